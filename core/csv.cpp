@@ -1,0 +1,148 @@
+#include "core/csv.hpp"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "core/text.hpp"
+
+namespace vtrain {
+
+Result<bool> CsvReader::read_line(std::string_view& line) {
+  while (!rest_.empty()) {
+    ++line_;
+    const void* newline = std::memchr(rest_.data(), '\n', rest_.size());
+    const std::size_t length =
+        newline ? static_cast<std::size_t>(static_cast<const char*>(newline) - rest_.data()) : rest_.size();
+    line = rest_.substr(0, length);
+    rest_.remove_prefix(newline ? length + 1 : length);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.size() > kMaxLine) {
+      return fail({.file = file_,
+                   .line = line_,
+                   .message = fmt::format("line of {} bytes, at most {} are accepted", line.size(), kMaxLine)});
+    }
+    if (!line.empty()) return true;
+  }
+  return false;
+}
+
+Result<void> CsvReader::split(std::string_view line) {
+  fields_.clear();
+  unquoted_.clear();
+  const char* at = line.data();
+  const char* const end = at + line.size();
+  for (;;) {
+    if (at != end && *at == '"') {
+      if (Result<void> quoted = split_quoted(at, end); !quoted) return quoted;
+    } else {
+      const void* comma = std::memchr(at, ',', static_cast<std::size_t>(end - at));
+      const char* stop = comma ? static_cast<const char*>(comma) : end;
+      fields_.emplace_back(at, static_cast<std::size_t>(stop - at));
+      at = stop;
+    }
+    if (at == end) return {};
+    ++at;  // the comma
+  }
+}
+
+Result<void> CsvReader::split_quoted(const char*& at, const char* end) {
+  const char* const first = ++at;
+  bool doubled = false;
+  for (;; ++at) {
+    at = static_cast<const char*>(std::memchr(at, '"', static_cast<std::size_t>(end - at)));
+    if (at == nullptr) return fail({.file = file_, .line = line_, .message = "a quoted field is not closed"});
+    if (at + 1 == end || at[1] != '"') break;
+    doubled = true;
+    ++at;
+  }
+  std::string_view text(first, static_cast<std::size_t>(at - first));
+  if (doubled) {
+    std::string& plain = unquoted_.emplace_back();
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      plain += text[i];
+      if (text[i] == '"') ++i;
+    }
+    text = plain;
+  }
+  fields_.push_back(text);
+  ++at;
+  if (at != end && *at != ',') {
+    return fail({.file = file_, .line = line_, .message = "a closing quote is not followed by a comma"});
+  }
+  return {};
+}
+
+Result<CsvReader> CsvReader::open(std::string_view text, std::string file) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  CsvReader reader(text, std::move(file));
+  std::string_view line;
+  auto found = reader.read_line(line);
+  if (!found) return fail(std::move(found.error()));
+  if (!*found) return fail({.file = reader.file_, .message = "empty: expected a header line"});
+  if (auto header = reader.split(line); !header) return fail(std::move(header.error()));
+  for (const std::string_view name : reader.fields_) reader.columns_.emplace_back(trim(name));
+  return reader;
+}
+
+int CsvReader::find_column(std::string_view name) const {
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (columns_[i] == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+Result<int> CsvReader::require_column(std::string_view name) const {
+  if (const int column = find_column(name); column >= 0) return column;
+  const std::vector<std::string_view> names(columns_.begin(), columns_.end());
+  return fail({.file = file_,
+               .line = 1,
+               .field = std::string(name),
+               .message = fmt::format("column missing; the header has {}", list_names(names))});
+}
+
+Result<bool> CsvReader::next() {
+  std::string_view line;
+  auto found = read_line(line);
+  if (!found || !*found) return found;
+  if (auto fields = split(line); !fields) return fail(std::move(fields.error()));
+  if (fields_.size() != columns_.size()) {
+    return fail({.file = file_,
+                 .line = line_,
+                 .message = fmt::format("expected {} columns, found {}", columns_.size(), fields_.size())});
+  }
+  return true;
+}
+
+Error CsvReader::error_at(int column, std::string message) const {
+  return {.file = file_,
+          .line = line_,
+          .field = columns_[static_cast<std::size_t>(column)],
+          .message = std::move(message)};
+}
+
+Result<std::int64_t> CsvReader::integer(int column, std::int64_t low, std::int64_t high) const {
+  auto value = parse_integer(field(column), low, high);
+  if (!value) return fail(error_at(column, std::move(value.error().message)));
+  return value;
+}
+
+Result<double> CsvReader::number(int column, double low, double high) const {
+  auto value = parse_number(field(column), low, high);
+  if (!value) return fail(error_at(column, std::move(value.error().message)));
+  return value;
+}
+
+Result<std::int64_t> CsvReader::seconds_as_ns(int column, std::int64_t low_ns) const {
+  auto value = parse_seconds_as_ns(field(column));
+  if (!value) return fail(error_at(column, std::move(value.error().message)));
+  if (*value < low_ns) {
+    std::string expected = "seconds of at least ";
+    append_ns_as_seconds(expected, low_ns);
+    return fail(error_at(column, expected_found(expected, field(column))));
+  }
+  return value;
+}
+
+}  // namespace vtrain

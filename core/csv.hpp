@@ -1,0 +1,61 @@
+/// A reader for comma-separated text held in memory, made for millions of rows: fields are views, nothing is copied.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+
+namespace vtrain {
+
+/// Rows of CSV text with a header line. Accepts a UTF-8 byte-order mark, CRLF, a missing final newline, quoted fields
+/// (RFC 4180) and blank lines, which it skips.
+class CsvReader {
+ public:
+  /// Longest accepted line in bytes; a longer one is an error, so that binary junk cannot exhaust memory.
+  static constexpr std::size_t kMaxLine = 1 << 20;
+
+  /// Reads the header. `text` must outlive the reader; `file` is used in errors.
+  static Result<CsvReader> open(std::string_view text, std::string file);
+
+  /// The names of the header line.
+  const std::vector<std::string>& columns() const { return columns_; }
+  /// The position of a column, or -1.
+  int find_column(std::string_view name) const;
+  /// The position of a column that must be there; the error lists what is there.
+  Result<int> require_column(std::string_view name) const;
+
+  /// Moves to the next row: true, or false at the end. A row with fewer or more fields than the header is an error.
+  Result<bool> next();
+  /// The field at a column of this row, without surrounding quotes. Valid until the next call of `next`.
+  std::string_view field(int column) const { return fields_[static_cast<std::size_t>(column)]; }
+  /// 1-based line number of this row in the file.
+  std::int64_t line() const { return line_; }
+
+  /// An error at this row and column.
+  Error error_at(int column, std::string message) const;
+  /// The field as a whole number in [low, high].
+  Result<std::int64_t> integer(int column, std::int64_t low, std::int64_t high) const;
+  /// The field as a finite number in [low, high].
+  Result<double> number(int column, double low, double high) const;
+  /// The field, in seconds, as whole nanoseconds of at least `low_ns`.
+  Result<std::int64_t> seconds_as_ns(int column, std::int64_t low_ns) const;
+
+ private:
+  CsvReader(std::string_view text, std::string file) : rest_(text), file_(std::move(file)) {}
+  Result<bool> read_line(std::string_view& line);
+  Result<void> split(std::string_view line);
+  Result<void> split_quoted(const char*& at, const char* end);
+
+  std::string_view rest_;
+  std::string file_;
+  std::vector<std::string> columns_;
+  std::vector<std::string_view> fields_;
+  std::deque<std::string> unquoted_;  ///< owns the fields that held doubled quotes
+  std::int64_t line_ = 0;
+};
+
+}  // namespace vtrain

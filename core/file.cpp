@@ -1,0 +1,160 @@
+#include "core/file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace vtrain {
+namespace {
+
+std::string system_message(int code) { return std::strerror(code); }
+
+Error io_error(const std::filesystem::path& path, std::string_view action, int code) {
+  return {.kind = ErrorKind::Io,
+          .file = path.string(),
+          .message = fmt::format("cannot {}: {}", action, system_message(code))};
+}
+
+Result<std::string> read_descriptor(int descriptor, const std::string& name, std::size_t limit) {
+  std::string content;
+  std::size_t used = 0;
+  // One read of the whole size where the size is known, growing otherwise (pipes).
+  const off_t size = ::lseek(descriptor, 0, SEEK_END);
+  if (size >= 0) ::lseek(descriptor, 0, SEEK_SET);
+  content.resize(size > 0 ? static_cast<std::size_t>(size) + 1 : 1 << 16);
+  for (;;) {
+    if (used == content.size()) content.resize(content.size() * 2);
+    const ssize_t got = ::read(descriptor, content.data() + used, content.size() - used);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(io_error(name, "read", errno));
+    if (got == 0) break;
+    used += static_cast<std::size_t>(got);
+    if (used > limit) return fail({.file = name, .message = fmt::format("larger than {} bytes", limit)});
+  }
+  content.resize(used);
+  return content;
+}
+
+}  // namespace
+
+Result<std::string> gunzip(std::string_view packed, const std::string& name, std::size_t limit) {
+  z_stream stream{};
+  constexpr int kGzip = 15 + 16;
+  if (inflateInit2(&stream, kGzip) != Z_OK) return fail({.file = name, .message = "cannot start unpacking gzip"});
+  struct Closer {
+    z_stream& stream;
+    ~Closer() { inflateEnd(&stream); }
+  } closer{stream};
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
+  stream.avail_in = static_cast<uInt>(packed.size());
+  std::string content;
+  std::size_t used = 0;
+  content.resize(std::min(limit, packed.size() * 4) + 1024);
+  for (;;) {
+    if (used == content.size()) content.resize(content.size() * 2);
+    stream.next_out = reinterpret_cast<Bytef*>(content.data() + used);
+    stream.avail_out = static_cast<uInt>(std::min<std::size_t>(content.size() - used, 1u << 30));
+    const uInt room = stream.avail_out;
+    const int code = inflate(&stream, Z_NO_FLUSH);
+    used += room - stream.avail_out;
+    if (used > limit) {
+      return fail({.file = name, .message = fmt::format("unpacks to more than {} bytes", limit)});
+    }
+    if (code == Z_STREAM_END) {
+      if (stream.avail_in == 0) break;
+      inflateReset(&stream);  // a gzip file may hold several members
+    } else if (code == Z_BUF_ERROR || (code == Z_OK && stream.avail_in == 0 && stream.avail_out > 0)) {
+      return fail({.file = name, .message = "truncated gzip data"});
+    } else if (code != Z_OK) {
+      return fail({.file = name, .message = "damaged gzip data"});
+    }
+  }
+  content.resize(used);
+  return content;
+}
+
+Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit) {
+  const bool standard_input = path == "-";
+  const int descriptor = standard_input ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) {
+    const ErrorKind kind = errno == ENOENT ? ErrorKind::NotFound : ErrorKind::Io;
+    Error error = io_error(path, "open", errno);
+    error.kind = kind;
+    return fail(std::move(error));
+  }
+  auto content = read_descriptor(descriptor, path.string(), limit);
+  if (!standard_input) ::close(descriptor);
+  if (content && content->size() >= 2 && (*content)[0] == '\x1f' && (*content)[1] == '\x8b') {
+    return gunzip(*content, path.string(), limit);
+  }
+  return content;
+}
+
+AtomicFile::AtomicFile(std::filesystem::path path, std::filesystem::path temporary, int descriptor)
+    : path_(std::move(path)), temporary_(std::move(temporary)), descriptor_(descriptor) {}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::move(other.temporary_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      failed_(other.failed_) {}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  ::unlink(temporary_.c_str());
+}
+
+Result<AtomicFile> AtomicFile::create(std::filesystem::path path) {
+  std::string temporary = path.string() + ".XXXXXX";
+  const int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
+  if (descriptor < 0) return fail(io_error(path, "write", errno));
+  constexpr mode_t kReadableByAll = 0644;
+  ::fchmod(descriptor, kReadableByAll);
+  return AtomicFile(std::move(path), std::move(temporary), descriptor);
+}
+
+void AtomicFile::write(std::string_view text) {
+  while (!text.empty() && !failed_) {
+    const ssize_t written = ::write(descriptor_, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      failed_ = true;
+      return;
+    }
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+Result<void> AtomicFile::commit() {
+  if (failed_ || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    return fail(io_error(path_, "write", errno));
+  }
+  ::close(std::exchange(descriptor_, -1));
+  return {};
+}
+
+Result<void> write_file(const std::filesystem::path& path, std::string_view content) {
+  auto file = AtomicFile::create(path);
+  if (!file) return fail(std::move(file.error()));
+  file->write(content);
+  return file->commit();
+}
+
+Result<void> create_output_folder(const std::filesystem::path& path) {
+  std::error_code code;
+  std::filesystem::create_directories(path, code);
+  if (code) return fail(io_error(path, "create the folder", code.value()));
+  if (::access(path.c_str(), W_OK | X_OK) != 0) return fail(io_error(path, "write to the folder", errno));
+  return {};
+}
+
+}  // namespace vtrain

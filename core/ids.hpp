@@ -1,0 +1,37 @@
+/// Tagged integers: an index into one table cannot be used with another.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <limits>
+
+namespace vtrain {
+
+/// An index into the table that `Tag` names. Default-constructed it names nothing.
+template <class Tag>
+struct Id {
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  std::uint32_t value = kNone;
+
+  constexpr Id() = default;
+  constexpr explicit Id(std::uint32_t v) : value(v) {}
+  constexpr explicit operator bool() const { return value != kNone; }
+  friend constexpr auto operator<=>(const Id&, const Id&) = default;
+};
+
+/// Position of a job in `Workload::jobs`.
+using JobId = Id<struct JobTag>;
+/// Position of a tenant in `Workload::tenants`.
+using TenantId = Id<struct TenantTag>;
+/// Position of a model name in `Workload::models`.
+using ModelId = Id<struct ModelTag>;
+/// Position of a node in the cluster, counted over all its groups.
+using NodeId = Id<struct NodeTag>;
+
+}  // namespace vtrain
+
+template <class Tag>
+struct std::hash<vtrain::Id<Tag>> {
+  std::size_t operator()(vtrain::Id<Tag> id) const noexcept { return std::hash<std::uint32_t>{}(id.value); }
+};

@@ -1,0 +1,157 @@
+#include "core/json_reader.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/text.hpp"
+
+namespace vtrain {
+namespace {
+
+using nlohmann::json;
+
+std::int64_t line_of(std::string_view text, std::size_t position) {
+  return 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(std::min(position, text.size())), '\n');
+}
+
+/// Whether brackets nest deeper than the limit, which the parser would follow until the stack is full.
+bool nests_too_deeply(std::string_view text) {
+  constexpr int kMaxDepth = 64;
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      in_string = c != '"';
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kMaxDepth) return true;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<JsonDocument> JsonDocument::parse(std::string text, std::string file) {
+  JsonDocument document;
+  document.text_ = std::move(text);
+  document.file_ = std::move(file);
+  if (nests_too_deeply(document.text_)) {
+    return fail({.file = document.file_, .message = "JSON nested more than 64 levels deep"});
+  }
+  try {
+    document.root_ = json::parse(document.text_);
+  } catch (const json::parse_error& error) {
+    const std::int64_t line = line_of(document.text_, error.byte == 0 ? 0 : error.byte - 1);
+    return fail({.file = document.file_, .line = line, .message = fmt::format("malformed JSON: {}", error.what())});
+  } catch (const json::exception& error) {
+    return fail({.file = document.file_, .message = fmt::format("malformed JSON: {}", error.what())});
+  }
+  return document;
+}
+
+Error JsonDocument::error_at(std::string_view key, std::string message) const {
+  const std::size_t position = key.empty() ? std::string::npos : text_.find(fmt::format("\"{}\"", key));
+  return {.file = file_,
+          .line = position == std::string::npos ? 0 : line_of(text_, position),
+          .field = std::string(key),
+          .message = std::move(message)};
+}
+
+JsonFields::JsonFields(const JsonDocument& document, const json& object) : document_(document), object_(object) {
+  if (!object.is_object()) {
+    error_ = document.error_at("", expected_found("a JSON object", object.dump().substr(0, 80)));
+  }
+}
+
+bool JsonFields::has(std::string_view key) const {
+  if (!object_.is_object()) return false;
+  const auto found = object_.find(key);
+  return found != object_.end() && !found->is_null();
+}
+
+const json* JsonFields::require(std::string_view key) {
+  if (error_) return nullptr;
+  if (!has(key)) {
+    complain(key, "missing");
+    return nullptr;
+  }
+  return &*object_.find(key);
+}
+
+std::int64_t JsonFields::integer(std::string_view key, std::int64_t low, std::int64_t high) {
+  const json* value = require(key);
+  if (value == nullptr) return low;
+  auto parsed = parse_integer(value->is_number() ? value->dump() : "", low, high);
+  if (!parsed) {
+    // The text of the expectation comes from the number parser, the text found from the file.
+    const std::string& message = parsed.error().message;
+    complain(key, message.substr(0, message.rfind("'", message.size() - 2)) + "'" + value->dump() + "'");
+    return low;
+  }
+  return *parsed;
+}
+
+std::int64_t JsonFields::integer_or(std::string_view key, std::int64_t low, std::int64_t high, std::int64_t absent) {
+  return has(key) ? integer(key, low, high) : absent;
+}
+
+double JsonFields::number(std::string_view key, double low, double high) {
+  const json* value = require(key);
+  if (value == nullptr) return low;
+  const double number = value->is_number() ? value->get<double>() : std::nan("");
+  if (!(number >= low && number <= high)) {
+    complain(key, expected_found(fmt::format("a number from {} to {}", low, high), value->dump()));
+    return low;
+  }
+  return number;
+}
+
+double JsonFields::number_or(std::string_view key, double low, double high, double absent) {
+  return has(key) ? number(key, low, high) : absent;
+}
+
+bool JsonFields::boolean_or(std::string_view key, bool absent) {
+  if (!has(key) || error_) return absent;
+  const json& value = *object_.find(key);
+  if (!value.is_boolean()) complain(key, expected_found("true or false", value.dump()));
+  return value.is_boolean() ? value.get<bool>() : absent;
+}
+
+std::string JsonFields::string(std::string_view key) {
+  const json* value = require(key);
+  if (value == nullptr) return {};
+  if (!value->is_string()) {
+    complain(key, expected_found("a string", value->dump()));
+    return {};
+  }
+  return value->get<std::string>();
+}
+
+std::string JsonFields::string_or(std::string_view key, std::string absent) {
+  return has(key) ? string(key) : absent;
+}
+
+void JsonFields::allow_only(std::span<const std::string_view> known) {
+  if (error_) return;
+  for (const auto& item : object_.items()) {
+    if (std::find(known.begin(), known.end(), item.key()) != known.end()) continue;
+    const std::string_view nearest = nearest_name(item.key(), known);
+    complain(item.key(), nearest.empty() ? "unknown key; known are " + list_names(known)
+                                         : fmt::format("unknown key; did you mean '{}'?", nearest));
+    return;
+  }
+}
+
+void JsonFields::complain(std::string_view key, std::string message) {
+  if (!error_) error_ = document_.error_at(key, std::move(message));
+}
+
+}  // namespace vtrain

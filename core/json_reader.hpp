@@ -1,0 +1,68 @@
+/// Reading JSON that people write: every complaint names the file, the line and the key.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/result.hpp"
+
+namespace vtrain {
+
+/// A JSON document with the text it came from, so that errors can name lines.
+class JsonDocument {
+ public:
+  /// Parses `text`; at most 64 levels of nesting. `file` is used in errors.
+  static Result<JsonDocument> parse(std::string text, std::string file);
+
+  const nlohmann::json& root() const { return root_; }
+  const std::string& file() const { return file_; }
+  /// An error at the first place where `key` stands as a key.
+  Error error_at(std::string_view key, std::string message) const;
+
+ private:
+  std::string text_;
+  std::string file_;
+  nlohmann::json root_;
+};
+
+/// Typed access to the keys of one JSON object. The first failed access is remembered and every later one does
+/// nothing, so that a reader can be a plain list of fields with one check at the end.
+class JsonFields {
+ public:
+  /// `object` is a part of `document`; anything but an object is an error.
+  JsonFields(const JsonDocument& document, const nlohmann::json& object);
+
+  /// Whether the key is there with a value other than null.
+  bool has(std::string_view key) const;
+  /// A whole number in [low, high] under a key that must be there.
+  std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high);
+  /// The same with a value for an absent key.
+  std::int64_t integer_or(std::string_view key, std::int64_t low, std::int64_t high, std::int64_t absent);
+  /// A finite number in [low, high] under a key that must be there.
+  double number(std::string_view key, double low, double high);
+  /// The same with a value for an absent key.
+  double number_or(std::string_view key, double low, double high, double absent);
+  bool boolean_or(std::string_view key, bool absent);
+  std::string string(std::string_view key);
+  std::string string_or(std::string_view key, std::string absent);
+
+  /// Complains about a key that is not in `known`, naming the nearest one that is.
+  void allow_only(std::span<const std::string_view> known);
+  /// Remembers an error of the caller's at `key`, unless there is one already.
+  void complain(std::string_view key, std::string message);
+  /// The first error, if any.
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  const nlohmann::json* require(std::string_view key);
+
+  const JsonDocument& document_;
+  const nlohmann::json& object_;
+  std::optional<Error> error_;
+};
+
+}  // namespace vtrain

@@ -1,0 +1,40 @@
+/// Errors that a user can cause, and the type of a function that may meet one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <tl/expected.hpp>
+
+namespace vtrain {
+
+/// What kind of thing went wrong. The command line maps every kind but `Failed` to exit code 2.
+enum class ErrorKind {
+  InvalidInput,  ///< a file, an option or a request says something that cannot be used
+  NotFound,      ///< a file, a name or a table entry that is not there
+  Io,            ///< the operating system refused to read or write
+  Failed,        ///< correct input, but the run could not be finished (exit code 1)
+};
+
+/// One error, with the place in the input that caused it. Empty members are left out of the text.
+struct Error {
+  ErrorKind kind = ErrorKind::InvalidInput;
+  std::string file{};      ///< the file as the user named it
+  std::int64_t line = 0;  ///< 1-based, 0 when unknown
+  std::string field{};     ///< the column, key or option
+  std::string message{};   ///< what is wrong, for instance "expected a whole number, found '1.5'"
+
+  /// `file:line: field: message`.
+  std::string describe() const;
+};
+
+/// A value or the error that kept it from being made. (`std::expected` once the compiler has it.)
+template <class T>
+using Result = tl::expected<T, Error>;
+
+/// What to return from a function that gives a `Result`: `return fail(error);`
+inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
+
+/// The usual message of a bad value: `expected <expected>, found '<found>'`. A long `found` is cut.
+std::string expected_found(std::string_view expected, std::string_view found);
+
+}  // namespace vtrain

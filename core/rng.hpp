@@ -1,0 +1,35 @@
+/// Seeded random streams. The standard library's distributions differ between implementations; these do not, so
+/// a seed gives the same workload everywhere.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace vtrain {
+
+/// xoshiro256** (Blackman and Vigna 2018), seeded through SplitMix64. Not safe to share between threads.
+class RandomStream {
+ public:
+  /// The stream `name` of `seed`. Streams of different names are independent, so that drawing one more number in
+  /// one place moves nothing elsewhere.
+  explicit RandomStream(std::uint64_t seed, std::string_view name = {});
+
+  /// 64 random bits.
+  std::uint64_t next();
+  /// Uniform in [0, 1), 53 bits.
+  double uniform();
+  /// Uniform in [low, high).
+  double uniform(double low, double high);
+  /// A whole number uniform in [0, bound); `bound` is at least 1.
+  std::uint64_t below(std::uint64_t bound);
+  /// Exponential with the given mean.
+  double exponential(double mean);
+  /// Normal with mean 0 and variance 1 (Box-Muller, one value a call).
+  double normal();
+
+ private:
+  std::array<std::uint64_t, 4> state_;
+};
+
+}  // namespace vtrain

@@ -1,0 +1,144 @@
+#include "core/text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace vtrain {
+namespace {
+
+tl::unexpected<Error> bad_value(std::string_view expected, std::string_view found) {
+  return fail({.message = expected_found(expected, found)});
+}
+
+std::string range_text(std::string_view what, double low, double high) {
+  const bool bounded_above = high < 9e18;
+  if (low <= -9e18) return bounded_above ? fmt::format("{} of at most {}", what, high) : std::string(what);
+  return bounded_above ? fmt::format("{} from {} to {}", what, low, high)
+                       : fmt::format("{} of at least {}", what, low);
+}
+
+}  // namespace
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n\v\f";
+  const std::size_t first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+Result<std::int64_t> parse_integer(std::string_view text, std::int64_t low, std::int64_t high) {
+  const std::string_view digits = trim(text);
+  std::int64_t value = 0;
+  const char* end = digits.data() + digits.size();
+  auto [stop, code] = std::from_chars(digits.data(), end, value);
+  if (code == std::errc() && stop != end && *stop == '.') {
+    ++stop;  // "1.0" and "1." are whole
+    while (stop != end && *stop == '0') ++stop;
+  }
+  if (code != std::errc() || stop != end || value < low || value > high) {
+    return bad_value(range_text("a whole number", static_cast<double>(low), static_cast<double>(high)), text);
+  }
+  return value;
+}
+
+Result<double> parse_number(std::string_view text, double low, double high) {
+  const std::string_view digits = trim(text);
+  double value = 0;
+  const char* end = digits.data() + digits.size();
+  const auto [stop, code] = std::from_chars(digits.data(), end, value);
+  // NaN fails both comparisons, infinity the finite test.
+  if (code != std::errc() || stop != end || !std::isfinite(value) || !(value >= low && value <= high)) {
+    return bad_value(range_text("a number", low, high), text);
+  }
+  return value;
+}
+
+Result<std::int64_t> parse_seconds_as_ns(std::string_view text) {
+  constexpr std::int64_t kPerSecond = 1'000'000'000;
+  constexpr std::int64_t kMaxSeconds = std::numeric_limits<std::int64_t>::max() / kPerSecond - 1;
+  const std::string_view digits = trim(text);
+  const char* at = digits.data();
+  const char* end = at + digits.size();
+  const bool negative = at != end && *at == '-';
+  if (negative) ++at;
+  std::int64_t seconds = 0;
+  const char* const first = at;
+  while (at != end && *at >= '0' && *at <= '9' && seconds <= kMaxSeconds) seconds = seconds * 10 + (*at++ - '0');
+  bool has_digits = at != first;
+  std::int64_t fraction = 0;
+  if (at != end && *at == '.') {
+    ++at;
+    for (std::int64_t unit = kPerSecond / 10; at != end && *at >= '0' && *at <= '9' && unit > 0; unit /= 10) {
+      fraction += unit * (*at++ - '0');
+      has_digits = true;
+    }
+    while (at != end && *at == '0') ++at;
+  }
+  if (!has_digits || at != end || seconds > kMaxSeconds) {
+    return bad_value("seconds as a decimal number with at most nine digits after the point", text);
+  }
+  const std::int64_t nanoseconds = seconds * kPerSecond + fraction;
+  return negative ? -nanoseconds : nanoseconds;
+}
+
+void append_ns_as_seconds(std::string& out, std::int64_t nanoseconds) {
+  char buffer[32];
+  char* at = buffer;
+  std::uint64_t magnitude = static_cast<std::uint64_t>(nanoseconds);
+  if (nanoseconds < 0) {
+    *at++ = '-';
+    magnitude = 0 - magnitude;
+  }
+  constexpr std::uint64_t kPerSecond = 1'000'000'000;
+  at = std::to_chars(at, buffer + sizeof buffer, magnitude / kPerSecond).ptr;
+  if (std::uint64_t fraction = magnitude % kPerSecond; fraction != 0) {
+    *at++ = '.';
+    for (std::uint64_t unit = kPerSecond / 10; fraction != 0; unit /= 10) {
+      *at++ = static_cast<char>('0' + fraction / unit);
+      fraction %= unit;
+    }
+  }
+  out.append(buffer, at);
+}
+
+std::string_view nearest_name(std::string_view word, std::span<const std::string_view> known) {
+  std::string_view best;
+  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+  std::vector<std::size_t> row;
+  for (const std::string_view name : known) {
+    // Levenshtein distance, one row at a time.
+    row.resize(name.size() + 1);
+    for (std::size_t j = 0; j <= name.size(); ++j) row[j] = j;
+    for (std::size_t i = 1; i <= word.size(); ++i) {
+      std::size_t diagonal = row[0];
+      row[0] = i;
+      for (std::size_t j = 1; j <= name.size(); ++j) {
+        const std::size_t substituted = diagonal + (word[i - 1] == name[j - 1] ? 0 : 1);
+        diagonal = row[j];
+        row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+      }
+    }
+    if (row.back() < best_distance) {
+      best_distance = row.back();
+      best = name;
+    }
+  }
+  return best;
+}
+
+std::string list_names(std::span<const std::string_view> names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += fmt::format("'{}'", names[i]);
+  }
+  return text;
+}
+
+}  // namespace vtrain

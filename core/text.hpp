@@ -1,0 +1,36 @@
+/// Reading numbers from text and helping with misspelt names.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/result.hpp"
+
+namespace vtrain {
+
+/// `text` without blanks at both ends.
+std::string_view trim(std::string_view text);
+
+/// A whole number in [low, high]. `1.0` counts as 1, as several published traces write counts so. The error carries
+/// only the message; the caller adds file, line and field.
+Result<std::int64_t> parse_integer(std::string_view text, std::int64_t low, std::int64_t high);
+
+/// A finite number in [low, high].
+Result<double> parse_number(std::string_view text, double low, double high);
+
+/// Decimal seconds as whole nanoseconds, without passing through a double: `0.1` is exactly 100,000,000 ns. At most nine
+/// digits after the point count (the tenth is an error unless it is 0); the range is +-292 years.
+Result<std::int64_t> parse_seconds_as_ns(std::string_view text);
+
+/// The shortest decimal form of a whole number of nanoseconds in seconds: 1,500,000,000 is `1.5`.
+void append_ns_as_seconds(std::string& out, std::int64_t nanoseconds);
+
+/// The name in `known` that is nearest to `word` by edit distance, or empty when none is close.
+std::string_view nearest_name(std::string_view word, std::span<const std::string_view> known);
+
+/// `'edf', 'fifo' and 'las'`-style list for messages.
+std::string list_names(std::span<const std::string_view> names);
+
+}  // namespace vtrain

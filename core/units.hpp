@@ -1,0 +1,84 @@
+/// Units. Simulated time is integer nanoseconds, so that schedules are exact and repeatable; the predictor
+/// computes in double nanoseconds and rounds once, where a prediction becomes a job's run time.
+#pragma once
+
+#include <chrono>
+#include <cmath>
+#include <compare>
+#include <cstdint>
+#include <ratio>
+
+namespace vtrain {
+
+/// A span of simulated time: a whole number of nanoseconds.
+using SimDuration = std::chrono::duration<std::int64_t, std::nano>;
+
+/// The clock of the cluster simulation. It has an origin (that of the trace) and no `now()`: only the simulator
+/// knows the time.
+struct SimClock {
+  using duration = SimDuration;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<SimClock>;
+  static constexpr bool is_steady = true;
+};
+
+/// An instant of simulated time, counted from the trace's origin.
+using SimTime = SimClock::time_point;
+
+/// A predicted duration, in double nanoseconds.
+using Nanoseconds = std::chrono::duration<double, std::nano>;
+
+/// A duration in double seconds, for formulas and for people.
+using Seconds = std::chrono::duration<double>;
+
+/// Rounds a predicted duration to simulated time, half away from zero.
+inline SimDuration to_sim_duration(Nanoseconds duration) {
+  return SimDuration(static_cast<std::int64_t>(std::llround(duration.count())));
+}
+
+/// Seconds as a double; exact up to 2^53 ns (104 days), then to the nearest double.
+constexpr double to_seconds(SimDuration duration) { return Seconds(duration).count(); }
+
+/// Seconds from the trace's origin as a double.
+constexpr double to_seconds(SimTime time) { return to_seconds(time.time_since_epoch()); }
+
+/// A number with a unit. `Tag` names the unit and keeps bytes from being added to FLOPs.
+template <class Tag, class Rep>
+struct Quantity {
+  Rep value{};
+
+  constexpr Quantity() = default;
+  constexpr explicit Quantity(Rep v) : value(v) {}
+
+  friend constexpr auto operator<=>(const Quantity&, const Quantity&) = default;
+  friend constexpr Quantity operator+(Quantity a, Quantity b) { return Quantity(a.value + b.value); }
+  friend constexpr Quantity operator-(Quantity a, Quantity b) { return Quantity(a.value - b.value); }
+  friend constexpr Quantity operator*(Quantity a, Rep factor) { return Quantity(a.value * factor); }
+  constexpr Quantity& operator+=(Quantity other) {
+    value += other.value;
+    return *this;
+  }
+  constexpr Quantity& operator-=(Quantity other) {
+    value -= other.value;
+    return *this;
+  }
+};
+
+/// An amount of memory or traffic.
+using Bytes = Quantity<struct BytesTag, double>;
+/// A bandwidth.
+using BytesPerSecond = Quantity<struct BytesPerSecondTag, double>;
+/// An amount of arithmetic: one multiply-add is two.
+using Flops = Quantity<struct FlopsTag, double>;
+/// A rate of arithmetic.
+using FlopsPerSecond = Quantity<struct FlopsPerSecondTag, double>;
+/// A number of whole GPUs.
+using GpuCount = Quantity<struct GpuCountTag, std::int32_t>;
+
+/// The time that `amount` takes at `rate`.
+constexpr Nanoseconds operator/(Bytes amount, BytesPerSecond rate) {
+  return Nanoseconds(amount.value / rate.value * 1e9);
+}
+
+}  // namespace vtrain

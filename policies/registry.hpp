@@ -1,0 +1,52 @@
+/// The one table that names every policy.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+#include "sched/policy.hpp"
+
+namespace vtrain {
+
+/// One parameter of a policy, as `vtrain policies` shows it.
+struct PolicyParameter {
+  std::string_view name;
+  std::string_view default_value;
+  std::string_view unit;  ///< empty for choices
+  std::string_view summary;
+};
+
+/// `NAME:key=value,...` taken apart and checked against the table: every parameter has a value.
+class PolicyArguments {
+ public:
+  /// The value given, or the default. The parameter must be in the policy's table.
+  std::string_view operator[](std::string_view parameter) const;
+  /// The error for a value that the policy cannot use.
+  Error bad_value(std::string_view parameter, std::string_view expected) const;
+
+ private:
+  friend Result<std::unique_ptr<Policy>> make_policy(std::string_view spec);
+  std::string policy_;
+  std::vector<std::pair<std::string_view, std::string>> values_;
+};
+
+/// One row of the table.
+struct PolicyInfo {
+  std::string_view name;
+  std::string_view summary;
+  std::vector<PolicyParameter> parameters;
+  Result<std::unique_ptr<Policy>> (*make)(const PolicyArguments&);
+};
+
+/// All policies, in the order in which they are listed to users.
+std::span<const PolicyInfo> policies();
+
+/// Makes the policy of a spec such as `fifo` or `las:attained=time,queues=3250;7200`. Errors: an unknown policy or
+/// parameter (with the nearest known name), a value out of range.
+Result<std::unique_ptr<Policy>> make_policy(std::string_view spec);
+
+}  // namespace vtrain

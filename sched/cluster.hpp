@@ -1,0 +1,38 @@
+/// The cluster: groups of equal nodes, and which GPUs of them are free.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "core/result.hpp"
+#include "core/units.hpp"
+
+namespace vtrain {
+
+/// `num_nodes` equal nodes.
+struct NodeGroup {
+  std::int32_t num_nodes = 0;
+  GpuCount gpus_per_node{0};
+  std::string gpu_type;  ///< empty when the user did not say
+
+  friend bool operator==(const NodeGroup&, const NodeGroup&) = default;
+};
+
+/// What a cluster is made of.
+struct ClusterSpec {
+  std::vector<NodeGroup> groups;
+
+  /// Reads `16x8:a100` (nodes x GPUs per node : type), several joined by `+`, or the name of a JSON file
+  /// `{"groups": [{"num_nodes": 16, "gpus_per_node": 8, "gpu_type": "a100"}]}`.
+  static Result<ClusterSpec> parse(const std::string& text);
+
+  GpuCount total_gpus() const;
+  std::int32_t total_nodes() const;
+  /// For people: `16 x 8 A100, 128 GPUs`.
+  std::string describe() const;
+};
+
+}  // namespace vtrain

@@ -1,0 +1,58 @@
+/// The metrics of a replay; each formula is defined here and nowhere else.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sched/cluster.hpp"
+#include "sched/simulator.hpp"
+#include "workloads/job.hpp"
+
+namespace vtrain {
+
+/// JCT, job completion time: end - submission. For jobs that ended.
+SimDuration job_completion_time(const Job& job, const JobOutcome& outcome);
+/// Queueing delay: first start - submission. For jobs that started.
+SimDuration queueing_delay(const Job& job, const JobOutcome& outcome);
+/// Whether a job with a deadline completed by it. Rejected, failed and unfinished jobs have missed theirs.
+bool deadline_met(const Job& job, const JobOutcome& outcome);
+/// GPU-seconds for which the gang was held.
+double gpu_seconds(const Job& job, const JobOutcome& outcome);
+/// Nearest-rank percentile (the smallest value with at least `percent` % of the values at or below it) of values in any order;
+/// 0 for none. Reorders `values`.
+double percentile(std::vector<double>& values, double percent);
+
+/// One replay in numbers. Averages and percentiles of JCT are over completed jobs, those of queueing delay over started ones.
+struct Summary {
+  std::string policy;  ///< the spec as given
+  std::int64_t jobs = 0;
+  std::int64_t completed = 0;
+  std::int64_t failed = 0;
+  std::int64_t rejected = 0;
+  std::int64_t unfinished = 0;
+  std::int64_t deadline_jobs = 0;  ///< jobs that have a deadline
+  std::int64_t deadline_met = 0;
+  /// deadline_met / deadline_jobs; nothing when no job has a deadline.
+  std::optional<double> deadline_satisfactory_ratio;
+  double avg_jct_s = 0;
+  double p50_jct_s = 0;
+  double p99_jct_s = 0;
+  double avg_queueing_delay_s = 0;
+  double makespan_s = 0;       ///< last end - first submission
+  double gpu_utilization = 0;  ///< GPU-seconds held / (GPUs x makespan), in [0, 1]
+  /// Largest finish-time fairness over completed jobs (Themis, NSDI'20): JCT / T_iso, T_iso being the run time on an equal share of
+  /// GPUs / (average number of active jobs during the job's life), with linear scaling below the gang's size.
+  double finish_time_fairness_max = 0;
+  /// Jain's index (1984) of 1 / finish-time fairness over completed jobs, in (0, 1]; 1 is equal treatment.
+  double jain_index = 0;
+  std::int64_t preemptions = 0;
+  std::int64_t events = 0;
+};
+
+Summary summarize(const Workload& workload, const ClusterSpec& cluster, const SimulationResult& result,
+                  std::string policy);
+
+}  // namespace vtrain

@@ -1,0 +1,61 @@
+/// The discrete-event simulation of one cluster, one workload and one policy.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "sched/cluster.hpp"
+#include "sched/placement.hpp"
+#include "sched/policy.hpp"
+#include "workloads/job.hpp"
+
+namespace vtrain {
+
+struct SimulationOptions {
+  PlacementKind placement = PlacementKind::Count;
+  /// A job larger than the cluster is an error instead of a rejection.
+  bool strict = false;
+  /// Keep every interval in which a job held GPUs, for the timeline. Costs memory per start.
+  bool record_runs = false;
+  std::string policy_name;  ///< for messages
+};
+
+/// What became of one job. `start` and `end` mean something only in states that have them.
+struct JobOutcome {
+  SimTime start{};  ///< first start
+  SimTime end{};
+  SimDuration attained{0};  ///< time for which the gang was held
+  std::uint32_t preemptions = 0;
+  JobState state = JobState::NotSubmitted;
+};
+
+/// One interval in which a job held its gang.
+struct JobRun {
+  JobId job;
+  SimTime begin{};
+  SimTime end{};
+  std::vector<NodeId> nodes;  ///< empty under `count` placement, which has no nodes
+};
+
+/// The cluster right after the pass of one instant; a step function between samples.
+struct ClusterSample {
+  SimTime time{};
+  std::uint32_t waiting_jobs = 0;
+  GpuCount gpus_in_use{0};
+};
+
+struct SimulationResult {
+  std::vector<JobOutcome> outcomes;    ///< by `JobId`
+  std::vector<ClusterSample> samples;  ///< in order of time, one per instant at which something changed
+  std::vector<JobRun> runs;            ///< in order of their ends, if asked for
+  std::int64_t events = 0;             ///< arrivals, ends and timers handled
+};
+
+/// Replays `workload` under `policy`. Every job ends in exactly one state. Errors: a job larger than the cluster under
+/// `strict`; a job without a duration; a policy that says something impossible (kind `Failed`).
+Result<SimulationResult> simulate(const Workload& workload, const ClusterSpec& cluster, Policy& policy,
+                                  const SimulationOptions& options);
+
+}  // namespace vtrain

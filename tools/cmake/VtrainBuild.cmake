@@ -1,0 +1,49 @@
+# How every target of the project is compiled, and the helper that defines a module.
+include(GNUInstallDirs)
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+# Warnings live here and nowhere else.
+add_library(vtrain_warnings INTERFACE)
+target_compile_options(vtrain_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
+    -Woverloaded-virtual -Wnull-dereference -Werror>)
+
+add_library(vtrain_sanitizers INTERFACE)
+if(VTRAIN_SANITIZERS)
+  target_compile_options(vtrain_sanitizers INTERFACE
+    -fsanitize=${VTRAIN_SANITIZERS} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(vtrain_sanitizers INTERFACE -fsanitize=${VTRAIN_SANITIZERS})
+endif()
+
+# vtrain_module(NAME SOURCES ... PUBLIC ... PRIVATE ...): one static library per module, `vtrain::NAME`. Headers are found
+# from the project's root, as "NAME/header.hpp". tests/layering_test.cmake checks what may include what.
+function(vtrain_module name)
+  cmake_parse_arguments(arg "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  set(target vtrain_${name})
+  add_library(${target} STATIC ${arg_SOURCES})
+  add_library(vtrain::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_include_directories(${target} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/vtrain>)
+  target_link_libraries(${target} PUBLIC ${arg_PUBLIC}
+    PRIVATE ${arg_PRIVATE} $<BUILD_INTERFACE:vtrain_warnings> $<BUILD_INTERFACE:vtrain_sanitizers>)
+  set_property(GLOBAL APPEND PROPERTY VTRAIN_MODULES ${name})
+endfunction()
+
+# vtrain_program(NAME SOURCES ... LINK ...): an executable with the project's flags.
+function(vtrain_program name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LINK} vtrain_warnings vtrain_sanitizers)
+endfunction()

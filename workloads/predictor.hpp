@@ -1,0 +1,60 @@
+/// Predicts the time of one training iteration.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "core/units.hpp"
+#include "workloads/iteration_work.hpp"
+#include "workloads/model.hpp"
+
+namespace vtrain {
+
+struct ExecutionGraph;
+
+/// Where the time of the slowest stage goes. The parts add up to the iteration time.
+struct Breakdown {
+  Nanoseconds compute{0};        ///< layers, their recomputation and the launch gaps inside them
+  Nanoseconds tensor_comm{0};    ///< tensor-parallel collectives
+  Nanoseconds pipeline_comm{0};  ///< sends between stages
+  Nanoseconds data_comm{0};      ///< gradient reduction
+  Nanoseconds optimizer{0};      ///< weight update
+  Nanoseconds bubble{0};         ///< waiting for other stages
+};
+
+/// What one stage did.
+struct StageTimes {
+  Nanoseconds end{0};            ///< when its last task, or the gap after it, ended
+  Nanoseconds compute{0};        ///< sum of its kernels, weight update included
+};
+
+/// Memory of the fullest stage, in bytes per GPU.
+struct MemoryEstimate {
+  Bytes peak{0};
+  Bytes capacity{0};
+  std::int64_t stage = 0;
+  bool fits() const { return peak <= capacity; }
+};
+
+/// Times of one iteration. Filled the same way by the graph simulation and by the fast path.
+struct IterationTimes {
+  Nanoseconds iteration{0};
+  std::vector<StageTimes> stages;
+  Nanoseconds communication_end{0};    ///< when the last collective, or the send after it, ended
+  Nanoseconds communication_sum{0};    ///< all collectives of all stages
+  std::int64_t slowest_stage = 0;      ///< the stage that ends last, the first of equals
+  Breakdown breakdown;                 ///< of the slowest stage
+};
+
+/// The exact collapse of the graph simulation: one update per block instead of per task, and a jump over the steady state. Needs
+/// `duration + gap >= 0` for every kernel, which readers guarantee. O(stages x min(micro-batches, transient)).
+IterationTimes fast_iteration_times(const IterationWork& work);
+
+/// The same from a graph, by the paper's Algorithm 1.
+IterationTimes simulated_iteration_times(const IterationWork& work, const ExecutionGraph& graph);
+
+}  // namespace vtrain
