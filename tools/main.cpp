@@ -1,1 +1,57 @@
-int main() { return 0; }
+/// `vtrain`: the command line. Every subcommand is one file pair beside this one.
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <exception>
+
+#include <fmt/format.h>
+
+#include "tools/command.hpp"
+
+namespace {
+
+constexpr int kExitFailed = 1;
+constexpr int kExitBadInput = 2;
+
+int exit_code(vtrain::ErrorKind kind) {
+  return kind == vtrain::ErrorKind::Failed ? kExitFailed : kExitBadInput;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  spdlog::set_default_logger(spdlog::stderr_color_mt("vtrain"));
+  spdlog::set_pattern("%^%l%$: %v");
+
+  CLI::App app{
+      "vtrain predicts how long LLM training iterations take and replays job traces on a simulated GPU "
+      "cluster.\n\n"
+      "  vtrain compare                                    four policies on a generated day of LLM jobs\n"
+      "  vtrain replay --trace jobs.csv --cluster 16x8 --policy easy",
+      "vtrain"};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "vtrain " VTRAIN_VERSION);
+  vtrain::Action action;
+  vtrain::add_predict_command(app, action);
+  vtrain::add_trace_command(app, action);
+  vtrain::add_replay_command(app, action);
+  vtrain::add_compare_command(app, action);
+  vtrain::add_list_commands(app, action);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kExitBadInput;
+  }
+  if (const auto done = action(); !done) {
+    fmt::print(stderr, "error: {}\n", done.error().describe());
+    return exit_code(done.error().kind);
+  }
+  // A full disk or a closed pipe shows when the last of the output is flushed.
+  return std::fflush(stdout) == 0 ? 0 : kExitFailed;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "error: {}\n", error.what());
+  return kExitFailed;
+}

@@ -1,0 +1,22 @@
+/// What the subcommands of `vtrain` have in common.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <functional>
+
+#include "core/result.hpp"
+
+namespace vtrain {
+
+/// The work of the subcommand that was chosen. It is run after all arguments have been read; an error is
+/// printed once, by `main`, which also turns it into the exit code.
+using Action = std::function<Result<void>()>;
+
+// Each adds one subcommand, which sets `action` when it is chosen.
+void add_predict_command(CLI::App& app, Action& action);
+void add_trace_command(CLI::App& app, Action& action);
+void add_replay_command(CLI::App& app, Action& action);
+void add_compare_command(CLI::App& app, Action& action);
+void add_list_commands(CLI::App& app, Action& action);  ///< policies, models, clusters
+
+}  // namespace vtrain

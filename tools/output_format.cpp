@@ -1,0 +1,93 @@
+#include "tools/output_format.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace vtrain {
+
+std::string with_thousands(std::int64_t number) {
+  std::string digits = std::to_string(number);
+  const std::ptrdiff_t first = number < 0 ? 1 : 0;
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > first; at -= 3) {
+    digits.insert(static_cast<std::size_t>(at), ",");
+  }
+  return digits;
+}
+
+std::string short_number(double number) {
+  if (!std::isfinite(number)) return "-";
+  if (std::abs(number) >= 1000) return with_thousands(std::llround(number));
+  return fmt::format("{:.4g}", number);
+}
+
+std::string as_percent(double ratio) {
+  return std::isnan(ratio) ? "-" : fmt::format("{:.1f} %", ratio * 100);
+}
+
+std::string as_duration(double seconds) {
+  if (!std::isfinite(seconds)) return "-";
+  if (seconds < 0) return "-" + as_duration(-seconds);
+  if (seconds == 0) return "0 s";
+  if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
+  if (seconds < 59.95) return fmt::format("{:.3g} s", seconds);
+  // Two units, rounded to the smaller one: 59 m 59.6 s is 1 h 00 m.
+  constexpr double kMinute = 60;
+  constexpr double kHour = 3600;
+  constexpr double kDay = 86400;
+  const auto two_units = [seconds](double large, double small, std::string_view form) {
+    const std::int64_t in_small = std::llround(seconds / small);
+    const auto per_large = static_cast<std::int64_t>(large / small);
+    return fmt::format(fmt::runtime(form), with_thousands(in_small / per_large), in_small % per_large);
+  };
+  if (seconds < kHour - 0.5) return two_units(kMinute, 1, "{} m {:02} s");
+  if (seconds < kDay - kMinute / 2) return two_units(kHour, kMinute, "{} h {:02} m");
+  return two_units(kDay, kHour, "{} d {:02} h");
+}
+
+std::string as_days(double seconds) {
+  constexpr double kDay = 86400;
+  return seconds < kDay ? as_duration(seconds) : fmt::format("{:.1f} d", seconds / kDay);
+}
+
+std::string as_gigabytes(double bytes) {
+  return fmt::format("{:.1f} GB", bytes / 1e9);
+}
+
+std::size_t display_width(std::string_view text) {
+  // Every byte but UTF-8's continuation bytes begins a character.
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+TextTable::TextTable(std::vector<std::string> header) {
+  rows_.push_back(std::move(header));
+}
+
+void TextTable::add_row(std::vector<std::string> row) {
+  rows_.push_back(std::move(row));
+}
+
+std::string TextTable::to_string() const {
+  std::vector<std::size_t> widths(rows_.front().size(), 0);
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], display_width(row[i]));
+  }
+  std::string text;
+  for (const auto& row : rows_) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string padding(widths[i] - display_width(row[i]), ' ');
+      if (i > 0) line += "  ";
+      line += i == 0 ? row[i] + padding : padding + row[i];
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace vtrain

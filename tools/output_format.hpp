@@ -1,0 +1,41 @@
+/// Numbers and tables as people read them: units on everything, thousands separated, three or four
+/// significant digits.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vtrain {
+
+/// `1234567` as `1,234,567`.
+std::string with_thousands(std::int64_t number);
+/// Four significant digits at most, thousands separated: `43.9`, `0.4125`, `1,235`.
+std::string short_number(double number);
+/// A ratio as per cent with one digit: `81.5 %`; `-` for a value that does not exist (NaN).
+std::string as_percent(double ratio);
+/// A duration by its two largest units: `3 d 04 h`, `5 h 12 m`, `36 m 10 s`, `9.81 s`, `12.3 ms`, `8.1 us`.
+std::string as_duration(double seconds);
+/// A duration in days with one digit: `61.0 d`; below a day as `as_duration`.
+std::string as_days(double seconds);
+/// An amount of memory: `58.1 GB` (10^9 bytes).
+std::string as_gigabytes(double bytes);
+
+/// A table of aligned columns: the first column is flush left, the others flush right.
+class TextTable {
+ public:
+  explicit TextTable(std::vector<std::string> header);
+  /// One row, as long as the header.
+  void add_row(std::vector<std::string> row);
+  /// All lines, each ended by a newline. Columns are two blanks apart; widths count characters, not bytes.
+  std::string to_string() const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// Number of characters (not bytes) of UTF-8 text.
+std::size_t display_width(std::string_view text);
+
+}  // namespace vtrain
