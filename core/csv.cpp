@@ -18,9 +18,10 @@ Result<bool> CsvReader::read_line(std::string_view& line) {
     rest_.remove_prefix(newline ? length + 1 : length);
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.size() > kMaxLine) {
-      return fail({.file = file_,
-                   .line = line_,
-                   .message = fmt::format("line of {} bytes, at most {} are accepted", line.size(), kMaxLine)});
+      return fail(
+          {.file = file_,
+           .line = line_,
+           .message = fmt::format("line of {} bytes, at most {} are accepted", line.size(), kMaxLine)});
     }
     if (!line.empty()) return true;
   }
@@ -82,7 +83,8 @@ Result<CsvReader> CsvReader::open(std::string_view text, std::string file) {
   if (!found) return fail(std::move(found.error()));
   if (!*found) return fail({.file = reader.file_, .message = "empty: expected a header line"});
   if (auto header = reader.split(line); !header) return fail(std::move(header.error()));
-  for (const std::string_view name : reader.fields_) reader.columns_.emplace_back(trim(name));
+  for (const std::string_view name : reader.fields_)
+    reader.columns_.emplace_back(trim(name));
   return reader;
 }
 

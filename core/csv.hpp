@@ -1,4 +1,5 @@
-/// A reader for comma-separated text held in memory, made for millions of rows: fields are views, nothing is copied.
+/// A reader for comma-separated text held in memory, made for millions of rows: fields are views, nothing is
+/// copied.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@
 
 namespace vtrain {
 
-/// Rows of CSV text with a header line. Accepts a UTF-8 byte-order mark, CRLF, a missing final newline, quoted fields
-/// (RFC 4180) and blank lines, which it skips.
+/// Rows of CSV text with a header line. Accepts a UTF-8 byte-order mark, CRLF, a missing final newline,
+/// quoted fields (RFC 4180) and blank lines, which it skips.
 class CsvReader {
  public:
   /// Longest accepted line in bytes; a longer one is an error, so that binary junk cannot exhaust memory.
@@ -28,7 +29,8 @@ class CsvReader {
   /// The position of a column that must be there; the error lists what is there.
   Result<int> require_column(std::string_view name) const;
 
-  /// Moves to the next row: true, or false at the end. A row with fewer or more fields than the header is an error.
+  /// Moves to the next row: true, or false at the end. A row with fewer or more fields than the header is an
+  /// error.
   Result<bool> next();
   /// The field at a column of this row, without surrounding quotes. Valid until the next call of `next`.
   std::string_view field(int column) const { return fields_[static_cast<std::size_t>(column)]; }

@@ -13,8 +13,8 @@ using TaskId = std::uint32_t;
 
 /// Tasks and their dependencies, in compressed form: built once, then only read.
 struct ExecutionGraph {
-  using Graph = boost::compressed_sparse_row_graph<boost::directedS, Task, boost::no_property, boost::no_property,
-                                                   TaskId, std::uint32_t>;
+  using Graph = boost::compressed_sparse_row_graph<boost::directedS, Task, boost::no_property,
+                                                   boost::no_property, TaskId, std::uint32_t>;
   Graph graph;
 };
 

@@ -15,7 +15,9 @@
 namespace vtrain {
 namespace {
 
-std::string system_message(int code) { return std::strerror(code); }
+std::string system_message(int code) {
+  return std::strerror(code);
+}
 
 Error io_error(const std::filesystem::path& path, std::string_view action, int code) {
   return {.kind = ErrorKind::Io,
@@ -48,7 +50,8 @@ Result<std::string> read_descriptor(int descriptor, const std::string& name, std
 Result<std::string> gunzip(std::string_view packed, const std::string& name, std::size_t limit) {
   z_stream stream{};
   constexpr int kGzip = 15 + 16;
-  if (inflateInit2(&stream, kGzip) != Z_OK) return fail({.file = name, .message = "cannot start unpacking gzip"});
+  if (inflateInit2(&stream, kGzip) != Z_OK)
+    return fail({.file = name, .message = "cannot start unpacking gzip"});
   struct Closer {
     z_stream& stream;
     ~Closer() { inflateEnd(&stream); }

@@ -9,15 +9,15 @@
 
 namespace vtrain {
 
-/// The content of a file. A gzip file (recognised by its first two bytes, not by its name) is unpacked. At most `limit`
-/// bytes of content are accepted. `-` is standard input.
+/// The content of a file. A gzip file (recognised by its first two bytes, not by its name) is unpacked. At
+/// most `limit` bytes of content are accepted. `-` is standard input.
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit = std::size_t{4} << 30);
 
 /// Unpacks a gzip stream, also of several members. `name` is used in errors.
 Result<std::string> gunzip(std::string_view packed, const std::string& name, std::size_t limit);
 
-/// A file that appears under its name only when it is complete: it is written beside its place under a temporary name and
-/// renamed by `commit`. Without `commit` nothing stays behind.
+/// A file that appears under its name only when it is complete: it is written beside its place under a
+/// temporary name and renamed by `commit`. Without `commit` nothing stays behind.
 class AtomicFile {
  public:
   /// Creates the temporary file; the folder must exist.

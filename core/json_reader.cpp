@@ -13,7 +13,8 @@ namespace {
 using nlohmann::json;
 
 std::int64_t line_of(std::string_view text, std::size_t position) {
-  return 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(std::min(position, text.size())), '\n');
+  return 1 + std::count(text.begin(),
+                        text.begin() + static_cast<std::ptrdiff_t>(std::min(position, text.size())), '\n');
 }
 
 /// Whether brackets nest deeper than the limit, which the parser would follow until the stack is full.
@@ -50,7 +51,8 @@ Result<JsonDocument> JsonDocument::parse(std::string text, std::string file) {
     document.root_ = json::parse(document.text_);
   } catch (const json::parse_error& error) {
     const std::int64_t line = line_of(document.text_, error.byte == 0 ? 0 : error.byte - 1);
-    return fail({.file = document.file_, .line = line, .message = fmt::format("malformed JSON: {}", error.what())});
+    return fail(
+        {.file = document.file_, .line = line, .message = fmt::format("malformed JSON: {}", error.what())});
   } catch (const json::exception& error) {
     return fail({.file = document.file_, .message = fmt::format("malformed JSON: {}", error.what())});
   }
@@ -65,7 +67,8 @@ Error JsonDocument::error_at(std::string_view key, std::string message) const {
           .message = std::move(message)};
 }
 
-JsonFields::JsonFields(const JsonDocument& document, const json& object) : document_(document), object_(object) {
+JsonFields::JsonFields(const JsonDocument& document, const json& object)
+    : document_(document), object_(object) {
   if (!object.is_object()) {
     error_ = document.error_at("", expected_found("a JSON object", object.dump().substr(0, 80)));
   }
@@ -99,7 +102,8 @@ std::int64_t JsonFields::integer(std::string_view key, std::int64_t low, std::in
   return *parsed;
 }
 
-std::int64_t JsonFields::integer_or(std::string_view key, std::int64_t low, std::int64_t high, std::int64_t absent) {
+std::int64_t JsonFields::integer_or(std::string_view key, std::int64_t low, std::int64_t high,
+                                    std::int64_t absent) {
   return has(key) ? integer(key, low, high) : absent;
 }
 

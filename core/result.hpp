@@ -18,10 +18,10 @@ enum class ErrorKind {
 /// One error, with the place in the input that caused it. Empty members are left out of the text.
 struct Error {
   ErrorKind kind = ErrorKind::InvalidInput;
-  std::string file{};      ///< the file as the user named it
+  std::string file{};     ///< the file as the user named it
   std::int64_t line = 0;  ///< 1-based, 0 when unknown
-  std::string field{};     ///< the column, key or option
-  std::string message{};   ///< what is wrong, for instance "expected a whole number, found '1.5'"
+  std::string field{};    ///< the column, key or option
+  std::string message{};  ///< what is wrong, for instance "expected a whole number, found '1.5'"
 
   /// `file:line: field: message`.
   std::string describe() const;
@@ -32,7 +32,9 @@ template <class T>
 using Result = tl::expected<T, Error>;
 
 /// What to return from a function that gives a `Result`: `return fail(error);`
-inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
+inline tl::unexpected<Error> fail(Error error) {
+  return tl::unexpected<Error>(std::move(error));
+}
 
 /// The usual message of a bad value: `expected <expected>, found '<found>'`. A long `found` is cut.
 std::string expected_found(std::string_view expected, std::string_view found);

@@ -17,7 +17,8 @@ std::uint64_t split_mix(std::uint64_t& state) {
 /// FNV-1a, to turn a stream's name into a number.
 std::uint64_t hash_name(std::string_view name) {
   std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  for (const char c : name)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return hash;
 }
 
@@ -25,7 +26,8 @@ std::uint64_t hash_name(std::string_view name) {
 
 RandomStream::RandomStream(std::uint64_t seed, std::string_view name) {
   std::uint64_t state = seed ^ hash_name(name);
-  for (std::uint64_t& word : state_) word = split_mix(state);
+  for (std::uint64_t& word : state_)
+    word = split_mix(state);
 }
 
 std::uint64_t RandomStream::next() {
@@ -40,19 +42,26 @@ std::uint64_t RandomStream::next() {
   return result;
 }
 
-double RandomStream::uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+double RandomStream::uniform() {
+  return static_cast<double>(next() >> 11) * 0x1p-53;
+}
 
-double RandomStream::uniform(double low, double high) { return low + (high - low) * uniform(); }
+double RandomStream::uniform(double low, double high) {
+  return low + (high - low) * uniform();
+}
 
 std::uint64_t RandomStream::below(std::uint64_t bound) {
   // Rejection keeps every value equally likely.
   const std::uint64_t limit = bound * (UINT64_MAX / bound);
   std::uint64_t value = next();
-  while (value >= limit) value = next();
+  while (value >= limit)
+    value = next();
   return value % bound;
 }
 
-double RandomStream::exponential(double mean) { return -mean * std::log1p(-uniform()); }
+double RandomStream::exponential(double mean) {
+  return -mean * std::log1p(-uniform());
+}
 
 double RandomStream::normal() {
   const double radius = std::sqrt(-2.0 * std::log1p(-uniform()));

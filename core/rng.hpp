@@ -1,5 +1,5 @@
-/// Seeded random streams. The standard library's distributions differ between implementations; these do not, so
-/// a seed gives the same workload everywhere.
+/// Seeded random streams. The standard library's distributions differ between implementations; these do not,
+/// so a seed gives the same workload everywhere.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@ namespace vtrain {
 /// xoshiro256** (Blackman and Vigna 2018), seeded through SplitMix64. Not safe to share between threads.
 class RandomStream {
  public:
-  /// The stream `name` of `seed`. Streams of different names are independent, so that drawing one more number in
-  /// one place moves nothing elsewhere.
+  /// The stream `name` of `seed`. Streams of different names are independent, so that drawing one more number
+  /// in one place moves nothing elsewhere.
   explicit RandomStream(std::uint64_t seed, std::string_view name = {});
 
   /// 64 random bits.

@@ -39,7 +39,8 @@ Result<std::int64_t> parse_integer(std::string_view text, std::int64_t low, std:
   auto [stop, code] = std::from_chars(digits.data(), end, value);
   if (code == std::errc() && stop != end && *stop == '.') {
     ++stop;  // "1.0" and "1." are whole
-    while (stop != end && *stop == '0') ++stop;
+    while (stop != end && *stop == '0')
+      ++stop;
   }
   if (code != std::errc() || stop != end || value < low || value > high) {
     return bad_value(range_text("a whole number", static_cast<double>(low), static_cast<double>(high)), text);
@@ -69,7 +70,8 @@ Result<std::int64_t> parse_seconds_as_ns(std::string_view text) {
   if (negative) ++at;
   std::int64_t seconds = 0;
   const char* const first = at;
-  while (at != end && *at >= '0' && *at <= '9' && seconds <= kMaxSeconds) seconds = seconds * 10 + (*at++ - '0');
+  while (at != end && *at >= '0' && *at <= '9' && seconds <= kMaxSeconds)
+    seconds = seconds * 10 + (*at++ - '0');
   bool has_digits = at != first;
   std::int64_t fraction = 0;
   if (at != end && *at == '.') {
@@ -78,7 +80,8 @@ Result<std::int64_t> parse_seconds_as_ns(std::string_view text) {
       fraction += unit * (*at++ - '0');
       has_digits = true;
     }
-    while (at != end && *at == '0') ++at;
+    while (at != end && *at == '0')
+      ++at;
   }
   if (!has_digits || at != end || seconds > kMaxSeconds) {
     return bad_value("seconds as a decimal number with at most nine digits after the point", text);
@@ -114,7 +117,8 @@ std::string_view nearest_name(std::string_view word, std::span<const std::string
   for (const std::string_view name : known) {
     // Levenshtein distance, one row at a time.
     row.resize(name.size() + 1);
-    for (std::size_t j = 0; j <= name.size(); ++j) row[j] = j;
+    for (std::size_t j = 0; j <= name.size(); ++j)
+      row[j] = j;
     for (std::size_t i = 1; i <= word.size(); ++i) {
       std::size_t diagonal = row[0];
       row[0] = i;

@@ -13,15 +13,16 @@ namespace vtrain {
 /// `text` without blanks at both ends.
 std::string_view trim(std::string_view text);
 
-/// A whole number in [low, high]. `1.0` counts as 1, as several published traces write counts so. The error carries
-/// only the message; the caller adds file, line and field.
+/// A whole number in [low, high]. `1.0` counts as 1, as several published traces write counts so. The error
+/// carries only the message; the caller adds file, line and field.
 Result<std::int64_t> parse_integer(std::string_view text, std::int64_t low, std::int64_t high);
 
 /// A finite number in [low, high].
 Result<double> parse_number(std::string_view text, double low, double high);
 
-/// Decimal seconds as whole nanoseconds, without passing through a double: `0.1` is exactly 100,000,000 ns. At most nine
-/// digits after the point count (the tenth is an error unless it is 0); the range is +-292 years.
+/// Decimal seconds as whole nanoseconds, without passing through a double: `0.1` is exactly 100,000,000 ns.
+/// At most nine digits after the point count (the tenth is an error unless it is 0); the range is +-292
+/// years.
 Result<std::int64_t> parse_seconds_as_ns(std::string_view text);
 
 /// The shortest decimal form of a whole number of nanoseconds in seconds: 1,500,000,000 is `1.5`.

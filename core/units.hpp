@@ -13,8 +13,8 @@ namespace vtrain {
 /// A span of simulated time: a whole number of nanoseconds.
 using SimDuration = std::chrono::duration<std::int64_t, std::nano>;
 
-/// The clock of the cluster simulation. It has an origin (that of the trace) and no `now()`: only the simulator
-/// knows the time.
+/// The clock of the cluster simulation. It has an origin (that of the trace) and no `now()`: only the
+/// simulator knows the time.
 struct SimClock {
   using duration = SimDuration;
   using rep = duration::rep;
@@ -38,10 +38,14 @@ inline SimDuration to_sim_duration(Nanoseconds duration) {
 }
 
 /// Seconds as a double; exact up to 2^53 ns (104 days), then to the nearest double.
-constexpr double to_seconds(SimDuration duration) { return Seconds(duration).count(); }
+constexpr double to_seconds(SimDuration duration) {
+  return Seconds(duration).count();
+}
 
 /// Seconds from the trace's origin as a double.
-constexpr double to_seconds(SimTime time) { return to_seconds(time.time_since_epoch()); }
+constexpr double to_seconds(SimTime time) {
+  return to_seconds(time.time_since_epoch());
+}
 
 /// A number with a unit. `Tag` names the unit and keeps bytes from being added to FLOPs.
 template <class Tag, class Rep>

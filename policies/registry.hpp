@@ -45,8 +45,8 @@ struct PolicyInfo {
 /// All policies, in the order in which they are listed to users.
 std::span<const PolicyInfo> policies();
 
-/// Makes the policy of a spec such as `fifo` or `las:attained=time,queues=3250;7200`. Errors: an unknown policy or
-/// parameter (with the nearest known name), a value out of range.
+/// Makes the policy of a spec such as `fifo` or `las:attained=time,queues=3250;7200`. Errors: an unknown
+/// policy or parameter (with the nearest known name), a value out of range.
 Result<std::unique_ptr<Policy>> make_policy(std::string_view spec);
 
 }  // namespace vtrain

@@ -21,11 +21,12 @@ SimDuration queueing_delay(const Job& job, const JobOutcome& outcome);
 bool deadline_met(const Job& job, const JobOutcome& outcome);
 /// GPU-seconds for which the gang was held.
 double gpu_seconds(const Job& job, const JobOutcome& outcome);
-/// Nearest-rank percentile (the smallest value with at least `percent` % of the values at or below it) of values in any order;
-/// 0 for none. Reorders `values`.
+/// Nearest-rank percentile (the smallest value with at least `percent` % of the values at or below it) of
+/// values in any order; 0 for none. Reorders `values`.
 double percentile(std::vector<double>& values, double percent);
 
-/// One replay in numbers. Averages and percentiles of JCT are over completed jobs, those of queueing delay over started ones.
+/// One replay in numbers. Averages and percentiles of JCT are over completed jobs, those of queueing delay
+/// over started ones.
 struct Summary {
   std::string policy;  ///< the spec as given
   std::int64_t jobs = 0;
@@ -43,8 +44,9 @@ struct Summary {
   double avg_queueing_delay_s = 0;
   double makespan_s = 0;       ///< last end - first submission
   double gpu_utilization = 0;  ///< GPU-seconds held / (GPUs x makespan), in [0, 1]
-  /// Largest finish-time fairness over completed jobs (Themis, NSDI'20): JCT / T_iso, T_iso being the run time on an equal share of
-  /// GPUs / (average number of active jobs during the job's life), with linear scaling below the gang's size.
+  /// Largest finish-time fairness over completed jobs (Themis, NSDI'20): JCT / T_iso, T_iso being the run
+  /// time on an equal share of GPUs / (average number of active jobs during the job's life), with linear
+  /// scaling below the gang's size.
   double finish_time_fairness_max = 0;
   /// Jain's index (1984) of 1 / finish-time fairness over completed jobs, in (0, 1]; 1 is equal treatment.
   double jain_index = 0;

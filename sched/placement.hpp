@@ -15,8 +15,9 @@ namespace vtrain {
 /// The ways of placing a gang, by their names on the command line.
 enum class PlacementKind : std::uint8_t {
   Count,  ///< `count`: the cluster is one number of free GPUs; a gang fits if enough are free anywhere
-  Yarn,   ///< `yarn`: a gang of at most a node's size goes to the first node with room; a larger one takes whole free nodes in
-          ///< index order and the first other node with room for the rest (Tiresias, NSDI'19, simulator's "yarn" scheme)
+  Yarn,   ///< `yarn`: a gang of at most a node's size goes to the first node with room; a larger one takes
+         ///< whole free nodes in index order and the first other node with room for the rest (Tiresias,
+         ///< NSDI'19, simulator's "yarn" scheme)
 };
 
 /// Reads a name; the error lists the names there are.
@@ -32,7 +33,8 @@ struct NodeShare {
 class Placement {
  public:
   virtual ~Placement() = default;
-  /// Takes the GPUs for a gang and appends where they are to `shares`; false, with nothing changed, when it does not fit.
+  /// Takes the GPUs for a gang and appends where they are to `shares`; false, with nothing changed, when it
+  /// does not fit.
   virtual bool place(GpuCount num_gpus, std::vector<NodeShare>& shares) = 0;
   /// Gives a gang's GPUs back.
   virtual void release(GpuCount num_gpus, const std::vector<NodeShare>& shares) = 0;

@@ -23,8 +23,9 @@ enum class JobState : std::uint8_t {
 /// One scheduling pass, at one instant: what a policy may see and what it may say. It lives for one call of
 /// `Policy::schedule`. At an instant all ends come first, then all arrivals, then one pass.
 ///
-/// A saying takes effect at once, so a policy sees the cluster it has made so far. The simulator owns progress, placement
-/// and accounting; it refuses, with the policy's name and the job, to start what is not waiting or preempt what is not running.
+/// A saying takes effect at once, so a policy sees the cluster it has made so far. The simulator owns
+/// progress, placement and accounting; it refuses, with the policy's name and the job, to start what is not
+/// waiting or preempt what is not running.
 class SchedulingPass {
  public:
   virtual ~SchedulingPass() = default;
@@ -34,13 +35,13 @@ class SchedulingPass {
   /// Jobs that were submitted at this instant, in trace order.
   virtual std::span<const JobId> arrived() const = 0;
 
-  /// Places the gang and starts it; false, with nothing changed, when the cluster has no room for it under the placement in
-  /// force. The job must be waiting.
+  /// Places the gang and starts it; false, with nothing changed, when the cluster has no room for it under
+  /// the placement in force. The job must be waiting.
   virtual bool try_start(JobId job) = 0;
   /// Takes a running job's GPUs away. It waits again and has lost nothing of its work.
   virtual void preempt(JobId job) = 0;
-  /// Asks for a pass at `time` (later than now) even if nothing arrives or ends then. Only the last request counts, and only
-  /// until the next pass, whatever caused it.
+  /// Asks for a pass at `time` (later than now) even if nothing arrives or ends then. Only the last request
+  /// counts, and only until the next pass, whatever caused it.
   virtual void wake_at(SimTime time) = 0;
 
   /// This instant.
@@ -57,7 +58,8 @@ class SchedulingPass {
   /// Time for which the job has held its GPUs so far.
   SimDuration attained(JobId job) const {
     const JobProgress& progress = progress_[job.value];
-    return progress.state == JobState::Running ? progress.attained + (now_ - progress.resumed) : progress.attained;
+    return progress.state == JobState::Running ? progress.attained + (now_ - progress.resumed)
+                                               : progress.attained;
   }
   /// Run time still to go. Only clairvoyant policies ask.
   SimDuration remaining(JobId job) const { return jobs_[job.value].duration - attained(job); }
@@ -67,10 +69,10 @@ class SchedulingPass {
  protected:
   /// The moving part of a job.
   struct JobProgress {
-    SimTime resumed{};         ///< start of the current run
-    SimDuration attained{0};   ///< time on GPUs in earlier runs
+    SimTime resumed{};        ///< start of the current run
+    SimDuration attained{0};  ///< time on GPUs in earlier runs
     SimTime first_start{};
-    std::uint32_t run = 0;     ///< number of starts so far; tells a stale end event from a live one
+    std::uint32_t run = 0;  ///< number of starts so far; tells a stale end event from a live one
     JobState state = JobState::NotSubmitted;
   };
 
@@ -81,8 +83,9 @@ class SchedulingPass {
   std::span<const JobProgress> progress_;
 };
 
-/// Decides which jobs hold GPUs. A policy is a pure decision: it has no clock, does no I/O and uses no global state; what it
-/// remembers between passes follows from the passes it was given, so the same trace gives the same schedule.
+/// Decides which jobs hold GPUs. A policy is a pure decision: it has no clock, does no I/O and uses no global
+/// state; what it remembers between passes follows from the passes it was given, so the same trace gives the
+/// same schedule.
 class Policy {
  public:
   virtual ~Policy() = default;

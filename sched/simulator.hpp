@@ -53,8 +53,8 @@ struct SimulationResult {
   std::int64_t events = 0;             ///< arrivals, ends and timers handled
 };
 
-/// Replays `workload` under `policy`. Every job ends in exactly one state. Errors: a job larger than the cluster under
-/// `strict`; a job without a duration; a policy that says something impossible (kind `Failed`).
+/// Replays `workload` under `policy`. Every job ends in exactly one state. Errors: a job larger than the
+/// cluster under `strict`; a job without a duration; a policy that says something impossible (kind `Failed`).
 Result<SimulationResult> simulate(const Workload& workload, const ClusterSpec& cluster, Policy& policy,
                                   const SimulationOptions& options);
 

@@ -14,8 +14,8 @@ namespace vtrain {
 /// What a reader kept besides the jobs.
 struct Trace {
   Workload workload;
-  std::string format;                       ///< the name of the format it was read as
-  std::optional<std::int32_t> num_gpus;     ///< cluster size that the file itself names (Batsim's `nb_res`)
+  std::string format;                    ///< the name of the format it was read as
+  std::optional<std::int32_t> num_gpus;  ///< cluster size that the file itself names (Batsim's `nb_res`)
 };
 
 /// One row of the table of formats.
@@ -31,7 +31,8 @@ struct TraceFormat {
 /// All formats; `auto` takes the first that recognises the file.
 std::span<const TraceFormat> trace_formats();
 
-/// Reads a trace file, plain or gzip. `format` is a name of the table or `auto`. Jobs come out ordered by submission.
+/// Reads a trace file, plain or gzip. `format` is a name of the table or `auto`. Jobs come out ordered by
+/// submission.
 Result<Trace> read_trace(const std::string& path, std::string_view format = "auto");
 
 }  // namespace vtrain

@@ -19,11 +19,11 @@ struct Job {
   TenantId tenant;        ///< who submitted it
   ModelId model;          ///< what it trains, if the trace says so
   SimTime submit{};
-  /// Run time on `num_gpus` GPUs, at least 1 ns. 0 in a workload whose jobs are given by model and iterations and that has not
-  /// been priced by the predictor yet.
+  /// Run time on `num_gpus` GPUs, at least 1 ns. 0 in a workload whose jobs are given by model and iterations
+  /// and that has not been priced by the predictor yet.
   SimDuration duration{};
-  /// The time limit that the user asked for, which is what backfilling may know; a job is ended there. 0: none was given, and
-  /// `duration` is taken as known.
+  /// The time limit that the user asked for, which is what backfilling may know; a job is ended there. 0:
+  /// none was given, and `duration` is taken as known.
   SimDuration requested_time{};
   /// The instant by which the job should end; `kNoDeadline` for a best-effort job.
   SimTime deadline = kNoDeadline;
@@ -38,7 +38,8 @@ struct Job {
   SimDuration walltime() const { return requested_time.count() > 0 ? requested_time : duration; }
 };
 
-/// The jobs of one trace, ordered by submission (ties in the order of the file), with the names they refer to.
+/// The jobs of one trace, ordered by submission (ties in the order of the file), with the names they refer
+/// to.
 struct Workload {
   std::vector<Job> jobs;
   NameTable tenants;

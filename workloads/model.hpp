@@ -17,7 +17,8 @@ struct TransformerModel {
   std::int64_t sequence_length = 0;
   std::int64_t vocab_size = 50257;
 
-  /// Weights: 12 h^2 + 13 h a layer, V h + s h embeddings, 2 h for the final norm (Narayanan et al., SC'21, section 5.1).
+  /// Weights: 12 h^2 + 13 h a layer, V h + s h embeddings, 2 h for the final norm (Narayanan et al., SC'21,
+  /// section 5.1).
   std::int64_t num_parameters() const;
   friend bool operator==(const TransformerModel&, const TransformerModel&) = default;
 };

@@ -28,8 +28,8 @@ struct Breakdown {
 
 /// What one stage did.
 struct StageTimes {
-  Nanoseconds end{0};            ///< when its last task, or the gap after it, ended
-  Nanoseconds compute{0};        ///< sum of its kernels, weight update included
+  Nanoseconds end{0};      ///< when its last task, or the gap after it, ended
+  Nanoseconds compute{0};  ///< sum of its kernels, weight update included
 };
 
 /// Memory of the fullest stage, in bytes per GPU.
@@ -44,14 +44,15 @@ struct MemoryEstimate {
 struct IterationTimes {
   Nanoseconds iteration{0};
   std::vector<StageTimes> stages;
-  Nanoseconds communication_end{0};    ///< when the last collective, or the send after it, ended
-  Nanoseconds communication_sum{0};    ///< all collectives of all stages
-  std::int64_t slowest_stage = 0;      ///< the stage that ends last, the first of equals
-  Breakdown breakdown;                 ///< of the slowest stage
+  Nanoseconds communication_end{0};  ///< when the last collective, or the send after it, ended
+  Nanoseconds communication_sum{0};  ///< all collectives of all stages
+  std::int64_t slowest_stage = 0;    ///< the stage that ends last, the first of equals
+  Breakdown breakdown;               ///< of the slowest stage
 };
 
-/// The exact collapse of the graph simulation: one update per block instead of per task, and a jump over the steady state. Needs
-/// `duration + gap >= 0` for every kernel, which readers guarantee. O(stages x min(micro-batches, transient)).
+/// The exact collapse of the graph simulation: one update per block instead of per task, and a jump over the
+/// steady state. Needs `duration + gap >= 0` for every kernel, which readers guarantee. O(stages x
+/// min(micro-batches, transient)).
 IterationTimes fast_iteration_times(const IterationWork& work);
 
 /// The same from a graph, by the paper's Algorithm 1.
