@@ -8,6 +8,19 @@
 
 namespace vtrain {
 
+void append_csv_field(std::string& out, std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
+    out += text;
+    return;
+  }
+  out += '"';
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  out += '"';
+}
+
 Result<bool> CsvReader::read_line(std::string_view& line) {
   while (!rest_.empty()) {
     ++line_;

@@ -12,6 +12,9 @@
 
 namespace vtrain {
 
+/// Appends `text` as one field, in quotes if it holds a comma, a quote or a line break.
+void append_csv_field(std::string& out, std::string_view text);
+
 /// Rows of CSV text with a header line. Accepts a UTF-8 byte-order mark, CRLF, a missing final newline,
 /// quoted fields (RFC 4180) and blank lines, which it skips.
 class CsvReader {

@@ -91,16 +91,24 @@ Result<std::int64_t> parse_seconds_as_ns(std::string_view text) {
 }
 
 void append_ns_as_seconds(std::string& out, std::int64_t nanoseconds) {
-  char buffer[32];
-  char* at = buffer;
+  append_ns_as_seconds(out, nanoseconds, 1);
+}
+
+void append_ns_as_seconds(std::string& out, std::int64_t nanoseconds, std::int64_t count) {
+  constexpr std::uint64_t kPerSecond = 1'000'000'000;
   std::uint64_t magnitude = static_cast<std::uint64_t>(nanoseconds);
   if (nanoseconds < 0) {
-    *at++ = '-';
+    out += '-';
     magnitude = 0 - magnitude;
   }
-  constexpr std::uint64_t kPerSecond = 1'000'000'000;
-  at = std::to_chars(at, buffer + sizeof buffer, magnitude / kPerSecond).ptr;
-  if (std::uint64_t fraction = magnitude % kPerSecond; fraction != 0) {
+  // Seconds and the rest are multiplied apart, so that neither product overflows.
+  const auto times = static_cast<std::uint64_t>(count);
+  std::uint64_t fraction = magnitude % kPerSecond * times;
+  const std::uint64_t seconds = magnitude / kPerSecond * times + fraction / kPerSecond;
+  fraction %= kPerSecond;
+  char buffer[32];
+  char* at = std::to_chars(buffer, buffer + sizeof buffer, seconds).ptr;
+  if (fraction != 0) {
     *at++ = '.';
     for (std::uint64_t unit = kPerSecond / 10; fraction != 0; unit /= 10) {
       *at++ = static_cast<char>('0' + fraction / unit);

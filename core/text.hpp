@@ -28,6 +28,9 @@ Result<std::int64_t> parse_seconds_as_ns(std::string_view text);
 /// The shortest decimal form of a whole number of nanoseconds in seconds: 1,500,000,000 is `1.5`.
 void append_ns_as_seconds(std::string& out, std::int64_t nanoseconds);
 
+/// The same for `count` times that many nanoseconds (GPU-seconds of a gang), which may exceed 64 bits.
+void append_ns_as_seconds(std::string& out, std::int64_t nanoseconds, std::int64_t count);
+
 /// The name in `known` that is nearest to `word` by edit distance, or empty when none is close.
 std::string_view nearest_name(std::string_view word, std::span<const std::string_view> known);
 

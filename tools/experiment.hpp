@@ -1,0 +1,77 @@
+/// From a trace, a cluster and a list of policies to schedules: what `replay` and `compare` share.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/result.hpp"
+#include "sched/cluster.hpp"
+#include "sched/metrics.hpp"
+#include "sched/simulator.hpp"
+#include "workloads/job.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace vtrain {
+
+/// The arguments of `replay` and `compare`, as given.
+struct ExperimentArguments {
+  std::string trace;  ///< file name; empty is the embedded default, a generated day of LLM jobs
+  std::string format = "auto";
+  std::string cluster;  ///< empty: what the trace names, or the default
+  std::string placement = "count";
+  std::string profile = "a100";    ///< GPU profile that prices jobs given by model and iterations
+  std::string deadlines = "auto";  ///< rule for jobs without a deadline
+  std::uint64_t seed = 1;
+  std::vector<std::string> policies;  ///< specs
+  std::filesystem::path out;          ///< empty: nothing is written
+  std::string timeline = "auto";
+  unsigned threads = 0;  ///< 0: one per processor
+  bool strict = false;
+  bool json = false;
+  std::string command_line;  ///< to repeat the run
+};
+
+/// Adds the options that both commands have.
+void add_experiment_options(CLI::App& command, ExperimentArguments& arguments);
+
+/// The jobs and the cluster on which they will run, and where they came from.
+struct Experiment {
+  Workload workload;
+  ClusterSpec cluster;
+  PlacementKind placement = PlacementKind::Count;
+  std::string trace_name;                ///< the file, or a description of the generated jobs
+  std::string trace_format;              ///< as read; empty for generated jobs
+  std::vector<std::string> assumptions;  ///< what is synthetic or assumed, one sentence each
+  /// Label and value of each input: file hashes, seeds, what priced the jobs.
+  std::vector<std::pair<std::string, std::string>> provenance;
+  double read_s = 0;  ///< wall time of reading, pricing and deadline assignment
+};
+
+/// Reads or generates the jobs, gives each a duration and a deadline, and reads the cluster.
+Result<Experiment> prepare_experiment(const ExperimentArguments& arguments);
+
+/// One policy's schedule.
+struct ExperimentRun {
+  Summary summary;
+  SimulationResult result;
+  double wall_s = 0;  ///< wall time of the simulation alone
+};
+
+/// Replays the jobs under every policy, on up to `arguments.threads` threads; runs come out in the order of
+/// the policies. With `record_runs` each keeps the intervals in which jobs held GPUs.
+Result<std::vector<ExperimentRun>> run_policies(const Experiment& experiment,
+                                                const ExperimentArguments& arguments, bool record_runs);
+
+/// Whether timelines are wanted: as said, or when there are few enough jobs to look at.
+bool wants_timeline(const ExperimentArguments& arguments, const Experiment& experiment);
+
+/// The lines above the table: trace, cluster, what was assumed.
+std::string describe_experiment(const Experiment& experiment);
+
+}  // namespace vtrain

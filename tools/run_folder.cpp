@@ -1,0 +1,251 @@
+#include "tools/run_folder.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/csv.hpp"
+#include "core/file.hpp"
+#include "core/text.hpp"
+
+namespace vtrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string_view state_name(JobState state) {
+  switch (state) {
+    case JobState::Completed:
+      return "completed";
+    case JobState::Rejected:
+      return "rejected";
+    case JobState::Failed:
+      return "failed";
+    case JobState::NotSubmitted:
+    case JobState::Waiting:
+    case JobState::Running:
+    case JobState::Unfinished:
+      return "unfinished";
+  }
+  throw std::logic_error("a job state without a name");
+}
+
+bool has_ended(const JobOutcome& outcome) {
+  return outcome.state == JobState::Completed || outcome.state == JobState::Failed;
+}
+
+void append_job(std::string& out, const Workload& workload, const Job& job, const JobOutcome& outcome) {
+  const auto comma_then_seconds = [&out](bool known, std::int64_t nanoseconds) {
+    out += ',';
+    if (known) append_ns_as_seconds(out, nanoseconds);
+  };
+  const bool ended = has_ended(outcome);
+  const bool started = ended || outcome.attained.count() > 0;
+  append_csv_field(out, job.name);
+  out += ',';
+  if (job.tenant) append_csv_field(out, workload.tenants[job.tenant.value]);
+  out += ',';
+  if (job.model) append_csv_field(out, workload.models[job.model.value]);
+  comma_then_seconds(true, job.submit.time_since_epoch().count());
+  comma_then_seconds(started, outcome.start.time_since_epoch().count());
+  comma_then_seconds(ended, outcome.end.time_since_epoch().count());
+  out += ',';
+  out += state_name(outcome.state);
+  out += ',';
+  out += std::to_string(job.num_gpus.value);
+  comma_then_seconds(ended, ended ? job_completion_time(job, outcome).count() : 0);
+  comma_then_seconds(started, started ? queueing_delay(job, outcome).count() : 0);
+  comma_then_seconds(job.has_deadline(), job.deadline.time_since_epoch().count());
+  out += ',';
+  if (job.has_deadline()) out += deadline_met(job, outcome) ? "true" : "false";
+  out += ',';
+  out += std::to_string(outcome.preemptions);
+  out += ',';
+  append_ns_as_seconds(out, outcome.attained.count(), job.num_gpus.value);
+  out += '\n';
+}
+
+Result<void> write_jobs_csv(const std::filesystem::path& path, const Workload& workload,
+                            const SimulationResult& result) {
+  auto file = AtomicFile::create(path);
+  if (!file) return fail(std::move(file.error()));
+  // Written piece by piece: a million rows need no second copy in memory.
+  constexpr std::size_t kPiece = 1 << 20;
+  std::string rows =
+      "job_id,tenant,model,submit_s,start_s,end_s,state,num_gpus,jct_s,queueing_delay_s,deadline_s,deadline_"
+      "met,"
+      "preemptions,gpu_seconds\n";
+  rows.reserve(kPiece + 4096);
+  for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+    append_job(rows, workload, workload.jobs[i], result.outcomes[i]);
+    if (rows.size() >= kPiece) {
+      file->write(rows);
+      rows.clear();
+    }
+  }
+  file->write(rows);
+  return file->commit();
+}
+
+/// Builds the list of Chrome trace events (the "Trace Event Format" that Perfetto reads), one event a line.
+class TraceEvents {
+ public:
+  void name_process(std::size_t process, std::string_view name) {
+    add(fmt::format(R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":{}}}}})", process,
+                    quoted(name)));
+  }
+  void name_thread(std::size_t process, std::size_t thread, std::string_view name) {
+    add(fmt::format(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":{}}}}})", process,
+                    thread, quoted(name)));
+  }
+  void slice(std::size_t process, std::size_t thread, std::string_view name, const JobRun& run,
+             GpuCount num_gpus) {
+    add(fmt::format(
+        R"({{"ph":"X","name":{},"cat":"job","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"num_gpus":{}}}}})",
+        quoted(name), process, thread, microseconds(run.begin.time_since_epoch()),
+        microseconds(run.end - run.begin), num_gpus.value));
+  }
+  std::string finish() && { return "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" + events_ + "\n]}\n"; }
+
+ private:
+  static std::string quoted(std::string_view text) {
+    return ordered_json(text).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  }
+  static std::string microseconds(SimDuration duration) {
+    return fmt::format("{}.{:03}", duration.count() / 1000, duration.count() % 1000);
+  }
+  void add(std::string_view event) {
+    if (!events_.empty()) events_ += ",\n";
+    events_ += event;
+  }
+  std::string events_;
+};
+
+/// A process per node. Jobs that share a node overlap in time, which slices of one track must not, so a node
+/// has as many tracks as it ever held jobs at once.
+void add_node_tracks(TraceEvents& events, const Experiment& experiment, std::vector<const JobRun*>& runs) {
+  std::vector<std::vector<SimTime>> track_ends(static_cast<std::size_t>(experiment.cluster.total_nodes()));
+  for (std::size_t node = 0; node < track_ends.size(); ++node) {
+    events.name_process(node + 1, fmt::format("node {}", node));
+  }
+  for (const JobRun* run : runs) {
+    const Job& job = experiment.workload.jobs[run->job.value];
+    for (const NodeId node : run->nodes) {
+      std::vector<SimTime>& ends = track_ends[node.value];
+      const auto track =
+          std::find_if(ends.begin(), ends.end(), [run](SimTime end) { return end <= run->begin; });
+      const auto index = static_cast<std::size_t>(track - ends.begin());
+      if (track == ends.end()) {
+        ends.push_back(run->end);
+      } else {
+        *track = run->end;
+      }
+      events.slice(node.value + 1, index + 1, job.name, *run, job.num_gpus);
+    }
+  }
+}
+
+void add_job_tracks(TraceEvents& events, const Experiment& experiment, std::vector<const JobRun*>& runs) {
+  events.name_process(1, "jobs");
+  std::vector<bool> named(experiment.workload.jobs.size(), false);
+  for (const JobRun* run : runs) {
+    const Job& job = experiment.workload.jobs[run->job.value];
+    const std::size_t track = run->job.value + std::size_t{1};
+    if (!named[run->job.value]) events.name_thread(1, track, fmt::format("job {}", job.name));
+    named[run->job.value] = true;
+    events.slice(1, track, job.name, *run, job.num_gpus);
+  }
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+}  // namespace
+
+ordered_json summary_to_json(const Summary& summary) {
+  const auto number_or_null = [](double value) {
+    return std::isfinite(value) ? ordered_json(value) : ordered_json();
+  };
+  return {
+      {"policy", summary.policy},
+      {"jobs", summary.jobs},
+      {"completed", summary.completed},
+      {"failed", summary.failed},
+      {"rejected", summary.rejected},
+      {"unfinished", summary.unfinished},
+      {"deadline_jobs", summary.deadline_jobs},
+      {"deadline_met", summary.deadline_met},
+      {"deadline_satisfactory_ratio",
+       number_or_null(summary.deadline_satisfactory_ratio.value_or(std::nan("")))},
+      {"avg_jct_s", number_or_null(summary.avg_jct_s)},
+      {"p50_jct_s", number_or_null(summary.p50_jct_s)},
+      {"p99_jct_s", number_or_null(summary.p99_jct_s)},
+      {"avg_queueing_delay_s", number_or_null(summary.avg_queueing_delay_s)},
+      {"makespan_s", number_or_null(summary.makespan_s)},
+      {"gpu_utilization", number_or_null(summary.gpu_utilization)},
+      {"finish_time_fairness_max", number_or_null(summary.finish_time_fairness_max)},
+      {"jain_index", number_or_null(summary.jain_index)},
+      {"preemptions", summary.preemptions},
+      {"events", summary.events},
+  };
+}
+
+std::string cluster_timeline(const Experiment& experiment, const ExperimentRun& run) {
+  std::vector<const JobRun*> runs;
+  for (const JobRun& job_run : run.result.runs)
+    runs.push_back(&job_run);
+  std::stable_sort(runs.begin(), runs.end(),
+                   [](const JobRun* a, const JobRun* b) { return a->begin < b->begin; });
+  TraceEvents events;
+  if (experiment.placement == PlacementKind::Count) {
+    add_job_tracks(events, experiment, runs);
+  } else {
+    add_node_tracks(events, experiment, runs);
+  }
+  return std::move(events).finish();
+}
+
+Result<void> write_run(const std::filesystem::path& folder, const Experiment& experiment,
+                       const ExperimentRun& run) {
+  if (auto made = create_output_folder(folder); !made) return made;
+  if (auto jobs = write_jobs_csv(folder / "jobs.csv", experiment.workload, run.result); !jobs) return jobs;
+  if (!run.result.runs.empty()) {
+    if (auto timeline = write_file(folder / "timeline.json", cluster_timeline(experiment, run)); !timeline) {
+      return timeline;
+    }
+  }
+  return write_file(folder / "summary.json", summary_to_json(run.summary).dump(2) + "\n");
+}
+
+Result<void> write_run_provenance(const std::filesystem::path& folder, const ExperimentArguments& arguments,
+                                  const Experiment& experiment, const std::vector<ExperimentRun>& runs) {
+  ordered_json inputs = ordered_json::object();
+  for (const auto& [label, value] : experiment.provenance)
+    inputs[label] = value;
+  ordered_json wall = ordered_json::object();
+  for (const ExperimentRun& run : runs)
+    wall[run.summary.policy] = run.wall_s;
+  const ordered_json document = {
+      {"version", VTRAIN_VERSION},
+      {"command", arguments.command_line},
+      {"written_at", fmt::format("{:%FT%TZ}", fmt::gmtime(std::chrono::system_clock::now()))},
+      {"host", host_name()},
+      {"seed", arguments.seed},
+      {"inputs", inputs},
+      {"assumptions", experiment.assumptions},
+      {"read_s", experiment.read_s},
+      {"simulation_wall_s", wall},
+  };
+  return write_file(folder / "run.json",
+                    document.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace vtrain

@@ -1,0 +1,34 @@
+/// The files that a replay leaves behind.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "core/result.hpp"
+#include "tools/experiment.hpp"
+
+namespace vtrain {
+
+/// A summary under the key names of `summary.json`, in that order. Ratios and averages over nothing are null.
+nlohmann::ordered_json summary_to_json(const Summary& summary);
+
+/// What happened, as Chrome trace events for Perfetto: one track per node, or per job where placement knows
+/// no nodes.
+std::string cluster_timeline(const Experiment& experiment, const ExperimentRun& run);
+
+/// Writes to `folder`, which is made:
+/// - `jobs.csv`: one row a job, in the order of submission. Times are seconds from the trace's origin with as
+/// many digits as
+///   needed; what a job never had (a start, a deadline) is empty;
+/// - `timeline.json`, for a run with recorded intervals;
+/// - `summary.json`, last, so that a folder with a summary is whole.
+Result<void> write_run(const std::filesystem::path& folder, const Experiment& experiment,
+                       const ExperimentRun& run);
+
+/// Writes `run.json`: what differs when the same command is run again (times, host, version), and the inputs
+/// with their hashes.
+Result<void> write_run_provenance(const std::filesystem::path& folder, const ExperimentArguments& arguments,
+                                  const Experiment& experiment, const std::vector<ExperimentRun>& runs);
+
+}  // namespace vtrain
