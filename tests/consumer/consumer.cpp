@@ -1,0 +1,24 @@
+/// Uses an installed vtrain from outside: two jobs of 8 GPUs on one node run one after the other.
+#include <cstdio>
+
+#include "policies/registry.hpp"
+#include "sched/metrics.hpp"
+#include "sched/simulator.hpp"
+
+int main() {
+  vtrain::Workload workload;
+  for (int i = 0; i < 2; ++i) {
+    vtrain::Job job;
+    job.duration = std::chrono::seconds(10);
+    job.num_gpus = vtrain::GpuCount(8);
+    workload.jobs.push_back(job);
+  }
+  const auto cluster = vtrain::ClusterSpec::parse("1x8");
+  auto policy = vtrain::make_policy("fifo");
+  if (!cluster || !policy) return 1;
+  const auto result = vtrain::simulate(workload, *cluster, **policy, {});
+  if (!result) return 1;
+  const vtrain::Summary summary = vtrain::summarize(workload, *cluster, *result, "fifo");
+  std::printf("makespan %g s\n", summary.makespan_s);
+  return summary.makespan_s == 20.0 ? 0 : 1;
+}

@@ -1,0 +1,15 @@
+# Installs the build and builds and runs tests/consumer against the installation.
+set(prefix ${WORK_DIR}/consumer/prefix)
+set(build ${WORK_DIR}/consumer/build)
+file(REMOVE_RECURSE ${WORK_DIR}/consumer)
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "${ARGN} failed:\n${output}")
+  endif()
+endfunction()
+run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix})
+run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${build} -G Ninja -D CMAKE_PREFIX_PATH=${prefix}
+  "-D CMAKE_CXX_FLAGS=${CXX_FLAGS}")
+run(${CMAKE_COMMAND} --build ${build})
+run(${build}/consumer)

@@ -1,0 +1,8 @@
+# Shows that the layering test can fail: a tree in which `sched` includes `policies` must be refused.
+set(tree ${WORK_DIR}/layering_self_test)
+file(WRITE ${tree}/sched/upward.hpp "#include \"policies/registry.hpp\"\n")
+execute_process(COMMAND ${CMAKE_COMMAND} -D SOURCE_DIR=${tree} -P ${CMAKE_CURRENT_LIST_DIR}/layering_test.cmake
+  RESULT_VARIABLE result ERROR_VARIABLE output)
+if(result EQUAL 0 OR NOT output MATCHES "upward.hpp includes")
+  message(FATAL_ERROR "an upward include was not noticed: ${output}")
+endif()
