@@ -1,0 +1,270 @@
+/// `vtrain replay`: one policy, and `vtrain compare`: several on the same jobs.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "core/file.hpp"
+#include "tools/command.hpp"
+#include "tools/experiment.hpp"
+#include "tools/output_format.hpp"
+#include "tools/report/report.hpp"
+#include "tools/run_folder.hpp"
+
+namespace vtrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// The default of `compare`: one of each kind (in order, backfilling, shortest first, deadline first).
+constexpr std::string_view kDefaultPolicies = "fifo,easy,srtf,edf";
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return Seconds(std::chrono::steady_clock::now() - start).count();
+}
+
+/// One column of the comparison: how a value is shown, and which is the best.
+struct Column {
+  std::string_view title;
+  std::string (*show)(const Summary&);
+  double (*value)(const Summary&);
+  enum class Best { Low, High, None } best;
+};
+
+constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
+
+const std::vector<Column>& comparison_columns() {
+  using enum Column::Best;
+  static const std::vector<Column> columns = {
+      {"deadlines met", [](const Summary& s) { return as_percent(s.deadline_satisfactory_ratio.value_or(kNotANumber)); },
+       [](const Summary& s) { return s.deadline_satisfactory_ratio.value_or(kNotANumber); }, High},
+      {"avg JCT", [](const Summary& s) { return as_duration(s.avg_jct_s); }, [](const Summary& s) { return s.avg_jct_s; },
+       Low},
+      {"p99 JCT", [](const Summary& s) { return as_duration(s.p99_jct_s); }, [](const Summary& s) { return s.p99_jct_s; },
+       Low},
+      {"avg wait", [](const Summary& s) { return as_duration(s.avg_queueing_delay_s); },
+       [](const Summary& s) { return s.avg_queueing_delay_s; }, Low},
+      {"makespan", [](const Summary& s) { return as_days(s.makespan_s); }, [](const Summary& s) { return s.makespan_s; },
+       Low},
+      {"GPUs in use", [](const Summary& s) { return as_percent(s.gpu_utilization); },
+       [](const Summary& s) { return s.gpu_utilization; }, High},
+      {"preemptions", [](const Summary& s) { return with_thousands(s.preemptions); },
+       [](const Summary& s) { return static_cast<double>(s.preemptions); }, None},
+  };
+  return columns;
+}
+
+/// The best value of a column, or NaN where no value is better than another.
+double best_value(const std::vector<ExperimentRun>& runs, const Column& column) {
+  if (column.best == Column::Best::None || runs.size() < 2) return kNotANumber;
+  std::vector<double> values;
+  for (const ExperimentRun& run : runs) values.push_back(column.value(run.summary));
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  if (*low == *high) return kNotANumber;
+  return column.best == Column::Best::Low ? *low : *high;
+}
+
+std::string comparison_table(const std::vector<ExperimentRun>& runs) {
+  const std::vector<Column>& columns = comparison_columns();
+  std::vector<std::string> header = {"policy"};
+  for (const Column& column : columns) header.push_back(std::string(column.title) + "  ");
+  TextTable table(std::move(header));
+  for (const ExperimentRun& run : runs) {
+    std::vector<std::string> row = {run.summary.policy};
+    for (const Column& column : columns) {
+      const bool best = column.value(run.summary) == best_value(runs, column);
+      row.push_back(column.show(run.summary) + (best ? " *" : "  "));
+    }
+    table.add_row(std::move(row));
+  }
+  return table.to_string();
+}
+
+/// Jobs that did not complete, a line for each policy that has any.
+std::string incomplete_jobs(const std::vector<ExperimentRun>& runs) {
+  std::string text;
+  for (const ExperimentRun& run : runs) {
+    const Summary& summary = run.summary;
+    if (summary.completed == summary.jobs) continue;
+    text += fmt::format("{}: {} of {} jobs completed;", summary.policy, with_thousands(summary.completed),
+                        with_thousands(summary.jobs));
+    if (summary.rejected > 0) text += fmt::format(" {} rejected (larger than the cluster)", with_thousands(summary.rejected));
+    if (summary.failed > 0) text += fmt::format(" {} ended at their requested time", with_thousands(summary.failed));
+    if (summary.unfinished > 0) text += fmt::format(" {} never finished", with_thousands(summary.unfinished));
+    text += "\n";
+  }
+  return text;
+}
+
+/// One report page for all runs.
+std::string render(const Experiment& experiment, const std::vector<ExperimentRun>& runs,
+                   const ExperimentArguments& arguments) {
+  ReportInput input;
+  input.workload = &experiment.workload;
+  input.cluster = experiment.cluster;
+  input.trace_name = experiment.trace_name;
+  input.assumptions = experiment.assumptions;
+  input.provenance = experiment.provenance;
+  input.provenance.emplace_back("version", "vtrain " VTRAIN_VERSION);
+  input.provenance.emplace_back("repeat with", arguments.command_line);
+  for (const ExperimentRun& run : runs) input.runs.push_back({run.summary, &run.result});
+  return render_report(input);
+}
+
+/// A policy spec as a folder name: `las:timer=peer` is `las-timer=peer`.
+std::string folder_name(std::string spec) {
+  std::replace_if(
+      spec.begin(), spec.end(), [](char c) { return c == ':' || c == '/' || c == ';'; }, '-');
+  return spec;
+}
+
+ordered_json to_json(const Experiment& experiment, const ExperimentRun& run, double write_s) {
+  ordered_json json = summary_to_json(run.summary);
+  json["wall_s"] = run.wall_s;
+  json["read_s"] = experiment.read_s;
+  json["write_s"] = write_s;
+  return json;
+}
+
+Result<void> replay(const ExperimentArguments& arguments) {
+  const auto experiment = prepare_experiment(arguments);
+  if (!experiment) return fail(experiment.error());
+  const bool record = !arguments.out.empty() && wants_timeline(arguments, *experiment);
+  const auto runs = run_policies(*experiment, arguments, record);
+  if (!runs) return fail(runs.error());
+  const ExperimentRun& run = runs->front();
+
+  const auto write_start = std::chrono::steady_clock::now();
+  if (!arguments.out.empty()) {
+    if (auto written = write_run(arguments.out, *experiment, run); !written) return written;
+    if (auto written = write_run_provenance(arguments.out, arguments, *experiment, *runs); !written) return written;
+    if (auto page = write_file(arguments.out / "report.html", render(*experiment, *runs, arguments)); !page) return page;
+  }
+  const double write_s = seconds_since(write_start);
+  if (arguments.json) {
+    fmt::print("{}\n", to_json(*experiment, run, write_s).dump(2));
+    return {};
+  }
+  fmt::print("{}replayed  {} events in {}\n\n{}{}", describe_experiment(*experiment), with_thousands(run.summary.events),
+             as_duration(run.wall_s), comparison_table(*runs), incomplete_jobs(*runs));
+  if (!arguments.out.empty()) fmt::print("{}\n", (arguments.out / "report.html").string());
+  return {};
+}
+
+/// The first of runs/compare-1, runs/compare-2, ... that does not exist.
+std::filesystem::path next_run_folder() {
+  for (int number = 1;; ++number) {
+    std::filesystem::path folder = fmt::format("runs/compare-{}", number);
+    if (!std::filesystem::exists(folder)) return folder;
+  }
+}
+
+Result<void> write_comparison(const std::filesystem::path& folder, const ExperimentArguments& arguments,
+                              const Experiment& experiment, const std::vector<ExperimentRun>& runs) {
+  for (const ExperimentRun& run : runs) {
+    if (auto written = write_run(folder / folder_name(run.summary.policy), experiment, run); !written) return written;
+  }
+  if (auto written = write_run_provenance(folder, arguments, experiment, runs); !written) return written;
+  return write_file(folder / "report.html", render(experiment, runs, arguments));
+}
+
+/// What a newcomer who has just run the embedded default may try.
+constexpr std::string_view kNextCommands = R"(
+next      vtrain compare --policies las,gittins:distribution=service_times.csv,conservative
+)";
+
+Result<void> compare(ExperimentArguments arguments) {
+  const auto experiment = prepare_experiment(arguments);
+  if (!experiment) return fail(experiment.error());
+  if (arguments.out.empty() && !arguments.json) arguments.out = next_run_folder();
+  if (!arguments.out.empty()) {
+    // An output folder that cannot be written is found out before the work, not after it.
+    if (auto made = create_output_folder(arguments.out); !made) return made;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const auto runs = run_policies(*experiment, arguments, wants_timeline(arguments, *experiment));
+  if (!runs) return fail(runs.error());
+  const double replay_s = seconds_since(start);
+
+  const auto write_start = std::chrono::steady_clock::now();
+  if (!arguments.out.empty()) {
+    if (auto written = write_comparison(arguments.out, arguments, *experiment, *runs); !written) return written;
+  }
+  if (arguments.json) {
+    const double write_s = seconds_since(write_start);
+    ordered_json list = ordered_json::array();
+    for (const ExperimentRun& run : *runs) list.push_back(to_json(*experiment, run, write_s));
+    const ordered_json document = {{"trace", experiment->trace_name},
+                                   {"cluster", experiment->cluster.describe()},
+                                   {"assumptions", experiment->assumptions},
+                                   {"runs", list}};
+    fmt::print("{}\n", document.dump(2));
+    return {};
+  }
+  fmt::print("{}replayed  {} policies in {}\n\n{}* best        {}\n{}", describe_experiment(*experiment), runs->size(),
+             as_duration(replay_s), comparison_table(*runs), (arguments.out / "report.html").string(),
+             incomplete_jobs(*runs));
+  if (arguments.trace.empty()) fmt::print("{}", kNextCommands);
+  return {};
+}
+
+/// Splits `fifo,las:timer=peer,queues=3250;7200,edf` into specs: a part with `=` but no `:` before it goes on with the
+/// parameters of the policy before.
+std::vector<std::string> split_policies(std::string_view list) {
+  std::vector<std::string> specs;
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    const std::string_view part = list.substr(0, comma);
+    const std::size_t equals = part.find('=');
+    if (equals != std::string_view::npos && part.find(':') > equals && !specs.empty()) {
+      specs.back() += "," + std::string(part);
+    } else {
+      specs.emplace_back(part);
+    }
+    list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
+  }
+  return specs;
+}
+
+}  // namespace
+
+void add_replay_command(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("replay",
+                                         "Replay the jobs of a trace under one scheduling policy.\n\n"
+                                         "  vtrain replay --policy easy\n"
+                                         "  vtrain replay --trace jobs.csv --cluster 16x8:a100 --policy edf --out runs/edf");
+  const auto arguments = std::make_shared<ExperimentArguments>();
+  const auto policy = std::make_shared<std::string>("fifo");
+  add_experiment_options(*command, *arguments);
+  command->add_option("--policy", *policy, "Policy, with parameters as NAME:key=value,...; see `vtrain policies`")
+      ->capture_default_str();
+  command->callback([=, &action] {
+    arguments->policies = {*policy};
+    action = [arguments] { return replay(*arguments); };
+  });
+}
+
+void add_compare_command(CLI::App& app, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("compare",
+                         "Replay the same jobs under several policies: one table, one report.\n\n"
+                         "  vtrain compare\n"
+                         "  vtrain compare --trace jobs.csv --cluster 64x8:a100 --policies fifo,easy,las,edf");
+  const auto arguments = std::make_shared<ExperimentArguments>();
+  const auto policies = std::make_shared<std::string>(kDefaultPolicies);
+  add_experiment_options(*command, *arguments);
+  command->add_option("--policies", *policies, "Policies, separated by commas")->capture_default_str();
+  command->add_option("--threads", arguments->threads, "Policies replayed at once; 0 is one per processor")
+      ->capture_default_str();
+  command->callback([=, &action] {
+    arguments->policies = split_policies(*policies);
+    action = [arguments] { return compare(*arguments); };
+  });
+}
+
+}  // namespace vtrain
