@@ -1,0 +1,86 @@
+#include "policies/waiting_queue.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace vtrain {
+
+void WaitingQueue::push_back(JobId job, GpuCount num_gpus, SimDuration walltime) {
+  if (tail_ == capacity_) repack();
+  jobs_[tail_] = job;
+  set_leaf(tail_, {num_gpus.value, walltime});
+  ++tail_;
+  ++num_jobs_;
+}
+
+void WaitingQueue::remove(Position position) {
+  set_leaf(position, {});
+  --num_jobs_;
+  while (head_ < tail_ && !taken(head_))
+    ++head_;
+}
+
+std::optional<WaitingQueue::Position> WaitingQueue::front() const {
+  if (empty()) return std::nullopt;
+  return head_;
+}
+
+std::optional<WaitingQueue::Position> WaitingQueue::first_fitting(Position from, GpuCount max_gpus,
+                                                                  SimDuration max_walltime) const {
+  from = std::max(from, head_);
+  if (from >= tail_) return std::nullopt;
+  const std::int32_t limit = std::min(max_gpus.value, kNoJob - 1);
+  std::size_t node = capacity_ + from;
+  while (true) {
+    if (tree_[node].num_gpus <= limit && tree_[node].walltime <= max_walltime) {
+      if (node >= capacity_) return static_cast<Position>(node - capacity_);
+      node *= 2;
+      continue;
+    }
+    // On to the stretch that follows: up while this one ends its parent's, then to the right.
+    while (node % 2 == 1)
+      node /= 2;
+    if (node == 0) return std::nullopt;
+    ++node;
+  }
+}
+
+void WaitingQueue::set_leaf(Position position, Minima value) {
+  std::size_t node = capacity_ + position;
+  tree_[node] = value;
+  for (node /= 2; node >= 1; node /= 2) {
+    const Minima& left = tree_[2 * node];
+    const Minima& right = tree_[2 * node + 1];
+    const Minima both{std::min(left.num_gpus, right.num_gpus), std::min(left.walltime, right.walltime)};
+    if (both.num_gpus == tree_[node].num_gpus && both.walltime == tree_[node].walltime) return;
+    tree_[node] = both;
+  }
+}
+
+void WaitingQueue::repack() {
+  std::vector<JobId> jobs;
+  std::vector<Minima> leaves;
+  jobs.reserve(num_jobs_);
+  leaves.reserve(num_jobs_);
+  for (Position position = head_; position < tail_; ++position) {
+    if (!taken(position)) continue;
+    jobs.push_back(jobs_[position]);
+    leaves.push_back(tree_[capacity_ + position]);
+  }
+  // At least as many free places as waiting jobs, so that re-packing costs O(1) a job.
+  capacity_ = std::bit_ceil(static_cast<Position>(std::max<std::size_t>(2 * num_jobs_, 64)));
+  head_ = 0;
+  tail_ = static_cast<Position>(num_jobs_);
+  jobs_ = std::move(jobs);
+  jobs_.resize(capacity_);
+  tree_.assign(2 * std::size_t{capacity_}, Minima{});
+  tree_.shrink_to_fit();
+  std::copy(leaves.begin(), leaves.end(), tree_.begin() + capacity_);
+  for (std::size_t node = capacity_ - 1; node >= 1; --node) {
+    const Minima& left = tree_[2 * node];
+    const Minima& right = tree_[2 * node + 1];
+    tree_[node] = {std::min(left.num_gpus, right.num_gpus), std::min(left.walltime, right.walltime)};
+  }
+}
+
+}  // namespace vtrain

@@ -1,0 +1,60 @@
+/// A first-in-first-out queue of waiting jobs that finds the next job which fits without looking at those
+/// that do not.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "core/units.hpp"
+
+namespace vtrain {
+
+/// Jobs in the order in which they were queued, under a tournament tree that holds, for every stretch of the
+/// queue, the smallest gang and the shortest wall time in it. Memory is proportional to the largest number of
+/// jobs that waited since the queue was last re-packed, which happens when it runs out of room.
+class WaitingQueue {
+ public:
+  /// A place in the queue. Valid until the next `push_back`; removing jobs moves nothing.
+  using Position = std::uint32_t;
+  /// No limit on the wall time.
+  static constexpr SimDuration kAnyWalltime = SimDuration::max();
+
+  /// Queues a job behind all others. Amortised O(log n). `num_gpus` is at least 1.
+  void push_back(JobId job, GpuCount num_gpus, SimDuration walltime = SimDuration{0});
+  /// Takes the job at a position out. O(log n).
+  void remove(Position position);
+  /// The first position at or after `from` whose job needs at most `max_gpus` and has at most `max_walltime`.
+  /// O(log n) when only one of the limits binds; otherwise stretches that hold a small gang and a short job,
+  /// but no small and short one, cost a look each.
+  std::optional<Position> first_fitting(Position from, GpuCount max_gpus,
+                                        SimDuration max_walltime = kAnyWalltime) const;
+  /// The position of the job that has waited longest. O(1).
+  std::optional<Position> front() const;
+  /// The job at a position that is taken.
+  JobId job(Position position) const { return jobs_[position]; }
+  std::size_t size() const { return num_jobs_; }
+  bool empty() const { return num_jobs_ == 0; }
+
+ private:
+  /// The minima over a stretch; those of an empty place fit nothing.
+  struct Minima {
+    std::int32_t num_gpus = kNoJob;
+    SimDuration walltime = SimDuration::max();
+  };
+  static constexpr std::int32_t kNoJob = INT32_MAX;
+
+  bool taken(Position position) const { return tree_[capacity_ + position].num_gpus != kNoJob; }
+  void set_leaf(Position position, Minima value);
+  void repack();
+
+  Position capacity_ = 0;  ///< places, a power of two (or 0 at first)
+  Position head_ = 0;      ///< no job waits before it
+  Position tail_ = 0;      ///< the next place to fill
+  std::size_t num_jobs_ = 0;
+  std::vector<JobId> jobs_;   ///< [capacity]
+  std::vector<Minima> tree_;  ///< [2 * capacity]: node i has children 2i and 2i + 1, leaves begin at capacity
+};
+
+}  // namespace vtrain
