@@ -1,0 +1,107 @@
+/// Bad input exits 2, says where and what, and leaves nothing behind.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/support/command_runner.hpp"
+
+namespace fs = std::filesystem;
+using vtrain::testing::run_vtrain;
+using vtrain::testing::TemporaryFolder;
+
+namespace {
+
+/// One wrong command: the file it reads, its arguments, and the pieces that the message must hold.
+struct BadInput {
+  std::string what;
+  std::string file_name;
+  std::string content;
+  std::string arguments;
+  std::vector<std::string> message;
+};
+
+constexpr std::string_view kHeader = "job_id,submit_s,num_gpus,duration_s\n";
+
+std::string trace(const std::string& rows) { return std::string(kHeader) + rows; }
+
+std::string replay(const std::string& more) { return "replay --trace jobs.csv --cluster 2x8 --out out " + more; }
+
+/// A vTrain configuration in which one line was replaced.
+std::string config(const std::string& from, const std::string& to) {
+  std::string text = R"({
+  "num_gpus": 32,
+  "tensor_parallel_size": 4,
+  "data_parallel_size": 2,
+  "pipeline_parallel_size": 4,
+  "global_batch_size": 64,
+  "micro_batch_size": 4,
+  "num_layers": 24,
+  "hidden_size": 2048,
+  "num_attention_heads": 16,
+  "max_length": 1024,
+  "trace_path": "traces"
+})";
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+std::vector<BadInput> bad_inputs() {
+  const std::string good = trace("a,0,1,10\n");
+  return {
+      {"malformed JSON", "c.json", "{\n  \"num_gpus\": 8,\n  oops\n}", "predict c.json", {"c.json:3", "malformed JSON"}},
+      {"unknown key", "c.json", config("\"num_layers\"", "\"num_layer\""), "predict c.json",
+       {"c.json:8", "num_layer", "num_layers"}},
+      {"layers do not divide", "c.json", config("\"num_layers\": 24", "\"num_layers\": 25"), "predict c.json",
+       {"c.json", "num_layers", "25"}},
+      {"GPUs do not multiply up", "c.json", config("\"num_gpus\": 32", "\"num_gpus\": 31"), "predict c.json",
+       {"c.json:2", "num_gpus", "32", "31"}},
+      {"negative number", "c.json", config("\"hidden_size\": 2048", "\"hidden_size\": -1"), "predict c.json",
+       {"c.json:9", "hidden_size", "-1"}},
+      {"overflowing number", "c.json", config("\"hidden_size\": 2048", "\"hidden_size\": 99999999999999999999"),
+       "predict c.json", {"c.json:9", "hidden_size", "expected"}},
+      {"missing configuration", "x", "", "predict nowhere.json", {"nowhere.json", "No such file"}},
+      {"too few columns", "jobs.csv", trace("a,0,1,10\nb,0,1\n"), replay(""), {"jobs.csv:3", "expected 4 columns, found 3"}},
+      {"zero duration", "jobs.csv", trace("a,0,1,0\n"), replay(""), {"jobs.csv:2: duration_s", "expected", "'0'"}},
+      {"NaN duration", "jobs.csv", trace("a,0,1,nan\n"), replay(""), {"jobs.csv:2: duration_s", "expected", "'nan'"}},
+      {"part of a GPU", "jobs.csv", trace("a,0,1,10\nb,0,1.5,10\n"), replay(""),
+       {"jobs.csv:3: num_gpus", "expected a whole number", "'1.5'"}},
+      {"duplicated id", "jobs.csv", trace("a,0,1,10\na,5,1,10\n"), replay(""), {"jobs.csv:3: job_id", "'a'"}},
+      {"job larger than the cluster, strictly", "jobs.csv", trace("a,0,17,10\n"), replay("--strict"), {"a", "17", "16"}},
+      {"unknown policy", "jobs.csv", good, replay("--policy edff"),
+       {"unknown policy 'edff'", "Did you mean 'edf'?", "vtrain policies"}},
+      {"unknown parameter", "jobs.csv", good, replay("--policy las:timers=peer"), {"timers", "timer"}},
+      {"bad parameter value", "jobs.csv", good, replay("--policy las:timer=soon"), {"timer", "exact", "peer", "'soon'"}},
+      {"unknown placement", "jobs.csv", good, replay("--placement best"), {"placement", "count", "yarn", "'best'"}},
+      {"bad cluster", "jobs.csv", good, "replay --trace jobs.csv --cluster 0x8 --out out", {"cluster", "0x8"}},
+      {"unknown format", "jobs.csv", good, replay("--format slurm9"), {"format", "'slurm9'"}},
+      {"unwritable output folder", "jobs.csv", good, "replay --trace jobs.csv --cluster 2x8 --out jobs.csv/sub",
+       {"jobs.csv/sub"}},
+      {"binary junk", "jobs.csv", std::string("\x7f\x45LF\0\1\2", 7), replay(""), {"jobs.csv"}},
+      {"truncated gzip", "jobs.csv", "\x1f\x8b\x08", replay(""), {"jobs.csv", "gzip"}},
+      {"empty file", "jobs.csv", "", replay(""), {"jobs.csv", "empty"}},
+      {"unknown option", "jobs.csv", good, replay("--polcy fifo"), {"--polcy"}},
+      {"no subcommand", "x", "", "", {"subcommand"}},
+  };
+}
+
+}  // namespace
+
+TEST_CASE("bad input: exit 2, a message that names the place, nothing left behind") {
+  for (const BadInput& bad : bad_inputs()) {
+    CAPTURE(bad.what);
+    const TemporaryFolder work;
+    work.write(bad.file_name, bad.content);
+    const auto result = run_vtrain(bad.arguments, work.path());
+    CAPTURE(result.err);
+    CHECK(result.exit_code == 2);
+    CHECK(result.out == "");
+    for (const std::string& piece : bad.message) {
+      CAPTURE(piece);
+      CHECK(result.err.find(piece) != std::string::npos);
+    }
+    CHECK_FALSE(fs::exists(work.path() / "out" / "jobs.csv"));
+    CHECK_FALSE(fs::exists(work.path() / "out"));
+  }
+}

@@ -1,0 +1,56 @@
+#include "tests/support/command_runner.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+namespace vtrain::testing {
+
+namespace fs = std::filesystem;
+
+std::string slurp(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) throw std::runtime_error("cannot read " + path.string());
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+CommandResult run_vtrain(const std::string& arguments, const fs::path& folder) {
+  const TemporaryFolder output;
+  const std::string out = (output.path() / "out").string();
+  const std::string err = (output.path() / "err").string();
+  const std::string command =
+      "cd '" + folder.string() + "' && '" VTRAIN_PROGRAM "' " + arguments + " >'" + out + "' 2>'" + err + "' </dev/null";
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, slurp(out), slurp(err)};
+}
+
+TemporaryFolder::TemporaryFolder() {
+  std::string name = (fs::temp_directory_path() / "vtrain-test-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a temporary folder");
+  path_ = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+fs::path TemporaryFolder::write(const std::string& name, const std::string& content) const {
+  const fs::path path = path_ / name;
+  std::ofstream(path, std::ios::binary) << content;
+  return path;
+}
+
+fs::path shared_folder(const std::string& below) {
+  fs::path folder = fs::path(VTRAIN_SHARED_DIR) / below;
+  if (fs::exists(folder)) return fs::canonical(folder);
+  MESSAGE("skipped: third-party data ", folder.string(), " absent");
+  return {};
+}
+
+}  // namespace vtrain::testing

@@ -1,0 +1,40 @@
+/// Runs the real `vtrain` program, for tests of what a user sees.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace vtrain::testing {
+
+/// What a command left behind.
+struct CommandResult {
+  int exit_code = -1;
+  std::string out;
+  std::string err;
+};
+
+/// Runs `vtrain <arguments>` through the shell in `folder`.
+CommandResult run_vtrain(const std::string& arguments, const std::filesystem::path& folder);
+
+/// A folder of its own below the system's temporary folder, removed with the object.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+  /// Writes a file in the folder and returns its path.
+  std::filesystem::path write(const std::string& name, const std::string& content) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// The content of a file; throws if it cannot be read.
+std::string slurp(const std::filesystem::path& path);
+
+/// The folder of third-party data beside the project. Empty, with a message that the test is skipped, where it is absent.
+std::filesystem::path shared_folder(const std::string& below);
+
+}  // namespace vtrain::testing
