@@ -1,0 +1,14 @@
+/// Hashes of inputs, so that a result names exactly what it came from.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/result.hpp"
+
+namespace vtrain {
+
+/// SHA-256 of a file's bytes as they are on disk, in hexadecimal.
+Result<std::string> sha256_of_file(const std::string& path);
+
+}  // namespace vtrain
