@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/result.hpp"
-#include "core/units.hpp"
 
 namespace vtrain {
 
@@ -25,17 +24,27 @@ struct KernelSequence {
 
   /// Sum of durations.
   std::int64_t duration_ns() const;
-  /// Durations and gaps from the start of the first to the end of the last kernel: the gap after the last
-  /// does not count.
-  std::int64_t span_ns() const;
+  /// Sum of the gaps between kernels: the gap after the last does not count.
+  std::int64_t inner_gap_ns() const;
+  /// Durations and inner gaps: from the start of the first to the end of the last kernel.
+  std::int64_t span_ns() const { return duration_ns() + inner_gap_ns(); }
 };
 
 /// Kernels by operator, for instance `Fwd_transformer`. `NONE` holds kernels launched outside every operator.
 using KernelTable = std::map<std::string, KernelSequence, std::less<>>;
 
-/// Reads a trace file `trace_{hidden}_{tensor}_{micro batch}`. Errors name the line: a row with too few
-/// fields, an event out of order, a kernel whose launch is not in the file, a file cut off inside an
-/// operator.
+/// Reads a trace file `trace_{hidden}_{tensor}_{micro batch}`: one event a line, ordered by start.
+///
+///     start ns, duration ns, TIMESTAMP, "forward start transformer"     (also backward, WU; `end` closes the
+///     operator) start ns, duration ns, RUNTIME or DRIVER, call, ..., correlation id start ns, duration ns,
+///     KERNEL, "name", ..., correlation id        (also MEMCPY and MEMSET, which do not count)
+///
+/// A kernel belongs to the operator in which it was launched, whenever it ran. Every comma separates, also
+/// within quotes, as in the release; only the first four fields and the last are used.
+///
+/// Errors name the line: a row with too few fields or an unclosed quote, an event out of order, a kernel
+/// whose launch is not in the file, a file cut off inside an operator or before the kernel of its last
+/// launch. The order of events makes `duration + gap >= 0` hold for every kernel.
 Result<KernelTable> parse_kernel_trace(std::string_view text, const std::string& file);
 
 }  // namespace vtrain

@@ -22,12 +22,16 @@ constexpr bool is_communication(TaskKind kind) {
 
 /// An operator or one of its kernels. Successors start no earlier than start + duration + gap.
 struct Task {
+  /// `op` of a task that stands for an empty block.
+  static constexpr std::uint32_t kNoOperator = UINT32_MAX;
+
   double duration_ns = 0;         ///< busy time
-  double gap_ns = 0;              ///< idle time after it, or the send that follows it
+  double gap_ns = 0;              ///< idle time after it, and the send that follows it
   std::uint32_t op = 0;           ///< which operator of its stage, for names
   std::int32_t micro_batch = -1;  ///< -1 for tasks outside the micro-batches
   std::uint16_t stage = 0;
   TaskKind kind = TaskKind::Forward;
+  bool sends = false;  ///< last task of a forward or backward block: its gap ends with the block's send
 };
 
 }  // namespace vtrain

@@ -1,0 +1,145 @@
+#include "core/collective_cost.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "core/csv.hpp"
+#include "core/file.hpp"
+
+namespace vtrain {
+namespace {
+
+constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
+constexpr double kGibi = 1073741824.0;
+constexpr double kPerSecond = 1e9;
+
+auto entry_before(std::int64_t mebibytes) {
+  return [mebibytes](const AllReduceEntry& entry) { return entry.mebibytes < mebibytes; };
+}
+
+}  // namespace
+
+Result<AllReduceTable> AllReduceTable::parse(std::string_view text, const std::string& file) {
+  constexpr std::int64_t kMaxSize = std::int64_t{1} << 50;
+  constexpr std::int64_t kMaxTime = std::int64_t{1} << 50;
+  auto reader = CsvReader::open(text, file);
+  if (!reader) return fail(std::move(reader.error()));
+  const int columns = static_cast<int>(reader->columns().size());
+  if (columns < 3) {
+    return fail(
+        {.file = file,
+         .line = 1,
+         .message = fmt::format("expected at least 3 columns (size, ..., time, busbw), found {}", columns)});
+  }
+  AllReduceTable table;
+  for (;;) {
+    const auto row = reader->next();
+    if (!row) return fail(row.error());
+    if (!*row) break;
+    const auto size = reader->integer(0, 1, kMaxSize);
+    if (!size) return fail(size.error());
+    const auto time = reader->integer(columns - 2, 1, kMaxTime);
+    if (!time) return fail(time.error());
+    const auto bandwidth = reader->number(columns - 1, 1e-6, 1e9);
+    if (!bandwidth) return fail(bandwidth.error());
+    const std::int64_t mebibytes = *size / kMebibyte;
+    if (!table.entries_.empty() && mebibytes <= table.entries_.back().mebibytes) {
+      return fail(reader->error_at(
+          0, expected_found("a size at least 1 MiB above that of the row before", reader->field(0))));
+    }
+    table.entries_.push_back({mebibytes, Nanoseconds(static_cast<double>(*time)), *bandwidth});
+  }
+  if (table.find(1024) == nullptr) {
+    return fail(
+        {.file = file,
+         .line = reader->line(),
+         .message = fmt::format("expected a row of 1024 MiB (1073741824 bytes), found {} rows without it",
+                                table.entries_.size())});
+  }
+  return table;
+}
+
+Result<AllReduceTable> AllReduceTable::read(const std::filesystem::path& path) {
+  constexpr std::size_t kMaxFile = std::size_t{16} << 20;
+  auto text = read_file(path, kMaxFile);
+  if (!text) return fail(std::move(text.error()));
+  return parse(*text, path.string());
+}
+
+const AllReduceEntry* AllReduceTable::find(std::int64_t mebibytes) const {
+  const auto found = std::partition_point(entries_.begin(), entries_.end(), entry_before(mebibytes));
+  return found != entries_.end() && found->mebibytes == mebibytes ? &*found : nullptr;
+}
+
+Nanoseconds AllReduceTable::interpolate(Bytes size) const {
+  const double mebibytes = size.value / static_cast<double>(kMebibyte);
+  const AllReduceEntry& first = entries_.front();
+  const AllReduceEntry& last = entries_.back();
+  if (mebibytes <= static_cast<double>(first.mebibytes)) return first.time;
+  if (mebibytes >= static_cast<double>(last.mebibytes)) {
+    return last.time * (mebibytes / static_cast<double>(last.mebibytes));
+  }
+  const auto above = std::partition_point(
+      entries_.begin(), entries_.end(),
+      [mebibytes](const AllReduceEntry& entry) { return static_cast<double>(entry.mebibytes) < mebibytes; });
+  const auto below = above - 1;
+  const double part = (mebibytes - static_cast<double>(below->mebibytes)) /
+                      static_cast<double>(above->mebibytes - below->mebibytes);
+  return below->time + (above->time - below->time) * part;
+}
+
+std::filesystem::path all_reduce_table_path(const std::filesystem::path& folder, std::int64_t num_gpus) {
+  return folder / fmt::format("AR_GPU{}_1M_1024M_LUT", num_gpus);
+}
+
+Result<AllReduceTables> read_all_reduce_tables(const std::filesystem::path& folder) {
+  AllReduceTables tables;
+  for (std::int64_t num_gpus = kMinTableGpus; num_gpus <= kMaxTableGpus; ++num_gpus) {
+    const std::filesystem::path path = all_reduce_table_path(folder, num_gpus);
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored)) continue;
+    auto table = AllReduceTable::read(path);
+    if (!table) return fail(std::move(table.error()));
+    tables.emplace(num_gpus, std::move(*table));
+  }
+  if (tables.empty()) {
+    return fail(
+        {.kind = ErrorKind::NotFound,
+         .file = folder.string(),
+         .message = "expected all-reduce tables AR_GPU2_1M_1024M_LUT to AR_GPU8_1M_1024M_LUT, found none"});
+  }
+  return tables;
+}
+
+namespace vtrain_release {
+
+Nanoseconds send_time(Bytes activations, double inter_node_gbits) {
+  const double node_bytes_per_second = inter_node_gbits * kGibi / 8;
+  return Nanoseconds((2 * activations.value) / (node_bytes_per_second / 4) * kPerSecond);
+}
+
+Nanoseconds ring_time(Bytes size, std::int64_t num_gpus, double intra_node_gbytes) {
+  const double gpus = static_cast<double>(num_gpus);
+  return Nanoseconds(size.value / (intra_node_gbytes * kGibi) * (2 * (gpus - 1) / gpus) * kPerSecond);
+}
+
+Nanoseconds inter_node_ring_time(Bytes size, std::int64_t num_gpus, double inter_node_gbits) {
+  const double gpus = static_cast<double>(num_gpus);
+  return Nanoseconds(size.value / (inter_node_gbits * kGibi / 8) * (2 * (gpus - 1) / gpus) * kPerSecond);
+}
+
+TableTime table_time(const AllReduceTable& table, Bytes size) {
+  // nearbyint rounds half to even in the default rounding mode.
+  const double mebibytes = std::nearbyint(size.value / 1024 / 1024);
+  if (mebibytes < 1e15) {
+    if (const AllReduceEntry* entry = table.find(static_cast<std::int64_t>(mebibytes)))
+      return {entry->time, true};
+  }
+  return {Nanoseconds(mebibytes / (table.gibibyte().bus_bandwidth * 1024) * kPerSecond), false};
+}
+
+}  // namespace vtrain_release
+}  // namespace vtrain
