@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -43,6 +45,34 @@ Result<std::string> read_descriptor(int descriptor, const std::string& name, std
   }
   content.resize(used);
   return content;
+}
+
+/// Temporary files that exist now, for `remove_unfinished_files`.
+class UnfinishedFiles {
+ public:
+  void add(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    names_.insert(name);
+  }
+  void forget(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    names_.erase(name);
+  }
+  void remove_all() {
+    const std::lock_guard lock(mutex_);
+    for (const std::string& name : names_)
+      ::unlink(name.c_str());
+    names_.clear();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> names_;
+};
+
+UnfinishedFiles& unfinished_files() {
+  static UnfinishedFiles files;
+  return files;
 }
 
 }  // namespace
@@ -114,6 +144,7 @@ AtomicFile::~AtomicFile() {
   if (descriptor_ < 0) return;
   ::close(descriptor_);
   ::unlink(temporary_.c_str());
+  unfinished_files().forget(temporary_);
 }
 
 Result<AtomicFile> AtomicFile::create(std::filesystem::path path) {
@@ -122,6 +153,7 @@ Result<AtomicFile> AtomicFile::create(std::filesystem::path path) {
   if (descriptor < 0) return fail(io_error(path, "write", errno));
   constexpr mode_t kReadableByAll = 0644;
   ::fchmod(descriptor, kReadableByAll);
+  unfinished_files().add(temporary);
   return AtomicFile(std::move(path), std::move(temporary), descriptor);
 }
 
@@ -141,8 +173,13 @@ Result<void> AtomicFile::commit() {
   if (failed_ || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
     return fail(io_error(path_, "write", errno));
   }
+  unfinished_files().forget(temporary_);
   ::close(std::exchange(descriptor_, -1));
   return {};
+}
+
+void remove_unfinished_files() {
+  unfinished_files().remove_all();
 }
 
 Result<void> write_file(const std::filesystem::path& path, std::string_view content) {

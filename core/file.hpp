@@ -40,6 +40,10 @@ class AtomicFile {
   bool failed_ = false;
 };
 
+/// Removes the temporary files of every `AtomicFile` that is not committed yet. For a program that is about
+/// to be ended by a signal; call it from a thread, not from a signal handler.
+void remove_unfinished_files();
+
 /// Writes a whole file atomically.
 Result<void> write_file(const std::filesystem::path& path, std::string_view content);
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "tools/command.hpp"
+#include "tools/interrupt.hpp"
 
 namespace {
 
@@ -22,6 +23,7 @@ int exit_code(vtrain::ErrorKind kind) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  vtrain::stop_cleanly_on_interrupt();
   spdlog::set_default_logger(spdlog::stderr_color_mt("vtrain"));
   spdlog::set_pattern("%^%l%$: %v");
 

@@ -41,16 +41,17 @@ constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 const std::vector<Column>& comparison_columns() {
   using enum Column::Best;
   static const std::vector<Column> columns = {
-      {"deadlines met", [](const Summary& s) { return as_percent(s.deadline_satisfactory_ratio.value_or(kNotANumber)); },
+      {"deadlines met",
+       [](const Summary& s) { return as_percent(s.deadline_satisfactory_ratio.value_or(kNotANumber)); },
        [](const Summary& s) { return s.deadline_satisfactory_ratio.value_or(kNotANumber); }, High},
-      {"avg JCT", [](const Summary& s) { return as_duration(s.avg_jct_s); }, [](const Summary& s) { return s.avg_jct_s; },
-       Low},
-      {"p99 JCT", [](const Summary& s) { return as_duration(s.p99_jct_s); }, [](const Summary& s) { return s.p99_jct_s; },
-       Low},
+      {"avg JCT", [](const Summary& s) { return as_duration(s.avg_jct_s); },
+       [](const Summary& s) { return s.avg_jct_s; }, Low},
+      {"p99 JCT", [](const Summary& s) { return as_duration(s.p99_jct_s); },
+       [](const Summary& s) { return s.p99_jct_s; }, Low},
       {"avg wait", [](const Summary& s) { return as_duration(s.avg_queueing_delay_s); },
        [](const Summary& s) { return s.avg_queueing_delay_s; }, Low},
-      {"makespan", [](const Summary& s) { return as_days(s.makespan_s); }, [](const Summary& s) { return s.makespan_s; },
-       Low},
+      {"makespan", [](const Summary& s) { return as_days(s.makespan_s); },
+       [](const Summary& s) { return s.makespan_s; }, Low},
       {"GPUs in use", [](const Summary& s) { return as_percent(s.gpu_utilization); },
        [](const Summary& s) { return s.gpu_utilization; }, High},
       {"preemptions", [](const Summary& s) { return with_thousands(s.preemptions); },
@@ -63,7 +64,8 @@ const std::vector<Column>& comparison_columns() {
 double best_value(const std::vector<ExperimentRun>& runs, const Column& column) {
   if (column.best == Column::Best::None || runs.size() < 2) return kNotANumber;
   std::vector<double> values;
-  for (const ExperimentRun& run : runs) values.push_back(column.value(run.summary));
+  for (const ExperimentRun& run : runs)
+    values.push_back(column.value(run.summary));
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   if (*low == *high) return kNotANumber;
   return column.best == Column::Best::Low ? *low : *high;
@@ -72,7 +74,8 @@ double best_value(const std::vector<ExperimentRun>& runs, const Column& column) 
 std::string comparison_table(const std::vector<ExperimentRun>& runs) {
   const std::vector<Column>& columns = comparison_columns();
   std::vector<std::string> header = {"policy"};
-  for (const Column& column : columns) header.push_back(std::string(column.title) + "  ");
+  for (const Column& column : columns)
+    header.push_back(std::string(column.title) + "  ");
   TextTable table(std::move(header));
   for (const ExperimentRun& run : runs) {
     std::vector<std::string> row = {run.summary.policy};
@@ -93,8 +96,10 @@ std::string incomplete_jobs(const std::vector<ExperimentRun>& runs) {
     if (summary.completed == summary.jobs) continue;
     text += fmt::format("{}: {} of {} jobs completed;", summary.policy, with_thousands(summary.completed),
                         with_thousands(summary.jobs));
-    if (summary.rejected > 0) text += fmt::format(" {} rejected (larger than the cluster)", with_thousands(summary.rejected));
-    if (summary.failed > 0) text += fmt::format(" {} ended at their requested time", with_thousands(summary.failed));
+    if (summary.rejected > 0)
+      text += fmt::format(" {} rejected (larger than the cluster)", with_thousands(summary.rejected));
+    if (summary.failed > 0)
+      text += fmt::format(" {} ended at their requested time", with_thousands(summary.failed));
     if (summary.unfinished > 0) text += fmt::format(" {} never finished", with_thousands(summary.unfinished));
     text += "\n";
   }
@@ -112,7 +117,8 @@ std::string render(const Experiment& experiment, const std::vector<ExperimentRun
   input.provenance = experiment.provenance;
   input.provenance.emplace_back("version", "vtrain " VTRAIN_VERSION);
   input.provenance.emplace_back("repeat with", arguments.command_line);
-  for (const ExperimentRun& run : runs) input.runs.push_back({run.summary, &run.result});
+  for (const ExperimentRun& run : runs)
+    input.runs.push_back({run.summary, &run.result});
   return render_report(input);
 }
 
@@ -142,16 +148,19 @@ Result<void> replay(const ExperimentArguments& arguments) {
   const auto write_start = std::chrono::steady_clock::now();
   if (!arguments.out.empty()) {
     if (auto written = write_run(arguments.out, *experiment, run); !written) return written;
-    if (auto written = write_run_provenance(arguments.out, arguments, *experiment, *runs); !written) return written;
-    if (auto page = write_file(arguments.out / "report.html", render(*experiment, *runs, arguments)); !page) return page;
+    if (auto written = write_run_provenance(arguments.out, arguments, *experiment, *runs); !written)
+      return written;
+    if (auto page = write_file(arguments.out / "report.html", render(*experiment, *runs, arguments)); !page)
+      return page;
   }
   const double write_s = seconds_since(write_start);
   if (arguments.json) {
     fmt::print("{}\n", to_json(*experiment, run, write_s).dump(2));
     return {};
   }
-  fmt::print("{}replayed  {} events in {}\n\n{}{}", describe_experiment(*experiment), with_thousands(run.summary.events),
-             as_duration(run.wall_s), comparison_table(*runs), incomplete_jobs(*runs));
+  fmt::print("{}replayed  {} events in {}\n\n{}{}", describe_experiment(*experiment),
+             with_thousands(run.summary.events), as_duration(run.wall_s), comparison_table(*runs),
+             incomplete_jobs(*runs));
   if (!arguments.out.empty()) fmt::print("{}\n", (arguments.out / "report.html").string());
   return {};
 }
@@ -167,7 +176,8 @@ std::filesystem::path next_run_folder() {
 Result<void> write_comparison(const std::filesystem::path& folder, const ExperimentArguments& arguments,
                               const Experiment& experiment, const std::vector<ExperimentRun>& runs) {
   for (const ExperimentRun& run : runs) {
-    if (auto written = write_run(folder / folder_name(run.summary.policy), experiment, run); !written) return written;
+    if (auto written = write_run(folder / folder_name(run.summary.policy), experiment, run); !written)
+      return written;
   }
   if (auto written = write_run_provenance(folder, arguments, experiment, runs); !written) return written;
   return write_file(folder / "report.html", render(experiment, runs, arguments));
@@ -193,12 +203,14 @@ Result<void> compare(ExperimentArguments arguments) {
 
   const auto write_start = std::chrono::steady_clock::now();
   if (!arguments.out.empty()) {
-    if (auto written = write_comparison(arguments.out, arguments, *experiment, *runs); !written) return written;
+    if (auto written = write_comparison(arguments.out, arguments, *experiment, *runs); !written)
+      return written;
   }
   if (arguments.json) {
     const double write_s = seconds_since(write_start);
     ordered_json list = ordered_json::array();
-    for (const ExperimentRun& run : *runs) list.push_back(to_json(*experiment, run, write_s));
+    for (const ExperimentRun& run : *runs)
+      list.push_back(to_json(*experiment, run, write_s));
     const ordered_json document = {{"trace", experiment->trace_name},
                                    {"cluster", experiment->cluster.describe()},
                                    {"assumptions", experiment->assumptions},
@@ -206,15 +218,15 @@ Result<void> compare(ExperimentArguments arguments) {
     fmt::print("{}\n", document.dump(2));
     return {};
   }
-  fmt::print("{}replayed  {} policies in {}\n\n{}* best        {}\n{}", describe_experiment(*experiment), runs->size(),
-             as_duration(replay_s), comparison_table(*runs), (arguments.out / "report.html").string(),
-             incomplete_jobs(*runs));
+  fmt::print("{}replayed  {} policies in {}\n\n{}* best        {}\n{}", describe_experiment(*experiment),
+             runs->size(), as_duration(replay_s), comparison_table(*runs),
+             (arguments.out / "report.html").string(), incomplete_jobs(*runs));
   if (arguments.trace.empty()) fmt::print("{}", kNextCommands);
   return {};
 }
 
-/// Splits `fifo,las:timer=peer,queues=3250;7200,edf` into specs: a part with `=` but no `:` before it goes on with the
-/// parameters of the policy before.
+/// Splits `fifo,las:timer=peer,queues=3250;7200,edf` into specs: a part with `=` but no `:` before it goes on
+/// with the parameters of the policy before.
 std::vector<std::string> split_policies(std::string_view list) {
   std::vector<std::string> specs;
   while (!list.empty()) {
@@ -234,14 +246,17 @@ std::vector<std::string> split_policies(std::string_view list) {
 }  // namespace
 
 void add_replay_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("replay",
-                                         "Replay the jobs of a trace under one scheduling policy.\n\n"
-                                         "  vtrain replay --policy easy\n"
-                                         "  vtrain replay --trace jobs.csv --cluster 16x8:a100 --policy edf --out runs/edf");
+  CLI::App* command =
+      app.add_subcommand("replay",
+                         "Replay the jobs of a trace under one scheduling policy.\n\n"
+                         "  vtrain replay --policy easy\n"
+                         "  vtrain replay --trace jobs.csv --cluster 16x8:a100 --policy edf --out runs/edf");
   const auto arguments = std::make_shared<ExperimentArguments>();
   const auto policy = std::make_shared<std::string>("fifo");
   add_experiment_options(*command, *arguments);
-  command->add_option("--policy", *policy, "Policy, with parameters as NAME:key=value,...; see `vtrain policies`")
+  command
+      ->add_option("--policy", *policy,
+                   "Policy, with parameters as NAME:key=value,...; see `vtrain policies`")
       ->capture_default_str();
   command->callback([=, &action] {
     arguments->policies = {*policy};
@@ -250,11 +265,11 @@ void add_replay_command(CLI::App& app, Action& action) {
 }
 
 void add_compare_command(CLI::App& app, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("compare",
-                         "Replay the same jobs under several policies: one table, one report.\n\n"
-                         "  vtrain compare\n"
-                         "  vtrain compare --trace jobs.csv --cluster 64x8:a100 --policies fifo,easy,las,edf");
+  CLI::App* command = app.add_subcommand(
+      "compare",
+      "Replay the same jobs under several policies: one table, one report.\n\n"
+      "  vtrain compare\n"
+      "  vtrain compare --trace jobs.csv --cluster 64x8:a100 --policies fifo,easy,las,edf");
   const auto arguments = std::make_shared<ExperimentArguments>();
   const auto policies = std::make_shared<std::string>(kDefaultPolicies);
   add_experiment_options(*command, *arguments);

@@ -1,0 +1,31 @@
+#include "tools/interrupt.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include "core/file.hpp"
+
+namespace vtrain {
+
+void stop_cleanly_on_interrupt() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  // Threads inherit the mask, so the signals reach only the thread that waits for them, which may take locks.
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::thread([signals] {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    remove_unfinished_files();
+    std::fputs(
+        "\ninterrupted: files that were complete are kept; run the same command again to make the rest\n",
+        stderr);
+    constexpr int kExitInterrupted = 130;
+    std::_Exit(kExitInterrupted);
+  }).detach();
+}
+
+}  // namespace vtrain
