@@ -1,1 +1,147 @@
 #include "sched/cluster.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <numeric>
+
+#include "core/file.hpp"
+#include "core/json_reader.hpp"
+#include "core/text.hpp"
+
+namespace vtrain {
+namespace {
+
+/// More than any cluster there is; keeps counts far from overflow and memory bounded.
+constexpr std::int64_t kMaxGpus = 10'000'000;
+constexpr std::string_view kShape =
+    "NODESxGPUS[:TYPE] joined by '+' (as in 16x8:a100), or the name of a JSON file";
+
+Error cluster_error(std::string message) {
+  return {.kind = ErrorKind::InvalidInput, .field = "cluster", .message = std::move(message)};
+}
+
+bool is_type_name(std::string_view text) {
+  return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  });
+}
+
+Result<NodeGroup> parse_group(std::string_view text) {
+  const std::size_t by = text.find('x');
+  const std::size_t colon = text.find(':');
+  if (by == std::string_view::npos || (colon != std::string_view::npos && colon < by))
+    return fail(cluster_error(expected_found(kShape, text)));
+  const std::size_t gpus_end = std::min(colon, text.size());
+  const auto num_nodes = parse_integer(text.substr(0, by), 1, kMaxGpus);
+  if (!num_nodes)
+    return fail(
+        cluster_error("number of nodes in '" + std::string(text) + "': " + num_nodes.error().message));
+  const auto num_gpus = parse_integer(text.substr(by + 1, gpus_end - by - 1), 1, kMaxGpus);
+  if (!num_gpus)
+    return fail(cluster_error("GPUs per node in '" + std::string(text) + "': " + num_gpus.error().message));
+  NodeGroup group{static_cast<std::int32_t>(*num_nodes), GpuCount(static_cast<std::int32_t>(*num_gpus)), {}};
+  if (colon != std::string_view::npos) {
+    group.gpu_type = text.substr(colon + 1);
+    if (!is_type_name(group.gpu_type))
+      return fail(
+          cluster_error(expected_found("a GPU type of letters, digits, '-', '_' and '.'", group.gpu_type)));
+  }
+  return group;
+}
+
+Result<ClusterSpec> parse_short_form(std::string_view text) {
+  ClusterSpec cluster;
+  while (true) {
+    const std::size_t plus = text.find('+');
+    auto group = parse_group(trim(text.substr(0, plus)));
+    if (!group) return fail(group.error());
+    cluster.groups.push_back(*std::move(group));
+    if (plus == std::string_view::npos) return cluster;
+    text.remove_prefix(plus + 1);
+  }
+}
+
+Result<ClusterSpec> read_json(const std::string& file) {
+  auto text = read_file(file, std::size_t{16} << 20);
+  if (!text) return fail(text.error());
+  const auto document = JsonDocument::parse(*std::move(text), file);
+  if (!document) return fail(document.error());
+  JsonFields top(*document, document->root());
+  top.allow_only(std::array<std::string_view, 1>{"groups"});
+  if (top.error()) return fail(*top.error());
+  const auto groups = document->root().find("groups");
+  if (groups == document->root().end() || !groups->is_array() || groups->empty())
+    return fail(document->error_at("groups", "expected a list of at least one group of nodes"));
+  ClusterSpec cluster;
+  for (const auto& item : *groups) {
+    JsonFields fields(*document, item);
+    fields.allow_only(std::array<std::string_view, 3>{"num_nodes", "gpus_per_node", "gpu_type"});
+    NodeGroup group;
+    group.num_nodes = static_cast<std::int32_t>(fields.integer("num_nodes", 1, kMaxGpus));
+    group.gpus_per_node = GpuCount(static_cast<std::int32_t>(fields.integer("gpus_per_node", 1, kMaxGpus)));
+    group.gpu_type = fields.string_or("gpu_type", "");
+    if (!group.gpu_type.empty() && !is_type_name(group.gpu_type))
+      fields.complain("gpu_type", expected_found("letters, digits, '-', '_' and '.'", group.gpu_type));
+    if (fields.error()) return fail(*fields.error());
+    cluster.groups.push_back(std::move(group));
+  }
+  return cluster;
+}
+
+/// `12345678` as `12,345,678`.
+std::string with_thousands(std::int64_t number) {
+  std::string text = std::to_string(number);
+  for (auto at = static_cast<std::int64_t>(text.size()) - 3; at > 0; at -= 3)
+    text.insert(static_cast<std::size_t>(at), ",");
+  return text;
+}
+
+/// Exact also where `total_gpus` would overflow.
+std::int64_t count_gpus(const ClusterSpec& cluster) {
+  return std::accumulate(cluster.groups.begin(), cluster.groups.end(), std::int64_t{0},
+                         [](std::int64_t sum, const NodeGroup& group) {
+                           return std::min(sum + std::int64_t{group.num_nodes} * group.gpus_per_node.value,
+                                           2 * kMaxGpus);
+                         });
+}
+
+}  // namespace
+
+Result<ClusterSpec> ClusterSpec::parse(const std::string& text) {
+  auto cluster = parse_short_form(trim(text));
+  std::error_code ignored;
+  if (!cluster && (text.ends_with(".json") || std::filesystem::is_regular_file(text, ignored)))
+    cluster = read_json(text);
+  if (!cluster) return cluster;
+  if (count_gpus(*cluster) > kMaxGpus)
+    return fail(
+        cluster_error(expected_found(fmt::format("at most {} GPUs", with_thousands(kMaxGpus)), text)));
+  return cluster;
+}
+
+GpuCount ClusterSpec::total_gpus() const {
+  return GpuCount(static_cast<std::int32_t>(count_gpus(*this)));
+}
+
+std::int32_t ClusterSpec::total_nodes() const {
+  return std::accumulate(groups.begin(), groups.end(), 0,
+                         [](std::int32_t sum, const NodeGroup& group) { return sum + group.num_nodes; });
+}
+
+std::string ClusterSpec::describe() const {
+  std::string text;
+  for (const NodeGroup& group : groups) {
+    std::string type = group.gpu_type;
+    std::transform(type.begin(), type.end(), type.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    text += fmt::format("{}{} x {}{}{}", text.empty() ? "" : " + ", with_thousands(group.num_nodes),
+                        with_thousands(group.gpus_per_node.value), type.empty() ? "" : " ", type);
+  }
+  return text + fmt::format(", {} GPUs", with_thousands(count_gpus(*this)));
+}
+
+}  // namespace vtrain

@@ -15,9 +15,10 @@ namespace vtrain {
 /// The ways of placing a gang, by their names on the command line.
 enum class PlacementKind : std::uint8_t {
   Count,  ///< `count`: the cluster is one number of free GPUs; a gang fits if enough are free anywhere
-  Yarn,   ///< `yarn`: a gang of at most a node's size goes to the first node with room; a larger one takes
-         ///< whole free nodes in index order and the first other node with room for the rest (Tiresias,
-         ///< NSDI'19, simulator's "yarn" scheme)
+  /// `yarn`: a gang of at most the largest node's size goes to the first node with room. A larger one takes
+  /// wholly free nodes in index order, each no larger than what it still needs, and for the rest the first
+  /// other node with room (Tiresias, NSDI'19, the simulator's "yarn" scheme, which knows equal nodes only).
+  Yarn,
 };
 
 /// Reads a name; the error lists the names there are.

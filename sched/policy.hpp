@@ -71,8 +71,7 @@ class SchedulingPass {
   struct JobProgress {
     SimTime resumed{};        ///< start of the current run
     SimDuration attained{0};  ///< time on GPUs in earlier runs
-    SimTime first_start{};
-    std::uint32_t run = 0;  ///< number of starts so far; tells a stale end event from a live one
+    std::uint32_t run = 0;    ///< number of starts so far; tells a stale end event from a live one
     JobState state = JobState::NotSubmitted;
   };
 

@@ -1,0 +1,63 @@
+/// What will happen later: a heap of events with a total order, so that a run always repeats exactly.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "core/units.hpp"
+
+namespace vtrain {
+
+/// Kinds of events, in the order in which they are handled at one instant. Arrivals lie between them: they
+/// come sorted from the workload and need no heap.
+enum class EventKind : std::uint8_t {
+  End,    ///< a running job has done its work, or is out of time
+  Timer,  ///< the policy asked for a pass
+};
+
+/// Something that will happen at an instant, unless it goes stale before.
+struct Event {
+  SimTime time{};
+  EventKind kind = EventKind::End;
+  JobId job;  ///< the job that ends
+  std::uint32_t version =
+      0;  ///< the job's run, or the number of the request for a timer: another one since then makes it stale
+};
+
+/// Future events by (time, kind, order of scheduling).
+class EventQueue {
+ public:
+  /// Schedules an event. O(log n).
+  void push(const Event& event);
+  bool empty() const { return heap_.empty(); }
+  std::size_t size() const { return heap_.size(); }
+  /// The first event. The queue must not be empty.
+  const Event& top() const { return heap_.front().event; }
+  /// Drops the first event. O(log n).
+  void pop();
+  /// Drops every event for which `stale` holds; the others keep their order. O(n).
+  template <class Predicate>
+  void remove_if(Predicate stale) {
+    std::erase_if(heap_, [&](const Entry& entry) { return stale(entry.event); });
+    std::make_heap(heap_.begin(), heap_.end(), later);
+  }
+
+ private:
+  struct Entry {
+    Event event;
+    std::uint64_t sequence = 0;
+  };
+  static bool later(const Entry& a, const Entry& b) {
+    if (a.event.time != b.event.time) return a.event.time > b.event.time;
+    if (a.event.kind != b.event.kind) return a.event.kind > b.event.kind;
+    return a.sequence > b.sequence;
+  }
+
+  std::vector<Entry> heap_;
+  std::uint64_t num_pushed_ = 0;
+};
+
+}  // namespace vtrain
