@@ -48,7 +48,8 @@ struct Summary {
   /// time on an equal share of GPUs / (average number of active jobs during the job's life), with linear
   /// scaling below the gang's size.
   double finish_time_fairness_max = 0;
-  /// Jain's index (1984) of 1 / finish-time fairness over completed jobs, in (0, 1]; 1 is equal treatment.
+  /// Jain's index (1984) of 1 / finish-time fairness over completed jobs, in (0, 1]; 1 is equal treatment, 0
+  /// stands for no completed job.
   double jain_index = 0;
   std::int64_t preemptions = 0;
   std::int64_t events = 0;

@@ -11,11 +11,19 @@
 namespace vtrain {
 namespace {
 
-/// A policy said something impossible, or asked for a schedule that the clock cannot tell.
+/// What ends a replay early; `simulate` turns it into the error it carries.
 class SimulationFault : public std::logic_error {
  public:
-  using std::logic_error::logic_error;
+  explicit SimulationFault(Error error) : std::logic_error(error.message), error_(std::move(error)) {}
+  const Error& error() const { return error_; }
+
+ private:
+  Error error_;
 };
+
+Error job_error(const Job& job, std::string field, std::string message) {
+  return {.field = std::move(field), .message = fmt::format("job '{}': {}", job.name, message)};
+}
 
 /// Where the gangs that run now are. A gang's list is kept in a slot that the next gang reuses, so that
 /// starts stop allocating once the slots are as many as jobs ever run together.
@@ -94,8 +102,8 @@ class Simulation final : public SchedulingPass {
     ++num_running_;
     const SimDuration left = time_on_gpus(jobs_[job.value]) - progress.attained;
     if (left > SimTime::max() - now_) {
-      throw SimulationFault(fmt::format(
-          "job '{}' would end later than the simulated clock can tell (292 years)", jobs_[job.value].name));
+      throw SimulationFault(job_error(jobs_[job.value], "duration",
+                                      "ends later than the simulated clock can tell (292 years)"));
     }
     events_.push({now_ + left, EventKind::End, job, progress.run});
     return true;
@@ -115,7 +123,7 @@ class Simulation final : public SchedulingPass {
   }
 
   void wake_at(SimTime time) override {
-    if (time <= now_) throw SimulationFault("a timer that does not lie in the future");
+    if (time <= now_) throw policy_fault("asked for a timer that does not lie in the future");
     events_.push({time, EventKind::Timer, {}, ++timer_version_});
   }
 
@@ -124,11 +132,16 @@ class Simulation final : public SchedulingPass {
   static SimDuration time_on_gpus(const Job& job) { return std::min(job.duration, job.walltime()); }
 
   void require(JobId job, JobState state, std::string_view deed, std::string_view state_name) const {
-    if (job.value >= jobs_.size()) throw SimulationFault(fmt::format("{} a job that does not exist", deed));
+    if (job.value >= jobs_.size()) throw policy_fault(fmt::format("{} a job that does not exist", deed));
     if (progress_by_job_[job.value].state != state) {
-      throw SimulationFault(
+      throw policy_fault(
           fmt::format("{} job '{}', which is not {}", deed, jobs_[job.value].name, state_name));
     }
+  }
+
+  SimulationFault policy_fault(const std::string& what) const {
+    return SimulationFault(
+        {.kind = ErrorKind::Failed, .message = fmt::format("policy '{}' {}", options_.policy_name, what)});
   }
 
   /// Whether what an event foresaw has been overtaken by a preemption or a later request.
@@ -248,10 +261,6 @@ class Simulation final : public SchedulingPass {
   SimulationResult result_;
 };
 
-Error job_error(const Job& job, std::string field, std::string message) {
-  return {.field = std::move(field), .message = fmt::format("job '{}': {}", job.name, message)};
-}
-
 /// What must hold of every job before a replay can begin.
 Result<void> check_jobs(const Workload& workload, const ClusterSpec& cluster,
                         const SimulationOptions& options) {
@@ -285,9 +294,7 @@ Result<SimulationResult> simulate(const Workload& workload, const ClusterSpec& c
   try {
     return Simulation(workload, cluster, policy, options).run();
   } catch (const SimulationFault& fault) {
-    return fail({.kind = ErrorKind::Failed,
-                 .field = "policy",
-                 .message = fmt::format("policy '{}': {}", options.policy_name, fault.what())});
+    return fail(fault.error());
   }
 }
 
