@@ -96,8 +96,14 @@ Result<CsvReader> CsvReader::open(std::string_view text, std::string file) {
   if (!found) return fail(std::move(found.error()));
   if (!*found) return fail({.file = reader.file_, .message = "empty: expected a header line"});
   if (auto header = reader.split(line); !header) return fail(std::move(header.error()));
-  for (const std::string_view name : reader.fields_)
+  for (const std::string_view name : reader.fields_) {
+    if (!is_printable(trim(name))) {
+      return fail({.file = reader.file_,
+                   .line = reader.line_,
+                   .message = expected_found("a header line with the names of the columns", line)});
+    }
     reader.columns_.emplace_back(trim(name));
+  }
   return reader;
 }
 
@@ -110,11 +116,15 @@ int CsvReader::find_column(std::string_view name) const {
 
 Result<int> CsvReader::require_column(std::string_view name) const {
   if (const int column = find_column(name); column >= 0) return column;
-  const std::vector<std::string_view> names(columns_.begin(), columns_.end());
+  constexpr std::size_t kMaxListed = 30;
+  const bool too_many = columns_.size() > kMaxListed;
+  const std::vector<std::string_view> names(columns_.begin(),
+                                            too_many ? columns_.begin() + kMaxListed : columns_.end());
   return fail({.file = file_,
                .line = 1,
                .field = std::string(name),
-               .message = fmt::format("column missing; the header has {}", list_names(names))});
+               .message = fmt::format("column missing; the header has {}{}", list_names(names),
+                                      too_many ? " and more" : "")});
 }
 
 Result<bool> CsvReader::next() {

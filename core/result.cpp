@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "core/text.hpp"
+
 namespace vtrain {
 
 std::string Error::describe() const {
@@ -17,9 +19,18 @@ std::string Error::describe() const {
 
 std::string expected_found(std::string_view expected, std::string_view found) {
   constexpr std::size_t kMaxShown = 60;
-  if (found.size() <= kMaxShown) return fmt::format("expected {}, found '{}'", expected, found);
-  return fmt::format("expected {}, found '{}...' ({} characters)", expected, found.substr(0, kMaxShown),
-                     found.size());
+  const std::string_view shown = found.substr(0, kMaxShown);
+  std::string text = fmt::format("expected {}, found '", expected);
+  // A terminal or a JSON document must be able to show the message whatever the file held.
+  const bool printable = is_printable(shown);
+  for (const char c : shown) {
+    if (printable || (c >= ' ' && c <= '~')) {
+      text += c;
+    } else {
+      text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    }
+  }
+  return text + (found.size() <= kMaxShown ? "'" : fmt::format("...' ({} characters)", found.size()));
 }
 
 }  // namespace vtrain

@@ -32,6 +32,29 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
+bool is_printable(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i++]);
+    if (lead < 0x20 || lead == 0x7f) return false;
+    if (lead < 0x80) continue;
+    // Bytes that follow, and the smallest code point that needs so many (a longer form is not well-formed).
+    const int following = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : 1;
+    if (lead < 0xc2 || lead > 0xf4 || text.size() - i < static_cast<std::size_t>(following)) return false;
+    std::uint32_t code = lead & (0x3fu >> following);
+    for (int k = 0; k < following; ++k) {
+      const auto byte = static_cast<unsigned char>(text[i++]);
+      if ((byte & 0xc0) != 0x80) return false;
+      code = code << 6 | (byte & 0x3fu);
+    }
+    const bool surrogate = code >= 0xd800 && code <= 0xdfff;
+    if (surrogate || code > 0x10ffff || (following == 2 && code < 0x800) ||
+        (following == 3 && code < 0x10000)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 Result<std::int64_t> parse_integer(std::string_view text, std::int64_t low, std::int64_t high) {
   const std::string_view digits = trim(text);
   std::int64_t value = 0;

@@ -13,6 +13,9 @@ namespace vtrain {
 /// `text` without blanks at both ends.
 std::string_view trim(std::string_view text);
 
+/// Whether `text` is well-formed UTF-8 without control characters (U+0000 to U+001F and U+007F).
+bool is_printable(std::string_view text);
+
 /// A whole number in [low, high]. `1.0` counts as 1, as several published traces write counts so. The error
 /// carries only the message; the caller adds file, line and field.
 Result<std::int64_t> parse_integer(std::string_view text, std::int64_t low, std::int64_t high);

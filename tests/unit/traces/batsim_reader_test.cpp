@@ -1,0 +1,80 @@
+#include "traces/batsim_reader.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using vtrain::read_batsim;
+
+namespace {
+
+/// A workload of one job, and profiles of 100 s, 0 s and of another type.
+std::string workload(const std::string& job) {
+  return "{\"nb_res\": 64,\n \"jobs\": [\n" + job +
+         "\n ],\n \"profiles\": {\"p\": {\"type\": \"delay\", \"delay\": 100.5}, \"zero\": {\"type\": "
+         "\"delay\", "
+         "\"delay\": 0},\n \"mpi\": {\"type\": \"parallel\", \"cpu\": [1], \"com\": [0]}}}";
+}
+
+std::string error_of(const std::string& text) {
+  const auto trace = read_batsim(text, "w.json");
+  return trace ? "no error" : trace.error().describe();
+}
+
+constexpr const char* kGood = R"({"id": "a", "subtime": 1.25, "walltime": 200, "res": 4, "profile": "p"})";
+
+}  // namespace
+
+TEST_CASE("batsim: a job has its profile's delay, its walltime and the size of the cluster") {
+  const auto trace = read_batsim(workload(kGood), "w.json");
+  REQUIRE(trace.has_value());
+  CHECK(trace->num_gpus == 64);
+  REQUIRE(trace->workload.jobs.size() == 1);
+  const vtrain::Job& job = trace->workload.jobs[0];
+  CHECK(job.name == "a");
+  CHECK(job.submit.time_since_epoch().count() == 1'250'000'000);
+  CHECK(job.requested_time == std::chrono::seconds(200));
+  CHECK(job.duration.count() == 100'500'000'000);
+  CHECK(job.num_gpus.value == 4);
+}
+
+TEST_CASE("batsim: a walltime of -1 and a missing one mean none; ids may be numbers") {
+  const auto trace =
+      read_batsim(workload(R"({"id": 7, "subtime": 0, "walltime": -1, "res": 1, "profile": "p"},
+    {"id": "8", "subtime": 1e-3, "res": 1, "profile": "p"})"),
+                  "w.json");
+  REQUIRE(trace.has_value());
+  CHECK(trace->workload.jobs[0].name == "7");
+  CHECK(trace->workload.jobs[0].requested_time.count() == 0);
+  CHECK(trace->workload.jobs[1].requested_time.count() == 0);
+  CHECK(trace->workload.jobs[1].submit.time_since_epoch().count() == 1'000'000);
+}
+
+TEST_CASE("batsim: errors name the line and the number of the job") {
+  const std::string good = kGood;
+  CHECK(error_of(workload(good + ",\n" + R"({"id": "b", "subtime": 0, "res": 0, "profile": "p"})")) ==
+        "w.json:4: jobs[1].res: expected a whole number of at least 1, found '0'");
+  CHECK(error_of(workload(good + ",\n" + good)) ==
+        "w.json:4: jobs[1].id: expected a job id of its own, found 'a': jobs[0] on line 3 has the same");
+  CHECK(error_of(workload(R"({"id": "a", "subtime": 0, "res": 1, "profile": "q"})")) ==
+        "w.json:3: jobs[0].profile: expected the name of an object in 'profiles', found 'q'");
+  CHECK(error_of(workload(R"({"id": "a", "subtime": 0, "res": 1, "profile": "mpi"})")) ==
+        "w.json:3: jobs[0].profile: expected a profile of type 'delay', found 'parallel'");
+  CHECK(error_of(workload(R"({"id": "a", "subtime": 0, "res": 1, "profile": "zero"})")) ==
+        "w.json:3: jobs[0].delay: expected seconds above 0 and at most 3153600000 (100 years), found '0'");
+  CHECK(error_of(workload(R"({"id": "a", "res": 1, "profile": "p"})")) ==
+        "w.json:3: jobs[0].subtime: missing");
+  CHECK(error_of(workload(R"({"id": "a", "subtime": 1e300, "res": 1, "profile": "p"})"))
+            .starts_with("w.json:3: jobs[0].subtime: expected seconds"));
+  CHECK(error_of(workload(R"({"id": ["a"], "subtime": 0, "res": 1, "profile": "p"})")) ==
+        "w.json:3: jobs[0].id: expected a string or a whole number");
+  CHECK(error_of(workload("17")) == "w.json:3: jobs[0]: expected a JSON object, found '17'");
+}
+
+TEST_CASE("batsim: malformed JSON, a missing list of jobs and a bad cluster size are errors") {
+  CHECK(error_of("{\"jobs\": [\n}").starts_with("w.json:2: malformed JSON"));
+  CHECK(error_of("{}") == "w.json: jobs: expected an array of jobs");
+  CHECK(error_of("[]") == "w.json:1: expected a JSON object");
+  CHECK(error_of("{\"nb_res\": 1.5}") ==
+        "w.json: nb_res: expected a whole number of at least 1, found '1.5'");
+}

@@ -1,0 +1,50 @@
+#include "traces/trace_statistics.hpp"
+
+#include <doctest/doctest.h>
+
+#include "traces/trace_format.hpp"
+
+using vtrain::SimDuration;
+using vtrain::trace_statistics;
+using vtrain::TraceStatistics;
+
+TEST_CASE("trace_statistics: percentiles are by nearest rank") {
+  // Of 1..10 the 50th percentile is the 5th value (ceil(0.5 * 10)), the 75th the 8th (ceil 7.5), the 99th the
+  // 10th.
+  std::vector<SimDuration> values;
+  for (int i = 10; i >= 1; --i)
+    values.emplace_back(i);
+  const vtrain::Distribution result = vtrain::describe(values);
+  const std::array expected = {1, 3, 5, 8, 9, 10, 10};  // p10, p25, p50, p75, p90, p95, p99
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    CHECK(result.percentiles[i].count() == expected[i]);
+  CHECK(result.minimum.count() == 1);
+  CHECK(result.maximum.count() == 10);
+  CHECK(result.mean.count() == doctest::Approx(5.5e-9));
+}
+
+TEST_CASE("trace_statistics: GPU-hours, shares and offered load") {
+  const auto trace = vtrain::parse_trace(
+      "job_id,tenant,submit_s,num_gpus,duration_s,model,global_batch,iterations,deadline_s\n"
+      "a,x,0,8,3600,gpt,8,10,9000\nb,y,1800,2,7200,,,,\nc,x,7200,8,,gpt,8,10,\n",
+      "f");
+  REQUIRE(trace.has_value());
+  const TraceStatistics statistics = trace_statistics(trace->workload);
+  CHECK(statistics.jobs == 3);
+  CHECK(statistics.unpriced == 1);
+  CHECK(statistics.with_deadline == 1);
+  CHECK(statistics.gpu_hours == doctest::Approx(12));  // 8 x 1 h + 2 x 2 h
+  CHECK(statistics.by_num_gpus.at(8).jobs == 2);
+  CHECK(statistics.by_num_gpus.at(8).gpu_hours == doctest::Approx(8));
+  REQUIRE(statistics.tenants.size() == 2);
+  CHECK(statistics.tenants[0].name == "x");
+  CHECK(statistics.tenants[0].share.jobs == 2);
+  REQUIRE(statistics.models.size() == 1);
+  CHECK(statistics.models[0].share.jobs == 2);
+  CHECK(statistics.span() == std::chrono::hours(2));
+  // 12 GPU-hours over 2 hours of 12 GPUs.
+  CHECK(statistics.offered_load(vtrain::GpuCount(12)) == doctest::Approx(0.5));
+  CHECK(statistics.duration.count == 2);
+  CHECK(statistics.inter_arrival.count == 2);
+  CHECK(statistics.inter_arrival.maximum == std::chrono::seconds(5400));
+}

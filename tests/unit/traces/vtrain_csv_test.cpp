@@ -1,0 +1,129 @@
+#include "traces/vtrain_csv.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "core/rng.hpp"
+#include "traces/trace_format.hpp"
+
+using vtrain::Job;
+using vtrain::parse_trace;
+using vtrain::SimDuration;
+using vtrain::SimTime;
+using vtrain::to_vtrain_csv;
+using vtrain::Workload;
+
+namespace {
+
+std::string error_of(std::string_view text) {
+  const auto trace = parse_trace(text, "jobs.csv", "vtrain");
+  return trace ? "no error" : trace.error().describe();
+}
+
+void check_equal(const Workload& a, const Workload& b) {
+  REQUIRE(a.jobs.size() == b.jobs.size());
+  for (std::size_t i = 0; i < a.jobs.size(); ++i) {
+    const Job& x = a.jobs[i];
+    const Job& y = b.jobs[i];
+    CAPTURE(i);
+    CHECK(x.name == y.name);
+    CHECK(x.submit == y.submit);
+    CHECK(x.duration == y.duration);
+    CHECK(x.requested_time == y.requested_time);
+    CHECK(x.deadline == y.deadline);
+    CHECK(x.num_gpus == y.num_gpus);
+    CHECK(x.global_batch == y.global_batch);
+    CHECK(x.iterations == y.iterations);
+    CHECK(static_cast<bool>(x.tenant) == static_cast<bool>(y.tenant));
+    if (x.tenant && y.tenant) CHECK(a.tenants[x.tenant.value] == b.tenants[y.tenant.value]);
+    CHECK(static_cast<bool>(x.model) == static_cast<bool>(y.model));
+    if (x.model && y.model) CHECK(a.models[x.model.value] == b.models[y.model.value]);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("vtrain_csv: every column is read") {
+  const auto trace = parse_trace(
+      "job_id,tenant,submit_s,num_gpus,duration_s,requested_s,deadline_s,model,global_batch,iterations\n"
+      "\"a,\"\"b\",t0,0.000000001,8,3600,7200.5,9000,gpt,512,1000\n"
+      "c,,5,1,,,,gpt,16,3\n",
+      "f");
+  REQUIRE(trace.has_value());
+  const Workload& workload = trace->workload;
+  const Job& full = workload.jobs[0];
+  CHECK(full.name == "a,\"b");
+  CHECK(workload.tenants[full.tenant.value] == "t0");
+  CHECK(full.submit.time_since_epoch().count() == 1);
+  CHECK(full.num_gpus.value == 8);
+  CHECK(full.duration == std::chrono::hours(1));
+  CHECK(full.requested_time.count() == 7'200'500'000'000);
+  CHECK(full.deadline == SimTime(std::chrono::seconds(9000)));
+  CHECK(workload.models[full.model.value] == "gpt");
+  CHECK(full.global_batch == 512);
+  CHECK(full.iterations == 1000);
+  const Job& unpriced = workload.jobs[1];
+  CHECK_FALSE(static_cast<bool>(unpriced.tenant));
+  CHECK(unpriced.duration.count() == 0);
+  CHECK_FALSE(unpriced.has_deadline());
+}
+
+TEST_CASE("vtrain_csv: a job needs a duration or a model with its work") {
+  CHECK(error_of("job_id,submit_s,num_gpus\na,0,1\n") ==
+        "jobs.csv:1: duration_s: column missing; the header has 'job_id', 'submit_s' and 'num_gpus'");
+  CHECK(error_of("job_id,submit_s,num_gpus,model,global_batch,iterations\na,0,1,gpt,8,5\n") == "no error");
+  CHECK(error_of("job_id,submit_s,num_gpus,model,global_batch,iterations\na,0,1,gpt,8,\n") ==
+        "jobs.csv:2: iterations: expected a duration, or a model with its global batch and iterations, found "
+        "''");
+  CHECK(error_of("job_id,submit_s,num_gpus,duration_s,model\na,0,1,,gpt\n") ==
+        "jobs.csv:2: duration_s: expected a duration, or a model with its global batch and iterations, found "
+        "''");
+  CHECK(error_of("job_id,submit_s,num_gpus,duration_s,iterations\na,0,1,5,0\n") ==
+        "jobs.csv:2: iterations: expected a whole number of at least 1, found '0'");
+}
+
+TEST_CASE("vtrain_csv: a misspelt column is not ignored") {
+  CHECK(error_of("job_id,submit_s,num_gpus,duration_s,deadlines_s\na,0,1,5,9\n") ==
+        "jobs.csv:1: deadlines_s: unknown column; did you mean 'deadline_s'?");
+}
+
+TEST_CASE("vtrain_csv: what is written is read back to the nanosecond") {
+  vtrain::RandomStream random(7);
+  Workload workload;
+  SimDuration submit{0};
+  for (int i = 0; i < 500; ++i) {
+    Job job;
+    job.name = workload.keep("job \"" + std::to_string(i) + "\", ü");
+    submit += SimDuration(static_cast<std::int64_t>(random.below(1'000'000'000'000)));
+    job.submit = SimTime(submit);
+    job.num_gpus = vtrain::GpuCount(1 + static_cast<std::int32_t>(random.below(64)));
+    if (random.below(2) == 0) job.tenant = workload.tenant("tenant," + std::to_string(random.below(5)));
+    if (random.below(2) == 0)
+      job.deadline = job.submit + SimDuration(static_cast<std::int64_t>(random.below(1u << 30)));
+    if (random.below(2) == 0)
+      job.requested_time = SimDuration(1 + static_cast<std::int64_t>(random.below(1u << 30)));
+    const bool priced = random.below(2) == 0;
+    if (priced)
+      job.duration =
+          SimDuration(1 + static_cast<std::int64_t>(random.next() >> 8) % 3'000'000'000'000'000'000);
+    if (!priced || random.below(2) == 0) {
+      job.model = workload.model("model" + std::to_string(random.below(3)));
+      job.global_batch = 1 + static_cast<std::int32_t>(random.below(4096));
+      job.iterations = 1 + static_cast<std::int64_t>(random.below(1'000'000'000'000));
+    }
+    workload.jobs.push_back(job);
+  }
+  const std::string text = to_vtrain_csv(workload);
+  const auto again = parse_trace(text, "f");
+  REQUIRE_MESSAGE(again.has_value(), again.error().describe());
+  CHECK(again->format == "vtrain");
+  check_equal(workload, again->workload);
+  CHECK(to_vtrain_csv(again->workload) == text);
+}
+
+TEST_CASE("vtrain_csv: columns that no job fills are left out") {
+  const auto trace = parse_trace("job_id,submission_time,duration,num_gpu\na,5,60,2\n", "f");
+  REQUIRE(trace.has_value());
+  CHECK(to_vtrain_csv(trace->workload) == "job_id,submit_s,num_gpus,duration_s\na,5,2,60\n");
+}

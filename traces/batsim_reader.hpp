@@ -1,0 +1,19 @@
+/// The JSON workload of the Batsim simulator (Dutot et al., JSSPP 2015), restricted to jobs that take a known
+/// time.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/result.hpp"
+#include "traces/trace_format.hpp"
+
+namespace vtrain {
+
+/// Whether the text is a JSON object; no other trace format is one.
+bool recognise_batsim(std::string_view head);
+/// Reads `nb_res`, `jobs` (`id`, `subtime`, `res`, `profile`, and `walltime` unless it is absent or -1) and
+/// the `profiles` that jobs use, all of which must be of type `delay`. Times are seconds.
+Result<Trace> read_batsim(std::string_view text, const std::string& file);
+
+}  // namespace vtrain

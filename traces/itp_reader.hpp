@@ -1,0 +1,17 @@
+/// The CSV of Microsoft's ITP clusters, 2021: the raw traces that ElasticFlow (ASPLOS'23) published.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/result.hpp"
+#include "traces/trace_format.hpp"
+
+namespace vtrain {
+
+/// Whether the header is `job_id,submission_time,duration,num_gpu`, in any order.
+bool recognise_itp(std::string_view head);
+/// Reads rows of `job_id` (UUID), `submission_time` and `duration` (seconds), `num_gpu`. There is no tenant.
+Result<Trace> read_itp(std::string_view text, const std::string& file);
+
+}  // namespace vtrain

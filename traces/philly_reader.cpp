@@ -1,0 +1,21 @@
+#include "traces/philly_reader.hpp"
+
+#include "traces/job_csv.hpp"
+
+namespace vtrain {
+
+bool recognise_philly(std::string_view head) {
+  return header_has(head, {"job_idx", "vc", "submit_time_s", "num_gpus", "duration_s"},
+                    {"submit_local", "source"});
+}
+
+Result<Trace> read_philly(std::string_view text, const std::string& file) {
+  return read_job_csv(text, file,
+                      {.job_id = "job_idx",
+                       .submit = "submit_time_s",
+                       .num_gpus = "num_gpus",
+                       .duration = "duration_s",
+                       .tenant = "vc"});
+}
+
+}  // namespace vtrain

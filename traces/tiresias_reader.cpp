@@ -1,0 +1,22 @@
+#include "traces/tiresias_reader.hpp"
+
+#include "traces/job_csv.hpp"
+
+namespace vtrain {
+
+bool recognise_tiresias(std::string_view head) {
+  return header_has(head, {"job_id", "num_gpu", "submit_time", "duration"},
+                    {"iterations", "model_name", "interval"});
+}
+
+Result<Trace> read_tiresias(std::string_view text, const std::string& file) {
+  return read_job_csv(text, file,
+                      {.job_id = "job_id",
+                       .submit = "submit_time",
+                       .num_gpus = "num_gpu",
+                       .duration = "duration",
+                       .model = "model_name",
+                       .iterations = "iterations"});
+}
+
+}  // namespace vtrain

@@ -1,0 +1,19 @@
+/// The CSV of the Tiresias simulator (Gu et al., NSDI'19), which several later simulators took over.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/result.hpp"
+#include "traces/trace_format.hpp"
+
+namespace vtrain {
+
+/// Whether the header has `job_id,num_gpu,submit_time,duration` and nothing beyond Tiresias' own columns. The
+/// variants of Muri (milliseconds) and Chronus (minutes) have more, and would be read in the wrong unit.
+bool recognise_tiresias(std::string_view head);
+/// Reads rows of `job_id`, `num_gpu`, `submit_time` and `duration` (seconds), and `model_name` and
+/// `iterations` where they are. `interval`, the gap to the next job, says nothing new and is ignored.
+Result<Trace> read_tiresias(std::string_view text, const std::string& file);
+
+}  // namespace vtrain

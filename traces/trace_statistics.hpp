@@ -1,0 +1,69 @@
+/// What a trace holds, in numbers: the body of `vtrain trace info`.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/units.hpp"
+#include "workloads/job.hpp"
+
+namespace vtrain {
+
+/// Minimum, mean, maximum and percentiles of durations.
+struct Distribution {
+  /// The percentiles that are kept, in per cent.
+  static constexpr std::array<int, 7> kPercents = {10, 25, 50, 75, 90, 95, 99};
+
+  std::int64_t count = 0;
+  SimDuration minimum{};
+  SimDuration maximum{};
+  Seconds mean{0};
+  /// By nearest rank: the smallest value that at least p per cent of all do not exceed. Always a value of the
+  /// sample.
+  std::array<SimDuration, kPercents.size()> percentiles{};
+};
+
+/// The distribution of a sample, all 0 when it is empty. Reorders `values`.
+Distribution describe(std::vector<SimDuration>& values);
+
+/// Jobs that have something in common.
+struct JobShare {
+  std::int64_t jobs = 0;
+  double gpu_hours = 0;
+};
+
+/// The same with the name that they share.
+struct NamedShare {
+  std::string name;
+  JobShare share;
+};
+
+struct TraceStatistics {
+  std::int64_t jobs = 0;
+  SimTime first_submit{};
+  SimTime last_submit{};
+  double gpu_hours = 0;       ///< sum of GPUs x duration
+  std::int64_t unpriced = 0;  ///< jobs whose duration is not known yet; they add no GPU-hours
+  std::int64_t with_deadline = 0;
+  std::int64_t with_requested_time = 0;
+  std::map<std::int32_t, JobShare> by_num_gpus;  ///< GPUs of a job -> how many such jobs
+  std::vector<NamedShare> tenants;               ///< most GPU-hours first, then by name
+  std::vector<NamedShare> models;                ///< the same
+  Distribution duration;                         ///< of jobs with a known duration
+  Distribution inter_arrival;                    ///< gaps between consecutive submissions
+
+  /// From the first submission to the last.
+  SimDuration span() const { return last_submit - first_submit; }
+  /// Work submitted over work that the cluster could do in `span()`: GPU-hours / (GPUs x hours). NaN when the
+  /// span is 0.
+  double offered_load(GpuCount cluster) const;
+};
+
+/// `workload` is ordered by submission. O(n log n).
+TraceStatistics trace_statistics(const Workload& workload);
+
+}  // namespace vtrain

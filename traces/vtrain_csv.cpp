@@ -1,0 +1,166 @@
+#include "traces/vtrain_csv.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "core/csv.hpp"
+#include "core/file.hpp"
+#include "core/text.hpp"
+#include "traces/job_csv.hpp"
+
+namespace vtrain {
+namespace {
+
+constexpr std::array<std::string_view, 10> kColumns = {
+    "job_id",      "tenant",     "submit_s", "num_gpus",     "duration_s",
+    "requested_s", "deadline_s", "model",    "global_batch", "iterations"};
+
+void append_text(std::string& out, std::string_view text) {
+  if (text.find_first_of(",\"") == std::string_view::npos) {
+    out += text;
+    return;
+  }
+  out += '"';
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  out += '"';
+}
+
+void append_integer(std::string& out, std::int64_t number) {
+  char buffer[24];
+  out.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, number).ptr);
+}
+
+/// Writes rows with the columns that some job fills.
+class JobCsvWriter {
+ public:
+  explicit JobCsvWriter(const Workload& workload) : workload_(workload) {
+    for (const Job& job : workload.jobs) {
+      tenant_ |= static_cast<bool>(job.tenant);
+      duration_ |= job.duration.count() > 0;
+      requested_ |= job.requested_time.count() > 0;
+      deadline_ |= job.has_deadline();
+      model_ |= static_cast<bool>(job.model);
+      global_batch_ |= job.global_batch > 0;
+      iterations_ |= job.iterations > 0;
+    }
+  }
+
+  void append_header(std::string& out) const {
+    out += "job_id";
+    if (tenant_) out += ",tenant";
+    out += ",submit_s,num_gpus";
+    if (duration_) out += ",duration_s";
+    if (requested_) out += ",requested_s";
+    if (deadline_) out += ",deadline_s";
+    if (model_) out += ",model";
+    if (global_batch_) out += ",global_batch";
+    if (iterations_) out += ",iterations";
+    out += '\n';
+  }
+
+  void append_row(std::string& out, const Job& job) const {
+    append_text(out, job.name);
+    if (tenant_) {
+      out += ',';
+      if (job.tenant) append_text(out, workload_.tenants[job.tenant.value]);
+    }
+    out += ',';
+    append_ns_as_seconds(out, job.submit.time_since_epoch().count());
+    out += ',';
+    append_integer(out, job.num_gpus.value);
+    if (duration_) append_seconds(out, job.duration.count(), job.duration.count() > 0);
+    if (requested_) append_seconds(out, job.requested_time.count(), job.requested_time.count() > 0);
+    if (deadline_) append_seconds(out, job.deadline.time_since_epoch().count(), job.has_deadline());
+    if (model_) {
+      out += ',';
+      if (job.model) append_text(out, workload_.models[job.model.value]);
+    }
+    if (global_batch_) append_count(out, job.global_batch);
+    if (iterations_) append_count(out, job.iterations);
+    out += '\n';
+  }
+
+ private:
+  static void append_seconds(std::string& out, std::int64_t nanoseconds, bool given) {
+    out += ',';
+    if (given) append_ns_as_seconds(out, nanoseconds);
+  }
+
+  static void append_count(std::string& out, std::int64_t count) {
+    out += ',';
+    if (count > 0) append_integer(out, count);
+  }
+
+  const Workload& workload_;
+  bool tenant_ = false, duration_ = false, requested_ = false, deadline_ = false;
+  bool model_ = false, global_batch_ = false, iterations_ = false;
+};
+
+}  // namespace
+
+bool recognise_vtrain_csv(std::string_view head) {
+  const auto header = CsvReader::open(head.substr(0, head.find('\n', head.find_first_not_of("\r\n"))), {});
+  return header && header->find_column("job_id") >= 0 && header->find_column("submit_s") >= 0 &&
+         header->find_column("end_s") < 0;
+}
+
+Result<Trace> read_vtrain_csv(std::string_view text, const std::string& file) {
+  const auto header = CsvReader::open(text, file);
+  if (!header) return fail(header.error());
+  for (std::size_t i = 0; i < header->columns().size(); ++i) {
+    const std::string& name = header->columns()[i];
+    if (std::find(kColumns.begin(), kColumns.end(), name) != kColumns.end()) continue;
+    const std::string_view nearest = nearest_name(name, kColumns);
+    return fail({.file = file,
+                 .line = header->line(),
+                 .field = name,
+                 .message = nearest.empty()
+                                ? fmt::format("unknown column; known are {}", list_names(kColumns))
+                                : fmt::format("unknown column; did you mean '{}'?", nearest)});
+  }
+  return read_job_csv(text, file,
+                      {.job_id = "job_id",
+                       .submit = "submit_s",
+                       .num_gpus = "num_gpus",
+                       .duration = "duration_s",
+                       .tenant = "tenant",
+                       .requested = "requested_s",
+                       .deadline = "deadline_s",
+                       .model = "model",
+                       .global_batch = "global_batch",
+                       .iterations = "iterations"});
+}
+
+Result<void> write_vtrain_csv(const Workload& workload, const std::filesystem::path& path) {
+  auto file = AtomicFile::create(path);
+  if (!file) return fail(std::move(file.error()));
+  const JobCsvWriter writer(workload);
+  constexpr std::size_t kChunk = 1 << 16;
+  std::string text;
+  writer.append_header(text);
+  for (const Job& job : workload.jobs) {
+    writer.append_row(text, job);
+    if (text.size() < kChunk) continue;
+    file->write(text);
+    text.clear();
+  }
+  file->write(text);
+  return file->commit();
+}
+
+std::string to_vtrain_csv(const Workload& workload) {
+  const JobCsvWriter writer(workload);
+  std::string text;
+  writer.append_header(text);
+  for (const Job& job : workload.jobs)
+    writer.append_row(text, job);
+  return text;
+}
+
+}  // namespace vtrain

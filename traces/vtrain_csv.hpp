@@ -1,0 +1,29 @@
+/// Our own trace format: CSV with a header, one job a row, times in decimal seconds from the trace's origin.
+///
+///     job_id,tenant,submit_s,num_gpus,duration_s,requested_s,deadline_s,model,global_batch,iterations
+///
+/// `job_id`, `submit_s` and `num_gpus` are required, and of each job either `duration_s` or all of `model`,
+/// `global_batch` and `iterations`. Columns may stand in any order; an empty field means "not given".
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "core/result.hpp"
+#include "traces/trace_format.hpp"
+
+namespace vtrain {
+
+/// Whether the header has `job_id` and `submit_s`, and not the `end_s` of a table of results.
+bool recognise_vtrain_csv(std::string_view head);
+/// Reads the format. A column that it does not have is an error, so that a misspelt one is not ignored.
+Result<Trace> read_vtrain_csv(std::string_view text, const std::string& file);
+
+/// Writes the jobs in their order, with the columns that at least one job fills, so that reading gives the
+/// same jobs back to the nanosecond. The file appears when it is complete.
+Result<void> write_vtrain_csv(const Workload& workload, const std::filesystem::path& path);
+/// The same text in memory.
+std::string to_vtrain_csv(const Workload& workload);
+
+}  // namespace vtrain
