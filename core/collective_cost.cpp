@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -58,6 +60,19 @@ Result<AllReduceTable> AllReduceTable::parse(std::string_view text, const std::s
          .line = reader->line(),
          .message = fmt::format("expected a row of 1024 MiB (1073741824 bytes), found {} rows without it",
                                 table.entries_.size())});
+  }
+  return table;
+}
+
+AllReduceTable AllReduceTable::from_entries(std::vector<AllReduceEntry> entries) {
+  AllReduceTable table;
+  table.entries_ = std::move(entries);
+  const auto not_above = [](const AllReduceEntry& a, const AllReduceEntry& b) {
+    return a.mebibytes >= b.mebibytes;
+  };
+  if (std::adjacent_find(table.entries_.begin(), table.entries_.end(), not_above) != table.entries_.end() ||
+      table.find(1024) == nullptr) {
+    throw std::logic_error("all-reduce table: sizes must rise and include 1024 MiB");
   }
   return table;
 }

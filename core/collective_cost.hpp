@@ -28,6 +28,8 @@ class AllReduceTable {
   /// size whose first column is the size in bytes and whose last two are time (ns) and bus bandwidth (GB/s)
   /// in place. There must be a row of 1024 MiB.
   static Result<AllReduceTable> parse(std::string_view text, const std::string& file);
+  /// The same from rows. They must be ordered by size and hold 1024 MiB; `std::logic_error` otherwise.
+  static AllReduceTable from_entries(std::vector<AllReduceEntry> entries);
   /// The same from a file, gzip or not.
   static Result<AllReduceTable> read(const std::filesystem::path& path);
 
