@@ -1,0 +1,45 @@
+/// The numbers behind the pictures, as the JSON that report.js reads.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <vector>
+
+#include "tools/report/report.hpp"
+
+namespace vtrain::report {
+
+/// Durations of one kind in seconds, ascending, one vector a policy.
+using SortedSamples = std::vector<std::vector<double>>;
+
+/// JCT of the jobs that ended.
+SortedSamples sorted_jcts(const ReportInput& input);
+/// Queueing delay of the jobs that started.
+SortedSamples sorted_queueing_delays(const ReportInput& input);
+
+/// Empirical distribution functions on common abscissae: `{"exact", "x": [seconds], "percent": [[...] per
+/// policy]}`, where percent is the share of values <= x. Exact (all distinct values) for up to 500 distinct
+/// values, else 500 abscissae in equal ratios. At most six decades below the largest value are shown; what
+/// lies below them counts at the first abscissa. Null when all values are 0 or there are none.
+nlohmann::json distribution_json(const SortedSamples& samples);
+
+/// Queue length and GPUs in use: `{"exact", "x": [seconds], "waiting": [...], "gpus": [...]}`, the latter
+/// with
+/// `{"mean", "low", "high"}` a policy (only `mean` if exact); the last x ends the last span. Null without
+/// samples.
+nlohmann::json time_series_json(const ReportInput& input);
+
+/// Deadlines met by job size (powers of two): `{"labels", "jobs", "met": [[count per group] per policy]}`.
+/// Only groups with deadlines; null when there are none.
+nlohmann::json deadlines_by_size_json(const ReportInput& input);
+/// The same by tenant: the ten with most deadlines, the others together. Null for fewer than two tenants.
+nlohmann::json deadlines_by_tenant_json(const ReportInput& input);
+
+/// The bars of every policy, or null when there are more than 2,000 stretches, too many pieces, or runs that
+/// were not recorded.
+nlohmann::json gantt_json(const ReportInput& input);
+
+/// Whether every job's stretches were recorded under every policy.
+bool has_recorded_runs(const ReportInput& input);
+
+}  // namespace vtrain::report

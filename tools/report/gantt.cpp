@@ -1,0 +1,110 @@
+#include "tools/report/gantt.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <queue>
+#include <utility>
+
+namespace vtrain::report {
+namespace {
+
+struct LaneRange {
+  std::int32_t first = 0;
+  std::int32_t count = 0;
+};
+
+/// Which GPUs are taken.
+class Lanes {
+ public:
+  explicit Lanes(std::int32_t count) : taken_(static_cast<std::size_t>(count), false) {}
+
+  void release(LaneRange range) { set(range, false); }
+
+  /// Takes up to `wanted` free lanes of `within` and appends them, as few pieces as first fit allows. Returns
+  /// how many it took.
+  std::int32_t take(LaneRange within, std::int32_t wanted, std::vector<LaneRange>& pieces) {
+    std::vector<LaneRange> gaps = free_gaps(within);
+    const auto whole = std::ranges::find_if(gaps, [&](LaneRange gap) { return gap.count >= wanted; });
+    if (whole != gaps.end()) gaps = {*whole};
+    std::int32_t left = wanted;
+    for (const LaneRange gap : gaps) {
+      if (left == 0) break;
+      const LaneRange piece{gap.first, std::min(gap.count, left)};
+      set(piece, true);
+      pieces.push_back(piece);
+      left -= piece.count;
+    }
+    return wanted - left;
+  }
+
+ private:
+  void set(LaneRange range, bool value) { std::fill_n(taken_.begin() + range.first, range.count, value); }
+
+  std::vector<LaneRange> free_gaps(LaneRange within) const {
+    std::vector<LaneRange> gaps;
+    for (std::int32_t lane = within.first; lane < within.first + within.count; ++lane) {
+      if (taken_[static_cast<std::size_t>(lane)]) continue;
+      if (gaps.empty() || gaps.back().first + gaps.back().count != lane) gaps.push_back({lane, 0});
+      ++gaps.back().count;
+    }
+    return gaps;
+  }
+
+  std::vector<bool> taken_;
+};
+
+std::vector<LaneRange> lanes_of_nodes(const ClusterSpec& cluster) {
+  std::vector<LaneRange> nodes;
+  std::int32_t first = 0;
+  for (const NodeGroup& group : cluster.groups) {
+    for (std::int32_t i = 0; i < group.num_nodes; ++i) {
+      nodes.push_back({first, group.gpus_per_node.value});
+      first += group.gpus_per_node.value;
+    }
+  }
+  return nodes;
+}
+
+struct HeldLanes {
+  SimTime end{};
+  std::vector<LaneRange> pieces;
+
+  friend bool operator>(const HeldLanes& a, const HeldLanes& b) { return a.end > b.end; }
+};
+
+}  // namespace
+
+std::vector<GanttBar> lay_out_gantt(const Workload& workload, const ClusterSpec& cluster,
+                                    std::span<const JobRun> runs) {
+  const std::vector<LaneRange> nodes = lanes_of_nodes(cluster);
+  const std::int32_t num_lanes = nodes.empty() ? 0 : nodes.back().first + nodes.back().count;
+  Lanes lanes(num_lanes);
+  std::vector<std::size_t> order(runs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return std::pair(runs[i].begin, runs[i].job); });
+
+  std::vector<GanttBar> bars;
+  std::priority_queue<HeldLanes, std::vector<HeldLanes>, std::greater<>> held;
+  for (const std::size_t i : order) {
+    const JobRun& run = runs[i];
+    while (!held.empty() && held.top().end <= run.begin) {
+      for (const LaneRange piece : held.top().pieces)
+        lanes.release(piece);
+      held.pop();
+    }
+    HeldLanes mine{run.end, {}};
+    std::int32_t left = workload.jobs[run.job.value].num_gpus.value;
+    if (run.nodes.empty()) lanes.take({0, num_lanes}, left, mine.pieces);
+    for (const NodeId node : run.nodes) {
+      const LaneRange within = nodes.at(node.value);
+      left -= lanes.take(within, std::min(left, within.count), mine.pieces);
+    }
+    for (const LaneRange piece : mine.pieces)
+      bars.push_back({run.job, run.begin, run.end, piece.first, piece.count});
+    held.push(std::move(mine));
+  }
+  return bars;
+}
+
+}  // namespace vtrain::report

@@ -1,0 +1,31 @@
+/// Where each stretch of a job is drawn in a Gantt chart: across is time, up and down are GPUs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sched/cluster.hpp"
+#include "sched/simulator.hpp"
+#include "workloads/job.hpp"
+
+namespace vtrain::report {
+
+/// One bar: `num_lanes` neighbouring GPUs from `first_lane` on, held by one job from `begin` to `end`.
+struct GanttBar {
+  JobId job;
+  SimTime begin{};
+  SimTime end{};
+  std::int32_t first_lane = 0;
+  std::int32_t num_lanes = 0;
+};
+
+/// Gives each run the GPUs that it will be drawn on: those of its nodes, or of the whole cluster for a run
+/// without nodes; the lowest gap that holds the gang's share in one piece, else the lowest free ones. Lanes
+/// number the GPUs of the cluster from 0, node after node. In order of begin. Runs that cannot have happened
+/// (more GPUs at once than there are) are cut to what is free. O(runs x (log runs + GPUs)).
+std::vector<GanttBar> lay_out_gantt(const Workload& workload, const ClusterSpec& cluster,
+                                    std::span<const JobRun> runs);
+
+}  // namespace vtrain::report

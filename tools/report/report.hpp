@@ -1,0 +1,40 @@
+/// The page of `vtrain compare`: one self-contained HTML file that answers "which policy?".
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sched/cluster.hpp"
+#include "sched/metrics.hpp"
+#include "sched/simulator.hpp"
+#include "workloads/job.hpp"
+
+namespace vtrain {
+
+/// One policy's schedule. `result` must outlive the call and have one outcome for each job of the workload.
+struct ReportRun {
+  Summary summary;
+  const SimulationResult* result = nullptr;
+};
+
+/// What the page says. The texts may hold any bytes; they are escaped.
+struct ReportInput {
+  const Workload* workload = nullptr;
+  ClusterSpec cluster;
+  std::string trace_name;
+  std::vector<ReportRun> runs;  ///< at least one, in the order of the table
+  /// Label and value, shown in this order: inputs with hashes, seeds, versions, the command to repeat it.
+  std::vector<std::pair<std::string, std::string>> provenance;
+  std::vector<std::string> assumptions;  ///< what is synthetic or assumed, one sentence each
+};
+
+/// The whole page: the answer in a sentence, the table of metrics, pictures, provenance. It asks the network
+/// for nothing, stays below 1 MB for up to a dozen policies whatever the number of jobs (time series are
+/// reduced to at most 500 spans of time with their smallest, mean and largest value, distributions to 500
+/// points), and is the same bytes for the same input. The Gantt chart is there when all runs were recorded
+/// and have at most 2,000 stretches together. Throws std::logic_error for an input without workload, runs or
+/// results. O(n log n) in the number of jobs.
+std::string render_report(const ReportInput& input);
+
+}  // namespace vtrain

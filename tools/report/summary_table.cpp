@@ -1,0 +1,172 @@
+#include "tools/report/summary_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "sched/metrics.hpp"
+#include "tools/output_format.hpp"
+#include "tools/report/html.hpp"
+
+namespace vtrain::report {
+namespace {
+
+enum class Better : std::uint8_t { Lower, Higher, Neither };
+
+struct Column {
+  std::string_view title;
+  std::string_view meaning;
+  Better better;
+  double (*value)(const Summary&);
+  std::string (*show)(double);
+};
+
+std::string as_count(double value) {
+  return with_thousands(std::llround(value));
+}
+std::string as_ratio(double value) {
+  return fmt::format("{:.3f}", value);
+}
+std::string as_fairness(double value) {
+  return fmt::format("{:.2f}", value);
+}
+
+const std::array kColumns{
+    Column{"Deadlines met", "share of the jobs with a deadline that completed by it", Better::Higher,
+           [](const Summary& s) { return s.deadline_satisfactory_ratio.value_or(std::nan("")); }, as_percent},
+    Column{"Average JCT", "job completion time, end minus submission, over completed jobs", Better::Lower,
+           [](const Summary& s) { return s.avg_jct_s; }, as_duration},
+    Column{"Median JCT", "half of the completed jobs took at most this long", Better::Lower,
+           [](const Summary& s) { return s.p50_jct_s; }, as_duration},
+    Column{"p99 JCT", "99 % of the completed jobs took at most this long", Better::Lower,
+           [](const Summary& s) { return s.p99_jct_s; }, as_duration},
+    Column{"Average wait", "queueing delay, first start minus submission, over started jobs", Better::Lower,
+           [](const Summary& s) { return s.avg_queueing_delay_s; }, as_duration},
+    Column{"Makespan", "last end minus first submission", Better::Lower,
+           [](const Summary& s) { return s.makespan_s; }, as_days},
+    Column{"GPUs in use", "GPU-seconds held, of all GPUs over the makespan", Better::Higher,
+           [](const Summary& s) { return s.gpu_utilization; }, as_percent},
+    Column{"Worst fairness",
+           "largest finish-time fairness of a job: its JCT divided by that on an equal share of the cluster; "
+           "1 is fair",
+           Better::Lower, [](const Summary& s) { return s.finish_time_fairness_max; }, as_fairness},
+    Column{"Jain index", "evenness of finish-time fairness over the jobs, in (0, 1]; 1 is equal treatment",
+           Better::Higher, [](const Summary& s) { return s.jain_index; }, as_ratio},
+    Column{"Preemptions", "times that a running job lost its GPUs", Better::Neither,
+           [](const Summary& s) { return static_cast<double>(s.preemptions); }, as_count},
+    Column{"Not completed", "jobs rejected, failed or unfinished; averages do not count them",
+           Better::Neither, [](const Summary& s) { return static_cast<double>(s.jobs - s.completed); },
+           as_count},
+};
+
+bool is_shown(const Column& column, std::span<const ReportRun> runs) {
+  const auto known = [&](const ReportRun& run) { return !std::isnan(column.value(run.summary)); };
+  if (column.title == "Not completed") {
+    return std::ranges::any_of(runs, [&](const ReportRun& run) { return column.value(run.summary) > 0; });
+  }
+  return std::ranges::any_of(runs, known);
+}
+
+/// The value to mark, if marking it says something.
+std::optional<double> best_value(const Column& column, std::span<const ReportRun> runs) {
+  if (column.better == Better::Neither) return std::nullopt;
+  const auto [low, high] =
+      std::ranges::minmax(runs, {}, [&](const ReportRun& run) { return column.value(run.summary); });
+  const double smallest = column.value(low.summary);
+  const double largest = column.value(high.summary);
+  if (!(smallest < largest)) return std::nullopt;
+  return column.better == Better::Lower ? smallest : largest;
+}
+
+std::string table_cell(const Column& column, const Summary& summary, std::optional<double> best) {
+  const double value = column.value(summary);
+  const std::string text = escape_html(column.show(value));
+  const std::string exact = std::isnan(value) ? "" : fmt::format(" title=\"{:.10g}\"", value);
+  if (best && value == *best) {
+    return fmt::format(
+        "<td class=\"best\"{}><strong>{}</strong><span aria-hidden=\"true\">\u202f*</span>"
+        "<span class=\"unseen\"> (best)</span></td>",
+        exact, text);
+  }
+  return fmt::format("<td{}>{}</td>", exact, text);
+}
+
+std::string row_head(std::size_t index, const Summary& summary) {
+  return fmt::format("<tr><th scope=\"row\">{} <span>{}</span></th>", line_key(index),
+                     escape_html(summary.policy));
+}
+
+}  // namespace
+
+std::string line_key(std::size_t index) {
+  // As many as report.css has; the two cycles have no common factor, so that pairs repeat late.
+  constexpr std::size_t kNumColours = 7;
+  constexpr std::size_t kNumDashes = 5;
+  return fmt::format(
+      "<svg class=\"key\" viewBox=\"0 0 34 8\" aria-hidden=\"true\"><line class=\"colour{} dash{}\" x1=\"0\" "
+      "y1=\"4\" x2=\"34\" y2=\"4\"/></svg>",
+      index % kNumColours, index % kNumDashes);
+}
+
+std::string summary_table(std::span<const ReportRun> runs) {
+  std::vector<const Column*> columns;
+  for (const Column& column : kColumns) {
+    if (is_shown(column, runs)) columns.push_back(&column);
+  }
+  std::string html =
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Summary of all policies\">\n<table "
+      "id=\"summary\">\n"
+      "<thead><tr><th scope=\"col\">Policy</th>";
+  for (const Column* column : columns) {
+    html += fmt::format("<th scope=\"col\" title=\"{}\">{}</th>", escape_html(column->meaning),
+                        escape_html(column->title));
+  }
+  html += "</tr></thead>\n<tbody>\n";
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    html += row_head(i, runs[i].summary);
+    for (const Column* column : columns)
+      html += table_cell(*column, runs[i].summary, best_value(*column, runs));
+    html += "</tr>\n";
+  }
+  html += "</tbody>\n</table>\n</div>\n";
+  const bool any_best = std::ranges::any_of(
+      columns, [&](const Column* column) { return best_value(*column, runs).has_value(); });
+  if (any_best) html += "<p class=\"note\">* best of its column</p>\n";
+  html += "<details><summary>What the columns mean</summary>\n<dl>\n";
+  for (const Column* column : columns) {
+    html += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escape_html(column->title), escape_html(column->meaning));
+  }
+  return html + "</dl>\n</details>\n";
+}
+
+std::string percentile_table(std::span<const ReportRun> runs, const SortedSamples& samples,
+                             std::string_view what) {
+  constexpr std::array kPercents{10, 25, 50, 75, 90, 95, 99, 100};
+  std::string html = fmt::format(
+      "<details><summary>{0} in numbers</summary>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+      "aria-label=\"{0} "
+      "percentiles\">\n<table>\n<thead><tr><th scope=\"col\">Policy</th><th scope=\"col\">Jobs</th>",
+      escape_html(what));
+  for (const int percent : kPercents) {
+    html += percent == 100  ? "<th scope=\"col\">largest</th>"
+            : percent == 50 ? "<th scope=\"col\">median</th>"
+                            : fmt::format("<th scope=\"col\">p{}</th>", percent);
+  }
+  html += "</tr></thead>\n<tbody>\n";
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    std::vector<double> values = samples[i];
+    html += row_head(i, runs[i].summary);
+    html += fmt::format("<td>{}</td>", with_thousands(static_cast<std::int64_t>(values.size())));
+    for (const int percent : kPercents) {
+      html += values.empty() ? "<td>-</td>"
+                             : fmt::format("<td>{}</td>", as_duration(percentile(values, percent)));
+    }
+    html += "</tr>\n";
+  }
+  return html + "</tbody>\n</table>\n</div>\n</details>\n";
+}
+
+}  // namespace vtrain::report
