@@ -23,6 +23,8 @@ struct Operator {
 };
 
 /// What one pipeline stage does. A block is a chain: each operator starts when the one before it is done.
+/// Every operator takes at least no time: duration + gap >= 0. A forward or backward block without operators
+/// still passes micro-batches on in order; the other blocks may be empty and are then not there.
 struct StageWork {
   std::vector<Operator> forward;    ///< one micro-batch's forward pass
   std::vector<Operator> recompute;  ///< run before the backward pass; may overlap the wait for the gradient

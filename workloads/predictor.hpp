@@ -55,7 +55,10 @@ struct IterationTimes {
 /// min(micro-batches, transient)).
 IterationTimes fast_iteration_times(const IterationWork& work);
 
-/// The same from a graph, by the paper's Algorithm 1.
+/// The same from the graph of this work, by the paper's Algorithm 1.
 IterationTimes simulated_iteration_times(const IterationWork& work, const ExecutionGraph& graph);
+
+/// The part of a task's gap that is the send after its block; 0 unless `Task::sends`.
+Nanoseconds send_after(const StageWork& stage, const Task& task);
 
 }  // namespace vtrain

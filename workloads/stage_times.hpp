@@ -1,0 +1,39 @@
+/// Sums over the operators of a stage, and what both ways of timing an iteration share.
+#pragma once
+
+#include "workloads/iteration_work.hpp"
+#include "workloads/predictor.hpp"
+
+namespace vtrain {
+
+/// Sums over one chain of operators, in ns.
+struct ChainTotals {
+  double span = 0;              ///< from its start to its end, gaps and the send that follows included
+  double kernel_time = 0;       ///< busy time of all but collectives
+  double collective_time = 0;   ///< busy time of collectives
+  bool has_collective = false;  ///< whether there is any
+  double after_collective = 0;  ///< from the end of the last collective and its gap to the end of the chain
+  Breakdown breakdown;          ///< of `span`
+};
+
+/// Sums over the blocks of a stage.
+struct StageTotals {
+  ChainTotals forward;
+  ChainTotals recompute;
+  ChainTotals backward;
+  ChainTotals data_parallel;
+  ChainTotals optimizer;
+};
+
+/// Adds up what a stage does.
+StageTotals total_stage(const StageWork& work);
+
+/// The part of a breakdown to which tasks of a kind belong.
+Nanoseconds& part_of(Breakdown& breakdown, TaskKind kind);
+
+/// Sets `iteration` and `slowest_stage` from the ends of the stages, and the bubble of `breakdown`, whose
+/// other parts are those of the slowest stage, to what is left. Call `set_slowest` first.
+void set_slowest(IterationTimes& times);
+void set_bubble(IterationTimes& times);
+
+}  // namespace vtrain

@@ -1,0 +1,41 @@
+/// The configuration files of the public vTrain release: a model, a parallel plan and the machine it runs on.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "core/result.hpp"
+#include "workloads/model.hpp"
+
+namespace vtrain {
+
+/// One configuration, complete and checked.
+struct VtrainConfig {
+  std::string file;  ///< as the user named it
+  TransformerModel model;
+  ParallelPlan plan;
+  std::string gpu_name = "A100";
+  std::int64_t node_size = 8;         ///< GPUs a node
+  double inter_node_bandwidth = 800;  ///< of a node, Gbit/s
+  double intra_node_bandwidth = 150;  ///< bus bandwidth within a node, GB/s
+  std::string trace_path;  ///< folder of kernel traces, relative to the current folder; may be empty
+};
+
+/// Most stages and layers that are accepted; they bound the memory that a plan takes.
+constexpr std::int64_t kMaxStages = 1024;
+constexpr std::int64_t kMaxLayers = 65536;
+
+/// Reads a configuration. Absent keys have the release's defaults; the three parallel sizes and `num_gpus`
+/// may be null, as long as one follows from the others. `use_gradient_bucket`, `ddp_bucket_size`,
+/// `pipeline_scheduling` and `model_arch` are accepted and mean nothing. A plan of one stage takes its whole
+/// batch as one micro-batch, whatever `micro_batch_size` says, as in the release.
+///
+/// Errors name file, line and field: malformed JSON, an unknown key (with the nearest known one), a number
+/// out of range, a plan that does not divide (with both fields), a plan without a single micro-batch.
+Result<VtrainConfig> parse_vtrain_config(std::string text, const std::string& file);
+
+/// The same from a file.
+Result<VtrainConfig> read_vtrain_config(const std::filesystem::path& path);
+
+}  // namespace vtrain
