@@ -1,1 +1,132 @@
 #include "policies/registry.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "core/text.hpp"
+#include "policies/edf.hpp"
+#include "policies/fifo.hpp"
+#include "policies/fit_first.hpp"
+#include "policies/gittins.hpp"
+#include "policies/las.hpp"
+#include "policies/sjf.hpp"
+#include "policies/srsf.hpp"
+#include "policies/srtf.hpp"
+
+namespace vtrain {
+namespace {
+
+const PolicyParameter kQueues{"queues", "3250;7200", "s or GPU-s",
+                              "attained service at which a job leaves the first, second, ... queue"};
+const PolicyParameter kTimer{"timer", "exact", "",
+                             "exact: a job leaves its queue when it reaches the threshold; "
+                             "peer: as late as in the Tiresias simulator"};
+
+const std::vector<PolicyInfo>& table() {
+  static const std::vector<PolicyInfo> rows = {
+      {"fifo", "first come, first served: nothing overtakes the job at the head", {}, make_fifo},
+      {"fit-first", "first come, first served, skipping jobs that do not fit", {}, make_fit_first},
+      {"sjf", "fewest GPUs first, preemptive", {}, make_sjf},
+      {"srtf", "shortest remaining run time first, preemptive", {}, make_srtf},
+      {"srsf", "least remaining GPU time first, preemptive", {}, make_srsf},
+      {"las",
+       "least attained service first in discrete queues, preemptive (Tiresias)",
+       {{"attained", "gpu-time", "", "what counts as service: time or gpu-time (time x GPUs)"},
+        kQueues,
+        kTimer},
+       make_las},
+      {"gittins",
+       "las by GPU time, each queue in the order of the Gittins index, preemptive",
+       {{"distribution", "", "GPU-s", "file with a sample of the jobs' service, one number a line; needed"},
+        {"delta", "3250", "GPU-s", "service quantum of the index"},
+        kQueues,
+        kTimer},
+       make_gittins},
+      {"edf", "earliest deadline first, preemptive; jobs without a deadline last", {}, make_edf},
+  };
+  return rows;
+}
+
+template <class Row>
+std::vector<std::string_view> names_of(const std::vector<Row>& rows) {
+  std::vector<std::string_view> names;
+  for (const Row& row : rows)
+    names.push_back(row.name);
+  return names;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known) {
+  const std::string_view nearest = nearest_name(word, known);
+  return nearest.empty() ? std::string() : fmt::format(" Did you mean '{}'?", nearest);
+}
+
+Error unknown_policy(std::string_view name) {
+  const auto known = names_of(table());
+  return {.kind = ErrorKind::NotFound,
+          .message = fmt::format("unknown policy '{}'.{} `vtrain policies` lists all {}.", name,
+                                 did_you_mean(name, known), known.size())};
+}
+
+Error unknown_parameter(const PolicyInfo& policy, std::string_view name) {
+  const auto known = names_of(policy.parameters);
+  const std::string list = known.empty() ? "It has none." : fmt::format("It has {}.", list_names(known));
+  return {.message = fmt::format("policy '{}' has no parameter '{}'.{} {}", policy.name, name,
+                                 did_you_mean(name, known), list)};
+}
+
+}  // namespace
+
+std::string_view PolicyArguments::operator[](std::string_view parameter) const {
+  for (const auto& [name, value] : values_) {
+    if (name == parameter) return value;
+  }
+  throw std::logic_error(fmt::format("policy '{}' asks for '{}', which its table lacks", policy_, parameter));
+}
+
+Error PolicyArguments::bad_value(std::string_view parameter, std::string_view expected) const {
+  return {.field = fmt::format("{}:{}", policy_, parameter),
+          .message = expected_found(expected, (*this)[parameter])};
+}
+
+std::span<const PolicyInfo> policies() {
+  return table();
+}
+
+Result<std::unique_ptr<Policy>> make_policy(std::string_view spec) {
+  const std::size_t colon = spec.find(':');
+  const std::string_view name = trim(spec.substr(0, colon));
+  const auto policy =
+      std::find_if(table().begin(), table().end(), [&](const PolicyInfo& row) { return row.name == name; });
+  if (policy == table().end()) return fail(unknown_policy(name));
+
+  PolicyArguments arguments;
+  arguments.policy_ = name;
+  for (const PolicyParameter& parameter : policy->parameters) {
+    arguments.values_.emplace_back(parameter.name, parameter.default_value);
+  }
+  std::vector<std::string_view> given;
+  std::string_view rest = colon == std::string_view::npos ? std::string_view() : spec.substr(colon + 1);
+  while (!rest.empty()) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view pair = rest.substr(0, comma);
+    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string_view::npos) {
+      return fail({.field = std::string(name), .message = expected_found("parameter=value", pair)});
+    }
+    const std::string_view key = trim(pair.substr(0, equals));
+    const auto value = std::find_if(arguments.values_.begin(), arguments.values_.end(),
+                                    [&](const auto& known) { return known.first == key; });
+    if (value == arguments.values_.end()) return fail(unknown_parameter(*policy, key));
+    if (std::find(given.begin(), given.end(), key) != given.end()) {
+      return fail({.field = fmt::format("{}:{}", name, key), .message = "expected once, found twice"});
+    }
+    given.push_back(key);
+    value->second = trim(pair.substr(equals + 1));
+  }
+  return policy->make(arguments);
+}
+
+}  // namespace vtrain

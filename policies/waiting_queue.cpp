@@ -45,6 +45,14 @@ std::optional<WaitingQueue::Position> WaitingQueue::first_fitting(Position from,
   }
 }
 
+std::optional<WaitingQueue::Position> WaitingQueue::find(JobId job) const {
+  // Places that were left keep the id that they had, so the ids ascend over all places in use.
+  const auto place = std::lower_bound(jobs_.begin() + head_, jobs_.begin() + tail_, job);
+  const auto position = static_cast<Position>(place - jobs_.begin());
+  if (position == tail_ || jobs_[position] != job || !taken(position)) return std::nullopt;
+  return position;
+}
+
 void WaitingQueue::set_leaf(Position position, Minima value) {
   std::size_t node = capacity_ + position;
   tree_[node] = value;

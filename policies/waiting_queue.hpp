@@ -30,6 +30,9 @@ class WaitingQueue {
   /// but no small and short one, cost a look each.
   std::optional<Position> first_fitting(Position from, GpuCount max_gpus,
                                         SimDuration max_walltime = kAnyWalltime) const;
+  /// The position of a job, if it waits here. Only for queues whose jobs were queued in the order of their
+  /// ids. O(log n).
+  std::optional<Position> find(JobId job) const;
   /// The position of the job that has waited longest. O(1).
   std::optional<Position> front() const;
   /// The job at a position that is taken.

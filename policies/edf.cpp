@@ -1,0 +1,21 @@
+#include "policies/edf.hpp"
+
+#include "policies/list_policy.hpp"
+
+namespace vtrain {
+namespace {
+
+class EarliestDeadlineFirst final : public ListPolicy {
+  PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) override {
+    // `Job::kNoDeadline` is later than any deadline.
+    return {.primary = pass.job(job).deadline.time_since_epoch().count()};
+  }
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Policy>> make_edf(const PolicyArguments&) {
+  return std::make_unique<EarliestDeadlineFirst>();
+}
+
+}  // namespace vtrain

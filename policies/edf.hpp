@@ -1,0 +1,15 @@
+/// Earliest deadline first.
+#pragma once
+
+#include <memory>
+
+#include "core/result.hpp"
+#include "policies/registry.hpp"
+
+namespace vtrain {
+
+/// `edf`: a preemptive list policy whose key is the deadline; jobs without one come last. Ties in order of
+/// arrival. A job keeps its place when it has missed its deadline.
+Result<std::unique_ptr<Policy>> make_edf(const PolicyArguments& arguments);
+
+}  // namespace vtrain

@@ -1,0 +1,31 @@
+#include "policies/fit_first.hpp"
+
+#include "policies/waiting_queue.hpp"
+
+namespace vtrain {
+namespace {
+
+class FitFirst final : public Policy {
+ public:
+  void schedule(SchedulingPass& pass) override {
+    for (const JobId job : pass.arrived())
+      waiting_.push_back(job, pass.job(job).num_gpus);
+    auto position = waiting_.first_fitting(0, pass.free_gpus());
+    while (position) {
+      // Enough free GPUs need not be room: under `yarn` they may lie on too many nodes.
+      if (pass.try_start(waiting_.job(*position))) waiting_.remove(*position);
+      position = waiting_.first_fitting(*position + 1, pass.free_gpus());
+    }
+  }
+
+ private:
+  WaitingQueue waiting_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Policy>> make_fit_first(const PolicyArguments&) {
+  return std::make_unique<FitFirst>();
+}
+
+}  // namespace vtrain

@@ -1,0 +1,47 @@
+#include "policies/gittins.hpp"
+
+#include "core/text.hpp"
+#include "policies/gittins_index.hpp"
+#include "policies/las_queues.hpp"
+
+namespace vtrain {
+namespace {
+
+class Gittins final : public LasQueues {
+ public:
+  Gittins(LasOptions options, GittinsIndex index) : LasQueues(std::move(options)), index_(std::move(index)) {}
+
+ private:
+  PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) override {
+    return {.primary = 0,
+            .secondary = -index_.rank(0),
+            .tertiary = pass.job(job).submit.time_since_epoch().count()};
+  }
+
+  void update_running(const SchedulingPass& pass, std::span<ListedJob> running) override {
+    LasQueues::update_running(pass, running);
+    for (ListedJob& job : running) {
+      job.key.secondary =
+          -index_.rank(to_seconds(pass.attained(job.job)) * static_cast<double>(job.num_gpus.value));
+    }
+  }
+
+  GittinsIndex index_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Policy>> make_gittins(const PolicyArguments& arguments) {
+  auto options = las_options(arguments);
+  if (!options) return fail(options.error());
+  const auto delta = parse_number(arguments["delta"], 1e-3, 1e12);
+  if (!delta) return fail(arguments.bad_value("delta", "a number of GPU-seconds from 0.001 to 1e12"));
+  if (arguments["distribution"].empty()) {
+    return fail(arguments.bad_value("distribution", "a file with a sample of the jobs' service"));
+  }
+  auto index = GittinsIndex::read(std::string(arguments["distribution"]), *delta);
+  if (!index) return fail(index.error());
+  return std::make_unique<Gittins>(*std::move(options), *std::move(index));
+}
+
+}  // namespace vtrain

@@ -1,0 +1,78 @@
+#include "policies/gittins_index.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "core/file.hpp"
+#include "core/text.hpp"
+
+namespace vtrain {
+namespace {
+
+constexpr double kMaxService = 1e15;
+
+/// The nearest decimal number of so many digits after the point, as the peer's language rounds.
+double round_decimal(double value, int digits) {
+  return std::strtod(fmt::format("{:.{}f}", value, digits).c_str(), nullptr);
+}
+
+}  // namespace
+
+GittinsIndex::GittinsIndex(std::vector<double> sample, double delta) : sample_(std::move(sample)) {
+  std::sort(sample_.begin(), sample_.end());
+  const std::size_t size = sample_.size();
+  std::vector<double> sums(size + 1);  // of the first i values
+  for (std::size_t i = 0; i < size; ++i)
+    sums[i + 1] = sums[i] + sample_[i];
+  const auto count_up_to = [this](double service) {
+    return static_cast<std::size_t>(std::upper_bound(sample_.begin(), sample_.end(), service) -
+                                    sample_.begin());
+  };
+  ranks_.assign(size + 1, 0);
+  for (std::size_t at = 0; at < size; ++at) {
+    // A job that would end at this value is looked at one second before.
+    const double attained = sample_[at] - 1;
+    const std::size_t begin = count_up_to(attained);
+    const std::size_t end = attained + delta > sample_.back() - 1 ? size - 1 : count_up_to(attained + delta);
+    const double beyond = static_cast<double>(size - begin);
+    const double ends = end > begin ? static_cast<double>(end - begin) : 0;
+    const double chance = round_decimal(ends / beyond, 5);
+    const double within = end > begin ? sums[end] - sums[begin] : 0;
+    const double expected = round_decimal((within + delta * static_cast<double>(size - end)) / beyond, 5);
+    const double index = expected > 0 ? chance * 1e6 / expected : 0;
+    ranks_[at] = std::llround(round_decimal(index, 4) * 1e4);
+  }
+}
+
+Result<GittinsIndex> GittinsIndex::read(const std::string& file, double delta) {
+  auto text = read_file(file, std::size_t{256} << 20);
+  if (!text) return fail(text.error());
+  std::vector<double> sample;
+  std::string_view rest = *text;
+  for (std::int64_t line = 1; !rest.empty(); ++line) {
+    const std::size_t end = rest.find('\n');
+    const std::string_view row = trim(rest.substr(0, end));
+    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+    if (row.empty() || (line == 1 && row == "duration")) continue;
+    const auto value = parse_number(row, 0, kMaxService);
+    if (!value || *value <= 0) {
+      return fail({.file = file,
+                   .line = line,
+                   .field = "duration",
+                   .message = expected_found("a number above 0", row)});
+    }
+    sample.push_back(*value);
+  }
+  if (sample.empty()) return fail({.file = file, .message = "expected at least one duration, found none"});
+  return GittinsIndex(std::move(sample), delta);
+}
+
+std::int64_t GittinsIndex::rank(double attained) const {
+  const auto above = std::upper_bound(sample_.begin(), sample_.end(), attained);
+  return ranks_[static_cast<std::size_t>(above - sample_.begin())];
+}
+
+}  // namespace vtrain

@@ -1,0 +1,58 @@
+/// The common part of the preemptive policies that walk a sorted list of jobs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "policies/ordered_jobs.hpp"
+#include "sched/policy.hpp"
+
+namespace vtrain {
+
+/// Keeps all live jobs in one list. Each pass takes in the arrivals at the list's end, sorts it stably by the
+/// policy's key and walks it: a job that fits in the GPUs left by those before it holds GPUs, any other does
+/// not, and is preempted if it runs. Only the keys of running jobs may change between passes.
+///
+/// The walk chooses by the number of GPUs. A chosen job that finds no room on the nodes (`yarn` placement)
+/// waits; those chosen after it still get their chance.
+///
+/// Running jobs are a short sorted array, waiting ones a search structure, and the walk merges the two. A
+/// pass costs O(running jobs + starts and preemptions x log waiting jobs): jobs that wait and do not fit are
+/// never looked at.
+class ListPolicy : public Policy {
+ public:
+  void schedule(SchedulingPass& pass) final;
+
+ protected:
+  /// The key of a job that arrives.
+  virtual PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) = 0;
+  /// Brings the keys of the running jobs, which come in list order, up to date. Those whose key changed need
+  /// a new stamp.
+  virtual void update_running(const SchedulingPass&, std::span<ListedJob>) {}
+  /// Sees the running jobs after the pass, in list order; may change their stamps without changing that
+  /// order, and may ask for a timer.
+  virtual void after_walk(SchedulingPass&, std::span<ListedJob>) {}
+
+  /// A stamp behind all jobs of the same key.
+  std::int64_t last_stamp() { return ++last_stamp_; }
+
+ private:
+  void take_out_ended(const SchedulingPass& pass);
+  void choose(const SchedulingPass& pass);
+  void start_chosen(SchedulingPass& pass);
+
+  struct Choice {
+    ListedJob job;
+    bool runs = false;  ///< already
+  };
+
+  std::vector<ListedJob> running_;  ///< in list order
+  OrderedJobs waiting_;
+  std::vector<Choice> chosen_;        ///< by the walk of this pass, in list order
+  std::vector<ListedJob> preempted_;  ///< by the walk of this pass
+  std::int64_t last_stamp_ = 0;
+};
+
+}  // namespace vtrain

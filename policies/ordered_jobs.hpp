@@ -1,0 +1,67 @@
+/// Jobs in order of priority, with a search for the next one that fits.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "core/units.hpp"
+
+namespace vtrain {
+
+/// What a list policy orders jobs by: lower comes first. The members are compared in turn.
+struct PriorityKey {
+  std::int64_t primary = 0;
+  std::int64_t secondary = 0;
+  std::int64_t tertiary = 0;
+
+  friend auto operator<=>(const PriorityKey&, const PriorityKey&) = default;
+};
+
+/// A live job in the list of a policy. No two have the same key and stamp.
+struct ListedJob {
+  PriorityKey key;
+  std::int64_t stamp = 0;  ///< orders jobs of equal keys, as a stable sort would
+  JobId job;
+  GpuCount num_gpus;
+
+  /// Order in the list.
+  friend bool operator<(const ListedJob& a, const ListedJob& b) {
+    const auto order = a.key <=> b.key;
+    return order != 0 ? order < 0 : a.stamp < b.stamp;
+  }
+};
+
+/// Listed jobs in order, kept in blocks that each know their smallest gang, so that a walk passes over what
+/// does not fit.
+class OrderedJobs {
+ public:
+  /// A place in the list. Valid until the next `insert` or `erase`.
+  struct Position {
+    std::size_t block = 0;
+    std::size_t index = 0;
+  };
+
+  /// O(sqrt n) in practice: one block moves.
+  void insert(const ListedJob& job);
+  /// Takes out a job that is in the list.
+  void erase(const ListedJob& job);
+  /// The first job at or after `from` that needs at most `max_gpus`, if any.
+  std::optional<Position> first_fitting(Position from, GpuCount max_gpus) const;
+  const ListedJob& at(Position position) const { return blocks_[position.block][position.index]; }
+  bool empty() const { return blocks_.empty(); }
+
+ private:
+  using Block = std::vector<ListedJob>;
+  static constexpr std::size_t kMaxBlock = 128;
+
+  std::size_t block_of(const ListedJob& job) const;
+  void update_smallest(std::size_t block);
+
+  std::vector<Block> blocks_;            ///< none is empty
+  std::vector<GpuCount> smallest_gang_;  ///< [blocks]
+};
+
+}  // namespace vtrain

@@ -1,0 +1,38 @@
+#include "policies/srsf.hpp"
+
+#include "policies/list_policy.hpp"
+
+namespace vtrain {
+namespace {
+
+/// duration x GPUs, exactly: in ns it may need 94 bits, which are split into those above and below the
+/// lowest 32.
+PriorityKey service_key(SimDuration duration, GpuCount num_gpus) {
+  constexpr std::uint64_t kLow = 0xffff'ffff;
+  const auto time = static_cast<std::uint64_t>(duration.count());
+  const auto gpus = static_cast<std::uint64_t>(num_gpus.value);
+  const std::uint64_t low = (time & kLow) * gpus;
+  const std::uint64_t high = (time >> 32) * gpus + (low >> 32);
+  return {.primary = static_cast<std::int64_t>(high), .secondary = static_cast<std::int64_t>(low & kLow)};
+}
+
+class LeastRemainingServiceFirst final : public ListPolicy {
+  PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) override {
+    return service_key(pass.job(job).duration, pass.job(job).num_gpus);
+  }
+
+  void update_running(const SchedulingPass& pass, std::span<ListedJob> running) override {
+    for (ListedJob& job : running) {
+      job.key = service_key(pass.remaining(job.job), job.num_gpus);
+      job.stamp = last_stamp();
+    }
+  }
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Policy>> make_srsf(const PolicyArguments&) {
+  return std::make_unique<LeastRemainingServiceFirst>();
+}
+
+}  // namespace vtrain
