@@ -1,0 +1,271 @@
+#include "traces/trace_generator.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "traces/job_fields.hpp"
+
+namespace vtrain {
+namespace {
+
+/// The most jobs of one workload.
+constexpr std::int64_t kMostJobs = 100'000'000;
+constexpr std::int32_t kMostTenants = 10'000;
+
+// Global batches are those of the GPT-3 family (Brown et al. 2020, table 2.1: 0.5 M to 3.2 M tokens) in
+// sequences of 2,048 tokens, smaller where few GPUs would otherwise take minutes for an iteration.
+// Mixed-precision Adam keeps about 18 bytes a parameter, so that 80 GB hold at most 4 billion parameters a
+// GPU and about half of that with activations.
+constexpr std::array<ModelChoice, 24> kModelChoices = {{
+    {GpuCount(1), "gpt-125m", 64},    {GpuCount(1), "gpt-350m", 64},    {GpuCount(1), "gpt-1.3b", 32},
+    {GpuCount(2), "gpt-350m", 128},   {GpuCount(2), "gpt-1.3b", 64},    {GpuCount(2), "gpt-2.7b", 64},
+    {GpuCount(4), "gpt-1.3b", 128},   {GpuCount(4), "gpt-2.7b", 128},   {GpuCount(4), "gpt-6.7b", 64},
+    {GpuCount(8), "gpt-2.7b", 256},   {GpuCount(8), "gpt-6.7b", 128},   {GpuCount(8), "gpt-13b", 128},
+    {GpuCount(16), "gpt-6.7b", 256},  {GpuCount(16), "gpt-13b", 256},   {GpuCount(16), "gpt-30b", 256},
+    {GpuCount(32), "gpt-6.7b", 512},  {GpuCount(32), "gpt-13b", 512},   {GpuCount(32), "gpt-30b", 512},
+    {GpuCount(64), "gpt-13b", 1024},  {GpuCount(64), "gpt-30b", 512},   {GpuCount(64), "gpt-66b", 512},
+    {GpuCount(128), "gpt-30b", 1024}, {GpuCount(128), "gpt-66b", 1024}, {GpuCount(128), "gpt-175b", 1536},
+}};
+
+/// Draws positions of a list in proportion to weights.
+class WeightedChoice {
+ public:
+  explicit WeightedChoice(std::span<const double> weights) {
+    double sum = 0;
+    for (const double weight : weights)
+      cumulative_.push_back(sum += weight);
+  }
+
+  std::size_t draw(RandomStream& random) const {
+    const auto at =
+        std::upper_bound(cumulative_.begin(), cumulative_.end() - 1, random.uniform() * cumulative_.back());
+    return static_cast<std::size_t>(at - cumulative_.begin());
+  }
+
+ private:
+  std::vector<double> cumulative_;
+};
+
+/// Gang sizes, durations and models of the jobs.
+class JobSampler {
+ public:
+  JobSampler(const GeneratorOptions& options, const IterationTime& iteration_time)
+      : options_(options),
+        iteration_time_(iteration_time),
+        gangs_(gangs_up_to(options)),
+        gang_choice_(weights_of(gangs_)),
+        size_stream_(options.seed, "gang sizes"),
+        duration_stream_(options.seed, "durations"),
+        model_stream_(options.seed, "models"),
+        prices_(kModelChoices.size()) {
+    for (const GangWeight& gang : gangs_) {
+      const DurationQuantiles& quantiles = options.shape.durations_of(gang.num_gpus);
+      most_fraction_.push_back(
+          options.max_duration.count() == 0 ? 1 : quantiles.fraction_below(options.max_duration));
+    }
+  }
+
+  Result<Job> draw(Workload& workload) {
+    Job job;
+    const std::size_t gang = gang_choice_.draw(size_stream_);
+    job.num_gpus = gangs_[gang].num_gpus;
+    Seconds target =
+        options_.shape.durations_of(job.num_gpus).at(duration_stream_.uniform() * most_fraction_[gang]);
+    if (options_.max_duration.count() > 0) target = std::min<Seconds>(target, options_.max_duration);
+    if (!iteration_time_) {
+      job.duration = std::chrono::seconds(std::max<std::int64_t>(1, std::llround(target.count())));
+      return job;
+    }
+    if (auto set = set_model(workload, target, job); !set) return fail(std::move(set.error()));
+    return job;
+  }
+
+ private:
+  static std::vector<GangWeight> gangs_up_to(const GeneratorOptions& options) {
+    const GpuCount most =
+        options.max_gpus.value > 0 ? std::min(options.max_gpus, options.cluster) : options.cluster;
+    std::vector<GangWeight> gangs;
+    for (const GangWeight& gang : options.shape.gangs) {
+      if (gang.num_gpus <= most) gangs.push_back(gang);
+    }
+    return gangs;
+  }
+
+  static std::vector<double> weights_of(std::span<const GangWeight> gangs) {
+    std::vector<double> weights;
+    for (const GangWeight& gang : gangs)
+      weights.push_back(gang.weight);
+    return weights;
+  }
+
+  Result<void> set_model(Workload& workload, Seconds target, Job& job) {
+    const auto [first, last] = std::equal_range(
+        kModelChoices.begin(), kModelChoices.end(), ModelChoice{.num_gpus = job.num_gpus, .model = {}},
+        [](const ModelChoice& a, const ModelChoice& b) { return a.num_gpus < b.num_gpus; });
+    if (first == last) {
+      return fail(
+          {.field = "shape", .message = fmt::format("no model is known for {} GPUs", job.num_gpus.value)});
+    }
+    const auto drawn =
+        first + static_cast<std::ptrdiff_t>(model_stream_.below(static_cast<std::uint64_t>(last - first)));
+    std::optional<Nanoseconds>& price = prices_[static_cast<std::size_t>(drawn - kModelChoices.begin())];
+    if (!price) {
+      auto time = iteration_time_(drawn->model, drawn->global_batch, drawn->num_gpus);
+      if (!time) return fail(std::move(time.error()));
+      price = *time;
+    }
+    job.model = workload.model(drawn->model);
+    job.global_batch = drawn->global_batch;
+    job.iterations = std::max<std::int64_t>(1, std::llround(Nanoseconds(target) / *price));
+    job.duration = to_sim_duration(*price * static_cast<double>(job.iterations));
+    return {};
+  }
+
+  const GeneratorOptions& options_;
+  const IterationTime& iteration_time_;
+  std::vector<GangWeight> gangs_;
+  WeightedChoice gang_choice_;
+  std::vector<double> most_fraction_;  ///< by gang, the part of its durations that is drawn
+  RandomStream size_stream_, duration_stream_, model_stream_;
+  std::vector<std::optional<Nanoseconds>> prices_;  ///< by model choice
+};
+
+/// Instants of a Poisson process with the day's rhythm, in order, from 0 to the end of the span.
+std::vector<SimTime> draw_submissions(const GeneratorOptions& options, std::size_t count, Seconds span) {
+  RandomStream random(options.seed, "submissions");
+  // Given how many points a Poisson process has, they lie like sums of exponential gaps scaled to the whole.
+  // The gaps are of the process in which the rate is 1; the inverse of the rate's integral gives them the
+  // rhythm.
+  std::vector<double> sums(count, 0.0);
+  for (std::size_t i = 1; i < count; ++i)
+    sums[i] = sums[i - 1] + random.exponential(1);
+  constexpr double kDay = 86400;
+  const double per_second = 2 * std::numbers::pi / kDay;
+  const double amplitude = options.shape.day_amplitude;
+  const double peak = options.shape.day_peak.count();
+  const auto integral = [&](double t) {
+    return t + amplitude / per_second * (std::sin(per_second * (t - peak)) + std::sin(per_second * peak));
+  };
+  const double whole = integral(span.count());
+  std::vector<SimTime> submissions(count);
+  double t = 0;
+  for (std::size_t i = 1; i < count; ++i) {
+    const double target = sums[i] / sums.back() * whole;
+    // Newton's method from the instant before; the rate is at least 1 - amplitude, so that it cannot stall.
+    constexpr int kMostSteps = 50;
+    for (int step = 0; step < kMostSteps; ++step) {
+      const double change = (target - integral(t)) / (1 + amplitude * std::cos(per_second * (t - peak)));
+      t += change;
+      if (std::abs(change) < 1e-4) break;
+    }
+    t = std::clamp(t, 0.0, span.count());
+    submissions[i] = SimTime(std::chrono::milliseconds(std::llround(t * 1e3)));
+  }
+  // Rounding, and the tolerance of the steps, may swap neighbours by a millisecond.
+  std::sort(submissions.begin(), submissions.end());
+  return submissions;
+}
+
+Result<void> check(const GeneratorOptions& options) {
+  const auto refuse = [](std::string_view field, std::string message) {
+    return fail({.field = std::string(field), .message = std::move(message)});
+  };
+  if (options.num_jobs < 0 || options.num_jobs > kMostJobs) {
+    return refuse("jobs", expected_found(fmt::format("a number from 1 to {}", kMostJobs),
+                                         std::to_string(options.num_jobs)));
+  }
+  if (options.num_jobs == 0 && options.span.count() <= 0)
+    return refuse("jobs", "expected a number of jobs or a span");
+  if (options.cluster.value < 1) return refuse("cluster", "expected at least one GPU");
+  if (!(options.load >= 0.001 && options.load <= 1000)) {
+    return refuse("load", expected_found("a number from 0.001 to 1000", fmt::format("{}", options.load)));
+  }
+  if (options.num_tenants < 1 || options.num_tenants > kMostTenants) {
+    return refuse("tenants", expected_found(fmt::format("a number from 1 to {}", kMostTenants),
+                                            std::to_string(options.num_tenants)));
+  }
+  if (options.max_gpus.value < 0) return refuse("max-gpus", "expected a number of at least 0");
+  if (options.max_duration.count() < 0) return refuse("max-duration", "expected a duration of at least 0");
+  return {};
+}
+
+/// Draws jobs until there are enough; returns their work in GPU-seconds.
+Result<double> draw_jobs(const GeneratorOptions& options, const IterationTime& iteration_time,
+                         Workload& workload) {
+  JobSampler sampler(options, iteration_time);
+  const double enough =
+      options.num_jobs > 0 ? 0 : options.load * options.cluster.value * to_seconds(options.span);
+  workload.jobs.reserve(static_cast<std::size_t>(options.num_jobs));
+  double gpu_seconds = 0;
+  const auto wants_more = [&] {
+    const auto count = static_cast<std::int64_t>(workload.jobs.size());
+    return options.num_jobs > 0 ? count < options.num_jobs : gpu_seconds < enough || count < 2;
+  };
+  while (wants_more()) {
+    auto job = sampler.draw(workload);
+    if (!job) return fail(std::move(job.error()));
+    gpu_seconds += to_seconds(job->duration) * job->num_gpus.value;
+    workload.jobs.push_back(*job);
+    if (static_cast<std::int64_t>(workload.jobs.size()) > kMostJobs) {
+      return fail({.field = "span", .message = fmt::format("takes more than {} jobs", kMostJobs)});
+    }
+  }
+  return gpu_seconds;
+}
+
+void name_tenants(const GeneratorOptions& options, Workload& workload) {
+  // Zipf's law through the shares of Philly's eleven virtual clusters with more than 100 jobs: the slope of
+  // ln(jobs) over ln(rank) is -1.77 by least squares.
+  constexpr double kExponent = 1.77;
+  std::vector<double> weights;
+  std::vector<TenantId> tenants;
+  const std::size_t width = std::to_string(options.num_tenants).size();
+  for (int i = 1; i <= options.num_tenants; ++i) {
+    weights.push_back(std::pow(i, -kExponent));
+    tenants.push_back(workload.tenant(fmt::format("tenant-{:0{}}", i, width)));
+  }
+  const WeightedChoice choice(weights);
+  RandomStream random(options.seed, "tenants");
+  for (Job& job : workload.jobs)
+    job.tenant = tenants[choice.draw(random)];
+}
+
+}  // namespace
+
+std::span<const ModelChoice> model_choices() {
+  return kModelChoices;
+}
+
+Result<Workload> generate_trace(const GeneratorOptions& options, const IterationTime& iteration_time) {
+  if (auto checked = check(options); !checked) return fail(std::move(checked.error()));
+  Workload workload;
+  const auto gpu_seconds = draw_jobs(options, iteration_time, workload);
+  if (!gpu_seconds) return fail(gpu_seconds.error());
+  const Seconds span(*gpu_seconds / (options.load * options.cluster.value));
+  if (span > kMaxTraceTime) {
+    return fail(
+        {.field = "load", .message = "the jobs would take more than 100 years to arrive at this load"});
+  }
+  const std::vector<SimTime> submissions = draw_submissions(options, workload.jobs.size(), span);
+  for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+    char name[24];
+    const char* const end = std::to_chars(name, name + sizeof name, i + 1).ptr;
+    workload.jobs[i].name = workload.keep({name, static_cast<std::size_t>(end - name)});
+    workload.jobs[i].submit = submissions[i];
+  }
+  name_tenants(options, workload);
+  if (options.deadlines) {
+    if (auto assigned = assign_deadlines(workload, *options.deadlines, options.seed); !assigned) {
+      return fail(std::move(assigned.error()));
+    }
+  }
+  return workload;
+}
+
+}  // namespace vtrain

@@ -1,0 +1,69 @@
+/// Makes seeded synthetic workloads: LLM training jobs, or rigid jobs with durations only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/result.hpp"
+#include "core/units.hpp"
+#include "traces/deadlines.hpp"
+#include "traces/workload_shape.hpp"
+#include "workloads/job.hpp"
+
+namespace vtrain {
+
+/// What to generate.
+struct GeneratorOptions {
+  /// Number of jobs. 0: as many as `span` asks for.
+  std::int64_t num_jobs = 1000;
+  /// With `num_jobs` 0: jobs are drawn until their work is `load` x `cluster` x this.
+  SimDuration span{};
+  /// The GPUs of the cluster that the load refers to. No job asks for more.
+  GpuCount cluster{128};
+  /// Work submitted over work that the cluster could do from the first submission to the last. The generated
+  /// workload has this load to within the rounding of submissions to whole milliseconds.
+  double load = 0.9;
+  std::uint64_t seed = 1;
+  /// Where gang sizes, durations and the day's rhythm come from.
+  WorkloadShape shape = workload_shapes().front();
+  /// Jobs above this many GPUs are not drawn. 0: the cluster is the limit.
+  GpuCount max_gpus{0};
+  /// Durations are drawn from those of the shape up to this. 0: all of them.
+  SimDuration max_duration{};
+  /// Tenants submit unequal shares of the jobs, the i-th in proportion to i^-1.77.
+  std::int32_t num_tenants = 8;
+  /// How deadlines are set. None: best-effort jobs.
+  std::optional<DeadlineRule> deadlines = DeadlineRule{};
+};
+
+/// The time of one iteration of a model of the zoo at a global batch on this many GPUs. Called once for each
+/// combination that occurs.
+using IterationTime =
+    std::function<Result<Nanoseconds>(std::string_view model, std::int32_t global_batch, GpuCount num_gpus)>;
+
+/// What jobs of one size may train.
+struct ModelChoice {
+  GpuCount num_gpus{1};
+  std::string_view model;  ///< a name of the model zoo
+  std::int32_t global_batch = 0;
+};
+
+/// The table from which models are drawn, all choices of one size equally likely. On this many GPUs of 80 GB
+/// each model has a plan that fits in memory.
+std::span<const ModelChoice> model_choices();
+
+/// Generates jobs, ordered by submission from 0 on; the last submission is at the end of the span. With
+/// `iteration_time` every job trains a model of `model_choices`: it has a global batch and as many
+/// iterations, at least one, as come nearest to the duration drawn, and its duration is iterations x
+/// iteration time. With an empty function jobs are rigid: a duration in whole seconds and no model. The same
+/// options give the same jobs.
+///
+/// Submissions are a Poisson process whose rate follows the day's rhythm of the shape, given that one job
+/// comes at the start and one at the end. O(jobs).
+Result<Workload> generate_trace(const GeneratorOptions& options, const IterationTime& iteration_time);
+
+}  // namespace vtrain

@@ -1,0 +1,98 @@
+#include "traces/workload_shape.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/text.hpp"
+
+namespace vtrain {
+namespace {
+
+// Microsoft ITP clusters, March to May 2021, all ten together: 69,351 jobs of at least 600 s
+// (github.com/microsoft/elasticflow-traces, raw-traces.tar.gz, MIT licence). Counted by us.
+constexpr std::array<GangWeight, 7> kItpGangs = {{{GpuCount(1), 57682},
+                                                  {GpuCount(2), 1483},
+                                                  {GpuCount(4), 2371},
+                                                  {GpuCount(8), 7009},
+                                                  {GpuCount(16), 381},
+                                                  {GpuCount(32), 354},
+                                                  {GpuCount(64), 71}}};
+constexpr std::array<DurationQuantiles, 4> kItpDurations = {
+    {{GpuCount(1), {600, 1288, 3909, 10131, 14368, 25322, 28837, 56777, 84701, 114941, 409344, 1573360}},
+     {GpuCount(4), {601, 1281, 2981, 4259, 17009, 73518, 151394, 344719, 654566, 732491, 1028064, 1114383}},
+     {GpuCount(8), {600, 1972, 7216, 18320, 49419, 130331, 207500, 352983, 508024, 665376, 992727, 1237189}},
+     {GpuCount(64),
+      {602, 1385, 3821, 41263, 107059, 198916, 298548, 435036, 544612, 598264, 1022894, 1022894}}}};
+
+// Microsoft Philly, August to December 2017: 109,570 jobs rebuilt from published derivatives of the log of
+// Jeon et al., USENIX ATC'19 (github.com/msr-fiddle/philly-traces, CC-BY-4.0; modified). Counted by us; the
+// 52 jobs whose gang is not a power of two are left out of the weights.
+constexpr std::array<GangWeight, 8> kPhillyGangs = {{{GpuCount(1), 95483},
+                                                     {GpuCount(2), 2469},
+                                                     {GpuCount(4), 5227},
+                                                     {GpuCount(8), 5361},
+                                                     {GpuCount(16), 775},
+                                                     {GpuCount(32), 194},
+                                                     {GpuCount(64), 6},
+                                                     {GpuCount(128), 3}}};
+constexpr std::array<DurationQuantiles, 4> kPhillyDurations = {
+    {{GpuCount(1), {1, 57, 103, 1131, 3466, 12489, 42048, 171200, 395079, 852663, 2542917, 5196151}},
+     {GpuCount(4), {1, 18, 69, 1065, 53154, 189197, 342406, 690478, 1064474, 1477805, 4399254, 5186309}},
+     {GpuCount(8), {1, 72, 378, 8596, 90017, 285575, 516066, 869052, 1255558, 1887155, 3613118, 4628226}},
+     {GpuCount(128), {1, 46, 253, 4904, 48179, 161326, 335284, 610200, 727327, 891298, 1428142, 1710643}}}};
+
+// The day's rhythm is the first harmonic of the submissions' time of day: amplitude 2 |mean of exp(2 pi i t /
+// day)|, peak at its angle. For ITP the day begins at the trace's origin, whose time zone is not published;
+// for Philly it is Pacific local time.
+constexpr Seconds hours(double count) {
+  return Seconds(count * 3600);
+}
+constexpr std::array<WorkloadShape, 2> kShapes = {
+    {{"itp", "Microsoft's ITP clusters, 2021: jobs of 600 s and more", kItpGangs, kItpDurations, 0.244,
+      hours(1.75)},
+     {"philly", "Microsoft's Philly cluster, 2017: many short jobs", kPhillyGangs, kPhillyDurations, 0.299,
+      hours(3.92)}}};
+
+}  // namespace
+
+Seconds DurationQuantiles::at(double fraction) const {
+  const auto above = std::upper_bound(kFractions.begin() + 1, kFractions.end() - 1, fraction);
+  const auto i = static_cast<std::size_t>(above - kFractions.begin());
+  const double part = (fraction - kFractions[i - 1]) / (kFractions[i] - kFractions[i - 1]);
+  return Seconds(seconds[i - 1] * std::exp(part * std::log(seconds[i] / seconds[i - 1])));
+}
+
+double DurationQuantiles::fraction_below(Seconds duration) const {
+  if (duration.count() >= seconds.back()) return 1;
+  if (duration.count() <= seconds.front()) return 0;
+  const auto above = std::upper_bound(seconds.begin(), seconds.end(), duration.count());
+  const auto i = static_cast<std::size_t>(above - seconds.begin());
+  const double part = std::log(duration.count() / seconds[i - 1]) / std::log(seconds[i] / seconds[i - 1]);
+  return kFractions[i - 1] + part * (kFractions[i] - kFractions[i - 1]);
+}
+
+const DurationQuantiles& WorkloadShape::durations_of(GpuCount num_gpus) const {
+  for (const DurationQuantiles& quantiles : durations) {
+    if (num_gpus <= quantiles.most_gpus) return quantiles;
+  }
+  return durations.back();
+}
+
+std::span<const WorkloadShape> workload_shapes() {
+  return kShapes;
+}
+
+Result<WorkloadShape> find_workload_shape(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const WorkloadShape& shape : kShapes) {
+    if (shape.name == name) return shape;
+    names.push_back(shape.name);
+  }
+  return fail({.field = "shape",
+               .message = fmt::format("unknown shape '{}'; known are {}", name, list_names(names))});
+}
+
+}  // namespace vtrain
