@@ -1,0 +1,17 @@
+/// The timeline of one iteration, for Perfetto (https://ui.perfetto.dev) or chrome://tracing.
+#pragma once
+
+#include <string>
+
+#include "core/execution_graph.hpp"
+#include "workloads/iteration_work.hpp"
+
+namespace vtrain {
+
+/// Simulates the graph of this work and writes it in Chrome's trace event format: one track a stage, one
+/// slice a task (with the idle time within it) and one for every send between stages, in microseconds with
+/// whole nanoseconds. Each slice has the name of its operator, its kind as `cat` and colour, and its
+/// micro-batch as argument.
+std::string timeline_json(const IterationWork& work, const ExecutionGraph& graph);
+
+}  // namespace vtrain
