@@ -1,0 +1,64 @@
+/// Which hosts will be free when, for policies that reserve.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/units.hpp"
+#include "policies/host_set.hpp"
+
+namespace vtrain {
+
+/// Hosts over a span of time, `[begin, end)`.
+struct Slot {
+  SimTime begin{};
+  SimTime end{};
+  HostRanges hosts;
+
+  friend bool operator==(const Slot&, const Slot&) = default;
+};
+
+/// `begin + length`, or the end of time where that would lie beyond.
+constexpr SimTime end_of_span(SimTime begin, SimDuration length) {
+  return length > SimTime::max() - begin ? SimTime::max() : begin + length;
+}
+
+/// The future of a cluster as consecutive slices of time, each with its set of free hosts. The last slice has
+/// no end. Neighbouring slices differ in their sets, so there are at most two a reserved slot.
+class AvailabilityProfile {
+ public:
+  /// A cluster whose hosts are all free from `begin` on.
+  AvailabilityProfile(GpuCount num_hosts, SimTime begin);
+
+  /// Forgets what lies before `now`, which never goes back.
+  void advance(SimTime now);
+  /// The earliest slot at which `num_hosts` hosts are free for `length` on end, with the lowest such hosts;
+  /// nothing when there is none (slots without an end are in the way). O(slices) when counts decide, at worst
+  /// O(slices^2 x hosts / 64).
+  std::optional<Slot> earliest_slot(GpuCount num_hosts, SimDuration length) const;
+  /// Takes the hosts of a slot, all of which must be free in it.
+  void reserve(const Slot& slot);
+  /// Gives back what of a reserved slot is not past.
+  void release(const Slot& slot);
+  /// Hosts that are free now.
+  GpuCount free_now() const { return slices_.front().free.size(); }
+  std::size_t num_slices() const { return slices_.size(); }
+
+ private:
+  struct Slice {
+    SimTime begin{};  ///< it ends where the next begins
+    HostSet free;
+  };
+
+  /// Makes a slice begin at `time`, which is not before the first, and returns its position.
+  std::size_t split(SimTime time);
+  /// Joins the slice at `position` to the one before it if both have the same hosts.
+  void merge(std::size_t position);
+  /// Applies `change` to the free hosts of each slice in `[begin, end)`.
+  template <class Change>
+  void change(SimTime begin, SimTime end, Change change);
+
+  std::vector<Slice> slices_;
+};
+
+}  // namespace vtrain

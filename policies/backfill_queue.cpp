@@ -1,0 +1,50 @@
+#include "policies/backfill_queue.hpp"
+
+#include <bit>
+#include <stdexcept>
+
+namespace vtrain {
+
+std::size_t ArrivalOrderQueue::size_class(GpuCount num_gpus) {
+  return static_cast<std::size_t>(std::bit_width(static_cast<std::uint32_t>(num_gpus.value)) - 1);
+}
+
+void ArrivalOrderQueue::push(JobId id, const Job& job) {
+  classes_[size_class(job.num_gpus)].push_back(id, job.num_gpus, job.walltime());
+}
+
+void ArrivalOrderQueue::remove(JobId id, const Job& job) {
+  WaitingQueue& queue = classes_[size_class(job.num_gpus)];
+  const auto position = queue.find(id);
+  if (!position) throw std::logic_error("ArrivalOrderQueue::remove: the job does not wait");
+  queue.remove(*position);
+}
+
+std::optional<JobId> ArrivalOrderQueue::first_fitting(const BackfillLimits& limits) const {
+  std::optional<JobId> first;
+  if (limits.num_gpus.value < 1) return first;
+  for (std::size_t i = 0; i <= size_class(limits.num_gpus); ++i) {
+    const auto position = classes_[i].first_fitting(0, limits.num_gpus, limits.walltime);
+    if (position && (!first || classes_[i].job(*position) < *first)) first = classes_[i].job(*position);
+  }
+  return first;
+}
+
+void WalltimeOrderQueue::remove(JobId id, const Job& job) {
+  const auto jobs = by_size_.find(job.num_gpus);
+  if (jobs == by_size_.end() || jobs->second.erase({job.walltime(), id}) == 0)
+    throw std::logic_error("WalltimeOrderQueue::remove: the job does not wait");
+  if (jobs->second.empty()) by_size_.erase(jobs);
+}
+
+std::optional<JobId> WalltimeOrderQueue::first_fitting(const BackfillLimits& limits) const {
+  const Key* first = nullptr;
+  for (const auto& [num_gpus, jobs] : by_size_) {
+    if (num_gpus > limits.num_gpus) break;
+    const Key& shortest = *jobs.begin();
+    if (shortest.first <= limits.walltime && (first == nullptr || shortest < *first)) first = &shortest;
+  }
+  return first == nullptr ? std::nullopt : std::optional(first->second);
+}
+
+}  // namespace vtrain

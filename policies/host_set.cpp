@@ -1,0 +1,78 @@
+#include "policies/host_set.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
+
+namespace vtrain {
+
+namespace {
+
+constexpr std::int32_t kWordBits = 64;
+
+/// Calls `visit(word index, mask of the bits of the range in that word)` for each word that a range touches.
+template <class Visit>
+void for_each_word(HostRange range, Visit visit) {
+  std::int32_t host = range.first;
+  const std::int32_t end = range.first + range.count;
+  while (host < end) {
+    const std::int32_t bit = host % kWordBits;
+    const std::int32_t num_bits = std::min(kWordBits - bit, end - host);
+    visit(static_cast<std::size_t>(host / kWordBits), ~std::uint64_t{0} >> (kWordBits - num_bits) << bit);
+    host += num_bits;
+  }
+}
+
+}  // namespace
+
+HostSet::HostSet(GpuCount num_hosts)
+    : words_(static_cast<std::size_t>((num_hosts.value + kWordBits - 1) / kWordBits)) {
+  insert({{0, num_hosts.value}});
+}
+
+void HostSet::insert(const HostRanges& hosts) {
+  for (const HostRange range : hosts) {
+    for_each_word(range, [this](std::size_t word, std::uint64_t mask) { words_[word] |= mask; });
+    size_ += range.count;
+  }
+}
+
+void HostSet::erase(const HostRanges& hosts) {
+  for (const HostRange range : hosts) {
+    for_each_word(range, [this](std::size_t word, std::uint64_t mask) {
+      size_ -= std::popcount(words_[word] & mask);
+      words_[word] &= ~mask;
+    });
+  }
+}
+
+void HostSet::intersect(const HostSet& other) {
+  size_ = 0;
+  for (std::size_t word = 0; word < words_.size(); ++word) {
+    words_[word] &= other.words_[word];
+    size_ += std::popcount(words_[word]);
+  }
+}
+
+HostRanges HostSet::lowest(GpuCount num_hosts) const {
+  if (num_hosts > size()) throw std::logic_error("HostSet::lowest: more hosts asked for than there are");
+  HostRanges hosts;
+  std::int32_t missing = num_hosts.value;
+  for (std::size_t word = 0; missing > 0; ++word) {
+    std::uint64_t bits = words_[word];
+    while (bits != 0 && missing > 0) {
+      const std::int32_t bit = std::countr_zero(bits);
+      const std::int32_t count = std::min(std::countr_one(bits >> bit), missing);
+      const std::int32_t first = static_cast<std::int32_t>(word) * kWordBits + bit;
+      if (!hosts.empty() && hosts.back().first + hosts.back().count == first)
+        hosts.back().count += count;
+      else
+        hosts.push_back({first, count});
+      missing -= count;
+      bits &= ~(~std::uint64_t{0} >> (kWordBits - count) << bit);
+    }
+  }
+  return hosts;
+}
+
+}  // namespace vtrain
