@@ -45,7 +45,7 @@ std::int64_t line_of_job(std::string_view text, std::size_t index) {
 class BatsimReader {
  public:
   BatsimReader(const JsonDocument& document, std::string_view text)
-      : root_(document.root()), text_(text), file_(document.file()), names_(trace_.workload.jobs) {}
+      : root_(document.root()), text_(text), file_(document.file()) {}
 
   Result<Trace> read() {
     if (!root_.is_object()) return fail({.file = file_, .line = 1, .message = "expected a JSON object"});
@@ -57,6 +57,13 @@ class BatsimReader {
     trace_.workload.jobs.reserve(jobs->size());
     for (position_ = 0; position_ < jobs->size(); ++position_) {
       if (auto read = read_job((*jobs)[position_]); !read) return fail(std::move(read.error()));
+    }
+    if (const auto same = find_same_name(trace_.workload.jobs)) {
+      position_ = same->second;
+      return complain("id",
+                      fmt::format("{}: jobs[{}] on line {} has the same",
+                                  expected_found("a job id of its own", trace_.workload.jobs[position_].name),
+                                  same->first, line_of_job(text_, same->first)));
     }
     return std::move(trace_);
   }
@@ -143,18 +150,13 @@ class BatsimReader {
     if (auto checked = check_name(name); !checked) return complain("id", std::move(checked.error().message));
     job.name = trace_.workload.keep(name);
     trace_.workload.jobs.push_back(job);
-    const auto first = names_.add(static_cast<std::uint32_t>(trace_.workload.jobs.size() - 1));
-    if (!first) return {};
-    return complain(
-        "id", fmt::format("{}: jobs[{}] on line {} has the same", expected_found("a job id of its own", name),
-                          *first, line_of_job(text_, *first)));
+    return {};
   }
 
   const json& root_;
   std::string_view text_;
   const std::string& file_;
   Trace trace_;
-  JobNameIndex names_;
   std::size_t position_ = 0;
 };
 

@@ -124,9 +124,9 @@ class JobCsvReader {
 };
 
 /// The line of the row that became the job at this position.
-std::int64_t line_of_row(std::string_view text, std::uint32_t position) {
+std::int64_t line_of_row(std::string_view text, std::size_t position) {
   auto rows = CsvReader::open(text, {});
-  for (std::uint32_t i = 0; i <= position; ++i)
+  for (std::size_t i = 0; i <= position; ++i)
     (void)rows->next();
   return rows->line();
 }
@@ -148,21 +148,22 @@ Result<Trace> read_job_csv(std::string_view text, const std::string& file, const
   std::vector<Job>& jobs = trace.workload.jobs;
   const std::size_t num_rows = most_rows(text, rows->columns().size());
   jobs.reserve(num_rows);
-  JobNameIndex names(jobs);
-  names.reserve(num_rows);
   JobCsvReader reader(*rows, *positions, trace.workload);
   for (;;) {
     auto more = rows->next();
     if (!more) return fail(std::move(more.error()));
-    if (!*more) return trace;
+    if (!*more) break;
     if (auto read = reader.read_row(); !read) return fail(std::move(read.error()));
-    if (const auto first = names.add(static_cast<std::uint32_t>(jobs.size() - 1))) {
-      return fail(rows->error_at(
-          positions->job_id,
-          fmt::format("{}: line {} has the same", expected_found("a job id of its own", jobs.back().name),
-                      line_of_row(text, *first))));
-    }
   }
+  if (const auto same = find_same_name(jobs)) {
+    return fail({.file = file,
+                 .line = line_of_row(text, same->second),
+                 .field = std::string(columns.job_id),
+                 .message = fmt::format("{}: line {} has the same",
+                                        expected_found("a job id of its own", jobs[same->second].name),
+                                        line_of_row(text, same->first))});
+  }
+  return trace;
 }
 
 bool header_has(std::string_view head, std::initializer_list<std::string_view> required,

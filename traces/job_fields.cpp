@@ -1,6 +1,7 @@
 #include "traces/job_fields.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <functional>
 #include <limits>
@@ -57,35 +58,38 @@ Result<GpuCount> parse_num_gpus(std::string_view text) {
   return GpuCount(static_cast<std::int32_t>(*number));
 }
 
-void JobNameIndex::reserve(std::size_t num_jobs) {
-  const std::size_t num_slots = std::bit_ceil(num_jobs + num_jobs / 2 + 16);
-  if (num_slots > slots_.size()) resize(num_slots);
-}
+std::optional<SameName> find_same_name(const std::vector<Job>& jobs) {
+  const auto not_ascending = [](const Job& a, const Job& b) {
+    return a.name.size() != b.name.size() ? a.name.size() > b.name.size() : a.name >= b.name;
+  };
+  if (std::adjacent_find(jobs.begin(), jobs.end(), not_ascending) == jobs.end()) return std::nullopt;
 
-void JobNameIndex::resize(std::size_t num_slots) {
-  std::vector<Slot> old(num_slots);
-  old.swap(slots_);
-  const std::size_t mask = num_slots - 1;
-  for (const Slot& slot : old) {
-    if (slot.position == kFree) continue;
-    std::size_t at = slot.hash & mask;
-    while (slots_[at].position != kFree)
-      at = (at + 1) & mask;
-    slots_[at] = slot;
+  // A hash table with open addressing, at most two thirds full. Every access misses the cache, so slots are
+  // fetched ahead.
+  struct Slot {
+    std::uint32_t hash = 0;
+    std::uint32_t number = 0;  ///< position of the job + 1; 0 is free
+  };
+  std::vector<Slot> slots(std::bit_ceil(jobs.size() + jobs.size() / 2 + 1));
+  const std::size_t mask = slots.size() - 1;
+  constexpr std::size_t kAhead = 16;
+  std::array<std::uint32_t, kAhead> hashes{};
+  for (std::size_t i = 0; i < jobs.size() + kAhead; ++i) {
+    std::uint32_t& hash = hashes[i % kAhead];
+    if (i >= kAhead) {
+      const std::size_t job = i - kAhead;
+      std::size_t at = hash & mask;
+      for (; slots[at].number != 0; at = (at + 1) & mask) {
+        const std::size_t other = slots[at].number - 1;
+        if (slots[at].hash == hash && jobs[other].name == jobs[job].name) return SameName{other, job};
+      }
+      slots[at] = {.hash = hash, .number = static_cast<std::uint32_t>(job + 1)};
+    }
+    if (i < jobs.size()) {
+      hash = static_cast<std::uint32_t>(std::hash<std::string_view>{}(jobs[i].name));
+      __builtin_prefetch(&slots[hash & mask], 1);
+    }
   }
-}
-
-std::optional<std::uint32_t> JobNameIndex::add(std::uint32_t position) {
-  reserve(used_ + 1);
-  const std::string_view name = jobs_[position].name;
-  const auto hash = static_cast<std::uint32_t>(std::hash<std::string_view>{}(name));
-  const std::size_t mask = slots_.size() - 1;
-  std::size_t at = hash & mask;
-  for (; slots_[at].position != kFree; at = (at + 1) & mask) {
-    if (slots_[at].hash == hash && jobs_[slots_[at].position].name == name) return slots_[at].position;
-  }
-  slots_[at] = {.hash = hash, .position = position};
-  ++used_;
   return std::nullopt;
 }
 
