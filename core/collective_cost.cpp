@@ -15,6 +15,7 @@ namespace vtrain {
 namespace {
 
 constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
+constexpr std::int64_t kMebibytesPerGibibyte = 1024;
 constexpr double kGibi = 1073741824.0;
 constexpr double kPerSecond = 1e9;
 
@@ -36,7 +37,8 @@ Result<AllReduceTable> AllReduceTable::parse(std::string_view text, const std::s
          .line = 1,
          .message = fmt::format("expected at least 3 columns (size, ..., time, busbw), found {}", columns)});
   }
-  AllReduceTable table;
+  std::vector<AllReduceEntry> entries;
+  bool has_gibibyte = false;
   for (;;) {
     const auto row = reader->next();
     if (!row) return fail(row.error());
@@ -48,20 +50,21 @@ Result<AllReduceTable> AllReduceTable::parse(std::string_view text, const std::s
     const auto bandwidth = reader->number(columns - 1, 1e-6, 1e9);
     if (!bandwidth) return fail(bandwidth.error());
     const std::int64_t mebibytes = *size / kMebibyte;
-    if (!table.entries_.empty() && mebibytes <= table.entries_.back().mebibytes) {
+    if (!entries.empty() && mebibytes <= entries.back().mebibytes) {
       return fail(reader->error_at(
           0, expected_found("a size at least 1 MiB above that of the row before", reader->field(0))));
     }
-    table.entries_.push_back({mebibytes, Nanoseconds(static_cast<double>(*time)), *bandwidth});
+    has_gibibyte = has_gibibyte || mebibytes == kMebibytesPerGibibyte;
+    entries.push_back({mebibytes, Nanoseconds(static_cast<double>(*time)), *bandwidth});
   }
-  if (table.find(1024) == nullptr) {
+  if (!has_gibibyte) {
     return fail(
         {.file = file,
          .line = reader->line(),
          .message = fmt::format("expected a row of 1024 MiB (1073741824 bytes), found {} rows without it",
-                                table.entries_.size())});
+                                entries.size())});
   }
-  return table;
+  return from_entries(std::move(entries));
 }
 
 AllReduceTable AllReduceTable::from_entries(std::vector<AllReduceEntry> entries) {
@@ -70,10 +73,12 @@ AllReduceTable AllReduceTable::from_entries(std::vector<AllReduceEntry> entries)
   const auto not_above = [](const AllReduceEntry& a, const AllReduceEntry& b) {
     return a.mebibytes >= b.mebibytes;
   };
-  if (std::adjacent_find(table.entries_.begin(), table.entries_.end(), not_above) != table.entries_.end() ||
-      table.find(1024) == nullptr) {
+  const AllReduceEntry* const gibibyte = table.find(kMebibytesPerGibibyte);
+  if (gibibyte == nullptr ||
+      std::adjacent_find(table.entries_.begin(), table.entries_.end(), not_above) != table.entries_.end()) {
     throw std::logic_error("all-reduce table: sizes must rise and include 1024 MiB");
   }
+  table.gibibyte_ = static_cast<std::size_t>(gibibyte - table.entries_.data());
   return table;
 }
 

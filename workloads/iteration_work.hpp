@@ -14,7 +14,7 @@ namespace vtrain {
 
 /// One operator of a block: a layer's forward pass, a collective, a weight update. Times as in `Task`.
 struct Operator {
-  std::string name;                         ///< for instance `Fwd_transformer`
+  std::string name{};                       ///< for instance `Fwd_transformer`
   TaskKind kind = TaskKind::Forward;        ///< decides the stream it is booked on
   Nanoseconds duration{0};                  ///< busy time: the sum of its kernels
   Nanoseconds gap{0};                       ///< idle time between its kernels (not after the last)
