@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/result.hpp"
 #include "core/units.hpp"
 
 namespace vtrain {
@@ -43,5 +44,20 @@ struct ParallelPlan {
   std::int64_t num_micro_batches() const { return global_batch / data / micro_batch; }
   friend bool operator==(const ParallelPlan&, const ParallelPlan&) = default;
 };
+
+/// Whether a model can be computed with: every size at least 1 and within wide bounds, hidden size divided by
+/// the heads. The error names the field.
+Result<void> check_model(const TransformerModel& model);
+
+/// Whether the plan fits the model: `check_model`; tensor divides the heads, pipeline the layers, data the
+/// global batch and the micro-batch what is left of it. The error names the field of the plan.
+Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan);
+
+/// Arithmetic of one iteration that the model itself asks for, without recomputation: a forward pass and a
+/// backward pass of twice its cost. With B sequences of s tokens, the matrix products of a layer take 24 B s
+/// h^2 + 4 B s^2 h forward and the logits 2 B s h V, so that three passes take 72 B s L h^2 (1 + s / (6 h) +
+/// V / (12 L h)): Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
+/// Megatron-LM", SC'21, appendix, with its fourth pass (recomputation) left out.
+Flops model_flops(const TransformerModel& model, std::int64_t global_batch);
 
 }  // namespace vtrain

@@ -1,0 +1,101 @@
+#include "workloads/plan_search.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "workloads/layer_cost.hpp"
+#include "workloads/memory_model.hpp"
+#include "workloads/physical_semantics.hpp"
+
+namespace vtrain {
+namespace {
+
+constexpr std::array<std::int64_t, 5> kMicroBatches = {1, 2, 4, 8, 16};
+
+/// `megatron-39.1b` or, for a model without a name, its sizes.
+std::string describe(const TransformerModel& model) {
+  if (!model.name.empty()) return "'" + model.name + "'";
+  return fmt::format("of {} layers and hidden size {}", model.num_layers, model.hidden_size);
+}
+
+tl::unexpected<Error> no_plan(const TransformerModel& model, GpuCount num_gpus, std::int64_t global_batch) {
+  return fail(
+      {.kind = ErrorKind::InvalidInput,
+       .field = "num_gpus",
+       .message = fmt::format("model {} with a global batch of {} cannot be divided over exactly {} GPUs",
+                              describe(model), global_batch, num_gpus.value)});
+}
+
+tl::unexpected<Error> nothing_fits(const TransformerModel& model, GpuCount num_gpus,
+                                   const MemoryEstimate& least) {
+  constexpr double kGigabyte = 1e9;
+  return fail(
+      {.kind = ErrorKind::Failed,
+       .field = "num_gpus",
+       .message = fmt::format(
+           "model {} does not fit on {} GPUs: the smallest plan needs {:.1f} GB per GPU, which has {:.1f} GB",
+           describe(model), num_gpus.value, least.peak.value / kGigabyte, least.capacity.value / kGigabyte)});
+}
+
+}  // namespace
+
+std::vector<ParallelPlan> enumerate_plans(const TransformerModel& model, GpuCount num_gpus,
+                                          std::int64_t global_batch, const GpuProfile& profile) {
+  std::vector<ParallelPlan> plans;
+  const std::int64_t gpus = num_gpus.value;
+  for (std::int64_t tensor = 1; tensor <= std::min(profile.gpus_per_node, gpus); tensor *= 2) {
+    if (gpus % tensor != 0) continue;
+    for (std::int64_t pipeline = 1; pipeline <= std::min(model.num_layers, gpus / tensor); ++pipeline) {
+      if (gpus / tensor % pipeline != 0) continue;
+      for (const std::int64_t micro_batch : kMicroBatches) {
+        for (const Recompute recompute : {Recompute::Full, Recompute::None}) {
+          const ParallelPlan plan{.tensor = tensor,
+                                  .data = gpus / tensor / pipeline,
+                                  .pipeline = pipeline,
+                                  .global_batch = global_batch,
+                                  .micro_batch = micro_batch,
+                                  .recompute = recompute};
+          if (check_plan(model, plan)) plans.push_back(plan);
+        }
+      }
+    }
+  }
+  return plans;
+}
+
+Result<PlanSearchResult> search_plans(const TransformerModel& model, GpuCount num_gpus,
+                                      std::int64_t global_batch, const GpuProfile& profile, std::size_t top) {
+  if (auto checked = check_model(model); !checked) return fail(checked.error());
+  const std::vector<ParallelPlan> plans = enumerate_plans(model, num_gpus, global_batch, profile);
+  if (plans.empty()) return no_plan(model, num_gpus, global_batch);
+
+  PlanSearchResult result;
+  result.num_plans = static_cast<std::int64_t>(plans.size());
+  std::map<std::pair<std::int64_t, std::int64_t>, LayerCosts> costs;  // by tensor and micro-batch
+  MemoryEstimate least;
+  for (const ParallelPlan& plan : plans) {
+    const MemoryEstimate memory = estimate_memory(model, plan, profile);
+    if (least.peak.value == 0 || memory.peak < least.peak) least = memory;
+    if (!memory.fits()) continue;
+    const auto key = std::pair(plan.tensor, plan.micro_batch);
+    auto found = costs.find(key);
+    if (found == costs.end()) {
+      found = costs.emplace(key, layer_costs(model, plan.tensor, plan.micro_batch, profile)).first;
+    }
+    const IterationWork work = make_physical_work(model, plan, profile, found->second, WorkDetail::Blocks);
+    result.best.push_back({plan, fast_iteration_times(work).iteration, memory});
+  }
+  result.num_fitting = static_cast<std::int64_t>(result.best.size());
+  if (result.best.empty()) return nothing_fits(model, num_gpus, least);
+  std::stable_sort(result.best.begin(), result.best.end(),
+                   [](const RankedPlan& a, const RankedPlan& b) { return a.iteration < b.iteration; });
+  if (result.best.size() > top) result.best.resize(top);
+  return result;
+}
+
+}  // namespace vtrain
