@@ -6,6 +6,9 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
+#include "policies/conservative.hpp"
+#include "policies/easy.hpp"
+#include "policies/easy_fast.hpp"
 #include "policies/edf.hpp"
 #include "policies/fifo.hpp"
 #include "policies/fit_first.hpp"
@@ -45,6 +48,19 @@ const std::vector<PolicyInfo>& table() {
         kTimer},
        make_gittins},
       {"edf", "earliest deadline first, preemptive; jobs without a deadline last", {}, make_edf},
+      {"easy-fast",
+       "EASY backfilling by GPU counts; the first job's reservation is made once",
+       {},
+       make_easy_fast},
+      {"easy",
+       "EASY backfilling: later jobs start early if they do not delay the first one",
+       {{"order", "fcfs", "",
+         "who is first: fcfs (the job that came first) or asc-walltime (the shortest requested time)"}},
+       make_easy},
+      {"conservative",
+       "conservative backfilling: every waiting job holds a reservation that only moves forward",
+       {},
+       make_conservative},
   };
   return rows;
 }
