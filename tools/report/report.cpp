@@ -115,7 +115,8 @@ void add_distributions(const ReportInput& input, json& data, std::string& html) 
   add("jct", "Job completion time",
       "Share of the completed jobs, in per cent, whose JCT is at most this long.", sorted_jcts(input));
   add("wait", "Queueing delay",
-      "Share of the started jobs, in per cent, that first waited at most this long.",
+      "Share of the started jobs, in per cent, that first waited at most this long; the left edge "
+      "counts all that waited less.",
       sorted_queueing_delays(input));
 }
 

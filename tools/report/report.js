@@ -105,7 +105,7 @@
     size: 54, incrs: [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 25, 50], values: (plot, splits) => splits.map((value) => `${count(value)} %`),
   });
   const timeAxis = () => axis({
-    space: 64,
+    space: 64, size: 32,
     incrs: [1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30].concat([1, 2, 5, 10, 15, 30].map((value) => value * minute),
       [1, 2, 3, 6, 12].map((value) => value * hour), [1, 2, 5, 7, 14, 28, 56, 91, 182, 364, 728].map((value) => value * day)),
     values: (plot, splits, index, space, step) => splits.map((at) => {
@@ -234,7 +234,7 @@
       data: [distribution.x.map(Math.log10), ...distribution.percent],
       options: {
         scales: {x: {time: false, range: (plot, low, high) => (low === high ? [low - 0.5, high + 0.5] : [low, high])}, y: {range: [0, 101]}},
-        axes: [axis({splits: logSplits, values: (plot, splits) => splits.map((at) => {
+        axes: [axis({size: 32, splits: logSplits, values: (plot, splits) => splits.map((at) => {
           const seconds = 10 ** at;
           return roundDurations.some((value) => Math.abs(value / seconds - 1) < 1e-6) ? roundDuration(seconds) : duration(seconds);
         })}), percentAxis()],
@@ -314,11 +314,14 @@
   const barFill = (policy) => hatched(colourOf(policy), policies.length > 1 ? policy % 5 : 0, css("--panel"));
 
   function swatchOf(fill) {
-    const canvas = element("canvas", {width: 44, height: 24, "aria-hidden": "true"});
+    const canvas = element("canvas", {"aria-hidden": "true"});
     canvas.paint = () => {
+      const ratio = window.devicePixelRatio || 1;
+      canvas.width = 22 * ratio;  // also clears it
+      canvas.height = 12 * ratio;
       const pen = canvas.getContext("2d");
       pen.fillStyle = fill();
-      pen.fillRect(0, 0, 44, 24);
+      pen.fillRect(0, 0, canvas.width, canvas.height);
     };
     canvas.paint();
     swatches.push(canvas);
@@ -341,7 +344,7 @@
         scales: {x: {time: false, range: () => [-0.5, groups.labels.length - 0.5]}, y: {range: [0, 101]}},
         axes: [axis({
           ...(unit ? {label: unit} : {}), grid: {show: false}, space: 1, splits: () => columns[0],
-          rotate: longest > 6 ? -35 : 0, size: longest > 6 ? 74 : 34,
+          rotate: longest > 6 ? 35 : 0, size: longest > 6 ? 74 : 34,
           values: (plot, splits) => splits.map((group) => cut(groups.labels[group] ?? "", 13)),
         }), percentAxis()],
         series: [{}, ...policies.map((name, policy) => ({
@@ -386,6 +389,7 @@
       pen.clip();
       pen.font = `${11 * ratio}px ${getComputedStyle(document.body).fontFamily}`;
       pen.textBaseline = "middle";
+      pen.textAlign = "left";
       for (const [job, begin, end, lane, lanes] of gantt.bars[shown]) {
         const x0 = plot.valToPos(begin, "x", true), x1 = plot.valToPos(end, "x", true);
         const y0 = plot.valToPos(lane, "y", true), y1 = plot.valToPos(lane + lanes, "y", true);
@@ -431,7 +435,7 @@
     const figure = addChart("gantt", Math.max(300, Math.min(620, data.totalGpus * 14)), () => ({
       data: [[first, last], [0, data.totalGpus]],
       options: {
-        scales: {x: {time: false}, y: {dir: -1, range: (plot, low, high) => [Math.max(0, low), Math.min(data.totalGpus, high)]}},
+        scales: {x: {time: false}, y: {dir: -1, range: (plot, a, b) => [Math.max(0, Math.min(a, b)), Math.min(data.totalGpus, Math.max(a, b))]}},
         axes: [timeAxis(), axis({label: "GPU", size: 58, space: 24, incrs: [1, 2, 4].concat([1, 2, 4, 8, 16, 32, 64, 128, 256, 512].map((value) => value * step)),
           values: (plot, splits) => splits.map(count)})],
         series: [{}, {paths: () => null, points: {show: false}}],
