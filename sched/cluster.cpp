@@ -73,11 +73,12 @@ Result<ClusterSpec> read_json(const std::string& file) {
   JsonFields top(*document, document->root());
   top.allow_only(std::array<std::string_view, 1>{"groups"});
   if (top.error()) return fail(*top.error());
-  const auto groups = document->root().find("groups");
-  if (groups == document->root().end() || !groups->is_array() || groups->empty())
+  const nlohmann::json groups = document->root().value("groups", nlohmann::json());
+  if (!groups.is_array() || groups.empty()) {
     return fail(document->error_at("groups", "expected a list of at least one group of nodes"));
+  }
   ClusterSpec cluster;
-  for (const auto& item : *groups) {
+  for (const nlohmann::json& item : groups) {
     JsonFields fields(*document, item);
     fields.allow_only(std::array<std::string_view, 3>{"num_nodes", "gpus_per_node", "gpu_type"});
     NodeGroup group;
@@ -94,9 +95,12 @@ Result<ClusterSpec> read_json(const std::string& file) {
 
 /// `12345678` as `12,345,678`.
 std::string with_thousands(std::int64_t number) {
-  std::string text = std::to_string(number);
-  for (auto at = static_cast<std::int64_t>(text.size()) - 3; at > 0; at -= 3)
-    text.insert(static_cast<std::size_t>(at), ",");
+  const std::string digits = std::to_string(number);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
   return text;
 }
 

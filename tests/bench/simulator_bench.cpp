@@ -1,0 +1,113 @@
+/// Speed of the cluster simulator. Items are jobs; the mean JCT and makespan tell that the answer is still
+/// right.
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "policies/registry.hpp"
+#include "sched/metrics.hpp"
+#include "sched/simulator.hpp"
+
+namespace vtrain {
+namespace {
+
+/// Jobs of a synthetic trace: sizes by a short list, durations log-uniform, Poisson arrivals at a load.
+struct TraceShape {
+  int num_jobs;
+  int num_gpus;  ///< of the cluster, for the load
+  double load;
+  std::uint64_t seed;
+};
+
+/// The 64-bit linear congruential generator of Knuth's MMIX, upper 53 bits.
+class CongruentialGenerator {
+ public:
+  explicit CongruentialGenerator(std::uint64_t seed) : state_(seed) {
+    for (int i = 0; i < 8; ++i)
+      uniform();
+  }
+  double uniform() {
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<double>(state_ >> 11) / 9007199254740992.0;
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+/// The trace that the peers' known answers were computed on: gangs up to 32 GPUs, durations from 60 to 40,000
+/// s.
+Workload make_trace(const TraceShape& shape) {
+  constexpr std::int32_t kSizes[] = {1, 1, 1, 1, 2, 2, 4, 4, 8, 8, 16, 32};
+  const double shortest = std::log(60.0);
+  const double longest = std::log(40000.0);
+  CongruentialGenerator generator(shape.seed);
+  Workload workload;
+  double gpu_seconds = 0;
+  for (int i = 0; i < shape.num_jobs; ++i) {
+    Job job;
+    job.name = workload.keep(std::to_string(i));
+    job.num_gpus = GpuCount(kSizes[static_cast<int>(generator.uniform() * 12)]);
+    const auto seconds =
+        static_cast<std::int64_t>(std::exp(shortest + generator.uniform() * (longest - shortest)));
+    job.duration = std::chrono::seconds(seconds);
+    gpu_seconds += static_cast<double>(seconds) * job.num_gpus.value;
+    workload.jobs.push_back(job);
+  }
+  const double mean_gap = gpu_seconds / (shape.load * shape.num_gpus) / shape.num_jobs;
+  double time = 0;
+  for (Job& job : workload.jobs) {
+    job.submit = SimTime(std::chrono::seconds(static_cast<std::int64_t>(time)));
+    time += -mean_gap * std::log(1 - generator.uniform());
+  }
+  return workload;
+}
+
+/// Simulation alone: no reading, no writing, no metrics.
+void replay(benchmark::State& state, const TraceShape& shape, const std::string& policy,
+            PlacementKind placement = PlacementKind::Count) {
+  const Workload workload = make_trace(shape);
+  const ClusterSpec cluster{{NodeGroup{shape.num_gpus / 8, GpuCount(8), ""}}};
+  Summary summary;
+  for (auto _ : state) {
+    auto made = make_policy(policy);
+    if (!made) return state.SkipWithError(made.error().describe().c_str());
+    SimulationOptions options;
+    options.placement = placement;
+    options.policy_name = policy;
+    auto result = simulate(workload, cluster, **made, options);
+    if (!result) return state.SkipWithError(result.error().describe().c_str());
+    benchmark::DoNotOptimize(result->outcomes.data());
+    state.PauseTiming();
+    summary = summarize(workload, cluster, *result, policy);
+    result = SimulationResult{};
+    state.ResumeTiming();
+  }
+  state.SetItemsProcessed(state.iterations() * shape.num_jobs);
+  state.counters["mean_jct_s"] = summary.avg_jct_s;
+  state.counters["makespan_s"] = summary.makespan_s;
+  state.counters["events"] = static_cast<double>(summary.events);
+  state.counters["preemptions"] = static_cast<double>(summary.preemptions);
+}
+
+/// Known answer of Batsim 4.1.0: mean turnaround 75161.216440 s, makespan 8264852 s, in 26 s.
+constexpr TraceShape kAnchor{100'000, 512, 1.0, 99};
+constexpr TraceShape kMillion{1'000'000, 10'240, 0.9, 1};
+constexpr TraceShape kBusy{100'000, 1'024, 0.9, 1};
+
+BENCHMARK_CAPTURE(replay, anchor_fifo, kAnchor, "fifo")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(replay, million_fifo, kMillion, "fifo")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(replay, million_fifo_yarn, kMillion, "fifo", PlacementKind::Yarn)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(replay, million_fit_first, kMillion, "fit-first")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(replay, busy_srtf, kBusy, "srtf")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(replay, busy_las, kBusy, "las")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(replay, busy_edf, kBusy, "edf")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(replay, overload_srtf, kAnchor, "srtf")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(replay, overload_las, kAnchor, "las")->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace vtrain
