@@ -1,0 +1,316 @@
+#include "workloads/physical_semantics.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/csv.hpp"
+#include "core/file.hpp"
+#include "core/rng.hpp"
+#include "workloads/graph_builder.hpp"
+#include "workloads/kernel_cost.hpp"
+#include "workloads/model_zoo.hpp"
+
+namespace vtrain {
+namespace {
+
+constexpr double kMebibyte = 1048576.0;
+
+const GpuProfile& a100() {
+  static const GpuProfile profile = load_gpu_profile("a100").value();
+  return profile;
+}
+
+double total_ns(const std::vector<Operator>& operators) {
+  double sum = 0;
+  for (const Operator& op : operators)
+    sum += op.duration.count() + op.gap.count();
+  return sum;
+}
+
+TEST_CASE("physical_semantics: a GEMM takes whole waves of tiles") {
+  // 4096^3: 16 x 32 = 512 tiles of 256 x 128 in ceil(512 / 108) = 5 waves, so the busiest multiprocessor
+  // computes 163,840 elements; no other tile does better (64 x 64: 38 waves x 4096 / 0.936 = 166,291). Each
+  // element takes 4096 + 104 multiply-adds at 242.8e12 / 108 FLOP/s: 2 x 163,840 x 4200 / 2.24815e12 = 612.17
+  // us, and 3 us of overhead.
+  CHECK(gemm_time(a100(), {4096, 4096, 4096}).count() == doctest::Approx(615'173.2).epsilon(1e-6));
+  // One tile row more costs a whole wave more only when the last wave is full: 6 waves of 108 tiles hold 648.
+  const Nanoseconds full = gemm_time(a100(), {27 * 256, 24 * 128, 4096});
+  CHECK(gemm_time(a100(), {26 * 256, 24 * 128, 4096}) == full);
+  CHECK(gemm_time(a100(), {28 * 256, 24 * 128, 4096}) > full);
+}
+
+TEST_CASE("physical_semantics: a thin GEMM is bound by memory") {
+  // m = k = 8192, n = 1: 2 (8192^2 + 8192 + 8192) bytes = 134,250,496 at 0.85 x 2039e9 B/s = 77.4604 us, and
+  // 3 us.
+  CHECK(gemm_time(a100(), {8192, 1, 8192}).count() == doctest::Approx(80'460.4).epsilon(1e-5));
+}
+
+TEST_CASE("physical_semantics: memory kernels reach their fraction of the bandwidth") {
+  // 2039e6 bytes take 1 ms at full bandwidth.
+  const Bytes traffic(2039e6);
+  CHECK(memory_kernel_time(a100(), MemoryKernel::Elementwise, traffic, 1).count() ==
+        doctest::Approx(1e6 / 0.85 + 3000));
+  CHECK(memory_kernel_time(a100(), MemoryKernel::LayerNorm, traffic, 4).count() ==
+        doctest::Approx(1e6 / 0.55 + 12000));
+}
+
+TEST_CASE("physical_semantics: all-reduces come from the table within a node and from link rates beyond") {
+  const Bytes size(64 * kMebibyte);
+  CHECK(tensor_all_reduce_time(a100(), 1, size).time.count() == 0);
+  CHECK(tensor_all_reduce_time(a100(), 8, size).time.count() == 579'600);
+  // 16 GPUs: 2 x 15 / 16 x 64 MiB at 80e9 B/s.
+  CHECK(tensor_all_reduce_time(a100(), 16, size).time.count() == doctest::Approx(1.875 * 67108864 / 80.0));
+  // 2 x 4 GPUs are one node; 2 x 8 are two, where two groups share 80e9 B/s: 2 x 7 / 8 x 64 MiB at 40e9 B/s.
+  CHECK(gradient_all_reduce_time(a100(), 2, 4, size).time.count() == 540'600);
+  CHECK(gradient_all_reduce_time(a100(), 2, 8, size).time.count() == doctest::Approx(1.75 * 67108864 / 40.0));
+  CHECK(gradient_all_reduce_time(a100(), 1, 1, size).time.count() == 0);
+  // Beyond the table time grows with the size and is marked.
+  const MessageTime large = gradient_all_reduce_time(a100(), 1, 8, Bytes(2048 * kMebibyte));
+  CHECK(large.extrapolated);
+  CHECK(large.time.count() == doctest::Approx(2 * 8'196'400));
+  CHECK(!tensor_all_reduce_time(a100(), 8, size).extrapolated);
+}
+
+TEST_CASE("physical_semantics: a send splits over the tensor-parallel group and gathers again") {
+  // 80 MiB over 8 GPUs: 10 MiB at 10e9 B/s, 20 us, then 80 MiB gathered at 150e9 B/s.
+  const Bytes activations(80 * kMebibyte);
+  const double expected = 10'485'760 / 10.0 + 20'000 + 83'886'080 / 150.0;
+  CHECK(send_time(a100(), 8, 12, activations).count() == doctest::Approx(expected));
+  // Two stages in one node: NVLink, nothing to gather.
+  CHECK(send_time(a100(), 1, 2, activations).count() == doctest::Approx(83'886'080 / 200.0 + 20'000));
+}
+
+TEST_CASE("physical_semantics: a layer's kernels add up") {
+  // Hidden size 2048, 16 heads, sequence 1024, micro-batch 4. A second implementation of the formulas
+  // gives 8.133 ms without kernel overhead and gradient accumulation. There are 15 + 34 kernels of 3 us
+  // overhead, and accumulating 12 h^2 gradients moves 301,989,888 bytes at 1733.15e9 B/s: 8.133 + 0.147 +
+  // 0.174 = 8.454 ms.
+  const TransformerModel model{"", 24, 2048, 16, 1024};
+  const LayerCosts costs = layer_costs(model, 1, 4, a100());
+  const double total = total_ns(costs.layer.forward) + total_ns(costs.layer.backward);
+  CHECK(total == doctest::Approx(8.454e6).epsilon(1e-4));
+  for (const Operator& op : costs.layer.forward) {
+    CHECK(op.kind == TaskKind::Forward);
+    CHECK(op.duration.count() == std::floor(op.duration.count()));
+  }
+}
+
+TEST_CASE("physical_semantics: a small layer takes as long as the CPU needs to issue it") {
+  const TransformerModel model{"", 12, 768, 12, 128};
+  const LayerCosts costs = layer_costs(model, 1, 1, a100());
+  CHECK(total_ns(costs.layer.forward) == 900'000);
+  CHECK(total_ns(costs.layer.backward) == 1'400'000);
+  // Collectives come on top: four all-reduces of 0.19 MiB in a node of 2 take the time of 1 MiB.
+  const LayerCosts split = layer_costs(model, 2, 1, a100());
+  CHECK(total_ns(split.layer.forward) == 900'000 + 2 * 45'100);
+  CHECK(total_ns(split.layer.backward) == 1'400'000 + 2 * 45'100);
+  CHECK(split.all_reduce_extrapolated);
+}
+
+TEST_CASE("physical_semantics: stages hold what belongs to them") {
+  const TransformerModel model{"", 8, 1024, 16, 512};
+  const ParallelPlan plan{.tensor = 2, .data = 2, .pipeline = 4, .global_batch = 16, .micro_batch = 1};
+  const auto prediction = predict_physical(model, plan, a100());
+  REQUIRE(prediction);
+  const IterationWork& work = prediction->work;
+  REQUIRE(work.stages.size() == 4);
+  CHECK(work.num_micro_batches == 8);
+  CHECK(!work.reduction_waits_for_first_stage);
+  CHECK(work.stages[0].forward.front().name == "embedding");
+  CHECK(work.stages[0].backward.back().name == "embedding_grad");
+  CHECK(work.stages[3].forward.back().name == "loss");
+  CHECK(work.stages[3].backward.front().name == "loss_grad");
+  CHECK(work.stages[1].forward.front().name == "input_norm");
+  CHECK(work.stages[0].send_forward.count() > 0);
+  CHECK(work.stages[0].send_backward.count() == 0);
+  CHECK(work.stages[3].send_forward.count() == 0);
+  CHECK(work.stages[3].send_backward.count() > 0);
+  const auto num_recomputed = [](const StageWork& stage) {
+    CHECK(stage.recompute.empty());
+    std::set<std::int32_t> layers;
+    for (const Operator& op : stage.backward) {
+      if (op.kind == TaskKind::Recompute) layers.insert(op.layer);
+    }
+    return layers.size();
+  };
+  CHECK(num_recomputed(work.stages[0]) == 2);
+  CHECK(num_recomputed(work.stages[2]) == 2);
+  CHECK(num_recomputed(work.stages[3]) == 0);  // `last_stage_recomputes` is 0
+  for (const StageWork& stage : work.stages) {
+    CHECK(stage.data_parallel.size() == 1);
+    CHECK(stage.optimizer.size() == 1);
+  }
+  // The last layer's backward pass comes first; its forward pass is run again just before.
+  CHECK(work.stages[1].forward.front().layer == 2);
+  CHECK(work.stages[1].backward.front().layer == 3);
+  CHECK(work.stages[1].backward.front().kind == TaskKind::Recompute);
+
+  ParallelPlan alone{.tensor = 1, .data = 1, .pipeline = 1, .global_batch = 2, .micro_batch = 1};
+  const auto single = predict_physical(model, alone, a100());
+  REQUIRE(single);
+  CHECK(single->work.stages[0].data_parallel.empty());
+  CHECK(num_recomputed(single->work.stages[0]) == 8);
+  alone.recompute = Recompute::None;
+  CHECK(num_recomputed(predict_physical(model, alone, a100())->work.stages[0]) == 0);
+}
+
+/// A random plan of a random small model.
+std::pair<TransformerModel, ParallelPlan> random_case(RandomStream& random) {
+  const auto power = [&](std::uint64_t bound) { return std::int64_t{1} << random.below(bound); };
+  TransformerModel model{.name = "", .num_heads = 8 * power(3), .sequence_length = 128 * power(4)};
+  model.hidden_size = model.num_heads * 32 * power(3);
+  ParallelPlan plan{
+      .tensor = power(4), .data = power(4), .pipeline = 1 + static_cast<std::int64_t>(random.below(6))};
+  model.num_layers = plan.pipeline * power(3);
+  plan.micro_batch = power(3);
+  plan.global_batch = plan.data * plan.micro_batch * (1 + static_cast<std::int64_t>(random.below(20)));
+  plan.recompute = random.below(2) == 0 ? Recompute::Full : Recompute::None;
+  return {model, plan};
+}
+
+TEST_CASE("physical_semantics: blocks, operators and the graph give the same time") {
+  RandomStream random(7, "physical plans");
+  for (int i = 0; i < 200; ++i) {
+    const auto [model, plan] = random_case(random);
+    CAPTURE(i);
+    const auto prediction = predict_physical(model, plan, a100());
+    REQUIRE(prediction);
+    const IterationTimes times = fast_iteration_times(prediction->work);
+    const LayerCosts costs = layer_costs(model, plan.tensor, plan.micro_batch, a100());
+    const IterationWork blocks = make_physical_work(model, plan, a100(), costs, WorkDetail::Blocks);
+    CHECK(fast_iteration_times(blocks).iteration == times.iteration);
+    const auto graph = build_graph(prediction->work, GraphDetail::Operators);
+    REQUIRE(graph);
+    CHECK(simulated_iteration_times(prediction->work, *graph).iteration == times.iteration);
+    const Breakdown& parts = times.breakdown;
+    const Nanoseconds sum = parts.compute + parts.tensor_comm + parts.pipeline_comm + parts.data_comm +
+                            parts.optimizer + parts.bubble;
+    CHECK(sum.count() == doctest::Approx(times.iteration.count()).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("physical_semantics: one stage takes the sum of its work") {
+  const TransformerModel model{"", 4, 2048, 16, 1024};
+  const ParallelPlan plan{.tensor = 1, .data = 8, .pipeline = 1, .global_batch = 96, .micro_batch = 4};
+  const auto prediction = predict_physical(model, plan, a100());
+  REQUIRE(prediction);
+  const StageWork& stage = prediction->work.stages[0];
+  // Three micro-batches on each GPU, then the gradients, then Adam.
+  const double expected = 3 * (total_ns(stage.forward) + total_ns(stage.backward)) +
+                          total_ns(stage.data_parallel) + total_ns(stage.optimizer);
+  CHECK(fast_iteration_times(prediction->work).iteration.count() == expected);
+}
+
+TEST_CASE("physical_semantics: extrapolated messages are named") {
+  // 3.6e9 parameters in half precision are 6.8 GiB, beyond the 1 GiB of the tables.
+  const TransformerModel model = find_model("megatron-3.6b")->model();
+  const ParallelPlan within{.tensor = 1, .data = 8, .pipeline = 1, .global_batch = 64, .micro_batch = 1};
+  const auto extrapolated = predict_physical(model, within, a100());
+  REQUIRE(extrapolated);
+  REQUIRE(extrapolated->provenance.fallbacks.size() == 1);
+  CHECK(extrapolated->provenance.fallbacks[0].starts_with("gradient all-reduce over 8 GPUs: "));
+  CHECK(extrapolated->provenance.profile == "a100");
+  const ParallelPlan beyond{.tensor = 8, .data = 8, .pipeline = 1, .global_batch = 64, .micro_batch = 1};
+  CHECK(predict_physical(model, beyond, a100())->provenance.fallbacks.empty());
+}
+
+TEST_CASE("physical_semantics: a plan that does not divide names the field") {
+  const TransformerModel model{"", 6, 1024, 12, 512};
+  const auto field_of = [&](const TransformerModel& m, const ParallelPlan& plan) {
+    const auto prediction = predict_physical(m, plan, a100());
+    return prediction ? std::string() : prediction.error().field;
+  };
+  CHECK(field_of(model, {1, 1, 1, 4, 1}) == "num_heads");  // 1024 / 12
+  TransformerModel good = model;
+  good.num_heads = 16;
+  CHECK(field_of(good, {1, 1, 1, 4, 1}).empty());
+  CHECK(field_of(good, {3, 1, 1, 4, 1}) == "tensor");
+  CHECK(field_of(good, {1, 1, 4, 4, 1}) == "pipeline");
+  CHECK(field_of(good, {1, 3, 1, 4, 1}) == "data");
+  CHECK(field_of(good, {1, 2, 1, 8, 3}) == "micro_batch");
+  CHECK(field_of(good, {0, 1, 1, 4, 1}) == "tensor");
+  CHECK(field_of(good, {1, 1, 1, -4, 1}) == "global_batch");
+  good.num_layers = 2'000'000'000;
+  CHECK(field_of(good, {1, 1, 1, 4, 1}) == "num_layers");
+}
+
+TEST_CASE("physical_semantics: arithmetic of a model") {
+  // h = 4, L = 2, s = 6, V = 24, B = 1: 72 x 6 x 2 x 16 x (1 + 6 / 24 + 24 / 96) = 13,824 x 1.5 = 20,736. By
+  // parts, forward: 24 B s h^2
+  // + 4 B s^2 h = 2304 + 576 a layer, 2 B s h V = 1152 logits; three times 2 x 2880 + 1152 = 20,736.
+  const TransformerModel model{"", 2, 4, 1, 6, 24};
+  CHECK(model_flops(model, 1).value == doctest::Approx(20'736));
+  // 2 (12 x 16 + 13 x 4) + 24 x 4 + 6 x 4 + 2 x 4.
+  CHECK(model.num_parameters() == 616);
+}
+
+struct Accuracy {
+  int num_rows = 0;
+  double mape_percent = 0;
+  double bias_percent = 0;
+};
+
+/// Errors over the distinct rows of the measured iteration times, with the micro-batch of the table and full
+/// recomputation.
+Accuracy measure_accuracy(const std::string& text) {
+  Accuracy accuracy;
+  CsvReader reader = CsvReader::open(text, "ground_truth_multi.csv").value();
+  std::set<std::string> seen;
+  while (reader.next().value()) {
+    std::string row;
+    for (int column = 0; column < static_cast<int>(reader.columns().size()); ++column) {
+      row += std::string(reader.field(column)) + ",";
+    }
+    if (!seen.insert(row).second) continue;
+    const auto integer = [&](const char* name) {
+      return reader.integer(reader.require_column(name).value(), 1, 1'000'000).value();
+    };
+    const TransformerModel model{"", integer("# layers"), integer("hidden size"), integer("attention heads"),
+                                 integer("sequence length")};
+    const ParallelPlan plan{.tensor = integer("tensor parallelism"),
+                            .data = integer("data parallelism"),
+                            .pipeline = integer("pipeline parallelism"),
+                            .global_batch = integer("global batch"),
+                            .micro_batch = integer("micro batch"),
+                            .recompute = Recompute::Full};
+    const auto prediction = predict_physical(model, plan, a100());
+    CAPTURE(row);
+    REQUIRE(prediction);
+    // These runs were made, so they fitted.
+    CHECK(prediction->memory.fits());
+    const double measured_ms =
+        reader.number(reader.require_column("iteration time (ms)").value(), 1, 1e9).value();
+    const double error = fast_iteration_times(prediction->work).iteration.count() / 1e6 / measured_ms - 1;
+    accuracy.num_rows += 1;
+    accuracy.mape_percent += 100 * std::abs(error);
+    accuracy.bias_percent += 100 * error;
+  }
+  accuracy.mape_percent /= accuracy.num_rows;
+  accuracy.bias_percent /= accuracy.num_rows;
+  return accuracy;
+}
+
+TEST_CASE("physical_semantics: error on measured iteration times, without calibration") {
+  const std::string path = VTRAIN_SHARED_DIR "/data/vtrain/ground_truth_multi.csv";
+  if (!std::filesystem::exists(path)) {
+    MESSAGE("skipped: ", path, " absent");
+    return;
+  }
+  const Accuracy accuracy = measure_accuracy(read_file(path).value());
+  MESSAGE("MAPE ", accuracy.mape_percent, " %, bias ", accuracy.bias_percent, " % over ", accuracy.num_rows,
+          " rows");
+  CHECK(accuracy.num_rows >= 60);
+  // What was reached, not what was aimed at: 8.07 % and -3.44 % on the 62 distinct rows at hand. Nothing may
+  // be fitted to this table.
+  CHECK(accuracy.mape_percent < 8.5);
+  CHECK(std::abs(accuracy.bias_percent) < 4);
+}
+
+}  // namespace
+}  // namespace vtrain
