@@ -3,6 +3,7 @@
 
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 #include "core/task.hpp"
@@ -25,7 +26,8 @@ struct ExecutionGraph {
   /// tasks.
   template <class Iterator>
   ExecutionGraph(TaskId num_tasks, Iterator first, Iterator last)
-      : graph(boost::edges_are_sorted, first, last, num_tasks) {}
+      : graph(boost::edges_are_sorted, first, last, num_tasks,
+              static_cast<std::uint32_t>(std::distance(first, last))) {}
 
   TaskId num_tasks() const { return boost::num_vertices(graph); }
   std::uint32_t num_dependencies() const { return boost::num_edges(graph); }

@@ -8,6 +8,7 @@
 #include <benchmark/benchmark.h>
 
 #include "core/file.hpp"
+#include "core/graph_simulation.hpp"
 #include "workloads/graph_builder.hpp"
 #include "workloads/vtrain_semantics.hpp"
 
@@ -80,6 +81,13 @@ void build_operator_graph(benchmark::State& state) {
     benchmark::DoNotOptimize(build_graph(made.work, GraphDetail::Operators));
 }
 BENCHMARK(build_operator_graph)->Unit(benchmark::kMillisecond);
+
+void simulate_operator_graph(benchmark::State& state) {
+  const VtrainWork made = make_work();
+  const auto graph = build_graph(made.work, GraphDetail::Operators);
+  for (auto _ : state) benchmark::DoNotOptimize(simulate_graph(*graph));
+}
+BENCHMARK(simulate_operator_graph)->Unit(benchmark::kMillisecond);
 
 void build_and_simulate_operator_graph(benchmark::State& state) {
   const VtrainWork made = make_work();
