@@ -63,12 +63,12 @@ Result<void> CsvReader::split(std::string_view line) {
 Result<void> CsvReader::split_quoted(const char*& at, const char* end) {
   const char* const first = ++at;
   bool doubled = false;
-  for (;; ++at) {
+  for (;;) {
     at = static_cast<const char*>(std::memchr(at, '"', static_cast<std::size_t>(end - at)));
     if (at == nullptr) return fail({.file = file_, .line = line_, .message = "a quoted field is not closed"});
     if (at + 1 == end || at[1] != '"') break;
     doubled = true;
-    ++at;
+    at += 2;
   }
   std::string_view text(first, static_cast<std::size_t>(at - first));
   if (doubled) {

@@ -51,10 +51,12 @@ Result<JsonDocument> JsonDocument::parse(std::string text, std::string file) {
     document.root_ = json::parse(document.text_);
   } catch (const json::parse_error& error) {
     const std::int64_t line = line_of(document.text_, error.byte == 0 ? 0 : error.byte - 1);
-    return fail(
-        {.file = document.file_, .line = line, .message = fmt::format("malformed JSON: {}", error.what())});
+    return fail({.file = document.file_,
+                 .line = line,
+                 .message = fmt::format("malformed JSON: {}", printable(error.what()))});
   } catch (const json::exception& error) {
-    return fail({.file = document.file_, .message = fmt::format("malformed JSON: {}", error.what())});
+    return fail(
+        {.file = document.file_, .message = fmt::format("malformed JSON: {}", printable(error.what()))});
   }
   return document;
 }

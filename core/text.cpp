@@ -23,6 +23,23 @@ std::string range_text(std::string_view what, double low, double high) {
                        : fmt::format("{} of at least {}", what, low);
 }
 
+/// Bytes of the first character of `text`, 0 if it is a control character or no well-formed UTF-8.
+std::size_t character_length(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  if (lead < 0x80) return lead < 0x20 || lead == 0x7f ? 0 : 1;
+  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
+  std::uint32_t code = lead & (0xffu >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if ((byte & 0xc0) != 0x80) return 0;
+    code = code << 6 | (byte & 0x3fu);
+  }
+  // Surrogates, code points beyond Unicode, and code points that a shorter form holds are not well-formed.
+  const bool too_long = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
+  return too_long || (code >= 0xd800 && code <= 0xdfff) || code > 0x10ffff ? 0 : length;
+}
+
 }  // namespace
 
 std::string_view trim(std::string_view text) {
@@ -33,26 +50,26 @@ std::string_view trim(std::string_view text) {
 }
 
 bool is_printable(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i++]);
-    if (lead < 0x20 || lead == 0x7f) return false;
-    if (lead < 0x80) continue;
-    // Bytes that follow, and the smallest code point that needs so many (a longer form is not well-formed).
-    const int following = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : 1;
-    if (lead < 0xc2 || lead > 0xf4 || text.size() - i < static_cast<std::size_t>(following)) return false;
-    std::uint32_t code = lead & (0x3fu >> following);
-    for (int k = 0; k < following; ++k) {
-      const auto byte = static_cast<unsigned char>(text[i++]);
-      if ((byte & 0xc0) != 0x80) return false;
-      code = code << 6 | (byte & 0x3fu);
-    }
-    const bool surrogate = code >= 0xd800 && code <= 0xdfff;
-    if (surrogate || code > 0x10ffff || (following == 2 && code < 0x800) ||
-        (following == 3 && code < 0x10000)) {
-      return false;
-    }
+  while (!text.empty()) {
+    const std::size_t length = character_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
   }
   return true;
+}
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const std::size_t length = character_length(text);
+    if (length > 0) {
+      shown += text.substr(0, length);
+    } else {
+      shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
+    }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return shown;
 }
 
 Result<std::int64_t> parse_integer(std::string_view text, std::int64_t low, std::int64_t high) {

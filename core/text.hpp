@@ -15,6 +15,8 @@ std::string_view trim(std::string_view text);
 
 /// Whether `text` is well-formed UTF-8 without control characters (U+0000 to U+001F and U+007F).
 bool is_printable(std::string_view text);
+/// `text` with every other byte as `\xNN`, so that a terminal or a JSON document can show it.
+std::string printable(std::string_view text);
 
 /// A whole number in [low, high]. `1.0` counts as 1, as several published traces write counts so. The error
 /// carries only the message; the caller adds file, line and field.

@@ -18,20 +18,24 @@ namespace {
 constexpr std::int64_t kMostJobs = 100'000'000;
 constexpr std::int32_t kMostTenants = 10'000;
 
-// Global batches are those of the GPT-3 family (Brown et al. 2020, table 2.1: 0.5 M to 3.2 M tokens) in
-// sequences of 2,048 tokens, smaller where few GPUs would otherwise take minutes for an iteration.
-// Mixed-precision Adam keeps about 18 bytes a parameter, so that 80 GB hold at most 4 billion parameters a
-// GPU and about half of that with activations.
-constexpr std::array<ModelChoice, 24> kModelChoices = {{
-    {GpuCount(1), "gpt-125m", 64},    {GpuCount(1), "gpt-350m", 64},    {GpuCount(1), "gpt-1.3b", 32},
-    {GpuCount(2), "gpt-350m", 128},   {GpuCount(2), "gpt-1.3b", 64},    {GpuCount(2), "gpt-2.7b", 64},
-    {GpuCount(4), "gpt-1.3b", 128},   {GpuCount(4), "gpt-2.7b", 128},   {GpuCount(4), "gpt-6.7b", 64},
-    {GpuCount(8), "gpt-2.7b", 256},   {GpuCount(8), "gpt-6.7b", 128},   {GpuCount(8), "gpt-13b", 128},
-    {GpuCount(16), "gpt-6.7b", 256},  {GpuCount(16), "gpt-13b", 256},   {GpuCount(16), "gpt-30b", 256},
-    {GpuCount(32), "gpt-6.7b", 512},  {GpuCount(32), "gpt-13b", 512},   {GpuCount(32), "gpt-30b", 512},
-    {GpuCount(64), "gpt-13b", 1024},  {GpuCount(64), "gpt-30b", 512},   {GpuCount(64), "gpt-66b", 512},
-    {GpuCount(128), "gpt-30b", 1024}, {GpuCount(128), "gpt-66b", 1024}, {GpuCount(128), "gpt-175b", 1536},
-}};
+// Models of the zoo by the number of GPUs on which they are trained. Mixed-precision Adam keeps about 18
+// bytes a parameter: 80 GB hold at most 4 billion parameters a GPU, and the table stays at half of that for
+// the activations. Global batches are the published ones, smaller where few GPUs would take minutes for an
+// iteration.
+constexpr std::array kModelChoices = {
+    ModelChoice{GpuCount(1), "gpt3-125m", 64},          ModelChoice{GpuCount(1), "gpt3-350m", 64},
+    ModelChoice{GpuCount(1), "gpt3-1.3b", 32},          ModelChoice{GpuCount(2), "gpt3-350m", 128},
+    ModelChoice{GpuCount(2), "gpt3-760m", 128},         ModelChoice{GpuCount(2), "gpt3-1.3b", 64},
+    ModelChoice{GpuCount(4), "gpt3-1.3b", 128},         ModelChoice{GpuCount(4), "gpt3-2.7b", 128},
+    ModelChoice{GpuCount(4), "gpt3-6.7b", 64},          ModelChoice{GpuCount(8), "gpt3-2.7b", 256},
+    ModelChoice{GpuCount(8), "gpt3-6.7b", 128},         ModelChoice{GpuCount(8), "gpt3-13b", 128},
+    ModelChoice{GpuCount(16), "gpt3-6.7b", 512},        ModelChoice{GpuCount(16), "gpt3-13b", 256},
+    ModelChoice{GpuCount(16), "megatron-18.4b", 256},   ModelChoice{GpuCount(32), "gpt3-13b", 512},
+    ModelChoice{GpuCount(32), "megatron-18.4b", 512},   ModelChoice{GpuCount(32), "megatron-39.1b", 512},
+    ModelChoice{GpuCount(64), "megatron-18.4b", 1024},  ModelChoice{GpuCount(64), "megatron-39.1b", 1536},
+    ModelChoice{GpuCount(64), "megatron-76.1b", 1024},  ModelChoice{GpuCount(128), "megatron-39.1b", 1536},
+    ModelChoice{GpuCount(128), "megatron-76.1b", 1792}, ModelChoice{GpuCount(128), "gpt3-175b", 768},
+};
 
 /// Draws positions of a list in proportion to weights.
 class WeightedChoice {

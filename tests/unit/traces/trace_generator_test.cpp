@@ -9,6 +9,8 @@
 
 #include "traces/trace_statistics.hpp"
 #include "traces/vtrain_csv.hpp"
+#include "workloads/model_zoo.hpp"
+#include "workloads/throughput_curve.hpp"
 
 using vtrain::generate_trace;
 using vtrain::GeneratorOptions;
@@ -168,16 +170,26 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("trace_generator: every model choice can be split over its GPUs, and sizes are in order") {
+TEST_CASE("trace_generator: every model choice is in the zoo and has a plan on 80 GB A100s") {
+  vtrain::ThroughputCurves curves(vtrain::load_gpu_profile("a100").value());
   GpuCount previous{1};
   for (const vtrain::ModelChoice& choice : vtrain::model_choices()) {
+    CAPTURE(choice.model);
+    CAPTURE(choice.num_gpus.value);
     CHECK(choice.num_gpus >= previous);
-    CHECK(choice.global_batch % choice.num_gpus.value == 0);
     previous = choice.num_gpus;
+    CHECK(vtrain::find_model(choice.model).has_value());
+    const auto time = curves.iteration_time(std::string(choice.model), choice.global_batch, choice.num_gpus);
+    REQUIRE_MESSAGE(time.has_value(), time.error().describe());
+    // Short against the jobs' durations, of which half are above 10,000 s.
+    CHECK(time->count() < 120e9);
   }
+}
+
+TEST_CASE("trace_generator: there is a model for every gang size of every shape") {
+  const auto choices = vtrain::model_choices();
   for (const vtrain::WorkloadShape& shape : vtrain::workload_shapes()) {
     for (const vtrain::GangWeight& gang : shape.gangs) {
-      const auto choices = vtrain::model_choices();
       CHECK(std::any_of(choices.begin(), choices.end(),
                         [&](const vtrain::ModelChoice& choice) { return choice.num_gpus == gang.num_gpus; }));
     }

@@ -1,0 +1,43 @@
+/// What must hold after any bytes have been read as a trace.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "core/text.hpp"
+#include "traces/trace_format.hpp"
+#include "traces/trace_statistics.hpp"
+#include "traces/vtrain_csv.hpp"
+
+namespace vtrain {
+
+inline void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+/// Reads the bytes as `format`: either there is an error that can be shown, or jobs within their limits that
+/// our own CSV gives back unchanged.
+inline int check_trace(const std::uint8_t* data, std::size_t size, std::string_view format) {
+  const auto trace = parse_trace({reinterpret_cast<const char*>(data), size}, "input", format);
+  if (!trace) {
+    require(!trace.error().message.empty());
+    require(is_printable(trace.error().describe()));
+    return 0;
+  }
+  SimTime previous{};
+  for (const Job& job : trace->workload.jobs) {
+    require(job.submit >= previous && job.num_gpus.value >= 1 && is_printable(job.name));
+    require(job.duration.count() > 0 || (job.model && job.global_batch > 0 && job.iterations > 0));
+    require(job.duration.count() >= 0 && job.requested_time.count() >= 0);
+    previous = job.submit;
+  }
+  require(trace_statistics(trace->workload).jobs == static_cast<std::int64_t>(trace->workload.jobs.size()));
+  const std::string written = to_vtrain_csv(trace->workload);
+  const auto again = parse_trace(written, "written");
+  require(again.has_value() && again->format == "vtrain" && to_vtrain_csv(again->workload) == written);
+  return 0;
+}
+
+}  // namespace vtrain
