@@ -159,9 +159,10 @@
     chart.build = () => {
       chart.plot?.destroy();
       const built = options();
-      const width = document.documentElement.classList.contains("paper") ? 640 : place.clientWidth;
+      const paper = document.documentElement.classList.contains("paper");
+      const width = paper ? 640 : place.clientWidth;
       chart.plot = new uPlot({
-        width, height: width < 480 ? Math.round(height * 0.85) : height, legend: {show: false}, padding: [10, 14, 0, 0],
+        width, height: Math.round(height * (paper ? 0.66 : width < 480 ? 0.85 : 1)), legend: {show: false}, padding: [10, 14, 0, 0],
         ...built.options, cursor: {points: {show: false}, focus: {prox: -1}, drag: {x: true, y: false}, ...built.options.cursor},
       }, built.data, place);
       chart.policyOf = built.policyOf;
@@ -301,6 +302,7 @@
     pen.save();
     pen.strokeStyle = css("--soft");
     pen.lineWidth = window.devicePixelRatio || 1;
+    pen.setLineDash([]);
     pen.beginPath();
     pen.moveTo(plot.bbox.left, y);
     pen.lineTo(plot.bbox.left + plot.bbox.width, y);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <ranges>
 
 #include "sched/metrics.hpp"
 #include "tools/output_format.hpp"
@@ -30,11 +31,8 @@ std::string as_count(double value) {
 std::string as_ratio(double value) {
   return fmt::format("{:.3f}", value);
 }
-std::string as_fairness(double value) {
-  return fmt::format("{:.2f}", value);
-}
 
-const std::array kColumns{
+constexpr std::array kColumns{
     Column{"Deadlines met", "share of the jobs with a deadline that completed by it", Better::Higher,
            [](const Summary& s) { return s.deadline_satisfactory_ratio.value_or(std::nan("")); }, as_percent},
     Column{"Average JCT", "job completion time, end minus submission, over completed jobs", Better::Lower,
@@ -52,7 +50,7 @@ const std::array kColumns{
     Column{"Worst fairness",
            "largest finish-time fairness of a job: its JCT divided by that on an equal share of the cluster; "
            "1 is fair",
-           Better::Lower, [](const Summary& s) { return s.finish_time_fairness_max; }, as_fairness},
+           Better::Lower, [](const Summary& s) { return s.finish_time_fairness_max; }, short_number},
     Column{"Jain index", "evenness of finish-time fairness over the jobs, in (0, 1]; 1 is equal treatment",
            Better::Higher, [](const Summary& s) { return s.jain_index; }, as_ratio},
     Column{"Preemptions", "times that a running job lost its GPUs", Better::Neither,
@@ -70,22 +68,22 @@ bool is_shown(const Column& column, std::span<const ReportRun> runs) {
   return std::ranges::any_of(runs, known);
 }
 
-/// The value to mark, if marking it says something.
-std::optional<double> best_value(const Column& column, std::span<const ReportRun> runs) {
+/// The best value as it is shown, if marking it says something: values that look alike are marked alike.
+std::optional<std::string> best_text(const Column& column, std::span<const ReportRun> runs) {
   if (column.better == Better::Neither) return std::nullopt;
-  const auto [low, high] =
-      std::ranges::minmax(runs, {}, [&](const ReportRun& run) { return column.value(run.summary); });
-  const double smallest = column.value(low.summary);
-  const double largest = column.value(high.summary);
-  if (!(smallest < largest)) return std::nullopt;
-  return column.better == Better::Lower ? smallest : largest;
+  const auto value_of = [&](const ReportRun& run) { return column.value(run.summary); };
+  const std::string lowest = column.show(std::ranges::min(runs | std::views::transform(value_of)));
+  const std::string highest = column.show(std::ranges::max(runs | std::views::transform(value_of)));
+  if (lowest == highest) return std::nullopt;
+  return column.better == Better::Lower ? lowest : highest;
 }
 
-std::string table_cell(const Column& column, const Summary& summary, std::optional<double> best) {
+std::string table_cell(const Column& column, const Summary& summary, const std::optional<std::string>& best) {
   const double value = column.value(summary);
-  const std::string text = escape_html(column.show(value));
+  const std::string shown = column.show(value);
+  const std::string text = escape_html(shown);
   const std::string exact = std::isnan(value) ? "" : fmt::format(" title=\"{:.10g}\"", value);
-  if (best && value == *best) {
+  if (shown == best) {
     return fmt::format(
         "<td class=\"best\"{}><strong>{}</strong><span aria-hidden=\"true\">\u202f*</span>"
         "<span class=\"unseen\"> (best)</span></td>",
@@ -128,12 +126,12 @@ std::string summary_table(std::span<const ReportRun> runs) {
   for (std::size_t i = 0; i < runs.size(); ++i) {
     html += row_head(i, runs[i].summary);
     for (const Column* column : columns)
-      html += table_cell(*column, runs[i].summary, best_value(*column, runs));
+      html += table_cell(*column, runs[i].summary, best_text(*column, runs));
     html += "</tr>\n";
   }
   html += "</tbody>\n</table>\n</div>\n";
   const bool any_best = std::ranges::any_of(
-      columns, [&](const Column* column) { return best_value(*column, runs).has_value(); });
+      columns, [&](const Column* column) { return best_text(*column, runs).has_value(); });
   if (any_best) html += "<p class=\"note\">* best of its column</p>\n";
   html += "<details><summary>What the columns mean</summary>\n<dl>\n";
   for (const Column* column : columns) {

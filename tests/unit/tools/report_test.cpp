@@ -1,0 +1,195 @@
+#include "tools/report/report.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/rng.hpp"
+
+using namespace vtrain;
+
+namespace {
+
+constexpr std::string_view kHostile = "</script><script>alert('x')</script>&\"";
+
+/// Jobs and schedules that need not be possible, of any size: the page must show whatever it is given.
+struct Example {
+  Workload workload;
+  std::vector<SimulationResult> results;
+  ReportInput input;
+};
+
+void add_outcomes(Example& example, RandomStream& random, bool record_runs) {
+  SimulationResult& result = example.results.emplace_back();
+  std::uint32_t waiting = 0;
+  for (std::size_t i = 0; i < example.workload.jobs.size(); ++i) {
+    const Job& job = example.workload.jobs[i];
+    JobOutcome outcome;
+    outcome.start = job.submit + SimDuration(static_cast<std::int64_t>(random.exponential(3e12)));
+    outcome.end = outcome.start + job.duration;
+    outcome.attained = job.duration;
+    outcome.state = JobState::Completed;
+    result.outcomes.push_back(outcome);
+    waiting = static_cast<std::uint32_t>(random.below(5000));
+    result.samples.push_back({job.submit, waiting, GpuCount(static_cast<std::int32_t>(random.below(513)))});
+    if (record_runs)
+      result.runs.push_back({JobId(static_cast<std::uint32_t>(i)), outcome.start, outcome.end, {}});
+  }
+}
+
+/// `policies` schedules of `num_jobs` jobs of 12 tenants on 64 nodes of 8 GPUs.
+Example make_example(std::size_t num_jobs, std::size_t policies, bool deadlines, bool record_runs) {
+  Example example;
+  RandomStream random(1, "report");
+  SimTime submit{};
+  for (std::size_t i = 0; i < num_jobs; ++i) {
+    Job job;
+    job.name = example.workload.keep(std::string(kHostile) + std::to_string(i));
+    job.tenant = example.workload.tenant(std::string(kHostile) + std::to_string(random.below(12)));
+    job.num_gpus = GpuCount(1 << random.below(7));
+    job.duration = SimDuration(static_cast<std::int64_t>(1e9 * std::exp(8 + 2 * random.normal())) + 1);
+    submit += SimDuration(1 + static_cast<std::int64_t>(random.exponential(60e9)));
+    job.submit = submit;
+    if (deadlines) job.deadline = submit + job.duration + SimDuration(1'000'000'000'000);
+    example.workload.jobs.push_back(job);
+  }
+  example.input.cluster = {{{64, GpuCount(8), "a100"}}};
+  for (std::size_t i = 0; i < policies; ++i)
+    add_outcomes(example, random, record_runs);
+  return example;
+}
+
+std::string render(Example& example) {
+  example.input.workload = &example.workload;
+  example.input.runs.clear();
+  for (std::size_t i = 0; i < example.results.size(); ++i) {
+    const std::string name = "policy" + std::to_string(i);
+    example.input.runs.push_back(
+        {summarize(example.workload, example.input.cluster, example.results[i], name), &example.results[i]});
+  }
+  return render_report(example.input);
+}
+
+/// The embedded chart data, read as a browser would: up to the first end of the element.
+nlohmann::json chart_data(const std::string& page) {
+  constexpr std::string_view kOpen = "id=\"report-data\">";
+  const std::size_t begin = page.find(kOpen) + kOpen.size();
+  return nlohmann::json::parse(page.substr(begin, page.find("</script", begin) - begin));
+}
+
+/// `page` without HTML comments and without block comments of scripts and styles.
+std::string without_comments(std::string page) {
+  constexpr std::pair<std::string_view, std::string_view> kComments[] = {{"<!--", "-->"}, {"/*", "*/"}};
+  for (const auto& [open, close] : kComments) {
+    for (std::size_t at = page.find(open); at != std::string::npos; at = page.find(open, at)) {
+      const std::size_t end = page.find(close, at);
+      page.erase(at, end == std::string::npos ? end : end + close.size() - at);
+    }
+  }
+  return page;
+}
+
+}  // namespace
+
+TEST_CASE("report: foreign text cannot become markup or script") {
+  Example example = make_example(40, 2, true, true);
+  example.input.trace_name = kHostile;
+  example.input.provenance = {{std::string(kHostile), std::string(kHostile)}};
+  example.input.assumptions = {std::string(kHostile)};
+  const std::string page = render(example);
+  CHECK(page.find("<script>alert") == std::string::npos);
+  CHECK(page.find("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;") != std::string::npos);
+  const nlohmann::json data = chart_data(page);
+  CHECK(data["gantt"]["jobs"].size() == 40);
+  CHECK(data["gantt"]["jobs"][0][0].get<std::string>().starts_with("</script><script>alert"));
+}
+
+TEST_CASE("report: the page asks the network for nothing") {
+  Example example = make_example(40, 2, true, true);
+  const std::string page = without_comments(render(example));
+  CHECK(page.find("http://") == std::string::npos);
+  CHECK(page.find("https://") == std::string::npos);
+  CHECK(page.find("src=") == std::string::npos);
+  CHECK(page.find("@import") == std::string::npos);
+  CHECK(page.find("url(") == std::string::npos);
+  CHECK(page.find("default-src 'none'") != std::string::npos);
+}
+
+TEST_CASE("report: the licence of the charting library is in the page") {
+  Example example = make_example(3, 1, false, true);
+  const std::string page = render(example);
+  const std::size_t licence = page.find("Copyright (c) 2022 Leon Sorokin");
+  REQUIRE(licence != std::string::npos);
+  CHECK(page.find("THE SOFTWARE IS PROVIDED \"AS IS\"") != std::string::npos);
+  CHECK(page.rfind("<!--", licence) != std::string::npos);
+}
+
+TEST_CASE("report: 200,000 jobs under eight policies stay below 1 MB") {
+  Example example = make_example(200'000, 8, true, false);
+  const std::string page = render(example);
+  MESSAGE("bytes: " << page.size());
+  CHECK(page.size() < 1'000'000);
+  const nlohmann::json data = chart_data(page);
+  CHECK(data["jct"]["x"].size() <= 500);
+  CHECK(data["time"]["waiting"][0]["mean"].size() <= 500);
+  CHECK(!data.contains("gantt"));
+}
+
+TEST_CASE("report: the largest Gantt chart stays below 1 MB") {
+  Example example = make_example(500, 4, true, true);
+  const std::string page = render(example);
+  MESSAGE("bytes: " << page.size());
+  CHECK(page.size() < 1'000'000);
+  CHECK(chart_data(page)["gantt"]["bars"].size() == 4);
+  Example larger = make_example(501, 4, true, true);
+  CHECK(!chart_data(render(larger)).contains("gantt"));
+}
+
+TEST_CASE("report: the same input gives the same bytes") {
+  Example first = make_example(300, 3, true, true);
+  Example second = make_example(300, 3, true, true);
+  CHECK(render(first) == render(second));
+}
+
+TEST_CASE("report: deadlines by job size and tenant add up to the summary") {
+  Example example = make_example(500, 2, true, false);
+  const nlohmann::json data = chart_data(render(example));
+  CHECK(data["bySize"]["labels"] ==
+        nlohmann::json({"1", "2", "3\u20134", "5\u20138", "9\u201316", "17\u201332", "33\u201364"}));
+  CHECK(data["byTenant"]["labels"].size() == 11);  // ten and the others
+  CHECK(data["byTenant"]["labels"].back() == "2 others");
+  for (const char* key : {"bySize", "byTenant"}) {
+    std::int64_t jobs = 0;
+    std::int64_t met = 0;
+    for (const auto& count : data[key]["jobs"])
+      jobs += count.get<std::int64_t>();
+    for (const auto& count : data[key]["met"][1])
+      met += count.get<std::int64_t>();
+    CHECK(jobs == 500);
+    CHECK(met == example.input.runs[1].summary.deadline_met);
+  }
+}
+
+TEST_CASE("report: a workload without jobs, deadlines or samples still has a page") {
+  Example none = make_example(0, 2, false, false);
+  CHECK(chart_data(render(none))["policies"].size() == 2);
+  Example plain = make_example(10, 1, false, false);
+  plain.results[0].samples.clear();
+  const nlohmann::json data = chart_data(render(plain));
+  CHECK(!data.contains("bySize"));
+  CHECK(!data.contains("time"));
+  CHECK(data.contains("jct"));
+}
+
+TEST_CASE("report: an input without its parts is a mistake of the caller") {
+  CHECK_THROWS_AS(render_report({}), std::logic_error);
+  Example example = make_example(10, 1, false, false);
+  example.results[0].outcomes.pop_back();
+  example.input.workload = &example.workload;
+  example.input.runs = {{Summary{}, &example.results[0]}};
+  CHECK_THROWS_AS(render_report(example.input), std::logic_error);
+}
