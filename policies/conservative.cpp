@@ -18,17 +18,17 @@ class Conservative final : public Policy {
     profile_->advance(pass.now());
     for (const JobId id : pass.ended())
       give_back(pass, id);
-    const bool due = !by_begin_.empty() && by_begin_.begin()->first <= pass.now();
-    if (improvable_ && (due || !pass.ended().empty()))
-      renew_reservations(pass);
-    else
-      start_due(pass);
+    if (!pass.ended().empty()) {
+      if (improvable_) {
+        renew_reservations(pass);
+      } else {
+        start_due(pass);
+      }
+    }
     for (const JobId id : pass.arrived()) {
       const auto job = waiting_.emplace(id, std::nullopt).first;
       place(pass, job);
     }
-    // Only while something can improve may a reservation have lost the end that it began at.
-    if (improvable_ && !by_begin_.empty()) pass.wake_at(by_begin_.begin()->first);
   }
 
  private:

@@ -13,10 +13,6 @@ namespace vtrain {
 /// job in order of arrival gives its reservation up and takes the earliest there is now, all others staying
 /// where they are. A job starts at its reservation, so none starts later than first promised.
 ///
-/// batsched looks only when something arrives or ends. A reservation can lose the end that it began at (a
-/// later job that stood before it has moved forward); batsched then aborts if the instant passes, whereas
-/// this policy asks to be woken at it.
-///
 /// Hosts are virtual: 0 .. GPUs - 1, whatever the placement in force. Where gangs may not fit although enough
 /// GPUs are free
 /// (`yarn` placement), a job whose start found no room waits on, keeps the rest of its slot, and takes a new

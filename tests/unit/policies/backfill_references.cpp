@@ -1,0 +1,301 @@
+#include "tests/unit/policies/backfill_references.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/rng.hpp"
+#include "policies/availability_profile.hpp"
+#include "policies/registry.hpp"
+
+namespace vtrain::testing {
+namespace {
+
+class ReferenceEasyFast final : public Policy {
+ public:
+  void schedule(SchedulingPass& pass) override {
+    for (const JobId id : pass.ended())
+      std::erase(running_, id);
+    if (!pass.ended().empty() && priority_) {
+      if (start(pass, *priority_)) {
+        priority_.reset();
+        while (!waiting_.empty() && !priority_) {
+          const JobId id = waiting_.front();
+          waiting_.pop_front();
+          if (!start(pass, id)) prioritize(pass, id);
+        }
+      }
+      for (auto job = waiting_.begin(); job != waiting_.end();) {
+        const bool in_time = pass.now() + pass.job(*job).walltime() <= shadow_;
+        job = in_time && start(pass, *job) ? waiting_.erase(job) : std::next(job);
+      }
+    }
+    for (const JobId id : pass.arrived()) {
+      const bool fits = pass.job(id).num_gpus <= pass.free_gpus();
+      const bool in_time = !priority_ || pass.now() + pass.job(id).walltime() <= shadow_;
+      if (fits && in_time && start(pass, id)) continue;
+      if (!priority_) {
+        prioritize(pass, id);
+      } else {
+        waiting_.push_back(id);
+      }
+    }
+  }
+
+ private:
+  bool start(SchedulingPass& pass, JobId id) {
+    if (!pass.try_start(id)) return false;
+    running_.push_back(id);
+    return true;
+  }
+  void prioritize(const SchedulingPass& pass, JobId id) {
+    priority_ = id;
+    const auto end = [&](JobId job) { return pass.resumed_at(job) + pass.job(job).walltime(); };
+    std::vector<JobId> by_end = running_;
+    std::stable_sort(by_end.begin(), by_end.end(), [&](JobId a, JobId b) { return end(a) < end(b); });
+    GpuCount free = pass.free_gpus();
+    for (const JobId running : by_end) {
+      free += pass.job(running).num_gpus;
+      shadow_ = end(running);
+      if (free >= pass.job(id).num_gpus) break;
+    }
+  }
+
+  std::list<JobId> waiting_;
+  std::optional<JobId> priority_;
+  SimTime shadow_{};
+  std::vector<JobId> running_;
+};
+
+/// What the two policies with a profile share. Under `count` placement a slot that begins now always starts.
+class ProfilePolicy : public Policy {
+ protected:
+  void update(SchedulingPass& pass) {
+    if (!profile_) profile_.emplace(pass.total_gpus(), pass.now());
+    profile_->advance(pass.now());
+    for (const JobId id : pass.ended())
+      unplace(id);
+  }
+  /// Places a job and starts it if its slot is now.
+  bool place(SchedulingPass& pass, JobId id) {
+    const auto slot = profile_->earliest_slot(pass.job(id).num_gpus, pass.job(id).walltime());
+    profile_->reserve(*slot);
+    slots_[id] = *slot;
+    return slot->begin == pass.now() && pass.try_start(id);
+  }
+  void unplace(JobId id) {
+    if (const auto slot = slots_.find(id); slot != slots_.end()) {
+      profile_->release(slot->second);
+      slots_.erase(slot);
+    }
+  }
+  GpuCount free_now() const { return profile_->free_now(); }
+  const Slot& slot(JobId id) const { return slots_.at(id); }
+
+  std::list<JobId> waiting_;
+
+ private:
+  std::optional<AvailabilityProfile> profile_;
+  std::map<JobId, Slot> slots_;
+};
+
+class ReferenceEasy final : public ProfilePolicy {
+ public:
+  explicit ReferenceEasy(bool ascending_walltime) : ascending_walltime_(ascending_walltime) {}
+
+  void schedule(SchedulingPass& pass) override {
+    update(pass);
+    waiting_.insert(waiting_.end(), pass.arrived().begin(), pass.arrived().end());
+    if (ascending_walltime_) {
+      waiting_.sort([&](JobId a, JobId b) { return pass.job(a).walltime() < pass.job(b).walltime(); });
+    }
+    if (first() != head_) {
+      if (head_) unplace(*head_);
+      while ((head_ = first()) && place(pass, *head_))
+        waiting_.pop_front();
+    }
+    if (pass.ended().empty()) {
+      try_arrivals(pass);
+    } else {
+      // batsched looks first whether any host is free. There a job never ends exactly at its wall time; where
+      // one does, the head's own reservation may begin now, and its hosts are as good as free.
+      try_all(pass);
+    }
+  }
+
+ private:
+  std::optional<JobId> first() const {
+    return waiting_.empty() ? std::nullopt : std::optional(waiting_.front());
+  }
+  void try_all(SchedulingPass& pass) {
+    for (auto job = waiting_.begin(); job != waiting_.end();) {
+      unplace(*job);
+      if (place(pass, *job)) {
+        const bool was_head = *job == head_;
+        job = waiting_.erase(job);
+        if (was_head) head_ = first();
+      } else {
+        if (*job != head_) unplace(*job);
+        ++job;
+      }
+    }
+  }
+  void try_arrivals(SchedulingPass& pass) {
+    for (const JobId id : pass.arrived()) {
+      if (id == head_ || pass.state(id) != JobState::Waiting || pass.job(id).num_gpus > free_now()) continue;
+      if (place(pass, id)) {
+        waiting_.remove(id);
+      } else {
+        unplace(id);
+      }
+    }
+  }
+
+  bool ascending_walltime_;
+  std::optional<JobId> head_;
+};
+
+class ReferenceConservative final : public ProfilePolicy {
+ public:
+  explicit ReferenceConservative(std::vector<SimTime>& first_promises) : first_promises_(first_promises) {}
+
+  void schedule(SchedulingPass& pass) override {
+    update(pass);
+    if (!pass.ended().empty()) {
+      for (auto job = waiting_.begin(); job != waiting_.end();) {
+        unplace(*job);
+        job = place(pass, *job) ? waiting_.erase(job) : std::next(job);
+      }
+    }
+    for (const JobId id : pass.arrived()) {
+      if (!place(pass, id)) waiting_.push_back(id);
+      first_promises_.push_back(slot(id).begin);
+    }
+  }
+
+ private:
+  std::vector<SimTime>& first_promises_;
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> reference_easy_fast() {
+  return std::make_unique<ReferenceEasyFast>();
+}
+
+std::unique_ptr<Policy> reference_easy(bool ascending_walltime) {
+  return std::make_unique<ReferenceEasy>(ascending_walltime);
+}
+
+std::unique_ptr<Policy> reference_conservative(std::vector<SimTime>& first_promises) {
+  return std::make_unique<ReferenceConservative>(first_promises);
+}
+
+SimulationResult replay(const Workload& workload, int num_gpus, Policy& policy, PlacementKind placement) {
+  ClusterSpec cluster;
+  constexpr int kGpusPerNode = 8;
+  cluster.groups.push_back({num_gpus / kGpusPerNode, GpuCount(kGpusPerNode), ""});
+  SimulationOptions options;
+  options.placement = placement;
+  auto result = simulate(workload, cluster, policy, options);
+  REQUIRE(result);
+  return *std::move(result);
+}
+
+int count_differences(const SimulationResult& a, const SimulationResult& b) {
+  REQUIRE(a.outcomes.size() == b.outcomes.size());
+  int differences = 0;
+  for (std::size_t i = 0; i < a.outcomes.size(); ++i) {
+    const JobOutcome& x = a.outcomes[i];
+    const JobOutcome& y = b.outcomes[i];
+    if (x.start != y.start || x.end != y.end || x.state != y.state) ++differences;
+  }
+  return differences;
+}
+
+void check_against_reference(const std::string& policy,
+                             const std::function<std::unique_ptr<Policy>()>& make_reference) {
+  std::uint64_t seed = 1;
+  for (const Walltimes walltimes : {Walltimes::Exact, Walltimes::Tight, Walltimes::Over, Walltimes::Short}) {
+    for (const int num_gpus : {8, 32, 136}) {
+      for (int round = 0; round < 5; ++round, ++seed) {
+        CAPTURE(seed);
+        const Workload workload = random_workload(seed, 400, num_gpus, walltimes);
+        const auto made = make_policy(policy);
+        REQUIRE(made);
+        const SimulationResult result = replay(workload, num_gpus, **made);
+        CHECK(count_differences(result, replay(workload, num_gpus, *make_reference())) == 0);
+        CHECK(all_ended(result));
+      }
+    }
+  }
+}
+
+bool all_ended(const SimulationResult& result) {
+  return std::all_of(result.outcomes.begin(), result.outcomes.end(), [](const JobOutcome& outcome) {
+    return outcome.state == JobState::Completed || outcome.state == JobState::Failed;
+  });
+}
+
+Workload make_workload(const std::vector<PlainJob>& jobs) {
+  Workload workload;
+  for (const PlainJob& plain : jobs) {
+    Job job;
+    job.name = workload.keep(std::to_string(workload.jobs.size()));
+    job.submit = SimTime(std::chrono::seconds(plain.submit_s));
+    job.num_gpus = GpuCount(plain.num_gpus);
+    job.duration = std::chrono::seconds(plain.duration_s);
+    job.requested_time = std::chrono::seconds(plain.requested_s);
+    workload.jobs.push_back(job);
+  }
+  return workload;
+}
+
+std::vector<double> start_times_s(const std::vector<PlainJob>& jobs, int num_gpus,
+                                  const std::string& policy) {
+  const auto made = make_policy(policy);
+  REQUIRE(made);
+  std::vector<double> starts;
+  for (const JobOutcome& outcome : replay(make_workload(jobs), num_gpus, **made).outcomes)
+    starts.push_back(to_seconds(outcome.start));
+  return starts;
+}
+
+Workload random_workload(std::uint64_t seed, int num_jobs, int max_gpus, Walltimes walltimes) {
+  RandomStream random(seed);
+  Workload workload;
+  std::int64_t submit_s = 0;
+  for (int i = 0; i < num_jobs; ++i) {
+    Job job;
+    job.name = workload.keep(std::to_string(i));
+    submit_s += static_cast<std::int64_t>(random.below(8));
+    job.submit = SimTime(std::chrono::seconds(submit_s));
+    // Small gangs more often than large ones.
+    job.num_gpus = GpuCount(
+        1 + static_cast<std::int32_t>(random.below(1 + random.below(static_cast<std::uint64_t>(max_gpus)))));
+    const auto seconds = static_cast<std::int64_t>(2 + random.below(random.below(4) == 0 ? 100 : 15));
+    job.duration = std::chrono::seconds(seconds);
+    switch (walltimes) {
+      case Walltimes::Exact:
+        break;
+      case Walltimes::Tight:
+        job.requested_time = std::chrono::seconds(seconds + 1);
+        break;
+      case Walltimes::Over:
+        job.requested_time = job.duration * (1 + random.below(10));
+        break;
+      case Walltimes::Short:
+        job.requested_time = job.duration * (1 + random.below(4)) / 2;
+        break;
+    }
+    workload.jobs.push_back(job);
+  }
+  return workload;
+}
+
+}  // namespace vtrain::testing
