@@ -1,17 +1,11 @@
 #include "sched/placement.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <optional>
 
-#include "core/text.hpp"
-
 namespace vtrain {
 namespace {
-
-constexpr std::string_view kNames[] = {"count", "yarn"};
 
 class CountPlacement final : public Placement {
  public:
@@ -164,9 +158,9 @@ class YarnPlacement final : public Placement {
 }  // namespace
 
 Result<PlacementKind> parse_placement(std::string_view name) {
-  if (name == kNames[0]) return PlacementKind::Count;
-  if (name == kNames[1]) return PlacementKind::Yarn;
-  return fail({.field = "placement", .message = expected_found(list_names(kNames), name)});
+  if (name == "count") return PlacementKind::Count;
+  if (name == "yarn") return PlacementKind::Yarn;
+  return fail({.field = "placement", .message = expected_found("'count' or 'yarn'", name)});
 }
 
 std::unique_ptr<Placement> make_placement(PlacementKind kind, const ClusterSpec& cluster) {

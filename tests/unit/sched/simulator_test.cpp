@@ -1,0 +1,327 @@
+#include "sched/simulator.hpp"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace vtrain {
+namespace {
+
+SimTime at(std::int64_t seconds) {
+  return SimTime(std::chrono::seconds(seconds));
+}
+
+/// A policy that is one function.
+class Scripted final : public Policy {
+ public:
+  explicit Scripted(std::function<void(SchedulingPass&)> script) : script_(std::move(script)) {}
+  void schedule(SchedulingPass& pass) override { script_(pass); }
+
+ private:
+  std::function<void(SchedulingPass&)> script_;
+};
+
+/// Starts every waiting job that fits, in order of ids.
+void start_all(SchedulingPass& pass) {
+  for (std::uint32_t i = 0; i < pass.jobs().size(); ++i) {
+    if (pass.state(JobId(i)) == JobState::Waiting) pass.try_start(JobId(i));
+  }
+}
+
+void add_job(Workload& workload, std::int64_t submit_s, std::int64_t duration_s, std::int32_t num_gpus,
+             std::int64_t requested_s = 0) {
+  Job job;
+  job.name = workload.keep("j" + std::to_string(workload.jobs.size()));
+  job.submit = at(submit_s);
+  job.duration = std::chrono::seconds(duration_s);
+  job.requested_time = std::chrono::seconds(requested_s);
+  job.num_gpus = GpuCount(num_gpus);
+  workload.jobs.push_back(job);
+}
+
+Result<SimulationResult> run(const Workload& workload, std::function<void(SchedulingPass&)> script,
+                             SimulationOptions options = {}, const char* cluster = "1x8") {
+  const auto spec = ClusterSpec::parse(cluster);
+  REQUIRE(spec);
+  Scripted policy(std::move(script));
+  options.policy_name = "scripted";
+  return simulate(workload, *spec, policy, options);
+}
+
+std::vector<std::uint32_t> values(std::span<const JobId> jobs) {
+  std::vector<std::uint32_t> result;
+  for (const JobId job : jobs)
+    result.push_back(job.value);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("simulator: jobs start, end and give their GPUs back") {
+  Workload workload;
+  add_job(workload, 0, 10, 8);
+  add_job(workload, 3, 5, 4);
+  const auto result = run(workload, start_all);
+  REQUIRE(result);
+  CHECK(result->outcomes[0].start == at(0));
+  CHECK(result->outcomes[0].end == at(10));
+  CHECK(result->outcomes[1].start == at(10));
+  CHECK(result->outcomes[1].end == at(15));
+  CHECK(result->outcomes[1].attained == std::chrono::seconds(5));
+  CHECK(result->outcomes[1].state == JobState::Completed);
+  CHECK(result->events == 4);  // two arrivals, two ends
+}
+
+TEST_CASE("simulator: at one instant all ends, then all arrivals, then one pass") {
+  Workload workload;
+  add_job(workload, 0, 10, 4);
+  add_job(workload, 5, 5, 4);
+  add_job(workload, 10, 1, 8);
+  add_job(workload, 10, 1, 8);
+  int passes_at_10 = 0;
+  const auto result = run(workload, [&](SchedulingPass& pass) {
+    if (pass.now() == at(10)) {
+      ++passes_at_10;
+      CHECK(values(pass.ended()) == std::vector<std::uint32_t>{0, 1});
+      CHECK(values(pass.arrived()) == std::vector<std::uint32_t>{2, 3});
+      CHECK(pass.free_gpus() == GpuCount(8));
+    }
+    start_all(pass);
+  });
+  REQUIRE(result);
+  CHECK(passes_at_10 == 1);
+  CHECK(result->outcomes[2].start == at(10));
+  CHECK(result->outcomes[3].start == at(11));
+}
+
+TEST_CASE("simulator: a preempted job keeps its work and its old end does not fire") {
+  Workload workload;
+  add_job(workload, 0, 10, 8);
+  add_job(workload, 4, 3, 8);
+  const auto result = run(workload, [](SchedulingPass& pass) {
+    if (pass.now() == at(4)) {
+      CHECK(pass.attained(JobId(0)) == std::chrono::seconds(4));
+      CHECK(pass.remaining(JobId(0)) == std::chrono::seconds(6));
+      pass.preempt(JobId(0));
+      CHECK(pass.state(JobId(0)) == JobState::Waiting);
+      CHECK(pass.attained(JobId(0)) == std::chrono::seconds(4));
+      CHECK(pass.try_start(JobId(1)));
+      CHECK_FALSE(pass.try_start(JobId(0)));
+      return;
+    }
+    start_all(pass);
+  });
+  REQUIRE(result);
+  // 4 s done at 4, then 3 s for the other job, 6 s from 7 on: the end foreseen for 10 is void.
+  CHECK(result->outcomes[0].start == at(0));
+  CHECK(result->outcomes[0].end == at(13));
+  CHECK(result->outcomes[0].attained == std::chrono::seconds(10));
+  CHECK(result->outcomes[0].preemptions == 1);
+  CHECK(result->outcomes[1].end == at(7));
+  CHECK(result->events == 4);
+}
+
+TEST_CASE("simulator: a preemption and a restart at one instant change no end") {
+  Workload workload;
+  add_job(workload, 0, 10, 8);
+  add_job(workload, 4, 1, 8);
+  const auto result = run(workload, [](SchedulingPass& pass) {
+    if (pass.now() == at(4)) {
+      pass.preempt(JobId(0));
+      CHECK(pass.try_start(JobId(0)));
+      return;
+    }
+    start_all(pass);
+  });
+  REQUIRE(result);
+  CHECK(result->outcomes[0].end == at(10));
+  CHECK(result->outcomes[0].preemptions == 1);
+  CHECK(result->outcomes[1].end == at(11));
+}
+
+TEST_CASE("simulator: ten thousand preemptions leave one end each") {
+  Workload workload;
+  add_job(workload, 0, 20000, 8);
+  bool running = false;
+  const auto result = run(workload, [&](SchedulingPass& pass) {
+    if (!pass.ended().empty()) return;
+    if (running) pass.preempt(JobId(0));
+    running = !running;
+    if (running) CHECK(pass.try_start(JobId(0)));
+    if (pass.now() < at(20000)) pass.wake_at(pass.now() + std::chrono::seconds(1));
+  });
+  REQUIRE(result);
+  // Runs in every other second of the first 20,000 and then, started at 20,000, for the other half of its
+  // work.
+  CHECK(result->outcomes[0].preemptions == 10000);
+  CHECK(result->outcomes[0].end == at(30000));
+  CHECK(result->outcomes[0].attained == std::chrono::seconds(20000));
+}
+
+TEST_CASE("simulator: a job that reaches its requested time before its work is done has failed") {
+  Workload workload;
+  add_job(workload, 0, 100, 8, 30);
+  add_job(workload, 0, 20, 8, 30);
+  const auto result = run(workload, start_all);
+  REQUIRE(result);
+  CHECK(result->outcomes[0].state == JobState::Failed);
+  CHECK(result->outcomes[0].end == at(30));
+  CHECK(result->outcomes[0].attained == std::chrono::seconds(30));
+  CHECK(result->outcomes[1].state == JobState::Completed);
+  CHECK(result->outcomes[1].end == at(50));
+}
+
+TEST_CASE("simulator: a job larger than the cluster is rejected, or an error under strict") {
+  Workload workload;
+  add_job(workload, 0, 10, 9);
+  add_job(workload, 0, 10, 8);
+  const auto result = run(workload, [](SchedulingPass& pass) {
+    if (!pass.arrived().empty()) CHECK(values(pass.arrived()) == std::vector<std::uint32_t>{1});
+    start_all(pass);
+  });
+  REQUIRE(result);
+  CHECK(result->outcomes[0].state == JobState::Rejected);
+  CHECK(result->outcomes[1].state == JobState::Completed);
+  SimulationOptions strict;
+  strict.strict = true;
+  const auto refused = run(workload, start_all, strict);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::InvalidInput);
+  CHECK(refused.error().describe() ==
+        "num_gpus: job 'j0': expected at most 8, the GPUs of the cluster, found '9'");
+}
+
+TEST_CASE("simulator: jobs that never start are unfinished") {
+  Workload workload;
+  add_job(workload, 0, 10, 1);
+  const auto result = run(workload, [](SchedulingPass&) {});
+  REQUIRE(result);
+  CHECK(result->outcomes[0].state == JobState::Unfinished);
+  CHECK(result->outcomes[0].attained == SimDuration(0));
+}
+
+TEST_CASE("simulator: only the last timer counts, and only until the next pass") {
+  Workload workload;
+  add_job(workload, 0, 100, 1);
+  add_job(workload, 50, 10, 1);
+  std::vector<std::int64_t> passes;
+  const auto result = run(workload, [&](SchedulingPass& pass) {
+    passes.push_back(pass.now().time_since_epoch() / std::chrono::seconds(1));
+    start_all(pass);
+    if (pass.now() == at(0)) {
+      pass.wake_at(at(5));
+      pass.wake_at(at(20));  // replaces the request for 5
+    }
+    if (pass.now() == at(20)) pass.wake_at(at(70));  // void: a pass comes at 50
+  });
+  REQUIRE(result);
+  CHECK(passes == std::vector<std::int64_t>{0, 20, 50, 60, 100});
+  CHECK(result->events == 5);  // two arrivals, two ends, one timer
+}
+
+TEST_CASE("simulator: what a policy cannot do ends the replay with its name and the job's") {
+  Workload workload;
+  add_job(workload, 0, 10, 4);
+  add_job(workload, 5, 10, 4);
+  const auto failure = [&](std::function<void(SchedulingPass&)> script) {
+    const auto result = run(workload, std::move(script));
+    REQUIRE_FALSE(result);
+    CHECK(result.error().kind == ErrorKind::Failed);
+    return result.error().describe();
+  };
+  CHECK(failure([](SchedulingPass& pass) { pass.try_start(JobId(1)); }) ==
+        "policy 'scripted' started job 'j1', which is not waiting");
+  CHECK(failure([](SchedulingPass& pass) {
+          pass.try_start(JobId(0));
+          pass.try_start(JobId(0));
+        }) == "policy 'scripted' started job 'j0', which is not waiting");
+  CHECK(failure([](SchedulingPass& pass) { pass.preempt(JobId(0)); }) ==
+        "policy 'scripted' preempted job 'j0', which is not running");
+  CHECK(failure([](SchedulingPass& pass) { pass.preempt(JobId(9)); }) ==
+        "policy 'scripted' preempted a job that does not exist");
+  CHECK(failure([](SchedulingPass& pass) { pass.wake_at(pass.now()); }) ==
+        "policy 'scripted' asked for a timer that does not lie in the future");
+}
+
+TEST_CASE("simulator: jobs without a duration, without GPUs or beyond the clock's range are errors") {
+  const auto failure = [](const Workload& workload) {
+    const auto result = run(workload, start_all);
+    REQUIRE_FALSE(result);
+    CHECK(result.error().kind == ErrorKind::InvalidInput);
+    return result.error().describe();
+  };
+  Workload no_duration;
+  add_job(no_duration, 0, 0, 1);
+  CHECK(failure(no_duration) == "duration: job 'j0': expected more than 0 s, found '0 ns'");
+  Workload no_gpus;
+  add_job(no_gpus, 0, 1, 0);
+  CHECK(failure(no_gpus) == "num_gpus: job 'j0': expected at least 1, found '0'");
+  Workload endless;
+  add_job(endless, 1, 9'223'372'036, 8);
+  CHECK(failure(endless) == "duration: job 'j0': ends later than the simulated clock can tell (292 years)");
+}
+
+TEST_CASE("simulator: samples tell waiting jobs and GPUs in use after each pass that changed them") {
+  Workload workload;
+  add_job(workload, 0, 10, 8);
+  add_job(workload, 2, 5, 4);
+  add_job(workload, 15, 5, 4);  // begins as the one before ends: nothing changes
+  const auto result = run(workload, start_all);
+  REQUIRE(result);
+  const auto& samples = result->samples;
+  REQUIRE(samples.size() == 4);
+  const std::int64_t times[] = {0, 2, 10, 20};
+  const std::uint32_t waiting[] = {0, 1, 0, 0};
+  const std::int32_t in_use[] = {8, 8, 4, 0};
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(samples[i].time == at(times[i]));
+    CHECK(samples[i].waiting_jobs == waiting[i]);
+    CHECK(samples[i].gpus_in_use == GpuCount(in_use[i]));
+  }
+}
+
+TEST_CASE("simulator: recorded runs tell when and where gangs were held") {
+  Workload workload;
+  add_job(workload, 0, 10, 12);
+  add_job(workload, 4, 3, 16);
+  SimulationOptions options;
+  options.placement = PlacementKind::Yarn;
+  options.record_runs = true;
+  const auto result = run(
+      workload,
+      [](SchedulingPass& pass) {
+        if (pass.now() == at(4)) {
+          pass.preempt(JobId(0));
+          CHECK(pass.try_start(JobId(1)));
+          return;
+        }
+        start_all(pass);
+      },
+      options, "2x8");
+  REQUIRE(result);
+  REQUIRE(result->runs.size() == 3);
+  CHECK(result->runs[0].job == JobId(0));
+  CHECK(result->runs[0].begin == at(0));
+  CHECK(result->runs[0].end == at(4));
+  CHECK(result->runs[0].nodes == std::vector<NodeId>{NodeId(0), NodeId(1)});
+  CHECK(result->runs[1].job == JobId(1));
+  CHECK(result->runs[1].end == at(7));
+  CHECK(result->runs[2].begin == at(7));
+  CHECK(result->runs[2].end == at(13));
+  options.placement = PlacementKind::Count;
+  const auto counted = run(workload, start_all, options, "2x8");
+  REQUIRE(counted);
+  REQUIRE(counted->runs.size() == 2);
+  CHECK(counted->runs[0].nodes.empty());
+}
+
+TEST_CASE("simulator: an empty workload gives an empty result") {
+  const auto result = run(Workload{}, start_all);
+  REQUIRE(result);
+  CHECK(result->outcomes.empty());
+  CHECK(result->events == 0);
+}
+
+}  // namespace vtrain
