@@ -1,0 +1,209 @@
+#include "workloads/graph_builder.hpp"
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "core/graph_simulation.hpp"
+#include "workloads/graph_dot.hpp"
+#include "workloads/pipeline_schedule.hpp"
+#include "workloads/predictor.hpp"
+#include "workloads/task_names.hpp"
+#include "workloads/timeline.hpp"
+
+namespace vtrain {
+namespace {
+
+using Edges = std::set<std::pair<TaskId, TaskId>>;
+
+Edges edges_of(const ExecutionGraph& graph) {
+  Edges edges;
+  for (TaskId task = 0; task < graph.num_tasks(); ++task) {
+    for (auto [next, end] = boost::adjacent_vertices(task, graph.graph); next != end; ++next) {
+      CHECK(edges.emplace(task, *next).second);  // none twice
+      CHECK(task < *next);                       // numbered in a possible order
+    }
+  }
+  return edges;
+}
+
+Operator named(std::string name, TaskKind kind, double duration, std::int32_t layer = -1) {
+  Operator op;
+  op.name = std::move(name);
+  op.kind = kind;
+  op.duration = Nanoseconds(duration);
+  op.layer = layer;
+  return op;
+}
+
+/// Two stages, two micro-batches, everything there is.
+IterationWork small_work() {
+  IterationWork work;
+  work.num_micro_batches = 2;
+  work.reduction_waits_for_first_stage = true;
+  work.stages.resize(2);
+  for (StageWork& stage : work.stages) {
+    stage.forward = {named("Fwd", TaskKind::Forward, 10, 1)};
+    stage.backward = {named("Bwd", TaskKind::Backward, 20, 1)};
+    stage.data_parallel = {named("DP", TaskKind::DataComm, 5)};
+    stage.optimizer = {named("WU", TaskKind::Optimizer, 3, 1)};
+  }
+  work.stages[0].recompute = {named("Fwd", TaskKind::Recompute, 10, 1)};
+  work.stages[0].send_forward = Nanoseconds(4);
+  work.stages[1].send_backward = Nanoseconds(4);
+  return work;
+}
+
+TEST_CASE("graph_builder: tasks and dependencies of two stages and two micro-batches") {
+  const IterationWork work = small_work();
+  const auto graph = build_graph(work, GraphDetail::Operators);
+  REQUIRE(graph);
+  // In the order of creation: 0 F(0,0) | 1 F(0,1) 2 B(0,1) 3 F(1,0) 4 R(0,0) 5 B(0,0) | 6 F(1,1) 7 B(1,1) 8
+  // R(1,0) 9 B(1,0) | 10 DP0 11 DP1 | 12 WU0 13 WU1.
+  REQUIRE(graph->num_tasks() == 14);
+  const std::vector<std::string> names = {"Fwd 1", "Fwd 1", "Bwd 1", "Fwd 1", "Fwd 1", "Bwd 1", "Fwd 1",
+                                          "Bwd 1", "Fwd 1", "Bwd 1", "DP",    "DP",    "WU 1",  "WU 1"};
+  const std::vector<int> stages = {0, 1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0, 1};
+  const std::vector<int> micro_batches = {0, 0, 0, 1, 0, 0, 1, 1, 1, 1, -1, -1, -1, -1};
+  for (TaskId task = 0; task < graph->num_tasks(); ++task) {
+    CAPTURE(task);
+    CHECK(task_name(work, (*graph)[task]) == names[task]);
+    CHECK((*graph)[task].stage == stages[task]);
+    CHECK((*graph)[task].micro_batch == micro_batches[task]);
+  }
+  CHECK((*graph)[4].kind == TaskKind::Recompute);
+  CHECK((*graph)[0].gap_ns == 4);
+  CHECK((*graph)[2].gap_ns == 4);
+  CHECK((*graph)[5].gap_ns == 0);
+  const Edges stage_0 = {{0, 3}, {3, 4}, {4, 5}, {5, 8}, {8, 9}, {9, 10}, {10, 12}};
+  const Edges stage_1 = {{1, 2}, {2, 6}, {6, 7}, {7, 11}, {11, 13}};
+  const Edges micro_batch_0 = {{0, 1}, {1, 2}, {2, 5}};  // not through the recomputation
+  const Edges micro_batch_1 = {{3, 6}, {6, 7}, {7, 9}};
+  const Edges barriers = {{9, 11}, {10, 13}, {11, 12}};
+  Edges expected;
+  for (const Edges& part : {stage_0, stage_1, micro_batch_0, micro_batch_1, barriers}) {
+    expected.insert(part.begin(), part.end());
+  }
+  CHECK(edges_of(*graph) == expected);
+}
+
+TEST_CASE("graph_builder: an operator is replaced by its kernels, and its own gap follows the last") {
+  const KernelSequence kernels{{{10, 2}, {20, -5}, {30, 99}}};
+  IterationWork work;
+  work.num_micro_batches = 1;
+  work.stages.resize(1);
+  Operator op = named("Fwd", TaskKind::Forward, 60);
+  op.gap = Nanoseconds(-3);
+  op.kernels = &kernels;
+  work.stages[0].forward = {op};
+  work.stages[0].send_forward = Nanoseconds(7);
+  const auto graph = build_graph(work, GraphDetail::Kernels);
+  REQUIRE(graph);
+  REQUIRE(graph->num_tasks() == 4);  // three kernels and the empty backward block
+  CHECK((*graph)[0].gap_ns == 2);
+  CHECK((*graph)[1].gap_ns == -5);
+  CHECK((*graph)[2].gap_ns == 7);
+  // 10 + 2 + 20 - 5 + 30 + 7.
+  CHECK(simulated_iteration_times(work, *graph).iteration.count() == 64);
+  CHECK(fast_iteration_times(work).iteration.count() == 64);
+  const auto operators = build_graph(work, GraphDetail::Operators);
+  REQUIRE(operators);
+  CHECK(operators->num_tasks() == 2);
+  CHECK(simulated_iteration_times(work, *operators).iteration.count() == 64);
+}
+
+TEST_CASE("graph_builder: a graph beyond memory is refused") {
+  IterationWork work = small_work();
+  work.num_micro_batches = 1'000'000'000;
+  const auto graph = build_graph(work, GraphDetail::Operators);
+  REQUIRE(!graph);
+  CHECK(graph.error().kind == ErrorKind::Failed);
+  CHECK(graph.error().message.find("tasks") != std::string::npos);
+}
+
+/// Every block once, forward before backward, and micro-batches through the stages in order.
+void check_schedule(std::int64_t num_stages, std::int64_t num_micro_batches) {
+  CAPTURE(num_stages);
+  CAPTURE(num_micro_batches);
+  const PipelineSchedule schedule = one_forward_one_backward(num_stages, num_micro_batches);
+  std::vector<std::int64_t> passes_done(static_cast<std::size_t>(num_micro_batches), 0);
+  std::vector<std::int64_t> in_flight(static_cast<std::size_t>(num_stages), 0);
+  const auto run = [&](const std::vector<ScheduledBlock>& blocks, std::int64_t first) {
+    for (const ScheduledBlock& block : blocks) {
+      REQUIRE(block.micro_batch < schedule.window);
+      const std::int64_t micro_batch = first + block.micro_batch;
+      REQUIRE(micro_batch < num_micro_batches);
+      // Passes of a micro-batch count 0 .. stages - 1 forward and on to 2 stages - 1 back.
+      const bool is_forward = block.pass == Pass::Forward;
+      const std::int64_t pass = is_forward ? block.stage : 2 * num_stages - 1 - block.stage;
+      CHECK(passes_done[static_cast<std::size_t>(micro_batch)]++ == pass);
+      std::int64_t& flying = in_flight[block.stage];
+      flying += is_forward ? 1 : -1;
+      CHECK(flying >= 0);
+      CHECK(flying <= num_stages - block.stage);  // what 1F1B is for: few activations at a time
+    }
+  };
+  run(schedule.warm_up, 0);
+  for (std::int64_t step = 0; step < schedule.num_steps; ++step)
+    run(schedule.step, step);
+  run(schedule.cool_down, schedule.num_steps);
+  for (const std::int64_t done : passes_done)
+    CHECK(done == 2 * num_stages);
+}
+
+TEST_CASE("pipeline_schedule: 1F1B does every pass once, in order, with few micro-batches in flight") {
+  for (std::int64_t num_stages = 1; num_stages <= 7; ++num_stages) {
+    for (std::int64_t num_micro_batches = 1; num_micro_batches <= 12; ++num_micro_batches) {
+      check_schedule(num_stages, num_micro_batches);
+    }
+  }
+}
+
+TEST_CASE("timeline: one track a stage, slices in microseconds, sends of their own") {
+  const IterationWork work = small_work();
+  const auto graph = build_graph(work, GraphDetail::Operators);
+  REQUIRE(graph);
+  const nlohmann::json events = nlohmann::json::parse(timeline_json(work, *graph)).at("traceEvents");
+  int num_tracks = 0;
+  int num_slices = 0;
+  int num_sends = 0;
+  for (const auto& event : events) {
+    if (event.at("ph") == "M") {
+      num_tracks += event.at("name") == "thread_name" ? 1 : 0;
+      continue;
+    }
+    CHECK(event.at("ph") == "X");
+    ++num_slices;
+    num_sends += event.at("name") == "send" ? 1 : 0;
+  }
+  CHECK(num_tracks == 2);
+  CHECK(num_sends == 4);  // two micro-batches forward and two back
+  CHECK(num_slices == 14 + 4);
+  // B(0,1) starts when F(0,0) with its send (10 + 4) and F(0,1) (10) are done.
+  const auto backward = std::find_if(events.begin(), events.end(), [](const nlohmann::json& event) {
+    return event.at("name") == "Bwd 1" && event.at("tid") == 1;
+  });
+  REQUIRE(backward != events.end());
+  CHECK(backward->at("ts").get<double>() == doctest::Approx(0.024));
+  CHECK(backward->at("dur").get<double>() == doctest::Approx(0.020));
+  CHECK(backward->at("cat") == "backward");
+  CHECK(backward->at("args").at("micro_batch") == 0);
+}
+
+TEST_CASE("graph_dot: every task and dependency") {
+  const IterationWork work = small_work();
+  const auto graph = build_graph(work, GraphDetail::Operators);
+  REQUIRE(graph);
+  const std::string dot = graph_dot(work, *graph);
+  CHECK(dot.starts_with("digraph"));
+  CHECK(dot.find(R"(0[label="Fwd 1\nstage 0, micro-batch 0\n0.010 + 0.004 us", fillcolor=palegreen])") !=
+        std::string::npos);
+  CHECK(dot.find("2->5") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace vtrain
