@@ -1,0 +1,44 @@
+// Time of one prediction of the physical semantics and of a plan search.
+#include <benchmark/benchmark.h>
+
+#include "workloads/model_zoo.hpp"
+#include "workloads/physical_semantics.hpp"
+#include "workloads/plan_search.hpp"
+
+namespace vtrain {
+namespace {
+
+const ParallelPlan kMtNlgPlan{
+    .tensor = 8, .data = 12, .pipeline = 35, .global_batch = 1920, .micro_batch = 1};
+
+void layer_cost(benchmark::State& state) {
+  const GpuProfile profile = load_gpu_profile("a100").value();
+  const TransformerModel model = find_model("mtnlg-530b")->model();
+  for (auto _ : state)
+    benchmark::DoNotOptimize(layer_costs(model, 8, 1, profile));
+}
+BENCHMARK(layer_cost)->Unit(benchmark::kMicrosecond);
+
+void predict_mtnlg(benchmark::State& state) {
+  const GpuProfile profile = load_gpu_profile("a100").value();
+  const TransformerModel model = find_model("mtnlg-530b")->model();
+  for (auto _ : state) {
+    const auto prediction = predict_physical(model, kMtNlgPlan, profile);
+    benchmark::DoNotOptimize(fast_iteration_times(prediction->work));
+  }
+}
+BENCHMARK(predict_mtnlg)->Unit(benchmark::kMicrosecond);
+
+/// Argument: number of GPUs.
+void search_plans_7b(benchmark::State& state) {
+  const GpuProfile profile = load_gpu_profile("a100").value();
+  const ZooModel model = find_model("megatron-7.5b").value();
+  const GpuCount num_gpus(static_cast<std::int32_t>(state.range(0)));
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(search_plans(model.model(), num_gpus, model.global_batch, profile));
+  }
+}
+BENCHMARK(search_plans_7b)->Arg(8)->Arg(128)->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace vtrain
