@@ -19,6 +19,7 @@ namespace vtrain {
 namespace embedded {
 extern const std::string_view report_template;
 extern const std::string_view report_css;
+extern const std::string_view format_js;
 extern const std::string_view report_js;
 extern const std::string_view uplot_js;
 extern const std::string_view uplot_css;
@@ -219,7 +220,7 @@ std::string render_report(const ReportInput& input) {
   const std::string assumptions = assumptions_html(input);
   const std::string provenance = provenance_html(input);
   const std::string chart_data = embed_json(data);
-  const std::array<std::pair<std::string_view, std::string_view>, 15> values{{
+  const std::array<std::pair<std::string_view, std::string_view>, 16> values{{
       {"title", title},
       {"answer", answer},
       {"trace", trace},
@@ -234,6 +235,7 @@ std::string render_report(const ReportInput& input) {
       {"uplot_css", embedded::uplot_css},
       {"report_css", embedded::report_css},
       {"uplot_js", embedded::uplot_js},
+      {"format_js", embedded::format_js},
       {"report_js", embedded::report_js},
   }};
   return fill_template(embedded::report_template, values);
