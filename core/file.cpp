@@ -30,10 +30,10 @@ Error io_error(const std::filesystem::path& path, std::string_view action, int c
 Result<std::string> read_descriptor(int descriptor, const std::string& name, std::size_t limit) {
   std::string content;
   std::size_t used = 0;
-  // One read of the whole size where the size is known, growing otherwise (pipes).
-  const off_t size = ::lseek(descriptor, 0, SEEK_END);
-  if (size >= 0) ::lseek(descriptor, 0, SEEK_SET);
-  content.resize(size > 0 ? static_cast<std::size_t>(size) + 1 : 1 << 16);
+  // One read of the whole size where the size is known, growing otherwise (pipes; folders, which fail to read).
+  struct stat status {};
+  const bool has_size = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+  content.resize(has_size ? std::min(static_cast<std::size_t>(status.st_size), limit) + 1 : 1 << 16);
   for (;;) {
     if (used == content.size()) content.resize(content.size() * 2);
     const ssize_t got = ::read(descriptor, content.data() + used, content.size() - used);

@@ -1,0 +1,75 @@
+#include "core/csv.hpp"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+namespace vtrain {
+namespace {
+
+TEST_CASE("csv: header, rows, line numbers") {
+  auto reader = CsvReader::open("\xef\xbb\xbfid, gpus \r\n1,8\r\n\r\n2,16", "jobs.csv");
+  REQUIRE(reader);
+  CHECK(reader->columns() == std::vector<std::string>{"id", "gpus"});
+  CHECK(reader->find_column("gpus") == 1);
+  CHECK(reader->find_column("nodes") == -1);
+  REQUIRE(reader->next().value());
+  CHECK(reader->line() == 2);
+  CHECK(reader->field(1) == "8");
+  REQUIRE(reader->next().value());
+  CHECK(reader->line() == 4);  // the blank line counts, but is no row
+  CHECK(reader->integer(1, 1, 100).value() == 16);
+  CHECK(!reader->next().value());
+  CHECK(!reader->next().value());
+}
+
+TEST_CASE("csv: quoted fields") {
+  auto reader = CsvReader::open("a,b,c\n\"x,y\",\"he said \"\"no\"\"\",\n\"\",2,\"3\"\n", "f");
+  REQUIRE(reader);
+  REQUIRE(reader->next().value());
+  CHECK(reader->field(0) == "x,y");
+  CHECK(reader->field(1) == "he said \"no\"");
+  CHECK(reader->field(2).empty());
+  REQUIRE(reader->next().value());
+  CHECK(reader->field(0).empty());
+  CHECK(reader->field(2) == "3");
+}
+
+TEST_CASE("csv: malformed rows name their line") {
+  const auto error_of = [](const std::string& text) {
+    auto reader = CsvReader::open(text, "jobs.csv");
+    REQUIRE(reader);
+    for (;;) {
+      const auto row = reader->next();
+      if (!row) return row.error();
+      REQUIRE(*row);
+    }
+  };
+  CHECK(error_of("a,b\n1\n").describe() == "jobs.csv:2: expected 2 columns, found 1");
+  CHECK(error_of("a,b\n1,2\n1,2,3\n").line == 3);
+  CHECK(error_of("a,b\n\"1,2\n").message.find("not closed") != std::string::npos);
+  CHECK(error_of("a,b\n\"1\"x,2\n").message.find("closing quote") != std::string::npos);
+  CHECK(error_of("a\n" + std::string(CsvReader::kMaxLine + 1, 'x')).line == 2);
+  CHECK(!CsvReader::open("", "f"));
+  CHECK(!CsvReader::open("\n\n", "f"));
+}
+
+TEST_CASE("csv: a missing column and a bad value name what was expected") {
+  auto reader = CsvReader::open("id,gpus\n1,1.5\n", "jobs.csv");
+  REQUIRE(reader);
+  const auto column = reader->require_column("nodes");
+  REQUIRE(!column);
+  CHECK(column.error().message.find("'id' and 'gpus'") != std::string::npos);
+  REQUIRE(reader->next().value());
+  const auto gpus = reader->integer(1, 1, 1000);
+  REQUIRE(!gpus);
+  CHECK(gpus.error().describe() == "jobs.csv:2: gpus: expected a whole number from 1 to 1000, found '1.5'");
+  CHECK(reader->number(1, 0, 2).value() == 1.5);
+  CHECK(reader->seconds_as_ns(1, 0).value() == 1'500'000'000);
+  const auto late = reader->seconds_as_ns(1, 2'000'000'000);
+  REQUIRE(!late);
+  CHECK(late.error().message == "expected seconds of at least 2, found '1.5'");
+}
+
+}  // namespace
+}  // namespace vtrain

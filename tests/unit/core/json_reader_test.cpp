@@ -1,0 +1,90 @@
+#include "core/json_reader.hpp"
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include <doctest/doctest.h>
+
+namespace vtrain {
+namespace {
+
+TEST_CASE("json_reader: typed access") {
+  const auto document = JsonDocument::parse(
+      R"({"whole": 8, "float": 2.5, "whole_float": 3.0, "yes": true, "text": "a", "nothing": null})",
+      "f.json");
+  REQUIRE(document);
+  JsonFields fields(*document, document->root());
+  CHECK(fields.integer("whole", 1, 10) == 8);
+  CHECK(fields.integer("whole_float", 1, 10) == 3);
+  CHECK(fields.integer_or("absent", 1, 10, 7) == 7);
+  CHECK(fields.integer_or("nothing", 1, 10, 7) == 7);
+  CHECK(fields.number("float", 0, 10) == 2.5);
+  CHECK(fields.number_or("absent", 0, 10, 0.5) == 0.5);
+  CHECK(fields.boolean_or("yes", false));
+  CHECK(!fields.boolean_or("absent", false));
+  CHECK(fields.string("text") == "a");
+  CHECK(fields.string_or("absent", "b") == "b");
+  CHECK(!fields.has("nothing"));
+  CHECK(!fields.error());
+}
+
+TEST_CASE("json_reader: the first error is kept, with the line of its key") {
+  const auto document = JsonDocument::parse("{\n \"a\": -1,\n \"b\": \"x\"\n}", "f.json");
+  REQUIRE(document);
+  JsonFields fields(*document, document->root());
+  fields.integer("b", 1, 5);
+  fields.integer("a", 1, 5);
+  REQUIRE(fields.error());
+  CHECK(fields.error()->describe() == "f.json:3: b: expected a whole number from 1 to 5, found '\"x\"'");
+}
+
+TEST_CASE("json_reader: each kind of wrong value") {
+  const auto error_of = [](const std::string& value, auto access) {
+    const auto document = JsonDocument::parse("{\"k\": " + value + "}", "f.json");
+    REQUIRE(document);
+    JsonFields fields(*document, document->root());
+    access(fields);
+    REQUIRE(fields.error());
+    return fields.error()->message;
+  };
+  const auto integer = [](JsonFields& fields) { fields.integer("k", 0, 9); };
+  CHECK(error_of("10", integer) == "expected a whole number from 0 to 9, found '10'");
+  CHECK(error_of("1.5", integer) == "expected a whole number from 0 to 9, found '1.5'");
+  CHECK(error_of("99999999999999999999", integer).starts_with("expected a whole number from 0 to 9"));
+  CHECK(error_of("[1]", integer) == "expected a whole number from 0 to 9, found '[1]'");
+  CHECK(error_of("null", integer) == "missing");
+  CHECK(error_of("-1", [](JsonFields& fields) { fields.number("k", 0, 9); }) ==
+        "expected a number from 0 to 9, found '-1'");
+  CHECK(error_of("1", [](JsonFields& fields) { fields.boolean_or("k", true); }) ==
+        "expected true or false, found '1'");
+  CHECK(error_of("1", [](JsonFields& fields) { fields.string("k"); }) == "expected a string, found '1'");
+}
+
+TEST_CASE("json_reader: unknown keys") {
+  const auto document = JsonDocument::parse(R"({"modle": 1, "zzzzzzzzz": 2})", "f.json");
+  REQUIRE(document);
+  constexpr std::array<std::string_view, 2> kKnown = {"model", "gpus"};
+  JsonFields fields(*document, document->root());
+  fields.allow_only(kKnown);
+  REQUIRE(fields.error());
+  CHECK(fields.error()->message == "unknown key; did you mean 'model'?");
+}
+
+TEST_CASE("json_reader: malformed documents") {
+  const auto cut = JsonDocument::parse("{\n\"a\": 1,\n", "f.json");
+  REQUIRE(!cut);
+  CHECK(cut.error().line == 3);
+  CHECK(!JsonDocument::parse("", "f.json"));
+  CHECK(!JsonDocument::parse(std::string(1'000'000, '['), "f.json"));
+  CHECK(!JsonDocument::parse("{\"a\": 1e999}", "f.json"));
+  CHECK(!JsonDocument::parse("\"\xff\"", "f.json"));
+  const auto list = JsonDocument::parse("[1]", "f.json");
+  REQUIRE(list);
+  const JsonFields fields(*list, list->root());
+  REQUIRE(fields.error());
+  CHECK(fields.error()->message == "expected a JSON object, found '[1]'");
+}
+
+}  // namespace
+}  // namespace vtrain

@@ -1,0 +1,72 @@
+#include "core/text.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include <doctest/doctest.h>
+
+namespace vtrain {
+namespace {
+
+TEST_CASE("text: whole numbers") {
+  CHECK(parse_integer(" 42 ", 0, 100).value() == 42);
+  CHECK(parse_integer("-3", -5, 5).value() == -3);
+  CHECK(parse_integer("8.00", 0, 100).value() == 8);
+  CHECK(parse_integer("9223372036854775807", 0, INT64_MAX).value() == INT64_MAX);
+  for (const char* bad : {"", "x", "8.5", "1e3", "101", "-1", "9223372036854775808", "8 8", "0x8", "+8"}) {
+    CAPTURE(bad);
+    CHECK(!parse_integer(bad, 0, 100));
+  }
+  CHECK(parse_integer("7", 1, 5).error().message == "expected a whole number from 1 to 5, found '7'");
+}
+
+TEST_CASE("text: numbers") {
+  CHECK(parse_number("1.5e3", 0, 1e4).value() == 1500);
+  for (const char* bad : {"", "nan", "inf", "1e999", "-0.5", "1,5", "2x"}) {
+    CAPTURE(bad);
+    CHECK(!parse_number(bad, 0, 1e4));
+  }
+}
+
+TEST_CASE("text: seconds are exact nanoseconds both ways") {
+  CHECK(parse_seconds_as_ns("0.1").value() == 100'000'000);
+  CHECK(parse_seconds_as_ns("1.000000001").value() == 1'000'000'001);
+  CHECK(parse_seconds_as_ns("1.0000000010").value() == 1'000'000'001);
+  CHECK(parse_seconds_as_ns("-2.5").value() == -2'500'000'000);
+  CHECK(parse_seconds_as_ns(".5").value() == 500'000'000);
+  for (const char* bad : {"", ".", "-", "1.0000000001", "1e9", "nan", "9999999999", "99999999999999999999"}) {
+    CAPTURE(bad);
+    CHECK(!parse_seconds_as_ns(bad));
+  }
+  const auto text_of = [](std::int64_t nanoseconds) {
+    std::string text;
+    append_ns_as_seconds(text, nanoseconds);
+    return text;
+  };
+  CHECK(text_of(0) == "0");
+  CHECK(text_of(1'500'000'000) == "1.5");
+  CHECK(text_of(-1) == "-0.000000001");
+  CHECK(text_of(INT64_MIN) == "-9223372036.854775808");
+  for (const std::int64_t value :
+       {std::int64_t{1}, std::int64_t{999'999'999}, std::int64_t{123'456'789'012}}) {
+    CHECK(parse_seconds_as_ns(text_of(value)).value() == value);
+  }
+}
+
+TEST_CASE("text: the nearest name") {
+  constexpr std::array<std::string_view, 3> kNames = {"fifo", "edf", "easy"};
+  CHECK(nearest_name("edff", kNames) == "edf");
+  CHECK(nearest_name("fif", kNames) == "fifo");
+  CHECK(nearest_name("gandiva", kNames).empty());
+  CHECK(list_names(kNames) == "'fifo', 'edf' and 'easy'");
+  CHECK(list_names({}).empty());
+}
+
+TEST_CASE("text: trimming") {
+  CHECK(trim(" \t a b\r\n") == "a b");
+  CHECK(trim("  ").empty());
+}
+
+}  // namespace
+}  // namespace vtrain
