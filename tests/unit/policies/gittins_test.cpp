@@ -1,0 +1,98 @@
+#include "policies/gittins_index.hpp"
+
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+#include <filesystem>
+#include <string>
+
+#include "core/file.hpp"
+#include "policies/registry.hpp"
+#include "tests/unit/policies/golden_support.hpp"
+#include "tests/unit/policies/workload_support.hpp"
+
+namespace vtrain::testing {
+namespace {
+
+SimTime at(std::int64_t seconds) {
+  return SimTime(std::chrono::seconds(seconds));
+}
+
+/// A sample in a file that goes when the test ends.
+class SampleFile {
+ public:
+  explicit SampleFile(std::string_view content)
+      : path_(std::filesystem::temp_directory_path() /
+              ("vtrain_gittins_" + std::to_string(getpid()) + ".csv")) {
+    REQUIRE(write_file(path_, content));
+  }
+  ~SampleFile() { std::filesystem::remove(path_); }
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string error_of(const std::string& spec) {
+  const auto policy = make_policy(spec);
+  REQUIRE_FALSE(policy);
+  return policy.error().describe();
+}
+
+}  // namespace
+
+TEST_CASE("gittins: the index by hand") {
+  // Sample 10, 20, 100, 200; delta 50. In units of 1e-4.
+  const GittinsIndex index({200, 10, 100, 20}, 50);
+  // Up to 10: v = 10, a = 9, i = 0, k = #(d <= 59) = 2. P = 2/4, E = (10 + 20 + 50 x 2) / 4 = 32.5, G = 0.5e6
+  // / 32.5 = 15384.6154.
+  CHECK(index.rank(0) == 153'846'154);
+  CHECK(index.rank(9.5) == 153'846'154);
+  // v = 20, a = 19, i = 1, k = #(d <= 69) = 2. P = 1/3 = 0.33333, E = (20 + 50 x 2) / 3 = 40, G = 8333.25.
+  CHECK(index.rank(10) == 83'332'500);
+  // v = 100, a = 99, i = 2, k = #(d <= 149) = 3. P = 1/2, E = (100 + 50) / 2 = 75, G = 6666.6667.
+  CHECK(index.rank(20) == 66'666'667);
+  // v = 200, a = 199, i = 3; 249 > 199, so k = n - 1 = 3. P = 0.
+  CHECK(index.rank(100) == 0);
+  CHECK(index.rank(200) == 0);
+  CHECK(index.rank(1e12) == 0);
+}
+
+TEST_CASE("gittins: a job about to end goes before one that has outlived the sample") {
+  // Jobs take 10 s or very long. Threshold far away, so that all stay in queue 0.
+  const SampleFile sample("duration\n10\n10\n10\n100000\n");
+  const std::string spec = "gittins:delta=20,queues=1000000,distribution=" + sample.path();
+  // By 20 the first job has run for 20 s and its index has fallen; the second, fresh, takes the GPUs when it
+  // arrives.
+  const auto result = replay(make_workload({{0, 50, 1}, {20, 10, 1}}), "1x1", spec);
+  CHECK(result.outcomes[1].start == at(20));
+  CHECK(result.outcomes[0].preemptions == 1);
+  CHECK(result.outcomes[0].end == at(60));
+}
+
+TEST_CASE("gittins: within equal indices the earlier submission goes first") {
+  const SampleFile sample("5\n");
+  const auto result = replay(make_workload({{0, 50, 1}, {20, 10, 1}, {21, 10, 1}}), "1x1",
+                             "gittins:distribution=" + sample.path());
+  CHECK(result.outcomes[0].end == at(50));
+  CHECK(result.outcomes[1].end == at(60));
+  CHECK(result.outcomes[2].end == at(70));
+}
+
+TEST_CASE("gittins: the sample must be there and hold positive numbers") {
+  CHECK(error_of("gittins").find("gittins:distribution: expected a file") == 0);
+  CHECK(error_of("gittins:distribution=/nonexistent").find("/nonexistent") != std::string::npos);
+  CHECK(error_of("gittins:delta=0,distribution=x").find("gittins:delta: expected") == 0);
+  CHECK(error_of("gittins:delta=nan,distribution=x").find("gittins:delta: expected") == 0);
+  for (const std::string content :
+       {"duration\n5\nx\n", "duration\n5\n-1\n", "duration\n5\n0\n", "5\n6\nnan\n"}) {
+    const SampleFile sample(content);
+    const std::string error = error_of("gittins:distribution=" + sample.path());
+    CAPTURE(error);
+    CHECK(error.find(sample.path() + ":3: duration: expected a number above 0, found '") == 0);
+  }
+  const SampleFile empty("duration\n");
+  CHECK(error_of("gittins:distribution=" + empty.path()).find("at least one duration") != std::string::npos);
+}
+
+}  // namespace vtrain::testing

@@ -1,0 +1,165 @@
+/// What must hold of every policy on any workload.
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/file.hpp"
+#include "policies/registry.hpp"
+#include "sched/simulator.hpp"
+#include "tests/unit/policies/workload_support.hpp"
+
+namespace vtrain::testing {
+namespace {
+
+constexpr std::int32_t kTotalGpus = 20;
+constexpr const char* kCluster = "2x8+1x4";
+
+/// The spec of every policy in the table, and some with other parameters.
+class Specs {
+ public:
+  Specs()
+      : sample_(std::filesystem::temp_directory_path() /
+                ("vtrain_sample_" + std::to_string(getpid()) + ".csv")) {
+    REQUIRE(write_file(sample_, "duration\n3\n9\n10\n40\n100\n"));
+    const std::string distribution = "distribution=" + sample_.string();
+    for (const char* parameters : {"attained=time", "timer=peer", "timer=exact"}) {
+      specs_.push_back(std::string("las:queues=5;12,") + parameters);
+    }
+    for (const PolicyInfo& policy : policies()) {
+      const std::string name(policy.name);
+      specs_.push_back(name == "gittins" ? name + ":delta=10,queues=20;60," + distribution : name);
+    }
+  }
+  ~Specs() { std::filesystem::remove(sample_); }
+  const std::vector<std::string>& all() const { return specs_; }
+
+ private:
+  std::filesystem::path sample_;
+  std::vector<std::string> specs_;
+};
+
+SimulationResult replay_recorded(const Workload& workload, const std::string& spec, PlacementKind placement) {
+  const auto policy = make_policy(spec);
+  REQUIRE(policy);
+  SimulationOptions options;
+  options.placement = placement;
+  options.record_runs = true;
+  options.policy_name = spec;
+  auto result = simulate(workload, *ClusterSpec::parse(kCluster), **policy, options);
+  if (!result) FAIL(result.error().describe());
+  return *std::move(result);
+}
+
+/// Every job ends in one state that fits what was done for it.
+void check_states(const Workload& workload, const SimulationResult& result) {
+  REQUIRE(result.outcomes.size() == workload.jobs.size());
+  for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+    const Job& job = workload.jobs[i];
+    const JobOutcome& outcome = result.outcomes[i];
+    CAPTURE(i);
+    switch (outcome.state) {
+      case JobState::Completed:
+        REQUIRE(outcome.attained == job.duration);
+        REQUIRE(job.duration <= job.walltime());
+        break;
+      case JobState::Failed:
+        REQUIRE(outcome.attained == job.requested_time);
+        REQUIRE(job.duration > job.requested_time);
+        break;
+      case JobState::Rejected:
+        REQUIRE(job.num_gpus > GpuCount(kTotalGpus));
+        REQUIRE(outcome.attained == SimDuration(0));
+        continue;
+      default:
+        FAIL("a job that fits never ended");
+    }
+    REQUIRE(outcome.start >= job.submit);
+    REQUIRE(outcome.end - outcome.start >= outcome.attained);
+  }
+}
+
+/// The recorded runs add up to what each job attained, and never hold more GPUs than there are, nor a job
+/// twice at once.
+void check_runs(const Workload& workload, const SimulationResult& result) {
+  std::vector<SimDuration> held(workload.jobs.size());
+  std::vector<SimTime> last_end(workload.jobs.size(), SimTime::min());
+  std::map<SimTime, std::int64_t> change;  // of GPUs in use
+  for (const JobRun& run : result.runs) {
+    const std::size_t i = run.job.value;
+    REQUIRE(run.begin < run.end);
+    REQUIRE(run.begin >= last_end[i]);
+    REQUIRE(run.begin >= workload.jobs[i].submit);
+    last_end[i] = run.end;
+    held[i] += run.end - run.begin;
+    change[run.begin] += workload.jobs[i].num_gpus.value;
+    change[run.end] -= workload.jobs[i].num_gpus.value;
+  }
+  for (std::size_t i = 0; i < held.size(); ++i)
+    REQUIRE(held[i] == result.outcomes[i].attained);
+  std::int64_t in_use = 0;
+  for (const auto& [time, gpus] : change) {
+    in_use += gpus;
+    REQUIRE(in_use >= 0);
+    REQUIRE(in_use <= kTotalGpus);
+  }
+  REQUIRE(in_use == 0);
+}
+
+void check_same(const SimulationResult& a, const SimulationResult& b) {
+  REQUIRE(a.events == b.events);
+  REQUIRE(a.samples.size() == b.samples.size());
+  for (std::size_t i = 0; i < a.outcomes.size(); ++i) {
+    REQUIRE(a.outcomes[i].start == b.outcomes[i].start);
+    REQUIRE(a.outcomes[i].end == b.outcomes[i].end);
+    REQUIRE(a.outcomes[i].preemptions == b.outcomes[i].preemptions);
+    REQUIRE(a.outcomes[i].state == b.outcomes[i].state);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("property: work is conserved, capacity kept, every job ends in one state, and a replay repeats") {
+  const Specs specs;
+  for (const std::string& spec : specs.all()) {
+    for (const PlacementKind placement : {PlacementKind::Count, PlacementKind::Yarn}) {
+      for (std::uint64_t seed = 0; seed < 12; ++seed) {
+        CAPTURE(spec);
+        CAPTURE(static_cast<int>(placement));
+        CAPTURE(seed);
+        // Ticks of a second for the thresholds to be crossed; of 7 ns so that nothing hangs on whole seconds.
+        const SimDuration tick = seed % 3 == 0 ? SimDuration(7) : SimDuration(std::chrono::seconds(1));
+        const Workload workload = random_workload(seed, 150, kTotalGpus + 1, tick);
+        const auto result = replay_recorded(workload, spec, placement);
+        check_states(workload, result);
+        check_runs(workload, result);
+        check_same(result, replay_recorded(workload, spec, placement));
+      }
+    }
+  }
+}
+
+TEST_CASE("property: only the preemptive policies preempt") {
+  const Specs specs;
+  for (const std::string& spec : specs.all()) {
+    const std::string name = spec.substr(0, spec.find(':'));
+    const bool preemptive = name == "sjf" || name == "srtf" || name == "srsf" || name == "edf" ||
+                            name == "las" || name == "gittins";
+    CAPTURE(spec);
+    std::uint32_t preemptions = 0;
+    for (std::uint64_t seed = 0; seed < 5; ++seed) {
+      const Workload workload = random_workload(seed, 150, kTotalGpus, std::chrono::seconds(1));
+      for (const JobOutcome& outcome : replay_recorded(workload, spec, PlacementKind::Count).outcomes) {
+        preemptions += outcome.preemptions;
+      }
+    }
+    // Under its default thresholds, which these short jobs hardly reach, las may preempt nothing.
+    if (!preemptive) CHECK(preemptions == 0);
+    if (preemptive && spec != "las") CHECK(preemptions > 0);
+  }
+}
+
+}  // namespace vtrain::testing

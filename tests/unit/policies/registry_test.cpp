@@ -1,0 +1,73 @@
+#include "policies/registry.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+#include <string>
+
+namespace vtrain {
+namespace {
+
+std::string error_of(const std::string& spec) {
+  const auto policy = make_policy(spec);
+  REQUIRE_FALSE(policy);
+  CHECK(policy.error().kind != ErrorKind::Failed);
+  return policy.error().describe();
+}
+
+}  // namespace
+
+TEST_CASE("registry: every row has a name of its own, a summary and a factory") {
+  std::set<std::string_view> names;
+  for (const PolicyInfo& policy : policies()) {
+    CAPTURE(policy.name);
+    CHECK(names.insert(policy.name).second);
+    CHECK_FALSE(policy.summary.empty());
+    REQUIRE(static_cast<bool>(policy.make));
+    std::set<std::string_view> parameters;
+    for (const PolicyParameter& parameter : policy.parameters) {
+      CHECK(parameters.insert(parameter.name).second);
+      CHECK_FALSE(parameter.summary.empty());
+    }
+  }
+  for (const std::string_view name : {"fifo", "fit-first", "sjf", "srtf", "srsf", "las", "gittins", "edf"}) {
+    CHECK(names.count(name) == 1);
+  }
+}
+
+TEST_CASE("registry: every policy but gittins, which needs a sample, is made from its defaults") {
+  for (const PolicyInfo& policy : policies()) {
+    CAPTURE(policy.name);
+    CHECK(make_policy(policy.name).has_value() == (policy.name != "gittins"));
+  }
+}
+
+TEST_CASE("registry: parameters follow a colon, separated by commas") {
+  CHECK(make_policy("las:attained=time,queues=3250;7200"));
+  CHECK(make_policy("las: timer=peer , attained=gpu-time"));
+  CHECK(make_policy("las:"));
+  CHECK(make_policy(" fifo "));
+}
+
+TEST_CASE("registry: an unknown policy is told with the nearest name") {
+  const std::string all = "`vtrain policies` lists all " + std::to_string(policies().size()) + ".";
+  CHECK(error_of("edff") == "unknown policy 'edff'. Did you mean 'edf'? " + all);
+  CHECK(error_of("quantum") == "unknown policy 'quantum'. " + all);
+  CHECK(error_of("") == "unknown policy ''. " + all);
+  CHECK(error_of(":a=b") == "unknown policy ''. " + all);
+}
+
+TEST_CASE("registry: an unknown parameter is told with the known ones") {
+  CHECK(error_of("las:atained=time") ==
+        "policy 'las' has no parameter 'atained'. Did you mean 'attained'? It has 'attained', 'queues' and "
+        "'timer'.");
+  CHECK(error_of("fifo:x=1") == "policy 'fifo' has no parameter 'x'. It has none.");
+}
+
+TEST_CASE("registry: a parameter is name=value and given once") {
+  CHECK(error_of("las:time") == "las: expected parameter=value, found 'time'");
+  CHECK(error_of("las:timer=peer,,") == "las: expected parameter=value, found ''");
+  CHECK(error_of("las:timer=peer,timer=exact") == "las:timer: expected once, found twice");
+}
+
+}  // namespace vtrain
