@@ -30,7 +30,8 @@ Error io_error(const std::filesystem::path& path, std::string_view action, int c
 Result<std::string> read_descriptor(int descriptor, const std::string& name, std::size_t limit) {
   std::string content;
   std::size_t used = 0;
-  // One read of the whole size where the size is known, growing otherwise (pipes; folders, which fail to read).
+  // One read of the whole size where the size is known, growing otherwise (pipes; folders, which fail to
+  // read).
   struct stat status {};
   const bool has_size = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
   content.resize(has_size ? std::min(static_cast<std::size_t>(status.st_size), limit) + 1 : 1 << 16);
