@@ -7,7 +7,7 @@ if(NOT seeds)
 endif()
 file(COPY ${seeds} DESTINATION ${FOLDER}/corpus)
 execute_process(
-  COMMAND ${FUZZER} -max_total_time=${SECONDS} -rss_limit_mb=2048 -timeout=10 -max_len=65536 -print_final_stats=1
+  COMMAND ${FUZZER} -max_total_time=${SECONDS} -rss_limit_mb=2048 -timeout=10 -max_len=16384 -print_final_stats=1
     -artifact_prefix=${FOLDER}/ ${FOLDER}/corpus
   WORKING_DIRECTORY ${FOLDER}
   RESULT_VARIABLE result)
