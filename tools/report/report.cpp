@@ -105,7 +105,7 @@ void add_distributions(const ReportInput& input, json& data, std::string& html) 
                        const SortedSamples& samples) {
     json distribution = distribution_json(samples);
     if (distribution.is_null()) {
-      html += fmt::format("<p class=\"note half\">{}: none above 0 s under any policy.</p>\n",
+      html += fmt::format("<p class=\"note half\">{}: 0 s for every job under every policy.</p>\n",
                           escape_html(title));
       return;
     }
@@ -124,9 +124,17 @@ void add_distributions(const ReportInput& input, json& data, std::string& html) 
 void add_time_series(const ReportInput& input, json& data, std::string& html) {
   json series = time_series_json(input);
   if (series.is_null()) return;
-  html += figure_html({"waiting", "Queue length",
-                       time_caption("Number of jobs that wait, over time since the trace's origin.", series),
-                       "full", ""});
+  const bool anyone_waits = std::ranges::any_of(input.runs, [](const ReportRun& run) {
+    return std::ranges::any_of(run.result->samples,
+                               [](const ClusterSample& sample) { return sample.waiting_jobs > 0; });
+  });
+  if (!anyone_waits) {
+    html += "<p class=\"note full\">No picture of the queue: no job waits under any policy.</p>\n";
+  } else {
+    html += figure_html(
+        {"waiting", "Queue length",
+         time_caption("Number of jobs that wait, over time since the trace's origin.", series), "full", ""});
+  }
   html += figure_html(
       {"gpus", "GPUs in use",
        time_caption(fmt::format("Number of GPUs that jobs hold, of {}, over time since the trace's origin.",
@@ -153,10 +161,11 @@ void add_deadlines(const ReportInput& input, json& data, std::string& html) {
 void add_gantt(const ReportInput& input, json& data, std::string& html) {
   json gantt = gantt_json(input);
   if (gantt.is_null()) {
-    html += has_recorded_runs(input)
-                ? "<p class=\"note\">No Gantt chart: there are more stretches of jobs on GPUs than can be "
-                  "told apart.</p>\n"
-                : "<p class=\"note\">No Gantt chart: the stretches of jobs on GPUs were not recorded.</p>\n";
+    html +=
+        has_recorded_runs(input)
+            ? "<p class=\"note full\">No Gantt chart: there are more stretches of jobs on GPUs than can be "
+              "told apart.</p>\n"
+            : "<p class=\"note full\">No Gantt chart: the stretches of jobs on GPUs were not recorded.</p>\n";
     return;
   }
   const bool on_nodes = std::ranges::any_of(input.runs, [](const ReportRun& run) {

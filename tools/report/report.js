@@ -189,13 +189,19 @@
   }
   const tooClose = (splits, gap) => splits.some((at, index) => index > 0 && at - splits[index - 1] < gap);
 
+  // From 0 %, but from higher where all of the lines run high.
+  function shareRange(plot, low) {
+    const bottom = low == null || low < 50 ? 0 : Math.min(99, low - 0.15 * (100 - low));
+    return [bottom, 100 + (100 - bottom) * 0.01];
+  }
+
   function addDistribution(id) {
     const distribution = data[id];
     const figure = distribution && addChart(id, 300, () => ({
       policyOf: [null, ...policies.keys()],
       data: [distribution.x.map(Math.log10), ...distribution.percent],
       options: {
-        scales: {x: {time: false, range: (plot, low, high) => (low === high ? [low - 0.5, high + 0.5] : [low, high])}, y: {range: [0, 101]}},
+        scales: {x: {time: false, range: (plot, low, high) => (low === high ? [low - 0.5, high + 0.5] : [low, high])}, y: {range: shareRange}},
         axes: [axis({size: 32, splits: logSplits, values: (plot, splits) => splits.map((at) => {
           const seconds = 10 ** at;
           return roundDurations.some((value) => Math.abs(value / seconds - 1) < 1e-6) ? roundDuration(seconds) : duration(seconds);

@@ -31,6 +31,9 @@ std::string as_count(double value) {
 std::string as_ratio(double value) {
   return fmt::format("{:.3f}", value);
 }
+std::string as_fairness(double value) {
+  return value < 100 ? fmt::format("{:.2f}", value) : short_number(value);
+}
 
 constexpr std::array kColumns{
     Column{"Deadlines met", "share of the jobs with a deadline that completed by it", Better::Higher,
@@ -50,7 +53,7 @@ constexpr std::array kColumns{
     Column{"Worst fairness",
            "largest finish-time fairness of a job: its JCT divided by that on an equal share of the cluster; "
            "1 is fair",
-           Better::Lower, [](const Summary& s) { return s.finish_time_fairness_max; }, short_number},
+           Better::Lower, [](const Summary& s) { return s.finish_time_fairness_max; }, as_fairness},
     Column{"Jain index", "evenness of finish-time fairness over the jobs, in (0, 1]; 1 is equal treatment",
            Better::Higher, [](const Summary& s) { return s.jain_index; }, as_ratio},
     Column{"Preemptions", "times that a running job lost its GPUs", Better::Neither,
