@@ -17,6 +17,27 @@ std::int64_t line_of(std::string_view text, std::size_t position) {
                         text.begin() + static_cast<std::ptrdiff_t>(std::min(position, text.size())), '\n');
 }
 
+/// The error of a number too large for a double. The parser quotes the number but does not say where it
+/// stands.
+Error overflow_error(std::string_view text, std::string file, std::string_view complaint) {
+  Error error{.file = std::move(file), .message = fmt::format("malformed JSON: {}", printable(complaint))};
+  const std::size_t quote = complaint.find('\'');
+  if (quote == std::string_view::npos) return error;
+  const std::string_view number = complaint.substr(quote + 1, complaint.rfind('\'') - quote - 1);
+  const std::size_t position = text.find(number);
+  if (number.empty() || position == std::string_view::npos) return error;
+  error.line = line_of(text, position);
+  error.message = expected_found("a number within the range of a double", number);
+  // The key before it, if it is the value of one.
+  const std::size_t before = text.find_last_not_of(" \t\r\n", position == 0 ? 0 : position - 1);
+  if (before == std::string_view::npos || text[before] != ':') return error;
+  const std::size_t close = text.rfind('"', before);
+  const std::size_t open = close == std::string_view::npos || close == 0 ? close : text.rfind('"', close - 1);
+  if (open != std::string_view::npos && open < close)
+    error.field = printable(text.substr(open + 1, close - open - 1));
+  return error;
+}
+
 /// Whether brackets nest deeper than the limit, which the parser would follow until the stack is full.
 bool nests_too_deeply(std::string_view text) {
   constexpr int kMaxDepth = 64;
@@ -55,8 +76,7 @@ Result<JsonDocument> JsonDocument::parse(std::string text, std::string file) {
                  .line = line,
                  .message = fmt::format("malformed JSON: {}", printable(error.what()))});
   } catch (const json::exception& error) {
-    return fail(
-        {.file = document.file_, .message = fmt::format("malformed JSON: {}", printable(error.what()))});
+    return fail(overflow_error(document.text_, document.file_, error.what()));
   }
   return document;
 }

@@ -93,6 +93,10 @@ void complete_split(JsonFields& fields, Split& split) {
       fields.complain(kNumGpus, fmt::format("expected {} x {} to {} GPUs, so that {} follows, found '{}'",
                                             product, 1, open->high, open->key, split.num_gpus));
     }
+  } else if (product > INT32_MAX) {
+    fields.complain(kTensor, expected_found(fmt::format("{} * {} * {} of at most {}", kTensor, kData,
+                                                        kPipeline, INT32_MAX),
+                                            std::to_string(product)));
   } else if (split.num_gpus == 0) {
     split.num_gpus = product;
   } else if (split.num_gpus != product) {
@@ -163,8 +167,10 @@ Result<VtrainConfig> parse_vtrain_config(std::string text, const std::string& fi
   config.plan.data = split.data;
   config.plan.pipeline = split.pipeline;
   const bool is_one_stage = split.pipeline == 1;
-  config.plan.micro_batch =
-      is_one_stage ? config.plan.global_batch / split.data : fields.integer(kMicroBatch, 1, kMaxBatch);
+  const std::int64_t whole_batch = config.plan.global_batch / split.data;
+  config.given_micro_batch = is_one_stage ? fields.integer_or(kMicroBatch, 1, kMaxBatch, whole_batch)
+                                          : fields.integer(kMicroBatch, 1, kMaxBatch);
+  config.plan.micro_batch = is_one_stage ? whole_batch : config.given_micro_batch;
   if (!fields.error()) check_plan(fields, config);
   if (fields.error()) return fail(*fields.error());
   return config;

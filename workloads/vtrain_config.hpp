@@ -15,6 +15,9 @@ struct VtrainConfig {
   std::string file;  ///< as the user named it
   TransformerModel model;
   ParallelPlan plan;
+  /// The micro-batch as the file says it. The release takes a plan of one stage as one micro-batch, which is
+  /// what `plan` holds; a model of the hardware wants what was really run.
+  std::int64_t given_micro_batch = 0;
   std::string gpu_name = "A100";
   std::int64_t node_size = 8;         ///< GPUs a node
   double inter_node_bandwidth = 800;  ///< of a node, Gbit/s

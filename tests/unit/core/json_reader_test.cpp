@@ -77,7 +77,12 @@ TEST_CASE("json_reader: malformed documents") {
   CHECK(cut.error().line == 3);
   CHECK(!JsonDocument::parse("", "f.json"));
   CHECK(!JsonDocument::parse(std::string(1'000'000, '['), "f.json"));
-  CHECK(!JsonDocument::parse("{\"a\": 1e999}", "f.json"));
+  const auto overflow = JsonDocument::parse("{\"a\": 1,\n\"b\" : 1e999}", "f.json");
+  REQUIRE(!overflow);
+  CHECK(overflow.error().describe() ==
+        "f.json:2: b: expected a number within the range of a double, found '1e999'");
+  CHECK(!JsonDocument::parse("1e999", "f.json"));
+  CHECK(!JsonDocument::parse("[1e999]", "f.json"));
   CHECK(!JsonDocument::parse("\"\xff\"", "f.json"));
   const auto list = JsonDocument::parse("[1]", "f.json");
   REQUIRE(list);

@@ -84,6 +84,16 @@ TEST_CASE("vtrain_config: sizes that are null follow from the others") {
   CHECK(parsed.error().field == "pipeline_parallel_size");
 }
 
+TEST_CASE("vtrain_config: more GPUs than can be counted") {
+  json config = good();
+  config["num_gpus"] = nullptr;
+  config["tensor_parallel_size"] = 1 << 20;
+  config["data_parallel_size"] = 1 << 20;
+  const auto parsed = parse(config);
+  REQUIRE(!parsed);
+  CHECK(parsed.error().field == "tensor_parallel_size");
+}
+
 TEST_CASE("vtrain_config: a plan of one stage has one micro-batch") {
   json config = good();
   config["num_gpus"] = 8;
