@@ -35,26 +35,35 @@ class EventQueue {
   bool empty() const { return heap_.empty(); }
   std::size_t size() const { return heap_.size(); }
   /// The first event. The queue must not be empty.
-  const Event& top() const { return heap_.front().event; }
+  Event top() const { return heap_.front().event(); }
   /// Drops the first event. O(log n).
   void pop();
   /// Drops every event for which `stale` holds; the others keep their order. O(n).
   template <class Predicate>
   void remove_if(Predicate stale) {
-    std::erase_if(heap_, [&](const Entry& entry) { return stale(entry.event); });
-    std::make_heap(heap_.begin(), heap_.end(), later);
+    std::erase_if(heap_, [&](const Entry& entry) { return stale(entry.event()); });
+    std::make_heap(heap_.begin(), heap_.end(), Later());
   }
 
  private:
+  /// An event in 24 bytes. Kind and sequence number are one integer, which orders events of the same time.
   struct Entry {
-    Event event;
-    std::uint64_t sequence = 0;
+    SimTime time;
+    std::uint64_t kind_and_sequence;
+    JobId job;
+    std::uint32_t version;
+
+    Event event() const {
+      return {time, static_cast<EventKind>(kind_and_sequence >> kSequenceBits), job, version};
+    }
   };
-  static bool later(const Entry& a, const Entry& b) {
-    if (a.event.time != b.event.time) return a.event.time > b.event.time;
-    if (a.event.kind != b.event.kind) return a.event.kind > b.event.kind;
-    return a.sequence > b.sequence;
-  }
+  static constexpr int kSequenceBits = 56;
+
+  struct Later {
+    bool operator()(const Entry& a, const Entry& b) const {
+      return a.time != b.time ? a.time > b.time : a.kind_and_sequence > b.kind_and_sequence;
+    }
+  };
 
   std::vector<Entry> heap_;
   std::uint64_t num_pushed_ = 0;
