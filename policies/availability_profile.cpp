@@ -19,24 +19,54 @@ void AvailabilityProfile::advance(SimTime now) {
 }
 
 std::optional<Slot> AvailabilityProfile::earliest_slot(GpuCount num_hosts, SimDuration length) const {
-  HostSet common;
-  for (std::size_t first = 0; first < slices_.size(); ++first) {
-    if (slices_[first].free.size() < num_hosts) continue;
+  HostSet common;           // hosts that are free in each slice of [first, covered)
+  std::size_t covered = 0;  // nothing when not behind `first`
+  std::size_t checked = 0;  // each slice of [first, checked) has enough free hosts by itself
+  for (std::size_t first = 0; first < slices_.size();) {
     const SimTime begin = slices_[first].begin;
     const SimTime end = end_of_span(begin, length);
-    common = slices_[first].free;
-    std::size_t next = first + 1;
-    for (; next < slices_.size() && slices_[next].begin < end; ++next) {
-      if (slices_[next].free.size() < num_hosts) break;
-      common.intersect(slices_[next].free);
-      if (common.size() < num_hosts) break;
+    checked = std::max(checked, first);
+    while (checked < slices_.size() && slices_[checked].begin < end &&
+           slices_[checked].free.size() >= num_hosts)
+      ++checked;
+    if (checked < slices_.size() && slices_[checked].begin < end) {
+      first = checked + 1;  // this slice is in the way of every slot that begins before its end
+      continue;
     }
-    if (next == slices_.size() || slices_[next].begin >= end)
-      return Slot{begin, end, common.lowest(num_hosts)};
-    // A slice that is too full by itself is in the way of every slot that begins before its end.
-    if (slices_[next].free.size() < num_hosts) first = next;
+    if (covered <= first) {
+      common = slices_[first].free;
+      covered = first + 1;
+    }
+    while (covered < checked && common.size() >= num_hosts)
+      common.intersect(slices_[covered++].free);
+    if (common.size() >= num_hosts) return Slot{begin, end, common.lowest(num_hosts)};
+    first = latest_first(covered - 1, num_hosts, common);
   }
   return std::nullopt;
+}
+
+std::size_t AvailabilityProfile::latest_first(std::size_t last, GpuCount num_hosts, HostSet& common) const {
+  common = slices_[last].free;
+  HostSet wider;
+  for (std::size_t first = last;; --first) {
+    wider = slices_[first - 1].free;
+    wider.intersect(common);
+    if (wider.size() < num_hosts) return first;
+    std::swap(wider, common);
+  }
+}
+
+bool AvailabilityProfile::may_begin_before(SimTime bound, SimTime reserved, GpuCount num_hosts,
+                                           SimDuration length) const {
+  SimTime begin =
+      slices_.front().begin;  // of the stretch of slices with enough free hosts that is being looked at
+  for (std::size_t i = 0; i < slices_.size() && slices_[i].begin < reserved; ++i) {
+    if (slices_[i].begin >= end_of_span(begin, length)) return true;
+    if (slices_[i].free.size() >= num_hosts) continue;
+    if (i + 1 == slices_.size() || slices_[i + 1].begin >= bound) return false;
+    begin = slices_[i + 1].begin;
+  }
+  return begin < std::min(bound, reserved);
 }
 
 void AvailabilityProfile::reserve(const Slot& slot) {

@@ -36,6 +36,10 @@ class AvailabilityProfile {
   /// nothing when there is none (slots without an end are in the way). O(slices) when counts decide, at worst
   /// O(slices^2 x hosts / 64).
   std::optional<Slot> earliest_slot(GpuCount num_hosts, SimDuration length) const;
+  /// False if, going by the numbers of free hosts up to `reserved`, no slot of `num_hosts` hosts and `length`
+  /// can begin before `bound`. `reserved` is where the reservation begins that such a slot would replace.
+  /// O(slices).
+  bool may_begin_before(SimTime bound, SimTime reserved, GpuCount num_hosts, SimDuration length) const;
   /// Takes the hosts of a slot, all of which must be free in it.
   void reserve(const Slot& slot);
   /// Gives back what of a reserved slot is not past.
@@ -50,6 +54,9 @@ class AvailabilityProfile {
     HostSet free;
   };
 
+  /// The first of the most slices up to `last` that have `num_hosts` free hosts in common, which `common` is
+  /// set to. Not all slices up to `last` have.
+  std::size_t latest_first(std::size_t last, GpuCount num_hosts, HostSet& common) const;
   /// Makes a slice begin at `time`, which is not before the first, and returns its position.
   std::size_t split(SimTime time);
   /// Joins the slice at `position` to the one before it if both have the same hosts.

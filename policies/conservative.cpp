@@ -1,5 +1,6 @@
 #include "policies/conservative.hpp"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,9 +18,9 @@ class Conservative final : public Policy {
     if (!profile_) profile_.emplace(pass.total_gpus(), pass.now());
     profile_->advance(pass.now());
     for (const JobId id : pass.ended())
-      give_back(pass, id);
+      give_back(id);
     if (!pass.ended().empty()) {
-      if (improvable_) {
+      if (grown_until_ > pass.now()) {
         renew_reservations(pass);
       } else {
         start_due(pass);
@@ -32,37 +33,52 @@ class Conservative final : public Policy {
   }
 
  private:
-  /// Waiting jobs in order of arrival, which is that of their ids. No slot: none was left before the end of
-  /// time.
+  /// Waiting jobs in order of arrival, which is that of their ids. Between passes one lacks a slot only if
+  /// none was left before the end of time.
   using Waiting = std::map<JobId, std::optional<Slot>>;
 
-  void give_back(const SchedulingPass& pass, JobId id) {
+  void give_back(JobId id) {
     const auto running = running_.find(id);
-    if (running->second.end > pass.now()) improvable_ = true;
+    grown_until_ = std::max(grown_until_, running->second.end);
     profile_->release(running->second);
     running_.erase(running);
   }
 
   /// Moves each reservation to the earliest slot there is and starts the jobs whose slots begin now.
   void renew_reservations(SchedulingPass& pass) {
-    improvable_ = false;
+    const SimTime grown_before = std::exchange(grown_until_, pass.now());
+    // A slot that has begun without its job is no place to move back to, so it must not stand in the way of
+    // others: were they to queue behind it and its job behind them, nothing might start on an empty cluster.
+    while (!by_begin_.empty() && by_begin_.begin()->first < pass.now()) {
+      std::optional<Slot>& slot = waiting_.at(by_begin_.begin()->second);
+      profile_->release(*slot);
+      slot.reset();
+      by_begin_.erase(by_begin_.begin());
+    }
     for (auto job = waiting_.begin(); job != waiting_.end();) {
       const auto here = job++;
       const std::optional<Slot> old = here->second;
       if (old) {
+        // A better slot includes some of what has been given back, so it begins before the end of that.
+        const SimTime bound = std::max(grown_before, grown_until_);
+        if (old->begin >= bound) {
+          const Job& job_here = pass.job(here->first);
+          if (!profile_->may_begin_before(bound, old->begin, job_here.num_gpus, job_here.walltime()))
+            continue;
+        }
         profile_->release(*old);
         by_begin_.erase({old->begin, here->first});
       }
       // What a job leaves, the jobs before it have not seen.
-      if (place(pass, here) != old) improvable_ = true;
+      if (place(pass, here) != old && old) grown_until_ = std::max(grown_until_, old->end);
     }
   }
 
   /// Starts the jobs whose reservations begin now, as renewing would, which could move none of them.
   void start_due(SchedulingPass& pass) {
-    while (!by_begin_.empty() && by_begin_.begin()->first == pass.now()) {
-      const auto job = waiting_.find(by_begin_.begin()->second);
-      by_begin_.erase(by_begin_.begin());
+    for (auto due = by_begin_.begin(); due != by_begin_.end() && due->first == pass.now();) {
+      const auto job = waiting_.find(due->second);
+      ++due;
       start(pass, job);
     }
   }
@@ -74,35 +90,34 @@ class Conservative final : public Policy {
     const std::optional<Slot> slot = profile_->earliest_slot(job.num_gpus, job.walltime());
     waiting->second = slot;
     if (!slot) {
-      improvable_ = true;
+      grown_until_ = SimTime::max();
       return slot;
     }
     profile_->reserve(*slot);
-    if (slot->begin == pass.now())
-      start(pass, waiting);
-    else
-      by_begin_.insert({slot->begin, waiting->first});
+    by_begin_.insert({slot->begin, waiting->first});
+    if (slot->begin == pass.now()) start(pass, waiting);
     return slot;
   }
 
-  /// Starts a job in its slot, which begins now. If placement has no room it waits on, its slot no longer a
-  /// promise.
+  /// Starts a job in its slot, which begins now. If placement has no room it waits on, its hosts held for it
+  /// until a job ends.
   void start(SchedulingPass& pass, Waiting::iterator job) {
     if (!pass.try_start(job->first)) {
-      improvable_ = true;
+      grown_until_ = SimTime::max();
       return;
     }
+    by_begin_.erase({pass.now(), job->first});
     running_.emplace(job->first, std::move(*job->second));
     waiting_.erase(job);
   }
 
   std::optional<AvailabilityProfile> profile_;  ///< less the slots of running and waiting jobs
   Waiting waiting_;
-  std::set<std::pair<SimTime, JobId>> by_begin_;  ///< reservations still to begin
+  std::set<std::pair<SimTime, JobId>> by_begin_;  ///< the reservations of waiting jobs
   std::map<JobId, Slot> running_;
-  /// Whether hosts may have become free since some waiting job last looked for a slot. If not, renewing
-  /// changes nothing.
-  bool improvable_ = false;
+  /// No host has become free after this instant since some waiting job last looked for a slot. If it is past,
+  /// renewing changes nothing.
+  SimTime grown_until_{};
 };
 
 }  // namespace

@@ -19,8 +19,7 @@ namespace {
 /// hosts out from the shadow on.
 ///  - The head's slot begins at the first instant (now, or the end of a running job) with enough free hosts.
 ///  - Another job's slot is now if it fits on the hosts that are free now and ends by the shadow, or if it
-///  fits on those of
-///    them that are not reserved.
+///    fits on those of them that are not reserved.
 template <class Queue>
 class Easy final : public Policy {
  public:
@@ -57,7 +56,7 @@ class Easy final : public Policy {
     const Job& job = pass.job(id);
     waiting_.remove(id, job);
     free_.erase(hosts);
-    spare_.erase(hosts);
+    spare_.subtract(hosts);
     running_.emplace(std::pair(end_of_span(pass.now(), job.walltime()), id), std::move(hosts));
     return true;
   }
@@ -83,7 +82,7 @@ class Easy final : public Policy {
       free_at_shadow.insert(hosts);
     }
     spare_ = free_;
-    spare_.erase(free_at_shadow.lowest(num_gpus));
+    spare_.subtract(free_at_shadow.lowest(num_gpus));
   }
 
   bool ends_by_shadow(const SchedulingPass& pass, const Job& job) const {

@@ -15,9 +15,8 @@ namespace vtrain {
 /// reservation is renewed when jobs end; between ends only arrivals are tried.
 ///
 /// Hosts are virtual: 0 .. GPUs - 1, whatever the placement in force. Where gangs may not fit although enough
-/// GPUs are free
-/// (`yarn` placement), a first job that found no room keeps its place and its hosts and is tried again
-/// whenever a job ends.
+/// GPUs are free (`yarn` placement), a first job that found no room keeps its place and its hosts and is
+/// tried again whenever a job ends.
 Result<std::unique_ptr<Policy>> make_easy(const PolicyArguments& arguments);
 
 }  // namespace vtrain

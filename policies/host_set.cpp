@@ -23,6 +23,18 @@ void for_each_word(HostRange range, Visit visit) {
   }
 }
 
+/// Bits set in a word, by adding neighbouring fields of growing width. `std::popcount` is a call into libgcc
+/// where the compiler may not assume the instruction; this is inlined and vectorised.
+constexpr std::int32_t count_bits(std::uint64_t word) {
+  word -= word >> 1 & 0x5555555555555555u;
+  word = (word & 0x3333333333333333u) + (word >> 2 & 0x3333333333333333u);
+  word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+  word += word >> 8;
+  word += word >> 16;
+  word += word >> 32;
+  return static_cast<std::int32_t>(word & 0x7f);
+}
+
 }  // namespace
 
 HostSet::HostSet(GpuCount num_hosts)
@@ -39,8 +51,15 @@ void HostSet::insert(const HostRanges& hosts) {
 
 void HostSet::erase(const HostRanges& hosts) {
   for (const HostRange range : hosts) {
+    for_each_word(range, [this](std::size_t word, std::uint64_t mask) { words_[word] &= ~mask; });
+    size_ -= range.count;
+  }
+}
+
+void HostSet::subtract(const HostRanges& hosts) {
+  for (const HostRange range : hosts) {
     for_each_word(range, [this](std::size_t word, std::uint64_t mask) {
-      size_ -= std::popcount(words_[word] & mask);
+      size_ -= count_bits(words_[word] & mask);
       words_[word] &= ~mask;
     });
   }
@@ -50,7 +69,7 @@ void HostSet::intersect(const HostSet& other) {
   size_ = 0;
   for (std::size_t word = 0; word < words_.size(); ++word) {
     words_[word] &= other.words_[word];
-    size_ += std::popcount(words_[word]);
+    size_ += count_bits(words_[word]);
   }
 }
 

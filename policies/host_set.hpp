@@ -29,8 +29,10 @@ class HostSet {
   GpuCount size() const { return GpuCount(size_); }
   /// Adds hosts that are not in the set. O(hosts / 64).
   void insert(const HostRanges& hosts);
-  /// Takes out those of `hosts` that are in the set. O(hosts / 64).
+  /// Takes out hosts that are in the set. O(hosts / 64).
   void erase(const HostRanges& hosts);
+  /// Takes out those of `hosts` that are in the set. O(hosts / 64).
+  void subtract(const HostRanges& hosts);
   /// Keeps the hosts that `other`, a set over the same cluster, has too.
   void intersect(const HostSet& other);
   /// The `num_hosts` lowest hosts of the set, which has at least so many.

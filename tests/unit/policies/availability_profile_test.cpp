@@ -116,6 +116,23 @@ TEST_CASE("availability_profile: what is given back early joins what was free") 
   CHECK(profile.free_now() == GpuCount(8));
 }
 
+TEST_CASE("availability_profile: counts tell that a reservation cannot be bettered before an instant") {
+  AvailabilityProfile profile(GpuCount(4), at(0));
+  // Free hosts: 2 in [0, 5), 1 in [5, 10), 3 in [10, 20), 4 from 20 on; a reservation from 20 on is to be
+  // replaced.
+  profile.reserve({at(0), at(5), {{0, 2}}});
+  profile.reserve({at(5), at(10), {{0, 3}}});
+  profile.reserve({at(10), at(20), {{0, 1}}});
+  const auto may = [&](std::int64_t bound, std::int32_t num_hosts, std::int64_t length) {
+    return profile.may_begin_before(at(bound), at(20), GpuCount(num_hosts), std::chrono::seconds(length));
+  };
+  CHECK(may(5, 2, 5));         // at 0
+  CHECK_FALSE(may(10, 2, 6));  // at 10 only, which is not before 10
+  CHECK(may(11, 2, 6));
+  CHECK(may(11, 3, 11));  // at 10 if the hosts of the reservation itself serve
+  CHECK_FALSE(may(20, 4, 1));
+}
+
 TEST_CASE("availability_profile: slots end with time itself at the latest") {
   AvailabilityProfile profile(GpuCount(2), at(10));
   const auto slot = profile.earliest_slot(GpuCount(2), SimDuration::max());

@@ -242,6 +242,19 @@ bool all_ended(const SimulationResult& result) {
   });
 }
 
+void check_all_end_under_yarn(const std::string& policy) {
+  std::uint64_t seed = 1;
+  for (const Walltimes walltimes : {Walltimes::Exact, Walltimes::Tight, Walltimes::Over, Walltimes::Short}) {
+    for (int round = 0; round < 10; ++round, ++seed) {
+      CAPTURE(seed);
+      const Workload workload = random_workload(seed, 300, 32, walltimes);
+      const auto made = make_policy(policy);
+      REQUIRE(made);
+      CHECK(all_ended(replay(workload, 32, **made, PlacementKind::Yarn)));
+    }
+  }
+}
+
 Workload make_workload(const std::vector<PlainJob>& jobs) {
   Workload workload;
   for (const PlainJob& plain : jobs) {

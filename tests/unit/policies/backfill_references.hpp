@@ -44,6 +44,10 @@ bool all_ended(const SimulationResult& result);
 void check_against_reference(const std::string& policy,
                              const std::function<std::unique_ptr<Policy>()>& make_reference);
 
+/// Checks that random workloads of every kind run to their ends although `yarn` placement leaves free GPUs
+/// that a gang cannot have.
+void check_all_end_under_yarn(const std::string& policy);
+
 /// A job in whole seconds, for small examples; 0 requested is none.
 struct PlainJob {
   int submit_s;

@@ -52,11 +52,7 @@ TEST_CASE("conservative: no job starts later than first promised") {
 }
 
 TEST_CASE("conservative: every job ends though gangs find no room among enough free GPUs") {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    CAPTURE(seed);
-    const Workload workload = random_workload(seed, 300, 32, Walltimes::Over);
-    CHECK(all_ended(replay(workload, 32, **make_policy("conservative"), PlacementKind::Yarn)));
-  }
+  check_all_end_under_yarn("conservative");
 }
 
 TEST_CASE("conservative: wall times beyond the end of time are no obstacle") {

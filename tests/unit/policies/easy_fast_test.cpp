@@ -36,11 +36,7 @@ TEST_CASE("easy_fast: the same schedules as lists that are walked") {
 }
 
 TEST_CASE("easy_fast: every job ends though gangs find no room among enough free GPUs") {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    CAPTURE(seed);
-    const Workload workload = random_workload(seed, 300, 32, Walltimes::Over);
-    CHECK(all_ended(replay(workload, 32, **make_policy("easy-fast"), PlacementKind::Yarn)));
-  }
+  check_all_end_under_yarn("easy-fast");
 }
 
 }  // namespace vtrain::testing

@@ -61,14 +61,8 @@ TEST_CASE("easy: jobs behind the head do not delay it if run times are known") {
 }
 
 TEST_CASE("easy: every job ends though gangs find no room among enough free GPUs") {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    CAPTURE(seed);
-    const Workload workload = random_workload(seed, 300, 32, Walltimes::Over);
-    for (const std::string policy : {"easy", "easy:order=asc-walltime"}) {
-      const auto made = make_policy(policy);
-      CHECK(all_ended(replay(workload, 32, **made, PlacementKind::Yarn)));
-    }
-  }
+  check_all_end_under_yarn("easy");
+  check_all_end_under_yarn("easy:order=asc-walltime");
 }
 
 }  // namespace vtrain::testing
