@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "policies/registry.hpp"
 #include "tests/unit/policies/golden_support.hpp"
@@ -16,7 +18,101 @@ SimTime at(std::int64_t seconds) {
   return SimTime(std::chrono::seconds(seconds));
 }
 
+struct LiveJob {
+  std::size_t id;
+  SimDuration executed{0};
+  bool runs = false;
+};
+
+/// The rule as it reads, with one list a queue: credit, demote, walk, running jobs to the front. No job may
+/// be larger than the cluster.
+std::vector<JobOutcome> las_by_hand(const Workload& workload, std::int32_t total_gpus, bool gpu_time,
+                                    const std::vector<SimDuration>& thresholds) {
+  std::vector<JobOutcome> outcomes(workload.jobs.size());
+  std::vector<std::vector<LiveJob>> queues(thresholds.size() + 1);
+  const auto left = [&](const LiveJob& live) {
+    const Job& job = workload.jobs[live.id];
+    return std::min(job.duration, job.walltime()) - live.executed;
+  };
+  const auto needed = [&](const LiveJob& live,
+                          std::size_t queue) {  // time on GPUs at which it leaves the queue
+    const std::int32_t gpus = gpu_time ? workload.jobs[live.id].num_gpus.value : 1;
+    std::int64_t time = thresholds[queue].count() / gpus;
+    while (time * gpus < thresholds[queue].count())
+      ++time;
+    return SimDuration(time);
+  };
+  std::size_t next = 0;
+  std::size_t num_live = 0;
+  SimTime now{};
+  while (next < workload.jobs.size() || num_live > 0) {
+    SimTime then = next < workload.jobs.size() ? workload.jobs[next].submit : SimTime::max();
+    for (std::size_t q = 0; q < queues.size(); ++q) {
+      for (const LiveJob& live : queues[q]) {
+        if (!live.runs) continue;
+        then = std::min(then, now + left(live));
+        if (q < thresholds.size()) then = std::min(then, now + needed(live, q) - live.executed);
+      }
+    }
+    std::vector<std::pair<std::size_t, LiveJob>> demoted;  // with the queue they go to
+    for (std::size_t q = 0; q < queues.size(); ++q) {
+      for (LiveJob& live : queues[q]) {
+        if (live.runs) live.executed += then - now;
+      }
+      std::erase_if(queues[q], [&](const LiveJob& live) {
+        if (left(live) == SimDuration(0)) {
+          outcomes[live.id].end = then;
+          --num_live;
+          return true;
+        }
+        std::size_t to = q;
+        while (to < thresholds.size() && live.executed >= needed(live, to))
+          ++to;
+        if (to != q) demoted.emplace_back(to, live);
+        return to != q;
+      });
+    }
+    now = then;
+    std::sort(demoted.begin(), demoted.end(),
+              [](const auto& a, const auto& b) { return a.second.id < b.second.id; });
+    for (const auto& [queue, live] : demoted)
+      queues[queue].push_back(live);
+    for (; next < workload.jobs.size() && workload.jobs[next].submit == now; ++next, ++num_live)
+      queues[0].push_back({next});
+    std::int32_t free = total_gpus;
+    for (std::vector<LiveJob>& queue : queues) {
+      for (LiveJob& live : queue) {
+        const bool ran = live.runs;
+        live.runs = workload.jobs[live.id].num_gpus.value <= free;
+        if (live.runs) free -= workload.jobs[live.id].num_gpus.value;
+        if (ran && !live.runs) ++outcomes[live.id].preemptions;
+      }
+      std::stable_partition(queue.begin(), queue.end(), [](const LiveJob& live) { return live.runs; });
+    }
+  }
+  return outcomes;
+}
+
 }  // namespace
+
+TEST_CASE("las: equals the rule applied to lists, on random workloads") {
+  for (const bool gpu_time : {false, true}) {
+    const std::string attained = gpu_time ? "gpu-time" : "time";
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+      CAPTURE(attained);
+      CAPTURE(seed);
+      const Workload workload = random_workload(seed, 200, 16, std::chrono::seconds(1));
+      const auto result = replay(workload, "2x8", "las:queues=6.5;15;40,attained=" + attained);
+      const auto expected =
+          las_by_hand(workload, 16, gpu_time,
+                      {SimDuration(6'500'000'000), std::chrono::seconds(15), std::chrono::seconds(40)});
+      for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+        REQUIRE(result.outcomes[i].end == expected[i].end);
+        REQUIRE(result.outcomes[i].preemptions == expected[i].preemptions);
+      }
+    }
+  }
+}
 
 TEST_CASE("las: a job that has had its share makes way for one that has not") {
   // Threshold 10 s: the second job waits until 10, runs its 10 s in queue 0, then both are in queue 1 (behind
