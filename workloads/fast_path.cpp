@@ -156,6 +156,32 @@ double upper_bound(const std::vector<StageTotals>& stages, double num_micro_batc
   return 2 * (rounds * (forward + recompute + backward) + end);
 }
 
+/// Sums of busy times, and the breakdown of the slowest stage, once the ends of all stages are known.
+void add_sums(IterationTimes& times, const std::vector<StageTotals>& totals, double num_micro_batches) {
+  for (std::size_t stage = 0; stage < totals.size(); ++stage) {
+    const StageTotals& total = totals[stage];
+    const auto sum = [&](double ChainTotals::*part) {
+      return num_micro_batches * (total.forward.*part + total.recompute.*part + total.backward.*part) +
+             total.data_parallel.*part + total.optimizer.*part;
+    };
+    times.stages[stage].compute = Nanoseconds(sum(&ChainTotals::kernel_time));
+    times.communication_sum += Nanoseconds(sum(&ChainTotals::collective_time));
+  }
+  set_slowest(times);
+  const StageTotals& slowest = totals[static_cast<std::size_t>(times.slowest_stage)];
+  const auto share = [&](Nanoseconds Breakdown::*part) {
+    return num_micro_batches * (slowest.forward.breakdown.*part + slowest.recompute.breakdown.*part +
+                                slowest.backward.breakdown.*part) +
+           slowest.data_parallel.breakdown.*part + slowest.optimizer.breakdown.*part;
+  };
+  times.breakdown = {.compute = share(&Breakdown::compute),
+                     .tensor_comm = share(&Breakdown::tensor_comm),
+                     .pipeline_comm = share(&Breakdown::pipeline_comm),
+                     .data_comm = share(&Breakdown::data_comm),
+                     .optimizer = share(&Breakdown::optimizer)};
+  set_bubble(times);
+}
+
 }  // namespace
 
 IterationTimes fast_iteration_times(const IterationWork& work) {
@@ -195,29 +221,7 @@ IterationTimes fast_iteration_times(const IterationWork& work) {
           std::max(times.communication_end, Nanoseconds(end - optimizer.after_collective));
     }
   }
-  const auto rounds = static_cast<double>(work.num_micro_batches);
-  for (std::size_t stage = 0; stage < totals.size(); ++stage) {
-    const StageTotals& total = totals[stage];
-    const auto sum = [&](double ChainTotals::*part) {
-      return rounds * (total.forward.*part + total.recompute.*part + total.backward.*part) +
-             total.data_parallel.*part + total.optimizer.*part;
-    };
-    times.stages[stage].compute = Nanoseconds(sum(&ChainTotals::kernel_time));
-    times.communication_sum += Nanoseconds(sum(&ChainTotals::collective_time));
-  }
-  set_slowest(times);
-  const StageTotals& slowest = totals[static_cast<std::size_t>(times.slowest_stage)];
-  const auto share = [&](Nanoseconds Breakdown::*part) {
-    return rounds * (slowest.forward.breakdown.*part + slowest.recompute.breakdown.*part +
-                     slowest.backward.breakdown.*part) +
-           slowest.data_parallel.breakdown.*part + slowest.optimizer.breakdown.*part;
-  };
-  times.breakdown = {.compute = share(&Breakdown::compute),
-                     .tensor_comm = share(&Breakdown::tensor_comm),
-                     .pipeline_comm = share(&Breakdown::pipeline_comm),
-                     .data_comm = share(&Breakdown::data_comm),
-                     .optimizer = share(&Breakdown::optimizer)};
-  set_bubble(times);
+  add_sums(times, totals, static_cast<double>(work.num_micro_batches));
   return times;
 }
 

@@ -31,9 +31,11 @@ StageTotals total_stage(const StageWork& work);
 /// The part of a breakdown to which tasks of a kind belong.
 Nanoseconds& part_of(Breakdown& breakdown, TaskKind kind);
 
-/// Sets `iteration` and `slowest_stage` from the ends of the stages, and the bubble of `breakdown`, whose
-/// other parts are those of the slowest stage, to what is left. Call `set_slowest` first.
+/// Sets `iteration` and `slowest_stage` from the ends of the stages.
 void set_slowest(IterationTimes& times);
+
+/// Sets the bubble of `breakdown` to what its other parts, those of the slowest stage, leave of the
+/// iteration.
 void set_bubble(IterationTimes& times);
 
 }  // namespace vtrain
