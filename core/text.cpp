@@ -50,10 +50,14 @@ std::string_view trim(std::string_view text) {
 }
 
 bool is_printable(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = character_length(text);
+  for (std::size_t i = 0; i < text.size();) {
+    if (text[i] >= ' ' && text[i] <= '~') {  // nearly every character
+      ++i;
+      continue;
+    }
+    const std::size_t length = character_length(text.substr(i));
     if (length == 0) return false;
-    text.remove_prefix(length);
+    i += length;
   }
   return true;
 }

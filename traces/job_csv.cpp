@@ -86,15 +86,17 @@ class JobCsvReader {
   }
 
   bool read_names(Job& job) {
-    if (given(at_.tenant)) {
-      if (!check(at_.tenant, check_name(rows_.field(at_.tenant)))) return false;
-      job.tenant = workload_.tenant(rows_.field(at_.tenant));
-    }
-    if (given(at_.model)) {
-      if (!check(at_.model, check_name(rows_.field(at_.model)))) return false;
-      job.model = workload_.model(rows_.field(at_.model));
-    }
-    return true;
+    if (given(at_.tenant)) job.tenant = workload_.tenant(rows_.field(at_.tenant));
+    if (given(at_.model)) job.model = workload_.model(rows_.field(at_.model));
+    // Names repeat: each is checked when it is new.
+    return check_new(at_.tenant, workload_.tenants, num_tenants_) &&
+           check_new(at_.model, workload_.models, num_models_);
+  }
+
+  bool check_new(int column, const NameTable& names, std::size_t& num_checked) {
+    if (names.size() == num_checked) return true;
+    num_checked = names.size();
+    return check(column, check_name(rows_.field(column)));
   }
 
   bool read_work(Job& job) {
@@ -120,6 +122,8 @@ class JobCsvReader {
   CsvReader& rows_;
   const ColumnPositions& at_;
   Workload& workload_;
+  std::size_t num_tenants_ = 0;  ///< names that have been checked
+  std::size_t num_models_ = 0;
   Error error_;
 };
 
