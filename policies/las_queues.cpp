@@ -47,6 +47,7 @@ SimDuration LasQueues::time_to_leave(std::int64_t queue, GpuCount num_gpus) cons
 }
 
 void LasQueues::update_running(const SchedulingPass& pass, std::span<ListedJob> running) {
+  if (pass.now() < next_demotion_) return;
   demoted_.clear();
   for (ListedJob& job : running) {
     const SimDuration attained = pass.attained(job.job);
@@ -83,7 +84,11 @@ void LasQueues::after_walk(SchedulingPass& pass, std::span<ListedJob> running) {
     job.stamp = stamp++;
     earliest = std::min(earliest, timer(pass, job));
   }
-  if (earliest < SimTime::max() - pass.now()) pass.wake_at(pass.now() + earliest);
+  const bool in_range = earliest < SimTime::max() - pass.now();
+  if (in_range) pass.wake_at(pass.now() + earliest);
+  // The peer's timer says nothing of when a threshold is reached.
+  if (options_.timer == DemotionTimer::Exact)
+    next_demotion_ = in_range ? pass.now() + earliest : SimTime::max();
 }
 
 }  // namespace vtrain

@@ -56,8 +56,9 @@ class LasQueues : public ListPolicy {
   SimDuration timer(const SchedulingPass& pass, const ListedJob& job) const;
 
   LasOptions options_;
-  std::vector<ListedJob*> demoted_;  ///< by this pass
-  std::int64_t first_stamp_ = 0;     ///< ahead of all jobs
+  std::vector<ListedJob*> demoted_;         ///< by this pass
+  SimTime next_demotion_ = SimTime::min();  ///< no job leaves its queue before
+  std::int64_t first_stamp_ = 0;            ///< ahead of all jobs
 };
 
 }  // namespace vtrain

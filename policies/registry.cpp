@@ -68,8 +68,10 @@ const std::vector<PolicyInfo>& table() {
 template <class Row>
 std::vector<std::string_view> names_of(const std::vector<Row>& rows) {
   std::vector<std::string_view> names;
-  for (const Row& row : rows)
+  names.reserve(rows.size());
+  for (const Row& row : rows) {
     names.push_back(row.name);
+  }
   return names;
 }
 
