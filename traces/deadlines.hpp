@@ -13,7 +13,7 @@ namespace vtrain {
 
 /// deadline = submit + U(low, high) x duration, each job with its own draw.
 struct DeadlineRule {
-  /// ElasticFlow's choice (Gu et al., ASPLOS'23, section 6.1: the factor is uniform in [0.5, 1.5]). A job
+  /// ElasticFlow's choice (Gu et al., ASPLOS'23: the factor is uniform in [0.5, 1.5]). A job
   /// with a factor below 1 cannot meet its deadline on the GPUs that it asks for.
   double low = 0.5;
   double high = 1.5;
