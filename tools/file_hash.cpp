@@ -23,7 +23,8 @@ Result<std::string> sha256_of_file(const std::string& path) {
   unsigned size = 0;
   EVP_DigestFinal_ex(context.get(), digest.data(), &size);
   std::string text;
-  for (unsigned i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
+  for (unsigned i = 0; i < size; ++i)
+    text += fmt::format("{:02x}", digest[i]);
   return text;
 }
 

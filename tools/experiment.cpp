@@ -1,0 +1,246 @@
+#include "tools/experiment.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "core/gpu_profile.hpp"
+#include "policies/registry.hpp"
+#include "tools/file_hash.hpp"
+#include "tools/output_format.hpp"
+#include "traces/deadlines.hpp"
+#include "traces/trace_format.hpp"
+#include "traces/trace_generator.hpp"
+#include "traces/trace_statistics.hpp"
+#include "workloads/throughput_curve.hpp"
+
+namespace vtrain {
+namespace {
+
+/// The cluster of the embedded default: 128 A100.
+constexpr std::string_view kDefaultCluster = "16x8:a100";
+
+/// Its offered load: enough for a queue, so that policies differ.
+constexpr double kDefaultLoad = 1.1;
+
+/// An option's error: `--name: expected ..., found ...`.
+Error named(std::string option, Error error) {
+  if (error.file.empty() && error.field.empty()) error.field = std::move(option);
+  return error;
+}
+
+Result<ClusterSpec> read_cluster(const ExperimentArguments& arguments,
+                                 const std::optional<std::int32_t>& named_gpus) {
+  if (!arguments.cluster.empty()) return ClusterSpec::parse(arguments.cluster);
+  if (arguments.trace.empty()) return ClusterSpec::parse(std::string(kDefaultCluster));
+  if (named_gpus) return ClusterSpec::parse(fmt::format("{}x1", *named_gpus));
+  return fail({.field = "--cluster", .message = "missing: say for instance --cluster 16x8:a100"});
+}
+
+/// Whether some job's run time is not known yet.
+bool needs_prices(const Workload& workload) {
+  return std::any_of(workload.jobs.begin(), workload.jobs.end(),
+                     [](const Job& job) { return job.duration.count() == 0; });
+}
+
+/// Fills in deadlines by the rule of `--deadlines`, and says so.
+Result<void> add_deadlines(const ExperimentArguments& arguments, Experiment& experiment) {
+  const bool any = std::any_of(experiment.workload.jobs.begin(), experiment.workload.jobs.end(),
+                               [](const Job& job) { return job.has_deadline(); });
+  if (arguments.deadlines == "none" || (arguments.deadlines == "auto" && any)) return {};
+  const auto rule = DeadlineRule::parse(arguments.deadlines == "auto" ? "elasticflow" : arguments.deadlines);
+  if (!rule) return fail(named("--deadlines", rule.error()));
+  const auto count = assign_deadlines(experiment.workload, *rule, arguments.seed);
+  if (!count) return fail(count.error());
+  if (*count > 0) {
+    experiment.assumptions.push_back(fmt::format("{}, seed {} (synthetic{})", rule->describe(),
+                                                 arguments.seed, any ? "; for jobs without one" : ""));
+  }
+  return {};
+}
+
+/// What backfilling policies may know of run times.
+std::string run_time_knowledge(const Workload& workload) {
+  const auto requested = std::count_if(workload.jobs.begin(), workload.jobs.end(),
+                                       [](const Job& job) { return job.requested_time.count() > 0; });
+  if (requested == 0) return "run times known exactly";
+  if (requested == std::ssize(workload.jobs)) return "run times bounded by the requested times";
+  return fmt::format("run times bounded by the requested times of {} jobs, known exactly for the others",
+                     with_thousands(requested));
+}
+
+/// Replays one policy.
+Result<ExperimentRun> run_policy(const Experiment& experiment, const std::string& spec, bool strict,
+                                 bool record_runs) {
+  auto policy = make_policy(spec);
+  if (!policy) return fail(policy.error());
+  const SimulationOptions options{
+      .placement = experiment.placement, .strict = strict, .record_runs = record_runs, .policy_name = spec};
+  const auto start = std::chrono::steady_clock::now();
+  auto result = simulate(experiment.workload, experiment.cluster, **policy, options);
+  const double wall_s = Seconds(std::chrono::steady_clock::now() - start).count();
+  if (!result) return fail(result.error());
+  Summary summary = summarize(experiment.workload, experiment.cluster, *result, spec);
+  return ExperimentRun{std::move(summary), *std::move(result), wall_s};
+}
+
+/// The embedded default: a day of LLM jobs that offers the cluster more work than it can do.
+Result<void> generate_default_day(const ExperimentArguments& arguments, ThroughputCurves& curves,
+                                  Experiment& experiment) {
+  GeneratorOptions options;
+  options.num_jobs = 0;
+  options.span = std::chrono::hours(24);
+  options.cluster = experiment.cluster.total_gpus();
+  options.load = kDefaultLoad;
+  options.seed = arguments.seed;
+  options.deadlines.reset();  // set by --deadlines, as for every other trace
+  auto workload = generate_trace(
+      options, [&curves](std::string_view model, std::int32_t global_batch, GpuCount num_gpus) {
+        return curves.iteration_time(std::string(model), global_batch, num_gpus);
+      });
+  if (!workload) return fail(workload.error());
+  experiment.workload = *std::move(workload);
+  experiment.trace_name = "a generated day of LLM jobs";
+  experiment.assumptions.push_back(fmt::format("jobs generated with the shape of {}, seed {} (synthetic)",
+                                               options.shape.name, arguments.seed));
+  return {};
+}
+
+}  // namespace
+
+void add_experiment_options(CLI::App& command, ExperimentArguments& arguments) {
+  command.add_option("--trace", arguments.trace,
+                     "Trace file, plain or gzip; without it a generated day of LLM jobs on 16x8 A100");
+  command.add_option("--format", arguments.format, "Format of the trace, or auto")->capture_default_str();
+  command.add_option("--cluster", arguments.cluster,
+                     "Nodes x GPUs per node : type, for instance 16x8:a100, joined by +; or a JSON file");
+  command
+      .add_option("--placement", arguments.placement,
+                  "count: any free GPUs; yarn: one node, or whole nodes for larger gangs")
+      ->capture_default_str();
+  command
+      .add_option("--profile", arguments.profile,
+                  "GPU profile that prices jobs given by model and iterations")
+      ->capture_default_str();
+  command
+      .add_option("--deadlines", arguments.deadlines,
+                  "Deadlines for jobs without one: none, elasticflow (submit + U(0.5, 1.5) x duration), "
+                  "LOW:HIGH (other "
+                  "bounds), auto (elasticflow if no job has one)")
+      ->capture_default_str();
+  command.add_option("--seed", arguments.seed, "Seed of everything random")->capture_default_str();
+  command.add_option("--out", arguments.out, "Folder for the results");
+  command
+      .add_option("--timeline", arguments.timeline,
+                  "Write timeline.json for Perfetto: always, never, or auto (up to 5,000 jobs)")
+      ->check(CLI::IsMember({"always", "never", "auto"}))
+      ->capture_default_str();
+  command.add_flag("--strict", arguments.strict,
+                   "Exit 2 for a job larger than the cluster instead of rejecting it");
+  command.add_flag("--json", arguments.json, "Print one JSON document; files are written only with --out");
+}
+
+Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
+  const auto start = std::chrono::steady_clock::now();
+  Experiment experiment;
+  // Names are checked before files are read: a misspelt policy should not cost a long read.
+  for (const std::string& spec : arguments.policies) {
+    if (auto policy = make_policy(spec); !policy) return fail(policy.error());
+  }
+  const auto placement = parse_placement(arguments.placement);
+  if (!placement) return fail(named("--placement", placement.error()));
+  experiment.placement = *placement;
+  const auto profile = load_gpu_profile(arguments.profile);
+  if (!profile) return fail(named("--profile", profile.error()));
+
+  std::optional<std::int32_t> named_gpus;
+  if (!arguments.trace.empty()) {
+    auto trace = read_trace(arguments.trace, arguments.format);
+    if (!trace) return fail(named("--format", trace.error()));
+    const auto hash = sha256_of_file(arguments.trace);
+    if (!hash) return fail(hash.error());
+    named_gpus = trace->num_gpus;
+    experiment.trace_name = arguments.trace;
+    experiment.trace_format = trace->format;
+    experiment.workload = std::move(trace->workload);
+    experiment.provenance.emplace_back("trace", fmt::format("{}, sha256 {}", arguments.trace, *hash));
+  }
+  auto cluster = read_cluster(arguments, named_gpus);
+  if (!cluster) return fail(cluster.error());
+  experiment.cluster = *std::move(cluster);
+
+  ThroughputCurves curves(*profile);
+  if (arguments.trace.empty()) {
+    if (auto generated = generate_default_day(arguments, curves, experiment); !generated)
+      return fail(generated.error());
+  }
+  const bool priced = needs_prices(experiment.workload);
+  if (priced) {
+    if (auto done = price_jobs(experiment.workload, curves); !done) return fail(done.error());
+  }
+  if (arguments.trace.empty() || priced) {
+    experiment.provenance.emplace_back(
+        "run times",
+        fmt::format("iterations x the best plan's iteration time, profile {}", arguments.profile));
+  }
+  if (auto added = add_deadlines(arguments, experiment); !added) return fail(added.error());
+  experiment.assumptions.push_back(run_time_knowledge(experiment.workload));
+  experiment.provenance.emplace_back("seed", std::to_string(arguments.seed));
+  experiment.read_s = Seconds(std::chrono::steady_clock::now() - start).count();
+  return experiment;
+}
+
+Result<std::vector<ExperimentRun>> run_policies(const Experiment& experiment,
+                                                const ExperimentArguments& arguments, bool record_runs) {
+  const std::size_t count = arguments.policies.size();
+  std::vector<std::optional<Result<ExperimentRun>>> results(count);
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < count; i = next++) {
+      results[i] = run_policy(experiment, arguments.policies[i], arguments.strict, record_runs);
+    }
+  };
+  {
+    const unsigned threads =
+        arguments.threads > 0 ? arguments.threads : std::max(1u, std::thread::hardware_concurrency());
+    std::vector<std::jthread> workers;
+    for (std::size_t i = 1; i < std::min<std::size_t>(threads, count); ++i)
+      workers.emplace_back(work);
+    work();
+  }
+  std::vector<ExperimentRun> runs;
+  for (auto& result : results) {
+    if (!*result) return fail(result->error());
+    runs.push_back(**std::move(result));
+  }
+  return runs;
+}
+
+bool wants_timeline(const ExperimentArguments& arguments, const Experiment& experiment) {
+  constexpr std::size_t kFewJobs = 5000;
+  if (arguments.timeline != "auto") return arguments.timeline == "always";
+  return experiment.workload.jobs.size() <= kFewJobs;
+}
+
+std::string describe_experiment(const Experiment& experiment) {
+  const TraceStatistics statistics = trace_statistics(experiment.workload);
+  const std::string format =
+      experiment.trace_format.empty() ? "" : fmt::format(" ({})", experiment.trace_format);
+  std::string assumed;
+  for (const std::string& assumption : experiment.assumptions) {
+    assumed += (assumed.empty() ? "" : ";  ") + assumption;
+  }
+  return fmt::format(
+      "trace     {}{}   {} jobs   {}   {} GPU-hours   offered load {:.2f}\ncluster   {}\nassumed   {}\n",
+      experiment.trace_name, format, with_thousands(statistics.jobs), as_days(to_seconds(statistics.span())),
+      with_thousands(std::llround(statistics.gpu_hours)),
+      statistics.offered_load(experiment.cluster.total_gpus()), experiment.cluster.describe(), assumed);
+}
+
+}  // namespace vtrain

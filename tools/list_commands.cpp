@@ -1,0 +1,134 @@
+/// `vtrain policies`, `vtrain models`, `vtrain clusters`: what there is.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "core/gpu_profile.hpp"
+#include "policies/registry.hpp"
+#include "tools/command.hpp"
+#include "tools/output_format.hpp"
+#include "workloads/model_zoo.hpp"
+
+namespace vtrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+Result<void> list_policies(bool json) {
+  if (json) {
+    ordered_json list = ordered_json::array();
+    for (const PolicyInfo& policy : policies()) {
+      ordered_json parameters = ordered_json::array();
+      for (const PolicyParameter& parameter : policy.parameters) {
+        parameters.push_back({{"name", parameter.name},
+                              {"default", parameter.default_value},
+                              {"unit", parameter.unit},
+                              {"summary", parameter.summary}});
+      }
+      list.push_back({{"name", policy.name}, {"summary", policy.summary}, {"parameters", parameters}});
+    }
+    fmt::print("{}\n", list.dump(2));
+    return {};
+  }
+  for (const PolicyInfo& policy : policies()) {
+    fmt::print("{:<13} {}\n", policy.name, policy.summary);
+    for (const PolicyParameter& parameter : policy.parameters) {
+      const std::string unit = parameter.unit.empty() ? "" : fmt::format(" {}", parameter.unit);
+      const std::string value = parameter.default_value.empty()
+                                    ? "must be given"
+                                    : fmt::format("default {}{}", parameter.default_value, unit);
+      fmt::print("{:<13}   {}: {} ({})\n", "", parameter.name, parameter.summary, value);
+    }
+  }
+  fmt::print(
+      "\nParameters are given as NAME:key=value,key=value, for instance --policy "
+      "'las:attained=time,queues=600;3600'.\n");
+  return {};
+}
+
+Result<void> list_models(bool json) {
+  if (json) {
+    ordered_json list = ordered_json::array();
+    for (const ZooModel& entry : model_zoo()) {
+      const TransformerModel model = entry.model();
+      list.push_back({{"name", model.name},
+                      {"parameters", model.num_parameters()},
+                      {"num_layers", model.num_layers},
+                      {"hidden_size", model.hidden_size},
+                      {"num_heads", model.num_heads},
+                      {"sequence_length", model.sequence_length},
+                      {"vocab_size", model.vocab_size},
+                      {"global_batch", entry.global_batch},
+                      {"source", entry.source}});
+    }
+    fmt::print("{}\n", list.dump(2));
+    return {};
+  }
+  TextTable table(
+      {"model", "parameters", "layers", "hidden", "heads", "sequence", "vocabulary", "global batch"});
+  for (const ZooModel& entry : model_zoo()) {
+    const TransformerModel model = entry.model();
+    table.add_row({model.name,
+                   fmt::format("{:.1f} billion", static_cast<double>(model.num_parameters()) / 1e9),
+                   with_thousands(model.num_layers), with_thousands(model.hidden_size),
+                   with_thousands(model.num_heads), with_thousands(model.sequence_length),
+                   with_thousands(model.vocab_size), with_thousands(entry.global_batch)});
+  }
+  fmt::print("{}", table.to_string());
+  return {};
+}
+
+Result<void> list_clusters(bool json) {
+  ordered_json list = ordered_json::array();
+  TextTable table({"GPU type", "memory", "bandwidth", "peak", "GPUs a node", "network a node"});
+  for (const std::string_view name : embedded_profile_names()) {
+    const auto profile = load_gpu_profile(std::string(name));
+    if (!profile) return fail(profile.error());
+    list.push_back({{"gpu_type", name},
+                    {"memory_bytes", profile->memory_capacity.value},
+                    {"memory_bytes_per_second", profile->memory_bandwidth.value},
+                    {"peak_flops_per_second", profile->peak_rate.value},
+                    {"gpus_per_node", profile->gpus_per_node},
+                    {"node_network_bytes_per_second", profile->node_network_bandwidth.value}});
+    table.add_row({std::string(name), as_gigabytes(profile->memory_capacity.value),
+                   fmt::format("{} GB/s", short_number(profile->memory_bandwidth.value / 1e9)),
+                   fmt::format("{} TFLOP/s", short_number(profile->peak_rate.value / 1e12)),
+                   with_thousands(profile->gpus_per_node),
+                   fmt::format("{} GB/s", short_number(profile->node_network_bandwidth.value / 1e9))});
+  }
+  if (json) {
+    fmt::print("{}\n", list.dump(2));
+    return {};
+  }
+  fmt::print(
+      "A cluster is written NODESxGPUS:TYPE, groups joined by +: 16x8:a100, or 8x8:a100+4x4. A type that is "
+      "not listed can be\n"
+      "replayed, but no run time be predicted for it. A JSON file {{\"groups\": [{{\"num_nodes\": 16, "
+      "\"gpus_per_node\": 8,\n"
+      "\"gpu_type\": \"a100\"}}]}} says the same.\n\n{}",
+      table.to_string());
+  return {};
+}
+
+void add_list(CLI::App& app, Action& action, const std::string& name, const std::string& summary,
+              Result<void> (*list)(bool json)) {
+  CLI::App* command =
+      app.add_subcommand(name, fmt::format("{}\n\n  vtrain {}\n  vtrain {} --json", summary, name, name));
+  const auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "Print one JSON document");
+  command->callback([=, &action] { action = [=] { return list(*json); }; });
+}
+
+}  // namespace
+
+void add_list_commands(CLI::App& app, Action& action) {
+  add_list(app, action, "policies", "List the scheduling policies with their parameters, units and defaults.",
+           list_policies);
+  add_list(app, action, "models", "List the models known by name.", list_models);
+  add_list(app, action, "clusters", "Explain how a cluster is written and list the GPU types with a profile.",
+           list_clusters);
+}
+
+}  // namespace vtrain

@@ -1,0 +1,331 @@
+/// `vtrain predict`: configurations in, iteration times out.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "core/execution_graph.hpp"
+#include "core/file.hpp"
+#include "core/gpu_profile.hpp"
+#include "tools/command.hpp"
+#include "tools/output_format.hpp"
+#include "workloads/graph_builder.hpp"
+#include "workloads/graph_dot.hpp"
+#include "workloads/physical_semantics.hpp"
+#include "workloads/predictor.hpp"
+#include "workloads/timeline.hpp"
+#include "workloads/vtrain_config.hpp"
+#include "workloads/vtrain_semantics.hpp"
+
+namespace vtrain {
+namespace {
+
+using nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+/// The arguments as given.
+struct PredictArguments {
+  std::vector<std::string> inputs;
+  std::string semantics = "physical";
+  std::string profile = "a100";
+  fs::path traces;
+  fs::path collectives;
+  fs::path timeline;
+  fs::path graph;
+  std::string detail = "operators";
+  bool strict = false;
+  bool json = false;
+};
+
+/// One configuration's answer, whichever semantics gave it.
+struct Prediction {
+  std::string config;
+  TransformerModel model;
+  ParallelPlan plan;
+  std::string profile;                         ///< GPU type, in lower case
+  std::shared_ptr<const KernelTable> kernels;  ///< what `work` points to
+  IterationWork work;
+  IterationTimes times;
+  std::optional<MemoryEstimate> memory;  ///< the public vTrain release has no memory model
+  FlopsPerSecond peak_rate{0};           ///< of one GPU
+  std::vector<std::string> provenance;
+  std::vector<std::string> fallbacks;  ///< numbers that were extrapolated or missing
+};
+
+double tokens_per_second(const Prediction& prediction) {
+  const double tokens = static_cast<double>(prediction.plan.global_batch * prediction.model.sequence_length);
+  return tokens / Seconds(prediction.times.iteration).count();
+}
+
+FlopsPerSecond model_flops_per_gpu(const Prediction& prediction) {
+  const Flops iteration = model_flops(prediction.model, prediction.plan.global_batch);
+  return FlopsPerSecond(iteration.value / Seconds(prediction.times.iteration).count() /
+                        prediction.plan.num_gpus().value);
+}
+
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+std::string plural(std::int64_t count, std::string_view thing) {
+  return fmt::format("{} {}{}", with_thousands(count), thing, count == 1 ? "" : "s");
+}
+
+Result<Prediction> predict_as_release(const PredictArguments& arguments, const VtrainConfig& config) {
+  auto predicted = predict_vtrain(config, arguments.traces, arguments.collectives, PredictionMode::FastPath);
+  if (!predicted) return fail(predicted.error());
+  const VtrainProvenance& from = predicted->inputs.provenance;
+  Prediction prediction;
+  prediction.plan = config.plan;
+  prediction.profile = lower_case(config.gpu_name);
+  prediction.kernels = predicted->inputs.kernels;
+  prediction.work = std::move(predicted->inputs.work);
+  prediction.times = std::move(predicted->times);
+  prediction.provenance.push_back("kernels measured: " + from.trace_file);
+  if (!from.collectives_folder.empty()) {
+    prediction.provenance.push_back(fmt::format(
+        "{} measured: {}", plural(from.measured_collectives, "all-reduce"), from.collectives_folder));
+  }
+  if (from.modelled_collectives > 0) {
+    prediction.provenance.push_back(plural(from.modelled_collectives, "all-reduce") + " by formula");
+  }
+  if (from.fallback_collectives > 0) {
+    prediction.fallbacks.push_back(plural(from.fallback_collectives, "all-reduce") +
+                                   " beyond the tables, by bandwidth");
+  }
+  for (const std::string& name : from.operators_without_kernels) {
+    prediction.fallbacks.push_back(name + " has no kernels in the trace and takes no time");
+  }
+  return prediction;
+}
+
+Result<Prediction> predict_from_profile(const GpuProfile& profile, const VtrainConfig& config) {
+  ParallelPlan plan = config.plan;
+  plan.micro_batch = config.given_micro_batch;
+  auto predicted = predict_physical(config.model, plan, profile);
+  if (!predicted) return fail(predicted.error());
+  Prediction prediction;
+  prediction.plan = plan;
+  prediction.profile = profile.name;
+  prediction.work = std::move(predicted->work);
+  prediction.times = fast_iteration_times(prediction.work);
+  prediction.memory = predicted->memory;
+  prediction.provenance = {
+      fmt::format("profile {}: {}", profile.name, predicted->provenance.profile_description),
+      "all-reduces within a node: " + predicted->provenance.all_reduce_source};
+  prediction.fallbacks = predicted->provenance.fallbacks;
+  return prediction;
+}
+
+Result<Prediction> predict_one(const PredictArguments& arguments, const GpuProfile& profile,
+                               const std::string& path) {
+  const auto config = read_vtrain_config(path);
+  if (!config) return fail(config.error());
+  auto prediction = arguments.semantics == "vtrain" ? predict_as_release(arguments, *config)
+                                                    : predict_from_profile(profile, *config);
+  if (!prediction) {
+    // Whatever goes wrong with a configuration, the user wants to know which one.
+    Error error = prediction.error();
+    if (error.file.empty()) error.file = path;
+    return fail(std::move(error));
+  }
+  prediction->config = path;
+  prediction->model = config->model;
+  prediction->peak_rate = profile.peak_rate;
+  if (arguments.strict && !prediction->fallbacks.empty()) {
+    return fail({.file = path, .field = "--strict", .message = "fallback: " + prediction->fallbacks.front()});
+  }
+  return prediction;
+}
+
+ordered_json to_json(const Prediction& prediction, const std::string& semantics) {
+  const IterationTimes& times = prediction.times;
+  const auto seconds = [](Nanoseconds time) { return Seconds(time).count(); };
+  ordered_json stages = ordered_json::array();
+  for (const StageTimes& stage : times.stages) {
+    stages.push_back({{"end_ns", stage.end.count()}, {"compute_ns", stage.compute.count()}});
+  }
+  ordered_json memory;
+  if (prediction.memory) {
+    memory = {{"peak_bytes_per_gpu", prediction.memory->peak.value},
+              {"capacity_bytes", prediction.memory->capacity.value},
+              {"stage", prediction.memory->stage},
+              {"fits", prediction.memory->fits()}};
+  }
+  const FlopsPerSecond rate = model_flops_per_gpu(prediction);
+  return {{"config", prediction.config},
+          {"iteration_time_ns", times.iteration.count()},
+          {"iteration_time_s", seconds(times.iteration)},
+          {"semantics", semantics},
+          {"profile", prediction.profile},
+          {"breakdown",
+           {{"compute_s", seconds(times.breakdown.compute)},
+            {"tensor_comm_s", seconds(times.breakdown.tensor_comm)},
+            {"pipeline_comm_s", seconds(times.breakdown.pipeline_comm)},
+            {"data_comm_s", seconds(times.breakdown.data_comm)},
+            {"optimizer_s", seconds(times.breakdown.optimizer)},
+            {"bubble_s", seconds(times.breakdown.bubble)}}},
+          {"slowest_stage", times.slowest_stage},
+          {"stages", stages},
+          {"memory", memory},
+          {"tokens_per_s", tokens_per_second(prediction)},
+          {"model_tflops_per_gpu", rate.value / 1e12},
+          {"mfu", rate.value / prediction.peak_rate.value},
+          {"provenance", {{"from", prediction.provenance}, {"fallbacks", prediction.fallbacks}}}};
+}
+
+/// `43.9 s` and the like, flush right in eight columns.
+std::string breakdown_line(std::string_view label, Nanoseconds part, Nanoseconds whole) {
+  const double share = whole.count() > 0 ? part.count() / whole.count() : 0;
+  constexpr double kBlocksPerWhole = 30;
+  std::string bar;
+  for (long i = std::lround(share * kBlocksPerWhole); i > 0; --i)
+    bar += "█";
+  std::string line = fmt::format("  {:<14} {:>9}  {:>3.0f} %  {}", label, as_duration(Seconds(part).count()),
+                                 share * 100, bar);
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + "\n";
+}
+
+std::string to_text(const Prediction& prediction) {
+  const TransformerModel& model = prediction.model;
+  const ParallelPlan& plan = prediction.plan;
+  const IterationTimes& times = prediction.times;
+  std::string text = fmt::format(
+      "{}   {}, hidden {}, {} heads, sequence {}        {} {} = tensor {} x data {} x pipeline {}\n",
+      prediction.config, plural(model.num_layers, "layer"), model.hidden_size, model.num_heads,
+      model.sequence_length, with_thousands(plan.num_gpus().value), prediction.profile, plan.tensor,
+      plan.data, plan.pipeline);
+  text += fmt::format("iteration        {:>9}      global batch {}   micro-batch {}   {} per pipeline\n",
+                      as_duration(Seconds(times.iteration).count()), with_thousands(plan.global_batch),
+                      plan.micro_batch, plan.num_micro_batches());
+  text += breakdown_line("compute", times.breakdown.compute, times.iteration);
+  text += breakdown_line("tensor comm", times.breakdown.tensor_comm, times.iteration);
+  text += breakdown_line("pipeline comm", times.breakdown.pipeline_comm, times.iteration);
+  text += breakdown_line("data comm", times.breakdown.data_comm, times.iteration);
+  text += breakdown_line("optimizer", times.breakdown.optimizer, times.iteration);
+  text += breakdown_line("bubble", times.breakdown.bubble, times.iteration);
+  if (prediction.memory) {
+    const MemoryEstimate& memory = *prediction.memory;
+    text += fmt::format("memory           {} of {} on the fullest stage (stage {}): {}\n",
+                        as_gigabytes(memory.peak.value), as_gigabytes(memory.capacity.value), memory.stage,
+                        memory.fits() ? "fits" : "DOES NOT FIT");
+  }
+  const FlopsPerSecond rate = model_flops_per_gpu(prediction);
+  text += fmt::format("speed            {} tokens/s   {} TFLOP/s per GPU   {:.0f} % of peak\n",
+                      short_number(tokens_per_second(prediction)), short_number(rate.value / 1e12),
+                      100 * rate.value / prediction.peak_rate.value);
+  std::string_view label = "from";
+  for (const std::string& source : prediction.provenance) {
+    text += fmt::format("{:<16} {}\n", label, source);
+    label = "";
+  }
+  label = "fallbacks";
+  for (const std::string& fallback : prediction.fallbacks) {
+    text += fmt::format("{:<16} {}\n", label, fallback);
+    label = "";
+  }
+  return text;
+}
+
+/// The files named, a folder standing for its `.json` files in the order of their names.
+Result<std::vector<std::string>> expand_inputs(const std::vector<std::string>& inputs) {
+  std::vector<std::string> files;
+  for (const std::string& input : inputs) {
+    if (!fs::is_directory(input)) {
+      files.push_back(input);
+      continue;
+    }
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(input)) {
+      if (entry.path().extension() == ".json") found.push_back(entry.path().string());
+    }
+    if (found.empty())
+      return fail({.kind = ErrorKind::NotFound, .file = input, .message = "no .json file in the folder"});
+    std::sort(found.begin(), found.end());
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return files;
+}
+
+/// Writes the timeline and the graph that were asked for.
+Result<void> write_graph_files(const PredictArguments& arguments, const Prediction& prediction) {
+  if (arguments.timeline.empty() && arguments.graph.empty()) return {};
+  const auto graph = build_graph(
+      prediction.work, arguments.detail == "kernels" ? GraphDetail::Kernels : GraphDetail::Operators);
+  if (!graph) return fail(graph.error());
+  if (!arguments.timeline.empty()) {
+    if (auto written = write_file(arguments.timeline, timeline_json(prediction.work, *graph)); !written)
+      return written;
+  }
+  if (!arguments.graph.empty()) return write_file(arguments.graph, graph_dot(prediction.work, *graph));
+  return {};
+}
+
+Result<void> predict(const PredictArguments& arguments) {
+  const auto files = expand_inputs(arguments.inputs);
+  if (!files) return fail(files.error());
+  const bool one = files->size() == 1 && !fs::is_directory(arguments.inputs.front());
+  if (!one && (!arguments.timeline.empty() || !arguments.graph.empty())) {
+    return fail({.field = "--timeline, --graph", .message = "need exactly one configuration"});
+  }
+  const auto profile = load_gpu_profile(arguments.profile);
+  if (!profile) return fail(profile.error());
+  ordered_json list = ordered_json::array();
+  std::string text;
+  for (const std::string& file : *files) {
+    const auto prediction = predict_one(arguments, *profile, file);
+    if (!prediction) return fail(prediction.error());
+    if (auto written = write_graph_files(arguments, *prediction); !written) return written;
+    list.push_back(to_json(*prediction, arguments.semantics));
+    text += (text.empty() ? "" : "\n") + to_text(*prediction);
+  }
+  fmt::print("{}{}", arguments.json ? (one ? list.front() : list).dump(2) : text, arguments.json ? "\n" : "");
+  return {};
+}
+
+}  // namespace
+
+void add_predict_command(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "predict",
+      "Predict the time of one training iteration from a model and its parallel plan.\n\n"
+      "  vtrain predict config.json\n"
+      "  vtrain predict configs/ --semantics vtrain --traces traces --collectives a100 --json");
+  const auto arguments = std::make_shared<PredictArguments>();
+  command
+      ->add_option("configs", arguments->inputs,
+                   "Configuration files of the public vTrain release, or a folder of them")
+      ->required();
+  command
+      ->add_option("--semantics", arguments->semantics,
+                   "physical: the accurate model; vtrain: the public vTrain release to the nanosecond")
+      ->check(CLI::IsMember({"physical", "vtrain"}))
+      ->capture_default_str();
+  command
+      ->add_option("--profile", arguments->profile,
+                   "GPU profile, a name or a JSON file; see `vtrain clusters`")
+      ->capture_default_str();
+  command->add_option(
+      "--traces", arguments->traces,
+      "Folder of kernel traces, for vtrain semantics; without it the configuration's trace_path");
+  command->add_option("--collectives", arguments->collectives, "Folder of all-reduce tables AR_GPU*_LUT");
+  command->add_option("--timeline", arguments->timeline,
+                      "Write the iteration as Chrome trace events, for Perfetto");
+  command->add_option("--graph", arguments->graph, "Write the execution graph as DOT, for Graphviz");
+  command->add_option("--detail", arguments->detail, "Tasks of timeline and graph: operators or kernels")
+      ->check(CLI::IsMember({"operators", "kernels"}))
+      ->capture_default_str();
+  command->add_flag("--strict", arguments->strict,
+                    "Exit 2 when a number had to be extrapolated or was missing");
+  command->add_flag("--json", arguments->json, "Print one JSON document");
+  command->callback([=, &action] { action = [arguments] { return predict(*arguments); }; });
+}
+
+}  // namespace vtrain
