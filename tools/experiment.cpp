@@ -28,6 +28,8 @@ constexpr std::string_view kDefaultCluster = "16x8:a100";
 
 /// Its offered load: enough for a queue, so that policies differ.
 constexpr double kDefaultLoad = 1.1;
+/// Its longest job. The published traces have jobs of weeks, of which a few would be a day's whole work.
+constexpr SimDuration kDefaultMaxDuration = std::chrono::hours(8);
 
 /// An option's error: `--name: expected ..., found ...`.
 Error named(std::string option, Error error) {
@@ -98,6 +100,7 @@ Result<void> generate_default_day(const ExperimentArguments& arguments, Throughp
   options.span = std::chrono::hours(24);
   options.cluster = experiment.cluster.total_gpus();
   options.load = kDefaultLoad;
+  options.max_duration = kDefaultMaxDuration;
   options.seed = arguments.seed;
   options.deadlines.reset();  // set by --deadlines, as for every other trace
   auto workload = generate_trace(

@@ -5,6 +5,8 @@
 
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -18,6 +20,18 @@ constexpr int kExitBadInput = 2;
 
 int exit_code(vtrain::ErrorKind kind) {
   return kind == vtrain::ErrorKind::Failed ? kExitFailed : kExitBadInput;
+}
+
+/// The command as it can be pasted into a shell, the program by its plain name.
+std::string command_line(int argc, char** argv) {
+  std::string text = "vtrain";
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    const bool plain =
+        !argument.empty() && argument.find_first_of(" \t\n'\"\\$`&|;<>()*?[]{}!#~") == std::string_view::npos;
+    text += plain ? fmt::format(" {}", argument) : fmt::format(" '{}'", argument);
+  }
+  return text;
 }
 
 }  // namespace
@@ -35,11 +49,12 @@ int main(int argc, char** argv) try {
       "vtrain"};
   app.require_subcommand(1);
   app.set_version_flag("--version", "vtrain " VTRAIN_VERSION);
+  const std::string command = command_line(argc, argv);
   vtrain::Action action;
   vtrain::add_predict_command(app, action);
   vtrain::add_trace_command(app, action);
-  vtrain::add_replay_command(app, action);
-  vtrain::add_compare_command(app, action);
+  vtrain::add_replay_command(app, action, command);
+  vtrain::add_compare_command(app, action, command);
   vtrain::add_list_commands(app, action);
 
   try {

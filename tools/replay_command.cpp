@@ -185,7 +185,10 @@ Result<void> write_comparison(const std::filesystem::path& folder, const Experim
 
 /// What a newcomer who has just run the embedded default may try.
 constexpr std::string_view kNextCommands = R"(
-next      vtrain compare --policies las,gittins:distribution=service_times.csv,conservative
+next, for instance
+  vtrain compare --policies srsf,las,conservative --placement yarn
+  vtrain trace generate --jobs 1000 --cluster 16x8:a100 --load 0.9 --seed 7 --out jobs.csv
+  vtrain policies
 )";
 
 Result<void> compare(ExperimentArguments arguments) {
@@ -245,13 +248,14 @@ std::vector<std::string> split_policies(std::string_view list) {
 
 }  // namespace
 
-void add_replay_command(CLI::App& app, Action& action) {
+void add_replay_command(CLI::App& app, Action& action, const std::string& command_line) {
   CLI::App* command =
       app.add_subcommand("replay",
                          "Replay the jobs of a trace under one scheduling policy.\n\n"
                          "  vtrain replay --policy easy\n"
                          "  vtrain replay --trace jobs.csv --cluster 16x8:a100 --policy edf --out runs/edf");
   const auto arguments = std::make_shared<ExperimentArguments>();
+  arguments->command_line = command_line;
   const auto policy = std::make_shared<std::string>("fifo");
   add_experiment_options(*command, *arguments);
   command
@@ -264,13 +268,14 @@ void add_replay_command(CLI::App& app, Action& action) {
   });
 }
 
-void add_compare_command(CLI::App& app, Action& action) {
+void add_compare_command(CLI::App& app, Action& action, const std::string& command_line) {
   CLI::App* command = app.add_subcommand(
       "compare",
       "Replay the same jobs under several policies: one table, one report.\n\n"
       "  vtrain compare\n"
       "  vtrain compare --trace jobs.csv --cluster 64x8:a100 --policies fifo,easy,las,edf");
   const auto arguments = std::make_shared<ExperimentArguments>();
+  arguments->command_line = command_line;
   const auto policies = std::make_shared<std::string>(kDefaultPolicies);
   add_experiment_options(*command, *arguments);
   command->add_option("--policies", *policies, "Policies, separated by commas")->capture_default_str();
