@@ -1,6 +1,6 @@
-/// Every folder below tests/golden/cases is one case: `command` holds the arguments of vtrain, `expected_out` what it prints, and
-/// `expected/` the files it writes below `out/`, byte for byte. VTRAIN_UPDATE_GOLDEN=1 writes what came out instead; read the
-/// difference before you commit it.
+/// Every folder below tests/golden/cases is one case: `command` holds the arguments of vtrain, `expected_out`
+/// what it prints, and `expected/` the files it writes below `out/`, byte for byte. VTRAIN_UPDATE_GOLDEN=1
+/// writes what came out instead; read the difference before you commit it.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -29,7 +29,9 @@ std::vector<fs::path> files_below(const fs::path& folder) {
 }
 
 /// Files that say when and where they were written are not compared.
-bool varies(const fs::path& file) { return file.filename() == "run.json" || file.filename() == "report.html"; }
+bool varies(const fs::path& file) {
+  return file.filename() == "run.json" || file.filename() == "report.html";
+}
 
 /// Output without the lines that tell how long something took.
 std::string without_timings(const std::string& text) {
@@ -59,7 +61,8 @@ void compare_or_update(const fs::path& actual, const fs::path& expected) {
 
 TEST_CASE("golden: every case prints and writes what is on file") {
   std::vector<fs::path> cases;
-  for (const auto& entry : fs::directory_iterator(VTRAIN_CASES_DIR)) cases.push_back(entry.path());
+  for (const auto& entry : fs::directory_iterator(VTRAIN_CASES_DIR))
+    cases.push_back(entry.path());
   std::sort(cases.begin(), cases.end());
   REQUIRE(!cases.empty());
   for (const fs::path& folder : cases) {
