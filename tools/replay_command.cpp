@@ -60,15 +60,16 @@ const std::vector<Column>& comparison_columns() {
   return columns;
 }
 
-/// The best value of a column, or NaN where no value is better than another.
-double best_value(const std::vector<ExperimentRun>& runs, const Column& column) {
-  if (column.best == Column::Best::None || runs.size() < 2) return kNotANumber;
-  std::vector<double> values;
-  for (const ExperimentRun& run : runs)
-    values.push_back(column.value(run.summary));
-  const auto [low, high] = std::minmax_element(values.begin(), values.end());
-  if (*low == *high) return kNotANumber;
-  return column.best == Column::Best::Low ? *low : *high;
+/// How the best value of a column is shown; empty where no policy is better than another as far as is shown.
+std::string best_shown(const std::vector<ExperimentRun>& runs, const Column& column) {
+  if (column.best == Column::Best::None) return {};
+  const auto [low, high] = std::minmax_element(
+      runs.begin(), runs.end(),
+      [&column](const auto& a, const auto& b) { return column.value(a.summary) < column.value(b.summary); });
+  const std::string lowest = column.show(low->summary);
+  const std::string highest = column.show(high->summary);
+  if (lowest == highest) return {};
+  return column.best == Column::Best::Low ? lowest : highest;
 }
 
 std::string comparison_table(const std::vector<ExperimentRun>& runs) {
@@ -80,12 +81,22 @@ std::string comparison_table(const std::vector<ExperimentRun>& runs) {
   for (const ExperimentRun& run : runs) {
     std::vector<std::string> row = {run.summary.policy};
     for (const Column& column : columns) {
-      const bool best = column.value(run.summary) == best_value(runs, column);
-      row.push_back(column.show(run.summary) + (best ? " *" : "  "));
+      const std::string shown = column.show(run.summary);
+      row.push_back(shown + (shown == best_shown(runs, column) ? " *" : "  "));
     }
     table.add_row(std::move(row));
   }
   return table.to_string();
+}
+
+/// A sentence for the reader who wonders why the rows are the same.
+std::string nobody_waited(const std::vector<ExperimentRun>& runs) {
+  const bool nobody = std::all_of(runs.begin(), runs.end(), [](const ExperimentRun& run) {
+    return run.summary.avg_queueing_delay_s == 0 && run.summary.preemptions == 0;
+  });
+  return nobody && runs.size() > 1
+             ? "No job ever waited: with this load on this cluster the policies cannot differ.\n"
+             : "";
 }
 
 /// Jobs that did not complete, a line for each policy that has any.
@@ -223,7 +234,7 @@ Result<void> compare(ExperimentArguments arguments) {
   }
   fmt::print("{}replayed  {} policies in {}\n\n{}* best        {}\n{}", describe_experiment(*experiment),
              runs->size(), as_duration(replay_s), comparison_table(*runs),
-             (arguments.out / "report.html").string(), incomplete_jobs(*runs));
+             (arguments.out / "report.html").string(), nobody_waited(*runs) + incomplete_jobs(*runs));
   if (arguments.trace.empty()) fmt::print("{}", kNextCommands);
   return {};
 }
