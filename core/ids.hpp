@@ -26,6 +26,10 @@ using JobId = Id<struct JobTag>;
 using TenantId = Id<struct TenantTag>;
 /// Position of a model name in `Workload::models`.
 using ModelId = Id<struct ModelTag>;
+/// Position of a user in `Workload::users`.
+using UserId = Id<struct UserTag>;
+/// Position of a GPU type in `Workload::gpu_types`.
+using GpuTypeId = Id<struct GpuTypeTag>;
 /// Position of a node in the cluster, counted over all its groups.
 using NodeId = Id<struct NodeTag>;
 

@@ -167,10 +167,10 @@ bool recognise_batsim(std::string_view head) {
   return first != std::string_view::npos && head[first] == '{';
 }
 
-Result<Trace> read_batsim(std::string_view text, const std::string& file) {
-  const auto document = JsonDocument::parse(std::string(text), file);
+Result<Trace> read_batsim(const TraceInput& input) {
+  const auto document = JsonDocument::parse(std::string(input.text), input.file);
   if (!document) return fail(document.error());
-  return BatsimReader(*document, text).read();
+  return BatsimReader(*document, input.text).read();
 }
 
 }  // namespace vtrain

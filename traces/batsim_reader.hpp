@@ -14,6 +14,6 @@ namespace vtrain {
 bool recognise_batsim(std::string_view head);
 /// Reads `nb_res`, `jobs` (`id`, `subtime`, `res`, `profile`, and `walltime` unless it is absent or -1) and
 /// the `profiles` that jobs use, all of which must be of type `delay`. Times are seconds.
-Result<Trace> read_batsim(std::string_view text, const std::string& file);
+Result<Trace> read_batsim(const TraceInput& input);
 
 }  // namespace vtrain

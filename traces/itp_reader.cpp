@@ -8,9 +8,9 @@ bool recognise_itp(std::string_view head) {
   return header_has(head, {"job_id", "submission_time", "duration", "num_gpu"}, {});
 }
 
-Result<Trace> read_itp(std::string_view text, const std::string& file) {
+Result<Trace> read_itp(const TraceInput& input) {
   return read_job_csv(
-      text, file,
+      input.text, input.file,
       {.job_id = "job_id", .submit = "submission_time", .num_gpus = "num_gpu", .duration = "duration"});
 }
 

@@ -12,6 +12,6 @@ namespace vtrain {
 /// Whether the header is `job_id,submission_time,duration,num_gpu`, in any order.
 bool recognise_itp(std::string_view head);
 /// Reads rows of `job_id` (UUID), `submission_time` and `duration` (seconds), `num_gpu`. There is no tenant.
-Result<Trace> read_itp(std::string_view text, const std::string& file);
+Result<Trace> read_itp(const TraceInput& input);
 
 }  // namespace vtrain

@@ -9,8 +9,8 @@ bool recognise_philly(std::string_view head) {
                     {"submit_local", "source"});
 }
 
-Result<Trace> read_philly(std::string_view text, const std::string& file) {
-  return read_job_csv(text, file,
+Result<Trace> read_philly(const TraceInput& input) {
+  return read_job_csv(input.text, input.file,
                       {.job_id = "job_idx",
                        .submit = "submit_time_s",
                        .num_gpus = "num_gpus",

@@ -14,6 +14,6 @@ namespace vtrain {
 bool recognise_philly(std::string_view head);
 /// Reads rows of `job_idx`, `vc` (virtual cluster, which becomes the tenant), `submit_time_s` (seconds since
 /// the first job), `num_gpus` and `duration_s` (seconds, the sum over all attempts).
-Result<Trace> read_philly(std::string_view text, const std::string& file);
+Result<Trace> read_philly(const TraceInput& input);
 
 }  // namespace vtrain

@@ -9,8 +9,8 @@ bool recognise_tiresias(std::string_view head) {
                     {"iterations", "model_name", "interval"});
 }
 
-Result<Trace> read_tiresias(std::string_view text, const std::string& file) {
-  return read_job_csv(text, file,
+Result<Trace> read_tiresias(const TraceInput& input) {
+  return read_job_csv(input.text, input.file,
                       {.job_id = "job_id",
                        .submit = "submit_time",
                        .num_gpus = "num_gpu",

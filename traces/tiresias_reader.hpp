@@ -14,6 +14,6 @@ namespace vtrain {
 bool recognise_tiresias(std::string_view head);
 /// Reads rows of `job_id`, `num_gpu`, `submit_time` and `duration` (seconds), and `model_name` and
 /// `iterations` where they are. `interval`, the gap to the next job, says nothing new and is ignored.
-Result<Trace> read_tiresias(std::string_view text, const std::string& file);
+Result<Trace> read_tiresias(const TraceInput& input);
 
 }  // namespace vtrain

@@ -58,10 +58,11 @@ std::span<const TraceFormat> trace_formats() {
   return kFormats;
 }
 
-Result<Trace> parse_trace(std::string_view text, const std::string& file, std::string_view format) {
+Result<Trace> parse_trace(std::string_view text, const std::string& file, std::string_view format,
+                          const ReadOptions& options) {
   const auto found = find_format(text, file, format);
   if (!found) return fail(found.error());
-  auto trace = (*found)->read(text, file);
+  auto trace = (*found)->read({.text = text, .file = file, .options = options});
   if (!trace) return trace;
   trace->format = (*found)->name;
   std::vector<Job>& jobs = trace->workload.jobs;
@@ -71,10 +72,10 @@ Result<Trace> parse_trace(std::string_view text, const std::string& file, std::s
   return trace;
 }
 
-Result<Trace> read_trace(const std::string& path, std::string_view format) {
+Result<Trace> read_trace(const std::string& path, std::string_view format, const ReadOptions& options) {
   const auto text = read_file(path);
   if (!text) return fail(text.error());
-  return parse_trace(*text, path, format);
+  return parse_trace(*text, path, format, options);
 }
 
 }  // namespace vtrain

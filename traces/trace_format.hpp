@@ -6,17 +6,37 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/result.hpp"
+#include "traces/skipped_rows.hpp"
 #include "workloads/job.hpp"
 
 namespace vtrain {
 
+/// How a trace is to be read.
+struct ReadOptions {
+  /// A row that would be skipped and counted is an error instead.
+  bool strict = false;
+  /// File or folder with the throughput tables of formats that state work in iterations (ElasticFlow, Gavel).
+  std::string throughputs{};
+};
+
+/// One trace file on its way into a reader.
+struct TraceInput {
+  std::string_view text;
+  std::string file;  ///< its path, for errors; formats of several tables find the others beside it
+  ReadOptions options{};
+};
+
 /// What a reader kept besides the jobs.
 struct Trace {
-  Workload workload;
-  std::string format;                      ///< the name of the format it was read as
+  Workload workload{};
+  std::string format{};                    ///< the name of the format it was read as
   std::optional<std::int32_t> num_gpus{};  ///< cluster size that the file itself names (Batsim's `nb_res`)
+  SkippedRows skipped{};                   ///< rows that are no jobs, by reason
+  /// What had to be assumed or was computed, one sentence each.
+  std::vector<std::string> assumptions{};
 };
 
 /// One row of the table of formats.
@@ -26,8 +46,8 @@ struct TraceFormat {
   /// Whether text that begins like this is of the format; `head` is the first few kilobytes. No text is of
   /// two formats, so the order of the table does not matter.
   bool (*recognise)(std::string_view head);
-  /// Reads the whole text; `file` is used in errors. Names are copied: `text` may go afterwards.
-  Result<Trace> (*read)(std::string_view text, const std::string& file);
+  /// Reads the whole text. Names are copied: `text` may go afterwards.
+  Result<Trace> (*read)(const TraceInput& input);
 };
 
 /// All formats; `auto` takes the one that recognises the file.
@@ -35,9 +55,11 @@ std::span<const TraceFormat> trace_formats();
 
 /// Reads a trace that is in memory. `format` is a name of the table or `auto`; `file` is used in errors. Jobs
 /// come out ordered by submission, ties in the order of the file.
-Result<Trace> parse_trace(std::string_view text, const std::string& file, std::string_view format = "auto");
+Result<Trace> parse_trace(std::string_view text, const std::string& file, std::string_view format = "auto",
+                          const ReadOptions& options = {});
 
 /// Reads a trace file, plain or gzip; `-` is standard input.
-Result<Trace> read_trace(const std::string& path, std::string_view format = "auto");
+Result<Trace> read_trace(const std::string& path, std::string_view format = "auto",
+                         const ReadOptions& options = {});
 
 }  // namespace vtrain

@@ -110,21 +110,21 @@ bool recognise_vtrain_csv(std::string_view head) {
          header->find_column("end_s") < 0;
 }
 
-Result<Trace> read_vtrain_csv(std::string_view text, const std::string& file) {
-  const auto header = CsvReader::open(text, file);
+Result<Trace> read_vtrain_csv(const TraceInput& input) {
+  const auto header = CsvReader::open(input.text, input.file);
   if (!header) return fail(header.error());
   for (std::size_t i = 0; i < header->columns().size(); ++i) {
     const std::string& name = header->columns()[i];
     if (std::find(kColumns.begin(), kColumns.end(), name) != kColumns.end()) continue;
     const std::string_view nearest = nearest_name(name, kColumns);
-    return fail({.file = file,
+    return fail({.file = input.file,
                  .line = header->line(),
                  .field = name,
                  .message = nearest.empty()
                                 ? fmt::format("unknown column; known are {}", list_names(kColumns))
                                 : fmt::format("unknown column; did you mean '{}'?", nearest)});
   }
-  return read_job_csv(text, file,
+  return read_job_csv(input.text, input.file,
                       {.job_id = "job_id",
                        .submit = "submit_s",
                        .num_gpus = "num_gpus",

@@ -18,7 +18,7 @@ namespace vtrain {
 /// Whether the header has `job_id` and `submit_s`, and not the `end_s` of a table of results.
 bool recognise_vtrain_csv(std::string_view head);
 /// Reads the format. A column that it does not have is an error, so that a misspelt one is not ignored.
-Result<Trace> read_vtrain_csv(std::string_view text, const std::string& file);
+Result<Trace> read_vtrain_csv(const TraceInput& input);
 
 /// Writes the jobs in their order, with the columns that at least one job fills, so that reading gives the
 /// same jobs back to the nanosecond. The file appears when it is complete.

@@ -13,11 +13,16 @@
 
 namespace vtrain {
 
+/// How a job of a recorded trace ended, as the trace says.
+enum class JobStatus : std::uint8_t { Unknown, Completed, Failed, Cancelled, TimedOut, Running };
+
 /// One training job: a gang of GPUs that is held as a whole from start to end (or to a preemption).
 struct Job {
   std::string_view name;  ///< the trace's own job id; the text lives in the `Workload`
-  TenantId tenant;        ///< who submitted it
+  TenantId tenant;        ///< whose share of the cluster it uses
   ModelId model;          ///< what it trains, if the trace says so
+  UserId user;            ///< who submitted it, if the trace tells users from tenants
+  GpuTypeId gpu_type;     ///< the GPUs it asks for; none: any
   SimTime submit{};
   /// Run time on `num_gpus` GPUs, at least 1 ns. 0 in a workload whose jobs are given by model and iterations
   /// and that has not been priced by the predictor yet.
@@ -30,8 +35,15 @@ struct Job {
   GpuCount num_gpus{1};
   std::int32_t global_batch = 0;  ///< sequences an iteration, 0 when unknown
   std::int64_t iterations = 0;    ///< work to do, 0 when the trace gives a duration instead
+  /// When it started on the cluster where it was recorded; `kNoStart` when the trace does not say.
+  SimTime original_start = kNoStart;
+  GpuCount max_gpus{0};  ///< the most GPUs that an elastic policy may give it, 0 when not given
+  /// The part of each of its GPUs that it uses, in thousandths: below 1000 only for jobs on a shared GPU.
+  std::int16_t gpu_share = 1000;
+  JobStatus status = JobStatus::Unknown;
 
   static constexpr SimTime kNoDeadline = SimTime::max();
+  static constexpr SimTime kNoStart = SimTime::max();
 
   bool has_deadline() const { return deadline != kNoDeadline; }
   /// What a scheduler that trusts the user may assume of the run time.
@@ -44,6 +56,8 @@ struct Workload {
   std::vector<Job> jobs;
   NameTable tenants;
   NameTable models;
+  NameTable users;
+  NameTable gpu_types;
 
   /// Keeps a copy of `text` as long as the workload lives.
   std::string_view keep(std::string_view text);
@@ -51,6 +65,10 @@ struct Workload {
   TenantId tenant(std::string_view name_of_tenant) { return TenantId(tenants.add(name_of_tenant)); }
   /// The id of a model, added when new.
   ModelId model(std::string_view name_of_model) { return ModelId(models.add(name_of_model)); }
+  /// The id of a user, added when new.
+  UserId user(std::string_view name_of_user) { return UserId(users.add(name_of_user)); }
+  /// The id of a GPU type, added when new.
+  GpuTypeId gpu_type(std::string_view name_of_type) { return GpuTypeId(gpu_types.add(name_of_type)); }
   /// Orders `jobs` by submission, keeping the order of equal ones.
   void sort_by_submission();
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-using vtrain::read_batsim;
+using vtrain::parse_trace;
 
 namespace {
 
@@ -17,7 +17,7 @@ std::string workload(const std::string& job) {
 }
 
 std::string error_of(const std::string& text) {
-  const auto trace = read_batsim(text, "w.json");
+  const auto trace = parse_trace(text, "w.json", "batsim");
   return trace ? "no error" : trace.error().describe();
 }
 
@@ -26,7 +26,7 @@ constexpr const char* kGood = R"({"id": "a", "subtime": 1.25, "walltime": 200, "
 }  // namespace
 
 TEST_CASE("batsim: a job has its profile's delay, its walltime and the size of the cluster") {
-  const auto trace = read_batsim(workload(kGood), "w.json");
+  const auto trace = parse_trace(workload(kGood), "w.json", "batsim");
   REQUIRE(trace.has_value());
   CHECK(trace->num_gpus == 64);
   REQUIRE(trace->workload.jobs.size() == 1);
@@ -40,9 +40,9 @@ TEST_CASE("batsim: a job has its profile's delay, its walltime and the size of t
 
 TEST_CASE("batsim: a walltime of -1 and a missing one mean none; ids may be numbers") {
   const auto trace =
-      read_batsim(workload(R"({"id": 7, "subtime": 0, "walltime": -1, "res": 1, "profile": "p"},
+      parse_trace(workload(R"({"id": 7, "subtime": 0, "walltime": -1, "res": 1, "profile": "p"},
     {"id": "8", "subtime": 1e-3, "res": 1, "profile": "p"})"),
-                  "w.json");
+                  "w.json", "batsim");
   REQUIRE(trace.has_value());
   CHECK(trace->workload.jobs[0].name == "7");
   CHECK(trace->workload.jobs[0].requested_time.count() == 0);
