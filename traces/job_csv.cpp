@@ -17,6 +17,7 @@ namespace {
 /// Positions of the columns in this file, -1 for one that it lacks.
 struct ColumnPositions {
   int job_id, submit, num_gpus, duration, tenant, requested, deadline, model, global_batch, iterations;
+  int user, gpu_type, gpu_share, max_gpus, original_start, status;
 };
 
 Result<ColumnPositions> find_columns(const CsvReader& rows, const JobColumns& names) {
@@ -35,6 +36,12 @@ Result<ColumnPositions> find_columns(const CsvReader& rows, const JobColumns& na
   at.model = optional(names.model);
   at.global_batch = optional(names.global_batch);
   at.iterations = optional(names.iterations);
+  at.user = optional(names.user);
+  at.gpu_type = optional(names.gpu_type);
+  at.gpu_share = optional(names.gpu_share);
+  at.max_gpus = optional(names.max_gpus);
+  at.original_start = optional(names.original_start);
+  at.status = optional(names.status);
   const bool has_work = at.model >= 0 && at.global_batch >= 0 && at.iterations >= 0;
   if (at.duration < 0 && !has_work) {
     if (const auto missing = rows.require_column(names.duration); !missing) return fail(missing.error());
@@ -56,7 +63,11 @@ class JobCsvReader {
                       take(at_.num_gpus, parse_num_gpus, job.num_gpus) && read_names(job) &&
                       take_if_given(at_.duration, parse_duration, job.duration) &&
                       take_if_given(at_.requested, parse_duration, job.requested_time) &&
-                      take_if_given(at_.deadline, parse_instant, job.deadline) && read_work(job);
+                      take_if_given(at_.deadline, parse_instant, job.deadline) && read_work(job) &&
+                      take_if_given(at_.gpu_share, parse_gpu_share, job.gpu_share) &&
+                      take_if_given(at_.max_gpus, parse_num_gpus, job.max_gpus) &&
+                      take_if_given(at_.original_start, parse_instant, job.original_start) &&
+                      take_if_given(at_.status, parse_status, job.status);
     if (!good) return fail(std::move(error_));
     job.name = workload_.keep(rows_.field(at_.job_id));
     workload_.jobs.push_back(job);
@@ -86,17 +97,19 @@ class JobCsvReader {
   }
 
   bool read_names(Job& job) {
-    if (given(at_.tenant)) job.tenant = workload_.tenant(rows_.field(at_.tenant));
-    if (given(at_.model)) job.model = workload_.model(rows_.field(at_.model));
-    // Names repeat: each is checked when it is new.
-    return check_new(at_.tenant, workload_.tenants, num_tenants_) &&
-           check_new(at_.model, workload_.models, num_models_);
+    return take_name(at_.tenant, workload_.tenants, job.tenant) &&
+           take_name(at_.user, workload_.users, job.user) &&
+           take_name(at_.model, workload_.models, job.model) &&
+           take_name(at_.gpu_type, workload_.gpu_types, job.gpu_type);
   }
 
-  bool check_new(int column, const NameTable& names, std::size_t& num_checked) {
-    if (names.size() == num_checked) return true;
-    num_checked = names.size();
-    return check(column, check_name(rows_.field(column)));
+  template <class NameId>
+  bool take_name(int column, NameTable& names, NameId& to) {
+    if (!given(column)) return true;
+    const std::size_t known = names.size();
+    to = NameId(names.add(rows_.field(column)));
+    // Names repeat: each is checked when it is new.
+    return names.size() == known || check(column, check_name(rows_.field(column)));
   }
 
   bool read_work(Job& job) {
@@ -122,8 +135,6 @@ class JobCsvReader {
   CsvReader& rows_;
   const ColumnPositions& at_;
   Workload& workload_;
-  std::size_t num_tenants_ = 0;  ///< names that have been checked
-  std::size_t num_models_ = 0;
   Error error_;
 };
 

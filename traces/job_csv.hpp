@@ -24,6 +24,12 @@ struct JobColumns {
   std::string_view model{};
   std::string_view global_batch{};
   std::string_view iterations{};
+  std::string_view user{};
+  std::string_view gpu_type{};
+  std::string_view gpu_share{};       ///< the part of each GPU, above 0 and at most 1
+  std::string_view max_gpus{};        ///< for elastic policies
+  std::string_view original_start{};  ///< decimal seconds from the trace's origin
+  std::string_view status{};          ///< a name of `status_name`
 };
 
 /// Reads all rows, in the order of the file. Two rows with the same job id are an error that names both

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <functional>
 #include <limits>
 
@@ -56,6 +57,26 @@ Result<GpuCount> parse_num_gpus(std::string_view text) {
     return fail({.message = expected_found(fmt::format("a whole number from 1 to {}", kMost), text)});
   }
   return GpuCount(static_cast<std::int32_t>(*number));
+}
+
+Result<std::int16_t> parse_gpu_share(std::string_view text) {
+  constexpr double kPerGpu = 1000;
+  const auto share = parse_number(text, 1 / kPerGpu, 1);
+  const double thousandths = share ? std::round(*share * kPerGpu) : 0;
+  // Parsing rounds to the nearest double, so that a tenth of a thousandth is far above what rounding leaves.
+  if (!share || std::abs(*share * kPerGpu - thousandths) > 1e-6) {
+    return fail({.message = expected_found("a part of a GPU from 0.001 to 1 in steps of 0.001", text)});
+  }
+  return static_cast<std::int16_t>(thousandths);
+}
+
+Result<JobStatus> parse_status(std::string_view text) {
+  const auto names = status_names();
+  const auto found = std::find(names.begin(), names.end(), text);
+  if (found == names.end()) {
+    return fail({.message = expected_found(fmt::format("one of {}", list_names(names)), text)});
+  }
+  return static_cast<JobStatus>(found - names.begin());
 }
 
 std::optional<SameName> find_same_name(const std::vector<Job>& jobs) {

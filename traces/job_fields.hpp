@@ -29,6 +29,10 @@ Result<SimTime> parse_instant(std::string_view text);
 Result<SimDuration> parse_duration(std::string_view text);
 /// A whole number of GPUs of at least 1.
 Result<GpuCount> parse_num_gpus(std::string_view text);
+/// The part of a GPU, above 0 and at most 1 with up to three digits after the point, in thousandths.
+Result<std::int16_t> parse_gpu_share(std::string_view text);
+/// How a job ended, by its `status_name`.
+Result<JobStatus> parse_status(std::string_view text);
 
 /// Two jobs with the same name, by position.
 struct SameName {

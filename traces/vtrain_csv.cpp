@@ -14,22 +14,10 @@
 namespace vtrain {
 namespace {
 
-constexpr std::array<std::string_view, 10> kColumns = {
-    "job_id",      "tenant",     "submit_s", "num_gpus",     "duration_s",
-    "requested_s", "deadline_s", "model",    "global_batch", "iterations"};
-
-void append_text(std::string& out, std::string_view text) {
-  if (text.find_first_of(",\"") == std::string_view::npos) {
-    out += text;
-    return;
-  }
-  out += '"';
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  out += '"';
-}
+constexpr std::array<std::string_view, 16> kColumns = {
+    "job_id",           "tenant",     "user",        "submit_s",   "num_gpus", "gpu_type",     "gpu_share",
+    "max_gpus",         "duration_s", "requested_s", "deadline_s", "model",    "global_batch", "iterations",
+    "original_start_s", "status"};
 
 void append_integer(std::string& out, std::int64_t number) {
   char buffer[24];
@@ -42,51 +30,72 @@ class JobCsvWriter {
   explicit JobCsvWriter(const Workload& workload) : workload_(workload) {
     for (const Job& job : workload.jobs) {
       tenant_ |= static_cast<bool>(job.tenant);
+      user_ |= static_cast<bool>(job.user);
+      gpu_type_ |= static_cast<bool>(job.gpu_type);
+      gpu_share_ |= job.gpu_share != Job{}.gpu_share;
+      max_gpus_ |= job.max_gpus.value > 0;
       duration_ |= job.duration.count() > 0;
       requested_ |= job.requested_time.count() > 0;
       deadline_ |= job.has_deadline();
       model_ |= static_cast<bool>(job.model);
       global_batch_ |= job.global_batch > 0;
       iterations_ |= job.iterations > 0;
+      original_start_ |= job.original_start != Job::kNoStart;
+      status_ |= job.status != JobStatus::Unknown;
     }
   }
 
   void append_header(std::string& out) const {
     out += "job_id";
     if (tenant_) out += ",tenant";
+    if (user_) out += ",user";
     out += ",submit_s,num_gpus";
+    if (gpu_type_) out += ",gpu_type";
+    if (gpu_share_) out += ",gpu_share";
+    if (max_gpus_) out += ",max_gpus";
     if (duration_) out += ",duration_s";
     if (requested_) out += ",requested_s";
     if (deadline_) out += ",deadline_s";
     if (model_) out += ",model";
     if (global_batch_) out += ",global_batch";
     if (iterations_) out += ",iterations";
+    if (original_start_) out += ",original_start_s";
+    if (status_) out += ",status";
     out += '\n';
   }
 
   void append_row(std::string& out, const Job& job) const {
-    append_text(out, job.name);
-    if (tenant_) {
-      out += ',';
-      if (job.tenant) append_text(out, workload_.tenants[job.tenant.value]);
-    }
-    out += ',';
-    append_ns_as_seconds(out, job.submit.time_since_epoch().count());
-    out += ',';
-    append_integer(out, job.num_gpus.value);
+    append_csv_field(out, job.name);
+    if (tenant_) append_name(out, workload_.tenants, job.tenant);
+    if (user_) append_name(out, workload_.users, job.user);
+    append_seconds(out, job.submit.time_since_epoch().count(), true);
+    append_count(out, job.num_gpus.value);
+    if (gpu_type_) append_name(out, workload_.gpu_types, job.gpu_type);
+    if (gpu_share_) append_share(out, job.gpu_share);
+    if (max_gpus_) append_count(out, job.max_gpus.value);
     if (duration_) append_seconds(out, job.duration.count(), job.duration.count() > 0);
     if (requested_) append_seconds(out, job.requested_time.count(), job.requested_time.count() > 0);
     if (deadline_) append_seconds(out, job.deadline.time_since_epoch().count(), job.has_deadline());
-    if (model_) {
-      out += ',';
-      if (job.model) append_text(out, workload_.models[job.model.value]);
-    }
+    if (model_) append_name(out, workload_.models, job.model);
     if (global_batch_) append_count(out, job.global_batch);
     if (iterations_) append_count(out, job.iterations);
+    if (original_start_) {
+      append_seconds(out, job.original_start.time_since_epoch().count(), job.original_start != Job::kNoStart);
+    }
+    if (status_) {
+      out += ',';
+      if (job.status != JobStatus::Unknown) out += status_name(job.status);
+    }
     out += '\n';
   }
 
  private:
+  template <class NameId>
+  static void append_name(std::string& out, const NameTable& names, NameId id) {
+    out += ',';
+    if (id) append_csv_field(out, names[id.value]);
+  }
+
   static void append_seconds(std::string& out, std::int64_t nanoseconds, bool given) {
     out += ',';
     if (given) append_ns_as_seconds(out, nanoseconds);
@@ -97,9 +106,16 @@ class JobCsvWriter {
     if (count > 0) append_integer(out, count);
   }
 
+  /// A share in thousandths is written as seconds in nanoseconds are: exactly, and as short as possible.
+  static void append_share(std::string& out, std::int16_t thousandths) {
+    constexpr std::int64_t kBillionthsPerThousandth = 1'000'000;
+    append_seconds(out, thousandths * kBillionthsPerThousandth, thousandths != Job{}.gpu_share);
+  }
+
   const Workload& workload_;
-  bool tenant_ = false, duration_ = false, requested_ = false, deadline_ = false;
-  bool model_ = false, global_batch_ = false, iterations_ = false;
+  bool tenant_ = false, user_ = false, gpu_type_ = false, gpu_share_ = false, max_gpus_ = false;
+  bool duration_ = false, requested_ = false, deadline_ = false;
+  bool model_ = false, global_batch_ = false, iterations_ = false, original_start_ = false, status_ = false;
 };
 
 }  // namespace
@@ -134,7 +150,13 @@ Result<Trace> read_vtrain_csv(const TraceInput& input) {
                        .deadline = "deadline_s",
                        .model = "model",
                        .global_batch = "global_batch",
-                       .iterations = "iterations"});
+                       .iterations = "iterations",
+                       .user = "user",
+                       .gpu_type = "gpu_type",
+                       .gpu_share = "gpu_share",
+                       .max_gpus = "max_gpus",
+                       .original_start = "original_start_s",
+                       .status = "status"});
 }
 
 Result<void> write_vtrain_csv(const Workload& workload, const std::filesystem::path& path) {

@@ -1,9 +1,12 @@
 /// Our own trace format: CSV with a header, one job a row, times in decimal seconds from the trace's origin.
 ///
-///     job_id,tenant,submit_s,num_gpus,duration_s,requested_s,deadline_s,model,global_batch,iterations
+///     job_id,tenant,user,submit_s,num_gpus,gpu_type,gpu_share,max_gpus,duration_s,requested_s,deadline_s,
+///     model,global_batch,iterations,original_start_s,status
 ///
 /// `job_id`, `submit_s` and `num_gpus` are required, and of each job either `duration_s` or all of `model`,
 /// `global_batch` and `iterations`. Columns may stand in any order; an empty field means "not given".
+/// `gpu_share` is the part of each GPU that a job uses, 1 when not given; `status` is a name of
+/// `status_names`.
 #pragma once
 
 #include <filesystem>

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <memory_resource>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +16,12 @@ namespace vtrain {
 
 /// How a job of a recorded trace ended, as the trace says.
 enum class JobStatus : std::uint8_t { Unknown, Completed, Failed, Cancelled, TimedOut, Running };
+
+/// Their names, in the order of the enumeration: `unknown`, `completed`, `failed`, `cancelled`, `timeout` and
+/// `running`.
+std::span<const std::string_view> status_names();
+/// The name of one of them.
+std::string_view status_name(JobStatus status);
 
 /// One training job: a gang of GPUs that is held as a whole from start to end (or to a preemption).
 struct Job {

@@ -31,6 +31,7 @@ inline int check_trace(const std::uint8_t* data, std::size_t size, std::string_v
     require(job.submit >= previous && job.num_gpus.value >= 1 && is_printable(job.name));
     require(job.duration.count() > 0 || (job.model && job.global_batch > 0 && job.iterations > 0));
     require(job.duration.count() >= 0 && job.requested_time.count() >= 0);
+    require(job.gpu_share >= 1 && job.gpu_share <= 1000 && job.max_gpus.value >= 0);
     previous = job.submit;
   }
   require(trace_statistics(trace->workload).jobs == static_cast<std::int64_t>(trace->workload.jobs.size()));

@@ -39,6 +39,14 @@ void check_equal(const Workload& a, const Workload& b) {
     if (x.tenant && y.tenant) CHECK(a.tenants[x.tenant.value] == b.tenants[y.tenant.value]);
     CHECK(static_cast<bool>(x.model) == static_cast<bool>(y.model));
     if (x.model && y.model) CHECK(a.models[x.model.value] == b.models[y.model.value]);
+    CHECK(static_cast<bool>(x.user) == static_cast<bool>(y.user));
+    if (x.user && y.user) CHECK(a.users[x.user.value] == b.users[y.user.value]);
+    CHECK(static_cast<bool>(x.gpu_type) == static_cast<bool>(y.gpu_type));
+    if (x.gpu_type && y.gpu_type) CHECK(a.gpu_types[x.gpu_type.value] == b.gpu_types[y.gpu_type.value]);
+    CHECK(x.gpu_share == y.gpu_share);
+    CHECK(x.max_gpus == y.max_gpus);
+    CHECK(x.original_start == y.original_start);
+    CHECK(x.status == y.status);
   }
 }
 
@@ -46,9 +54,10 @@ void check_equal(const Workload& a, const Workload& b) {
 
 TEST_CASE("vtrain_csv: every column is read") {
   const auto trace = parse_trace(
-      "job_id,tenant,submit_s,num_gpus,duration_s,requested_s,deadline_s,model,global_batch,iterations\n"
-      "\"a,\"\"b\",t0,0.000000001,8,3600,7200.5,9000,gpt,512,1000\n"
-      "c,,5,1,,,,gpt,16,3\n",
+      "job_id,tenant,submit_s,num_gpus,duration_s,requested_s,deadline_s,model,global_batch,iterations,"
+      "user,gpu_type,gpu_share,max_gpus,original_start_s,status\n"
+      "\"a,\"\"b\",t0,0.000000001,8,3600,7200.5,9000,gpt,512,1000,u0,V100|T4,0.25,16,7.5,timeout\n"
+      "c,,5,1,,,,gpt,16,3,,,,,,\n",
       "f");
   REQUIRE(trace.has_value());
   const Workload& workload = trace->workload;
@@ -63,7 +72,19 @@ TEST_CASE("vtrain_csv: every column is read") {
   CHECK(workload.models[full.model.value] == "gpt");
   CHECK(full.global_batch == 512);
   CHECK(full.iterations == 1000);
+  CHECK(workload.users[full.user.value] == "u0");
+  CHECK(workload.gpu_types[full.gpu_type.value] == "V100|T4");
+  CHECK(full.gpu_share == 250);
+  CHECK(full.max_gpus.value == 16);
+  CHECK(full.original_start == SimTime(std::chrono::milliseconds(7500)));
+  CHECK(full.status == vtrain::JobStatus::TimedOut);
   const Job& unpriced = workload.jobs[1];
+  CHECK_FALSE(static_cast<bool>(unpriced.user));
+  CHECK_FALSE(static_cast<bool>(unpriced.gpu_type));
+  CHECK(unpriced.gpu_share == 1000);
+  CHECK(unpriced.max_gpus.value == 0);
+  CHECK(unpriced.original_start == Job::kNoStart);
+  CHECK(unpriced.status == vtrain::JobStatus::Unknown);
   CHECK_FALSE(static_cast<bool>(unpriced.tenant));
   CHECK(unpriced.duration.count() == 0);
   CHECK_FALSE(unpriced.has_deadline());
@@ -112,6 +133,14 @@ TEST_CASE("vtrain_csv: what is written is read back to the nanosecond") {
       job.global_batch = 1 + static_cast<std::int32_t>(random.below(4096));
       job.iterations = 1 + static_cast<std::int64_t>(random.below(1'000'000'000'000));
     }
+    if (random.below(2) == 0) job.user = workload.user("user" + std::to_string(random.below(9)));
+    if (random.below(2) == 0) job.gpu_type = workload.gpu_type("A100|H" + std::to_string(random.below(3)));
+    if (random.below(2) == 0) job.gpu_share = static_cast<std::int16_t>(1 + random.below(1000));
+    if (random.below(2) == 0)
+      job.max_gpus = vtrain::GpuCount(1 + static_cast<std::int32_t>(random.below(512)));
+    if (random.below(2) == 0)
+      job.original_start = job.submit + SimDuration(static_cast<std::int64_t>(random.below(1u << 30)));
+    job.status = static_cast<vtrain::JobStatus>(random.below(vtrain::status_names().size()));
     workload.jobs.push_back(job);
   }
   const std::string text = to_vtrain_csv(workload);
@@ -126,4 +155,23 @@ TEST_CASE("vtrain_csv: columns that no job fills are left out") {
   const auto trace = parse_trace("job_id,submission_time,duration,num_gpu\na,5,60,2\n", "f");
   REQUIRE(trace.has_value());
   CHECK(to_vtrain_csv(trace->workload) == "job_id,submit_s,num_gpus,duration_s\na,5,2,60\n");
+}
+
+TEST_CASE("vtrain_csv: shares of a GPU and statuses that do not exist are refused") {
+  const auto share = [](const std::string& field) {
+    return error_of("job_id,submit_s,num_gpus,duration_s,gpu_share\na,0,1,5," + field + "\n");
+  };
+  CHECK(share("1") == "no error");
+  CHECK(share("0.001") == "no error");
+  CHECK(share("0.0005") ==
+        "jobs.csv:2: gpu_share: expected a part of a GPU from 0.001 to 1 in steps of 0.001, found '0.0005'");
+  CHECK(share("0.3333").starts_with("jobs.csv:2: gpu_share: expected a part"));
+  CHECK(share("0").starts_with("jobs.csv:2: gpu_share: expected a part"));
+  CHECK(share("2").starts_with("jobs.csv:2: gpu_share: expected a part"));
+  CHECK(share("nan").starts_with("jobs.csv:2: gpu_share: expected a part"));
+  CHECK(error_of("job_id,submit_s,num_gpus,duration_s,status\na,0,1,5,done\n") ==
+        "jobs.csv:2: status: expected one of 'unknown', 'completed', 'failed', 'cancelled', 'timeout' and "
+        "'running', found 'done'");
+  CHECK(error_of("job_id,submit_s,num_gpus,duration_s,max_gpus\na,0,1,5,0\n")
+            .starts_with("jobs.csv:2: max_gpus: "));
 }
