@@ -8,6 +8,7 @@
 #include "core/gpu_profile.hpp"
 #include "workloads/iteration_work.hpp"
 #include "workloads/model.hpp"
+#include "workloads/parallel_plan.hpp"
 
 namespace vtrain {
 

@@ -4,6 +4,7 @@
 #include "core/gpu_profile.hpp"
 #include "core/units.hpp"
 #include "workloads/model.hpp"
+#include "workloads/parallel_plan.hpp"
 #include "workloads/predictor.hpp"
 
 namespace vtrain {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
+#include "workloads/size_checks.hpp"
 
 namespace vtrain {
 namespace {
@@ -13,32 +14,6 @@ constexpr std::int64_t kMaxHidden = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxHeads = std::int64_t{1} << 16;
 constexpr std::int64_t kMaxSequence = std::int64_t{1} << 24;
 constexpr std::int64_t kMaxVocabulary = std::int64_t{1} << 24;
-constexpr std::int64_t kMaxStages = 1024;
-constexpr std::int64_t kMaxReplicas = std::int64_t{1} << 20;
-constexpr std::int64_t kMaxBatch = 100'000'000;
-
-Result<void> check_range(std::string_view field, std::int64_t value, std::int64_t high) {
-  if (value >= 1 && value <= high) return {};
-  return fail(
-      {.field = std::string(field),
-       .message = expected_found(fmt::format("a whole number from 1 to {}", high), std::to_string(value))});
-}
-
-Result<void> check_divides(std::string_view field, std::int64_t divisor, std::string_view what,
-                           std::int64_t value) {
-  if (value % divisor == 0) return {};
-  return fail({.field = std::string(field),
-               .message = expected_found(fmt::format("a divisor of the {} {}", value, what),
-                                         std::to_string(divisor))});
-}
-
-/// The first error of a list of checks.
-Result<void> first_error(std::initializer_list<Result<void>> checks) {
-  for (const Result<void>& check : checks) {
-    if (!check) return check;
-  }
-  return {};
-}
 
 }  // namespace
 
@@ -55,22 +30,6 @@ Result<void> check_model(const TransformerModel& model) {
                               check_range("vocab_size", model.vocab_size, kMaxVocabulary)});
   if (!checked) return checked;
   return check_divides("num_heads", model.num_heads, "hidden size", model.hidden_size);
-}
-
-Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan) {
-  auto checked = first_error({check_model(model), check_range("tensor", plan.tensor, kMaxStages),
-                              check_range("pipeline", plan.pipeline, kMaxStages),
-                              check_range("data", plan.data, kMaxReplicas),
-                              check_range("global_batch", plan.global_batch, kMaxBatch),
-                              check_range("micro_batch", plan.micro_batch, kMaxBatch)});
-  if (!checked) return checked;
-  constexpr std::int64_t kMaxGpus = 1'000'000'000;
-  return first_error({check_divides("tensor", plan.tensor, "heads", model.num_heads),
-                      check_divides("pipeline", plan.pipeline, "layers", model.num_layers),
-                      check_divides("data", plan.data, "sequences of the global batch", plan.global_batch),
-                      check_divides("micro_batch", plan.micro_batch, "sequences of a replica",
-                                    plan.global_batch / plan.data),
-                      check_range("data", plan.tensor * plan.pipeline * plan.data, kMaxGpus)});
 }
 
 Flops model_flops(const TransformerModel& model, std::int64_t global_batch) {

@@ -25,6 +25,7 @@
 #include "workloads/iteration_work.hpp"
 #include "workloads/layer_cost.hpp"
 #include "workloads/model.hpp"
+#include "workloads/parallel_plan.hpp"
 #include "workloads/predictor.hpp"
 
 namespace vtrain {

@@ -8,6 +8,7 @@
 #include "core/result.hpp"
 #include "core/units.hpp"
 #include "workloads/model.hpp"
+#include "workloads/parallel_plan.hpp"
 #include "workloads/predictor.hpp"
 
 namespace vtrain {

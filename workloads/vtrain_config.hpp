@@ -7,6 +7,7 @@
 
 #include "core/result.hpp"
 #include "workloads/model.hpp"
+#include "workloads/parallel_plan.hpp"
 
 namespace vtrain {
 

@@ -1,0 +1,25 @@
+#include "core/precision.hpp"
+
+#include <array>
+
+#include "core/text.hpp"
+
+namespace vtrain {
+namespace {
+
+constexpr std::array<std::string_view, 5> kNames = {"fp32", "fp16", "bf16", "fp8", "fp4"};
+
+}  // namespace
+
+std::string_view name_of(Precision precision) {
+  return kNames[static_cast<std::size_t>(precision)];
+}
+
+Result<Precision> parse_precision(std::string_view name) {
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (kNames[i] == name) return static_cast<Precision>(i);
+  }
+  return fail({.field = "precision", .message = expected_found("fp32, fp16, bf16, fp8 or fp4", name)});
+}
+
+}  // namespace vtrain

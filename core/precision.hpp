@@ -1,0 +1,20 @@
+/// Number formats of matrix products.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/result.hpp"
+
+namespace vtrain {
+
+/// The format of a matrix product's inputs. With `Fp8` and `Fp4` the rest of the model (attention, norms,
+/// communication of activations) stays in bf16, as Transformer Engine has it.
+enum class Precision : std::uint8_t { Fp32, Fp16, Bf16, Fp8, Fp4 };
+
+/// `fp32`, `fp16`, `bf16`, `fp8`, `fp4`.
+std::string_view name_of(Precision precision);
+/// The precision of such a name; the error lists the known ones.
+Result<Precision> parse_precision(std::string_view name);
+
+}  // namespace vtrain

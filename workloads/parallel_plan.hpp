@@ -1,0 +1,65 @@
+/// How one iteration of a model is spread over GPUs and over time.
+#pragma once
+
+#include <cstdint>
+
+#include "core/precision.hpp"
+#include "core/result.hpp"
+#include "core/units.hpp"
+#include "workloads/model.hpp"
+
+namespace vtrain {
+
+/// What is kept of the forward pass for the backward pass.
+enum class Recompute : std::uint8_t {
+  None,       ///< every activation
+  Selective,  ///< all but the cheap and large ones; which these are is the stack's rule
+  Full,       ///< the input of each layer; the layer's forward pass is run again
+};
+
+/// What data-parallel replicas share instead of each holding it (Rajbhandari et al., "ZeRO", SC'20).
+enum class Sharding : std::uint8_t {
+  None,       ///< each replica holds everything; gradients are all-reduced
+  Optimizer,  ///< ZeRO-1, Megatron's distributed optimizer: reduce-scatter of gradients, all-gather of
+              ///< weights
+  Full,       ///< ZeRO-3 or FSDP: weights too; gathered layer by layer
+};
+
+/// The order in which pipeline stages work on micro-batches.
+enum class Schedule : std::uint8_t {
+  OneForwardOneBackward,  ///< 1F1B; interleaved when there are virtual stages (Narayanan et al., SC'21)
+  ZeroBubble,  ///< ZB-H1: weight gradients fill the bubble (Qi et al., "Zero Bubble Pipeline Parallelism",
+               ///< ICLR'24)
+};
+
+/// A parallel plan: tensor x context x data x pipeline GPUs.
+struct ParallelPlan {
+  std::int64_t tensor = 1;
+  std::int64_t data = 1;
+  std::int64_t pipeline = 1;
+  std::int64_t global_batch = 0;  ///< sequences an iteration
+  std::int64_t micro_batch = 0;   ///< sequences a micro-batch
+  Recompute recompute = Recompute::Full;
+  /// Norms and dropout are split along the sequence over the tensor-parallel group (Korthikanti et al.,
+  /// 2022).
+  bool sequence_parallel = false;
+  std::int64_t context = 1;         ///< parts of a sequence on different GPUs
+  std::int64_t virtual_stages = 1;  ///< model chunks on each pipeline stage
+  std::int64_t expert = 1;          ///< GPUs over which the experts of a layer are spread
+  Sharding sharding = Sharding::None;
+  Schedule schedule = Schedule::OneForwardOneBackward;
+  Precision precision = Precision::Fp16;
+
+  GpuCount num_gpus() const {
+    return GpuCount(static_cast<std::int32_t>(tensor * context * data * pipeline));
+  }
+  /// Micro-batches that each pipeline works through in an iteration.
+  std::int64_t num_micro_batches() const { return global_batch / data / micro_batch; }
+  friend bool operator==(const ParallelPlan&, const ParallelPlan&) = default;
+};
+
+/// Whether the plan fits the model: `check_model`; tensor divides the heads, pipeline the layers, data the
+/// global batch and the micro-batch what is left of it. The error names the field of the plan.
+Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan);
+
+}  // namespace vtrain

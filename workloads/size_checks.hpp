@@ -1,0 +1,22 @@
+/// Checks of whole numbers, for models and plans.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+#include "core/result.hpp"
+
+namespace vtrain {
+
+/// An error that names `field` unless `value` is from `low` to `high`.
+Result<void> check_range(std::string_view field, std::int64_t value, std::int64_t high, std::int64_t low = 1);
+
+/// An error that names `field` unless `divisor` divides `value`, which is called `what`.
+Result<void> check_divides(std::string_view field, std::int64_t divisor, std::string_view what,
+                           std::int64_t value);
+
+/// The first error of a list of checks.
+Result<void> first_error(std::initializer_list<Result<void>> checks);
+
+}  // namespace vtrain
