@@ -93,6 +93,10 @@ Result<CsvReader> CsvReader::open(std::string_view text, std::string file) {
   CsvReader reader(text, std::move(file));
   std::string_view line;
   auto found = reader.read_line(line);
+  while (found && *found && line.starts_with('#') && reader.comments_.size() < kMaxComments) {
+    reader.comments_.push_back(trim(line.substr(1)));
+    found = reader.read_line(line);
+  }
   if (!found) return fail(std::move(found.error()));
   if (!*found) return fail({.file = reader.file_, .message = "empty: expected a header line"});
   if (auto header = reader.split(line); !header) return fail(std::move(header.error()));

@@ -16,15 +16,21 @@ namespace vtrain {
 void append_csv_field(std::string& out, std::string_view text);
 
 /// Rows of CSV text with a header line. Accepts a UTF-8 byte-order mark, CRLF, a missing final newline,
-/// quoted fields (RFC 4180) and blank lines, which it skips.
+/// quoted fields (RFC 4180) and blank lines, which it skips. Lines before the header that begin with `#` are
+/// comments.
 class CsvReader {
  public:
   /// Longest accepted line in bytes; a longer one is an error, so that binary junk cannot exhaust memory.
   static constexpr std::size_t kMaxLine = 1 << 20;
 
+  /// Most such comments before the header; more are an error.
+  static constexpr std::size_t kMaxComments = 50;
+
   /// Reads the header. `text` must outlive the reader; `file` is used in errors.
   static Result<CsvReader> open(std::string_view text, std::string file);
 
+  /// The lines before the header that begin with `#`, without it and the blanks around; any bytes.
+  const std::vector<std::string_view>& comments() const { return comments_; }
   /// The names of the header line.
   const std::vector<std::string>& columns() const { return columns_; }
   /// The position of a column, or -1.
@@ -57,6 +63,7 @@ class CsvReader {
 
   std::string_view rest_;
   std::string file_;
+  std::vector<std::string_view> comments_;
   std::vector<std::string> columns_;
   std::vector<std::string_view> fields_;
   std::deque<std::string> unquoted_;  ///< owns the fields that held doubled quotes

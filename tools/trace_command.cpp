@@ -249,12 +249,18 @@ Result<void> generate(const GenerateArguments& arguments) {
       return curves->iteration_time(std::string(model), global_batch, num_gpus);
     };
   }
-  const auto workload = generate_trace(*options, iteration_time);
+  auto workload = generate_trace(*options, iteration_time);
   if (!workload) return fail(workload.error());
-  if (auto written = write_vtrain_csv(*workload, arguments.out); !written) return written;
-
   const TraceStatistics statistics = trace_statistics(*workload);
   const std::string rule = options->deadlines ? options->deadlines->describe() : "none";
+  Trace trace{.workload = *std::move(workload)};
+  trace.assumptions.push_back(fmt::format("jobs generated with the shape of {}, seed {} (synthetic)",
+                                          options->shape.name, options->seed));
+  if (options->deadlines) {
+    trace.assumptions.push_back(fmt::format("{}, seed {} (synthetic)", rule, options->seed));
+  }
+  if (auto written = write_vtrain_csv(trace, arguments.out); !written) return written;
+
   if (arguments.json) {
     ordered_json json = {{"trace", arguments.out}, {"format", "vtrain"},    {"shape", options->shape.name},
                          {"kind", arguments.kind}, {"seed", options->seed}, {"deadline_rule", rule}};

@@ -183,7 +183,7 @@ Result<Trace> read_job_csv(std::string_view text, const std::string& file, const
 
 bool header_has(std::string_view head, std::initializer_list<std::string_view> required,
                 std::initializer_list<std::string_view> optional) {
-  const auto header = CsvReader::open(head.substr(0, head.find('\n', head.find_first_not_of("\r\n"))), {});
+  const auto header = CsvReader::open(head, {});
   if (!header) return false;
   std::size_t known = 0;
   for (const std::string_view name : required) {

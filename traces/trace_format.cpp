@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::array kFormats = {
     TraceFormat{"vtrain", "our own CSV: job_id, submit_s, num_gpus and a duration or a model with its work",
-                recognise_vtrain_csv, read_vtrain_csv},
+                recognise_vtrain_csv, read_vtrain_csv, write_vtrain_csv},
     TraceFormat{"tiresias", "CSV of the Tiresias simulator (60_job.csv)", recognise_tiresias, read_tiresias},
     TraceFormat{"batsim", "JSON workload of Batsim with delay profiles", recognise_batsim, read_batsim},
     TraceFormat{"itp", "CSV of Microsoft's ITP clusters (ElasticFlow's raw traces)", recognise_itp, read_itp},
@@ -27,6 +27,14 @@ constexpr std::array kFormats = {
                 "CSV of Microsoft's Philly cluster, rebuilt from derived lists; virtual clusters are tenants",
                 recognise_philly, read_philly},
 };
+
+Error unknown_format(std::string_view name, const std::vector<std::string_view>& known) {
+  const std::string_view nearest = nearest_name(name, known);
+  return {.field = "format",
+          .message = nearest.empty()
+                         ? fmt::format("unknown trace format '{}'; known are {}", name, list_names(known))
+                         : fmt::format("unknown trace format '{}'; did you mean '{}'?", name, nearest)};
+}
 
 Result<const TraceFormat*> find_format(std::string_view text, const std::string& file,
                                        std::string_view name) {
@@ -44,18 +52,23 @@ Result<const TraceFormat*> find_format(std::string_view text, const std::string&
                  .message = expected_found(fmt::format("a trace in one of the formats {}", list_names(names)),
                                            first_line)});
   }
-  const std::string_view nearest = nearest_name(name, names);
-  return fail(
-      {.field = "format",
-       .message = nearest.empty()
-                      ? fmt::format("unknown trace format '{}'; known are {}", name, list_names(names))
-                      : fmt::format("unknown trace format '{}'; did you mean '{}'?", name, nearest)});
+  return fail(unknown_format(name, names));
 }
 
 }  // namespace
 
 std::span<const TraceFormat> trace_formats() {
   return kFormats;
+}
+
+Result<const TraceFormat*> find_written_format(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const TraceFormat& format : kFormats) {
+    if (format.write == nullptr) continue;
+    if (format.name == name) return &format;
+    names.push_back(format.name);
+  }
+  return fail(unknown_format(name, names));
 }
 
 Result<Trace> parse_trace(std::string_view text, const std::string& file, std::string_view format,

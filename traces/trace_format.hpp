@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,10 +49,16 @@ struct TraceFormat {
   bool (*recognise)(std::string_view head);
   /// Reads the whole text. Names are copied: `text` may go afterwards.
   Result<Trace> (*read)(const TraceInput& input);
+  /// Writes jobs that are ordered by submission, so that `read` gives them back as far as the format can say
+  /// them. The file appears when it is complete. Null: the format is only read.
+  Result<void> (*write)(const Trace& trace, const std::filesystem::path& path) = nullptr;
 };
 
 /// All formats; `auto` takes the one that recognises the file.
 std::span<const TraceFormat> trace_formats();
+
+/// The format of this name among those that are written; the error lists them.
+Result<const TraceFormat*> find_written_format(std::string_view name);
 
 /// Reads a trace that is in memory. `format` is a name of the table or `auto`; `file` is used in errors. Jobs
 /// come out ordered by submission, ties in the order of the file.

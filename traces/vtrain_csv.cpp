@@ -121,7 +121,7 @@ class JobCsvWriter {
 }  // namespace
 
 bool recognise_vtrain_csv(std::string_view head) {
-  const auto header = CsvReader::open(head.substr(0, head.find('\n', head.find_first_not_of("\r\n"))), {});
+  const auto header = CsvReader::open(head, {});
   return header && header->find_column("job_id") >= 0 && header->find_column("submit_s") >= 0 &&
          header->find_column("end_s") < 0;
 }
@@ -140,33 +140,39 @@ Result<Trace> read_vtrain_csv(const TraceInput& input) {
                                 ? fmt::format("unknown column; known are {}", list_names(kColumns))
                                 : fmt::format("unknown column; did you mean '{}'?", nearest)});
   }
-  return read_job_csv(input.text, input.file,
-                      {.job_id = "job_id",
-                       .submit = "submit_s",
-                       .num_gpus = "num_gpus",
-                       .duration = "duration_s",
-                       .tenant = "tenant",
-                       .requested = "requested_s",
-                       .deadline = "deadline_s",
-                       .model = "model",
-                       .global_batch = "global_batch",
-                       .iterations = "iterations",
-                       .user = "user",
-                       .gpu_type = "gpu_type",
-                       .gpu_share = "gpu_share",
-                       .max_gpus = "max_gpus",
-                       .original_start = "original_start_s",
-                       .status = "status"});
+  auto trace = read_job_csv(input.text, input.file,
+                            {.job_id = "job_id",
+                             .submit = "submit_s",
+                             .num_gpus = "num_gpus",
+                             .duration = "duration_s",
+                             .tenant = "tenant",
+                             .requested = "requested_s",
+                             .deadline = "deadline_s",
+                             .model = "model",
+                             .global_batch = "global_batch",
+                             .iterations = "iterations",
+                             .user = "user",
+                             .gpu_type = "gpu_type",
+                             .gpu_share = "gpu_share",
+                             .max_gpus = "max_gpus",
+                             .original_start = "original_start_s",
+                             .status = "status"});
+  if (!trace) return trace;
+  for (const std::string_view comment : header->comments())
+    trace->assumptions.push_back(printable(comment));
+  return trace;
 }
 
-Result<void> write_vtrain_csv(const Workload& workload, const std::filesystem::path& path) {
+Result<void> write_vtrain_csv(const Trace& trace, const std::filesystem::path& path) {
   auto file = AtomicFile::create(path);
   if (!file) return fail(std::move(file.error()));
-  const JobCsvWriter writer(workload);
+  const JobCsvWriter writer(trace.workload);
   constexpr std::size_t kChunk = 1 << 16;
   std::string text;
+  for (const std::string& assumption : trace.assumptions)
+    text += "# " + printable(assumption) + "\n";
   writer.append_header(text);
-  for (const Job& job : workload.jobs) {
+  for (const Job& job : trace.workload.jobs) {
     writer.append_row(text, job);
     if (text.size() < kChunk) continue;
     file->write(text);

@@ -6,7 +6,7 @@
 /// `job_id`, `submit_s` and `num_gpus` are required, and of each job either `duration_s` or all of `model`,
 /// `global_batch` and `iterations`. Columns may stand in any order; an empty field means "not given".
 /// `gpu_share` is the part of each GPU that a job uses, 1 when not given; `status` is a name of
-/// `status_names`.
+/// `status_names`. Lines before the header that begin with `#` say, one each, what is assumed or synthetic.
 #pragma once
 
 #include <filesystem>
@@ -24,9 +24,10 @@ bool recognise_vtrain_csv(std::string_view head);
 Result<Trace> read_vtrain_csv(const TraceInput& input);
 
 /// Writes the jobs in their order, with the columns that at least one job fills, so that reading gives the
-/// same jobs back to the nanosecond. The file appears when it is complete.
-Result<void> write_vtrain_csv(const Workload& workload, const std::filesystem::path& path);
-/// The same text in memory.
+/// same jobs back to the nanosecond; before them each assumption as a comment, which reading gives back too.
+/// The file appears when it is complete.
+Result<void> write_vtrain_csv(const Trace& trace, const std::filesystem::path& path);
+/// The jobs alone, in memory.
 std::string to_vtrain_csv(const Workload& workload);
 
 }  // namespace vtrain

@@ -77,3 +77,13 @@ TEST_CASE("trace_format: binary junk and a truncated gzip file are errors that c
   REQUIRE_FALSE(absent.has_value());
   CHECK(absent.error().kind == vtrain::ErrorKind::NotFound);
 }
+
+TEST_CASE("trace_format: only formats with a writer are found for writing") {
+  const auto csv = vtrain::find_written_format("vtrain");
+  REQUIRE(csv.has_value());
+  CHECK((*csv)->name == "vtrain");
+  const auto unknown = vtrain::find_written_format("vtrian");
+  REQUIRE_FALSE(unknown.has_value());
+  CHECK(unknown.error().describe() == "format: unknown trace format 'vtrian'; did you mean 'vtrain'?");
+  CHECK_FALSE(vtrain::find_written_format("itp").has_value());
+}

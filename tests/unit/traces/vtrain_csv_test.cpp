@@ -2,8 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <string>
+#include <vector>
 
+#include "core/csv.hpp"
 #include "core/rng.hpp"
 #include "traces/trace_format.hpp"
 
@@ -174,4 +177,32 @@ TEST_CASE("vtrain_csv: shares of a GPU and statuses that do not exist are refuse
         "'running', found 'done'");
   CHECK(error_of("job_id,submit_s,num_gpus,duration_s,max_gpus\na,0,1,5,0\n")
             .starts_with("jobs.csv:2: max_gpus: "));
+}
+
+TEST_CASE("vtrain_csv: comments before the header are assumptions, and errors still name the right line") {
+  const auto trace = parse_trace(
+      "\xef\xbb\xbf# made up\r\n\n#no job is real\njob_id,submit_s,num_gpus,duration_s\na,0,1,5\n", "f");
+  REQUIRE_MESSAGE(trace.has_value(), trace.error().describe());
+  CHECK(trace->format == "vtrain");
+  CHECK(trace->assumptions == std::vector<std::string>{"made up", "no job is real"});
+  CHECK(error_of("# made up\njob_id,submit_s,num_gpus,duration_s\na,0,x,5\n") ==
+        "jobs.csv:3: num_gpus: expected a whole number of at least 1, found 'x'");
+  std::string many;
+  for (std::size_t i = 0; i <= vtrain::CsvReader::kMaxComments; ++i)
+    many += "# again\n";
+  CHECK(error_of(many + "job_id,submit_s,num_gpus,duration_s\na,0,1,5\n").starts_with("jobs.csv:51: "));
+}
+
+TEST_CASE("vtrain_csv: a file keeps jobs and assumptions") {
+  auto trace =
+      parse_trace("# half of it\njob_id,submit_s,num_gpus,duration_s,status\na,0,1,5.25,failed\n", "f");
+  REQUIRE(trace.has_value());
+  trace->assumptions.push_back("two\nlines");
+  const std::filesystem::path path = std::filesystem::temp_directory_path() / "vtrain_csv_test.csv";
+  REQUIRE(vtrain::write_vtrain_csv(*trace, path).has_value());
+  const auto again = vtrain::read_trace(path.string());
+  std::filesystem::remove(path);
+  REQUIRE_MESSAGE(again.has_value(), again.error().describe());
+  CHECK(again->assumptions == std::vector<std::string>{"half of it", "two\\x0alines"});
+  check_equal(trace->workload, again->workload);
 }
