@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,6 +12,8 @@
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "core/decompress.hpp"
 
 namespace vtrain {
 namespace {
@@ -78,43 +79,6 @@ UnfinishedFiles& unfinished_files() {
 
 }  // namespace
 
-Result<std::string> gunzip(std::string_view packed, const std::string& name, std::size_t limit) {
-  z_stream stream{};
-  constexpr int kGzip = 15 + 16;
-  if (inflateInit2(&stream, kGzip) != Z_OK)
-    return fail({.file = name, .message = "cannot start unpacking gzip"});
-  struct Closer {
-    z_stream& stream;
-    ~Closer() { inflateEnd(&stream); }
-  } closer{stream};
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
-  stream.avail_in = static_cast<uInt>(packed.size());
-  std::string content;
-  std::size_t used = 0;
-  content.resize(std::min(limit, packed.size() * 4) + 1024);
-  for (;;) {
-    if (used == content.size()) content.resize(content.size() * 2);
-    stream.next_out = reinterpret_cast<Bytef*>(content.data() + used);
-    stream.avail_out = static_cast<uInt>(std::min<std::size_t>(content.size() - used, 1u << 30));
-    const uInt room = stream.avail_out;
-    const int code = inflate(&stream, Z_NO_FLUSH);
-    used += room - stream.avail_out;
-    if (used > limit) {
-      return fail({.file = name, .message = fmt::format("unpacks to more than {} bytes", limit)});
-    }
-    if (code == Z_STREAM_END) {
-      if (stream.avail_in == 0) break;
-      inflateReset(&stream);  // a gzip file may hold several members
-    } else if (code == Z_BUF_ERROR || (code == Z_OK && stream.avail_in == 0 && stream.avail_out > 0)) {
-      return fail({.file = name, .message = "truncated gzip data"});
-    } else if (code != Z_OK) {
-      return fail({.file = name, .message = "damaged gzip data"});
-    }
-  }
-  content.resize(used);
-  return content;
-}
-
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit) {
   const bool standard_input = path == "-";
   const int descriptor = standard_input ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -126,10 +90,7 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t lim
   }
   auto content = read_descriptor(descriptor, path.string(), limit);
   if (!standard_input) ::close(descriptor);
-  if (content && content->size() >= 2 && (*content)[0] == '\x1f' && (*content)[1] == '\x8b') {
-    return gunzip(*content, path.string(), limit);
-  }
-  return content;
+  return content ? decompress(*std::move(content), path.string(), limit) : content;
 }
 
 AtomicFile::AtomicFile(std::filesystem::path path, std::filesystem::path temporary, int descriptor)

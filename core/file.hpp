@@ -9,12 +9,9 @@
 
 namespace vtrain {
 
-/// The content of a file. A gzip file (recognised by its first two bytes, not by its name) is unpacked. At
+/// The content of a file, unpacked if it is gzip or zstd (recognised by its first bytes, not by its name). At
 /// most `limit` bytes of content are accepted. `-` is standard input.
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit = std::size_t{4} << 30);
-
-/// Unpacks a gzip stream, also of several members. `name` is used in errors.
-Result<std::string> gunzip(std::string_view packed, const std::string& name, std::size_t limit);
 
 /// A file that appears under its name only when it is complete: it is written beside its place under a
 /// temporary name and renamed by `commit`. Without `commit` nothing stays behind.

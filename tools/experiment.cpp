@@ -119,7 +119,7 @@ Result<void> generate_default_day(const ExperimentArguments& arguments, Throughp
 
 void add_experiment_options(CLI::App& command, ExperimentArguments& arguments) {
   command.add_option("--trace", arguments.trace,
-                     "Trace file, plain or gzip; without it a generated day of LLM jobs on 16x8 A100");
+                     "Trace file, plain, gzip or zstd; without it a generated day of LLM jobs on 16x8 A100");
   command.add_option("--format", arguments.format, "Format of the trace, or auto")->capture_default_str();
   command.add_option("--cluster", arguments.cluster,
                      "Nodes x GPUs per node : type, for instance 16x8:a100, joined by +; or a JSON file");

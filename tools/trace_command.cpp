@@ -287,7 +287,7 @@ void add_info(CLI::App& trace, Action& action) {
   std::string formats = "Format of the trace: auto";
   for (const TraceFormat& format : trace_formats())
     formats += fmt::format(", {}", format.name);
-  command->add_option("trace", arguments->trace, "Trace file, plain or gzip; - is standard input")
+  command->add_option("trace", arguments->trace, "Trace file, plain, gzip or zstd; - is standard input")
       ->required();
   command->add_option("--format", arguments->format, formats)->capture_default_str();
   command->add_option(

@@ -65,7 +65,7 @@ Result<const TraceFormat*> find_written_format(std::string_view name);
 Result<Trace> parse_trace(std::string_view text, const std::string& file, std::string_view format = "auto",
                           const ReadOptions& options = {});
 
-/// Reads a trace file, plain or gzip; `-` is standard input.
+/// Reads a trace file, plain, gzip or zstd; `-` is standard input.
 Result<Trace> read_trace(const std::string& path, std::string_view format = "auto",
                          const ReadOptions& options = {});
 

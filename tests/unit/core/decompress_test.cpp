@@ -1,0 +1,87 @@
+#include "core/decompress.hpp"
+
+#include <zlib.h>
+#include <zstd.h>
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+namespace vtrain {
+namespace {
+
+constexpr std::size_t kAmple = 1 << 30;
+
+std::string numbers() {
+  std::string text;
+  for (int i = 0; i < 50'000; ++i)
+    text += std::to_string(i * 7919) + ",";
+  return text;
+}
+
+std::string zstd(const std::string& text) {
+  std::string packed(ZSTD_compressBound(text.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 3));
+  return packed;
+}
+
+std::string gzip(const std::string& text) {
+  z_stream stream{};
+  constexpr int kGzip = 15 + 16;
+  REQUIRE(deflateInit2(&stream, 6, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+  std::string packed(deflateBound(&stream, text.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  REQUIRE(deflate(&stream, Z_FINISH) == Z_STREAM_END);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  return packed;
+}
+
+TEST_CASE("decompress: gzip and zstd are told by their first bytes, all else is left as it is") {
+  const std::string text = numbers();
+  CHECK(decompress(gzip(text), "f", kAmple).value() == text);
+  CHECK(decompress(zstd(text), "f", kAmple).value() == text);
+  CHECK(decompress(text, "f", kAmple).value() == text);
+  CHECK(decompress("", "f", kAmple).value().empty());
+  CHECK(decompress("\x1f", "f", kAmple).value() == "\x1f");
+}
+
+TEST_CASE("decompress: several gzip members or zstd frames are one text, empty ones included") {
+  const std::string text = numbers();
+  CHECK(gunzip(gzip(text) + gzip(text), "f", kAmple).value() == text + text);
+  CHECK(unzstd(zstd(text) + zstd("") + zstd(text), "f", kAmple).value() == text + text);
+  CHECK(unzstd(zstd(""), "f", kAmple).value().empty());
+}
+
+TEST_CASE("decompress: truncated and damaged data are errors that name the file") {
+  for (const std::string& packed : {gzip(numbers()), zstd(numbers())}) {
+    for (const std::size_t size : {packed.size() / 2, packed.size() - 1, std::size_t{6}}) {
+      const auto cut = decompress(packed.substr(0, size), "cut", kAmple);
+      REQUIRE(!cut);
+      CHECK(cut.error().file == "cut");
+      CHECK(cut.error().message.starts_with("truncated"));
+    }
+  }
+  CHECK(!gunzip("\x1f\x8bnonsense", "bad", kAmple));
+  CHECK(!unzstd("\x28\xb5\x2f\xfdnonsense", "bad", kAmple));
+}
+
+TEST_CASE("decompress: a small file that would fill the memory stops at the limit") {
+  const std::string zeros(std::size_t{100} << 20, '\0');
+  constexpr std::size_t kLimit = 1 << 20;
+  for (const std::string& packed : {gzip(zeros), zstd(zeros)}) {
+    CHECK(packed.size() < 200'000);
+    const auto content = decompress(packed, "bomb", kLimit);
+    REQUIRE(!content);
+    CHECK(content.error().message == "unpacks to more than 1048576 bytes");
+  }
+  // Exactly the limit is fine.
+  CHECK(decompress(zstd(std::string(kLimit, 'x')), "f", kLimit).value().size() == kLimit);
+  CHECK(decompress(gzip(std::string(kLimit, 'x')), "f", kLimit).value().size() == kLimit);
+}
+
+}  // namespace
+}  // namespace vtrain
