@@ -9,7 +9,6 @@ function(run)
   endif()
 endfunction()
 run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix})
-run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${build} -G Ninja -D CMAKE_PREFIX_PATH=${prefix}
-  "-D CMAKE_CXX_FLAGS=${CXX_FLAGS}")
+run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${build} -G Ninja -D CMAKE_PREFIX_PATH=${prefix})
 run(${CMAKE_COMMAND} --build ${build})
 run(${build}/consumer)
