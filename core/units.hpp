@@ -84,5 +84,8 @@ using GpuCount = Quantity<struct GpuCountTag, std::int32_t>;
 constexpr Nanoseconds operator/(Bytes amount, BytesPerSecond rate) {
   return Nanoseconds(amount.value / rate.value * 1e9);
 }
+constexpr Nanoseconds operator/(Flops amount, FlopsPerSecond rate) {
+  return Nanoseconds(amount.value / rate.value * 1e9);
+}
 
 }  // namespace vtrain

@@ -1,16 +1,38 @@
 /// What single GPU kernels and messages cost on a profiled GPU: the terms of which the physical predictor is
-/// made.
+/// made. All functions are pure; shapes, sizes and counts are at least 1.
 #pragma once
 
 #include <cstdint>
 
+#include "core/collective_cost.hpp"
 #include "core/gpu_profile.hpp"
+#include "core/precision.hpp"
 #include "core/units.hpp"
 #include "workloads/model.hpp"
 
 namespace vtrain {
 
-/// `batch` independent half-precision products of an m x k and a k x n matrix. All at least 1.
+/// How well founded a time is, from best to worst.
+enum class Evidence : std::uint8_t {
+  Measured,      ///< the profile has this very shape or size
+  Interpolated,  ///< between measured ones
+  Extrapolated,  ///< outside the measured range
+  Modelled,      ///< a formula of rates and latencies
+};
+
+/// The worse of two, for sums.
+constexpr Evidence worse(Evidence a, Evidence b) {
+  return a < b ? b : a;
+}
+
+/// The time of one kernel or message, and what it rests on.
+struct KernelTime {
+  Nanoseconds time{0};
+  Evidence evidence = Evidence::Measured;
+};
+
+/// `batch` independent products of an m x k and a k x n matrix. For a linear layer's forward pass m counts
+/// tokens, n outputs and k inputs; the gradient of its input is the product {m, k, n}.
 struct GemmShape {
   std::int64_t m = 1;
   std::int64_t n = 1;
@@ -18,17 +40,77 @@ struct GemmShape {
   std::int64_t batch = 1;
 };
 
-/// Time of one GEMM kernel. The output is cut into tiles, of which each multiprocessor computes one at a
-/// time: the number of waves is rounded up, and every tile pays `gemm_depth_overhead` on top of k. The best
-/// of eight tile shapes counts, but no less than reading the operands and writing the result;
-/// `kernel_overhead` comes on top.
-Nanoseconds gemm_time(const GpuProfile& profile, const GemmShape& shape);
+/// Time of one GEMM kernel. A precision that the GPU has no tensor cores for runs as bf16.
+///
+/// Without measurements the tile model of the profile counts: the output is cut into tiles, of which each
+/// multiprocessor computes one at a time: the number of waves is rounded up, and every tile pays
+/// `gemm_depth_overhead` on top of k. The best of eight tile shapes counts, but no less than reading the
+/// operands and writing the result; `kernel_overhead` comes on top.
+KernelTime gemm_time(const GpuProfile& profile, Precision precision, const GemmShape& shape);
+
+/// The weight gradient of a linear layer whose forward pass is `forward`: the product {n, k, m}, added to
+/// gradients in memory, which takes 1.07 times a plain product (SimuMax's layouts NT with accumulation over
+/// TN: 1.05 on A100, 1.08 on B200).
+KernelTime weight_gradient_time(const GpuProfile& profile, Precision precision, const GemmShape& forward);
+
+/// Linear layers of the experts of one GPU as one kernel: `rows` rows in all, spread evenly over
+/// `num_experts` weights of n outputs and k inputs.
+struct GroupedGemmShape {
+  std::int64_t rows = 1;
+  std::int64_t n = 1;
+  std::int64_t k = 1;
+  std::int64_t num_experts = 1;
+};
+
+/// Time of a grouped GEMM in forward layout: one GEMM of all rows, times (r + 160) / r for r rows per expert.
+/// The 160 fits SimuMax's B200 kernels.
+KernelTime grouped_gemm_time(const GpuProfile& profile, Precision precision, const GroupedGemmShape& shape);
+
+/// The weight gradients of a grouped layer, added to fp32 gradients in memory (8 bytes per weight).
+KernelTime grouped_weight_gradient_time(const GpuProfile& profile, Precision precision,
+                                        const GroupedGemmShape& forward);
+
+/// Which attention kernels a framework uses. `Unfused` writes the scores to memory: batched GEMMs and memory
+/// kernels, for which there is no single time.
+enum class AttentionKernel : std::uint8_t { Unfused, Flash1, Flash2, Flash3 };
+
+/// Causal attention of one GPU.
+struct AttentionShape {
+  std::int64_t sequence = 1;     ///< tokens that are attended to
+  std::int64_t queries = 1;      ///< tokens that attend: `sequence` / context-parallel degree
+  std::int64_t heads = 1;        ///< micro-batch x attention heads on this GPU
+  std::int64_t head_size = 128;  ///< of queries and keys
+  std::int64_t value_head_size = 128;
+};
+
+/// Time of a flash-attention kernel: forward 2 heads x sequence x queries x head size FLOPs (the mean of both
+/// head sizes), backward 2.5 times as many. `kernel` must not be `Unfused` (`std::logic_error`).
+KernelTime attention_forward_time(const GpuProfile& profile, AttentionKernel kernel,
+                                  const AttentionShape& shape);
+KernelTime attention_backward_time(const GpuProfile& profile, AttentionKernel kernel,
+                                   const AttentionShape& shape);
 
 /// Kinds of kernels that memory bandwidth bounds; each reaches its own fraction of it.
 enum class MemoryKernel : std::uint8_t { Elementwise, Gelu, LayerNorm, Softmax, Dropout, Optimizer };
 
 /// Time of `num_kernels` kernels that move `traffic` together.
 Nanoseconds memory_kernel_time(const GpuProfile& profile, MemoryKernel kind, Bytes traffic, int num_kernels);
+
+/// The members of a communicator, placed as Megatron places them: `per_node` of them share a node (or NVLink
+/// domain); a group lies within one node if `size` <= `per_node`.
+struct GpuGroup {
+  std::int64_t size = 1;
+  std::int64_t per_node = 1;
+};
+
+/// Time of a collective on `total` bytes: the whole tensor, of which each GPU holds all (all-reduce) or
+/// 1 / size before or after (the others). 0 for a group of one. Within a node the measured tables count;
+/// across nodes (n - 1) steps of a ring (2 (n - 1) for an all-reduce), each with a latency, and the volume of
+/// nccl-tests (PERFORMANCE.md) at the members' share of the node's network, but no faster than NVLink.
+KernelTime collective_time(const GpuProfile& profile, Collective collective, GpuGroup group, Bytes total);
+
+/// A message from one GPU to another, within a node or over the GPU's share of the node's network.
+KernelTime send_time(const GpuProfile& profile, bool within_node, Bytes size);
 
 /// The time of a message, and whether it lies outside what was measured.
 struct MessageTime {

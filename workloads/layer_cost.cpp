@@ -40,7 +40,7 @@ class PassBuilder {
     operators_.push_back({.name = name, .kind = kind_});
     return *this;
   }
-  PassBuilder& gemm(const GemmShape& shape) { return add(gemm_time(profile_, shape)); }
+  PassBuilder& gemm(const GemmShape& shape) { return add(gemm_time(profile_, Precision::Fp16, shape).time); }
   PassBuilder& memory(MemoryKernel kind, double bytes, int num_kernels) {
     return add(memory_kernel_time(profile_, kind, Bytes(bytes), num_kernels));
   }

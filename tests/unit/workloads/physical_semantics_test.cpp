@@ -38,17 +38,19 @@ TEST_CASE("physical_semantics: a GEMM takes whole waves of tiles") {
   // computes 163,840 elements; no other tile does better (64 x 64: 38 waves x 4096 / 0.936 = 166,291). Each
   // element takes 4096 + 104 multiply-adds at 242.8e12 / 108 FLOP/s: 2 x 163,840 x 4200 / 2.24815e12 = 612.17
   // us, and 3 us of overhead.
-  CHECK(gemm_time(a100(), {4096, 4096, 4096}).count() == doctest::Approx(615'173.2).epsilon(1e-6));
+  CHECK(gemm_time(a100(), Precision::Fp16, {4096, 4096, 4096}).time.count() ==
+        doctest::Approx(615'173.2).epsilon(1e-6));
   // One tile row more costs a whole wave more only when the last wave is full: 6 waves of 108 tiles hold 648.
-  const Nanoseconds full = gemm_time(a100(), {27 * 256, 24 * 128, 4096});
-  CHECK(gemm_time(a100(), {26 * 256, 24 * 128, 4096}) == full);
-  CHECK(gemm_time(a100(), {28 * 256, 24 * 128, 4096}) > full);
+  const Nanoseconds full = gemm_time(a100(), Precision::Fp16, {27 * 256, 24 * 128, 4096}).time;
+  CHECK(gemm_time(a100(), Precision::Fp16, {26 * 256, 24 * 128, 4096}).time == full);
+  CHECK(gemm_time(a100(), Precision::Fp16, {28 * 256, 24 * 128, 4096}).time > full);
 }
 
 TEST_CASE("physical_semantics: a thin GEMM is bound by memory") {
   // m = k = 8192, n = 1: 2 (8192^2 + 8192 + 8192) bytes = 134,250,496 at 0.85 x 2039e9 B/s = 77.4604 us, and
   // 3 us.
-  CHECK(gemm_time(a100(), {8192, 1, 8192}).count() == doctest::Approx(80'460.4).epsilon(1e-5));
+  CHECK(gemm_time(a100(), Precision::Fp16, {8192, 1, 8192}).time.count() ==
+        doctest::Approx(80'460.4).epsilon(1e-5));
 }
 
 TEST_CASE("physical_semantics: memory kernels reach their fraction of the bandwidth") {
