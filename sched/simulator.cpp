@@ -191,6 +191,14 @@ class Simulation final : public SchedulingPass {
     stop(job, description.duration > description.walltime() ? JobState::Failed : JobState::Completed);
     result_.outcomes[job.value].end = now_;
     ended_.push_back(job);
+    count_done();
+  }
+
+  /// Tells of ends in batches: the counter is shared between threads.
+  void count_done() {
+    constexpr std::int64_t kBatch = 1024;
+    if (options_.jobs_done == nullptr || ++num_done_ % kBatch != 0) return;
+    options_.jobs_done->fetch_add(kBatch, std::memory_order_relaxed);
   }
 
   void arrive(JobId job) {
@@ -253,6 +261,7 @@ class Simulation final : public SchedulingPass {
   std::uint32_t next_arrival_ = 0;
   std::uint32_t num_waiting_ = 0;
   std::size_t num_running_ = 0;
+  std::int64_t num_done_ = 0;
   std::vector<JobId> ended_;
   std::vector<JobId> arrived_;
   std::vector<JobProgress> progress_by_job_;

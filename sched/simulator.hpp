@@ -1,6 +1,7 @@
 /// The discrete-event simulation of one cluster, one workload and one policy.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -20,6 +21,8 @@ struct SimulationOptions {
   /// Keep every interval in which a job held GPUs, for the timeline. Costs memory per start.
   bool record_runs = false;
   std::string policy_name;  ///< for messages
+  /// Counts the jobs that have come to their end, for whoever watches from another thread. May be null.
+  std::atomic<std::int64_t>* jobs_done = nullptr;
 };
 
 /// What became of one job. `start` and `end` mean something only in states that have them.

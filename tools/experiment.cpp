@@ -14,6 +14,7 @@
 #include "policies/registry.hpp"
 #include "tools/file_hash.hpp"
 #include "tools/output_format.hpp"
+#include "tools/progress.hpp"
 #include "traces/deadlines.hpp"
 #include "traces/trace_format.hpp"
 #include "traces/trace_generator.hpp"
@@ -79,11 +80,14 @@ std::string run_time_knowledge(const Workload& workload) {
 
 /// Replays one policy.
 Result<ExperimentRun> run_policy(const Experiment& experiment, const std::string& spec, bool strict,
-                                 bool record_runs) {
+                                 bool record_runs, std::atomic<std::int64_t>& jobs_done) {
   auto policy = make_policy(spec);
   if (!policy) return fail(policy.error());
-  const SimulationOptions options{
-      .placement = experiment.placement, .strict = strict, .record_runs = record_runs, .policy_name = spec};
+  const SimulationOptions options{.placement = experiment.placement,
+                                  .strict = strict,
+                                  .record_runs = record_runs,
+                                  .policy_name = spec,
+                                  .jobs_done = &jobs_done};
   const auto start = std::chrono::steady_clock::now();
   auto result = simulate(experiment.workload, experiment.cluster, **policy, options);
   const double wall_s = Seconds(std::chrono::steady_clock::now() - start).count();
@@ -204,12 +208,15 @@ Result<std::vector<ExperimentRun>> run_policies(const Experiment& experiment,
   const std::size_t count = arguments.policies.size();
   std::vector<std::optional<Result<ExperimentRun>>> results(count);
   std::atomic<std::size_t> next = 0;
+  std::atomic<std::int64_t> jobs_done = 0;
   const auto work = [&] {
     for (std::size_t i = next++; i < count; i = next++) {
-      results[i] = run_policy(experiment, arguments.policies[i], arguments.strict, record_runs);
+      results[i] = run_policy(experiment, arguments.policies[i], arguments.strict, record_runs, jobs_done);
     }
   };
   {
+    const auto num_jobs = static_cast<std::int64_t>(experiment.workload.jobs.size() * count);
+    const ProgressBar progress("replaying", "jobs", num_jobs, jobs_done);
     const unsigned threads =
         arguments.threads > 0 ? arguments.threads : std::max(1u, std::thread::hardware_concurrency());
     std::vector<std::jthread> workers;

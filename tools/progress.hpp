@@ -1,0 +1,43 @@
+/// Progress of long work, for people: a bar on a terminal, a line a minute in a log.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace vtrain {
+
+/// The text of a bar: `replaying  [=======>    ]  62 %  1.2 M jobs/s  4 s left`, without a line break.
+/// `elapsed_s` is above 0; `done` is at most `total`.
+std::string progress_line(const std::string& what, const std::string& unit, std::int64_t done,
+                          std::int64_t total, double elapsed_s);
+
+/// Watches a counter from its construction to its destruction and shows on stderr how far it is: on a
+/// terminal ten times a second, from the second second on, and wiped when done; otherwise one line a minute.
+/// Work that is done within a second shows nothing.
+class ProgressBar {
+ public:
+  /// `what` is shown in front (`replaying`), `unit` is what is counted (`jobs`). `done` is read by a thread
+  /// of this object and must outlive it.
+  ProgressBar(std::string what, std::string unit, std::int64_t total, const std::atomic<std::int64_t>& done);
+  ~ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+ private:
+  void watch();
+
+  std::string what_;
+  std::string unit_;
+  std::int64_t total_;
+  const std::atomic<std::int64_t>& done_;
+  std::mutex mutex_;
+  std::condition_variable stop_;
+  bool stopped_ = false;
+  std::thread watcher_;
+};
+
+}  // namespace vtrain
