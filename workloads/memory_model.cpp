@@ -5,60 +5,298 @@
 namespace vtrain {
 namespace {
 
-/// Bytes of mixed-precision Adam per parameter.
-constexpr double kModelStateBytes = 16;
+/// Of mixed-precision Adam: the weights, their moments and their mean in single precision.
+constexpr double kOptimizerBytes = 12;
+/// Of a sharded parameter: weight, gradient and both moments in single precision.
+constexpr double kShardedBytes = 16;
+
+double real(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
+/// Layers on a stage, by kind.
+struct StageLayers {
+  std::int64_t dense = 0;
+  std::int64_t experts = 0;
+  std::int64_t total() const { return dense + experts; }
+};
+
+StageLayers layers_of(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage) {
+  StageLayers layers;
+  for (std::int64_t chunk = 0; chunk < plan.virtual_stages; ++chunk) {
+    const LayerRange range = chunk_layers(model, plan, stage, chunk);
+    const std::int64_t dense = std::clamp<std::int64_t>(model.dense_layers() - range.first, 0, range.count);
+    layers.dense += dense;
+    layers.experts += range.count - dense;
+  }
+  return layers;
+}
+
+/// Parameters on one GPU of a stage. Replicas share `shared` between all of them, `routed` between those that
+/// hold the same experts.
+struct StageParameters {
+  double shared = 0;
+  double routed = 0;
+  double largest_layer = 0;  ///< of one layer
+  double embedding = 0;      ///< of that in `shared`, word embedding and output layer
+};
+
+StageParameters parameters_of(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage) {
+  const StageLayers layers = layers_of(model, plan, stage);
+  const double tensor = real(plan.tensor);
+  StageParameters parameters;
+  if (layers.dense > 0) {
+    const double layer = real(layer_weights(model, LayerKind::Dense).total()) / tensor;
+    parameters.shared += layer * real(layers.dense);
+    parameters.largest_layer = layer;
+  }
+  if (layers.experts > 0) {
+    const LayerWeights weights = layer_weights(model, LayerKind::Experts);
+    const double shared = real(weights.shared() - weights.router) / tensor + real(weights.router);
+    const double routed = real(weights.num_experts / plan.expert) * real(weights.expert);
+    parameters.shared += shared * real(layers.experts);
+    parameters.routed += routed * real(layers.experts);
+    parameters.largest_layer = std::max(parameters.largest_layer, shared + routed);
+  }
+  const double vocabulary = real(model.vocab_size) * real(model.hidden_size) / tensor;
+  const bool is_first = stage == 0;
+  const bool is_last = stage == plan.pipeline - 1;
+  if (is_first) {
+    parameters.embedding += vocabulary;
+    if (model.positions == Positions::Learned) {
+      parameters.shared += real(model.sequence_length) * real(model.hidden_size);
+    }
+  }
+  if (is_last && (!is_first || !model.tied_embeddings)) parameters.embedding += vocabulary;
+  parameters.shared += parameters.embedding;
+  return parameters;
+}
+
+Bytes model_state(const StageParameters& parameters, const ParallelPlan& plan, const MemoryRules& rules) {
+  const bool is_single = plan.precision == Precision::Fp32;
+  const double replicas = real(plan.data * plan.context);
+  const double expert_replicas = std::max(1.0, replicas * real(plan.tensor) / real(plan.expert));
+  const double weight_bytes = is_single ? 4 : 2;
+  const double gradient_bytes = is_single ? 4 : rules.gradient_bytes;
+  const double optimizer_bytes = is_single ? 8 : kOptimizerBytes;
+  const double total = parameters.shared + parameters.routed;
+  switch (plan.sharding) {
+    case Sharding::None:
+      return Bytes((weight_bytes + gradient_bytes + optimizer_bytes) * total);
+    case Sharding::Optimizer:
+      return Bytes((weight_bytes + gradient_bytes) * total +
+                   optimizer_bytes * (parameters.shared / replicas + parameters.routed / expert_replicas));
+    case Sharding::Full:
+      break;
+  }
+  const double sharded = kShardedBytes * (parameters.shared / replicas + parameters.routed / expert_replicas);
+  // With stages, the weights stay gathered for all micro-batches and gradients accumulate unsharded.
+  if (plan.pipeline > 1) return Bytes(sharded + (weight_bytes + gradient_bytes) * total);
+  // The layer at hand, the next one already gathered, and the gradients of one.
+  return Bytes(sharded + (2 * weight_bytes + gradient_bytes) * parameters.largest_layer +
+               weight_bytes * parameters.embedding);
+}
+
+/// Activations of one micro-batch on one GPU, in bytes.
+struct Activations {
+  double layer_input = 0;
+  double kept = 0;       ///< of one layer, by the plan's recomputation
+  double full = 0;       ///< of one layer without recomputation
+  double gradients = 0;  ///< of a layer's inner activations, and what is gathered for them
+};
+
+/// Sizes that the parts of a layer share.
+class ActivationModel {
+ public:
+  ActivationModel(const TransformerModel& model, const ParallelPlan& plan, const MemoryRules& rules)
+      : model_(model),
+        plan_(plan),
+        rules_(rules),
+        element_(plan.precision == Precision::Fp32 ? 4 : 2),
+        product_input_(plan.precision >= Precision::Fp8 ? 1 : element_),
+        tokens_(real(plan.micro_batch) * real(model.sequence_length) / real(plan.context)),
+        tensor_(real(plan.tensor)),
+        split_tokens_(plan.sequence_parallel ? tokens_ / tensor_ : tokens_),
+        hidden_(real(model.hidden_size)) {}
+
+  Activations layer(LayerKind kind) const {
+    const double attention = real(model_.attention_output_size());
+    const double qkv = real(model_.query_size() + model_.key_size() + model_.value_size());
+    // Inputs of both norms, and of the products after them.
+    double full = split_tokens_ * hidden_ * (2 * element_ + 2 * product_input_);
+    if (rules_.keeps_dropout_masks) full += 2 * split_tokens_ * hidden_;
+    // With 8-bit products, attention keeps its output and the product after it a second, narrow copy.
+    const double narrow_copy = product_input_ == element_ ? 0 : product_input_;
+    full += tokens_ * (element_ * qkv + (element_ + narrow_copy) * attention) / tensor_;
+    full += mlp(kind) + latent();
+    const double scores = rules_.keeps_scores
+                              ? 5 * real(model_.num_heads) * real(model_.sequence_length) * tokens_ / tensor_
+                              : 4 * real(model_.num_heads) * tokens_ / tensor_;
+
+    Activations activations;
+    activations.layer_input = element_ * split_tokens_ * hidden_;
+    activations.full = full + scores;
+    switch (plan_.recompute) {
+      case Recompute::None:
+        activations.kept = full + scores;
+        break;
+      case Recompute::Selective:
+        activations.kept = rules_.selective == SelectiveRecompute::EverySecondProduct
+                               ? activations.layer_input +
+                                     element_ * tokens_ * (attention + (qkv + products(kind)) / 2) / tensor_ +
+                                     scores
+                           : rules_.keeps_scores ? full
+                                                 : full + scores;
+        break;
+      case Recompute::Full:
+        activations.kept = activations.layer_input;
+        break;
+    }
+    if (rules_.counts_backward_buffers) {
+      // The gradient of the layer's output, as it comes and gathered, and that of the inner columns.
+      activations.gradients =
+          element_ * (split_tokens_ * hidden_ + tokens_ * hidden_ + inner_gradients(kind));
+    }
+    return activations;
+  }
+
+  /// The fullest moment of the head: the loss, or the output layer's backward pass.
+  double head() const {
+    const double vocabulary = real(model_.vocab_size) / tensor_;
+    const double loss = 2 * element_ * split_tokens_ * hidden_ + rules_.loss_bytes * tokens_ * vocabulary;
+    if (!rules_.counts_backward_buffers) return loss;
+    // Gradients of the logits; the input, its gathered copy and gradient, and the latter summed; the norm's.
+    double output_layer =
+        element_ * (tokens_ * vocabulary + 2 * tokens_ * hidden_ + 3 * split_tokens_ * hidden_);
+    if (rules_.keeps_gradient_placeholders) output_layer += element_ * vocabulary * hidden_;
+    return std::max(loss, output_layer);
+  }
+
+  double embedding_mask() const { return rules_.keeps_dropout_masks ? split_tokens_ * hidden_ : 0; }
+
+ private:
+  /// Tokens that the routed experts of one GPU take, all together, when they are evenly used.
+  double routed_tokens() const {
+    const double capacity = model_.experts.capacity_factor > 0 ? model_.experts.capacity_factor : 1;
+    return split_tokens_ * real(model_.experts.top_k) * capacity;
+  }
+
+  /// Columns before and after the non-linearity, by bytes kept.
+  double inner_bytes(double columns) const {
+    return (element_ * real(model_.mlp_inputs()) + product_input_) * columns;
+  }
+
+  double mlp(LayerKind kind) const {
+    if (kind == LayerKind::Dense) return tokens_ * inner_bytes(real(model_.mlp_size())) / tensor_;
+    const MixtureOfExperts& experts = model_.experts;
+    const double shared = tokens_ * inner_bytes(real(experts.shared_ffn_size)) / tensor_;
+    const double routed =
+        routed_tokens() * (product_input_ * hidden_ + inner_bytes(real(experts.expert_ffn_size)));
+    // Scores of the router and what is computed from them, in single precision, and the map of tokens.
+    const double router = 13 * split_tokens_ * real(experts.num_experts);
+    return shared + routed + router;
+  }
+
+  /// What latent attention keeps besides queries, keys and values.
+  double latent() const {
+    if (!model_.has_latent_attention()) return 0;
+    const LatentAttention& latent = model_.latent;
+    return tokens_ * element_ *
+           (2 * real(latent.query_rank) + 2 * real(latent.kv_rank) + real(latent.rotary_head_size));
+  }
+
+  /// Columns that the MLP's products put out.
+  double products(LayerKind kind) const {
+    const double inner = kind == LayerKind::Dense
+                             ? real(model_.mlp_size())
+                             : real(model_.experts.shared_ffn_size) +
+                                   real(model_.experts.top_k) * real(model_.experts.expert_ffn_size);
+    return real(model_.mlp_inputs()) * inner + 2 * hidden_;
+  }
+
+  /// Elements of the gradient before the non-linearity.
+  double inner_gradients(LayerKind kind) const {
+    const double inputs = real(model_.mlp_inputs());
+    if (kind == LayerKind::Dense) return tokens_ * inputs * real(model_.mlp_size()) / tensor_;
+    return routed_tokens() * (inputs * real(model_.experts.expert_ffn_size) + hidden_);
+  }
+
+  const TransformerModel& model_;
+  const ParallelPlan& plan_;
+  const MemoryRules& rules_;
+  double element_;        ///< bytes of an activation
+  double product_input_;  ///< bytes of the kept input of a matrix product
+  double tokens_;         ///< of a micro-batch on one GPU
+  double tensor_;
+  double split_tokens_;  ///< where sequence parallelism splits them
+  double hidden_;
+};
+
+/// Micro-batches whose activations a stage holds at once, in units of its layers: under 1F1B the stages after
+/// it and itself; interleaved, chunks in the order of Narayanan et al., SC'21, section 2.2; zero bubble
+/// (ZB-H1) holds as many on every stage as 1F1B on the first (Qi et al., ICLR'24, section 2.1).
+double micro_batches_in_flight(const ParallelPlan& plan, std::int64_t stage) {
+  const std::int64_t micro_batches = plan.num_micro_batches();
+  const std::int64_t after = plan.pipeline - stage - 1;
+  if (plan.schedule == Schedule::ZeroBubble) return real(std::min(plan.pipeline, micro_batches));
+  if (plan.virtual_stages == 1) return real(std::min(after + 1, micro_batches));
+  const std::int64_t chunks = 2 * after + (plan.virtual_stages - 1) * plan.pipeline + 1;
+  return real(std::min(chunks, micro_batches * plan.virtual_stages)) / real(plan.virtual_stages);
+}
 
 }  // namespace
 
 double stage_parameters(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage) {
-  const auto hidden = static_cast<double>(model.hidden_size);
-  const auto tensor = static_cast<double>(plan.tensor);
-  const auto layers = static_cast<double>(model.num_layers / plan.pipeline);
-  const double word_embedding = static_cast<double>(model.vocab_size) * hidden / tensor;
-  double parameters = (12 * hidden * hidden + 13 * hidden) * layers / tensor;
-  if (stage == 0) parameters += word_embedding + static_cast<double>(model.sequence_length) * hidden;
-  if (stage == plan.pipeline - 1 && stage > 0) parameters += word_embedding;
-  return parameters;
+  const StageParameters parameters = parameters_of(model, plan, stage);
+  return parameters.shared + parameters.routed;
 }
 
 StageMemory stage_memory(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
-                         const GpuProfile& profile) {
-  const auto tensor = static_cast<double>(plan.tensor);
-  const auto heads = static_cast<double>(model.num_heads);
-  const auto sequence = static_cast<double>(model.sequence_length);
-  const auto layers = static_cast<double>(model.num_layers / plan.pipeline);
-  const auto in_flight = static_cast<double>(std::min(plan.pipeline - stage, plan.num_micro_batches()));
-  const double tokens = static_cast<double>(plan.micro_batch) * sequence;
-  const double elements = tokens * static_cast<double>(model.hidden_size);  // s b h
-  const double scores = 5 * heads * sequence * tokens / tensor;             // s b h x 5 a s / (h t)
-  const double full_layer = elements * (10 + 24 / tensor) + scores;
-  const bool full_recompute = plan.recompute == Recompute::Full;
-
-  double kept = layers * (full_recompute ? 2 * elements : full_layer);
-  if (stage == 0) kept += elements;
-  double working_set = full_recompute ? full_layer : 0;
-  if (stage == plan.pipeline - 1) {
-    const double head = 4 * elements + 8 * tokens * static_cast<double>(model.vocab_size) / tensor;
-    working_set = std::max(working_set, head);
+                         const GpuProfile& profile, const MemoryRules& rules) {
+  const StageLayers layers = layers_of(model, plan, stage);
+  const StageParameters parameters = parameters_of(model, plan, stage);
+  const ActivationModel activations(model, plan, rules);
+  double kept = 0;
+  double working_set = 0;
+  for (const LayerKind kind : {LayerKind::Dense, LayerKind::Experts}) {
+    const std::int64_t count = kind == LayerKind::Dense ? layers.dense : layers.experts;
+    if (count == 0) continue;
+    const Activations layer = activations.layer(kind);
+    kept += real(count) * layer.kept;
+    const bool recomputes = plan.recompute == Recompute::Full ||
+                            (plan.recompute == Recompute::Selective && rules.counts_backward_buffers);
+    working_set = std::max(working_set, (recomputes ? layer.full : 0) + layer.gradients);
   }
-  return {.model_state = Bytes(kModelStateBytes * stage_parameters(model, plan, stage)),
-          .activations = Bytes(kept * in_flight),
-          .working_set = Bytes(working_set),
-          .reserve = profile.memory_reserve};
+  if (stage == 0) kept += activations.embedding_mask();
+  if (stage == plan.pipeline - 1) working_set = std::max(working_set, activations.head());
+
+  StageMemory memory;
+  memory.model_state = model_state(parameters, plan, rules);
+  if (rules.keeps_gradient_placeholders) {
+    memory.model_state += Bytes(2 * parameters.largest_layer);
+  }
+  memory.activations = Bytes(kept * micro_batches_in_flight(plan, stage));
+  memory.working_set = Bytes(working_set);
+  memory.fragmentation = memory.used() * (rules.reserved_over_used - 1);
+  memory.reserve = profile.memory_reserve;
+  return memory;
 }
 
 MemoryEstimate estimate_memory(const TransformerModel& model, const ParallelPlan& plan,
-                               const GpuProfile& profile) {
+                               const GpuProfile& profile, const MemoryRules& rules) {
   MemoryEstimate estimate{.capacity = profile.memory_capacity};
-  // The stages between the first and the last differ only in the micro-batches in flight, of which the second
-  // has most.
-  for (const std::int64_t stage : {std::int64_t{0}, std::int64_t{1}, plan.pipeline - 1}) {
-    if (stage >= plan.pipeline) continue;
-    const Bytes total = stage_memory(model, plan, stage, profile).total();
+  const std::int64_t last = plan.pipeline - 1;
+  for (std::int64_t stage = 0; stage <= last; ++stage) {
+    const Bytes total = stage_memory(model, plan, stage, profile, rules).total();
     if (total > estimate.peak) {
       estimate.peak = total;
       estimate.stage = stage;
     }
+    // From the second stage on those of equal layers differ only in the micro-batches in flight, which
+    // become fewer.
+    const bool rest_is_equal = stage > 0 && layers_of(model, plan, stage).dense ==
+                                                layers_of(model, plan, std::max(stage, last - 1)).dense;
+    if (rest_is_equal) stage = std::max(stage, last - 1);
   }
   return estimate;
 }

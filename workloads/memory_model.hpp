@@ -1,6 +1,8 @@
 /// How much GPU memory a plan takes.
 #pragma once
 
+#include <cstdint>
+
 #include "core/gpu_profile.hpp"
 #include "core/units.hpp"
 #include "workloads/model.hpp"
@@ -9,39 +11,74 @@
 
 namespace vtrain {
 
-/// Where the memory of one GPU of a stage goes, at its fullest moment.
-struct StageMemory {
-  /// Weights (2 bytes a parameter), gradients (2) and the state of mixed-precision Adam (12): Rajbhandari et
-  /// al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC'20, section 3.1.
-  /// Gradients are reduced in half precision, so they are kept in it.
-  Bytes model_state{};
-  /// Activations kept for the backward pass of all micro-batches in flight, min(pipeline - stage,
-  /// micro-batches) under 1F1B. Korthikanti et al., "Reducing Activation Recomputation in Large Transformer
-  /// Models", 2022: a layer keeps s b h (10 + 24 / t + 5 a s / (h t)) bytes (equation 2: tensor but no
-  /// sequence parallelism), or its input of 2 s b h with full recomputation. The first stage adds the dropout
-  /// mask of the embedding, s b h.
-  Bytes activations{};
-  /// What one micro-batch needs while it passes: with recomputation the layer at hand; on the last stage the
-  /// head, if that is more. The head: inputs of the final norm and the logits 4 s b h, logits in single
-  /// precision 4 s b V / t (ibid., section 4.3), and in half precision with their gradient 4 s b V / t
-  /// (assumption: both are there when the loss is).
-  Bytes working_set{};
-  /// `memory_reserve` of the profile.
-  Bytes reserve{};
-
-  Bytes total() const { return model_state + activations + working_set + reserve; }
+/// What `Recompute::Selective` does not keep.
+enum class SelectiveRecompute : std::uint8_t {
+  AttentionScores,  ///< of unfused attention (Korthikanti et al., 2022, section 5); fused attention has none
+  EverySecondProduct,  ///< kept: the layer's input, the output of every second matrix product and of
+                       ///< attention
 };
 
-/// Parameters on each GPU of a stage: (12 h^2 + 13 h) / t a layer, and the embeddings V h / t + s h on the
-/// first and, where the logits share the word embedding, V h / t on the last stage.
+/// What a software stack decides about memory. The defaults are those of Megatron-LM as of 2021.
+struct MemoryRules {
+  /// Of a parameter's gradient between micro-batches: 2, or 4 where it is accumulated in single precision.
+  double gradient_bytes = 2;
+  /// Attention is not fused: the scores, their softmax and its dropout mask are kept.
+  bool keeps_scores = true;
+  /// Dropout after the embedding, attention and MLP: a mask of 1 byte an element is kept.
+  bool keeps_dropout_masks = true;
+  SelectiveRecompute selective = SelectiveRecompute::AttentionScores;
+  /// At the loss, for each of the logits that a GPU holds: the logits and what is computed from them.
+  double loss_bytes = 8;
+  /// Gradients inside the layer at hand, and activations that sequence parallelism gathers for it, are
+  /// counted.
+  bool counts_backward_buffers = false;
+  /// Weight gradients are added to the accumulated ones by the matrix product itself, while autograd gets an
+  /// empty buffer of the weight's shape: one for each shape of a layer's weights, kept for good, and one for
+  /// the output layer. Transformer Engine (get_dummy_wgrad) and Megatron-Core (tensor_parallel/layers) do so.
+  bool keeps_gradient_placeholders = false;
+  /// What the allocator reserves over what is in use, by fragmentation.
+  double reserved_over_used = 1;
+};
+
+/// Where the memory of one GPU of a stage goes, at its fullest moment.
+struct StageMemory {
+  /// Weights, gradients and the state of mixed-precision Adam, in bytes a parameter: 2, `gradient_bytes` and
+  /// 12 (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC'20,
+  /// section 3.1), the 12 divided over the replicas with `Sharding::Optimizer`. With `Sharding::Full` 16
+  /// divided over the replicas, and the weights and gradients of the layers at hand.
+  Bytes model_state{};
+  /// Activations kept for the backward passes of all micro-batches in flight. Korthikanti et al., "Reducing
+  /// Activation Recomputation in Large Transformer Models", 2022, equations 1 to 5: for GPT-3's architecture,
+  /// with tensor parallelism over t GPUs, a layer keeps s b h (10 + 24 / t + 5 a s / (h t)) bytes, the 10
+  /// divided by t with sequence parallelism too, or its input of 2 s b h with full recomputation. The first
+  /// stage adds the dropout mask of the embedding, s b h.
+  Bytes activations{};
+  /// What one micro-batch needs while it passes: with recomputation the layer at hand; on the last stage the
+  /// head, if that is more. The head: inputs of the final norm and the logits 4 s b h, and `loss_bytes` a
+  /// logit. Of the 8 the logits in single precision take 4 (ibid., section 4.3), those in half precision and
+  /// their gradient 2 each (assumption: all are there when the loss is).
+  Bytes working_set{};
+  /// What the allocator holds beyond these, by `reserved_over_used`.
+  Bytes fragmentation{};
+  /// `memory_reserve` of the profile: the libraries'.
+  Bytes reserve{};
+
+  /// What tensors take: the high-water mark that PyTorch reports as allocated.
+  Bytes used() const { return model_state + activations + working_set; }
+  Bytes total() const { return used() + fragmentation + reserve; }
+};
+
+/// Parameters on each GPU of a stage: its layers, with all that tensor parallelism divides divided by it and
+/// the routed experts by `expert`; the embeddings V h / t + s h on the first and the output layer V h / t on
+/// the last stage, which shares the embedding's weights if there is but one stage and they are tied.
 double stage_parameters(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage);
 
-/// Memory of one stage. The model and the plan must have passed `check_plan`.
+/// Memory of one stage. The model and the plan must have passed `check_plan`. Costs some 100 ns.
 StageMemory stage_memory(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
-                         const GpuProfile& profile);
+                         const GpuProfile& profile, const MemoryRules& rules = {});
 
-/// Memory of the fullest stage, the first of equals.
+/// Memory of the fullest stage, the first of equals. Looks only at stages that can be the fullest.
 MemoryEstimate estimate_memory(const TransformerModel& model, const ParallelPlan& plan,
-                               const GpuProfile& profile);
+                               const GpuProfile& profile, const MemoryRules& rules = {});
 
 }  // namespace vtrain

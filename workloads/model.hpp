@@ -58,6 +58,8 @@ struct TransformerModel {
   Positions positions = Positions::Learned;
   bool tied_embeddings = true;  ///< the logits use the word embedding
   bool has_bias = true;         ///< linear layers add a bias
+  bool has_qkv_bias = false;    ///< without `has_bias`: queries, keys and values add one all the same
+  bool has_qk_norm = false;     ///< queries and keys are normalised, head by head
   MixtureOfExperts experts{};
   LatentAttention latent{};
 
@@ -67,22 +69,63 @@ struct TransformerModel {
   bool is_gated() const { return activation == Activation::SwiGlu; }
   bool has_experts() const { return experts.num_experts > 0; }
   bool has_latent_attention() const { return latent.kv_rank > 0; }
+  /// Weight matrices of the MLP that its input meets: 2 if it is gated.
+  std::int64_t mlp_inputs() const { return is_gated() ? 2 : 1; }
+  /// Columns of all queries, of all keys and of all values, as attention sees them.
+  std::int64_t query_size() const;
+  std::int64_t key_size() const;
+  std::int64_t value_size() const;
+  /// Columns of the attention's output, over all heads.
+  std::int64_t attention_output_size() const;
+  /// Layers with an MLP, and layers with experts.
+  std::int64_t dense_layers() const { return has_experts() ? experts.num_dense_layers : num_layers; }
+  std::int64_t expert_layers() const { return num_layers - dense_layers(); }
 
-  /// Weights: 12 h^2 + 13 h a layer, V h + s h embeddings, 2 h for the final norm (Narayanan et al., SC'21,
-  /// section 5.1).
+  /// All weights: layers, word embedding, learned positions, final norm and, unless it is tied, the output
+  /// layer. For GPT-3's architecture 12 h^2 + 13 h a layer, V h + s h embeddings and 2 h for the final norm
+  /// (Narayanan et al., SC'21, section 5.1).
   std::int64_t num_parameters() const;
+  /// The weights that a token passes: of the routed experts only `top_k` in each layer.
+  std::int64_t active_parameters() const;
   friend bool operator==(const TransformerModel&, const TransformerModel&) = default;
 };
 
-/// Whether a model can be computed with: every size at least 1 and within wide bounds, hidden size divided by
-/// the heads. The error names the field.
+/// What follows attention in a layer.
+enum class LayerKind : std::uint8_t { Dense, Experts };
+
+/// The weights of one layer, by part; biases are counted with the matrices that they belong to.
+struct LayerWeights {
+  std::int64_t attention = 0;  ///< projections, and the norms inside latent attention or on queries and keys
+  std::int64_t mlp = 0;        ///< the MLP of a dense layer, or the experts that every token passes
+  std::int64_t router = 0;
+  std::int64_t expert = 0;  ///< one routed expert
+  std::int64_t num_experts = 0;
+  std::int64_t norms = 0;  ///< before attention and before the MLP
+
+  /// All but the routed experts.
+  std::int64_t shared() const { return attention + mlp + router + norms; }
+  std::int64_t total() const { return shared() + num_experts * expert; }
+};
+
+/// The weights of a layer. The model must have passed `check_model`.
+LayerWeights layer_weights(const TransformerModel& model, LayerKind kind);
+
+/// Whether a model can be computed with: every size within wide bounds; heads that divide the hidden size
+/// unless the size of a head is given; heads of keys and values that divide the heads; with experts, their
+/// sizes, and no more per token than there are; with latent attention, all of its sizes. The error names the
+/// field.
 Result<void> check_model(const TransformerModel& model);
 
 /// Arithmetic of one iteration that the model itself asks for, without recomputation: a forward pass and a
-/// backward pass of twice its cost. With B sequences of s tokens, the matrix products of a layer take 24 B s
-/// h^2 + 4 B s^2 h forward and the logits 2 B s h V, so that three passes take 72 B s L h^2 (1 + s / (6 h) +
-/// V / (12 L h)): Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
+/// backward pass of twice its cost. With B sequences of s tokens, matrix products take 2 B s FLOP a weight
+/// forward (of the routed experts only the `top_k` count) and attention 2 B s^2 (query + value size) a layer,
+/// the masked half included. For GPT-3's architecture three passes take 72 B s L h^2 (1 + s / (6 h) + V / (12
+/// L h)): Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
 /// Megatron-LM", SC'21, appendix, with its fourth pass (recomputation) left out.
 Flops model_flops(const TransformerModel& model, std::int64_t global_batch);
+
+/// The same with the forward pass of every layer, but not of the output layer, run a second time: full
+/// recomputation (ibid., equation 3: 96 B s L h^2 (1 + s / (6 h) + V / (16 L h))).
+Flops model_flops_with_recompute(const TransformerModel& model, std::int64_t global_batch);
 
 }  // namespace vtrain

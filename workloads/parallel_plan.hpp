@@ -49,6 +49,9 @@ struct ParallelPlan {
   Sharding sharding = Sharding::None;
   Schedule schedule = Schedule::OneForwardOneBackward;
   Precision precision = Precision::Fp16;
+  /// The embedding counts as a layer of the first stage and the output layer as one of the last when layers
+  /// are spread evenly (Megatron-Core: account_for_embedding_in_pipeline_split and the same for the loss).
+  bool ends_count_as_layers = false;
 
   GpuCount num_gpus() const {
     return GpuCount(static_cast<std::int32_t>(tensor * context * data * pipeline));
@@ -58,8 +61,22 @@ struct ParallelPlan {
   friend bool operator==(const ParallelPlan&, const ParallelPlan&) = default;
 };
 
-/// Whether the plan fits the model: `check_model`; tensor divides the heads, pipeline the layers, data the
-/// global batch and the micro-batch what is left of it. The error names the field of the plan.
+/// Consecutive layers of a model.
+struct LayerRange {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
+/// The layers of one model chunk of a stage. Chunks are dealt out in rounds: the first chunks of all stages
+/// come first, in the order of the stages, then the second ones. All are of one size, but for the first and
+/// last of the model where `ends_count_as_layers`. The plan must have passed `check_plan`.
+LayerRange chunk_layers(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
+                        std::int64_t chunk);
+
+/// Whether the plan fits the model: `check_model`; tensor divides the heads, pipeline x virtual stages the
+/// layers (or, where `ends_count_as_layers`, two more), data the global batch and the micro-batch what is
+/// left of it; expert divides the experts and the GPUs that share a layer's data. The error names the field
+/// of the plan.
 Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan);
 
 }  // namespace vtrain

@@ -1,0 +1,206 @@
+#include "workloads/model.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "workloads/parallel_plan.hpp"
+
+namespace vtrain {
+namespace {
+
+TransformerModel gpt() {
+  return {.num_layers = 4, .hidden_size = 64, .num_heads = 8, .sequence_length = 32, .vocab_size = 100};
+}
+
+/// Grouped queries, gated MLP, no biases, untied.
+TransformerModel llama() {
+  TransformerModel model = gpt();
+  model.num_kv_heads = 2;
+  model.ffn_size = 96;
+  model.activation = Activation::SwiGlu;
+  model.normalization = Normalization::RmsNorm;
+  model.positions = Positions::Rotary;
+  model.tied_embeddings = false;
+  model.has_bias = false;
+  return model;
+}
+
+TransformerModel mixture() {
+  TransformerModel model = llama();
+  model.experts = {
+      .num_experts = 6, .top_k = 2, .expert_ffn_size = 24, .shared_ffn_size = 48, .num_dense_layers = 1};
+  return model;
+}
+
+TransformerModel latent() {
+  TransformerModel model = llama();
+  model.num_kv_heads = 0;
+  model.latent = {
+      .query_rank = 24, .kv_rank = 16, .plain_head_size = 12, .rotary_head_size = 4, .value_head_size = 10};
+  return model;
+}
+
+std::string field_of_error(const TransformerModel& model) {
+  const auto checked = check_model(model);
+  return checked ? "" : checked.error().field;
+}
+
+TEST_CASE("model: GPT-3's weights are 12 h^2 + 13 h a layer, and the embeddings") {
+  const TransformerModel model = gpt();
+  // 12 x 64^2 + 13 x 64 = 49,984: attention 4 x 64^2 + 4 x 64, MLP 8 x 64^2 + 5 x 64, norms 4 x 64.
+  const LayerWeights layer = layer_weights(model, LayerKind::Dense);
+  CHECK(layer.attention == 16'640);
+  CHECK(layer.mlp == 33'088);
+  CHECK(layer.norms == 256);
+  CHECK(layer.total() == 49'984);
+  CHECK(model.num_parameters() == 4 * 49'984 + (100 + 32 + 2) * 64);
+  CHECK(model.active_parameters() == model.num_parameters());
+}
+
+TEST_CASE("model: grouped queries, a gated MLP and an untied output layer") {
+  const TransformerModel model = llama();
+  // Queries 64 x 64, keys and values 64 x 16 each, output 64 x 64; MLP 3 x 64 x 96; norms of 64.
+  const LayerWeights layer = layer_weights(model, LayerKind::Dense);
+  CHECK(layer.attention == 10'240);
+  CHECK(layer.mlp == 18'432);
+  CHECK(layer.norms == 128);
+  CHECK(model.num_parameters() == 4 * 28'800 + 2 * 100 * 64 + 64);
+  TransformerModel biased = model;
+  biased.has_qkv_bias = true;  // 64 + 16 + 16 a layer
+  biased.has_qk_norm = true;   // two of 8 a layer
+  CHECK(biased.num_parameters() == model.num_parameters() + 4 * (96 + 16));
+}
+
+TEST_CASE("model: of the routed experts a token passes some") {
+  const TransformerModel model = mixture();
+  // An expert 3 x 64 x 24 = 4,608, the shared ones 9,216, router 64 x 6 = 384. One dense layer, three others.
+  const LayerWeights layer = layer_weights(model, LayerKind::Experts);
+  CHECK(layer.expert == 4'608);
+  CHECK(layer.mlp == 9'216);
+  CHECK(layer.router == 384);
+  CHECK(layer.shared() == 10'240 + 9'216 + 384 + 128);
+  CHECK(model.num_parameters() == 28'800 + 3 * (19'968 + 6 * 4'608) + 2 * 6'400 + 64);
+  CHECK(model.active_parameters() == 28'800 + 3 * (19'968 + 2 * 4'608) + 2 * 6'400 + 64);
+}
+
+TEST_CASE("model: latent attention") {
+  const TransformerModel model = latent();
+  CHECK(model.query_size() == 8 * 16);
+  CHECK(model.key_size() == 8 * 16);
+  CHECK(model.value_size() == 80);
+  // Queries 24 (64 + 128) and a norm of 24; keys and values 64 (16 + 4), a norm of 16, 16 x 8 (12 + 10);
+  // output 80 x 64.
+  CHECK(layer_weights(model, LayerKind::Dense).attention == 4'608 + 24 + 1'280 + 16 + 2'816 + 5'120);
+  TransformerModel direct = model;
+  direct.latent.query_rank = 0;  // queries 64 x 128
+  CHECK(layer_weights(direct, LayerKind::Dense).attention == 8'192 + 1'280 + 16 + 2'816 + 5'120);
+}
+
+TEST_CASE("model: FLOPs are 6 a token and weight of a matrix product, and those of attention") {
+  // GPT-3: 72 B s L h^2 (1 + s / (6 h) + V / (12 L h)) with B = 3, s = 32, L = 4, h = 64, V = 100.
+  const double gpt_flops = 72.0 * 3 * 32 * 4 * 64 * 64 * (1 + 32.0 / (6 * 64) + 100.0 / (12 * 4 * 64));
+  CHECK(model_flops(gpt(), 3).value == doctest::Approx(gpt_flops).epsilon(1e-12));
+  // The fourth pass: 96 B s L h^2 (1 + s / (6 h) + V / (16 L h)).
+  const double with_recompute = 96.0 * 3 * 32 * 4 * 64 * 64 * (1 + 32.0 / (6 * 64) + 100.0 / (16 * 4 * 64));
+  CHECK(model_flops_with_recompute(gpt(), 3).value == doctest::Approx(with_recompute).epsilon(1e-12));
+  // Weights of products a token passes: attention 4 x 10,240; the dense MLP 18,432; three times shared 9,216,
+  // router 384 and two experts of 4,608. Attention: 4 layers x 32 x (64 + 64). Output layer 6,400.
+  const double weights = 4 * 10'240 + 18'432 + 3 * (9'216 + 384 + 2 * 4'608) + 4 * 32 * 128 + 6'400;
+  CHECK(model_flops(mixture(), 5).value == doctest::Approx(6.0 * 5 * 32 * weights).epsilon(1e-12));
+}
+
+TEST_CASE("model: what cannot be is an error that names the field") {
+  CHECK(field_of_error(gpt()).empty());
+  CHECK(field_of_error(llama()).empty());
+  CHECK(field_of_error(mixture()).empty());
+  CHECK(field_of_error(latent()).empty());
+  TransformerModel model = llama();
+  model.num_kv_heads = 3;
+  CHECK(field_of_error(model) == "num_kv_heads");
+  model = llama();
+  model.num_heads = 6;
+  model.num_kv_heads = 2;
+  CHECK(field_of_error(model) == "num_heads");
+  model.size_per_head = 10;
+  CHECK(field_of_error(model).empty());
+  model = llama();
+  model.ffn_size = -1;
+  CHECK(field_of_error(model) == "ffn_size");
+  model = mixture();
+  model.experts.top_k = 7;
+  CHECK(field_of_error(model) == "experts.top_k");
+  model = mixture();
+  model.experts.expert_ffn_size = 0;
+  CHECK(field_of_error(model) == "experts.expert_ffn_size");
+  model = mixture();
+  model.experts.num_dense_layers = 4;
+  CHECK(field_of_error(model) == "experts.num_dense_layers");
+  model = mixture();
+  model.experts.capacity_factor = -1;
+  CHECK(field_of_error(model) == "experts.capacity_factor");
+  model = latent();
+  model.latent.value_head_size = 0;
+  CHECK(field_of_error(model) == "latent.value_head_size");
+  model = latent();
+  model.has_bias = true;
+  CHECK(field_of_error(model) == "has_bias");
+  // 10,000 layers x 16,384 experts x 3 x 2^20 x 2^22 would overflow 64 bits.
+  model = mixture();
+  model.num_layers = 10'000;
+  model.hidden_size = 1 << 20;
+  model.experts.num_experts = 1 << 14;
+  model.experts.expert_ffn_size = 1 << 22;
+  CHECK(field_of_error(model) == "num_layers");
+}
+
+TEST_CASE("parallel_plan: chunks are dealt out in rounds") {
+  TransformerModel model = gpt();
+  model.num_layers = 12;
+  const ParallelPlan plan{.pipeline = 2, .global_batch = 4, .micro_batch = 1, .virtual_stages = 3};
+  REQUIRE(check_plan(model, plan));
+  std::int64_t next = 0;
+  for (std::int64_t chunk = 0; chunk < 3; ++chunk) {
+    for (std::int64_t stage = 0; stage < 2; ++stage) {
+      const LayerRange range = chunk_layers(model, plan, stage, chunk);
+      CHECK(range.first == next);
+      CHECK(range.count == 2);
+      next += range.count;
+    }
+  }
+}
+
+TEST_CASE("parallel_plan: embedding and output layer may count as layers") {
+  TransformerModel model = gpt();
+  model.num_layers = 126;
+  ParallelPlan plan{.pipeline = 8, .global_batch = 8, .micro_batch = 1, .virtual_stages = 8};
+  CHECK(check_plan(model, plan).error().field == "pipeline");
+  plan.ends_count_as_layers = true;
+  REQUIRE(check_plan(model, plan));
+  // 128 / 64 = 2 a chunk; one less at both ends.
+  std::int64_t next = 0;
+  for (std::int64_t chunk = 0; chunk < 8; ++chunk) {
+    for (std::int64_t stage = 0; stage < 8; ++stage) {
+      const LayerRange range = chunk_layers(model, plan, stage, chunk);
+      CHECK(range.first == next);
+      CHECK(range.count == (next == 0 || next == 125 ? 1 : 2));
+      next += range.count;
+    }
+  }
+  CHECK(next == 126);
+}
+
+TEST_CASE("parallel_plan: experts and context must divide") {
+  ParallelPlan plan{.data = 4, .global_batch = 8, .micro_batch = 1, .expert = 2};
+  CHECK(check_plan(llama(), plan).error().field == "expert");
+  CHECK(check_plan(mixture(), plan));
+  plan.expert = 6;  // divides the experts, not the four GPUs
+  CHECK(check_plan(mixture(), plan).error().field == "expert");
+  plan.expert = 4;
+  CHECK(check_plan(mixture(), plan).error().field == "expert");
+  plan = {.global_batch = 8, .micro_batch = 1, .context = 3};
+  CHECK(check_plan(gpt(), plan).error().field == "context");
+}
+
+}  // namespace
+}  // namespace vtrain
