@@ -15,8 +15,8 @@
 #include "tools/file_hash.hpp"
 #include "tools/output_format.hpp"
 #include "tools/progress.hpp"
+#include "tools/trace_description.hpp"
 #include "traces/deadlines.hpp"
-#include "traces/trace_format.hpp"
 #include "traces/trace_generator.hpp"
 #include "traces/trace_statistics.hpp"
 #include "workloads/throughput_curve.hpp"
@@ -41,7 +41,7 @@ Error named(std::string option, Error error) {
 Result<ClusterSpec> read_cluster(const ExperimentArguments& arguments,
                                  const std::optional<std::int32_t>& named_gpus) {
   if (!arguments.cluster.empty()) return ClusterSpec::parse(arguments.cluster);
-  if (arguments.trace.empty()) return ClusterSpec::parse(std::string(kDefaultCluster));
+  if (arguments.trace.files.empty()) return ClusterSpec::parse(std::string(kDefaultCluster));
   if (named_gpus) return ClusterSpec::parse(fmt::format("{}x1", *named_gpus));
   return fail({.field = "--cluster", .message = "missing: say for instance --cluster 16x8:a100"});
 }
@@ -119,12 +119,35 @@ Result<void> generate_default_day(const ExperimentArguments& arguments, Throughp
   return {};
 }
 
+/// Reads the trace into the experiment; returns the cluster size that the trace itself names.
+Result<std::optional<std::int32_t>> take_trace(const ExperimentArguments& arguments, Experiment& experiment) {
+  auto read = read_traces(arguments.trace);
+  if (!read) return fail(named("--format", read.error()));
+  for (std::size_t i = 0; i < read->files.size(); ++i) {
+    const std::string& path = read->files[i].path;
+    const auto hash = sha256_of_file(path);
+    if (!hash) return fail(hash.error());
+    experiment.provenance.emplace_back(
+        read->files.size() == 1 ? "trace" : fmt::format("trace file {}", i + 1),
+        fmt::format("{}, sha256 {}", path, *hash));
+  }
+  if (const std::string skipped = skipped_rows_text(read->trace.skipped); !skipped.empty())
+    experiment.provenance.emplace_back("skipped", skipped);
+  experiment.trace_name = read->name();
+  experiment.trace_format = read->trace.format;
+  experiment.skipped = read->trace.skipped;
+  experiment.assumptions = std::move(read->trace.assumptions);
+  experiment.workload = std::move(read->trace.workload);
+  return read->trace.num_gpus;
+}
+
 }  // namespace
 
 void add_experiment_options(CLI::App& command, ExperimentArguments& arguments) {
-  command.add_option("--trace", arguments.trace,
-                     "Trace file, plain, gzip or zstd; without it a generated day of LLM jobs on 16x8 A100");
-  command.add_option("--format", arguments.format, "Format of the trace, or auto")->capture_default_str();
+  command.add_option("--trace", arguments.trace.files,
+                     "Trace file, plain, gzip or zstd; several are read as one trace; without it a generated "
+                     "day of LLM jobs on 16x8 A100");
+  add_trace_options(command, arguments.trace);
   command.add_option("--cluster", arguments.cluster,
                      "Nodes x GPUs per node : type, for instance 16x8:a100, joined by +; or a JSON file");
   command
@@ -148,8 +171,9 @@ void add_experiment_options(CLI::App& command, ExperimentArguments& arguments) {
                   "Write timeline.json for Perfetto: always, never, or auto (up to 5,000 jobs)")
       ->check(CLI::IsMember({"always", "never", "auto"}))
       ->capture_default_str();
-  command.add_flag("--strict", arguments.strict,
-                   "Exit 2 for a job larger than the cluster instead of rejecting it");
+  command.add_flag(
+      "--strict", arguments.trace.strict,
+      "Exit 2 at a row that would be skipped and for a job larger than the cluster, which would be rejected");
   command.add_flag("--json", arguments.json, "Print one JSON document; files are written only with --out");
 }
 
@@ -167,23 +191,17 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   if (!profile) return fail(named("--profile", profile.error()));
 
   std::optional<std::int32_t> named_gpus;
-  if (!arguments.trace.empty()) {
-    auto trace = read_trace(arguments.trace, arguments.format);
-    if (!trace) return fail(named("--format", trace.error()));
-    const auto hash = sha256_of_file(arguments.trace);
-    if (!hash) return fail(hash.error());
-    named_gpus = trace->num_gpus;
-    experiment.trace_name = arguments.trace;
-    experiment.trace_format = trace->format;
-    experiment.workload = std::move(trace->workload);
-    experiment.provenance.emplace_back("trace", fmt::format("{}, sha256 {}", arguments.trace, *hash));
+  if (!arguments.trace.files.empty()) {
+    auto trace = take_trace(arguments, experiment);
+    if (!trace) return fail(trace.error());
+    named_gpus = *trace;
   }
   auto cluster = read_cluster(arguments, named_gpus);
   if (!cluster) return fail(cluster.error());
   experiment.cluster = *std::move(cluster);
 
   ThroughputCurves curves(*profile);
-  if (arguments.trace.empty()) {
+  if (arguments.trace.files.empty()) {
     if (auto generated = generate_default_day(arguments, curves, experiment); !generated)
       return fail(generated.error());
   }
@@ -191,7 +209,7 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   if (priced) {
     if (auto done = price_jobs(experiment.workload, curves); !done) return fail(done.error());
   }
-  if (arguments.trace.empty() || priced) {
+  if (arguments.trace.files.empty() || priced) {
     experiment.provenance.emplace_back(
         "run times",
         fmt::format("iterations x the best plan's iteration time, profile {}", arguments.profile));
@@ -211,7 +229,8 @@ Result<std::vector<ExperimentRun>> run_policies(const Experiment& experiment,
   std::atomic<std::int64_t> jobs_done = 0;
   const auto work = [&] {
     for (std::size_t i = next++; i < count; i = next++) {
-      results[i] = run_policy(experiment, arguments.policies[i], arguments.strict, record_runs, jobs_done);
+      results[i] =
+          run_policy(experiment, arguments.policies[i], arguments.trace.strict, record_runs, jobs_done);
     }
   };
   {
@@ -247,10 +266,11 @@ std::string describe_experiment(const Experiment& experiment) {
     assumed += (assumed.empty() ? "" : ";  ") + assumption;
   }
   return fmt::format(
-      "trace     {}{}   {} jobs   {}   {} GPU-hours   offered load {:.2f}\ncluster   {}\nassumed   {}\n",
+      "trace     {}{}   {} jobs   {}   {} GPU-hours   offered load {:.2f}\n{}cluster   {}\nassumed   {}\n",
       experiment.trace_name, format, with_thousands(statistics.jobs), as_days(to_seconds(statistics.span())),
       with_thousands(std::llround(statistics.gpu_hours)),
-      statistics.offered_load(experiment.cluster.total_gpus()), experiment.cluster.describe(), assumed);
+      statistics.offered_load(experiment.cluster.total_gpus()), skipped_line(experiment.skipped),
+      experiment.cluster.describe(), assumed);
 }
 
 }  // namespace vtrain

@@ -11,6 +11,7 @@
 #include "sched/cluster.hpp"
 #include "sched/metrics.hpp"
 #include "sched/simulator.hpp"
+#include "tools/trace_arguments.hpp"
 #include "workloads/job.hpp"
 
 namespace CLI {
@@ -21,9 +22,8 @@ namespace vtrain {
 
 /// The arguments of `replay` and `compare`, as given.
 struct ExperimentArguments {
-  std::string trace;  ///< file name; empty is the embedded default, a generated day of LLM jobs
-  std::string format = "auto";
-  std::string cluster;  ///< empty: what the trace names, or the default
+  TraceArguments trace;  ///< without files: the embedded default, a generated day of LLM jobs
+  std::string cluster;   ///< empty: what the trace names, or the default
   std::string placement = "count";
   std::string profile = "a100";    ///< GPU profile that prices jobs given by model and iterations
   std::string deadlines = "auto";  ///< rule for jobs without a deadline
@@ -32,7 +32,6 @@ struct ExperimentArguments {
   std::filesystem::path out;          ///< empty: nothing is written
   std::string timeline = "auto";
   unsigned threads = 0;  ///< 0: one per processor
-  bool strict = false;
   bool json = false;
   std::string command_line;  ///< to repeat the run
 };
@@ -47,6 +46,7 @@ struct Experiment {
   PlacementKind placement = PlacementKind::Count;
   std::string trace_name;                ///< the file, or a description of the generated jobs
   std::string trace_format;              ///< as read; empty for generated jobs
+  SkippedRows skipped;                   ///< rows of the trace that are no jobs
   std::vector<std::string> assumptions;  ///< what is synthetic or assumed, one sentence each
   /// Label and value of each input: file hashes, seeds, what priced the jobs.
   std::vector<std::pair<std::string, std::string>> provenance;

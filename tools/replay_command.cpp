@@ -15,6 +15,7 @@
 #include "tools/output_format.hpp"
 #include "tools/report/report.hpp"
 #include "tools/run_folder.hpp"
+#include "tools/trace_description.hpp"
 
 namespace vtrain {
 namespace {
@@ -227,6 +228,8 @@ Result<void> compare(ExperimentArguments arguments) {
       list.push_back(to_json(*experiment, run, write_s));
     const ordered_json document = {{"trace", experiment->trace_name},
                                    {"cluster", experiment->cluster.describe()},
+                                   {"skipped_rows", experiment->skipped.total()},
+                                   {"skipped", skipped_to_json(experiment->skipped)},
                                    {"assumptions", experiment->assumptions},
                                    {"runs", list}};
     fmt::print("{}\n", document.dump(2));
@@ -235,7 +238,7 @@ Result<void> compare(ExperimentArguments arguments) {
   fmt::print("{}replayed  {} policies in {}\n\n{}* best        {}\n{}", describe_experiment(*experiment),
              runs->size(), as_duration(replay_s), comparison_table(*runs),
              (arguments.out / "report.html").string(), nobody_waited(*runs) + incomplete_jobs(*runs));
-  if (arguments.trace.empty()) fmt::print("{}", kNextCommands);
+  if (arguments.trace.files.empty()) fmt::print("{}", kNextCommands);
   return {};
 }
 

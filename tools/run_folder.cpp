@@ -13,6 +13,7 @@
 #include "core/csv.hpp"
 #include "core/file.hpp"
 #include "core/text.hpp"
+#include "tools/trace_description.hpp"
 
 namespace vtrain {
 namespace {
@@ -240,6 +241,8 @@ Result<void> write_run_provenance(const std::filesystem::path& folder, const Exp
       {"host", host_name()},
       {"seed", arguments.seed},
       {"inputs", inputs},
+      {"skipped_rows", experiment.skipped.total()},
+      {"skipped", skipped_to_json(experiment.skipped)},
       {"assumptions", experiment.assumptions},
       {"read_s", experiment.read_s},
       {"simulation_wall_s", wall},

@@ -5,12 +5,21 @@
 
 namespace vtrain {
 
-void SkippedRows::add(std::string_view reason, std::int64_t line) {
-  auto known = std::find_if(reasons_.begin(), reasons_.end(),
-                            [&](const Reason& other) { return other.text == reason; });
-  if (known == reasons_.end()) known = reasons_.insert(reasons_.end(), Reason{.text = reason});
-  ++known->count;
-  if (known->first_lines.size() < kLinesKept) known->first_lines.push_back(line);
+SkippedRows::Reason& SkippedRows::find(std::string_view text) {
+  const auto known =
+      std::find_if(reasons_.begin(), reasons_.end(), [&](const Reason& other) { return other.text == text; });
+  return known != reasons_.end() ? *known : reasons_.emplace_back(Reason{.text = text});
+}
+
+void SkippedRows::add(std::string_view text, std::int64_t line) {
+  Reason& known = find(text);
+  ++known.count;
+  if (known.first_lines.size() < kLinesKept) known.first_lines.push_back(line);
+}
+
+void SkippedRows::add(const SkippedRows& others) {
+  for (const Reason& other : others.reasons_)
+    find(other.text).count += other.count;
 }
 
 std::int64_t SkippedRows::total() const {

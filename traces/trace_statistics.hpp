@@ -46,15 +46,26 @@ struct TraceStatistics {
   std::int64_t jobs = 0;
   SimTime first_submit{};
   SimTime last_submit{};
-  double gpu_hours = 0;       ///< sum of GPUs x duration
-  std::int64_t unpriced = 0;  ///< jobs whose duration is not known yet; they add no GPU-hours
+  double gpu_hours = 0;        ///< sum of GPUs x duration; a shared GPU counts as a whole one
+  double used_gpu_hours = 0;   ///< the same with the part of each GPU that is used
+  std::int64_t unpriced = 0;   ///< jobs whose duration is not known yet; they add no GPU-hours
+  std::int64_t with_work = 0;  ///< jobs with a number of iterations
   std::int64_t with_deadline = 0;
   std::int64_t with_requested_time = 0;
+  std::int64_t with_original_start = 0;
+  std::int64_t on_shared_gpus = 0;               ///< jobs that use a part of each GPU
+  std::int64_t elastic = 0;                      ///< jobs that say the most GPUs they may get
   std::map<std::int32_t, JobShare> by_num_gpus;  ///< GPUs of a job -> how many such jobs
-  std::vector<NamedShare> tenants;               ///< most GPU-hours first, then by name
-  std::vector<NamedShare> models;                ///< the same
-  Distribution duration;                         ///< of jobs with a known duration
-  Distribution inter_arrival;                    ///< gaps between consecutive submissions
+  // Those with a name, most GPU-hours first, then by name:
+  std::vector<NamedShare> tenants;
+  std::vector<NamedShare> users;
+  std::vector<NamedShare> gpu_types;
+  std::vector<NamedShare> models;
+  /// How jobs ended, in the order of `JobStatus`; empty when no job says so.
+  std::vector<NamedShare> statuses;
+  Distribution duration;       ///< of jobs with a known duration
+  Distribution inter_arrival;  ///< gaps between consecutive submissions
+  Distribution recorded_wait;  ///< from submission to the recorded start, of jobs that have one
 
   /// From the first submission to the last.
   SimDuration span() const { return last_submit - first_submit; }

@@ -1,6 +1,7 @@
 /// `vtrain trace` through the real command line.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -30,6 +31,44 @@ TEST_CASE("trace info: one JSON document with the numbers of the trace") {
   CHECK(info["duration_s"]["p50"] == 3600.0);
   CHECK(info["num_gpus"].size() == 2);
   CHECK(info["tenants"][0]["name"] == "x");
+}
+
+TEST_CASE("trace info: what a recorded log says, for people and as JSON") {
+  const TemporaryFolder folder;
+  folder.write(
+      "log.csv",
+      "# half of the waits are made up\n"
+      "job_id,tenant,user,submit_s,num_gpus,gpu_type,gpu_share,duration_s,original_start_s,status\n"
+      "a,x,u1,0,1,T4,0.5,3600,60,completed\nb,x,u2,10,4,,,3600,10,failed\nc,y,u1,20,1,V100,,7200,,\n");
+  const json info = json::parse(run_vtrain("trace info log.csv --json --strict", folder.path()).out);
+  CHECK(info["statuses"].size() == 3);
+  CHECK(info["users"][0] == json({{"name", "u2"}, {"jobs", 1}, {"gpu_hours", 4.0}}));
+  CHECK(info["gpu_types"][0]["name"] == "V100");
+  CHECK(info["used_gpu_hours"].get<double>() == doctest::Approx(6.5));  // 0.5 + 4 + 2
+  CHECK(info["recorded_wait_s"]["max"] == 60.0);
+  CHECK(info["skipped_rows"] == 0);
+  CHECK(info["assumptions"] == json({"half of the waits are made up"}));
+  const std::string text = run_vtrain("trace info log.csv --cluster 1x8", folder.path()).out;
+  CHECK(text.starts_with(
+      "trace     log.csv (vtrain)   3 jobs   20 s   7 GPU-hours\n"
+      "cluster   1 x 8, 8 GPUs   offered load 157.50\n"  // 7 h / (8 x 20 s)
+      "shared    1 of 3 jobs use a part of each GPU; 7 GPU-hours with these parts, whole GPUs elsewhere\n"
+      "assumed   half of the waits are made up\n"));
+}
+
+TEST_CASE("trace info: the counts that come with the published traces") {
+  const fs::path traces = vtrain::testing::shared_folder("data/traces");
+  if (traces.empty()) return;
+  const json itp = json::parse(run_vtrain("trace info itp/*.csv.gz --json", traces).out);
+  CHECK(itp["jobs"] == 69'351);
+  CHECK(std::llround(itp["gpu_hours"].get<double>()) == 1'632'720);
+  CHECK(itp["files"].size() == 10);
+  CHECK(itp["files"][3]["jobs"] == 15'802);
+  const json philly =
+      json::parse(run_vtrain("trace info philly/philly_reconstructed.csv.gz --json", traces).out);
+  CHECK(philly["jobs"] == 109'570);
+  CHECK(std::llround(philly["gpu_hours"].get<double>()) == 2'679'962);
+  CHECK(philly["skipped_rows"] == 0);
 }
 
 TEST_CASE("trace generate: the same options give the same file, which replays at the load asked for") {

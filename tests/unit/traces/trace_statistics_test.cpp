@@ -48,3 +48,27 @@ TEST_CASE("trace_statistics: GPU-hours, shares and offered load") {
   CHECK(statistics.inter_arrival.count == 2);
   CHECK(statistics.inter_arrival.maximum == std::chrono::seconds(5400));
 }
+
+TEST_CASE("trace_statistics: what a recorded log says of its jobs") {
+  const auto trace = vtrain::parse_trace(
+      "job_id,user,submit_s,num_gpus,gpu_type,gpu_share,max_gpus,duration_s,original_start_s,status\n"
+      "a,u1,0,1,T4,0.5,,3600,60,completed\nb,u2,10,4,,,8,3600,10,failed\nc,u1,20,1,V100,0.25,,7200,,\n",
+      "f");
+  REQUIRE_MESSAGE(trace.has_value(), trace.error().describe());
+  const TraceStatistics statistics = trace_statistics(trace->workload);
+  CHECK(statistics.gpu_hours == doctest::Approx(7));       // 1 + 4 + 2
+  CHECK(statistics.used_gpu_hours == doctest::Approx(5));  // 0.5 + 4 + 0.5
+  CHECK(statistics.on_shared_gpus == 2);
+  CHECK(statistics.elastic == 1);
+  CHECK(statistics.with_original_start == 2);
+  CHECK(statistics.recorded_wait.maximum == std::chrono::seconds(60));
+  CHECK(statistics.recorded_wait.minimum == SimDuration(0));
+  REQUIRE(statistics.users.size() == 2);
+  CHECK(statistics.users[0].name == "u2");  // 4 GPU-hours against 3
+  REQUIRE(statistics.gpu_types.size() == 2);
+  CHECK(statistics.gpu_types[0].name == "V100");
+  REQUIRE(statistics.statuses.size() == 3);
+  CHECK(statistics.statuses[0].name == "unknown");
+  CHECK(statistics.statuses[1].name == "completed");
+  CHECK(statistics.statuses[2].share.gpu_hours == doctest::Approx(4));
+}

@@ -1,0 +1,86 @@
+#include "traces/trace_join.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using vtrain::Job;
+using vtrain::join_traces;
+using vtrain::NamedTrace;
+using vtrain::Trace;
+using vtrain::Workload;
+
+namespace {
+
+NamedTrace named(std::string name, std::string_view text) {
+  return {std::move(name), vtrain::parse_trace(text, "f").value()};
+}
+
+std::string tenant_of(const Workload& workload, std::size_t job) {
+  const vtrain::TenantId tenant = workload.jobs[job].tenant;
+  return tenant ? workload.tenants[tenant.value] : "";
+}
+
+constexpr std::string_view kFirst =
+    "# a\njob_id,tenant,user,submit_s,num_gpus,duration_s,model\n1,x,u,0,1,5,gpt\n2,y,v,10,1,5,\n";
+constexpr std::string_view kSecond =
+    "# a\n# b\njob_id,tenant,submit_s,num_gpus,duration_s,model\n3,y,0,2,5,bert\n4,,5,2,5,gpt\n";
+
+}  // namespace
+
+TEST_CASE("trace_join: jobs of all traces by submission, names and what they refer to kept") {
+  std::vector<NamedTrace> traces;
+  traces.push_back(named("one", kFirst));
+  traces.push_back(named("two", kSecond));
+  traces[0].trace.skipped.add("no GPU", 4);
+  traces[1].trace.skipped.add("no GPU", 9);
+  traces[1].trace.skipped.add("running", 10);
+  const Trace all = join_traces(std::move(traces), false);
+  const Workload& workload = all.workload;
+  REQUIRE(workload.jobs.size() == 4);
+  // Submissions at 0 (first file), 0 (second), 5 and 10.
+  const std::vector<std::string> names = {"1", "3", "4", "2"};
+  const std::vector<std::string> tenants = {"x", "y", "", "y"};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    CHECK(workload.jobs[i].name == names[i]);
+    CHECK(tenant_of(workload, i) == tenants[i]);
+  }
+  CHECK(workload.models[workload.jobs[1].model.value] == "bert");
+  CHECK(workload.models[workload.jobs[2].model.value] == "gpt");
+  CHECK(workload.users[workload.jobs[3].user.value] == "v");
+  CHECK(all.format == "vtrain");
+  CHECK(all.assumptions == std::vector<std::string>{"a", "b"});
+  CHECK(all.skipped.total() == 3);
+  REQUIRE(all.skipped.reasons().size() == 2);
+  CHECK(all.skipped.reasons()[0].count == 2);
+  CHECK(all.skipped.reasons()[0].first_lines.empty());
+}
+
+TEST_CASE("trace_join: repeated job ids are put behind the names of the traces") {
+  std::vector<NamedTrace> traces;
+  traces.push_back(named("one", kFirst));
+  traces.push_back(named("two", kFirst));
+  const Trace all = join_traces(std::move(traces), false);
+  REQUIRE(all.workload.jobs.size() == 4);
+  CHECK(all.workload.jobs[0].name == "one/1");
+  CHECK(all.workload.jobs[1].name == "two/1");
+  CHECK(all.workload.jobs[3].name == "two/2");
+}
+
+TEST_CASE("trace_join: the names of the traces as tenants, also of a single one") {
+  std::vector<NamedTrace> traces;
+  traces.push_back(named("one", kFirst));
+  traces.push_back(named("two", kSecond));
+  const Trace all = join_traces(std::move(traces), true);
+  CHECK(all.workload.tenants.size() == 2);
+  CHECK(tenant_of(all.workload, 0) == "one");
+  CHECK(tenant_of(all.workload, 1) == "two");
+  CHECK(tenant_of(all.workload, 2) == "two");
+  traces.clear();
+  traces.push_back(named("one", kFirst));
+  const Trace single = join_traces(std::move(traces), true);
+  CHECK(single.workload.tenants.size() == 1);
+  CHECK(tenant_of(single.workload, 1) == "one");
+  CHECK(single.workload.jobs[1].name == "2");
+}

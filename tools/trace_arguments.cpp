@@ -1,0 +1,53 @@
+#include "tools/trace_arguments.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <utility>
+
+#include "traces/trace_join.hpp"
+#include "traces/trace_statistics.hpp"
+
+namespace vtrain {
+
+void add_trace_arguments(CLI::App& command, TraceArguments& arguments) {
+  command
+      .add_option("trace", arguments.files,
+                  "Trace file, plain, gzip or zstd; several are read as one trace; - is standard input")
+      ->required();
+  add_trace_options(command, arguments);
+  command.add_flag("--strict", arguments.strict, "Exit 2 at a row that would be skipped");
+}
+
+void add_trace_options(CLI::App& command, TraceArguments& arguments) {
+  std::string formats = "Format of the trace: auto";
+  for (const TraceFormat& format : trace_formats())
+    formats += fmt::format(", {}", format.name);
+  command.add_option("--format", arguments.format, formats)->capture_default_str();
+  command.add_option("--throughputs", arguments.throughputs,
+                     "File or folder with the throughput tables of a trace that gives work in iterations");
+}
+
+std::string TraceFiles::name() const {
+  return files.size() == 1 ? files.front().path
+                           : fmt::format("{} and {} more", files.front().path, files.size() - 1);
+}
+
+Result<TraceFiles> read_traces(const TraceArguments& arguments, bool files_as_tenants) {
+  TraceFiles read;
+  std::vector<NamedTrace> traces;
+  for (const std::string& path : arguments.files) {
+    auto trace = read_trace(path, arguments.format,
+                            {.strict = arguments.strict, .throughputs = arguments.throughputs});
+    if (!trace) return fail(std::move(trace.error()));
+    const TraceStatistics statistics = trace_statistics(trace->workload);
+    read.files.push_back({path, trace->format, statistics.jobs, statistics.gpu_hours, trace->skipped});
+    const std::string name = std::filesystem::path(path).filename().string();
+    traces.push_back({name.substr(0, name.find('.', 1)), *std::move(trace)});
+  }
+  read.trace = join_traces(std::move(traces), files_as_tenants);
+  return read;
+}
+
+}  // namespace vtrain

@@ -1,0 +1,52 @@
+/// How commands are told which traces to read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "traces/skipped_rows.hpp"
+#include "traces/trace_format.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace vtrain {
+
+/// The arguments of commands that read one trace or several as one, as given.
+struct TraceArguments {
+  std::vector<std::string> files;
+  std::string format = "auto";
+  std::string throughputs;
+  bool strict = false;
+};
+
+/// Adds the files, as the arguments that need no option, and all options that go with them.
+void add_trace_arguments(CLI::App& command, TraceArguments& arguments);
+/// Adds `--format` and `--throughputs` alone.
+void add_trace_options(CLI::App& command, TraceArguments& arguments);
+
+/// One of the files that were read.
+struct TraceFile {
+  std::string path;
+  std::string format;
+  std::int64_t jobs = 0;
+  double gpu_hours = 0;
+  SkippedRows skipped;
+};
+
+/// What was read.
+struct TraceFiles {
+  Trace trace;  ///< the jobs of all files
+  std::vector<TraceFile> files;
+
+  /// For people: the file, or the first one and how many more.
+  std::string name() const;
+};
+
+/// Reads the files and joins them (`join_traces`); a trace has the name of its file without folder and
+/// endings.
+Result<TraceFiles> read_traces(const TraceArguments& arguments, bool files_as_tenants = false);
+
+}  // namespace vtrain

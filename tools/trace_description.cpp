@@ -1,0 +1,185 @@
+#include "tools/trace_description.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "tools/output_format.hpp"
+
+namespace vtrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// Null for no values.
+ordered_json to_json(const Distribution& distribution) {
+  if (distribution.count == 0) return nullptr;
+  ordered_json json = {{"count", distribution.count},
+                       {"min", to_seconds(distribution.minimum)},
+                       {"mean", distribution.mean.count()}};
+  for (std::size_t i = 0; i < Distribution::kPercents.size(); ++i) {
+    json[fmt::format("p{}", Distribution::kPercents[i])] = to_seconds(distribution.percentiles[i]);
+  }
+  json["max"] = to_seconds(distribution.maximum);
+  return json;
+}
+
+ordered_json to_json(const std::vector<NamedShare>& shares) {
+  ordered_json list = ordered_json::array();
+  for (const NamedShare& entry : shares) {
+    list.push_back({{"name", entry.name}, {"jobs", entry.share.jobs}, {"gpu_hours", entry.share.gpu_hours}});
+  }
+  return list;
+}
+
+std::vector<std::string> share_row(std::string label, const JobShare& share,
+                                   const TraceStatistics& statistics) {
+  return {std::move(label), with_thousands(share.jobs),
+          as_percent(static_cast<double>(share.jobs) / static_cast<double>(statistics.jobs)),
+          with_thousands(std::llround(share.gpu_hours)), as_percent(share.gpu_hours / statistics.gpu_hours)};
+}
+
+}  // namespace
+
+std::string describe_jobs(const std::string& name, const TraceStatistics& statistics,
+                          const std::optional<ClusterSpec>& cluster) {
+  std::string text =
+      fmt::format("trace     {}   {} jobs   {}   {} GPU-hours\n", name, with_thousands(statistics.jobs),
+                  as_days(to_seconds(statistics.span())), with_thousands(std::llround(statistics.gpu_hours)));
+  if (cluster) {
+    text += fmt::format("cluster   {}   offered load {:.2f}\n", cluster->describe(),
+                        statistics.offered_load(cluster->total_gpus()));
+  }
+  const auto count = [&](std::string_view label, std::int64_t jobs, std::string_view what) {
+    if (jobs == 0) return;
+    text += fmt::format("{:<9} {} of {} jobs {}\n", label, with_thousands(jobs),
+                        with_thousands(statistics.jobs), what);
+  };
+  count("deadlines", statistics.with_deadline, "have a deadline");
+  count("requested", statistics.with_requested_time, "say the time that their user asked for");
+  count("elastic", statistics.elastic, "say the most GPUs they may get");
+  count("shared", statistics.on_shared_gpus,
+        fmt::format("use a part of each GPU; {} GPU-hours with these parts, whole GPUs elsewhere",
+                    with_thousands(std::llround(statistics.used_gpu_hours))));
+  count("unpriced", statistics.unpriced,
+        "are given by model and iterations; the predictor gives their duration");
+  return text;
+}
+
+std::string skipped_rows_text(const SkippedRows& skipped) {
+  if (skipped.total() == 0) return {};
+  std::string reasons;
+  for (const SkippedRows::Reason& reason : skipped.reasons()) {
+    reasons += fmt::format("{}{} {}", reasons.empty() ? "" : ", ", with_thousands(reason.count), reason.text);
+    if (reason.first_lines.empty()) continue;
+    reasons += fmt::format(" (first at line{} {})", reason.first_lines.size() > 1 ? "s" : "",
+                           fmt::join(reason.first_lines, ", "));
+  }
+  return fmt::format("{} row{}: {}", with_thousands(skipped.total()), skipped.total() == 1 ? "" : "s",
+                     reasons);
+}
+
+std::string skipped_line(const SkippedRows& skipped) {
+  return skipped.total() == 0 ? "" : fmt::format("skipped   {}\n", skipped_rows_text(skipped));
+}
+
+std::string assumed_line(const std::vector<std::string>& assumptions) {
+  return assumptions.empty() ? "" : fmt::format("assumed   {}\n", fmt::join(assumptions, ";  "));
+}
+
+std::string distribution_table(const TraceStatistics& statistics) {
+  std::vector<std::string> header = {"", "min"};
+  for (const int percent : Distribution::kPercents)
+    header.push_back(fmt::format("p{}", percent));
+  header.insert(header.end(), {"max", "mean"});
+  TextTable table(std::move(header));
+  for (const auto& [label, distribution] : {std::pair{"duration", &statistics.duration},
+                                            {"inter-arrival", &statistics.inter_arrival},
+                                            {"recorded wait", &statistics.recorded_wait}}) {
+    if (distribution->count == 0) continue;
+    std::vector<std::string> row = {label, as_duration(to_seconds(distribution->minimum))};
+    for (const SimDuration value : distribution->percentiles)
+      row.push_back(as_duration(to_seconds(value)));
+    row.push_back(as_duration(to_seconds(distribution->maximum)));
+    row.push_back(as_duration(distribution->mean.count()));
+    table.add_row(std::move(row));
+  }
+  return table.to_string();
+}
+
+std::string size_table(const TraceStatistics& statistics) {
+  TextTable table({"GPUs", "jobs", "of jobs", "GPU-hours", "of GPU-hours"});
+  for (const auto& [num_gpus, share] : statistics.by_num_gpus) {
+    table.add_row(share_row(with_thousands(num_gpus), share, statistics));
+  }
+  return table.to_string();
+}
+
+std::string share_table(const std::string& title, const std::vector<NamedShare>& shares,
+                        const TraceStatistics& statistics) {
+  if (shares.empty()) return {};
+  constexpr std::size_t kShown = 20;
+  TextTable table({title, "jobs", "of jobs", "GPU-hours", "of GPU-hours"});
+  JobShare others;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    if (i < kShown) {
+      table.add_row(share_row(shares[i].name, shares[i].share, statistics));
+    } else {
+      others.jobs += shares[i].share.jobs;
+      others.gpu_hours += shares[i].share.gpu_hours;
+    }
+  }
+  if (shares.size() > kShown) {
+    const auto count = static_cast<std::int64_t>(shares.size() - kShown);
+    table.add_row(share_row(fmt::format("{} others", with_thousands(count)), others, statistics));
+  }
+  return "\n" + table.to_string();
+}
+
+ordered_json statistics_to_json(const TraceStatistics& statistics, const std::optional<GpuCount>& cluster) {
+  ordered_json json = {{"jobs", statistics.jobs},
+                       {"first_submit_s", to_seconds(statistics.first_submit)},
+                       {"last_submit_s", to_seconds(statistics.last_submit)},
+                       {"span_s", to_seconds(statistics.span())},
+                       {"gpu_hours", statistics.gpu_hours},
+                       {"used_gpu_hours", statistics.used_gpu_hours},
+                       {"jobs_without_duration", statistics.unpriced},
+                       {"jobs_with_iterations", statistics.with_work},
+                       {"jobs_with_deadline", statistics.with_deadline},
+                       {"jobs_with_requested_time", statistics.with_requested_time},
+                       {"jobs_with_original_start", statistics.with_original_start},
+                       {"jobs_on_shared_gpus", statistics.on_shared_gpus},
+                       {"jobs_with_max_gpus", statistics.elastic}};
+  if (cluster) {
+    json["cluster_gpus"] = cluster->value;
+    // NaN, where all jobs come at once, becomes null.
+    json["offered_load"] = statistics.offered_load(*cluster);
+  }
+  json["duration_s"] = to_json(statistics.duration);
+  json["inter_arrival_s"] = to_json(statistics.inter_arrival);
+  json["recorded_wait_s"] = to_json(statistics.recorded_wait);
+  ordered_json sizes = ordered_json::array();
+  for (const auto& [num_gpus, share] : statistics.by_num_gpus) {
+    sizes.push_back({{"num_gpus", num_gpus}, {"jobs", share.jobs}, {"gpu_hours", share.gpu_hours}});
+  }
+  json["num_gpus"] = std::move(sizes);
+  json["statuses"] = to_json(statistics.statuses);
+  json["gpu_types"] = to_json(statistics.gpu_types);
+  json["tenants"] = to_json(statistics.tenants);
+  json["users"] = to_json(statistics.users);
+  json["models"] = to_json(statistics.models);
+  return json;
+}
+
+ordered_json skipped_to_json(const SkippedRows& skipped) {
+  ordered_json list = ordered_json::array();
+  for (const SkippedRows::Reason& reason : skipped.reasons()) {
+    list.push_back({{"reason", reason.text}, {"rows", reason.count}, {"first_lines", reason.first_lines}});
+  }
+  return list;
+}
+
+}  // namespace vtrain

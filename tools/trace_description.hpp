@@ -1,0 +1,39 @@
+/// What a trace holds, for people and for programs: shared by the commands that read or make traces.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sched/cluster.hpp"
+#include "traces/skipped_rows.hpp"
+#include "traces/trace_statistics.hpp"
+
+namespace vtrain {
+
+/// The first lines for people: what there is, the load that it offers, and what jobs say of themselves.
+std::string describe_jobs(const std::string& name, const TraceStatistics& statistics,
+                          const std::optional<ClusterSpec>& cluster);
+/// How many rows were skipped, with their reasons and first lines; empty when there are none.
+std::string skipped_rows_text(const SkippedRows& skipped);
+/// The same as a line for people.
+std::string skipped_line(const SkippedRows& skipped);
+/// The line of what is assumed or synthetic; empty when nothing is.
+std::string assumed_line(const std::vector<std::string>& assumptions);
+/// Durations, gaps between submissions and recorded waits: one row each, with percentiles.
+std::string distribution_table(const TraceStatistics& statistics);
+/// Jobs and GPU-hours by number of GPUs.
+std::string size_table(const TraceStatistics& statistics);
+/// A table of tenants, models or the like; all beyond the first twenty are added up in one row. With an empty
+/// line before it; nothing when there are no shares.
+std::string share_table(const std::string& title, const std::vector<NamedShare>& shares,
+                        const TraceStatistics& statistics);
+
+/// All of the statistics; `cluster` is what the offered load refers to.
+nlohmann::ordered_json statistics_to_json(const TraceStatistics& statistics,
+                                          const std::optional<GpuCount>& cluster);
+/// `[{"reason", "rows", "first_lines": [...]}]`.
+nlohmann::ordered_json skipped_to_json(const SkippedRows& skipped);
+
+}  // namespace vtrain

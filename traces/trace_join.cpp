@@ -1,0 +1,81 @@
+#include "traces/trace_join.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "traces/job_fields.hpp"
+
+namespace vtrain {
+namespace {
+
+/// The numbers in `to` of the names of `from`.
+template <class NameId>
+std::vector<NameId> numbers_in(NameTable& to, const NameTable& from) {
+  std::vector<NameId> numbers;
+  for (const std::string& name : from.names())
+    numbers.push_back(NameId(to.add(name)));
+  return numbers;
+}
+
+template <class NameId>
+void renumber(NameId& id, const std::vector<NameId>& numbers) {
+  if (id) id = numbers[id.value];
+}
+
+/// Appends the jobs of `from`, whose names stay where they are.
+void append_jobs(Workload& to, const Workload& from) {
+  const auto tenants = numbers_in<TenantId>(to.tenants, from.tenants);
+  const auto users = numbers_in<UserId>(to.users, from.users);
+  const auto models = numbers_in<ModelId>(to.models, from.models);
+  const auto gpu_types = numbers_in<GpuTypeId>(to.gpu_types, from.gpu_types);
+  for (Job job : from.jobs) {
+    renumber(job.tenant, tenants);
+    renumber(job.user, users);
+    renumber(job.model, models);
+    renumber(job.gpu_type, gpu_types);
+    to.jobs.push_back(job);
+  }
+}
+
+/// Copies the names of jobs into `workload`; `names` has for each job that of its trace.
+void keep_job_names(Workload& workload, const std::vector<std::string_view>& names) {
+  const bool repeated = find_same_name(workload.jobs).has_value();
+  for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+    Job& job = workload.jobs[i];
+    job.name = repeated ? workload.keep(fmt::format("{}/{}", names[i], job.name)) : workload.keep(job.name);
+  }
+}
+
+}  // namespace
+
+Trace join_traces(std::vector<NamedTrace> traces, bool names_as_tenants) {
+  if (names_as_tenants) {
+    for (auto& [name, trace] : traces) {
+      trace.workload.tenants = {};
+      const TenantId tenant = trace.workload.tenant(name);
+      for (Job& job : trace.workload.jobs)
+        job.tenant = tenant;
+    }
+  }
+  if (traces.size() == 1) return std::move(traces.front().trace);
+  Trace all;
+  std::vector<std::string_view> names;
+  for (const auto& [name, trace] : traces) {
+    append_jobs(all.workload, trace.workload);
+    names.resize(all.workload.jobs.size(), name);
+    all.skipped.add(trace.skipped);
+    const bool known = ("," + all.format + ",").find("," + trace.format + ",") != std::string::npos;
+    if (!known) all.format += (all.format.empty() ? "" : ",") + trace.format;
+    for (const std::string& assumption : trace.assumptions) {
+      if (std::find(all.assumptions.begin(), all.assumptions.end(), assumption) == all.assumptions.end())
+        all.assumptions.push_back(assumption);
+    }
+  }
+  keep_job_names(all.workload, names);
+  all.workload.sort_by_submission();
+  return all;
+}
+
+}  // namespace vtrain

@@ -1,0 +1,26 @@
+/// Several traces as one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "traces/trace_format.hpp"
+
+namespace vtrain {
+
+/// A trace with the name of the cluster that it was recorded on.
+struct NamedTrace {
+  std::string name;
+  Trace trace;
+};
+
+/// The jobs of all traces, ordered by submission, ties in the order of the traces. Their times count from one
+/// origin. Where a job id occurs twice, all ids are put behind the name of their trace: `cluster01/17`.
+/// Assumptions and skipped rows are those of all, the latter without lines.
+///
+/// With `names_as_tenants` every job's tenant is the name of its trace. `traces` is not empty; a single trace
+/// comes back as it is, but for that.
+Trace join_traces(std::vector<NamedTrace> traces, bool names_as_tenants);
+
+}  // namespace vtrain
