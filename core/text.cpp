@@ -1,10 +1,12 @@
 #include "core/text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -21,6 +23,17 @@ std::string range_text(std::string_view what, double low, double high) {
   if (low <= -9e18) return bounded_above ? fmt::format("{} of at most {}", what, high) : std::string(what);
   return bounded_above ? fmt::format("{} from {} to {}", what, low, high)
                        : fmt::format("{} of at least {}", what, low);
+}
+
+/// A number that is followed by one of `units`, multiplied by that unit's factor; 0 when it is none.
+double number_with_unit(std::string_view text, std::span<const std::pair<char, double>> units) {
+  const std::string_view digits = trim(text);
+  if (digits.empty()) return 0;
+  for (const auto& [letter, factor] : units) {
+    if (digits.back() != letter) continue;
+    return parse_number(digits.substr(0, digits.size() - 1), 0, 1e18).value_or(0) * factor;
+  }
+  return 0;
 }
 
 /// Bytes of the first character of `text`, 0 if it is a control character or no well-formed UTF-8.
@@ -102,6 +115,25 @@ Result<double> parse_number(std::string_view text, double low, double high) {
     return bad_value(range_text("a number", low, high), text);
   }
   return value;
+}
+
+Result<double> parse_duration_seconds(std::string_view text) {
+  constexpr std::array<std::pair<char, double>, 4> kUnits = {
+      {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}}};
+  constexpr double kHundredYears = 100 * 365.25 * 86400;
+  const double seconds = number_with_unit(text, kUnits);
+  if (seconds > 0 && seconds <= kHundredYears) return seconds;
+  return bad_value("a duration up to 100 years such as 90s, 45m, 720h or 30d", text);
+}
+
+Result<double> parse_large_count(std::string_view text) {
+  constexpr std::array<std::pair<char, double>, 4> kUnits = {
+      {{'K', 1e3}, {'M', 1e6}, {'B', 1e9}, {'T', 1e12}}};
+  constexpr double kMost = 1e18;
+  const auto plain = parse_number(text, 0, kMost);
+  const double count = plain ? *plain : number_with_unit(text, kUnits);
+  if (count > 0 && count <= kMost) return count;
+  return bad_value("a number above 0 such as 300B, 1.4T or 3e11", text);
 }
 
 Result<std::int64_t> parse_seconds_as_ns(std::string_view text) {

@@ -25,6 +25,13 @@ Result<std::int64_t> parse_integer(std::string_view text, std::int64_t low, std:
 /// A finite number in [low, high].
 Result<double> parse_number(std::string_view text, double low, double high);
 
+/// A duration above zero with its unit, in seconds: `90s`, `45m`, `720h`, `1.5d`. At most 100 years.
+Result<double> parse_duration_seconds(std::string_view text);
+
+/// A count above zero, up to 10^18, that may end in K, M, B or T for 10^3, 10^6, 10^9 or 10^12: `300B`,
+/// `1.4T`, `3e11`.
+Result<double> parse_large_count(std::string_view text);
+
 /// Decimal seconds as whole nanoseconds, without passing through a double: `0.1` is exactly 100,000,000 ns.
 /// At most nine digits after the point count (the tenth is an error unless it is 0); the range is +-292
 /// years.

@@ -52,6 +52,7 @@ int main(int argc, char** argv) try {
   const std::string command = command_line(argc, argv);
   vtrain::Action action;
   vtrain::add_predict_command(app, action);
+  vtrain::add_plan_command(app, action);
   vtrain::add_trace_command(app, action);
   vtrain::add_replay_command(app, action, command);
   vtrain::add_compare_command(app, action, command);

@@ -1,5 +1,6 @@
 #include "workloads/parallel_plan.hpp"
 
+#include <stdexcept>
 #include <string_view>
 
 #include "workloads/size_checks.hpp"
@@ -43,6 +44,40 @@ LayerRange chunk_layers(const TransformerModel& model, const ParallelPlan& plan,
   if (place > 0) --range.first;
   range.count -= (place == 0 ? 1 : 0) + (place == num_chunks - 1 ? 1 : 0);
   return range;
+}
+
+std::string_view name_of(Recompute recompute) {
+  switch (recompute) {
+    case Recompute::None:
+      return "none";
+    case Recompute::Selective:
+      return "selective";
+    case Recompute::Full:
+      return "full";
+  }
+  throw std::logic_error("unknown kind of recomputation");
+}
+
+std::string_view name_of(Sharding sharding) {
+  switch (sharding) {
+    case Sharding::None:
+      return "none";
+    case Sharding::Optimizer:
+      return "optimizer";
+    case Sharding::Full:
+      return "full";
+  }
+  throw std::logic_error("unknown kind of sharding");
+}
+
+std::string_view name_of(Schedule schedule) {
+  switch (schedule) {
+    case Schedule::OneForwardOneBackward:
+      return "1f1b";
+    case Schedule::ZeroBubble:
+      return "zero-bubble";
+  }
+  throw std::logic_error("unknown schedule");
 }
 
 Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan) {

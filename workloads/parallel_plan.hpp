@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "core/precision.hpp"
 #include "core/result.hpp"
@@ -31,6 +32,13 @@ enum class Schedule : std::uint8_t {
   ZeroBubble,  ///< ZB-H1: weight gradients fill the bubble (Qi et al., "Zero Bubble Pipeline Parallelism",
                ///< ICLR'24)
 };
+
+/// `none`, `selective`, `full`.
+std::string_view name_of(Recompute recompute);
+/// `none`, `optimizer`, `full`.
+std::string_view name_of(Sharding sharding);
+/// `1f1b`, `zero-bubble`.
+std::string_view name_of(Schedule schedule);
 
 /// A parallel plan: tensor x context x data x pipeline GPUs.
 struct ParallelPlan {

@@ -88,13 +88,14 @@ Result<PlanSearchResult> search_plans(const TransformerModel& model, GpuCount nu
       found = costs.emplace(key, layer_costs(model, plan.tensor, plan.micro_batch, profile)).first;
     }
     const IterationWork work = make_physical_work(model, plan, profile, found->second, WorkDetail::Blocks);
-    result.best.push_back({plan, fast_iteration_times(work).iteration, memory});
+    const IterationTimes times = fast_iteration_times(work);
+    result.best.push_back({plan, times.iteration, memory, times.breakdown});
   }
   result.num_fitting = static_cast<std::int64_t>(result.best.size());
   if (result.best.empty()) return nothing_fits(model, num_gpus, least);
   std::stable_sort(result.best.begin(), result.best.end(),
                    [](const RankedPlan& a, const RankedPlan& b) { return a.iteration < b.iteration; });
-  if (result.best.size() > top) result.best.resize(top);
+  if (top > 0 && result.best.size() > top) result.best.resize(top);
   return result;
 }
 

@@ -13,11 +13,12 @@
 
 namespace vtrain {
 
-/// A plan, its iteration time by the physical predictor and its memory.
+/// A plan, its iteration time by the physical predictor, where that time goes, and its memory.
 struct RankedPlan {
-  ParallelPlan plan;
+  ParallelPlan plan{};
   Nanoseconds iteration{0};
-  MemoryEstimate memory;
+  MemoryEstimate memory{};
+  Breakdown breakdown{};  ///< of the slowest stage
 };
 
 /// What a search found.
@@ -34,9 +35,9 @@ struct PlanSearchResult {
 std::vector<ParallelPlan> enumerate_plans(const TransformerModel& model, GpuCount num_gpus,
                                           std::int64_t global_batch, const GpuProfile& profile);
 
-/// The `top` fastest plans that fit into memory. Of equally fast ones the first in the order of
-/// `enumerate_plans` wins: the one with fewer tensor-parallel GPUs, then fewer stages. Costs a few
-/// microseconds per plan.
+/// The `top` fastest plans that fit into memory, or all of them when `top` is 0. Of equally fast ones the
+/// first in the order of `enumerate_plans` wins: the one with fewer tensor-parallel GPUs, then fewer stages.
+/// Costs a few microseconds per plan.
 ///
 /// Errors: `InvalidInput` if the model is not valid (`check_model`) or no plan divides; `Failed` if plans
 /// divide but none fits into memory, with the least that any of them needs.

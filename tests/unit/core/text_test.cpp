@@ -29,6 +29,27 @@ TEST_CASE("text: numbers") {
   }
 }
 
+TEST_CASE("text: durations and large counts with their units") {
+  CHECK(parse_duration_seconds("90s").value() == 90);
+  CHECK(parse_duration_seconds(" 45m").value() == 2700);
+  CHECK(parse_duration_seconds("720h").value() == 2'592'000);
+  CHECK(parse_duration_seconds("1.5d").value() == 129'600);
+  for (const char* bad : {"", "d", "30", "0d", "-1d", "30 days", "1e9d", "nand", "1d12h"}) {
+    CAPTURE(bad);
+    CHECK(!parse_duration_seconds(bad));
+  }
+  CHECK(parse_large_count("300B").value() == 300e9);
+  CHECK(parse_large_count("1.4T").value() == 1.4e12);
+  CHECK(parse_large_count("3e11").value() == 3e11);
+  CHECK(parse_large_count("12").value() == 12);
+  for (const char* bad : {"", "B", "0", "-3B", "1e19", "3G", "3 b", "nan", "infT", "2000000T"}) {
+    CAPTURE(bad);
+    CHECK(!parse_large_count(bad));
+  }
+  CHECK(parse_large_count("3G").error().message ==
+        "expected a number above 0 such as 300B, 1.4T or 3e11, found '3G'");
+}
+
 TEST_CASE("text: seconds are exact nanoseconds both ways") {
   CHECK(parse_seconds_as_ns("0.1").value() == 100'000'000);
   CHECK(parse_seconds_as_ns("1.000000001").value() == 1'000'000'001);

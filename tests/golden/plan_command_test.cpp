@@ -1,0 +1,149 @@
+/// `vtrain plan` through the command line: that its parts agree with each other, whatever the predictor says.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/command_runner.hpp"
+
+using nlohmann::json;
+using vtrain::testing::run_vtrain;
+using vtrain::testing::TemporaryFolder;
+
+namespace {
+
+json run_json(const std::string& arguments) {
+  const TemporaryFolder work;
+  const auto result = run_vtrain(arguments + " --json", work.path());
+  CAPTURE(arguments);
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  return json::parse(result.out);
+}
+
+std::vector<std::string> run_lines(const std::string& arguments) {
+  const TemporaryFolder work;
+  const auto result = run_vtrain(arguments, work.path());
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  std::vector<std::string> lines;
+  std::istringstream text(result.out);
+  for (std::string line; std::getline(text, line);)
+    lines.push_back(line);
+  return lines;
+}
+
+double breakdown_sum(const json& plan) {
+  double sum = 0;
+  for (const auto& part : plan.at("breakdown"))
+    sum += part.get<double>();
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("plan: the plans of one GPU count are in order, fit and add up") {
+  const json answer = run_json("plan megatron-18.4b --gpus 64 --top 0");
+  REQUIRE(answer["counts"].size() == 1);
+  const json& count = answer["counts"][0];
+  const json& plans = count["plans"];
+  CHECK(plans.size() == count["num_fitting"].get<std::size_t>());
+  CHECK(count["num_fitting"] < count["num_plans"]);
+  CHECK(answer["best"] == plans[0]);
+  double before = 0;
+  for (const json& plan : plans) {
+    CHECK(plan["num_gpus"] == 64);
+    CHECK(plan["tensor"].get<int>() * plan["context"].get<int>() * plan["pipeline"].get<int>() *
+              plan["data"].get<int>() ==
+          64);
+    CHECK(plan["global_batch"] == 1024);
+    CHECK(plan["memory"]["fits"] == true);
+    CHECK(plan["iteration_time_s"] >= before);
+    before = plan["iteration_time_s"];
+    CHECK(breakdown_sum(plan) == doctest::Approx(before).epsilon(1e-9));
+  }
+  // The ten best of a search that looks for no more are the same.
+  const json ten = run_json("plan megatron-18.4b --gpus 64 --top 10")["counts"][0]["plans"];
+  REQUIRE(ten.size() == 10);
+  for (std::size_t i = 0; i < ten.size(); ++i)
+    CHECK(ten[i] == plans[i]);
+}
+
+TEST_CASE("plan: the front trades time for cost; each objective takes its end of it") {
+  const std::string command = "plan megatron-7.5b --gpus 8-64 --price 2 --tokens 10B";
+  const json fast = run_json(command);
+  CHECK(fast["best"]["num_gpus"] == 64);
+  const json cheap = run_json(command + " --objective cost");
+  const json small = run_json(command + " --objective gpus");
+  CHECK(cheap["best"]["training_usd"] <= fast["best"]["training_usd"]);
+  CHECK(small["best"]["num_gpus"] <= cheap["best"]["num_gpus"]);
+  CHECK(fast["pareto_gpus"].size() == cheap["pareto_gpus"].size());
+  // 10 billion tokens in batches of 512 x 2048 are 9,537 iterations.
+  const json& best = fast["best"];
+  const double days = best["training_s"].get<double>() / 86400;
+  CHECK(best["training_s"].get<double>() == doctest::Approx(9537 * best["iteration_time_s"].get<double>()));
+  CHECK(best["training_usd"].get<double>() == doctest::Approx(days * 24 * 64 * 2));
+}
+
+TEST_CASE("plan: with a deadline the cheapest plan in time is best, and none is an error") {
+  const std::string command = "plan megatron-7.5b --gpus 8-128 --tokens 100B --deadline ";
+  const json all = run_json("plan megatron-7.5b --gpus 8-128 --tokens 100B --objective cost");
+  double expected = 1e300;
+  const double limit = 12 * 86400;
+  for (const json& count : all["counts"]) {
+    if (!count.contains("plans") || count["plans"][0]["training_s"] > limit) continue;
+    expected = std::min(expected, count["plans"][0]["training_gpu_hours"].get<double>());
+  }
+  const json answer = run_json(command + "12d");
+  CHECK(answer["objective"] == "cost");
+  CHECK(answer["best"]["training_s"] <= limit);
+  CHECK(answer["best"]["training_gpu_hours"] == expected);
+  CHECK(run_json(command + "288h")["best"] == answer["best"]);
+
+  const TemporaryFolder work;
+  const auto none = run_vtrain(command + "1h", work.path());
+  CHECK(none.exit_code == 1);
+  CHECK(none.out == "");
+  CHECK(none.err.find("--deadline: no plan trains 100 billion tokens in 1 h 00 m; the fastest takes ") !=
+        std::string::npos);
+}
+
+TEST_CASE("plan: the table has a line for each plan and says why the first beats the second") {
+  const auto lines = run_lines("plan gpt3-175b --gpus 512 --top 4 --beside tensor=8,pipeline=16");
+  REQUIRE(lines.size() == 9);
+  CHECK(lines[0].starts_with("gpt3-175b   "));
+  CHECK(lines[0].find("global batch 1,536 x 2,048 tokens   512 a100") != std::string::npos);
+  CHECK(lines[1].find(" fit in memory, searched in ") != std::string::npos);
+  CHECK(lines[2].find("pipeline (virtual)") != std::string::npos);
+  CHECK(lines[3].starts_with("1  "));
+  CHECK(lines[6].starts_with("4  "));
+  CHECK(lines[7].starts_with("given  "));
+  CHECK(lines[8].starts_with("1 beats 2 by "));
+  for (std::size_t i = 4; i < 8; ++i)
+    CHECK(lines[i].size() == lines[3].size());
+}
+
+TEST_CASE("plan: the plan given is predicted on every GPU count that it divides") {
+  const json answer = run_json(
+      "plan mtnlg-530b --gpus 2240,2250,3360 --beside tensor=8,pipeline=35,micro-batch=1,recompute=full");
+  REQUIRE(answer["counts"].size() == 3);
+  CHECK(answer["counts"][0]["beside"]["data"] == 8);
+  CHECK(answer["counts"][1]["beside"].contains("error"));
+  CHECK(answer["counts"][2]["beside"]["data"] == 12);
+  for (const std::size_t i : {std::size_t{0}, std::size_t{2}}) {
+    CHECK(answer["counts"][i]["beside"]["iteration_time_s"] >=
+          answer["counts"][i]["plans"][0]["iteration_time_s"]);
+  }
+}
+
+TEST_CASE("plan: a cluster gives GPUs and profile") {
+  const json answer = run_json("plan megatron-7.5b --cluster 4x8:a100");
+  CHECK(answer["profile"] == "a100");
+  REQUIRE(answer["counts"].size() == 1);
+  CHECK(answer["counts"][0]["num_gpus"] == 32);
+  // With a deadline it may be any part of the cluster.
+  const json part = run_json("plan megatron-7.5b --cluster 4x8:a100 --tokens 1B --deadline 30d");
+  CHECK(part["counts"].size() == 7);  // 1, 2, 4, 8, 16, 24, 32
+}

@@ -1,0 +1,435 @@
+/// `vtrain plan`: the best parallel plans of a model on given GPUs.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "core/gpu_profile.hpp"
+#include "core/text.hpp"
+#include "sched/cluster.hpp"
+#include "tools/command.hpp"
+#include "tools/output_format.hpp"
+#include "tools/plan_spec.hpp"
+#include "tools/plan_table.hpp"
+#include "workloads/model_zoo.hpp"
+#include "workloads/physical_semantics.hpp"
+#include "workloads/plan_choice.hpp"
+
+namespace vtrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// The arguments as given.
+struct PlanArguments {
+  std::string model;
+  std::string gpus;
+  std::string cluster;
+  std::int64_t global_batch = 0;
+  std::string objective;
+  std::string deadline;
+  std::string tokens;
+  double price = 0;
+  std::int64_t top = 3;
+  std::string beside;
+  std::string profile;
+  bool json = false;
+};
+
+/// What is asked, once the arguments have been read.
+struct PlanQuestion {
+  TransformerModel model;
+  std::int64_t global_batch = 0;
+  GpuProfile profile;
+  std::vector<GpuCount> gpu_counts;
+  Objective objective = Objective::Time;
+  TrainingTerms terms;
+  std::optional<double> deadline_s;
+  std::size_t top = 0;
+  std::optional<ParallelPlan> beside;
+};
+
+/// The plans of one number of GPUs, or why there is none.
+struct CountAnswer {
+  GpuCount num_gpus;
+  Result<PlanSearchResult> found;
+  std::optional<Result<RankedPlan>> beside;
+};
+
+/// What the search found.
+struct PlanAnswer {
+  std::vector<CountAnswer> counts;
+  std::vector<RankedPlan> fastest;  ///< of each count that has any
+  std::vector<std::size_t> front;   ///< positions in `fastest`, the best by the objective first
+  std::int64_t num_plans = 0;
+  std::int64_t num_fitting = 0;
+  double wall_s = 0;
+};
+
+Error named(std::string option, Error error) {
+  error.field = error.field.empty() ? std::move(option) : option + ": " + error.field;
+  return error;
+}
+
+/// The cluster of one GPU type that was named, if any.
+Result<std::optional<ClusterSpec>> read_cluster(const std::string& text) {
+  if (text.empty()) return std::optional<ClusterSpec>();
+  auto cluster = ClusterSpec::parse(text);
+  if (!cluster) return fail(named("--cluster", cluster.error()));
+  const NodeGroup& first = cluster->groups.front();
+  for (const NodeGroup& group : cluster->groups) {
+    if (group.gpu_type == first.gpu_type && group.gpus_per_node == first.gpus_per_node) continue;
+    return fail({.field = "--cluster", .message = expected_found("nodes of one kind", text)});
+  }
+  return std::optional(*std::move(cluster));
+}
+
+/// The profile: as named, or that of the cluster's GPU type.
+Result<GpuProfile> read_profile(const PlanArguments& arguments, const std::optional<ClusterSpec>& cluster) {
+  std::string name = arguments.profile;
+  if (name.empty() && cluster) name = cluster->groups.front().gpu_type;
+  auto profile = load_gpu_profile(name.empty() ? "a100" : name);
+  if (!profile) return fail(profile.error());
+  if (cluster && cluster->groups.front().gpus_per_node.value != profile->gpus_per_node) {
+    return fail({.field = "--cluster",
+                 .message = expected_found(
+                     fmt::format("nodes of {} GPUs as in profile {}", profile->gpus_per_node, profile->name),
+                     arguments.cluster)});
+  }
+  return profile;
+}
+
+Result<void> read_counts(const PlanArguments& arguments, const std::optional<ClusterSpec>& cluster,
+                         PlanQuestion& question) {
+  std::string text = arguments.gpus;
+  if (text.empty() && !cluster) {
+    return fail(
+        {.field = "--gpus", .message = "missing: say for instance --gpus 512 or --cluster 64x8:a100"});
+  }
+  if (text.empty()) {
+    const std::int32_t all = cluster->total_gpus().value;
+    text = question.deadline_s ? fmt::format("1-{}", all) : std::to_string(all);
+  }
+  auto counts = parse_gpu_counts(text, question.profile.gpus_per_node);
+  if (!counts) return fail(named("--gpus", counts.error()));
+  if (cluster && counts->back() > cluster->total_gpus()) {
+    return fail({.field = "--gpus",
+                 .message = expected_found(
+                     fmt::format("at most the {} GPUs of the cluster", cluster->total_gpus().value), text)});
+  }
+  question.gpu_counts = *std::move(counts);
+  return {};
+}
+
+Result<void> read_terms(const PlanArguments& arguments, PlanQuestion& question) {
+  question.terms.tokens_per_iteration =
+      static_cast<double>(question.global_batch) * static_cast<double>(question.model.sequence_length);
+  if (arguments.price > 0) question.terms.usd_per_gpu_hour = arguments.price;
+  if (!arguments.tokens.empty()) {
+    const auto tokens = parse_large_count(arguments.tokens);
+    if (!tokens) return fail(named("--tokens", tokens.error()));
+    question.terms.tokens = *tokens;
+  }
+  if (!arguments.deadline.empty()) {
+    const auto deadline = parse_duration_seconds(arguments.deadline);
+    if (!deadline) return fail(named("--deadline", deadline.error()));
+    question.deadline_s = *deadline;
+    if (!question.terms.tokens) {
+      return fail({.field = "--deadline", .message = "needs --tokens, for instance --tokens 300B"});
+    }
+  }
+  std::string objective = arguments.objective;
+  if (objective.empty()) objective = question.deadline_s ? "cost" : "time";
+  question.objective = objective == "time"   ? Objective::Time
+                       : objective == "cost" ? Objective::Cost
+                                             : Objective::Gpus;
+  return {};
+}
+
+Result<PlanQuestion> read_question(const PlanArguments& arguments) {
+  PlanQuestion question;
+  const auto model = find_model(arguments.model);
+  if (!model) return fail(model.error());
+  question.model = model->model();
+  question.global_batch = arguments.global_batch > 0 ? arguments.global_batch : model->global_batch;
+  const auto cluster = read_cluster(arguments.cluster);
+  if (!cluster) return fail(cluster.error());
+  auto profile = read_profile(arguments, *cluster);
+  if (!profile) return fail(profile.error());
+  question.profile = *std::move(profile);
+  if (auto read = read_terms(arguments, question); !read) return fail(read.error());
+  if (auto read = read_counts(arguments, *cluster, question); !read) return fail(read.error());
+  question.top = static_cast<std::size_t>(arguments.top);
+  if (!arguments.beside.empty()) {
+    auto plan = parse_plan_spec(arguments.beside);
+    if (!plan) return fail(named("--beside", plan.error()));
+    question.beside = *plan;
+  }
+  return question;
+}
+
+/// The plan of `--beside` on this number of GPUs.
+Result<RankedPlan> predict_beside(const PlanQuestion& question, GpuCount num_gpus) {
+  ParallelPlan wanted = *question.beside;
+  wanted.global_batch = question.global_batch;
+  const auto plan = on_gpus(wanted, num_gpus);
+  if (!plan) return fail(plan.error());
+  const auto prediction = predict_physical(question.model, *plan, question.profile);
+  if (!prediction) return fail(prediction.error());
+  const IterationTimes times = fast_iteration_times(prediction->work);
+  return RankedPlan{*plan, times.iteration, prediction->memory, times.breakdown};
+}
+
+/// Why no count has a plan: what is said of the largest.
+Error no_plan_at_all(const std::vector<CountAnswer>& counts) {
+  Error error = counts.back().found.error();
+  error.field = "--gpus";
+  if (counts.size() > 1)
+    error.message = fmt::format("no plan on any of {} GPU counts; {}", counts.size(), error.message);
+  return error;
+}
+
+Error too_slow(const PlanQuestion& question, const std::vector<RankedPlan>& fastest) {
+  const RankedPlan& best = fastest[*choose_plan(fastest, Objective::Time, Nanoseconds::max())];
+  return {.kind = ErrorKind::Failed,
+          .field = "--deadline",
+          .message = fmt::format("no plan trains {} in {}; the fastest takes {} on {} GPUs",
+                                 tokens_text(*question.terms.tokens), as_days(*question.deadline_s),
+                                 as_days(question.terms.training_seconds(best)),
+                                 with_thousands(best.plan.num_gpus().value))};
+}
+
+Result<PlanAnswer> answer_question(const PlanQuestion& question) {
+  PlanAnswer answer;
+  const auto start = std::chrono::steady_clock::now();
+  for (const GpuCount num_gpus : question.gpu_counts) {
+    auto found =
+        search_plans(question.model, num_gpus, question.global_batch, question.profile, question.top);
+    std::optional<Result<RankedPlan>> beside;
+    if (question.beside) beside = predict_beside(question, num_gpus);
+    if (found) {
+      answer.fastest.push_back(found->best.front());
+      answer.num_plans += found->num_plans;
+      answer.num_fitting += found->num_fitting;
+    }
+    answer.counts.push_back({num_gpus, std::move(found), std::move(beside)});
+  }
+  answer.wall_s = Seconds(std::chrono::steady_clock::now() - start).count();
+  if (answer.fastest.empty()) return fail(no_plan_at_all(answer.counts));
+  Nanoseconds longest = Nanoseconds::max();
+  if (question.deadline_s) longest = Seconds(*question.deadline_s / question.terms.iterations());
+  // The front, the best first: choosing again among what is left.
+  std::vector<std::size_t> left = pareto_front(answer.fastest);
+  while (true) {
+    std::vector<RankedPlan> plans;
+    for (const std::size_t i : left)
+      plans.push_back(answer.fastest[i]);
+    const auto best = choose_plan(plans, question.objective, longest);
+    if (!best) break;
+    answer.front.push_back(left[*best]);
+    left.erase(left.begin() + static_cast<std::ptrdiff_t>(*best));
+  }
+  if (answer.front.empty()) return fail(too_slow(question, answer.fastest));
+  return answer;
+}
+
+const CountAnswer& answer_for(const PlanAnswer& answer, GpuCount num_gpus) {
+  return *std::find_if(answer.counts.begin(), answer.counts.end(),
+                       [num_gpus](const CountAnswer& count) { return count.num_gpus == num_gpus; });
+}
+
+ordered_json to_json(const PlanQuestion& question, const PlanAnswer& answer) {
+  ordered_json counts = ordered_json::array();
+  for (const CountAnswer& count : answer.counts) {
+    ordered_json entry = {{"num_gpus", count.num_gpus.value}};
+    if (count.found) {
+      entry["num_plans"] = count.found->num_plans;
+      entry["num_fitting"] = count.found->num_fitting;
+      entry["plans"] = ordered_json::array();
+      for (const RankedPlan& plan : count.found->best)
+        entry["plans"].push_back(plan_to_json(plan, question.terms));
+    } else {
+      entry["error"] = count.found.error().message;
+    }
+    if (count.beside && *count.beside) entry["beside"] = plan_to_json(**count.beside, question.terms);
+    if (count.beside && !*count.beside) entry["beside"] = {{"error", count.beside->error().describe()}};
+    counts.push_back(std::move(entry));
+  }
+  ordered_json front = ordered_json::array();
+  for (const std::size_t i : answer.front)
+    front.push_back(answer.fastest[i].plan.num_gpus().value);
+  const RankedPlan& best = answer.fastest[answer.front.front()];
+  constexpr std::array kObjectives = {"time", "cost", "gpus"};
+  ordered_json json = {{"model", question.model.name},
+                       {"parameters", question.model.num_parameters()},
+                       {"global_batch", question.global_batch},
+                       {"tokens_per_iteration", question.terms.tokens_per_iteration},
+                       {"profile", question.profile.name},
+                       {"objective", kObjectives[static_cast<std::size_t>(question.objective)]}};
+  if (question.terms.tokens) json["tokens"] = *question.terms.tokens;
+  if (question.deadline_s) json["deadline_s"] = *question.deadline_s;
+  if (question.terms.usd_per_gpu_hour) json["usd_per_gpu_hour"] = *question.terms.usd_per_gpu_hour;
+  json.update({{"num_plans", answer.num_plans},
+               {"num_fitting", answer.num_fitting},
+               {"wall_s", answer.wall_s},
+               {"best", plan_to_json(best, question.terms)},
+               {"pareto_gpus", front},
+               {"counts", counts}});
+  return json;
+}
+
+/// `1 beats 2 by 1.3 %: less tensor communication (-0.41 s)`.
+std::string comparison(std::string_view winner, std::string_view loser, const RankedPlan& best,
+                       const RankedPlan& other) {
+  if (best.iteration == other.iteration) return fmt::format("{} and {} are equally fast\n", winner, loser);
+  return fmt::format("{} beats {} by {}: {}\n", winner, loser,
+                     as_percent(other.iteration.count() / best.iteration.count() - 1),
+                     explain_difference(best, other));
+}
+
+/// The table of one GPU count: its fastest plans.
+std::string one_count_text(const PlanQuestion& question, const CountAnswer& count) {
+  const std::vector<RankedPlan>& best = count.found->best;
+  std::vector<PlanRow> rows;
+  for (const RankedPlan& plan : best)
+    rows.push_back({std::to_string(rows.size() + 1), plan});
+  if (count.beside && *count.beside) rows.push_back({"given", **count.beside});
+  std::string text = plan_table(rows, question.terms, false);
+  if (best.size() > 1) text += comparison("1", "2", best[0], best[1]);
+  return text;
+}
+
+/// The table of several GPU counts: the front, and how the best beats its runner-up.
+std::string front_text(const PlanQuestion& question, const PlanAnswer& answer) {
+  std::vector<PlanRow> rows;
+  int rank = 0;
+  for (const std::size_t i : answer.front) {
+    const RankedPlan& plan = answer.fastest[i];
+    rows.push_back({std::to_string(++rank), plan});
+    const CountAnswer& count = answer_for(answer, plan.plan.num_gpus());
+    if (count.beside && *count.beside) rows.push_back({"given", **count.beside});
+  }
+  std::string text = plan_table(rows, question.terms, true);
+  const std::vector<RankedPlan>& best = answer_for(answer, rows.front().plan.plan.num_gpus()).found->best;
+  if (best.size() > 1) {
+    text +=
+        comparison("1",
+                   fmt::format("the runner-up on {} GPUs ({})", with_thousands(best[0].plan.num_gpus().value),
+                               describe_plan(best[1].plan)),
+                   best[0], best[1]);
+  }
+  return text;
+}
+
+/// Adds a line that names GPU counts: `too slow for the deadline: 64 and 72 GPUs`; many are only counted.
+std::string counts_line(std::string_view what, const std::vector<GpuCount>& counts) {
+  constexpr std::size_t kShown = 8;
+  if (counts.empty()) return {};
+  if (counts.size() > kShown) {
+    return fmt::format("{}: {} GPU counts from {} to {}\n", what, with_thousands(std::ssize(counts)),
+                       with_thousands(counts.front().value), with_thousands(counts.back().value));
+  }
+  std::string list;
+  for (const GpuCount count : counts)
+    list += (list.empty() ? "" : ", ") + with_thousands(count.value);
+  return fmt::format("{}: {} GPUs\n", what, list);
+}
+
+/// GPU counts that are not in the table, and why.
+std::string left_out_text(const PlanQuestion& question, const PlanAnswer& answer) {
+  std::vector<GpuCount> beaten;
+  std::vector<GpuCount> late;
+  for (std::size_t i = 0; i < answer.fastest.size(); ++i) {
+    if (std::find(answer.front.begin(), answer.front.end(), i) != answer.front.end()) continue;
+    const RankedPlan& plan = answer.fastest[i];
+    const bool is_late = question.deadline_s && question.terms.training_seconds(plan) > *question.deadline_s;
+    (is_late ? late : beaten).push_back(plan.plan.num_gpus());
+  }
+  std::vector<GpuCount> indivisible;
+  std::vector<GpuCount> too_small;
+  for (const CountAnswer& count : answer.counts) {
+    if (count.found) continue;
+    (count.found.error().kind == ErrorKind::Failed ? too_small : indivisible).push_back(count.num_gpus);
+  }
+  std::string text = counts_line("does not fit into memory", too_small) +
+                     counts_line("model and batch cannot be divided", indivisible) +
+                     counts_line("too slow for the deadline", late) +
+                     counts_line("no faster than fewer GPUs", beaten);
+  for (const CountAnswer& count : answer.counts) {
+    if (!count.beside || *count.beside) continue;
+    text += fmt::format("given plan on {} GPUs: {}\n", with_thousands(count.num_gpus.value),
+                        count.beside->error().describe());
+  }
+  return text;
+}
+
+std::string to_text(const PlanQuestion& question, const PlanAnswer& answer) {
+  const bool one = answer.counts.size() == 1;
+  const std::string gpus = one ? with_thousands(answer.counts.front().num_gpus.value)
+                               : fmt::format("{} to {}", with_thousands(answer.counts.front().num_gpus.value),
+                                             with_thousands(answer.counts.back().num_gpus.value));
+  std::string text = fmt::format(
+      "{}   {} billion parameters   global batch {} x {} tokens   {} {}\n{} plans, {} fit in memory, "
+      "searched in "
+      "{}\n",
+      question.model.name, short_number(static_cast<double>(question.model.num_parameters()) / 1e9),
+      with_thousands(question.global_batch), with_thousands(question.model.sequence_length), gpus,
+      question.profile.name, with_thousands(answer.num_plans), with_thousands(answer.num_fitting),
+      as_duration(answer.wall_s));
+  text += one ? one_count_text(question, answer.counts.front()) : front_text(question, answer);
+  return text + left_out_text(question, answer);
+}
+
+Result<void> plan(const PlanArguments& arguments) {
+  const auto question = read_question(arguments);
+  if (!question) return fail(question.error());
+  const auto answer = answer_question(*question);
+  if (!answer) return fail(answer.error());
+  fmt::print("{}", arguments.json ? to_json(*question, *answer).dump(2) + "\n" : to_text(*question, *answer));
+  return {};
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "plan",
+      "Find the best parallel plans of a model on a number of GPUs.\n\n"
+      "  vtrain plan gpt3-175b --gpus 1024 --global-batch 1536\n"
+      "  vtrain plan megatron-39.1b --gpus 64-512 --tokens 300B --deadline 60d --price 2.5");
+  const auto arguments = std::make_shared<PlanArguments>();
+  PlanArguments& to = *arguments;
+  command->add_option("model", to.model, "Model, by a name of `vtrain models`")->required();
+  command->add_option(
+      "--gpus", to.gpus,
+      "GPUs: 512, a list 256,512, or a range 64-512 (powers of two below a node, multiples of a "
+      "node)");
+  command->add_option("--cluster", to.cluster,
+                      "Nodes x GPUs per node : type, for instance 64x8:a100; without --gpus all of it");
+  command
+      ->add_option("--global-batch", to.global_batch, "Sequences an iteration; without it the published ones")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--objective", to.objective,
+                   "What is best: time, cost or gpus; with --deadline cost, otherwise time")
+      ->check(CLI::IsMember({"time", "cost", "gpus"}));
+  command->add_option("--deadline", to.deadline, "Train on all tokens in this time: 30d, 720h");
+  command->add_option("--tokens", to.tokens, "Tokens to train on: 300B, 1.4T");
+  command->add_option("--price", to.price, "Dollars per GPU-hour; without it costs are GPU-hours")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--top", to.top, "Plans shown of each number of GPUs; 0 is all")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--beside", to.beside,
+                      "Also show this plan: tensor=8,pipeline=35,micro-batch=1,recompute=full");
+  command->add_option("--profile", to.profile,
+                      "GPU profile, a name or a JSON file; without it that of the cluster's GPUs, or a100");
+  command->add_flag("--json", to.json, "Print one JSON document");
+  command->callback([=, &action] { action = [arguments] { return plan(*arguments); }; });
+}
+
+}  // namespace vtrain

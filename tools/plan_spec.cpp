@@ -1,0 +1,146 @@
+#include "tools/plan_spec.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "core/text.hpp"
+
+namespace vtrain {
+namespace {
+
+constexpr std::int64_t kMostGpus = 1'000'000;
+constexpr std::size_t kMostCounts = 4096;
+
+/// Calls `take` with every part between commas, until it returns an error.
+template <class Take>
+Result<void> for_each_part(std::string_view text, Take take) {
+  while (true) {
+    const std::size_t comma = text.find(',');
+    if (auto taken = take(trim(text.substr(0, comma))); !taken) return taken;
+    if (comma == std::string_view::npos) return {};
+    text.remove_prefix(comma + 1);
+  }
+}
+
+/// The counts of one part of `--gpus`.
+Result<std::vector<std::int64_t>> parse_part(std::string_view part, std::int64_t gpus_per_node) {
+  const std::size_t dash = part.find('-');
+  const auto first = parse_integer(part.substr(0, dash), 1, kMostGpus);
+  if (!first) return fail(first.error());
+  if (dash == std::string_view::npos) return std::vector{*first};
+  const auto last = parse_integer(part.substr(dash + 1), *first, kMostGpus);
+  if (!last) return fail(last.error());
+  std::vector<std::int64_t> counts;
+  for (std::int64_t count = 1; count < gpus_per_node; count *= 2)
+    counts.push_back(count);
+  for (std::int64_t nodes = std::max<std::int64_t>(1, *first / gpus_per_node); nodes * gpus_per_node <= *last;
+       ++nodes)
+    counts.push_back(nodes * gpus_per_node);
+  std::erase_if(counts, [&](std::int64_t count) { return count < *first || count > *last; });
+  return counts;
+}
+
+/// A member of the plan that is a whole number, by the name that a user gives it.
+struct CountKey {
+  std::string_view name;
+  std::int64_t ParallelPlan::*member;
+};
+constexpr std::array<CountKey, 5> kCountKeys = {{{"tensor", &ParallelPlan::tensor},
+                                                 {"context", &ParallelPlan::context},
+                                                 {"expert", &ParallelPlan::expert},
+                                                 {"pipeline", &ParallelPlan::pipeline},
+                                                 {"micro-batch", &ParallelPlan::micro_batch}}};
+
+/// The value whose name is `text`; the error lists the names.
+template <class Value, std::size_t Count>
+Result<Value> parse_name(std::string_view text, const std::array<Value, Count>& values) {
+  std::array<std::string_view, Count> names;
+  for (std::size_t i = 0; i < Count; ++i) {
+    names[i] = name_of(values[i]);
+    if (names[i] == text) return values[i];
+  }
+  return fail({.message = expected_found(list_names(names), text)});
+}
+
+Result<void> set_value(ParallelPlan& plan, std::string_view key, std::string_view value) {
+  constexpr std::int64_t kMost = 1'000'000;
+  const auto count_key = std::find_if(kCountKeys.begin(), kCountKeys.end(),
+                                      [key](const CountKey& known) { return known.name == key; });
+  if (count_key != kCountKeys.end()) {
+    const auto count = parse_integer(value, 1, kMost);
+    if (!count) return fail(count.error());
+    plan.*count_key->member = *count;
+    return {};
+  }
+  if (key == "recompute") {
+    const auto recompute =
+        parse_name(value, std::array{Recompute::None, Recompute::Selective, Recompute::Full});
+    if (!recompute) return fail(recompute.error());
+    plan.recompute = *recompute;
+    return {};
+  }
+  std::vector<std::string_view> names = {"recompute"};
+  for (const CountKey& known : kCountKeys)
+    names.push_back(known.name);
+  const std::string_view nearest = nearest_name(key, names);
+  return fail({.message = fmt::format("unknown key '{}'; {}", printable(key),
+                                      nearest.empty() ? "known are " + list_names(names)
+                                                      : fmt::format("did you mean '{}'?", nearest))});
+}
+
+}  // namespace
+
+Result<std::vector<GpuCount>> parse_gpu_counts(std::string_view text, std::int64_t gpus_per_node) {
+  std::vector<GpuCount> counts;
+  const auto read = for_each_part(text, [&](std::string_view part) -> Result<void> {
+    const auto of_part = parse_part(part, gpus_per_node);
+    if (!of_part) return fail(of_part.error());
+    for (const std::int64_t count : *of_part)
+      counts.emplace_back(static_cast<std::int32_t>(count));
+    if (counts.size() > kMostCounts) {
+      return fail({.message = fmt::format("expected at most {} GPU counts, found '{}'", kMostCounts,
+                                          printable(part))});
+    }
+    return {};
+  });
+  if (!read) return fail(read.error());
+  std::sort(counts.begin(), counts.end());
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+  if (counts.empty()) {
+    return fail(
+        {.message = expected_found(
+             fmt::format("a range that holds a multiple of the {} GPUs of a node", gpus_per_node), text)});
+  }
+  return counts;
+}
+
+Result<ParallelPlan> parse_plan_spec(std::string_view text) {
+  ParallelPlan plan{.micro_batch = 1};
+  const auto read = for_each_part(text, [&](std::string_view part) -> Result<void> {
+    const std::size_t equals = part.find('=');
+    if (equals == std::string_view::npos)
+      return fail({.message = expected_found("key=value, for instance tensor=8", part)});
+    const std::string_view key = trim(part.substr(0, equals));
+    auto set = set_value(plan, key, trim(part.substr(equals + 1)));
+    if (!set && !set.error().message.starts_with("unknown key")) set.error().field = key;
+    return set;
+  });
+  if (!read) return fail(read.error());
+  return plan;
+}
+
+Result<ParallelPlan> on_gpus(ParallelPlan plan, GpuCount num_gpus) {
+  const std::int64_t model_parallel = plan.tensor * plan.context * plan.pipeline;
+  if (num_gpus.value % model_parallel != 0) {
+    return fail({.message = fmt::format("tensor {} x context {} x pipeline {} does not divide {} GPUs",
+                                        plan.tensor, plan.context, plan.pipeline, num_gpus.value)});
+  }
+  plan.data = num_gpus.value / model_parallel;
+  return plan;
+}
+
+}  // namespace vtrain

@@ -1,0 +1,26 @@
+/// What a user writes about plans: GPU counts and plans in words.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+#include "core/units.hpp"
+#include "workloads/parallel_plan.hpp"
+
+namespace vtrain {
+
+/// Reads `512`, `2240,2800,3360` or ranges `64-512`. A range stands for the powers of two below a node and
+/// the multiples of a node in it. Ascending, each once; at most 4,096 counts of at most 1,000,000 GPUs.
+Result<std::vector<GpuCount>> parse_gpu_counts(std::string_view text, std::int64_t gpus_per_node);
+
+/// Reads `tensor=8,pipeline=35,micro-batch=1,recompute=full`: a plan without its data-parallel degree, which
+/// `on_gpus` adds. What is not named has the value of `ParallelPlan`, the micro-batch 1. The error names the
+/// nearest key or value.
+Result<ParallelPlan> parse_plan_spec(std::string_view text);
+
+/// The plan on this number of GPUs, with as many replicas as fill them; an error when they do not divide.
+Result<ParallelPlan> on_gpus(ParallelPlan plan, GpuCount num_gpus);
+
+}  // namespace vtrain

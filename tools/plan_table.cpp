@@ -1,0 +1,226 @@
+#include "tools/plan_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "tools/output_format.hpp"
+
+namespace vtrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr double kSecondsPerHour = 3600;
+
+/// One column: its title, what it says of a plan, and whether it is left out while every plan says `usual`.
+struct Column {
+  std::string title;
+  std::function<std::string(const RankedPlan&)> show;
+  std::string usual{};
+};
+
+std::string stages_text(const ParallelPlan& plan) {
+  if (plan.virtual_stages == 1) return with_thousands(plan.pipeline);
+  return fmt::format("{} ({})", with_thousands(plan.pipeline), plan.virtual_stages);
+}
+
+std::vector<Column> shape_columns() {
+  const auto count = [](std::int64_t ParallelPlan::*member) {
+    return [member](const RankedPlan& p) { return with_thousands(p.plan.*member); };
+  };
+  return {
+      {"tensor", count(&ParallelPlan::tensor)},
+      {"context", count(&ParallelPlan::context), "1"},
+      {"expert", count(&ParallelPlan::expert), "1"},
+      {"pipeline (virtual)", [](const RankedPlan& p) { return stages_text(p.plan); }},
+      {"data", count(&ParallelPlan::data)},
+      {"micro-batch", count(&ParallelPlan::micro_batch)},
+      {"recompute", [](const RankedPlan& p) { return std::string(name_of(p.plan.recompute)); }},
+      {"sharding", [](const RankedPlan& p) { return std::string(name_of(p.plan.sharding)); }, "none"},
+      {"schedule", [](const RankedPlan& p) { return std::string(name_of(p.plan.schedule)); }, "1f1b"},
+  };
+}
+
+std::vector<Column> cost_columns(const TrainingTerms& terms) {
+  const bool is_usd = terms.usd_per_gpu_hour.has_value();
+  std::vector<Column> columns = {
+      {"iteration", [](const RankedPlan& p) { return iteration_text(p.iteration); }},
+      {"memory", [](const RankedPlan& p) { return as_gigabytes(p.memory.peak.value); }},
+      {is_usd ? "cost/Mtoken" : "GPU-hours/Mtoken",
+       [&terms, is_usd](const RankedPlan& p) { return cost_text(terms.cost_per_million_tokens(p), is_usd); }},
+  };
+  if (!terms.tokens) return columns;
+  columns.push_back(
+      {"training", [&terms](const RankedPlan& p) { return as_days(terms.training_seconds(p)); }});
+  columns.push_back({is_usd ? "cost" : "GPU-hours", [&terms, is_usd](const RankedPlan& p) {
+                       const double cost = terms.training_cost(p);
+                       return fmt::format("{}{}", is_usd ? "$" : "", with_thousands(std::llround(cost)));
+                     }});
+  return columns;
+}
+
+/// The parts of a breakdown with their names, and what more of each is called.
+struct Part {
+  std::string_view name;
+  Nanoseconds Breakdown::*time;
+  std::string_view less = "less";
+  std::string_view more = "more";
+};
+
+constexpr std::array<Part, 6> kParts = {{{"compute", &Breakdown::compute},
+                                         {"tensor communication", &Breakdown::tensor_comm},
+                                         {"pipeline communication", &Breakdown::pipeline_comm},
+                                         {"data communication", &Breakdown::data_comm},
+                                         {"optimizer", &Breakdown::optimizer},
+                                         {"bubble", &Breakdown::bubble, "smaller", "larger"}}};
+
+}  // namespace
+
+double TrainingTerms::iterations() const {
+  return std::ceil(tokens.value() / tokens_per_iteration);
+}
+
+double TrainingTerms::training_seconds(const RankedPlan& plan) const {
+  return iterations() * Seconds(plan.iteration).count();
+}
+
+double TrainingTerms::cost_per_million_tokens(const RankedPlan& plan) const {
+  const double gpu_hours = gpu_seconds(plan) / kSecondsPerHour;
+  return gpu_hours * usd_per_gpu_hour.value_or(1) / (tokens_per_iteration / 1e6);
+}
+
+double TrainingTerms::training_cost(const RankedPlan& plan) const {
+  return iterations() * gpu_seconds(plan) / kSecondsPerHour * usd_per_gpu_hour.value_or(1);
+}
+
+std::string plan_table(std::span<const PlanRow> rows, const TrainingTerms& terms, bool with_gpus) {
+  std::vector<Column> columns;
+  if (with_gpus) {
+    columns.push_back({"GPUs", [](const RankedPlan& p) { return with_thousands(p.plan.num_gpus().value); }});
+  }
+  for (auto& list : {shape_columns(), cost_columns(terms)})
+    columns.insert(columns.end(), list.begin(), list.end());
+  std::erase_if(columns, [rows](const Column& column) {
+    return !column.usual.empty() && std::all_of(rows.begin(), rows.end(), [&column](const PlanRow& row) {
+      return column.show(row.plan) == column.usual;
+    });
+  });
+  std::vector<std::string> header = {""};
+  for (const Column& column : columns)
+    header.push_back(column.title);
+  TextTable table(std::move(header));
+  for (const PlanRow& row : rows) {
+    std::vector<std::string> cells = {row.label};
+    for (const Column& column : columns)
+      cells.push_back(column.show(row.plan));
+    table.add_row(std::move(cells));
+  }
+  return table.to_string();
+}
+
+std::string describe_plan(const ParallelPlan& plan) {
+  std::string text = fmt::format("tensor {}", plan.tensor);
+  if (plan.context > 1) text += fmt::format(", context {}", plan.context);
+  if (plan.expert > 1) text += fmt::format(", expert {}", plan.expert);
+  text += fmt::format(", pipeline {}, data {}, micro-batch {}, recompute {}", stages_text(plan), plan.data,
+                      plan.micro_batch, name_of(plan.recompute));
+  if (plan.sharding != Sharding::None) text += fmt::format(", sharding {}", name_of(plan.sharding));
+  if (plan.schedule != Schedule::OneForwardOneBackward) text += fmt::format(", {}", name_of(plan.schedule));
+  return text;
+}
+
+std::string explain_difference(const RankedPlan& faster, const RankedPlan& slower) {
+  struct Difference {
+    const Part* part;
+    double ns;
+  };
+  std::vector<Difference> differences;
+  double largest = 0;
+  for (const Part& part : kParts) {
+    const double ns = (faster.breakdown.*part.time - slower.breakdown.*part.time).count();
+    differences.push_back({&part, ns});
+    largest = std::max(largest, std::abs(ns));
+  }
+  // What is below a tenth of the largest difference explains nothing.
+  std::erase_if(differences, [largest](const Difference& d) { return std::abs(d.ns) <= largest / 10; });
+  // Gains first, then losses, each with the largest first.
+  std::stable_sort(differences.begin(), differences.end(), [](const Difference& a, const Difference& b) {
+    if ((a.ns < 0) != (b.ns < 0)) return a.ns < 0;
+    return std::abs(a.ns) > std::abs(b.ns);
+  });
+  std::string text;
+  for (const auto& [part, ns] : differences) {
+    text +=
+        fmt::format("{}{} {} ({}{})", text.empty() ? "" : ", ", ns < 0 ? part->less : part->more, part->name,
+                    ns < 0 ? "−" : "+", as_duration(Seconds(Nanoseconds(std::abs(ns))).count()));
+  }
+  return text;
+}
+
+ordered_json plan_to_json(const RankedPlan& ranked, const TrainingTerms& terms) {
+  const ParallelPlan& plan = ranked.plan;
+  const auto seconds = [](Nanoseconds time) { return Seconds(time).count(); };
+  ordered_json json = {{"num_gpus", plan.num_gpus().value},
+                       {"tensor", plan.tensor},
+                       {"context", plan.context},
+                       {"expert", plan.expert},
+                       {"pipeline", plan.pipeline},
+                       {"virtual_stages", plan.virtual_stages},
+                       {"data", plan.data},
+                       {"global_batch", plan.global_batch},
+                       {"micro_batch", plan.micro_batch},
+                       {"recompute", name_of(plan.recompute)},
+                       {"sequence_parallel", plan.sequence_parallel},
+                       {"sharding", name_of(plan.sharding)},
+                       {"schedule", name_of(plan.schedule)},
+                       {"precision", name_of(plan.precision)},
+                       {"iteration_time_s", seconds(ranked.iteration)},
+                       {"breakdown",
+                        {{"compute_s", seconds(ranked.breakdown.compute)},
+                         {"tensor_comm_s", seconds(ranked.breakdown.tensor_comm)},
+                         {"pipeline_comm_s", seconds(ranked.breakdown.pipeline_comm)},
+                         {"data_comm_s", seconds(ranked.breakdown.data_comm)},
+                         {"optimizer_s", seconds(ranked.breakdown.optimizer)},
+                         {"bubble_s", seconds(ranked.breakdown.bubble)}}},
+                       {"memory",
+                        {{"peak_bytes_per_gpu", ranked.memory.peak.value},
+                         {"capacity_bytes", ranked.memory.capacity.value},
+                         {"stage", ranked.memory.stage},
+                         {"fits", ranked.memory.fits()}}},
+                       {"tokens_per_s", terms.tokens_per_iteration / seconds(ranked.iteration)},
+                       {"gpu_hours_per_million_tokens",
+                        gpu_seconds(ranked) / kSecondsPerHour / (terms.tokens_per_iteration / 1e6)}};
+  if (terms.usd_per_gpu_hour) json["usd_per_million_tokens"] = terms.cost_per_million_tokens(ranked);
+  if (!terms.tokens) return json;
+  json["training_s"] = terms.training_seconds(ranked);
+  json["training_gpu_hours"] = terms.iterations() * gpu_seconds(ranked) / kSecondsPerHour;
+  if (terms.usd_per_gpu_hour) json["training_usd"] = terms.training_cost(ranked);
+  return json;
+}
+
+std::string iteration_text(Nanoseconds time) {
+  const double seconds = Seconds(time).count();
+  if (seconds < 1) return fmt::format("{:#.4g} ms", seconds * 1e3);
+  return seconds < 1000 ? fmt::format("{:#.4g} s", seconds) : short_number(seconds) + " s";
+}
+
+std::string tokens_text(double tokens) {
+  constexpr std::array<std::pair<double, std::string_view>, 3> kScales = {
+      {{1e12, "trillion"}, {1e9, "billion"}, {1e6, "million"}}};
+  for (const auto& [scale, name] : kScales) {
+    if (tokens >= scale) return fmt::format("{} {} tokens", short_number(tokens / scale), name);
+  }
+  return short_number(tokens) + " tokens";
+}
+
+std::string cost_text(double cost, bool is_usd) {
+  if (!is_usd) return fmt::format("{:#.4g}", cost);
+  return cost >= 1 ? fmt::format("${:.2f}", cost) : fmt::format("${:#.3g}", cost);
+}
+
+}  // namespace vtrain

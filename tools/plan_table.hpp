@@ -1,0 +1,60 @@
+/// Plans as people and programs read them; what `plan` and `scale` share.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "workloads/plan_choice.hpp"
+#include "workloads/plan_search.hpp"
+
+namespace vtrain {
+
+/// What is to be trained and what a GPU-hour costs: turns iteration times into days and money.
+struct TrainingTerms {
+  double tokens_per_iteration = 0;
+  std::optional<double> usd_per_gpu_hour{};
+  std::optional<double> tokens{};  ///< to train on
+
+  /// Iterations that the tokens take; `tokens` must be there.
+  double iterations() const;
+  /// Time to train on all tokens.
+  double training_seconds(const RankedPlan& plan) const;
+  /// Dollars per million tokens, or GPU-hours without a price.
+  double cost_per_million_tokens(const RankedPlan& plan) const;
+  /// Dollars, or GPU-hours without a price, for all tokens.
+  double training_cost(const RankedPlan& plan) const;
+};
+
+/// One row of a table of plans.
+struct PlanRow {
+  std::string label;
+  RankedPlan plan;
+};
+
+/// Rows of plans in aligned columns. Columns in which every plan has the usual value are left out; that of
+/// the GPUs is there when `with_gpus`.
+std::string plan_table(std::span<const PlanRow> rows, const TrainingTerms& terms, bool with_gpus);
+
+/// A plan in one line: `tensor 8, pipeline 35, data 12, micro-batch 1, recompute full`.
+std::string describe_plan(const ParallelPlan& plan);
+
+/// Why one plan is faster than another, by the parts of the breakdown that differ most: `less tensor
+/// communication (-0.41 s), larger bubble (+0.24 s)`.
+std::string explain_difference(const RankedPlan& faster, const RankedPlan& slower);
+
+/// A plan with its time, breakdown, memory and costs.
+nlohmann::ordered_json plan_to_json(const RankedPlan& plan, const TrainingTerms& terms);
+
+/// An iteration time with four digits: `44.41 s`, `812.3 ms`.
+std::string iteration_text(Nanoseconds time);
+
+/// `300 billion tokens`.
+std::string tokens_text(double tokens);
+
+/// An amount of dollars, or GPU-hours when there is no price: `$0.61`, `0.1234`.
+std::string cost_text(double cost, bool is_usd);
+
+}  // namespace vtrain
