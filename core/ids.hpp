@@ -30,6 +30,8 @@ using ModelId = Id<struct ModelTag>;
 using UserId = Id<struct UserTag>;
 /// Position of a GPU type in `Workload::gpu_types`.
 using GpuTypeId = Id<struct GpuTypeTag>;
+/// Position of a throughput curve in `Workload::curves`.
+using CurveId = Id<struct CurveTag>;
 /// Position of a node in the cluster, counted over all its groups.
 using NodeId = Id<struct NodeTag>;
 

@@ -126,11 +126,7 @@ SimDuration queueing_delay(const Job& job, const JobOutcome& outcome) {
 }
 
 bool deadline_met(const Job& job, const JobOutcome& outcome) {
-  return job.has_deadline() && outcome.state == JobState::Completed && outcome.end <= job.deadline;
-}
-
-double gpu_seconds(const Job& job, const JobOutcome& outcome) {
-  return to_seconds(outcome.attained) * static_cast<double>(job.num_gpus.value);
+  return job.has_deadline() && outcome.state == JobState::Completed && outcome.finished <= job.deadline;
 }
 
 double percentile(std::vector<double>& values, double percent) {
@@ -156,7 +152,7 @@ Summary summarize(const Workload& workload, const ClusterSpec& cluster, const Si
     const JobOutcome& outcome = result.outcomes[i];
     count_state(outcome.state, summary);
     summary.preemptions += outcome.preemptions;
-    held_gpu_s += gpu_seconds(job, outcome);
+    held_gpu_s += outcome.gpu_time.seconds();
     if (job.has_deadline()) ++summary.deadline_jobs;
     if (deadline_met(job, outcome)) ++summary.deadline_met;
     if (outcome.state == JobState::Completed) jct_s.push_back(to_seconds(job_completion_time(job, outcome)));

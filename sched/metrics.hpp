@@ -19,8 +19,6 @@ SimDuration job_completion_time(const Job& job, const JobOutcome& outcome);
 SimDuration queueing_delay(const Job& job, const JobOutcome& outcome);
 /// Whether a job with a deadline completed by it. Rejected, failed and unfinished jobs have missed theirs.
 bool deadline_met(const Job& job, const JobOutcome& outcome);
-/// GPU-seconds for which the gang was held.
-double gpu_seconds(const Job& job, const JobOutcome& outcome);
 /// Nearest-rank percentile (the smallest value with at least `percent` % of the values at or below it) of
 /// values in any order; 0 for none. Reorders `values`.
 double percentile(std::vector<double>& values, double percent);

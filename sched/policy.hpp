@@ -38,8 +38,19 @@ class SchedulingPass {
   /// Places the gang and starts it; false, with nothing changed, when the cluster has no room for it under
   /// the placement in force. The job must be waiting.
   virtual bool try_start(JobId job) = 0;
+  /// The same on another number of GPUs, which must be a level of the job's curve. Only under
+  /// `ProgressRule::Iterations`.
+  virtual bool try_start(JobId job, GpuCount num_gpus) = 0;
+  /// Gives a running job another number of GPUs, a level of its curve; false, with its number unchanged, when
+  /// the cluster has no room for the gang. Only under `ProgressRule::Iterations` and `Policy`.
+  virtual bool try_resize(JobId job, GpuCount num_gpus) = 0;
   /// Takes a running job's GPUs away. It waits again and has lost nothing of its work.
   virtual void preempt(JobId job) = 0;
+  /// Turns a waiting job away for good.
+  virtual void reject(JobId job) = 0;
+  /// Ends a running job, whose work was done at `finished`, not later than now. Only under
+  /// `ProgressRule::Policy`.
+  virtual void complete(JobId job, SimTime finished) = 0;
   /// Asks for a pass at `time` (later than now) even if nothing arrives or ends then. Only the last request
   /// counts, and only until the next pass, whatever caused it.
   virtual void wake_at(SimTime time) = 0;
@@ -63,6 +74,20 @@ class SchedulingPass {
   }
   /// Run time still to go. Only clairvoyant policies ask.
   SimDuration remaining(JobId job) const { return jobs_[job.value].duration - attained(job); }
+  /// GPUs that the job holds now.
+  GpuCount held_gpus(JobId job) const { return progress_[job.value].num_gpus; }
+  /// How fast the job is on other numbers of GPUs; null when it is rigid.
+  const ThroughputLevels* curve(JobId job) const {
+    const CurveId curve = jobs_[job.value].curve;
+    return curve ? &curves_[curve.value] : nullptr;
+  }
+  /// Iterations still to go under `ProgressRule::Iterations`.
+  double remaining_iterations(JobId job) const {
+    const JobProgress& progress = progress_[job.value];
+    const double left = static_cast<double>(jobs_[job.value].iterations) - progress.iterations;
+    return progress.state == JobState::Running ? left - progress.speed * to_seconds(now_ - progress.resumed)
+                                               : left;
+  }
   /// When the job last started or resumed; meaningful while it runs.
   SimTime resumed_at(JobId job) const { return progress_[job.value].resumed; }
 
@@ -71,6 +96,9 @@ class SchedulingPass {
   struct JobProgress {
     SimTime resumed{};        ///< start of the current run
     SimDuration attained{0};  ///< time on GPUs in earlier runs
+    double iterations = 0;    ///< done in earlier runs, under `ProgressRule::Iterations`
+    double speed = 0;         ///< iterations a second in this run
+    GpuCount num_gpus{0};     ///< held in this run
     std::uint32_t run = 0;    ///< number of starts so far; tells a stale end event from a live one
     JobState state = JobState::NotSubmitted;
   };
@@ -79,7 +107,16 @@ class SchedulingPass {
   GpuCount free_gpus_{0};
   GpuCount total_gpus_{0};
   std::span<const Job> jobs_;
+  std::span<const ThroughputLevels> curves_;
   std::span<const JobProgress> progress_;
+};
+
+/// What makes jobs progress and end under a policy.
+enum class ProgressRule : std::uint8_t {
+  Duration,    ///< gangs have the size that was asked for; a job ends when it has run for its duration
+  Iterations,  ///< gangs may have any size of the job's curve; a job ends when its iterations are done. Rigid
+               ///< jobs are as under `Duration`
+  Policy,  ///< the policy says when a job ends: for reproducing simulators with an arithmetic of their own
 };
 
 /// Decides which jobs hold GPUs. A policy is a pure decision: it has no clock, does no I/O and uses no global
@@ -90,6 +127,7 @@ class Policy {
   virtual ~Policy() = default;
   /// Called once at every instant at which something arrived or ended, or for which `wake_at` asked.
   virtual void schedule(SchedulingPass& pass) = 0;
+  virtual ProgressRule progress_rule() const { return ProgressRule::Duration; }
 };
 
 }  // namespace vtrain

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <stdexcept>
 
@@ -65,6 +66,7 @@ class Simulation final : public SchedulingPass {
         shares_(options.placement == PlacementKind::Count ? 0 : workload.jobs.size()) {
     total_gpus_ = free_gpus_ = cluster.total_gpus();
     jobs_ = workload.jobs;
+    curves_ = workload.curves;
     progress_ = progress_by_job_;
     result_.outcomes.resize(jobs_.size());
   }
@@ -88,38 +90,55 @@ class Simulation final : public SchedulingPass {
   std::span<const JobId> ended() const override { return ended_; }
   std::span<const JobId> arrived() const override { return arrived_; }
 
-  bool try_start(JobId job) override {
-    require(job, JobState::Waiting, "started", "waiting");
-    const GpuCount num_gpus = jobs_[job.value].num_gpus;
-    if (num_gpus > free_gpus_ || !place(job, num_gpus)) return false;
-    free_gpus_ -= num_gpus;
-    JobProgress& progress = progress_by_job_[job.value];
-    if (progress.run == 0) result_.outcomes[job.value].start = now_;
-    progress.state = JobState::Running;
-    progress.resumed = now_;
-    ++progress.run;
-    --num_waiting_;
-    ++num_running_;
-    const SimDuration left = time_on_gpus(jobs_[job.value]) - progress.attained;
-    if (left > SimTime::max() - now_) {
-      throw SimulationFault(job_error(jobs_[job.value], "duration",
-                                      "ends later than the simulated clock can tell (292 years)"));
+  bool try_start(JobId job) override { return start(job, jobs_[job.value].num_gpus); }
+
+  bool try_start(JobId job, GpuCount num_gpus) override {
+    require_level(job, num_gpus, "started");
+    return start(job, num_gpus);
+  }
+
+  bool try_resize(JobId job, GpuCount num_gpus) override {
+    require(job, JobState::Running, "resized", "running");
+    require_level(job, num_gpus, "resized");
+    const GpuCount before = progress_by_job_[job.value].num_gpus;
+    if (num_gpus == before) return true;
+    if (num_gpus > free_gpus_ + before) return false;
+    close_run(job);
+    const bool placed = place(job, num_gpus);
+    if (!placed && !place(job, before)) {
+      throw std::logic_error("simulate: a gang does not fit where it has just been");
     }
-    events_.push({now_ + left, EventKind::End, job, progress.run});
-    return true;
+    open_run(job, placed ? num_gpus : before);
+    sweep_stale_events();
+    if (placed) ++result_.outcomes[job.value].resizes;
+    return placed;
+  }
+
+  void reject(JobId job) override {
+    require(job, JobState::Waiting, "rejected", "waiting");
+    if (progress_by_job_[job.value].run > 0) {
+      throw policy_fault(fmt::format("rejected job '{}', which had started", jobs_[job.value].name));
+    }
+    progress_by_job_[job.value].state = JobState::Rejected;
+    --num_waiting_;
+    count_done();
+  }
+
+  void complete(JobId job, SimTime finished) override {
+    require(job, JobState::Running, "completed", "running");
+    if (rule_ != ProgressRule::Policy) throw policy_fault("ends jobs, which is not its part");
+    if (finished > now_) throw policy_fault("completed a job before its work was done");
+    end(job, finished);
   }
 
   void preempt(JobId job) override {
     require(job, JobState::Running, "preempted", "running");
-    stop(job, JobState::Waiting);
+    close_run(job);
+    progress_by_job_[job.value].state = JobState::Waiting;
+    --num_running_;
     ++num_waiting_;
     ++result_.outcomes[job.value].preemptions;
-    // Ends of preempted runs stay in the queue until their time; clear them out when they are the greater
-    // part of it.
-    constexpr std::size_t kFewEvents = 64;
-    if (events_.size() > 2 * num_running_ + kFewEvents) {
-      events_.remove_if([this](const Event& event) { return stale(event); });
-    }
+    sweep_stale_events();
   }
 
   void wake_at(SimTime time) override {
@@ -151,6 +170,14 @@ class Simulation final : public SchedulingPass {
     return progress.state != JobState::Running || progress.run != event.version;
   }
 
+  /// Ends of runs that were cut short stay in the queue until their time; clears them out when they are the
+  /// greater part of it.
+  void sweep_stale_events() {
+    constexpr std::size_t kFewEvents = 64;
+    if (events_.size() <= 2 * num_running_ + kFewEvents) return;
+    events_.remove_if([this](const Event& event) { return stale(event); });
+  }
+
   std::optional<SimTime> next_instant() {
     while (!events_.empty() && stale(events_.top()))
       events_.pop();
@@ -175,7 +202,8 @@ class Simulation final : public SchedulingPass {
       if (event.kind == EventKind::Timer) {
         timer = true;
       } else {
-        end(event.job);
+        end(event.job, now_);
+        ended_.push_back(event.job);
       }
     }
     ++timer_version_;
@@ -186,11 +214,14 @@ class Simulation final : public SchedulingPass {
     return timer || !ended_.empty() || !arrived_.empty();
   }
 
-  void end(JobId job) {
+  void end(JobId job, SimTime finished) {
     const Job& description = jobs_[job.value];
-    stop(job, description.duration > description.walltime() ? JobState::Failed : JobState::Completed);
+    close_run(job);
+    const bool cut = rule_ == ProgressRule::Duration && description.duration > description.walltime();
+    progress_by_job_[job.value].state = cut ? JobState::Failed : JobState::Completed;
+    --num_running_;
     result_.outcomes[job.value].end = now_;
-    ended_.push_back(job);
+    result_.outcomes[job.value].finished = finished;
     count_done();
   }
 
@@ -202,7 +233,9 @@ class Simulation final : public SchedulingPass {
   }
 
   void arrive(JobId job) {
-    if (!placement_->fits_empty(jobs_[job.value].num_gpus)) {
+    const ThroughputLevels* const levels = rule_ == ProgressRule::Duration ? nullptr : curve(job);
+    const GpuCount least = levels == nullptr ? jobs_[job.value].num_gpus : levels->levels().front().num_gpus;
+    if (!placement_->fits_empty(least)) {
       progress_by_job_[job.value].state = JobState::Rejected;
       return;
     }
@@ -218,25 +251,66 @@ class Simulation final : public SchedulingPass {
     return placed;
   }
 
-  /// Takes a running job's GPUs back and books the time for which it held them.
-  void stop(JobId job, JobState state) {
+  bool start(JobId job, GpuCount num_gpus) {
+    require(job, JobState::Waiting, "started", "waiting");
+    if (num_gpus > free_gpus_ || !place(job, num_gpus)) return false;
     JobProgress& progress = progress_by_job_[job.value];
-    progress.attained += now_ - progress.resumed;
-    progress.state = state;
-    if (options_.record_runs && now_ > progress.resumed) record_run(job, progress.resumed);
-    const GpuCount num_gpus = jobs_[job.value].num_gpus;
+    if (progress.run == 0) result_.outcomes[job.value].start = now_;
+    progress.state = JobState::Running;
+    --num_waiting_;
+    ++num_running_;
+    open_run(job, num_gpus);
+    return true;
+  }
+
+  /// Books a gang that has been placed, from now on, and foresees the job's end.
+  void open_run(JobId job, GpuCount num_gpus) {
+    free_gpus_ -= num_gpus;
+    JobProgress& progress = progress_by_job_[job.value];
+    progress.resumed = now_;
+    progress.num_gpus = num_gpus;
+    ++progress.run;
+    if (rule_ == ProgressRule::Policy) return;
+    const SimDuration left = time_left(job);
+    if (left > SimTime::max() - now_) {
+      throw SimulationFault(job_error(jobs_[job.value], "duration",
+                                      "ends later than the simulated clock can tell (292 years)"));
+    }
+    events_.push({now_ + left, EventKind::End, job, progress.run});
+  }
+
+  /// Time until the job's work is done on the GPUs that it has been given now.
+  SimDuration time_left(JobId job) {
+    const Job& description = jobs_[job.value];
+    JobProgress& progress = progress_by_job_[job.value];
+    const ThroughputLevels* const levels = rule_ == ProgressRule::Iterations ? curve(job) : nullptr;
+    if (levels == nullptr) return time_on_gpus(description) - progress.attained;
+    progress.speed = levels->iterations_per_s(progress.num_gpus);
+    const double left = static_cast<double>(description.iterations) - progress.iterations;
+    const double nanoseconds = std::ceil(std::max(left, 0.0) / progress.speed * 1e9);
+    constexpr double kLongest = 9.2e18;
+    return nanoseconds < kLongest ? SimDuration(static_cast<std::int64_t>(nanoseconds)) : SimDuration::max();
+  }
+
+  /// Takes a running job's GPUs back and books what it did with them.
+  void close_run(JobId job) {
+    JobProgress& progress = progress_by_job_[job.value];
+    const SimDuration held = now_ - progress.resumed;
+    progress.attained += held;
+    progress.iterations += progress.speed * to_seconds(held);
+    result_.outcomes[job.value].gpu_time.add(held, progress.num_gpus);
+    if (options_.record_runs && held.count() > 0) record_run(job, progress.resumed);
     if (options_.placement == PlacementKind::Count) {
-      placement_->release(num_gpus, no_shares_);
+      placement_->release(progress.num_gpus, no_shares_);
     } else {
-      placement_->release(num_gpus, shares_.of(job));
+      placement_->release(progress.num_gpus, shares_.of(job));
       shares_.close(job);
     }
-    free_gpus_ += num_gpus;
-    --num_running_;
+    free_gpus_ += progress.num_gpus;
   }
 
   void record_run(JobId job, SimTime begin) {
-    JobRun run{job, begin, now_, {}};
+    JobRun run{job, begin, now_, progress_by_job_[job.value].num_gpus, {}};
     if (options_.placement != PlacementKind::Count) {
       for (const NodeShare& share : shares_.of(job))
         run.nodes.push_back(share.node);
@@ -253,8 +327,18 @@ class Simulation final : public SchedulingPass {
     result_.samples.push_back({now_, num_waiting_, in_use});
   }
 
+  /// The number of GPUs must be one that the job can use, and sizes must be the policy's to choose.
+  void require_level(JobId job, GpuCount num_gpus, std::string_view deed) const {
+    const ThroughputLevels* const levels = curve(job);
+    const bool free_choice = rule_ != ProgressRule::Duration && levels != nullptr;
+    if (free_choice ? levels->iterations_per_s(num_gpus) > 0 : num_gpus == jobs_[job.value].num_gpus) return;
+    throw policy_fault(fmt::format("{} job '{}' on {} GPUs, which is none of its sizes", deed,
+                                   jobs_[job.value].name, num_gpus.value));
+  }
+
   const SimulationOptions& options_;
   Policy& policy_;
+  const ProgressRule rule_ = policy_.progress_rule();
   std::unique_ptr<Placement> placement_;
   EventQueue events_;
   std::uint32_t timer_version_ = 0;
@@ -284,6 +368,11 @@ Result<void> check_jobs(const Workload& workload, const ClusterSpec& cluster,
     if (job.num_gpus.value <= 0) {
       return fail(
           job_error(job, "num_gpus", expected_found("at least 1", std::to_string(job.num_gpus.value))));
+    }
+    if (job.curve && workload.curves[job.curve.value].iterations_per_s(job.num_gpus) <= 0) {
+      return fail(job_error(job, "num_gpus",
+                            expected_found("a number of GPUs that its throughput table has a speed for",
+                                           std::to_string(job.num_gpus.value))));
     }
     if (options.strict && !placement->fits_empty(job.num_gpus)) {
       const std::string room = fmt::format("at most {}, the GPUs of the cluster", total_gpus);

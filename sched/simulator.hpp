@@ -8,6 +8,7 @@
 
 #include "core/result.hpp"
 #include "sched/cluster.hpp"
+#include "sched/gpu_time.hpp"
 #include "sched/placement.hpp"
 #include "sched/policy.hpp"
 #include "workloads/job.hpp"
@@ -29,8 +30,11 @@ struct SimulationOptions {
 struct JobOutcome {
   SimTime start{};  ///< first start
   SimTime end{};
-  SimDuration attained{0};  ///< time for which the gang was held
+  SimTime finished{};       ///< when its work was done: `end`, or earlier if the policy took notice later
+  SimDuration attained{0};  ///< time for which it held GPUs
+  GpuTime gpu_time;         ///< the same times their number
   std::uint32_t preemptions = 0;
+  std::uint32_t resizes = 0;
   JobState state = JobState::NotSubmitted;
 };
 
@@ -39,6 +43,7 @@ struct JobRun {
   JobId job;
   SimTime begin{};
   SimTime end{};
+  GpuCount num_gpus{0};
   std::vector<NodeId> nodes;  ///< empty under `count` placement, which has no nodes
 };
 

@@ -68,7 +68,7 @@ void append_job(std::string& out, const Workload& workload, const Job& job, cons
   out += ',';
   out += std::to_string(outcome.preemptions);
   out += ',';
-  append_ns_as_seconds(out, outcome.attained.count(), job.num_gpus.value);
+  outcome.gpu_time.append_to(out);
   out += '\n';
 }
 
@@ -147,7 +147,7 @@ void add_node_tracks(TraceEvents& events, const Experiment& experiment, std::vec
       } else {
         *track = run->end;
       }
-      events.slice(node.value + 1, index + 1, job.name, *run, job.num_gpus);
+      events.slice(node.value + 1, index + 1, job.name, *run, run->num_gpus);
     }
   }
 }
@@ -160,7 +160,7 @@ void add_job_tracks(TraceEvents& events, const Experiment& experiment, std::vect
     const std::size_t track = run->job.value + std::size_t{1};
     if (!named[run->job.value]) events.name_thread(1, track, fmt::format("job {}", job.name));
     named[run->job.value] = true;
-    events.slice(1, track, job.name, *run, job.num_gpus);
+    events.slice(1, track, job.name, *run, run->num_gpus);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "core/ids.hpp"
 #include "core/units.hpp"
 #include "workloads/name_table.hpp"
+#include "workloads/throughput_levels.hpp"
 
 namespace vtrain {
 
@@ -30,6 +31,7 @@ struct Job {
   ModelId model;          ///< what it trains, if the trace says so
   UserId user;            ///< who submitted it, if the trace tells users from tenants
   GpuTypeId gpu_type;     ///< the GPUs it asks for; none: any
+  CurveId curve;          ///< how fast it is on other numbers of GPUs; none: the job is rigid
   SimTime submit{};
   /// Run time on `num_gpus` GPUs, at least 1 ns. 0 in a workload whose jobs are given by model and iterations
   /// and that has not been priced by the predictor yet.
@@ -65,6 +67,7 @@ struct Workload {
   NameTable models;
   NameTable users;
   NameTable gpu_types;
+  std::vector<ThroughputLevels> curves;
 
   /// Keeps a copy of `text` as long as the workload lives.
   std::string_view keep(std::string_view text);

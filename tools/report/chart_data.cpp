@@ -282,7 +282,7 @@ json gantt_json(const ReportInput& input) {
   std::size_t num_bars = 0;
   for (const ReportRun& run : input.runs) {
     json& mine = bars.emplace_back(json::array());
-    for (const GanttBar& bar : lay_out_gantt(workload, input.cluster, run.result->runs)) {
+    for (const GanttBar& bar : lay_out_gantt(input.cluster, run.result->runs)) {
       if (++num_bars > kMaxBars) return nullptr;
       const auto [entry, is_new] = place.emplace(bar.job, place.size());
       if (is_new) jobs.push_back(gantt_job_json(workload, workload.jobs[bar.job.value]));

@@ -75,8 +75,7 @@ struct HeldLanes {
 
 }  // namespace
 
-std::vector<GanttBar> lay_out_gantt(const Workload& workload, const ClusterSpec& cluster,
-                                    std::span<const JobRun> runs) {
+std::vector<GanttBar> lay_out_gantt(const ClusterSpec& cluster, std::span<const JobRun> runs) {
   const std::vector<LaneRange> nodes = lanes_of_nodes(cluster);
   const std::int32_t num_lanes = nodes.empty() ? 0 : nodes.back().first + nodes.back().count;
   Lanes lanes(num_lanes);
@@ -94,7 +93,7 @@ std::vector<GanttBar> lay_out_gantt(const Workload& workload, const ClusterSpec&
       held.pop();
     }
     HeldLanes mine{run.end, {}};
-    std::int32_t left = workload.jobs[run.job.value].num_gpus.value;
+    std::int32_t left = run.num_gpus.value;
     if (run.nodes.empty()) lanes.take({0, num_lanes}, left, mine.pieces);
     for (const NodeId node : run.nodes) {
       const LaneRange within = nodes.at(node.value);

@@ -26,7 +26,9 @@ struct Replay {
     JobOutcome outcome;
     outcome.start = at(start_s);
     outcome.end = at(end_s);
+    outcome.finished = outcome.end;
     outcome.attained = job.duration;
+    outcome.gpu_time.add(job.duration, job.num_gpus);
     outcome.state = state;
     result.outcomes.push_back(outcome);
     return workload.jobs.back();

@@ -324,4 +324,121 @@ TEST_CASE("simulator: an empty workload gives an empty result") {
   CHECK(result->events == 0);
 }
 
+namespace {
+
+/// Scripted, with jobs that may have any size of their curve.
+class ScriptedElastic final : public Policy {
+ public:
+  ScriptedElastic(ProgressRule rule, std::function<void(SchedulingPass&)> script)
+      : rule_(rule), script_(std::move(script)) {}
+  void schedule(SchedulingPass& pass) override { script_(pass); }
+  ProgressRule progress_rule() const override { return rule_; }
+
+ private:
+  ProgressRule rule_;
+  std::function<void(SchedulingPass&)> script_;
+};
+
+/// A job of 100 iterations that does 1, 1.5 and 2 iterations a second on 1, 2 and 4 GPUs.
+Workload one_elastic_job() {
+  Workload workload;
+  add_job(workload, 0, 100, 1);
+  workload.curves.emplace_back(
+      std::vector<ThroughputLevels::Level>{{GpuCount(1), 1.0}, {GpuCount(2), 1.5}, {GpuCount(4), 2.0}});
+  workload.jobs[0].curve = CurveId(0);
+  workload.jobs[0].iterations = 100;
+  return workload;
+}
+
+Result<SimulationResult> run_elastic(const Workload& workload, ProgressRule rule,
+                                     std::function<void(SchedulingPass&)> script) {
+  ScriptedElastic policy(rule, std::move(script));
+  return simulate(workload, *ClusterSpec::parse("1x4"), policy, {.policy_name = "scripted"});
+}
+
+}  // namespace
+
+TEST_CASE("simulator: an elastic job progresses at the speed of the GPUs that it holds") {
+  const auto result = run_elastic(one_elastic_job(), ProgressRule::Iterations, [](SchedulingPass& pass) {
+    if (pass.now() == at(0)) CHECK(pass.try_start(JobId(0), GpuCount(2)));
+    if (pass.now() == at(20)) CHECK(pass.try_resize(JobId(0), GpuCount(4)));
+    if (pass.now() == at(30)) {
+      CHECK(pass.remaining_iterations(JobId(0)) == 50);
+      pass.preempt(JobId(0));
+    }
+    if (pass.now() == at(40)) CHECK(pass.try_start(JobId(0), GpuCount(1)));
+    if (pass.now() < at(40)) pass.wake_at(pass.now() + std::chrono::seconds(10));
+  });
+  REQUIRE(result);
+  // 20 s at 1.5, 10 s at 2: 50 done at 30. From 40 on 50 more at 1 a second.
+  CHECK(result->outcomes[0].end == at(90));
+  CHECK(result->outcomes[0].finished == at(90));
+  CHECK(result->outcomes[0].state == JobState::Completed);
+  CHECK(result->outcomes[0].resizes == 1);
+  CHECK(result->outcomes[0].preemptions == 1);
+  CHECK(result->outcomes[0].attained == std::chrono::seconds(80));
+  CHECK(result->outcomes[0].gpu_time.seconds() == 20 * 2 + 10 * 4 + 50 * 1);
+}
+
+TEST_CASE("simulator: progress does not depend on how often the policy looks") {
+  for (const int step : {1, 7, 1000}) {
+    const auto result =
+        run_elastic(one_elastic_job(), ProgressRule::Iterations, [step](SchedulingPass& pass) {
+          if (pass.state(JobId(0)) == JobState::Waiting) CHECK(pass.try_start(JobId(0), GpuCount(2)));
+          if (pass.state(JobId(0)) != JobState::Running) return;
+          CHECK(pass.try_resize(JobId(0), GpuCount(2)));
+          pass.wake_at(pass.now() + std::chrono::seconds(step));
+        });
+    REQUIRE(result);
+    // 100 iterations at 1.5 a second: 66.666... s, rounded up to whole nanoseconds.
+    CHECK(result->outcomes[0].end.time_since_epoch().count() == 66'666'666'667);
+    CHECK(result->outcomes[0].resizes == 0);
+  }
+}
+
+TEST_CASE("simulator: sizes are those of the curve, and only where the policy may choose") {
+  const auto odd = run_elastic(one_elastic_job(), ProgressRule::Iterations,
+                               [](SchedulingPass& pass) { pass.try_start(JobId(0), GpuCount(3)); });
+  REQUIRE_FALSE(odd);
+  CHECK(odd.error().message == "policy 'scripted' started job 'j0' on 3 GPUs, which is none of its sizes");
+  const auto rigid = run_elastic(one_elastic_job(), ProgressRule::Duration,
+                                 [](SchedulingPass& pass) { pass.try_start(JobId(0), GpuCount(2)); });
+  CHECK_FALSE(rigid);
+  Workload no_speed = one_elastic_job();
+  no_speed.jobs[0].num_gpus = GpuCount(3);
+  const auto missing = run_elastic(no_speed, ProgressRule::Iterations, [](SchedulingPass&) {});
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().field == "num_gpus");
+}
+
+TEST_CASE("simulator: a policy that ends jobs itself may take notice late") {
+  Workload workload = one_elastic_job();
+  workload.jobs[0].deadline = at(70);
+  const auto result = run_elastic(workload, ProgressRule::Policy, [](SchedulingPass& pass) {
+    if (pass.now() == at(0)) {
+      CHECK(pass.try_start(JobId(0), GpuCount(2)));
+      pass.wake_at(at(120));
+    } else {
+      pass.complete(JobId(0), at(67));
+    }
+  });
+  REQUIRE(result);
+  CHECK(result->outcomes[0].end == at(120));
+  CHECK(result->outcomes[0].finished == at(67));
+  CHECK(result->outcomes[0].gpu_time.seconds() == 240);
+}
+
+TEST_CASE("simulator: a rejected job never starts, and a started one cannot be rejected") {
+  const auto result = run_elastic(one_elastic_job(), ProgressRule::Iterations,
+                                  [](SchedulingPass& pass) { pass.reject(JobId(0)); });
+  REQUIRE(result);
+  CHECK(result->outcomes[0].state == JobState::Rejected);
+  const auto late = run_elastic(one_elastic_job(), ProgressRule::Iterations, [](SchedulingPass& pass) {
+    CHECK(pass.try_start(JobId(0), GpuCount(1)));
+    pass.preempt(JobId(0));
+    pass.reject(JobId(0));
+  });
+  CHECK_FALSE(late);
+}
+
 }  // namespace vtrain

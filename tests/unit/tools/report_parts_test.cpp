@@ -35,17 +35,6 @@ ReportRun run_of(const char* policy, std::optional<double> met, double avg_jct_s
   return run;
 }
 
-Workload workload_of(const std::vector<std::int32_t>& gangs) {
-  Workload workload;
-  for (const std::int32_t gang : gangs) {
-    Job job;
-    job.num_gpus = GpuCount(gang);
-    job.duration = SimDuration(kSecond);
-    workload.jobs.push_back(job);
-  }
-  return workload;
-}
-
 ClusterSpec cluster_of(std::int32_t nodes, std::int32_t gpus_per_node) {
   return {{{nodes, GpuCount(gpus_per_node), "a100"}}};
 }
@@ -200,12 +189,11 @@ TEST_CASE("report: a distribution counts the share of values up to each abscissa
 TEST_CASE("report: Gantt bars never share a GPU and prefer one piece") {
   // Two nodes of 4. Job 0 (2 GPUs) and 1 (3 GPUs) leave the gaps 5-7; job 2 (2 GPUs) starts when job 0 ends
   // and fits at 0.
-  const Workload workload = workload_of({2, 3, 2, 4});
-  const std::vector<JobRun> runs{{JobId(0), at_seconds(0), at_seconds(5), {}},
-                                 {JobId(1), at_seconds(0), at_seconds(9), {}},
-                                 {JobId(2), at_seconds(5), at_seconds(9), {}},
-                                 {JobId(3), at_seconds(9), at_seconds(12), {NodeId(1)}}};
-  const std::vector<GanttBar> bars = lay_out_gantt(workload, cluster_of(2, 4), runs);
+  const std::vector<JobRun> runs{{JobId(0), at_seconds(0), at_seconds(5), GpuCount(2), {}},
+                                 {JobId(1), at_seconds(0), at_seconds(9), GpuCount(3), {}},
+                                 {JobId(2), at_seconds(5), at_seconds(9), GpuCount(2), {}},
+                                 {JobId(3), at_seconds(9), at_seconds(12), GpuCount(4), {NodeId(1)}}};
+  const std::vector<GanttBar> bars = lay_out_gantt(cluster_of(2, 4), runs);
   REQUIRE(bars.size() == 4);
   const auto lanes = [&](std::size_t i) { return std::pair(bars[i].first_lane, bars[i].num_lanes); };
   CHECK(lanes(0) == std::pair(0, 2));
@@ -216,12 +204,11 @@ TEST_CASE("report: Gantt bars never share a GPU and prefer one piece") {
 
 TEST_CASE("report: a gang that fits no gap is drawn in pieces that sum to it") {
   // Of 4 GPUs, job 1 holds number 1 when job 3 wants the other three.
-  const Workload workload = workload_of({1, 1, 2, 3});
-  const std::vector<JobRun> runs{{JobId(0), at_seconds(0), at_seconds(2), {}},
-                                 {JobId(1), at_seconds(0), at_seconds(9), {}},
-                                 {JobId(2), at_seconds(0), at_seconds(2), {}},
-                                 {JobId(3), at_seconds(2), at_seconds(3), {}}};
-  const std::vector<GanttBar> bars = lay_out_gantt(workload, cluster_of(1, 4), runs);
+  const std::vector<JobRun> runs{{JobId(0), at_seconds(0), at_seconds(2), GpuCount(1), {}},
+                                 {JobId(1), at_seconds(0), at_seconds(9), GpuCount(1), {}},
+                                 {JobId(2), at_seconds(0), at_seconds(2), GpuCount(2), {}},
+                                 {JobId(3), at_seconds(2), at_seconds(3), GpuCount(3), {}}};
+  const std::vector<GanttBar> bars = lay_out_gantt(cluster_of(1, 4), runs);
   REQUIRE(bars.size() == 5);
   CHECK(bars[3].first_lane == 0);
   CHECK(bars[3].num_lanes == 1);

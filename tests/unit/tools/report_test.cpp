@@ -31,13 +31,16 @@ void add_outcomes(Example& example, RandomStream& random, bool record_runs) {
     JobOutcome outcome;
     outcome.start = job.submit + SimDuration(static_cast<std::int64_t>(random.exponential(3e12)));
     outcome.end = outcome.start + job.duration;
+    outcome.finished = outcome.end;
     outcome.attained = job.duration;
+    outcome.gpu_time.add(job.duration, job.num_gpus);
     outcome.state = JobState::Completed;
     result.outcomes.push_back(outcome);
     waiting = static_cast<std::uint32_t>(random.below(5000));
     result.samples.push_back({job.submit, waiting, GpuCount(static_cast<std::int32_t>(random.below(513)))});
     if (record_runs)
-      result.runs.push_back({JobId(static_cast<std::uint32_t>(i)), outcome.start, outcome.end, {}});
+      result.runs.push_back(
+          {JobId(static_cast<std::uint32_t>(i)), outcome.start, outcome.end, job.num_gpus, {}});
   }
 }
 

@@ -1,0 +1,33 @@
+/// GPUs x time, without rounding.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/units.hpp"
+
+namespace vtrain {
+
+/// GPU-seconds that a job held: whole ones and billionths beyond them, so that sums are exact.
+class GpuTime {
+ public:
+  /// Adds `num_gpus` GPUs held for `duration`, which is not negative.
+  void add(SimDuration duration, GpuCount num_gpus) {
+    const std::int64_t rest = duration.count() % kPerSecond * num_gpus.value + billionths_;
+    seconds_ += duration.count() / kPerSecond * num_gpus.value + rest / kPerSecond;
+    billionths_ = rest % kPerSecond;
+  }
+  /// GPU-seconds, to the nearest double.
+  double seconds() const {
+    return static_cast<double>(seconds_) + static_cast<double>(billionths_) / static_cast<double>(kPerSecond);
+  }
+  /// Appends GPU-seconds with as many digits as needed.
+  void append_to(std::string& out) const;
+
+ private:
+  static constexpr std::int64_t kPerSecond = 1'000'000'000;
+  std::int64_t seconds_ = 0;
+  std::int64_t billionths_ = 0;
+};
+
+}  // namespace vtrain

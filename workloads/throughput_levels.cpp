@@ -1,0 +1,41 @@
+#include "workloads/throughput_levels.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace vtrain {
+namespace {
+
+constexpr auto kFewerGpus = [](GpuCount num_gpus, const ThroughputLevels::Level& level) {
+  return num_gpus < level.num_gpus;
+};
+
+}  // namespace
+
+ThroughputLevels::ThroughputLevels(std::vector<Level> levels) : levels_(std::move(levels)) {
+  GpuCount before{0};
+  for (const Level& level : levels_) {
+    if (level.num_gpus <= before || !(level.iterations_per_s > 0)) {
+      throw std::logic_error("throughput levels must ascend by GPUs and have speeds above 0");
+    }
+    before = level.num_gpus;
+  }
+}
+
+double ThroughputLevels::iterations_per_s(GpuCount num_gpus) const {
+  const Level level = at_most(num_gpus);
+  return level.num_gpus == num_gpus ? level.iterations_per_s : 0;
+}
+
+ThroughputLevels::Level ThroughputLevels::at_most(GpuCount num_gpus) const {
+  const auto next = std::upper_bound(levels_.begin(), levels_.end(), num_gpus, kFewerGpus);
+  return next == levels_.begin() ? Level{} : *std::prev(next);
+}
+
+ThroughputLevels::Level ThroughputLevels::above(GpuCount num_gpus) const {
+  const auto next = std::upper_bound(levels_.begin(), levels_.end(), num_gpus, kFewerGpus);
+  return next == levels_.end() ? Level{} : *next;
+}
+
+}  // namespace vtrain

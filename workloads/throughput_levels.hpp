@@ -1,0 +1,35 @@
+/// How fast a job trains on each number of GPUs that it can use.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/units.hpp"
+
+namespace vtrain {
+
+/// T(gpus) of one job: iterations a second at some numbers of GPUs, its levels.
+class ThroughputLevels {
+ public:
+  struct Level {
+    GpuCount num_gpus{0};
+    double iterations_per_s = 0;
+  };
+
+  /// Levels ascend by GPUs, which are at least 1, and have speeds above 0; `std::logic_error` otherwise.
+  explicit ThroughputLevels(std::vector<Level> levels);
+
+  std::span<const Level> levels() const { return levels_; }
+  /// Iterations a second on exactly this many GPUs; 0 when that is not a level. O(log levels).
+  double iterations_per_s(GpuCount num_gpus) const;
+  /// The largest level of at most this many GPUs; 0 GPUs when there is none.
+  Level at_most(GpuCount num_gpus) const;
+  /// The smallest level of more than this many GPUs; 0 GPUs when there is none.
+  Level above(GpuCount num_gpus) const;
+
+ private:
+  std::vector<Level> levels_;
+};
+
+}  // namespace vtrain
