@@ -1,5 +1,6 @@
 #include "core/csv.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -7,6 +8,15 @@
 #include "core/text.hpp"
 
 namespace vtrain {
+namespace {
+
+/// Text without the UTF-8 byte-order mark that it may begin with.
+std::string_view without_mark(std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  return text.starts_with(kByteOrderMark) ? text.substr(kByteOrderMark.size()) : text;
+}
+
+}  // namespace
 
 void append_csv_field(std::string& out, std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
@@ -88,9 +98,7 @@ Result<void> CsvReader::split_quoted(const char*& at, const char* end) {
 }
 
 Result<CsvReader> CsvReader::open(std::string_view text, std::string file) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  CsvReader reader(text, std::move(file));
+  CsvReader reader(without_mark(text), std::move(file));
   std::string_view line;
   auto found = reader.read_line(line);
   while (found && *found && line.starts_with('#') && reader.comments_.size() < kMaxComments) {
@@ -108,6 +116,18 @@ Result<CsvReader> CsvReader::open(std::string_view text, std::string file) {
     }
     reader.columns_.emplace_back(trim(name));
   }
+  return reader;
+}
+
+CsvReader CsvReader::open_without_header(std::string_view text, std::string file,
+                                         std::span<const std::string_view> columns) {
+  if (auto with_header = open(text, file)) {
+    const bool same = std::equal(columns.begin(), columns.end(), with_header->columns_.begin(),
+                                 with_header->columns_.end());
+    if (same) return *std::move(with_header);
+  }
+  CsvReader reader(without_mark(text), std::move(file));
+  reader.columns_.assign(columns.begin(), columns.end());
   return reader;
 }
 

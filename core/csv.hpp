@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,11 @@ class CsvReader {
 
   /// The lines before the header that begin with `#`, without it and the blanks around; any bytes.
   const std::vector<std::string_view>& comments() const { return comments_; }
+  /// A reader for text whose columns are known: its first line is a row, or a header of just these names,
+  /// which is skipped.
+  static CsvReader open_without_header(std::string_view text, std::string file,
+                                       std::span<const std::string_view> columns);
+
   /// The names of the header line.
   const std::vector<std::string>& columns() const { return columns_; }
   /// The position of a column, or -1.

@@ -80,10 +80,15 @@ Result<JobStatus> parse_status(std::string_view text) {
 }
 
 std::optional<SameName> find_same_name(const std::vector<Job>& jobs) {
+  const std::vector<SameName> all = find_same_names(jobs);
+  return all.empty() ? std::nullopt : std::optional(all.front());
+}
+
+std::vector<SameName> find_same_names(const std::vector<Job>& jobs) {
   const auto not_ascending = [](const Job& a, const Job& b) {
     return a.name.size() != b.name.size() ? a.name.size() > b.name.size() : a.name >= b.name;
   };
-  if (std::adjacent_find(jobs.begin(), jobs.end(), not_ascending) == jobs.end()) return std::nullopt;
+  if (std::adjacent_find(jobs.begin(), jobs.end(), not_ascending) == jobs.end()) return {};
 
   // A hash table with open addressing, at most two thirds full. Every access misses the cache, so slots are
   // fetched ahead.
@@ -95,6 +100,7 @@ std::optional<SameName> find_same_name(const std::vector<Job>& jobs) {
   const std::size_t mask = slots.size() - 1;
   constexpr std::size_t kAhead = 16;
   std::array<std::uint32_t, kAhead> hashes{};
+  std::vector<SameName> found;
   for (std::size_t i = 0; i < jobs.size() + kAhead; ++i) {
     std::uint32_t& hash = hashes[i % kAhead];
     if (i >= kAhead) {
@@ -102,16 +108,18 @@ std::optional<SameName> find_same_name(const std::vector<Job>& jobs) {
       std::size_t at = hash & mask;
       for (; slots[at].number != 0; at = (at + 1) & mask) {
         const std::size_t other = slots[at].number - 1;
-        if (slots[at].hash == hash && jobs[other].name == jobs[job].name) return SameName{other, job};
+        if (slots[at].hash != hash || jobs[other].name != jobs[job].name) continue;
+        found.push_back({other, job});
+        break;
       }
-      slots[at] = {.hash = hash, .number = static_cast<std::uint32_t>(job + 1)};
+      if (slots[at].number == 0) slots[at] = {.hash = hash, .number = static_cast<std::uint32_t>(job + 1)};
     }
     if (i < jobs.size()) {
       hash = static_cast<std::uint32_t>(std::hash<std::string_view>{}(jobs[i].name));
       __builtin_prefetch(&slots[hash & mask], 1);
     }
   }
-  return std::nullopt;
+  return found;
 }
 
 }  // namespace vtrain

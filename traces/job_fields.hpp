@@ -43,5 +43,8 @@ struct SameName {
 /// The first job, in the order given, that has the name of one before it. O(n); needs no memory when names
 /// ascend by length and then by letter, as whole numbers do, and 12 to 24 bytes a job otherwise.
 std::optional<SameName> find_same_name(const std::vector<Job>& jobs);
+/// Every job that has the name of one before it, in the order given, each with the first job of that name.
+/// The same cost.
+std::vector<SameName> find_same_names(const std::vector<Job>& jobs);
 
 }  // namespace vtrain

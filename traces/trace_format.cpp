@@ -2,15 +2,28 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "core/file.hpp"
 #include "core/text.hpp"
+#include "traces/acme_reader.hpp"
 #include "traces/batsim_reader.hpp"
+#include "traces/companion_file.hpp"
+#include "traces/helios_reader.hpp"
 #include "traces/itp_reader.hpp"
+#include "traces/lingjun_reader.hpp"
+#include "traces/openb_reader.hpp"
+#include "traces/pai_reader.hpp"
+#include "traces/pai_simulator_reader.hpp"
+#include "traces/pcs_reader.hpp"
+#include "traces/philly_log_reader.hpp"
 #include "traces/philly_reader.hpp"
+#include "traces/pollux_reader.hpp"
+#include "traces/spot_gpu_reader.hpp"
 #include "traces/tiresias_reader.hpp"
 #include "traces/vtrain_csv.hpp"
 
@@ -26,6 +39,32 @@ constexpr std::array kFormats = {
     TraceFormat{"philly",
                 "CSV of Microsoft's Philly cluster, rebuilt from derived lists; virtual clusters are tenants",
                 recognise_philly, read_philly},
+    TraceFormat{"philly-log", "JSON log of Microsoft's Philly cluster (cluster_job_log)",
+                recognise_philly_log, read_philly_log},
+    TraceFormat{"pollux", "CSV of Philly jobs derived by Pollux (philly.csv)", recognise_pollux, read_pollux},
+    TraceFormat{"pcs", "CSV of one Philly virtual cluster derived by PCS (trace_<vc>.csv)", recognise_pcs,
+                read_pcs},
+    TraceFormat{"helios", "CSV log of SenseTime's Helios clusters (cluster_log.csv)", recognise_helios,
+                read_helios},
+    TraceFormat{"acme", "CSV log of Shanghai AI Lab's Acme clusters (trace_seren.csv, trace_kalos.csv)",
+                recognise_acme, read_acme},
+    TraceFormat{
+        .name = "pai",
+        .summary = "tables of Alibaba's PAI trace of 2020, joined (pai_job_table.csv and those beside it)",
+        .recognise = recognise_pai,
+        .read = read_pai,
+        .main_file = kPaiJobTable},
+    TraceFormat{"pai-simulator", "CSV of the simulator of Alibaba's PAI trace (pai_job_*_100K.csv)",
+                recognise_pai_simulator, read_pai_simulator},
+    TraceFormat{"spot-gpu", "CSV of Alibaba's spot-GPU jobs of 2026 (job_info_df.csv)", recognise_spot_gpu,
+                read_spot_gpu},
+    TraceFormat{"openb", "CSV of the pods of Alibaba's openb cluster of 2023 (openb_pod_list_*.csv)",
+                recognise_openb, read_openb},
+    TraceFormat{.name = "lingjun",
+                .summary = "tables of Alibaba's Lingjun trace of 2023, joined (job.csv and worker.csv)",
+                .recognise = recognise_lingjun,
+                .read = read_lingjun,
+                .main_file = kLingjunJobTable},
 };
 
 Error unknown_format(std::string_view name, const std::vector<std::string_view>& known) {
@@ -55,6 +94,34 @@ Result<const TraceFormat*> find_format(std::string_view text, const std::string&
   return fail(unknown_format(name, names));
 }
 
+std::string no_jobs_message(const SkippedRows& skipped) {
+  std::string text = "no jobs in the trace";
+  if (skipped.total() > 0) text += fmt::format("; {} rows were skipped", skipped.total());
+  for (const SkippedRows::Reason& reason : skipped.reasons()) {
+    text += fmt::format("{}{} ({})", &reason == skipped.reasons().data() ? ": " : ", ", reason.text, reason.count);
+  }
+  return text;
+}
+
+/// The file to read: `path` itself, or of a folder the main file of a format.
+Result<std::string> main_file_of(const std::string& path, std::string_view format) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) return path;
+  std::vector<std::string_view> names;
+  for (const TraceFormat& each : kFormats) {
+    if (each.main_file.empty() || (format != "auto" && format != each.name)) continue;
+    if (const auto file = find_table(path, each.main_file); !file.empty()) return file.string();
+    names.push_back(each.main_file);
+  }
+  if (names.empty()) {
+    return fail({.file = path,
+                 .message = fmt::format("expected a file: the format {} is not one of folders", format)});
+  }
+  return fail({.kind = ErrorKind::NotFound,
+               .file = path,
+               .message = fmt::format("expected a file, or a folder with one of {}", list_names(names))});
+}
+
 }  // namespace
 
 std::span<const TraceFormat> trace_formats() {
@@ -79,16 +146,22 @@ Result<Trace> parse_trace(std::string_view text, const std::string& file, std::s
   if (!trace) return trace;
   trace->format = (*found)->name;
   std::vector<Job>& jobs = trace->workload.jobs;
-  if (jobs.empty()) return fail({.file = file, .message = "no jobs in the trace"});
+  if (jobs.empty()) {
+    return fail({.file = file, .message = no_jobs_message(trace->skipped)});
+  }
   const auto by_submission = [](const Job& a, const Job& b) { return a.submit < b.submit; };
   if (!std::is_sorted(jobs.begin(), jobs.end(), by_submission)) trace->workload.sort_by_submission();
   return trace;
 }
 
 Result<Trace> read_trace(const std::string& path, std::string_view format, const ReadOptions& options) {
-  const auto text = read_file(path);
+  const auto file = main_file_of(path, format);
+  if (!file) return fail(file.error());
+  const auto text = read_file(*file);
   if (!text) return fail(text.error());
-  return parse_trace(*text, path, format, options);
+  auto trace = parse_trace(*text, *file, format, options);
+  if (trace) trace->files.insert(trace->files.begin(), *file);
+  return trace;
 }
 
 }  // namespace vtrain

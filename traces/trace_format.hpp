@@ -38,6 +38,8 @@ struct Trace {
   SkippedRows skipped{};                   ///< rows that are no jobs, by reason
   /// What had to be assumed or was computed, one sentence each.
   std::vector<std::string> assumptions{};
+  /// The files that were read; the first is the one that was recognised.
+  std::vector<std::string> files{};
 };
 
 /// One row of the table of formats.
@@ -52,6 +54,9 @@ struct TraceFormat {
   /// Writes jobs that are ordered by submission, so that `read` gives them back as far as the format can say
   /// them. The file appears when it is complete. Null: the format is only read.
   Result<void> (*write)(const Trace& trace, const std::filesystem::path& path) = nullptr;
+  /// Of a format of several tables: the name under which the table with the jobs is published. A folder is of
+  /// the format whose main file it holds.
+  std::string_view main_file{};
 };
 
 /// All formats; `auto` takes the one that recognises the file.
@@ -65,7 +70,8 @@ Result<const TraceFormat*> find_written_format(std::string_view name);
 Result<Trace> parse_trace(std::string_view text, const std::string& file, std::string_view format = "auto",
                           const ReadOptions& options = {});
 
-/// Reads a trace file, plain, gzip or zstd; `-` is standard input.
+/// Reads a trace file, plain, gzip or zstd; `-` is standard input. Of a folder, the main file of a format of
+/// several tables is read, and the others beside it.
 Result<Trace> read_trace(const std::string& path, std::string_view format = "auto",
                          const ReadOptions& options = {});
 

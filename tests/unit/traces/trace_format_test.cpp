@@ -2,10 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 using vtrain::parse_trace;
 using vtrain::trace_formats;
@@ -24,12 +27,93 @@ constexpr std::string_view kExamples[][2] = {
     {"philly",
      "job_idx,vc,submit_time_s,submit_local,num_gpus,duration_s,source\n0,6214e9,0,2017-08-14 "
      "23:27:00,1,3613015,pcs\n"},
+    {"philly-log",
+     "[{\"jobid\":\"a\",\"submitted_time\":\"2017-10-01 "
+     "00:00:00\",\"attempts\":[{\"start_time\":\"2017-10-01 "
+     "00:00:01\",\"end_time\":\"2017-10-01 00:00:02\",\"detail\":[{\"ip\":\"m1\",\"gpus\":[\"gpu0\"]}]}]}]"},
+    {"pollux", "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-01 00:00:00,5.0,1,5.0,a\n"},
+    {"pcs", "app_id,submit_time,service,num_jobs,sleep_time,model_name\n0,0.0,5.0,1,0.0,M\n"},
+    {"helios",
+     "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
+     "1,u,v,1,1,1,COMPLETED,2020-04-01 00:00:00,2020-04-01 00:00:00,2020-04-01 00:00:05,5,0\n"},
+    {"acme",
+     "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration,queue,gpu_"
+     "time\n"
+     "1,u,1,8,128,SFT,COMPLETED,2023-03-01 12:00:00+08:00,2023-03-01 12:00:00+08:00,2023-03-01 "
+     "12:00:09+08:00,9,0,72\n"},
+    {"pai-simulator", "job_id,user,num_gpu,num_cpu,num_inst,submit_time,duration\n5,u,0.5,6,1,60,100\n"},
+    {"spot-gpu",
+     "job_name,organization,gpu_model,cpu_request,gpu_request,worker_num,submit_time,duration,job_type\n"
+     "1,57,A10,15,1.0,1.0,10.0,100.0,HP\n"},
+    {"openb",
+     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,"
+     "scheduled_time\np,1,1,1,1000,,LS,Failed,0,5,0\n"},
+};
+
+/// Formats of several tables: name, main file, another file.
+constexpr std::string_view kTableExamples[][5] = {
+    {"pai", "pai_job_table.csv", "j1,i1,u1,Terminated,1000.0,1600.0\n", "pai_task_table.csv",
+     "j1,worker,4.0,Terminated,1005.0,1600.0,600.0,29.3,50.0,MISC\n"},
+    {"lingjun", "job.csv",
+     "job_name,status,gmt_job_submitted,gmt_job_running,gmt_job_finished\n"
+     "d,Succeeded,2023/7/15 02:19,2023/7/15 02:20,2023/7/15 12:20\n",
+     "worker.csv", "job_name,RES\nd,\"{\"\"nvidia.com/gpu\"\": 8}\"\n"},
+};
+
+/// A folder that goes with all its files.
+class TemporaryFolder {
+ public:
+  explicit TemporaryFolder(const std::string& name)
+      : path_(std::filesystem::temp_directory_path() / (name + std::to_string(getpid()))) {
+    std::filesystem::create_directories(path_);
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
 };
 
 }  // namespace
 
+TEST_CASE(
+    "trace_format: a folder or the main file of a format of several tables is read with the files beside "
+    "it") {
+  for (const auto& [name, main_file, main_text, other_file, other_text] : kTableExamples) {
+    CAPTURE(name);
+    const TemporaryFolder folder("vtrain_tables_" + std::string(name));
+    const std::filesystem::path main_path = folder.path() / main_file;
+    std::ofstream(main_path) << main_text;
+    for (const vtrain::TraceFormat& format : trace_formats())
+      CHECK(format.recognise(main_text) == (format.name == name));
+    const auto alone = vtrain::read_trace(folder.path().string());
+    REQUIRE_FALSE(alone.has_value());
+    CHECK(alone.error().kind == vtrain::ErrorKind::NotFound);
+    CHECK(alone.error().describe() == main_path.string() + ": expected " + std::string(other_file) +
+                                          " beside it, which says how many GPUs each job has");
+
+    std::ofstream(folder.path() / other_file) << other_text;
+    for (const std::string& path : {folder.path().string(), main_path.string()}) {
+      const auto trace = vtrain::read_trace(path);
+      REQUIRE_MESSAGE(trace.has_value(), trace.error().describe());
+      CHECK(trace->format == name);
+      CHECK(trace->workload.jobs.size() == 1);
+      CHECK(trace->files ==
+            std::vector<std::string>{main_path.string(), (folder.path() / other_file).string()});
+    }
+    CHECK_FALSE(vtrain::read_trace(folder.path().string(), "itp").has_value());
+  }
+  const TemporaryFolder empty("vtrain_empty");
+  const auto none = vtrain::read_trace(empty.path().string());
+  REQUIRE_FALSE(none.has_value());
+  CHECK(none.error().message == "expected a file, or a folder with one of 'pai_job_table.csv' and 'job.csv'");
+}
+
 TEST_CASE("trace_format: every format is recognised by its content, and by no other") {
-  CHECK(trace_formats().size() == std::size(kExamples));
+  // Formats of several tables are shown below.
+  CHECK(trace_formats().size() == std::size(kExamples) + std::size(kTableExamples));
   for (const auto& [name, text] : kExamples) {
     const auto trace = parse_trace(text, "f");
     CAPTURE(name);
@@ -46,9 +130,9 @@ TEST_CASE("trace_format: variants of Tiresias' columns in other units are not ta
   const auto muri = parse_trace(
       "job_id,num_gpu,submit_time,iterations,model_name,batch_size,duration\n0,1,0,5,dqn,128,9\n", "f");
   REQUIRE_FALSE(muri.has_value());
-  CHECK(
-      muri.error().describe().starts_with("f:1: expected a trace in one of the formats 'vtrain', 'tiresias', "
-                                          "'batsim', 'itp' and 'philly', found 'job_id,"));
+  const std::string error = muri.error().describe();
+  CHECK(error.starts_with("f:1: expected a trace in one of the formats 'vtrain', 'tiresias', "));
+  CHECK(error.find(", found 'job_id,") != std::string::npos);
 }
 
 TEST_CASE("trace_format: an unknown format is answered with the nearest known one") {

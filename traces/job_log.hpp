@@ -1,0 +1,97 @@
+/// What all readers of recorded cluster logs share. A log holds more than jobs to replay: jobs that never
+/// started, that used no GPU, that had not ended, and lines that were damaged. Such rows are skipped and
+/// counted by reason; with `ReadOptions::strict` the first of them is an error. A file of another structure
+/// than its format's is always an error.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+#include "traces/trace_format.hpp"
+
+namespace vtrain {
+
+/// Why a row of a log is no job to replay.
+namespace skip {
+inline constexpr std::string_view kMalformed = "malformed row (columns, quotes or length)";
+inline constexpr std::string_view kBadTime = "malformed time";
+inline constexpr std::string_view kBadNumber = "malformed number";
+inline constexpr std::string_view kBadName = "malformed name";
+inline constexpr std::string_view kRepeated = "job id of an earlier row";
+inline constexpr std::string_view kNoGpu = "no GPU requested";
+inline constexpr std::string_view kNoSubmission = "no submission time";
+inline constexpr std::string_view kNeverStarted = "never started";
+inline constexpr std::string_view kNotEnded = "not ended when the log was taken";
+inline constexpr std::string_view kNoEnd = "no end time";
+inline constexpr std::string_view kNoRunTime = "run time of zero";
+inline constexpr std::string_view kEndsBeforeStart = "ends before it starts";
+inline constexpr std::string_view kTooLong = "times beyond 100 years";
+}  // namespace skip
+
+/// What time 0 of a trace is.
+enum class Origin {
+  AsWritten,        ///< the file's own time 0
+  FirstSubmission,  ///< the first submission of a job that is kept; the file has dates
+};
+
+/// Whether a field says that there is no value: empty, or a spelling of none (`nan`, `NaN`, `None`, `NULL`,
+/// `null`, `N/A`).
+bool is_missing(std::string_view text);
+
+/// Whether `check_name` accepts a text.
+bool is_name(std::string_view text);
+
+/// Sets the id of a name, which is added when new; a missing name is none. Answers why not, or nothing.
+template <class NameId>
+std::string_view take_name(std::string_view text, NameTable& names, NameId& to) {
+  if (is_missing(text)) return {};
+  if (!is_name(text)) return skip::kBadName;
+  to = NameId(names.add(text));
+  return {};
+}
+
+/// A date as an instant of a log whose origin is not known yet: counted from 1970.
+SimTime to_sim_time(std::chrono::sys_seconds instant);
+
+/// Sets submission, original start and duration. Answers why such a job cannot be replayed, or nothing. A
+/// start before the submission (clocks of two machines) is not kept.
+std::string_view set_run(Job& job, SimTime submit, SimTime start, SimTime end);
+
+/// Jobs on their way out of a log.
+class JobLog {
+ public:
+  explicit JobLog(const TraceInput& input) : file_(input.file), strict_(input.options.strict) {}
+
+  /// Where names are added.
+  Workload& workload() { return trace_.workload; }
+  void reserve(std::size_t num_jobs) { trace_.workload.jobs.reserve(num_jobs); }
+
+  /// Counts a row that is no job. Under strict an error that says `found` of `field`.
+  Result<void> skip(std::string_view reason, std::int64_t line, std::string_view field = {},
+                    std::string_view found = {});
+  /// The same for a row whose error is known already.
+  Result<void> skip(std::string_view reason, Error error);
+  /// Adds a job, unless its name is none. `job.name` is copied.
+  Result<void> add(Job job, std::int64_t line);
+
+  /// Leaves out jobs with the id of an earlier one, and moves time 0.
+  Result<Trace> finish(Origin origin);
+
+ private:
+  Result<void> drop(const std::vector<std::size_t>& positions, std::string_view reason);
+  void move_origin();
+
+  std::string file_;
+  bool strict_;
+  Trace trace_;
+  std::vector<std::int64_t> lines_;  ///< of the row of each job
+};
+
+/// A sentence on the jobs that use a part of a GPU, added to the trace's assumptions if there are any.
+void note_shared_gpus(Trace& trace);
+
+}  // namespace vtrain

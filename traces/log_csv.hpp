@@ -1,0 +1,131 @@
+/// Reads recorded cluster logs that are CSV: rows that are no jobs are skipped and counted.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/calendar.hpp"
+#include "core/csv.hpp"
+#include "core/result.hpp"
+#include "traces/job_log.hpp"
+#include "traces/trace_format.hpp"
+
+namespace vtrain {
+
+/// Whether the first line of `head` has all these columns, whichever others it has.
+bool header_includes(std::string_view head, std::initializer_list<std::string_view> names);
+
+/// Looks up columns by name; the first that is missing is remembered.
+class ColumnFinder {
+ public:
+  explicit ColumnFinder(const CsvReader& rows) : rows_(rows) {}
+  /// The position of a column that must be there.
+  int required(std::string_view name);
+  /// The position of a column, or -1.
+  int optional(std::string_view name) const { return rows_.find_column(name); }
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  const CsvReader& rows_;
+  std::optional<Error> error_;
+};
+
+/// Access to one row. The first field that is no good rejects the row; later accesses then do nothing, so
+/// that reading a row is a plain list of fields. A column of -1 is one that the file lacks. Names should be
+/// taken last: those of rejected rows are then not added to the tables of names.
+class LogRow {
+ public:
+  LogRow(const CsvReader& fields, Workload& workload) : fields_(fields), workload_(workload) {}
+
+  bool has(int column) const { return column >= 0 && !is_missing(fields_.field(column)); }
+  std::string_view text(int column) const { return fields_.field(column); }
+
+  /// A number of at least 0, 0 when missing.
+  double number(int column);
+  /// A whole number of at least 0, 0 when missing.
+  std::int64_t count(int column);
+  /// A whole number of GPUs; the row is rejected when it is 0 or missing.
+  GpuCount num_gpus(int column);
+  /// How a job ended by a state of Slurm; the row is rejected when it has not ended.
+  JobStatus slurm_status(int column);
+  /// A date; the row is rejected for `reason` when it is missing.
+  SimTime local_time(int column, const TimeZone& zone, std::string_view reason);
+  /// Decimal seconds of at least 0 from the file's own time 0; the row is rejected for `reason` when missing.
+  SimTime instant(int column, std::string_view reason);
+  /// Decimal seconds above 0; the row is rejected when missing.
+  SimDuration duration(int column);
+  /// Sets a duration that was computed from a column.
+  void set_duration(Job& job, double seconds, int column);
+  /// `vtrain::set_run`, or the row is rejected.
+  void set_run(Job& job, SimTime submit, SimTime start, SimTime end);
+
+  void tenant(int column, TenantId& to) { name(column, workload_.tenants, to); }
+  void user(int column, UserId& to) { name(column, workload_.users, to); }
+  void model(int column, ModelId& to) { name(column, workload_.models, to); }
+  void gpu_type(int column, GpuTypeId& to) { name(column, workload_.gpu_types, to); }
+  /// Says why the row is no job; the first reason counts. An empty reason is none.
+  void reject(std::string_view reason, int column = -1);
+  bool rejected() const { return !reason_.empty(); }
+  std::string_view reason() const { return reason_; }
+  /// The column that says so, or -1.
+  int rejected_column() const { return column_; }
+  Workload& workload() { return workload_; }
+
+ private:
+  template <class NameId>
+  void name(int column, NameTable& names, NameId& to) {
+    if (column >= 0 && !rejected()) reject(take_name(fields_.field(column), names, to), column);
+  }
+
+  const CsvReader& fields_;
+  Workload& workload_;
+  std::string_view reason_;
+  int column_ = -1;
+};
+
+/// The GPUs of a job whose parts ask for fractions of them: adds `count` instances of `each` GPUs (1.5 are
+/// two GPUs, three quarters of each used). The share of a job is the mean over its GPUs, in whole
+/// thousandths.
+class GpuSum {
+ public:
+  void add(double count, double each);
+  /// Sets `num_gpus` and `gpu_share`; the reason why there is none, if so.
+  std::string_view give(Job& job) const;
+
+ private:
+  double whole_ = 0;  ///< GPUs that are touched
+  double used_ = 0;   ///< sum of the used parts
+};
+
+/// Views of fields that are kept after the reader has moved on. A field is a view of the file, which stays,
+/// or of an unquoted copy in the reader, which does not and is copied.
+class KeptFields {
+ public:
+  /// `text` is what the reader reads.
+  explicit KeptFields(std::string_view text) : text_(text) {}
+  /// `field` or a view of a copy of it, valid as long as this object and the text.
+  std::string_view keep(std::string_view field);
+
+ private:
+  std::string_view text_;
+  std::deque<std::string> copies_;
+};
+
+/// Fills `job` from a row, or rejects the row. `job.name` may be a view of a field.
+using RowReader = std::function<void(LogRow& row, Job& job)>;
+
+/// Reads the jobs of a log that has a header. `bind` looks up the columns and gives the function that reads a
+/// row. `log` may hold rows that were skipped in other tables.
+Result<Trace> read_log_csv(const TraceInput& input, Origin origin,
+                           const std::function<RowReader(ColumnFinder&)>& bind, JobLog log);
+/// The same with an empty log.
+Result<Trace> read_log_csv(const TraceInput& input, Origin origin,
+                           const std::function<RowReader(ColumnFinder&)>& bind);
+/// Adds the rows of an open file to a log.
+Result<void> read_log_rows(CsvReader& rows, JobLog& log, const RowReader& read_row);
+
+}  // namespace vtrain
