@@ -123,12 +123,13 @@ Result<void> generate_default_day(const ExperimentArguments& arguments, Throughp
 Result<std::optional<std::int32_t>> take_trace(const ExperimentArguments& arguments, Experiment& experiment) {
   auto read = read_traces(arguments.trace);
   if (!read) return fail(named("--format", read.error()));
-  for (std::size_t i = 0; i < read->files.size(); ++i) {
-    const std::string& path = read->files[i].path;
+  const std::vector<std::string>& files = read->trace.files;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::string& path = files[i];
     const auto hash = sha256_of_file(path);
     if (!hash) return fail(hash.error());
     experiment.provenance.emplace_back(
-        read->files.size() == 1 ? "trace" : fmt::format("trace file {}", i + 1),
+        files.size() == 1 ? "trace" : fmt::format("trace file {}", i + 1),
         fmt::format("{}, sha256 {}", path, *hash));
   }
   if (const std::string skipped = skipped_rows_text(read->trace.skipped); !skipped.empty())

@@ -66,6 +66,7 @@ Trace join_traces(std::vector<NamedTrace> traces, bool names_as_tenants) {
     append_jobs(all.workload, trace.workload);
     names.resize(all.workload.jobs.size(), name);
     all.skipped.add(trace.skipped);
+    all.files.insert(all.files.end(), trace.files.begin(), trace.files.end());
     const bool known = ("," + all.format + ",").find("," + trace.format + ",") != std::string::npos;
     if (!known) all.format += (all.format.empty() ? "" : ",") + trace.format;
     for (const std::string& assumption : trace.assumptions) {

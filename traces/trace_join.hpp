@@ -17,7 +17,7 @@ struct NamedTrace {
 
 /// The jobs of all traces, ordered by submission, ties in the order of the traces. Their times count from one
 /// origin. Where a job id occurs twice, all ids are put behind the name of their trace: `cluster01/17`.
-/// Assumptions and skipped rows are those of all, the latter without lines.
+/// Files, assumptions and skipped rows are those of all, the latter without lines.
 ///
 /// With `names_as_tenants` every job's tenant is the name of its trace. `traces` is not empty; a single trace
 /// comes back as it is, but for that.

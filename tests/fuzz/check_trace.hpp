@@ -1,6 +1,7 @@
 /// What must hold after any bytes have been read as a trace.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -17,10 +18,9 @@ inline void require(bool holds) {
   if (!holds) std::abort();
 }
 
-/// Reads the bytes as `format`: either there is an error that can be shown, or jobs within their limits that
-/// our own CSV gives back unchanged.
-inline int check_trace(const std::uint8_t* data, std::size_t size, std::string_view format) {
-  const auto trace = parse_trace({reinterpret_cast<const char*>(data), size}, "input", format);
+/// Checks what was read: either there is an error that can be shown, or jobs within their limits that our own
+/// CSV gives back unchanged.
+inline int check_trace(const Result<Trace>& trace) {
   if (!trace) {
     require(!trace.error().message.empty());
     require(is_printable(trace.error().describe()));
@@ -39,6 +39,32 @@ inline int check_trace(const std::uint8_t* data, std::size_t size, std::string_v
   const auto again = parse_trace(written, "written");
   require(again.has_value() && again->format == "vtrain" && to_vtrain_csv(again->workload) == written);
   return 0;
+}
+
+/// Reads the bytes as `format` and checks what comes of it.
+inline int check_trace(const std::uint8_t* data, std::size_t size, std::string_view format) {
+  return check_trace(parse_trace({reinterpret_cast<const char*>(data), size}, "input", format));
+}
+
+/// Checks what tables come to that were joined and whose jobs are in the order of the file, maybe none.
+inline int check_joined(Result<Trace> trace) {
+  if (trace && trace->workload.jobs.empty()) return 0;
+  if (trace) trace->workload.sort_by_submission();
+  return check_trace(trace);
+}
+
+/// The tables of one input, which are separated by lines `---`; missing ones are empty.
+template <std::size_t kCount>
+std::array<std::string_view, kCount> split_tables(const std::uint8_t* data, std::size_t size) {
+  constexpr std::string_view kSeparator = "---\n";
+  std::string_view rest(reinterpret_cast<const char*>(data), size);
+  std::array<std::string_view, kCount> tables{};
+  for (std::string_view& table : tables) {
+    const std::size_t end = rest.find(kSeparator);
+    table = rest.substr(0, end);
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + kSeparator.size());
+  }
+  return tables;
 }
 
 }  // namespace vtrain

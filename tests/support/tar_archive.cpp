@@ -9,8 +9,8 @@
 namespace vtrain {
 
 std::map<std::string, std::string> read_tar_gz(const std::filesystem::path& path) {
-  // POSIX.1-1988 ustar: blocks of 512 bytes; a header has the name at 0, the size in octal digits at 124 and the
-  // type at 156, '0' for a regular file.
+  // POSIX.1-1988 ustar: blocks of 512 bytes; a header has the name at 0, the size in octal digits at 124 and
+  // the type at 156, '0' for a regular file.
   constexpr std::size_t kBlock = 512;
   const auto archive = read_file(path);
   REQUIRE_MESSAGE(archive.has_value(), archive.error().describe());

@@ -15,12 +15,12 @@
 #include "traces/trace_format.hpp"
 #include "traces/trace_statistics.hpp"
 
+using std::chrono::seconds;
 using vtrain::Job;
 using vtrain::JobStatus;
 using vtrain::parse_trace;
 using vtrain::read_trace;
 using vtrain::Trace;
-using std::chrono::seconds;
 
 namespace {
 
@@ -92,18 +92,14 @@ TEST_CASE("published logs: Pollux' list of Philly has every row, and the instant
   CHECK(pollux.format == "pollux");
   CHECK(pollux.workload.jobs.size() == 82'247);
   CHECK(pollux.skipped.total() == 0);
-  // Every job is in the rebuilt list, at the same distance from the first, which is of another list: 82,209 rows that
-  // are in both lists and 38 that are in Pollux' only. The distance is that of the first rows.
-  const Trace rebuilt = read(rebuilt_path);
-  CHECK(pollux.assumptions[0] == "time 0 is the first submission, 2017-09-05 02:33:24 UTC");
-  const auto all = facts(rebuilt, "", seconds(0));
-  seconds shift(0);
-  {
-    // 2017-08-14 23:27:00 in summer time of the west coast, the first submission of the rebuilt list, is 06:27:00 UTC
-    // of the day after; to 2017-09-05 02:33:24 it is 20 days and 20:06:24.
-    shift = std::chrono::hours(20 * 24 + 20) + std::chrono::minutes(6) + seconds(24);
-  }
-  const auto derived = facts(pollux, "", shift);
+  CHECK(pollux.assumptions[0] == "time 0 is the first submission, 2017-09-04 17:30:41 UTC");
+  // The rebuilt list begins on 2017-08-14 at 23:27:00 on the clocks of the place, Pollux' on 2017-09-04 at
+  // 10:30:41, both in summer. Every job of Pollux' list is in the rebuilt one at its place, before and after
+  // the end of summer time.
+  constexpr seconds kFromFirstToFirst =
+      std::chrono::days(20) + std::chrono::hours(11) + std::chrono::minutes(3) + seconds(41);
+  const auto all = facts(read(rebuilt_path), "", seconds(0));
+  const auto derived = facts(pollux, "", kFromFirstToFirst);
   CHECK(std::includes(all.begin(), all.end(), derived.begin(), derived.end()));
 }
 
@@ -214,7 +210,8 @@ TEST_CASE("published logs: the sample lines of the description of formats") {
   REQUIRE(seren.workload.jobs.size() == 2);
   CHECK(seren.workload.jobs[0].duration == seconds(117));
   CHECK(seren.workload.jobs[1].duration == seconds(2693));
-  const Trace kalos = parse(quoted(acme_section, "Kalos header: ") + "\n" + acme_lines.substr(kalos_from), "acme");
+  const Trace kalos =
+      parse(quoted(acme_section, "Kalos header: ") + "\n" + acme_lines.substr(kalos_from), "acme");
   REQUIRE(kalos.workload.jobs.size() == 2);
   CHECK(kalos.workload.jobs[0].duration == seconds(8));
   CHECK(kalos.workload.jobs[0].original_start.time_since_epoch() == seconds(10));
@@ -227,7 +224,9 @@ TEST_CASE("published logs: the sample lines of the description of formats") {
 
   const std::string spot_section = section(formats, "### 5b.");
   std::string spot_line = quoted(spot_section, "README line: ");
-  const Trace spot = parse(quoted(spot_section, "(not available; node table is, research-only terms)") + "\n" + spot_line + "\n", "spot-gpu");
+  const Trace spot = parse(
+      quoted(spot_section, "(not available; node table is, research-only terms)") + "\n" + spot_line + "\n",
+      "spot-gpu");
   CHECK(spot.workload.jobs[0].num_gpus.value == 16);
   CHECK(spot.workload.jobs[0].duration == seconds(41'060));
 
@@ -235,9 +234,14 @@ TEST_CASE("published logs: the sample lines of the description of formats") {
   const std::string pai_section = section(formats, "## 5. Alibaba PAI");
   const std::string task = quoted(pai_section, "Sample values (README): task");
   std::string job = quoted(pai_section, "\njob `");
-  CHECK(vtrain::find_format_of(job) == "pai");
+  CHECK(std::any_of(vtrain::trace_formats().begin(), vtrain::trace_formats().end(),
+                    [&](const auto& format) { return format.name == "pai" && format.recognise(job); }));
   job = task.substr(0, task.find(',')) + job.substr(job.find(','));
   const auto pai = vtrain::join_pai_tables({.text = job, .file = "job"}, {.text = task, .file = "task"},
                                            {.text = {}, .file = {}});
-  REQUIRE_FALSE(pai.has_value());
+  REQUIRE_MESSAGE(pai.has_value(), pai.error().describe());
+  CHECK(pai->workload.jobs[0].gpu_share == 500);
+  CHECK(pai->workload.jobs[0].status == JobStatus::Completed);
+  CHECK(pai->workload.jobs[0].submit.time_since_epoch() == seconds(4'550'879));
+  CHECK(pai->workload.jobs[0].duration == seconds(4'551'416 - 1'739'162));
 }
