@@ -4,6 +4,9 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+#include <utility>
 
 #include "core/gpu_profile.hpp"
 #include "policies/registry.hpp"
@@ -48,35 +51,65 @@ Result<void> list_policies(bool json) {
   return {};
 }
 
+/// `0.35 B`, `70.6 B`, `671 B`.
+std::string as_billions(std::int64_t count) {
+  const double billions = static_cast<double>(count) / 1e9;
+  return fmt::format("{:.{}f} B", billions, billions < 10 ? 2 : billions < 100 ? 1 : 0);
+}
+
+ordered_json to_json(const ZooModel& entry) {
+  const TransformerModel& model = entry.model();
+  return {{"name", entry.name()},
+          {"family", entry.family},
+          {"parameters", model.num_parameters()},
+          {"active_parameters", model.active_parameters()},
+          {"num_layers", model.num_layers},
+          {"hidden_size", model.hidden_size},
+          {"num_heads", model.num_heads},
+          {"num_kv_heads", model.kv_heads()},
+          {"ffn_size", model.mlp_size()},
+          {"num_experts", model.experts.num_experts},
+          {"sequence_length", model.sequence_length},
+          {"vocab_size", model.vocab_size},
+          {"global_batch", entry.global_batch},
+          {"global_batch_is_published", entry.batch_is_published},
+          {"source", entry.source}};
+}
+
 Result<void> list_models(bool json) {
   if (json) {
     ordered_json list = ordered_json::array();
-    for (const ZooModel& entry : model_zoo()) {
-      const TransformerModel model = entry.model();
-      list.push_back({{"name", model.name},
-                      {"parameters", model.num_parameters()},
-                      {"num_layers", model.num_layers},
-                      {"hidden_size", model.hidden_size},
-                      {"num_heads", model.num_heads},
-                      {"sequence_length", model.sequence_length},
-                      {"vocab_size", model.vocab_size},
-                      {"global_batch", entry.global_batch},
-                      {"source", entry.source}});
-    }
+    for (const ZooModel& entry : model_zoo())
+      list.push_back(to_json(entry));
     fmt::print("{}\n", list.dump(2));
     return {};
   }
-  TextTable table(
-      {"model", "parameters", "layers", "hidden", "heads", "sequence", "vocabulary", "global batch"});
+  TextTable table({"model", "parameters", "active", "layers", "hidden", "heads", "kv heads", "MLP", "experts",
+                   "sequence", "vocabulary", "batch"});
   for (const ZooModel& entry : model_zoo()) {
-    const TransformerModel model = entry.model();
-    table.add_row({model.name,
-                   fmt::format("{:.1f} billion", static_cast<double>(model.num_parameters()) / 1e9),
+    const TransformerModel& model = entry.model();
+    const MixtureOfExperts& experts = model.experts;
+    table.add_row({model.name, as_billions(model.num_parameters()),
+                   model.has_experts() ? as_billions(model.active_parameters()) : "",
                    with_thousands(model.num_layers), with_thousands(model.hidden_size),
-                   with_thousands(model.num_heads), with_thousands(model.sequence_length),
-                   with_thousands(model.vocab_size), with_thousands(entry.global_batch)});
+                   with_thousands(model.num_heads),
+                   model.has_latent_attention() ? "latent" : with_thousands(model.kv_heads()),
+                   with_thousands(model.has_experts() ? experts.expert_ffn_size : model.mlp_size()),
+                   model.has_experts() ? fmt::format("{} of {}", experts.top_k, experts.num_experts) : "",
+                   with_thousands(model.sequence_length), with_thousands(model.vocab_size),
+                   with_thousands(entry.global_batch) + (entry.batch_is_published ? " " : "~")});
   }
   fmt::print("{}", table.to_string());
+  fmt::print(
+      "\nMLP: inner size, of one expert where there are experts. batch: sequences an iteration; ~ is not "
+      "published, 4 Mi tokens.\n\nsources\n");
+  std::set<std::pair<std::string_view, std::string_view>> shown;
+  std::string_view family;
+  for (const ZooModel& entry : model_zoo()) {
+    if (!shown.emplace(entry.family, entry.source).second) continue;
+    fmt::print("  {:<14}  {}\n", entry.family == family ? entry.name() : entry.family, entry.source);
+    family = entry.family;
+  }
   return {};
 }
 

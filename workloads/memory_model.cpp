@@ -9,6 +9,8 @@ namespace {
 constexpr double kOptimizerBytes = 12;
 /// Of a sharded parameter: weight, gradient and both moments in single precision.
 constexpr double kShardedBytes = 16;
+/// Of an element of a gradient placeholder, whatever the precision of products.
+constexpr double kPlaceholderBytes = 2;
 
 double real(std::int64_t value) {
   return static_cast<double>(value);
@@ -38,6 +40,7 @@ struct StageParameters {
   double shared = 0;
   double routed = 0;
   double largest_layer = 0;  ///< of one layer
+  double layer_shapes = 0;   ///< of one weight of each shape in a layer: one dense MLP and one expert
   double embedding = 0;      ///< of that in `shared`, word embedding and output layer
 };
 
@@ -46,9 +49,11 @@ StageParameters parameters_of(const TransformerModel& model, const ParallelPlan&
   const double tensor = real(plan.tensor);
   StageParameters parameters;
   if (layers.dense > 0) {
-    const double layer = real(layer_weights(model, LayerKind::Dense).total()) / tensor;
+    const LayerWeights weights = layer_weights(model, LayerKind::Dense);
+    const double layer = real(weights.total()) / tensor;
     parameters.shared += layer * real(layers.dense);
     parameters.largest_layer = layer;
+    parameters.layer_shapes = layer;
   }
   if (layers.experts > 0) {
     const LayerWeights weights = layer_weights(model, LayerKind::Experts);
@@ -57,6 +62,8 @@ StageParameters parameters_of(const TransformerModel& model, const ParallelPlan&
     parameters.shared += shared * real(layers.experts);
     parameters.routed += routed * real(layers.experts);
     parameters.largest_layer = std::max(parameters.largest_layer, shared + routed);
+    const double attention = layers.dense > 0 ? 0 : real(weights.attention) / tensor;
+    parameters.layer_shapes += attention + real(weights.mlp) / tensor + real(weights.expert);
   }
   const double vocabulary = real(model.vocab_size) * real(model.hidden_size) / tensor;
   const bool is_first = stage == 0;
@@ -123,7 +130,8 @@ class ActivationModel {
     const double attention = real(model_.attention_output_size());
     const double qkv = real(model_.query_size() + model_.key_size() + model_.value_size());
     // Inputs of both norms, and of the products after them.
-    double full = split_tokens_ * hidden_ * (2 * element_ + 2 * product_input_);
+    const double gathered = rules_.keeps_gathered_inputs ? tokens_ : split_tokens_;
+    double full = hidden_ * (2 * element_ * split_tokens_ + 2 * product_input_ * gathered);
     if (rules_.keeps_dropout_masks) full += 2 * split_tokens_ * hidden_;
     // With 8-bit products, attention keeps its output and the product after it a second, narrow copy.
     const double narrow_copy = product_input_ == element_ ? 0 : product_input_;
@@ -136,21 +144,13 @@ class ActivationModel {
     Activations activations;
     activations.layer_input = element_ * split_tokens_ * hidden_;
     activations.full = full + scores;
-    switch (plan_.recompute) {
-      case Recompute::None:
-        activations.kept = full + scores;
-        break;
-      case Recompute::Selective:
-        activations.kept = rules_.selective == SelectiveRecompute::EverySecondProduct
-                               ? activations.layer_input +
-                                     element_ * tokens_ * (attention + (qkv + products(kind)) / 2) / tensor_ +
-                                     scores
-                           : rules_.keeps_scores ? full
-                                                 : full + scores;
-        break;
-      case Recompute::Full:
-        activations.kept = activations.layer_input;
-        break;
+    activations.kept = activations.full;
+    if (plan_.recompute == Recompute::Full) activations.kept = activations.layer_input;
+    if (plan_.recompute == Recompute::Selective) {
+      activations.kept = rules_.selective == SelectiveRecompute::EverySecondProduct
+                             ? every_second_product(kind) + scores
+                         : rules_.keeps_scores ? full
+                                               : activations.full;
     }
     if (rules_.counts_backward_buffers) {
       // The gradient of the layer's output, as it comes and gathered, and that of the inner columns.
@@ -168,7 +168,7 @@ class ActivationModel {
     // Gradients of the logits; the input, its gathered copy and gradient, and the latter summed; the norm's.
     double output_layer =
         element_ * (tokens_ * vocabulary + 2 * tokens_ * hidden_ + 3 * split_tokens_ * hidden_);
-    if (rules_.keeps_gradient_placeholders) output_layer += element_ * vocabulary * hidden_;
+    if (rules_.keeps_gradient_placeholders) output_layer += kPlaceholderBytes * vocabulary * hidden_;
     return std::max(loss, output_layer);
   }
 
@@ -205,13 +205,18 @@ class ActivationModel {
            (2 * real(latent.query_rank) + 2 * real(latent.kv_rank) + real(latent.rotary_head_size));
   }
 
-  /// Columns that the MLP's products put out.
-  double products(LayerKind kind) const {
+  /// What is kept but for the scores when every second product is run again: half of all products' columns,
+  /// and with tensor parallelism the outputs of both reduce-scatters.
+  double every_second_product(LayerKind kind) const {
+    const double qkv = real(model_.query_size() + model_.key_size() + model_.value_size());
     const double inner = kind == LayerKind::Dense
                              ? real(model_.mlp_size())
                              : real(model_.experts.shared_ffn_size) +
                                    real(model_.experts.top_k) * real(model_.experts.expert_ffn_size);
-    return real(model_.mlp_inputs()) * inner + 2 * hidden_;
+    const double products = qkv + real(model_.mlp_inputs()) * inner + 2 * hidden_;
+    const double reduced = plan_.tensor > 1 ? 2 * split_tokens_ * hidden_ : 0;
+    return element_ * (split_tokens_ * hidden_ + reduced +
+                       tokens_ * (real(model_.attention_output_size()) + products / 2) / tensor_);
   }
 
   /// Elements of the gradient before the non-linearity.
@@ -263,9 +268,9 @@ StageMemory stage_memory(const TransformerModel& model, const ParallelPlan& plan
     if (count == 0) continue;
     const Activations layer = activations.layer(kind);
     kept += real(count) * layer.kept;
-    const bool recomputes = plan.recompute == Recompute::Full ||
-                            (plan.recompute == Recompute::Selective && rules.counts_backward_buffers);
-    working_set = std::max(working_set, (recomputes ? layer.full : 0) + layer.gradients);
+    // What the backward pass computes again, of one layer.
+    const double recomputed = plan.recompute == Recompute::Full ? layer.full : layer.full - layer.kept;
+    working_set = std::max(working_set, recomputed + layer.gradients);
   }
   if (stage == 0) kept += activations.embedding_mask();
   if (stage == plan.pipeline - 1) working_set = std::max(working_set, activations.head());
@@ -273,7 +278,7 @@ StageMemory stage_memory(const TransformerModel& model, const ParallelPlan& plan
   StageMemory memory;
   memory.model_state = model_state(parameters, plan, rules);
   if (rules.keeps_gradient_placeholders) {
-    memory.model_state += Bytes(2 * parameters.largest_layer);
+    memory.model_state += Bytes(kPlaceholderBytes * parameters.layer_shapes);
   }
   memory.activations = Bytes(kept * micro_batches_in_flight(plan, stage));
   memory.working_set = Bytes(working_set);

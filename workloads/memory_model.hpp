@@ -13,9 +13,11 @@ namespace vtrain {
 
 /// What `Recompute::Selective` does not keep.
 enum class SelectiveRecompute : std::uint8_t {
-  AttentionScores,  ///< of unfused attention (Korthikanti et al., 2022, section 5); fused attention has none
-  EverySecondProduct,  ///< kept: the layer's input, the output of every second matrix product and of
-                       ///< attention
+  /// Those of unfused attention (Korthikanti et al., 2022, section 5); fused attention has none to drop.
+  AttentionScores,
+  /// Kept are the layer's input, the outputs of every second matrix product, of attention and of
+  /// reduce-scatters: torchtitan's activation checkpointing by operator.
+  EverySecondProduct,
 };
 
 /// What a software stack decides about memory. The defaults are those of Megatron-LM as of 2021.
@@ -26,26 +28,64 @@ struct MemoryRules {
   bool keeps_scores = true;
   /// Dropout after the embedding, attention and MLP: a mask of 1 byte an element is kept.
   bool keeps_dropout_masks = true;
+  /// With sequence parallelism, the gathered inputs of matrix products are kept instead of gathered again.
+  bool keeps_gathered_inputs = false;
   SelectiveRecompute selective = SelectiveRecompute::AttentionScores;
   /// At the loss, for each of the logits that a GPU holds: the logits and what is computed from them.
   double loss_bytes = 8;
-  /// Gradients inside the layer at hand, and activations that sequence parallelism gathers for it, are
-  /// counted.
+  /// Gradients inside the layer at hand, and what sequence parallelism gathers for it, are counted.
   bool counts_backward_buffers = false;
   /// Weight gradients are added to the accumulated ones by the matrix product itself, while autograd gets an
-  /// empty buffer of the weight's shape: one for each shape of a layer's weights, kept for good, and one for
-  /// the output layer. Transformer Engine (get_dummy_wgrad) and Megatron-Core (tensor_parallel/layers) do so.
+  /// uninitialised buffer of the weight's shape: one for each shape of a layer's weights, kept for good, and
+  /// one for the output layer at its turn.
   bool keeps_gradient_placeholders = false;
   /// What the allocator reserves over what is in use, by fragmentation.
   double reserved_over_used = 1;
 };
+
+/// PyTorch's allocator reserves this over what is in use: the mean of 43 runs of Megatron-Core (at most
+/// 1.093).
+inline constexpr double kReservedOverUsed = 1.048;
+
+/// Megatron-Core with Transformer Engine: fused attention without dropout, gradients in single precision. The
+/// loss holds the softmax in single precision (4) and the logits, later their gradient, in half precision
+/// (2): it works in place (tensor_parallel/cross_entropy.py). Placeholders: get_dummy_wgrad of Transformer
+/// Engine keeps one of 2 bytes an element for every shape; tensor_parallel/layers.py of Megatron-Core makes
+/// one for the output layer.
+inline constexpr MemoryRules kMegatronCoreMemory{.gradient_bytes = 4,
+                                                 .keeps_scores = false,
+                                                 .keeps_dropout_masks = false,
+                                                 .loss_bytes = 6,
+                                                 .counts_backward_buffers = true,
+                                                 .keeps_gradient_placeholders = true,
+                                                 .reserved_over_used = kReservedOverUsed};
+
+/// torchtitan: fused attention, gradients reduced in single precision. PyTorch's cross entropy holds the
+/// logits in half (2) and single precision (4), their logarithmic softmax (4) and its gradient (4).
+inline constexpr MemoryRules kTorchTitanMemory{.gradient_bytes = 4,
+                                               .keeps_scores = false,
+                                               .keeps_dropout_masks = false,
+                                               .keeps_gathered_inputs = true,
+                                               .selective = SelectiveRecompute::EverySecondProduct,
+                                               .loss_bytes = 14,
+                                               .counts_backward_buffers = true,
+                                               .reserved_over_used = kReservedOverUsed};
+
+/// PyTorch FSDP with the cross entropy of flash-attention, which turns the logits into their gradient in
+/// place (2 + 2), as in MosaicML's LLM Foundry.
+inline constexpr MemoryRules kFsdpEagerMemory{.gradient_bytes = 4,
+                                              .keeps_scores = false,
+                                              .keeps_dropout_masks = false,
+                                              .loss_bytes = 4,
+                                              .counts_backward_buffers = true,
+                                              .reserved_over_used = kReservedOverUsed};
 
 /// Where the memory of one GPU of a stage goes, at its fullest moment.
 struct StageMemory {
   /// Weights, gradients and the state of mixed-precision Adam, in bytes a parameter: 2, `gradient_bytes` and
   /// 12 (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC'20,
   /// section 3.1), the 12 divided over the replicas with `Sharding::Optimizer`. With `Sharding::Full` 16
-  /// divided over the replicas, and the weights and gradients of the layers at hand.
+  /// divided over the replicas, and the weights and gradients of the layers at hand. Gradient placeholders.
   Bytes model_state{};
   /// Activations kept for the backward passes of all micro-batches in flight. Korthikanti et al., "Reducing
   /// Activation Recomputation in Large Transformer Models", 2022, equations 1 to 5: for GPT-3's architecture,

@@ -1,4 +1,4 @@
-/// Well-known GPT models by name.
+/// Well-known models by name.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,18 @@ namespace vtrain {
 
 /// A published model.
 struct ZooModel {
-  std::string_view name;  ///< `gpt3-`, `megatron-` or `mtnlg-`, and the size
-  std::int64_t num_layers;
-  std::int64_t hidden_size;
-  std::int64_t num_heads;
-  std::int64_t sequence_length;
-  std::int64_t vocab_size;
-  std::int64_t global_batch;  ///< sequences an iteration, as published
-  std::string_view source;
+  std::string_view family{};  ///< `GPT-3`, `Llama 3.1`, ...
+  TransformerModel architecture{};
+  /// Sequences an iteration, as published; where nothing is published, 4 Mi tokens.
+  std::int64_t global_batch = 0;
+  bool batch_is_published = false;
+  std::string_view source{};
 
-  /// The model's sizes.
-  TransformerModel model() const;
+  std::string_view name() const { return architecture.name; }
+  const TransformerModel& model() const { return architecture; }
 };
 
-/// All models, by family and size.
+/// All models, by family and size. The sequence length is that of (the longest part of) pre-training.
 std::span<const ZooModel> model_zoo();
 
 /// The model of a name. The error names the nearest known one.

@@ -3,6 +3,9 @@
 #include <stdexcept>
 #include <string_view>
 
+#include <fmt/format.h>
+
+#include "core/text.hpp"
 #include "workloads/size_checks.hpp"
 
 namespace vtrain {
@@ -13,16 +16,27 @@ constexpr std::int64_t kMaxStages = 1024;
 constexpr std::int64_t kMaxReplicas = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxBatch = 100'000'000;
 
-/// Layers to spread, the ends included where they count.
-std::int64_t num_slots(const TransformerModel& model, const ParallelPlan& plan) {
-  return model.num_layers + (plan.ends_count_as_layers ? 2 : 0);
+/// Layers of each model chunk, the ends included where they count.
+std::int64_t chunk_size(const TransformerModel& model, const ParallelPlan& plan) {
+  const std::int64_t num_chunks = plan.pipeline * plan.virtual_stages;
+  if (!plan.ends_count_as_layers) return model.num_layers / num_chunks;
+  return (model.num_layers + 2 + num_chunks - 1) / num_chunks;
 }
 
 Result<void> check_layers(const TransformerModel& model, const ParallelPlan& plan) {
-  const std::string_view what = plan.ends_count_as_layers ? "layers, embedding and output layer" : "layers";
-  const std::int64_t slots = num_slots(model, plan);
-  if (auto checked = check_divides("pipeline", plan.pipeline, what, slots); !checked) return checked;
-  return check_divides("virtual_stages", plan.virtual_stages, "layers of a stage", slots / plan.pipeline);
+  if (!plan.ends_count_as_layers) {
+    auto checked = check_divides("pipeline", plan.pipeline, "layers", model.num_layers);
+    if (!checked) return checked;
+    return check_divides("virtual_stages", plan.virtual_stages, "layers of a stage",
+                         model.num_layers / plan.pipeline);
+  }
+  const std::int64_t slots = model.num_layers + 2;
+  const std::int64_t num_chunks = plan.pipeline * plan.virtual_stages;
+  if ((num_chunks - 1) * chunk_size(model, plan) < slots) return {};
+  return fail({.field = "pipeline",
+               .message = expected_found(
+                   fmt::format("a number of stages that leaves none of them without layers, of {}", slots),
+                   fmt::format("{} x {}", plan.pipeline, plan.virtual_stages))});
 }
 
 Result<void> check_experts(const TransformerModel& model, const ParallelPlan& plan) {
@@ -36,13 +50,13 @@ Result<void> check_experts(const TransformerModel& model, const ParallelPlan& pl
 
 LayerRange chunk_layers(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
                         std::int64_t chunk) {
-  const std::int64_t num_chunks = plan.pipeline * plan.virtual_stages;
-  const std::int64_t size = num_slots(model, plan) / num_chunks;
+  const std::int64_t size = chunk_size(model, plan);
   const std::int64_t place = chunk * plan.pipeline + stage;
   LayerRange range{.first = place * size, .count = size};
   if (!plan.ends_count_as_layers) return range;
   if (place > 0) --range.first;
-  range.count -= (place == 0 ? 1 : 0) + (place == num_chunks - 1 ? 1 : 0);
+  if (place == 0) --range.count;
+  if (place == plan.pipeline * plan.virtual_stages - 1) range.count = model.num_layers - range.first;
   return range;
 }
 

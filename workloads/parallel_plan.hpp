@@ -76,15 +76,16 @@ struct LayerRange {
 };
 
 /// The layers of one model chunk of a stage. Chunks are dealt out in rounds: the first chunks of all stages
-/// come first, in the order of the stages, then the second ones. All are of one size, but for the first and
-/// last of the model where `ends_count_as_layers`. The plan must have passed `check_plan`.
+/// come first, in the order of the stages, then the second ones. All are of one size; where
+/// `ends_count_as_layers`, the first and the last of the model hold one layer less, and the last one also
+/// less by what is missing to a multiple. The plan must have passed `check_plan`.
 LayerRange chunk_layers(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
                         std::int64_t chunk);
 
 /// Whether the plan fits the model: `check_model`; tensor divides the heads, pipeline x virtual stages the
-/// layers (or, where `ends_count_as_layers`, two more), data the global batch and the micro-batch what is
-/// left of it; expert divides the experts and the GPUs that share a layer's data. The error names the field
-/// of the plan.
+/// layers (where `ends_count_as_layers`, it must leave no chunk empty), data the global batch and the
+/// micro-batch what is left of it; expert divides the experts and the GPUs that share a layer's data. The
+/// error names the field of the plan.
 Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan);
 
 }  // namespace vtrain

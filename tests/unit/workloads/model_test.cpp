@@ -190,6 +190,27 @@ TEST_CASE("parallel_plan: embedding and output layer may count as layers") {
   CHECK(next == 126);
 }
 
+TEST_CASE("parallel_plan: where the ends count, the last chunk may hold fewer layers") {
+  TransformerModel model = gpt();
+  model.num_layers = 61;
+  ParallelPlan plan{.pipeline = 4, .global_batch = 8, .micro_batch = 1, .virtual_stages = 4};
+  plan.ends_count_as_layers = true;
+  REQUIRE(check_plan(model, plan));
+  // 63 places in 16 chunks of 4: 3 layers, 14 times 4, and 61 - 59 = 2.
+  CHECK(chunk_layers(model, plan, 0, 0).count == 3);
+  CHECK(chunk_layers(model, plan, 1, 0).first == 3);
+  CHECK(chunk_layers(model, plan, 2, 3).count == 4);
+  CHECK(chunk_layers(model, plan, 3, 3).first == 59);
+  CHECK(chunk_layers(model, plan, 3, 3).count == 2);
+  // 63 places in 40 chunks of 2 would leave eight without any.
+  plan.pipeline = 10;
+  CHECK(check_plan(model, plan).error().field == "pipeline");
+  // A single chunk holds everything.
+  plan.pipeline = 1;
+  plan.virtual_stages = 1;
+  CHECK(chunk_layers(model, plan, 0, 0).count == 61);
+}
+
 TEST_CASE("parallel_plan: experts and context must divide") {
   ParallelPlan plan{.data = 4, .global_batch = 8, .micro_batch = 1, .expert = 2};
   CHECK(check_plan(llama(), plan).error().field == "expert");
