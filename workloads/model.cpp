@@ -119,13 +119,14 @@ Result<void> check_total(const TransformerModel& model) {
                                          fmt::format("{:g}", total))});
 }
 
-/// FLOP of a forward pass for one token.
-struct TokenFlops {
-  double layers = 0;
+/// Multiply-adds of a forward pass for one token.
+struct TokenProducts {
+  double layers = 0;     ///< with the layers' weights
+  double attention = 0;  ///< of queries with keys and of scores with values
   double output_layer = 0;
 };
 
-TokenFlops forward_flops(const TransformerModel& model) {
+TokenProducts token_products(const TransformerModel& model) {
   const auto layers = static_cast<double>(model.num_layers);
   const double attention = layers * static_cast<double>(attention_products(model));
   const double dense =
@@ -138,14 +139,24 @@ TokenFlops forward_flops(const TransformerModel& model) {
     experts =
         static_cast<double>(model.expert_layers()) * static_cast<double>(mlp_products(model, inner) + router);
   }
-  const double scores = layers * static_cast<double>(model.sequence_length) *
-                        static_cast<double>(model.query_size() + model.attention_output_size());
-  return {.layers = 2 * (attention + dense + experts + scores),
-          .output_layer = 2 * static_cast<double>(model.vocab_size) * static_cast<double>(model.hidden_size)};
+  return {.layers = attention + dense + experts,
+          .attention = layers * static_cast<double>(model.sequence_length) *
+                       static_cast<double>(model.query_size() + model.attention_output_size()),
+          .output_layer = static_cast<double>(model.vocab_size) * static_cast<double>(model.hidden_size)};
 }
 
-double num_tokens(const TransformerModel& model, std::int64_t global_batch) {
-  return static_cast<double>(global_batch) * static_cast<double>(model.sequence_length);
+/// So many forward passes' worth of the layers' and of the output layer's products. In units of 12 L h^2, a
+/// GPT-3 layer's weights, so that for GPT-3's architecture it is the published formula to the last bit.
+Flops product_flops(const TransformerModel& model, std::int64_t global_batch, double layer_passes,
+                    double output_passes) {
+  const auto layers = static_cast<double>(model.num_layers);
+  const auto hidden = static_cast<double>(model.hidden_size);
+  const double tokens = static_cast<double>(global_batch) * static_cast<double>(model.sequence_length);
+  const TokenProducts products = token_products(model);
+  const double unit = 12 * layers * hidden * hidden;
+  return Flops(24 * layer_passes * tokens * layers * hidden * hidden *
+               (products.layers / unit + products.attention / unit +
+                products.output_layer * (output_passes / layer_passes) / unit));
 }
 
 /// All weights, with `experts` routed experts counted in each layer that has them.
@@ -218,13 +229,11 @@ Result<void> check_model(const TransformerModel& model) {
 }
 
 Flops model_flops(const TransformerModel& model, std::int64_t global_batch) {
-  const TokenFlops forward = forward_flops(model);
-  return Flops(3 * num_tokens(model, global_batch) * (forward.layers + forward.output_layer));
+  return product_flops(model, global_batch, 3, 3);
 }
 
 Flops model_flops_with_recompute(const TransformerModel& model, std::int64_t global_batch) {
-  const TokenFlops forward = forward_flops(model);
-  return Flops(num_tokens(model, global_batch) * (4 * forward.layers + 3 * forward.output_layer));
+  return product_flops(model, global_batch, 4, 3);
 }
 
 }  // namespace vtrain
