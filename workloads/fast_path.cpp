@@ -1,15 +1,18 @@
 // The exact collapse of the graph simulation. All operators of a block are in one chain, so a block is one
 // update of two clocks, that of its stage and that of its micro-batch:
 //
-//     end = max(stage clock + recomputation, micro-batch clock) + block
+//     stage clock       = max(stage clock + recomputation, micro-batch clock) + block
+//     micro-batch clock = stage clock + latency of the message to the next chunk
 //
-// One step of the schedule is then a max-plus linear map of all clocks: it commutes with adding a constant to
-// each of them. Once a step has moved every clock by the same time, every further step moves them by that
-// time again, and the rest of the steps is one multiplication. Clocks are whole multiples of a power of two
-// of a nanosecond, which makes "the same time" exact; a time in whole nanoseconds is represented exactly.
+// One repetition of a section of the schedule is then a max-plus linear map of all clocks: it commutes with
+// adding a constant to each of them. Once the clocks are the same as some repetitions before but for one
+// constant, all further repetitions do the same again, and as many of these rounds as are left are one
+// multiplication. Clocks are whole multiples of a power of two of a nanosecond, which makes "the same" exact;
+// a time in whole nanoseconds is represented exactly.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <cstdint>
+#include <iterator>
 #include <stdexcept>
 #include <vector>
 
@@ -39,180 +42,262 @@ class TickScale {
   double ticks_per_ns_ = 1;
 };
 
-/// What the recurrence knows of one pass on one stage.
+/// What the recurrence knows of one pass of one chunk.
 struct Block {
   Ticks recompute = 0;
   Ticks time = 0;
-  Ticks ready = 0;  ///< when the stage last came to such a block, after recomputation
-  Ticks end = 0;    ///< when it last finished one
+  Ticks latency = 0;  ///< of the message that follows
+  Ticks ready = 0;    ///< when the stage last came to such a block, after recomputation
+  Ticks end = 0;      ///< when it last finished one
 };
 
-std::size_t block_index(std::size_t stage, Pass pass) {
-  return 2 * stage + static_cast<std::size_t>(pass);
-}
+constexpr std::size_t kNumPasses = 3;
 
 class Recurrence {
  public:
-  Recurrence(const std::vector<StageTotals>& stages, const TickScale& scale, const PipelineSchedule& schedule)
-      : blocks_(2 * stages.size()),
-        num_stages_(stages.size()),
-        clocks_(stages.size() + static_cast<std::size_t>(schedule.window)) {
-    for (std::size_t stage = 0; stage < stages.size(); ++stage) {
-      Block& forward = blocks_[block_index(stage, Pass::Forward)];
-      Block& backward = blocks_[block_index(stage, Pass::Backward)];
-      forward.time = scale.ticks(stages[stage].forward.span);
-      backward.time = scale.ticks(stages[stage].backward.span);
-      backward.recompute = scale.ticks(stages[stage].recompute.span);
+  /// `chunks` and the work's chunks are [stages][chunks].
+  Recurrence(const IterationWork& work, const std::vector<ChunkTotals>& chunks, const TickScale& scale,
+             const PipelineSchedule& schedule)
+      : num_chunks_(work.stages.front().chunks.size()),
+        blocks_(chunks.size() * kNumPasses),
+        stages_(work.stages.size()),
+        forward_(static_cast<std::size_t>(schedule.window.forward)),
+        backward_(static_cast<std::size_t>(schedule.window.backward)) {
+    for (std::size_t stage = 0; stage < work.stages.size(); ++stage) {
+      for (std::size_t chunk = 0; chunk < num_chunks_; ++chunk) {
+        const ChunkTotals& totals = chunks[stage * num_chunks_ + chunk];
+        const ChunkWork& chunk_work = work.stages[stage].chunks[chunk];
+        Block& forward = blocks_[block_index(stage, chunk, Pass::Forward)];
+        forward.time = scale.ticks(totals.forward.span);
+        forward.latency = scale.ticks(chunk_work.send_forward.latency.count());
+        Block& backward = blocks_[block_index(stage, chunk, Pass::Backward)];
+        backward.time = scale.ticks(totals.backward.span);
+        backward.latency = scale.ticks(chunk_work.send_backward.latency.count());
+        backward.recompute = scale.ticks(totals.recompute.span);
+        blocks_[block_index(stage, chunk, Pass::Weight)].time = scale.ticks(totals.weight.span);
+      }
     }
-    run(schedule.warm_up);
-    run_steps(schedule);
-    run(schedule.cool_down);
+    PassNumbers first;
+    for (const ScheduleSection& section : schedule.sections) {
+      move_windows({section.first.forward - first.forward, section.first.backward - first.backward});
+      first = section.first;
+      run_section(section);
+      first.forward += section.repeats * section.stride.forward;
+      first.backward += section.repeats * section.stride.backward;
+    }
   }
 
-  const Block& block(std::size_t stage, Pass pass) const { return blocks_[block_index(stage, pass)]; }
-  Ticks stage_clock(std::size_t stage) const { return clocks_[stage]; }
+  const Block& block(std::size_t stage, std::size_t chunk, Pass pass) const {
+    return blocks_[block_index(stage, chunk, pass)];
+  }
+  Ticks stage_clock(std::size_t stage) const { return stages_[stage]; }
 
  private:
+  using Clocks = std::vector<Ticks>;
+
+  std::size_t block_index(std::size_t stage, std::size_t chunk, Pass pass) const {
+    return (stage * num_chunks_ + chunk) * kNumPasses + static_cast<std::size_t>(pass);
+  }
+
   void run(const std::vector<ScheduledBlock>& part) {
-    Block* const blocks = blocks_.data();
-    Ticks* const stage_clocks = clocks_.data();
-    Ticks* const micro_batch_clocks = stage_clocks + num_stages_;
     for (const ScheduledBlock& scheduled : part) {
-      Block& block = blocks[block_index(scheduled.stage, scheduled.pass)];
-      Ticks& stage = stage_clocks[scheduled.stage];
-      Ticks& micro_batch = micro_batch_clocks[scheduled.micro_batch];
+      Block& block = blocks_[block_index(scheduled.stage, scheduled.chunk, scheduled.pass)];
+      Ticks& stage = stages_[scheduled.stage];
       block.ready = stage + block.recompute;
-      block.end = std::max(block.ready, micro_batch) + block.time;
-      stage = micro_batch = block.end;
-    }
-  }
-
-  /// Moves the window of micro-batches on by one: the first is done, a new one comes in.
-  void advance() {
-    std::copy(clocks_.begin() + static_cast<std::ptrdiff_t>(num_stages_) + 1, clocks_.end(),
-              clocks_.begin() + static_cast<std::ptrdiff_t>(num_stages_));
-    clocks_.back() = 0;
-  }
-
-  void run_steps(const PipelineSchedule& schedule) {
-    std::vector<Ticks> before = clocks_;
-    for (std::int64_t done = 0; done < schedule.num_steps; ++done) {
-      run(schedule.step);
-      advance();
-      // The last step is never jumped over, so that `ready` and `end` are those of the last blocks.
-      const std::int64_t left = schedule.num_steps - done - 1;
-      const Ticks moved = clocks_.front() - before.front();
-      const bool is_steady =
-          std::equal(clocks_.begin(), clocks_.end() - 1, before.begin(),
-                     [moved](Ticks after, Ticks earlier) { return after - earlier == moved; });
-      if (is_steady && left > 1) {
-        for (auto clock = clocks_.begin(); clock != clocks_.end() - 1; ++clock)
-          *clock += (left - 1) * moved;
-        done += left - 1;
+      if (scheduled.pass == Pass::Weight) {
+        stage = block.end = block.ready + block.time;
+        continue;
       }
-      std::copy(clocks_.begin(), clocks_.end(), before.begin());
+      Clocks& clocks = scheduled.pass == Pass::Forward ? forward_ : backward_;
+      Ticks& micro_batch = clocks[static_cast<std::size_t>(scheduled.micro_batch)];
+      stage = block.end = std::max(block.ready, micro_batch) + block.time;
+      micro_batch = block.end + block.latency;
     }
   }
 
-  std::vector<Block> blocks_;  ///< [stages][passes]
-  std::size_t num_stages_;
-  /// Clocks of the stages, then of the micro-batches of the schedule's window. The last one belongs to a
-  /// micro-batch that has not started when a step begins.
-  std::vector<Ticks> clocks_;
+  /// Drops the clocks of the first micro-batches, which are done. New ones start at 0.
+  static void move_window(Clocks& clocks, std::int64_t count) {
+    if (count == 0) return;
+    const auto dropped = static_cast<std::ptrdiff_t>(std::min<std::int64_t>(count, std::ssize(clocks)));
+    std::fill(std::copy(clocks.begin() + dropped, clocks.end(), clocks.begin()), clocks.end(), 0);
+  }
+
+  void move_windows(const PassNumbers& count) {
+    move_window(forward_, count.forward);
+    move_window(backward_, count.backward);
+  }
+
+  /// Appends the clocks that a further repetition starts from.
+  void copy_state(const ScheduleSection& section, Clocks& state) const {
+    state.assign(stages_.begin(), stages_.end());
+    state.insert(state.end(), forward_.begin(), forward_.begin() + section.under_way.forward);
+    state.insert(state.end(), backward_.begin(), backward_.begin() + section.under_way.backward);
+  }
+
+  /// Whether the clocks are those of `state` but for one constant.
+  bool is_shifted(const ScheduleSection& section, const Clocks& state) const {
+    const Ticks moved = stages_.front() - state.front();
+    const auto same = [moved](Ticks now, Ticks before) { return now - before == moved; };
+    const auto forward = state.begin() + std::ssize(stages_);
+    const auto backward = forward + section.under_way.forward;
+    return std::equal(stages_.begin(), stages_.end(), state.begin(), same) &&
+           std::equal(forward, backward, forward_.begin(),
+                      [&](Ticks before, Ticks now) { return same(now, before); }) &&
+           std::equal(backward, state.end(), backward_.begin(),
+                      [&](Ticks before, Ticks now) { return same(now, before); });
+  }
+
+  void shift(const ScheduleSection& section, Ticks moved) {
+    for (Ticks& clock : stages_)
+      clock += moved;
+    for (std::int64_t i = 0; i < section.under_way.forward; ++i)
+      forward_[static_cast<std::size_t>(i)] += moved;
+    for (std::int64_t i = 0; i < section.under_way.backward; ++i)
+      backward_[static_cast<std::size_t>(i)] += moved;
+  }
+
+  /// Finds the steady state as Brent's algorithm finds a cycle: the clocks are compared with those after
+  /// 1, 2, 4, ... repetitions, until they come back.
+  void run_section(const ScheduleSection& section) {
+    Clocks before;
+    std::int64_t before_done = 0;
+    bool has_jumped = section.repeats < 4;
+    for (std::int64_t done = 1; done <= section.repeats; ++done) {
+      run(section.blocks);
+      if (section.repeats == 1) return;
+      move_windows(section.stride);
+      if (has_jumped) continue;
+      if (!before.empty() && is_shifted(section, before)) {
+        // The last repetition is never jumped over, so that `ready` and `end` are those of the last blocks.
+        const std::int64_t left = std::max<std::int64_t>(section.repeats - done - 1, 0);
+        const std::int64_t rounds = left / (done - before_done);
+        shift(section, rounds * (stages_.front() - before.front()));
+        done += rounds * (done - before_done);
+        has_jumped = true;
+      } else if (done >= 2 * before_done) {
+        copy_state(section, before);
+        before_done = done;
+      }
+    }
+  }
+
+  std::size_t num_chunks_;
+  std::vector<Block> blocks_;  ///< [stages][chunks][passes]
+  Clocks stages_;
+  Clocks forward_;   ///< of the micro-batches that the schedule counts, forward
+  Clocks backward_;  ///< backward
 };
 
-/// When the last collective among the micro-batches of a stage ended, or 0.
-double last_collective(const Recurrence& recurrence, const StageTotals& totals, std::size_t stage,
-                       const TickScale& scale) {
-  const Block& forward = recurrence.block(stage, Pass::Forward);
-  const Block& backward = recurrence.block(stage, Pass::Backward);
-  if (totals.backward.has_collective) {
-    return scale.nanoseconds(backward.end - scale.ticks(totals.backward.after_collective));
-  }
+/// When the last collective among the micro-batches of a chunk ended, or 0.
+double last_collective(const Recurrence& recurrence, const ChunkTotals& totals, std::size_t stage,
+                       std::size_t chunk, const TickScale& scale) {
   double latest = 0;
-  if (totals.recompute.has_collective) {
-    latest = scale.nanoseconds(backward.ready - scale.ticks(totals.recompute.after_collective));
-  }
-  if (totals.forward.has_collective) {
-    latest = std::max(latest, scale.nanoseconds(forward.end - scale.ticks(totals.forward.after_collective)));
-  }
+  const auto add = [&](const ChainTotals& chain, Ticks end) {
+    if (chain.has_collective) {
+      latest = std::max(latest, scale.nanoseconds(end - scale.ticks(chain.after_collective)));
+    }
+  };
+  add(totals.forward, recurrence.block(stage, chunk, Pass::Forward).end);
+  add(totals.recompute, recurrence.block(stage, chunk, Pass::Backward).ready);
+  add(totals.backward, recurrence.block(stage, chunk, Pass::Backward).end);
+  add(totals.weight, recurrence.block(stage, chunk, Pass::Weight).end);
   return latest;
 }
 
-/// An upper bound of the iteration time, in ns: uniform stages, each as slow as the slowest, take
-/// (micro-batches + stages - 1) times all their blocks.
-double upper_bound(const std::vector<StageTotals>& stages, double num_micro_batches) {
-  double forward = 0;
-  double recompute = 0;
-  double backward = 0;
-  double end = 0;
-  for (const StageTotals& stage : stages) {
-    forward = std::max(forward, stage.forward.span);
-    recompute = std::max(recompute, stage.recompute.span);
-    backward = std::max(backward, stage.backward.span);
-    end = std::max(end, stage.data_parallel.span + stage.optimizer.span);
+/// An upper bound of all clocks, in ns: a pipeline of uniform stages, each as slow as the slowest, takes
+/// about (micro-batches + stages) times all the blocks of one; twice that, for good measure.
+double upper_bound(const IterationWork& work, const std::vector<ChunkTotals>& chunks,
+                   const std::vector<OnceTotals>& once) {
+  const std::size_t num_chunks = work.stages.front().chunks.size();
+  double round = 0;
+  for (std::size_t chunk = 0; chunk < num_chunks; ++chunk) {
+    double slowest = 0;
+    for (std::size_t stage = 0; stage < work.stages.size(); ++stage) {
+      const ChunkTotals& totals = chunks[stage * num_chunks + chunk];
+      const ChunkWork& sends = work.stages[stage].chunks[chunk];
+      slowest = std::max(slowest, totals.forward.span + totals.recompute.span + totals.backward.span +
+                                      totals.weight.span + sends.send_forward.latency.count() +
+                                      sends.send_backward.latency.count());
+    }
+    round += slowest;
   }
-  const double rounds = num_micro_batches + static_cast<double>(stages.size());
-  return 2 * (rounds * (forward + recompute + backward) + end);
+  double end = 0;
+  for (const OnceTotals& totals : once)
+    end = std::max(end, totals.data_parallel.span + totals.optimizer.span);
+  return 2 * (static_cast<double>(work.num_micro_batches + std::ssize(work.stages)) * round + end);
 }
 
 /// Sums of busy times, and the breakdown of the slowest stage, once the ends of all stages are known.
-void add_sums(IterationTimes& times, const std::vector<StageTotals>& totals, double num_micro_batches) {
-  for (std::size_t stage = 0; stage < totals.size(); ++stage) {
-    const StageTotals& total = totals[stage];
-    const auto sum = [&](double ChainTotals::*part) {
-      return num_micro_batches * (total.forward.*part + total.recompute.*part + total.backward.*part) +
-             total.data_parallel.*part + total.optimizer.*part;
-    };
-    times.stages[stage].compute = Nanoseconds(sum(&ChainTotals::kernel_time));
-    times.communication_sum += Nanoseconds(sum(&ChainTotals::collective_time));
+void add_sums(IterationTimes& times, const std::vector<ChunkTotals>& chunks,
+              const std::vector<OnceTotals>& once, double num_micro_batches) {
+  const std::size_t num_chunks = chunks.size() / once.size();
+  const auto for_each_chain = [&](std::size_t stage, const auto& add) {
+    for (std::size_t chunk = 0; chunk < num_chunks; ++chunk) {
+      const ChunkTotals& totals = chunks[stage * num_chunks + chunk];
+      for (const ChainTotals* chain : {&totals.forward, &totals.recompute, &totals.backward, &totals.weight})
+        add(*chain, num_micro_batches);
+    }
+    add(once[stage].data_parallel, 1);
+    add(once[stage].optimizer, 1);
+  };
+  for (std::size_t stage = 0; stage < once.size(); ++stage) {
+    for_each_chain(stage, [&](const ChainTotals& chain, double repeats) {
+      times.stages[stage].compute += Nanoseconds(repeats * chain.kernel_time);
+      times.communication_sum += Nanoseconds(repeats * chain.collective_time);
+    });
   }
   set_slowest(times);
-  const StageTotals& slowest = totals[static_cast<std::size_t>(times.slowest_stage)];
-  const auto share = [&](Nanoseconds Breakdown::*part) {
-    return num_micro_batches * (slowest.forward.breakdown.*part + slowest.recompute.breakdown.*part +
-                                slowest.backward.breakdown.*part) +
-           slowest.data_parallel.breakdown.*part + slowest.optimizer.breakdown.*part;
-  };
-  times.breakdown = {.compute = share(&Breakdown::compute),
-                     .tensor_comm = share(&Breakdown::tensor_comm),
-                     .pipeline_comm = share(&Breakdown::pipeline_comm),
-                     .data_comm = share(&Breakdown::data_comm),
-                     .optimizer = share(&Breakdown::optimizer)};
+  for_each_chain(
+      static_cast<std::size_t>(times.slowest_stage), [&](const ChainTotals& chain, double repeats) {
+        for (const auto part : {&Breakdown::compute, &Breakdown::tensor_comm, &Breakdown::pipeline_comm,
+                                &Breakdown::data_comm, &Breakdown::optimizer}) {
+          times.breakdown.*part += repeats * (chain.breakdown.*part);
+        }
+      });
   set_bubble(times);
 }
 
 }  // namespace
 
 IterationTimes fast_iteration_times(const IterationWork& work) {
-  std::vector<StageTotals> totals;
-  totals.reserve(work.stages.size());
-  for (const StageWork& stage : work.stages)
-    totals.push_back(total_stage(stage));
-  const auto num_stages = static_cast<std::int64_t>(totals.size());
-  const PipelineSchedule schedule = one_forward_one_backward(num_stages, work.num_micro_batches);
-  const TickScale scale(upper_bound(totals, static_cast<double>(work.num_micro_batches)));
-  const Recurrence recurrence(totals, scale, schedule);
+  const PipelineShape shape = pipeline_shape(work);
+  const PipelineSchedule schedule = make_schedule(work.schedule, shape);
+  const auto num_chunks = static_cast<std::size_t>(shape.num_chunks);
+  std::vector<ChunkTotals> chunks;
+  std::vector<OnceTotals> once;
+  chunks.reserve(work.stages.size() * num_chunks);
+  once.reserve(work.stages.size());
+  for (const StageWork& stage : work.stages) {
+    for (const ChunkWork& chunk : stage.chunks)
+      chunks.push_back(total_chunk(chunk));
+    once.push_back(total_once(stage));
+  }
+  const TickScale scale(upper_bound(work, chunks, once));
+  const Recurrence recurrence(work, chunks, scale, schedule);
 
   IterationTimes times;
-  times.stages.resize(totals.size());
+  times.stages.resize(work.stages.size());
   const double first_stage_done = scale.nanoseconds(recurrence.stage_clock(0));
   double all_done = 0;
-  for (std::size_t stage = 0; stage < totals.size(); ++stage) {
-    const StageTotals& total = totals[stage];
+  for (std::size_t stage = 0; stage < work.stages.size(); ++stage) {
+    const ChainTotals& reduction = once[stage].data_parallel;
     double done = scale.nanoseconds(recurrence.stage_clock(stage));
-    double collective = last_collective(recurrence, total, stage, scale);
+    double collective = 0;
+    for (std::size_t chunk = 0; chunk < num_chunks; ++chunk) {
+      collective = std::max(
+          collective, last_collective(recurrence, chunks[stage * num_chunks + chunk], stage, chunk, scale));
+    }
     if (!work.stages[stage].data_parallel.empty()) {
       if (work.reduction_waits_for_first_stage) done = std::max(done, first_stage_done);
-      done += total.data_parallel.span;
-      if (total.data_parallel.has_collective) collective = done - total.data_parallel.after_collective;
+      done += reduction.span;
+      if (reduction.has_collective) collective = done - reduction.after_collective;
     }
     times.stages[stage].end = Nanoseconds(done);
     times.communication_end = std::max(times.communication_end, Nanoseconds(collective));
     all_done = std::max(all_done, done);
   }
-  for (std::size_t stage = 0; stage < totals.size(); ++stage) {
-    const ChainTotals& optimizer = totals[stage].optimizer;
+  for (std::size_t stage = 0; stage < work.stages.size(); ++stage) {
+    const ChainTotals& optimizer = once[stage].optimizer;
     if (work.stages[stage].optimizer.empty()) continue;
     const double end = all_done + optimizer.span;
     times.stages[stage].end = Nanoseconds(end);
@@ -221,7 +306,7 @@ IterationTimes fast_iteration_times(const IterationWork& work) {
           std::max(times.communication_end, Nanoseconds(end - optimizer.after_collective));
     }
   }
-  add_sums(times, totals, static_cast<double>(work.num_micro_batches));
+  add_sums(times, chunks, once, static_cast<double>(work.num_micro_batches));
   return times;
 }
 

@@ -16,13 +16,13 @@ enum class GraphDetail {
 /// Most tasks a graph may have: about 2 GB.
 constexpr std::int64_t kMaxTasks = std::int64_t{1} << 25;
 
-/// The graph of one iteration under the 1F1B schedule. Tasks are numbered so that each comes after those it
-/// depends on.
+/// The graph of one iteration under the schedule of the work. Tasks are numbered so that each comes after
+/// those it depends on.
 ///
 /// Tasks of a block depend on each other in a chain. A block depends on the one before it on its stage and,
-/// unless it recomputes, on the one before it of its micro-batch. Gradient reduction follows the last block
-/// of its stage (and that of stage 0, if the work says so), and the optimizer of a stage follows the last
-/// task of every stage.
+/// unless it recomputes, on the one before it of its micro-batch, with the message between them if there is a
+/// latency. Gradient reduction follows the last block of its stage (and that of stage 0, if the work says
+/// so), and the optimizer of a stage follows the last task of every stage.
 ///
 /// An error of kind `Failed` if there would be more than `kMaxTasks` tasks. Linear in tasks.
 Result<ExecutionGraph> build_graph(const IterationWork& work, GraphDetail detail);

@@ -18,6 +18,8 @@ std::string_view fill_colour(TaskKind kind) {
       return "palegreen";
     case TaskKind::Backward:
       return "lightblue";
+    case TaskKind::WeightGradient:
+      return "paleturquoise";
     case TaskKind::Recompute:
       return "khaki";
     case TaskKind::Optimizer:
@@ -26,6 +28,8 @@ std::string_view fill_colour(TaskKind kind) {
       return "orange";
     case TaskKind::DataComm:
       return "salmon";
+    case TaskKind::PipelineComm:
+      return "plum";
   }
   return "white";
 }
@@ -48,10 +52,13 @@ std::string graph_dot(const IterationWork& work, const ExecutionGraph& graph) {
     const Task& task = graph[id];
     const std::string micro_batch =
         task.micro_batch < 0 ? "" : fmt::format(", micro-batch {}", task.micro_batch);
+    const std::string chunk = work.stages[task.stage].chunks.size() > 1 && task.micro_batch >= 0
+                                  ? fmt::format(", chunk {}", task.chunk)
+                                  : "";
     const std::string gap = task.gap_ns == 0 ? "" : fmt::format(" + {:.3f}", task.gap_ns / 1000);
-    stream << fmt::format(R"([label="{}\nstage {}{}\n{:.3f}{} us", fillcolor={}])",
-                          escaped(task_name(work, task)), task.stage, micro_batch, task.duration_ns / 1000,
-                          gap, fill_colour(task.kind));
+    stream << fmt::format(R"([label="{}\nstage {}{}{}\n{:.3f}{} us", fillcolor={}])",
+                          escaped(task_name(work, task)), task.stage, chunk, micro_batch,
+                          task.duration_ns / 1000, gap, fill_colour(task.kind));
   };
   const auto write_dependency = [](std::ostream&, const auto&) {};
   const auto write_graph = [](std::ostream& stream) {

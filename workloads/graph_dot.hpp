@@ -8,8 +8,8 @@
 
 namespace vtrain {
 
-/// The graph of this work in the DOT language: every task with its name, stage, micro-batch, duration and the
-/// gap after it, coloured by kind.
+/// The graph of this work in the DOT language: every task with its name, stage, chunk, micro-batch, duration
+/// and the gap after it, coloured by kind.
 std::string graph_dot(const IterationWork& work, const ExecutionGraph& graph);
 
 }  // namespace vtrain

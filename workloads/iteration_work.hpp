@@ -3,46 +3,67 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/kernel_trace.hpp"
 #include "core/task.hpp"
 #include "core/units.hpp"
+#include "workloads/parallel_plan.hpp"
 
 namespace vtrain {
 
 /// One operator of a block: a layer's forward pass, a collective, a weight update. Times as in `Task`.
 struct Operator {
-  std::string name{};                       ///< for instance `Fwd_transformer`
+  /// For instance `Fwd_transformer`. Not owned: a literal or other text that outlives the operator.
+  std::string_view name{};
   TaskKind kind = TaskKind::Forward;        ///< decides the stream it is booked on
+  std::int32_t layer = -1;                  ///< the layer it belongs to, -1 for none
   Nanoseconds duration{0};                  ///< busy time: the sum of its kernels
   Nanoseconds gap{0};                       ///< idle time between its kernels (not after the last)
   const KernelSequence* kernels = nullptr;  ///< its kernels if it is to be taken apart; not owned
-  std::int32_t layer = -1;                  ///< the layer it belongs to, -1 for none
 };
 
-/// What one pipeline stage does. A block is a chain: each operator starts when the one before it is done.
-/// Every operator takes at least no time: duration + gap >= 0. A forward or backward block without operators
-/// still passes micro-batches on in order; the other blocks may be empty and are then not there.
+/// What passing a block's result on to the next stage takes.
+struct Send {
+  Nanoseconds hold{0};  ///< for this long after the block its stage does nothing else (synchronous send)
+  /// What the message takes beyond `hold`, while its stage goes on (asynchronous send): the receiver may
+  /// start `hold` + `latency` after the end of the block. Unused where there is no next stage.
+  Nanoseconds latency{0};
+};
+
+/// What one pipeline stage does with one chunk of the model, for one micro-batch. A block is a chain: each
+/// operator starts when the one before it is done. Every operator takes at least no time: duration + gap
+/// >= 0. A forward or backward block without operators still passes micro-batches on in order; the other
+/// blocks may be empty and are then not there.
+struct ChunkWork {
+  std::vector<Operator> forward{};
+  std::vector<Operator> recompute{};  ///< run before the backward pass; may overlap the wait for the gradient
+  std::vector<Operator> backward{};   ///< without the weight gradients if `weight` has them
+  /// Weight gradients, as a pass of their own. Only for schedules that split the backward pass.
+  std::vector<Operator> weight{};
+  /// Activations, after `forward`, to the next chunk of the model: that of the next stage or, from the last
+  /// stage, the next chunk of stage 0. Nothing on the last chunk of the model.
+  Send send_forward{};
+  /// Gradients, after `backward`, the other way. Nothing on the first chunk of the model.
+  Send send_backward{};
+};
+
+/// What one pipeline stage does.
 struct StageWork {
-  std::vector<Operator> forward;    ///< one micro-batch's forward pass
-  std::vector<Operator> recompute;  ///< run before the backward pass; may overlap the wait for the gradient
-  std::vector<Operator> backward;   ///< one micro-batch's backward pass
-  /// Time for which the stage is held by sending activations to the next stage, after `forward`. 0 on the
-  /// last stage.
-  Nanoseconds send_forward{0};
-  /// The same for gradients to the stage before, after `backward`. 0 on the first stage.
-  Nanoseconds send_backward{0};
-  std::vector<Operator>
-      data_parallel;  ///< gradient reduction after the last micro-batch; empty without data parallelism
-  std::vector<Operator> optimizer;  ///< weight update, once every stage has come so far
+  /// One for each virtual stage, as many on every stage. Chunk c of stage s is part c x stages + s of the
+  /// model.
+  std::vector<ChunkWork> chunks{};
+  /// Gradient reduction after the last micro-batch; empty without data parallelism.
+  std::vector<Operator> data_parallel{};
+  std::vector<Operator> optimizer{};  ///< weight update, once every stage has come so far
 };
 
-/// One iteration of the 1F1B schedule.
+/// One iteration.
 struct IterationWork {
-  std::vector<StageWork> stages;
+  std::vector<StageWork> stages{};
   std::int64_t num_micro_batches = 0;
+  Schedule schedule = Schedule::OneForwardOneBackward;
   /// Whether gradient reduction of every stage waits for the last backward pass of stage 0 (so the public
   /// vTrain release).
   bool reduction_waits_for_first_stage = false;

@@ -7,6 +7,7 @@
 
 #include "core/text.hpp"
 #include "workloads/size_checks.hpp"
+#include "workloads/stage_order.hpp"
 
 namespace vtrain {
 namespace {
@@ -90,28 +91,35 @@ std::string_view name_of(Schedule schedule) {
       return "1f1b";
     case Schedule::ZeroBubble:
       return "zero-bubble";
+    case Schedule::GPipe:
+      return "gpipe";
   }
   throw std::logic_error("unknown schedule");
 }
 
 Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan) {
-  auto checked = first_error({check_model(model), check_range("tensor", plan.tensor, kMaxStages),
-                              check_range("pipeline", plan.pipeline, kMaxStages),
-                              check_range("data", plan.data, kMaxReplicas),
-                              check_range("context", plan.context, kMaxStages),
-                              check_range("virtual_stages", plan.virtual_stages, kMaxStages),
-                              check_range("expert", plan.expert, kMaxReplicas),
-                              check_range("global_batch", plan.global_batch, kMaxBatch),
-                              check_range("micro_batch", plan.micro_batch, kMaxBatch)});
+  auto checked = first_error(
+      {check_model(model), check_range("tensor", plan.tensor, kMaxStages),
+       check_range("pipeline", plan.pipeline, kMaxStages), check_range("data", plan.data, kMaxReplicas),
+       check_range("context", plan.context, kMaxStages),
+       check_range("virtual_stages", plan.virtual_stages, plan.pipeline > 1 ? kMaxStages : 1),
+       check_range("expert", plan.expert, kMaxReplicas),
+       check_range("global_batch", plan.global_batch, kMaxBatch),
+       check_range("micro_batch", plan.micro_batch, kMaxBatch)});
   if (!checked) return checked;
   constexpr std::int64_t kMaxGpus = 1'000'000'000;
-  return first_error({check_divides("tensor", plan.tensor, "heads", model.num_heads),
-                      check_layers(model, plan), check_experts(model, plan),
-                      check_divides("context", plan.context, "tokens of a sequence", model.sequence_length),
-                      check_divides("data", plan.data, "sequences of the global batch", plan.global_batch),
-                      check_divides("micro_batch", plan.micro_batch, "sequences of a replica",
-                                    plan.global_batch / plan.data),
-                      check_range("data", plan.tensor * plan.context * plan.pipeline * plan.data, kMaxGpus)});
+  checked =
+      first_error({check_divides("tensor", plan.tensor, "heads", model.num_heads), check_layers(model, plan),
+                   check_experts(model, plan),
+                   check_divides("context", plan.context, "tokens of a sequence", model.sequence_length),
+                   check_divides("data", plan.data, "sequences of the global batch", plan.global_batch),
+                   check_divides("micro_batch", plan.micro_batch, "sequences of a replica",
+                                 plan.global_batch / plan.data),
+                   check_range("data", plan.tensor * plan.context * plan.pipeline * plan.data, kMaxGpus)});
+  if (!checked) return checked;
+  return check_schedule(plan.schedule, {.num_stages = plan.pipeline,
+                                        .num_chunks = plan.virtual_stages,
+                                        .num_micro_batches = plan.num_micro_batches()});
 }
 
 }  // namespace vtrain

@@ -31,13 +31,14 @@ enum class Schedule : std::uint8_t {
   OneForwardOneBackward,  ///< 1F1B; interleaved when there are virtual stages (Narayanan et al., SC'21)
   ZeroBubble,  ///< ZB-H1: weight gradients fill the bubble (Qi et al., "Zero Bubble Pipeline Parallelism",
                ///< ICLR'24)
+  GPipe,       ///< all forward passes, then all backward passes (Huang et al., NeurIPS'19)
 };
 
 /// `none`, `selective`, `full`.
 std::string_view name_of(Recompute recompute);
 /// `none`, `optimizer`, `full`.
 std::string_view name_of(Sharding sharding);
-/// `1f1b`, `zero-bubble`.
+/// `1f1b`, `zero-bubble`, `gpipe`.
 std::string_view name_of(Schedule schedule);
 
 /// A parallel plan: tensor x context x data x pipeline GPUs.
@@ -84,8 +85,8 @@ LayerRange chunk_layers(const TransformerModel& model, const ParallelPlan& plan,
 
 /// Whether the plan fits the model: `check_model`; tensor divides the heads, pipeline x virtual stages the
 /// layers (where `ends_count_as_layers`, it must leave no chunk empty), data the global batch and the
-/// micro-batch what is left of it; expert divides the experts and the GPUs that share a layer's data. The
-/// error names the field of the plan.
+/// micro-batch what is left of it; expert divides the experts and the GPUs that share a layer's data; the
+/// schedule can run a pipeline of this shape (`check_schedule`). The error names the field of the plan.
 Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan);
 
 }  // namespace vtrain

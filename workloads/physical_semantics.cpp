@@ -100,25 +100,26 @@ StageWork make_stage(const TransformerModel& model, const ParallelPlan& plan, co
       plan.recompute == Recompute::Full && (!is_last || plan.pipeline == 1 || profile.last_stage_recomputes);
   const std::int64_t num_layers = model.num_layers / plan.pipeline;
   StageWork work;
-  work.forward = make_block({.before = is_first ? &costs.embedding.forward : nullptr,
-                             .layer = &costs.layer.forward,
-                             .after = is_last ? &costs.head.forward : nullptr,
-                             .first_layer = stage * num_layers,
-                             .num_layers = num_layers},
-                            TaskKind::Forward, detail);
-  work.backward = make_block({.before = is_last ? &costs.head.backward : nullptr,
-                              .layer = &costs.layer.backward,
-                              .recomputed = recomputes ? &costs.layer.forward : nullptr,
-                              .after = is_first ? &costs.embedding.backward : nullptr,
+  ChunkWork& chunk = work.chunks.emplace_back();
+  chunk.forward = make_block({.before = is_first ? &costs.embedding.forward : nullptr,
+                              .layer = &costs.layer.forward,
+                              .after = is_last ? &costs.head.forward : nullptr,
                               .first_layer = stage * num_layers,
-                              .num_layers = num_layers,
-                              .descending = true},
-                             TaskKind::Backward, detail);
+                              .num_layers = num_layers},
+                             TaskKind::Forward, detail);
+  chunk.backward = make_block({.before = is_last ? &costs.head.backward : nullptr,
+                               .layer = &costs.layer.backward,
+                               .recomputed = recomputes ? &costs.layer.forward : nullptr,
+                               .after = is_first ? &costs.embedding.backward : nullptr,
+                               .first_layer = stage * num_layers,
+                               .num_layers = num_layers,
+                               .descending = true},
+                              TaskKind::Backward, detail);
   const double tokens = static_cast<double>(plan.micro_batch) * static_cast<double>(model.sequence_length);
   const Bytes activations(2 * tokens * static_cast<double>(model.hidden_size));
   const Nanoseconds send = whole(send_time(profile, plan.tensor, plan.data, activations));
-  if (!is_last) work.send_forward = send;
-  if (!is_first) work.send_backward = send;
+  if (!is_last) chunk.send_forward.hold = send;
+  if (!is_first) chunk.send_backward.hold = send;
   if (plan.data > 1) {
     const MessageTime reduction =
         gradient_all_reduce_time(profile, plan.tensor, plan.data, gradient_size(model, plan, stage));

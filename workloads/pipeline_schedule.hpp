@@ -1,37 +1,68 @@
-/// In which order pipeline stages work on micro-batches. A schedule is data: a new one is one more function
-/// here.
+/// The orders of all stages of a pipeline, merged into one list in which every block comes after those that
+/// it depends on.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "workloads/iteration_work.hpp"
+#include "workloads/stage_order.hpp"
+
 namespace vtrain {
 
-/// The two passes of a micro-batch through a stage. A backward pass includes the recomputation before it.
-enum class Pass : std::uint8_t { Forward, Backward };
-
-/// One micro-batch's pass on one stage.
+/// One pass of one micro-batch through one chunk of one stage.
 struct ScheduledBlock {
-  std::int32_t micro_batch = 0;  ///< counted as the part of the schedule says that holds the block
+  std::int32_t micro_batch = 0;  ///< counted as the section says that holds the block
   std::uint16_t stage = 0;
+  std::uint16_t chunk = 0;
   Pass pass = Pass::Forward;
 };
 
-/// Every block of an iteration, each after the blocks that it depends on. Blocks of one stage run in this
-/// order, and so do blocks of one micro-batch. The middle is a step that repeats, moving on by one
-/// micro-batch each time, so that the description stays small whatever the number of micro-batches.
-struct PipelineSchedule {
-  std::vector<ScheduledBlock> warm_up;  ///< micro-batches counted from 0
-  std::vector<ScheduledBlock> step;     ///< the i-th time counted from i, i < num_steps
-  std::int64_t num_steps = 0;
-  std::vector<ScheduledBlock> cool_down;  ///< counted from num_steps
-  /// Above every `micro_batch` of the three parts. Only the last of them may be new in a step.
-  std::int64_t window = 0;
+/// A number for each pass.
+struct PassNumbers {
+  std::int64_t forward = 0;
+  std::int64_t backward = 0;
+  std::int64_t weight = 0;
+
+  std::int64_t of(Pass pass) const {
+    return pass == Pass::Forward ? forward : pass == Pass::Backward ? backward : weight;
+  }
 };
 
-/// 1F1B without interleaving (Narayanan et al., SC'21): stage s runs stages - 1 - s forward passes ahead,
-/// then alternates one forward and one backward pass. O(stages^2) blocks. Both arguments are at least 1, and
-/// there are at most 65,535 stages.
-PipelineSchedule one_forward_one_backward(std::int64_t num_stages, std::int64_t num_micro_batches);
+/// Blocks that are run `repeats` times, each time on micro-batches `stride` further on.
+struct ScheduleSection {
+  std::vector<ScheduledBlock> blocks;
+  std::int64_t repeats = 1;
+  PassNumbers stride;
+  /// What the micro-batches of the blocks are counted from: the first that has not left the last chunk of
+  /// the model forward, or its first chunk backward, when the section begins. The first whose weight
+  /// gradients the first chunk lacks.
+  PassNumbers first;
+  /// How many micro-batches from `first` on have entered the model in that direction when the section, or
+  /// one of its repetitions, begins: those under way. 0 for weight gradients, which pass on nothing.
+  PassNumbers under_way;
+};
+
+/// Every block of an iteration. Blocks of one stage run in this order. A block depends on the one before it
+/// on its stage. A forward block also depends on that of its micro-batch one chunk of the model before, a
+/// backward block on that one chunk after; chunk c of stage s is part c x stages + s of the model. All else
+/// that there is to wait for, the stage has done already.
+///
+/// Whatever repeats on all stages at once is a section that repeats, so that the description stays small
+/// whatever the number of micro-batches.
+struct PipelineSchedule {
+  std::vector<ScheduleSection> sections;
+  /// Above every `micro_batch` of forward and of backward blocks. 0 for weight gradients.
+  PassNumbers window;
+};
+
+/// The shape of the pipeline that does the work. Throws `std::logic_error` if stages differ in the number of
+/// chunks, or if there are weight gradients that the schedule has no pass for.
+PipelineShape pipeline_shape(const IterationWork& work);
+
+/// Merges the orders of the stages. The shape must be one that `check_schedule` accepts, of at most 65,535
+/// stages and as many chunks. Linear in blocks, repetitions not counted. Throws `std::logic_error` if stages
+/// wait for each other in a circle or leave something out.
+PipelineSchedule make_schedule(Schedule schedule, const PipelineShape& shape);
 
 }  // namespace vtrain

@@ -7,11 +7,12 @@
 
 namespace vtrain {
 
-Nanoseconds send_after(const StageWork& stage, const Task& task) {
+Nanoseconds hold_after(const StageWork& stage, const Task& task) {
   if (!task.sends) return Nanoseconds(0);
+  const ChunkWork& chunk = stage.chunks[task.chunk];
   const bool is_forward =
-      task.op == Task::kNoOperator ? task.kind == TaskKind::Forward : task.op < stage.forward.size();
-  return is_forward ? stage.send_forward : stage.send_backward;
+      task.op == Task::kNoOperator ? task.kind == TaskKind::Forward : task.op < chunk.forward.size();
+  return is_forward ? chunk.send_forward.hold : chunk.send_backward.hold;
 }
 
 IterationTimes simulated_iteration_times(const IterationWork& work, const ExecutionGraph& graph) {
@@ -20,6 +21,7 @@ IterationTimes simulated_iteration_times(const IterationWork& work, const Execut
   times.stages.resize(work.stages.size());
   for (TaskId id = 0; id < graph.num_tasks(); ++id) {
     const Task& task = graph[id];
+    if (task.kind == TaskKind::PipelineComm) continue;  // on its way, not on the stage
     StageTimes& stage = times.stages[task.stage];
     const Nanoseconds end(start[id] + task.duration_ns + task.gap_ns);
     stage.end = std::max(stage.end, end);
@@ -33,10 +35,10 @@ IterationTimes simulated_iteration_times(const IterationWork& work, const Execut
   set_slowest(times);
   for (TaskId id = 0; id < graph.num_tasks(); ++id) {
     const Task& task = graph[id];
-    if (task.stage != times.slowest_stage) continue;
-    const Nanoseconds send = send_after(work.stages[task.stage], task);
-    part_of(times.breakdown, task.kind) += Nanoseconds(task.duration_ns + task.gap_ns) - send;
-    times.breakdown.pipeline_comm += send;
+    if (task.stage != times.slowest_stage || task.kind == TaskKind::PipelineComm) continue;
+    const Nanoseconds hold = hold_after(work.stages[task.stage], task);
+    part_of(times.breakdown, task.kind) += Nanoseconds(task.duration_ns + task.gap_ns) - hold;
+    times.breakdown.pipeline_comm += hold;
   }
   set_bubble(times);
   return times;

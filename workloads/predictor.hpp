@@ -20,10 +20,10 @@ struct ExecutionGraph;
 struct Breakdown {
   Nanoseconds compute{0};        ///< layers, their recomputation and the launch gaps inside them
   Nanoseconds tensor_comm{0};    ///< tensor-parallel collectives
-  Nanoseconds pipeline_comm{0};  ///< sends between stages
+  Nanoseconds pipeline_comm{0};  ///< sends between stages, as far as they hold the stage
   Nanoseconds data_comm{0};      ///< gradient reduction
   Nanoseconds optimizer{0};      ///< weight update
-  Nanoseconds bubble{0};         ///< waiting for other stages
+  Nanoseconds bubble{0};         ///< waiting for other stages and their messages
 };
 
 /// What one stage did.
@@ -51,14 +51,14 @@ struct IterationTimes {
 };
 
 /// The exact collapse of the graph simulation: one update per block instead of per task, and a jump over the
-/// steady state. Needs `duration + gap >= 0` for every kernel, which readers guarantee. O(stages x
-/// min(micro-batches, transient)).
+/// steady state. Needs `duration + gap >= 0` for every kernel, which readers guarantee. O(chunks of the model
+/// x min(micro-batches, transient)).
 IterationTimes fast_iteration_times(const IterationWork& work);
 
 /// The same from the graph of this work, by the paper's Algorithm 1.
 IterationTimes simulated_iteration_times(const IterationWork& work, const ExecutionGraph& graph);
 
-/// The part of a task's gap that is the send after its block; 0 unless `Task::sends`.
-Nanoseconds send_after(const StageWork& stage, const Task& task);
+/// The part of a task's gap for which the send after its block holds the stage; 0 unless `Task::sends`.
+Nanoseconds hold_after(const StageWork& stage, const Task& task);
 
 }  // namespace vtrain

@@ -5,7 +5,7 @@
 namespace vtrain {
 namespace {
 
-ChainTotals total_chain(const std::vector<Operator>& operators, Nanoseconds send) {
+ChainTotals total_chain(const std::vector<Operator>& operators, Nanoseconds hold) {
   ChainTotals totals;
   for (const Operator& op : operators) {
     const Nanoseconds span = op.duration + op.gap;
@@ -20,21 +20,25 @@ ChainTotals total_chain(const std::vector<Operator>& operators, Nanoseconds send
       totals.after_collective += span.count();
     }
   }
-  totals.span += send.count();
-  totals.breakdown.pipeline_comm += send;
-  // The send holds the last operator: a collective there ends with it.
+  totals.span += hold.count();
+  totals.breakdown.pipeline_comm += hold;
+  // The send holds the stage in the last operator: a collective there ends with it.
   const bool ends_in_collective = !operators.empty() && is_communication(operators.back().kind);
-  if (!ends_in_collective) totals.after_collective += send.count();
+  if (!ends_in_collective) totals.after_collective += hold.count();
   return totals;
 }
 
 }  // namespace
 
-StageTotals total_stage(const StageWork& work) {
-  return {.forward = total_chain(work.forward, work.send_forward),
+ChunkTotals total_chunk(const ChunkWork& work) {
+  return {.forward = total_chain(work.forward, work.send_forward.hold),
           .recompute = total_chain(work.recompute, Nanoseconds(0)),
-          .backward = total_chain(work.backward, work.send_backward),
-          .data_parallel = total_chain(work.data_parallel, Nanoseconds(0)),
+          .backward = total_chain(work.backward, work.send_backward.hold),
+          .weight = total_chain(work.weight, Nanoseconds(0))};
+}
+
+OnceTotals total_once(const StageWork& work) {
+  return {.data_parallel = total_chain(work.data_parallel, Nanoseconds(0)),
           .optimizer = total_chain(work.optimizer, Nanoseconds(0))};
 }
 
@@ -46,8 +50,11 @@ Nanoseconds& part_of(Breakdown& breakdown, TaskKind kind) {
       return breakdown.data_comm;
     case TaskKind::Optimizer:
       return breakdown.optimizer;
+    case TaskKind::PipelineComm:
+      return breakdown.pipeline_comm;
     case TaskKind::Forward:
     case TaskKind::Backward:
+    case TaskKind::WeightGradient:
     case TaskKind::Recompute:
       break;
   }

@@ -8,25 +8,33 @@ namespace vtrain {
 
 /// Sums over one chain of operators, in ns.
 struct ChainTotals {
-  double span = 0;              ///< from its start to its end, gaps and the send that follows included
-  double kernel_time = 0;       ///< busy time of all but collectives
+  double span = 0;         ///< from its start to its end, gaps and the hold of the send that follows included
+  double kernel_time = 0;  ///< busy time of all but collectives
   double collective_time = 0;   ///< busy time of collectives
   bool has_collective = false;  ///< whether there is any
   double after_collective = 0;  ///< from the end of the last collective and its gap to the end of the chain
   Breakdown breakdown;          ///< of `span`
 };
 
-/// Sums over the blocks of a stage.
-struct StageTotals {
+/// Sums over the blocks of a chunk.
+struct ChunkTotals {
   ChainTotals forward;
   ChainTotals recompute;
   ChainTotals backward;
+  ChainTotals weight;
+};
+
+/// Sums over the chains that a stage runs once.
+struct OnceTotals {
   ChainTotals data_parallel;
   ChainTotals optimizer;
 };
 
-/// Adds up what a stage does.
-StageTotals total_stage(const StageWork& work);
+/// Adds up what a stage does with a chunk.
+ChunkTotals total_chunk(const ChunkWork& work);
+
+/// Adds up what a stage does once.
+OnceTotals total_once(const StageWork& work);
 
 /// The part of a breakdown to which tasks of a kind belong.
 Nanoseconds& part_of(Breakdown& breakdown, TaskKind kind);

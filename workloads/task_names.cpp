@@ -7,18 +7,23 @@ namespace vtrain {
 const Operator* find_operator(const IterationWork& work, const Task& task) {
   const StageWork& stage = work.stages[task.stage];
   std::size_t position = task.op;
-  for (const auto* chain :
-       {&stage.forward, &stage.recompute, &stage.backward, &stage.data_parallel, &stage.optimizer}) {
-    if (position < chain->size()) return &(*chain)[position];
-    position -= chain->size();
-  }
-  return nullptr;
+  const auto find_in = [&position](auto... chains) -> const Operator* {
+    for (const std::vector<Operator>* chain : {chains...}) {
+      if (position < chain->size()) return &(*chain)[position];
+      position -= chain->size();
+    }
+    return nullptr;
+  };
+  if (task.micro_batch < 0) return find_in(&stage.data_parallel, &stage.optimizer);
+  const ChunkWork& chunk = stage.chunks[task.chunk];
+  return find_in(&chunk.forward, &chunk.recompute, &chunk.backward, &chunk.weight);
 }
 
 std::string task_name(const IterationWork& work, const Task& task) {
+  if (task.kind == TaskKind::PipelineComm) return "send";
   const Operator* op = find_operator(work, task);
   if (op == nullptr) return "empty";
-  return op->layer < 0 ? op->name : fmt::format("{} {}", op->name, op->layer);
+  return op->layer < 0 ? std::string(op->name) : fmt::format("{} {}", op->name, op->layer);
 }
 
 std::string_view kind_name(TaskKind kind) {
@@ -27,6 +32,8 @@ std::string_view kind_name(TaskKind kind) {
       return "forward";
     case TaskKind::Backward:
       return "backward";
+    case TaskKind::WeightGradient:
+      return "weight gradient";
     case TaskKind::Recompute:
       return "recompute";
     case TaskKind::Optimizer:
@@ -35,6 +42,8 @@ std::string_view kind_name(TaskKind kind) {
       return "tensor communication";
     case TaskKind::DataComm:
       return "data communication";
+    case TaskKind::PipelineComm:
+      return "pipeline communication";
   }
   return "";
 }

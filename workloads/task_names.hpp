@@ -9,13 +9,13 @@
 
 namespace vtrain {
 
-/// The operator that a task belongs to, or null for a task that stands for an empty block.
+/// The operator that a task belongs to, or null for a task that stands for an empty block or a message.
 const Operator* find_operator(const IterationWork& work, const Task& task);
 
-/// The operator's name and, if it has one, its layer: `Fwd_transformer 12`.
+/// The operator's name and, if it has one, its layer: `Fwd_transformer 12`. `send` for a message.
 std::string task_name(const IterationWork& work, const Task& task);
 
-/// `forward`, `backward`, `recompute`, `optimizer`, `tensor communication` or `data communication`.
+/// A kind in words: `weight gradient`, `tensor communication`.
 std::string_view kind_name(TaskKind kind);
 
 }  // namespace vtrain

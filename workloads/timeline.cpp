@@ -4,6 +4,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -22,6 +23,8 @@ std::string_view colour(TaskKind kind) {
       return "good";
     case TaskKind::Backward:
       return "rail_response";
+    case TaskKind::WeightGradient:
+      return "rail_animation";
     case TaskKind::Recompute:
       return "yellow";
     case TaskKind::Optimizer:
@@ -30,6 +33,8 @@ std::string_view colour(TaskKind kind) {
       return "rail_load";
     case TaskKind::DataComm:
       return "terrible";
+    case TaskKind::PipelineComm:
+      return "grey";
   }
   return "";
 }
@@ -59,7 +64,11 @@ class TimelineWriter {
   }
 
   void write(const Task& task, double start_ns) {
-    const double send_ns = send_after(work_.stages[task.stage], task).count();
+    if (task.kind == TaskKind::PipelineComm) {
+      write_message(task, start_ns);
+      return;
+    }
+    const double send_ns = hold_after(work_.stages[task.stage], task).count();
     const double end_ns = start_ns + task.duration_ns + task.gap_ns;
     const std::string name = nlohmann::json(task_name(work_, task)).dump();
     write_slice(task, {.name = name,
@@ -91,14 +100,38 @@ class TimelineWriter {
         ",\n"
         R"({{"ph":"X","pid":0,"tid":{},"ts":{:.3f},"dur":{:.3f},"name":{},"cat":"{}","cname":"{}")",
         task.stage, start / 1000, (end - start) / 1000, slice.name, slice.category, slice.colour);
-    if (task.micro_batch >= 0) {
-      fmt::format_to(std::back_inserter(text_), R"(,"args":{{"micro_batch":{}}})", task.micro_batch);
+    write_arguments(task);
+    text_ += '}';
+  }
+
+  /// Messages of one stage may overlap each other and its blocks, which slices of one track must not: they
+  /// are asynchronous events, each of a name of its own.
+  void write_message(const Task& task, double start_ns) {
+    ++num_messages_;
+    for (const auto& [phase, time_ns] :
+         {std::pair('b', start_ns), std::pair('e', start_ns + task.duration_ns)}) {
+      fmt::format_to(std::back_inserter(text_),
+                     ",\n"
+                     R"({{"ph":"{}","pid":0,"tid":{},"ts":{:.3f},"id":{},"name":"send","cat":"{}")",
+                     phase, task.stage, static_cast<double>(std::llround(time_ns)) / 1000, num_messages_,
+                     kind_name(task.kind));
+      write_arguments(task);
+      text_ += '}';
+    }
+  }
+
+  void write_arguments(const Task& task) {
+    if (task.micro_batch < 0) return;
+    fmt::format_to(std::back_inserter(text_), R"(,"args":{{"micro_batch":{})", task.micro_batch);
+    if (work_.stages[task.stage].chunks.size() > 1) {
+      fmt::format_to(std::back_inserter(text_), R"(,"chunk":{})", task.chunk);
     }
     text_ += '}';
   }
 
   const IterationWork& work_;
   std::string text_;
+  std::int64_t num_messages_ = 0;
 };
 
 }  // namespace

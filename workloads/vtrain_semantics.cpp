@@ -78,10 +78,10 @@ class WorkMaker {
   }
 
   Result<VtrainWork> make() {
-    embeddings_ = layer_operators("embeddings", true);
-    transformer_ = layer_operators("transformer", true);
+    embeddings_ = layer_operators("Fwd_embeddings", "Bwd_embeddings", "WU_embeddings", true);
+    transformer_ = layer_operators("Fwd_transformer", "Bwd_transformer", "WU_transformer", true);
     // The output layer shares its weights with the embeddings, so a trace has no update of it.
-    logit_ = layer_operators("logit", false);
+    logit_ = layer_operators("Fwd_logit", "Bwd_logit", "WU_logit", false);
     loss_ = make_operator("Fwd_loss", TaskKind::Forward, true);
     if (!missing_.empty()) {
       return fail({.kind = ErrorKind::NotFound,
@@ -101,26 +101,29 @@ class WorkMaker {
   }
 
  private:
-  Operator make_operator(std::string name, TaskKind kind, bool is_required) {
-    Operator made{.name = std::move(name), .kind = kind};
+  /// `name` is a literal.
+  Operator make_operator(std::string_view name, TaskKind kind, bool is_required) {
+    Operator made{.name = name, .kind = kind};
     const auto found = made_.kernels->find(made.name);
     if (found != made_.kernels->end() && !found->second.kernels.empty()) {
       made.kernels = &found->second;
       made.duration = Nanoseconds(static_cast<double>(found->second.duration_ns()));
       made.gap = Nanoseconds(static_cast<double>(found->second.inner_gap_ns()));
     } else if (is_required) {
-      missing_ += missing_.empty() ? made.name : ", " + made.name;
+      if (!missing_.empty()) missing_ += ", ";
+      missing_ += name;
     } else {
-      made_.provenance.operators_without_kernels.push_back(made.name);
+      made_.provenance.operators_without_kernels.emplace_back(name);
     }
     return made;
   }
 
-  LayerOperators layer_operators(const std::string& layer, bool has_update) {
-    LayerOperators made{.forward = make_operator("Fwd_" + layer, TaskKind::Forward, true),
-                        .backward = make_operator("Bwd_" + layer, TaskKind::Backward, true),
+  LayerOperators layer_operators(std::string_view forward, std::string_view backward, std::string_view update,
+                                 bool has_update) {
+    LayerOperators made{.forward = make_operator(forward, TaskKind::Forward, true),
+                        .backward = make_operator(backward, TaskKind::Backward, true),
                         .recompute = {},
-                        .update = make_operator("WU_" + layer, TaskKind::Optimizer, has_update)};
+                        .update = make_operator(update, TaskKind::Optimizer, has_update)};
     made.recompute = made.forward;
     made.recompute.kind = TaskKind::Recompute;
     return made;
@@ -153,26 +156,27 @@ class WorkMaker {
     const auto is_transformer = [&](std::int64_t layer) { return layer >= 1 && layer <= layers; };
 
     StageWork& work = made_.work.stages[static_cast<std::size_t>(stage)];
+    ChunkWork& chunk = work.chunks.emplace_back();
     const auto num_layers = static_cast<std::size_t>(end_layer - first_layer);
     const std::size_t block_size = num_layers * (config_.plan.tensor > 1 ? 3 : 1) + 1;
-    work.forward.reserve(block_size);
-    work.backward.reserve(block_size);
+    chunk.forward.reserve(block_size);
+    chunk.backward.reserve(block_size);
     work.optimizer.reserve(num_layers);
     for (std::int64_t layer = first_layer; layer < end_layer; ++layer) {
-      add_layer(work.forward, operators_of(layer).forward, layer, is_transformer(layer));
+      add_layer(chunk.forward, operators_of(layer).forward, layer, is_transformer(layer));
       add(work.optimizer, operators_of(layer).update, layer);
     }
-    if (is_last) work.forward.push_back(loss_);
+    if (is_last) chunk.forward.push_back(loss_);
     const bool recomputes = config_.plan.recompute == Recompute::Full && !is_last;
-    if (recomputes) work.recompute.reserve(num_layers);
+    if (recomputes) chunk.recompute.reserve(num_layers);
     for (std::int64_t layer = end_layer - 1; layer >= first_layer; --layer) {
-      add_layer(work.backward, operators_of(layer).backward, layer, is_transformer(layer));
-      if (recomputes) add(work.recompute, operators_of(layer).recompute, layer);
+      add_layer(chunk.backward, operators_of(layer).backward, layer, is_transformer(layer));
+      if (recomputes) add(chunk.recompute, operators_of(layer).recompute, layer);
     }
     const Nanoseconds send =
         vtrain_release::send_time(activation_bytes(config_), config_.inter_node_bandwidth);
-    if (!is_last) work.send_forward = send;
-    if (!is_first) work.send_backward = send;
+    if (!is_last) chunk.send_forward.hold = send;
+    if (!is_first) chunk.send_backward.hold = send;
     if (config_.plan.data > 1) {
       work.data_parallel.push_back({.name = "DP_all_reduce",
                                     .kind = TaskKind::DataComm,

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -6,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/rng.hpp"
+#include "random_work.hpp"
 #include "workloads/graph_builder.hpp"
 #include "workloads/predictor.hpp"
 
@@ -16,61 +15,6 @@ namespace {
 /// Both ways add fractional times in different orders, and the fast path rounds each block to 2^-30 ns or,
 /// above some hours, a little coarser; random works are far shorter.
 constexpr double kFractionalTolerance_ns = 1e-3;
-
-/// Random works over every shape that the schedule distinguishes.
-class WorkGenerator {
- public:
-  WorkGenerator(std::uint64_t seed, bool fractional) : random_(seed, "work"), fractional_(fractional) {}
-
-  IterationWork next() {
-    IterationWork work;
-    work.stages.resize(1 + random_.below(9));
-    work.num_micro_batches = static_cast<std::int64_t>(1 + random_.below(random_.below(4) == 0 ? 120 : 14));
-    work.reduction_waits_for_first_stage = random_.below(2) == 0;
-    uniform_stages_ = random_.below(3) == 0;
-    const bool has_data_parallel = random_.below(3) != 0;
-    const bool has_optimizer = random_.below(5) != 0;
-    for (std::size_t i = 0; i < work.stages.size(); ++i) {
-      StageWork& stage = work.stages[i];
-      if (uniform_stages_ && i > 0) {
-        stage = work.stages.front();
-      } else {
-        stage.forward = chain(TaskKind::Forward, 4);
-        stage.recompute = chain(TaskKind::Recompute, 3);
-        stage.backward = chain(TaskKind::Backward, 4);
-        stage.send_forward = Nanoseconds(time(300));
-        stage.send_backward = Nanoseconds(time(300));
-        if (has_data_parallel && random_.below(8) != 0) stage.data_parallel = chain(TaskKind::DataComm, 2);
-        if (has_optimizer && random_.below(8) != 0) stage.optimizer = chain(TaskKind::Optimizer, 2);
-      }
-    }
-    return work;
-  }
-
- private:
-  double time(std::uint64_t bound) {
-    return fractional_ ? random_.uniform(0, static_cast<double>(bound))
-                       : static_cast<double>(random_.below(bound));
-  }
-
-  std::vector<Operator> chain(TaskKind kind, std::uint64_t longest) {
-    std::vector<Operator> operators;
-    // One in about six chains is empty.
-    const std::uint64_t length = random_.below(6) == 0 ? 0 : 1 + random_.below(longest);
-    for (std::uint64_t i = 0; i < length; ++i) {
-      Operator op;
-      op.kind = kind != TaskKind::DataComm && random_.below(4) == 0 ? TaskKind::TensorComm : kind;
-      op.duration = Nanoseconds(time(1000));
-      op.gap = Nanoseconds(random_.below(2) == 0 ? time(50) : -std::min(op.duration.count(), time(50)));
-      operators.push_back(op);
-    }
-    return operators;
-  }
-
-  RandomStream random_;
-  bool fractional_;
-  bool uniform_stages_ = false;
-};
 
 void check_same(const IterationTimes& fast, const IterationTimes& graph, double tolerance) {
   const auto same = [tolerance](Nanoseconds a, Nanoseconds b) {
@@ -97,32 +41,61 @@ void check_same(const IterationTimes& fast, const IterationTimes& graph, double 
   CHECK(same(fast.breakdown.bubble, graph.breakdown.bubble));
 }
 
-void check_random_works(std::uint64_t seed, int count, bool fractional) {
-  WorkGenerator generator(seed, fractional);
+struct ScheduleCase {
+  std::string name;
+  Schedule schedule;
+  bool interleaved;
+};
+
+const ScheduleCase kSchedules[] = {{"1F1B", Schedule::OneForwardOneBackward, false},
+                                   {"interleaved 1F1B", Schedule::OneForwardOneBackward, true},
+                                   {"zero bubble", Schedule::ZeroBubble, false},
+                                   {"GPipe", Schedule::GPipe, false}};
+
+void check_random_works(const ScheduleCase& schedule, std::uint64_t seed, int count, bool fractional) {
+  INFO(schedule.name);
+  WorkGenerator generator(seed, schedule.schedule, schedule.interleaved, fractional);
+  const double tolerance = fractional ? kFractionalTolerance_ns : 0;
   int num_short = 0;
   int num_single = 0;
   for (int i = 0; i < count; ++i) {
     CAPTURE(i);
-    const IterationWork work = generator.next();
+    IterationWork work = generator.next();
+    CAPTURE(work.num_micro_batches);
+    CAPTURE(work.stages.size());
     const auto num_stages = static_cast<std::int64_t>(work.stages.size());
     num_short += num_stages > work.num_micro_batches ? 1 : 0;
     num_single += num_stages == 1 ? 1 : 0;
     const auto graph = build_graph(work, GraphDetail::Operators);
     REQUIRE(graph);
-    check_same(fast_iteration_times(work), simulated_iteration_times(work, *graph),
-               fractional ? kFractionalTolerance_ns : 0);
+    const IterationTimes times = simulated_iteration_times(work, *graph);
+    check_same(fast_iteration_times(work), times, tolerance);
+    const Breakdown& parts = times.breakdown;
+    const Nanoseconds sum = parts.compute + parts.tensor_comm + parts.pipeline_comm + parts.data_comm +
+                            parts.optimizer + parts.bubble;
+    CHECK(std::abs((sum - times.iteration).count()) <= tolerance);
+    for (StageWork& stage : work.stages) {
+      stage.data_parallel.clear();
+      stage.optimizer.clear();
+    }
+    const std::vector<Nanoseconds> ends = event_driven_ends(work);
+    const IterationTimes passes = fast_iteration_times(work);
+    for (std::size_t stage = 0; stage < ends.size(); ++stage)
+      CHECK(std::abs((passes.stages[stage].end - ends[stage]).count()) <= tolerance);
   }
   // The generator reaches the corners it is meant to reach.
-  CHECK(num_short > count / 10);
+  if (!schedule.interleaved) CHECK(num_short > count / 10);
   CHECK(num_single > count / 20);
 }
 
-TEST_CASE("fast_path: equals the simulation of the graph exactly on 2,000 works in whole nanoseconds") {
-  check_random_works(1, 2000, false);
+TEST_CASE("fast_path: equals the graph and a clock exactly on works in whole nanoseconds, every schedule") {
+  for (const ScheduleCase& schedule : kSchedules)
+    check_random_works(schedule, 1, 1500, false);
 }
 
-TEST_CASE("fast_path: equals the simulation of the graph on 1,000 works in fractions") {
-  check_random_works(2, 1000, true);
+TEST_CASE("fast_path: equals the graph and a clock on works in fractions, every schedule") {
+  for (const ScheduleCase& schedule : kSchedules)
+    check_random_works(schedule, 2, 500, true);
 }
 
 Operator op_of(TaskKind kind, double duration) {
@@ -136,10 +109,10 @@ Operator op_of(TaskKind kind, double duration) {
 IterationWork uniform_work(std::size_t num_stages, std::int64_t num_micro_batches) {
   IterationWork work;
   work.num_micro_batches = num_micro_batches;
-  StageWork stage;
-  stage.forward = {op_of(TaskKind::Forward, 1)};
-  stage.backward = {op_of(TaskKind::Backward, 2)};
-  work.stages.assign(num_stages, stage);
+  ChunkWork chunk;
+  chunk.forward = {op_of(TaskKind::Forward, 1)};
+  chunk.backward = {op_of(TaskKind::Backward, 2)};
+  work.stages.assign(num_stages, {.chunks = {chunk}});
   return work;
 }
 
@@ -161,11 +134,11 @@ TEST_CASE("fast_path: many micro-batches cost no more than few") {
 
 TEST_CASE("fast_path: recomputation overlaps the wait for the gradient") {
   IterationWork work = uniform_work(2, 1);
-  work.stages[0].recompute = {op_of(TaskKind::Recompute, 1)};
+  work.stages[0].chunks[0].recompute = {op_of(TaskKind::Recompute, 1)};
   // Stage 0: forward to 1. Stage 1: forward to 2, backward to 4. Stage 0 recomputes from 1 to 2, then waits:
   // backward to 6.
   CHECK(fast_iteration_times(work).iteration.count() == 6);
-  work.stages[0].recompute.front().duration = Nanoseconds(7);
+  work.stages[0].chunks[0].recompute.front().duration = Nanoseconds(7);
   // Now it recomputes from 1 to 8.
   CHECK(fast_iteration_times(work).iteration.count() == 10);
 }

@@ -124,19 +124,19 @@ TEST_CASE("physical_semantics: stages hold what belongs to them") {
   REQUIRE(work.stages.size() == 4);
   CHECK(work.num_micro_batches == 8);
   CHECK(!work.reduction_waits_for_first_stage);
-  CHECK(work.stages[0].forward.front().name == "embedding");
-  CHECK(work.stages[0].backward.back().name == "embedding_grad");
-  CHECK(work.stages[3].forward.back().name == "loss");
-  CHECK(work.stages[3].backward.front().name == "loss_grad");
-  CHECK(work.stages[1].forward.front().name == "input_norm");
-  CHECK(work.stages[0].send_forward.count() > 0);
-  CHECK(work.stages[0].send_backward.count() == 0);
-  CHECK(work.stages[3].send_forward.count() == 0);
-  CHECK(work.stages[3].send_backward.count() > 0);
+  CHECK(work.stages[0].chunks[0].forward.front().name == "embedding");
+  CHECK(work.stages[0].chunks[0].backward.back().name == "embedding_grad");
+  CHECK(work.stages[3].chunks[0].forward.back().name == "loss");
+  CHECK(work.stages[3].chunks[0].backward.front().name == "loss_grad");
+  CHECK(work.stages[1].chunks[0].forward.front().name == "input_norm");
+  CHECK(work.stages[0].chunks[0].send_forward.hold.count() > 0);
+  CHECK(work.stages[0].chunks[0].send_backward.hold.count() == 0);
+  CHECK(work.stages[3].chunks[0].send_forward.hold.count() == 0);
+  CHECK(work.stages[3].chunks[0].send_backward.hold.count() > 0);
   const auto num_recomputed = [](const StageWork& stage) {
-    CHECK(stage.recompute.empty());
+    CHECK(stage.chunks[0].recompute.empty());
     std::set<std::int32_t> layers;
-    for (const Operator& op : stage.backward) {
+    for (const Operator& op : stage.chunks[0].backward) {
       if (op.kind == TaskKind::Recompute) layers.insert(op.layer);
     }
     return layers.size();
@@ -149,9 +149,9 @@ TEST_CASE("physical_semantics: stages hold what belongs to them") {
     CHECK(stage.optimizer.size() == 1);
   }
   // The last layer's backward pass comes first; its forward pass is run again just before.
-  CHECK(work.stages[1].forward.front().layer == 2);
-  CHECK(work.stages[1].backward.front().layer == 3);
-  CHECK(work.stages[1].backward.front().kind == TaskKind::Recompute);
+  CHECK(work.stages[1].chunks[0].forward.front().layer == 2);
+  CHECK(work.stages[1].chunks[0].backward.front().layer == 3);
+  CHECK(work.stages[1].chunks[0].backward.front().kind == TaskKind::Recompute);
 
   ParallelPlan alone{.tensor = 1, .data = 1, .pipeline = 1, .global_batch = 2, .micro_batch = 1};
   const auto single = predict_physical(model, alone, a100());
@@ -204,7 +204,7 @@ TEST_CASE("physical_semantics: one stage takes the sum of its work") {
   REQUIRE(prediction);
   const StageWork& stage = prediction->work.stages[0];
   // Three micro-batches on each GPU, then the gradients, then Adam.
-  const double expected = 3 * (total_ns(stage.forward) + total_ns(stage.backward)) +
+  const double expected = 3 * (total_ns(stage.chunks[0].forward) + total_ns(stage.chunks[0].backward)) +
                           total_ns(stage.data_parallel) + total_ns(stage.optimizer);
   CHECK(fast_iteration_times(prediction->work).iteration.count() == expected);
 }
@@ -237,6 +237,16 @@ TEST_CASE("physical_semantics: a plan that does not divide names the field") {
   CHECK(field_of(good, {1, 3, 1, 4, 1}) == "data");
   CHECK(field_of(good, {1, 2, 1, 8, 3}) == "micro_batch");
   CHECK(field_of(good, {0, 1, 1, 4, 1}) == "tensor");
+  ParallelPlan chunked{.tensor = 1, .data = 1, .pipeline = 3, .global_batch = 6, .micro_batch = 1};
+  chunked.virtual_stages = 2;
+  CHECK(field_of(good, chunked).empty());
+  chunked.virtual_stages = 3;
+  CHECK(field_of(good, chunked) == "virtual_stages");  // 2 layers a stage
+  chunked.virtual_stages = 2;
+  chunked.global_batch = 4;
+  CHECK(field_of(good, chunked) == "global_batch");
+  chunked.pipeline = 1;
+  CHECK(field_of(good, chunked) == "virtual_stages");
   CHECK(field_of(good, {1, 1, 1, -4, 1}) == "global_batch");
   good.num_layers = 2'000'000'000;
   CHECK(field_of(good, {1, 1, 1, 4, 1}) == "num_layers");

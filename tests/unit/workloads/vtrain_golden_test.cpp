@@ -95,12 +95,12 @@ void check_work(const VtrainConfig& config, const IterationWork& work, const jso
   CHECK(work.num_micro_batches == item.at("num_microbatch").get<std::int64_t>());
   CHECK(config.plan.micro_batch == item.at("effective_micro_batch").get<std::int64_t>());
   if (work.stages.size() > 1) {
-    check_near(work.stages.front().send_forward, item.at("p2p_gap_ns"));
-    check_near(work.stages.back().send_backward, item.at("p2p_gap_ns"));
-    CHECK(work.stages.front().send_backward.count() == 0);
-    CHECK(work.stages.back().send_forward.count() == 0);
+    check_near(work.stages.front().chunks[0].send_forward.hold, item.at("p2p_gap_ns"));
+    check_near(work.stages.back().chunks[0].send_backward.hold, item.at("p2p_gap_ns"));
+    CHECK(work.stages.front().chunks[0].send_backward.hold.count() == 0);
+    CHECK(work.stages.back().chunks[0].send_forward.hold.count() == 0);
   }
-  for (const Operator& op : work.stages.front().forward) {
+  for (const Operator& op : work.stages.front().chunks[0].forward) {
     if (op.kind == TaskKind::TensorComm) check_near(op.duration, item.at("tp_allreduce_ns"));
   }
   for (std::size_t stage = 0; stage < work.stages.size(); ++stage) {

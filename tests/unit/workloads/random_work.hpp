@@ -1,0 +1,39 @@
+/// Random iterations and a second way of timing them, for tests.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/rng.hpp"
+#include "workloads/iteration_work.hpp"
+
+namespace vtrain {
+
+/// Makes random works over every shape that the schedules distinguish.
+class WorkGenerator {
+ public:
+  /// Times are whole nanoseconds or, with `fractional`, any.
+  WorkGenerator(std::uint64_t seed, Schedule schedule, bool interleaved, bool fractional)
+      : random_(seed, "work"), schedule_(schedule), interleaved_(interleaved), fractional_(fractional) {}
+
+  IterationWork next();
+
+ private:
+  double time(std::uint64_t bound);
+  std::vector<Operator> chain(TaskKind kind, std::uint64_t longest);
+  Send send();
+  ChunkWork chunk();
+
+  RandomStream random_;
+  Schedule schedule_;
+  bool interleaved_;
+  bool fractional_;
+  bool holds_ = false;        ///< sends of this work hold their stage
+  bool has_latency_ = false;  ///< sends of this work have latency
+};
+
+/// When each stage is done with its micro-batches, by running the stages against a clock: it knows the order
+/// of each stage and what a block waits for, and nothing else.
+std::vector<Nanoseconds> event_driven_ends(const IterationWork& work);
+
+}  // namespace vtrain
