@@ -80,7 +80,7 @@ TEST_CASE("stage_order: shapes that a schedule cannot run name the field of the 
 
 /// Walks through the schedule, checks that every block comes after those it needs, and counts the
 /// micro-batches of each stage that wait for their last backward block.
-std::vector<std::int64_t> check_schedule(Schedule schedule, const PipelineShape& shape) {
+std::vector<std::int64_t> walk_schedule(Schedule schedule, const PipelineShape& shape) {
   CAPTURE(shape.num_stages);
   CAPTURE(shape.num_chunks);
   CAPTURE(shape.num_micro_batches);
@@ -127,9 +127,9 @@ std::vector<std::int64_t> check_schedule(Schedule schedule, const PipelineShape&
 TEST_CASE("pipeline_schedule: every block once, after those it needs, with the activations of its schedule") {
   for (std::int64_t p = 1; p <= 6; ++p) {
     for (std::int64_t m = 1; m <= 20; ++m) {
-      const auto plain = check_schedule(Schedule::OneForwardOneBackward, {p, 1, m});
-      const auto zero_bubble = check_schedule(Schedule::ZeroBubble, {p, 1, m});
-      const auto gpipe = check_schedule(Schedule::GPipe, {p, 1, m});
+      const auto plain = walk_schedule(Schedule::OneForwardOneBackward, {p, 1, m});
+      const auto zero_bubble = walk_schedule(Schedule::ZeroBubble, {p, 1, m});
+      const auto gpipe = walk_schedule(Schedule::GPipe, {p, 1, m});
       for (std::int64_t stage = 0; stage < p; ++stage) {
         const auto index = static_cast<std::size_t>(stage);
         CHECK(plain[index] == std::min(m, p - stage));
@@ -139,7 +139,7 @@ TEST_CASE("pipeline_schedule: every block once, after those it needs, with the a
     }
     for (std::int64_t groups = 1; groups <= 6; ++groups) {
       for (std::int64_t v = 2; v <= 4; ++v) {
-        const auto interleaved = check_schedule(Schedule::OneForwardOneBackward, {p, v, p * groups});
+        const auto interleaved = walk_schedule(Schedule::OneForwardOneBackward, {p, v, p * groups});
         for (std::int64_t stage = 0; stage < p; ++stage) {
           const std::int64_t ahead = 2 * (p - 1 - stage) + (v - 1) * p;
           CHECK(interleaved[static_cast<std::size_t>(stage)] == std::min(ahead + 1, v * p * groups));
