@@ -194,6 +194,15 @@ void append_ns_as_seconds(std::string& out, std::int64_t nanoseconds, std::int64
   out.append(buffer, at);
 }
 
+std::string with_thousands(std::int64_t number) {
+  std::string digits = std::to_string(number);
+  const std::ptrdiff_t first = number < 0 ? 1 : 0;
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > first; at -= 3) {
+    digits.insert(static_cast<std::size_t>(at), ",");
+  }
+  return digits;
+}
+
 std::string_view nearest_name(std::string_view word, std::span<const std::string_view> known) {
   std::string_view best;
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;

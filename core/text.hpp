@@ -43,6 +43,9 @@ void append_ns_as_seconds(std::string& out, std::int64_t nanoseconds);
 /// The same for `count` times that many nanoseconds (GPU-seconds of a gang), which may exceed 64 bits.
 void append_ns_as_seconds(std::string& out, std::int64_t nanoseconds, std::int64_t count);
 
+/// `1234567` as `1,234,567`.
+std::string with_thousands(std::int64_t number);
+
 /// The name in `known` that is nearest to `word` by edit distance, or empty when none is close.
 std::string_view nearest_name(std::string_view word, std::span<const std::string_view> known);
 

@@ -262,16 +262,12 @@ std::string describe_experiment(const Experiment& experiment) {
   const TraceStatistics statistics = trace_statistics(experiment.workload);
   const std::string format =
       experiment.trace_format.empty() ? "" : fmt::format(" ({})", experiment.trace_format);
-  std::string assumed;
-  for (const std::string& assumption : experiment.assumptions) {
-    assumed += (assumed.empty() ? "" : ";  ") + assumption;
-  }
   return fmt::format(
-      "trace     {}{}   {} jobs   {}   {} GPU-hours   offered load {:.2f}\n{}cluster   {}\nassumed   {}\n",
+      "trace     {}{}   {} jobs   {}   {} GPU-hours   offered load {:.2f}\n{}cluster   {}\n{}",
       experiment.trace_name, format, with_thousands(statistics.jobs), as_days(to_seconds(statistics.span())),
       with_thousands(std::llround(statistics.gpu_hours)),
       statistics.offered_load(experiment.cluster.total_gpus()), skipped_line(experiment.skipped),
-      experiment.cluster.describe(), assumed);
+      experiment.cluster.describe(), assumed_lines(experiment.assumptions));
 }
 
 }  // namespace vtrain

@@ -7,15 +7,6 @@
 
 namespace vtrain {
 
-std::string with_thousands(std::int64_t number) {
-  std::string digits = std::to_string(number);
-  const std::ptrdiff_t first = number < 0 ? 1 : 0;
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > first; at -= 3) {
-    digits.insert(static_cast<std::size_t>(at), ",");
-  }
-  return digits;
-}
-
 std::string short_number(double number) {
   if (!std::isfinite(number)) return "-";
   if (std::abs(number) >= 1000) return with_thousands(std::llround(number));

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/text.hpp"  // with_thousands
+
 namespace vtrain {
 
-/// `1234567` as `1,234,567`.
-std::string with_thousands(std::int64_t number);
 /// Four significant digits at most, thousands separated: `43.9`, `0.4125`, `1,235`.
 std::string short_number(double number);
 /// A ratio as per cent with one digit: `81.5 %`; `-` for a value that does not exist (NaN).

@@ -13,6 +13,8 @@ void add_trace_command(CLI::App& app, Action& action) {
                          "  vtrain trace generate --jobs 1000 --cluster 16x8:a100 --out jobs.csv");
   trace->require_subcommand(1);
   add_trace_info(*trace, action);
+  add_trace_convert(*trace, action);
+  add_trace_slice(*trace, action);
   add_trace_generate(*trace, action);
 }
 

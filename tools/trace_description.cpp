@@ -86,8 +86,21 @@ std::string skipped_line(const SkippedRows& skipped) {
   return skipped.total() == 0 ? "" : fmt::format("skipped   {}\n", skipped_rows_text(skipped));
 }
 
-std::string assumed_line(const std::vector<std::string>& assumptions) {
-  return assumptions.empty() ? "" : fmt::format("assumed   {}\n", fmt::join(assumptions, ";  "));
+std::string assumed_lines(const std::vector<std::string>& assumptions) {
+  constexpr std::size_t kMaxWidth = 110;
+  std::string text;
+  std::string line;
+  for (const std::string& assumption : assumptions) {
+    if (line.empty()) {
+      line = (text.empty() ? "assumed   " : "          ") + assumption;
+    } else if (display_width(line) + display_width(assumption) + 3 <= kMaxWidth) {
+      line += ";  " + assumption;
+    } else {
+      text += line + "\n";
+      line = "          " + assumption;
+    }
+  }
+  return line.empty() ? "" : text + line + "\n";
 }
 
 std::string distribution_table(const TraceStatistics& statistics) {

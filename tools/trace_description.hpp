@@ -19,8 +19,9 @@ std::string describe_jobs(const std::string& name, const TraceStatistics& statis
 std::string skipped_rows_text(const SkippedRows& skipped);
 /// The same as a line for people.
 std::string skipped_line(const SkippedRows& skipped);
-/// The line of what is assumed or synthetic; empty when nothing is.
-std::string assumed_line(const std::vector<std::string>& assumptions);
+/// The line of what is assumed or synthetic, broken between assumptions where it would be long; empty when
+/// nothing is.
+std::string assumed_lines(const std::vector<std::string>& assumptions);
 /// Durations, gaps between submissions and recorded waits: one row each, with percentiles.
 std::string distribution_table(const TraceStatistics& statistics);
 /// Jobs and GPU-hours by number of GPUs.

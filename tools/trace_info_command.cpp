@@ -79,7 +79,7 @@ Result<void> show_info(const InfoArguments& arguments) {
   }
   std::string text =
       describe_jobs(fmt::format("{} ({})", read->name(), read->trace.format), statistics, *cluster) +
-      skipped_line(read->trace.skipped) + assumed_line(read->trace.assumptions) + "\n" +
+      skipped_line(read->trace.skipped) + assumed_lines(read->trace.assumptions) + "\n" +
       distribution_table(statistics) + "\n" + size_table(statistics);
   for (const auto& [title, shares] : {std::pair{"status", &statistics.statuses},
                                       {"GPU type", &statistics.gpu_types},

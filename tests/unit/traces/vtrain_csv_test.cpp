@@ -8,6 +8,7 @@
 
 #include "core/csv.hpp"
 #include "core/rng.hpp"
+#include "traces/trace_difference.hpp"
 #include "traces/trace_format.hpp"
 
 using vtrain::Job;
@@ -25,32 +26,8 @@ std::string error_of(std::string_view text) {
 }
 
 void check_equal(const Workload& a, const Workload& b) {
-  REQUIRE(a.jobs.size() == b.jobs.size());
-  for (std::size_t i = 0; i < a.jobs.size(); ++i) {
-    const Job& x = a.jobs[i];
-    const Job& y = b.jobs[i];
-    CAPTURE(i);
-    CHECK(x.name == y.name);
-    CHECK(x.submit == y.submit);
-    CHECK(x.duration == y.duration);
-    CHECK(x.requested_time == y.requested_time);
-    CHECK(x.deadline == y.deadline);
-    CHECK(x.num_gpus == y.num_gpus);
-    CHECK(x.global_batch == y.global_batch);
-    CHECK(x.iterations == y.iterations);
-    CHECK(static_cast<bool>(x.tenant) == static_cast<bool>(y.tenant));
-    if (x.tenant && y.tenant) CHECK(a.tenants[x.tenant.value] == b.tenants[y.tenant.value]);
-    CHECK(static_cast<bool>(x.model) == static_cast<bool>(y.model));
-    if (x.model && y.model) CHECK(a.models[x.model.value] == b.models[y.model.value]);
-    CHECK(static_cast<bool>(x.user) == static_cast<bool>(y.user));
-    if (x.user && y.user) CHECK(a.users[x.user.value] == b.users[y.user.value]);
-    CHECK(static_cast<bool>(x.gpu_type) == static_cast<bool>(y.gpu_type));
-    if (x.gpu_type && y.gpu_type) CHECK(a.gpu_types[x.gpu_type.value] == b.gpu_types[y.gpu_type.value]);
-    CHECK(x.gpu_share == y.gpu_share);
-    CHECK(x.max_gpus == y.max_gpus);
-    CHECK(x.original_start == y.original_start);
-    CHECK(x.status == y.status);
-  }
+  for (const vtrain::FieldDifference& difference : vtrain::compare_workloads(a, b))
+    FAIL_CHECK(difference.field << " of " << difference.jobs << " jobs");
 }
 
 }  // namespace

@@ -1,0 +1,35 @@
+/// Writing the trace that a command made, and telling people what came out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "traces/trace_difference.hpp"
+#include "traces/trace_format.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace vtrain {
+
+/// Where a trace goes, as given.
+struct OutputArguments {
+  std::string path;
+  std::string format = "vtrain";
+  bool json = false;
+};
+
+/// Adds `--out`, `--to` and `--json`.
+void add_output_options(CLI::App& command, OutputArguments& arguments);
+
+/// Writes the trace and reads it back, so that what the format cannot say is known: the fields that differ.
+Result<std::vector<FieldDifference>> write_trace(const Trace& trace, const OutputArguments& arguments);
+
+/// Prints what was made of `source`: jobs, load, what was skipped and assumed, and what was lost.
+void print_written_trace(const std::string& source, const Trace& trace,
+                         const std::vector<FieldDifference>& lost, const OutputArguments& arguments);
+
+}  // namespace vtrain

@@ -1,0 +1,128 @@
+/// `vtrain trace slice`: part of a trace, or the same jobs at another load.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "sched/cluster.hpp"
+#include "tools/trace_arguments.hpp"
+#include "tools/trace_commands.hpp"
+#include "tools/trace_output.hpp"
+#include "traces/time_span.hpp"
+#include "traces/trace_slice.hpp"
+
+namespace vtrain {
+namespace {
+
+/// The arguments as given.
+struct SliceArguments {
+  TraceArguments trace;
+  OutputArguments output;
+  std::string from, until, statuses, max_duration, clip, cluster;
+  SliceOptions options;
+  std::int32_t min_gpus = 0;
+  std::int32_t max_gpus = 0;
+};
+
+/// Reads the time of an option, if it was given, into `to`.
+template <class Time>
+Result<void> take_time(const std::string& option, const std::string& text, Time& to) {
+  if (text.empty()) return {};
+  const auto span = parse_time_span(text);
+  if (!span) return fail({.field = option, .message = span.error().message});
+  to = Time(*span);
+  return {};
+}
+
+Result<SliceOptions> slice_options(const SliceArguments& arguments) {
+  SliceOptions options = arguments.options;
+  options.min_gpus = GpuCount(arguments.min_gpus);
+  options.max_gpus = GpuCount(arguments.max_gpus);
+  SimTime from{};
+  SimTime until{};
+  for (const auto& read :
+       {take_time("--from", arguments.from, from), take_time("--until", arguments.until, until),
+        take_time("--max-duration", arguments.max_duration, options.max_duration),
+        take_time("--clip", arguments.clip, options.clip)}) {
+    if (!read) return fail(read.error());
+  }
+  if (!arguments.from.empty()) options.from = from;
+  if (!arguments.until.empty()) options.until = until;
+  if (!arguments.statuses.empty()) {
+    auto statuses = parse_statuses(arguments.statuses);
+    if (!statuses) return fail(std::move(statuses.error()));
+    options.statuses = *std::move(statuses);
+  }
+  if (!arguments.cluster.empty()) {
+    const auto cluster = ClusterSpec::parse(arguments.cluster);
+    if (!cluster) return fail(cluster.error());
+    options.cluster = cluster->total_gpus();
+  }
+  return options;
+}
+
+Result<void> slice(const SliceArguments& arguments) {
+  const auto options = slice_options(arguments);
+  if (!options) return fail(options.error());
+  auto read = read_traces(arguments.trace);
+  if (!read) return fail(read.error());
+  Trace& trace = read->trace;
+  const auto sentences = slice_trace(trace.workload, *options);
+  if (!sentences) return fail(sentences.error());
+  trace.assumptions.insert(trace.assumptions.end(), sentences->begin(), sentences->end());
+  const auto lost = write_trace(trace, arguments.output);
+  if (!lost) return fail(lost.error());
+  print_written_trace(fmt::format("{} ({})", read->name(), trace.format), trace, *lost, arguments.output);
+  return {};
+}
+
+void add_slice_options(CLI::App& command, SliceArguments& to) {
+  command.add_option("--from", to.from, "Only jobs submitted at this time or later: 3600, 90m, 12h, 30d");
+  command.add_option("--until", to.until, "Only jobs submitted before this time");
+  command.add_option("--tenant", to.options.tenants, "Only jobs of these tenants, separated by commas")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command.add_option("--statuses", to.statuses, "Only jobs that ended so, for instance completed,failed");
+  command.add_option("--min-gpus", to.min_gpus, "Only jobs of at least so many GPUs")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--max-gpus", to.max_gpus, "Only jobs of at most so many GPUs")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--max-duration", to.max_duration, "Only jobs that run at most so long");
+  command.add_option("--sample", to.options.sample, "So many jobs, drawn at random")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--seed", to.options.seed, "Seed of the sample")->capture_default_str();
+  command.add_option("--max-jobs", to.options.max_jobs, "The first so many jobs")->check(CLI::PositiveNumber);
+  command.add_option("--clip", to.clip, "Longer durations become this, iterations in proportion");
+  command.add_flag("--shift-origin", to.options.shift_origin, "Count time from the first submission");
+  CLI::Option* const factor =
+      command
+          .add_option("--scale-load", to.options.load_factor,
+                      "Submissions come so many times as fast, which multiplies the offered load")
+          ->check(CLI::Range(1e-6, 1e6));
+  CLI::Option* const cluster =
+      command.add_option("--cluster", to.cluster, "The cluster that --load refers to, for instance 16x8");
+  command
+      .add_option("--load", to.options.load, "Instead of a factor: the offered load to reach on --cluster")
+      ->check(CLI::Range(1e-6, 1e6))
+      ->excludes(factor)
+      ->needs(cluster);
+}
+
+}  // namespace
+
+void add_trace_slice(CLI::App& trace, Action& action) {
+  CLI::App* command = trace.add_subcommand(
+      "slice",
+      "Write a part of a trace, or the same jobs at another load.\n\n"
+      "  vtrain trace slice jobs.csv --from 7d --until 14d --shift-origin --out week.csv\n"
+      "  vtrain trace slice jobs.csv --clip 14d --load 0.9 --cluster 16x8 --out busy.csv");
+  const auto arguments = std::make_shared<SliceArguments>();
+  add_trace_arguments(*command, arguments->trace);
+  add_slice_options(*command, *arguments);
+  add_output_options(*command, arguments->output);
+  command->callback([=, &action] { action = [=] { return slice(*arguments); }; });
+}
+
+}  // namespace vtrain

@@ -1,0 +1,57 @@
+#include "traces/time_span.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "core/text.hpp"
+#include "traces/job_fields.hpp"
+
+namespace vtrain {
+namespace {
+
+struct Unit {
+  char letter;
+  std::int64_t seconds;
+};
+
+constexpr std::array<Unit, 5> kUnits = {{{'w', 604800}, {'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}}};
+
+}  // namespace
+
+Result<SimDuration> parse_time_span(std::string_view text) {
+  std::string_view number = trim(text);
+  std::int64_t seconds_per_unit = 1;
+  for (const Unit& unit : kUnits) {
+    if (!number.ends_with(unit.letter)) continue;
+    number = trim(number.substr(0, number.size() - 1));
+    seconds_per_unit = unit.seconds;
+    break;
+  }
+  const auto nanoseconds = parse_seconds_as_ns(number);
+  if (!nanoseconds || *nanoseconds < 0 || *nanoseconds > kMaxTraceTime.count() / seconds_per_unit) {
+    return fail(
+        {.message = expected_found("a time such as 90, 15m, 1.5h or 7d, of at most 100 years", text)});
+  }
+  return SimDuration(*nanoseconds * seconds_per_unit);
+}
+
+std::string describe_time_span(SimDuration span) {
+  constexpr std::int64_t kPerSecond = 1'000'000'000;
+  std::string text;
+  std::int64_t rest = span.count();
+  for (const Unit& unit : kUnits) {
+    // Weeks are rare in the field: days up to any number are read more easily.
+    const std::int64_t length = unit.seconds * kPerSecond;
+    if (unit.letter == 'w' || unit.letter == 's' || rest < length) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : " ", with_thousands(rest / length), unit.letter);
+    rest %= length;
+  }
+  if (rest == 0 && !text.empty()) return text;
+  if (!text.empty()) text += ' ';
+  append_ns_as_seconds(text, rest);
+  return text + " s";
+}
+
+}  // namespace vtrain
