@@ -93,17 +93,6 @@ Result<ClusterSpec> read_json(const std::string& file) {
   return cluster;
 }
 
-/// `12345678` as `12,345,678`.
-std::string with_thousands(std::int64_t number) {
-  const std::string digits = std::to_string(number);
-  std::string text;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
-}
-
 /// Exact also where `total_gpus` would overflow.
 std::int64_t count_gpus(const ClusterSpec& cluster) {
   return std::accumulate(cluster.groups.begin(), cluster.groups.end(), std::int64_t{0},

@@ -146,8 +146,9 @@ class Slicer {
       job.duration = options_.clip;
       ++clipped;
     }
-    sentences_.push_back(fmt::format("durations of {} jobs clipped to {}", with_thousands(clipped),
-                                     describe_time_span(options_.clip)));
+    sentences_.push_back(fmt::format("durations clipped to {}: {} of {} jobs",
+                                     describe_time_span(options_.clip), with_thousands(clipped),
+                                     count(jobs().size())));
   }
 
   /// Moves a job with all its instants.

@@ -71,6 +71,55 @@ TEST_CASE("trace info: the counts that come with the published traces") {
   CHECK(philly["skipped_rows"] == 0);
 }
 
+TEST_CASE("trace convert: several files become one, and what was assumed goes along") {
+  const TemporaryFolder folder;
+  folder.write("one.csv", "job_id,submission_time,duration,num_gpu\nx,5,60,2\n");
+  folder.write("two.csv", "# made up\njob_id,submit_s,num_gpus,duration_s\nx,0,1,30\n");
+  const CommandResult result = run_vtrain("trace convert one.csv two.csv --out both.csv", folder.path());
+  CHECK(result.exit_code == 0);
+  CHECK(result.out ==
+        "from      one.csv and 1 more (itp,vtrain)\n"
+        "trace     both.csv (vtrain)   2 jobs   5 s   0 GPU-hours\n"
+        "assumed   made up\n");
+  CHECK(slurp(folder.path() / "both.csv") ==
+        "# made up\njob_id,submit_s,num_gpus,duration_s\ntwo/x,0,1,30\none/x,5,2,60\n");
+  const json again =
+      json::parse(run_vtrain("trace convert both.csv --out again.csv --json", folder.path()).out);
+  CHECK(again["not_kept"].empty());
+  CHECK(slurp(folder.path() / "again.csv") == slurp(folder.path() / "both.csv"));
+  const CommandResult unknown = run_vtrain("trace convert one.csv --to vtrian --out x.csv", folder.path());
+  CHECK(unknown.exit_code == 2);
+  CHECK(unknown.err == "error: --to: unknown trace format 'vtrian'; did you mean 'vtrain'?\n");
+  CHECK_FALSE(fs::exists(folder.path() / "x.csv"));
+}
+
+TEST_CASE("trace slice: a week of a tenant at another load") {
+  const TemporaryFolder folder;
+  folder.write(
+      "jobs.csv",
+      "job_id,tenant,submit_s,num_gpus,duration_s\na,x,0,1,60\nb,x,100,8,7200\nc,y,200,4,60\nd,x,300,4,60\n");
+  const CommandResult result = run_vtrain(
+      "trace slice jobs.csv --from 90 --tenant x --clip 1h --shift-origin --scale-load 2 --out part.csv",
+      folder.path());
+  CHECK(result.exit_code == 0);
+  CHECK(slurp(folder.path() / "part.csv") ==
+        "# only jobs submitted from 1 m 30 s on: 3 of 4\n"
+        "# only jobs of tenant x: 2 of 3\n"
+        "# durations clipped to 1 h: 1 of 2 jobs\n"
+        "# the origin of time moved by 1 m 40 s to the first submission\n"
+        "# submissions 2 times as fast as recorded\n"
+        "job_id,tenant,submit_s,num_gpus,duration_s\nb,x,0,8,3600\nd,x,100,4,60\n");
+  for (const std::string arguments : {"--tenant z", "--from 1y", "--statuses completed", "--load 0.5",
+                                      "--sample 0", "--clip -1", "--from 9d", "--load 1 --cluster 0x1"}) {
+    CAPTURE(arguments);
+    const CommandResult bad = run_vtrain("trace slice jobs.csv --out bad.csv " + arguments, folder.path());
+    CHECK(bad.exit_code == 2);
+    CHECK(bad.out.empty());
+    CHECK_FALSE(bad.err.empty());
+    CHECK_FALSE(fs::exists(folder.path() / "bad.csv"));
+  }
+}
+
 TEST_CASE("trace generate: the same options give the same file, which replays at the load asked for") {
   const TemporaryFolder folder;
   const std::string command = "trace generate --jobs 200 --cluster 4x8:a100 --load 0.7 --seed 3 --out ";

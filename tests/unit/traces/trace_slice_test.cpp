@@ -92,7 +92,7 @@ TEST_CASE("trace_slice: a clipped job keeps its rate of iterations") {
   Workload workload = jobs();
   const auto said = slice_trace(workload, {.clip = std::chrono::minutes(15)});
   REQUIRE(said.has_value());
-  CHECK(said->front() == "durations of 2 jobs clipped to 15 m");
+  CHECK(said->front() == "durations clipped to 15 m: 2 of 4 jobs");
   CHECK(workload.jobs[0].duration == std::chrono::seconds(60));
   CHECK(workload.jobs[1].duration == std::chrono::minutes(15));
   CHECK(workload.jobs[1].iterations == 250);  // a quarter of the hour, a quarter of 1000
