@@ -8,16 +8,6 @@
 #include "core/text.hpp"
 
 namespace vtrain {
-namespace {
-
-/// Text without the UTF-8 byte-order mark that it may begin with.
-std::string_view without_mark(std::string_view text) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-  return text.starts_with(kByteOrderMark) ? text.substr(kByteOrderMark.size()) : text;
-}
-
-}  // namespace
-
 void append_csv_field(std::string& out, std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
     out += text;
@@ -29,26 +19,6 @@ void append_csv_field(std::string& out, std::string_view text) {
     out += c;
   }
   out += '"';
-}
-
-Result<bool> CsvReader::read_line(std::string_view& line) {
-  while (!rest_.empty()) {
-    ++line_;
-    const void* newline = std::memchr(rest_.data(), '\n', rest_.size());
-    const std::size_t length =
-        newline ? static_cast<std::size_t>(static_cast<const char*>(newline) - rest_.data()) : rest_.size();
-    line = rest_.substr(0, length);
-    rest_.remove_prefix(newline ? length + 1 : length);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.size() > kMaxLine) {
-      return fail(
-          {.file = file_,
-           .line = line_,
-           .message = fmt::format("line of {} bytes, at most {} are accepted", line.size(), kMaxLine)});
-    }
-    if (!line.empty()) return true;
-  }
-  return false;
 }
 
 Result<void> CsvReader::split(std::string_view line) {
@@ -75,7 +45,9 @@ Result<void> CsvReader::split_quoted(const char*& at, const char* end) {
   bool doubled = false;
   for (;;) {
     at = static_cast<const char*>(std::memchr(at, '"', static_cast<std::size_t>(end - at)));
-    if (at == nullptr) return fail({.file = file_, .line = line_, .message = "a quoted field is not closed"});
+    if (at == nullptr)
+      return fail(
+          {.file = lines_.file(), .line = lines_.number(), .message = "a quoted field is not closed"});
     if (at + 1 == end || at[1] != '"') break;
     doubled = true;
     at += 2;
@@ -92,27 +64,29 @@ Result<void> CsvReader::split_quoted(const char*& at, const char* end) {
   fields_.push_back(text);
   ++at;
   if (at != end && *at != ',') {
-    return fail({.file = file_, .line = line_, .message = "a closing quote is not followed by a comma"});
+    return fail({.file = lines_.file(),
+                 .line = lines_.number(),
+                 .message = "a closing quote is not followed by a comma"});
   }
   return {};
 }
 
 Result<CsvReader> CsvReader::open(std::string_view text, std::string file) {
-  CsvReader reader(without_mark(text), std::move(file));
-  std::string_view line;
-  auto found = reader.read_line(line);
-  while (found && *found && line.starts_with('#') && reader.comments_.size() < kMaxComments) {
-    reader.comments_.push_back(trim(line.substr(1)));
-    found = reader.read_line(line);
+  CsvReader reader(text, std::move(file));
+  LineReader& lines = reader.lines_;
+  auto found = lines.next();
+  while (found && *found && lines.line().starts_with('#') && reader.comments_.size() < kMaxComments) {
+    reader.comments_.push_back(trim(lines.line().substr(1)));
+    found = lines.next();
   }
   if (!found) return fail(std::move(found.error()));
-  if (!*found) return fail({.file = reader.file_, .message = "empty: expected a header line"});
-  if (auto header = reader.split(line); !header) return fail(std::move(header.error()));
+  if (!*found) return fail({.file = lines.file(), .message = "empty: expected a header line"});
+  if (auto header = reader.split(lines.line()); !header) return fail(std::move(header.error()));
   for (const std::string_view name : reader.fields_) {
     if (!is_printable(trim(name))) {
-      return fail({.file = reader.file_,
-                   .line = reader.line_,
-                   .message = expected_found("a header line with the names of the columns", line)});
+      return fail({.file = lines.file(),
+                   .line = lines.number(),
+                   .message = expected_found("a header line with the names of the columns", lines.line())});
     }
     reader.columns_.emplace_back(trim(name));
   }
@@ -126,7 +100,7 @@ CsvReader CsvReader::open_without_header(std::string_view text, std::string file
                                  with_header->columns_.end());
     if (same) return *std::move(with_header);
   }
-  CsvReader reader(without_mark(text), std::move(file));
+  CsvReader reader(text, std::move(file));
   reader.columns_.assign(columns.begin(), columns.end());
   return reader;
 }
@@ -144,7 +118,7 @@ Result<int> CsvReader::require_column(std::string_view name) const {
   const bool too_many = columns_.size() > kMaxListed;
   const std::vector<std::string_view> names(columns_.begin(),
                                             too_many ? columns_.begin() + kMaxListed : columns_.end());
-  return fail({.file = file_,
+  return fail({.file = lines_.file(),
                .line = 1,
                .field = std::string(name),
                .message = fmt::format("column missing; the header has {}{}", list_names(names),
@@ -152,21 +126,20 @@ Result<int> CsvReader::require_column(std::string_view name) const {
 }
 
 Result<bool> CsvReader::next() {
-  std::string_view line;
-  auto found = read_line(line);
+  auto found = lines_.next();
   if (!found || !*found) return found;
-  if (auto fields = split(line); !fields) return fail(std::move(fields.error()));
+  if (auto fields = split(lines_.line()); !fields) return fail(std::move(fields.error()));
   if (fields_.size() != columns_.size()) {
-    return fail({.file = file_,
-                 .line = line_,
+    return fail({.file = lines_.file(),
+                 .line = lines_.number(),
                  .message = fmt::format("expected {} columns, found {}", columns_.size(), fields_.size())});
   }
   return true;
 }
 
 Error CsvReader::error_at(int column, std::string message) const {
-  return {.file = file_,
-          .line = line_,
+  return {.file = lines_.file(),
+          .line = lines_.number(),
           .field = columns_[static_cast<std::size_t>(column)],
           .message = std::move(message)};
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/line_reader.hpp"
 #include "core/result.hpp"
 
 namespace vtrain {
@@ -21,8 +22,8 @@ void append_csv_field(std::string& out, std::string_view text);
 /// comments.
 class CsvReader {
  public:
-  /// Longest accepted line in bytes; a longer one is an error, so that binary junk cannot exhaust memory.
-  static constexpr std::size_t kMaxLine = 1 << 20;
+  /// Longest accepted line in bytes; a longer one is an error.
+  static constexpr std::size_t kMaxLine = LineReader::kMaxLine;
 
   /// Most such comments before the header; more are an error.
   static constexpr std::size_t kMaxComments = 50;
@@ -50,7 +51,7 @@ class CsvReader {
   /// The field at a column of this row, without surrounding quotes. Valid until the next call of `next`.
   std::string_view field(int column) const { return fields_[static_cast<std::size_t>(column)]; }
   /// 1-based line number of this row in the file.
-  std::int64_t line() const { return line_; }
+  std::int64_t line() const { return lines_.number(); }
 
   /// An error at this row and column.
   Error error_at(int column, std::string message) const;
@@ -62,18 +63,15 @@ class CsvReader {
   Result<std::int64_t> seconds_as_ns(int column, std::int64_t low_ns) const;
 
  private:
-  CsvReader(std::string_view text, std::string file) : rest_(text), file_(std::move(file)) {}
-  Result<bool> read_line(std::string_view& line);
+  CsvReader(std::string_view text, std::string file) : lines_(text, std::move(file)) {}
   Result<void> split(std::string_view line);
   Result<void> split_quoted(const char*& at, const char* end);
 
-  std::string_view rest_;
-  std::string file_;
+  LineReader lines_;
   std::vector<std::string_view> comments_;
   std::vector<std::string> columns_;
   std::vector<std::string_view> fields_;
   std::deque<std::string> unquoted_;  ///< owns the fields that held doubled quotes
-  std::int64_t line_ = 0;
 };
 
 }  // namespace vtrain

@@ -32,10 +32,21 @@ Result<double> parse_duration_seconds(std::string_view text);
 /// `1.4T`, `3e11`.
 Result<double> parse_large_count(std::string_view text);
 
+/// A unit in which files write times.
+struct TimeUnit {
+  std::string_view name;  ///< plural, for messages
+  std::int64_t nanoseconds = 0;
+};
+inline constexpr TimeUnit kMilliseconds{"milliseconds", 1'000'000};
+inline constexpr TimeUnit kSeconds{"seconds", 1'000'000'000};
+inline constexpr TimeUnit kMinutes{"minutes", 60'000'000'000};
+
 /// Decimal seconds as whole nanoseconds, without passing through a double: `0.1` is exactly 100,000,000 ns.
 /// At most nine digits after the point count (the tenth is an error unless it is 0); the range is +-292
 /// years.
 Result<std::int64_t> parse_seconds_as_ns(std::string_view text);
+/// The same for another unit, rounded down to whole nanoseconds.
+Result<std::int64_t> parse_time_as_ns(std::string_view text, const TimeUnit& unit);
 
 /// The shortest decimal form of a whole number of nanoseconds in seconds: 1,500,000,000 is `1.5`.
 void append_ns_as_seconds(std::string& out, std::int64_t nanoseconds);

@@ -10,7 +10,7 @@ bool recognise_itp(std::string_view head) {
 
 Result<Trace> read_itp(const TraceInput& input) {
   return read_job_csv(
-      input.text, input.file,
+      input,
       {.job_id = "job_id", .submit = "submission_time", .num_gpus = "num_gpu", .duration = "duration"});
 }
 

@@ -14,10 +14,16 @@
 namespace vtrain {
 namespace {
 
-std::string at_most_text(std::string_view least) {
-  std::string text = fmt::format("seconds {} and at most ", least);
-  append_ns_as_seconds(text, kMaxTraceTime.count());
-  return text + " (100 years)";
+/// Nanoseconds from `least_ns` up to the limit; `least` says so in words.
+Result<std::int64_t> parse_limited(std::string_view text, const TimeUnit& unit, std::int64_t least_ns,
+                                   std::string_view least) {
+  auto nanoseconds = parse_time_as_ns(text, unit);
+  if (nanoseconds && (*nanoseconds < least_ns || *nanoseconds > kMaxTraceTime.count())) {
+    return fail({.message = expected_found(fmt::format("{} {} and at most {} (100 years)", unit.name, least,
+                                                       kMaxTraceTime.count() / unit.nanoseconds),
+                                           text)});
+  }
+  return nanoseconds;
 }
 
 }  // namespace
@@ -32,21 +38,30 @@ Result<void> check_name(std::string_view text) {
 }
 
 Result<SimTime> parse_instant(std::string_view text) {
-  auto nanoseconds = parse_seconds_as_ns(text);
+  return parse_instant(text, kSeconds);
+}
+
+Result<SimTime> parse_instant(std::string_view text, const TimeUnit& unit) {
+  auto nanoseconds = parse_limited(text, unit, 0, "of at least 0");
   if (!nanoseconds) return fail(std::move(nanoseconds.error()));
-  if (*nanoseconds < 0 || *nanoseconds > kMaxTraceTime.count()) {
-    return fail({.message = expected_found(at_most_text("of at least 0"), text)});
-  }
   return SimTime(SimDuration(*nanoseconds));
 }
 
 Result<SimDuration> parse_duration(std::string_view text) {
-  auto nanoseconds = parse_seconds_as_ns(text);
+  return parse_duration(text, kSeconds);
+}
+
+Result<SimDuration> parse_duration(std::string_view text, const TimeUnit& unit) {
+  auto nanoseconds = parse_limited(text, unit, 1, "above 0");
   if (!nanoseconds) return fail(std::move(nanoseconds.error()));
-  if (*nanoseconds <= 0 || *nanoseconds > kMaxTraceTime.count()) {
-    return fail({.message = expected_found(at_most_text("above 0"), text)});
-  }
   return SimDuration(*nanoseconds);
+}
+
+Result<SimTime> instant_after(SimTime from, SimDuration delay) {
+  if (delay > kMaxTraceTime - from.time_since_epoch()) {
+    return fail({.message = "expected an instant at most 100 years after the trace's origin"});
+  }
+  return from + delay;
 }
 
 Result<GpuCount> parse_num_gpus(std::string_view text) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
 #include "workloads/job.hpp"
 
@@ -25,8 +26,12 @@ inline constexpr std::size_t kMaxNameBytes = 1000;
 Result<void> check_name(std::string_view text);
 /// Decimal seconds from the trace's origin: 0 to `kMaxTraceTime`.
 Result<SimTime> parse_instant(std::string_view text);
+Result<SimTime> parse_instant(std::string_view text, const TimeUnit& unit);
 /// Decimal seconds above 0, up to `kMaxTraceTime`.
 Result<SimDuration> parse_duration(std::string_view text);
+Result<SimDuration> parse_duration(std::string_view text, const TimeUnit& unit);
+/// The instant so long after another, an error beyond `kMaxTraceTime`.
+Result<SimTime> instant_after(SimTime from, SimDuration delay);
 /// A whole number of GPUs of at least 1.
 Result<GpuCount> parse_num_gpus(std::string_view text);
 /// The part of a GPU, above 0 and at most 1 with up to three digits after the point, in thousandths.

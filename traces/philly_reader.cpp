@@ -10,12 +10,11 @@ bool recognise_philly(std::string_view head) {
 }
 
 Result<Trace> read_philly(const TraceInput& input) {
-  return read_job_csv(input.text, input.file,
-                      {.job_id = "job_idx",
-                       .submit = "submit_time_s",
-                       .num_gpus = "num_gpus",
-                       .duration = "duration_s",
-                       .tenant = "vc"});
+  return read_job_csv(input, {.job_id = "job_idx",
+                              .submit = "submit_time_s",
+                              .num_gpus = "num_gpus",
+                              .duration = "duration_s",
+                              .tenant = "vc"});
 }
 
 }  // namespace vtrain

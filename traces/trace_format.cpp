@@ -12,10 +12,14 @@
 #include "core/text.hpp"
 #include "traces/acme_reader.hpp"
 #include "traces/batsim_reader.hpp"
+#include "traces/chronus_reader.hpp"
 #include "traces/companion_file.hpp"
+#include "traces/elasticflow_reader.hpp"
+#include "traces/gavel_reader.hpp"
 #include "traces/helios_reader.hpp"
 #include "traces/itp_reader.hpp"
 #include "traces/lingjun_reader.hpp"
+#include "traces/muri_reader.hpp"
 #include "traces/openb_reader.hpp"
 #include "traces/pai_reader.hpp"
 #include "traces/pai_simulator_reader.hpp"
@@ -23,6 +27,7 @@
 #include "traces/philly_log_reader.hpp"
 #include "traces/philly_reader.hpp"
 #include "traces/pollux_reader.hpp"
+#include "traces/sia_reader.hpp"
 #include "traces/spot_gpu_reader.hpp"
 #include "traces/tiresias_reader.hpp"
 #include "traces/vtrain_csv.hpp"
@@ -65,6 +70,15 @@ constexpr std::array kFormats = {
                 .recognise = recognise_lingjun,
                 .read = read_lingjun,
                 .main_file = kLingjunJobTable},
+    TraceFormat{"elasticflow", "CSV of the ElasticFlow simulator: models, iterations, deadlines",
+                recognise_elasticflow, read_elasticflow},
+    TraceFormat{"gavel", "tab-separated traces of Gavel and Shockwave; run times from throughputs",
+                recognise_gavel, read_gavel},
+    TraceFormat{"muri", "CSV of the Muri simulator, in milliseconds", recognise_muri, read_muri},
+    TraceFormat{"chronus", "CSV of the Chronus simulator, in minutes, with deadlines", recognise_chronus,
+                read_chronus},
+    TraceFormat{"sia", "workload CSV of Pollux and Sia: applications without run times", recognise_sia,
+                read_sia},
 };
 
 Error unknown_format(std::string_view name, const std::vector<std::string_view>& known) {

@@ -20,7 +20,10 @@ struct ReadOptions {
   /// A row that would be skipped and counted is an error instead.
   bool strict = false;
   /// File or folder with the throughput tables of formats that state work in iterations (ElasticFlow, Gavel).
+  /// Empty: those beside the trace, if any.
   std::string throughputs{};
+  /// The GPU type whose throughputs give run times, where there are several (Gavel).
+  std::string throughputs_gpu = "v100";
 };
 
 /// One trace file on its way into a reader.

@@ -140,23 +140,22 @@ Result<Trace> read_vtrain_csv(const TraceInput& input) {
                                 ? fmt::format("unknown column; known are {}", list_names(kColumns))
                                 : fmt::format("unknown column; did you mean '{}'?", nearest)});
   }
-  auto trace = read_job_csv(input.text, input.file,
-                            {.job_id = "job_id",
-                             .submit = "submit_s",
-                             .num_gpus = "num_gpus",
-                             .duration = "duration_s",
-                             .tenant = "tenant",
-                             .requested = "requested_s",
-                             .deadline = "deadline_s",
-                             .model = "model",
-                             .global_batch = "global_batch",
-                             .iterations = "iterations",
-                             .user = "user",
-                             .gpu_type = "gpu_type",
-                             .gpu_share = "gpu_share",
-                             .max_gpus = "max_gpus",
-                             .original_start = "original_start_s",
-                             .status = "status"});
+  auto trace = read_job_csv(input, {.job_id = "job_id",
+                                    .submit = "submit_s",
+                                    .num_gpus = "num_gpus",
+                                    .duration = "duration_s",
+                                    .tenant = "tenant",
+                                    .requested = "requested_s",
+                                    .deadline = "deadline_s",
+                                    .model = "model",
+                                    .global_batch = "global_batch",
+                                    .iterations = "iterations",
+                                    .user = "user",
+                                    .gpu_type = "gpu_type",
+                                    .gpu_share = "gpu_share",
+                                    .max_gpus = "max_gpus",
+                                    .original_start = "original_start_s",
+                                    .status = "status"});
   if (!trace) return trace;
   for (const std::string_view comment : header->comments())
     trace->assumptions.push_back(printable(comment));

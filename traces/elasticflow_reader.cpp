@@ -1,0 +1,145 @@
+#include "traces/elasticflow_reader.hpp"
+
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "traces/job_csv.hpp"
+#include "traces/job_fields.hpp"
+#include "workloads/throughput_table.hpp"
+
+namespace vtrain {
+namespace {
+
+/// The tables that price jobs without a duration, read when the first is met.
+class Prices {
+ public:
+  explicit Prices(const TraceInput& input) : path_(input.options.throughputs) {
+    const std::filesystem::path beside = std::filesystem::path(input.file).parent_path() / "throughputs";
+    std::error_code code;
+    if (path_.empty() && input.file != "-" && std::filesystem::is_directory(beside, code)) {
+      path_ = beside.string();
+    }
+  }
+
+  /// Reads the tables that the user named, so that a wrong name is an error even where none is needed.
+  Result<void> open() {
+    if (tables_) return {};
+    auto tables = read_throughput_tables(path_);
+    if (!tables) return fail(std::move(tables.error()));
+    tables_ = *std::move(tables);
+    return {};
+  }
+
+  /// The duration of a job of this model.
+  Result<SimDuration> duration(const Job& job, const std::string& model) {
+    if (path_.empty()) {
+      return fail({.message = "no duration, and no throughput tables to compute one: name their folder with "
+                              "--throughputs"});
+    }
+    if (auto opened = open(); !opened) return fail(std::move(opened.error()));
+    ++num_jobs_;
+    return tables_->duration(model, job.global_batch, job.num_gpus, job.iterations);
+  }
+
+  void note(Trace& trace) const {
+    if (num_jobs_ == 0) return;
+    trace.assumptions.push_back(
+        fmt::format("run times of {} jobs are iterations / throughput, from {}", num_jobs_, path_));
+  }
+
+ private:
+  std::string path_;
+  std::optional<ThroughputTables> tables_;
+  std::int64_t num_jobs_ = 0;
+};
+
+/// Columns that the dialects name differently; what is true stands before what the scheduler believes.
+constexpr std::array<std::string_view, 2> kSubmit = {"submission_time", "submit_time"};
+constexpr std::array<std::string_view, 2> kDuration = {"real_duration", "duration"};
+constexpr std::array<std::string_view, 3> kIterations = {"num_iteration", "real_iteration", "iteration"};
+constexpr std::array<std::string_view, 2> kDeadline = {"deadline", "ddl"};
+
+/// The first of the columns that the file has.
+std::string_view first_of(const CsvReader& header, std::span<const std::string_view> names) {
+  for (const std::string_view name : names) {
+    if (header.find_column(name) >= 0) return name;
+  }
+  return names.front();
+}
+
+/// The deadline of the row at hand, none for a best-effort job.
+Result<SimTime> deadline_of(const CsvReader& row, int deadline, int best_effort) {
+  if (best_effort >= 0) {
+    const auto flag = row.integer(best_effort, 0, 1);
+    if (!flag) return fail(flag.error());
+    if (*flag == 1) return Job::kNoDeadline;
+  }
+  auto instant = parse_instant(row.field(deadline));
+  if (!instant) return fail(row.error_at(deadline, std::move(instant.error().message)));
+  return instant;
+}
+
+Result<void> read_rows(JobCsvReader& reader, Prices& prices) {
+  const CsvReader& row = reader.row();
+  const auto deadline = row.require_column(first_of(row, kDeadline));
+  if (!deadline) return fail(deadline.error());
+  const int best_effort = row.find_column("best_effort");
+  const int iterations = row.find_column(first_of(row, kIterations));
+  for (;;) {
+    const auto more = reader.next();
+    if (!more) return fail(more.error());
+    if (!*more) return {};
+    auto job = reader.job();
+    if (!job) return fail(std::move(job.error()));
+    const auto instant = deadline_of(row, *deadline, best_effort);
+    if (!instant) return fail(instant.error());
+    job->deadline = *instant;
+    if (job->duration.count() == 0) {
+      const auto duration = prices.duration(*job, reader.workload().models[job->model.value]);
+      if (!duration && !duration.error().file.empty()) return fail(duration.error());
+      if (!duration) return fail(row.error_at(iterations, duration.error().message));
+      job->duration = *duration;
+    }
+    reader.add(*job);
+  }
+}
+
+}  // namespace
+
+bool recognise_elasticflow(std::string_view head) {
+  const auto header = CsvReader::open(head, {});
+  if (!header) return false;
+  const auto has = [&](std::string_view name) { return header->find_column(name) >= 0; };
+  const bool released = has("submission_time") && has("num_iteration") && has("deadline");
+  const bool simulator = has("submit_time") && (has("iteration") || has("real_iteration")) && has("ddl");
+  return (released || simulator) && has("job_id") && has("model_name") && has("batch_size") && has("num_gpu");
+}
+
+Result<Trace> read_elasticflow(const TraceInput& input) {
+  const auto header = CsvReader::open(input.text, input.file);
+  if (!header) return fail(header.error());
+  Prices prices(input);
+  if (!input.options.throughputs.empty()) {
+    if (auto opened = prices.open(); !opened) return fail(std::move(opened.error()));
+  }
+  auto reader = JobCsvReader::open(input, {.job_id = "job_id",
+                                           .submit = first_of(*header, kSubmit),
+                                           .num_gpus = "num_gpu",
+                                           .duration = first_of(*header, kDuration),
+                                           .model = "model_name",
+                                           .global_batch = "batch_size",
+                                           .iterations = first_of(*header, kIterations),
+                                           .max_gpus = "max_gpu"});
+  if (!reader) return fail(std::move(reader.error()));
+  if (auto read = read_rows(*reader, prices); !read) return fail(std::move(read.error()));
+  auto trace = reader->finish();
+  if (trace) prices.note(*trace);
+  return trace;
+}
+
+}  // namespace vtrain
