@@ -26,7 +26,12 @@ void add_trace_options(CLI::App& command, TraceArguments& arguments) {
     formats += fmt::format(", {}", format.name);
   command.add_option("--format", arguments.format, formats)->capture_default_str();
   command.add_option("--throughputs", arguments.throughputs,
-                     "File or folder with the throughput tables of a trace that gives work in iterations");
+                     "File or folder with the throughput tables of a trace that gives work in iterations; "
+                     "without it those beside the trace");
+  command
+      .add_option("--throughputs-gpu", arguments.throughputs_gpu,
+                  "GPU type whose throughputs give run times, where there are several")
+      ->capture_default_str();
 }
 
 std::string TraceFiles::name() const {
@@ -39,7 +44,9 @@ Result<TraceFiles> read_traces(const TraceArguments& arguments, bool files_as_te
   std::vector<NamedTrace> traces;
   for (const std::string& path : arguments.files) {
     auto trace = read_trace(path, arguments.format,
-                            {.strict = arguments.strict, .throughputs = arguments.throughputs});
+                            {.strict = arguments.strict,
+                             .throughputs = arguments.throughputs,
+                             .throughputs_gpu = arguments.throughputs_gpu});
     if (!trace) return fail(std::move(trace.error()));
     const TraceStatistics statistics = trace_statistics(trace->workload);
     read.files.push_back({path, trace->format, statistics.jobs, statistics.gpu_hours, trace->skipped});

@@ -19,6 +19,7 @@ struct TraceArguments {
   std::vector<std::string> files;
   std::string format = "auto";
   std::string throughputs;
+  std::string throughputs_gpu = "v100";
   bool strict = false;
 };
 

@@ -96,7 +96,8 @@ TEST_CASE("gavel: jobs that were not profiled are skipped and counted, under str
   CHECK(trace->skipped.reasons()[0].first_lines == std::vector<std::int64_t>{2});
   const auto strict = parse_trace(text, folder / "x.trace", "auto", {.strict = true});
   REQUIRE(!strict);
-  CHECK(strict.error().message == "'LM (batch size 5)' was not profiled on 4 GPUs; the table has 2 GPUs");
+  CHECK(strict.error().message ==
+        "'LM (batch size 5)' was not profiled on 4 GPUs; profiled numbers of GPUs are 2");
 }
 
 TEST_CASE("gavel: errors name line and field, and what throughputs are needed") {

@@ -70,7 +70,7 @@ TEST_CASE("throughput_table: a duration is iterations / throughput, or says what
   const auto hole = tables->duration("bert", 64, GpuCount(2), 3);
   REQUIRE(!hole);
   CHECK(hole.error().message ==
-        "'bert' was not profiled on 2 GPUs at global batch 64; the table has 1 and 2 GPUs");
+        "'bert' was not profiled on 2 GPUs at global batch 64; profiled numbers of GPUs are 1 and 2");
   const auto unknown = tables->duration("brt", 64, GpuCount(1), 3);
   REQUIRE(!unknown);
   CHECK(unknown.error().message == "expected a model of the throughput tables, 'bert', found 'brt'");
