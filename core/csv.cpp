@@ -8,6 +8,7 @@
 #include "core/text.hpp"
 
 namespace vtrain {
+
 void append_csv_field(std::string& out, std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
     out += text;
