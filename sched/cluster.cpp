@@ -7,27 +7,24 @@
 #include <cctype>
 #include <filesystem>
 #include <numeric>
+#include <optional>
+#include <system_error>
 
 #include "core/file.hpp"
 #include "core/json_reader.hpp"
 #include "core/text.hpp"
+#include "sched/cluster_tables.hpp"
+#include "sched/node_counter.hpp"
 
 namespace vtrain {
 namespace {
 
-/// More than any cluster there is; keeps counts far from overflow and memory bounded.
-constexpr std::int64_t kMaxGpus = 10'000'000;
+constexpr std::int64_t kMaxGpus = kMaxClusterGpus;
 constexpr std::string_view kShape =
-    "NODESxGPUS[:TYPE] joined by '+' (as in 16x8:a100), or the name of a JSON file";
+    "NODESxGPUS[:TYPE] joined by '+' (as in 16x8:a100), or the name of a file with a cluster";
 
 Error cluster_error(std::string message) {
   return {.kind = ErrorKind::InvalidInput, .field = "cluster", .message = std::move(message)};
-}
-
-bool is_type_name(std::string_view text) {
-  return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
-  });
 }
 
 Result<NodeGroup> parse_group(std::string_view text) {
@@ -46,7 +43,7 @@ Result<NodeGroup> parse_group(std::string_view text) {
   NodeGroup group{static_cast<std::int32_t>(*num_nodes), GpuCount(static_cast<std::int32_t>(*num_gpus)), {}};
   if (colon != std::string_view::npos) {
     group.gpu_type = text.substr(colon + 1);
-    if (!is_type_name(group.gpu_type))
+    if (!is_gpu_type_name(group.gpu_type))
       return fail(
           cluster_error(expected_found("a GPU type of letters, digits, '-', '_' and '.'", group.gpu_type)));
   }
@@ -65,32 +62,63 @@ Result<ClusterSpec> parse_short_form(std::string_view text) {
   }
 }
 
-Result<ClusterSpec> read_json(const std::string& file) {
-  auto text = read_file(file, std::size_t{16} << 20);
-  if (!text) return fail(text.error());
-  const auto document = JsonDocument::parse(*std::move(text), file);
-  if (!document) return fail(document.error());
-  JsonFields top(*document, document->root());
+Result<ClusterSpec> read_groups(const JsonDocument& document) {
+  JsonFields top(document, document.root());
   top.allow_only(std::array<std::string_view, 1>{"groups"});
   if (top.error()) return fail(*top.error());
-  const nlohmann::json groups = document->root().value("groups", nlohmann::json());
+  const nlohmann::json groups = document.root().value("groups", nlohmann::json());
   if (!groups.is_array() || groups.empty()) {
-    return fail(document->error_at("groups", "expected a list of at least one group of nodes"));
+    return fail(document.error_at("groups", "expected a list of at least one group of nodes"));
   }
   ClusterSpec cluster;
   for (const nlohmann::json& item : groups) {
-    JsonFields fields(*document, item);
+    JsonFields fields(document, item);
     fields.allow_only(std::array<std::string_view, 3>{"num_nodes", "gpus_per_node", "gpu_type"});
     NodeGroup group;
     group.num_nodes = static_cast<std::int32_t>(fields.integer("num_nodes", 1, kMaxGpus));
     group.gpus_per_node = GpuCount(static_cast<std::int32_t>(fields.integer("gpus_per_node", 1, kMaxGpus)));
     group.gpu_type = fields.string_or("gpu_type", "");
-    if (!group.gpu_type.empty() && !is_type_name(group.gpu_type))
+    if (!group.gpu_type.empty() && !is_gpu_type_name(group.gpu_type))
       fields.complain("gpu_type", expected_found("letters, digits, '-', '_' and '.'", group.gpu_type));
     if (fields.error()) return fail(*fields.error());
     cluster.groups.push_back(std::move(group));
   }
   return cluster;
+}
+
+/// A file, and the part of it that is meant.
+struct ClusterFile {
+  std::string path;
+  std::string part{};
+};
+
+/// What `text` names if it is not the short form: `FILE`, or `FILE@PART` where there is no file of the whole
+/// name.
+std::optional<ClusterFile> find_cluster_file(const std::string& text) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(text, ignored)) return ClusterFile{text};
+  const std::size_t sign = text.rfind('@');
+  if (sign != std::string::npos && std::filesystem::is_regular_file(text.substr(0, sign), ignored))
+    return ClusterFile{text.substr(0, sign), text.substr(sign + 1)};
+  constexpr std::array<std::string_view, 5> kSuffixes = {".json", ".csv", ".gz", ".zst", ".txt"};
+  const bool looks_like_file = text.find('/') != std::string::npos ||
+                               std::any_of(kSuffixes.begin(), kSuffixes.end(),
+                                           [&](std::string_view suffix) { return text.ends_with(suffix); });
+  return looks_like_file ? std::optional(ClusterFile{text}) : std::nullopt;
+}
+
+Result<ClusterSpec> read_cluster_file(const ClusterFile& file) {
+  constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+  auto text = read_file(file.path, kMostBytes);
+  if (!text) return fail(text.error());
+  const std::string_view begin = trim(std::string_view(*text).substr(0, 4096));
+  const bool json = file.path.ends_with(".json") || begin.starts_with('{') || begin.starts_with('[');
+  if (!json) return parse_cluster_table(*text, file.path, file.part);
+  const auto document = JsonDocument::parse(*std::move(text), file.path);
+  if (!document) return fail(document.error());
+  if (is_gavel_cluster(*document)) return parse_gavel_cluster(*document, file.part);
+  if (auto no_part = expect_no_part(file.part, file.path); !no_part) return fail(std::move(no_part.error()));
+  return read_groups(*document);
 }
 
 /// Exact also where `total_gpus` would overflow.
@@ -106,9 +134,12 @@ std::int64_t count_gpus(const ClusterSpec& cluster) {
 
 Result<ClusterSpec> ClusterSpec::parse(const std::string& text) {
   auto cluster = parse_short_form(trim(text));
-  std::error_code ignored;
-  if (!cluster && (text.ends_with(".json") || std::filesystem::is_regular_file(text, ignored)))
-    cluster = read_json(text);
+  if (!cluster) {
+    if (const auto file = find_cluster_file(text)) {
+      cluster = read_cluster_file(*file);
+      if (cluster) cluster->file = file->path;
+    }
+  }
   if (!cluster) return cluster;
   if (count_gpus(*cluster) > kMaxGpus)
     return fail(

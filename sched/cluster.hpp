@@ -24,9 +24,14 @@ struct NodeGroup {
 /// What a cluster is made of.
 struct ClusterSpec {
   std::vector<NodeGroup> groups;
+  std::string file{};  ///< the file it was read from, empty for the short form
+  /// What the table that it was read from left out or left open, one sentence each.
+  std::vector<std::string> notes{};
 
-  /// Reads `16x8:a100` (nodes x GPUs per node : type), several joined by `+`, or the name of a JSON file
-  /// `{"groups": [{"num_nodes": 16, "gpus_per_node": 8, "gpu_type": "a100"}]}`.
+  /// Reads `16x8:a100` (nodes x GPUs per node : type), several joined by `+`, or the name of a file: JSON
+  /// `{"groups": [{"num_nodes": 16, "gpus_per_node": 8, "gpu_type": "a100"}]}` or a table of nodes, plain or
+  /// packed
+  /// (`sched/cluster_tables.hpp`). `FILE@PART` picks a part of a table that has several.
   static Result<ClusterSpec> parse(const std::string& text);
 
   GpuCount total_gpus() const;

@@ -46,6 +46,18 @@ Result<ClusterSpec> read_cluster(const ExperimentArguments& arguments,
   return fail({.field = "--cluster", .message = "missing: say for instance --cluster 16x8:a100"});
 }
 
+/// Keeps the cluster, with what its table left open and the hash of its file.
+Result<void> take_cluster(ClusterSpec cluster, Experiment& experiment) {
+  experiment.assumptions.insert(experiment.assumptions.end(), cluster.notes.begin(), cluster.notes.end());
+  if (!cluster.file.empty()) {
+    const auto hash = sha256_of_file(cluster.file);
+    if (!hash) return fail(hash.error());
+    experiment.provenance.emplace_back("cluster", fmt::format("{}, sha256 {}", cluster.file, *hash));
+  }
+  experiment.cluster = std::move(cluster);
+  return {};
+}
+
 /// Whether some job's run time is not known yet.
 bool needs_prices(const Workload& workload) {
   return std::any_of(workload.jobs.begin(), workload.jobs.end(),
@@ -128,9 +140,8 @@ Result<std::optional<std::int32_t>> take_trace(const ExperimentArguments& argume
     const std::string& path = files[i];
     const auto hash = sha256_of_file(path);
     if (!hash) return fail(hash.error());
-    experiment.provenance.emplace_back(
-        files.size() == 1 ? "trace" : fmt::format("trace file {}", i + 1),
-        fmt::format("{}, sha256 {}", path, *hash));
+    experiment.provenance.emplace_back(files.size() == 1 ? "trace" : fmt::format("trace file {}", i + 1),
+                                       fmt::format("{}, sha256 {}", path, *hash));
   }
   if (const std::string skipped = skipped_rows_text(read->trace.skipped); !skipped.empty())
     experiment.provenance.emplace_back("skipped", skipped);
@@ -149,8 +160,10 @@ void add_experiment_options(CLI::App& command, ExperimentArguments& arguments) {
                      "Trace file, plain, gzip or zstd; several are read as one trace; without it a generated "
                      "day of LLM jobs on 16x8 A100");
   add_trace_options(command, arguments.trace);
-  command.add_option("--cluster", arguments.cluster,
-                     "Nodes x GPUs per node : type, for instance 16x8:a100, joined by +; or a JSON file");
+  command.add_option(
+      "--cluster", arguments.cluster,
+      "Nodes x GPUs per node : type, for instance 16x8:a100, joined by +; or a file: JSON, or a "
+      "table of nodes of a published trace, a simulator or Slurm (see `vtrain clusters`)");
   command
       .add_option("--placement", arguments.placement,
                   "count: any free GPUs; yarn: one node, or whole nodes for larger gangs")
@@ -199,7 +212,7 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   }
   auto cluster = read_cluster(arguments, named_gpus);
   if (!cluster) return fail(cluster.error());
-  experiment.cluster = *std::move(cluster);
+  if (auto taken = take_cluster(*std::move(cluster), experiment); !taken) return fail(taken.error());
 
   ThroughputCurves curves(*profile);
   if (arguments.trace.files.empty()) {

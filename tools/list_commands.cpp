@@ -140,7 +140,11 @@ Result<void> list_clusters(bool json) {
       "not listed can be\n"
       "replayed, but no run time be predicted for it. A JSON file {{\"groups\": [{{\"num_nodes\": 16, "
       "\"gpus_per_node\": 8,\n"
-      "\"gpu_type\": \"a100\"}}]}} says the same.\n\n{}",
+      "\"gpu_type\": \"a100\"}}]}} says the same. So do tables of nodes, plain or packed, told by their "
+      "content: of openb, PAI, "
+      "spot-GPU,\nPhilly, Helios (FILE@2020-05-01 for a day) and Lucid, cluster specs of Tiresias, Muri, "
+      "ElasticFlow and Gavel, and "
+      "what\n`sinfo -o \"%N %G %t\"` or `scontrol show node` print.\n\n{}",
       table.to_string());
   return {};
 }

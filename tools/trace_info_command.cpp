@@ -68,10 +68,14 @@ ordered_json to_json(const TraceFiles& read, const TraceStatistics& statistics,
 }
 
 Result<void> show_info(const InfoArguments& arguments) {
-  const auto read = read_traces(arguments.trace);
+  auto read = read_traces(arguments.trace);
   if (!read) return fail(read.error());
   const auto cluster = find_cluster(arguments, read->trace);
   if (!cluster) return fail(cluster.error());
+  if (*cluster) {
+    const auto& notes = (*cluster)->notes;
+    read->trace.assumptions.insert(read->trace.assumptions.end(), notes.begin(), notes.end());
+  }
   const TraceStatistics statistics = trace_statistics(read->trace.workload);
   if (arguments.json) {
     fmt::print("{}\n", to_json(*read, statistics, *cluster).dump(2));
@@ -102,9 +106,10 @@ void add_trace_info(CLI::App& trace, Action& action) {
       "  vtrain trace info jobs.csv.gz --cluster 64x8 --json");
   const auto arguments = std::make_shared<InfoArguments>();
   add_trace_arguments(*command, arguments->trace);
-  command->add_option(
-      "--cluster", arguments->cluster,
-      "The cluster that the offered load refers to: nodes x GPUs per node, for instance 64x8");
+  command->add_option("--cluster", arguments->cluster,
+                      "The cluster that the offered load refers to: nodes x GPUs per node, for instance "
+                      "64x8, or a file with a "
+                      "table of nodes");
   command->add_flag("--json", arguments->json, "Print one JSON document");
   command->callback([=, &action] { action = [=] { return show_info(*arguments); }; });
 }

@@ -119,7 +119,9 @@ void note_shared_gpus(Trace& trace) {
   const auto& jobs = trace.workload.jobs;
   const auto count = std::count_if(jobs.begin(), jobs.end(),
                                    [](const Job& job) { return job.gpu_share != Job{}.gpu_share; });
-  if (count > 0) trace.assumptions.push_back(fmt::format("{} jobs use a part of each of their GPUs", count));
+  if (count > 0)
+    trace.assumptions.push_back(
+        fmt::format("{} jobs use a part of each of their GPUs", with_thousands(count)));
 }
 
 }  // namespace vtrain

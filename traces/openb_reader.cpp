@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/text.hpp"
 #include "traces/log_csv.hpp"
 
 namespace vtrain {
@@ -63,7 +64,7 @@ Result<Trace> read_openb(const TraceInput& input) {
                                      [](const Job& job) { return job.status == JobStatus::Running; });
   if (running > 0) {
     trace->assumptions.push_back(
-        fmt::format("{} pods last seen running end at their deletion time", running));
+        fmt::format("{} pods last seen running end at their deletion time", with_thousands(running)));
   }
   note_shared_gpus(*trace);
   return trace;

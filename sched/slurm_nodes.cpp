@@ -1,0 +1,342 @@
+#include "sched/slurm_nodes.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/text.hpp"
+#include "sched/node_counter.hpp"
+
+namespace vtrain {
+namespace {
+
+constexpr std::string_view kNodeName = "NodeName=";
+constexpr std::string_view kBlanks = " \t\r\n";
+
+/// Takes the next word from the front of `rest`; empty at the end.
+std::string_view next_word(std::string_view& rest, std::string_view separators) {
+  rest.remove_prefix(std::min(rest.find_first_not_of(separators), rest.size()));
+  const std::string_view word = rest.substr(0, rest.find_first_of(separators));
+  rest.remove_prefix(word.size());
+  return word;
+}
+
+/// Takes the next line from the front of `rest`, without its end.
+std::string_view next_line(std::string_view& rest) {
+  const std::size_t end = std::min(rest.find('\n'), rest.size());
+  const std::string_view line = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
+}
+
+/// The parts of a list; commas in brackets or parentheses do not separate.
+std::vector<std::string_view> split_list(std::string_view text) {
+  std::vector<std::string_view> parts;
+  int depth = 0;
+  std::size_t first = 0;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    const char c = i < text.size() ? text[i] : ',';
+    if (c == '[' || c == '(') ++depth;
+    if (c == ']' || c == ')') --depth;
+    if (i < text.size() && (c != ',' || depth > 0)) continue;
+    if (const std::string_view part = trim(text.substr(first, i - first)); !part.empty())
+      parts.push_back(part);
+    first = i + 1;
+  }
+  return parts;
+}
+
+/// Whether nodes in this state are not at hand now: `DOWN*`, `IDLE+DRAIN`, `drng`, `fail`.
+bool is_out_of_service(std::string_view state) {
+  std::string lower(state);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
+  return lower.find("down") != std::string::npos || lower.find("drain") != std::string::npos ||
+         lower.find("drng") != std::string::npos || lower.find("fail") != std::string::npos;
+}
+
+/// The nodes of a Slurm cluster as they come up.
+class SlurmNodes {
+ public:
+  /// A node that may have come up before, in another partition.
+  Result<void> add(std::string_view name, const std::vector<SlurmGpus>& gpus, std::string_view state) {
+    if (nodes_.knows(name)) return {};
+    if (auto named = nodes_.name(name); !named) return named;
+    if (is_out_of_service(state)) ++out_of_service_;
+    if (gpus.size() > 1) ++mixed_;
+    if (gpus.empty()) return nodes_.add(1, 0, "");
+    for (const SlurmGpus& part : gpus) {
+      if (auto added = nodes_.add(1, part.count, part.type); !added) return added;
+    }
+    return {};
+  }
+
+  Result<ClusterSpec> finish() {
+    auto cluster = nodes_.finish();
+    if (!cluster) return cluster;
+    if (mixed_ > 0)
+      cluster->notes.push_back(
+          fmt::format("{} nodes with several GPU types count as a node for each", with_thousands(mixed_)));
+    if (out_of_service_ > 0)
+      cluster->notes.push_back(
+          fmt::format("{} nodes that are down or drained count too", with_thousands(out_of_service_)));
+    return cluster;
+  }
+
+ private:
+  NodeCounter nodes_;
+  std::int64_t mixed_ = 0;
+  std::int64_t out_of_service_ = 0;
+};
+
+/// Adds to the GPUs of a type.
+void add_gpus(std::vector<SlurmGpus>& gpus, std::string_view type, std::int64_t count) {
+  const auto found =
+      std::find_if(gpus.begin(), gpus.end(), [type](const SlurmGpus& known) { return known.type == type; });
+  if (found == gpus.end()) {
+    gpus.push_back({.type = std::string(type), .count = count});
+  } else {
+    found->count += count;
+  }
+}
+
+/// What `scontrol` says of one node.
+struct NodeText {
+  std::int64_t line = 0;
+  std::string_view name{};
+  std::string_view gres{};
+  std::string_view tres{};
+  std::string_view state{};
+};
+
+Result<void> add_node(SlurmNodes& nodes, const NodeText& node, const std::string& file) {
+  const auto place = [&](std::string_view field, Error error) {
+    return fail(
+        {.file = file, .line = node.line, .field = std::string(field), .message = std::move(error.message)});
+  };
+  auto gpus = parse_gres(node.gres);
+  if (!gpus) return place("Gres", gpus.error());
+  if (gpus->empty()) {
+    gpus = parse_tres(node.tres);
+    if (!gpus) return place("CfgTRES", gpus.error());
+  }
+  if (auto added = nodes.add(node.name, *gpus, node.state); !added) return place("Gres", added.error());
+  return {};
+}
+
+/// `7` of width 3 as `007`.
+void append_padded(std::string& out, std::uint64_t number, std::size_t width) {
+  const std::string digits = std::to_string(number);
+  out.append(width - std::min(width, digits.size()), '0');
+  out += digits;
+}
+
+tl::unexpected<Error> bad_host_list(std::string_view found) {
+  return fail({.message = expected_found("a list of hosts as gpu[001-004,8],login", found)});
+}
+
+/// A number of up to 9 digits.
+bool parse_digits(std::string_view text, std::uint64_t& to) {
+  const auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), to);
+  return !text.empty() && text.size() <= 9 && code == std::errc() && stop == text.data() + text.size();
+}
+
+/// Appends to each prefix each number in the ranges between brackets.
+Result<std::vector<std::string>> append_ranges(const std::vector<std::string>& prefixes,
+                                               std::string_view ranges, std::size_t most) {
+  std::vector<std::string> names;
+  for (const std::string& prefix : prefixes) {
+    for (const std::string_view range : split_list(ranges)) {
+      const std::size_t dash = range.find('-');
+      const std::string_view low_text = range.substr(0, dash);
+      std::uint64_t low = 0;
+      std::uint64_t high = 0;
+      if (!parse_digits(low_text, low)) return bad_host_list(ranges);
+      if (dash == std::string_view::npos) {
+        high = low;
+      } else if (!parse_digits(range.substr(dash + 1), high)) {
+        return bad_host_list(ranges);
+      }
+      if (high < low || high - low >= most - std::min(most, names.size())) {
+        return fail(
+            {.message = expected_found(fmt::format("ascending ranges of at most {} hosts", most), ranges)});
+      }
+      for (std::uint64_t number = low; number <= high; ++number)
+        append_padded(names.emplace_back(prefix), number, low_text.size());
+    }
+  }
+  if (names.empty()) return bad_host_list(ranges);
+  return names;
+}
+
+/// The fields of a line of `sinfo`.
+std::vector<std::string_view> sinfo_fields(std::string_view line) {
+  std::vector<std::string_view> fields;
+  if (line.find('|') == std::string_view::npos) {
+    for (std::string_view word = next_word(line, kBlanks); !word.empty(); word = next_word(line, kBlanks))
+      fields.push_back(word);
+    return fields;
+  }
+  for (;;) {
+    const std::size_t bar = line.find('|');
+    fields.push_back(trim(line.substr(0, bar)));
+    if (bar == std::string_view::npos) return fields;
+    line.remove_prefix(bar + 1);
+  }
+}
+
+int find_field(const std::vector<std::string_view>& header, std::string_view name) {
+  const auto found = std::find(header.begin(), header.end(), name);
+  return found == header.end() ? -1 : static_cast<int>(found - header.begin());
+}
+
+}  // namespace
+
+Result<std::vector<SlurmGpus>> parse_gres(std::string_view text) {
+  std::vector<SlurmGpus> gpus;
+  for (std::string_view item : split_list(text)) {
+    for (const std::string_view prefix : {"gres:", "gres/"}) {
+      if (item.starts_with(prefix)) item.remove_prefix(prefix.size());
+    }
+    item = item.substr(0, item.find('('));  // sockets or indices
+    std::string_view rest = item;
+    if (next_word(rest, ":") != "gpu") continue;
+    std::string_view type;
+    std::int64_t count = 1;
+    while (!rest.empty()) {
+      const std::string_view word = next_word(rest, ":");
+      if (const auto number = parse_integer(word, 0, kMaxClusterGpus); number && rest.empty()) {
+        count = *number;
+      } else if (word != "no_consume" && type.empty()) {
+        type = word;
+      } else if (word != "no_consume") {
+        return fail({.message = expected_found("GPUs as gpu:a100:8", item)});
+      }
+    }
+    if (count > 0) add_gpus(gpus, type, count);
+  }
+  return gpus;
+}
+
+Result<std::vector<SlurmGpus>> parse_tres(std::string_view text) {
+  constexpr std::string_view kGpu = "gres/gpu";
+  std::vector<SlurmGpus> typed;
+  std::vector<SlurmGpus> total;
+  for (const std::string_view item : split_list(text)) {
+    const std::size_t equals = item.find('=');
+    if (!item.starts_with(kGpu) || equals == std::string_view::npos) continue;
+    const std::string_view name = item.substr(kGpu.size(), equals - kGpu.size());
+    if (!name.empty() && !name.starts_with(':')) continue;  // gres/gpumem and others
+    const auto count = parse_integer(item.substr(equals + 1), 0, kMaxClusterGpus);
+    if (!count) return fail(count.error());
+    if (*count > 0) add_gpus(name.empty() ? total : typed, name.empty() ? name : name.substr(1), *count);
+  }
+  return typed.empty() ? total : typed;
+}
+
+Result<std::vector<std::string>> expand_host_list(std::string_view text, std::size_t most) {
+  constexpr std::size_t kMostBytes = 255;  // of a host name: RFC 1035, section 2.3.4
+  std::vector<std::string> all;
+  for (const std::string_view item : split_list(text)) {
+    std::vector<std::string> names = {""};
+    for (std::string_view rest = item; !rest.empty();) {
+      const std::size_t open = std::min(rest.find('['), rest.size());
+      for (std::string& name : names) {
+        if (name.size() + open > kMostBytes) return bad_host_list(item);
+        name += rest.substr(0, open);
+      }
+      rest.remove_prefix(open);
+      if (rest.empty()) break;
+      const std::size_t close = rest.find(']');
+      if (close == std::string_view::npos) return bad_host_list(item);
+      auto longer = append_ranges(names, rest.substr(1, close - 1), most);
+      if (!longer) return longer;
+      names = *std::move(longer);
+      rest.remove_prefix(close + 1);
+    }
+    if (all.size() + names.size() > most) {
+      return fail({.message = expected_found(fmt::format("at most {} hosts", most), text)});
+    }
+    all.insert(all.end(), std::make_move_iterator(names.begin()), std::make_move_iterator(names.end()));
+  }
+  return all;
+}
+
+bool is_scontrol_output(std::string_view text) {
+  return trim(text.substr(0, 4096)).starts_with(kNodeName);
+}
+
+Result<ClusterSpec> parse_scontrol_nodes(std::string_view text, const std::string& file) {
+  SlurmNodes nodes;
+  NodeText node;
+  std::int64_t line_number = 0;
+  while (!text.empty()) {
+    std::string_view line = next_line(text);
+    ++line_number;
+    for (std::string_view word = next_word(line, kBlanks); !word.empty(); word = next_word(line, kBlanks)) {
+      const auto take = [word](std::string_view key, std::string_view& to) {
+        if (to.empty() && word.starts_with(key)) to = word.substr(key.size());
+      };
+      if (word.starts_with(kNodeName)) {
+        if (node.line > 0) {
+          if (auto added = add_node(nodes, node, file); !added) return fail(std::move(added.error()));
+        }
+        node = {.line = line_number, .name = word.substr(kNodeName.size())};
+      }
+      take("Gres=", node.gres);
+      take("CfgTRES=", node.tres);
+      take("State=", node.state);
+    }
+  }
+  if (auto added = add_node(nodes, node, file); !added) return fail(std::move(added.error()));
+  auto cluster = nodes.finish();
+  if (!cluster) return fail({.file = file, .message = cluster.error().message});
+  return cluster;
+}
+
+bool is_sinfo_output(std::string_view text) {
+  const auto header = sinfo_fields(next_line(text));
+  return find_field(header, "NODELIST") >= 0 || find_field(header, "HOSTNAMES") >= 0;
+}
+
+Result<ClusterSpec> parse_sinfo_nodes(std::string_view text, const std::string& file) {
+  constexpr std::size_t kMostHosts = 100'000;
+  const std::vector<std::string_view> header = sinfo_fields(next_line(text));
+  const int list = std::max(find_field(header, "NODELIST"), find_field(header, "HOSTNAMES"));
+  const int gres = find_field(header, "GRES");
+  const int state = find_field(header, "STATE");
+  if (gres < 0) {
+    return fail(
+        {.file = file,
+         .line = 1,
+         .field = "GRES",
+         .message =
+             "column missing, which says how many GPUs a node has; `sinfo -o \"%N %G %t\"` prints it"});
+  }
+  SlurmNodes nodes;
+  for (std::int64_t line = 2; !text.empty(); ++line) {
+    const auto place = [&](std::string_view field, std::string message) {
+      return fail({.file = file, .line = line, .field = std::string(field), .message = std::move(message)});
+    };
+    const auto fields = sinfo_fields(next_line(text));
+    if (fields.empty() || (fields.size() == 1 && fields[0].empty())) continue;
+    if (fields.size() != header.size())
+      return place("", fmt::format("expected {} columns, found {}", header.size(), fields.size()));
+    const auto field = [&](int column) { return fields[static_cast<std::size_t>(column)]; };
+    const auto gpus = parse_gres(field(gres));
+    if (!gpus) return place("GRES", gpus.error().message);
+    const auto names = expand_host_list(field(list), kMostHosts);
+    if (!names) return place("NODELIST", names.error().message);
+    for (const std::string& name : *names) {
+      auto added = nodes.add(name, *gpus, state < 0 ? std::string_view() : field(state));
+      if (!added) return place("GRES", std::move(added.error().message));
+    }
+  }
+  auto cluster = nodes.finish();
+  if (!cluster) return fail({.file = file, .message = cluster.error().message});
+  return cluster;
+}
+
+}  // namespace vtrain

@@ -1,0 +1,158 @@
+#include "sched/slurm_nodes.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using vtrain::ClusterSpec;
+using vtrain::GpuCount;
+using vtrain::NodeGroup;
+using vtrain::SlurmGpus;
+
+namespace {
+
+std::string gpus(const vtrain::Result<std::vector<SlurmGpus>>& parsed) {
+  if (!parsed) return parsed.error().message;
+  std::string text;
+  for (const SlurmGpus& part : *parsed)
+    text += (text.empty() ? "" : " ") + part.type + ":" + std::to_string(part.count);
+  return text;
+}
+
+std::string hosts(const std::string& list, std::size_t most = 100) {
+  const auto names = vtrain::expand_host_list(list, most);
+  if (!names) return names.error().message;
+  std::string text;
+  for (const std::string& name : *names)
+    text += (text.empty() ? "" : " ") + name;
+  return text;
+}
+
+/// Two nodes as `scontrol show node` prints them, shortened.
+constexpr std::string_view kScontrol =
+    "NodeName=gpu01 Arch=x86_64 CoresPerSocket=64\n"
+    "   CPUAlloc=0 CPUEfctv=128 CPUTot=128 CPULoad=0.01\n"
+    "   AvailableFeatures=(null)\n"
+    "   Gres=gpu:a100:8(S:0-1)\n"
+    "   GresUsed=gpu:a100:3(IDX:0-2)\n"
+    "   OS=Linux 5.14.0 #1 SMP PREEMPT_DYNAMIC Thu Jan 1\n"
+    "   State=MIXED ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A\n"
+    "   CfgTRES=cpu=128,mem=1000000M,billing=128,gres/gpu=8,gres/gpu:a100=8\n"
+    "   AllocTRES=cpu=48,gres/gpu=3\n"
+    "   Reason=none\n"
+    "\n"
+    "NodeName=gpu02 Arch=x86_64 CoresPerSocket=64\n"
+    "   Gres=(null)\n"
+    "   State=IDLE+DRAIN ThreadsPerCore=1\n"
+    "   CfgTRES=cpu=128,mem=1000000M,billing=128,gres/gpu=4\n"
+    "\n"
+    "NodeName=cpu01 Arch=x86_64\n"
+    "   Gres=(null)\n"
+    "   State=IDLE\n"
+    "   CfgTRES=cpu=128,mem=1000000M\n";
+
+}  // namespace
+
+TEST_CASE("slurm_nodes: lists of generic resources") {
+  CHECK(gpus(vtrain::parse_gres("gpu:8")) == ":8");
+  CHECK(gpus(vtrain::parse_gres("gpu")) == ":1");
+  CHECK(gpus(vtrain::parse_gres("gpu:a100:8(S:0-1)")) == "a100:8");
+  CHECK(gpus(vtrain::parse_gres("gres:gpu:h100:4")) == "h100:4");
+  CHECK(gpus(vtrain::parse_gres("gpu:a100:no_consume:2")) == "a100:2");
+  CHECK(gpus(vtrain::parse_gres("gpu:1080:2")) == "1080:2");
+  CHECK(gpus(vtrain::parse_gres("craynetwork:4,gpu:a100:4(S:0,3),gpu:v100:2,gpu:a100:1,shard:16")) ==
+        "a100:5 v100:2");
+  CHECK(gpus(vtrain::parse_gres("(null)")).empty());
+  CHECK(gpus(vtrain::parse_gres("")).empty());
+  CHECK(gpus(vtrain::parse_gres("gpu:a100:0")).empty());
+  CHECK(gpus(vtrain::parse_gres("gpu:a:b:1")) == "expected GPUs as gpu:a100:8, found 'gpu:a:b:1'");
+}
+
+TEST_CASE("slurm_nodes: lists of trackable resources") {
+  CHECK(gpus(vtrain::parse_tres("cpu=1,gres/gpu=8,gres/gpu:a100=8,gres/gpumem=1G")) == "a100:8");
+  CHECK(gpus(vtrain::parse_tres("billing=8000,gres/gpu:mi100=6,gres/gpu:mi50=2,gres/gpu=8")) ==
+        "mi100:6 mi50:2");
+  CHECK(gpus(vtrain::parse_tres("cpu=1,gres/gpu=8")) == ":8");
+  CHECK(gpus(vtrain::parse_tres("cpu=1")).empty());
+  CHECK(gpus(vtrain::parse_tres("gres/gpu=x")).starts_with("expected a whole number"));
+}
+
+TEST_CASE("slurm_nodes: lists of hosts") {
+  CHECK(hosts("login") == "login");
+  CHECK(hosts("gpu[001-003,08],login") == "gpu001 gpu002 gpu003 gpu08 login");
+  CHECK(hosts("gpu[9-11]") == "gpu9 gpu10 gpu11");
+  CHECK(hosts("r[1-2]n[1-2]-ib") == "r1n1-ib r1n2-ib r2n1-ib r2n2-ib");
+  CHECK(hosts("").empty());
+  for (const char* bad : {"gpu[1-2", "gpu[]", "gpu[a-b]", "gpu[1-]", "gpu[1-9999999999]"}) {
+    CAPTURE(bad);
+    CHECK(hosts(bad).starts_with("expected a list of hosts as gpu[001-004,8],login, found '"));
+  }
+  CHECK(hosts("gpu[3-1]").starts_with("expected ascending ranges of at most 100 hosts"));
+  CHECK(hosts("gpu[0-100]").starts_with("expected ascending ranges of at most 100 hosts"));
+  CHECK(hosts("a[0-9]b[0-9]c[0-1]").starts_with("expected ascending ranges of at most 100 hosts"));
+  CHECK(hosts("a[1-60],b[1-60]").starts_with("expected at most 100 hosts"));
+  CHECK(hosts(std::string(300, 'x') + "[1-2]").starts_with("expected a list of hosts"));
+}
+
+TEST_CASE("slurm_nodes: what scontrol prints") {
+  REQUIRE(vtrain::is_scontrol_output(kScontrol));
+  CHECK_FALSE(vtrain::is_sinfo_output(kScontrol));
+  const auto cluster = vtrain::parse_scontrol_nodes(kScontrol, "nodes.txt");
+  REQUIRE_MESSAGE(cluster.has_value(), cluster.error().describe());
+  REQUIRE(cluster->groups.size() == 2);
+  CHECK(cluster->groups[0] == NodeGroup{1, GpuCount(8), "a100"});
+  CHECK(cluster->groups[1] == NodeGroup{1, GpuCount(4), ""});
+  CHECK(cluster->notes == std::vector<std::string>{"1 nodes without GPU are left out",
+                                                   "1 nodes that are down or drained count too"});
+  // One line a node, as -o prints, and CRLF.
+  const auto lines = vtrain::parse_scontrol_nodes(
+      "NodeName=a Gres=gpu:8 State=IDLE\r\nNodeName=b Gres=gpu:8 State=IDLE\r\n", "nodes.txt");
+  REQUIRE(lines.has_value());
+  CHECK(lines->groups == std::vector<NodeGroup>{{2, GpuCount(8), ""}});
+}
+
+TEST_CASE("slurm_nodes: what scontrol does not print names the line") {
+  const auto error_of = [](std::string_view text) {
+    const auto cluster = vtrain::parse_scontrol_nodes(text, "nodes.txt");
+    return cluster ? "no error" : cluster.error().describe();
+  };
+  CHECK(error_of("NodeName=a Gres=gpu:8\nNodeName=b\n Gres=gpu:a:b:c\n") ==
+        "nodes.txt:2: Gres: expected GPUs as gpu:a100:8, found 'gpu:a:b:c'");
+  CHECK(error_of("NodeName=a Gres=gpu:a/b:8\n")
+            .starts_with("nodes.txt:1: Gres: expected a GPU type of letters"));
+  CHECK(error_of("NodeName=a Gres=gpu:a100:99999999\n") ==
+        "nodes.txt:1: Gres: expected GPUs as gpu:a100:8, found 'gpu:a100:99999999'");
+  CHECK(error_of("NodeName=a\n") == "nodes.txt: expected at least one node with GPUs, found none");
+}
+
+TEST_CASE("slurm_nodes: what sinfo prints, in blanks or bars, with nodes in several partitions") {
+  const std::string blanks =
+      "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST GRES\n"
+      "gpu*         up 1-00:00:00      3   idle gpu[01-03] gpu:a100:8(S:0-1)\n"
+      "debug        up 1-00:00:00      2   idle gpu[03-04] gpu:a100:8(S:0-1)\n"
+      "cpu          up 1-00:00:00      1  down* cpu01 (null)\n";
+  REQUIRE(vtrain::is_sinfo_output(blanks));
+  const auto cluster = vtrain::parse_sinfo_nodes(blanks, "sinfo.txt");
+  REQUIRE_MESSAGE(cluster.has_value(), cluster.error().describe());
+  CHECK(cluster->groups == std::vector<NodeGroup>{{4, GpuCount(8), "a100"}});
+  CHECK(cluster->notes == std::vector<std::string>{"1 nodes without GPU are left out",
+                                                   "1 nodes that are down or drained count too"});
+  const auto bars =
+      vtrain::parse_sinfo_nodes("HOSTNAMES|GRES\r\na|gpu:2\r\nb|gpu:2,gpu:v100:1\r\n", "sinfo.txt");
+  REQUIRE_MESSAGE(bars.has_value(), bars.error().describe());
+  CHECK(bars->groups == std::vector<NodeGroup>{{2, GpuCount(2), ""}, {1, GpuCount(1), "v100"}});
+  CHECK(bars->notes == std::vector<std::string>{"1 nodes with several GPU types count as a node for each"});
+}
+
+TEST_CASE("slurm_nodes: sinfo without GRES says how to print it; other errors name the line") {
+  const auto error_of = [](std::string_view text) {
+    const auto cluster = vtrain::parse_sinfo_nodes(text, "sinfo.txt");
+    return cluster ? "no error" : cluster.error().describe();
+  };
+  CHECK(error_of("PARTITION AVAIL TIMELIMIT NODES STATE NODELIST\n") ==
+        "sinfo.txt:1: GRES: column missing, which says how many GPUs a node has; `sinfo -o \"%N %G %t\"` "
+        "prints it");
+  CHECK(error_of("NODELIST GRES\na gpu:1\n\nb\n") == "sinfo.txt:4: expected 2 columns, found 1");
+  CHECK(error_of("NODELIST GRES\na[ gpu:1\n").starts_with("sinfo.txt:2: NODELIST: expected a list of hosts"));
+  CHECK(error_of("NODELIST GRES\na gpu:x:y:z\n").starts_with("sinfo.txt:2: GRES: expected GPUs"));
+}
