@@ -67,9 +67,35 @@ ordered_json to_json(const TraceFiles& read, const TraceStatistics& statistics,
   return json;
 }
 
+/// What was given may be a table of nodes, which lie beside many traces. Otherwise the error stands.
+Result<void> show_cluster_instead(const InfoArguments& arguments, Error error) {
+  if (arguments.trace.files.size() != 1 || arguments.trace.format != "auto") return fail(std::move(error));
+  const std::string& file = arguments.trace.files.front();
+  const auto cluster = ClusterSpec::parse(file);
+  if (!cluster || cluster->file.empty()) return fail(std::move(error));
+  if (arguments.json) {
+    ordered_json groups = ordered_json::array();
+    for (const NodeGroup& group : cluster->groups) {
+      groups.push_back({{"num_nodes", group.num_nodes},
+                        {"gpus_per_node", group.gpus_per_node.value},
+                        {"gpu_type", group.gpu_type}});
+    }
+    const ordered_json json = {{"cluster", file},
+                               {"nodes", cluster->total_nodes()},
+                               {"gpus", cluster->total_gpus().value},
+                               {"groups", groups},
+                               {"assumptions", cluster->notes}};
+    fmt::print("{}\n", json.dump(2));
+    return {};
+  }
+  fmt::print("cluster   {}   no trace: a table of nodes for --cluster\nnodes     {} nodes: {}\n{}", file,
+             with_thousands(cluster->total_nodes()), cluster->describe(), assumed_lines(cluster->notes));
+  return {};
+}
+
 Result<void> show_info(const InfoArguments& arguments) {
   auto read = read_traces(arguments.trace);
-  if (!read) return fail(read.error());
+  if (!read) return show_cluster_instead(arguments, std::move(read.error()));
   const auto cluster = find_cluster(arguments, read->trace);
   if (!cluster) return fail(cluster.error());
   if (*cluster) {
