@@ -14,9 +14,6 @@
 
 namespace vtrain {
 
-/// What a group of GPUs does with a tensor together.
-enum class Collective : std::uint8_t { AllReduce, ReduceScatter, AllGather, AllToAll };
-
 /// One measured all-reduce (nccl-tests, in place).
 struct AllReduceEntry {
   std::int64_t mebibytes = 0;  ///< message size of each GPU, rounded down to whole MiB

@@ -1,15 +1,18 @@
 /// What is known of a GPU and of the node it sits in: the constants of the physical predictor, each with its
-/// source.
+/// source, and measured times of kernels and collectives.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "core/collective_cost.hpp"
+#include "core/collective_table.hpp"
+#include "core/kernel_surface.hpp"
+#include "core/precision.hpp"
 #include "core/result.hpp"
 #include "core/units.hpp"
 
@@ -23,25 +26,78 @@ struct ProfileConstant {
   std::string source;  ///< where the value comes from, or why it is assumed
 };
 
-/// A GPU type. Efficiencies are fractions of `memory_bandwidth` that a kind of kernel reaches.
+/// One group of measured times as the profile states it. Errors are per cent, negative where not stated.
+struct ProfileTable {
+  std::string name;  ///< `gemm bf16`, `attention flash2`, `attention_backward`, `collectives all_reduce`
+  std::string source;
+  std::int64_t num_points = 0;  ///< measured times behind it
+  /// Mean difference of the measured times from the profile's; where several measurements of a shape were
+  /// averaged, their spread.
+  double spread_percent = -1;
+  /// Mean error when a line of the grid is left out and predicted from its neighbours: that of interpolation.
+  double left_out_error_percent = -1;
+  /// Mean error that rounding and thinning out the table for the profile has added.
+  double compaction_error_percent = -1;
+};
+
+/// Generations of attention kernels; which one runs is a property of the software. `Unfused` writes the
+/// scores to memory.
+enum class AttentionKernel : std::uint8_t { Unfused, Flash1, Flash2, Flash3 };
+constexpr std::size_t kNumAttentionKernels = 4;
+
+/// `unfused`, `flash1`, `flash2`, `flash3`.
+std::string_view name_of(AttentionKernel kernel);
+
+/// How fast the forward pass of a generation of flash attention is: the logarithm of FLOP/s (of the lower
+/// half of the scores) by head size, sequence length, and heads times micro-batch.
+struct AttentionRates {
+  std::shared_ptr<const KernelSurface> log_rate;  ///< null if nothing is known
+  bool assumed = false;                           ///< taken from another generation or GPU by a factor
+};
+
+/// Rate of the backward pass relative to the forward pass, by heads x micro-batch x sequence / 4096: how many
+/// blocks there are to work on. Linear in the logarithm of that, constant outside.
+class AttentionBackward {
+ public:
+  AttentionBackward() = default;
+  /// Rising `work` and as many ratios; `std::logic_error` otherwise.
+  AttentionBackward(std::vector<double> work, std::vector<double> ratio);
+  /// 1 if nothing is known.
+  double relative_rate(double heads_times_sequence) const;
+  const std::vector<double>& work() const { return work_; }
+  const std::vector<double>& ratio() const { return ratio_; }
+
+ private:
+  std::vector<double> work_;
+  std::vector<double> log_work_;
+  std::vector<double> ratio_;
+};
+
+/// A GPU type. Efficiencies are fractions of the peak or bandwidth they belong to. Copies share the tables.
 struct GpuProfile {
   std::string name;
   std::string description;
+  std::string made_by;                     ///< the command line that wrote the profile, or empty
   std::vector<ProfileConstant> constants;  ///< all constants, in the order of the known names
-  std::string all_reduce_source;
+  std::vector<ProfileTable> tables;
 
   Bytes memory_capacity{};  ///< usable by a training process
   Bytes memory_reserve{};   ///< of that, taken by the libraries
   BytesPerSecond memory_bandwidth{};
-  FlopsPerSecond peak_rate{};  ///< dense, half precision: the denominator of MFU
+  FlopsPerSecond peak_rate{};       ///< dense, half precision: the denominator of MFU
+  FlopsPerSecond peak_rate_fp32{};  ///< without tensor cores
+  FlopsPerSecond peak_rate_fp8{};   ///< 0 if the GPU has no such tensor cores
+  FlopsPerSecond peak_rate_fp4{};   ///< likewise
   std::int64_t num_multiprocessors = 0;
 
-  Nanoseconds kernel_overhead{0};  ///< of every kernel
-  FlopsPerSecond gemm_rate{};      ///< of the whole GPU with the largest tile, every wave full
-  double gemm_depth_overhead = 0;  ///< prologue and epilogue of a tile, in units of K
-  /// Rate of a tile relative to `gemm_rate`, for tiles of 32768, 16384, 8192 and 4096 elements.
+  Nanoseconds kernel_overhead{0};      ///< of every kernel without a table
+  double gemm_efficiency = 0;          ///< of a precision without a table
+  double batched_gemm_efficiency = 0;  ///< without a tile model
+  FlopsPerSecond gemm_rate{};          ///< tile model: the whole GPU, largest tile, waves full; 0 without it
+  double gemm_depth_overhead = 0;      ///< tile model: prologue and epilogue of a tile, in units of K
+  /// Tile model: rate of a tile relative to `gemm_rate`, for tiles of 32768, 16384, 8192 and 4096 elements.
   std::array<double, 4> gemm_tile_efficiency{};
-  double gemm_memory_efficiency = 0;
+  double gemm_memory_efficiency = 0;  ///< tile model
 
   double elementwise_efficiency = 0;
   double gelu_efficiency = 0;
@@ -51,27 +107,48 @@ struct GpuProfile {
   double optimizer_efficiency = 0;
   Bytes optimizer_traffic{};  ///< per parameter and update
 
+  double latent_attention_forward_rate = 0;   ///< queries and keys of 192 and values of 128, relative to 128
+  double latent_attention_backward_rate = 0;  ///< likewise
+
   Nanoseconds forward_issue_floor{0};  ///< the CPU issues the kernels of a layer's forward pass in no less
   Nanoseconds backward_issue_floor{0};
 
-  std::int64_t gpus_per_node = 0;
+  std::int64_t gpus_per_node = 0;           ///< that share `node_network_bandwidth`
+  std::int64_t nvlink_domain = 0;           ///< GPUs that reach each other over NVLink
   BytesPerSecond node_network_bandwidth{};  ///< one way, all adapters of a node
   double network_efficiency = 0;
+  Nanoseconds network_step_latency{0};  ///< of every step of a ring through the network
   Nanoseconds send_latency{0};
-  BytesPerSecond gather_bandwidth{};  ///< all-gather within a node, of the bytes gathered
-  BytesPerSecond nvlink_bandwidth{};  ///< one GPU, one way, within a node
+  BytesPerSecond gather_bandwidth{};  ///< all-gather within a node after a split send, of the bytes gathered
+  BytesPerSecond nvlink_bandwidth{};  ///< one GPU, one way
+  double nvlink_efficiency = 0;       ///< of collectives without a table
+  double nvlink_send_efficiency = 0;  ///< of messages from one GPU to another
   /// Whether the last of several stages runs its forward pass again before the backward pass, as the others
   /// do.
   bool last_stage_recomputes = false;
 
-  AllReduceTables all_reduce;  ///< within a node, by number of GPUs
+  /// ln(time / roofline) of GEMMs by m, n and k; by `Precision`, null where nothing was measured. The
+  /// roofline of a product is its arithmetic at the peak rate or its traffic at `memory_bandwidth`.
+  std::array<std::shared_ptr<const KernelSurface>, kNumPrecisions> gemm;
+  std::array<AttentionRates, kNumAttentionKernels> attention;  ///< by `AttentionKernel`
+  AttentionBackward attention_backward;
+  CollectiveTables collectives;  ///< within a node or NVLink domain
 
+  /// Dense peak of a precision; 0 if the GPU has no tensor cores for it.
+  FlopsPerSecond peak_rate_of(Precision precision) const;
+  /// The source of a table by its name; empty without such a table.
+  std::string_view source_of(std::string_view table) const;
   /// What a node's network really moves a second.
   BytesPerSecond network_rate() const { return node_network_bandwidth * network_efficiency; }
 };
 
-/// Reads a profile (schema `vtrain-gpu-profile`, version 1). Every constant must be there with the expected
-/// unit and a source; an unknown key is an error. `file` is used in errors.
+/// The least time of an m x n x k product: its arithmetic at the peak rate or its traffic at the memory's
+/// bandwidth, inputs in `precision` (fp4 with its scales: 0.5625 bytes) and 2-byte outputs (fp32: 4).
+Nanoseconds gemm_roofline(const GpuProfile& profile, Precision precision, double m, double n, double k);
+
+/// Reads a profile (schema `vtrain-gpu-profile`, version 2). A profile that `extends` another, embedded one
+/// says only what differs; otherwise every constant must be there. Each has the expected unit and a source;
+/// an unknown key is an error. `file` is used in errors.
 Result<GpuProfile> parse_gpu_profile(std::string text, const std::string& file);
 
 /// The names of the profiles that are part of the program.

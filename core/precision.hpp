@@ -1,6 +1,7 @@
 /// Number formats of matrix products.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -11,6 +12,7 @@ namespace vtrain {
 /// The format of a matrix product's inputs. With `Fp8` and `Fp4` the rest of the model (attention, norms,
 /// communication of activations) stays in bf16, as Transformer Engine has it.
 enum class Precision : std::uint8_t { Fp32, Fp16, Bf16, Fp8, Fp4 };
+constexpr std::size_t kNumPrecisions = 5;
 
 /// `fp32`, `fp16`, `bf16`, `fp8`, `fp4`.
 std::string_view name_of(Precision precision);

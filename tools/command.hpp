@@ -16,6 +16,7 @@ using Action = std::function<Result<void>()>;
 // Each adds one subcommand, which sets `action` when it is chosen.
 void add_predict_command(CLI::App& app, Action& action);
 void add_plan_command(CLI::App& app, Action& action);
+void add_profile_command(CLI::App& app, Action& action);
 void add_trace_command(CLI::App& app, Action& action);
 // Those whose results say how to repeat them take the whole command as the user gave it.
 void add_replay_command(CLI::App& app, Action& action, const std::string& command_line);

@@ -108,7 +108,9 @@ Result<Prediction> predict_as_release(const PredictArguments& arguments, const V
 Result<Prediction> predict_from_profile(const GpuProfile& profile, const VtrainConfig& config) {
   ParallelPlan plan = config.plan;
   plan.micro_batch = config.given_micro_batch;
-  auto predicted = predict_physical(config.model, plan, profile);
+  GpuProfile on_cluster = profile;
+  on_cluster.node_network_bandwidth = BytesPerSecond(config.inter_node_bandwidth * 1e9 / 8);  // from Gbit/s
+  auto predicted = predict_physical(config.model, plan, on_cluster);
   if (!predicted) return fail(predicted.error());
   Prediction prediction;
   prediction.plan = plan;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <stdexcept>
 
@@ -45,21 +46,7 @@ double memory_efficiency(const GpuProfile& profile, MemoryKernel kind) {
   return profile.elementwise_efficiency;
 }
 
-MessageTime table_time(const AllReduceTable& table, Bytes size) {
-  constexpr double kMebibyte = 1048576.0;
-  const double mebibytes = size.value / kMebibyte;
-  const bool extrapolated = mebibytes < static_cast<double>(table.entries().front().mebibytes) ||
-                            mebibytes > static_cast<double>(table.entries().back().mebibytes);
-  return {table.interpolate(size), extrapolated};
-}
-
-/// Ring all-reduce: every GPU sends and receives 2 (n - 1) / n of the message.
-Nanoseconds ring_time(Bytes size, std::int64_t num_gpus, BytesPerSecond rate) {
-  const auto gpus = static_cast<double>(num_gpus);
-  return size * (2 * (gpus - 1) / gpus) / rate;
-}
-
-/// The tile model of `gemm_time`.
+/// The tile model of `gemm_time`; the profile must have one.
 Nanoseconds tiled_gemm_time(const GpuProfile& profile, const GemmShape& shape) {
   const auto m = static_cast<double>(shape.m);
   const auto n = static_cast<double>(shape.n);
@@ -81,36 +68,53 @@ Nanoseconds tiled_gemm_time(const GpuProfile& profile, const GemmShape& shape) {
 }
 
 /// FLOPs of a forward pass over the lower half of the scores.
-double attention_flops(const AttentionShape& shape) {
-  return static_cast<double>(shape.heads) * static_cast<double>(shape.sequence) *
-         static_cast<double>(shape.queries) * static_cast<double>(shape.head_size + shape.value_head_size);
+Flops attention_flops(const AttentionShape& shape) {
+  return Flops(static_cast<double>(shape.heads) * static_cast<double>(shape.sequence) *
+               static_cast<double>(shape.queries) *
+               static_cast<double>(shape.head_size + shape.value_head_size));
 }
 
-/// FLOP/s, from the peak: FlashAttention-2 reaches 0.6 of it on the A100 (arXiv 2307.08691), the first
-/// version 0.55 of that; the third generation 0.6 of a newer GPU's peak.
-FlopsPerSecond attention_rate(const GpuProfile& profile, AttentionKernel kernel) {
-  constexpr double kFlash2 = 0.6;
-  constexpr double kFlash1 = 0.55 * kFlash2;
-  if (kernel == AttentionKernel::Unfused) throw std::logic_error("attention: unfused kernels have no time");
-  return profile.peak_rate * (kernel == AttentionKernel::Flash1 ? kFlash1 : kFlash2);
+bool is_latent(const AttentionShape& shape) {
+  return shape.head_size != shape.value_head_size;
 }
 
-/// Volume that each GPU sends in a ring, as a fraction of the tensor, and the steps it takes.
-struct RingShape {
-  double volume;
-  double steps;
-};
-
-RingShape ring_shape(Collective collective, std::int64_t num_gpus) {
-  const auto gpus = static_cast<double>(num_gpus);
-  const double rounds = collective == Collective::AllReduce ? 2 : 1;
-  return {rounds * (gpus - 1) / gpus, rounds * (gpus - 1)};
+/// The rates of a generation, or of the one that stands in for it.
+const AttentionRates& rates_of(const GpuProfile& profile, AttentionKernel kernel) {
+  if (kernel == AttentionKernel::Unfused)
+    throw std::logic_error("attention: unfused kernels have no one time");
+  const auto& all = profile.attention;
+  const auto wanted = all.begin() + static_cast<std::ptrdiff_t>(kernel);
+  const auto known = [](const AttentionRates& rates) { return rates.log_rate != nullptr; };
+  const auto older = std::find_if(std::make_reverse_iterator(wanted + 1), all.rend(), known);
+  if (older != all.rend()) return *older;
+  const auto newer = std::find_if(wanted, all.end(), known);
+  return newer == all.end() ? *wanted : *newer;
 }
 
 }  // namespace
 
-KernelTime gemm_time(const GpuProfile& profile, Precision /*precision*/, const GemmShape& shape) {
-  return {tiled_gemm_time(profile, shape), Evidence::Modelled};
+KernelTime gemm_time(const GpuProfile& profile, Precision precision, const GemmShape& shape) {
+  if (profile.peak_rate_of(precision).value == 0) {
+    return {gemm_time(profile, Precision::Bf16, shape).time, Evidence::Modelled};
+  }
+  const KernelSurface* const surface = profile.gemm[static_cast<std::size_t>(precision)].get();
+  if (surface == nullptr || shape.batch > 1) return modelled_gemm_time(profile, precision, shape);
+  const auto m = static_cast<double>(shape.m);
+  const auto n = static_cast<double>(shape.n);
+  const auto k = static_cast<double>(shape.k);
+  const KernelSurface::Reading slowdown = surface->at({m, n, k});
+  return {gemm_roofline(profile, precision, m, n, k) * std::exp(slowdown.value), slowdown.evidence};
+}
+
+KernelTime modelled_gemm_time(const GpuProfile& profile, Precision precision, const GemmShape& shape) {
+  const bool half = precision == Precision::Bf16 || precision == Precision::Fp16;
+  if (half && profile.gemm_rate.value > 0) return {tiled_gemm_time(profile, shape), Evidence::Modelled};
+  if (profile.peak_rate_of(precision).value == 0) return modelled_gemm_time(profile, Precision::Bf16, shape);
+  const Nanoseconds roofline = gemm_roofline(profile, precision, static_cast<double>(shape.m),
+                                             static_cast<double>(shape.n), static_cast<double>(shape.k));
+  const double efficiency = shape.batch == 1 ? profile.gemm_efficiency : profile.batched_gemm_efficiency;
+  return {roofline * (static_cast<double>(shape.batch) / efficiency) + profile.kernel_overhead,
+          Evidence::Modelled};
 }
 
 KernelTime weight_gradient_time(const GpuProfile& profile, Precision precision, const GemmShape& forward) {
@@ -142,15 +146,32 @@ KernelTime grouped_weight_gradient_time(const GpuProfile& profile, Precision pre
 
 KernelTime attention_forward_time(const GpuProfile& profile, AttentionKernel kernel,
                                   const AttentionShape& shape) {
-  return {Flops(attention_flops(shape)) / attention_rate(profile, kernel), Evidence::Modelled};
+  const AttentionRates& rates = rates_of(profile, kernel);
+  const bool stands_in = &rates != &profile.attention[static_cast<std::size_t>(kernel)];
+  const double latent_rate = is_latent(shape) ? profile.latent_attention_forward_rate : 1;
+  if (rates.log_rate == nullptr) {
+    const FlopsPerSecond rate = profile.peak_rate * (profile.batched_gemm_efficiency * latent_rate);
+    return {attention_flops(shape) / rate, Evidence::Modelled};
+  }
+  const KernelSurface::Reading reading =
+      rates.log_rate->at({static_cast<double>(shape.value_head_size), static_cast<double>(shape.queries),
+                          static_cast<double>(shape.heads)});
+  const bool modelled = rates.assumed || stands_in || is_latent(shape);
+  return {attention_flops(shape) / FlopsPerSecond(std::exp(reading.value) * latent_rate),
+          modelled ? Evidence::Modelled : reading.evidence};
 }
 
 KernelTime attention_backward_time(const GpuProfile& profile, AttentionKernel kernel,
                                    const AttentionShape& shape) {
-  constexpr double kProducts = 2.5;  // five products, two of them recomputed scores, over the forward's two
-  constexpr double kRelativeRate = 0.85;  // SimuMax, A100 and B200, 64 heads at sequence 4096
-  const KernelTime forward = attention_forward_time(profile, kernel, shape);
-  return {forward.time * (kProducts / kRelativeRate), forward.evidence};
+  constexpr double kProducts = 2.5;  // five products, two of them to compute the scores again, over two
+  AttentionShape forward_shape = shape;
+  forward_shape.head_size = shape.value_head_size;
+  const KernelTime forward = attention_forward_time(profile, kernel, forward_shape);
+  const double work = static_cast<double>(shape.heads) * static_cast<double>(shape.queries);
+  const double latent_rate = is_latent(shape) ? profile.latent_attention_backward_rate : 1;
+  const double rate = profile.attention_backward.relative_rate(work) * latent_rate;
+  const double flops = attention_flops(shape).value / attention_flops(forward_shape).value;
+  return {forward.time * (kProducts * flops / rate), worse(forward.evidence, Evidence::Interpolated)};
 }
 
 Nanoseconds memory_kernel_time(const GpuProfile& profile, MemoryKernel kind, Bytes traffic, int num_kernels) {
@@ -158,55 +179,45 @@ Nanoseconds memory_kernel_time(const GpuProfile& profile, MemoryKernel kind, Byt
          profile.kernel_overhead * num_kernels;
 }
 
-MessageTime tensor_all_reduce_time(const GpuProfile& profile, std::int64_t tensor, Bytes size) {
-  if (tensor <= 1) return {};
-  if (tensor <= profile.gpus_per_node) return table_time(profile.all_reduce.at(tensor), size);
-  return {ring_time(size, tensor, profile.network_rate()), false};
+KernelTime tensor_all_reduce_time(const GpuProfile& profile, std::int64_t tensor, Bytes size) {
+  return collective_time(profile, Collective::AllReduce,
+                         {.size = tensor, .per_node = std::min(tensor, profile.nvlink_domain)}, size);
 }
 
-MessageTime gradient_all_reduce_time(const GpuProfile& profile, std::int64_t tensor, std::int64_t data,
-                                     Bytes size) {
-  if (data <= 1) return {};
-  if (tensor * data <= profile.gpus_per_node) return table_time(profile.all_reduce.at(data), size);
-  const auto sharing = static_cast<double>(std::min(tensor, profile.gpus_per_node));
-  const BytesPerSecond share(profile.network_rate().value / sharing);
-  return {ring_time(size, data, std::min(share, profile.nvlink_bandwidth)), false};
+KernelTime gradient_all_reduce_time(const GpuProfile& profile, std::int64_t tensor, std::int64_t data,
+                                    Bytes size) {
+  const std::int64_t per_node = std::max<std::int64_t>(1, profile.nvlink_domain / tensor);
+  return collective_time(profile, Collective::AllReduce, {.size = data, .per_node = std::min(data, per_node)},
+                         size);
 }
 
 Nanoseconds send_time(const GpuProfile& profile, std::int64_t tensor, std::int64_t data, Bytes activations) {
   const Bytes part(activations.value / static_cast<double>(tensor));
-  const BytesPerSecond network_share(profile.network_rate().value /
-                                     static_cast<double>(profile.gpus_per_node));
-  const bool within_node = tensor * data < profile.gpus_per_node;
-  Nanoseconds time = part / (within_node ? profile.nvlink_bandwidth : network_share) + profile.send_latency;
+  Nanoseconds time = send_time(profile, tensor * data < profile.gpus_per_node, part).time;
   if (tensor > 1) time += activations / profile.gather_bandwidth;
   return time;
 }
 
 KernelTime collective_time(const GpuProfile& profile, Collective collective, GpuGroup group, Bytes total) {
-  constexpr Nanoseconds kStepLatency(5000);
   if (group.size <= 1) return {};
-  const RingShape ring = ring_shape(collective, group.size);
+  const BytesPerSecond nvlink = profile.nvlink_bandwidth * profile.nvlink_efficiency;
+  BytesPerSecond rate = nvlink;
   if (group.size <= group.per_node) {
-    const auto table = profile.all_reduce.find(group.size);
-    if (table == profile.all_reduce.end())
-      return {total * ring.volume / profile.nvlink_bandwidth + kStepLatency * ring.steps, Evidence::Modelled};
-    const MessageTime time = table_time(table->second, total);
-    // The other collectives are half an all-reduce.
-    const double part = collective == Collective::AllReduce ? 1 : 0.5;
-    return {time.time * part, time.extrapolated ? Evidence::Extrapolated : Evidence::Interpolated};
+    if (const auto measured = profile.collectives.at(collective, group.size, total)) return *measured;
+  } else {
+    const double share = static_cast<double>(group.per_node) / static_cast<double>(profile.gpus_per_node);
+    rate = std::min(nvlink, profile.network_rate() * share);
   }
-  const auto gpus_per_node = static_cast<double>(profile.gpus_per_node);
-  const double sharing = std::min(static_cast<double>(group.per_node), gpus_per_node) / gpus_per_node;
-  const BytesPerSecond rate = std::min(profile.network_rate() * sharing, profile.nvlink_bandwidth);
-  return {total * ring.volume / rate + kStepLatency * ring.steps, Evidence::Modelled};
+  return {total * collective_volume(collective, group.size) / rate +
+              profile.network_step_latency * collective_steps(collective, group.size),
+          Evidence::Modelled};
 }
 
 KernelTime send_time(const GpuProfile& profile, bool within_node, Bytes size) {
   const BytesPerSecond network_share(profile.network_rate().value /
                                      static_cast<double>(profile.gpus_per_node));
-  return {size / (within_node ? profile.nvlink_bandwidth : network_share) + profile.send_latency,
-          Evidence::Modelled};
+  const BytesPerSecond nvlink = profile.nvlink_bandwidth * profile.nvlink_send_efficiency;
+  return {size / (within_node ? nvlink : network_share) + profile.send_latency, Evidence::Modelled};
 }
 
 }  // namespace vtrain

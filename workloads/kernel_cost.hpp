@@ -4,32 +4,14 @@
 
 #include <cstdint>
 
-#include "core/collective_cost.hpp"
+#include "core/collective_table.hpp"
+#include "core/evidence.hpp"
 #include "core/gpu_profile.hpp"
 #include "core/precision.hpp"
 #include "core/units.hpp"
 #include "workloads/model.hpp"
 
 namespace vtrain {
-
-/// How well founded a time is, from best to worst.
-enum class Evidence : std::uint8_t {
-  Measured,      ///< the profile has this very shape or size
-  Interpolated,  ///< between measured ones
-  Extrapolated,  ///< outside the measured range
-  Modelled,      ///< a formula of rates and latencies
-};
-
-/// The worse of two, for sums.
-constexpr Evidence worse(Evidence a, Evidence b) {
-  return a < b ? b : a;
-}
-
-/// The time of one kernel or message, and what it rests on.
-struct KernelTime {
-  Nanoseconds time{0};
-  Evidence evidence = Evidence::Measured;
-};
 
 /// `batch` independent products of an m x k and a k x n matrix. For a linear layer's forward pass m counts
 /// tokens, n outputs and k inputs; the gradient of its input is the product {m, k, n}.
@@ -40,13 +22,19 @@ struct GemmShape {
   std::int64_t batch = 1;
 };
 
-/// Time of one GEMM kernel. A precision that the GPU has no tensor cores for runs as bf16.
-///
-/// Without measurements the tile model of the profile counts: the output is cut into tiles, of which each
-/// multiprocessor computes one at a time: the number of waves is rounded up, and every tile pays
-/// `gemm_depth_overhead` on top of k. The best of eight tile shapes counts, but no less than reading the
-/// operands and writing the result; `kernel_overhead` comes on top.
+/// Time of one GEMM kernel: the roofline of its arithmetic and traffic, times what the profile's table says
+/// the kernels of a GPU need over it at this shape. Several products at once, and those of a precision
+/// without a table, take `modelled_gemm_time`. A precision that the GPU has no tensor cores for runs as bf16.
 KernelTime gemm_time(const GpuProfile& profile, Precision precision, const GemmShape& shape);
+
+/// The same without the table, which was measured with recent libraries: for software that is older.
+///
+/// In half precision the tile model counts if the profile has one: the output is cut into tiles, of which
+/// each multiprocessor computes one at a time: the number of waves is rounded up, and every tile pays
+/// `gemm_depth_overhead` on top of k. The best of eight tile shapes counts, but no less than reading the
+/// operands and writing the result. Otherwise it is a fixed part of the roofline (`gemm_efficiency`,
+/// `batched_gemm_efficiency`). `kernel_overhead` comes on top of both.
+KernelTime modelled_gemm_time(const GpuProfile& profile, Precision precision, const GemmShape& shape);
 
 /// The weight gradient of a linear layer whose forward pass is `forward`: the product {n, k, m}, added to
 /// gradients in memory, which takes 1.07 times a plain product (SimuMax's layouts NT with accumulation over
@@ -70,10 +58,6 @@ KernelTime grouped_gemm_time(const GpuProfile& profile, Precision precision, con
 KernelTime grouped_weight_gradient_time(const GpuProfile& profile, Precision precision,
                                         const GroupedGemmShape& forward);
 
-/// Which attention kernels a framework uses. `Unfused` writes the scores to memory: batched GEMMs and memory
-/// kernels, for which there is no single time.
-enum class AttentionKernel : std::uint8_t { Unfused, Flash1, Flash2, Flash3 };
-
 /// Causal attention of one GPU.
 struct AttentionShape {
   std::int64_t sequence = 1;     ///< tokens that are attended to
@@ -83,8 +67,10 @@ struct AttentionShape {
   std::int64_t value_head_size = 128;
 };
 
-/// Time of a flash-attention kernel: forward 2 heads x sequence x queries x head size FLOPs (the mean of both
-/// head sizes), backward 2.5 times as many. `kernel` must not be `Unfused` (`std::logic_error`).
+/// Time of a flash-attention kernel: forward heads x sequence x queries x (head size + value head size)
+/// FLOPs, which is the lower half of the scores, backward 2.5 times as many. The rate is that of the
+/// profile's table for this generation of kernels at `queries` tokens; a generation that the profile does not
+/// know runs like the nearest older one, or else newer. `kernel` must not be `Unfused` (`std::logic_error`).
 KernelTime attention_forward_time(const GpuProfile& profile, AttentionKernel kernel,
                                   const AttentionShape& shape);
 KernelTime attention_backward_time(const GpuProfile& profile, AttentionKernel kernel,
@@ -96,38 +82,29 @@ enum class MemoryKernel : std::uint8_t { Elementwise, Gelu, LayerNorm, Softmax, 
 /// Time of `num_kernels` kernels that move `traffic` together.
 Nanoseconds memory_kernel_time(const GpuProfile& profile, MemoryKernel kind, Bytes traffic, int num_kernels);
 
-/// The members of a communicator, placed as Megatron places them: `per_node` of them share a node (or NVLink
-/// domain); a group lies within one node if `size` <= `per_node`.
+/// The members of a communicator, placed as Megatron places them: `per_node` of them share an NVLink domain
+/// (a node, but for racks with NVLink throughout); the group lies within one if `size` <= `per_node`.
 struct GpuGroup {
   std::int64_t size = 1;
   std::int64_t per_node = 1;
 };
 
 /// Time of a collective on `total` bytes: the whole tensor, of which each GPU holds all (all-reduce) or
-/// 1 / size before or after (the others). 0 for a group of one. Within a node the measured tables count;
-/// across nodes (n - 1) steps of a ring (2 (n - 1) for an all-reduce), each with a latency, and the volume of
-/// nccl-tests (PERFORMANCE.md) at the members' share of the node's network, but no faster than NVLink.
+/// 1 / size before or after (the others). 0 for a group of one. Within a node the measured tables count.
+/// Across nodes, or without a table, it is a ring: `collective_volume` of the bytes at the members' share of
+/// the node's network, but no faster than NVLink, and a latency for each of `collective_steps`.
 KernelTime collective_time(const GpuProfile& profile, Collective collective, GpuGroup group, Bytes total);
 
 /// A message from one GPU to another, within a node or over the GPU's share of the node's network.
 KernelTime send_time(const GpuProfile& profile, bool within_node, Bytes size);
 
-/// The time of a message, and whether it lies outside what was measured.
-struct MessageTime {
-  Nanoseconds time{0};
-  bool extrapolated = false;  ///< beyond the sizes of the all-reduce table
-};
+/// All-reduce of `size` in a tensor-parallel group; 0 for a group of one.
+KernelTime tensor_all_reduce_time(const GpuProfile& profile, std::int64_t tensor, Bytes size);
 
-/// All-reduce of `size` in a tensor-parallel group; 0 for a group of one. Within a node the measured table
-/// holds; a larger group is a ring through the network of its nodes, 2 (t - 1) / t of the message
-/// (nccl-tests, PERFORMANCE.md).
-MessageTime tensor_all_reduce_time(const GpuProfile& profile, std::int64_t tensor, Bytes size);
-
-/// All-reduce of the gradients, `size` on each GPU, in a data-parallel group; 0 for a group of one. Within a
-/// node (tensor x data at most its GPUs) the measured table holds. Otherwise a ring: the groups of a node's
-/// tensor-parallel ranks share its network.
-MessageTime gradient_all_reduce_time(const GpuProfile& profile, std::int64_t tensor, std::int64_t data,
-                                     Bytes size);
+/// All-reduce of the gradients, `size` on each GPU, in a data-parallel group; 0 for a group of one. The
+/// groups of a node's tensor-parallel ranks share its network.
+KernelTime gradient_all_reduce_time(const GpuProfile& profile, std::int64_t tensor, std::int64_t data,
+                                    Bytes size);
 
 /// Sending `activations` to the next stage. Each GPU of a tensor-parallel group sends its part over its share
 /// of the node's network (over NVLink when two stages fit into a node: tensor x data below the GPUs of a

@@ -40,7 +40,9 @@ class PassBuilder {
     operators_.push_back({.name = name, .kind = kind_});
     return *this;
   }
-  PassBuilder& gemm(const GemmShape& shape) { return add(gemm_time(profile_, Precision::Fp16, shape).time); }
+  PassBuilder& gemm(const GemmShape& shape) {
+    return add(modelled_gemm_time(profile_, Precision::Fp16, shape).time);
+  }
   PassBuilder& memory(MemoryKernel kind, double bytes, int num_kernels) {
     return add(memory_kernel_time(profile_, kind, Bytes(bytes), num_kernels));
   }
@@ -186,12 +188,12 @@ LayerCosts layer_costs(const TransformerModel& model, std::int64_t tensor, std::
   z.context_elements = static_cast<double>(z.tokens) * static_cast<double>(z.context);
   z.score_elements = static_cast<double>(z.score_batch) * sequence * sequence;
   z.layer_weights = 12 * hidden * hidden / static_cast<double>(tensor);
-  const MessageTime all_reduce = tensor_all_reduce_time(profile, tensor, Bytes(2 * z.token_elements));
+  const KernelTime all_reduce = tensor_all_reduce_time(profile, tensor, Bytes(2 * z.token_elements));
   z.all_reduce = all_reduce.time;
   return {.layer = {layer_forward(profile, z), layer_backward(profile, z)},
           .embedding = embedding_costs(profile, z),
           .head = head_costs(profile, z),
-          .all_reduce_extrapolated = all_reduce.extrapolated};
+          .all_reduce_extrapolated = all_reduce.evidence == Evidence::Extrapolated};
 }
 
 }  // namespace vtrain

@@ -121,7 +121,7 @@ StageWork make_stage(const TransformerModel& model, const ParallelPlan& plan, co
   if (!is_last) chunk.send_forward.hold = send;
   if (!is_first) chunk.send_backward.hold = send;
   if (plan.data > 1) {
-    const MessageTime reduction =
+    const KernelTime reduction =
         gradient_all_reduce_time(profile, plan.tensor, plan.data, gradient_size(model, plan, stage));
     work.data_parallel.push_back(
         {.name = "grad_all_reduce", .kind = TaskKind::DataComm, .duration = whole(reduction.time)});
@@ -145,7 +145,8 @@ std::vector<std::string> find_fallbacks(const TransformerModel& model, const Par
   }
   for (const std::int64_t stage : {std::int64_t{0}, plan.pipeline - 1}) {
     const Bytes size = gradient_size(model, plan, stage);
-    if (!gradient_all_reduce_time(profile, plan.tensor, plan.data, size).extrapolated) continue;
+    if (gradient_all_reduce_time(profile, plan.tensor, plan.data, size).evidence != Evidence::Extrapolated)
+      continue;
     fallbacks.push_back(
         fmt::format("gradient all-reduce over {} GPUs: {:.0f} MiB, outside the measured sizes", plan.data,
                     size.value / 1048576.0));
@@ -177,12 +178,13 @@ Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const
                                             const GpuProfile& profile) {
   if (auto checked = check_plan(model, plan); !checked) return fail(checked.error());
   const LayerCosts costs = layer_costs(model, plan.tensor, plan.micro_batch, profile);
-  return PhysicalPrediction{.work = make_physical_work(model, plan, profile, costs, WorkDetail::Operators),
-                            .memory = estimate_memory(model, plan, profile),
-                            .provenance = {.profile = profile.name,
-                                           .profile_description = profile.description,
-                                           .all_reduce_source = profile.all_reduce_source,
-                                           .fallbacks = find_fallbacks(model, plan, profile, costs)}};
+  return PhysicalPrediction{
+      .work = make_physical_work(model, plan, profile, costs, WorkDetail::Operators),
+      .memory = estimate_memory(model, plan, profile),
+      .provenance = {.profile = profile.name,
+                     .profile_description = profile.description,
+                     .all_reduce_source = std::string(profile.source_of("collectives all_reduce")),
+                     .fallbacks = find_fallbacks(model, plan, profile, costs)}};
 }
 
 }  // namespace vtrain

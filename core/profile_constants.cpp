@@ -1,0 +1,192 @@
+#include "core/profile_constants.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <type_traits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/json_reader.hpp"
+
+namespace vtrain {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kMegabyte = 1e6;
+constexpr double kPetabyte = 1e15;
+constexpr double kSecond = 1e9;  // ns
+
+template <auto Member>
+void set_quantity(GpuProfile& profile, double value) {
+  using Type = std::remove_reference_t<decltype(profile.*Member)>;
+  profile.*Member = Type(value);
+}
+
+template <auto Member>
+void set_count(GpuProfile& profile, double value) {
+  profile.*Member = static_cast<std::int64_t>(value);
+}
+
+template <std::size_t Index>
+void set_tile_efficiency(GpuProfile& profile, double value) {
+  profile.gemm_tile_efficiency[Index] = value;
+}
+
+template <auto Member>
+constexpr KnownConstant ratio(std::string_view name, double high = 1) {
+  return {name, "1", 0.01, high, set_quantity<Member>};
+}
+
+template <auto Member>
+constexpr KnownConstant bandwidth(std::string_view name) {
+  return {name, "B/s", kMegabyte, kPetabyte, set_quantity<Member>};
+}
+
+template <auto Member>
+constexpr KnownConstant latency(std::string_view name) {
+  return {name, "ns", 0, kSecond, set_quantity<Member>};
+}
+
+template <auto Member>
+constexpr KnownConstant peak(std::string_view name, double low) {
+  return {name, "FLOP/s", low, 1e18, set_quantity<Member>};
+}
+
+template <auto Member>
+constexpr KnownConstant count(std::string_view name, double high) {
+  return {name, "1", 1, high, set_count<Member>, true};
+}
+
+constexpr KnownConstant of_tile_model(KnownConstant constant) {
+  constant.tile_model = true;
+  return constant;
+}
+
+using P = GpuProfile;
+
+constexpr std::array kConstants = {
+    KnownConstant{"memory_capacity", "B", kMegabyte, kPetabyte, set_quantity<&P::memory_capacity>},
+    KnownConstant{"memory_reserve", "B", 0, kPetabyte, set_quantity<&P::memory_reserve>},
+    bandwidth<&P::memory_bandwidth>("memory_bandwidth"),
+    peak<&P::peak_rate>("peak_rate", 1e9),
+    peak<&P::peak_rate_fp32>("peak_rate_fp32", 1e9),
+    peak<&P::peak_rate_fp8>("peak_rate_fp8", 0),
+    peak<&P::peak_rate_fp4>("peak_rate_fp4", 0),
+    count<&P::num_multiprocessors>("num_multiprocessors", 10000),
+    latency<&P::kernel_overhead>("kernel_overhead"),
+    ratio<&P::gemm_efficiency>("gemm_efficiency"),
+    ratio<&P::batched_gemm_efficiency>("batched_gemm_efficiency"),
+    of_tile_model(peak<&P::gemm_rate>("gemm_rate", 1e9)),
+    of_tile_model({"gemm_depth_overhead", "1", 0, 1e6, set_quantity<&P::gemm_depth_overhead>}),
+    of_tile_model({"gemm_tile_efficiency_32768", "1", 0.01, 2, set_tile_efficiency<0>}),
+    of_tile_model({"gemm_tile_efficiency_16384", "1", 0.01, 2, set_tile_efficiency<1>}),
+    of_tile_model({"gemm_tile_efficiency_8192", "1", 0.01, 2, set_tile_efficiency<2>}),
+    of_tile_model({"gemm_tile_efficiency_4096", "1", 0.01, 2, set_tile_efficiency<3>}),
+    of_tile_model(ratio<&P::gemm_memory_efficiency>("gemm_memory_efficiency")),
+    ratio<&P::elementwise_efficiency>("elementwise_efficiency"),
+    ratio<&P::gelu_efficiency>("gelu_efficiency"),
+    ratio<&P::layer_norm_efficiency>("layer_norm_efficiency"),
+    ratio<&P::softmax_efficiency>("softmax_efficiency"),
+    ratio<&P::dropout_efficiency>("dropout_efficiency"),
+    ratio<&P::optimizer_efficiency>("optimizer_efficiency"),
+    KnownConstant{"optimizer_traffic", "B", 1, 1e6, set_quantity<&P::optimizer_traffic>},
+    ratio<&P::latent_attention_forward_rate>("latent_attention_forward_rate", 2),
+    ratio<&P::latent_attention_backward_rate>("latent_attention_backward_rate", 2),
+    latency<&P::forward_issue_floor>("forward_issue_floor"),
+    latency<&P::backward_issue_floor>("backward_issue_floor"),
+    count<&P::gpus_per_node>("gpus_per_node", 1024),
+    count<&P::nvlink_domain>("nvlink_domain", 1 << 20),
+    bandwidth<&P::node_network_bandwidth>("node_network_bandwidth"),
+    ratio<&P::network_efficiency>("network_efficiency"),
+    latency<&P::network_step_latency>("network_step_latency"),
+    latency<&P::send_latency>("send_latency"),
+    bandwidth<&P::gather_bandwidth>("gather_bandwidth"),
+    bandwidth<&P::nvlink_bandwidth>("nvlink_bandwidth"),
+    ratio<&P::nvlink_efficiency>("nvlink_efficiency"),
+    ratio<&P::nvlink_send_efficiency>("nvlink_send_efficiency"),
+    KnownConstant{"last_stage_recomputes", "1", 0, 1, set_quantity<&P::last_stage_recomputes>, true},
+};
+
+/// Where the constant of this name is, or belongs, in the order of the known names.
+std::vector<ProfileConstant>::iterator place_of(std::vector<ProfileConstant>& constants,
+                                                std::string_view name) {
+  const auto rank = [](std::string_view of) {
+    return std::find_if(kConstants.begin(), kConstants.end(),
+                        [of](const KnownConstant& known) { return known.name == of; }) -
+           kConstants.begin();
+  };
+  return std::find_if(constants.begin(), constants.end(),
+                      [&](const ProfileConstant& constant) { return rank(constant.name) >= rank(name); });
+}
+
+Result<void> read_constant(const JsonDocument& document, const json& object, const KnownConstant& known,
+                           GpuProfile& profile) {
+  constexpr std::array<std::string_view, 3> kKeys = {"value", "unit", "source"};
+  JsonFields fields(document, object);
+  fields.allow_only(kKeys);
+  ProfileConstant constant;
+  constant.name = known.name;
+  constant.value = fields.number("value", known.low, known.high);
+  if (known.whole && constant.value != std::floor(constant.value)) {
+    fields.complain("value", expected_found("a whole number", fmt::format("{}", constant.value)));
+  }
+  constant.unit = fields.string("unit");
+  constant.source = fields.string("source");
+  if (constant.unit != known.unit) fields.complain("unit", expected_found(known.unit, constant.unit));
+  if (constant.source.empty()) fields.complain("source", "expected where the value comes from, found ''");
+  if (fields.error()) {
+    // The keys repeat in every constant: only the constant's own name finds the line.
+    return fail(
+        document.error_at(known.name, fmt::format("{}: {}", fields.error()->field, fields.error()->message)));
+  }
+  known.set(profile, constant.value);
+  const auto place = place_of(profile.constants, known.name);
+  if (place != profile.constants.end() && place->name == known.name) {
+    *place = std::move(constant);
+  } else {
+    profile.constants.insert(place, std::move(constant));
+  }
+  return {};
+}
+
+bool has_constant(const GpuProfile& profile, std::string_view name) {
+  return std::any_of(profile.constants.begin(), profile.constants.end(),
+                     [name](const ProfileConstant& constant) { return constant.name == name; });
+}
+
+}  // namespace
+
+std::span<const KnownConstant> known_constants() {
+  return kConstants;
+}
+
+Result<void> read_constants(const JsonDocument& document, const json& object, GpuProfile& profile) {
+  std::array<std::string_view, kConstants.size()> names;
+  std::transform(kConstants.begin(), kConstants.end(), names.begin(),
+                 [](const KnownConstant& constant) { return constant.name; });
+  JsonFields fields(document, object);
+  fields.allow_only(names);
+  if (fields.error()) return fail(*fields.error());
+  for (const KnownConstant& known : kConstants) {
+    const auto found = object.find(known.name);
+    if (found == object.end()) continue;
+    if (auto read = read_constant(document, *found, known, profile); !read) return read;
+  }
+  return {};
+}
+
+Result<void> check_constants(const JsonDocument& document, const GpuProfile& profile) {
+  const bool has_tile_model = std::any_of(
+      kConstants.begin(), kConstants.end(),
+      [&](const KnownConstant& known) { return known.tile_model && has_constant(profile, known.name); });
+  for (const KnownConstant& known : kConstants) {
+    if (has_constant(profile, known.name) || (known.tile_model && !has_tile_model)) continue;
+    return fail(document.error_at("constants", fmt::format("{}: missing", known.name)));
+  }
+  return {};
+}
+
+}  // namespace vtrain

@@ -1,0 +1,37 @@
+/// The constants of a GPU profile by name: unit, range, and the member each one fills. Shared by the reader
+/// of profiles and that of device descriptions.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string_view>
+
+#include "core/gpu_profile.hpp"
+#include "core/result.hpp"
+
+namespace vtrain {
+
+class JsonDocument;
+
+/// One constant: its unit, the range that makes sense, and where it goes.
+struct KnownConstant {
+  std::string_view name;
+  std::string_view unit;
+  double low;
+  double high;
+  void (*set)(GpuProfile&, double);
+  bool whole = false;       ///< only whole numbers make sense
+  bool tile_model = false;  ///< part of the tile model of GEMMs: all of these are there or none
+};
+
+/// All of them, in the order in which profiles are written.
+std::span<const KnownConstant> known_constants();
+
+/// Reads `{"name": {"value": ..., "unit": ..., "source": ...}, ...}` into `profile`, over what it already
+/// has.
+Result<void> read_constants(const JsonDocument& document, const nlohmann::json& object, GpuProfile& profile);
+
+/// An error that names the first constant that the profile lacks.
+Result<void> check_constants(const JsonDocument& document, const GpuProfile& profile);
+
+}  // namespace vtrain
