@@ -165,6 +165,16 @@ std::string JsonFields::string_or(std::string_view key, std::string absent) {
   return has(key) ? string(key) : absent;
 }
 
+std::size_t JsonFields::choice_or(std::string_view key, std::span<const std::string_view> names,
+                                  std::size_t absent) {
+  if (!has(key) || error_) return absent;
+  const std::string value = string(key);
+  const auto found = std::find(names.begin(), names.end(), value);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  if (!error_) complain(key, expected_found("one of " + list_names(names), value));
+  return absent;
+}
+
 void JsonFields::allow_only(std::span<const std::string_view> known) {
   if (error_) return;
   for (const auto& item : object_.items()) {

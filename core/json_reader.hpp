@@ -50,6 +50,9 @@ class JsonFields {
   std::string string(std::string_view key);
   std::string string_or(std::string_view key, std::string absent);
 
+  /// The place in `names` of a string, which must be one of them, or `absent`.
+  std::size_t choice_or(std::string_view key, std::span<const std::string_view> names, std::size_t absent);
+
   /// Complains about a key that is not in `known`, naming the nearest one that is.
   void allow_only(std::span<const std::string_view> known);
   /// Remembers an error of the caller's at `key`, unless there is one already.

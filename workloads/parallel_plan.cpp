@@ -41,7 +41,11 @@ Result<void> check_layers(const TransformerModel& model, const ParallelPlan& pla
 }
 
 Result<void> check_experts(const TransformerModel& model, const ParallelPlan& plan) {
-  if (!model.has_experts()) return check_range("expert", plan.expert, 1);
+  if (!model.has_experts()) {
+    if (plan.expert == 1) return {};
+    return fail({.field = "expert",
+                 .message = expected_found("1, as the model has no experts", std::to_string(plan.expert))});
+  }
   return first_error(
       {check_divides("expert", plan.expert, "experts", model.experts.num_experts),
        check_divides("expert", plan.expert, "GPUs of a stage", plan.tensor * plan.context * plan.data)});

@@ -25,6 +25,9 @@ TEST_CASE("json_reader: typed access") {
   CHECK(!fields.boolean_or("absent", false));
   CHECK(fields.string("text") == "a");
   CHECK(fields.string_or("absent", "b") == "b");
+  constexpr std::array<std::string_view, 2> kNames = {"b", "a"};
+  CHECK(fields.choice_or("text", kNames, 0) == 1);
+  CHECK(fields.choice_or("absent", kNames, 0) == 0);
   CHECK(!fields.has("nothing"));
   CHECK(!fields.error());
 }
@@ -58,6 +61,12 @@ TEST_CASE("json_reader: each kind of wrong value") {
         "expected a number from 0 to 9, found '-1'");
   CHECK(error_of("1", [](JsonFields& fields) { fields.boolean_or("k", true); }) ==
         "expected true or false, found '1'");
+  const auto choice = [](JsonFields& fields) {
+    constexpr std::array<std::string_view, 2> kNames = {"red", "blue"};
+    fields.choice_or("k", kNames, 0);
+  };
+  CHECK(error_of("\"green\"", choice) == "expected one of 'red' and 'blue', found 'green'");
+  CHECK(error_of("1", choice) == "expected a string, found '1'");
   CHECK(error_of("1", [](JsonFields& fields) { fields.string("k"); }) == "expected a string, found '1'");
 }
 

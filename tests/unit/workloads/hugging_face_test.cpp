@@ -1,0 +1,229 @@
+// Configurations with the keys that the model families have, written for these tests; the parameter counts
+// are those of the published weights.
+#include "workloads/hugging_face.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/json_reader.hpp"
+#include "workloads/model_zoo.hpp"
+
+namespace vtrain {
+namespace {
+
+using nlohmann::json;
+
+Result<HuggingFaceModel> read(const json& object, std::int64_t sequence_length = 0) {
+  const auto document = JsonDocument::parse(object.dump(), "config.json");
+  REQUIRE(document);
+  return read_hugging_face_config(*document, document->root(), sequence_length);
+}
+
+json llama3() {
+  return json::parse(
+      R"({"architectures": ["LlamaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+    "bos_token_id": 1, "eos_token_id": [1, 2], "hidden_act": "silu", "hidden_size": 4096,
+    "initializer_range": 0.02, "intermediate_size": 14336, "max_position_embeddings": 131072,
+    "mlp_bias": false, "model_type": "llama", "num_attention_heads": 32, "num_hidden_layers": 32,
+    "num_key_value_heads": 8, "pretraining_tp": 1, "rms_norm_eps": 1e-05,
+    "rope_scaling": {"factor": 8.0, "rope_type": "llama3"}, "rope_theta": 500000.0,
+    "tie_word_embeddings": false, "torch_dtype": "bfloat16", "transformers_version": "4.43.0",
+    "use_cache": true, "vocab_size": 128256})");
+}
+
+json qwen3_moe() {
+  return json::parse(R"({"model_type": "qwen3_moe", "attention_bias": false, "decoder_sparse_step": 1,
+    "head_dim": 128, "hidden_act": "silu", "hidden_size": 2048, "intermediate_size": 6144,
+    "max_position_embeddings": 4096, "max_window_layers": 48, "mlp_only_layers": [],
+    "moe_intermediate_size": 768, "norm_topk_prob": true, "num_attention_heads": 32, "num_experts": 128,
+    "num_experts_per_tok": 8, "num_hidden_layers": 48, "num_key_value_heads": 4, "output_router_logits": false,
+    "router_aux_loss_coef": 0.001, "sliding_window": null, "use_sliding_window": false, "vocab_size": 151936})");
+}
+
+json deepseek_v3() {
+  return json::parse(R"({"model_type": "deepseek_v3", "attention_bias": false, "first_k_dense_replace": 3,
+    "ep_size": 1, "hidden_act": "silu", "hidden_size": 7168, "intermediate_size": 18432, "kv_lora_rank": 512,
+    "max_position_embeddings": 163840, "moe_intermediate_size": 2048, "moe_layer_freq": 1, "n_group": 8,
+    "n_routed_experts": 256, "n_shared_experts": 1, "num_attention_heads": 128, "num_experts_per_tok": 8,
+    "num_hidden_layers": 61, "num_key_value_heads": 128, "num_nextn_predict_layers": 1, "q_lora_rank": 1536,
+    "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "quantization_config": {"quant_method": "fp8"},
+    "scoring_func": "sigmoid", "topk_group": 4, "v_head_dim": 128, "vocab_size": 129280})");
+}
+
+std::string error_of(const json& object) {
+  const auto model = read(object);
+  return model ? "" : model.error().describe();
+}
+
+/// The zoo's model without its name and with another sequence length.
+TransformerModel known(std::string_view name, std::int64_t sequence_length) {
+  TransformerModel model = find_model(name)->model();
+  model.name.clear();
+  model.sequence_length = sequence_length;
+  return model;
+}
+
+/// The same but for defaults that are spelt out in a file.
+void check_same(const HuggingFaceModel& read, TransformerModel expected) {
+  CHECK(read.model.num_parameters() == expected.num_parameters());
+  CHECK(read.model.active_parameters() == expected.active_parameters());
+  CHECK(model_flops(read.model, 3) == model_flops(expected, 3));
+  expected.num_kv_heads = read.model.num_kv_heads;
+  expected.size_per_head = read.model.size_per_head;
+  expected.ffn_size = read.model.ffn_size;
+  CHECK(read.model == expected);
+}
+
+TEST_CASE("hugging_face: llama") {
+  const auto model = read(llama3());
+  REQUIRE(model);
+  check_same(*model, known("llama3.1-8b", 131072));
+  CHECK(model->warnings ==
+        std::vector<std::string>{"max_position_embeddings 131072: taken as the sequence length of training"});
+  CHECK(model->model.num_parameters() == 8'030'261'248);
+  const auto shorter = read(llama3(), 8192);
+  REQUIRE(shorter);
+  CHECK(shorter->model.sequence_length == 8192);
+  CHECK(shorter->warnings.empty());
+}
+
+TEST_CASE("hugging_face: mistral and mixtral") {
+  json config = llama3();
+  config["model_type"] = "mistral";
+  config["vocab_size"] = 32000;
+  config["sliding_window"] = 4096;
+  const auto mistral = read(config, 8192);
+  REQUIRE(mistral);
+  check_same(*mistral, known("mistral-7b", 8192));
+  CHECK(
+      mistral->warnings ==
+      std::vector<std::string>{"sliding_window 4096: attention is computed over the whole sequence of 8192"});
+  CHECK(read(config, 4096)->warnings.empty());
+
+  config["model_type"] = "mixtral";
+  config["sliding_window"] = nullptr;
+  config["num_local_experts"] = 8;
+  config["num_experts_per_tok"] = 2;
+  const auto mixtral = read(config, 32768);
+  REQUIRE(mixtral);
+  check_same(*mixtral, known("mixtral-8x7b", 32768));
+  CHECK(mixtral->warnings.empty());
+}
+
+TEST_CASE("hugging_face: qwen2 and qwen3") {
+  json config = llama3();
+  config["model_type"] = "qwen2";
+  config["num_hidden_layers"] = 28;
+  config["hidden_size"] = 3584;
+  config["num_attention_heads"] = 28;
+  config["num_key_value_heads"] = 4;
+  config["intermediate_size"] = 18944;
+  config["vocab_size"] = 152064;
+  config["use_sliding_window"] = false;
+  config["sliding_window"] = 131072;
+  config["max_window_layers"] = 28;
+  const auto qwen2 = read(config, 4096);
+  REQUIRE(qwen2);
+  check_same(*qwen2, known("qwen2.5-7b", 4096));
+  CHECK(qwen2->warnings.empty());
+
+  const auto qwen3 = read(qwen3_moe(), 4096);
+  REQUIRE(qwen3);
+  check_same(*qwen3, known("qwen3-30b-a3b", 4096));
+  CHECK(qwen3->warnings.empty());
+
+  json dense_first = qwen3_moe();
+  dense_first["mlp_only_layers"] = {0, 1};
+  CHECK(read(dense_first, 4096)->model.experts.num_dense_layers == 2);
+  dense_first["mlp_only_layers"] = {1};
+  CHECK(error_of(dense_first) ==
+        "config.json:1: mlp_only_layers: expected the first layers, in order, found '1'");
+  json every_second = qwen3_moe();
+  every_second["decoder_sparse_step"] = 2;
+  CHECK(error_of(every_second) ==
+        "config.json:1: decoder_sparse_step: expected 1, found '2' (experts in every layer)");
+}
+
+TEST_CASE("hugging_face: deepseek_v3") {
+  const auto model = read(deepseek_v3(), 4096);
+  REQUIRE(model);
+  check_same(*model, known("deepseek-v3", 4096));
+  CHECK(model->warnings ==
+        std::vector<std::string>{
+            "num_nextn_predict_layers 1: the layers of multi-token prediction are left out"});
+  json lite = deepseek_v3();
+  lite["q_lora_rank"] = nullptr;
+  CHECK(read(lite, 4096)->model.latent.query_rank == 0);
+}
+
+TEST_CASE("hugging_face: gpt2, gpt_neox and nemotron") {
+  const auto gpt2 = read(json::parse(R"({"model_type": "gpt2", "activation_function": "gelu_new",
+    "attn_pdrop": 0.1, "embd_pdrop": 0.1, "resid_pdrop": 0.1, "layer_norm_epsilon": 1e-05, "n_ctx": 1024,
+    "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024, "summary_type": "cls_index",
+    "task_specific_params": {}, "vocab_size": 50257})"));
+  REQUIRE(gpt2);
+  check_same(*gpt2, known("gpt2-124m", 1024));
+  CHECK(gpt2->warnings.size() == 4);  // the sequence length, and three rates of dropout
+  CHECK(gpt2->warnings.back() == "resid_pdrop 0.1: whether there is dropout, the stack decides");
+
+  const auto neox = read(json::parse(R"({"model_type": "gpt_neox", "hidden_act": "gelu_fast",
+    "hidden_size": 6144, "intermediate_size": 24576, "max_position_embeddings": 2048,
+    "num_attention_heads": 64, "num_hidden_layers": 44, "rotary_pct": 0.25, "tie_word_embeddings": false,
+    "use_parallel_residual": true, "vocab_size": 50432})"),
+                         2048);
+  REQUIRE(neox);
+  check_same(*neox, known("gpt-neox-20b", 2048));
+  CHECK(neox->warnings ==
+        std::vector<std::string>{
+            "use_parallel_residual true: attention and MLP are computed one after the other"});
+
+  const auto nemotron = read(json::parse(R"({"model_type": "nemotron", "hidden_act": "relu2",
+    "hidden_size": 18432, "intermediate_size": 73728, "max_position_embeddings": 4096, "norm_eps": 1e-05,
+    "num_attention_heads": 96, "num_hidden_layers": 96, "num_key_value_heads": 8, "partial_rotary_factor": 0.5,
+    "vocab_size": 256000})"),
+                             4096);
+  REQUIRE(nemotron);
+  check_same(*nemotron, known("nemotron4-340b", 4096));
+  CHECK(nemotron->warnings.empty());
+}
+
+TEST_CASE("hugging_face: what is not supported is named") {
+  json config = llama3();
+  config["residual_multiplier"] = 0.22;
+  const auto unknown = read(config, 8192);
+  REQUIRE(unknown);
+  CHECK(unknown->warnings ==
+        std::vector<std::string>{"residual_multiplier: unknown key, not taken into account"});
+  config["layer_types"] = {"full_attention", "sliding_attention"};
+  CHECK(read(config, 8192)->warnings.front() ==
+        "layer_types: layers of sliding attention are computed over the whole sequence");
+
+  json family = llama3();
+  family["model_type"] = "bert";
+  CHECK(error_of(family).starts_with(
+      "config.json:1: model_type: expected one of 'llama', 'mistral', 'mixtral', "));
+  family.erase("model_type");
+  CHECK(error_of(family) == "config.json: model_type: missing");
+  json activation = llama3();
+  activation["hidden_act"] = "gelu";
+  CHECK(error_of(activation) == "config.json:1: hidden_act: expected one of 'silu' and 'swish', found 'gelu'");
+  json missing = llama3();
+  missing.erase("num_hidden_layers");
+  CHECK(error_of(missing) == "config.json: num_hidden_layers: missing");
+  json heads = llama3();
+  heads["num_key_value_heads"] = 7;
+  CHECK(error_of(heads) == "config.json: num_kv_heads: expected a divisor of the 32 heads, found '7'");
+  json frequency = deepseek_v3();
+  frequency["moe_layer_freq"] = 2;
+  CHECK(error_of(frequency).starts_with("config.json:1: moe_layer_freq: expected 1, found '2'"));
+  json bias = llama3();
+  bias["attention_bias"] = true;
+  CHECK(read(bias, 8192)->model.has_qkv_bias);
+}
+
+}  // namespace
+}  // namespace vtrain

@@ -1,0 +1,96 @@
+#include "workloads/model_json.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "workloads/model_zoo.hpp"
+
+namespace vtrain {
+namespace {
+
+constexpr const char* kLlama = R"({
+ "name": "mine", "num_layers": 4, "hidden_size": 64, "num_heads": 8, "sequence_length": 32, "vocab_size": 100,
+ "num_kv_heads": 2, "ffn_size": 96, "activation": "swiglu", "normalization": "rms_norm",
+ "positions": "rotary", "tied_embeddings": false, "has_bias": false
+})";
+
+std::string error_of(const std::string& text) {
+  const auto model = parse_model(text, "m.json");
+  return model ? "" : model.error().describe();
+}
+
+TEST_CASE("model_json: every key") {
+  const auto model = parse_model(kLlama, "m.json");
+  REQUIRE(model);
+  const TransformerModel expected{.name = "mine",
+                                  .num_layers = 4,
+                                  .hidden_size = 64,
+                                  .num_heads = 8,
+                                  .sequence_length = 32,
+                                  .vocab_size = 100,
+                                  .num_kv_heads = 2,
+                                  .ffn_size = 96,
+                                  .activation = Activation::SwiGlu,
+                                  .normalization = Normalization::RmsNorm,
+                                  .positions = Positions::Rotary,
+                                  .tied_embeddings = false,
+                                  .has_bias = false};
+  CHECK(*model == expected);
+}
+
+TEST_CASE("model_json: experts and latent attention") {
+  const auto model =
+      parse_model(R"({"num_layers": 4, "hidden_size": 64, "num_heads": 8, "sequence_length": 32,
+    "vocab_size": 100, "size_per_head": 12, "has_bias": false, "has_qk_norm": false,
+    "experts": {"num_experts": 6, "top_k": 2, "expert_ffn_size": 24, "shared_ffn_size": 48,
+                "num_dense_layers": 1, "capacity_factor": 1.25},
+    "latent": {"query_rank": 24, "kv_rank": 16, "plain_head_size": 12, "rotary_head_size": 4,
+               "value_head_size": 10}})",
+                  "m.json");
+  REQUIRE(model);
+  CHECK(model->experts == MixtureOfExperts{6, 2, 24, 48, 1, 1.25});
+  CHECK(model->latent == LatentAttention{24, 16, 12, 4, 10});
+}
+
+TEST_CASE("model_json: GPT-3's defaults") {
+  const auto model = parse_model(
+      R"({"num_layers": 12, "hidden_size": 768, "num_heads": 12, "sequence_length": 2048, "vocab_size": 50257})",
+      "m.json");
+  REQUIRE(model);
+  TransformerModel known = find_model("gpt3-125m")->model();
+  known.name.clear();
+  CHECK(*model == known);
+}
+
+TEST_CASE("model_json: a known model as the base") {
+  const auto model = parse_model(R"({"base": "llama3-8b", "num_layers": 8, "name": "small"})", "m.json");
+  REQUIRE(model);
+  TransformerModel expected = find_model("llama3-8b")->model();
+  expected.name = "small";
+  expected.num_layers = 8;
+  CHECK(*model == expected);
+}
+
+TEST_CASE("model_json: errors name file, line and key") {
+  CHECK(error_of("{\n \"num_layer\": 4\n}") ==
+        "m.json:2: num_layer: unknown key; did you mean 'num_layers'?");
+  CHECK(error_of("{\"hidden_size\": 4}") == "m.json: num_layers: missing");
+  CHECK(error_of("{\"base\": \"llama3-8\"}") ==
+        "m.json:1: base: unknown model 'llama3-8'; did you mean 'llama3-8b'?");
+  CHECK(error_of("{\"base\": 3}") == "m.json:1: base: expected a string, found '3'");
+  CHECK(error_of("{\"base\": \"llama3-8b\", \"activation\": \"relu\"}") ==
+        "m.json:1: activation: expected one of 'gelu', 'swiglu' and 'squared_relu', found 'relu'");
+  CHECK(error_of("{\"base\": \"llama3-8b\",\n \"num_kv_heads\": 5}") ==
+        "m.json:2: num_kv_heads: expected a divisor of the 32 heads, found '5'");
+  CHECK(error_of("{\"base\": \"mixtral-8x7b\",\n \"experts\": {\n\"top_k\": 9}}") ==
+        "m.json:3: experts.top_k: expected a whole number from 1 to 8, found '9'");
+  CHECK(error_of("{\"base\": \"mixtral-8x7b\", \"experts\": {\"topk\": 1}}") ==
+        "m.json:1: topk: unknown key; did you mean 'top_k'?");
+  CHECK(error_of("{\"base\": \"mixtral-8x7b\", \"experts\": 8}") ==
+        "m.json: expected a JSON object, found '8'");
+  CHECK(error_of("[]") == "m.json: expected a JSON object, found '[]'");
+}
+
+}  // namespace
+}  // namespace vtrain

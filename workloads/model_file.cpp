@@ -1,0 +1,79 @@
+#include "workloads/model_file.hpp"
+
+#include <system_error>
+#include <utility>
+
+#include "core/file.hpp"
+#include "core/json_reader.hpp"
+#include "workloads/hugging_face.hpp"
+#include "workloads/model_json.hpp"
+#include "workloads/model_zoo.hpp"
+
+namespace vtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_path(const std::string& name) {
+  return name.find('/') != std::string::npos || name.ends_with(".json");
+}
+
+Result<ModelDescription> known_model(const std::string& name) {
+  const auto known = find_model(name);
+  if (!known) return fail(known.error());
+  return ModelDescription{.model = known->model(),
+                          .global_batch = known->global_batch,
+                          .source = std::string(known->source),
+                          .warnings = {}};
+}
+
+Result<ModelDescription> read_model_file(const fs::path& path, std::int64_t sequence_length) {
+  constexpr std::size_t kMaxFile = std::size_t{4} << 20;
+  auto text = read_file(path, kMaxFile);
+  if (!text) return fail(std::move(text.error()));
+  const auto document = JsonDocument::parse(std::move(*text), path.string());
+  if (!document) return fail(document.error());
+  return describe_model(*document, document->root(), sequence_length);
+}
+
+/// `Llama-3-8B` of `Llama-3-8B/config.json`, `mine` of `mine.json`.
+std::string name_after(const fs::path& path) {
+  const std::string folder = path.parent_path().filename().string();
+  return path.filename() == "config.json" && !folder.empty() ? folder : path.stem().string();
+}
+
+}  // namespace
+
+Result<ModelDescription> describe_model(const JsonDocument& document, const nlohmann::json& object,
+                                        std::int64_t sequence_length) {
+  ModelDescription description;
+  description.source = document.file();
+  if (is_hugging_face_config(object)) {
+    auto read = read_hugging_face_config(document, object, sequence_length);
+    if (!read) return fail(std::move(read.error()));
+    description.model = std::move(read->model);
+    description.warnings = std::move(read->warnings);
+  } else {
+    auto read = read_model(document, object);
+    if (!read) return fail(std::move(read.error()));
+    description.model = std::move(*read);
+    if (sequence_length > 0) description.model.sequence_length = sequence_length;
+  }
+  if (description.model.name.empty()) description.model.name = name_after(document.file());
+  return description;
+}
+
+Result<ModelDescription> load_model(const std::string& name, std::int64_t sequence_length,
+                                    const fs::path& folder) {
+  if (is_path(name)) {
+    fs::path path = folder / name;
+    std::error_code ignored;
+    if (fs::is_directory(path, ignored)) path /= "config.json";
+    return read_model_file(path, sequence_length);
+  }
+  auto description = known_model(name);
+  if (description && sequence_length > 0) description->model.sequence_length = sequence_length;
+  return description;
+}
+
+}  // namespace vtrain

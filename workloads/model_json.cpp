@@ -1,0 +1,131 @@
+#include "workloads/model_json.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "core/json_reader.hpp"
+#include "workloads/model_zoo.hpp"
+
+namespace vtrain {
+namespace {
+
+using nlohmann::json;
+
+/// `check_model` has closer bounds.
+constexpr std::int64_t kMaxSize = 1'000'000'000;
+constexpr double kMaxFactor = 1e6;
+
+constexpr std::array<std::string_view, 3> kActivations = {"gelu", "swiglu", "squared_relu"};
+constexpr std::array<std::string_view, 2> kNormalizations = {"layer_norm", "rms_norm"};
+constexpr std::array<std::string_view, 2> kPositions = {"learned", "rotary"};
+
+constexpr std::array<std::string_view, 19> kModelKeys = {"base",          "name",
+                                                         "num_layers",    "hidden_size",
+                                                         "num_heads",     "sequence_length",
+                                                         "vocab_size",    "num_kv_heads",
+                                                         "size_per_head", "ffn_size",
+                                                         "activation",    "normalization",
+                                                         "positions",     "tied_embeddings",
+                                                         "has_bias",      "has_qkv_bias",
+                                                         "has_qk_norm",   "experts",
+                                                         "latent"};
+constexpr std::array<std::string_view, 6> kExpertKeys = {
+    "num_experts", "top_k", "expert_ffn_size", "shared_ffn_size", "num_dense_layers", "capacity_factor"};
+constexpr std::array<std::string_view, 5> kLatentKeys = {"query_rank", "kv_rank", "plain_head_size",
+                                                         "rotary_head_size", "value_head_size"};
+
+/// A size that the model has already or that must be given.
+void read_size(JsonFields& fields, std::string_view key, std::int64_t& size) {
+  size = size > 0 ? fields.integer_or(key, 1, kMaxSize, size) : fields.integer(key, 1, kMaxSize);
+}
+
+/// A size that may be 0.
+void read_optional(JsonFields& fields, std::string_view key, std::int64_t& size) {
+  size = fields.integer_or(key, 0, kMaxSize, size);
+}
+
+void read_top_level(JsonFields& fields, TransformerModel& model) {
+  fields.allow_only(kModelKeys);
+  model.name = fields.string_or("name", model.name);
+  read_size(fields, "num_layers", model.num_layers);
+  read_size(fields, "hidden_size", model.hidden_size);
+  read_size(fields, "num_heads", model.num_heads);
+  read_size(fields, "sequence_length", model.sequence_length);
+  read_size(fields, "vocab_size", model.vocab_size);
+  read_optional(fields, "num_kv_heads", model.num_kv_heads);
+  read_optional(fields, "size_per_head", model.size_per_head);
+  read_optional(fields, "ffn_size", model.ffn_size);
+  const auto choose = [&fields](std::string_view key, const auto& names, auto& value) {
+    using Value = std::remove_reference_t<decltype(value)>;
+    value = static_cast<Value>(fields.choice_or(key, names, static_cast<std::size_t>(value)));
+  };
+  choose("activation", kActivations, model.activation);
+  choose("normalization", kNormalizations, model.normalization);
+  choose("positions", kPositions, model.positions);
+  model.tied_embeddings = fields.boolean_or("tied_embeddings", model.tied_embeddings);
+  model.has_bias = fields.boolean_or("has_bias", model.has_bias);
+  model.has_qkv_bias = fields.boolean_or("has_qkv_bias", model.has_qkv_bias);
+  model.has_qk_norm = fields.boolean_or("has_qk_norm", model.has_qk_norm);
+}
+
+void read_experts(JsonFields& fields, MixtureOfExperts& experts) {
+  fields.allow_only(kExpertKeys);
+  read_optional(fields, "num_experts", experts.num_experts);
+  read_optional(fields, "top_k", experts.top_k);
+  read_optional(fields, "expert_ffn_size", experts.expert_ffn_size);
+  read_optional(fields, "shared_ffn_size", experts.shared_ffn_size);
+  read_optional(fields, "num_dense_layers", experts.num_dense_layers);
+  experts.capacity_factor = fields.number_or("capacity_factor", 0, kMaxFactor, experts.capacity_factor);
+}
+
+void read_latent(JsonFields& fields, LatentAttention& latent) {
+  fields.allow_only(kLatentKeys);
+  read_optional(fields, "query_rank", latent.query_rank);
+  read_optional(fields, "kv_rank", latent.kv_rank);
+  read_optional(fields, "plain_head_size", latent.plain_head_size);
+  read_optional(fields, "rotary_head_size", latent.rotary_head_size);
+  read_optional(fields, "value_head_size", latent.value_head_size);
+}
+
+}  // namespace
+
+Result<TransformerModel> read_model(const JsonDocument& document, const json& object) {
+  JsonFields fields(document, object);
+  TransformerModel model;
+  if (fields.has("base")) {
+    const auto base = find_model(fields.string("base"));
+    if (!fields.error() && !base) return fail(document.error_at("base", base.error().message));
+    if (base) model = base->model();
+  } else {
+    model.vocab_size = 0;  // no default: it must be given
+  }
+  read_top_level(fields, model);
+  if (fields.error()) return fail(*fields.error());
+  if (fields.has("experts")) {
+    JsonFields nested(document, object.at("experts"));
+    read_experts(nested, model.experts);
+    if (nested.error()) return fail(*nested.error());
+  }
+  if (fields.has("latent")) {
+    JsonFields nested(document, object.at("latent"));
+    read_latent(nested, model.latent);
+    if (nested.error()) return fail(*nested.error());
+  }
+  if (const auto checked = check_model(model); !checked) {
+    // The last part of `experts.top_k` is the key.
+    const std::string& field = checked.error().field;
+    Error error = document.error_at(field.substr(field.rfind('.') + 1), checked.error().message);
+    error.field = field;
+    return fail(std::move(error));
+  }
+  return model;
+}
+
+Result<TransformerModel> parse_model(std::string text, const std::string& file) {
+  const auto document = JsonDocument::parse(std::move(text), file);
+  if (!document) return fail(document.error());
+  return read_model(*document, document->root());
+}
+
+}  // namespace vtrain

@@ -1,0 +1,77 @@
+#include "workloads/plan_json.hpp"
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "core/json_reader.hpp"
+
+namespace vtrain {
+namespace {
+
+/// `check_plan` has closer bounds. Three such factors fit 64 bits.
+constexpr std::int64_t kMaxSize = 1 << 20;
+constexpr std::int64_t kMaxBatch = 1'000'000'000;
+
+constexpr std::array kPlanKeys = std::to_array<std::string_view>(
+    {"tensor", "context", "pipeline", "data", "virtual_stages", "expert", "num_gpus", "global_batch",
+     "micro_batch", "sequence_length", "recompute", "sequence_parallel", "sharding", "schedule", "precision",
+     "ends_count_as_layers"});
+
+/// One of the values of an enumeration from `first` to `last`, by `name_of`.
+template <class Value>
+Value read_choice(JsonFields& fields, std::string_view key, Value last, Value absent) {
+  std::array<std::string_view, 8> names;
+  const std::size_t count = static_cast<std::size_t>(last) + 1;
+  for (std::size_t i = 0; i < count; ++i)
+    names[i] = name_of(static_cast<Value>(i));
+  return static_cast<Value>(
+      fields.choice_or(key, std::span(names).first(count), static_cast<std::size_t>(absent)));
+}
+
+/// The data-parallel degree: given, or what is left of the GPUs.
+std::int64_t read_data(JsonFields& fields, const ParallelPlan& plan) {
+  const std::int64_t data = fields.integer_or("data", 1, kMaxSize, 0);
+  const std::int64_t num_gpus = fields.integer_or("num_gpus", 1, INT32_MAX, 0);
+  if (num_gpus == 0 || fields.error()) return data > 0 ? data : 1;
+  const std::int64_t others = plan.tensor * plan.context * plan.pipeline;
+  if (num_gpus % others != 0 || (data > 0 && num_gpus != others * data)) {
+    const std::string expected = data > 0
+                                     ? fmt::format("tensor x context x pipeline x data = {}", others * data)
+                                     : fmt::format("a multiple of tensor x context x pipeline = {}", others);
+    fields.complain("num_gpus", expected_found(expected, std::to_string(num_gpus)));
+  }
+  return num_gpus / others;
+}
+
+}  // namespace
+
+Result<PlanDescription> read_plan(const JsonDocument& document, const nlohmann::json& object) {
+  JsonFields fields(document, object);
+  fields.allow_only(kPlanKeys);
+  PlanDescription description;
+  ParallelPlan& plan = description.plan;
+  plan.tensor = fields.integer_or("tensor", 1, kMaxSize, 1);
+  plan.context = fields.integer_or("context", 1, kMaxSize, 1);
+  plan.pipeline = fields.integer_or("pipeline", 1, kMaxSize, 1);
+  plan.virtual_stages = fields.integer_or("virtual_stages", 1, kMaxSize, 1);
+  plan.expert = fields.integer_or("expert", 1, kMaxSize, 1);
+  plan.data = read_data(fields, plan);
+  plan.global_batch = fields.integer("global_batch", 1, kMaxBatch);
+  plan.micro_batch = fields.integer("micro_batch", 1, kMaxBatch);
+  description.sequence_length = fields.integer_or("sequence_length", 1, kMaxBatch, 0);
+  if (!fields.has("recompute"))
+    fields.complain("recompute", "missing: expected 'none', 'selective' or 'full'");
+  plan.recompute = read_choice(fields, "recompute", Recompute::Full, Recompute::None);
+  plan.sequence_parallel = fields.boolean_or("sequence_parallel", false);
+  plan.sharding = read_choice(fields, "sharding", Sharding::Full, Sharding::None);
+  plan.schedule = read_choice(fields, "schedule", Schedule::ZeroBubble, Schedule::OneForwardOneBackward);
+  plan.precision = read_choice(fields, "precision", Precision::Fp4, Precision::Bf16);
+  plan.ends_count_as_layers = fields.boolean_or("ends_count_as_layers", false);
+  if (fields.error()) return fail(*fields.error());
+  return description;
+}
+
+}  // namespace vtrain

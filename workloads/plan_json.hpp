@@ -1,0 +1,41 @@
+/// Parallel plans as JSON.
+///
+///     {"tensor": 8, "pipeline": 4, "virtual_stages": 2, "data": 16, "global_batch": 512, "micro_batch": 1,
+///      "recompute": "selective", "sequence_parallel": true, "sharding": "optimizer", "precision": "bf16"}
+///
+/// | key | meaning | default |
+/// |---|---|---|
+/// | `global_batch`, `micro_batch` | sequences an iteration, and a micro-batch | required |
+/// | `recompute` | `none`, `selective` or `full` | required |
+/// | `tensor`, `context`, `pipeline`, `data`, `virtual_stages`, `expert` | as in `ParallelPlan` | 1 |
+/// | `num_gpus` | all GPUs; in place of `data`, or checked against it | |
+/// | `sequence_length` | tokens a sequence in training, in place of the model's | the model's |
+/// | `sequence_parallel` | whether norms are split over the tensor-parallel GPUs | `false` |
+/// | `sharding` | `none`, `optimizer` (ZeRO-1) or `full` (FSDP, ZeRO-3) | `none` |
+/// | `schedule` | `1f1b` (interleaved with virtual stages) or `zero-bubble` | `1f1b` |
+/// | `precision` | `fp32`, `fp16`, `bf16`, `fp8` or `fp4` | `bf16` |
+/// | `ends_count_as_layers` | embedding and output layer count as layers of the stages | `false` |
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/result.hpp"
+#include "workloads/parallel_plan.hpp"
+
+namespace vtrain {
+
+class JsonDocument;
+
+/// A plan and what it says of the model.
+struct PlanDescription {
+  ParallelPlan plan;
+  std::int64_t sequence_length = 0;  ///< of training; 0: the model's
+};
+
+/// Reads a plan; whether it divides a model is for `check_plan` to say. Errors name file, line and key: an
+/// unknown key (with the nearest known one), a value of the wrong kind or out of range, GPUs that do not
+/// divide.
+Result<PlanDescription> read_plan(const JsonDocument& document, const nlohmann::json& object);
+
+}  // namespace vtrain
