@@ -237,14 +237,20 @@ class ActivationModel {
   double hidden_;
 };
 
-/// Micro-batches whose activations a stage holds at once, in units of its layers: under 1F1B the stages after
-/// it and itself; interleaved, chunks in the order of Narayanan et al., SC'21, section 2.2; zero bubble
-/// (ZB-H1) holds as many on every stage as 1F1B on the first (Qi et al., ICLR'24, section 2.1); GPipe all.
+/// Micro-batches whose activations a stage holds at once, in units of its layers: with 1F1B those of the
+/// stages after it and its own; interleaved, chunks in Megatron-Core's order; with ZB-H1 as many on every
+/// stage as 1F1B has on the first (the weight gradients to come need them); with GPipe all.
 double micro_batches_in_flight(const ParallelPlan& plan, std::int64_t stage) {
   const std::int64_t micro_batches = plan.num_micro_batches();
   const std::int64_t after = plan.pipeline - stage - 1;
-  if (plan.schedule == Schedule::ZeroBubble) return real(std::min(plan.pipeline, micro_batches));
-  if (plan.schedule == Schedule::GPipe) return real(micro_batches);
+  switch (plan.schedule) {
+    case Schedule::OneForwardOneBackward:
+      break;
+    case Schedule::ZeroBubble:
+      return real(std::min(plan.pipeline, micro_batches));
+    case Schedule::GPipe:
+      return real(micro_batches);
+  }
   if (plan.virtual_stages == 1) return real(std::min(after + 1, micro_batches));
   const std::int64_t chunks = 2 * after + (plan.virtual_stages - 1) * plan.pipeline + 1;
   return real(std::min(chunks, micro_batches * plan.virtual_stages)) / real(plan.virtual_stages);

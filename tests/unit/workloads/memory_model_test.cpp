@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
+#include "workloads/stage_order.hpp"
+
 namespace vtrain {
 namespace {
 
@@ -91,6 +95,58 @@ TEST_CASE("memory_model: the estimate is that of the fullest stage") {
     CHECK(estimate.capacity.value == 80e9);
     CHECK(estimate.fits());
   }
+}
+
+/// Most chunks of one micro-batch that a stage holds at once, by walking through its order.
+std::int64_t most_chunks_held(const ParallelPlan& plan, std::int64_t stage) {
+  const PipelineShape shape{plan.pipeline, plan.virtual_stages, plan.num_micro_batches()};
+  const Pass release = splits_backward(plan.schedule) ? Pass::Weight : Pass::Backward;
+  std::int64_t held = 0;
+  std::int64_t most = 0;
+  for (const BlockLoop& loop : stage_order(plan.schedule, shape, stage)) {
+    for (std::int64_t i = 0; i < loop.repeats; ++i) {
+      for (const StageBlock& block : loop.blocks) {
+        if (block.pass == Pass::Forward) ++held;
+        most = std::max(most, held);
+        if (block.pass == release) --held;
+      }
+    }
+  }
+  return most;
+}
+
+TEST_CASE("memory_model: activations in flight are those of the schedule's order") {
+  const TransformerModel model{"", 24, 64, 8, 32, 100};
+  int num_plans = 0;
+  for (const Schedule schedule : {Schedule::OneForwardOneBackward, Schedule::ZeroBubble, Schedule::GPipe}) {
+    for (const std::int64_t pipeline : {1, 2, 3, 4, 6}) {
+      for (const std::int64_t virtual_stages : {1, 2, 4}) {
+        for (const std::int64_t micro_batches : {1, 2, 3, 4, 6, 12, 24}) {
+          const ParallelPlan plan{.pipeline = pipeline,
+                                  .global_batch = micro_batches,
+                                  .micro_batch = 1,
+                                  .recompute = Recompute::Full,
+                                  .virtual_stages = virtual_stages,
+                                  .schedule = schedule};
+          if (!check_plan(model, plan)) continue;
+          ++num_plans;
+          for (std::int64_t stage = 0; stage < pipeline; ++stage) {
+            CAPTURE(name_of(schedule));
+            CAPTURE(pipeline);
+            CAPTURE(virtual_stages);
+            CAPTURE(micro_batches);
+            CAPTURE(stage);
+            // A layer keeps its input, 2 x 32 x 64 bytes.
+            const double chunk = 4096.0 * 24 / static_cast<double>(pipeline * virtual_stages);
+            const double kept =
+                stage_memory(model, plan, stage, a100(), kMegatronCoreMemory).activations.value;
+            CHECK(kept == doctest::Approx(chunk * static_cast<double>(most_chunks_held(plan, stage))));
+          }
+        }
+      }
+    }
+  }
+  CHECK(num_plans > 50);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ TEST_CASE("predict_config: a known model, every key of the plan") {
       "plan": {"tensor": 2, "context": 2, "pipeline": 4, "data": 3, "virtual_stages": 2, "expert": 1,
                "num_gpus": 48, "global_batch": 96, "micro_batch": 2, "sequence_length": 4096,
                "recompute": "selective", "sequence_parallel": true, "sharding": "optimizer",
-               "schedule": "zero-bubble", "precision": "fp8", "ends_count_as_layers": false}})",
+               "schedule": "1f1b", "precision": "fp8", "ends_count_as_layers": false}})",
       "c.json");
   REQUIRE(config);
   TransformerModel model = find_model("llama3-8b")->model();
@@ -52,13 +52,23 @@ TEST_CASE("predict_config: a known model, every key of the plan") {
                           .virtual_stages = 2,
                           .expert = 1,
                           .sharding = Sharding::Optimizer,
-                          .schedule = Schedule::ZeroBubble,
                           .precision = Precision::Fp8};
   CHECK(config->plan == plan);
   CHECK(config->stack == "megatron-core");
   CHECK(config->profile == "h100");
   CHECK(config->warnings.empty());
   CHECK(!config->release);
+}
+
+TEST_CASE("predict_config: schedules by name") {
+  const std::string plan = R"("pipeline": 4, "global_batch": 8, "micro_batch": 1, "recompute": "full")";
+  for (const Schedule schedule : {Schedule::OneForwardOneBackward, Schedule::ZeroBubble, Schedule::GPipe}) {
+    const auto config = parse_predict_config(
+        with_plan(plan + R"(, "schedule": ")" + std::string(name_of(schedule)) + "\""), "c.json");
+    REQUIRE(config);
+    CHECK(config->plan.schedule == schedule);
+    CHECK(config->plan.recompute == Recompute::Full);
+  }
 }
 
 TEST_CASE("predict_config: defaults, and data parallelism from the number of GPUs") {
