@@ -72,6 +72,11 @@ Result<void> CsvReader::split_quoted(const char*& at, const char* end) {
   return {};
 }
 
+std::size_t most_csv_rows(std::string_view text, std::size_t num_columns) {
+  const auto num_lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  return std::min(num_lines, text.size() / (2 * num_columns)) + 1;
+}
+
 Result<CsvReader> CsvReader::open(std::string_view text, std::string file) {
   CsvReader reader(text, std::move(file));
   LineReader& lines = reader.lines_;

@@ -17,6 +17,10 @@ namespace vtrain {
 /// Appends `text` as one field, in quotes if it holds a comma, a quote or a line break.
 void append_csv_field(std::string& out, std::string_view text);
 
+/// At most this many rows can be in a text: one a line, and each with at least a byte and a separator a
+/// field.
+std::size_t most_csv_rows(std::string_view text, std::size_t num_columns);
+
 /// Rows of CSV text with a header line. Accepts a UTF-8 byte-order mark, CRLF, a missing final newline,
 /// quoted fields (RFC 4180) and blank lines, which it skips. Lines before the header that begin with `#` are
 /// comments.

@@ -1,6 +1,5 @@
 #include "traces/job_csv.hpp"
 
-#include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
@@ -20,12 +19,6 @@ Result<std::int64_t> parse_iterations(std::string_view text) {
   return parse_integer(text, 1, std::numeric_limits<std::int64_t>::max());
 }
 
-/// At most this many rows can follow: one a line, and each with at least a byte and a separator a field.
-std::size_t most_rows(std::string_view text, std::size_t num_columns) {
-  const auto num_lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-  return std::min(num_lines, text.size() / (2 * num_columns)) + 1;
-}
-
 }  // namespace
 
 Result<JobCsvReader> JobCsvReader::open(const TraceInput& input, const JobColumns& columns) {
@@ -33,7 +26,7 @@ Result<JobCsvReader> JobCsvReader::open(const TraceInput& input, const JobColumn
   if (!rows) return fail(std::move(rows.error()));
   JobCsvReader reader(*std::move(rows), input, columns);
   if (auto found = reader.find_columns(columns); !found) return fail(std::move(found.error()));
-  reader.trace_.workload.jobs.reserve(most_rows(input.text, reader.rows_.columns().size()));
+  reader.trace_.workload.jobs.reserve(most_csv_rows(input.text, reader.rows_.columns().size()));
   return reader;
 }
 

@@ -37,6 +37,11 @@ std::string_view set_run(Job& job, SimTime submit, SimTime start, SimTime end) {
   return {};
 }
 
+void JobLog::reserve(std::size_t num_jobs) {
+  trace_.workload.jobs.reserve(num_jobs);
+  lines_.reserve(num_jobs);
+}
+
 Result<void> JobLog::skip(std::string_view reason, std::int64_t line, std::string_view field,
                           std::string_view found) {
   if (strict_) {

@@ -68,7 +68,8 @@ class JobLog {
 
   /// Where names are added.
   Workload& workload() { return trace_.workload; }
-  void reserve(std::size_t num_jobs) { trace_.workload.jobs.reserve(num_jobs); }
+  /// Room for so many jobs. Too many cost address space only: what is not filled is never touched.
+  void reserve(std::size_t num_jobs);
 
   /// Counts a row that is no job. Under strict an error that says `found` of `field`.
   Result<void> skip(std::string_view reason, std::int64_t line, std::string_view field = {},

@@ -146,6 +146,7 @@ Result<Trace> read_log_csv(const TraceInput& input, Origin origin,
   ColumnFinder columns(*rows);
   const RowReader read_row = bind(columns);
   if (columns.error()) return fail(*columns.error());
+  log.reserve(most_csv_rows(input.text, rows->columns().size()));
   if (auto read = read_log_rows(*rows, log, read_row); !read) return fail(std::move(read.error()));
   return log.finish(origin);
 }

@@ -138,6 +138,7 @@ Result<Trace> join_pai_tables(const TraceInput& jobs, const PaiTable& tasks, con
   const auto tags_of_instances = read_tags(tags, log);
   if (!tags_of_instances) return fail(tags_of_instances.error());
   CsvReader rows = CsvReader::open_without_header(jobs.text, jobs.file, kJobColumns);
+  log.reserve(most_csv_rows(jobs.text, kJobColumns.size()));
   if (auto read = read_log_rows(rows, log, job_reader(*sums, *tags_of_instances)); !read) {
     return fail(std::move(read.error()));
   }

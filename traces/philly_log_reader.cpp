@@ -98,7 +98,10 @@ std::string_view add_up(const std::vector<Attempt>& attempts, std::chrono::sys_s
 class LogHandler : public json::json_sax_t {
  public:
   LogHandler(const TraceInput& input, const char*& position)
-      : file_(input.file), log_(input), position_(position), counted_to_(position) {}
+      : file_(input.file), log_(input), position_(position), counted_to_(position) {
+    constexpr std::size_t kBytesOfShortJob = 256;  // with one attempt on one GPU, without blanks
+    log_.reserve(input.text.size() / kBytesOfShortJob);
+  }
 
   Result<Trace> finish() {
     if (error_) return fail(*std::move(error_));

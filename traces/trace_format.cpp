@@ -112,7 +112,8 @@ std::string no_jobs_message(const SkippedRows& skipped) {
   std::string text = "no jobs in the trace";
   if (skipped.total() > 0) text += fmt::format("; {} rows were skipped", skipped.total());
   for (const SkippedRows::Reason& reason : skipped.reasons()) {
-    text += fmt::format("{}{} ({})", &reason == skipped.reasons().data() ? ": " : ", ", reason.text, reason.count);
+    text += fmt::format("{}{} ({})", &reason == skipped.reasons().data() ? ": " : ", ", reason.text,
+                        reason.count);
   }
   return text;
 }

@@ -1,6 +1,9 @@
 // Reading and making traces: jobs (rows) a second. Text is in memory, so that no disk is measured.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <chrono>
+#include <ctime>
 #include <string>
 
 #include "traces/trace_format.hpp"
@@ -10,6 +13,7 @@
 namespace {
 
 constexpr std::int64_t kJobs = 1'000'000;
+constexpr std::size_t kPhillyJobs = 109'570;
 
 vtrain::GeneratorOptions options() {
   vtrain::GeneratorOptions options;
@@ -41,13 +45,69 @@ std::string itp_text() {
   return text;
 }
 
-void read(benchmark::State& state, const std::string& text) {
+/// 2017-10-01 and some seconds, as logs write dates.
+std::string date(vtrain::SimTime time) {
+  constexpr std::int64_t kOrigin = 1'506'816'000;
+  const std::time_t seconds =
+      kOrigin + std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &utc);
+  return text;
+}
+
+/// As many jobs as the Philly log has, with one to three attempts, indented as the published file.
+std::string philly_log_text() {
+  std::string text = "[\n";
+  for (std::size_t i = 0; i < kPhillyJobs; ++i) {
+    const vtrain::Job& job = workload().jobs[i];
+    text += i == 0 ? "    {\n" : ",\n    {\n";
+    text +=
+        "        \"status\": \"Pass\",\n        \"vc\": \"ee9e8c\",\n        \"jobid\": "
+        "\"application_1506638472019_" +
+        std::to_string(i) + "\",\n        \"attempts\": [";
+    const std::size_t num_attempts = 1 + i % 3;
+    vtrain::SimTime now = job.submit;
+    for (std::size_t k = 0; k < num_attempts; ++k) {
+      text +=
+          std::string(k == 0 ? "" : ",") + "\n            {\n                \"start_time\": \"" + date(now);
+      now += std::chrono::seconds(600);
+      text += "\",\n                \"end_time\": \"" + date(now) +
+              "\",\n                \"detail\": [\n                    {\n                        \"ip\": "
+              "\"m47\",\n                        \"gpus\": [";
+      for (int gpu = 0; gpu < std::min(job.num_gpus.value, 8); ++gpu)
+        text += std::string(gpu == 0 ? "" : ",") + "\n                            \"gpu" +
+                std::to_string(gpu) + "\"";
+      text += "\n                        ]\n                    }\n                ]\n            }";
+    }
+    text += "\n        ],\n        \"submitted_time\": \"" + date(job.submit) +
+            "\",\n        \"user\": \"ce2f4c\"\n    }";
+  }
+  return text + "\n]\n";
+}
+
+/// Half of the rows without GPU, as in the published log.
+std::string helios_text() {
+  std::string text =
+      "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n";
+  for (std::size_t i = 0; i < workload().jobs.size(); ++i) {
+    const vtrain::Job& job = workload().jobs[i];
+    text += std::to_string(1'000'000 + i) + ",uXBbc,vcJkd," +
+            std::to_string(i % 2 == 0 ? 0 : job.num_gpus.value) + ",4,1,COMPLETED," + date(job.submit) + "," +
+            date(job.submit + std::chrono::seconds(60)) + "," +
+            date(job.submit + std::chrono::seconds(4000)) + ",3940,60\n";
+  }
+  return text;
+}
+
+void read(benchmark::State& state, const std::string& text, std::int64_t num_rows = kJobs) {
   for (auto _ : state) {
     auto trace = vtrain::parse_trace(text, "bench");
     if (!trace) return state.SkipWithError(trace.error().describe().c_str());
     benchmark::DoNotOptimize(trace->workload.jobs.data());
   }
-  state.SetItemsProcessed(state.iterations() * kJobs);
+  state.SetItemsProcessed(state.iterations() * num_rows);
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
 }
 
@@ -60,6 +120,16 @@ void BM_ReadItp(benchmark::State& state) {
   read(state, itp_text());
 }
 BENCHMARK(BM_ReadItp)->Unit(benchmark::kMillisecond);
+
+void BM_ReadPhillyLog(benchmark::State& state) {
+  read(state, philly_log_text(), kPhillyJobs);
+}
+BENCHMARK(BM_ReadPhillyLog)->Unit(benchmark::kMillisecond);
+
+void BM_ReadHelios(benchmark::State& state) {
+  read(state, helios_text());
+}
+BENCHMARK(BM_ReadHelios)->Unit(benchmark::kMillisecond);
 
 void BM_WriteVtrainCsv(benchmark::State& state) {
   for (auto _ : state)

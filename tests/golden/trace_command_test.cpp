@@ -1,9 +1,11 @@
 /// `vtrain trace` through the real command line.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "tests/support/command_runner.hpp"
 
@@ -150,4 +152,45 @@ TEST_CASE("trace: bad input exits 2, says where, and leaves no file behind") {
     CHECK_FALSE(fs::exists(folder.path() / "new.csv"));
   }
   CHECK(run_vtrain("trace generate --out absent/new.csv", folder.path()).exit_code == 2);
+}
+
+TEST_CASE("trace info: a table of nodes is shown as the cluster it is") {
+  const TemporaryFolder folder;
+  folder.write("nodes.csv", "sn,cpu_milli,memory_mib,gpu,model\na,1,1,8,V100\nb,1,1,8,V100\nc,1,1,0,\n");
+  CHECK(run_vtrain("trace info nodes.csv", folder.path()).out ==
+        "cluster   nodes.csv   no trace: a table of nodes for --cluster\n"
+        "nodes     2 nodes: 2 x 8 V100, 16 GPUs\n"
+        "assumed   1 nodes without GPU are left out\n");
+  const json shown = json::parse(run_vtrain("trace info nodes.csv --json", folder.path()).out);
+  CHECK(shown["gpus"] == 16);
+  CHECK(shown["groups"] == json::parse(R"([{"num_nodes": 2, "gpus_per_node": 8, "gpu_type": "V100"}])"));
+  CHECK(run_vtrain("trace info 2x8", folder.path()).exit_code == 2);
+}
+
+TEST_CASE("replay: a recorded log on a table of nodes says what was skipped and what was assumed") {
+  const TemporaryFolder folder;
+  folder.write("nodes.txt", "NODELIST GRES\ngpu[1-2] gpu:a100:8\nlogin (null)\n");
+  folder.write(
+      "cluster_log.csv",
+      "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
+      "1,u,v,8,1,1,COMPLETED,2020-04-01 00:00:00,2020-04-01 00:00:00,2020-04-01 01:00:00,3600,0\n"
+      "2,u,v,0,1,1,COMPLETED,2020-04-01 00:00:00,2020-04-01 00:00:00,2020-04-01 01:00:00,3600,0\n");
+  const CommandResult result =
+      run_vtrain("compare --trace cluster_log.csv --cluster nodes.txt --policies fifo --json", folder.path());
+  REQUIRE(result.exit_code == 0);
+  const json shown = json::parse(result.out);
+  CHECK(shown["cluster"] == "2 x 8 A100, 16 GPUs");
+  CHECK(shown["runs"][0]["completed"] == 1);
+  CHECK(shown["skipped_rows"] == 1);
+  const auto assumptions = shown["assumptions"].get<std::vector<std::string>>();
+  const auto assumed = [&](const char* text) {
+    return std::find(assumptions.begin(), assumptions.end(), text) != assumptions.end();
+  };
+  CHECK(assumed("time 0 is the first submission, 2020-03-31 16:00:00 UTC"));
+  CHECK(assumed("1 nodes without GPU are left out"));
+  const CommandResult strict = run_vtrain(
+      "compare --trace cluster_log.csv --cluster nodes.txt --policies fifo --strict", folder.path());
+  CHECK(strict.exit_code == 2);
+  CHECK(strict.err ==
+        "error: cluster_log.csv:3: gpu_num: expected a job to replay (no GPU requested), found '0'\n");
 }

@@ -73,3 +73,31 @@ TEST_CASE("csv: a missing column and a bad value name what was expected") {
 
 }  // namespace
 }  // namespace vtrain
+
+TEST_CASE("csv: text without a header has the columns that are given, and may begin with just these") {
+  constexpr std::string_view kColumns[] = {"a", "b"};
+  for (const std::string text : {"1,2\n3,4\n", "a,b\n1,2\n3,4",
+                                 "\xef\xbb\xbf"
+                                 "1,2\r\n3,4\r\n",
+                                 "# x\na,b\n1,2\n3,4"}) {
+    CAPTURE(text);
+    vtrain::CsvReader rows = vtrain::CsvReader::open_without_header(text, "f", kColumns);
+    CHECK(rows.find_column("b") == 1);
+    REQUIRE(*rows.next());
+    CHECK(rows.field(0) == "1");
+    REQUIRE(*rows.next());
+    CHECK(rows.field(1) == "4");
+    CHECK_FALSE(*rows.next());
+  }
+  vtrain::CsvReader other = vtrain::CsvReader::open_without_header("b,a\n", "f", kColumns);
+  REQUIRE(*other.next());
+  CHECK(other.field(0) == "b");
+  CHECK(other.line() == 1);
+  vtrain::CsvReader empty = vtrain::CsvReader::open_without_header("", "f", kColumns);
+  CHECK_FALSE(*empty.next());
+}
+
+TEST_CASE("csv: no more rows than lines, or than fields fit") {
+  CHECK(vtrain::most_csv_rows("a,b\n1,2\n3,4", 2) == 3);
+  CHECK(vtrain::most_csv_rows("\n\n\n\n\n\n\n\n", 2) == 3);  // 8 bytes hold two rows of `x,y\n`
+}
