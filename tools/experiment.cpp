@@ -10,7 +10,6 @@
 #include <optional>
 #include <thread>
 
-#include "core/gpu_profile.hpp"
 #include "policies/registry.hpp"
 #include "tools/file_hash.hpp"
 #include "tools/output_format.hpp"
@@ -19,7 +18,6 @@
 #include "traces/deadlines.hpp"
 #include "traces/trace_generator.hpp"
 #include "traces/trace_statistics.hpp"
-#include "workloads/throughput_curve.hpp"
 
 namespace vtrain {
 namespace {
@@ -168,10 +166,7 @@ void add_experiment_options(CLI::App& command, ExperimentArguments& arguments) {
       .add_option("--placement", arguments.placement,
                   "count: any free GPUs; yarn: one node, or whole nodes for larger gangs")
       ->capture_default_str();
-  command
-      .add_option("--profile", arguments.profile,
-                  "GPU profile that prices jobs given by model and iterations")
-      ->capture_default_str();
+  add_curve_options(command, arguments.curves);
   command
       .add_option("--deadlines", arguments.deadlines,
                   "Deadlines for jobs without one: none, elasticflow (submit + U(0.5, 1.5) x duration), "
@@ -201,8 +196,8 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   const auto placement = parse_placement(arguments.placement);
   if (!placement) return fail(named("--placement", placement.error()));
   experiment.placement = *placement;
-  const auto profile = load_gpu_profile(arguments.profile);
-  if (!profile) return fail(named("--profile", profile.error()));
+  auto cached_curves = CachedCurves::open(arguments.curves);
+  if (!cached_curves) return fail(cached_curves.error());
 
   std::optional<std::int32_t> named_gpus;
   if (!arguments.trace.files.empty()) {
@@ -214,7 +209,7 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   if (!cluster) return fail(cluster.error());
   if (auto taken = take_cluster(*std::move(cluster), experiment); !taken) return fail(taken.error());
 
-  ThroughputCurves curves(*profile);
+  ThroughputCurves& curves = cached_curves->curves();
   if (arguments.trace.files.empty()) {
     if (auto generated = generate_default_day(arguments, curves, experiment); !generated)
       return fail(generated.error());
@@ -224,9 +219,7 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
     if (auto done = price_jobs(experiment.workload, curves); !done) return fail(done.error());
   }
   if (arguments.trace.files.empty() || priced) {
-    experiment.provenance.emplace_back(
-        "run times",
-        fmt::format("iterations x the best plan's iteration time, profile {}", arguments.profile));
+    experiment.provenance.emplace_back("run times", cached_curves->describe());
   }
   if (auto added = add_deadlines(arguments, experiment); !added) return fail(added.error());
   experiment.assumptions.push_back(run_time_knowledge(experiment.workload));

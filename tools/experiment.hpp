@@ -11,6 +11,7 @@
 #include "sched/cluster.hpp"
 #include "sched/metrics.hpp"
 #include "sched/simulator.hpp"
+#include "tools/curve_arguments.hpp"
 #include "tools/trace_arguments.hpp"
 #include "workloads/job.hpp"
 
@@ -25,7 +26,7 @@ struct ExperimentArguments {
   TraceArguments trace;  ///< without files: the embedded default, a generated day of LLM jobs
   std::string cluster;   ///< empty: what the trace names, or the default
   std::string placement = "count";
-  std::string profile = "a100";    ///< GPU profile that prices jobs given by model and iterations
+  CurveArguments curves{};         ///< what prices jobs given by model and iterations
   std::string deadlines = "auto";  ///< rule for jobs without a deadline
   std::uint64_t seed = 1;
   std::vector<std::string> policies;  ///< specs

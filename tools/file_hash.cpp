@@ -6,26 +6,53 @@
 #include <array>
 #include <fstream>
 #include <memory>
+#include <stdexcept>
 
 namespace vtrain {
+namespace {
+
+/// SHA-256 of what is added.
+class Sha256 {
+ public:
+  Sha256() {
+    if (context_ == nullptr || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1) {
+      throw std::runtime_error("OpenSSL has no SHA-256");
+    }
+  }
+  void add(std::string_view bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }
+  std::string finish() {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+    unsigned size = 0;
+    EVP_DigestFinal_ex(context_.get(), digest.data(), &size);
+    std::string text;
+    for (unsigned i = 0; i < size; ++i)
+      text += fmt::format("{:02x}", digest[i]);
+    return text;
+  }
+
+ private:
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_{EVP_MD_CTX_new(), EVP_MD_CTX_free};
+};
+
+}  // namespace
 
 Result<std::string> sha256_of_file(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
-  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
-  if (!stream || context == nullptr || EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) != 1) {
+  if (!stream) {
     return fail({.kind = ErrorKind::Io, .file = path, .message = "cannot read the file to hash it"});
   }
+  Sha256 hash;
   std::array<char, 1 << 16> piece;
   while (stream.read(piece.data(), piece.size()) || stream.gcount() > 0) {
-    EVP_DigestUpdate(context.get(), piece.data(), static_cast<std::size_t>(stream.gcount()));
+    hash.add({piece.data(), static_cast<std::size_t>(stream.gcount())});
   }
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned size = 0;
-  EVP_DigestFinal_ex(context.get(), digest.data(), &size);
-  std::string text;
-  for (unsigned i = 0; i < size; ++i)
-    text += fmt::format("{:02x}", digest[i]);
-  return text;
+  return hash.finish();
+}
+
+std::string sha256_of_text(std::string_view text) {
+  Sha256 hash;
+  hash.add(text);
+  return hash.finish();
 }
 
 }  // namespace vtrain

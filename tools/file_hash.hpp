@@ -11,4 +11,7 @@ namespace vtrain {
 /// SHA-256 of a file's bytes as they are on disk, in hexadecimal.
 Result<std::string> sha256_of_file(const std::string& path);
 
+/// SHA-256 of a text, in hexadecimal.
+std::string sha256_of_text(std::string_view text);
+
 }  // namespace vtrain

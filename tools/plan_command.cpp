@@ -13,6 +13,7 @@
 #include "sched/cluster.hpp"
 #include "tools/command.hpp"
 #include "tools/output_format.hpp"
+#include "tools/plan_arguments.hpp"
 #include "tools/plan_spec.hpp"
 #include "tools/plan_table.hpp"
 #include "workloads/model_zoo.hpp"
@@ -70,73 +71,18 @@ struct PlanAnswer {
   double wall_s = 0;
 };
 
-Error named(std::string option, Error error) {
-  error.field = error.field.empty() ? std::move(option) : option + ": " + error.field;
-  return error;
-}
-
-/// The cluster of one GPU type that was named, if any.
-Result<std::optional<ClusterSpec>> read_cluster(const std::string& text) {
-  if (text.empty()) return std::optional<ClusterSpec>();
-  auto cluster = ClusterSpec::parse(text);
-  if (!cluster) return fail(named("--cluster", cluster.error()));
-  const NodeGroup& first = cluster->groups.front();
-  for (const NodeGroup& group : cluster->groups) {
-    if (group.gpu_type == first.gpu_type && group.gpus_per_node == first.gpus_per_node) continue;
-    return fail({.field = "--cluster", .message = expected_found("nodes of one kind", text)});
-  }
-  return std::optional(*std::move(cluster));
-}
-
-/// The profile: as named, or that of the cluster's GPU type.
-Result<GpuProfile> read_profile(const PlanArguments& arguments, const std::optional<ClusterSpec>& cluster) {
-  std::string name = arguments.profile;
-  if (name.empty() && cluster) name = cluster->groups.front().gpu_type;
-  auto profile = load_gpu_profile(name.empty() ? "a100" : name);
-  if (!profile) return fail(profile.error());
-  if (cluster && cluster->groups.front().gpus_per_node.value != profile->gpus_per_node) {
-    return fail({.field = "--cluster",
-                 .message = expected_found(
-                     fmt::format("nodes of {} GPUs as in profile {}", profile->gpus_per_node, profile->name),
-                     arguments.cluster)});
-  }
-  return profile;
-}
-
-Result<void> read_counts(const PlanArguments& arguments, const std::optional<ClusterSpec>& cluster,
-                         PlanQuestion& question) {
-  std::string text = arguments.gpus;
-  if (text.empty() && !cluster) {
-    return fail(
-        {.field = "--gpus", .message = "missing: say for instance --gpus 512 or --cluster 64x8:a100"});
-  }
-  if (text.empty()) {
-    const std::int32_t all = cluster->total_gpus().value;
-    text = question.deadline_s ? fmt::format("1-{}", all) : std::to_string(all);
-  }
-  auto counts = parse_gpu_counts(text, question.profile.gpus_per_node);
-  if (!counts) return fail(named("--gpus", counts.error()));
-  if (cluster && counts->back() > cluster->total_gpus()) {
-    return fail({.field = "--gpus",
-                 .message = expected_found(
-                     fmt::format("at most the {} GPUs of the cluster", cluster->total_gpus().value), text)});
-  }
-  question.gpu_counts = *std::move(counts);
-  return {};
-}
-
 Result<void> read_terms(const PlanArguments& arguments, PlanQuestion& question) {
   question.terms.tokens_per_iteration =
       static_cast<double>(question.global_batch) * static_cast<double>(question.model.sequence_length);
   if (arguments.price > 0) question.terms.usd_per_gpu_hour = arguments.price;
   if (!arguments.tokens.empty()) {
     const auto tokens = parse_large_count(arguments.tokens);
-    if (!tokens) return fail(named("--tokens", tokens.error()));
+    if (!tokens) return fail(in_option("--tokens", tokens.error()));
     question.terms.tokens = *tokens;
   }
   if (!arguments.deadline.empty()) {
     const auto deadline = parse_duration_seconds(arguments.deadline);
-    if (!deadline) return fail(named("--deadline", deadline.error()));
+    if (!deadline) return fail(in_option("--deadline", deadline.error()));
     question.deadline_s = *deadline;
     if (!question.terms.tokens) {
       return fail({.field = "--deadline", .message = "needs --tokens, for instance --tokens 300B"});
@@ -156,17 +102,19 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
   if (!model) return fail(model.error());
   question.model = model->model();
   question.global_batch = arguments.global_batch > 0 ? arguments.global_batch : model->global_batch;
-  const auto cluster = read_cluster(arguments.cluster);
+  const auto cluster = read_uniform_cluster(arguments.cluster);
   if (!cluster) return fail(cluster.error());
-  auto profile = read_profile(arguments, *cluster);
+  auto profile = read_profile(arguments.profile, *cluster, arguments.cluster);
   if (!profile) return fail(profile.error());
   question.profile = *std::move(profile);
   if (auto read = read_terms(arguments, question); !read) return fail(read.error());
-  if (auto read = read_counts(arguments, *cluster, question); !read) return fail(read.error());
+  auto counts = read_gpus(arguments.gpus, *cluster, question.profile, question.deadline_s.has_value());
+  if (!counts) return fail(counts.error());
+  question.gpu_counts = *std::move(counts);
   question.top = static_cast<std::size_t>(arguments.top);
   if (!arguments.beside.empty()) {
     auto plan = parse_plan_spec(arguments.beside);
-    if (!plan) return fail(named("--beside", plan.error()));
+    if (!plan) return fail(in_option("--beside", plan.error()));
     question.beside = *plan;
   }
   return question;
@@ -207,8 +155,8 @@ Result<PlanAnswer> answer_question(const PlanQuestion& question) {
   PlanAnswer answer;
   const auto start = std::chrono::steady_clock::now();
   for (const GpuCount num_gpus : question.gpu_counts) {
-    auto found =
-        search_plans(question.model, num_gpus, question.global_batch, question.profile, question.top);
+    auto found = search_plans(question.model, num_gpus, question.global_batch, question.profile,
+                              {.top = question.top});
     std::optional<Result<RankedPlan>> beside;
     if (question.beside) beside = predict_beside(question, num_gpus);
     if (found) {

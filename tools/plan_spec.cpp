@@ -49,21 +49,19 @@ struct CountKey {
   std::string_view name;
   std::int64_t ParallelPlan::*member;
 };
-constexpr std::array<CountKey, 5> kCountKeys = {{{"tensor", &ParallelPlan::tensor},
+constexpr std::array<CountKey, 6> kCountKeys = {{{"tensor", &ParallelPlan::tensor},
                                                  {"context", &ParallelPlan::context},
                                                  {"expert", &ParallelPlan::expert},
                                                  {"pipeline", &ParallelPlan::pipeline},
+                                                 {"virtual", &ParallelPlan::virtual_stages},
                                                  {"micro-batch", &ParallelPlan::micro_batch}}};
 
-/// The value whose name is `text`; the error lists the names.
-template <class Value, std::size_t Count>
-Result<Value> parse_name(std::string_view text, const std::array<Value, Count>& values) {
-  std::array<std::string_view, Count> names;
-  for (std::size_t i = 0; i < Count; ++i) {
-    names[i] = name_of(values[i]);
-    if (names[i] == text) return values[i];
-  }
-  return fail({.message = expected_found(list_names(names), text)});
+/// Stores a value that was read, or returns what was wrong with it.
+template <class Value>
+Result<void> store(Value& to, const Result<Value>& value) {
+  if (!value) return fail({.message = value.error().message});
+  to = *value;
+  return {};
 }
 
 Result<void> set_value(ParallelPlan& plan, std::string_view key, std::string_view value) {
@@ -76,14 +74,11 @@ Result<void> set_value(ParallelPlan& plan, std::string_view key, std::string_vie
     plan.*count_key->member = *count;
     return {};
   }
-  if (key == "recompute") {
-    const auto recompute =
-        parse_name(value, std::array{Recompute::None, Recompute::Selective, Recompute::Full});
-    if (!recompute) return fail(recompute.error());
-    plan.recompute = *recompute;
-    return {};
-  }
-  std::vector<std::string_view> names = {"recompute"};
+  if (key == "recompute") return store(plan.recompute, parse_recompute(value));
+  if (key == "sharding") return store(plan.sharding, parse_sharding(value));
+  if (key == "schedule") return store(plan.schedule, parse_schedule(value));
+  if (key == "precision") return store(plan.precision, parse_precision(value));
+  std::vector<std::string_view> names = {"recompute", "sharding", "schedule", "precision"};
   for (const CountKey& known : kCountKeys)
     names.push_back(known.name);
   const std::string_view nearest = nearest_name(key, names);

@@ -5,17 +5,15 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 
-#include "core/gpu_profile.hpp"
 #include "sched/cluster.hpp"
+#include "tools/curve_arguments.hpp"
 #include "tools/trace_commands.hpp"
 #include "tools/trace_description.hpp"
 #include "traces/trace_format.hpp"
 #include "traces/trace_generator.hpp"
 #include "traces/trace_statistics.hpp"
 #include "traces/vtrain_csv.hpp"
-#include "workloads/throughput_curve.hpp"
 
 namespace vtrain {
 namespace {
@@ -33,7 +31,7 @@ struct GenerateArguments {
   std::string shape = "itp";
   std::string kind = "llm";
   std::string deadlines = "elasticflow";
-  std::string profile = "a100";
+  CurveArguments curves{};
   std::int32_t num_tenants = 8;
   std::int32_t max_gpus = 0;
   double max_hours = 0;
@@ -72,13 +70,11 @@ Result<void> generate(const GenerateArguments& arguments) {
   const auto options = generator_options(arguments, *cluster);
   if (!options) return fail(options.error());
   IterationTime iteration_time;
-  std::optional<ThroughputCurves> curves;
+  auto cached_curves = CachedCurves::open(arguments.curves);
+  if (!cached_curves) return fail(cached_curves.error());
   if (arguments.kind == "llm") {
-    auto profile = load_gpu_profile(arguments.profile);
-    if (!profile) return fail(std::move(profile.error()));
-    curves.emplace(*std::move(profile));
-    iteration_time = [&curves](std::string_view model, std::int32_t global_batch, GpuCount num_gpus) {
-      return curves->iteration_time(std::string(model), global_batch, num_gpus);
+    iteration_time = [&](std::string_view model, std::int32_t global_batch, GpuCount num_gpus) {
+      return cached_curves->curves().iteration_time(std::string(model), global_batch, num_gpus);
     };
   }
   auto workload = generate_trace(*options, iteration_time);
@@ -149,8 +145,7 @@ void add_trace_generate(CLI::App& trace, Action& action) {
       ->add_option("--deadlines", to.deadlines,
                    "none, elasticflow (submit + U(0.5, 1.5) x duration), or LOW:HIGH for other bounds")
       ->capture_default_str();
-  command->add_option("--profile", to.profile, "GPU profile that gives the iteration times")
-      ->capture_default_str();
+  add_curve_options(*command, to.curves);
   command->add_option("--tenants", to.num_tenants, "Number of tenants")->capture_default_str();
   command->add_option("--max-gpus", to.max_gpus, "No job with more GPUs than this")
       ->check(CLI::PositiveNumber);

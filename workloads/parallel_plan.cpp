@@ -1,7 +1,9 @@
 #include "workloads/parallel_plan.hpp"
 
-#include <stdexcept>
-#include <string_view>
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -16,6 +18,19 @@ namespace {
 constexpr std::int64_t kMaxStages = 1024;
 constexpr std::int64_t kMaxReplicas = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxBatch = 100'000'000;
+
+constexpr std::array<std::string_view, 3> kRecomputeNames = {"none", "selective", "full"};
+constexpr std::array<std::string_view, 3> kShardingNames = {"none", "optimizer", "full"};
+constexpr std::array<std::string_view, 3> kScheduleNames = {"1f1b", "zero-bubble", "gpipe"};
+
+/// The value whose name is at its position in `names`.
+template <class Value>
+Result<Value> parse_name(std::string_view field, std::span<const std::string_view> names,
+                         std::string_view name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found != names.end()) return static_cast<Value>(found - names.begin());
+  return fail({.field = std::string(field), .message = expected_found(list_names(names), name)});
+}
 
 /// Layers of each model chunk, the ends included where they count.
 std::int64_t chunk_size(const TransformerModel& model, const ParallelPlan& plan) {
@@ -66,39 +81,27 @@ LayerRange chunk_layers(const TransformerModel& model, const ParallelPlan& plan,
 }
 
 std::string_view name_of(Recompute recompute) {
-  switch (recompute) {
-    case Recompute::None:
-      return "none";
-    case Recompute::Selective:
-      return "selective";
-    case Recompute::Full:
-      return "full";
-  }
-  throw std::logic_error("unknown kind of recomputation");
+  return kRecomputeNames[static_cast<std::size_t>(recompute)];
+}
+
+Result<Recompute> parse_recompute(std::string_view name) {
+  return parse_name<Recompute>("recompute", kRecomputeNames, name);
 }
 
 std::string_view name_of(Sharding sharding) {
-  switch (sharding) {
-    case Sharding::None:
-      return "none";
-    case Sharding::Optimizer:
-      return "optimizer";
-    case Sharding::Full:
-      return "full";
-  }
-  throw std::logic_error("unknown kind of sharding");
+  return kShardingNames[static_cast<std::size_t>(sharding)];
+}
+
+Result<Sharding> parse_sharding(std::string_view name) {
+  return parse_name<Sharding>("sharding", kShardingNames, name);
 }
 
 std::string_view name_of(Schedule schedule) {
-  switch (schedule) {
-    case Schedule::OneForwardOneBackward:
-      return "1f1b";
-    case Schedule::ZeroBubble:
-      return "zero-bubble";
-    case Schedule::GPipe:
-      return "gpipe";
-  }
-  throw std::logic_error("unknown schedule");
+  return kScheduleNames[static_cast<std::size_t>(schedule)];
+}
+
+Result<Schedule> parse_schedule(std::string_view name) {
+  return parse_name<Schedule>("schedule", kScheduleNames, name);
 }
 
 Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan) {

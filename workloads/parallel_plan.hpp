@@ -36,10 +36,16 @@ enum class Schedule : std::uint8_t {
 
 /// `none`, `selective`, `full`.
 std::string_view name_of(Recompute recompute);
+/// The value of such a name; the error lists the known ones.
+Result<Recompute> parse_recompute(std::string_view name);
 /// `none`, `optimizer`, `full`.
 std::string_view name_of(Sharding sharding);
+/// The value of such a name; the error lists the known ones.
+Result<Sharding> parse_sharding(std::string_view name);
 /// `1f1b`, `zero-bubble`, `gpipe`.
 std::string_view name_of(Schedule schedule);
+/// The value of such a name; the error lists the known ones.
+Result<Schedule> parse_schedule(std::string_view name);
 
 /// A parallel plan: tensor x context x data x pipeline GPUs.
 struct ParallelPlan {

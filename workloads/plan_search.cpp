@@ -44,6 +44,11 @@ tl::unexpected<Error> nothing_fits(const TransformerModel& model, GpuCount num_g
 
 }  // namespace
 
+bool PlanLimits::allow(const ParallelPlan& plan) const {
+  return plan.tensor == tensor.value_or(plan.tensor) && plan.context == context.value_or(plan.context) &&
+         plan.pipeline == pipeline.value_or(plan.pipeline) && plan.data == data.value_or(plan.data);
+}
+
 std::vector<ParallelPlan> enumerate_plans(const TransformerModel& model, GpuCount num_gpus,
                                           std::int64_t global_batch, const GpuProfile& profile) {
   std::vector<ParallelPlan> plans;
@@ -69,9 +74,11 @@ std::vector<ParallelPlan> enumerate_plans(const TransformerModel& model, GpuCoun
 }
 
 Result<PlanSearchResult> search_plans(const TransformerModel& model, GpuCount num_gpus,
-                                      std::int64_t global_batch, const GpuProfile& profile, std::size_t top) {
+                                      std::int64_t global_batch, const GpuProfile& profile,
+                                      const PlanSearchOptions& options) {
   if (auto checked = check_model(model); !checked) return fail(checked.error());
-  const std::vector<ParallelPlan> plans = enumerate_plans(model, num_gpus, global_batch, profile);
+  std::vector<ParallelPlan> plans = enumerate_plans(model, num_gpus, global_batch, profile);
+  std::erase_if(plans, [&options](const ParallelPlan& plan) { return !options.limits.allow(plan); });
   if (plans.empty()) return no_plan(model, num_gpus, global_batch);
 
   PlanSearchResult result;
@@ -95,7 +102,7 @@ Result<PlanSearchResult> search_plans(const TransformerModel& model, GpuCount nu
   if (result.best.empty()) return nothing_fits(model, num_gpus, least);
   std::stable_sort(result.best.begin(), result.best.end(),
                    [](const RankedPlan& a, const RankedPlan& b) { return a.iteration < b.iteration; });
-  if (top > 0 && result.best.size() > top) result.best.resize(top);
+  if (options.top > 0 && result.best.size() > options.top) result.best.resize(options.top);
   return result;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/gpu_profile.hpp"
@@ -21,6 +22,22 @@ struct RankedPlan {
   Breakdown breakdown{};  ///< of the slowest stage
 };
 
+/// Degrees that a plan must have, where they are given.
+struct PlanLimits {
+  std::optional<std::int64_t> tensor{};
+  std::optional<std::int64_t> context{};
+  std::optional<std::int64_t> pipeline{};
+  std::optional<std::int64_t> data{};
+
+  bool allow(const ParallelPlan& plan) const;
+};
+
+/// What to look for.
+struct PlanSearchOptions {
+  std::size_t top = 1;  ///< plans to return; 0: all that fit
+  PlanLimits limits{};
+};
+
 /// What a search found.
 struct PlanSearchResult {
   std::vector<RankedPlan> best;  ///< plans that fit into memory, fastest first
@@ -35,7 +52,7 @@ struct PlanSearchResult {
 std::vector<ParallelPlan> enumerate_plans(const TransformerModel& model, GpuCount num_gpus,
                                           std::int64_t global_batch, const GpuProfile& profile);
 
-/// The `top` fastest plans that fit into memory, or all of them when `top` is 0. Of equally fast ones the
+/// The fastest plans that fit into memory. Of equally fast ones the
 /// first in the order of `enumerate_plans` wins: the one with fewer tensor-parallel GPUs, then fewer stages.
 /// Costs a few microseconds per plan.
 ///
@@ -43,6 +60,6 @@ std::vector<ParallelPlan> enumerate_plans(const TransformerModel& model, GpuCoun
 /// divide but none fits into memory, with the least that any of them needs.
 Result<PlanSearchResult> search_plans(const TransformerModel& model, GpuCount num_gpus,
                                       std::int64_t global_batch, const GpuProfile& profile,
-                                      std::size_t top = 1);
+                                      const PlanSearchOptions& options = {});
 
 }  // namespace vtrain

@@ -1,13 +1,21 @@
 #include "workloads/throughput_curve.hpp"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "core/text.hpp"
 #include "workloads/model_zoo.hpp"
 
 namespace vtrain {
+namespace embedded {
+extern const std::string_view predictor_hash;
+}
 namespace {
+
+constexpr std::array<std::string_view, 2> kKindNames = {"best-plan", "data-parallel"};
 
 tl::unexpected<Error> fail_job(const Job& job, ErrorKind kind, std::string field,
                                const std::string& message) {
@@ -36,21 +44,117 @@ Result<void> price(Job& job, const Workload& workload, ThroughputCurves& curves)
   return {};
 }
 
+Result<RankedPlan> fastest_plan(const TransformerModel& model, GpuCount num_gpus, std::int64_t global_batch,
+                                const GpuProfile& profile, const PlanLimits& limits = {}) {
+  auto found = search_plans(model, num_gpus, global_batch, profile, {.limits = limits});
+  if (!found) return fail(std::move(found.error()));
+  return std::move(found->best.front());
+}
+
+/// The fastest plan of a single replica on the fewest GPUs on which one fits.
+Result<ParallelPlan> smallest_plan(const TransformerModel& model, std::int64_t global_batch,
+                                   const GpuProfile& profile) {
+  constexpr std::int64_t kMostGpus = 1 << 20;
+  const std::int64_t largest = std::min(kMostGpus, profile.gpus_per_node * model.num_layers);
+  std::optional<Error> last;
+  for (const GpuCount num_gpus :
+       curve_gpu_counts(GpuCount(static_cast<std::int32_t>(largest)), profile.gpus_per_node)) {
+    const auto plan = fastest_plan(model, num_gpus, global_batch, profile, {.data = 1});
+    if (plan) return plan->plan;
+    // That no plan divides a number of GPUs says less than that none fits.
+    if (!last || plan.error().kind == ErrorKind::Failed) last = plan.error();
+  }
+  return fail(*std::move(last));
+}
+
 }  // namespace
+
+std::string_view name_of(CurveKind kind) {
+  return kKindNames[static_cast<std::size_t>(kind)];
+}
+
+Result<CurveKind> parse_curve_kind(std::string_view name) {
+  const auto found = std::find(kKindNames.begin(), kKindNames.end(), name);
+  if (found != kKindNames.end()) return static_cast<CurveKind>(found - kKindNames.begin());
+  return fail({.message = expected_found(list_names(kKindNames), name)});
+}
+
+std::vector<GpuCount> curve_gpu_counts(GpuCount largest, std::int64_t gpus_per_node) {
+  std::vector<GpuCount> counts;
+  for (std::int64_t count = 1; count < gpus_per_node && count <= largest.value; count *= 2)
+    counts.emplace_back(static_cast<std::int32_t>(count));
+  for (std::int64_t count = gpus_per_node; count <= largest.value; count += gpus_per_node)
+    counts.emplace_back(static_cast<std::int32_t>(count));
+  return counts;
+}
+
+GpuCount ThroughputCurve::largest_useful() const {
+  return points.back().plan.num_gpus();
+}
+
+ThroughputLevels ThroughputCurve::levels() const {
+  std::vector<ThroughputLevels::Level> levels;
+  for (const RankedPlan& point : points) {
+    levels.push_back(
+        {.num_gpus = point.plan.num_gpus(), .iterations_per_s = 1 / Seconds(point.iteration).count()});
+  }
+  return ThroughputLevels(std::move(levels));
+}
+
+ThroughputCurves::ThroughputCurves(GpuProfile profile, CurveSettings settings, CurveStore* store)
+    : profile_(std::move(profile)), settings_(std::move(settings)), store_(store) {}
+
+ThroughputCurves::~ThroughputCurves() {
+  save();
+}
+
+Result<ThroughputCurves::Known*> ThroughputCurves::known(const std::string& model,
+                                                         std::int64_t global_batch) {
+  const auto name = std::pair(model, global_batch);
+  if (const auto found = known_.find(name); found != known_.end()) return &found->second;
+  const auto zoo_model = find_model(model);
+  if (!zoo_model) return fail(zoo_model.error());
+  Known known;
+  known.model = zoo_model->model();
+  known.global_batch = global_batch == 0 ? zoo_model->global_batch : global_batch;
+  known.key =
+      fmt::format("predictor {}\nprofile {} {}\nkind {}\nglobal batch {}\nmodel {} {}",
+                  embedded::predictor_hash, profile_.name, settings_.profile_content, name_of(settings_.kind),
+                  known.global_batch, known.model.name, model_fingerprint(known.model));
+  if (store_ != nullptr) {
+    const auto text = store_->load(known.key);
+    auto record = text ? parse_curve_record(*text, known.key, known.model, known.global_batch) : std::nullopt;
+    if (record) known.record = *std::move(record);
+  }
+  return &known_.emplace(name, std::move(known)).first->second;
+}
+
+Result<RankedPlan> ThroughputCurves::find_plan(Known& known, GpuCount num_gpus) {
+  if (settings_.kind == CurveKind::BestPlan) {
+    return fastest_plan(known.model, num_gpus, known.global_batch, profile_);
+  }
+  if (!known.smallest) known.smallest = smallest_plan(known.model, known.global_batch, profile_);
+  if (!*known.smallest) return fail(known.smallest->error());
+  const ParallelPlan& plan = **known.smallest;
+  if (num_gpus.value % plan.num_gpus().value != 0) {
+    return fail(
+        {.field = "num_gpus",
+         .message = expected_found(fmt::format("a multiple of the {} GPUs that a replica of '{}' takes",
+                                               plan.num_gpus().value, known.model.name),
+                                   std::to_string(num_gpus.value))});
+  }
+  return fastest_plan(known.model, num_gpus, known.global_batch, profile_,
+                      {.tensor = plan.tensor, .context = plan.context, .pipeline = plan.pipeline});
+}
 
 Result<RankedPlan> ThroughputCurves::best_plan(const std::string& model, std::int64_t global_batch,
                                                GpuCount num_gpus) {
-  const auto key = std::tuple(model, global_batch, num_gpus.value);
-  if (const auto found = known_.find(key); found != known_.end()) return found->second;
-  const auto search = [&]() -> Result<RankedPlan> {
-    const auto zoo_model = find_model(model);
-    if (!zoo_model) return fail(zoo_model.error());
-    const std::int64_t batch = global_batch == 0 ? zoo_model->global_batch : global_batch;
-    const auto found = search_plans(zoo_model->model(), num_gpus, batch, profile_);
-    if (!found) return fail(found.error());
-    return found->best.front();
-  };
-  return known_.emplace(key, search()).first->second;
+  const auto of_model = known(model, global_batch);
+  if (!of_model) return fail(of_model.error());
+  Known& known = **of_model;
+  if (const auto found = known.record.find(num_gpus.value); found != known.record.end()) return found->second;
+  known.has_news = true;
+  return known.record.emplace(num_gpus.value, find_plan(known, num_gpus)).first->second;
 }
 
 Result<Nanoseconds> ThroughputCurves::iteration_time(const std::string& model, std::int64_t global_batch,
@@ -58,6 +162,38 @@ Result<Nanoseconds> ThroughputCurves::iteration_time(const std::string& model, s
   const auto plan = best_plan(model, global_batch, num_gpus);
   if (!plan) return fail(plan.error());
   return plan->iteration;
+}
+
+Result<ThroughputCurve> ThroughputCurves::curve(const std::string& model, std::int64_t global_batch,
+                                                GpuCount largest) {
+  ThroughputCurve curve;
+  std::optional<Error> last;
+  for (const GpuCount num_gpus : curve_gpu_counts(largest, profile_.gpus_per_node)) {
+    auto plan = best_plan(model, global_batch, num_gpus);
+    if (!plan) {
+      last = plan.error();
+    } else if (curve.points.empty() || plan->iteration < curve.points.back().iteration) {
+      curve.points.push_back(*std::move(plan));
+    }
+  }
+  if (!curve.points.empty()) return curve;
+  if (last) return fail(*std::move(last));
+  return fail({.field = "num_gpus", .message = expected_found("at least 1", std::to_string(largest.value))});
+}
+
+void ThroughputCurves::save() {
+  if (store_ == nullptr) return;
+  for (auto& [name, known] : known_) {
+    if (!known.has_news) continue;
+    known.has_news = false;
+    // Another process may have added points since.
+    if (const auto text = store_->load(known.key)) {
+      if (auto saved = parse_curve_record(*text, known.key, known.model, known.global_batch)) {
+        known.record.merge(*saved);
+      }
+    }
+    store_->save(known.key, format_curve_record(known.key, known.record));
+  }
 }
 
 Result<void> price_jobs(Workload& workload, ThroughputCurves& curves) {

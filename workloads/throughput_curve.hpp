@@ -3,34 +3,101 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
-#include <tuple>
+#include <string_view>
+#include <vector>
 
 #include "core/gpu_profile.hpp"
 #include "core/result.hpp"
 #include "core/units.hpp"
+#include "workloads/curve_store.hpp"
 #include "workloads/job.hpp"
 #include "workloads/plan_search.hpp"
+#include "workloads/throughput_levels.hpp"
 
 namespace vtrain {
 
-/// Iteration times of the best plans of the models in the zoo, computed when first asked for and then kept.
-/// Not safe to share between threads; every instance gives the same answers.
+/// Which plan a job has on a number of GPUs.
+enum class CurveKind : std::uint8_t {
+  BestPlan,  ///< the fastest that fits into memory
+  /// Tensor, context and pipeline parallelism are those of the smallest number of GPUs on which any plan
+  /// fits, the fastest plan there with a single replica; more GPUs are more replicas. Micro-batch and
+  /// recomputation are the fastest that fit.
+  DataParallel,
+};
+
+/// `best-plan`, `data-parallel`.
+std::string_view name_of(CurveKind kind);
+/// The kind of a name; the error lists the names.
+Result<CurveKind> parse_curve_kind(std::string_view name);
+
+/// The numbers of GPUs at which a curve has points: the powers of two below a node and the multiples of a
+/// node, ascending, up to `largest`.
+std::vector<GpuCount> curve_gpu_counts(GpuCount largest, std::int64_t gpus_per_node);
+
+/// One model's curve at one global batch.
+struct ThroughputCurve {
+  /// Ascending by GPUs; each is faster than all before it, which leaves out GPUs that bring nothing.
+  std::vector<RankedPlan> points{};
+
+  /// More GPUs than these make the job no faster.
+  GpuCount largest_useful() const;
+  /// Iterations a second, for schedulers.
+  ThroughputLevels levels() const;
+};
+
+/// What curves are made with.
+struct CurveSettings {
+  CurveKind kind = CurveKind::BestPlan;
+  /// Names the content of the profile beyond its name: empty for an embedded one, for a file a hash of it.
+  std::string profile_content{};
+};
+
+/// Iteration times of models of the zoo, computed when first asked for and then kept: in memory, and between
+/// runs in a store if there is one. Not safe to share between threads; every instance gives the same
+/// answers, with a store and without.
 class ThroughputCurves {
  public:
-  explicit ThroughputCurves(GpuProfile profile) : profile_(std::move(profile)) {}
+  /// `store` may be null. What was computed is saved by `save` and on destruction.
+  explicit ThroughputCurves(GpuProfile profile, CurveSettings settings = {}, CurveStore* store = nullptr);
+  ~ThroughputCurves();
+  ThroughputCurves(const ThroughputCurves&) = delete;
+  ThroughputCurves& operator=(const ThroughputCurves&) = delete;
 
-  /// The best plan of a model (`find_model`) on exactly this number of GPUs. `global_batch` 0 takes the
-  /// published one. Errors: an unknown model, and those of `search_plans`.
+  /// The plan of a model (`find_model`) on exactly this number of GPUs. `global_batch` 0 takes the published
+  /// one. Errors: an unknown model, and those of `search_plans`.
   Result<RankedPlan> best_plan(const std::string& model, std::int64_t global_batch, GpuCount num_gpus);
   /// Its iteration time.
   Result<Nanoseconds> iteration_time(const std::string& model, std::int64_t global_batch, GpuCount num_gpus);
+  /// The curve over `curve_gpu_counts`. Errors: an unknown model; no plan on any of the counts.
+  Result<ThroughputCurve> curve(const std::string& model, std::int64_t global_batch, GpuCount largest);
+
+  /// Adds what was computed since to the store. A failure is the store's to report.
+  void save();
 
   const GpuProfile& profile() const { return profile_; }
+  const CurveSettings& settings() const { return settings_; }
 
  private:
+  /// What is known of one model at one global batch.
+  struct Known {
+    TransformerModel model{};
+    std::int64_t global_batch = 0;
+    std::string key;  ///< in the store
+    CurveRecord record{};
+    bool has_news = false;  ///< against the store
+    /// Under `DataParallel`: the plan on the fewest GPUs, or why there is none.
+    std::optional<Result<ParallelPlan>> smallest{};
+  };
+
+  Result<Known*> known(const std::string& model, std::int64_t global_batch);
+  Result<RankedPlan> find_plan(Known& known, GpuCount num_gpus);
+
   GpuProfile profile_;
-  std::map<std::tuple<std::string, std::int64_t, std::int32_t>, Result<RankedPlan>> known_;
+  CurveSettings settings_;
+  CurveStore* store_;
+  std::map<std::pair<std::string, std::int64_t>, Known> known_;
 };
 
 /// Gives every job without a duration the one the predictor expects: iterations x T(num_gpus), rounded once

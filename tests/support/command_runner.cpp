@@ -19,12 +19,12 @@ std::string slurp(const fs::path& path) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-CommandResult run_vtrain(const std::string& arguments, const fs::path& folder) {
+CommandResult run_vtrain(const std::string& arguments, const fs::path& folder, const fs::path& cache) {
   const TemporaryFolder output;
   const std::string out = (output.path() / "out").string();
   const std::string err = (output.path() / "err").string();
   const std::string command =
-      "cd '" + folder.string() + "' && '" VTRAIN_PROGRAM "' " + arguments + " >'" + out + "' 2>'" + err + "' </dev/null";
+      "cd '" + folder.string() + "' && XDG_CACHE_HOME='" + (cache.empty() ? output.path() : cache).string() + "' '" VTRAIN_PROGRAM "' " + arguments + " >'" + out + "' 2>'" + err + "' </dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, slurp(out), slurp(err)};
 }

@@ -13,8 +13,10 @@ struct CommandResult {
   std::string err;
 };
 
-/// Runs `vtrain <arguments>` through the shell in `folder`.
-CommandResult run_vtrain(const std::string& arguments, const std::filesystem::path& folder);
+/// Runs `vtrain <arguments>` through the shell in `folder`, with its cache in `cache`, an absolute path, or
+/// in a folder that goes afterwards.
+CommandResult run_vtrain(const std::string& arguments, const std::filesystem::path& folder,
+                         const std::filesystem::path& cache = {});
 
 /// A folder of its own below the system's temporary folder, removed with the object.
 class TemporaryFolder {

@@ -56,7 +56,7 @@ TEST_CASE("plan_search: the best plan is that of a brute-force enumeration") {
     profile.memory_capacity = Bytes(2.2e9 + 1e9 * random.uniform());
     const auto expected = brute_force(model, num_gpus, global_batch, profile);
     const auto found =
-        search_plans(model, GpuCount(static_cast<std::int32_t>(num_gpus)), global_batch, profile, 3);
+        search_plans(model, GpuCount(static_cast<std::int32_t>(num_gpus)), global_batch, profile, {.top = 3});
     REQUIRE(found.has_value() == expected.has_value());
     if (!found) continue;
     ++num_found;

@@ -3,7 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "workloads/physical_semantics.hpp"
 
@@ -61,6 +64,134 @@ TEST_CASE("throughput_curve: without a global batch the published one counts") {
   CHECK(curves.best_plan("megatron-7.5b", 0, GpuCount(16))->plan.global_batch == 512);
   CHECK(*curves.iteration_time("megatron-7.5b", 0, GpuCount(16)) ==
         *curves.iteration_time("megatron-7.5b", 512, GpuCount(16)));
+}
+
+TEST_CASE("throughput_curve: points are powers of two below a node, then whole nodes") {
+  const auto counts = [](std::int32_t largest) {
+    std::vector<std::int32_t> numbers;
+    for (const GpuCount count : curve_gpu_counts(GpuCount(largest), 8))
+      numbers.push_back(count.value);
+    return numbers;
+  };
+  CHECK(counts(0).empty());
+  CHECK(counts(3) == std::vector<std::int32_t>{1, 2});
+  CHECK(counts(8) == std::vector<std::int32_t>{1, 2, 4, 8});
+  CHECK(counts(31) == std::vector<std::int32_t>{1, 2, 4, 8, 16, 24});
+}
+
+TEST_CASE("throughput_curve: a curve rises, and ends where more GPUs bring nothing") {
+  ThroughputCurves curves(a100());
+  const auto curve = curves.curve("gpt3-125m", 4, GpuCount(256));
+  REQUIRE(curve);
+  for (std::size_t i = 0; i < curve->points.size(); ++i) {
+    const RankedPlan& point = curve->points[i];
+    CHECK(point.iteration == *curves.iteration_time("gpt3-125m", 4, point.plan.num_gpus()));
+    if (i > 0) CHECK(point.iteration < curve->points[i - 1].iteration);
+  }
+  // Every count without a point is no faster than the points below it.
+  const ThroughputLevels levels = curve->levels();
+  for (const GpuCount num_gpus : curve_gpu_counts(GpuCount(256), 8)) {
+    const auto time = curves.iteration_time("gpt3-125m", 4, num_gpus);
+    if (!time || num_gpus < curve->points.front().plan.num_gpus()) continue;
+    CHECK(levels.at_most(num_gpus).iterations_per_s >= 1 / Seconds(*time).count());
+  }
+  // 4 sequences cannot keep 256 GPUs busy.
+  CHECK(curve->largest_useful() < GpuCount(256));
+  CHECK(levels.levels().back().num_gpus == curve->largest_useful());
+
+  CHECK(!curves.curve("gpt3-175b", 1536, GpuCount(8)));
+  CHECK(!curves.curve("gpt3-175b", 1536, GpuCount(0)));
+  CHECK(!curves.curve("gpt-175b", 1536, GpuCount(64)));
+}
+
+TEST_CASE("throughput_curve: data-parallel only, replicas of the smallest plan are added") {
+  ThroughputCurves curves(a100(), {.kind = CurveKind::DataParallel});
+  ThroughputCurves best(a100());
+  const auto smallest = curves.curve("megatron-18.4b", 1024, GpuCount(64));
+  REQUIRE(smallest);
+  const ParallelPlan& first = smallest->points.front().plan;
+  CHECK(first.data == 1);
+  const std::int32_t replica = first.num_gpus().value;
+  CHECK(replica > 1);
+  // On fewer GPUs nothing fits.
+  for (const GpuCount num_gpus : curve_gpu_counts(GpuCount(replica - 1), 8))
+    CHECK(!best.best_plan("megatron-18.4b", 1024, num_gpus));
+  for (const RankedPlan& point : smallest->points) {
+    CHECK(point.plan.tensor == first.tensor);
+    CHECK(point.plan.pipeline == first.pipeline);
+    CHECK(point.plan.num_gpus().value == point.plan.data * replica);
+    CHECK(point.iteration >= *best.iteration_time("megatron-18.4b", 1024, point.plan.num_gpus()));
+  }
+  CHECK(smallest->points.size() > 2);
+  const auto between = curves.best_plan("megatron-18.4b", 1024, GpuCount(replica + 1));
+  REQUIRE(!between);
+  CHECK(between.error().message.starts_with("expected a multiple of the "));
+  CHECK(curves.best_plan("megatron-1008b", 3072, GpuCount(64)).error().kind == ErrorKind::InvalidInput);
+  CHECK(parse_curve_kind("data-parallel").value() == CurveKind::DataParallel);
+  CHECK(!parse_curve_kind("data"));
+}
+
+/// A store in memory that counts.
+struct FakeStore : CurveStore {
+  std::optional<std::string> load(const std::string& key) override {
+    const auto found = texts.find(key);
+    return found == texts.end() ? std::nullopt : std::optional(found->second);
+  }
+  void save(const std::string& key, const std::string& text) override {
+    texts[key] = text;
+    ++num_saved;
+  }
+  std::map<std::string, std::string> texts;
+  int num_saved = 0;
+};
+
+TEST_CASE("throughput_curve: what a store has is not computed again, and nothing changes") {
+  FakeStore store;
+  ThroughputCurves plain(a100());
+  {
+    ThroughputCurves curves(a100(), {}, &store);
+    CHECK(curves.best_plan("gpt3-6.7b", 0, GpuCount(16))->plan ==
+          plain.best_plan("gpt3-6.7b", 0, GpuCount(16))->plan);
+    CHECK(!curves.best_plan("gpt3-6.7b", 0, GpuCount(7)));
+    CHECK(store.num_saved == 0);
+  }
+  CHECK(store.num_saved == 1);
+  REQUIRE(store.texts.size() == 1);
+  {
+    ThroughputCurves curves(a100(), {}, &store);
+    CHECK(*curves.iteration_time("gpt3-6.7b", 0, GpuCount(16)) ==
+          *plain.iteration_time("gpt3-6.7b", 0, GpuCount(16)));
+    CHECK(curves.best_plan("gpt3-6.7b", 0, GpuCount(7)).error().message ==
+          plain.best_plan("gpt3-6.7b", 0, GpuCount(7)).error().message);
+  }
+  CHECK(store.num_saved == 1);  // no news
+  // Another batch, kind or profile is another key.
+  ThroughputCurves(a100(), {}, &store).best_plan("gpt3-6.7b", 256, GpuCount(16));
+  ThroughputCurves(a100(), {.kind = CurveKind::DataParallel}, &store).best_plan("gpt3-6.7b", 0, GpuCount(16));
+  ThroughputCurves(a100(), {.profile_content = "abc"}, &store).best_plan("gpt3-6.7b", 0, GpuCount(16));
+  CHECK(store.texts.size() == 4);
+}
+
+TEST_CASE("throughput_curve: what others saved meanwhile stays; a damaged text is replaced") {
+  FakeStore store;
+  ThroughputCurves one(a100(), {}, &store);
+  ThroughputCurves other(a100(), {}, &store);
+  CHECK(one.best_plan("gpt3-6.7b", 0, GpuCount(8)));
+  CHECK(other.best_plan("gpt3-6.7b", 0, GpuCount(16)));
+  one.save();
+  other.save();
+  const std::string both = store.texts.begin()->second;
+  CHECK(both.find("\"num_gpus\": 8") != std::string::npos);
+  CHECK(both.find("\"num_gpus\": 16") != std::string::npos);
+
+  store.texts.begin()->second = both.substr(0, both.size() / 2);
+  {
+    ThroughputCurves curves(a100(), {}, &store);
+    CHECK(*curves.iteration_time("gpt3-6.7b", 0, GpuCount(8)) ==
+          *one.iteration_time("gpt3-6.7b", 0, GpuCount(8)));
+    CHECK(curves.best_plan("gpt3-6.7b", 0, GpuCount(16)));
+  }
+  CHECK(store.texts.begin()->second == both);
 }
 
 TEST_CASE("throughput_curve: jobs are priced at iterations x T, rounded once; known durations stay") {

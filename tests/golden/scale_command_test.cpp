@@ -1,0 +1,78 @@
+/// `vtrain scale` through the command line: that its answer keeps its own promises.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/support/command_runner.hpp"
+
+using nlohmann::json;
+using vtrain::testing::run_vtrain;
+using vtrain::testing::TemporaryFolder;
+
+namespace {
+
+json run_json(const std::string& arguments) {
+  const TemporaryFolder work;
+  const auto result = run_vtrain(arguments + " --json", work.path());
+  CAPTURE(arguments);
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  return json::parse(result.out);
+}
+
+}  // namespace
+
+TEST_CASE("scale: the largest model in time, below what the peak promises") {
+  const json answer = run_json("scale --gpus 1024 --days 14");
+  const json& best = answer["best"];
+  CHECK(best["days"] <= 14);
+  CHECK(best["in_time"] == true);
+  CHECK(best["parameters"] < answer["promised_by_peak"]["parameters"]);
+  CHECK(best["tokens"].get<double>() == doctest::Approx(20 * best["parameters"].get<double>()));
+  CHECK(best["plan"]["memory"]["fits"] == true);
+  CHECK(best["plan"]["num_gpus"] == 1024);
+  bool above = false;
+  for (const json& rung : answer["ladder"]) {
+    if (above) CHECK(rung["in_time"] == false);
+    above = above || rung["parameters"] == best["parameters"];
+    CHECK(rung["days_at_peak"] < rung["days"]);
+    CHECK(rung["utilization"].get<double>() ==
+          doctest::Approx(rung["days_at_peak"].get<double>() / rung["days"].get<double>()));
+  }
+  CHECK(above);
+}
+
+TEST_CASE("scale: its plan is that of `plan` for the same model, and its days are its iterations") {
+  const json best = run_json("scale --gpus 3360 --days 30 --global-batch 1680")["best"];
+  const double iterations = std::ceil(best["tokens"].get<double>() / (1680.0 * 2048));
+  CHECK(best["days"].get<double>() ==
+        doctest::Approx(iterations * best["plan"]["iteration_time_s"].get<double>() / 86400));
+}
+
+TEST_CASE("scale: more days train larger models, more tokens per parameter smaller ones") {
+  const auto parameters = [](const std::string& more) {
+    return run_json("scale --cluster 8x8:a100 " + more)["best"]["parameters"].get<double>();
+  };
+  const double usual = parameters("--days 20");
+  CHECK(parameters("--days 60") > usual);
+  CHECK(parameters("--days 20 --tokens-per-parameter 200") < usual);
+}
+
+TEST_CASE("scale: the table marks the answer, once") {
+  const TemporaryFolder work;
+  const auto result = run_vtrain("scale --gpus 64 --days 14 --price 2", work.path());
+  REQUIRE(result.exit_code == 0);
+  std::size_t marks = 0;
+  for (std::size_t at = result.out.find("  *\n"); at != std::string::npos;
+       at = result.out.find("  *\n", at + 1))
+    ++marks;
+  CHECK(marks == 1);
+  CHECK(result.out.starts_with("64 a100 for 14 d, 20 tokens per parameter; "));
+  CHECK(result.out.find("\nat peak    ") != std::string::npos);
+  CHECK(result.out.find("\npredicted  ") != std::string::npos);
+
+  const auto too_little = run_vtrain("scale --gpus 1 --days 0.002", work.path());
+  CHECK(too_little.exit_code == 1);
+  CHECK(too_little.err.starts_with("error: --days: "));
+}

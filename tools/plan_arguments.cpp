@@ -1,0 +1,63 @@
+#include "tools/plan_arguments.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "tools/plan_spec.hpp"
+
+namespace vtrain {
+
+Error in_option(std::string option, Error error) {
+  error.field = error.field.empty() ? std::move(option) : option + ": " + error.field;
+  return error;
+}
+
+Result<std::optional<ClusterSpec>> read_uniform_cluster(const std::string& text) {
+  if (text.empty()) return std::optional<ClusterSpec>();
+  auto cluster = ClusterSpec::parse(text);
+  if (!cluster) return fail(in_option("--cluster", cluster.error()));
+  const NodeGroup& first = cluster->groups.front();
+  for (const NodeGroup& group : cluster->groups) {
+    if (group.gpu_type == first.gpu_type && group.gpus_per_node == first.gpus_per_node) continue;
+    return fail({.field = "--cluster", .message = expected_found("nodes of one kind", text)});
+  }
+  return std::optional(*std::move(cluster));
+}
+
+Result<GpuProfile> read_profile(const std::string& name, const std::optional<ClusterSpec>& cluster,
+                                const std::string& cluster_text) {
+  std::string wanted = name;
+  if (wanted.empty() && cluster) wanted = cluster->groups.front().gpu_type;
+  auto profile = load_gpu_profile(wanted.empty() ? "a100" : wanted);
+  if (!profile) return fail(profile.error());
+  if (cluster && cluster->groups.front().gpus_per_node.value != profile->gpus_per_node) {
+    return fail({.field = "--cluster",
+                 .message = expected_found(
+                     fmt::format("nodes of {} GPUs as in profile {}", profile->gpus_per_node, profile->name),
+                     cluster_text)});
+  }
+  return profile;
+}
+
+Result<std::vector<GpuCount>> read_gpus(std::string text, const std::optional<ClusterSpec>& cluster,
+                                        const GpuProfile& profile, bool parts) {
+  if (text.empty() && !cluster) {
+    return fail(
+        {.field = "--gpus", .message = "missing: say for instance --gpus 512 or --cluster 64x8:a100"});
+  }
+  if (text.empty()) {
+    const std::int32_t all = cluster->total_gpus().value;
+    text = parts ? fmt::format("1-{}", all) : std::to_string(all);
+  }
+  auto counts = parse_gpu_counts(text, profile.gpus_per_node);
+  if (!counts) return fail(in_option("--gpus", counts.error()));
+  if (cluster && counts->back() > cluster->total_gpus()) {
+    return fail({.field = "--gpus",
+                 .message = expected_found(
+                     fmt::format("at most the {} GPUs of the cluster", cluster->total_gpus().value), text)});
+  }
+  return counts;
+}
+
+}  // namespace vtrain

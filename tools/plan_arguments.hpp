@@ -1,0 +1,30 @@
+/// What `plan` and `scale` read alike: the cluster, the GPU profile and the GPUs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/gpu_profile.hpp"
+#include "core/result.hpp"
+#include "sched/cluster.hpp"
+
+namespace vtrain {
+
+/// The same error with the option in which it was made.
+Error in_option(std::string option, Error error);
+
+/// Reads `--cluster`: nodes of one kind, or nothing for an empty text.
+Result<std::optional<ClusterSpec>> read_uniform_cluster(const std::string& text);
+
+/// Loads the profile of a name or file; for an empty name that of the cluster's GPUs, or `a100`. The nodes of
+/// the cluster, which was given as `cluster_text`, must have as many GPUs as those of the profile.
+Result<GpuProfile> read_profile(const std::string& name, const std::optional<ClusterSpec>& cluster,
+                                const std::string& cluster_text);
+
+/// Reads `--gpus` (`parse_gpu_counts`) within the cluster. An empty text is the whole cluster or, with
+/// `parts`, every part of it.
+Result<std::vector<GpuCount>> read_gpus(std::string text, const std::optional<ClusterSpec>& cluster,
+                                        const GpuProfile& profile, bool parts);
+
+}  // namespace vtrain

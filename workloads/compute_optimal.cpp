@@ -1,0 +1,145 @@
+#include "workloads/compute_optimal.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace vtrain {
+namespace {
+
+/// A point of a line of straight pieces.
+using Point = std::pair<double, double>;
+
+/// The value at `x` of the line through the points, constant beyond its ends.
+double interpolate(std::span<const Point> points, double x) {
+  if (x <= points.front().first) return points.front().second;
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    const auto [x0, y0] = points[i - 1];
+    const auto [x1, y1] = points[i];
+    if (x <= x1) return y0 + (y1 - y0) * (x - x0) / (x1 - x0);
+  }
+  return points.back().second;
+}
+
+/// Layers of published models by hidden size; the sources are those of `gpt_ladder`.
+constexpr std::array<Point, 13> kPublishedDepths = {{{512, 12},
+                                                     {768, 12},
+                                                     {1024, 24},
+                                                     {2048, 24},
+                                                     {4096, 32},
+                                                     {5120, 40},
+                                                     {6144, 40},
+                                                     {8192, 48},
+                                                     {10240, 60},
+                                                     {12288, 80},
+                                                     {16384, 96},
+                                                     {20480, 105},
+                                                     {25600, 128}}};
+
+/// Sequences an iteration of published models by parameters in billions (Narayanan et al., SC'21, table 1;
+/// the smallest Brown et al., 2020, table 2.1).
+constexpr std::array<Point, 8> kPublishedBatches = {{{0.125, 256},
+                                                     {1.7, 512},
+                                                     {7.5, 512},
+                                                     {18.4, 1024},
+                                                     {39.1, 1536},
+                                                     {76.1, 1792},
+                                                     {145.6, 2304},
+                                                     {1008, 3072}}};
+
+void add_depths(std::vector<TransformerModel>& ladder, std::int64_t hidden) {
+  constexpr std::int64_t kLayerStep = 4;
+  constexpr double kSpread = 0.25;
+  const double depth = interpolate(kPublishedDepths, static_cast<double>(hidden));
+  const auto lowest = static_cast<std::int64_t>(std::ceil(depth * (1 - kSpread) / kLayerStep));
+  const auto highest = static_cast<std::int64_t>(std::floor(depth * (1 + kSpread) / kLayerStep));
+  for (std::int64_t step = lowest; step <= highest; ++step) {
+    TransformerModel model{.num_layers = step * kLayerStep,
+                           .hidden_size = hidden,
+                           .num_heads = hidden / (hidden <= 2048 ? 64 : 128),
+                           .sequence_length = 2048,
+                           .vocab_size = 51200};
+    model.name = fmt::format("gpt-{:.3g}b", static_cast<double>(model.num_parameters()) / 1e9);
+    ladder.push_back(std::move(model));
+  }
+}
+
+Rung make_rung(const TrainingBudget& budget, const TransformerModel& model) {
+  const auto parameters = static_cast<double>(model.num_parameters());
+  const double tokens = budget.tokens_per_parameter * parameters;
+  const double rate = budget.peak_rate.value * budget.num_gpus.value;
+  return {.model = model, .tokens = tokens, .time_at_peak = Seconds(6 * parameters * tokens / rate)};
+}
+
+/// Adds the best plan; false if there is none.
+bool add_plan(Rung& rung, std::int64_t global_batch, const FindPlan& find_plan) {
+  const auto plan = find_plan(rung.model, global_batch);
+  if (!plan) return false;
+  rung.plan = *plan;
+  const auto tokens_per_iteration = static_cast<double>(global_batch * rung.model.sequence_length);
+  rung.time = std::ceil(rung.tokens / tokens_per_iteration) * Seconds(plan->iteration);
+  return true;
+}
+
+}  // namespace
+
+double promised_parameters(const TrainingBudget& budget) {
+  const double flops = budget.num_gpus.value * budget.peak_rate.value * budget.time.count();
+  return std::sqrt(flops / (6 * budget.tokens_per_parameter));
+}
+
+std::vector<TransformerModel> gpt_ladder() {
+  std::vector<TransformerModel> ladder;
+  for (std::int64_t hidden = 512; hidden <= 2048; hidden += 512)
+    add_depths(ladder, hidden);
+  for (std::int64_t hidden = 3072; hidden <= 25600; hidden += 1024)
+    add_depths(ladder, hidden);
+  std::stable_sort(ladder.begin(), ladder.end(), [](const TransformerModel& a, const TransformerModel& b) {
+    return a.num_parameters() < b.num_parameters();
+  });
+  return ladder;
+}
+
+std::int64_t usual_global_batch(double num_parameters, std::int64_t multiple) {
+  std::array<Point, kPublishedBatches.size()> points = kPublishedBatches;
+  for (auto& [parameters, batch] : points)
+    parameters = std::log(parameters * 1e9);
+  const double batch = interpolate(points, std::log(num_parameters));
+  return multiple * std::max<std::int64_t>(1, std::llround(batch / static_cast<double>(multiple)));
+}
+
+Result<ScalingAnswer> scale_model(const TrainingBudget& budget, std::int64_t global_batch,
+                                  std::int64_t batch_multiple, const FindPlan& find_plan) {
+  constexpr int kSmallerShown = 3;
+  const std::vector<TransformerModel> ladder = gpt_ladder();
+  std::vector<Rung> falling;  // the largest first
+  std::optional<std::size_t> best;
+  int num_smaller = 0;
+  for (auto model = ladder.rbegin(); model != ladder.rend() && num_smaller < kSmallerShown; ++model) {
+    Rung rung = make_rung(budget, *model);
+    // No model takes less time than the peak rate promises.
+    if (rung.time_at_peak > budget.time) continue;
+    const auto parameters = static_cast<double>(model->num_parameters());
+    const std::int64_t batch =
+        global_batch > 0 ? global_batch : usual_global_batch(parameters, batch_multiple);
+    if (!add_plan(rung, batch, find_plan)) continue;
+    if (best) ++num_smaller;
+    if (!best && rung.time <= budget.time) best = falling.size();
+    falling.push_back(std::move(rung));
+  }
+  if (!best) {
+    return fail({.kind = ErrorKind::Failed,
+                 .message = falling.empty() ? "no model of the ladder has a plan on these GPUs"
+                                            : "not even the smallest model with a plan is trained in time"});
+  }
+  ScalingAnswer answer{.best = falling.size() - 1 - *best};
+  answer.rungs.assign(std::make_move_iterator(falling.rbegin()), std::make_move_iterator(falling.rend()));
+  return answer;
+}
+
+}  // namespace vtrain

@@ -1,0 +1,159 @@
+#include "workloads/curve_store.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+namespace vtrain {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kSchema = "vtrain-throughput-curve";
+
+json plan_to_json(const ParallelPlan& plan) {
+  // A new member of the plan does not compile here until it is kept too.
+  const auto& [tensor, data, pipeline, global_batch, micro_batch, recompute, sequence_parallel, context,
+               virtual_stages, expert, sharding, schedule, precision, ends_count_as_layers] = plan;
+  return {{"tensor", tensor},
+          {"data", data},
+          {"pipeline", pipeline},
+          {"global_batch", global_batch},
+          {"micro_batch", micro_batch},
+          {"recompute", name_of(recompute)},
+          {"sequence_parallel", sequence_parallel},
+          {"context", context},
+          {"virtual_stages", virtual_stages},
+          {"expert", expert},
+          {"sharding", name_of(sharding)},
+          {"schedule", name_of(schedule)},
+          {"precision", name_of(precision)},
+          {"ends_count_as_layers", ends_count_as_layers}};
+}
+
+/// Throws what nlohmann_json throws, or `tl::bad_expected_access`, when the text is not a plan.
+ParallelPlan plan_from_json(const json& object) {
+  const auto text = [&object](const char* key) { return object.at(key).get<std::string>(); };
+  const auto count = [&object](const char* key) { return object.at(key).get<std::int64_t>(); };
+  return {.tensor = count("tensor"),
+          .data = count("data"),
+          .pipeline = count("pipeline"),
+          .global_batch = count("global_batch"),
+          .micro_batch = count("micro_batch"),
+          .recompute = parse_recompute(text("recompute")).value(),
+          .sequence_parallel = object.at("sequence_parallel").get<bool>(),
+          .context = count("context"),
+          .virtual_stages = count("virtual_stages"),
+          .expert = count("expert"),
+          .sharding = parse_sharding(text("sharding")).value(),
+          .schedule = parse_schedule(text("schedule")).value(),
+          .precision = parse_precision(text("precision")).value(),
+          .ends_count_as_layers = object.at("ends_count_as_layers").get<bool>()};
+}
+
+json ranked_to_json(const RankedPlan& ranked) {
+  const Breakdown& parts = ranked.breakdown;
+  return {{"plan", plan_to_json(ranked.plan)},
+          {"iteration_ns", ranked.iteration.count()},
+          {"breakdown_ns",
+           {parts.compute.count(), parts.tensor_comm.count(), parts.pipeline_comm.count(),
+            parts.data_comm.count(), parts.optimizer.count(), parts.bubble.count()}},
+          {"memory_bytes", ranked.memory.peak.value},
+          {"capacity_bytes", ranked.memory.capacity.value},
+          {"fullest_stage", ranked.memory.stage}};
+}
+
+RankedPlan ranked_from_json(const json& object) {
+  const json& parts = object.at("breakdown_ns");
+  const auto part = [&parts](std::size_t i) { return Nanoseconds(parts.at(i).get<double>()); };
+  return {.plan = plan_from_json(object.at("plan")),
+          .iteration = Nanoseconds(object.at("iteration_ns").get<double>()),
+          .memory = {.peak = Bytes(object.at("memory_bytes").get<double>()),
+                     .capacity = Bytes(object.at("capacity_bytes").get<double>()),
+                     .stage = object.at("fullest_stage").get<std::int64_t>()},
+          .breakdown = {.compute = part(0),
+                        .tensor_comm = part(1),
+                        .pipeline_comm = part(2),
+                        .data_comm = part(3),
+                        .optimizer = part(4),
+                        .bubble = part(5)}};
+}
+
+/// Whether the plan can be the answer for this model, global batch and number of GPUs.
+bool suits(const RankedPlan& ranked, const TransformerModel& model, std::int64_t global_batch,
+           std::int32_t num_gpus) {
+  const double time = ranked.iteration.count();
+  return check_plan(model, ranked.plan) && ranked.plan.global_batch == global_batch &&
+         ranked.plan.num_gpus().value == num_gpus && std::isfinite(time) && time > 0 && ranked.memory.fits();
+}
+
+json error_to_json(const Error& error) {
+  return {{"failed", error.kind == ErrorKind::Failed}, {"field", error.field}, {"message", error.message}};
+}
+
+Error error_from_json(const json& object) {
+  return {.kind = object.at("failed").get<bool>() ? ErrorKind::Failed : ErrorKind::InvalidInput,
+          .field = object.at("field").get<std::string>(),
+          .message = object.at("message").get<std::string>()};
+}
+
+}  // namespace
+
+std::string format_curve_record(const std::string& key, const CurveRecord& record) {
+  json points = json::array();
+  for (const auto& [num_gpus, found] : record) {
+    json point = {{"num_gpus", num_gpus}};
+    if (found) {
+      point["best"] = ranked_to_json(*found);
+    } else {
+      point["error"] = error_to_json(found.error());
+    }
+    points.push_back(std::move(point));
+  }
+  return json({{"schema", kSchema}, {"key", key}, {"points", points}})
+             .dump(1, ' ', false, json::error_handler_t::replace) +
+         "\n";
+}
+
+std::optional<CurveRecord> parse_curve_record(const std::string& text, const std::string& key,
+                                              const TransformerModel& model, std::int64_t global_batch) try {
+  const json document = json::parse(text);
+  if (document.at("schema") != kSchema || document.at("key") != key) return std::nullopt;
+  CurveRecord record;
+  for (const json& point : document.at("points")) {
+    const auto num_gpus = point.at("num_gpus").get<std::int32_t>();
+    if (point.contains("error")) {
+      record.emplace(num_gpus, fail(error_from_json(point.at("error"))));
+      continue;
+    }
+    RankedPlan ranked = ranked_from_json(point.at("best"));
+    if (!suits(ranked, model, global_batch, num_gpus)) return std::nullopt;
+    record.emplace(num_gpus, std::move(ranked));
+  }
+  return record;
+} catch (const json::exception&) {
+  return std::nullopt;
+} catch (const tl::bad_expected_access<Error>&) {
+  return std::nullopt;
+}
+
+std::string model_fingerprint(const TransformerModel& model) {
+  // A new member of the model does not compile here until it is told apart too.
+  const auto& [name, num_layers, hidden_size, num_heads, sequence_length, vocab_size, num_kv_heads,
+               size_per_head, ffn_size, activation, normalization, positions, tied_embeddings, has_bias,
+               has_qkv_bias, has_qk_norm, experts, latent] = model;
+  const auto& [num_experts, top_k, expert_ffn_size, shared_ffn_size, num_dense_layers, capacity_factor] =
+      experts;
+  const auto& [query_rank, kv_rank, plain_head_size, rotary_head_size, value_head_size] = latent;
+  return fmt::format(
+      "layers {} {} {} {} {} {} {} {} kinds {} {} {} {} {} {} {} experts {} {} {} {} {} {} latent {} {} {} "
+      "{} {}",
+      num_layers, hidden_size, num_heads, sequence_length, vocab_size, num_kv_heads, size_per_head, ffn_size,
+      static_cast<int>(activation), static_cast<int>(normalization), static_cast<int>(positions),
+      tied_embeddings, has_bias, has_qkv_bias, has_qk_norm, num_experts, top_k, expert_ffn_size,
+      shared_ffn_size, num_dense_layers, capacity_factor, query_rank, kv_rank, plain_head_size,
+      rotary_head_size, value_head_size);
+}
+
+}  // namespace vtrain
