@@ -61,6 +61,11 @@ bool nests_too_deeply(std::string_view text) {
 
 }  // namespace
 
+std::string json_string(std::string_view text) {
+  constexpr int kCompact = -1;
+  return json(text).dump(kCompact, ' ', false, json::error_handler_t::replace);
+}
+
 Result<JsonDocument> JsonDocument::parse(std::string text, std::string file) {
   JsonDocument document;
   document.text_ = std::move(text);

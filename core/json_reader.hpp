@@ -12,6 +12,9 @@
 
 namespace vtrain {
 
+/// `text` as a JSON string in quotes; bytes that are no UTF-8 become U+FFFD.
+std::string json_string(std::string_view text);
+
 /// A JSON document with the text it came from, so that errors can name lines.
 class JsonDocument {
  public:

@@ -1,6 +1,7 @@
 #include "traces/batsim_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include <fmt/format.h>
@@ -8,11 +9,15 @@
 #include "core/json_reader.hpp"
 #include "core/text.hpp"
 #include "traces/job_fields.hpp"
+#include "traces/json_lines.hpp"
 
 namespace vtrain {
 namespace {
 
 using nlohmann::json;
+
+/// Keys of the root object, of which one stands near its beginning.
+constexpr std::array<std::string_view, 3> kKeys = {"\"nb_res\"", "\"jobs\"", "\"profiles\""};
 
 /// The line on which an element of the array under the root's key `jobs` begins, 0 if it is not found. `text`
 /// is valid JSON.
@@ -89,11 +94,14 @@ class BatsimReader {
   /// accepts.
   static std::string scalar(const json& value) {
     if (value.is_string()) return value.get<std::string>();
-    // JSON writes small and large doubles with an exponent, which our times do not have.
     if (value.is_number_float() && value.get<double>() < 1e15) {
-      const double seconds = value.get<double>();
+      // As written where that is to the nanosecond; sums of doubles have more digits, and small ones an
+      // exponent.
       std::string text = value.dump();
-      return text.find('e') == std::string::npos ? text : fmt::format("{:.9f}", seconds);
+      const std::size_t point = text.find('.');
+      const bool too_long = point != std::string::npos && text.size() - point > 10;
+      if (too_long || text.find('e') != std::string::npos) text = fmt::format("{:.9f}", value.get<double>());
+      return text;
     }
     return value.dump();
   }
@@ -163,8 +171,12 @@ class BatsimReader {
 }  // namespace
 
 bool recognise_batsim(std::string_view head) {
-  const std::size_t first = head.find_first_not_of(" \t\r\n", head.starts_with("\xef\xbb\xbf") ? 3 : 0);
-  return first != std::string_view::npos && head[first] == '{';
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (head.starts_with(kByteOrderMark)) head.remove_prefix(kByteOrderMark.size());
+  head = trim(head);
+  if (!head.starts_with('{') || recognise_json_lines(head)) return false;
+  return std::any_of(kKeys.begin(), kKeys.end(),
+                     [&](std::string_view key) { return head.find(key) != std::string_view::npos; });
 }
 
 Result<Trace> read_batsim(const TraceInput& input) {

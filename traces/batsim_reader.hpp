@@ -10,7 +10,7 @@
 
 namespace vtrain {
 
-/// Whether the text is a JSON object; no other trace format is one.
+/// Whether the text is a JSON object that begins with one of Batsim's keys, and no JSON line of a job.
 bool recognise_batsim(std::string_view head);
 /// Reads `nb_res`, `jobs` (`id`, `subtime`, `res`, `profile`, and `walltime` unless it is absent or -1) and
 /// the `profiles` that jobs use, all of which must be of type `delay`. Times are seconds.

@@ -1,6 +1,10 @@
 #include "traces/job_csv.hpp"
 
+<<<<<<< HEAD
 #include <limits>
+=======
+#include <algorithm>
+>>>>>>> d4feba1 (SWF, sacct and our JSON lines are read; SWF, Batsim JSON and JSON lines are written)
 
 #include <fmt/format.h>
 
@@ -9,6 +13,7 @@
 namespace vtrain {
 namespace {
 
+<<<<<<< HEAD
 Result<std::int32_t> parse_batch(std::string_view text) {
   return parse_integer(text, 1, std::numeric_limits<std::int32_t>::max()).map([](std::int64_t value) {
     return static_cast<std::int32_t>(value);
@@ -17,6 +22,12 @@ Result<std::int32_t> parse_batch(std::string_view text) {
 
 Result<std::int64_t> parse_iterations(std::string_view text) {
   return parse_integer(text, 1, std::numeric_limits<std::int64_t>::max());
+=======
+/// At most this many rows can follow: one a line, and each with at least a byte and a separator a field.
+std::size_t most_rows(std::string_view text, std::size_t num_columns) {
+  const auto num_lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  return std::min(num_lines, text.size() / (2 * num_columns)) + 1;
+>>>>>>> d4feba1 (SWF, sacct and our JSON lines are read; SWF, Batsim JSON and JSON lines are written)
 }
 
 }  // namespace
@@ -105,7 +116,7 @@ bool JobCsvReader::take_names(Job& job) {
 
 bool JobCsvReader::take_work(Job& job) {
   if (!take_time(at_.duration, parse_duration, job.duration) ||
-      !take_if_given(at_.global_batch, parse_batch, job.global_batch) ||
+      !take_if_given(at_.global_batch, parse_global_batch, job.global_batch) ||
       !take_if_given(at_.iterations, parse_iterations, job.iterations)) {
     return false;
   }

@@ -85,6 +85,16 @@ Result<std::int16_t> parse_gpu_share(std::string_view text) {
   return static_cast<std::int16_t>(thousandths);
 }
 
+Result<std::int32_t> parse_global_batch(std::string_view text) {
+  return parse_integer(text, 1, std::numeric_limits<std::int32_t>::max()).map([](std::int64_t value) {
+    return static_cast<std::int32_t>(value);
+  });
+}
+
+Result<std::int64_t> parse_iterations(std::string_view text) {
+  return parse_integer(text, 1, std::numeric_limits<std::int64_t>::max());
+}
+
 Result<JobStatus> parse_status(std::string_view text) {
   const auto names = status_names();
   const auto found = std::find(names.begin(), names.end(), text);

@@ -88,7 +88,8 @@ Result<void> JobLog::drop(const std::vector<std::size_t>& positions, std::string
   return {};
 }
 
-void JobLog::move_origin() {
+/// `clock` says which clock shows the dates.
+void JobLog::move_origin(std::string_view clock) {
   std::vector<Job>& jobs = trace_.workload.jobs;
   if (jobs.empty()) return;
   const auto earlier = [](const Job& a, const Job& b) { return a.submit < b.submit; };
@@ -100,7 +101,7 @@ void JobLog::move_origin() {
   const std::time_t seconds =
       std::chrono::floor<std::chrono::seconds>(origin).time_since_epoch() / std::chrono::seconds(1);
   trace_.assumptions.push_back(
-      fmt::format("time 0 is the first submission, {:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(seconds)));
+      fmt::format("time 0 is the first submission, {:%Y-%m-%d %H:%M:%S} {}", fmt::gmtime(seconds), clock));
 }
 
 Result<Trace> JobLog::finish(Origin origin) {
@@ -110,7 +111,8 @@ Result<Trace> JobLog::finish(Origin origin) {
     dropped.push_back(same.second);
   if (auto done = drop(dropped, skip::kRepeated); !done) return fail(std::move(done.error()));
 
-  if (origin == Origin::FirstSubmission) move_origin();
+  if (origin == Origin::FirstSubmission) move_origin("UTC");
+  if (origin == Origin::FirstLocalSubmission) move_origin("local time");
   dropped.clear();
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const SimTime last = jobs[i].original_start == Job::kNoStart ? jobs[i].submit : jobs[i].original_start;

@@ -34,8 +34,9 @@ inline constexpr std::string_view kTooLong = "times beyond 100 years";
 
 /// What time 0 of a trace is.
 enum class Origin {
-  AsWritten,        ///< the file's own time 0
-  FirstSubmission,  ///< the first submission of a job that is kept; the file has dates
+  AsWritten,             ///< the file's own time 0
+  FirstSubmission,       ///< the first submission of a job that is kept; the file has dates
+  FirstLocalSubmission,  ///< the same; the dates are those of a clock whose offset is not known
 };
 
 /// Whether a field says that there is no value: empty, or a spelling of none (`nan`, `NaN`, `None`, `NULL`,
@@ -84,7 +85,7 @@ class JobLog {
 
  private:
   Result<void> drop(const std::vector<std::size_t>& positions, std::string_view reason);
-  void move_origin();
+  void move_origin(std::string_view clock);
 
   std::string file_;
   bool strict_;

@@ -12,12 +12,14 @@
 #include "core/text.hpp"
 #include "traces/acme_reader.hpp"
 #include "traces/batsim_reader.hpp"
+#include "traces/batsim_writer.hpp"
 #include "traces/chronus_reader.hpp"
 #include "traces/companion_file.hpp"
 #include "traces/elasticflow_reader.hpp"
 #include "traces/gavel_reader.hpp"
 #include "traces/helios_reader.hpp"
 #include "traces/itp_reader.hpp"
+#include "traces/json_lines.hpp"
 #include "traces/lingjun_reader.hpp"
 #include "traces/muri_reader.hpp"
 #include "traces/openb_reader.hpp"
@@ -27,8 +29,11 @@
 #include "traces/philly_log_reader.hpp"
 #include "traces/philly_reader.hpp"
 #include "traces/pollux_reader.hpp"
+#include "traces/sacct_reader.hpp"
 #include "traces/sia_reader.hpp"
 #include "traces/spot_gpu_reader.hpp"
+#include "traces/swf_reader.hpp"
+#include "traces/swf_writer.hpp"
 #include "traces/tiresias_reader.hpp"
 #include "traces/vtrain_csv.hpp"
 
@@ -39,7 +44,13 @@ constexpr std::array kFormats = {
     TraceFormat{"vtrain", "our own CSV: job_id, submit_s, num_gpus and a duration or a model with its work",
                 recognise_vtrain_csv, read_vtrain_csv, write_vtrain_csv},
     TraceFormat{"tiresias", "CSV of the Tiresias simulator (60_job.csv)", recognise_tiresias, read_tiresias},
-    TraceFormat{"batsim", "JSON workload of Batsim with delay profiles", recognise_batsim, read_batsim},
+    TraceFormat{"jsonl", "our own JSON lines: one job a line, the columns of our CSV as keys",
+                recognise_json_lines, read_json_lines, write_json_lines},
+    TraceFormat{"batsim", "JSON workload of Batsim with delay profiles", recognise_batsim, read_batsim,
+                write_batsim},
+    TraceFormat{"swf", "Standard Workload Format of the Parallel Workloads Archive; processors are GPUs",
+                recognise_swf, read_swf, write_swf},
+    TraceFormat{"sacct", "accounting records of Slurm (sacct --parsable2)", recognise_sacct, read_sacct},
     TraceFormat{"itp", "CSV of Microsoft's ITP clusters (ElasticFlow's raw traces)", recognise_itp, read_itp},
     TraceFormat{"philly",
                 "CSV of Microsoft's Philly cluster, rebuilt from derived lists; virtual clusters are tenants",

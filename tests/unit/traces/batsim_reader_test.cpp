@@ -50,6 +50,13 @@ TEST_CASE("batsim: a walltime of -1 and a missing one mean none; ids may be numb
   CHECK(trace->workload.jobs[1].submit.time_since_epoch().count() == 1'000'000);
 }
 
+TEST_CASE("batsim: a sum of doubles is rounded to the nanosecond") {
+  const auto trace = parse_trace(
+      workload(R"({"id": 7, "subtime": 0.30000000000000004, "res": 1, "profile": "p"})"), "w.json", "batsim");
+  REQUIRE_MESSAGE(trace.has_value(), trace.error().describe());
+  CHECK(trace->workload.jobs[0].submit.time_since_epoch().count() == 300'000'000);
+}
+
 TEST_CASE("batsim: errors name the line and the number of the job") {
   const std::string good = kGood;
   CHECK(error_of(workload(good + ",\n" + R"({"id": "b", "subtime": 0, "res": 0, "profile": "p"})")) ==

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <string>
 
+#include "core/file.hpp"
+#include "tests/support/tar_archive.hpp"
 #include "traces/trace_format.hpp"
 #include "traces/trace_statistics.hpp"
 #include "workloads/throughput_table.hpp"
@@ -45,6 +47,17 @@ void check_counts(const std::filesystem::path& folder, std::string_view format, 
   CHECK(std::llround(statistics.gpu_hours) == expected.gpu_hours);
   CHECK(statistics.with_deadline == expected.with_deadline);
   CHECK(trace->skipped.total() == expected.skipped);
+}
+
+/// The first fenced block of a section of the description of the formats; empty when that is not there.
+std::string sample_lines(const std::string& heading) {
+  const auto path = kShared / "data/traces/FORMATS.md";
+  if (!have(path)) return {};
+  const std::string text = vtrain::read_file(path).value();
+  const std::size_t section = text.find("\n" + heading);
+  REQUIRE(section != std::string::npos);
+  const std::size_t open = text.find("```\n", section) + 4;
+  return text.substr(open, text.find("```", open) - open);
 }
 
 }  // namespace
@@ -142,4 +155,59 @@ TEST_CASE("published simulators: the throughputs of ElasticFlow give the duratio
     CHECK(vtrain::to_seconds(*duration) == doctest::Approx(vtrain::to_seconds(job.duration)).epsilon(1e-3));
     CHECK(job.max_gpus.value >= 1);
   }
+}
+
+TEST_CASE("published simulators: ElasticFlow's released traces have the jobs of the ITP traces") {
+  const auto archive = kShared / "data/traces/elasticflow/elasticflow-traces.tar.gz";
+  const auto itp_folder = kShared / "data/traces/itp";
+  if (!have(archive) || !have(itp_folder)) return;
+  const auto files = vtrain::read_tar_gz(archive);
+  std::size_t jobs = 0;
+  for (const auto& [name, text] : files) {
+    if (!name.starts_with("cluster")) continue;
+    CAPTURE(name);
+    const auto trace = vtrain::parse_trace(text, name);
+    const auto itp = read_trace((itp_folder / (name + ".gz")).string());
+    REQUIRE_MESSAGE(trace.has_value(), trace.error().describe());
+    REQUIRE(itp);
+    CHECK(trace->format == "elasticflow");
+    REQUIRE(trace->workload.jobs.size() == itp->workload.jobs.size());
+    jobs += trace->workload.jobs.size();
+    std::int64_t differences = 0;
+    for (std::size_t i = 0; i < trace->workload.jobs.size(); ++i) {
+      const vtrain::Job& a = trace->workload.jobs[i];
+      const vtrain::Job& b = itp->workload.jobs[i];
+      const bool same =
+          a.name == b.name && a.submit == b.submit && a.duration == b.duration && a.num_gpus == b.num_gpus;
+      differences += same && a.has_deadline() && a.iterations > 0 && a.global_batch > 0 ? 0 : 1;
+    }
+    CHECK(differences == 0);
+    CHECK(trace->workload.models.size() <= 6);
+  }
+  CHECK(jobs == 69'351);
+  const auto other = files.find("195job.csv");
+  REQUIRE(other != files.end());
+  CHECK(vtrain::parse_trace(other->second, "195job.csv").value().workload.jobs.size() == 195);
+}
+
+TEST_CASE("published simulators: the sample lines of formats whose files are not there") {
+  if (!have(kShared / "data/traces/FORMATS.md")) return;
+  const auto sia = vtrain::parse_trace(sample_lines("## 9."), "sia");
+  REQUIRE_MESSAGE(sia.has_value(), sia.error().describe());
+  CHECK(sia->format == "sia");
+  CHECK(sia->workload.jobs.size() == 2);
+
+  // The third line, from another log, has the number of the first.
+  const auto swf = vtrain::parse_trace(sample_lines("## 10."), "swf");
+  REQUIRE_MESSAGE(swf.has_value(), swf.error().describe());
+  CHECK(swf->format == "swf");
+  REQUIRE(swf->workload.jobs.size() == 2);
+  CHECK(swf->workload.jobs[0].num_gpus.value == 30);
+  CHECK(swf->workload.jobs[1].requested_time == std::chrono::hours(12));
+  CHECK(swf->skipped.total() == 1);
+
+  // The only published lines come from an export without times.
+  const auto sacct = vtrain::parse_trace(sample_lines("## 11."), "sacct");
+  REQUIRE_FALSE(sacct.has_value());
+  CHECK(sacct.error().field == "Submit");
 }

@@ -1,0 +1,181 @@
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <string>
+
+#include "traces/trace_format.hpp"
+
+using namespace std::chrono_literals;
+using vtrain::Job;
+using vtrain::JobStatus;
+using vtrain::parse_trace;
+using vtrain::SimTime;
+using vtrain::Trace;
+
+namespace {
+
+Trace read(const std::string& text) {
+  auto trace = parse_trace(text, "jobs.txt");
+  REQUIRE_MESSAGE(trace.has_value(), trace.error().describe());
+  CHECK(trace->format == "sacct");
+  return *std::move(trace);
+}
+
+std::int64_t skipped(const Trace& trace, std::string_view reason) {
+  for (const auto& entry : trace.skipped.reasons()) {
+    if (entry.text == reason) return entry.count;
+  }
+  return 0;
+}
+
+const std::string kHeader =
+    "JobIDRaw|User|Account|Partition|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|NNodes|ReqTRES|"
+    "AllocTRES\n";
+
+/// A row of `kHeader` from 10:00:00 on that waited 5 s.
+std::string row(const std::string& id, const std::string& state, const std::string& elapsed,
+                const std::string& tres) {
+  return id + "|amy|vision|gpu|" + state + "|2024-03-01T10:00:00|2024-03-01T10:00:05|2024-03-01T11:00:00|" +
+         elapsed + "|60|1||" + tres + "\n";
+}
+
+/// The GPUs and their type of the one job with these TRES.
+std::string gpus_of(const std::string& tres) {
+  const Trace trace = read(kHeader + row("1", "COMPLETED", "10", tres));
+  const Job& job = trace.workload.jobs[0];
+  return std::to_string(job.num_gpus.value) + " " +
+         (job.gpu_type ? trace.workload.gpu_types[job.gpu_type.value] : "any");
+}
+
+}  // namespace
+
+TEST_CASE("sacct: the fields of a job") {
+  const Trace trace = read(
+      kHeader + row("77", "TIMEOUT", "3595", "billing=16,cpu=16,gres/gpu=8,gres/gpu:a100=8,mem=256G,node=1"));
+  REQUIRE(trace.workload.jobs.size() == 1);
+  const Job& job = trace.workload.jobs[0];
+  CHECK(job.name == "77");
+  CHECK(job.submit == SimTime(0s));
+  CHECK(job.original_start == SimTime(5s));
+  CHECK(job.duration == 3595s);
+  CHECK(job.requested_time == 60min);
+  CHECK(job.num_gpus.value == 8);
+  CHECK(job.status == JobStatus::TimedOut);
+  CHECK(trace.workload.gpu_types[job.gpu_type.value] == "a100");
+  CHECK(trace.workload.users[job.user.value] == "amy");
+  CHECK(trace.workload.tenants[job.tenant.value] == "vision");
+  REQUIRE(trace.assumptions.size() == 1);
+  CHECK(trace.assumptions[0] == "time 0 is the first submission, 2024-03-01 10:00:00 local time");
+}
+
+TEST_CASE("sacct: GPUs and their type in TRES") {
+  CHECK(gpus_of("billing=8000,cpu=2,gres/gpu:mi100=8,gres/gpu=8,mem=3G,node=1") == "8 mi100");
+  CHECK(gpus_of("billing=320,cpu=320,gres/gpu=8,mem=1000000M,node=2") == "8 any");
+  CHECK(gpus_of("cpu=2,gres/gpu:a100=4") == "4 a100");
+  CHECK(gpus_of("gres/gpu:a100=4,gres/gpu:v100=2") == "6 any");
+  CHECK(gpus_of("gres/gpu:a100=4,gres/gpu:v100=0,gres/gpu=4") == "4 a100");
+  CHECK(gpus_of("gres/gpumem=80G,gres/gpuutil=50,gres/gpu:a100_3g.20gb=1") == "1 a100_3g.20gb");
+}
+
+TEST_CASE("sacct: what was requested counts where nothing is said of what was allocated; older GRES") {
+  CHECK(read("JobID|Submit|Elapsed|ReqTRES|AllocTRES\n1|2024-03-01T10:00:00|00:01:00|gres/gpu=2|\n")
+            .workload.jobs[0]
+            .num_gpus.value == 2);
+  const Trace old = read(
+      "JobID|Submit|Elapsed|NNodes|AllocGRES|ReqGRES\n"
+      "1|2024-03-01T10:00:00|00:01:00|3|gpu:2|gpu:2\n"
+      "2|2024-03-01T10:00:00|00:01:00|2|gpu:a100:4(IDX:0-3)|\n"
+      "3|2024-03-01T10:00:00|00:01:00|1||gres:gpu:k80:1\n"
+      "4|2024-03-01T10:00:00|00:01:00|1|gpu|\n"
+      "5|2024-03-01T10:00:00|00:01:00|1|craynetwork:1|\n");
+  REQUIRE(old.workload.jobs.size() == 4);
+  CHECK(old.workload.jobs[0].num_gpus.value == 6);
+  CHECK(old.workload.jobs[1].num_gpus.value == 8);
+  CHECK(old.workload.gpu_types[old.workload.jobs[1].gpu_type.value] == "a100");
+  CHECK(old.workload.jobs[2].num_gpus.value == 1);
+  CHECK(old.workload.gpu_types[old.workload.jobs[2].gpu_type.value] == "k80");
+  CHECK(old.workload.jobs[3].num_gpus.value == 1);
+  CHECK(skipped(old, "no GPU requested") == 1);
+}
+
+TEST_CASE("sacct: columns in any order and case, a bar at the end of every line, bars in job names") {
+  const Trace trace = read(
+      "ALLOCTRES|jobname|submit|jobid|elapsed|timelimit|\n"
+      "gres/gpu=1|a|b||c|2024-03-01T10:00:00|5_7|1-02:03:04|UNLIMITED|\n"
+      "gres/gpu=1|plain|2024-03-01T10:00:01|6+0|04:05|2-00:00:00|\n"
+      "gres/gpu=1|plain|2024-03-01T10:00:02|7|00:00:01|Partition_Limit|\n");
+  REQUIRE(trace.workload.jobs.size() == 3);
+  CHECK(trace.workload.jobs[0].name == "5_7");
+  CHECK(trace.workload.jobs[0].duration == 26h + 3min + 4s);
+  CHECK(trace.workload.jobs[0].requested_time.count() == 0);
+  CHECK(trace.workload.jobs[1].name == "6+0");
+  CHECK(trace.workload.jobs[1].duration == 4min + 5s);
+  CHECK(trace.workload.jobs[1].requested_time == 48h);
+  CHECK(trace.workload.jobs[2].requested_time.count() == 0);
+  CHECK(trace.workload.jobs[2].status == JobStatus::Unknown);
+}
+
+TEST_CASE("sacct: steps are passed over, also under strict") {
+  const std::string text = kHeader + row("5", "COMPLETED", "10", "gres/gpu=1") +
+                           row("5.batch", "COMPLETED", "10", "cpu=1") +
+                           row("5.0", "FAILED", "10", "gres/gpu=1");
+  CHECK(read(text).workload.jobs.size() == 1);
+  CHECK(read(text).skipped.total() == 0);
+  CHECK(read(text).assumptions.back() == "2 rows of job steps were passed over");
+  CHECK(parse_trace(text, "f", "auto", {.strict = true}).has_value());
+}
+
+TEST_CASE("sacct: of a requeued job the last run is kept") {
+  const Trace trace =
+      read(kHeader + row("5", "NODE_FAIL", "10", "gres/gpu=1") + row("6", "COMPLETED", "1", "gres/gpu=1") +
+           row("5", "REQUEUED", "20", "gres/gpu=1") + row("5", "PREEMPTED", "30", "gres/gpu=1") +
+           row("5", "CANCELLED by 1001", "40", "gres/gpu=1"));
+  REQUIRE(trace.workload.jobs.size() == 2);
+  CHECK(trace.workload.jobs[1].name == "5");
+  CHECK(trace.workload.jobs[1].duration == 40s);
+  CHECK(trace.workload.jobs[1].status == JobStatus::Cancelled);
+  CHECK(skipped(trace, "earlier run of a requeued job") == 3);
+}
+
+TEST_CASE("sacct: rows that are no job to replay are counted by reason") {
+  const std::string gpu = "gres/gpu=1";
+  const Trace trace = read(
+      kHeader + row("1", "COMPLETED", "10", gpu) + row("2", "COMPLETED", "10", "cpu=4,mem=1G") +
+      row("3", "COMPLETED", "0", gpu) + row("4", "RUNNING", "10", gpu) + row("5", "SUSPENDED", "10", gpu) +
+      "6_[1-9%2]|amy|v|gpu|PENDING|2024-03-01T10:00:00|Unknown|Unknown|0|60|1|gres/gpu=1|\n"
+      "7|amy|v|gpu|CANCELLED by 5|2024-03-01T10:00:00|None|2024-03-01T10:00:09|0|60|1|gres/gpu=1|\n"
+      "8|amy|v|gpu|FAILED|None|2024-03-01T10:00:00|2024-03-01T10:00:09|9|60|1|gres/gpu=1|\n"
+      "9|amy|v|gpu|FAILED|2024-13-01T10:00:00|2024-03-01T10:00:00|2024-03-01T10:00:09|9|60|1|gres/gpu=1|\n" +
+      row("10", "COMPLETED", "ten", gpu) + row("11", "COMPLETED", "10", "gres/gpu=many") + "12|amy\n");
+  CHECK(trace.workload.jobs.size() == 1);
+  CHECK(skipped(trace, "no GPU requested") == 1);
+  CHECK(skipped(trace, "run time of zero") == 1);
+  CHECK(skipped(trace, "not ended when the log was taken") == 2);
+  CHECK(skipped(trace, "never started") == 2);
+  CHECK(skipped(trace, "no submission time") == 1);
+  CHECK(skipped(trace, "malformed time") == 2);
+  CHECK(skipped(trace, "malformed number") == 1);
+  CHECK(skipped(trace, "malformed row (columns, quotes or length)") == 1);
+  CHECK(trace.skipped.total() == 11);
+  const auto strict =
+      parse_trace(kHeader + row("4", "RUNNING", "10", gpu), "jobs.txt", "auto", {.strict = true});
+  REQUIRE_FALSE(strict.has_value());
+  CHECK(strict.error().describe() ==
+        "jobs.txt:2: State: expected a job to replay (not ended when the log was taken), found 'RUNNING'");
+}
+
+TEST_CASE("sacct: seconds since 1970 are dates of UTC; without elapsed time it is end - start") {
+  const Trace trace =
+      read("JobID|Submit|Start|End|AllocTRES\n1|1709287200|1709287205|1709287265|gres/gpu=1\n");
+  CHECK(trace.workload.jobs[0].duration == 60s);
+  CHECK(trace.workload.jobs[0].original_start == SimTime(5s));
+  CHECK(trace.assumptions[0] == "time 0 is the first submission, 2024-03-01 10:00:00 UTC");
+}
+
+TEST_CASE("sacct: an export without what is needed says how to export") {
+  const auto trace = parse_trace("JobID|JobName|Partition|State|ExitCode\n1|a|b|COMPLETED|0:0\n", "jobs.txt");
+  REQUIRE_FALSE(trace.has_value());
+  CHECK(trace.error().describe().starts_with(
+      "jobs.txt:1: Submit: column missing; the header has 'JobID', 'JobName', 'Partition', 'State' and "
+      "'ExitCode'. Export with for instance -o JobIDRaw,User,Account"));
+}

@@ -1,0 +1,389 @@
+#include "traces/sacct_reader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <limits>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/calendar.hpp"
+#include "core/line_reader.hpp"
+#include "core/text.hpp"
+#include "traces/job_fields.hpp"
+#include "traces/job_log.hpp"
+#include "traces/slurm_state.hpp"
+
+namespace vtrain {
+namespace {
+
+constexpr std::string_view kEarlierRun = "earlier run of a requeued job";
+constexpr std::string_view kExport =
+    "JobIDRaw,User,Account,Partition,State,Submit,Start,End,ElapsedRaw,TimelimitRaw,NNodes,ReqTRES,AllocTRES";
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+bool same_word(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+/// Where the columns stand, -1 for one that the caller did not ask for.
+struct Columns {
+  explicit Columns(const std::vector<std::string_view>& names) {
+    const auto find = [&](std::string_view name) {
+      const auto found = std::find_if(names.begin(), names.end(),
+                                      [&](std::string_view other) { return same_word(trim(other), name); });
+      return found == names.end() ? -1 : static_cast<int>(found - names.begin());
+    };
+    count = names.size();
+    job_id = find("JobID");
+    if (job_id < 0) job_id = find("JobIDRaw");
+    job_name = find("JobName");
+    user = find("User");
+    tenant = find("Account");
+    if (tenant < 0) tenant = find("Partition");
+    state = find("State");
+    submit = find("Submit");
+    start = find("Start");
+    end = find("End");
+    elapsed_raw = find("ElapsedRaw");
+    elapsed = find("Elapsed");
+    limit_raw = find("TimelimitRaw");
+    limit = find("Timelimit");
+    num_nodes = find("NNodes");
+    tres = {find("AllocTRES"), find("ReqTRES")};
+    gres = {find("AllocGRES"), find("ReqGRES")};
+  }
+
+  /// What the file must have and lacks; empty if nothing.
+  std::string_view missing() const {
+    if (job_id < 0) return "JobID";
+    if (submit < 0) return "Submit";
+    if (elapsed_raw < 0 && elapsed < 0 && (start < 0 || end < 0)) return "ElapsedRaw";
+    if (std::max({tres[0], tres[1], gres[0], gres[1]}) < 0) return "AllocTRES";
+    return {};
+  }
+
+  std::size_t count = 0;
+  int job_id, job_name, user, tenant, state, submit, start, end;
+  int elapsed_raw, elapsed, limit_raw, limit, num_nodes;
+  std::array<int, 2> tres, gres;  ///< what was allocated, what was requested
+};
+
+/// GPUs of a job, and of which type if all are of one.
+struct GpuRequest {
+  std::int64_t count = 0;
+  std::string_view type{};
+};
+
+std::optional<std::int64_t> parse_count(std::string_view text) {
+  const auto count = parse_integer(text, 0, std::numeric_limits<std::int32_t>::max());
+  return count ? std::optional(*count) : std::nullopt;
+}
+
+/// `billing=16,gres/gpu=8,gres/gpu:a100=8,mem=256G`. None when a count is malformed.
+std::optional<GpuRequest> parse_tres(std::string_view text) {
+  constexpr std::string_view kGpu = "gres/gpu";
+  GpuRequest typed;
+  std::optional<std::int64_t> total;
+  int num_types = 0;
+  for (const std::string_view entry : split(text, ',')) {
+    const std::size_t equals = entry.find('=');
+    const std::string_view name = trim(entry.substr(0, equals));
+    if (!name.starts_with(kGpu) || equals == std::string_view::npos) continue;
+    const std::string_view type = name.substr(kGpu.size());
+    if (!type.empty() && type[0] != ':') continue;  // gres/gpumem, gres/gpuutil
+    const auto count = parse_count(entry.substr(equals + 1));
+    if (!count) return std::nullopt;
+    if (type.empty()) {
+      total = *count;
+    } else if (*count > 0) {
+      typed.count += *count;
+      typed.type = ++num_types == 1 ? type.substr(1) : std::string_view();
+    }
+  }
+  if (total) typed.count = *total;
+  return typed;
+}
+
+/// `gpu:2`, `gpu:a100:2` or `gres:gpu:2`, of each node, perhaps with a list of them in brackets.
+std::optional<GpuRequest> parse_gres(std::string_view text, std::int64_t num_nodes) {
+  GpuRequest request;
+  int num_types = 0;
+  for (std::string_view entry : split(text.substr(0, text.find('(')), ',')) {
+    entry = trim(entry);
+    if (entry.starts_with("gres:")) entry.remove_prefix(5);
+    const auto parts = split(entry, ':');
+    if (parts[0] != "gpu") continue;
+    // Without a number it is one.
+    const bool has_count = parts.size() > 1 && !parts.back().empty() &&
+                           std::isdigit(static_cast<unsigned char>(parts.back()[0]));
+    const auto count = has_count ? parse_count(parts.back()) : std::optional<std::int64_t>(1);
+    if (!count || *count * num_nodes > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
+    request.count += *count * num_nodes;
+    const bool has_type = parts.size() > (has_count ? 2u : 1u);
+    request.type = ++num_types == 1 && has_type ? parts[1] : std::string_view();
+  }
+  return request;
+}
+
+/// `[DD-]HH:MM:SS` or `MM:SS`, with a fraction that is dropped.
+std::optional<SimDuration> parse_clock(std::string_view text) {
+  std::int64_t seconds = 0;
+  if (const std::size_t dash = text.find('-'); dash != std::string_view::npos) {
+    const auto days = parse_count(text.substr(0, dash));
+    if (!days) return std::nullopt;
+    seconds = *days * 24;
+    text.remove_prefix(dash + 1);
+  }
+  const auto parts = split(text.substr(0, text.find('.')), ':');
+  if (parts.size() < 2 || parts.size() > 3) return std::nullopt;
+  if (parts.size() == 2) seconds *= 60;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto part = parse_count(parts[i]);
+    if (!part) return std::nullopt;
+    seconds = (i == 0 ? seconds : seconds * 60) + *part;
+  }
+  return seconds > kMaxTraceTime / std::chrono::seconds(1)
+             ? std::nullopt
+             : std::optional<SimDuration>(std::chrono::seconds(seconds));
+}
+
+/// One row on its way to a job. The first field that is no good decides why it is none.
+class SacctRow {
+ public:
+  SacctRow(const Columns& at, const std::vector<std::string_view>& fields) : at_(at), fields_(fields) {}
+
+  std::string_view text(int column) const {
+    return column < 0 ? std::string_view() : trim(fields_[static_cast<std::size_t>(column)]);
+  }
+  /// Whether there is a value, as Slurm writes it.
+  bool has(int column) const {
+    const std::string_view word = text(column);
+    return !is_missing(word) && word != "Unknown";
+  }
+
+  void reject(std::string_view reason, int column) {
+    if (!reason_.empty() || reason.empty()) return;
+    reason_ = reason;
+    column_ = column;
+  }
+  std::string_view reason() const { return reason_; }
+  int column() const { return column_; }
+  /// Whether a date without offset was read.
+  bool is_local() const { return is_local_; }
+
+  /// Seconds since 1970 by the cluster's clock. Rejects the row when there is none.
+  SimTime instant(int column, std::string_view reason) {
+    if (!has(column)) {
+      reject(reason, column);
+      return {};
+    }
+    if (const auto epoch = parse_instant(text(column))) return *epoch;
+    const auto civil = parse_civil_time(text(column));
+    is_local_ = civil && !civil->offset;
+    if (!civil) reject(skip::kBadTime, column);
+    return civil ? to_sim_time(civil->utc(kUtc)) : SimTime();
+  }
+
+  void take_state(Job& job) {
+    const std::string_view state = text(at_.state);
+    job.status = slurm_job_status(state);
+    if (state == "PENDING") reject(skip::kNeverStarted, at_.state);
+    if (state == "REQUEUED") reject(kEarlierRun, at_.state);
+    if (job.status == JobStatus::Running) reject(skip::kNotEnded, at_.state);
+  }
+
+  void take_times(Job& job) {
+    job.submit = instant(at_.submit, skip::kNoSubmission);
+    if (at_.start >= 0) {
+      const SimTime start = instant(at_.start, skip::kNeverStarted);
+      if (start >= job.submit) job.original_start = start;
+    }
+    if (at_.end >= 0 && !has(at_.end)) reject(skip::kNotEnded, at_.end);
+    job.duration = run_time();
+    if (job.duration.count() == 0) reject(skip::kNoRunTime, std::max(at_.elapsed_raw, at_.elapsed));
+    if (has(at_.limit_raw)) {
+      const auto minutes = parse_duration(text(at_.limit_raw), kMinutes);
+      if (minutes) job.requested_time = *minutes;
+    } else if (has(at_.limit)) {
+      job.requested_time = parse_clock(text(at_.limit)).value_or(SimDuration());
+    }
+  }
+
+  void take_gpus(Job& job, Workload& workload) {
+    const auto request = requested();
+    if (!request || request->count > std::numeric_limits<std::int32_t>::max()) {
+      return reject(skip::kBadNumber, std::max(at_.tres[0], at_.gres[0]));
+    }
+    if (request->count == 0) return reject(skip::kNoGpu, std::max(at_.tres[0], at_.gres[0]));
+    job.num_gpus = GpuCount(static_cast<std::int32_t>(request->count));
+    if (reason_.empty()) reject(take_name(request->type, workload.gpu_types, job.gpu_type), at_.tres[0]);
+  }
+
+  void take_names(Job& job, Workload& workload) {
+    job.name = text(at_.job_id);
+    if (reason_.empty()) reject(take_name(text(at_.user), workload.users, job.user), at_.user);
+    if (reason_.empty()) reject(take_name(text(at_.tenant), workload.tenants, job.tenant), at_.tenant);
+  }
+
+ private:
+  SimDuration run_time() {
+    if (at_.elapsed_raw >= 0) {
+      const auto seconds = parse_instant(text(at_.elapsed_raw));
+      if (!seconds) reject(skip::kBadTime, at_.elapsed_raw);
+      return seconds.value_or(SimTime()).time_since_epoch();
+    }
+    if (at_.elapsed >= 0) {
+      const auto elapsed = parse_clock(text(at_.elapsed));
+      if (!elapsed) reject(skip::kBadTime, at_.elapsed);
+      return elapsed.value_or(SimDuration());
+    }
+    const SimTime start = instant(at_.start, skip::kNeverStarted);
+    const SimTime end = instant(at_.end, skip::kNotEnded);
+    if (end < start) reject(skip::kEndsBeforeStart, at_.end);
+    return end - start;
+  }
+
+  /// What was allocated; what was requested if that is not said.
+  std::optional<GpuRequest> requested() const {
+    for (const int column : at_.tres) {
+      if (has(column)) return parse_tres(text(column));
+    }
+    const std::int64_t num_nodes = has(at_.num_nodes) ? parse_count(text(at_.num_nodes)).value_or(1) : 1;
+    for (const int column : at_.gres) {
+      if (has(column)) return parse_gres(text(column), num_nodes);
+    }
+    return GpuRequest{};
+  }
+
+  const Columns& at_;
+  const std::vector<std::string_view>& fields_;
+  std::string_view reason_;
+  int column_ = -1;
+  bool is_local_ = false;
+};
+
+class SacctReader {
+ public:
+  SacctReader(const TraceInput& input, LineReader lines, const Columns& at,
+              std::vector<std::string_view> names)
+      : lines_(std::move(lines)), at_(at), names_(std::move(names)), log_(input) {}
+
+  Result<Trace> read() {
+    for (;;) {
+      auto more = lines_.next();
+      if (!more) {
+        if (auto skipped = log_.skip(skip::kMalformed, more.error()); !skipped) return fail(skipped.error());
+        continue;
+      }
+      if (!*more) break;
+      if (auto read = read_row(); !read) return fail(std::move(read.error()));
+    }
+    if (auto added = add_last_runs(); !added) return fail(std::move(added.error()));
+    auto trace = log_.finish(is_local_ ? Origin::FirstLocalSubmission : Origin::FirstSubmission);
+    if (trace && num_steps_ > 0) {
+      trace->assumptions.push_back(fmt::format("{} rows of job steps were passed over", num_steps_));
+    }
+    return trace;
+  }
+
+ private:
+  Result<void> read_row() {
+    auto fields = split(lines_.line(), '|');
+    // Bars inside the name of a job make more fields; they belong to it.
+    if (fields.size() > at_.count && at_.job_name >= 0) {
+      const auto first = fields.begin() + at_.job_name;
+      fields.erase(first, first + static_cast<std::ptrdiff_t>(fields.size() - at_.count));
+    }
+    if (fields.size() != at_.count) {
+      return log_.skip(skip::kMalformed, lines_.number(), {}, lines_.line());
+    }
+    SacctRow row(at_, fields);
+    if (row.text(at_.job_id).find('.') != std::string_view::npos) {
+      ++num_steps_;
+      return {};
+    }
+    Job job;
+    row.take_state(job);
+    row.take_times(job);
+    row.take_gpus(job, log_.workload());
+    row.take_names(job, log_.workload());
+    if (row.reason().empty()) {
+      is_local_ |= row.is_local();
+      jobs_.push_back(job);
+      lines_of_jobs_.push_back(lines_.number());
+      return {};
+    }
+    const std::string_view field =
+        row.column() < 0 ? std::string_view() : names_[static_cast<std::size_t>(row.column())];
+    return log_.skip(row.reason(), lines_.number(), field, row.text(row.column()));
+  }
+
+  /// Of the runs of one job the last in the file.
+  Result<void> add_last_runs() {
+    std::vector<char> is_earlier(jobs_.size(), 0);
+    std::unordered_map<std::size_t, std::size_t> last;  // by the first run
+    for (const SameName& same : find_same_names(jobs_)) {
+      const auto [run, is_new] = last.try_emplace(same.first, same.first);
+      is_earlier[run->second] = 1;
+      run->second = same.second;
+    }
+    for (std::size_t i = 0; i < jobs_.size(); ++i) {
+      const auto done = is_earlier[i] != 0 ? log_.skip(kEarlierRun, lines_of_jobs_[i], "JobID", jobs_[i].name)
+                                           : log_.add(jobs_[i], lines_of_jobs_[i]);
+      if (!done) return done;
+    }
+    return {};
+  }
+
+  LineReader lines_;
+  Columns at_;
+  std::vector<std::string_view> names_;
+  JobLog log_;
+  std::vector<Job> jobs_;  ///< named by views of the text
+  std::vector<std::int64_t> lines_of_jobs_;
+  std::int64_t num_steps_ = 0;
+  bool is_local_ = false;
+};
+
+}  // namespace
+
+bool recognise_sacct(std::string_view head) {
+  LineReader lines(head, {});
+  const auto more = lines.next();
+  if (!more || !*more) return false;
+  const auto names = split(lines.line(), '|');
+  return names.size() > 1 && Columns(names).job_id >= 0;
+}
+
+Result<Trace> read_sacct(const TraceInput& input) {
+  LineReader lines(input.text, input.file);
+  const auto more = lines.next();
+  if (!more) return fail(more.error());
+  const auto names = *more ? split(lines.line(), '|') : std::vector<std::string_view>();
+  const Columns at(names);
+  if (const std::string_view missing = at.missing(); !missing.empty()) {
+    return fail({.file = input.file,
+                 .line = lines.number(),
+                 .field = std::string(missing),
+                 .message = fmt::format("column missing; the header has {}. Export with for instance -o {}",
+                                        list_names(names), kExport)});
+  }
+  return SacctReader(input, std::move(lines), at, names).read();
+}
+
+}  // namespace vtrain

@@ -1,0 +1,41 @@
+/// The accounting records of Slurm as `sacct --parsable2` prints them: fields separated by `|`, columns as
+/// the caller asked for. Recommended:
+///
+///     sacct -a -X -P -S FROM -E TO
+///       -o
+///       JobIDRaw,User,Account,Partition,State,Submit,Start,End,ElapsedRaw,TimelimitRaw,NNodes,ReqTRES,AllocTRES
+///
+/// Kept: submission, run time (elapsed), GPUs and GPU type (TRES), account (or partition) as tenant, user,
+/// requested time (the time limit), status, original start. Slurm knows no model, iterations or deadline.
+#pragma once
+
+#include <string_view>
+
+#include "core/result.hpp"
+#include "traces/trace_format.hpp"
+
+namespace vtrain {
+
+/// Whether the first line has several columns separated by `|`, among them `JobID` or `JobIDRaw`.
+bool recognise_sacct(std::string_view head);
+
+/// Columns are found by name, whatever its case. There must be `JobID` or `JobIDRaw`, `Submit`; `ElapsedRaw`,
+/// `Elapsed`, or `Start` and `End`; and `AllocTRES`, `ReqTRES`, `AllocGRES` or `ReqGRES`. A `|` at the end of
+/// every line (`--parsable`) and bars inside `JobName` are understood.
+///
+/// * GPUs are `gres/gpu=N` of `AllocTRES`, or of `ReqTRES` where that is empty; entries with a type
+///   (`gres/gpu:a100=N`) say the type, and the number where the plain entry is missing. The older
+///   `gpu:a100:2` of `AllocGRES` and `ReqGRES` is of each of `NNodes` nodes.
+/// * Times are local without offset, or seconds since 1970 (`SLURM_TIME_FORMAT=%s`). Local ones are taken as
+///   those of one clock, so a wait across a change of clocks is off by its hour; run times are not. Time 0 is
+///   the first submission.
+/// * A time limit of `UNLIMITED` or `Partition_Limit` is none.
+/// * Rows of job steps (`123.batch`) say nothing more and are passed over. The tasks of an array and the
+///   components of a heterogeneous job are jobs. Of a requeued job (`--duplicates`) the last run is kept,
+///   with the submission that it had.
+///
+/// Skipped and counted: jobs that never started, have not ended, used no GPU or took no time, earlier runs of
+/// requeued jobs, and damaged rows.
+Result<Trace> read_sacct(const TraceInput& input);
+
+}  // namespace vtrain
