@@ -18,6 +18,7 @@ void add_predict_command(CLI::App& app, Action& action);
 void add_plan_command(CLI::App& app, Action& action);
 void add_profile_command(CLI::App& app, Action& action);
 void add_scale_command(CLI::App& app, Action& action);
+void add_validate_command(CLI::App& app, Action& action);
 void add_trace_command(CLI::App& app, Action& action);
 // Those whose results say how to repeat them take the whole command as the user gave it.
 void add_replay_command(CLI::App& app, Action& action, const std::string& command_line);

@@ -55,6 +55,7 @@ int main(int argc, char** argv) try {
   vtrain::add_plan_command(app, action);
   vtrain::add_profile_command(app, action);
   vtrain::add_scale_command(app, action);
+  vtrain::add_validate_command(app, action);
   vtrain::add_trace_command(app, action);
   vtrain::add_replay_command(app, action, command);
   vtrain::add_compare_command(app, action, command);

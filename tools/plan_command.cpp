@@ -126,7 +126,7 @@ Result<RankedPlan> predict_beside(const PlanQuestion& question, GpuCount num_gpu
   wanted.global_batch = question.global_batch;
   const auto plan = on_gpus(wanted, num_gpus);
   if (!plan) return fail(plan.error());
-  const auto prediction = predict_physical(question.model, *plan, question.profile);
+  const auto prediction = predict_physical(question.model, *plan, question.profile, default_stack());
   if (!prediction) return fail(prediction.error());
   const IterationTimes times = fast_iteration_times(prediction->work);
   return RankedPlan{*plan, times.iteration, prediction->memory, times.breakdown};

@@ -110,7 +110,7 @@ Result<Prediction> predict_from_profile(const GpuProfile& profile, const VtrainC
   plan.micro_batch = config.given_micro_batch;
   GpuProfile on_cluster = profile;
   on_cluster.node_network_bandwidth = BytesPerSecond(config.inter_node_bandwidth * 1e9 / 8);  // from Gbit/s
-  auto predicted = predict_physical(config.model, plan, on_cluster);
+  auto predicted = predict_physical(config.model, plan, on_cluster, default_stack());
   if (!predicted) return fail(predicted.error());
   Prediction prediction;
   prediction.plan = plan;

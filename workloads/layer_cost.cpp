@@ -1,199 +1,204 @@
-// Megatron-LM's fp16 kernels as of 2021: fused bias + GELU, bias + dropout + add and mask + softmax; no flash
-// attention and no sequence parallelism. Traffic is counted from each kernel's inputs, outputs and masks: 2
-// bytes an element, 1 a mask.
 #include "workloads/layer_cost.hpp"
 
+#include <algorithm>
 #include <cmath>
-#include <string>
+#include <set>
 #include <utility>
 
-#include "workloads/kernel_cost.hpp"
+#include "workloads/layer_parts.hpp"
 
 namespace vtrain {
 namespace {
 
-/// Sizes that the kernels of one layer share.
-struct Sizes {
-  std::int64_t tokens;  ///< of a micro-batch
-  std::int64_t hidden;
-  std::int64_t sequence;
-  std::int64_t head_size;
-  std::int64_t qkv;           ///< columns of the query, key and value projection on one GPU
-  std::int64_t context;       ///< columns of the attention output on one GPU
-  std::int64_t mlp;           ///< columns of the inner MLP layer on one GPU
-  std::int64_t vocabulary;    ///< rows of the embedding on one GPU
-  std::int64_t score_batch;   ///< attention heads of a micro-batch on one GPU
-  double token_elements;      ///< tokens x hidden
-  double context_elements;    ///< tokens x context
-  double score_elements;      ///< score_batch x sequence^2
-  double layer_weights;       ///< 12 hidden^2 / tensor
-  Nanoseconds all_reduce{0};  ///< of the activations over the tensor-parallel group; 0 without one
-};
+double real(std::int64_t value) {
+  return static_cast<double>(value);
+}
 
-/// Collects the operators of one pass.
-class PassBuilder {
+Nanoseconds busy_time(const std::vector<Operator>& operators) {
+  Nanoseconds sum(0);
+  for (const Operator& op : operators)
+    sum += op.duration + op.gap;
+  return sum;
+}
+
+/// What runs again before the backward pass of a layer.
+std::vector<Operator> recomputed(const std::vector<Operator>& forward, Recompute recompute,
+                                 const Stack& stack) {
+  std::vector<Operator> again;
+  if (recompute == Recompute::None) return again;
+  const bool is_full = recompute == Recompute::Full;
+  const bool every_second = stack.memory.selective == SelectiveRecompute::EverySecondProduct;
+  for (const Operator& op : forward) {
+    const bool is_product = op.name.ends_with("_gemm");
+    const bool is_scores = op.name == "attn_scores" || op.name == "attn_softmax" || op.name == "attn_context";
+    const bool is_output = op.name == "attention" || is_communication(op.kind);
+    if (!is_full && !(every_second ? !is_output : is_scores)) continue;
+    again.push_back(op);
+    if (!is_full && every_second && is_product)
+      again.back().duration = Nanoseconds(std::round(op.duration.count() / 2));
+    if (op.kind == TaskKind::Forward) again.back().kind = TaskKind::Recompute;
+  }
+  return again;
+}
+
+/// Makes the passes of the parts of a model.
+class CostModel {
  public:
-  PassBuilder(const GpuProfile& profile, TaskKind kind) : profile_(profile), kind_(kind) {}
+  CostModel(const TransformerModel& model, const LayerKey& key, const GpuProfile& profile, const Stack& stack)
+      : layer_{model, key, profile, stack, layer_shape(model, key, profile)} {}
 
-  /// Starts an operator; what follows adds to it.
-  PassBuilder& begin(const char* name) {
-    operators_.push_back({.name = name, .kind = kind_});
-    return *this;
-  }
-  PassBuilder& gemm(const GemmShape& shape) {
-    return add(modelled_gemm_time(profile_, Precision::Fp16, shape).time);
-  }
-  PassBuilder& memory(MemoryKernel kind, double bytes, int num_kernels) {
-    return add(memory_kernel_time(profile_, kind, Bytes(bytes), num_kernels));
-  }
-  /// A collective of its own, left out if there is nothing to reduce.
-  PassBuilder& all_reduce(Nanoseconds time) {
-    if (time.count() > 0) {
-      operators_.push_back({.name = "all_reduce", .kind = TaskKind::TensorComm, .duration = time});
+  PassCosts layer(LayerKind kind) {
+    PassBuilder forward = builder(TaskKind::Forward);
+    BackwardPass backward = backward_pass();
+    add_attention_forward(forward, layer_);
+    if (kind == LayerKind::Dense) {
+      add_mlp_forward(forward, layer_);
+      add_mlp_backward(backward, layer_);
+    } else {
+      add_experts_forward(forward, layer_);
+      add_experts_backward(backward, layer_);
     }
-    return *this;
-  }
-  /// The operators, rounded to whole nanoseconds. If all but the collectives take less than `issue_floor`,
-  /// the GPU waits for the CPU: the difference is a gap of the first.
-  std::vector<Operator> finish(Nanoseconds issue_floor) {
-    double busy = 0;
-    for (Operator& op : operators_) {
-      op.duration = Nanoseconds(std::round(op.duration.count()));
-      if (op.kind == kind_) busy += op.duration.count();
+    add_attention_backward(backward, layer_);
+    PassBuilder& last = backward.splits_weights ? backward.weight : backward.input;
+    // Routed experts' gradients are accumulated by their products.
+    const double accumulated = kind == LayerKind::Dense
+                                   ? layer_.shape.dense_weights
+                                   : layer_.shape.expert_weights - layer_.shape.routed_weights;
+    if (layer_.stack.accumulation_bytes > 0) {
+      last.begin("grad_accumulate")
+          .memory(MemoryKernel::Elementwise, layer_.stack.accumulation_bytes * accumulated, 4);
     }
-    const double floor = std::round(issue_floor.count());
-    if (busy < floor) operators_.front().gap = Nanoseconds(floor - busy);
-    return std::move(operators_);
+    PassCosts costs{.forward = finish(forward, layer_.stack.forward_issue_floor),
+                    .backward = finish(backward.input, layer_.stack.backward_issue_floor),
+                    .weight = finish(backward.weight, Nanoseconds(0))};
+    costs.recompute = recomputed(costs.forward, layer_.key.recompute, layer_.stack);
+    return costs;
   }
+
+  PassCosts embedding() {
+    const LayerShape& shape = layer_.shape;
+    const double elements = real(shape.tokens) * real(shape.hidden);
+    PassBuilder forward = builder(TaskKind::Forward);
+    forward.begin("embedding").memory(MemoryKernel::Elementwise, 4 * elements, 1);
+    add_reduction(forward, layer_);
+    PassBuilder backward = builder(TaskKind::Backward);
+    if (layer_.stack.has_dropout) {
+      forward.begin("embed_dropout").memory(MemoryKernel::Dropout, 7 * shape.split_elements, 1);
+      backward.begin("embed_drop_grad").memory(MemoryKernel::Dropout, 7 * shape.split_elements, 1);
+    }
+    add_gather(backward, layer_);
+    // The gradients of the tokens at hand are added into a zeroed table, which is then accumulated.
+    const double table_traffic = layer_.is_2021() ? 8 : 4;
+    backward.begin("embedding_grad")
+        .memory(MemoryKernel::Elementwise,
+                6 * elements + table_traffic * real(shape.vocabulary) * real(shape.hidden), 1);
+    return {.forward = finish(forward, Nanoseconds(0)), .backward = finish(backward, Nanoseconds(0))};
+  }
+
+  PassCosts head() {
+    // Of the loss's traffic the larger part belongs to the forward pass.
+    constexpr double kForwardShare = 0.6;
+    const LayerShape& shape = layer_.shape;
+    const double loss = layer_.stack.loss_bytes_per_logit * real(shape.tokens) * real(shape.vocabulary);
+    const GemmShape logits{shape.tokens, shape.vocabulary, shape.hidden};
+    PassBuilder forward = builder(TaskKind::Forward);
+    add_norm_forward(forward, layer_, "final_norm");
+    add_gather(forward, layer_);
+    forward.begin("logits_gemm").plain_gemm(logits);
+    // The loss is not part of the layers, which alone are compiled or not.
+    forward.begin("loss").fused_memory(MemoryKernel::Elementwise, kForwardShare * loss, 1);
+    BackwardPass backward = backward_pass();
+    backward.input.begin("loss_grad").fused_memory(MemoryKernel::Elementwise, (1 - kForwardShare) * loss, 1);
+    backward.input.begin("logits_grad").plain_gemm({logits.m, logits.k, logits.n});
+    PassBuilder& weight = backward.splits_weights ? backward.weight : backward.input;
+    if (backward.splits_weights) weight.begin("logits_weight_grad");
+    weight.plain_weight_gradient(logits);
+    add_reduction(backward.input, layer_);
+    backward.input.begin("final_norm_grad").memory(MemoryKernel::LayerNorm, 6 * shape.split_elements, 1);
+    return {.forward = finish(forward, Nanoseconds(0)),
+            .backward = finish(backward.input, Nanoseconds(0)),
+            .weight = finish(backward.weight, Nanoseconds(0))};
+  }
+
+  /// Gathers fully sharded weights before each pass of a layer and reduces their gradients after it, beside
+  /// the computation of neighbouring layers; returns what nothing hides where there are several stages, which
+  /// gather once an iteration.
+  Nanoseconds shard(PassCosts& costs, double weights) {
+    const GpuGroup group = layer_.shape.sharding_group;
+    if (group.size <= 1) return Nanoseconds(0);
+    const KernelTime gather =
+        collective_time(layer_.profile, Collective::AllGather, group, Bytes(2 * weights));
+    const KernelTime reduction = collective_time(layer_.profile, Collective::ReduceScatter, group,
+                                                 Bytes(layer_.stack.gradient_bytes * weights));
+    if (layer_.key.has_stages) return gather.time + reduction.time;
+    const double contention = layer_.stack.overlap.sharding_contention;
+    add_exposed(costs.forward, "weight_gather",
+                exposed_time(gather.time, busy_time(costs.forward), contention));
+    const Nanoseconds cover = busy_time(costs.recompute) + busy_time(costs.backward);
+    add_exposed(costs.backward, "gather_reduce",
+                exposed_time(gather.time + reduction.time, cover, contention));
+    return Nanoseconds(0);
+  }
+
+  const LayerShape& shape() const { return layer_.shape; }
+  std::vector<std::string_view> extrapolated() const { return {extrapolated_.begin(), extrapolated_.end()}; }
+  std::vector<std::string_view> modelled() const { return {modelled_.begin(), modelled_.end()}; }
 
  private:
-  PassBuilder& add(Nanoseconds time) {
-    operators_.back().duration += time;
-    return *this;
+  PassBuilder builder(TaskKind kind) { return {layer_.profile, layer_.stack, layer_.key.precision, kind}; }
+  BackwardPass backward_pass() {
+    return {builder(TaskKind::Backward), builder(TaskKind::Backward), layer_.key.splits_weight_gradients};
+  }
+  std::vector<Operator> finish(PassBuilder& pass, Nanoseconds issue_floor) {
+    std::vector<Operator> operators = pass.finish(issue_floor, layer_.key.tensor);
+    extrapolated_.insert(pass.extrapolated().begin(), pass.extrapolated().end());
+    modelled_.insert(pass.modelled().begin(), pass.modelled().end());
+    return operators;
+  }
+  static void add_exposed(std::vector<Operator>& pass, const char* name, Nanoseconds time) {
+    pass.push_back(
+        {.name = name, .kind = TaskKind::DataComm, .duration = Nanoseconds(std::round(time.count()))});
   }
 
-  const GpuProfile& profile_;
-  TaskKind kind_;
-  std::vector<Operator> operators_;
+  LayerContext layer_;
+  std::set<std::string_view> extrapolated_;
+  std::set<std::string_view> modelled_;
 };
-
-std::vector<Operator> layer_forward(const GpuProfile& profile, const Sizes& z) {
-  const double th = z.token_elements;
-  PassBuilder pass(profile, TaskKind::Forward);
-  pass.begin("input_norm").memory(MemoryKernel::LayerNorm, 4 * th, 1);
-  pass.begin("qkv_gemm")
-      .gemm({z.tokens, z.qkv, z.hidden})
-      .memory(MemoryKernel::Elementwise, 12 * z.context_elements, 1);
-  pass.begin("attn_scores").gemm({z.sequence, z.sequence, z.head_size, z.score_batch});
-  pass.begin("attn_softmax")
-      .memory(MemoryKernel::Softmax, 4 * z.score_elements, 1)
-      .memory(MemoryKernel::Dropout, 5 * z.score_elements, 1);
-  pass.begin("attn_context")
-      .gemm({z.sequence, z.head_size, z.sequence, z.score_batch})
-      .memory(MemoryKernel::Elementwise, 4 * z.context_elements, 1);
-  pass.begin("attn_out_gemm").gemm({z.tokens, z.hidden, z.context}).all_reduce(z.all_reduce);
-  pass.begin("attn_dropout").memory(MemoryKernel::Dropout, 7 * th, 1);
-  pass.begin("mlp_norm").memory(MemoryKernel::LayerNorm, 4 * th, 1);
-  pass.begin("mlp_up_gemm").gemm({z.tokens, z.mlp, z.hidden});
-  pass.begin("mlp_gelu").memory(MemoryKernel::Gelu, 16 * z.context_elements, 1);
-  pass.begin("mlp_down_gemm").gemm({z.tokens, z.hidden, z.mlp}).all_reduce(z.all_reduce);
-  pass.begin("mlp_dropout").memory(MemoryKernel::Dropout, 7 * th, 1);
-  return pass.finish(profile.forward_issue_floor);
-}
-
-std::vector<Operator> layer_backward(const GpuProfile& profile, const Sizes& z) {
-  const double th = z.token_elements;
-  const GemmShape score_product{z.sequence, z.head_size, z.sequence, z.score_batch};
-  PassBuilder pass(profile, TaskKind::Backward);
-  pass.begin("mlp_drop_grad").memory(MemoryKernel::Dropout, 7 * th, 2);
-  pass.begin("mlp_down_grad").gemm({z.tokens, z.mlp, z.hidden}).gemm({z.hidden, z.mlp, z.tokens});
-  pass.begin("mlp_gelu_grad").memory(MemoryKernel::Gelu, 32 * z.context_elements, 2);
-  pass.begin("mlp_up_grad")
-      .gemm({z.tokens, z.hidden, z.mlp})
-      .gemm({z.mlp, z.hidden, z.tokens})
-      .all_reduce(z.all_reduce);
-  pass.begin("mlp_norm_grad")
-      .memory(MemoryKernel::LayerNorm, 10 * th, 2)
-      .memory(MemoryKernel::Elementwise, 6 * th, 1);
-  pass.begin("attn_drop_grad").memory(MemoryKernel::Dropout, 7 * th, 2);
-  pass.begin("attn_out_grad").gemm({z.tokens, z.context, z.hidden}).gemm({z.hidden, z.context, z.tokens});
-  pass.begin("attn_ctx_grad")
-      .memory(MemoryKernel::Elementwise, 4 * z.context_elements, 1)
-      .gemm({z.sequence, z.sequence, z.head_size, z.score_batch})
-      .gemm(score_product);
-  pass.begin("softmax_grad")
-      .memory(MemoryKernel::Dropout, 5 * z.score_elements, 1)
-      .memory(MemoryKernel::Softmax, 6 * z.score_elements, 1);
-  pass.begin("scores_grad").gemm(score_product).gemm(score_product);
-  pass.begin("qkv_grad")
-      .memory(MemoryKernel::Elementwise, 18 * z.context_elements, 3)
-      .gemm({z.tokens, z.hidden, z.qkv})
-      .gemm({z.qkv, z.hidden, z.tokens})
-      .all_reduce(z.all_reduce);
-  pass.begin("input_norm_grad")
-      .memory(MemoryKernel::LayerNorm, 10 * th, 2)
-      .memory(MemoryKernel::Elementwise, 6 * th, 1);
-  pass.begin("grad_accumulate").memory(MemoryKernel::Elementwise, 6 * z.layer_weights, 4);
-  return pass.finish(profile.backward_issue_floor);
-}
-
-PassCosts embedding_costs(const GpuProfile& profile, const Sizes& z) {
-  const double th = z.token_elements;
-  PassBuilder forward(profile, TaskKind::Forward);
-  forward.begin("embedding").memory(MemoryKernel::Elementwise, 4 * th, 1).all_reduce(z.all_reduce);
-  forward.begin("embed_dropout").memory(MemoryKernel::Dropout, 7 * th, 1);
-  PassBuilder backward(profile, TaskKind::Backward);
-  backward.begin("embed_drop_grad").memory(MemoryKernel::Dropout, 7 * th, 1);
-  backward.begin("embedding_grad")
-      .memory(MemoryKernel::Elementwise,
-              8 * static_cast<double>(z.vocabulary) * static_cast<double>(z.hidden), 1);
-  return {forward.finish(Nanoseconds(0)), backward.finish(Nanoseconds(0))};
-}
-
-PassCosts head_costs(const GpuProfile& profile, const Sizes& z) {
-  const double logits = static_cast<double>(z.tokens) * static_cast<double>(z.vocabulary);
-  PassBuilder forward(profile, TaskKind::Forward);
-  forward.begin("final_norm").memory(MemoryKernel::LayerNorm, 4 * z.token_elements, 1);
-  forward.begin("logits_gemm").gemm({z.tokens, z.vocabulary, z.hidden});
-  forward.begin("loss").memory(MemoryKernel::Elementwise, 38 * logits, 1);
-  PassBuilder backward(profile, TaskKind::Backward);
-  backward.begin("loss_grad").memory(MemoryKernel::Elementwise, 16 * logits, 1);
-  backward.begin("logits_grad")
-      .gemm({z.tokens, z.hidden, z.vocabulary})
-      .gemm({z.vocabulary, z.hidden, z.tokens})
-      .all_reduce(z.all_reduce);
-  return {forward.finish(Nanoseconds(0)), backward.finish(Nanoseconds(0))};
-}
 
 }  // namespace
 
-LayerCosts layer_costs(const TransformerModel& model, std::int64_t tensor, std::int64_t micro_batch,
-                       const GpuProfile& profile) {
-  Sizes z{.tokens = micro_batch * model.sequence_length,
-          .hidden = model.hidden_size,
-          .sequence = model.sequence_length,
-          .head_size = model.hidden_size / model.num_heads,
-          .qkv = 3 * model.hidden_size / tensor,
-          .context = model.hidden_size / tensor,
-          .mlp = 4 * model.hidden_size / tensor,
-          .vocabulary = (model.vocab_size + tensor - 1) / tensor,
-          .score_batch = micro_batch * model.num_heads / tensor,
-          .token_elements = 0,
-          .context_elements = 0,
-          .score_elements = 0,
-          .layer_weights = 0};
-  const auto sequence = static_cast<double>(z.sequence);
-  const auto hidden = static_cast<double>(z.hidden);
-  z.token_elements = static_cast<double>(z.tokens) * hidden;
-  z.context_elements = static_cast<double>(z.tokens) * static_cast<double>(z.context);
-  z.score_elements = static_cast<double>(z.score_batch) * sequence * sequence;
-  z.layer_weights = 12 * hidden * hidden / static_cast<double>(tensor);
-  const KernelTime all_reduce = tensor_all_reduce_time(profile, tensor, Bytes(2 * z.token_elements));
-  z.all_reduce = all_reduce.time;
-  return {.layer = {layer_forward(profile, z), layer_backward(profile, z)},
-          .embedding = embedding_costs(profile, z),
-          .head = head_costs(profile, z),
-          .all_reduce_extrapolated = all_reduce.evidence == Evidence::Extrapolated};
+LayerKey layer_key(const ParallelPlan& plan) {
+  const bool is_sharded = plan.sharding == Sharding::Full;
+  return {.tensor = plan.tensor,
+          .context = plan.context,
+          .expert = plan.expert,
+          .micro_batch = plan.micro_batch,
+          .replicas = is_sharded ? plan.data * plan.context : 1,
+          .sequence_parallel = plan.sequence_parallel && plan.tensor > 1,
+          .has_stages = is_sharded && plan.pipeline > 1,
+          .splits_weight_gradients = plan.schedule == Schedule::ZeroBubble,
+          .recompute = plan.recompute,
+          .precision = plan.precision};
+}
+
+LayerCosts layer_costs(const TransformerModel& model, const LayerKey& key, const GpuProfile& profile,
+                       const Stack& stack) {
+  CostModel parts(model, key, profile, stack);
+  LayerCosts costs;
+  if (model.dense_layers() > 0) {
+    costs.dense = parts.layer(LayerKind::Dense);
+    costs.dense_gather = parts.shard(costs.dense, parts.shape().dense_weights);
+  }
+  if (model.expert_layers() > 0) {
+    costs.experts = parts.layer(LayerKind::Experts);
+    costs.experts_gather = parts.shard(costs.experts, parts.shape().expert_weights);
+    costs.routed_weights = parts.shape().routed_weights;
+  }
+  costs.embedding = parts.embedding();
+  costs.head = parts.head();
+  costs.extrapolated = parts.extrapolated();
+  costs.modelled = parts.modelled();
+  return costs;
 }
 
 }  // namespace vtrain

@@ -1,34 +1,66 @@
-/// The operators of a GPT layer, of its embedding and of its head, with their times, for one tensor-parallel
-/// degree and one micro-batch size.
+/// The operators of a transformer's layers, of its embedding and of its head on one GPU, with their times:
+/// for one micro-batch of a parallel plan.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "core/gpu_profile.hpp"
 #include "workloads/iteration_work.hpp"
 #include "workloads/model.hpp"
 #include "workloads/parallel_plan.hpp"
+#include "workloads/stack.hpp"
 
 namespace vtrain {
 
-/// The passes of one part of the model for one micro-batch.
+/// The passes of one part of the model for one micro-batch; `Operator::layer` is still -1.
 struct PassCosts {
-  std::vector<Operator> forward;
-  std::vector<Operator> backward;  ///< without recomputation
+  std::vector<Operator> forward{};
+  std::vector<Operator> recompute{};  ///< what of the forward pass runs again just before the backward pass
+  std::vector<Operator> backward{};
+  std::vector<Operator> weight{};  ///< weight gradients, where the schedule takes them out of `backward`
 };
 
 /// What a stage is put together from. Durations are whole nanoseconds, so that sums do not depend on their
 /// order.
 struct LayerCosts {
-  PassCosts layer;                       ///< one transformer layer; `Operator::layer` is still -1
-  PassCosts embedding;                   ///< before the first layer
-  PassCosts head;                        ///< after the last layer: final norm, logits, loss
-  bool all_reduce_extrapolated = false;  ///< the activations lie outside the measured all-reduce sizes
+  PassCosts dense;      ///< a layer with an MLP; empty if the model has none
+  PassCosts experts;    ///< a layer with a mixture of experts; empty if the model has none
+  PassCosts embedding;  ///< before the first layer
+  PassCosts head;       ///< after the last layer: final norm, logits, loss
+  /// Where fully sharded weights are gathered only once an iteration (with several stages): the gathers and
+  /// reductions of one layer of each kind that nothing hides.
+  Nanoseconds dense_gather{0};
+  Nanoseconds experts_gather{0};
+  double routed_weights = 0;  ///< of the routed experts of a layer with experts, on one GPU
+  /// Operators with a kernel or message outside the sizes that the profile measured.
+  std::vector<std::string_view> extrapolated;
+  /// Operators with a kernel or message whose time is a formula's, because the profile has no measurements.
+  std::vector<std::string_view> modelled;
 };
 
-/// Computes them. The model and the plan must have passed `check_plan`.
-LayerCosts layer_costs(const TransformerModel& model, std::int64_t tensor, std::int64_t micro_batch,
-                       const GpuProfile& profile);
+/// All of a plan that layer costs depend on: plans with equal keys share them.
+struct LayerKey {
+  std::int64_t tensor = 1;
+  std::int64_t context = 1;
+  std::int64_t expert = 1;
+  std::int64_t micro_batch = 1;
+  std::int64_t replicas = 1;  ///< GPUs that share a layer's weights where these are fully sharded, else 1
+  bool sequence_parallel = false;
+  bool has_stages = false;  ///< of interest with fully sharded weights only, else false
+  bool splits_weight_gradients = false;
+  Recompute recompute = Recompute::None;
+  Precision precision = Precision::Bf16;
+  friend auto operator<=>(const LayerKey&, const LayerKey&) = default;
+};
+
+/// The key of a plan.
+LayerKey layer_key(const ParallelPlan& plan);
+
+/// Computes the costs. The model and the plan must have passed `check_plan`. Takes some 100 kernel look-ups.
+LayerCosts layer_costs(const TransformerModel& model, const LayerKey& key, const GpuProfile& profile,
+                       const Stack& stack);
 
 }  // namespace vtrain

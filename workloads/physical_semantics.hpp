@@ -1,22 +1,23 @@
-/// The accurate predictor, `--semantics physical`: kernel times from a model of the GPU, a 1F1B pipeline of
-/// Megatron-LM with full or no recomputation, and collectives from measured tables and link rates.
+/// The accurate predictor, `--semantics physical`: kernel times from a model of the GPU, communication from
+/// measured tables and link rates, and what a software stack makes of them.
 ///
-/// Kernels, constants and their sources are those of the GPU profile. Choices of this model:
-///  * a stage is held while it sends (Megatron-LM 2021 sends synchronously), as in the vTrain semantics;
-///  * recomputation with its all-reduces is part of the backward block: Megatron-LM recomputes a layer just
-///  before its
-///    backward pass, which needs the incoming gradient to have arrived;
-///  * gradients are reduced when a stage's last backward pass is done, without overlap; the weight update
-///  waits for all
-///    stages, because clipping needs the norm of all gradients;
-///  * two stages count as in one node when tensor x data is below the GPUs of a node, also at node
-///  boundaries;
-///  * not modelled: the all-reduce of the shared word embedding between first and last stage, the three small
-///  all-reduces of
-///    the tensor-parallel loss, data loading, stragglers.
+/// GPUs are numbered as Megatron numbers them: tensor-parallel neighbours first, then context, then data,
+/// then pipeline; experts are spread over consecutive GPUs. Each group knows how many of its members share a
+/// node.
+///
+/// Choices of this model:
+///  * recomputation is part of the backward block: Megatron-LM recomputes a layer just before its backward
+///  pass,
+///    which needs the incoming gradient to have arrived;
+///  * the weight update waits for all stages, because clipping needs the norm of all gradients;
+///  * two stages count as in one node when tensor x context x data is below the GPUs of a node, also at node
+///    boundaries;
+///  * not modelled: the all-reduce of a word embedding shared by first and last stage, the three small
+///    all-reduces of the tensor-parallel loss, data loading, stragglers, allocator pressure.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -27,21 +28,26 @@
 #include "workloads/model.hpp"
 #include "workloads/parallel_plan.hpp"
 #include "workloads/predictor.hpp"
+#include "workloads/stack.hpp"
 
 namespace vtrain {
 
 /// How finely a stage's blocks are divided. Both give the same times, to the bit.
 enum class WorkDetail : std::uint8_t {
   Operators,  ///< every kernel group of every layer by name, for graphs and timelines
-  Blocks,     ///< one unnamed operator for a block's compute and one for its collectives, for searches
+  Blocks,  ///< one unnamed operator for a block's compute and one for each kind of collective, for searches
 };
 
 /// Where the numbers of a prediction come from.
 struct PhysicalProvenance {
   std::string profile;  ///< name of the GPU profile
   std::string profile_description;
-  std::string all_reduce_source;  ///< of the all-reduce times within a node
-  /// What lies outside the range of the profile's measurements and was extrapolated, one sentence each.
+  std::string all_reduce_source;  ///< of the collectives' times within a node
+  std::string stack;              ///< name of the software stack
+  std::string stack_summary;
+  /// Operators whose time is a formula's, because the profile has no measurements of their kind.
+  std::vector<std::string> modelled;
+  /// What lies outside the range of the profile's measurements, one sentence each.
   std::vector<std::string> fallbacks;
 };
 
@@ -52,14 +58,37 @@ struct PhysicalPrediction {
   PhysicalProvenance provenance;
 };
 
-/// Puts iterations of one model together. The costs of a layer are computed once per tensor-parallel degree
-/// and micro-batch size, by the caller, and shared by all plans that have these.
+/// Puts an iteration together. `costs` are those of `layer_key(plan)`. The plan must have passed
+/// `check_plan`. A few microseconds with `WorkDetail::Blocks`.
 IterationWork make_physical_work(const TransformerModel& model, const ParallelPlan& plan,
-                                 const GpuProfile& profile, const LayerCosts& costs, WorkDetail detail);
+                                 const GpuProfile& profile, const Stack& stack, const LayerCosts& costs,
+                                 WorkDetail detail);
+
+/// Layer costs of one model, profile and stack, computed when first asked for. Not safe to share between
+/// threads. The profile must outlive it.
+class LayerCostCache {
+ public:
+  LayerCostCache(TransformerModel model, const GpuProfile& profile, Stack stack)
+      : model_(std::move(model)), profile_(profile), stack_(std::move(stack)) {}
+
+  const TransformerModel& model() const { return model_; }
+  const GpuProfile& profile() const { return profile_; }
+  const Stack& stack() const { return stack_; }
+  /// The costs of a plan that has passed `check_plan`; valid as long as the cache.
+  const LayerCosts& costs(const ParallelPlan& plan);
+  /// `make_physical_work` with `WorkDetail::Blocks`.
+  IterationWork work(const ParallelPlan& plan);
+
+ private:
+  TransformerModel model_;
+  const GpuProfile& profile_;
+  Stack stack_;
+  std::map<LayerKey, LayerCosts> known_;
+};
 
 /// Predicts one iteration: `fast_iteration_times` or a graph of `work` gives the time. A plan that does not
 /// fit into memory is predicted all the same; see `memory`. Errors: those of `check_plan`.
 Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const ParallelPlan& plan,
-                                            const GpuProfile& profile);
+                                            const GpuProfile& profile, const Stack& stack);
 
 }  // namespace vtrain

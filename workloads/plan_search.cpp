@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "workloads/layer_cost.hpp"
 #include "workloads/memory_model.hpp"
 #include "workloads/physical_semantics.hpp"
 
@@ -83,19 +81,13 @@ Result<PlanSearchResult> search_plans(const TransformerModel& model, GpuCount nu
 
   PlanSearchResult result;
   result.num_plans = static_cast<std::int64_t>(plans.size());
-  std::map<std::pair<std::int64_t, std::int64_t>, LayerCosts> costs;  // by tensor and micro-batch
+  LayerCostCache costs(model, profile, default_stack());
   MemoryEstimate least;
   for (const ParallelPlan& plan : plans) {
     const MemoryEstimate memory = estimate_memory(model, plan, profile);
     if (least.peak.value == 0 || memory.peak < least.peak) least = memory;
     if (!memory.fits()) continue;
-    const auto key = std::pair(plan.tensor, plan.micro_batch);
-    auto found = costs.find(key);
-    if (found == costs.end()) {
-      found = costs.emplace(key, layer_costs(model, plan.tensor, plan.micro_batch, profile)).first;
-    }
-    const IterationWork work = make_physical_work(model, plan, profile, found->second, WorkDetail::Blocks);
-    const IterationTimes times = fast_iteration_times(work);
+    const IterationTimes times = fast_iteration_times(costs.work(plan));
     result.best.push_back({plan, times.iteration, memory, times.breakdown});
   }
   result.num_fitting = static_cast<std::int64_t>(result.best.size());

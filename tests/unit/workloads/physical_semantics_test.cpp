@@ -29,6 +29,16 @@ const GpuProfile& a100() {
   return profile;
 }
 
+const Stack& megatron() {
+  return default_stack();
+}
+
+/// Costs of one GPU's part of the layers.
+LayerCosts costs_of(const TransformerModel& model, std::int64_t tensor, std::int64_t micro_batch) {
+  return layer_costs(model, {.tensor = tensor, .micro_batch = micro_batch, .precision = Precision::Fp16},
+                     a100(), megatron());
+}
+
 double total_ns(const std::vector<Operator>& operators) {
   double sum = 0;
   for (const Operator& op : operators)
@@ -42,10 +52,10 @@ TEST_CASE("physical_semantics: a layer's kernels add up") {
   // overhead, and accumulating 12 h^2 gradients moves 301,989,888 bytes at 1733.15e9 B/s: 8.133 + 0.147 +
   // 0.174 = 8.454 ms.
   const TransformerModel model{"", 24, 2048, 16, 1024};
-  const LayerCosts costs = layer_costs(model, 1, 4, a100());
-  const double total = total_ns(costs.layer.forward) + total_ns(costs.layer.backward);
+  const LayerCosts costs = costs_of(model, 1, 4);
+  const double total = total_ns(costs.dense.forward) + total_ns(costs.dense.backward);
   CHECK(total == doctest::Approx(8.454e6).epsilon(1e-4));
-  for (const Operator& op : costs.layer.forward) {
+  for (const Operator& op : costs.dense.forward) {
     CHECK(op.kind == TaskKind::Forward);
     CHECK(op.duration.count() == std::floor(op.duration.count()));
   }
@@ -53,21 +63,21 @@ TEST_CASE("physical_semantics: a layer's kernels add up") {
 
 TEST_CASE("physical_semantics: a small layer takes as long as the CPU needs to issue it") {
   const TransformerModel model{"", 12, 768, 12, 128};
-  const LayerCosts costs = layer_costs(model, 1, 1, a100());
-  CHECK(total_ns(costs.layer.forward) == 900'000);
-  CHECK(total_ns(costs.layer.backward) == 1'400'000);
+  const LayerCosts costs = costs_of(model, 1, 1);
+  CHECK(total_ns(costs.dense.forward) == 900'000);
+  CHECK(total_ns(costs.dense.backward) == 1'400'000);
   // Collectives come on top: four all-reduces of 128 x 768 x 2 bytes in a node of 2.
-  const LayerCosts split = layer_costs(model, 2, 1, a100());
+  const LayerCosts split = costs_of(model, 2, 1);
   const double reduction = std::round(tensor_all_reduce_time(a100(), 2, Bytes(196'608)).time.count());
-  CHECK(total_ns(split.layer.forward) == 900'000 + 2 * reduction);
-  CHECK(total_ns(split.layer.backward) == 1'400'000 + 2 * reduction);
-  CHECK(!split.all_reduce_extrapolated);
+  CHECK(total_ns(split.dense.forward) == 900'000 + 2 * reduction);
+  CHECK(total_ns(split.dense.backward) == 1'400'000 + 2 * reduction);
+  CHECK(split.extrapolated.empty());
 }
 
 TEST_CASE("physical_semantics: stages hold what belongs to them") {
   const TransformerModel model{"", 8, 1024, 16, 512};
   const ParallelPlan plan{.tensor = 2, .data = 2, .pipeline = 4, .global_batch = 16, .micro_batch = 1};
-  const auto prediction = predict_physical(model, plan, a100());
+  const auto prediction = predict_physical(model, plan, a100(), megatron());
   REQUIRE(prediction);
   const IterationWork& work = prediction->work;
   REQUIRE(work.stages.size() == 4);
@@ -103,12 +113,12 @@ TEST_CASE("physical_semantics: stages hold what belongs to them") {
   CHECK(work.stages[1].chunks[0].backward.front().kind == TaskKind::Recompute);
 
   ParallelPlan alone{.tensor = 1, .data = 1, .pipeline = 1, .global_batch = 2, .micro_batch = 1};
-  const auto single = predict_physical(model, alone, a100());
+  const auto single = predict_physical(model, alone, a100(), megatron());
   REQUIRE(single);
   CHECK(single->work.stages[0].data_parallel.empty());
   CHECK(num_recomputed(single->work.stages[0]) == 8);
   alone.recompute = Recompute::None;
-  CHECK(num_recomputed(predict_physical(model, alone, a100())->work.stages[0]) == 0);
+  CHECK(num_recomputed(predict_physical(model, alone, a100(), megatron())->work.stages[0]) == 0);
 }
 
 /// A random plan of a random small model.
@@ -130,11 +140,11 @@ TEST_CASE("physical_semantics: blocks, operators and the graph give the same tim
   for (int i = 0; i < 200; ++i) {
     const auto [model, plan] = random_case(random);
     CAPTURE(i);
-    const auto prediction = predict_physical(model, plan, a100());
+    const auto prediction = predict_physical(model, plan, a100(), megatron());
     REQUIRE(prediction);
     const IterationTimes times = fast_iteration_times(prediction->work);
-    const LayerCosts costs = layer_costs(model, plan.tensor, plan.micro_batch, a100());
-    const IterationWork blocks = make_physical_work(model, plan, a100(), costs, WorkDetail::Blocks);
+    LayerCostCache costs(model, a100(), megatron());
+    const IterationWork blocks = costs.work(plan);
     CHECK(fast_iteration_times(blocks).iteration == times.iteration);
     const auto graph = build_graph(prediction->work, GraphDetail::Operators);
     REQUIRE(graph);
@@ -149,7 +159,7 @@ TEST_CASE("physical_semantics: blocks, operators and the graph give the same tim
 TEST_CASE("physical_semantics: one stage takes the sum of its work") {
   const TransformerModel model{"", 4, 2048, 16, 1024};
   const ParallelPlan plan{.tensor = 1, .data = 8, .pipeline = 1, .global_batch = 96, .micro_batch = 4};
-  const auto prediction = predict_physical(model, plan, a100());
+  const auto prediction = predict_physical(model, plan, a100(), megatron());
   REQUIRE(prediction);
   const StageWork& stage = prediction->work.stages[0];
   // Three micro-batches on each GPU, then the gradients, then Adam.
@@ -162,19 +172,19 @@ TEST_CASE("physical_semantics: extrapolated messages are named") {
   // 3.6e9 parameters in half precision are 6.8 GiB, beyond the 1 GiB of the tables.
   const TransformerModel model = find_model("megatron-3.6b")->model();
   const ParallelPlan within{.tensor = 1, .data = 8, .pipeline = 1, .global_batch = 64, .micro_batch = 1};
-  const auto extrapolated = predict_physical(model, within, a100());
+  const auto extrapolated = predict_physical(model, within, a100(), megatron());
   REQUIRE(extrapolated);
   REQUIRE(extrapolated->provenance.fallbacks.size() == 1);
   CHECK(extrapolated->provenance.fallbacks[0].starts_with("gradient all-reduce over 8 GPUs: "));
   CHECK(extrapolated->provenance.profile == "a100");
   const ParallelPlan beyond{.tensor = 8, .data = 8, .pipeline = 1, .global_batch = 64, .micro_batch = 1};
-  CHECK(predict_physical(model, beyond, a100())->provenance.fallbacks.empty());
+  CHECK(predict_physical(model, beyond, a100(), megatron())->provenance.fallbacks.empty());
 }
 
 TEST_CASE("physical_semantics: a plan that does not divide names the field") {
   const TransformerModel model{"", 6, 1024, 12, 512};
   const auto field_of = [&](const TransformerModel& m, const ParallelPlan& plan) {
-    const auto prediction = predict_physical(m, plan, a100());
+    const auto prediction = predict_physical(m, plan, a100(), megatron());
     return prediction ? std::string() : prediction.error().field;
   };
   CHECK(field_of(model, {1, 1, 1, 4, 1}) == "num_heads");  // 1024 / 12
@@ -240,7 +250,7 @@ Accuracy measure_accuracy(const std::string& text) {
                             .global_batch = integer("global batch"),
                             .micro_batch = integer("micro batch"),
                             .recompute = Recompute::Full};
-    const auto prediction = predict_physical(model, plan, a100());
+    const auto prediction = predict_physical(model, plan, a100(), megatron());
     CAPTURE(row);
     REQUIRE(prediction);
     // These runs were made, so they fitted.

@@ -29,7 +29,7 @@ std::optional<RankedPlan> brute_force(const TransformerModel& model, std::int64_
           for (const Recompute recompute : {Recompute::Full, Recompute::None}) {
             if (tensor * pipeline * data != num_gpus) continue;
             const ParallelPlan plan{tensor, data, pipeline, global_batch, micro_batch, recompute};
-            const auto prediction = predict_physical(model, plan, profile);
+            const auto prediction = predict_physical(model, plan, profile, default_stack());
             if (!prediction || !prediction->memory.fits()) continue;
             const Nanoseconds iteration = fast_iteration_times(prediction->work).iteration;
             if (!best || iteration < best->iteration) best = RankedPlan{plan, iteration, prediction->memory};

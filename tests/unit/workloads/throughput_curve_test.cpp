@@ -36,7 +36,7 @@ TEST_CASE("throughput_curve: the best plan is that of the search, and predicting
   CHECK(best->plan.global_batch == 256);
   CHECK(best->memory.fits());
   TransformerModel model{"gpt3-6.7b", 32, 4096, 32, 2048, 50257};
-  const auto prediction = predict_physical(model, best->plan, curves.profile());
+  const auto prediction = predict_physical(model, best->plan, curves.profile(), default_stack());
   REQUIRE(prediction);
   CHECK(fast_iteration_times(prediction->work).iteration == best->iteration);
 }

@@ -1,0 +1,174 @@
+#include "workloads/measured_case.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "workloads/case_prediction.hpp"
+
+namespace vtrain {
+namespace {
+
+/// A file of one record.
+std::string one_case(const std::string& record) {
+  return R"({"schema_version": 1, "cases": [)" + record + "]}";
+}
+
+MeasuredCase only_case(const std::string& record) {
+  auto cases = parse_measured_cases(one_case(record), "cases.json");
+  REQUIRE(cases);
+  REQUIRE(cases->cases.size() == 1);
+  return cases->cases.front();
+}
+
+const std::string kModel =
+    R"("model": {"name": "Llama", "layers": 8, "hidden": 1024, "ffn_hidden": 2816, "heads": 16, "kv_heads": 4,
+       "vocab": 32000, "seq_len": 2048, "activation": "swiglu", "gated_mlp": true, "pos": "rope"})";
+
+TEST_CASE("measured_case: a complete record") {
+  const MeasuredCase measured = only_case(
+      R"({"id": "x", "framework": "Megatron-Bridge/Megatron-Core", "quality": "A", )" + kModel +
+      R"(, "system": {"gpu": "A100-SXM4-80GB", "num_gpus": 16}, "precision": "BF16", "recompute": "none",
+          "parallel": {"tp": 2, "pp": 2, "cp": 1, "vp": 2, "dp": 4}, "batch": {"global_batch": 64, "micro_batch": 1},
+          "measured": {"tokens_per_s_per_gpu": 4096, "mem_alloc_gib": 2.5}})");
+  CHECK(measured.missing.empty());
+  CHECK(measured.group == "mbridge-a100");
+  CHECK(measured.stack.name == "megatron-bridge");
+  CHECK(measured.model.kv_heads() == 4);
+  CHECK(measured.model.is_gated());
+  CHECK(!measured.model.tied_embeddings);
+  CHECK(measured.plan.data == 4);
+  CHECK(measured.plan.virtual_stages == 2);
+  CHECK(measured.plan.sequence_parallel);
+  CHECK(measured.plan.sharding == Sharding::Optimizer);
+  CHECK(measured.plan.precision == Precision::Bf16);
+  CHECK(measured.plan.recompute == Recompute::None);
+  // 64 sequences of 2048 tokens at 16 x 4096 tokens/s.
+  CHECK(measured.measured.count() == doctest::Approx(2));
+  CHECK(measured.allocated->value == 2.5 * 1073741824);
+  CHECK(!measured.reserved);
+  CHECK(measured.assumed.empty());
+}
+
+TEST_CASE("measured_case: what a record lacks is listed, what is completed is said") {
+  const MeasuredCase measured = only_case(
+      R"({"id": "x", "framework": "something", "system": {"gpu": "TPU v5", "num_gpus": 8}, "precision": "bf16",
+          "model": {"name": "unheard-of", "seq_len": 4096}, "parallel": {}, "batch": {"global_batch": 8},
+          "measured": {}, "quality": "C"})");
+  CHECK(measured.missing.size() == 6);  // quality, framework, GPU, architecture, plan, time
+  CHECK(!measured.has_micro_batch);
+  CHECK(measured.assumed == std::vector<std::string>{"recomputation: none"});
+
+  const MeasuredCase from_zoo = only_case(
+      R"json({"id": "x", "framework": "Megatron-Bridge", "system": {"gpu": "A100", "num_gpus": 8}, "precision": "BF16",
+          "model": {"name": "Qwen3_30B_a3B (tokendrop)", "seq_len": 4096
+}
+, "recompute" : "none",
+                "parallel" : {"tp" : 1, "pp" : 1, "ep" : 8},
+                             "batch" : {"global_batch" : 8, "micro_batch" : 1},
+                                       "measured" : {
+  "iteration_s" : 1
+}
+})json");
+  CHECK(from_zoo.missing.empty());
+  CHECK(from_zoo.model.experts.num_experts == 128);
+  CHECK(from_zoo.model.sequence_length == 4096);
+  CHECK(from_zoo.group == "mbridge-a100-moe");
+  REQUIRE(from_zoo.assumed.size() == 1);
+  CHECK(from_zoo.assumed[0].find("qwen3-30b-a3b") != std::string::npos);
+}
+
+TEST_CASE("measured_case: fully sharded runs and their gradients") {
+  const std::string start = R"({"id": "x", "framework": "Composer/FSDP + flash attention", )" + kModel +
+                            R"(, "system": {"gpu": "A100-SXM4-80GB", "num_gpus": 8}, "precision": "amp_bf16",
+                               "recompute": "full", "parallel": {"tp": 1, "pp": 1, "fsdp": "FULL_SHARD",
+                               "mixed_precision": )";
+  const std::string end = R"(}, "batch": {"global_batch": 100, "micro_batch": 3, "grad_accum": 4},
+                             "measured": {"tokens_per_s": 196608}})";
+  const MeasuredCase measured = only_case(start + R"("DEFAULT")" + end);
+  CHECK(measured.plan.sharding == Sharding::Full);
+  CHECK(measured.plan.recompute == Recompute::Full);
+  CHECK(measured.stack.gradient_bytes == 4);
+  // A batch of 100 does not divide over 8 x 3; 8 x 3 x 4 sequences ran.
+  CHECK(measured.plan.global_batch == 96);
+  CHECK(measured.measured.count() == doctest::Approx(1));
+  CHECK(only_case(start + R"("PURE")" + end).stack.gradient_bytes == 2);
+}
+
+TEST_CASE("measured_case: the two tables of the public release") {
+  const std::string columns =
+      "# GPUs,global batch,micro batch,hidden size,attention heads,# layers,sequence length,tensor "
+      "parallelism,data parallelism,pipeline parallelism,iteration time (ms)\n";
+  const auto single = parse_measured_cases(columns + "8,16,2,1024,16,8,1024,2,2,2,250.5\n", "t.csv");
+  REQUIRE(single);
+  CHECK(single->kind == "agreement with vTrain's simulator");
+  REQUIRE(single->cases.size() == 1);
+  CHECK(single->cases[0].plan.recompute == Recompute::None);
+  CHECK(single->cases[0].measured.count() == doctest::Approx(0.2505));
+
+  const auto multi = parse_measured_cases(
+      "Parameters (billion)," + columns + "0.2,8,16,2,1024,16,8,1024,2,2,2,250.5\n", "t.csv");
+  REQUIRE(multi);
+  CHECK(multi->kind == "measured iterations");
+  CHECK(multi->cases[0].plan.recompute == Recompute::Full);
+  CHECK(multi->cases[0].stack.name == "megatron-2021");
+
+  const auto wrong = parse_measured_cases(columns + "8,16,2,1024,16,8,1024,2,2,2,fast\n", "t.csv");
+  REQUIRE(!wrong);
+  CHECK(wrong.error().line == 2);
+  CHECK(wrong.error().field == "iteration time (ms)");
+  const auto missing = parse_measured_cases("a,b\n1,2\n", "t.csv");
+  REQUIRE(!missing);
+  CHECK(missing.error().message.find("column missing") != std::string::npos);
+}
+
+TEST_CASE("measured_case: files that are none") {
+  CHECK(!parse_measured_cases("", "x"));
+  CHECK(!parse_measured_cases("{", "x"));
+  CHECK(!parse_measured_cases("{}", "x"));
+  CHECK(!parse_measured_cases(R"({"cases": 3})", "x"));
+  CHECK(!parse_measured_cases(R"({"cases": [3]})", "x"));
+  const auto wrong = parse_measured_cases(R"({"cases": [{"id": "x", "parallel": {"tp": "two"}}]})", "x");
+  REQUIRE(!wrong);
+  CHECK(wrong.error().field == "tp");
+}
+
+TEST_CASE("measured_case: a missing micro-batch is that of the fastest plan that fits") {
+  auto cases = parse_measured_cases(
+      one_case(R"json({"id": "x", "framework": "Megatron-LM (Apr 2021)", )json" + kModel +
+               R"(, "system": {"gpu": "A100-SXM4-80GB", "num_gpus": 8}, "precision": "fp16 mixed",
+                   "recompute": "full", "parallel": {"tp": 2, "pp": 1, "dp": 4, "zero": 0},
+                   "batch": {"global_batch": 64, "micro_batch": null}, "measured": {"iteration_s": 1}})"),
+      "cases.json");
+  REQUIRE(cases);
+  ProfileShelf profiles("");
+  const CasePredictions predictions = predict_cases(*cases, profiles);
+  REQUIRE(predictions.predicted.size() == 1);
+  const CasePrediction& prediction = predictions.predicted[0];
+  CHECK(prediction.memory.fits());
+  CHECK(prediction.measured.assumed.back().starts_with("micro-batch: "));
+  for (const std::int64_t micro_batch : {1, 2, 4, 8, 16}) {
+    cases->cases[0].plan.micro_batch = micro_batch;
+    cases->cases[0].has_micro_batch = true;
+    CHECK(predict_cases(*cases, profiles).predicted[0].predicted >= prediction.predicted);
+  }
+}
+
+TEST_CASE("measured_case: published files are read whole") {
+  const std::filesystem::path file = VTRAIN_SHARED_DIR "/data/measured/cases.json";
+  if (!std::filesystem::exists(file)) {
+    MESSAGE("skipped: ", file.string(), " absent");
+    return;
+  }
+  const auto cases = read_measured_cases(file);
+  REQUIRE(cases);
+  CHECK(cases->cases.size() > 300);
+  for (const MeasuredCase& measured : cases->cases) {
+    CAPTURE(measured.id);
+    CHECK((measured.missing.empty() ? measured.measured.count() > 0 : true));
+  }
+}
+
+}  // namespace
+}  // namespace vtrain

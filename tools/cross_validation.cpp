@@ -1,0 +1,106 @@
+#include "tools/cross_validation.hpp"
+
+#include <openssl/evp.h>
+
+#include <array>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+namespace vtrain {
+namespace {
+
+/// Sums of figures, for their mean.
+class MeanAccuracy {
+ public:
+  void add(const Accuracy& accuracy) {
+    if (accuracy.num_rows == 0) return;
+    ++count_;
+    sum_.mape_percent += accuracy.mape_percent;
+    sum_.median_ape_percent += accuracy.median_ape_percent;
+    sum_.p95_ape_percent += accuracy.p95_ape_percent;
+    sum_.bias_percent += accuracy.bias_percent;
+  }
+  /// The means; what counts rows and ranks them is that of all rows without a factor.
+  Accuracy mean(const Accuracy& all_rows) const {
+    Accuracy mean = all_rows;
+    const auto count = static_cast<double>(count_);
+    if (count_ == 0) return mean;
+    mean.mape_percent = sum_.mape_percent / count;
+    mean.median_ape_percent = sum_.median_ape_percent / count;
+    mean.p95_ape_percent = sum_.p95_ape_percent / count;
+    mean.bias_percent = sum_.bias_percent / count;
+    return mean;
+  }
+
+ private:
+  Accuracy sum_;
+  int count_ = 0;
+};
+
+}  // namespace
+
+GroupedAccuracy accuracy_by_group(const std::vector<Outcome>& outcomes) {
+  std::map<std::string, std::vector<Outcome>> groups;
+  for (const Outcome& outcome : outcomes)
+    groups[outcome.group].push_back(outcome);
+  GroupedAccuracy accuracy{.all = measure_accuracy(outcomes)};
+  for (const auto& [name, members] : groups)
+    accuracy.groups[name] = measure_accuracy(members);
+  return accuracy;
+}
+
+int fold_of(std::string_view configuration, int num_folds) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned size = 0;
+  if (EVP_Digest(configuration.data(), configuration.size(), digest.data(), &size, EVP_md5(), nullptr) != 1) {
+    throw std::runtime_error("MD5 is not available");
+  }
+  // The digest as a big-endian number, modulo the folds.
+  int remainder = 0;
+  for (unsigned i = 0; i < size; ++i)
+    remainder = (remainder * 256 + digest[i]) % num_folds;
+  return remainder;
+}
+
+Calibration calibrate_on_fold(const CasePredictions& cases, int fold, int num_folds) {
+  std::map<std::pair<std::string, std::string>, std::vector<Outcome>> rows;
+  for (const CasePrediction& prediction : cases.predicted) {
+    const Outcome outcome = outcome_of(prediction, {});
+    if (fold_of(outcome.configuration, num_folds) != fold) continue;
+    rows[{prediction.measured.stack.name, prediction.measured.profile}].push_back(outcome);
+  }
+  Calibration calibration;
+  for (const auto& [key, fitted] : rows) {
+    calibration.factors.push_back(
+        {.stack = key.first, .profile = key.second, .factor = shrunk_factor(fitted)});
+  }
+  return calibration;
+}
+
+GroupedAccuracy cross_validate(const CasePredictions& cases, int num_folds) {
+  std::vector<Outcome> plain;
+  for (const CasePrediction& prediction : cases.predicted)
+    plain.push_back(outcome_of(prediction, {}));
+  MeanAccuracy all;
+  std::map<std::string, MeanAccuracy> groups;
+  for (int fold = 0; fold < num_folds; ++fold) {
+    const Calibration calibration = calibrate_on_fold(cases, fold, num_folds);
+    std::vector<Outcome> held_out;
+    for (const CasePrediction& prediction : cases.predicted) {
+      Outcome outcome = outcome_of(prediction, calibration);
+      if (fold_of(outcome.configuration, num_folds) != fold) held_out.push_back(std::move(outcome));
+    }
+    const GroupedAccuracy accuracy = accuracy_by_group(held_out);
+    all.add(accuracy.all);
+    for (const auto& [name, figures] : accuracy.groups)
+      groups[name].add(figures);
+  }
+  GroupedAccuracy result = accuracy_by_group(plain);
+  result.all = all.mean(result.all);
+  for (auto& [name, figures] : result.groups)
+    figures = groups[name].mean(figures);
+  return result;
+}
+
+}  // namespace vtrain

@@ -1,0 +1,33 @@
+/// Accuracy by group, and of calibrations on rows that they were not fitted on.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "workloads/accuracy.hpp"
+#include "workloads/case_prediction.hpp"
+
+namespace vtrain {
+
+/// Figures of all rows, and of each group.
+struct GroupedAccuracy {
+  Accuracy all{};
+  std::map<std::string, Accuracy> groups{};
+};
+
+GroupedAccuracy accuracy_by_group(const std::vector<Outcome>& outcomes);
+
+/// The part of `num_folds` that a configuration belongs to: its MD5, so that repetitions stay together and
+/// the parts do not depend on the order of the rows.
+int fold_of(std::string_view configuration, int num_folds);
+
+/// One factor for each stack and GPU, fitted on the given part of the rows.
+Calibration calibrate_on_fold(const CasePredictions& cases, int fold, int num_folds);
+
+/// Fits on each part in turn and tests on the others; figures are means over the parts. A group's rows that
+/// no part tests (a stack and GPU with a single configuration) count as tested without a factor.
+GroupedAccuracy cross_validate(const CasePredictions& cases, int num_folds);
+
+}  // namespace vtrain

@@ -1,0 +1,257 @@
+/// `vtrain validate`: predictions against published measurements, by group.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/csv.hpp"
+#include "core/file.hpp"
+#include "tools/command.hpp"
+#include "tools/cross_validation.hpp"
+#include "tools/output_format.hpp"
+#include "workloads/accuracy.hpp"
+#include "workloads/calibration.hpp"
+#include "workloads/case_prediction.hpp"
+#include "workloads/measured_case.hpp"
+
+namespace vtrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// The arguments as given.
+struct ValidateArguments {
+  std::string truth;
+  std::string profile;
+  std::string calibration;
+  double fit_percent = 0;
+  std::string predictions;
+  bool json = false;
+};
+
+/// Everything that is said about one file.
+struct Validation {
+  std::string kind{};
+  CasePredictions cases{};
+  std::string calibration{};  ///< what corrects the predictions, empty for nothing
+  GroupedAccuracy times{};
+  GroupedAccuracy allocated{};
+  GroupedAccuracy reserved{};
+  std::int64_t num_not_fitting = 0;
+};
+
+std::string number_or_dash(const std::optional<double>& value, int digits) {
+  return value ? fmt::format("{:.{}f}", *value, digits) : "-";
+}
+
+std::vector<std::string> accuracy_row(const std::string& name, const Accuracy& accuracy) {
+  return {name,
+          with_thousands(accuracy.num_rows),
+          with_thousands(accuracy.num_distinct),
+          fmt::format("{:.1f} %", accuracy.mape_percent),
+          fmt::format("{:.1f} %", accuracy.median_ape_percent),
+          fmt::format("{:.1f} %", accuracy.p95_ape_percent),
+          fmt::format("{:+.1f} %", accuracy.bias_percent),
+          number_or_dash(accuracy.r2, 3),
+          number_or_dash(accuracy.spearman, 3),
+          accuracy.top1_regret_percent ? fmt::format("{:.1f} %", *accuracy.top1_regret_percent) : "-"};
+}
+
+std::string accuracy_table(const GroupedAccuracy& accuracy) {
+  TextTable table({"group", "rows", "distinct", "MAPE", "median", "p95", "bias", "R2", "Spearman", "regret"});
+  for (const auto& [name, figures] : accuracy.groups)
+    table.add_row(accuracy_row(name, figures));
+  table.add_row(accuracy_row("all", accuracy.all));
+  return table.to_string();
+}
+
+ordered_json optional_json(const std::optional<double>& value) {
+  return value ? ordered_json(*value) : ordered_json(nullptr);
+}
+
+ordered_json accuracy_json(const Accuracy& accuracy) {
+  return {{"n", accuracy.num_rows},
+          {"distinct", accuracy.num_distinct},
+          {"mape_percent", accuracy.mape_percent},
+          {"median_ape_percent", accuracy.median_ape_percent},
+          {"p95_ape_percent", accuracy.p95_ape_percent},
+          {"bias_percent", accuracy.bias_percent},
+          {"r2", optional_json(accuracy.r2)},
+          {"spearman", optional_json(accuracy.spearman)},
+          {"top1_regret_percent", optional_json(accuracy.top1_regret_percent)}};
+}
+
+ordered_json groups_json(const GroupedAccuracy& accuracy) {
+  ordered_json groups = ordered_json::array();
+  for (const auto& [name, figures] : accuracy.groups) {
+    ordered_json group = {{"group", name}};
+    group.update(accuracy_json(figures));
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+ordered_json to_json(const ValidateArguments& arguments, const Validation& validation) {
+  ordered_json skipped = ordered_json::array();
+  for (const SkippedCase& skip : validation.cases.skipped)
+    skipped.push_back({{"id", skip.id}, {"reason", skip.reason}});
+  ordered_json assumed = ordered_json::array();
+  for (const CasePrediction& prediction : validation.cases.predicted) {
+    if (prediction.measured.assumed.empty()) continue;
+    assumed.push_back({{"id", prediction.measured.id}, {"assumed", prediction.measured.assumed}});
+  }
+  ordered_json root = {{"truth", arguments.truth}, {"kind", validation.kind}};
+  root["calibration"] =
+      validation.calibration.empty() ? ordered_json(nullptr) : ordered_json(validation.calibration);
+  root.update(accuracy_json(validation.times.all));
+  root["groups"] = groups_json(validation.times);
+  root["memory"] = {{"allocated", accuracy_json(validation.allocated.all)},
+                    {"allocated_groups", groups_json(validation.allocated)},
+                    {"reserved", accuracy_json(validation.reserved.all)},
+                    {"runs", validation.cases.predicted.size()},
+                    {"runs_said_not_to_fit", validation.num_not_fitting}};
+  root["skipped"] = std::move(skipped);
+  root["assumed"] = std::move(assumed);
+  return root;
+}
+
+/// The skipped cases by reason, the most frequent first.
+std::string skipped_text(const std::vector<SkippedCase>& skipped) {
+  if (skipped.empty()) return {};
+  std::map<std::string, std::int64_t> reasons;
+  for (const SkippedCase& skip : skipped)
+    ++reasons[skip.reason];
+  std::vector<std::pair<std::string, std::int64_t>> ordered(reasons.begin(), reasons.end());
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text = fmt::format("\nnot predicted: {}, by what is missing or does not fit together\n",
+                                 with_thousands(static_cast<std::int64_t>(skipped.size())));
+  for (const auto& [reason, count] : ordered)
+    text += fmt::format("  {:>4}  {}\n", with_thousands(count), reason);
+  return text;
+}
+
+std::string to_text(const ValidateArguments& arguments, const Validation& validation) {
+  const auto num_predicted = static_cast<std::int64_t>(validation.cases.predicted.size());
+  const auto num_skipped = static_cast<std::int64_t>(validation.cases.skipped.size());
+  std::string text = fmt::format("truth        {}: {}\n", arguments.truth, validation.kind);
+  text += fmt::format("predicted    {} of {} records, {}\n\n", with_thousands(num_predicted),
+                      with_thousands(num_predicted + num_skipped),
+                      validation.calibration.empty() ? "without calibration" : validation.calibration);
+  text += accuracy_table(validation.times);
+  if (validation.allocated.all.num_rows > 0) {
+    text += "\npeak memory that tensors take\n" + accuracy_table(validation.allocated);
+    text += "\npeak memory that the allocator reserves\n" + accuracy_table(validation.reserved);
+  }
+  text += fmt::format("\nof {} runs that did run, {} are said not to fit into memory ({})\n",
+                      with_thousands(num_predicted), with_thousands(validation.num_not_fitting),
+                      as_percent(num_predicted == 0 ? 0
+                                                    : static_cast<double>(validation.num_not_fitting) /
+                                                          static_cast<double>(num_predicted)));
+  return text + skipped_text(validation.cases.skipped);
+}
+
+/// One line a case: what was measured, predicted and assumed.
+Result<void> write_predictions(const std::string& path, const CasePredictions& cases,
+                               const Calibration& calibration) {
+  std::string csv =
+      "id,group,stack,profile,tensor,context,data,pipeline,virtual_stages,expert,micro_batch,measured_s,"
+      "predicted_s,error_percent,allocated_gib,predicted_allocated_gib,predicted_peak_gib,fits,assumed\n";
+  constexpr double kGibibyte = 1073741824.0;
+  for (const CasePrediction& prediction : cases.predicted) {
+    const MeasuredCase& measured = prediction.measured;
+    const ParallelPlan& plan = measured.plan;
+    const Outcome outcome = outcome_of(prediction, calibration);
+    append_csv_field(csv, measured.id);
+    csv += fmt::format(",{},{},{},{},{},{},{},{},{},{},{},{},{:.2f},", measured.group, measured.stack.name,
+                       measured.profile, plan.tensor, plan.context, plan.data, plan.pipeline,
+                       plan.virtual_stages, plan.expert, plan.micro_batch, outcome.measured.count(),
+                       outcome.predicted.count(), 100 * relative_error(outcome));
+    if (measured.allocated) csv += fmt::format("{}", measured.allocated->value / kGibibyte);
+    csv += fmt::format(",{:.3f},{:.3f},{},", prediction.allocated.value / kGibibyte,
+                       prediction.memory.peak.value / kGibibyte, prediction.memory.fits() ? 1 : 0);
+    std::string assumed;
+    for (const std::string& assumption : measured.assumed)
+      assumed += (assumed.empty() ? "" : "; ") + assumption;
+    append_csv_field(csv, assumed);
+    csv += '\n';
+  }
+  return write_file(path, csv);
+}
+
+Result<void> validate(const ValidateArguments& arguments) {
+  const auto cases = read_measured_cases(arguments.truth);
+  if (!cases) return fail(cases.error());
+  Calibration calibration;
+  if (!arguments.calibration.empty()) {
+    auto text = read_file(arguments.calibration);
+    if (!text) return fail(text.error());
+    auto parsed = parse_calibration(std::move(*text), arguments.calibration);
+    if (!parsed) return fail(parsed.error());
+    calibration = std::move(*parsed);
+  }
+  ProfileShelf profiles(arguments.profile);
+  Validation validation{.kind = cases->kind, .cases = predict_cases(*cases, profiles)};
+  for (const CasePrediction& prediction : validation.cases.predicted) {
+    if (!prediction.memory.fits()) ++validation.num_not_fitting;
+  }
+  if (arguments.fit_percent > 0) {
+    const auto num_folds = static_cast<int>(100 / arguments.fit_percent);
+    validation.times = cross_validate(validation.cases, num_folds);
+    validation.calibration = fmt::format(
+        "one factor for each stack and GPU, fitted on one of {} parts and tested on the rest (mean over "
+        "all parts)",
+        num_folds);
+  } else {
+    std::vector<Outcome> outcomes;
+    for (const CasePrediction& prediction : validation.cases.predicted)
+      outcomes.push_back(outcome_of(prediction, calibration));
+    validation.times = accuracy_by_group(outcomes);
+    if (!calibration.file.empty()) validation.calibration = "calibrated with " + calibration.file;
+  }
+  validation.allocated = accuracy_by_group(allocated_outcomes(validation.cases));
+  validation.reserved = accuracy_by_group(reserved_outcomes(validation.cases));
+  if (!arguments.predictions.empty()) {
+    const auto written = write_predictions(arguments.predictions, validation.cases, calibration);
+    if (!written) return written;
+  }
+  fmt::print("{}",
+             arguments.json ? to_json(arguments, validation).dump(2) + "\n" : to_text(arguments, validation));
+  return {};
+}
+
+}  // namespace
+
+void add_validate_command(CLI::App& app, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("validate",
+                         "Compare predictions with published measurements of training iterations.\n\n"
+                         "  vtrain validate ground_truth_multi.csv\n"
+                         "  vtrain validate cases.json --fit 10 --predictions predictions.csv");
+  const auto arguments = std::make_shared<ValidateArguments>();
+  command
+      ->add_option("truth", arguments->truth,
+                   "Measured iterations: a JSON file of cases, or a table of the public vTrain release")
+      ->required();
+  command->add_option("--profile", arguments->profile,
+                      "One GPU profile for all, a name or a JSON file, instead of that of each GPU");
+  command->add_option("--calibrate", arguments->calibration,
+                      "Correct with a file of `vtrain profile calibrate`");
+  command
+      ->add_option(
+          "--fit", arguments->fit_percent,
+          "Fit factors on so many per cent of the rows of each stack and GPU and report the rest, for every "
+          "such part")
+      ->check(CLI::Range(1.0, 50.0))
+      ->excludes("--calibrate");
+  command->add_option("--predictions", arguments->predictions, "Write one line for each predicted case, CSV");
+  command->add_flag("--json", arguments->json, "Print one JSON document");
+  command->callback([=, &action] { action = [arguments] { return validate(*arguments); }; });
+}
+
+}  // namespace vtrain

@@ -1,0 +1,64 @@
+/// Predictions of measured cases.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/gpu_profile.hpp"
+#include "core/result.hpp"
+#include "workloads/accuracy.hpp"
+#include "workloads/calibration.hpp"
+#include "workloads/measured_case.hpp"
+#include "workloads/predictor.hpp"
+
+namespace vtrain {
+
+/// GPU profiles by name, loaded when first asked for.
+class ProfileShelf {
+ public:
+  /// `only`: the one profile to use for every GPU; empty for that of each GPU's name.
+  explicit ProfileShelf(std::string only) : only_(std::move(only)) {}
+  /// The profile of a GPU; valid as long as the shelf.
+  const Result<GpuProfile>& profile(const std::string& name);
+
+ private:
+  std::string only_;
+  std::map<std::string, Result<GpuProfile>> known_;
+};
+
+/// One case as predicted.
+struct CasePrediction {
+  MeasuredCase measured{};  ///< with the micro-batch that was used
+  Seconds predicted{0};     ///< without calibration
+  MemoryEstimate memory{};
+  Bytes allocated{};  ///< of the fullest stage, what tensors take
+  Bytes reserved{};   ///< of the fullest stage, with what the allocator holds beyond
+};
+
+/// A case that was not predicted.
+struct SkippedCase {
+  std::string id{};
+  std::string reason{};
+};
+
+/// All cases of a file.
+struct CasePredictions {
+  std::vector<CasePrediction> predicted{};
+  std::vector<SkippedCase> skipped{};
+};
+
+/// Predicts every case whose record suffices. Where a record does not say the micro-batch, that of the
+/// fastest plan that fits into memory is used, and `assumed` says so.
+CasePredictions predict_cases(const MeasuredCases& cases, ProfileShelf& profiles);
+
+/// The outcome of a prediction, with its stack's and GPU's factor.
+Outcome outcome_of(const CasePrediction& prediction, const Calibration& calibration);
+
+/// Outcomes whose numbers are bytes instead of seconds, of the cases where both are known.
+std::vector<Outcome> allocated_outcomes(const CasePredictions& cases);
+std::vector<Outcome> reserved_outcomes(const CasePredictions& cases);
+
+}  // namespace vtrain

@@ -1,0 +1,155 @@
+// The half of a layer that is a mixture of experts.
+#include <algorithm>
+#include <cmath>
+
+#include "workloads/layer_parts.hpp"
+
+namespace vtrain {
+namespace {
+
+double real(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
+/// Of `places` places, how many a token goes to when `top_k` experts are drawn, spread evenly over them.
+double places_hit(double places, double top_k) {
+  return places * (1 - std::pow(1 - 1 / places, top_k));
+}
+
+/// Dispatch or combine of the tokens of one GPU. Within a node an all-to-all; between nodes one copy for each
+/// node hit travels over the GPU's share of the network.
+KernelTime dispatch_time(const LayerContext& layer) {
+  const LayerShape& shape = layer.shape;
+  const GpuGroup group = shape.expert_group;
+  if (group.size <= 1) return {};
+  const double token_bytes = 2 * real(shape.routed_tokens) * real(shape.hidden);
+  const double top_k = real(layer.model.experts.top_k);
+  const bool one_per_gpu = layer.stack.dispatch == TokenDispatch::OnePerGpu;
+  const double copies = one_per_gpu ? places_hit(real(group.size), top_k) : top_k;
+  KernelTime time =
+      collective_time(layer.profile, Collective::AllToAll,
+                      {.size = std::min(group.size, group.per_node), .per_node = group.per_node},
+                      Bytes(token_bytes * copies));
+  if (group.size <= group.per_node) return time;
+  const double nodes = real(group.size) / real(group.per_node);
+  const double hit = one_per_gpu ? places_hit(nodes, top_k) : top_k;
+  const KernelTime across = send_time(layer.profile, false, Bytes(token_bytes * hit * (nodes - 1) / nodes));
+  return {time.time + across.time, worse(time.evidence, across.evidence)};
+}
+
+void add_dispatch(PassBuilder& pass, const LayerContext& layer, const char* name) {
+  KernelTime time = dispatch_time(layer);
+  // Under another micro-batch's layers: only the slowdown of these shows.
+  if (layer.stack.overlap.experts) time.time *= layer.stack.overlap.contention;
+  pass.exposed(name, TaskKind::TensorComm, time);
+}
+
+/// Rows are read and written when they are permuted for dispatch, and again when they come back.
+void add_permutation(PassBuilder& pass, const LayerContext& layer, const char* name) {
+  const LayerShape& shape = layer.shape;
+  pass.begin(name).memory(MemoryKernel::Elementwise, 4 * real(shape.expert_rows) * real(shape.hidden), 1);
+}
+
+struct ExpertProducts {
+  GroupedGemmShape up;
+  GroupedGemmShape down;
+};
+
+ExpertProducts expert_products(const LayerContext& layer) {
+  const LayerShape& shape = layer.shape;
+  const std::int64_t inner = layer.model.experts.expert_ffn_size;
+  return {.up = {shape.expert_rows, shape.mlp_inputs * inner, shape.hidden, shape.local_experts},
+          .down = {shape.expert_rows, shape.hidden, inner, shape.local_experts}};
+}
+
+void add_shared_expert_forward(PassBuilder& pass, const LayerContext& layer) {
+  const LayerShape& shape = layer.shape;
+  if (layer.model.experts.shared_ffn_size == 0) return;
+  const std::int64_t inner = std::max<std::int64_t>(1, layer.model.experts.shared_ffn_size / shape.tensor);
+  const double elements = real(shape.tokens) * real(inner);
+  add_gather(pass, layer);
+  pass.begin("shared_up_gemm").gemm({shape.tokens, shape.mlp_inputs * inner, shape.hidden});
+  pass.begin("shared_act").memory(MemoryKernel::Gelu, real(2 * shape.mlp_inputs + 2) * elements, 1);
+  pass.begin("shared_down_gemm");
+  quantise(pass, layer, elements);
+  pass.gemm({shape.tokens, shape.hidden, inner});
+  add_reduction(pass, layer);
+}
+
+void add_shared_expert_backward(BackwardPass& pass, const LayerContext& layer) {
+  const LayerShape& shape = layer.shape;
+  if (layer.model.experts.shared_ffn_size == 0) return;
+  const std::int64_t inner = std::max<std::int64_t>(1, layer.model.experts.shared_ffn_size / shape.tensor);
+  add_gather(pass.input, layer);
+  pass.input.begin("shared_down_grad");
+  pass.linear(layer, "shared_down_weight_grad", {shape.tokens, shape.hidden, inner});
+  pass.input.begin("shared_act_grad")
+      .memory(MemoryKernel::Gelu, real(4 * shape.mlp_inputs + 2) * real(shape.tokens) * real(inner), 1);
+  pass.input.begin("shared_up_grad");
+  pass.linear(layer, "shared_up_weight_grad", {shape.tokens, shape.mlp_inputs * inner, shape.hidden});
+  add_reduction(pass.input, layer);
+}
+
+void add_grouped_gradient(BackwardPass& pass, const LayerContext& layer, std::string_view weight_name,
+                          const GroupedGemmShape& forward) {
+  quantise(pass.input, layer, real(forward.rows) * real(forward.n));
+  pass.input.product(grouped_gemm_time(layer.profile, layer.key.precision,
+                                       {forward.rows, forward.k, forward.n, forward.num_experts}));
+  PassBuilder& target = pass.splits_weights ? pass.weight : pass.input;
+  if (pass.splits_weights) pass.weight.begin(weight_name);
+  target.product(grouped_weight_gradient_time(layer.profile, layer.key.precision, forward));
+}
+
+/// Router: the product, then softmax, top-k and their bookkeeping, 24 bytes a score.
+constexpr double kRoutingTraffic = 24;
+
+}  // namespace
+
+void add_experts_forward(PassBuilder& pass, const LayerContext& layer) {
+  const LayerShape& shape = layer.shape;
+  const std::int64_t num_experts = layer.model.experts.num_experts;
+  const ExpertProducts products = expert_products(layer);
+  const double inner = real(shape.expert_rows) * real(layer.model.experts.expert_ffn_size);
+  add_norm_forward(pass, layer, "mlp_norm");
+  pass.begin("router")
+      .plain_gemm({shape.routed_tokens, num_experts, shape.hidden})
+      .memory(MemoryKernel::Elementwise, kRoutingTraffic * real(shape.routed_tokens) * real(num_experts), 4);
+  add_shared_expert_forward(pass, layer);
+  add_permutation(pass, layer, "permute");
+  add_dispatch(pass, layer, "dispatch");
+  pass.begin("expert_up_gemm");
+  quantise(pass, layer, real(shape.expert_rows) * real(shape.hidden));
+  pass.product(grouped_gemm_time(layer.profile, layer.key.precision, products.up));
+  pass.begin("expert_act").memory(MemoryKernel::Gelu, real(2 * shape.mlp_inputs + 2) * inner, 1);
+  pass.begin("expert_down_gemm");
+  quantise(pass, layer, inner);
+  pass.product(grouped_gemm_time(layer.profile, layer.key.precision, products.down));
+  add_dispatch(pass, layer, "combine");
+  add_permutation(pass, layer, "unpermute");
+  add_residual_forward(pass, layer, "mlp_residual");
+}
+
+void add_experts_backward(BackwardPass& pass, const LayerContext& layer) {
+  const LayerShape& shape = layer.shape;
+  const std::int64_t num_experts = layer.model.experts.num_experts;
+  const ExpertProducts products = expert_products(layer);
+  const double inner = real(shape.expert_rows) * real(layer.model.experts.expert_ffn_size);
+  add_residual_backward(pass.input, layer, "mlp_drop_grad");
+  add_permutation(pass.input, layer, "unpermute_grad");
+  add_dispatch(pass.input, layer, "combine_grad");
+  pass.input.begin("expert_down_grad");
+  add_grouped_gradient(pass, layer, "expert_down_weight_grad", products.down);
+  pass.input.begin("expert_act_grad").memory(MemoryKernel::Gelu, real(4 * shape.mlp_inputs + 2) * inner, 1);
+  pass.input.begin("expert_up_grad");
+  add_grouped_gradient(pass, layer, "expert_up_weight_grad", products.up);
+  add_dispatch(pass.input, layer, "dispatch_grad");
+  add_permutation(pass.input, layer, "permute_grad");
+  add_shared_expert_backward(pass, layer);
+  pass.input.begin("router_grad")
+      .plain_gemm({shape.routed_tokens, shape.hidden, num_experts})
+      .plain_gemm({num_experts, shape.hidden, shape.routed_tokens})
+      .memory(MemoryKernel::Elementwise, kRoutingTraffic * real(shape.routed_tokens) * real(num_experts), 4);
+  add_norm_backward(pass.input, layer, "mlp_norm_grad");
+}
+
+}  // namespace vtrain

@@ -1,0 +1,277 @@
+// Traffic is counted from each kernel's inputs, outputs and masks: 2 bytes an element, 1 a mask.
+#include "workloads/layer_parts.hpp"
+
+#include <algorithm>
+
+namespace vtrain {
+namespace {
+
+double real(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
+/// Elements of a micro-batch's tokens times columns.
+double elements(const LayerShape& shape, std::int64_t columns) {
+  return real(shape.tokens) * real(columns);
+}
+
+double attention_inputs(const LayerShape& shape) {
+  return elements(shape, shape.query + shape.key + shape.value);
+}
+
+/// Elements of the scores of unfused attention.
+double score_elements(const LayerShape& shape) {
+  return real(shape.attention.heads) * real(shape.attention.sequence) * real(shape.attention.queries);
+}
+
+GemmShape scores_product(const AttentionShape& attention) {
+  return {attention.queries, attention.sequence, attention.head_size, attention.heads};
+}
+
+GemmShape context_product(const AttentionShape& attention) {
+  return {attention.queries, attention.value_head_size, attention.sequence, attention.heads};
+}
+
+/// Keys and values of the other GPUs arrive in a ring while attention works on those that are there. The
+/// first hop shows, the rest as far as attention is not longer. Each GPU passes on keys and values of one
+/// part for every other part.
+KernelTime context_ring_time(const LayerContext& layer, KernelTime attention, double passes) {
+  const LayerShape& shape = layer.shape;
+  const std::int64_t parts = layer.key.context;
+  if (parts <= 1) return {};
+  const bool within_node = layer.key.tensor * parts <= layer.profile.nvlink_domain;
+  const Bytes part(passes * 2 * elements(shape, shape.key + shape.value));
+  const KernelTime hop = send_time(layer.profile, within_node, part);
+  const double others = real(parts - 1);
+  const Nanoseconds cover = attention.time * (others / real(parts));
+  return {hop.time + std::max(Nanoseconds(0), hop.time * others - cover), hop.evidence};
+}
+
+void add_projections_forward(PassBuilder& pass, const LayerContext& layer) {
+  const LayerShape& shape = layer.shape;
+  pass.begin("qkv_gemm");
+  quantise(pass, layer, shape.split_elements);
+  if (!layer.model.has_latent_attention()) {
+    pass.gemm({shape.tokens, shape.query + shape.key + shape.value, shape.hidden});
+    if (layer.is_2021()) pass.memory(MemoryKernel::Elementwise, 4 * attention_inputs(shape), 1);
+    return;
+  }
+  const LatentAttention& latent = layer.model.latent;
+  const std::int64_t heads = layer.model.num_heads / shape.tensor;
+  if (latent.query_rank > 0) {
+    pass.gemm({shape.tokens, latent.query_rank, shape.hidden});
+    pass.begin("q_up_gemm").gemm({shape.tokens, shape.query, latent.query_rank});
+  } else {
+    pass.gemm({shape.tokens, shape.query, shape.hidden});
+  }
+  pass.begin("kv_down_gemm").gemm({shape.tokens, latent.kv_rank + latent.rotary_head_size, shape.hidden});
+  pass.begin("kv_up_gemm")
+      .gemm({shape.tokens, heads * (latent.plain_head_size + latent.value_head_size), latent.kv_rank});
+}
+
+void add_projections_backward(BackwardPass& pass, const LayerContext& layer) {
+  const LayerShape& shape = layer.shape;
+  if (!layer.model.has_latent_attention()) {
+    // Gradients of queries, keys and values are concatenated; in 2021 those of their biases are summed too.
+    pass.input.begin("qkv_grad");
+    if (layer.is_2021()) {
+      pass.input.memory(MemoryKernel::Elementwise, 6 * attention_inputs(shape), 3);
+    } else {
+      pass.input.memory(MemoryKernel::Elementwise, 4 * attention_inputs(shape), 1);
+    }
+    pass.linear(layer, "qkv_weight_grad",
+                {shape.tokens, shape.query + shape.key + shape.value, shape.hidden});
+    return;
+  }
+  const LatentAttention& latent = layer.model.latent;
+  const std::int64_t heads = layer.model.num_heads / shape.tensor;
+  pass.input.begin("kv_up_grad");
+  pass.linear(layer, "kv_up_weight_grad",
+              {shape.tokens, heads * (latent.plain_head_size + latent.value_head_size), latent.kv_rank});
+  pass.input.begin("kv_down_grad");
+  pass.linear(layer, "kv_down_weight_grad",
+              {shape.tokens, latent.kv_rank + latent.rotary_head_size, shape.hidden});
+  if (latent.query_rank > 0) {
+    pass.input.begin("q_up_grad");
+    pass.linear(layer, "q_up_weight_grad", {shape.tokens, shape.query, latent.query_rank});
+    pass.input.begin("qkv_grad");
+    pass.linear(layer, "qkv_weight_grad", {shape.tokens, latent.query_rank, shape.hidden});
+  } else {
+    pass.input.begin("qkv_grad");
+    pass.linear(layer, "qkv_weight_grad", {shape.tokens, shape.query, shape.hidden});
+  }
+}
+
+/// Rotating queries and keys; latent attention also splits and concatenates the parts of each head, 3 passes
+/// over all queries forward and 4 backward.
+void add_rotation(PassBuilder& pass, const LayerContext& layer, double latent_passes) {
+  const LayerShape& shape = layer.shape;
+  if (layer.model.positions != Positions::Rotary) return;
+  const double traffic = layer.model.has_latent_attention() ? latent_passes * 4 * elements(shape, shape.query)
+                                                            : 4 * elements(shape, shape.query + shape.key);
+  pass.memory(MemoryKernel::Elementwise, traffic, 2);
+}
+
+void add_unfused_forward(PassBuilder& pass, const LayerContext& layer) {
+  const LayerShape& shape = layer.shape;
+  const double scores = score_elements(shape);
+  pass.begin("attn_scores").plain_gemm(scores_product(shape.attention));
+  pass.begin("attn_softmax").memory(MemoryKernel::Softmax, 4 * scores, 1);
+  if (layer.stack.has_dropout) pass.memory(MemoryKernel::Dropout, 5 * scores, 1);
+  pass.begin("attn_context").plain_gemm(context_product(shape.attention));
+  pass.memory(MemoryKernel::Elementwise, 4 * elements(shape, shape.attention_output), 1);
+}
+
+void add_unfused_backward(PassBuilder& pass, const LayerContext& layer) {
+  const LayerShape& shape = layer.shape;
+  const double scores = score_elements(shape);
+  const GemmShape scores_gemm = scores_product(shape.attention);
+  const GemmShape context_gemm = context_product(shape.attention);
+  pass.begin("attn_ctx_grad")
+      .memory(MemoryKernel::Elementwise, 4 * elements(shape, shape.attention_output), 1)
+      .plain_gemm(scores_gemm)
+      .plain_gemm(context_gemm);
+  pass.begin("softmax_grad");
+  if (layer.stack.has_dropout) pass.memory(MemoryKernel::Dropout, 5 * scores, 1);
+  pass.memory(MemoryKernel::Softmax, 6 * scores, 1);
+  pass.begin("scores_grad").plain_gemm(context_gemm).plain_gemm(context_gemm);
+}
+
+}  // namespace
+
+void BackwardPass::linear(const LayerContext& layer, std::string_view name, const GemmShape& forward) {
+  quantise(input, layer, real(forward.m) * real(forward.n));
+  input.gemm({forward.m, forward.k, forward.n});
+  PassBuilder& target = splits_weights ? weight : input;
+  if (splits_weights) weight.begin(name);
+  target.weight_gradient(forward);
+}
+
+void quantise(PassBuilder& pass, const LayerContext& layer, double elements) {
+  constexpr double kTraffic = 5;
+  // Kernels of Transformer Engine, which are fused also where the rest of a layer is eager.
+  if (layer.is_quantised()) pass.fused_memory(MemoryKernel::Elementwise, kTraffic * elements, 1);
+}
+
+void add_norm_forward(PassBuilder& pass, const LayerContext& layer, std::string_view name) {
+  pass.begin(name).memory(MemoryKernel::LayerNorm, 4 * layer.shape.split_elements, 1);
+}
+
+void add_norm_backward(PassBuilder& pass, const LayerContext& layer, std::string_view name) {
+  // In 2021 the gradients of the norm's weights read both tensors once more.
+  pass.begin(name);
+  if (layer.is_2021()) {
+    pass.memory(MemoryKernel::LayerNorm, 10 * layer.shape.split_elements, 2);
+  } else {
+    pass.memory(MemoryKernel::LayerNorm, 6 * layer.shape.split_elements, 1);
+  }
+  // The gradient that the residual connection carries is added.
+  pass.memory(MemoryKernel::Elementwise, 6 * layer.shape.split_elements, 1);
+}
+
+void add_residual_forward(PassBuilder& pass, const LayerContext& layer, std::string_view name) {
+  const double split = layer.shape.split_elements;
+  if (layer.stack.has_dropout) {
+    pass.begin(name).memory(MemoryKernel::Dropout, 7 * split, 1);
+  } else {
+    pass.begin(name).memory(MemoryKernel::Elementwise, 6 * split, 1);
+  }
+}
+
+void add_residual_backward(PassBuilder& pass, const LayerContext& layer, std::string_view name) {
+  if (!layer.stack.has_dropout) return;
+  pass.begin(name).memory(MemoryKernel::Dropout, 7 * layer.shape.split_elements, layer.is_2021() ? 2 : 1);
+}
+
+void add_gather(PassBuilder& pass, const LayerContext& layer) {
+  if (!layer.key.sequence_parallel) return;
+  pass.tensor_collective("all_gather", collective_time(layer.profile, Collective::AllGather,
+                                                       layer.shape.tensor_group, layer.shape.activations));
+}
+
+void add_reduction(PassBuilder& pass, const LayerContext& layer) {
+  const bool scatters = layer.key.sequence_parallel;
+  pass.tensor_collective(
+      scatters ? "reduce_scatter" : "all_reduce",
+      collective_time(layer.profile, scatters ? Collective::ReduceScatter : Collective::AllReduce,
+                      layer.shape.tensor_group, layer.shape.activations));
+}
+
+void add_attention_forward(PassBuilder& pass, const LayerContext& layer) {
+  const LayerShape& shape = layer.shape;
+  add_norm_forward(pass, layer, "input_norm");
+  add_gather(pass, layer);
+  add_projections_forward(pass, layer);
+  if (layer.stack.attention == AttentionKernel::Unfused) {
+    add_rotation(pass, layer, 3);
+    add_unfused_forward(pass, layer);
+  } else {
+    pass.begin("attention");
+    add_rotation(pass, layer, 3);
+    const KernelTime time = attention_forward_time(layer.profile, layer.stack.attention, shape.attention);
+    pass.kernel(time);
+    pass.exposed("context_ring", TaskKind::TensorComm, context_ring_time(layer, time, 1));
+  }
+  pass.begin("attn_out_gemm");
+  quantise(pass, layer, elements(shape, shape.attention_output));
+  pass.gemm({shape.tokens, shape.hidden, shape.attention_output});
+  add_reduction(pass, layer);
+  add_residual_forward(pass, layer, "attn_residual");
+}
+
+void add_attention_backward(BackwardPass& pass, const LayerContext& layer) {
+  const LayerShape& shape = layer.shape;
+  add_residual_backward(pass.input, layer, "attn_drop_grad");
+  add_gather(pass.input, layer);
+  pass.input.begin("attn_out_grad");
+  pass.linear(layer, "attn_out_weight_grad", {shape.tokens, shape.hidden, shape.attention_output});
+  if (layer.stack.attention == AttentionKernel::Unfused) {
+    add_unfused_backward(pass.input, layer);
+    add_rotation(pass.input, layer, 4);
+  } else {
+    pass.input.begin("attention_grad");
+    const KernelTime time = attention_backward_time(layer.profile, layer.stack.attention, shape.attention);
+    pass.input.kernel(time);
+    add_rotation(pass.input, layer, 4);
+    // Keys and values travel again, and their gradients.
+    pass.input.exposed("context_ring", TaskKind::TensorComm, context_ring_time(layer, time, 2));
+  }
+  add_projections_backward(pass, layer);
+  add_reduction(pass.input, layer);
+  add_norm_backward(pass.input, layer, "input_norm_grad");
+}
+
+void add_mlp_forward(PassBuilder& pass, const LayerContext& layer) {
+  const LayerShape& shape = layer.shape;
+  add_norm_forward(pass, layer, "mlp_norm");
+  add_gather(pass, layer);
+  pass.begin("mlp_up_gemm");
+  quantise(pass, layer, shape.split_elements);
+  pass.gemm({shape.tokens, shape.mlp_inputs * shape.mlp, shape.hidden});
+  pass.begin("mlp_act").memory(MemoryKernel::Gelu,
+                               real(2 * shape.mlp_inputs + 2) * elements(shape, shape.mlp), 1);
+  pass.begin("mlp_down_gemm");
+  quantise(pass, layer, elements(shape, shape.mlp));
+  pass.gemm({shape.tokens, shape.hidden, shape.mlp});
+  add_reduction(pass, layer);
+  add_residual_forward(pass, layer, "mlp_residual");
+}
+
+void add_mlp_backward(BackwardPass& pass, const LayerContext& layer) {
+  const LayerShape& shape = layer.shape;
+  add_residual_backward(pass.input, layer, "mlp_drop_grad");
+  add_gather(pass.input, layer);
+  pass.input.begin("mlp_down_grad");
+  pass.linear(layer, "mlp_down_weight_grad", {shape.tokens, shape.hidden, shape.mlp});
+  // The gradient of the output and each input are read, the gradient of each input is written; in 2021 the
+  // bias gradient reads it once more.
+  pass.input.begin("mlp_act_grad");
+  const double bytes = real(4 * shape.mlp_inputs + 2) + (layer.is_2021() ? 2 : 0);
+  pass.input.memory(MemoryKernel::Gelu, bytes * elements(shape, shape.mlp), layer.is_2021() ? 2 : 1);
+  pass.input.begin("mlp_up_grad");
+  pass.linear(layer, "mlp_up_weight_grad", {shape.tokens, shape.mlp_inputs * shape.mlp, shape.hidden});
+  add_reduction(pass.input, layer);
+  add_norm_backward(pass.input, layer, "mlp_norm_grad");
+}
+
+}  // namespace vtrain

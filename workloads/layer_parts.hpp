@@ -1,0 +1,65 @@
+/// The parts that layers are made of, forward and backward: attention, MLP, mixture of experts.
+#pragma once
+
+#include <string_view>
+
+#include "workloads/layer_shape.hpp"
+#include "workloads/model.hpp"
+#include "workloads/pass_builder.hpp"
+#include "workloads/stack.hpp"
+
+namespace vtrain {
+
+/// What the parts of a layer depend on.
+struct LayerContext {
+  const TransformerModel& model;
+  const LayerKey& key;
+  const GpuProfile& profile;
+  const Stack& stack;
+  LayerShape shape;
+
+  /// Kernels of Megatron-LM in 2021.
+  bool is_2021() const { return stack.elementwise == ElementwiseKernels::Megatron2021; }
+  /// Matrix products in 8 or 4 bits, whose inputs must be quantised.
+  bool is_quantised() const { return key.precision == Precision::Fp8 || key.precision == Precision::Fp4; }
+};
+
+/// The backward pass of a layer. Weight gradients go to a pass of their own where the schedule runs them
+/// later.
+struct BackwardPass {
+  PassBuilder input;
+  PassBuilder weight;
+  bool splits_weights = false;
+
+  /// The gradients of a linear layer whose forward pass is `forward`, with its quantisation.
+  void linear(const LayerContext& layer, std::string_view name, const GemmShape& forward);
+};
+
+/// Quantises `elements` inputs of a product: read as bf16, written twice, as they are and transposed (5
+/// bytes).
+void quantise(PassBuilder& pass, const LayerContext& layer, double elements);
+
+/// Norm, projections, attention, residual: the first half of a layer.
+void add_attention_forward(PassBuilder& pass, const LayerContext& layer);
+void add_attention_backward(BackwardPass& pass, const LayerContext& layer);
+
+/// Norm, MLP, residual: the second half of a layer without experts.
+void add_mlp_forward(PassBuilder& pass, const LayerContext& layer);
+void add_mlp_backward(BackwardPass& pass, const LayerContext& layer);
+
+/// Norm, router, experts, residual: the second half of a layer with experts.
+void add_experts_forward(PassBuilder& pass, const LayerContext& layer);
+void add_experts_backward(BackwardPass& pass, const LayerContext& layer);
+
+/// A norm, and the residual connection after a half of a layer.
+void add_norm_forward(PassBuilder& pass, const LayerContext& layer, std::string_view name);
+void add_norm_backward(PassBuilder& pass, const LayerContext& layer, std::string_view name);
+void add_residual_forward(PassBuilder& pass, const LayerContext& layer, std::string_view name);
+void add_residual_backward(PassBuilder& pass, const LayerContext& layer, std::string_view name);
+
+/// The collectives around a half of a layer: with sequence parallelism its input is gathered and its output
+/// reduced and scattered, without it is reduced everywhere.
+void add_gather(PassBuilder& pass, const LayerContext& layer);
+void add_reduction(PassBuilder& pass, const LayerContext& layer);
+
+}  // namespace vtrain

@@ -1,0 +1,122 @@
+#include "workloads/measured_case.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/csv.hpp"
+#include "core/file.hpp"
+#include "core/json_reader.hpp"
+#include "workloads/measured_record.hpp"
+
+namespace vtrain {
+namespace {
+
+using nlohmann::json;
+
+/// One row of a table of the public vTrain release.
+Result<MeasuredCase> read_row(const CsvReader& reader, bool is_measurement) {
+  constexpr std::int64_t kMost = 100'000'000;
+  std::optional<Error> error;
+  const auto integer = [&](std::string_view name) -> std::int64_t {
+    const auto column = reader.require_column(name);
+    if (error || !column) {
+      if (!error) error = column.error();
+      return 1;
+    }
+    const auto value = reader.integer(*column, 1, kMost);
+    if (!value) error = value.error();
+    return value.value_or(1);
+  };
+  MeasuredCase row{.id = fmt::format("line {}", reader.line()), .profile = "a100", .gpu = "A100"};
+  row.stack = find_stack("megatron-2021").value();
+  row.model = {.num_layers = integer("# layers"),
+               .hidden_size = integer("hidden size"),
+               .num_heads = integer("attention heads"),
+               .sequence_length = integer("sequence length")};
+  row.plan = {.tensor = integer("tensor parallelism"),
+              .data = integer("data parallelism"),
+              .pipeline = integer("pipeline parallelism"),
+              .global_batch = integer("global batch"),
+              .micro_batch = integer("micro batch"),
+              .recompute = is_measurement ? Recompute::Full : Recompute::None};
+  double milliseconds = 1;
+  if (const auto column = reader.require_column("iteration time (ms)"); !column) {
+    error = column.error();
+  } else if (const auto time = reader.number(*column, 1e-3, 1e12); !time) {
+    error = time.error();
+  } else {
+    milliseconds = *time;
+  }
+  if (error) return fail(*error);
+  row.measured = Seconds(milliseconds / 1e3);
+  row.group = fmt::format("{} {:.1f}B", is_measurement ? "multi" : "single",
+                          static_cast<double>(row.model.num_parameters()) / 1e9);
+  return row;
+}
+
+Result<MeasuredCases> parse_table(std::string text, const std::string& file) {
+  // A header that begins with a sign of comments.
+  if (text.starts_with("# GPUs,")) text.front() = ' ';
+  auto reader = CsvReader::open(text, file);
+  if (!reader) return fail(reader.error());
+  const bool is_measurement = reader->find_column("Parameters (billion)") >= 0;
+  MeasuredCases cases{.file = file,
+                      .kind = is_measurement ? "measured iterations" : "agreement with vTrain's simulator"};
+  for (;;) {
+    const auto more = reader->next();
+    if (!more) return fail(more.error());
+    if (!*more) return cases;
+    auto row = read_row(*reader, is_measurement);
+    if (!row) return fail(row.error());
+    cases.cases.push_back(std::move(*row));
+  }
+}
+
+}  // namespace
+
+std::string MeasuredCase::choice() const {
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}", stack.name, gpu, model.name, model.num_layers, model.hidden_size,
+                     model.sequence_length, plan.global_batch) +
+         fmt::format("|{}|{}", plan.num_gpus().value, static_cast<int>(plan.precision));
+}
+
+std::string MeasuredCase::configuration() const {
+  return choice() + fmt::format("|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", plan.tensor, plan.context, plan.data,
+                                plan.pipeline, plan.virtual_stages, plan.expert, plan.micro_batch,
+                                static_cast<int>(plan.recompute), static_cast<int>(plan.sharding),
+                                plan.sequence_parallel ? 1 : 0);
+}
+
+Result<MeasuredCases> parse_measured_cases(std::string text, const std::string& file) {
+  const std::size_t start = text.find_first_not_of(" \t\r\n");
+  if (start == std::string::npos || text[start] != '{') return parse_table(std::move(text), file);
+  const auto document = JsonDocument::parse(std::move(text), file);
+  if (!document) return fail(document.error());
+  const json& root = document->root();
+  const auto list = root.find("cases");
+  if (list == root.end() || !list->is_array()) {
+    return fail(document->error_at(
+        "cases",
+        expected_found("a list of measured cases", list == root.end() ? "nothing" : list->type_name())));
+  }
+  MeasuredCases cases{.file = file, .kind = "measured iterations"};
+  for (const json& record : *list) {
+    auto read = read_measured_record(*document, record);
+    if (!read) return fail(read.error());
+    cases.cases.push_back(std::move(*read));
+  }
+  return cases;
+}
+
+Result<MeasuredCases> read_measured_cases(const std::filesystem::path& path) {
+  auto text = read_file(path);
+  if (!text) return fail(text.error());
+  return parse_measured_cases(std::move(*text), path.string());
+}
+
+}  // namespace vtrain

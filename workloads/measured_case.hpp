@@ -1,0 +1,62 @@
+/// Published measurements of training iterations, as they stand in files, and what is needed to predict them.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "core/units.hpp"
+#include "workloads/model.hpp"
+#include "workloads/parallel_plan.hpp"
+#include "workloads/stack.hpp"
+
+namespace vtrain {
+
+/// One measured configuration.
+struct MeasuredCase {
+  std::string id{};
+  std::string group{};    ///< source, GPU and kind, for instance `mbridge-gb200-nvfp4`
+  std::string profile{};  ///< name of the GPU's profile
+  std::string gpu{};      ///< as the record names it
+  TransformerModel model{};
+  ParallelPlan plan{};
+  Stack stack{};                ///< with what the record says otherwise
+  bool has_micro_batch = true;  ///< else `plan.micro_batch` must be chosen
+  Seconds measured{0};
+  std::optional<Bytes> allocated{};  ///< measured peak of the tensors of the fullest GPU
+  std::optional<Bytes> reserved{};   ///< measured peak of the allocator
+  /// Why the case cannot be predicted; empty if it can.
+  std::vector<std::string> missing{};
+  /// What the record does not say and was completed, with where from.
+  std::vector<std::string> assumed{};
+
+  /// Equal for records of the same configuration.
+  std::string configuration() const;
+  /// Equal for records among which a user would choose a plan: model, sequence, GPUs, batch and stack.
+  std::string choice() const;
+};
+
+/// The cases of one file.
+struct MeasuredCases {
+  std::string file{};
+  /// What the times are: `measured iterations` or, for the public single-node table, `agreement with vTrain's
+  /// simulator`.
+  std::string kind{};
+  std::vector<MeasuredCase> cases{};
+};
+
+/// Reads a file of measured iterations:
+///  * JSON with a key `cases` (schema version 1): records with `model`, `system`, `parallel`, `batch`,
+///    `precision`, `recompute`, `framework` and `measured`;
+///  * CSV tables of the public vTrain release. That without the column `Parameters (billion)` holds the
+///  output
+///    of its simulator and no measurement: its times are exactly affine in micro-batches and layers.
+/// A record that does not suffice is kept with what is missing; a malformed file is an error.
+Result<MeasuredCases> parse_measured_cases(std::string text, const std::string& file);
+
+/// The same from a file, packed or not.
+Result<MeasuredCases> read_measured_cases(const std::filesystem::path& path);
+
+}  // namespace vtrain

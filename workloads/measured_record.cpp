@@ -1,0 +1,372 @@
+#include "workloads/measured_record.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "core/text.hpp"
+#include "workloads/model_zoo.hpp"
+
+namespace vtrain {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kMostGpus = 10'000'000;
+constexpr std::int64_t kMostTokens = 1'000'000'000;
+
+/// A source of measurements: how its `framework` begins, and what its records take for granted.
+struct Source {
+  std::string_view framework;
+  std::string_view family;
+  std::string_view stack;
+  Sharding sharding;  ///< where the record does not say
+};
+
+constexpr std::array kSources = {
+    Source{"Composer/FSDP", "mpt", "fsdp-eager", Sharding::Full},
+    Source{"Megatron-Bridge", "mbridge", "megatron-bridge", Sharding::Optimizer},
+    Source{"NeMo AutoModel", "automodel", "torchtitan", Sharding::Full},
+    Source{"NeMo 24", "nemo", "megatron-bridge", Sharding::Optimizer},
+    Source{"NeMo", "dgxc", "megatron-bridge", Sharding::Optimizer},
+    Source{"torchtitan", "torchtitan", "torchtitan", Sharding::Full},
+    Source{"DeepSpeed", "mtnlg", "deepspeed-megatron", Sharding::None},
+    Source{"Megatron-LM 23e00ed09", "simumax", "megatron-core", Sharding::Optimizer},
+    Source{"Megatron-LM 2024", "megatron24", "megatron-bridge", Sharding::Optimizer},
+    Source{"Megatron-LM 2022", "korthikanti22", "megatron-2021", Sharding::None},
+    Source{"Megatron-LM 2020", "megatron20", "megatron-2021", Sharding::None},
+    Source{"Megatron-LM (Apr 2021)", "megatron21", "megatron-2021", Sharding::None},
+    Source{"Megatron-LM", "megatron", "megatron-2021", Sharding::None},
+};
+
+/// A GPU as records name it: the first whose `name` begins the record's, with blanks for other signs.
+struct NamedGpu {
+  std::string_view name;
+  std::string_view profile;
+};
+
+constexpr std::array kGpus = {
+    NamedGpu{"a100 sxm4 40gb", "a100-40gb"},
+    NamedGpu{"a100", "a100"},
+    NamedGpu{"h100", "h100"},
+    NamedGpu{"h200", "h200"},
+    NamedGpu{"gb200", "gb200"},
+    NamedGpu{"gb300", "gb300"},
+    NamedGpu{"b200", "b200"},
+    NamedGpu{"b300", "b300"},
+};
+
+/// Lower case letters and digits, with one blank for whatever stands between them.
+std::string plain_words(std::string_view text) {
+  std::string words;
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      words.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
+    } else if (!words.empty() && words.back() != ' ') {
+      words.push_back(' ');
+    }
+  }
+  while (!words.empty() && words.back() == ' ')
+    words.pop_back();
+  return words;
+}
+
+/// The same without blanks.
+std::string plain_letters(std::string_view text) {
+  std::string letters = plain_words(text);
+  std::erase(letters, ' ');
+  return letters;
+}
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+/// Reads one record; the first error is kept.
+class RecordReader {
+ public:
+  RecordReader(const JsonDocument& document, const json& record)
+      : document_(document),
+        top_(document, record),
+        model_(document, part(record, "model")),
+        system_(document, part(record, "system")),
+        parallel_(document, part(record, "parallel")),
+        batch_(document, part(record, "batch")),
+        measured_(document, part(record, "measured")),
+        derived_(document, part(record, "derived")),
+        parallel_json_(part(record, "parallel")) {}
+
+  Result<MeasuredCase> read() {
+    case_.id = top_.string("id");
+    framework_ = top_.string_or("framework", "");
+    precision_ = plain_words(top_.string_or("precision", ""));
+    if (top_.string_or("quality", "") == "C") miss("quality C: the record is incomplete or from memory");
+    read_source();
+    read_gpu();
+    read_model();
+    read_plan();
+    read_batch();
+    read_recompute();
+    read_measurement();
+    read_attention();
+    if (auto error = first_error()) return fail(*error);
+    case_.group = group();
+    if (case_.missing.empty() && case_.has_micro_batch) check();
+    return case_;
+  }
+
+ private:
+  static const json& part(const json& record, const char* key) {
+    static const json empty = json::object();
+    if (!record.is_object()) return empty;
+    const auto found = record.find(key);
+    return found == record.end() || found->is_null() ? empty : *found;
+  }
+
+  std::optional<Error> first_error() const {
+    for (const JsonFields* fields : {&top_, &model_, &system_, &parallel_, &batch_, &measured_, &derived_}) {
+      if (fields->error()) return fields->error();
+    }
+    return std::nullopt;
+  }
+
+  void miss(std::string what) { case_.missing.push_back(std::move(what)); }
+  void assume(std::string what) { case_.assumed.push_back(std::move(what)); }
+
+  void read_source() {
+    for (const Source& source : kSources) {
+      if (!framework_.starts_with(source.framework)) continue;
+      source_ = &source;
+      case_.stack = find_stack(source.stack).value();
+      return;
+    }
+    miss(fmt::format("no stack describes the framework '{}'", printable(framework_)));
+  }
+
+  void read_gpu() {
+    case_.gpu = system_.string_or("gpu", "");
+    std::string name = plain_words(case_.gpu);
+    if (name.starts_with("nvidia ")) name.erase(0, 7);
+    for (const NamedGpu& gpu : kGpus) {
+      if (!name.starts_with(gpu.name)) continue;
+      if (contains(name, "pcie")) break;
+      case_.profile = gpu.profile;
+      return;
+    }
+    miss(fmt::format("no profile of the GPU '{}'", printable(case_.gpu)));
+  }
+
+  void read_model() {
+    case_.model.name = model_.string_or("name", "");
+    const std::int64_t sequence = model_.integer_or("seq_len", 1, kMostTokens, 0);
+    if (model_.has("hidden") && model_.has("layers") && model_.has("heads")) {
+      read_architecture();
+    } else if (!take_from_zoo()) {
+      miss(fmt::format("the architecture of '{}' is neither in the record nor in the zoo",
+                       printable(case_.model.name)));
+    }
+    if (sequence == 0) return miss("the sequence length");
+    case_.model.sequence_length = sequence;
+  }
+
+  void read_architecture() {
+    constexpr std::int64_t kMost = 1'000'000'000;
+    TransformerModel& model = case_.model;
+    model.num_layers = model_.integer("layers", 1, kMost);
+    model.hidden_size = model_.integer("hidden", 1, kMost);
+    model.num_heads = model_.integer("heads", 1, kMost);
+    model.num_kv_heads = model_.integer_or("kv_heads", 1, kMost, model.num_heads);
+    model.ffn_size = model_.integer_or("ffn_hidden", 1, kMost, 4 * model.hidden_size);
+    model.vocab_size = model_.integer_or("vocab", 1, kMost, model.vocab_size);
+    const std::string activation = model_.string_or("activation", "gelu");
+    model.activation = activation == "swiglu"         ? Activation::SwiGlu
+                       : activation == "squared_relu" ? Activation::SquaredRelu
+                                                      : Activation::Gelu;
+    if (model_.string_or("pos", "learned") != "rope") return;
+    model.positions = Positions::Rotary;
+    model.normalization = Normalization::RmsNorm;
+    model.tied_embeddings = false;
+    model.has_bias = false;
+  }
+
+  /// The model of the zoo whose name begins the record's, the longest such name.
+  bool take_from_zoo() {
+    const std::string name = plain_letters(case_.model.name);
+    const ZooModel* best = nullptr;
+    for (const ZooModel& entry : model_zoo()) {
+      if (!name.starts_with(plain_letters(entry.model().name))) continue;
+      if (best == nullptr || entry.model().name.size() > best->model().name.size()) best = &entry;
+    }
+    if (best == nullptr) return false;
+    const std::string recorded = case_.model.name;
+    case_.model = best->model();
+    case_.model.name = recorded;
+    assume(fmt::format("architecture: '{}' of the zoo", best->model().name));
+    if (model_.has("layers")) take_fewer_layers(model_.integer("layers", 1, 100'000));
+    if (contains(plain_words(recorded), "tokendrop")) case_.model.experts.capacity_factor = 1;
+    return true;
+  }
+
+  /// A model cut down to fit a node keeps at most one dense layer (SimuMax's runs).
+  void take_fewer_layers(std::int64_t layers) {
+    case_.model.num_layers = layers;
+    std::int64_t& dense = case_.model.experts.num_dense_layers;
+    dense = std::min<std::int64_t>(dense, 1);
+  }
+
+  void read_plan() {
+    ParallelPlan& plan = case_.plan;
+    if (!parallel_.has("tp") || !parallel_.has("pp")) miss("the parallel sizes");
+    plan.tensor = parallel_.integer_or("tp", 1, kMostGpus, 1);
+    plan.pipeline = parallel_.integer_or("pp", 1, kMostGpus, 1);
+    plan.context = parallel_.integer_or("cp", 1, kMostGpus, 1);
+    plan.virtual_stages = parallel_.integer_or("vp", 1, kMostGpus, 1);
+    plan.expert = parallel_.integer_or("ep", 1, kMostGpus, 1);
+    const std::int64_t num_gpus = system_.integer_or("num_gpus", 1, kMostGpus, 0);
+    if (num_gpus == 0) miss("the number of GPUs");
+    plan.data = std::max<std::int64_t>(1, num_gpus / (plan.tensor * plan.pipeline * plan.context));
+    plan.precision = precision();
+    read_sharding();
+    const bool is_modern = case_.stack.elementwise == ElementwiseKernels::Fused;
+    plan.sequence_parallel = plan.tensor > 1 && parallel_.boolean_or("sp", is_modern);
+    // Uneven splits count embedding and output layer as one layer each (Llama 3 405B: 126 layers).
+    plan.ends_count_as_layers = case_.model.num_layers % (plan.pipeline * plan.virtual_stages) != 0;
+  }
+
+  Precision precision() const {
+    if (contains(precision_, "fp4")) return Precision::Fp4;
+    if (contains(precision_, "fp8")) return Precision::Fp8;
+    if (contains(precision_, "bf16")) return Precision::Bf16;
+    if (contains(precision_, "fp16")) return Precision::Fp16;
+    return Precision::Fp32;
+  }
+
+  void read_sharding() {
+    Sharding& sharding = case_.plan.sharding;
+    if (source_ != nullptr) sharding = source_->sharding;
+    const std::int64_t zero = parallel_.integer_or("zero", 0, 3, -1);
+    if (zero == 0) sharding = Sharding::None;
+    if (zero == 1) sharding = Sharding::Optimizer;
+    if (zero == 3) sharding = Sharding::Full;
+    const auto fsdp = parallel_json_.find("fsdp");
+    if (fsdp == parallel_json_.end() || fsdp->is_null()) return;
+    const bool is_full = fsdp->is_string() || (fsdp->is_boolean() && fsdp->get<bool>()) ||
+                         (fsdp->is_number() && fsdp->get<double>() > 1);
+    if (is_full) sharding = Sharding::Full;
+    // FSDP's PURE policy reduces gradients in bf16.
+    if (parallel_.string_or("mixed_precision", "") != "PURE") return;
+    case_.stack.gradient_bytes = 2;
+    case_.stack.memory.gradient_bytes = 2;
+  }
+
+  void read_batch() {
+    ParallelPlan& plan = case_.plan;
+    plan.global_batch = batch_.integer_or("global_batch", 1, kMostTokens, 0);
+    plan.micro_batch = batch_.integer_or("micro_batch", 1, kMostTokens, 0);
+    const std::int64_t local_batch = batch_.integer_or("local_batch", 1, kMostTokens, 0);
+    // torchtitan cuts the local batch into as many micro-batches as there are stages.
+    if (plan.micro_batch == 0 && local_batch > 0 && local_batch % plan.pipeline == 0)
+      plan.micro_batch = local_batch / plan.pipeline;
+    if (plan.global_batch == 0) return miss("the global batch");
+    case_.has_micro_batch = plan.micro_batch > 0;
+    if (!case_.has_micro_batch) return;
+    // Some sources round the global batch.
+    const std::int64_t accumulated = batch_.integer_or(
+        "grad_accum", 1, kMostTokens, batch_.integer_or("num_microbatches", 1, kMostTokens, 0));
+    const std::int64_t product = plan.data * plan.micro_batch * accumulated;
+    if (accumulated > 0 && product != plan.global_batch &&
+        plan.global_batch % (plan.data * plan.micro_batch) != 0)
+      plan.global_batch = product;
+  }
+
+  void read_recompute() {
+    const std::string text = top_.string_or("recompute", "");
+    Recompute& recompute = case_.plan.recompute;
+    recompute = Recompute::None;
+    if (text.starts_with("none")) return;
+    if (contains(text, "selective")) {
+      recompute = Recompute::Selective;
+    } else if (contains(text, "full")) {
+      recompute = Recompute::Full;
+    } else {
+      assume("recomputation: none");
+    }
+  }
+
+  /// LLM Foundry went over to the second generation of flash attention before its large runs on H100.
+  void read_attention() {
+    constexpr std::int64_t kLargeRun = 128;
+    if (source_ == nullptr || source_->family != "mpt" || case_.profile != "h100") return;
+    if (case_.plan.num_gpus().value < kLargeRun) return;
+    case_.stack.attention = AttentionKernel::Flash2;
+    assume("attention: flash attention 2");
+  }
+
+  void read_measurement() {
+    constexpr double kMost = 1e12;
+    const double tokens =
+        static_cast<double>(case_.plan.global_batch) * static_cast<double>(case_.model.sequence_length);
+    const double gpus = static_cast<double>(system_.integer_or("num_gpus", 1, kMostGpus, 1));
+    double seconds = measured_.number_or("iteration_s", 0, kMost, 0);
+    const double rate = measured_.number_or("tokens_per_s", 0, kMost, 0);
+    const double rate_of_one = measured_.number_or("tokens_per_s_per_gpu", 0, kMost, 0);
+    if (seconds == 0 && rate > 0) seconds = tokens / rate;
+    if (seconds == 0 && rate_of_one > 0) seconds = tokens / (rate_of_one * gpus);
+    if (seconds == 0) {
+      seconds = derived_.number_or("iteration_s_from_flops", 0, kMost, 0);
+      if (seconds > 0) assume("iteration time: derived from the published FLOP/s");
+    }
+    if (seconds <= 0) miss("the iteration time");
+    case_.measured = Seconds(seconds);
+    case_.allocated = gibibytes("mem_alloc_gib");
+    case_.reserved = gibibytes("mem_reserved_gib");
+  }
+
+  std::optional<Bytes> gibibytes(std::string_view key) {
+    if (!measured_.has(key)) return std::nullopt;
+    constexpr double kGibibyte = 1073741824.0;
+    return Bytes(measured_.number(key, 0, 1e6) * kGibibyte);
+  }
+
+  std::string group() const {
+    const std::string_view family = source_ == nullptr ? std::string_view("other") : source_->family;
+    std::string name = fmt::format("{}-{}", family, case_.profile.empty() ? "other" : case_.profile);
+    if (case_.model.has_experts()) name += "-moe";
+    if (case_.plan.precision == Precision::Fp4) name += "-nvfp4";
+    if (case_.plan.precision == Precision::Fp8 && family == "mpt") name += "-fp8";
+    return name;
+  }
+
+  /// A record that does not fit together cannot be predicted.
+  void check() {
+    const auto checked = check_plan(case_.model, case_.plan);
+    if (!checked) miss(fmt::format("a plan that fits together: {}", checked.error().describe()));
+  }
+
+  const JsonDocument& document_;
+  JsonFields top_;
+  JsonFields model_;
+  JsonFields system_;
+  JsonFields parallel_;
+  JsonFields batch_;
+  JsonFields measured_;
+  JsonFields derived_;
+  const json& parallel_json_;
+  const Source* source_ = nullptr;
+  std::string framework_;
+  std::string precision_;
+  MeasuredCase case_;
+};
+
+}  // namespace
+
+Result<MeasuredCase> read_measured_record(const JsonDocument& document, const json& record) {
+  return RecordReader(document, record).read();
+}
+
+}  // namespace vtrain

@@ -1,0 +1,79 @@
+/// Collects the operators of one pass through a part of the model.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/gpu_profile.hpp"
+#include "workloads/iteration_work.hpp"
+#include "workloads/kernel_cost.hpp"
+#include "workloads/stack.hpp"
+
+namespace vtrain {
+
+/// Collects the operators of a pass, the overlap of its collectives with its matrix products, and what its
+/// times rest on.
+class PassBuilder {
+ public:
+  /// `kind` is that of the computation.
+  PassBuilder(const GpuProfile& profile, const Stack& stack, Precision precision, TaskKind kind)
+      : profile_(profile), stack_(stack), precision_(precision), kind_(kind) {}
+
+  /// Starts an operator; kernels that follow add to it.
+  PassBuilder& begin(std::string_view name);
+  /// A matrix product in the layers' precision.
+  PassBuilder& gemm(const GemmShape& shape) { return product(product_time(precision_, shape)); }
+  /// A matrix product in bf16, whatever the layers' precision.
+  PassBuilder& plain_gemm(const GemmShape& shape) { return product(product_time(Precision::Bf16, shape)); }
+  /// The weight gradient of a linear layer whose forward pass is `forward`.
+  PassBuilder& weight_gradient(const GemmShape& forward);
+  PassBuilder& plain_weight_gradient(const GemmShape& forward);
+  /// Any other matrix product.
+  PassBuilder& product(KernelTime time);
+  /// Attention and the like.
+  PassBuilder& kernel(KernelTime time);
+  /// Memory-bound kernels; `bytes` is the traffic of fused ones.
+  PassBuilder& memory(MemoryKernel kind, double bytes, int num_kernels);
+  /// The same for kernels that are fused in every stack.
+  PassBuilder& fused_memory(MemoryKernel kind, double bytes, int num_kernels);
+  /// A collective of the tensor-parallel group, an operator of its own; left out if it takes no time.
+  PassBuilder& tensor_collective(std::string_view name, KernelTime time);
+  /// Communication of which only this much is not hidden behind computation.
+  PassBuilder& exposed(std::string_view name, TaskKind kind, KernelTime time);
+
+  /// The operators, rounded to whole nanoseconds. Where the stack overlaps tensor parallelism, collectives
+  /// are cut into as many pieces as the group has members: the first piece shows, the rest as far as the
+  /// matrix products do not hide it, and what is hidden costs `OverlapRule::contention`. If all but
+  /// communication takes less than `issue_floor`, the GPU waits for the CPU: the difference is a gap of the
+  /// first operator.
+  std::vector<Operator> finish(Nanoseconds issue_floor, std::int64_t tensor);
+
+  /// Names of operators with a kernel or message outside the sizes that were measured.
+  const std::vector<std::string_view>& extrapolated() const { return extrapolated_; }
+  /// Names of operators with a kernel or message whose time is a formula's.
+  const std::vector<std::string_view>& modelled() const { return modelled_; }
+
+ private:
+  void overlap_collectives(std::int64_t tensor);
+  KernelTime product_time(Precision precision, const GemmShape& shape) const;
+  KernelTime weight_gradient_time(Precision precision, const GemmShape& forward) const;
+  void note(std::string_view name, Evidence evidence);
+
+  const GpuProfile& profile_;
+  const Stack& stack_;
+  Precision precision_;
+  TaskKind kind_;
+  Nanoseconds product_time_{0};
+  std::vector<Operator> operators_;
+  std::vector<std::size_t> collectives_;  ///< positions of the tensor-parallel group's
+  std::vector<std::string_view> extrapolated_;
+  std::vector<std::string_view> modelled_;
+};
+
+/// What of an overlapped communication shows: what is longer than the `cover`, and the slowdown of the
+/// computation under it.
+Nanoseconds exposed_time(Nanoseconds communication, Nanoseconds cover, double contention);
+
+}  // namespace vtrain

@@ -1,0 +1,79 @@
+/// What a training framework decides: named descriptions of software stacks. The GPU profile says how fast a
+/// kernel is; the stack says which kernels run, what they overlap with and what runs again.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/result.hpp"
+#include "core/units.hpp"
+#include "workloads/kernel_cost.hpp"
+#include "workloads/memory_model.hpp"
+
+namespace vtrain {
+
+/// Which memory-bound kernels a layer is made of.
+enum class ElementwiseKernels : std::uint8_t {
+  /// Megatron-LM in 2021: bias + GELU and bias + dropout + residual are one kernel each; gradients of biases
+  /// and of the norms' weights are passes of their own.
+  Megatron2021,
+  /// Transformer Engine and compiled code: norms, activations and rotary positions are one kernel each.
+  Fused,
+};
+
+/// What of the communication runs beside computation.
+struct OverlapRule {
+  bool data_parallel = false;  ///< gradients are reduced during the last micro-batch's backward pass
+  bool tensor = false;   ///< tensor-parallel collectives are pipelined with the matrix products beside them
+  bool experts = false;  ///< dispatch and combine of experts run under another micro-batch's layers
+  /// What an overlapped collective costs the computation under it, as a share of its own time.
+  double contention = 0.15;
+  /// The same for the gathers and reductions of fully sharded weights.
+  double sharding_contention = 0.15;
+};
+
+/// How tokens travel to their experts.
+enum class TokenDispatch : std::uint8_t {
+  AllToAll,   ///< one copy of a token for each of its experts
+  OnePerGpu,  ///< one copy for each GPU that holds any of its experts (DeepEP, HybridEP)
+};
+
+/// A software stack. Where its numbers come from is said at each definition.
+struct Stack {
+  std::string name{};
+  std::string summary{};
+  AttentionKernel attention = AttentionKernel::Flash3;
+  /// The libraries are older than those that the profile's matrix products were measured with.
+  bool has_old_libraries = false;
+  ElementwiseKernels elementwise = ElementwiseKernels::Fused;
+  bool has_dropout = false;  ///< after the embedding, attention and MLP
+  /// Memory traffic of the memory-bound kernels of a layer over that of fused ones: 1, or more for eager
+  /// execution, which writes every intermediate.
+  double traffic_factor = 1;
+  double loss_bytes_per_logit = 20;  ///< memory traffic of the loss, both passes
+  /// Least time in which the CPU issues the kernels of a layer's pass.
+  Nanoseconds forward_issue_floor{0};
+  Nanoseconds backward_issue_floor{0};
+  double gradient_bytes = 4;  ///< of a gradient when it is reduced
+  /// Memory traffic per weight and micro-batch of adding its gradient to those of earlier micro-batches, on
+  /// top of the matrix product's.
+  double accumulation_bytes = 6;
+  OverlapRule overlap{};
+  MemoryRules memory{};
+  TokenDispatch dispatch = TokenDispatch::AllToAll;
+  bool sends_hold_stage = false;      ///< sends between stages are synchronous, instead of pure latency
+  bool last_stage_recomputes = true;  ///< also where the last of several stages need not
+};
+
+/// All stacks, in the order of their names.
+std::span<const Stack> all_stacks();
+
+/// `megatron-2021`, what the measurements of the paper were made with.
+const Stack& default_stack();
+
+/// The stack of a name; the error names the nearest known one.
+Result<Stack> find_stack(std::string_view name);
+
+}  // namespace vtrain
