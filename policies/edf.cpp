@@ -1,5 +1,6 @@
 #include "policies/edf.hpp"
 
+#include "policies/elasticflow_edf.hpp"
 #include "policies/list_policy.hpp"
 
 namespace vtrain {
@@ -14,7 +15,14 @@ class EarliestDeadlineFirst final : public ListPolicy {
 
 }  // namespace
 
-Result<std::unique_ptr<Policy>> make_edf(const PolicyArguments&) {
+Result<std::unique_ptr<Policy>> make_edf(const PolicyArguments& arguments) {
+  const std::string_view preset = arguments["preset"];
+  if (preset == "elasticflow") {
+    const auto slot = parse_slot(arguments);
+    if (!slot) return fail(slot.error());
+    return std::make_unique<ElasticFlowEdf>(*slot);
+  }
+  if (preset != "none") return fail(arguments.bad_value("preset", "none or elasticflow"));
   return std::make_unique<EarliestDeadlineFirst>();
 }
 

@@ -10,6 +10,7 @@
 #include "policies/easy.hpp"
 #include "policies/easy_fast.hpp"
 #include "policies/edf.hpp"
+#include "policies/elasticflow.hpp"
 #include "policies/fifo.hpp"
 #include "policies/fit_first.hpp"
 #include "policies/gittins.hpp"
@@ -27,6 +28,10 @@ const PolicyParameter kTimer{"timer", "exact", "",
                              "exact: a job leaves its queue when it reaches the threshold; "
                              "peer: as late as in the Tiresias simulator"};
 
+const PolicyParameter kPreset{"preset", "none", "",
+                              "elasticflow: to the second as in ElasticFlow's simulator"};
+const PolicyParameter kSlot{"slot", "60s", "s", "decisions are at least this far apart"};
+
 const std::vector<PolicyInfo>& table() {
   static const std::vector<PolicyInfo> rows = {
       {"fifo", "first come, first served: nothing overtakes the job at the head", {}, make_fifo},
@@ -38,7 +43,9 @@ const std::vector<PolicyInfo>& table() {
        "least attained service first in discrete queues, preemptive (Tiresias)",
        {{"attained", "gpu-time", "", "what counts as service: time or gpu-time (time x GPUs)"},
         kQueues,
-        kTimer},
+        kTimer,
+        kPreset,
+        kSlot},
        make_las},
       {"gittins",
        "las by GPU time, each queue in the order of the Gittins index, preemptive",
@@ -47,7 +54,21 @@ const std::vector<PolicyInfo>& table() {
         kQueues,
         kTimer},
        make_gittins},
-      {"edf", "earliest deadline first, preemptive; jobs without a deadline last", {}, make_edf},
+      {"edf",
+       "earliest deadline first, preemptive; jobs without a deadline last",
+       {kPreset, kSlot},
+       make_edf},
+      {"elasticflow",
+       "admits jobs that can meet their deadlines, resizes them as GPUs come free (ElasticFlow)",
+       {{"admission", "job", "",
+         "job: each on its own; batch: all of a slot are admitted or turned away as one"},
+        {"greedy", "smallest", "",
+         "who grows first: the job with the smallest or the largest increase in GPU time"},
+        kSlot,
+        {"overhead", "none", "",
+         "what a decision costs running jobs: none, or table (seconds by gang size, as ElasticFlow "
+         "measured)"}},
+       make_elasticflow},
       {"easy-fast",
        "EASY backfilling by GPU counts; the first job's reservation is made once",
        {},

@@ -9,6 +9,8 @@
 
 namespace vtrain {
 
+struct ClusterSpec;
+
 /// Where a job is in its life.
 enum class JobState : std::uint8_t {
   NotSubmitted,  ///< its submission lies in the future
@@ -48,9 +50,9 @@ class SchedulingPass {
   virtual void preempt(JobId job) = 0;
   /// Turns a waiting job away for good.
   virtual void reject(JobId job) = 0;
-  /// Ends a running job, whose work was done at `finished`, not later than now. Only under
-  /// `ProgressRule::Policy`.
-  virtual void complete(JobId job, SimTime finished) = 0;
+  /// Ends a running job now and books `end`, not later than now, as its end. Its deadline is met if its work
+  /// was `finished` by then. Only under `ProgressRule::Policy`.
+  virtual void complete(JobId job, SimTime end, SimTime finished) = 0;
   /// Asks for a pass at `time` (later than now) even if nothing arrives or ends then. Only the last request
   /// counts, and only until the next pass, whatever caused it.
   virtual void wake_at(SimTime time) = 0;
@@ -61,6 +63,8 @@ class SchedulingPass {
   GpuCount free_gpus() const { return free_gpus_; }
   /// GPUs of the whole cluster.
   GpuCount total_gpus() const { return total_gpus_; }
+  /// What the cluster is made of.
+  const ClusterSpec& cluster() const { return *cluster_; }
   /// What the trace says of a job.
   const Job& job(JobId job) const { return jobs_[job.value]; }
   /// All jobs of the workload, by `JobId`. Policies must not look at those not yet submitted.
@@ -75,7 +79,10 @@ class SchedulingPass {
   /// Run time still to go. Only clairvoyant policies ask.
   SimDuration remaining(JobId job) const { return jobs_[job.value].duration - attained(job); }
   /// GPUs that the job holds now.
-  GpuCount held_gpus(JobId job) const { return progress_[job.value].num_gpus; }
+  GpuCount held_gpus(JobId job) const {
+    const JobProgress& progress = progress_[job.value];
+    return progress.state == JobState::Running ? progress.num_gpus : GpuCount(0);
+  }
   /// How fast the job is on other numbers of GPUs; null when it is rigid.
   const ThroughputLevels* curve(JobId job) const {
     const CurveId curve = jobs_[job.value].curve;
@@ -106,6 +113,7 @@ class SchedulingPass {
   SimTime now_{};
   GpuCount free_gpus_{0};
   GpuCount total_gpus_{0};
+  const ClusterSpec* cluster_ = nullptr;
   std::span<const Job> jobs_;
   std::span<const ThroughputLevels> curves_;
   std::span<const JobProgress> progress_;

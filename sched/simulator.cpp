@@ -65,6 +65,7 @@ class Simulation final : public SchedulingPass {
         progress_by_job_(workload.jobs.size()),
         shares_(options.placement == PlacementKind::Count ? 0 : workload.jobs.size()) {
     total_gpus_ = free_gpus_ = cluster.total_gpus();
+    cluster_ = &cluster;
     jobs_ = workload.jobs;
     curves_ = workload.curves;
     progress_ = progress_by_job_;
@@ -124,11 +125,11 @@ class Simulation final : public SchedulingPass {
     count_done();
   }
 
-  void complete(JobId job, SimTime finished) override {
+  void complete(JobId job, SimTime job_end, SimTime finished) override {
     require(job, JobState::Running, "completed", "running");
     if (rule_ != ProgressRule::Policy) throw policy_fault("ends jobs, which is not its part");
-    if (finished > now_) throw policy_fault("completed a job before its work was done");
-    end(job, finished);
+    if (job_end > now_) throw policy_fault("booked the end of a job that lies in the future");
+    end(job, job_end, finished);
   }
 
   void preempt(JobId job) override {
@@ -202,7 +203,7 @@ class Simulation final : public SchedulingPass {
       if (event.kind == EventKind::Timer) {
         timer = true;
       } else {
-        end(event.job, now_);
+        end(event.job, now_, now_);
         ended_.push_back(event.job);
       }
     }
@@ -214,13 +215,13 @@ class Simulation final : public SchedulingPass {
     return timer || !ended_.empty() || !arrived_.empty();
   }
 
-  void end(JobId job, SimTime finished) {
+  void end(JobId job, SimTime booked, SimTime finished) {
     const Job& description = jobs_[job.value];
     close_run(job);
     const bool cut = rule_ == ProgressRule::Duration && description.duration > description.walltime();
     progress_by_job_[job.value].state = cut ? JobState::Failed : JobState::Completed;
     --num_running_;
-    result_.outcomes[job.value].end = now_;
+    result_.outcomes[job.value].end = booked;
     result_.outcomes[job.value].finished = finished;
     count_done();
   }

@@ -30,7 +30,7 @@ struct SimulationOptions {
 struct JobOutcome {
   SimTime start{};  ///< first start
   SimTime end{};
-  SimTime finished{};       ///< when its work was done: `end`, or earlier if the policy took notice later
+  SimTime finished{};       ///< when its work was done; `end` is later where the policy works in slots
   SimDuration attained{0};  ///< time for which it held GPUs
   GpuTime gpu_time;         ///< the same times their number
   std::uint32_t preemptions = 0;

@@ -1,0 +1,144 @@
+#include "policies/elasticflow_las.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "policies/elasticflow_overhead.hpp"
+#include "policies/las_queues.hpp"
+#include "policies/slotted_policy.hpp"
+
+namespace vtrain {
+
+void ElasticFlowLas::schedule(SchedulingPass& pass) {
+  if (jobs_.empty()) jobs_.resize(pass.jobs().size());
+  arrivals_.collect(pass, last_decision_, false);
+  const WholeSeconds now = to_whole_seconds(pass.now());
+  const auto is_due = [now](std::optional<WholeSeconds> time) { return time && *time <= now; };
+  if (is_due(arrivals_.due()) || is_due(next_end_) || is_due(next_demotion_)) decide(pass, now);
+
+  std::optional<WholeSeconds> next = arrivals_.due();
+  for (const auto time : {next_end_, next_demotion_}) {
+    if (time && (!next || *time < *next)) next = time;
+  }
+  if (next) pass.wake_at(to_sim_time(*next));
+}
+
+void ElasticFlowLas::decide(SchedulingPass& pass, WholeSeconds now) {
+  if (next_end_ && *next_end_ <= now) take_ends(pass);
+  if (arrivals_.due() && *arrivals_.due() <= now) take_arrivals(pass);
+  update_service(now);
+  const bool restart = num_decisions_ > 0 && num_decisions_ % slot_ == 0;
+  ++num_decisions_;
+  walk_queues(pass, restart);
+  foresee(now, pass.total_gpus().value, restart);
+  last_decision_ = now;
+}
+
+void ElasticFlowLas::take_ends(SchedulingPass& pass) {
+  for (const std::uint32_t id : ending_) {
+    const LiveJob& job = jobs_[id];
+    pass.complete(job.job, to_sim_time(job.end), to_sim_time(job.end));
+    std::erase(live_, id);
+    std::erase(queues_[job.queue], id);
+  }
+}
+
+void ElasticFlowLas::take_arrivals(const SchedulingPass& pass) {
+  for (const JobId id : arrivals_.take()) {
+    const Job& job = pass.job(id);
+    jobs_[id.value] = {.job = id,
+                       .num_gpus = job.num_gpus.value,
+                       .duration = std::chrono::ceil<std::chrono::seconds>(job.duration).count(),
+                       .checked = to_whole_seconds(job.submit)};
+    live_.push_back(id.value);
+    queues_[0].push_back(id.value);
+  }
+}
+
+void ElasticFlowLas::update_service(WholeSeconds now) {
+  for (const std::uint32_t id : live_) {
+    LiveJob& job = jobs_[id];
+    if (job.running) {
+      const double gained = std::max(static_cast<double>(now - job.checked) - job.overhead, 0.0);
+      job.attained = static_cast<std::int64_t>(static_cast<double>(job.attained) + gained);
+      job.overhead = 0;
+      if (job.queue + 1 < kNumQueues && job.attained * job.num_gpus >= thresholds_[job.queue]) {
+        std::erase(queues_[job.queue], id);
+        queues_[++job.queue].push_back(id);
+      }
+    }
+    job.checked = now;
+  }
+}
+
+void ElasticFlowLas::walk_queues(SchedulingPass& pass, bool restart) {
+  std::int64_t free = pass.total_gpus().value;
+  std::vector<std::uint32_t> started;
+  for (const auto& queue : queues_) {
+    for (const std::uint32_t id : queue) {
+      LiveJob& job = jobs_[id];
+      if (free >= job.num_gpus) {
+        free -= job.num_gpus;
+        if (job.running) continue;
+        job.overhead = elasticflow_start_overhead(job.num_gpus, pass.total_gpus().value, restart);
+        started.push_back(id);
+      } else if (job.running) {
+        job.running = false;
+        pass.preempt(job.job);
+      }
+    }
+  }
+  for (const std::uint32_t id : started) {
+    jobs_[id].running = true;
+    pass.try_start(jobs_[id].job);
+  }
+  std::ranges::stable_sort(live_, std::ranges::greater{},
+                           [this](std::uint32_t id) { return jobs_[id].num_gpus; });
+  for (auto& queue : queues_)
+    std::ranges::stable_partition(queue, [this](std::uint32_t id) { return jobs_[id].running; });
+}
+
+void ElasticFlowLas::foresee(WholeSeconds now, std::int64_t cluster_gpus, bool restart) {
+  next_end_.reset();
+  next_demotion_.reset();
+  ending_.clear();
+  for (const std::uint32_t id : live_) {
+    LiveJob& job = jobs_[id];
+    if (!job.running) continue;
+    double left = static_cast<double>(job.duration - job.attained);
+    if (restart) left += job.overhead = elasticflow_start_overhead(job.num_gpus, cluster_gpus, true);
+    const auto end = static_cast<WholeSeconds>(static_cast<double>(now) + left);
+    const WholeSeconds noticed = std::max(now + slot_, end);
+    if (!next_end_ || noticed < *next_end_) {
+      next_end_ = noticed;
+      ending_.clear();
+    }
+    if (noticed == *next_end_) {
+      ending_.push_back(id);
+      job.end = end;
+    }
+    if (job.queue + 1 < kNumQueues) {
+      const std::int64_t to_go = thresholds_[job.queue] - job.attained;
+      // Rounded up, also for a negative number.
+      const WholeSeconds due =
+          now + (to_go >= 0 ? (to_go + job.num_gpus - 1) / job.num_gpus : to_go / job.num_gpus);
+      if (!next_demotion_ || due < *next_demotion_) next_demotion_ = due;
+    }
+  }
+  if (next_demotion_) next_demotion_ = std::max(*next_demotion_, now + slot_);
+}
+
+Result<std::unique_ptr<Policy>> make_elasticflow_las(const PolicyArguments& arguments,
+                                                     const LasOptions& options) {
+  std::array<std::int64_t, 2> queues{};
+  if (options.thresholds.size() != queues.size())
+    return fail(arguments.bad_value("queues", "two thresholds"));
+  std::ranges::transform(options.thresholds, queues.begin(), [](SimDuration threshold) {
+    return std::chrono::floor<std::chrono::seconds>(threshold).count();
+  });
+  const auto slot = parse_slot(arguments);
+  if (!slot) return fail(slot.error());
+  return std::make_unique<ElasticFlowLas>(*slot, queues);
+}
+
+}  // namespace vtrain

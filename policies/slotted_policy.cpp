@@ -1,0 +1,145 @@
+#include "policies/slotted_policy.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/text.hpp"
+#include "policies/registry.hpp"
+
+namespace vtrain {
+namespace {
+
+/// Later than everything that a trace may hold (100 years), and within the simulated clock (292 years).
+constexpr WholeSeconds kNever = WholeSeconds{1} << 32;
+
+}  // namespace
+
+Result<WholeSeconds> parse_slot(const PolicyArguments& arguments) {
+  std::string_view text = arguments["slot"];
+  if (text.ends_with('s')) text.remove_suffix(1);
+  constexpr WholeSeconds kDay = 86400;
+  const auto slot = parse_integer(text, 1, kDay);
+  if (!slot) return fail(arguments.bad_value("slot", "whole seconds from 1 to 86400"));
+  return *slot;
+}
+
+std::int64_t SlottedJob::level_within(std::int64_t num_gpus) const {
+  const auto most = static_cast<std::int32_t>(std::min(num_gpus, max_gpus));
+  return levels->at_most(GpuCount(most)).num_gpus.value;
+}
+
+std::int64_t SlottedJob::level_above(std::int64_t num_gpus) const {
+  const std::int64_t next = levels->above(GpuCount(static_cast<std::int32_t>(num_gpus))).num_gpus.value;
+  return next == 0 || next > max_gpus ? num_gpus : next;
+}
+
+void SlottedPolicy::schedule(SchedulingPass& pass) {
+  if (jobs_.empty()) {
+    jobs_.resize(pass.jobs().size());
+    cluster_gpus_ = pass.total_gpus().value;
+  }
+  const bool others = std::ranges::any_of(live_, [this](std::uint32_t id) { return jobs_[id].planned; });
+  arrivals_.collect(pass, last_decision_, others);
+  const WholeSeconds now = to_whole_seconds(pass.now());
+  if (const auto time = due(pass); time && *time <= now) {
+    progress(now);
+    take_ends(pass, now);
+    std::vector<std::uint32_t> arrived;
+    if (arrivals_.due() && *arrivals_.due() <= now) arrived = take_arrivals(pass);
+    decide(pass, now, std::move(arrived));
+    apply(pass);
+    last_decision_ = now;
+  }
+  if (const auto time = due(pass)) pass.wake_at(to_sim_time(std::max(*time, now + 1)));
+}
+
+std::optional<WholeSeconds> SlottedPolicy::due(const SchedulingPass& pass) const {
+  std::optional<WholeSeconds> first;
+  bool several = pass.jobs().back().submit > pass.now() || arrivals_.due().has_value();
+  for (const std::uint32_t id : live_) {
+    if (!jobs_[id].planned) continue;
+    several |= first && *first != jobs_[id].end;
+    if (!first || jobs_[id].end < *first) first = jobs_[id].end;
+  }
+  if (const auto change = next_change()) {
+    several |= first && *first != *change;
+    if (!first || *change < *first) first = change;
+  }
+  if (first && last_decision_ && several) first = std::max(*first, *last_decision_ + slot_);
+  const auto arrival = arrivals_.due();
+  return arrival && (!first || *arrival < *first) ? arrival : first;
+}
+
+void SlottedPolicy::progress(WholeSeconds now) {
+  if (!last_decision_) return;
+  for (const std::uint32_t id : live_) {
+    SlottedJob& job = jobs_[id];
+    if (job.gpus == 0) continue;
+    auto time = static_cast<double>(now - *last_decision_);
+    const WholeSeconds done = job.finished.value_or(job.end);
+    if (now > done) time -= static_cast<double>(now - done);
+    time = std::max(time - job.overhead, 0.0);
+    const double speed = job.speed(job.gpus);
+    const double iterations = time * speed;
+    if (job.iterations_left <= iterations && job.end > now) {
+      job.end = *last_decision_ + static_cast<WholeSeconds>(std::ceil(job.iterations_left / speed));
+    }
+    job.iterations_left -= iterations;
+    job.overhead = 0;
+  }
+}
+
+void SlottedPolicy::take_ends(SchedulingPass& pass, WholeSeconds now) {
+  std::erase_if(live_, [&](std::uint32_t id) {
+    const SlottedJob& job = jobs_[id];
+    if (!job.planned || job.end > now || job.gpus == 0) return false;
+    pass.complete(job.job, to_sim_time(job.end), to_sim_time(job.finished.value_or(job.end)));
+    return true;
+  });
+}
+
+std::vector<std::uint32_t> SlottedPolicy::take_arrivals(const SchedulingPass& pass) {
+  std::vector<std::uint32_t> arrived;
+  for (const JobId id : arrivals_.take()) {
+    const Job& job = pass.job(id);
+    SlottedJob& live = jobs_[id.value];
+    live.job = id;
+    live.levels = pass.curve(id);
+    live.iterations_left = static_cast<double>(job.iterations);
+    if (live.levels == nullptr) {
+      // A rigid job does a second's work a second.
+      live.levels = &rigid_.emplace_back(std::vector<ThroughputLevels::Level>{{job.num_gpus, 1.0}});
+      live.iterations_left = to_seconds(job.duration);
+    }
+    const std::int64_t largest = live.levels->levels().back().num_gpus.value;
+    live.max_gpus = job.max_gpus.value > 0 ? std::min<std::int64_t>(job.max_gpus.value, largest) : largest;
+    live.max_gpus = live.level_within(std::min(live.max_gpus, cluster_gpus_));
+    live.best_effort = !job.has_deadline();
+    live.deadline = live.best_effort
+                        ? kNever
+                        : std::chrono::floor<std::chrono::seconds>(job.deadline.time_since_epoch()).count();
+    arrived.push_back(id.value);
+  }
+  return arrived;
+}
+
+void SlottedPolicy::apply(SchedulingPass& pass) {
+  // What shrinks makes room for what grows.
+  for (const bool grows : {false, true}) {
+    for (const std::uint32_t id : live_) {
+      const SlottedJob& job = jobs_[id];
+      const GpuCount held = pass.held_gpus(job.job);
+      const GpuCount wanted(static_cast<std::int32_t>(job.gpus));
+      if (held == wanted || (wanted > held) != grows) continue;
+      if (held.value == 0) {
+        pass.try_start(job.job, wanted);
+      } else if (wanted.value == 0) {
+        pass.preempt(job.job);
+      } else {
+        pass.try_resize(job.job, wanted);
+      }
+    }
+  }
+}
+
+}  // namespace vtrain

@@ -1,0 +1,89 @@
+/// What ElasticFlow's elastic policies share: jobs that progress in whole seconds, ends that are planned, and
+/// decisions that are at least a slot apart.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "core/result.hpp"
+#include "policies/slotted_arrivals.hpp"
+#include "sched/policy.hpp"
+
+namespace vtrain {
+
+/// A job that has come and not ended.
+struct SlottedJob {
+  JobId job;
+  const ThroughputLevels* levels = nullptr;
+  std::int64_t max_gpus = 0;  ///< the largest level that it may hold
+  double iterations_left = 0;
+  WholeSeconds deadline = 0;
+  bool best_effort = false;
+  bool planned = false;                    ///< whether its planned end is an event
+  std::int64_t gpus = 0;                   ///< held since the last decision
+  double overhead = 0;                     ///< s of the time after the last decision that are lost
+  WholeSeconds end = 0;                    ///< planned: when it is looked at again
+  std::optional<WholeSeconds> finished{};  ///< planned: when its work is done, if that is not `end`
+
+  double speed(std::int64_t num_gpus) const {
+    return levels->iterations_per_s(GpuCount(static_cast<std::int32_t>(num_gpus)));
+  }
+  /// The largest level of at most `num_gpus` that the job may hold, or 0.
+  std::int64_t level_within(std::int64_t num_gpus) const;
+  /// The next level above `num_gpus` that the job may hold; `num_gpus` when there is none.
+  std::int64_t level_above(std::int64_t num_gpus) const;
+};
+
+class PolicyArguments;
+
+/// Reads the parameter `slot`: whole seconds of at least 1, with or without a final `s`.
+Result<WholeSeconds> parse_slot(const PolicyArguments& arguments);
+
+/// Base of policies that plan when each job will end and look again when something happens. It keeps the live
+/// jobs, their progress and the clock of decisions; a policy says in `decide` which GPUs jobs hold from now
+/// on.
+///
+/// Semantics of ElasticFlow's simulator (pkusys/ElasticFlow, Apache-2.0). What happens within a slot of the
+/// last decision waits for the slot to end, unless it is the only thing still to come. A job whose work is
+/// done keeps its GPUs until then; its booked end is the planned one, or, if other things came first and it
+/// ran out of work before, that second.
+class SlottedPolicy : public Policy {
+ public:
+  explicit SlottedPolicy(WholeSeconds slot) : slot_(slot), arrivals_(slot) {}
+
+  void schedule(SchedulingPass& pass) final;
+  ProgressRule progress_rule() const final { return ProgressRule::Policy; }
+
+ protected:
+  /// One decision. `arrived` are live from now on unless they are rejected; the ended ones are gone.
+  /// Afterwards every live job's `gpus`, `end` and `planned` are up to date.
+  virtual void decide(SchedulingPass& pass, WholeSeconds now, std::vector<std::uint32_t> arrived) = 0;
+  /// When a plan changes though nothing ends.
+  virtual std::optional<WholeSeconds> next_change() const { return std::nullopt; }
+
+  SlottedJob& live_job(std::uint32_t id) { return jobs_[id]; }
+  const SlottedJob& live_job(std::uint32_t id) const { return jobs_[id]; }
+  WholeSeconds slot() const { return slot_; }
+  std::int64_t cluster_gpus() const { return cluster_gpus_; }
+
+  std::vector<std::uint32_t> live_;  ///< the policy's order decides ties
+
+ private:
+  void progress(WholeSeconds now);
+  void take_ends(SchedulingPass& pass, WholeSeconds now);
+  std::vector<std::uint32_t> take_arrivals(const SchedulingPass& pass);
+  void apply(SchedulingPass& pass);
+  /// When the next decision is due, as far as is known now.
+  std::optional<WholeSeconds> due(const SchedulingPass& pass) const;
+
+  WholeSeconds slot_;
+  SlottedArrivals arrivals_;
+  std::vector<SlottedJob> jobs_;        ///< by `JobId`
+  std::deque<ThroughputLevels> rigid_;  ///< of jobs without a curve
+  std::int64_t cluster_gpus_ = 0;
+  std::optional<WholeSeconds> last_decision_;
+};
+
+}  // namespace vtrain
