@@ -356,7 +356,7 @@ class Simulation final : public SchedulingPass {
 };
 
 /// What must hold of every job before a replay can begin.
-Result<void> check_jobs(const Workload& workload, const ClusterSpec& cluster,
+Result<void> check_jobs(const Workload& workload, const ClusterSpec& cluster, ProgressRule rule,
                         const SimulationOptions& options) {
   const auto placement = make_placement(options.placement, cluster);
   const std::int32_t total_gpus = cluster.total_gpus().value;
@@ -370,7 +370,8 @@ Result<void> check_jobs(const Workload& workload, const ClusterSpec& cluster,
       return fail(
           job_error(job, "num_gpus", expected_found("at least 1", std::to_string(job.num_gpus.value))));
     }
-    if (job.curve && workload.curves[job.curve.value].iterations_per_s(job.num_gpus) <= 0) {
+    if (rule == ProgressRule::Iterations && job.curve &&
+        workload.curves[job.curve.value].iterations_per_s(job.num_gpus) <= 0) {
       return fail(job_error(job, "num_gpus",
                             expected_found("a number of GPUs that its throughput table has a speed for",
                                            std::to_string(job.num_gpus.value))));
@@ -389,7 +390,8 @@ Result<void> check_jobs(const Workload& workload, const ClusterSpec& cluster,
 
 Result<SimulationResult> simulate(const Workload& workload, const ClusterSpec& cluster, Policy& policy,
                                   const SimulationOptions& options) {
-  if (auto checked = check_jobs(workload, cluster, options); !checked) return fail(checked.error());
+  if (auto checked = check_jobs(workload, cluster, policy.progress_rule(), options); !checked)
+    return fail(checked.error());
   try {
     return Simulation(workload, cluster, policy, options).run();
   } catch (const SimulationFault& fault) {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
 #include <utility>
@@ -15,7 +16,7 @@
 namespace vtrain {
 namespace {
 
-/// The tables that price jobs without a duration, read when the first is met.
+/// The tables that price jobs without a duration and say how fast jobs are on other numbers of GPUs.
 class Prices {
  public:
   explicit Prices(const TraceInput& input) : path_(input.options.throughputs) {
@@ -46,6 +47,24 @@ class Prices {
     return tables_->duration(model, job.global_batch, job.num_gpus, job.iterations);
   }
 
+  /// Gives the job the speeds that its model and batch have in the tables, if they have any.
+  Result<void> add_curve(Job& job, Workload& workload) {
+    if (path_.empty()) return {};
+    if (auto opened = open(); !opened) return opened;
+    const auto [known, is_new] = curves_.try_emplace({job.model, job.global_batch});
+    if (is_new) {
+      const ThroughputTable* const table = tables_->find(workload.models[job.model.value]);
+      std::vector<ThroughputLevels::Level> levels;
+      if (table != nullptr) levels = table->profiled_levels(job.global_batch);
+      if (!levels.empty()) {
+        known->second = CurveId(static_cast<std::uint32_t>(workload.curves.size()));
+        workload.curves.emplace_back(std::move(levels));
+      }
+    }
+    job.curve = known->second;
+    return {};
+  }
+
   void note(Trace& trace) const {
     if (num_jobs_ == 0) return;
     trace.assumptions.push_back(
@@ -55,6 +74,7 @@ class Prices {
  private:
   std::string path_;
   std::optional<ThroughputTables> tables_;
+  std::map<std::pair<ModelId, std::int32_t>, CurveId> curves_;  ///< by model and global batch
   std::int64_t num_jobs_ = 0;
 };
 
@@ -105,6 +125,7 @@ Result<void> read_rows(JobCsvReader& reader, Prices& prices) {
       if (!duration) return fail(row.error_at(iterations, duration.error().message));
       job->duration = *duration;
     }
+    if (auto added = prices.add_curve(*job, reader.workload()); !added) return added;
     reader.add(*job);
   }
 }

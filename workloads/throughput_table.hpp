@@ -12,6 +12,7 @@
 
 #include "core/result.hpp"
 #include "core/units.hpp"
+#include "workloads/throughput_levels.hpp"
 
 namespace vtrain {
 
@@ -34,6 +35,8 @@ class ThroughputTable {
   std::span<const Row> rows() const { return rows_; }
   /// The row of a global batch, null when there is none.
   const Row* find(std::int64_t global_batch) const;
+  /// The numbers of GPUs that were profiled at a global batch, ascending, with their speeds.
+  std::vector<ThroughputLevels::Level> profiled_levels(std::int64_t global_batch) const;
   /// Iterations a second, 0 when that was not profiled.
   double iterations_per_s(std::int64_t global_batch, GpuCount num_gpus) const;
 
