@@ -31,6 +31,8 @@ class Specs {
     }
     for (const PolicyInfo& policy : policies()) {
       const std::string name(policy.name);
+      // Policies that end jobs themselves have properties of their own: see elasticflow_test.cpp.
+      if (name == "elasticflow") continue;
       specs_.push_back(name == "gittins" ? name + ":delta=10,queues=20;60," + distribution : name);
     }
   }

@@ -1,0 +1,135 @@
+#include "policies/elasticflow.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/rng.hpp"
+#include "policies/registry.hpp"
+#include "sched/metrics.hpp"
+#include "sched/simulator.hpp"
+
+namespace vtrain {
+namespace {
+
+/// Jobs that scale with falling returns, with and without deadlines, in whole seconds.
+Workload random_workload(std::uint64_t seed, int num_jobs) {
+  RandomStream random(seed, "elasticflow");
+  Workload workload;
+  std::int64_t submit = 0;
+  for (int i = 0; i < num_jobs; ++i) {
+    std::vector<ThroughputLevels::Level> levels;
+    double speed = random.uniform(0.5, 2.0);
+    const std::uint64_t num_levels = 1 + random.below(5);
+    for (std::uint64_t level = 0; level < num_levels; ++level) {
+      levels.push_back({GpuCount(1 << level), speed});
+      speed *= random.uniform(1.1, 1.95);
+    }
+    Job job;
+    job.name = workload.keep("j" + std::to_string(i));
+    submit += static_cast<std::int64_t>(random.below(300));
+    job.submit = SimTime(std::chrono::seconds(submit));
+    job.num_gpus = levels[random.below(num_levels)].num_gpus;
+    job.iterations = 1 + static_cast<std::int64_t>(random.below(5000));
+    const double seconds = static_cast<double>(job.iterations) / levels.front().iterations_per_s;
+    job.duration = to_sim_duration(Nanoseconds(std::ceil(seconds) * 1e9));
+    if (random.below(4) > 0) {
+      job.deadline =
+          job.submit + std::chrono::seconds(60 + static_cast<std::int64_t>(seconds * random.uniform(0.2, 2)));
+    }
+    job.curve = CurveId(static_cast<std::uint32_t>(workload.curves.size()));
+    workload.curves.emplace_back(std::move(levels));
+    workload.jobs.push_back(job);
+  }
+  return workload;
+}
+
+SimulationResult replay(const Workload& workload, const std::string& spec) {
+  auto policy = make_policy(spec);
+  REQUIRE(policy);
+  auto result =
+      simulate(workload, *ClusterSpec::parse("2x8"), **policy, {.record_runs = true, .policy_name = spec});
+  REQUIRE_MESSAGE(result, result.error().describe());
+  return *std::move(result);
+}
+
+}  // namespace
+
+TEST_CASE("elasticflow: every admitted job meets its deadline, and every job ends or is turned away") {
+  for (const char* spec :
+       {"elasticflow", "elasticflow:admission=batch", "elasticflow:greedy=largest,slot=7"}) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      const Workload workload = random_workload(seed, 60);
+      const SimulationResult result = replay(workload, spec);
+      CAPTURE(spec);
+      CAPTURE(seed);
+      int admitted = 0;
+      for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+        const Job& job = workload.jobs[i];
+        const JobOutcome& outcome = result.outcomes[i];
+        CAPTURE(i);
+        if (outcome.state == JobState::Rejected) {
+          REQUIRE(job.has_deadline());
+          continue;
+        }
+        REQUIRE(outcome.state == JobState::Completed);
+        if (job.has_deadline()) {
+          ++admitted;
+          REQUIRE(deadline_met(job, outcome));
+        }
+      }
+      CHECK(admitted > 0);
+    }
+  }
+}
+
+TEST_CASE("elasticflow: the work of a job is done on the GPUs that it held") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const Workload workload = random_workload(seed, 60);
+    const SimulationResult result = replay(workload, "elasticflow");
+    std::vector<double> done(workload.jobs.size(), 0);
+    for (const JobRun& run : result.runs) {
+      const Job& job = workload.jobs[run.job.value];
+      done[run.job.value] +=
+          workload.curves[job.curve.value].iterations_per_s(run.num_gpus) * to_seconds(run.end - run.begin);
+    }
+    for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+      // GPUs are held to the end of a slot, never shorter than the work takes.
+      if (result.outcomes[i].state == JobState::Completed) {
+        CHECK(done[i] >= static_cast<double>(workload.jobs[i].iterations) * (1 - 1e-9));
+      }
+    }
+  }
+}
+
+TEST_CASE("elasticflow: one job alone grows to the level that is worth it and ends with its slot") {
+  // 1,000 iterations at 1, 1.9 and 3.6 a second on 1, 2 and 4 GPUs. Spare GPUs go to the only job: 4 GPUs,
+  // 277.8 s of work, so that its fifth slot of 60 s is its last.
+  Workload workload;
+  Job job;
+  job.name = workload.keep("a");
+  job.num_gpus = GpuCount(1);
+  job.iterations = 1000;
+  job.duration = std::chrono::seconds(1000);
+  job.deadline = SimTime(std::chrono::seconds(2000));
+  job.curve = CurveId(0);
+  workload.curves.emplace_back(
+      std::vector<ThroughputLevels::Level>{{GpuCount(1), 1.0}, {GpuCount(2), 1.9}, {GpuCount(4), 3.6}});
+  workload.jobs.push_back(job);
+  const SimulationResult result = replay(workload, "elasticflow");
+  CHECK(result.outcomes[0].end == SimTime(std::chrono::seconds(300)));
+  CHECK(result.outcomes[0].finished == SimTime(std::chrono::seconds(278)));
+  CHECK(result.outcomes[0].gpu_time.seconds() == 4 * 300);
+}
+
+TEST_CASE("elasticflow: parameters that it cannot use are refused") {
+  CHECK_FALSE(make_policy("elasticflow:admission=all"));
+  CHECK_FALSE(make_policy("elasticflow:slot=0s"));
+  CHECK_FALSE(make_policy("elasticflow:slot=minute"));
+  CHECK_FALSE(make_policy("elasticflow:overhead=some"));
+  CHECK_FALSE(make_policy("las:preset=tiresias"));
+  CHECK_FALSE(make_policy("las:preset=elasticflow,queues=1;2;3"));
+}
+
+}  // namespace vtrain
