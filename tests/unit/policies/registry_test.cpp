@@ -59,8 +59,8 @@ TEST_CASE("registry: an unknown policy is told with the nearest name") {
 
 TEST_CASE("registry: an unknown parameter is told with the known ones") {
   CHECK(error_of("las:atained=time") ==
-        "policy 'las' has no parameter 'atained'. Did you mean 'attained'? It has 'attained', 'queues' and "
-        "'timer'.");
+        "policy 'las' has no parameter 'atained'. Did you mean 'attained'? It has 'attained', 'queues', 'timer', 'preset' "
+        "and 'slot'.");
   CHECK(error_of("fifo:x=1") == "policy 'fifo' has no parameter 'x'. It has none.");
 }
 
