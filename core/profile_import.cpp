@@ -30,6 +30,7 @@ using nlohmann::json;
 
 constexpr std::string_view kSchema = "vtrain-gpu-devices";
 constexpr std::int64_t kVersion = 1;
+constexpr std::size_t kMaxTable = std::size_t{1} << 30;  // bytes
 
 /// An entry of a device's `tables`, and where its files are.
 struct TableEntry {
@@ -63,7 +64,9 @@ Result<TableFiles> read_files(const TableEntry& entry, std::span<const std::stri
   const json names = entry.object.value("files", json());
   if (!names.is_array() || names.empty()) return fail(entry.error("files: expected an array of file names"));
   for (const json& name : names) {
-    if (!name.is_string()) return fail(entry.error("files: " + expected_found("a file name", name.dump())));
+    if (!name.is_string() || std::filesystem::path(name.get<std::string>()).is_absolute()) {
+      return fail(entry.error("files: " + expected_found("a file name relative to the folder", name.dump())));
+    }
     files.names.push_back(name.get<std::string>());
     files.source += fmt::format("{} {}", files.names.size() == 1 ? ":" : ",", files.names.back());
   }
@@ -78,7 +81,7 @@ Result<std::vector<Stack<Sample>>> read_stacks(const TableEntry& entry, const Ta
   std::vector<Stack<Sample>> stacks;
   for (const std::string& name : files.names) {
     const std::filesystem::path path = entry.folder / name;
-    const auto text = read_file(path);
+    const auto text = read_file(path, kMaxTable);
     if (!text) return fail(text.error());
     auto samples = parse(*text, path.string());
     if (!samples) return fail(samples.error());
