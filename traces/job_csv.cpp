@@ -1,36 +1,10 @@
 #include "traces/job_csv.hpp"
 
-<<<<<<< HEAD
-#include <limits>
-=======
-#include <algorithm>
->>>>>>> d4feba1 (SWF, sacct and our JSON lines are read; SWF, Batsim JSON and JSON lines are written)
-
 #include <fmt/format.h>
 
 #include "traces/job_fields.hpp"
 
 namespace vtrain {
-namespace {
-
-<<<<<<< HEAD
-Result<std::int32_t> parse_batch(std::string_view text) {
-  return parse_integer(text, 1, std::numeric_limits<std::int32_t>::max()).map([](std::int64_t value) {
-    return static_cast<std::int32_t>(value);
-  });
-}
-
-Result<std::int64_t> parse_iterations(std::string_view text) {
-  return parse_integer(text, 1, std::numeric_limits<std::int64_t>::max());
-=======
-/// At most this many rows can follow: one a line, and each with at least a byte and a separator a field.
-std::size_t most_rows(std::string_view text, std::size_t num_columns) {
-  const auto num_lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-  return std::min(num_lines, text.size() / (2 * num_columns)) + 1;
->>>>>>> d4feba1 (SWF, sacct and our JSON lines are read; SWF, Batsim JSON and JSON lines are written)
-}
-
-}  // namespace
 
 Result<JobCsvReader> JobCsvReader::open(const TraceInput& input, const JobColumns& columns) {
   auto rows = CsvReader::open(input.text, input.file);
