@@ -112,7 +112,7 @@ struct Activations {
   double gradients = 0;  ///< of a layer's inner activations, and what is gathered for them
 };
 
-/// Sizes that the parts of a layer share.
+/// The activations of a layer and of the head. Sizes are those of one GPU.
 class ActivationModel {
  public:
   ActivationModel(const TransformerModel& model, const ParallelPlan& plan, const MemoryRules& rules)
@@ -127,15 +127,14 @@ class ActivationModel {
         hidden_(real(model.hidden_size)) {}
 
   Activations layer(LayerKind kind) const {
-    const double attention = real(model_.attention_output_size());
-    const double qkv = real(model_.query_size() + model_.key_size() + model_.value_size());
+    const double attention = real(model_.attention_output_size()) / tensor_;
     // Inputs of both norms, and of the products after them.
     const double gathered = rules_.keeps_gathered_inputs ? tokens_ : split_tokens_;
     double full = hidden_ * (2 * element_ * split_tokens_ + 2 * product_input_ * gathered);
     if (rules_.keeps_dropout_masks) full += 2 * split_tokens_ * hidden_;
     // With 8-bit products, attention keeps its output and the product after it a second, narrow copy.
     const double narrow_copy = product_input_ == element_ ? 0 : product_input_;
-    full += tokens_ * (element_ * qkv + (element_ + narrow_copy) * attention) / tensor_;
+    full += tokens_ * (element_ * qkv_columns() + (element_ + narrow_copy) * attention);
     full += mlp(kind) + latent();
     const double scores = rules_.keeps_scores
                               ? 5 * real(model_.num_heads) * real(model_.sequence_length) * tokens_ / tensor_
@@ -181,6 +180,13 @@ class ActivationModel {
     return split_tokens_ * real(model_.experts.top_k) * capacity;
   }
 
+  /// Columns of queries, keys and values. With fewer heads of keys than GPUs each GPU holds one all the same.
+  double qkv_columns() const {
+    const double least = model_.has_latent_attention() ? 0 : real(model_.head_size());
+    return real(model_.query_size()) / tensor_ + std::max(real(model_.key_size()) / tensor_, least) +
+           std::max(real(model_.value_size()) / tensor_, least);
+  }
+
   /// Columns before and after the non-linearity, by bytes kept.
   double inner_bytes(double columns) const {
     return (element_ * real(model_.mlp_inputs()) + product_input_) * columns;
@@ -208,15 +214,14 @@ class ActivationModel {
   /// What is kept but for the scores when every second product is run again: half of all products' columns,
   /// and with tensor parallelism the outputs of both reduce-scatters.
   double every_second_product(LayerKind kind) const {
-    const double qkv = real(model_.query_size() + model_.key_size() + model_.value_size());
     const double inner = kind == LayerKind::Dense
                              ? real(model_.mlp_size())
                              : real(model_.experts.shared_ffn_size) +
                                    real(model_.experts.top_k) * real(model_.experts.expert_ffn_size);
-    const double products = qkv + real(model_.mlp_inputs()) * inner + 2 * hidden_;
+    const double products = qkv_columns() + (real(model_.mlp_inputs()) * inner + 2 * hidden_) / tensor_;
+    const double attention = real(model_.attention_output_size()) / tensor_;
     const double reduced = plan_.tensor > 1 ? 2 * split_tokens_ * hidden_ : 0;
-    return element_ * (split_tokens_ * hidden_ + reduced +
-                       tokens_ * (real(model_.attention_output_size()) + products / 2) / tensor_);
+    return element_ * (split_tokens_ * hidden_ + reduced + tokens_ * (attention + products / 2));
   }
 
   /// Elements of the gradient before the non-linearity.

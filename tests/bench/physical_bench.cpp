@@ -1,6 +1,7 @@
 // Time of one prediction of the physical semantics and of a plan search.
 #include <benchmark/benchmark.h>
 
+#include "workloads/memory_model.hpp"
 #include "workloads/model_zoo.hpp"
 #include "workloads/physical_semantics.hpp"
 #include "workloads/plan_search.hpp"
@@ -28,6 +29,30 @@ void predict_mtnlg(benchmark::State& state) {
   }
 }
 BENCHMARK(predict_mtnlg)->Unit(benchmark::kMicrosecond);
+
+void memory_mtnlg(benchmark::State& state) {
+  const GpuProfile profile = load_gpu_profile("a100").value();
+  const TransformerModel model = find_model("mtnlg-530b")->model();
+  for (auto _ : state)
+    benchmark::DoNotOptimize(estimate_memory(model, kMtNlgPlan, profile));
+}
+BENCHMARK(memory_mtnlg)->Unit(benchmark::kNanosecond);
+
+void memory_deepseek_v3(benchmark::State& state) {
+  const GpuProfile profile = load_gpu_profile("a100").value();
+  const TransformerModel model = find_model("deepseek-v3")->model();
+  const ParallelPlan plan{.data = 64,
+                          .pipeline = 16,
+                          .global_batch = 15360,
+                          .micro_batch = 1,
+                          .expert = 64,
+                          .sharding = Sharding::Optimizer,
+                          .precision = Precision::Fp8,
+                          .ends_count_as_layers = true};
+  for (auto _ : state)
+    benchmark::DoNotOptimize(estimate_memory(model, plan, profile, kMegatronCoreMemory));
+}
+BENCHMARK(memory_deepseek_v3)->Unit(benchmark::kNanosecond);
 
 /// Argument: number of GPUs.
 void search_plans_7b(benchmark::State& state) {

@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   if (!vtrain::check_plan(config->model, config->plan)) return 0;
   check_model_of(config->model);
-  const auto profile = vtrain::load_gpu_profile("a100").value();
+  static const auto profile = vtrain::load_gpu_profile("a100").value();
   const auto memory =
       vtrain::estimate_memory(config->model, config->plan, profile, vtrain::kMegatronCoreMemory);
   if (!(memory.peak.value > 0) || !std::isfinite(memory.peak.value)) std::abort();

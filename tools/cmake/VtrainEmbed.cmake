@@ -15,6 +15,8 @@ function(vtrain_embed_file target file symbol)
     COMMENT "Embedding ${file}"
     VERBATIM)
   target_sources(${target} PRIVATE ${output})
+  # Clang warns of strings longer than the standard demands that compilers take.
+  set_source_files_properties(${output} PROPERTIES COMPILE_OPTIONS -Wno-overlength-strings)
 endfunction()
 
 if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)

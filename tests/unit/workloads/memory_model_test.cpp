@@ -97,6 +97,166 @@ TEST_CASE("memory_model: the estimate is that of the fullest stage") {
   }
 }
 
+/// h = 1024, 16 heads of 64 with 4 of keys, gated MLP of 3,000, no biases; s = 512, V = 50,000, 8 layers.
+TransformerModel llama() {
+  TransformerModel model = kModel;
+  model.num_kv_heads = 4;
+  model.ffn_size = 3000;
+  model.activation = Activation::SwiGlu;
+  model.normalization = Normalization::RmsNorm;
+  model.positions = Positions::Rotary;
+  model.tied_embeddings = false;
+  model.has_bias = false;
+  return model;
+}
+
+TEST_CASE("memory_model: fused attention and a gated MLP, split by sequence and tensor parallelism") {
+  const ParallelPlan plan{.tensor = 4,
+                          .pipeline = 2,
+                          .global_batch = 8,
+                          .micro_batch = 2,
+                          .recompute = Recompute::None,
+                          .sequence_parallel = true};
+  // T = 1,024 tokens. Norms and inputs 8 h / 4 = 2,048; queries, keys and values 2 (1024 + 2 x 256) / 4 =
+  // 768; attention's output 512; MLP 2 x 3 x 3000 / 4 = 4,500; logarithms of sums 4 x 16 / 4 = 16.
+  const StageMemory first = stage_memory(llama(), plan, 0, a100(), kMegatronCoreMemory);
+  CHECK(first.activations.value == 2 * 4 * 1024 * (2'048 + 768 + 512 + 4'500 + 16.0));
+  // The layer's gradients: of its output 2 h / 4 and gathered 2 h, inside 2 x 2 x 3000 / 4.
+  CHECK(first.working_set.value == 1024 * (512 + 2'048 + 3'000.0));
+  // The head: the loss, 6 x 50,000 / 4 a token and 4 h / 4; or gradients of the logits 2 x 50,000 / 4, 4 h,
+  // 6 h / 4, and the placeholder 2 x 50,000 x 1024 / 4.
+  const StageMemory last = stage_memory(llama(), plan, 1, a100(), kMegatronCoreMemory);
+  const double loss = 1024 * (75'000 + 1'024.0);
+  const double output_layer = 1024 * (25'000 + 4'096 + 1'536.0) + 25'600'000;
+  CHECK(last.working_set.value == std::max(loss, output_layer));
+  // A layer: 1024 (1024 + 512) + 1024^2 + 3 x 1024 x 3000 + 2 x 1024 = 11,839,488. Weights 2, gradients 4,
+  // Adam 12; placeholders 2 of one layer.
+  const double layer = 11'839'488.0 / 4;
+  CHECK(last.model_state.value == 18 * (4 * layer + 12'800'000) + 2 * layer);
+  CHECK(last.fragmentation.value == doctest::Approx(0.048 * last.used().value));
+}
+
+TEST_CASE("memory_model: what selective and full recomputation keep") {
+  ParallelPlan plan{.global_batch = 2, .micro_batch = 2, .recompute = Recompute::Selective};
+  // Unfused attention: all but the scores. 34 bytes an element, and the embedding's mask.
+  const StageMemory unfused = stage_memory(kModel, plan, 0, a100());
+  CHECK(unfused.activations.value == 1'048'576.0 * (8 * 34 + 1));
+  // The scores are computed again, one layer's at a time: 40 bytes an element, less than the head.
+  CHECK(unfused.working_set.value == 4 * 1'048'576.0 + 8 * 1024.0 * 50'000);
+  // Every second product, T = 1,024: input 2 h; half of 2 (1024 + 512 + 2 x 3000 + 2 x 1024) = 9,584;
+  // attention's output 2 h; 4 x 16.
+  const StageMemory torch = stage_memory(llama(), plan, 0, a100(), kTorchTitanMemory);
+  CHECK(torch.activations.value == 8 * 1024 * (2'048 + 9'584 + 2'048 + 64.0));
+  plan.recompute = Recompute::Full;
+  CHECK(stage_memory(llama(), plan, 0, a100(), kTorchTitanMemory).activations.value == 8 * 1024 * 2'048.0);
+}
+
+TEST_CASE("memory_model: 8-bit products keep narrow inputs, single precision keeps wide ones") {
+  ParallelPlan plan{.pipeline = 2, .global_batch = 2, .micro_batch = 2, .recompute = Recompute::None};
+  plan.precision = Precision::Fp8;
+  // Norms 4 h, inputs 2 h; 2 (1024 + 512); attention's output 3 h; MLP (2 x 2 + 1) 3000; 4 x 16.
+  CHECK(stage_memory(llama(), plan, 0, a100(), kMegatronCoreMemory).activations.value ==
+        4 * 1024 * (6'144 + 3'072 + 3'072 + 15'000 + 64.0));
+  plan.precision = Precision::Fp32;
+  // Twice of bf16's 8 h + 2 (1024 + 512) + 2 h + 2 x 3 x 3000, and the logarithms.
+  const StageMemory wide = stage_memory(llama(), plan, 0, a100(), kMegatronCoreMemory);
+  CHECK(wide.activations.value == 4 * 1024 * (2 * (8'192 + 3'072 + 2'048 + 18'000) + 64.0));
+  // Weight 4, gradient 4 and two moments of 4; placeholders.
+  const double layer = 11'839'488;
+  CHECK(wide.model_state.value == 16 * (4 * layer + 51'200'000) + 2 * layer);
+}
+
+TEST_CASE("memory_model: what sharding divides") {
+  ParallelPlan plan{
+      .data = 4, .global_batch = 8, .micro_batch = 1, .recompute = Recompute::Full, .context = 2};
+  MemoryRules rules = kMegatronCoreMemory;
+  rules.keeps_gradient_placeholders = false;
+  const double layer = 11'839'488;
+  const double parameters = 8 * layer + 2 * 51'200'000.0;
+  const auto state = [&] { return stage_memory(llama(), plan, 0, a100(), rules).model_state.value; };
+  CHECK(stage_parameters(llama(), plan, 0) == parameters);
+  CHECK(state() == 18 * parameters);
+  plan.sharding = Sharding::Optimizer;
+  CHECK(state() == (2 + 4 + 12.0 / 8) * parameters);
+  plan.sharding = Sharding::Full;
+  // Two layers gathered, gradients of one, both embeddings.
+  CHECK(state() == 2 * parameters + 8 * layer + 2 * 102'400'000);
+  plan.pipeline = 2;
+  const double half = 4 * layer + 51'200'000.0;
+  CHECK(state() == 2 * half + 6 * half);  // weights stay gathered, gradients whole
+}
+
+TEST_CASE("memory_model: experts are spread over GPUs of all replicas") {
+  TransformerModel model = llama();
+  model.experts = {
+      .num_experts = 16, .top_k = 4, .expert_ffn_size = 500, .shared_ffn_size = 250, .num_dense_layers = 2};
+  const ParallelPlan plan{.data = 8,
+                          .global_batch = 8,
+                          .micro_batch = 1,
+                          .recompute = Recompute::None,
+                          .expert = 4,
+                          .sharding = Sharding::Optimizer};
+  // An expert 3 x 1024 x 500; on a GPU 16 / 4 of them in six layers.
+  const double routed = 6 * 4 * 1'536'000.0;
+  const double attention = 1024 * 1536 + 1024 * 1024;
+  const double shared = 8 * (attention + 2048) + 2 * 9'216'000 + 6 * (768'000 + 16'384.0) + 102'400'000;
+  CHECK(stage_parameters(model, plan, 0) == routed + shared);
+  // Each expert has 8 / 4 = 2 replicas. Placeholders: attention, both kinds of MLP, one expert.
+  const StageMemory memory = stage_memory(model, plan, 0, a100(), kMegatronCoreMemory);
+  const double placeholders = attention + 2048 + 9'216'000 + 768'000 + 1'536'000;
+  CHECK(memory.model_state.value ==
+        6 * (routed + shared) + 12 * (shared / 8 + routed / 2) + 2 * placeholders);
+  // T = 512. Attention and norms 8 h + 2 (1024 + 512) + 2 h + 64; dense MLP 6 x 3000; with experts 6 x 250
+  // shared, four rows a token of 2 h + 6 x 500, and 13 x 16 of the router.
+  const double rest = 8'192 + 3'072 + 2'048 + 64;
+  CHECK(memory.activations.value == 512 * (8 * rest + 2 * 18'000 + 6 * (1'500 + 4 * (2'048 + 3'000) + 208)));
+}
+
+TEST_CASE("memory_model: with fewer heads of keys than GPUs each GPU holds one") {
+  ParallelPlan plan{
+      .tensor = 8, .pipeline = 2, .global_batch = 1, .micro_batch = 1, .recompute = Recompute::None};
+  // T = 512. Norms and inputs 8 h; queries 128, keys and values 64 each, not 32; attention 128; MLP 3000 / 8;
+  // logarithms 4 x 2.
+  CHECK(stage_memory(llama(), plan, 0, a100(), kMegatronCoreMemory).activations.value ==
+        4 * 512 * (8'192 + 2 * (128 + 2 * 64) + 2 * 128 + 6 * 375 + 8.0));
+}
+
+TEST_CASE("memory_model: the fullest stage is found without looking at all of them") {
+  TransformerModel model = llama();
+  model.num_layers = 24;
+  model.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 2000, .num_dense_layers = 7};
+  int num_plans = 0;
+  for (const bool has_experts : {false, true}) {
+    if (!has_experts) model.experts = {};
+    for (const std::int64_t pipeline : {1, 2, 3, 4, 6, 12, 13, 24}) {
+      for (const std::int64_t virtual_stages : {1, 2}) {
+        for (const Schedule schedule : {Schedule::OneForwardOneBackward, Schedule::ZeroBubble}) {
+          ParallelPlan plan{.pipeline = pipeline,
+                            .global_batch = 48,
+                            .micro_batch = 2,
+                            .recompute = Recompute::None,
+                            .virtual_stages = virtual_stages,
+                            .schedule = schedule};
+          for (const bool ends : {false, true}) {
+            plan.ends_count_as_layers = ends;
+            if (!check_plan(model, plan)) continue;
+            ++num_plans;
+            MemoryEstimate expected;
+            for (std::int64_t stage = 0; stage < pipeline; ++stage) {
+              const Bytes total = stage_memory(model, plan, stage, a100(), kMegatronCoreMemory).total();
+              if (total > expected.peak) expected = {total, Bytes(0), stage};
+            }
+            const MemoryEstimate estimate = estimate_memory(model, plan, a100(), kMegatronCoreMemory);
+            CHECK(estimate.peak == expected.peak);
+            CHECK(estimate.stage == expected.stage);
+          }
+        }
+      }
+    }
+  }
+  CHECK(num_plans > 20);
+}
+
 /// Most chunks of one micro-batch that a stage holds at once, by walking through its order.
 std::int64_t most_chunks_held(const ParallelPlan& plan, std::int64_t stage) {
   const PipelineShape shape{plan.pipeline, plan.virtual_stages, plan.num_micro_batches()};
