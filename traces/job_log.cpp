@@ -64,7 +64,7 @@ Result<void> JobLog::add(Job job, std::int64_t line) {
   if (!is_name(job.name)) return skip(skip::kBadName, line, {}, job.name);
   job.name = trace_.workload.keep(job.name);
   trace_.workload.jobs.push_back(job);
-  lines_.push_back(line);
+  lines_.push_back(static_cast<std::uint32_t>(line));
   return {};
 }
 
