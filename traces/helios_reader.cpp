@@ -1,40 +1,16 @@
 #include "traces/helios_reader.hpp"
 
-#include "traces/log_csv.hpp"
-#include "traces/slurm_state.hpp"
+#include "traces/slurm_log.hpp"
 
 namespace vtrain {
-namespace {
-
-RowReader bind(ColumnFinder& columns) {
-  const int id = columns.required("job_id");
-  const int user = columns.optional("user");
-  const int vc = columns.required("vc");
-  const int gpus = columns.required("gpu_num");
-  const int state = columns.required("state");
-  const int submit = columns.required("submit_time");
-  const int start = columns.required("start_time");
-  const int end = columns.required("end_time");
-  return [=](LogRow& row, Job& job) {
-    job.name = row.text(id);
-    job.num_gpus = row.num_gpus(gpus);
-    job.status = row.slurm_status(state);
-    row.set_run(job, row.local_time(submit, kChina, skip::kNoSubmission),
-                row.local_time(start, kChina, skip::kNeverStarted),
-                row.local_time(end, kChina, skip::kNoEnd));
-    row.tenant(vc, job.tenant);
-    row.user(user, job.user);
-  };
-}
-
-}  // namespace
 
 bool recognise_helios(std::string_view head) {
   return header_includes(head, {"job_id", "vc", "gpu_num", "state", "submit_time", "start_time", "end_time"});
 }
 
 Result<Trace> read_helios(const TraceInput& input) {
-  auto trace = read_log_csv(input, Origin::FirstSubmission, bind);
+  auto trace = read_log_csv(input, Origin::FirstSubmission,
+                            [](ColumnFinder& columns) { return slurm_log_rows(columns, "vc"); });
   if (trace) trace->assumptions.emplace_back("times are local times of China");
   return trace;
 }

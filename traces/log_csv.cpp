@@ -6,7 +6,6 @@
 
 #include "core/text.hpp"
 #include "traces/job_fields.hpp"
-#include "traces/slurm_state.hpp"
 
 namespace vtrain {
 
@@ -41,13 +40,6 @@ GpuCount LogRow::num_gpus(int column) {
   const std::int64_t number = count(column);
   if (number == 0) reject(skip::kNoGpu, column);
   return GpuCount(static_cast<std::int32_t>(number));
-}
-
-JobStatus LogRow::slurm_status(int column) {
-  if (rejected()) return JobStatus::Unknown;
-  const JobStatus status = slurm_job_status(text(column));
-  if (status == JobStatus::Running) reject(skip::kNotEnded, column);
-  return status;
 }
 
 SimTime LogRow::local_time(int column, const TimeZone& zone, std::string_view reason) {

@@ -50,8 +50,6 @@ class LogRow {
   std::int64_t count(int column);
   /// A whole number of GPUs; the row is rejected when it is 0 or missing.
   GpuCount num_gpus(int column);
-  /// How a job ended by a state of Slurm; the row is rejected when it has not ended.
-  JobStatus slurm_status(int column);
   /// A date; the row is rejected for `reason` when it is missing.
   SimTime local_time(int column, const TimeZone& zone, std::string_view reason);
   /// Decimal seconds of at least 0 from the file's own time 0; the row is rejected for `reason` when missing.

@@ -7,9 +7,11 @@
 #include <string>
 
 #include "core/file.hpp"
+#include "tests/support/shared_data.hpp"
 
 using vtrain::ClusterSpec;
 using vtrain::GpuCount;
+using vtrain::have;
 using vtrain::NodeGroup;
 using vtrain::parse_cluster_table;
 
@@ -18,12 +20,6 @@ namespace {
 using Groups = std::vector<NodeGroup>;
 
 const std::filesystem::path kTraces = std::filesystem::path(VTRAIN_SHARED_DIR) / "data/traces";
-
-bool have(const std::filesystem::path& path) {
-  if (std::filesystem::exists(path)) return true;
-  MESSAGE("skipped: " << path.string() << " absent");
-  return false;
-}
 
 ClusterSpec table(std::string_view text, std::string_view part = {}) {
   auto cluster = parse_cluster_table(text, "t", part);

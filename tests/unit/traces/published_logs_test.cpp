@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "core/file.hpp"
+#include "tests/support/shared_data.hpp"
 #include "tests/support/tar_archive.hpp"
 #include "traces/pai_reader.hpp"
 #include "traces/trace_format.hpp"
 #include "traces/trace_statistics.hpp"
 
 using std::chrono::seconds;
+using vtrain::have;
 using vtrain::Job;
 using vtrain::JobStatus;
 using vtrain::parse_trace;
@@ -25,12 +27,6 @@ using vtrain::Trace;
 namespace {
 
 const std::filesystem::path kTraces = std::filesystem::path(VTRAIN_SHARED_DIR) / "data/traces";
-
-bool have(const std::filesystem::path& path) {
-  if (std::filesystem::exists(path)) return true;
-  MESSAGE("skipped: " << path.string() << " absent");
-  return false;
-}
 
 Trace read(const std::filesystem::path& path) {
   auto trace = read_trace(path.string());

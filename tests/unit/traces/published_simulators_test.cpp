@@ -9,24 +9,19 @@
 #include <string>
 
 #include "core/file.hpp"
+#include "tests/support/shared_data.hpp"
 #include "tests/support/tar_archive.hpp"
 #include "traces/trace_format.hpp"
 #include "traces/trace_statistics.hpp"
 #include "workloads/throughput_table.hpp"
 
+using vtrain::have;
 using vtrain::read_trace;
 using vtrain::Trace;
 
 namespace {
 
 const std::filesystem::path kShared = VTRAIN_SHARED_DIR;
-
-/// Whether the third-party data is there; says so when it is not.
-bool have(const std::filesystem::path& path) {
-  if (std::filesystem::exists(path)) return true;
-  MESSAGE("skipped: " << path.string() << " absent");
-  return false;
-}
 
 /// What `trace info` counts of one file.
 struct Counts {

@@ -7,9 +7,11 @@
 #include <map>
 #include <string>
 
+#include "tests/support/shared_data.hpp"
 #include "traces/trace_format.hpp"
 #include "traces/trace_statistics.hpp"
 
+using vtrain::have;
 using vtrain::read_trace;
 using vtrain::Trace;
 using vtrain::TraceStatistics;
@@ -17,13 +19,6 @@ using vtrain::TraceStatistics;
 namespace {
 
 const std::filesystem::path kShared = VTRAIN_SHARED_DIR;
-
-/// Whether the third-party data is there; says so when it is not.
-bool have(const std::filesystem::path& path) {
-  if (std::filesystem::exists(path)) return true;
-  MESSAGE("skipped: " << path.string() << " absent");
-  return false;
-}
 
 struct ItpCluster {
   std::int64_t jobs;
