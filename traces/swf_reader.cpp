@@ -138,7 +138,9 @@ void take_counts(SwfLine& line, Job& job) {
 class SwfReader {
  public:
   explicit SwfReader(const TraceInput& input) : lines_(input.text, input.file), log_(input) {
-    log_.reserve(static_cast<std::size_t>(std::count(input.text.begin(), input.text.end(), '\n')) / 2);
+    // A line has at least a digit and a blank a field.
+    const auto num_lines = std::count(input.text.begin(), input.text.end(), '\n') + 1;
+    log_.reserve(std::min(static_cast<std::size_t>(num_lines), input.text.size() / (2 * kNumFields) + 1));
   }
 
   Result<Trace> read() {

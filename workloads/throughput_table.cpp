@@ -64,32 +64,6 @@ Result<ThroughputTable::Row> read_row(const CsvReader& rows, int batch) {
   return row;
 }
 
-Result<ThroughputTable> read_table(const std::filesystem::path& path) {
-  const auto text = read_file(path);
-  if (!text) return fail(text.error());
-  auto rows = CsvReader::open(*text, path.string());
-  if (!rows) return fail(std::move(rows.error()));
-  const auto batch = rows->require_column("global_batch_size");
-  if (!batch) return fail(batch.error());
-  auto levels = read_levels(*rows, path.string(), *batch);
-  if (!levels) return fail(std::move(levels.error()));
-  std::vector<ThroughputTable::Row> table;
-  for (;;) {
-    const auto more = rows->next();
-    if (!more) return fail(more.error());
-    if (!*more) return ThroughputTable(*std::move(levels), std::move(table));
-    auto row = read_row(*rows, *batch);
-    if (!row) return fail(std::move(row.error()));
-    const auto same_batch = [&](const ThroughputTable::Row& other) {
-      return other.global_batch == row->global_batch;
-    };
-    if (std::any_of(table.begin(), table.end(), same_batch)) {
-      return fail(rows->error_at(*batch, expected_found("each global batch once", rows->field(*batch))));
-    }
-    table.push_back(*std::move(row));
-  }
-}
-
 /// What `('JOB TYPE', GPUs)` names.
 std::optional<std::pair<std::string, GpuCount>> parse_gavel_key(std::string_view key) {
   constexpr std::string_view kOpen = "('";
@@ -185,6 +159,30 @@ Result<SimDuration> ThroughputTables::duration(std::string_view model, std::int6
   return std::max(to_sim_duration(Nanoseconds(seconds * 1e9)), SimDuration(1));
 }
 
+Result<ThroughputTable> parse_throughput_table(std::string_view text, const std::string& file) {
+  auto rows = CsvReader::open(text, file);
+  if (!rows) return fail(std::move(rows.error()));
+  const auto batch = rows->require_column("global_batch_size");
+  if (!batch) return fail(batch.error());
+  auto levels = read_levels(*rows, file, *batch);
+  if (!levels) return fail(std::move(levels.error()));
+  std::vector<ThroughputTable::Row> table;
+  for (;;) {
+    const auto more = rows->next();
+    if (!more) return fail(more.error());
+    if (!*more) return ThroughputTable(*std::move(levels), std::move(table));
+    auto row = read_row(*rows, *batch);
+    if (!row) return fail(std::move(row.error()));
+    const auto same_batch = [&](const ThroughputTable::Row& other) {
+      return other.global_batch == row->global_batch;
+    };
+    if (std::any_of(table.begin(), table.end(), same_batch)) {
+      return fail(rows->error_at(*batch, expected_found("each global batch once", rows->field(*batch))));
+    }
+    table.push_back(*std::move(row));
+  }
+}
+
 Result<ThroughputTables> read_throughput_tables(const std::filesystem::path& path) {
   std::error_code code;
   std::map<std::string, std::filesystem::path> files;
@@ -205,29 +203,34 @@ Result<ThroughputTables> read_throughput_tables(const std::filesystem::path& pat
   }
   ThroughputTables tables;
   for (const auto& [model, file] : files) {
-    auto table = read_table(file);
+    const auto text = read_file(file);
+    if (!text) return fail(text.error());
+    auto table = parse_throughput_table(*text, file.string());
     if (!table) return fail(std::move(table.error()));
     tables.add(model, *std::move(table));
   }
   return tables;
 }
 
-Result<std::map<std::string, ThroughputTables, std::less<>>> read_gavel_throughputs(
-    const std::filesystem::path& path) {
-  auto text = read_file(path);
-  if (!text) return fail(std::move(text.error()));
-  const auto document = JsonDocument::parse(*std::move(text), path.string());
+Result<ThroughputsByGpu> parse_gavel_throughputs(std::string text, const std::string& file) {
+  const auto document = JsonDocument::parse(std::move(text), file);
   if (!document) return fail(document.error());
   if (!document->root().is_object()) {
     return fail(document->error_at("", "expected a JSON object of GPU types"));
   }
-  std::map<std::string, ThroughputTables, std::less<>> by_type;
+  ThroughputsByGpu by_gpu;
   for (const auto& [gpu_type, jobs] : document->root().items()) {
     auto tables = read_gavel_type(*document, jobs);
     if (!tables) return fail(std::move(tables.error()));
-    by_type.emplace(gpu_type, *std::move(tables));
+    by_gpu.emplace(gpu_type, *std::move(tables));
   }
-  return by_type;
+  return by_gpu;
+}
+
+Result<ThroughputsByGpu> read_gavel_throughputs(const std::filesystem::path& path) {
+  auto text = read_file(path);
+  if (!text) return fail(std::move(text.error()));
+  return parse_gavel_throughputs(*std::move(text), path.string());
 }
 
 }  // namespace vtrain

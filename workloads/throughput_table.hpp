@@ -67,11 +67,17 @@ class ThroughputTables {
 /// Its header is `global_batch_size` and the numbers of GPUs; a row has a global batch and iterations a
 /// second; `nan` or nothing stands where that was not profiled.
 Result<ThroughputTables> read_throughput_tables(const std::filesystem::path& path);
+/// The table that one such file holds; `file` is used in errors.
+Result<ThroughputTable> parse_throughput_table(std::string_view text, const std::string& file);
+
+/// The tables of one type of GPU by the type's name.
+using ThroughputsByGpu = std::map<std::string, ThroughputTables, std::less<>>;
 
 /// Reads Gavel's JSON: `{GPU type: {"('JOB TYPE', GPUs)": {"null": steps/s, ...}}}`, by GPU type. The model
 /// is the job type, which says the batch; 0 steps/s are "not profiled"; what jobs reach that share a GPU is
 /// left out.
-Result<std::map<std::string, ThroughputTables, std::less<>>> read_gavel_throughputs(
-    const std::filesystem::path& path);
+Result<ThroughputsByGpu> read_gavel_throughputs(const std::filesystem::path& path);
+/// The same of text in memory; `file` is used in errors.
+Result<ThroughputsByGpu> parse_gavel_throughputs(std::string text, const std::string& file);
 
 }  // namespace vtrain

@@ -26,15 +26,19 @@ inline int check_trace(const Result<Trace>& trace) {
     require(is_printable(trace.error().describe()));
     return 0;
   }
+  // The one format that says neither durations nor iterations; our CSV cannot hold such jobs.
+  const bool without_work = trace->format == "sia";
   SimTime previous{};
   for (const Job& job : trace->workload.jobs) {
     require(job.submit >= previous && job.num_gpus.value >= 1 && is_printable(job.name));
-    require(job.duration.count() > 0 || (job.model && job.global_batch > 0 && job.iterations > 0));
+    require(without_work || job.duration.count() > 0 ||
+            (job.model && job.global_batch > 0 && job.iterations > 0));
     require(job.duration.count() >= 0 && job.requested_time.count() >= 0);
     require(job.gpu_share >= 1 && job.gpu_share <= 1000 && job.max_gpus.value >= 0);
     previous = job.submit;
   }
   require(trace_statistics(trace->workload).jobs == static_cast<std::int64_t>(trace->workload.jobs.size()));
+  if (without_work) return 0;
   const std::string written = to_vtrain_csv(trace->workload);
   const auto again = parse_trace(written, "written");
   require(again.has_value() && again->format == "vtrain" && to_vtrain_csv(again->workload) == written);
