@@ -14,6 +14,8 @@ function(vtrain_embed_file target file symbol)
     DEPENDS ${input} ${CMAKE_CURRENT_FUNCTION_LIST_FILE}
     COMMENT "Embedding ${file}"
     VERBATIM)
+  # Clang's -Wpedantic minds strings beyond the 64 KB that every compiler must accept.
+  set_source_files_properties(${output} PROPERTIES COMPILE_OPTIONS -Wno-overlength-strings)
   target_sources(${target} PRIVATE ${output})
 endfunction()
 
