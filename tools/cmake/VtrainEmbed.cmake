@@ -14,11 +14,9 @@ function(vtrain_embed_file target file symbol)
     DEPENDS ${input} ${CMAKE_CURRENT_FUNCTION_LIST_FILE}
     COMMENT "Embedding ${file}"
     VERBATIM)
-  # 64 KiB is what compilers must support; both of ours take far more.
+  # Clang warns of strings longer than the 64 KB that every compiler must take.
   set_source_files_properties(${output} PROPERTIES COMPILE_OPTIONS -Wno-overlength-strings)
   target_sources(${target} PRIVATE ${output})
-  # Clang warns of strings longer than the standard demands that compilers take.
-  set_source_files_properties(${output} PROPERTIES COMPILE_OPTIONS -Wno-overlength-strings)
 endfunction()
 
 if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
