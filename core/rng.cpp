@@ -1,5 +1,6 @@
 #include "core/rng.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <numbers>
@@ -66,6 +67,18 @@ double RandomStream::exponential(double mean) {
 double RandomStream::normal() {
   const double radius = std::sqrt(-2.0 * std::log1p(-uniform()));
   return radius * std::cos(2.0 * std::numbers::pi * uniform());
+}
+
+WeightedChoice::WeightedChoice(std::span<const double> weights) {
+  double sum = 0;
+  for (const double weight : weights)
+    cumulative_.push_back(sum += weight);
+}
+
+std::size_t WeightedChoice::draw(RandomStream& random) const {
+  const auto at =
+      std::upper_bound(cumulative_.begin(), cumulative_.end() - 1, random.uniform() * cumulative_.back());
+  return static_cast<std::size_t>(at - cumulative_.begin());
 }
 
 }  // namespace vtrain

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
+#include <vector>
 
 namespace vtrain {
 
@@ -30,6 +33,19 @@ class RandomStream {
 
  private:
   std::array<std::uint64_t, 4> state_;
+};
+
+/// Draws positions of a list in proportion to weights.
+class WeightedChoice {
+ public:
+  /// At least one weight; none is negative, and not all are 0.
+  explicit WeightedChoice(std::span<const double> weights);
+
+  /// One draw, O(log n).
+  std::size_t draw(RandomStream& random) const;
+
+ private:
+  std::vector<double> cumulative_;
 };
 
 }  // namespace vtrain

@@ -15,7 +15,6 @@
 #include "tools/output_format.hpp"
 #include "tools/progress.hpp"
 #include "tools/trace_description.hpp"
-#include "traces/deadlines.hpp"
 #include "traces/trace_generator.hpp"
 #include "traces/trace_statistics.hpp"
 
@@ -62,22 +61,6 @@ bool needs_prices(const Workload& workload) {
                      [](const Job& job) { return job.duration.count() == 0; });
 }
 
-/// Fills in deadlines by the rule of `--deadlines`, and says so.
-Result<void> add_deadlines(const ExperimentArguments& arguments, Experiment& experiment) {
-  const bool any = std::any_of(experiment.workload.jobs.begin(), experiment.workload.jobs.end(),
-                               [](const Job& job) { return job.has_deadline(); });
-  if (arguments.deadlines == "none" || (arguments.deadlines == "auto" && any)) return {};
-  const auto rule = DeadlineRule::parse(arguments.deadlines == "auto" ? "elasticflow" : arguments.deadlines);
-  if (!rule) return fail(named("--deadlines", rule.error()));
-  const auto count = assign_deadlines(experiment.workload, *rule, arguments.seed);
-  if (!count) return fail(count.error());
-  if (*count > 0) {
-    experiment.assumptions.push_back(fmt::format("{}, seed {} (synthetic{})", rule->describe(),
-                                                 arguments.seed, any ? "; for jobs without one" : ""));
-  }
-  return {};
-}
-
 /// What backfilling policies may know of run times.
 std::string run_time_knowledge(const Workload& workload) {
   const auto requested = std::count_if(workload.jobs.begin(), workload.jobs.end(),
@@ -115,23 +98,26 @@ Result<void> generate_default_day(const ExperimentArguments& arguments, Throughp
   options.cluster = experiment.cluster.total_gpus();
   options.load = kDefaultLoad;
   options.max_duration = kDefaultMaxDuration;
-  options.seed = arguments.seed;
+  options.seed = arguments.transformations.seed;
   options.deadlines.reset();  // set by --deadlines, as for every other trace
-  auto workload = generate_trace(
-      options, [&curves](std::string_view model, std::int32_t global_batch, GpuCount num_gpus) {
-        return curves.iteration_time(std::string(model), global_batch, num_gpus);
-      });
+  if (arguments.transformations.assign != "none") {
+    const auto models = ModelMix::parse(arguments.transformations.assign);
+    if (!models) return fail(models.error());
+    options.models = *models;
+    experiment.assumptions.push_back(models->describe() + " (synthetic)");
+  }
+  auto workload = generate_trace(options, iteration_times(curves));
   if (!workload) return fail(workload.error());
   experiment.workload = *std::move(workload);
   experiment.trace_name = "a generated day of LLM jobs";
   experiment.assumptions.push_back(fmt::format("jobs generated with the shape of {}, seed {} (synthetic)",
-                                               options.shape.name, arguments.seed));
+                                               options.shape.name, options.seed));
   return {};
 }
 
 /// Reads the trace into the experiment; returns the cluster size that the trace itself names.
 Result<std::optional<std::int32_t>> take_trace(const ExperimentArguments& arguments, Experiment& experiment) {
-  auto read = read_traces(arguments.trace);
+  auto read = read_traces(arguments.trace, files_as_tenants(arguments.transformations));
   if (!read) return fail(named("--format", read.error()));
   const std::vector<std::string>& files = read->trace.files;
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -167,13 +153,7 @@ void add_experiment_options(CLI::App& command, ExperimentArguments& arguments) {
                   "count: any free GPUs; yarn: one node, or whole nodes for larger gangs")
       ->capture_default_str();
   add_curve_options(command, arguments.curves);
-  command
-      .add_option("--deadlines", arguments.deadlines,
-                  "Deadlines for jobs without one: none, elasticflow (submit + U(0.5, 1.5) x duration), "
-                  "LOW:HIGH (other "
-                  "bounds), auto (elasticflow if no job has one)")
-      ->capture_default_str();
-  command.add_option("--seed", arguments.seed, "Seed of everything random")->capture_default_str();
+  add_transformation_options(command, arguments.transformations);
   command.add_option("--out", arguments.out, "Folder for the results");
   command
       .add_option("--timeline", arguments.timeline,
@@ -196,6 +176,7 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   const auto placement = parse_placement(arguments.placement);
   if (!placement) return fail(named("--placement", placement.error()));
   experiment.placement = *placement;
+  if (auto checked = check_transformations(arguments.transformations); !checked) return fail(checked.error());
   auto cached_curves = CachedCurves::open(arguments.curves);
   if (!cached_curves) return fail(cached_curves.error());
 
@@ -215,15 +196,16 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
       return fail(generated.error());
   }
   const bool priced = needs_prices(experiment.workload);
-  if (priced) {
-    if (auto done = price_jobs(experiment.workload, curves); !done) return fail(done.error());
-  }
-  if (arguments.trace.files.empty() || priced) {
+  TransformationArguments transformations = arguments.transformations;
+  if (arguments.trace.files.empty()) transformations.assign = "none";  // generated jobs have their models
+  auto changes = transform(experiment.workload, transformations, curves, true);
+  if (!changes) return fail(changes.error());
+  if (arguments.trace.files.empty() || priced || arguments.transformations.assign != "none") {
     experiment.provenance.emplace_back("run times", cached_curves->describe());
   }
-  if (auto added = add_deadlines(arguments, experiment); !added) return fail(added.error());
+  experiment.assumptions.insert(experiment.assumptions.end(), changes->begin(), changes->end());
   experiment.assumptions.push_back(run_time_knowledge(experiment.workload));
-  experiment.provenance.emplace_back("seed", std::to_string(arguments.seed));
+  experiment.provenance.emplace_back("seed", std::to_string(arguments.transformations.seed));
   experiment.read_s = Seconds(std::chrono::steady_clock::now() - start).count();
   return experiment;
 }

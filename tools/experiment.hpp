@@ -13,6 +13,7 @@
 #include "sched/simulator.hpp"
 #include "tools/curve_arguments.hpp"
 #include "tools/trace_arguments.hpp"
+#include "tools/transformations.hpp"
 #include "workloads/job.hpp"
 
 namespace CLI {
@@ -26,9 +27,8 @@ struct ExperimentArguments {
   TraceArguments trace;  ///< without files: the embedded default, a generated day of LLM jobs
   std::string cluster;   ///< empty: what the trace names, or the default
   std::string placement = "count";
-  CurveArguments curves{};         ///< what prices jobs given by model and iterations
-  std::string deadlines = "auto";  ///< rule for jobs without a deadline
-  std::uint64_t seed = 1;
+  CurveArguments curves{};  ///< what prices jobs given by model and iterations
+  TransformationArguments transformations{};
   std::vector<std::string> policies;  ///< specs
   std::filesystem::path out;          ///< empty: nothing is written
   std::string timeline = "auto";

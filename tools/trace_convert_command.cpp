@@ -4,9 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "tools/curve_arguments.hpp"
 #include "tools/trace_arguments.hpp"
 #include "tools/trace_commands.hpp"
 #include "tools/trace_output.hpp"
+#include "tools/transformations.hpp"
 
 namespace vtrain {
 namespace {
@@ -14,12 +16,20 @@ namespace {
 /// The arguments as given.
 struct ConvertArguments {
   TraceArguments trace;
+  CurveArguments curves{};
+  TransformationArguments transformations{.deadlines = "none"};
   OutputArguments output;
 };
 
 Result<void> convert(const ConvertArguments& arguments) {
-  auto read = read_traces(arguments.trace);
+  if (auto checked = check_transformations(arguments.transformations); !checked) return checked;
+  auto curves = CachedCurves::open(arguments.curves);
+  if (!curves) return fail(curves.error());
+  auto read = read_traces(arguments.trace, files_as_tenants(arguments.transformations));
   if (!read) return fail(read.error());
+  const auto changes = transform(read->trace.workload, arguments.transformations, curves->curves(), false);
+  if (!changes) return fail(changes.error());
+  read->trace.assumptions.insert(read->trace.assumptions.end(), changes->begin(), changes->end());
   const auto lost = write_trace(read->trace, arguments.output);
   if (!lost) return fail(lost.error());
   print_written_trace(fmt::format("{} ({})", read->name(), read->trace.format), read->trace, *lost,
@@ -30,12 +40,15 @@ Result<void> convert(const ConvertArguments& arguments) {
 }  // namespace
 
 void add_trace_convert(CLI::App& trace, Action& action) {
-  CLI::App* command = trace.add_subcommand("convert",
-                                           "Write a trace, or several as one, in another format.\n\n"
-                                           "  vtrain trace convert 60_job.csv --to vtrain --out jobs.csv\n"
-                                           "  vtrain trace convert itp/*.csv.gz --to vtrain --out itp.csv");
+  CLI::App* command = trace.add_subcommand(
+      "convert",
+      "Write a trace, or several as one, in another format, with models, deadlines or tenants on demand.\n\n"
+      "  vtrain trace convert 60_job.csv --to vtrain --out jobs.csv\n"
+      "  vtrain trace convert itp/*.csv.gz --tenants clusters --assign lingjun --out itp.csv");
   const auto arguments = std::make_shared<ConvertArguments>();
   add_trace_arguments(*command, arguments->trace);
+  add_curve_options(*command, arguments->curves);
+  add_transformation_options(*command, arguments->transformations);
   add_output_options(*command, arguments->output);
   command->callback([=, &action] { action = [=] { return convert(*arguments); }; });
 }

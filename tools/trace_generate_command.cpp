@@ -10,6 +10,7 @@
 #include "tools/curve_arguments.hpp"
 #include "tools/trace_commands.hpp"
 #include "tools/trace_description.hpp"
+#include "tools/transformations.hpp"
 #include "traces/trace_format.hpp"
 #include "traces/trace_generator.hpp"
 #include "traces/trace_statistics.hpp"
@@ -29,7 +30,7 @@ struct GenerateArguments {
   std::uint64_t seed = 1;
   std::string out;
   std::string shape = "itp";
-  std::string kind = "llm";
+  std::string assign = "zoo";
   std::string deadlines = "elasticflow";
   CurveArguments curves{};
   std::int32_t num_tenants = 8;
@@ -55,6 +56,9 @@ Result<GeneratorOptions> generator_options(const GenerateArguments& arguments, c
   const auto shape = find_workload_shape(arguments.shape);
   if (!shape) return fail(shape.error());
   options.shape = *shape;
+  const auto models = ModelMix::parse(arguments.assign);
+  if (!models) return fail(models.error());
+  options.models = *models;
   options.deadlines.reset();
   if (arguments.deadlines != "none") {
     const auto rule = DeadlineRule::parse(arguments.deadlines);
@@ -69,29 +73,26 @@ Result<void> generate(const GenerateArguments& arguments) {
   if (!cluster) return fail(cluster.error());
   const auto options = generator_options(arguments, *cluster);
   if (!options) return fail(options.error());
-  IterationTime iteration_time;
-  auto cached_curves = CachedCurves::open(arguments.curves);
-  if (!cached_curves) return fail(cached_curves.error());
-  if (arguments.kind == "llm") {
-    iteration_time = [&](std::string_view model, std::int32_t global_batch, GpuCount num_gpus) {
-      return cached_curves->curves().iteration_time(std::string(model), global_batch, num_gpus);
-    };
-  }
-  auto workload = generate_trace(*options, iteration_time);
+  auto curves = CachedCurves::open(arguments.curves);
+  if (!curves) return fail(curves.error());
+  auto workload = generate_trace(*options, iteration_times(curves->curves()));
   if (!workload) return fail(workload.error());
   const TraceStatistics statistics = trace_statistics(*workload);
   const std::string rule = options->deadlines ? options->deadlines->describe() : "none";
   Trace trace{.workload = *std::move(workload)};
   trace.assumptions.push_back(fmt::format("jobs generated with the shape of {}, seed {} (synthetic)",
                                           options->shape.name, options->seed));
+  if (options->models.kind != ModelMix::Kind::None)
+    trace.assumptions.push_back(options->models.describe() + " (synthetic)");
   if (options->deadlines) {
     trace.assumptions.push_back(fmt::format("{}, seed {} (synthetic)", rule, options->seed));
   }
   if (auto written = write_vtrain_csv(trace, arguments.out); !written) return written;
 
   if (arguments.json) {
-    ordered_json json = {{"trace", arguments.out}, {"format", "vtrain"},    {"shape", options->shape.name},
-                         {"kind", arguments.kind}, {"seed", options->seed}, {"deadline_rule", rule}};
+    ordered_json json = {{"trace", arguments.out},       {"format", "vtrain"},
+                         {"shape", options->shape.name}, {"assign", arguments.assign},
+                         {"seed", options->seed},        {"deadline_rule", rule}};
     json.update(statistics_to_json(statistics, options->cluster));
     fmt::print("{}\n", json.dump(2));
     return {};
@@ -112,7 +113,7 @@ void add_trace_generate(CLI::App& trace, Action& action) {
       "generate",
       "Generate a seeded trace with the shape of a published one.\n\n"
       "  vtrain trace generate --jobs 1000 --cluster 16x8:a100 --load 0.9 --seed 1 --out jobs.csv\n"
-      "  vtrain trace generate --days 30 --cluster 64x8:a100 --kind rigid --shape philly --out month.csv");
+      "  vtrain trace generate --days 30 --cluster 64x8:a100 --assign none --shape philly --out month.csv");
   const auto arguments = std::make_shared<GenerateArguments>();
   GenerateArguments& to = *arguments;
   CLI::Option* const jobs = command->add_option("--jobs", to.num_jobs, "Number of jobs")
@@ -137,13 +138,15 @@ void add_trace_generate(CLI::App& trace, Action& action) {
   }
   command->add_option("--shape", to.shape, shapes)->capture_default_str();
   command
-      ->add_option("--kind", to.kind,
-                   "llm: each job trains a GPT model for a number of iterations; rigid: durations only")
-      ->check(CLI::IsMember({"llm", "rigid"}))
+      ->add_option("--assign", to.assign,
+                   "What jobs train: zoo (GPT models, evenly), lingjun (the mix of Alibaba Lingjun 2023), "
+                   "model=NAME[,global-batch=SEQUENCES], none (durations only)")
       ->capture_default_str();
   command
-      ->add_option("--deadlines", to.deadlines,
-                   "none, elasticflow (submit + U(0.5, 1.5) x duration), or LOW:HIGH for other bounds")
+      ->add_option(
+          "--deadlines", to.deadlines,
+          "none, elasticflow (submit + U(0.5, 1.5) x duration), LOW:HIGH for other bounds, FACTOR for "
+          "the same of all, each with or without ,best-effort=SHARE")
       ->capture_default_str();
   add_curve_options(*command, to.curves);
   command->add_option("--tenants", to.num_tenants, "Number of tenants")->capture_default_str();

@@ -3,47 +3,74 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
+#include "traces/job_fields.hpp"
 
 namespace vtrain {
 
 Result<DeadlineRule> DeadlineRule::parse(std::string_view text) {
-  if (text == "elasticflow") return DeadlineRule{};
   constexpr double kMostFactor = 1000;
-  const std::size_t colon = text.find(':');
-  if (colon != std::string_view::npos) {
-    const auto low = parse_number(text.substr(0, colon), 0, kMostFactor);
-    const auto high = parse_number(text.substr(colon + 1), 0, kMostFactor);
-    if (low && high && *low <= *high) return DeadlineRule{.low = *low, .high = *high};
+  constexpr std::string_view kBestEffort = "best-effort=";
+  const auto refuse = [text] {
+    return fail(
+        {.field = "deadlines",
+         .message = expected_found("'elasticflow', a factor or LOW:HIGH with 0 <= LOW <= HIGH <= 1000, "
+                                   "with or without ',best-effort=SHARE' of 0 to 1",
+                                   text)});
+  };
+  DeadlineRule rule;
+  const std::size_t comma = text.find(',');
+  const std::string_view factors = text.substr(0, comma);
+  if (comma != std::string_view::npos) {
+    const std::string_view option = text.substr(comma + 1);
+    if (!option.starts_with(kBestEffort)) return refuse();
+    const auto share = parse_number(option.substr(kBestEffort.size()), 0, 1);
+    if (!share) return refuse();
+    rule.best_effort = *share;
   }
-  return fail({.field = "deadlines",
-               .message = expected_found("'elasticflow' or LOW:HIGH with 0 <= LOW <= HIGH <= 1000", text)});
+  if (factors == "elasticflow") return rule;
+  const std::size_t colon = factors.find(':');
+  const auto low = parse_number(factors.substr(0, colon), 0, kMostFactor);
+  const auto high =
+      colon == std::string_view::npos ? low : parse_number(factors.substr(colon + 1), 0, kMostFactor);
+  if (!low || !high || *low > *high) return refuse();
+  rule.low = *low;
+  rule.high = *high;
+  return rule;
 }
 
 std::string DeadlineRule::describe() const {
-  return fmt::format("deadline = submit + U({}, {}) × duration", low, high);
+  const std::string factor = low == high ? fmt::format("{}", low) : fmt::format("U({}, {})", low, high);
+  return fmt::format(
+      "deadline = submit + {} × duration{}", factor,
+      best_effort > 0 ? fmt::format(", none for {:.4g} % of the jobs", best_effort * 100) : "");
 }
 
 SimTime DeadlineRule::deadline(SimTime submit, SimDuration duration, RandomStream& random) const {
   // In doubles first: a large factor on a long job exceeds 64 bits of nanoseconds.
-  const double slack = random.uniform(low, high) * static_cast<double>(duration.count());
-  const double most = static_cast<double>((Job::kNoDeadline - submit).count()) * 0.999;
-  return slack < most ? submit + to_sim_duration(Nanoseconds(slack)) : Job::kNoDeadline;
+  const Nanoseconds slack = random.uniform(low, high) * Nanoseconds(duration);
+  return slack < kMaxTraceTime - submit.time_since_epoch() ? submit + to_sim_duration(slack)
+                                                           : Job::kNoDeadline;
 }
 
-Result<std::int64_t> assign_deadlines(Workload& workload, const DeadlineRule& rule, std::uint64_t seed) {
+Result<std::string> assign_deadlines(Workload& workload, const DeadlineRule& rule, std::uint64_t seed) {
   RandomStream random(seed, "deadlines");
-  std::int64_t assigned = 0;
+  RandomStream best_effort(seed, "best effort");
+  std::int64_t without = 0;
   for (Job& job : workload.jobs) {
     if (job.duration.count() <= 0) {
       return fail({.field = std::string(job.name),
                    .message = "a deadline needs a duration, and the job has none yet"});
     }
     const SimTime deadline = rule.deadline(job.submit, job.duration, random);
+    const bool wants_none = best_effort.uniform() < rule.best_effort;
     if (job.has_deadline()) continue;
-    job.deadline = deadline;
-    ++assigned;
+    ++without;
+    if (!wants_none) job.deadline = deadline;
   }
-  return assigned;
+  if (without == 0) return std::string();
+  const bool some_had = without < std::ssize(workload.jobs);
+  return fmt::format("{}, seed {} (synthetic{})", rule.describe(), seed,
+                     some_had ? "; for jobs without one" : "");
 }
 
 }  // namespace vtrain

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "traces/job_fields.hpp"
+#include "traces/tenant_rule.hpp"
 
 namespace vtrain {
 namespace {
@@ -18,56 +19,17 @@ namespace {
 constexpr std::int64_t kMostJobs = 100'000'000;
 constexpr std::int32_t kMostTenants = 10'000;
 
-// Models of the zoo by the number of GPUs on which they are trained. Mixed-precision Adam keeps about 18
-// bytes a parameter: 80 GB hold at most 4 billion parameters a GPU, and the table stays at half of that for
-// the activations. Global batches are the published ones, smaller where few GPUs would take minutes for an
-// iteration.
-constexpr std::array kModelChoices = {
-    ModelChoice{GpuCount(1), "gpt3-125m", 64},          ModelChoice{GpuCount(1), "gpt3-350m", 64},
-    ModelChoice{GpuCount(1), "gpt3-1.3b", 32},          ModelChoice{GpuCount(2), "gpt3-350m", 128},
-    ModelChoice{GpuCount(2), "gpt3-760m", 128},         ModelChoice{GpuCount(2), "gpt3-1.3b", 64},
-    ModelChoice{GpuCount(4), "gpt3-1.3b", 128},         ModelChoice{GpuCount(4), "gpt3-2.7b", 128},
-    ModelChoice{GpuCount(4), "gpt3-6.7b", 64},          ModelChoice{GpuCount(8), "gpt3-2.7b", 256},
-    ModelChoice{GpuCount(8), "gpt3-6.7b", 128},         ModelChoice{GpuCount(8), "gpt3-13b", 128},
-    ModelChoice{GpuCount(16), "gpt3-6.7b", 512},        ModelChoice{GpuCount(16), "gpt3-13b", 256},
-    ModelChoice{GpuCount(16), "megatron-18.4b", 256},   ModelChoice{GpuCount(32), "gpt3-13b", 512},
-    ModelChoice{GpuCount(32), "megatron-18.4b", 512},   ModelChoice{GpuCount(32), "megatron-39.1b", 512},
-    ModelChoice{GpuCount(64), "megatron-18.4b", 1024},  ModelChoice{GpuCount(64), "megatron-39.1b", 1536},
-    ModelChoice{GpuCount(64), "megatron-76.1b", 1024},  ModelChoice{GpuCount(128), "megatron-39.1b", 1536},
-    ModelChoice{GpuCount(128), "megatron-76.1b", 1792}, ModelChoice{GpuCount(128), "gpt3-175b", 768},
-};
-
-/// Draws positions of a list in proportion to weights.
-class WeightedChoice {
- public:
-  explicit WeightedChoice(std::span<const double> weights) {
-    double sum = 0;
-    for (const double weight : weights)
-      cumulative_.push_back(sum += weight);
-  }
-
-  std::size_t draw(RandomStream& random) const {
-    const auto at =
-        std::upper_bound(cumulative_.begin(), cumulative_.end() - 1, random.uniform() * cumulative_.back());
-    return static_cast<std::size_t>(at - cumulative_.begin());
-  }
-
- private:
-  std::vector<double> cumulative_;
-};
-
 /// Gang sizes, durations and models of the jobs.
 class JobSampler {
  public:
   JobSampler(const GeneratorOptions& options, const IterationTime& iteration_time)
       : options_(options),
-        iteration_time_(iteration_time),
         gangs_(gangs_up_to(options)),
         gang_choice_(weights_of(gangs_)),
+        rigid_(!iteration_time || options.models.kind == ModelMix::Kind::None),
         size_stream_(options.seed, "gang sizes"),
         duration_stream_(options.seed, "durations"),
-        model_stream_(options.seed, "models"),
-        prices_(kModelChoices.size()) {
+        models_(options.models, options.seed, iteration_time) {
     for (const GangWeight& gang : gangs_) {
       const DurationQuantiles& quantiles = options.shape.durations_of(gang.num_gpus);
       most_fraction_.push_back(
@@ -82,11 +44,12 @@ class JobSampler {
     Seconds target =
         options_.shape.durations_of(job.num_gpus).at(duration_stream_.uniform() * most_fraction_[gang]);
     if (options_.max_duration.count() > 0) target = std::min<Seconds>(target, options_.max_duration);
-    if (!iteration_time_) {
+    if (rigid_) {
       job.duration = std::chrono::seconds(std::max<std::int64_t>(1, std::llround(target.count())));
       return job;
     }
-    if (auto set = set_model(workload, target, job); !set) return fail(std::move(set.error()));
+    job.duration = to_sim_duration(target);
+    if (auto set = models_.assign(workload, job); !set) return fail(std::move(set.error()));
     return job;
   }
 
@@ -108,36 +71,13 @@ class JobSampler {
     return weights;
   }
 
-  Result<void> set_model(Workload& workload, Seconds target, Job& job) {
-    const auto [first, last] = std::equal_range(
-        kModelChoices.begin(), kModelChoices.end(), ModelChoice{.num_gpus = job.num_gpus, .model = {}},
-        [](const ModelChoice& a, const ModelChoice& b) { return a.num_gpus < b.num_gpus; });
-    if (first == last) {
-      return fail(
-          {.field = "shape", .message = fmt::format("no model is known for {} GPUs", job.num_gpus.value)});
-    }
-    const auto drawn =
-        first + static_cast<std::ptrdiff_t>(model_stream_.below(static_cast<std::uint64_t>(last - first)));
-    std::optional<Nanoseconds>& price = prices_[static_cast<std::size_t>(drawn - kModelChoices.begin())];
-    if (!price) {
-      auto time = iteration_time_(drawn->model, drawn->global_batch, drawn->num_gpus);
-      if (!time) return fail(std::move(time.error()));
-      price = *time;
-    }
-    job.model = workload.model(drawn->model);
-    job.global_batch = drawn->global_batch;
-    job.iterations = std::max<std::int64_t>(1, std::llround(Nanoseconds(target) / *price));
-    job.duration = to_sim_duration(*price * static_cast<double>(job.iterations));
-    return {};
-  }
-
   const GeneratorOptions& options_;
-  const IterationTime& iteration_time_;
   std::vector<GangWeight> gangs_;
   WeightedChoice gang_choice_;
   std::vector<double> most_fraction_;  ///< by gang, the part of its durations that is drawn
-  RandomStream size_stream_, duration_stream_, model_stream_;
-  std::vector<std::optional<Nanoseconds>> prices_;  ///< by model choice
+  bool rigid_;
+  RandomStream size_stream_, duration_stream_;
+  ModelAssigner models_;
 };
 
 /// Instants of a Poisson process with the day's rhythm, in order, from 0 to the end of the span.
@@ -223,28 +163,7 @@ Result<double> draw_jobs(const GeneratorOptions& options, const IterationTime& i
   return gpu_seconds;
 }
 
-void name_tenants(const GeneratorOptions& options, Workload& workload) {
-  // Zipf's law through the shares of Philly's eleven virtual clusters with more than 100 jobs: the slope of
-  // ln(jobs) over ln(rank) is -1.77 by least squares.
-  constexpr double kExponent = 1.77;
-  std::vector<double> weights;
-  std::vector<TenantId> tenants;
-  const std::size_t width = std::to_string(options.num_tenants).size();
-  for (int i = 1; i <= options.num_tenants; ++i) {
-    weights.push_back(std::pow(i, -kExponent));
-    tenants.push_back(workload.tenant(fmt::format("tenant-{:0{}}", i, width)));
-  }
-  const WeightedChoice choice(weights);
-  RandomStream random(options.seed, "tenants");
-  for (Job& job : workload.jobs)
-    job.tenant = tenants[choice.draw(random)];
-}
-
 }  // namespace
-
-std::span<const ModelChoice> model_choices() {
-  return kModelChoices;
-}
 
 Result<Workload> generate_trace(const GeneratorOptions& options, const IterationTime& iteration_time) {
   if (auto checked = check(options); !checked) return fail(std::move(checked.error()));
@@ -263,7 +182,7 @@ Result<Workload> generate_trace(const GeneratorOptions& options, const Iteration
     workload.jobs[i].name = workload.keep({name, static_cast<std::size_t>(end - name)});
     workload.jobs[i].submit = submissions[i];
   }
-  name_tenants(options, workload);
+  draw_tenants(workload, unequal_tenants(options.num_tenants), options.seed);
   if (options.deadlines) {
     if (auto assigned = assign_deadlines(workload, *options.deadlines, options.seed); !assigned) {
       return fail(std::move(assigned.error()));

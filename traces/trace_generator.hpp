@@ -2,15 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 
 #include "core/result.hpp"
 #include "core/units.hpp"
 #include "traces/deadlines.hpp"
+#include "traces/model_mix.hpp"
 #include "traces/workload_shape.hpp"
 #include "workloads/job.hpp"
 
@@ -36,31 +33,15 @@ struct GeneratorOptions {
   SimDuration max_duration{};
   /// Tenants submit unequal shares of the jobs, the i-th in proportion to i^-1.77.
   std::int32_t num_tenants = 8;
+  /// What jobs train.
+  ModelMix models{.kind = ModelMix::Kind::Zoo};
   /// How deadlines are set. None: best-effort jobs.
   std::optional<DeadlineRule> deadlines = DeadlineRule{};
 };
 
-/// The time of one iteration of a model of the zoo at a global batch on this many GPUs. Called once for each
-/// combination that occurs.
-using IterationTime =
-    std::function<Result<Nanoseconds>(std::string_view model, std::int32_t global_batch, GpuCount num_gpus)>;
-
-/// What jobs of one size may train.
-struct ModelChoice {
-  GpuCount num_gpus{1};
-  std::string_view model;  ///< a name of the model zoo
-  std::int32_t global_batch = 0;
-};
-
-/// The table from which models are drawn, all choices of one size equally likely. On this many GPUs of 80 GB
-/// each model has a plan that fits in memory.
-std::span<const ModelChoice> model_choices();
-
-/// Generates jobs, ordered by submission from 0 on; the last submission is at the end of the span. With
-/// `iteration_time` every job trains a model of `model_choices`: it has a global batch and as many
-/// iterations, at least one, as come nearest to the duration drawn, and its duration is iterations x
-/// iteration time. With an empty function jobs are rigid: a duration in whole seconds and no model. The same
-/// options give the same jobs.
+/// Generates jobs, ordered by submission from 0 on; the last submission is at the end of the span. With a mix
+/// of models every job trains one of them (`ModelAssigner`). Without a mix, or with an empty function, jobs
+/// are rigid: a duration in whole seconds and no model. The same options give the same jobs.
 ///
 /// Submissions are a Poisson process whose rate follows the day's rhythm of the shape, given that one job
 /// comes at the start and one at the end. O(jobs).

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "traces/trace_format.hpp"
 
 using vtrain::assign_deadlines;
@@ -30,7 +32,8 @@ double factor(const Job& job) {
 
 TEST_CASE("deadlines: factors fill the range of the rule evenly") {
   vtrain::Workload workload = jobs(10'000);
-  REQUIRE(assign_deadlines(workload, DeadlineRule{}, 1).value() == 10'000);
+  CHECK(assign_deadlines(workload, DeadlineRule{}, 1).value() ==
+        "deadline = submit + U(0.5, 1.5) × duration, seed 1 (synthetic)");
   double sum = 0;
   int below_one = 0;
   for (const Job& job : workload.jobs) {
@@ -50,8 +53,9 @@ TEST_CASE("deadlines: a given deadline stays and does not move the draws of othe
   vtrain::Workload all = jobs(10);
   vtrain::Workload but_one = jobs(10);
   but_one.jobs[3].deadline = vtrain::SimTime(std::chrono::seconds(5));
-  REQUIRE(assign_deadlines(all, DeadlineRule{}, 9).value() == 10);
-  REQUIRE(assign_deadlines(but_one, DeadlineRule{}, 9).value() == 9);
+  REQUIRE(assign_deadlines(all, DeadlineRule{}, 9).has_value());
+  CHECK(assign_deadlines(but_one, DeadlineRule{}, 9).value().ends_with("(synthetic; for jobs without one)"));
+  CHECK(assign_deadlines(all, DeadlineRule{}, 9).value().empty());  // every job has one now
   CHECK(but_one.jobs[3].deadline == vtrain::SimTime(std::chrono::seconds(5)));
   CHECK(all.jobs[9].deadline == but_one.jobs[9].deadline);
   vtrain::Workload other_seed = jobs(10);
@@ -63,7 +67,11 @@ TEST_CASE("deadlines: rules are read from text and refused when they make no sen
   CHECK(DeadlineRule::parse("elasticflow").value().describe() ==
         "deadline = submit + U(0.5, 1.5) × duration");
   CHECK(DeadlineRule::parse("1.2:3").value().high == 3);
-  for (const char* bad : {"", "x", "1", "2:1", "-1:2", "1:nan", "0:1e9", "1:2:3"}) {
+  CHECK(DeadlineRule::parse("1.2").value().describe() == "deadline = submit + 1.2 × duration");
+  CHECK(DeadlineRule::parse("elasticflow,best-effort=0.3").value().describe() ==
+        "deadline = submit + U(0.5, 1.5) × duration, none for 30 % of the jobs");
+  for (const char* bad : {"", "x", "1,", "1,best-effort=2", "1,best-effort=x", "1,effort=0.1",
+                          ",best-effort=0.1", "2:1", "-1:2", "1:nan", "0:1e9", "1:2:3"}) {
     CAPTURE(bad);
     CHECK_FALSE(DeadlineRule::parse(bad).has_value());
   }
@@ -76,4 +84,28 @@ TEST_CASE("deadlines: a job without a duration is an error, an endless slack is 
   workload.jobs[0].duration = std::chrono::hours(24 * 365 * 100);
   REQUIRE(assign_deadlines(workload, DeadlineRule{.low = 900, .high = 1000}, 1).has_value());
   CHECK_FALSE(workload.jobs[0].has_deadline());
+}
+
+TEST_CASE("deadlines: one factor is the same for all jobs") {
+  vtrain::Workload workload = jobs(10);
+  REQUIRE(assign_deadlines(workload, DeadlineRule::parse("1.25").value(), 1).has_value());
+  for (const Job& job : workload.jobs)
+    CHECK(factor(job) == 1.25);
+}
+
+TEST_CASE("deadlines: a share of best-effort jobs gets none, and the others those they had without it") {
+  vtrain::Workload all = jobs(10'000);
+  vtrain::Workload some = jobs(10'000);
+  REQUIRE(assign_deadlines(all, DeadlineRule{}, 3).has_value());
+  REQUIRE(assign_deadlines(some, DeadlineRule{.best_effort = 0.3}, 3).has_value());
+  int none = 0;
+  for (std::size_t i = 0; i < all.jobs.size(); ++i) {
+    if (some.jobs[i].has_deadline()) {
+      CHECK(some.jobs[i].deadline == all.jobs[i].deadline);
+    } else {
+      ++none;
+    }
+  }
+  // Binomial: 3000 with a standard deviation of sqrt(10000 x 0.3 x 0.7) = 46.
+  CHECK(std::abs(none - 3000) < 5 * 46);
 }

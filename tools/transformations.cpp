@@ -1,0 +1,151 @@
+#include "tools/transformations.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "traces/deadlines.hpp"
+#include "traces/estimate_rule.hpp"
+#include "traces/tenant_rule.hpp"
+#include "traces/trace_slice.hpp"
+
+namespace vtrain {
+namespace {
+
+/// An option's error: `--name: expected ..., found ...`.
+template <class T>
+Result<T> named(std::string option, Result<T> result) {
+  return std::move(result).map_error([&](Error error) {
+    error.field = std::move(option);
+    return error;
+  });
+}
+
+/// All rules, as read from the arguments.
+struct Rules {
+  std::vector<JobStatus> statuses;
+  TenantRule tenants;
+  ModelMix models;
+  std::optional<DeadlineRule> deadlines;
+  bool deadlines_only_if_none = false;  ///< `auto`
+  EstimateRule estimates;
+};
+
+Result<Rules> read_rules(const TransformationArguments& arguments) {
+  Rules rules;
+  if (!arguments.statuses.empty()) {
+    auto statuses = named("--statuses", parse_statuses(arguments.statuses));
+    if (!statuses) return fail(std::move(statuses.error()));
+    rules.statuses = *std::move(statuses);
+  }
+  const auto tenants = named("--tenants", TenantRule::parse(arguments.tenants));
+  if (!tenants) return fail(tenants.error());
+  rules.tenants = *tenants;
+  auto models = named("--assign", ModelMix::parse(arguments.assign));
+  if (!models) return fail(std::move(models.error()));
+  rules.models = *std::move(models);
+  rules.deadlines_only_if_none = arguments.deadlines == "auto";
+  if (arguments.deadlines != "none") {
+    const auto rule =
+        named("--deadlines",
+              DeadlineRule::parse(rules.deadlines_only_if_none ? "elasticflow" : arguments.deadlines));
+    if (!rule) return fail(rule.error());
+    rules.deadlines = *rule;
+  }
+  auto estimates = named("--estimates", EstimateRule::parse(arguments.estimates));
+  if (!estimates) return fail(std::move(estimates.error()));
+  rules.estimates = *std::move(estimates);
+  return rules;
+}
+
+bool any_deadline(const Workload& workload) {
+  return std::any_of(workload.jobs.begin(), workload.jobs.end(),
+                     [](const Job& job) { return job.has_deadline(); });
+}
+
+}  // namespace
+
+void add_transformation_options(CLI::App& command, TransformationArguments& arguments) {
+  command.add_option("--statuses", arguments.statuses,
+                     "Only jobs that ended so where they were recorded, for instance completed,failed");
+  command
+      .add_option("--tenants", arguments.tenants,
+                  "Tenants: trace (as it says), clusters (each file is one), users, or a number, drawn with "
+                  "unequal shares")
+      ->capture_default_str();
+  command
+      .add_option(
+          "--assign", arguments.assign,
+          "LLM models for jobs without one, with iterations = duration / iteration time: none, lingjun "
+          "(the mix of Alibaba Lingjun 2023 by number of GPUs), zoo (GPT models, evenly), "
+          "model=NAME[,global-batch=SEQUENCES]")
+      ->capture_default_str();
+  command
+      .add_option(
+          "--deadlines", arguments.deadlines,
+          "Deadlines for jobs without one: none, elasticflow (submit + U(0.5, 1.5) x duration), LOW:HIGH "
+          "(other bounds), FACTOR (the same for all), each with or without ,best-effort=SHARE (of jobs "
+          "that get none); auto (elasticflow if no job has one)")
+      ->capture_default_str();
+  command
+      .add_option("--estimates", arguments.estimates,
+                  "Requested times, never below the duration: trace (as it says), exact (none: durations are "
+                  "known), lognormal:SIGMA, factor:F, rounded (up to 1h, 4h, 12h, 1d, ...), rounded:1h/4h/1d")
+      ->capture_default_str();
+  command.add_option("--seed", arguments.seed, "Seed of everything random")->capture_default_str();
+}
+
+bool files_as_tenants(const TransformationArguments& arguments) {
+  return arguments.tenants == "clusters";
+}
+
+Result<void> check_transformations(const TransformationArguments& arguments) {
+  return read_rules(arguments).map([](const Rules&) {});
+}
+
+IterationTime iteration_times(ThroughputCurves& curves) {
+  return [&curves](std::string_view model, std::int32_t global_batch, GpuCount num_gpus) {
+    return curves.iteration_time(std::string(model), global_batch, num_gpus);
+  };
+}
+
+Result<std::vector<std::string>> transform(Workload& workload, const TransformationArguments& arguments,
+                                           ThroughputCurves& curves, bool price) {
+  const auto rules = read_rules(arguments);
+  if (!rules) return fail(rules.error());
+  std::vector<std::string> sentences;
+  const auto take = [&](Result<std::string> sentence) -> Result<void> {
+    if (!sentence) return fail(std::move(sentence.error()));
+    if (!sentence->empty()) sentences.push_back(*std::move(sentence));
+    return {};
+  };
+  auto sliced = slice_trace(workload, {.statuses = rules->statuses});
+  if (!sliced) return fail(std::move(sliced.error()));
+  sentences = *std::move(sliced);
+  const std::uint64_t seed = arguments.seed;
+  if (auto done = take(set_tenants(workload, rules->tenants, seed)); !done) return fail(done.error());
+  if (auto done = take(assign_models(workload, rules->models, seed, iteration_times(curves))); !done)
+    return fail(done.error());
+  const bool wants_deadlines = rules->deadlines && !(rules->deadlines_only_if_none && any_deadline(workload));
+  if (price || wants_deadlines || rules->estimates.kind != EstimateRule::Kind::Trace) {
+    if (auto priced = price_jobs(workload, curves); !priced) return fail(priced.error());
+  }
+  if (wants_deadlines) {
+    if (auto done = take(assign_deadlines(workload, *rules->deadlines, seed)); !done)
+      return fail(done.error());
+  }
+  if (auto done = take(set_estimates(workload, rules->estimates, seed)); !done) return fail(done.error());
+  return sentences;
+}
+
+nlohmann::ordered_json transformations_to_json(const TransformationArguments& arguments) {
+  return {{"statuses", arguments.statuses},   {"tenants", arguments.tenants},
+          {"assign", arguments.assign},       {"deadlines", arguments.deadlines},
+          {"estimates", arguments.estimates}, {"seed", arguments.seed}};
+}
+
+}  // namespace vtrain

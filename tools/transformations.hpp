@@ -1,0 +1,51 @@
+/// What commands change about the jobs of a trace: models, deadlines, estimates, tenants, statuses.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "traces/model_mix.hpp"
+#include "workloads/job.hpp"
+#include "workloads/throughput_curve.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace vtrain {
+
+/// The arguments as given; the defaults of all but `deadlines` leave the jobs as they are.
+struct TransformationArguments {
+  std::string statuses{};  ///< names joined by commas; empty: all
+  std::string tenants = "trace";
+  std::string assign = "none";
+  std::string deadlines = "auto";
+  std::string estimates = "trace";
+  std::uint64_t seed = 1;  ///< of everything random
+};
+
+/// Adds an option for each.
+void add_transformation_options(CLI::App& command, TransformationArguments& arguments);
+
+/// Whether each file of a trace is to be a tenant, which is done where files are read.
+bool files_as_tenants(const TransformationArguments& arguments);
+
+/// Reads the arguments without any jobs, so that a misspelt one does not cost a long read.
+Result<void> check_transformations(const TransformationArguments& arguments);
+
+/// Iteration times as `ModelAssigner` wants them; `curves` must outlive the result.
+IterationTime iteration_times(ThroughputCurves& curves);
+
+/// Applies statuses, tenants and models in this order, prices the jobs that have no duration yet, if
+/// deadlines or estimates need it or `price` says so, then applies deadlines and estimates. Returns one
+/// sentence for everything that was changed.
+Result<std::vector<std::string>> transform(Workload& workload, const TransformationArguments& arguments,
+                                           ThroughputCurves& curves, bool price);
+
+/// The arguments by option name, to repeat what was done.
+nlohmann::ordered_json transformations_to_json(const TransformationArguments& arguments);
+
+}  // namespace vtrain

@@ -1,0 +1,98 @@
+/// Gives jobs LLM models to train, by a stated and seeded rule.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "core/result.hpp"
+#include "core/rng.hpp"
+#include "core/units.hpp"
+#include "workloads/job.hpp"
+
+namespace vtrain {
+
+/// The time of one iteration of a model of the zoo at a global batch on this many GPUs. An error: there is no
+/// plan that fits. Called once for each combination that occurs.
+using IterationTime =
+    std::function<Result<Nanoseconds>(std::string_view model, std::int32_t global_batch, GpuCount num_gpus)>;
+
+/// What jobs of one size may train.
+struct ModelChoice {
+  GpuCount num_gpus{1};
+  std::string_view model;  ///< a name of the model zoo
+  std::int32_t global_batch = 0;
+};
+
+/// The choices of the mix `zoo`, all of one size equally likely, by size. On this many GPUs of 80 GB each
+/// model has a plan that fits in memory.
+std::span<const ModelChoice> model_choices();
+
+/// Which models jobs train.
+struct ModelMix {
+  enum class Kind : std::uint8_t {
+    None,     ///< jobs keep what they have
+    Zoo,      ///< `model_choices`
+    Lingjun,  ///< the named LLM jobs of Alibaba's Lingjun cluster, 2023, by number of GPUs
+    One,      ///< one model for all
+  };
+  Kind kind = Kind::None;
+  std::string model{};            ///< of `One`
+  std::int32_t global_batch = 0;  ///< of `One`; 0: as many sequences as suit the number of GPUs
+
+  /// `none`, `zoo`, `lingjun`, or `model=NAME`, with or without `,global-batch=SEQUENCES`.
+  static Result<ModelMix> parse(std::string_view text);
+  /// For people: `LLM models by number of GPUs as in Alibaba Lingjun 2023`.
+  std::string describe() const;
+};
+
+/// Draws a model for one job after another. Where a mix says no global batch it is 16 sequences a GPU, at
+/// most the published one, halved until an iteration takes at most a minute. A drawn model that has no plan
+/// on the job's GPUs is replaced by the next smaller one that has.
+class ModelAssigner {
+ public:
+  /// `iteration_time` must outlive the object.
+  ModelAssigner(ModelMix mix, std::uint64_t seed, const IterationTime& iteration_time);
+  ModelAssigner(const ModelAssigner&) = delete;
+  ModelAssigner& operator=(const ModelAssigner&) = delete;
+
+  /// Gives the job, which has a duration, a model, a global batch and as many iterations, at least one, as
+  /// come nearest to its duration, which becomes iterations x iteration time. Errors: no model of the mix has
+  /// a plan on these GPUs.
+  Result<void> assign(Workload& workload, Job& job);
+
+  /// How many jobs got a smaller model than the one drawn.
+  std::int64_t num_replaced() const { return num_replaced_; }
+
+ private:
+  /// What a model costs on a number of GPUs.
+  struct Price {
+    std::int32_t global_batch = 0;
+    Nanoseconds iteration{0};
+  };
+
+  /// A model and the global batch that goes with it; 0 when the mix says none.
+  std::pair<std::string_view, std::int32_t> draw(GpuCount num_gpus);
+  Result<Price> price(std::string_view model, std::int32_t global_batch, GpuCount num_gpus);
+  Result<Price> find_price(std::string_view model, std::int32_t global_batch, GpuCount num_gpus) const;
+
+  ModelMix mix_;
+  const IterationTime& iteration_time_;
+  RandomStream random_;
+  std::map<std::tuple<std::string_view, std::int32_t, std::int32_t>, Result<Price>> prices_;
+  std::int64_t num_replaced_ = 0;
+};
+
+/// Assigns models to the jobs that do not train a model of the zoo already; jobs on shared GPUs are left as
+/// they are. Returns a sentence that says so, and by how much whole iterations change the work; empty for
+/// `None`. Errors name the job: it has no duration, or
+/// nothing of the mix runs on its GPUs.
+Result<std::string> assign_models(Workload& workload, const ModelMix& mix, std::uint64_t seed,
+                                  const IterationTime& iteration_time);
+
+}  // namespace vtrain
