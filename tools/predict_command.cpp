@@ -17,9 +17,10 @@
 #include "workloads/graph_builder.hpp"
 #include "workloads/graph_dot.hpp"
 #include "workloads/physical_semantics.hpp"
+#include "workloads/predict_config.hpp"
 #include "workloads/predictor.hpp"
+#include "workloads/stack.hpp"
 #include "workloads/timeline.hpp"
-#include "workloads/vtrain_config.hpp"
 #include "workloads/vtrain_semantics.hpp"
 
 namespace vtrain {
@@ -32,7 +33,8 @@ namespace fs = std::filesystem;
 struct PredictArguments {
   std::vector<std::string> inputs;
   std::string semantics = "physical";
-  std::string profile = "a100";
+  std::string profile;  ///< empty: what the configuration says, or a100
+  std::string stack;    ///< empty: what the configuration says, or the default
   fs::path traces;
   fs::path collectives;
   fs::path timeline;
@@ -105,12 +107,24 @@ Result<Prediction> predict_as_release(const PredictArguments& arguments, const V
   return prediction;
 }
 
-Result<Prediction> predict_from_profile(const GpuProfile& profile, const VtrainConfig& config) {
-  ParallelPlan plan = config.plan;
-  plan.micro_batch = config.given_micro_batch;
+/// The stack that the arguments name, or else the configuration.
+Result<Stack> choose_stack(const PredictArguments& arguments, const PredictConfig& config) {
+  const std::string& name = arguments.stack.empty() ? config.stack : arguments.stack;
+  if (name.empty()) return default_stack();
+  return find_stack(name);
+}
+
+Result<Prediction> predict_from_profile(const PredictArguments& arguments, const GpuProfile& profile,
+                                        const PredictConfig& config) {
+  const auto stack = choose_stack(arguments, config);
+  if (!stack) return fail(stack.error());
+  const ParallelPlan& plan = config.plan;
   GpuProfile on_cluster = profile;
-  on_cluster.node_network_bandwidth = BytesPerSecond(config.inter_node_bandwidth * 1e9 / 8);  // from Gbit/s
-  auto predicted = predict_physical(config.model, plan, on_cluster, default_stack());
+  if (config.release) {
+    on_cluster.node_network_bandwidth =
+        BytesPerSecond(config.release->inter_node_bandwidth * 1e9 / 8);  // from Gbit/s
+  }
+  auto predicted = predict_physical(config.model, plan, on_cluster, *stack);
   if (!predicted) return fail(predicted.error());
   Prediction prediction;
   prediction.plan = plan;
@@ -120,17 +134,28 @@ Result<Prediction> predict_from_profile(const GpuProfile& profile, const VtrainC
   prediction.memory = predicted->memory;
   prediction.provenance = {
       fmt::format("profile {}: {}", profile.name, predicted->provenance.profile_description),
-      "all-reduces within a node: " + predicted->provenance.all_reduce_source};
+      "all-reduces within a node: " + predicted->provenance.all_reduce_source,
+      fmt::format("stack {}: {}", stack->name, stack->summary)};
+  for (const std::string& warning : config.warnings)
+    prediction.provenance.push_back("model: " + warning);
   prediction.fallbacks = predicted->provenance.fallbacks;
   return prediction;
 }
 
-Result<Prediction> predict_one(const PredictArguments& arguments, const GpuProfile& profile,
-                               const std::string& path) {
-  const auto config = read_vtrain_config(path);
+Result<Prediction> predict_one(const PredictArguments& arguments, const std::string& path) {
+  const auto config = read_predict_config(path);
   if (!config) return fail(config.error());
-  auto prediction = arguments.semantics == "vtrain" ? predict_as_release(arguments, *config)
-                                                    : predict_from_profile(profile, *config);
+  const std::string& name = arguments.profile.empty() ? config->profile : arguments.profile;
+  const auto profile = load_gpu_profile(name.empty() ? "a100" : name);
+  if (!profile) return fail(profile.error());
+  const bool is_release = arguments.semantics == "vtrain";
+  if (is_release && !config->release) {
+    return fail({.file = path,
+                 .field = "--semantics vtrain",
+                 .message = "needs a configuration of the public vTrain release"});
+  }
+  auto prediction = is_release ? predict_as_release(arguments, *config->release)
+                               : predict_from_profile(arguments, *profile, *config);
   if (!prediction) {
     // Whatever goes wrong with a configuration, the user wants to know which one.
     Error error = prediction.error();
@@ -139,7 +164,7 @@ Result<Prediction> predict_one(const PredictArguments& arguments, const GpuProfi
   }
   prediction->config = path;
   prediction->model = config->model;
-  prediction->peak_rate = profile.peak_rate;
+  prediction->peak_rate = profile->peak_rate;
   if (arguments.strict && !prediction->fallbacks.empty()) {
     return fail({.file = path, .field = "--strict", .message = "fallback: " + prediction->fallbacks.front()});
   }
@@ -277,12 +302,10 @@ Result<void> predict(const PredictArguments& arguments) {
   if (!one && (!arguments.timeline.empty() || !arguments.graph.empty())) {
     return fail({.field = "--timeline, --graph", .message = "need exactly one configuration"});
   }
-  const auto profile = load_gpu_profile(arguments.profile);
-  if (!profile) return fail(profile.error());
   ordered_json list = ordered_json::array();
   std::string text;
   for (const std::string& file : *files) {
-    const auto prediction = predict_one(arguments, *profile, file);
+    const auto prediction = predict_one(arguments, file);
     if (!prediction) return fail(prediction.error());
     if (auto written = write_graph_files(arguments, *prediction); !written) return written;
     list.push_back(to_json(*prediction, arguments.semantics));
@@ -303,17 +326,20 @@ void add_predict_command(CLI::App& app, Action& action) {
   const auto arguments = std::make_shared<PredictArguments>();
   command
       ->add_option("configs", arguments->inputs,
-                   "Configuration files of the public vTrain release, or a folder of them")
+                   "Configuration files, or a folder of them: {\"model\": NAME or FILE, \"plan\": {...}}, or "
+                   "those of the public vTrain release")
       ->required();
   command
       ->add_option("--semantics", arguments->semantics,
                    "physical: the accurate model; vtrain: the public vTrain release to the nanosecond")
       ->check(CLI::IsMember({"physical", "vtrain"}))
       ->capture_default_str();
-  command
-      ->add_option("--profile", arguments->profile,
-                   "GPU profile, a name or a JSON file; see `vtrain clusters`")
-      ->capture_default_str();
+  command->add_option(
+      "--profile", arguments->profile,
+      "GPU profile, a name or a JSON file; see `vtrain clusters`. Default: the configuration's, "
+      "or a100");
+  command->add_option("--stack", arguments->stack,
+                      "Software stack, by name. Default: the configuration's, or " + default_stack().name);
   command->add_option(
       "--traces", arguments->traces,
       "Folder of kernel traces, for vtrain semantics; without it the configuration's trace_path");
