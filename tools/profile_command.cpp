@@ -4,11 +4,14 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "core/file.hpp"
 #include "core/gpu_profile.hpp"
 #include "core/profile_import.hpp"
+#include "core/text.hpp"
 #include "tools/command.hpp"
+#include "tools/profile_description.hpp"
 
 namespace vtrain {
 namespace {
@@ -24,13 +27,13 @@ struct ImportArguments {
 
 Result<void> import_profile(const ImportArguments& arguments) {
   DeviceFile devices = embedded_device_file();
-  std::string made_by =
-      fmt::format("vtrain profile import {} --device {}", arguments.folder.string(), arguments.device);
+  std::string made_by = fmt::format("vtrain profile import {} --device {}",
+                                    printable(arguments.folder.string()), arguments.device);
   if (!arguments.devices.empty()) {
     auto text = read_file(arguments.devices);
     if (!text) return fail(text.error());
     devices = {.text = std::move(*text), .name = arguments.devices.string()};
-    made_by += fmt::format(" --devices {}", arguments.devices.string());
+    made_by += fmt::format(" --devices {}", printable(arguments.devices.string()));
   }
   const auto profile = import_gpu_profile(devices, arguments.device, arguments.folder, made_by);
   if (!profile) return fail(profile.error());
@@ -39,15 +42,74 @@ Result<void> import_profile(const ImportArguments& arguments) {
   return {};
 }
 
+Result<void> list_embedded(bool json) {
+  std::vector<GpuProfile> profiles;
+  for (const std::string_view name : embedded_profile_names()) {
+    auto profile = load_gpu_profile(std::string(name));
+    if (!profile) return fail(profile.error());
+    profiles.push_back(std::move(*profile));
+  }
+  if (!json) {
+    fmt::print("{}\n`vtrain profile show NAME` says where each number comes from.\n",
+               list_profiles(profiles));
+    return {};
+  }
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const GpuProfile& profile : profiles)
+    list.push_back(profile_summary_to_json(profile));
+  fmt::print("{}\n", list.dump(2));
+  return {};
+}
+
+Result<void> show_profile(const std::string& name, bool json) {
+  const auto profile = load_gpu_profile(name);
+  if (!profile) return fail(profile.error());
+  fmt::print("{}", json ? profile_to_json(*profile).dump(2) + "\n" : describe_profile(*profile));
+  return {};
+}
+
+void add_list(CLI::App& command, Action& action) {
+  CLI::App* list = command.add_subcommand("list",
+                                          "List the GPU profiles that are part of the program.\n\n"
+                                          "  vtrain profile list\n"
+                                          "  vtrain profile list --json");
+  const auto json = std::make_shared<bool>(false);
+  list->add_flag("--json", *json, "Print one JSON document");
+  list->callback([=, &action] { action = [=] { return list_embedded(*json); }; });
+}
+
+void add_show(CLI::App& command, Action& action) {
+  CLI::App* show = command.add_subcommand("show",
+                                          "Show the constants of a GPU profile with their sources, how far "
+                                          "off its tables are, and the rates that "
+                                          "kernels and collectives reach by size.\n\n"
+                                          "  vtrain profile show h100\n"
+                                          "  vtrain profile show my_profile.json --json");
+  const auto name = std::make_shared<std::string>();
+  const auto json = std::make_shared<bool>(false);
+  show->add_option("PROFILE", *name, "Name of a profile, or the path of a JSON file")->required();
+  show->add_flag("--json", *json, "Print one JSON document");
+  show->callback([=, &action] { action = [=] { return show_profile(*name, *json); }; });
+}
+
 void add_import(CLI::App& command, Action& action) {
-  CLI::App* import =
-      command.add_subcommand("import", "Make a profile from published tables of measured kernels.");
+  CLI::App* import = command.add_subcommand(
+      "import",
+      "Make a GPU profile from published tables of measured kernels: AIConfigurator's GEMM, attention and "
+      "NCCL "
+      "tables, SimuMax's operator efficiencies, and the all-reduce tables of the public vTrain release. The "
+      "device's description names the files and holds what data sheets say.\n\n"
+      "  vtrain profile import data --device h100 --out h100.json\n"
+      "  vtrain profile import tables --device mine --devices devices.json --out mine.json");
   const auto arguments = std::make_shared<ImportArguments>();
-  import->add_option("FOLDER", arguments->folder, "Folder that holds the tables")->required();
-  import->add_option("--device", arguments->device, "Name of the device")->required();
+  import
+      ->add_option("FOLDER", arguments->folder, "Folder that the tables' names in the description start from")
+      ->required();
+  import->add_option("--device", arguments->device, "Name of the device in the description")->required();
   import->add_option("--devices", arguments->devices,
-                     "JSON file that describes devices and names their tables");
-  import->add_option("--out", arguments->output, "File to write; standard output by default");
+                     "Descriptions of devices (JSON); by default those of the profiles that are part of the "
+                     "program");
+  import->add_option("--out", arguments->output, "File to write; by default the profile is printed");
   import->callback([=, &action] { action = [=] { return import_profile(*arguments);
 };
 }  // namespace
@@ -57,8 +119,13 @@ void add_import(CLI::App& command, Action& action) {
 }  // namespace
 
 void add_profile_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("profile", "Show GPU profiles and make new ones.");
+  CLI::App* command = app.add_subcommand("profile",
+                                         "GPU profiles: what the physical predictor knows of a GPU.\n\n"
+                                         "  vtrain profile list\n"
+                                         "  vtrain profile show h100");
   command->require_subcommand(1);
+  add_list(*command, action);
+  add_show(*command, action);
   add_import(*command, action);
 }
 

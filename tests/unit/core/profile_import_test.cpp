@@ -1,0 +1,158 @@
+#include "core/profile_import.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "core/file.hpp"
+#include "core/gpu_profile.hpp"
+
+namespace vtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder of small tables that is gone after the test.
+class TableFolder {
+ public:
+  TableFolder() : path_(fs::temp_directory_path() / "vtrain_profile_import_test") {
+    fs::create_directories(path_);
+    std::string gemm = "gemm_dtype,m,n,k,latency\n";
+    for (const int m : {64, 128}) {
+      for (const int n : {256, 512})
+        gemm += "bfloat16," + std::to_string(m) + "," + std::to_string(n) + ",256,1\n";
+    }
+    write("gemm.csv", gemm);
+    write("attention.csv",
+          "batch_size,isl,num_heads,num_key_value_heads,head_dim,attn_dtype,kv_cache_dtype,latency\n"
+          "1,1024,8,2,128,bfloat16,bfloat16,1\n");
+    write("nccl.csv", "op_name,nccl_dtype,num_gpus,message_size,latency\nall_gather,half,2,512,0.02\n");
+  }
+  ~TableFolder() { fs::remove_all(path_); }
+  TableFolder(const TableFolder&) = delete;
+  TableFolder& operator=(const TableFolder&) = delete;
+
+  void write(const std::string& name, const std::string& text) { REQUIRE(write_file(path_ / name, text)); }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+/// The A100's constants under another name, with tables of three files.
+DeviceFile devices(const std::string& tables) {
+  std::string text = embedded_device_file().text;
+  const std::size_t from = text.find("\"tables\"");
+  const std::size_t to = text.find("\"a100-40gb\"");
+  text = text.substr(0, from) + "\"tables\": " + tables + "}, " + text.substr(to);
+  return {.text = text, .name = "devices.json"};
+}
+
+const std::string kTables = R"({
+  "gemm": {"source": "tests", "files": ["gemm.csv"]},
+  "attention": {"flash2": {"source": "tests", "files": ["attention.csv"], "head_size_rates": {"64": 0.5}},
+                "flash1": {"source": "tests", "kernel": "flash2", "relative_rate": 0.25}},
+  "collectives": {"source": "tests", "files": ["nccl.csv"]}})";
+
+Error import_error(const std::string& tables, const fs::path& folder) {
+  const auto profile = import_gpu_profile(devices(tables), "a100", folder, "");
+  REQUIRE(!profile);
+  return profile.error();
+}
+
+TEST_CASE("profile_import: tables become a profile that reads back") {
+  const TableFolder folder;
+  const auto text = import_gpu_profile(devices(kTables), "a100", folder.path(), "vtrain profile import x");
+  REQUIRE(text);
+  CHECK(*text ==
+        import_gpu_profile(devices(kTables), "a100", folder.path(), "vtrain profile import x").value());
+  const auto profile = parse_gpu_profile(*text, "p.json");
+  REQUIRE(profile);
+  CHECK(profile->name == "a100");
+  CHECK(profile->made_by == "vtrain profile import x");
+  CHECK(profile->memory_bandwidth.value == 2039e9);
+  CHECK(profile->kernel_overhead.count() == 3000);  // shared by all devices of the file
+  CHECK(profile->source_of("gemm bf16") == "tests: gemm.csv");
+
+  const auto& gemm = profile->gemm[static_cast<std::size_t>(Precision::Bf16)];
+  REQUIRE(gemm);
+  CHECK(gemm == profile->gemm[static_cast<std::size_t>(Precision::Fp16)]);
+  // 1 ms over the traffic of 2 (64 x 256 + 256 x 256 + 64 x 256) bytes at 2039e9 B/s, 96.4 ns: e^9.247.
+  CHECK(gemm->at({64, 256, 256}).value == doctest::Approx(9.247).epsilon(1e-6));
+
+  // 2 x 8 x 1024^2 x 128 FLOPs in 1 ms are 2.147 TFLOP/s, half of that at the head size that was not
+  // measured.
+  const AttentionRates& flash2 = profile->attention[static_cast<std::size_t>(AttentionKernel::Flash2)];
+  REQUIRE(flash2.log_rate);
+  CHECK(!flash2.assumed);
+  CHECK(std::exp(flash2.log_rate->at({128, 1024, 8}).value) == doctest::Approx(2.147e12).epsilon(1e-9));
+  CHECK(std::exp(flash2.log_rate->at({64, 1024, 8}).value) == doctest::Approx(1.074e12).epsilon(1e-9));
+  const AttentionRates& flash1 = profile->attention[static_cast<std::size_t>(AttentionKernel::Flash1)];
+  REQUIRE(flash1.log_rate);
+  CHECK(flash1.assumed);
+  CHECK(std::exp(flash1.log_rate->at({128, 1024, 8}).value) == doctest::Approx(2.147e12 / 4).epsilon(1e-9));
+  CHECK(profile->collectives.at(Collective::AllGather, 2, Bytes(1024))->time.count() == 20'000);
+}
+
+TEST_CASE("profile_import: what is wrong is named") {
+  const TableFolder folder;
+  CHECK(import_error(R"({"gem": {}})", folder.path()).message == "unknown key; did you mean 'gemm'?");
+  CHECK(import_error(R"({"gemm": {"source": "s", "files": []}})", folder.path()).message ==
+        "files: expected an array of file names");
+  CHECK(import_error(R"({"gemm": {"files": ["gemm.csv"]}})", folder.path()).field == "source");
+  CHECK(import_error(R"({"gemm": {"source": "s", "files": ["none.csv"]}})", folder.path()).file ==
+        (folder.path() / "none.csv").string());
+  CHECK(import_error(R"({"gemm": {"source": "s", "files": ["nccl.csv"]}})", folder.path())
+            .describe()
+            .find("nccl.csv:1: gemm_dtype") != std::string::npos);
+  CHECK(import_error(R"({"attention": {"flash9": {}}})", folder.path()).message.starts_with("unknown key"));
+  CHECK(import_error(R"({"attention": {"flash2": {"source": "s", "files": ["attention.csv"],
+                        "head_size_rates": {"128": 0.5}}}})",
+                     folder.path())
+            .message == "head_size_rates: head size 128 was measured");
+  const auto unknown = import_gpu_profile(embedded_device_file(), "a1000", folder.path(), "");
+  REQUIRE(!unknown);
+  CHECK(unknown.error().message.starts_with("unknown device 'a1000'; known are 'a100', 'a100-40gb'"));
+}
+
+TEST_CASE("profile_import: a device without tables of its own extends a profile") {
+  const auto text = import_gpu_profile(embedded_device_file(), "a100-40gb", "nowhere", "");
+  REQUIRE(text);
+  const auto profile = parse_gpu_profile(*text, "p.json");
+  REQUIRE(profile);
+  CHECK(profile->memory_capacity.value == 40e9);
+  const GpuProfile base = load_gpu_profile("a100").value();
+  CHECK(profile->num_multiprocessors == base.num_multiprocessors);
+  CHECK(profile->constants.size() == base.constants.size());
+  CHECK(profile->gemm[static_cast<std::size_t>(Precision::Bf16)]->values() ==
+        base.gemm[static_cast<std::size_t>(Precision::Bf16)]->values());
+}
+
+TEST_CASE("profile_import: the embedded profiles are what their command writes, and small") {
+  const auto names = device_names(embedded_device_file());
+  REQUIRE(names);
+  CHECK(names->size() == embedded_profile_names().size());
+  for (const std::string& name : *names) {
+    const std::string path = VTRAIN_SOURCE_DIR "/core/profiles/" + name + ".json";
+    const std::string text = read_file(path).value();
+    CHECK(text.size() <= 200'000);
+    const GpuProfile profile = load_gpu_profile(name).value();
+    CHECK(profile.made_by == "vtrain profile import data --device " + name);
+    for (const ProfileTable& table : profile.tables) {
+      CAPTURE(table.name);
+      CHECK(!table.source.empty());
+      CHECK(table.compaction_error_percent < 1);  // percentage points from the full tables
+    }
+    const fs::path folder = VTRAIN_SHARED_DIR "/data";
+    if (!fs::exists(folder / "kernel_tables")) {
+      MESSAGE("skipped: ", folder.string(), "/kernel_tables absent");
+      continue;
+    }
+    const auto written = import_gpu_profile(embedded_device_file(), name, folder, profile.made_by);
+    REQUIRE(written);
+    CHECK(*written == text);
+  }
+}
+
+}  // namespace
+}  // namespace vtrain

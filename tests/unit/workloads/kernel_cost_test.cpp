@@ -1,0 +1,270 @@
+#include "workloads/kernel_cost.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <stdexcept>
+
+#include "core/file.hpp"
+#include "core/profile_import.hpp"
+#include "core/surface_fit.hpp"
+
+namespace vtrain {
+namespace {
+
+constexpr double kMebibyte = 1048576.0;
+
+GpuProfile profile_of(const std::string& name) {
+  return load_gpu_profile(name).value();
+}
+
+const GpuProfile& a100() {
+  static const GpuProfile profile = profile_of("a100");
+  return profile;
+}
+
+double tflops(const AttentionShape& shape, Nanoseconds time, double products = 1) {
+  const double flops = 2.0 * static_cast<double>(shape.heads) * static_cast<double>(shape.sequence) *
+                       static_cast<double>(shape.queries) * static_cast<double>(shape.head_size);
+  return products * flops / Seconds(time).count() / 1e12;
+}
+
+AttentionShape attention_shape(std::int64_t sequence, std::int64_t heads, std::int64_t head_size) {
+  return {.sequence = sequence,
+          .queries = sequence,
+          .heads = heads,
+          .head_size = head_size,
+          .value_head_size = head_size};
+}
+
+TEST_CASE("kernel_cost: a modelled GEMM takes whole waves of tiles") {
+  // 4096^3: 16 x 32 = 512 tiles of 256 x 128 in ceil(512 / 108) = 5 waves, so the busiest multiprocessor
+  // computes 163,840 elements; no other tile does better (64 x 64: 38 waves x 4096 / 0.936 = 166,291). Each
+  // element takes 4096 + 104 multiply-adds at 242.8e12 / 108 FLOP/s: 2 x 163,840 x 4200 / 2.24815e12 = 612.17
+  // us, and 3 us of overhead.
+  const auto time_of = [](const GemmShape& shape) {
+    return modelled_gemm_time(a100(), Precision::Fp16, shape).time;
+  };
+  CHECK(time_of({4096, 4096, 4096}).count() == doctest::Approx(615'173.2).epsilon(1e-6));
+  // One tile row more costs a whole wave more only when the last wave is full: 6 waves of 108 tiles hold 648.
+  CHECK(time_of({26 * 256, 24 * 128, 4096}) == time_of({27 * 256, 24 * 128, 4096}));
+  CHECK(time_of({28 * 256, 24 * 128, 4096}) > time_of({27 * 256, 24 * 128, 4096}));
+  // Bound by memory: 2 (8192^2 + 8192 + 8192) bytes = 134,250,496 at 0.85 x 2039e9 B/s = 77.4604 us, and 3
+  // us.
+  CHECK(time_of({8192, 1, 8192}).count() == doctest::Approx(80'460.4).epsilon(1e-5));
+}
+
+TEST_CASE("kernel_cost: without table and tile model a GEMM takes a part of its roofline") {
+  GpuProfile profile = a100();
+  profile.gemm = {};
+  profile.gemm_rate = FlopsPerSecond(0);
+  // 2 x 4096^3 at 312e12 FLOP/s = 440.5 us, over 0.75, and 3 us. A batch of 8 at half the peak.
+  const KernelTime one = gemm_time(profile, Precision::Bf16, {4096, 4096, 4096});
+  CHECK(one.time.count() == doctest::Approx(137'438'953'472.0 / 312e3 / 0.75 + 3000));
+  CHECK(one.evidence == Evidence::Modelled);
+  CHECK(gemm_time(profile, Precision::Bf16, {4096, 4096, 4096, 8}).time.count() ==
+        doctest::Approx(8 * 137'438'953'472.0 / 312e3 / 0.5 + 3000));
+  // No tensor cores for fp8: as bf16. For fp32 there are none at all: 19.5e12 FLOP/s.
+  CHECK(gemm_time(profile, Precision::Fp8, {4096, 4096, 4096}).time == one.time);
+  CHECK(gemm_time(profile, Precision::Fp32, {4096, 4096, 4096}).time.count() ==
+        doctest::Approx(137'438'953'472.0 / 19.5e3 / 0.75 + 3000));
+}
+
+TEST_CASE("kernel_cost: a GEMM says what it rests on") {
+  CHECK(gemm_time(a100(), Precision::Bf16, {4096, 4096, 4096}).evidence == Evidence::Measured);
+  CHECK(gemm_time(a100(), Precision::Bf16, {4096, 4096, 4100}).evidence == Evidence::Interpolated);
+  CHECK(gemm_time(a100(), Precision::Bf16, {65536, 4096, 4096}).evidence == Evidence::Extrapolated);
+  CHECK(gemm_time(a100(), Precision::Bf16, {4096, 4096, 4096, 2}).evidence == Evidence::Modelled);
+  CHECK(gemm_time(a100(), Precision::Fp16, {4096, 4096, 4096}).time ==
+        gemm_time(a100(), Precision::Bf16, {4096, 4096, 4096}).time);
+}
+
+TEST_CASE("kernel_cost: a weight gradient is the permuted product and adds up in memory") {
+  const KernelTime plain = gemm_time(a100(), Precision::Bf16, {6144, 2048, 8192});
+  CHECK(weight_gradient_time(a100(), Precision::Bf16, {8192, 6144, 2048}).time.count() ==
+        doctest::Approx(1.07 * plain.time.count()));
+}
+
+TEST_CASE("kernel_cost: experts with few rows waste tiles") {
+  const GpuProfile h100 = profile_of("h100");
+  // 4096 rows over 8 experts are 512 each: (512 + 160) / 512 = 1.3125 times one product.
+  const KernelTime one = gemm_time(h100, Precision::Bf16, {4096, 2048, 4096});
+  const GroupedGemmShape shape{.rows = 4096, .n = 2048, .k = 4096, .num_experts = 8};
+  CHECK(grouped_gemm_time(h100, Precision::Bf16, shape).time.count() ==
+        doctest::Approx(1.3125 * one.time.count()));
+  // The weight gradients read and write 8 bytes for each of 8 x 2048 x 4096 weights at 0.85 x 3350e9 B/s.
+  CHECK(grouped_weight_gradient_time(h100, Precision::Bf16, shape).time.count() ==
+        doctest::Approx(1.3125 * one.time.count() + 8.0 * 67'108'864 / (0.85 * 3350)));
+}
+
+TEST_CASE("kernel_cost: memory kernels reach their fraction of the bandwidth") {
+  // 2039e6 bytes take 1 ms at full bandwidth.
+  const Bytes traffic(2039e6);
+  CHECK(memory_kernel_time(a100(), MemoryKernel::Elementwise, traffic, 1).count() ==
+        doctest::Approx(1e6 / 0.85 + 3000));
+  CHECK(memory_kernel_time(a100(), MemoryKernel::LayerNorm, traffic, 4).count() ==
+        doctest::Approx(1e6 / 0.55 + 12000));
+}
+
+TEST_CASE("kernel_cost: attention of a generation without a table runs like the nearest older one") {
+  const AttentionShape shape = attention_shape(4096, 64, 128);
+  const KernelTime flash2 = attention_forward_time(a100(), AttentionKernel::Flash2, shape);
+  const KernelTime flash3 = attention_forward_time(a100(), AttentionKernel::Flash3, shape);
+  CHECK(flash2.evidence == Evidence::Measured);
+  CHECK(flash3.time == flash2.time);
+  CHECK(flash3.evidence == Evidence::Modelled);
+  // Only the third generation was measured on Blackwell.
+  const GpuProfile b200 = profile_of("b200");
+  CHECK(attention_forward_time(b200, AttentionKernel::Flash1, shape).time ==
+        attention_forward_time(b200, AttentionKernel::Flash3, shape).time);
+  CHECK_THROWS_AS(attention_forward_time(a100(), AttentionKernel::Unfused, shape), std::logic_error);
+}
+
+TEST_CASE("kernel_cost: attention over a split sequence does its share of the products") {
+  // A quarter of the queries of 16384 tokens: the rate at 4096, a quarter of the FLOPs of 16384^2.
+  const AttentionShape whole = attention_shape(4096, 32, 128);
+  AttentionShape split = whole;
+  split.sequence = 16384;
+  CHECK(attention_forward_time(a100(), AttentionKernel::Flash2, split).time.count() ==
+        doctest::Approx(4 * attention_forward_time(a100(), AttentionKernel::Flash2, whole).time.count()));
+}
+
+TEST_CASE("kernel_cost: latent attention is slower per product") {
+  AttentionShape latent = attention_shape(4096, 32, 128);
+  const KernelTime plain = attention_forward_time(a100(), AttentionKernel::Flash2, latent);
+  const KernelTime plain_backward = attention_backward_time(a100(), AttentionKernel::Flash2, latent);
+  latent.head_size = 192;
+  // (192 + 128) / (128 + 128) of the FLOPs at 0.95 and 0.75 of the rate.
+  CHECK(attention_forward_time(a100(), AttentionKernel::Flash2, latent).time.count() ==
+        doctest::Approx(plain.time.count() * 1.25 / 0.95));
+  CHECK(attention_backward_time(a100(), AttentionKernel::Flash2, latent).time.count() ==
+        doctest::Approx(plain_backward.time.count() * 1.25 / 0.75));
+}
+
+TEST_CASE("kernel_cost: collectives come from tables within a node and from link rates beyond") {
+  GpuProfile profile = a100();
+  profile.collectives.set(Collective::AllReduce, 8, MessageTable({{64 * kMebibyte, 579'600}}));
+  const Bytes size(64 * kMebibyte);
+  CHECK(collective_time(profile, Collective::AllReduce, {1, 1}, size).time.count() == 0);
+  CHECK(collective_time(profile, Collective::AllReduce, {8, 8}, size).time.count() == 579'600);
+  CHECK(tensor_all_reduce_time(profile, 8, size).time.count() == 579'600);
+  CHECK(gradient_all_reduce_time(profile, 1, 8, size).time.count() == 579'600);
+  CHECK(tensor_all_reduce_time(profile, 1, size).time.count() == 0);
+  // 16 GPUs on two nodes: 2 x 15 / 16 x 64 MiB at 0.85 x 200e9 B/s, and 30 steps of 5 us.
+  CHECK(tensor_all_reduce_time(profile, 16, size).time.count() ==
+        doctest::Approx(1.875 * 67'108'864 / 170 + 150'000));
+  // 2 x 8 are two nodes, where two groups share 170e9 B/s: 2 x 7 / 8 x 64 MiB at 85e9 B/s, 14 steps.
+  CHECK(gradient_all_reduce_time(profile, 2, 8, size).time.count() ==
+        doctest::Approx(1.75 * 67'108'864 / 85 + 70'000));
+  CHECK(gradient_all_reduce_time(profile, 2, 8, size).evidence == Evidence::Modelled);
+  // No faster than NVLink, 0.8 x 300e9 B/s, however fast the network.
+  profile.node_network_bandwidth = BytesPerSecond(1e13);
+  CHECK(tensor_all_reduce_time(profile, 16, size).time.count() ==
+        doctest::Approx(1.875 * 67'108'864 / 240 + 150'000));
+  // Nothing measured: a ring over NVLink.
+  profile.collectives = {};
+  CHECK(collective_time(profile, Collective::AllGather, {4, 8}, size).time.count() ==
+        doctest::Approx(0.75 * 67'108'864 / 240 + 15'000));
+}
+
+TEST_CASE("kernel_cost: a send takes NVLink within a node and a share of the network beyond") {
+  const Bytes activations(80 * kMebibyte);
+  // 0.7 x 300e9 B/s, or an eighth of 0.85 x 200e9 B/s, and 20 us.
+  CHECK(send_time(a100(), true, activations).time.count() == doctest::Approx(83'886'080 / 210.0 + 20'000));
+  CHECK(send_time(a100(), false, activations).time.count() == doctest::Approx(83'886'080 / 21.25 + 20'000));
+  // Split over 8 GPUs, then gathered at 150e9 B/s.
+  CHECK(send_time(a100(), 8, 12, activations).count() ==
+        doctest::Approx(83'886'080 / 8 / 21.25 + 20'000 + 83'886'080 / 150.0));
+  CHECK(send_time(a100(), 1, 2, activations).count() == doctest::Approx(83'886'080 / 210.0 + 20'000));
+}
+
+/// The profile with its tables fitted anew to the published ones, neither rounded nor thinned out; nothing if
+/// they are absent.
+std::optional<GpuProfile> full_profile(const std::string& name, const std::string& folder,
+                                       const std::vector<std::string>& gemm_files) {
+  namespace fs = std::filesystem;
+  const fs::path tables = fs::path(VTRAIN_SHARED_DIR "/data/kernel_tables/aiconfigurator") / folder;
+  if (!fs::exists(tables)) return std::nullopt;
+  std::vector<std::vector<GemmSample>> stacks;
+  for (const std::string& file : gemm_files) {
+    stacks.push_back(parse_gemm_table(read_file(tables / file).value(), file).value());
+  }
+  GpuProfile profile = profile_of(name);
+  for (std::size_t i = 0; i < kNumPrecisions; ++i) {
+    const auto precision = static_cast<Precision>(i);
+    if (profile.gemm[i] == nullptr || precision == Precision::Fp16) continue;
+    profile.gemm[i] =
+        std::make_shared<const KernelSurface>(fit_gemm(profile, precision, stacks).value().surface);
+  }
+  return profile;
+}
+
+struct GemmCase {
+  const char* profile;
+  const char* folder;
+  std::vector<std::string> files;
+  Precision precision;
+  GemmShape shape;
+  double milliseconds;
+};
+
+TEST_CASE("kernel_cost: GEMMs as a second implementation computed them from the published tables") {
+  const std::vector<std::string> a100_files = {"gemm_perf__sglang_0.5.10.csv.gz",
+                                               "gemm_perf__vllm_0.14.0.csv.gz"};
+  const std::vector<std::string> files = {"gemm_perf__trtllm_1.3.0rc20.csv.gz",
+                                          "gemm_perf__vllm_0.24.0.csv.gz"};
+  const std::vector<GemmCase> cases = {
+      {"a100", "a100_sxm", a100_files, Precision::Bf16, {8192, 15360, 5120}, 4.7801},
+      {"a100", "a100_sxm", a100_files, Precision::Bf16, {65536, 8192, 2048}, 8.5436},
+      {"h100", "h100_sxm", files, Precision::Bf16, {16384, 28672, 8192}, 10.0372},
+      {"h100", "h100_sxm", files, Precision::Fp8, {8192, 13312, 16384}, 2.5834},
+      {"b200", "b200_sxm", files, Precision::Fp8, {16384, 28672, 4096}, 1.3503},
+      {"gb200", "gb200", files, Precision::Fp4, {8192, 26624, 16384}, 1.6315}};
+  for (const GemmCase& test : cases) {
+    CAPTURE(test.profile);
+    const double expected = test.milliseconds * 1e6;
+    const KernelTime embedded = gemm_time(profile_of(test.profile), test.precision, test.shape);
+    CHECK(embedded.time.count() == doctest::Approx(expected).epsilon(5e-4));
+    const auto full = full_profile(test.profile, test.folder, test.files);
+    if (!full) {
+      MESSAGE("skipped: published tables absent");
+      continue;
+    }
+    // To half a unit of the last of the digits given.
+    CHECK(std::abs(gemm_time(*full, test.precision, test.shape).time.count() - expected) < 51);
+  }
+}
+
+TEST_CASE("kernel_cost: attention as a second implementation computed it from the published tables") {
+  const GpuProfile h100 = profile_of("h100");
+  const GpuProfile gb200 = profile_of("gb200");
+  const auto rate = [](const GpuProfile& profile, AttentionKernel kernel, const AttentionShape& shape) {
+    return tflops(shape, attention_forward_time(profile, kernel, shape).time);
+  };
+  const AttentionShape short_shape = attention_shape(2048, 64, 128);
+  const AttentionShape long_shape = attention_shape(8192, 32, 128);
+  const AttentionShape small_heads = attention_shape(2048, 64, 64);
+  CHECK(std::abs(rate(a100(), AttentionKernel::Flash2, short_shape) - 149) < 0.5);
+  CHECK(std::abs(rate(a100(), AttentionKernel::Flash1, long_shape) - 101) < 0.5);
+  CHECK(std::abs(rate(h100, AttentionKernel::Flash3, long_shape) - 594) < 0.5);
+  CHECK(std::abs(rate(h100, AttentionKernel::Flash2, long_shape) - 320) < 0.5);
+  CHECK(std::abs(rate(gb200, AttentionKernel::Flash3, long_shape) - 1080) < 0.5);
+  CHECK(std::abs(rate(a100(), AttentionKernel::Flash2, small_heads) - 119) < 0.5);
+}
+
+TEST_CASE("kernel_cost: collectives as a second implementation computed them from the published tables") {
+  const auto milliseconds = [](const char* profile, Collective collective, GpuGroup group, double bytes) {
+    return collective_time(profile_of(profile), collective, group, Bytes(bytes)).time.count() / 1e6;
+  };
+  const auto close = [](double value, double expected) { return std::abs(value - expected) < 5.1e-5; };
+  CHECK(close(milliseconds("h100", Collective::AllGather, {8, 8}, 134'217'728), 0.3928));
+  CHECK(close(milliseconds("h100", Collective::ReduceScatter, {4, 8}, 67'108'864), 0.1946));
+  CHECK(close(milliseconds("a100", Collective::AllGather, {64, 8}, 4e8), 2.6312));
+  CHECK(close(milliseconds("h100", Collective::ReduceScatter, {128, 8}, 1.2e9), 4.1368));
+  CHECK(close(milliseconds("gb200", Collective::AllGather, {64, 64}, 5e8), 0.8733));
+  CHECK(close(milliseconds("a100", Collective::AllReduce, {8, 8}, 33'554'432), 0.3670));
+}
+
+}  // namespace
+}  // namespace vtrain

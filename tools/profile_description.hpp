@@ -1,0 +1,39 @@
+/// What a GPU profile says, for people and as JSON.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "core/evidence.hpp"
+#include "core/gpu_profile.hpp"
+
+namespace vtrain {
+
+/// Achieved rates of one kind of kernel or collective by size.
+struct RateCurve {
+  struct Point {
+    double size = 0;
+    double rate = 0;  ///< FLOP/s or B/s
+    Evidence evidence = Evidence::Measured;
+  };
+  std::string title;
+  std::string size_unit;  ///< `B`, or empty for a number of rows or tokens
+  std::string rate_unit;  ///< `FLOP/s` or `B/s`
+  double limit = 0;       ///< peak or link rate that bounds the rates
+  std::vector<Point> points;
+};
+
+/// Cubic products of each measured precision, attention of each measured generation forward and backward, and
+/// the bus bandwidth (as nccl-tests defines it) of each measured collective in its largest group.
+std::vector<RateCurve> rate_curves(const GpuProfile& profile);
+
+/// Constants and tables with their sources, and the curves as bars.
+std::string describe_profile(const GpuProfile& profile);
+nlohmann::ordered_json profile_to_json(const GpuProfile& profile);
+
+/// One line a profile.
+std::string list_profiles(const std::vector<GpuProfile>& profiles);
+nlohmann::ordered_json profile_summary_to_json(const GpuProfile& profile);
+
+}  // namespace vtrain
