@@ -104,7 +104,8 @@ Result<PlanSearchResult> PlanSearch::find(GpuCount num_gpus, std::int64_t global
   if (options.top > 0 && candidates.size() > options.top) candidates.resize(options.top);
   for (const Candidate& candidate : candidates) {
     const ParallelPlan& plan = plans[candidate.place];
-    result.best.push_back({plan, candidate.iteration, candidate.memory, timer_.times(plan).breakdown});
+    timer_.lower_bound(plan);
+    result.best.push_back({plan, candidate.iteration, candidate.memory, timer_.breakdown(plan)});
   }
   return result;
 }

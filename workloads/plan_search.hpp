@@ -33,7 +33,7 @@ struct PlanSearchOptions {
 
 /// What a search found.
 struct PlanSearchResult {
-  std::vector<RankedPlan> best;  ///< plans that fit into memory, fastest first
+  std::vector<RankedPlan> best{};  ///< plans that fit into memory, fastest first
   std::int64_t num_plans = 0;    ///< plans that divide
   std::int64_t num_fitting = 0;  ///< of these, plans that fit into memory
   std::int64_t num_timed = 0;    ///< of these, plans whose time had to be known exactly

@@ -29,6 +29,9 @@ std::vector<std::int64_t> powers_of_two(std::int64_t number, std::int64_t most, 
   return powers;
 }
 
+/// Tokens of a micro-batch of several sequences: no larger one has been of use to anyone.
+constexpr std::int64_t kMostTokens = 1 << 18;
+
 /// Collects the plans of one search.
 class PlanLister {
  public:
@@ -86,6 +89,7 @@ class PlanLister {
       if (plan.ends_count_as_layers && slots / plan.pipeline / virtual_stages < 2) break;
       plan.virtual_stages = virtual_stages;
       for (const std::int64_t micro_batch : divisors_of(global_batch_ / plan.data)) {
+        if (micro_batch > 1 && micro_batch * model_.sequence_length > kMostTokens) break;
         plan.micro_batch = micro_batch;
         add_choices(plan);
       }

@@ -49,7 +49,7 @@ PlanChoices plan_choices(const Stack& stack);
 ///    no such divisor);
 ///  * virtual stages: a divisor of the layers of a stage;
 ///  * data: what is left of the GPUs, a divisor of the global batch;
-///  * micro-batch: a divisor of a replica's sequences;
+///  * micro-batch: a divisor of a replica's sequences, of one sequence or of at most 262,144 tokens;
 ///  * recomputation, sharding and schedule: the choices; sharding only where there are replicas, zero bubble
 ///    only without virtual stages.
 ///

@@ -3,26 +3,27 @@
 #include <algorithm>
 #include <utility>
 
+#include "workloads/stage_times.hpp"
+
 namespace vtrain {
-namespace {
-
-Nanoseconds span_of(const std::vector<Operator>& operators) {
-  Nanoseconds span(0);
-  for (const Operator& op : operators)
-    span += op.duration + op.gap;
-  return span;
-}
-
-}  // namespace
-
 PlanTimer::PlanTimer(TransformerModel model, const GpuProfile& profile, Stack stack)
     : costs_(std::move(model), profile, std::move(stack)) {}
 
 PlanTimer::PassSpans PlanTimer::spans_of(const PassCosts& costs) {
-  return {.forward = span_of(costs.forward),
-          .recompute = span_of(costs.recompute),
-          .backward = span_of(costs.backward),
-          .weight = span_of(costs.weight)};
+  PassSpans spans;
+  const auto add = [](const std::vector<Operator>& operators, Breakdown& parts) {
+    Nanoseconds span(0);
+    for (const Operator& op : operators) {
+      part_of(parts, op.kind) += op.duration + op.gap;
+      span += op.duration + op.gap;
+    }
+    return span;
+  };
+  spans.forward = add(costs.forward, spans.parts);
+  spans.recompute = add(costs.recompute, spans.recompute_parts);
+  spans.backward = add(costs.backward, spans.parts);
+  spans.weight = add(costs.weight, spans.parts);
+  return spans;
 }
 
 const PlanTimer::LayerSpans& PlanTimer::spans(const ParallelPlan& plan) {
@@ -82,8 +83,9 @@ Nanoseconds PlanTimer::lower_bound(const ParallelPlan& plan) {
     Nanoseconds backward(0);
     for (std::int64_t chunk = 0; chunk < plan.virtual_stages; ++chunk) {
       const BlockTimes& times = blocks_.emplace_back(chunk_blocks(stages, spans, stage, chunk));
-      forward += times.forward;
-      backward += times.backward + times.weight;
+      const ChunkLayers layers = stages.layers(stage, chunk);
+      forward += times.forward - (layers.is_last ? Nanoseconds(0) : stages.send().hold);
+      backward += times.backward + times.weight - (layers.is_first ? Nanoseconds(0) : stages.send().hold);
     }
     once_.push_back(
         {.reduction = stages.reduction(stage, forward, backward), .optimizer = stages.optimizer(stage)});
@@ -144,8 +146,39 @@ Nanoseconds PlanTimer::iteration() {
   return all_done + optimizer;
 }
 
-IterationTimes PlanTimer::times(const ParallelPlan& plan) {
-  return fast_iteration_times(costs_.work(plan));
+void PlanTimer::add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const LayerSpans& spans,
+                          bool recomputes) const {
+  const auto n = static_cast<double>(shape_.num_micro_batches);
+  const auto add = [&](const PassSpans& part, double times) {
+    for (const auto member : {&Breakdown::compute, &Breakdown::tensor_comm, &Breakdown::data_comm}) {
+      breakdown.*member += times * part.parts.*member;
+      if (recomputes) breakdown.*member += times * part.recompute_parts.*member;
+    }
+  };
+  add(spans.dense, n * static_cast<double>(layers.num_dense));
+  add(spans.experts, n * static_cast<double>(layers.num_experts));
+  if (layers.is_first) add(spans.embedding, n);
+  if (layers.is_last) add(spans.head, n);
+}
+
+Breakdown PlanTimer::breakdown(const ParallelPlan& plan) {
+  const LayerSpans& spans = this->spans(plan);
+  const StageCosts stages(model(), plan, profile(), stack(), *spans.costs);
+  // The stage that ends last is that whose weight update takes longest: all begin it together.
+  const auto slowest =
+      std::max_element(once_.begin(), once_.end(),
+                       [](const OnceTimes& a, const OnceTimes& b) { return a.optimizer < b.optimizer; });
+  const std::int64_t stage = slowest - once_.begin();
+  Breakdown breakdown{.data_comm = slowest->reduction, .optimizer = slowest->optimizer};
+  for (std::int64_t chunk = 0; chunk < plan.virtual_stages; ++chunk) {
+    const ChunkLayers layers = stages.layers(stage, chunk);
+    add_chunk(breakdown, layers, spans, stages.recomputes(stage));
+    const int num_sends = (layers.is_first ? 0 : 1) + (layers.is_last ? 0 : 1);
+    breakdown.pipeline_comm += static_cast<double>(num_sends * shape_.num_micro_batches) * stages.send().hold;
+  }
+  breakdown.bubble = iteration() - breakdown.compute - breakdown.tensor_comm - breakdown.pipeline_comm -
+                     breakdown.data_comm - breakdown.optimizer;
+  return breakdown;
 }
 
 }  // namespace vtrain

@@ -36,16 +36,19 @@ class PlanTimer {
   Nanoseconds lower_bound(const ParallelPlan& plan);
   /// The iteration time of the plan taken up last: `fast_iteration_times` of `work`, to the bit.
   Nanoseconds iteration();
-  /// Its breakdown, for the few plans that are shown.
-  IterationTimes times(const ParallelPlan& plan);
+  /// Where the time of the plan taken up last goes, on its slowest stage. `plan` is that plan.
+  Breakdown breakdown(const ParallelPlan& plan);
 
  private:
-  /// Spans of one part of the model, of one micro-batch.
+  /// Spans of one part of the model, of one micro-batch, and where the time of all but the recomputation and
+  /// of the recomputation goes.
   struct PassSpans {
     Nanoseconds forward{0};
     Nanoseconds recompute{0};
     Nanoseconds backward{0};
     Nanoseconds weight{0};
+    Breakdown parts{};
+    Breakdown recompute_parts{};
   };
   struct LayerSpans {
     const LayerCosts* costs = nullptr;
@@ -64,6 +67,8 @@ class PlanTimer {
   const LayerSpans& spans(const ParallelPlan& plan);
   BlockTimes chunk_blocks(const StageCosts& stages, const LayerSpans& spans, std::int64_t stage,
                           std::int64_t chunk) const;
+  void add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const LayerSpans& spans,
+                 bool recomputes) const;
   Nanoseconds pipeline_bound() const;
 
   LayerCostCache costs_;
