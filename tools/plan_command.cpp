@@ -145,7 +145,9 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
 Result<RankedPlan> predict_beside(const PlanQuestion& question, GpuCount num_gpus) {
   ParallelPlan wanted = *question.beside;
   wanted.global_batch = question.global_batch;
-  wanted.precision = question.precision.value_or(plan_choices(question.stack).precision);
+  const PlanChoices choices = plan_choices(question.stack);
+  wanted.precision = question.precision.value_or(choices.precision);
+  wanted.sequence_parallel = choices.sequence_parallel && wanted.tensor > 1;
   const auto plan = on_gpus(wanted, num_gpus);
   if (!plan) return fail(plan.error());
   const auto prediction = predict_physical(question.model, *plan, question.profile, question.stack);
@@ -258,9 +260,9 @@ ordered_json to_json(const PlanQuestion& question, const PlanAnswer& answer) {
 std::string comparison(std::string_view winner, std::string_view loser, const RankedPlan& best,
                        const RankedPlan& other) {
   if (best.iteration == other.iteration) return fmt::format("{} and {} are equally fast\n", winner, loser);
+  const double by = other.iteration.count() / best.iteration.count() - 1;
   return fmt::format("{} beats {} by {}: {}\n", winner, loser,
-                     as_percent(other.iteration.count() / best.iteration.count() - 1),
-                     explain_difference(best, other));
+                     by < 0.0005 ? "less than 0.1 %" : as_percent(by), explain_difference(best, other));
 }
 
 /// The table of one GPU count: its fastest plans.

@@ -3,7 +3,6 @@
 
 #include "workloads/model_zoo.hpp"
 #include "workloads/physical_semantics.hpp"
-#include "workloads/plan_search.hpp"
 
 namespace vtrain {
 namespace {
@@ -28,17 +27,6 @@ void predict_mtnlg(benchmark::State& state) {
   }
 }
 BENCHMARK(predict_mtnlg)->Unit(benchmark::kMicrosecond);
-
-/// Argument: number of GPUs.
-void search_plans_7b(benchmark::State& state) {
-  const GpuProfile profile = load_gpu_profile("a100").value();
-  const ZooModel model = find_model("megatron-7.5b").value();
-  const GpuCount num_gpus(static_cast<std::int32_t>(state.range(0)));
-  for (auto _ : state) {
-    benchmark::DoNotOptimize(search_plans(model.model(), num_gpus, model.global_batch, profile));
-  }
-}
-BENCHMARK(search_plans_7b)->Arg(8)->Arg(128)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace vtrain

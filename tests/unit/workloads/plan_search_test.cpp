@@ -50,7 +50,7 @@ TEST_CASE("plan_search: the fastest plans are those of an exhaustive search, tie
     const std::int64_t global_batch = 4 * (1 + below(24));
     GpuProfile profile = a100();
     // Little memory, so that it matters.
-    profile.memory_capacity = Bytes(1.7e9 + 2e9 * random.uniform());
+    profile.memory_capacity = Bytes(2.5e9 + 4e9 * random.uniform());
     const Stack& stack = all_stacks()[static_cast<std::size_t>(below(6))];
     const auto expected = predict_all(model, num_gpus, global_batch, profile, stack);
     PlanSearch search(model, profile, stack);
