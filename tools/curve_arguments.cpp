@@ -8,6 +8,7 @@
 
 #include "core/gpu_profile.hpp"
 #include "tools/file_hash.hpp"
+#include "tools/plan_arguments.hpp"
 
 namespace vtrain {
 
@@ -31,6 +32,9 @@ Result<CachedCurves> CachedCurves::open(const CurveArguments& arguments) {
   const auto kind = parse_curve_kind(arguments.kind);
   if (!kind) return fail({.field = "--curves", .message = kind.error().message});
   settings.kind = *kind;
+  const auto stack = read_stack(arguments.stack);
+  if (!stack) return fail(stack.error());
+  settings.stack = *stack;
   auto profile = load_gpu_profile(arguments.profile);
   if (!profile) {
     Error error = profile.error();
@@ -53,9 +57,9 @@ Result<CachedCurves> CachedCurves::open(const CurveArguments& arguments) {
 
 std::string CachedCurves::describe() const {
   const bool best = curves_->settings().kind == CurveKind::BestPlan;
-  return fmt::format("iterations x the iteration time of {}, profile {}",
+  return fmt::format("iterations x the iteration time of {}, profile {}, stack {}",
                      best ? "the best plan" : "replicas of the smallest plan that fits",
-                     curves_->profile().name);
+                     curves_->profile().name, curves_->settings().stack.name);
 }
 
 }  // namespace vtrain

@@ -17,11 +17,12 @@ namespace vtrain {
 /// The arguments as given.
 struct CurveArguments {
   std::string profile = "a100";
+  std::string stack;  ///< empty: the default one
   std::string kind = "best-plan";
   bool no_cache = false;
 };
 
-/// Adds `--profile`, `--curves` and `--no-cache`.
+/// Adds `--profile`, `--stack`, `--curves` and `--no-cache`.
 void add_curve_options(CLI::App& command, CurveArguments& arguments);
 
 /// Curves with the cache that they are kept in.

@@ -1,5 +1,6 @@
 #include "tools/plan_arguments.hpp"
 
+#include <CLI/CLI.hpp>
 #include <utility>
 
 #include <fmt/format.h>
@@ -7,6 +8,21 @@
 #include "tools/plan_spec.hpp"
 
 namespace vtrain {
+
+void add_stack_option(CLI::App& command, std::string& name) {
+  std::string stacks;
+  for (const Stack& stack : all_stacks())
+    stacks += (stacks.empty() ? "" : ", ") + stack.name;
+  command.add_option("--stack", name,
+                     fmt::format("Software stack: {}; without it {}", stacks, default_stack().name));
+}
+
+Result<Stack> read_stack(const std::string& name) {
+  if (name.empty()) return default_stack();
+  auto stack = find_stack(name);
+  if (!stack) stack.error().field = "--stack";
+  return stack;
+}
 
 Error in_option(std::string option, Error error) {
   error.field = error.field.empty() ? std::move(option) : option + ": " + error.field;

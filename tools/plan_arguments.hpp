@@ -8,8 +8,18 @@
 #include "core/gpu_profile.hpp"
 #include "core/result.hpp"
 #include "sched/cluster.hpp"
+#include "workloads/stack.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace vtrain {
+
+/// Adds `--stack`.
+void add_stack_option(CLI::App& command, std::string& name);
+/// The stack of `--stack`; the default one for an empty name.
+Result<Stack> read_stack(const std::string& name);
 
 /// The same error with the option in which it was made.
 Error in_option(std::string option, Error error);

@@ -1,6 +1,7 @@
 /// `vtrain plan`: the best parallel plans of a model on given GPUs.
 #include <fmt/format.h>
 
+#include <spdlog/spdlog.h>
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <limits>
@@ -16,7 +17,7 @@
 #include "tools/plan_arguments.hpp"
 #include "tools/plan_spec.hpp"
 #include "tools/plan_table.hpp"
-#include "workloads/model_zoo.hpp"
+#include "workloads/model_file.hpp"
 #include "workloads/physical_semantics.hpp"
 #include "workloads/plan_choice.hpp"
 
@@ -38,6 +39,9 @@ struct PlanArguments {
   std::int64_t top = 3;
   std::string beside;
   std::string profile;
+  std::string stack;
+  std::string precision;
+  std::int64_t sequence_length = 0;
   bool json = false;
 };
 
@@ -46,6 +50,8 @@ struct PlanQuestion {
   TransformerModel model;
   std::int64_t global_batch = 0;
   GpuProfile profile;
+  Stack stack;
+  std::optional<Precision> precision;  ///< none: the stack's
   std::vector<GpuCount> gpu_counts;
   Objective objective = Objective::Time;
   TrainingTerms terms;
@@ -98,10 +104,25 @@ Result<void> read_terms(const PlanArguments& arguments, PlanQuestion& question) 
 
 Result<PlanQuestion> read_question(const PlanArguments& arguments) {
   PlanQuestion question;
-  const auto model = find_model(arguments.model);
+  const auto model = load_model(arguments.model, arguments.sequence_length);
   if (!model) return fail(model.error());
-  question.model = model->model();
+  for (const std::string& warning : model->warnings)
+    spdlog::warn("{}: {}", arguments.model, warning);
+  question.model = model->model;
   question.global_batch = arguments.global_batch > 0 ? arguments.global_batch : model->global_batch;
+  if (question.global_batch == 0) {
+    return fail(
+        {.field = "--global-batch",
+         .message = fmt::format("missing: nothing is known of the batches of '{}'", model->model.name)});
+  }
+  const auto stack = read_stack(arguments.stack);
+  if (!stack) return fail(stack.error());
+  question.stack = *stack;
+  if (!arguments.precision.empty()) {
+    const auto precision = parse_precision(arguments.precision);
+    if (!precision) return fail({.field = "--precision", .message = precision.error().message});
+    question.precision = *precision;
+  }
   const auto cluster = read_uniform_cluster(arguments.cluster);
   if (!cluster) return fail(cluster.error());
   auto profile = read_profile(arguments.profile, *cluster, arguments.cluster);
@@ -124,9 +145,12 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
 Result<RankedPlan> predict_beside(const PlanQuestion& question, GpuCount num_gpus) {
   ParallelPlan wanted = *question.beside;
   wanted.global_batch = question.global_batch;
+  const PlanChoices choices = plan_choices(question.stack);
+  wanted.precision = question.precision.value_or(choices.precision);
+  wanted.sequence_parallel = choices.sequence_parallel && wanted.tensor > 1;
   const auto plan = on_gpus(wanted, num_gpus);
   if (!plan) return fail(plan.error());
-  const auto prediction = predict_physical(question.model, *plan, question.profile, default_stack());
+  const auto prediction = predict_physical(question.model, *plan, question.profile, question.stack);
   if (!prediction) return fail(prediction.error());
   const IterationTimes times = fast_iteration_times(prediction->work);
   return RankedPlan{*plan, times.iteration, prediction->memory, times.breakdown};
@@ -154,9 +178,10 @@ Error too_slow(const PlanQuestion& question, const std::vector<RankedPlan>& fast
 Result<PlanAnswer> answer_question(const PlanQuestion& question) {
   PlanAnswer answer;
   const auto start = std::chrono::steady_clock::now();
+  PlanSearch search(question.model, question.profile, question.stack);
+  if (question.precision) search.choices().precision = *question.precision;
   for (const GpuCount num_gpus : question.gpu_counts) {
-    auto found = search_plans(question.model, num_gpus, question.global_batch, question.profile,
-                              {.top = question.top});
+    auto found = search.find(num_gpus, question.global_batch, {.top = question.top});
     std::optional<Result<RankedPlan>> beside;
     if (question.beside) beside = predict_beside(question, num_gpus);
     if (found) {
@@ -217,6 +242,7 @@ ordered_json to_json(const PlanQuestion& question, const PlanAnswer& answer) {
                        {"global_batch", question.global_batch},
                        {"tokens_per_iteration", question.terms.tokens_per_iteration},
                        {"profile", question.profile.name},
+                       {"stack", question.stack.name},
                        {"objective", kObjectives[static_cast<std::size_t>(question.objective)]}};
   if (question.terms.tokens) json["tokens"] = *question.terms.tokens;
   if (question.deadline_s) json["deadline_s"] = *question.deadline_s;
@@ -234,9 +260,9 @@ ordered_json to_json(const PlanQuestion& question, const PlanAnswer& answer) {
 std::string comparison(std::string_view winner, std::string_view loser, const RankedPlan& best,
                        const RankedPlan& other) {
   if (best.iteration == other.iteration) return fmt::format("{} and {} are equally fast\n", winner, loser);
+  const double by = other.iteration.count() / best.iteration.count() - 1;
   return fmt::format("{} beats {} by {}: {}\n", winner, loser,
-                     as_percent(other.iteration.count() / best.iteration.count() - 1),
-                     explain_difference(best, other));
+                     by < 0.0005 ? "less than 0.1 %" : as_percent(by), explain_difference(best, other));
 }
 
 /// The table of one GPU count: its fastest plans.
@@ -351,7 +377,10 @@ void add_plan_command(CLI::App& app, Action& action) {
       "  vtrain plan megatron-39.1b --gpus 64-512 --tokens 300B --deadline 60d --price 2.5");
   const auto arguments = std::make_shared<PlanArguments>();
   PlanArguments& to = *arguments;
-  command->add_option("model", to.model, "Model, by a name of `vtrain models`")->required();
+  command
+      ->add_option("model", to.model,
+                   "Model: a name of `vtrain models`, our own JSON, or a config.json of Hugging Face")
+      ->required();
   command->add_option(
       "--gpus", to.gpus,
       "GPUs: 512, a list 256,512, or a range 64-512 (powers of two below a node, multiples of a "
@@ -376,6 +405,11 @@ void add_plan_command(CLI::App& app, Action& action) {
                       "Also show this plan: tensor=8,pipeline=35,micro-batch=1,recompute=full");
   command->add_option("--profile", to.profile,
                       "GPU profile, a name or a JSON file; without it that of the cluster's GPUs, or a100");
+  add_stack_option(*command, to.stack);
+  command->add_option("--precision", to.precision,
+                      "fp32, fp16, bf16, fp8 or fp4; without it that of the stack");
+  command->add_option("--sequence-length", to.sequence_length, "Tokens a sequence; without it the model's")
+      ->check(CLI::PositiveNumber);
   command->add_flag("--json", to.json, "Print one JSON document");
   command->callback([=, &action] { action = [arguments] { return plan(*arguments); }; });
 }

@@ -153,11 +153,13 @@ std::string explain_difference(const RankedPlan& faster, const RankedPlan& slowe
     if ((a.ns < 0) != (b.ns < 0)) return a.ns < 0;
     return std::abs(a.ns) > std::abs(b.ns);
   });
+  const bool in_seconds = largest >= 0.1e9;
   std::string text;
   for (const auto& [part, ns] : differences) {
-    text +=
-        fmt::format("{}{} {} ({}{})", text.empty() ? "" : ", ", ns < 0 ? part->less : part->more, part->name,
-                    ns < 0 ? "−" : "+", as_duration(Seconds(Nanoseconds(std::abs(ns))).count()));
+    const std::string size = in_seconds ? fmt::format("{:.2f} s", std::abs(ns) / 1e9)
+                                        : fmt::format("{:.3g} ms", std::abs(ns) / 1e6);
+    text += fmt::format("{}{} {} ({}{})", text.empty() ? "" : ", ", ns < 0 ? part->less : part->more,
+                        part->name, ns < 0 ? "−" : "+", size);
   }
   return text;
 }

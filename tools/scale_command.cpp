@@ -29,6 +29,7 @@ struct ScaleArguments {
   std::int64_t global_batch = 0;
   double price = 0;
   std::string profile;
+  std::string stack;
   bool json = false;
 };
 
@@ -134,6 +135,8 @@ Result<void> scale(const ScaleArguments& arguments) {
   if (!cluster) return fail(cluster.error());
   const auto profile = read_profile(arguments.profile, *cluster, arguments.cluster);
   if (!profile) return fail(profile.error());
+  const auto stack = read_stack(arguments.stack);
+  if (!stack) return fail(stack.error());
   const auto counts = read_gpus(arguments.gpus, *cluster, *profile, false);
   if (!counts) return fail(counts.error());
   if (counts->size() != 1) {
@@ -144,7 +147,7 @@ Result<void> scale(const ScaleArguments& arguments) {
                               .peak_rate = profile->peak_rate,
                               .tokens_per_parameter = arguments.tokens_per_parameter};
   const FindPlan find_plan = [&](const TransformerModel& model, std::int64_t batch) -> Result<RankedPlan> {
-    const auto found = search_plans(model, budget.num_gpus, batch, *profile);
+    const auto found = PlanSearch(model, *profile, *stack).find(budget.num_gpus, batch);
     if (!found) return fail(found.error());
     return found->best.front();
   };
@@ -185,6 +188,7 @@ void add_scale_command(CLI::App& app, Action& action) {
       ->check(CLI::PositiveNumber);
   command->add_option("--profile", to.profile,
                       "GPU profile, a name or a JSON file; without it that of the cluster's GPUs, or a100");
+  add_stack_option(*command, to.stack);
   command->add_flag("--json", to.json, "Print one JSON document");
   command->callback([=, &action] { action = [arguments] { return scale(*arguments); }; });
 }

@@ -1,17 +1,14 @@
 #include "workloads/physical_semantics.hpp"
 
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <optional>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "workloads/kernel_cost.hpp"
-#include "workloads/layer_shape.hpp"
 #include "workloads/memory_model.hpp"
-#include "workloads/pass_builder.hpp"
+#include "workloads/stage_costs.hpp"
+#include "workloads/stage_order.hpp"
 
 namespace vtrain {
 namespace {
@@ -20,31 +17,6 @@ using Operators = std::vector<Operator>;
 
 double real(std::int64_t value) {
   return static_cast<double>(value);
-}
-
-Nanoseconds whole(Nanoseconds time) {
-  return Nanoseconds(std::round(time.count()));
-}
-
-/// The layers of a chunk, by kind: those without experts come first.
-struct ChunkLayers {
-  std::int64_t first = 0;
-  std::int64_t num_dense = 0;
-  std::int64_t num_experts = 0;
-  bool is_first = false;  ///< of the model
-  bool is_last = false;
-  std::int64_t count() const { return num_dense + num_experts; }
-};
-
-ChunkLayers layers_of(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
-                      std::int64_t chunk) {
-  const LayerRange range = chunk_layers(model, plan, stage, chunk);
-  const std::int64_t num_dense = std::clamp<std::int64_t>(model.dense_layers() - range.first, 0, range.count);
-  return {.first = range.first,
-          .num_dense = num_dense,
-          .num_experts = range.count - num_dense,
-          .is_first = stage == 0 && chunk == 0,
-          .is_last = stage == plan.pipeline - 1 && chunk == plan.virtual_stages - 1};
 }
 
 /// Collects a block operator by operator.
@@ -140,22 +112,6 @@ Operators weight_block(const LayerCosts& costs, const ChunkLayers& layers) {
   return block.take();
 }
 
-/// Sending activations or gradients to the neighbouring stage: each GPU of a tensor-parallel group sends its
-/// part; without sequence parallelism the group then gathers the whole.
-Send stage_send(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
-                const Stack& stack) {
-  const double tokens = real(plan.micro_batch) * real(model.sequence_length) / real(plan.context);
-  const Bytes activations(2 * tokens * real(model.hidden_size));
-  const bool within_node = plan.tensor * plan.context * plan.data < profile.nvlink_domain;
-  Nanoseconds time = send_time(profile, within_node, Bytes(activations.value / real(plan.tensor))).time;
-  if (plan.tensor > 1 && !plan.sequence_parallel) {
-    time +=
-        collective_time(profile, Collective::AllGather, placed_group(profile, plan.tensor, 1), activations)
-            .time;
-  }
-  return stack.sends_hold_stage ? Send{.hold = whole(time)} : Send{.latency = whole(time)};
-}
-
 /// Time of a pass or block.
 Nanoseconds span_of(const Operators& operators) {
   Nanoseconds sum(0);
@@ -164,169 +120,54 @@ Nanoseconds span_of(const Operators& operators) {
   return sum;
 }
 
-/// Parameters of one stage on one GPU: `routed` are those of routed experts.
-struct StageParameters {
-  double shared = 0;
-  double routed = 0;
-};
-
 /// Makes one stage.
-class StageMaker {
- public:
-  StageMaker(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
-             const Stack& stack, const LayerCosts& costs)
-      : model_(model),
-        plan_(plan),
-        profile_(profile),
-        stack_(stack),
-        costs_(costs),
-        send_(plan.pipeline > 1 ? stage_send(model, plan, profile, stack) : Send{}) {}
-
-  template <class Block>
-  StageWork make(std::int64_t stage) const {
-    StageWork work;
-    work.chunks.reserve(static_cast<std::size_t>(plan_.virtual_stages));
-    const bool is_last_stage = stage == plan_.pipeline - 1;
-    const bool recomputes = !is_last_stage || plan_.pipeline == 1 || stack_.last_stage_recomputes;
-    for (std::int64_t i = 0; i < plan_.virtual_stages; ++i) {
-      const ChunkLayers layers = layers_of(model_, plan_, stage, i);
-      ChunkWork& chunk = work.chunks.emplace_back();
-      chunk.forward = forward_block<Block>(costs_, layers);
-      chunk.backward = backward_block<Block>(costs_, layers, recomputes);
-      if (plan_.schedule == Schedule::ZeroBubble) chunk.weight = weight_block<Block>(costs_, layers);
-      if (!layers.is_last) chunk.send_forward = send_;
-      if (!layers.is_first) chunk.send_backward = send_;
-    }
-    add_reduction(work, stage);
-    add_optimizer(work, stage);
-    return work;
+template <class Block>
+StageWork make_stage(const StageCosts& stages, const ParallelPlan& plan, const LayerCosts& costs,
+                     std::int64_t stage) {
+  StageWork work;
+  work.chunks.reserve(static_cast<std::size_t>(plan.virtual_stages));
+  Nanoseconds forward(0);
+  Nanoseconds backward(0);
+  for (std::int64_t i = 0; i < plan.virtual_stages; ++i) {
+    const ChunkLayers layers = stages.layers(stage, i);
+    ChunkWork& chunk = work.chunks.emplace_back();
+    chunk.forward = forward_block<Block>(costs, layers);
+    chunk.backward = backward_block<Block>(costs, layers, stages.recomputes(stage));
+    if (splits_backward(plan.schedule)) chunk.weight = weight_block<Block>(costs, layers);
+    if (!layers.is_last) chunk.send_forward = stages.send();
+    if (!layers.is_first) chunk.send_backward = stages.send();
+    forward += span_of(chunk.forward);
+    backward += span_of(chunk.backward) + span_of(chunk.weight);
   }
-
-  /// What of a stage's gradient reduction lies outside the measured sizes.
-  std::optional<std::string> reduction_fallback(std::int64_t stage) const {
-    if (plan_.sharding == Sharding::Full || replicas() <= 1) return std::nullopt;
-    const bool is_all_reduce = plan_.sharding == Sharding::None;
-    const Bytes gradients(stack_.gradient_bytes * parameters(stage).shared);
-    const KernelTime time =
-        collective_time(profile_, is_all_reduce ? Collective::AllReduce : Collective::ReduceScatter,
-                        placed_group(profile_, replicas(), plan_.tensor), gradients);
-    if (time.evidence != Evidence::Extrapolated) return std::nullopt;
-    return fmt::format("gradient {} over {} GPUs: {:.0f} MiB, outside the measured sizes",
-                       is_all_reduce ? "all-reduce" : "reduce-scatter", replicas(),
-                       gradients.value / 1048576.0);
+  if (stages.has_reduction()) {
+    constexpr std::array<std::string_view, 3> kNames = {"grad_all_reduce", "grad_reduce_scatter",
+                                                        "weight_gather"};
+    work.data_parallel.push_back({.name = kNames[static_cast<std::size_t>(plan.sharding)],
+                                  .kind = TaskKind::DataComm,
+                                  .duration = stages.reduction(stage, forward, backward)});
   }
-
-  /// Whether two inner stages do the same but for the numbers of their layers.
-  bool alike(std::int64_t a, std::int64_t b) const {
-    for (std::int64_t i = 0; i < plan_.virtual_stages; ++i) {
-      const ChunkLayers first = layers_of(model_, plan_, a, i);
-      const ChunkLayers second = layers_of(model_, plan_, b, i);
-      if (first.num_dense != second.num_dense || first.num_experts != second.num_experts) return false;
-      if (first.is_first || second.is_first || first.is_last || second.is_last) return false;
-    }
-    return true;
-  }
-
- private:
-  std::int64_t replicas() const { return plan_.data * plan_.context; }
-  std::int64_t expert_replicas() const {
-    return std::max<std::int64_t>(1, replicas() * plan_.tensor / plan_.expert);
-  }
-
-  StageParameters parameters(std::int64_t stage) const {
-    std::int64_t num_experts = 0;
-    for (std::int64_t i = 0; i < plan_.virtual_stages; ++i)
-      num_experts += layers_of(model_, plan_, stage, i).num_experts;
-    const double routed = real(num_experts) * costs_.routed_weights;
-    return {.shared = stage_parameters(model_, plan_, stage) - routed, .routed = routed};
-  }
-
-  /// Reducing the gradients of `parameters` over a group, and with a sharded optimizer gathering the weights.
-  Nanoseconds reduction_time(GpuGroup group, double parameters) const {
-    if (parameters <= 0) return Nanoseconds(0);
-    const Bytes gradients(stack_.gradient_bytes * parameters);
-    if (plan_.sharding == Sharding::None)
-      return collective_time(profile_, Collective::AllReduce, group, gradients).time;
-    return collective_time(profile_, Collective::ReduceScatter, group, gradients).time +
-           collective_time(profile_, Collective::AllGather, group, Bytes(2 * parameters)).time;
-  }
-
-  /// What of the reduction shows. Overlapped it runs in buckets of a layer beside the last micro-batch's
-  /// backward pass, and the gathering of weights beside the first one's forward pass; the last bucket shows.
-  Nanoseconds shown_reduction(const StageWork& work, Nanoseconds reduction, std::int64_t num_layers) const {
-    constexpr double kUsableWindow = 0.9;
-    if (!stack_.overlap.data_parallel) return reduction;
-    Nanoseconds window(0);
-    for (const ChunkWork& chunk : work.chunks) {
-      window += span_of(chunk.backward) + span_of(chunk.weight);
-      if (plan_.sharding != Sharding::None) window += span_of(chunk.forward);
-    }
-    return exposed_time(reduction, kUsableWindow * window, stack_.overlap.contention) +
-           reduction / real(std::max<std::int64_t>(1, num_layers));
-  }
-
-  void add_reduction(StageWork& work, std::int64_t stage) const {
-    const std::int64_t group_size = std::max(replicas(), model_.has_experts() ? expert_replicas() : 1);
-    if (group_size <= 1) return;
-    std::int64_t num_layers = 0;
-    Nanoseconds gathers(0);
-    for (std::int64_t i = 0; i < plan_.virtual_stages; ++i) {
-      const ChunkLayers layers = layers_of(model_, plan_, stage, i);
-      num_layers += layers.count();
-      gathers +=
-          costs_.dense_gather * real(layers.num_dense) + costs_.experts_gather * real(layers.num_experts);
-    }
-    Nanoseconds time = gathers;
-    const char* name = "weight_gather";
-    if (plan_.sharding != Sharding::Full) {
-      const StageParameters held = parameters(stage);
-      const Nanoseconds reduction =
-          reduction_time(placed_group(profile_, replicas(), plan_.tensor), held.shared) +
-          reduction_time(placed_group(profile_, expert_replicas(), plan_.expert), held.routed);
-      time = shown_reduction(work, reduction, num_layers);
-      name = plan_.sharding == Sharding::None ? "grad_all_reduce" : "grad_reduce_scatter";
-    }
-    work.data_parallel.push_back({.name = name, .kind = TaskKind::DataComm, .duration = whole(time)});
-  }
-
-  void add_optimizer(StageWork& work, std::int64_t stage) const {
-    StageParameters held = parameters(stage);
-    if (plan_.sharding != Sharding::None) {
-      held.shared /= real(replicas());
-      held.routed /= real(expert_replicas());
-    }
-    const Bytes traffic = profile_.optimizer_traffic * (held.shared + held.routed);
-    work.optimizer.push_back(
-        {.name = "adam",
-         .kind = TaskKind::Optimizer,
-         .duration = whole(memory_kernel_time(profile_, MemoryKernel::Optimizer, traffic, 1))});
-  }
-
-  const TransformerModel& model_;
-  const ParallelPlan& plan_;
-  const GpuProfile& profile_;
-  const Stack& stack_;
-  const LayerCosts& costs_;
-  Send send_;
-};
+  work.optimizer.push_back(
+      {.name = "adam", .kind = TaskKind::Optimizer, .duration = stages.optimizer(stage)});
+  return work;
+}
 
 }  // namespace
 
 IterationWork make_physical_work(const TransformerModel& model, const ParallelPlan& plan,
                                  const GpuProfile& profile, const Stack& stack, const LayerCosts& costs,
                                  WorkDetail detail) {
-  const StageMaker maker(model, plan, profile, stack, costs);
+  const StageCosts stages(model, plan, profile, stack, costs);
   IterationWork work;
   work.num_micro_batches = plan.num_micro_batches();
   work.schedule = plan.schedule;
   work.stages.reserve(static_cast<std::size_t>(plan.pipeline));
   for (std::int64_t stage = 0; stage < plan.pipeline; ++stage) {
     if (detail == WorkDetail::Operators) {
-      work.stages.push_back(maker.make<OperatorBlock>(stage));
-    } else if (stage > 0 && maker.alike(stage - 1, stage)) {
+      work.stages.push_back(make_stage<OperatorBlock>(stages, plan, costs, stage));
+    } else if (stage > 0 && stages.alike(stage - 1, stage)) {
       work.stages.push_back(work.stages.back());
     } else {
-      work.stages.push_back(maker.make<SummedBlock>(stage));
+      work.stages.push_back(make_stage<SummedBlock>(stages, plan, costs, stage));
     }
   }
   return work;
@@ -350,8 +191,8 @@ Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const
   std::vector<std::string> fallbacks;
   for (const std::string_view name : costs.extrapolated)
     fallbacks.push_back(fmt::format("{}: outside the measured sizes", name));
-  const StageMaker maker(model, plan, profile, stack, costs);
-  if (auto fallback = maker.reduction_fallback(0)) fallbacks.push_back(std::move(*fallback));
+  const StageCosts stages(model, plan, profile, stack, costs);
+  if (auto fallback = stages.reduction_fallback(0)) fallbacks.push_back(std::move(*fallback));
   return PhysicalPrediction{
       .work = make_physical_work(model, plan, profile, stack, costs, WorkDetail::Operators),
       .memory = estimate_memory(model, plan, profile, stack.memory),

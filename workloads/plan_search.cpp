@@ -1,19 +1,16 @@
 #include "workloads/plan_search.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "workloads/memory_model.hpp"
-#include "workloads/physical_semantics.hpp"
 
 namespace vtrain {
 namespace {
-
-constexpr std::array<std::int64_t, 5> kMicroBatches = {1, 2, 4, 8, 16};
 
 /// `megatron-39.1b` or, for a model without a name, its sizes.
 std::string describe(const TransformerModel& model) {
@@ -42,59 +39,74 @@ tl::unexpected<Error> nothing_fits(const TransformerModel& model, GpuCount num_g
 
 }  // namespace
 
-bool PlanLimits::allow(const ParallelPlan& plan) const {
-  return plan.tensor == tensor.value_or(plan.tensor) && plan.context == context.value_or(plan.context) &&
-         plan.pipeline == pipeline.value_or(plan.pipeline) && plan.data == data.value_or(plan.data);
-}
+PlanSearch::PlanSearch(TransformerModel model, const GpuProfile& profile, const Stack& stack)
+    : timer_(std::move(model), profile, stack), choices_(plan_choices(stack)) {}
 
-std::vector<ParallelPlan> enumerate_plans(const TransformerModel& model, GpuCount num_gpus,
-                                          std::int64_t global_batch, const GpuProfile& profile) {
-  std::vector<ParallelPlan> plans;
-  const std::int64_t gpus = num_gpus.value;
-  for (std::int64_t tensor = 1; tensor <= std::min(profile.gpus_per_node, gpus); tensor *= 2) {
-    if (gpus % tensor != 0) continue;
-    for (std::int64_t pipeline = 1; pipeline <= std::min(model.num_layers, gpus / tensor); ++pipeline) {
-      if (gpus / tensor % pipeline != 0) continue;
-      for (const std::int64_t micro_batch : kMicroBatches) {
-        for (const Recompute recompute : {Recompute::Full, Recompute::None}) {
-          const ParallelPlan plan{.tensor = tensor,
-                                  .data = gpus / tensor / pipeline,
-                                  .pipeline = pipeline,
-                                  .global_batch = global_batch,
-                                  .micro_batch = micro_batch,
-                                  .recompute = recompute};
-          if (check_plan(model, plan)) plans.push_back(plan);
-        }
-      }
-    }
+void PlanSearch::time_all(const std::vector<ParallelPlan>& plans, std::vector<Candidate>& candidates) {
+  for (Candidate& candidate : candidates) {
+    timer_.lower_bound(plans[candidate.place]);
+    candidate.iteration = timer_.iteration();
   }
-  return plans;
 }
 
-Result<PlanSearchResult> search_plans(const TransformerModel& model, GpuCount num_gpus,
-                                      std::int64_t global_batch, const GpuProfile& profile,
-                                      const PlanSearchOptions& options) {
-  if (auto checked = check_model(model); !checked) return fail(checked.error());
-  std::vector<ParallelPlan> plans = enumerate_plans(model, num_gpus, global_batch, profile);
-  std::erase_if(plans, [&options](const ParallelPlan& plan) { return !options.limits.allow(plan); });
-  if (plans.empty()) return no_plan(model, num_gpus, global_batch);
+std::int64_t PlanSearch::time_best(const std::vector<ParallelPlan>& plans, std::vector<Candidate>& candidates,
+                                   std::size_t top) {
+  for (Candidate& candidate : candidates)
+    candidate.bound = timer_.lower_bound(plans[candidate.place]);
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return std::tie(a.bound, a.place) < std::tie(b.bound, b.place);
+  });
+  // Iterations of more than 104 days are rounded; bounds are not.
+  constexpr double kRounding = 1 - 1e-9;
+  std::vector<Nanoseconds> fastest;  // a heap of the `top` fastest so far, the slowest of them in front
+  std::size_t timed = 0;
+  for (; timed < candidates.size(); ++timed) {
+    Candidate& candidate = candidates[timed];
+    if (fastest.size() == top && candidate.bound * kRounding > fastest.front()) break;
+    timer_.lower_bound(plans[candidate.place]);
+    candidate.iteration = timer_.iteration();
+    fastest.push_back(candidate.iteration);
+    std::push_heap(fastest.begin(), fastest.end());
+    if (fastest.size() <= top) continue;
+    std::pop_heap(fastest.begin(), fastest.end());
+    fastest.pop_back();
+  }
+  candidates.resize(timed);
+  return static_cast<std::int64_t>(timed);
+}
 
-  PlanSearchResult result;
-  result.num_plans = static_cast<std::int64_t>(plans.size());
-  LayerCostCache costs(model, profile, default_stack());
+Result<PlanSearchResult> PlanSearch::find(GpuCount num_gpus, std::int64_t global_batch,
+                                          const PlanSearchOptions& options) {
+  if (auto checked = check_model(model()); !checked) return fail(checked.error());
+  const std::vector<ParallelPlan> plans =
+      enumerate_plans(model(), num_gpus, global_batch, profile(), choices_, options.limits);
+  if (plans.empty()) return no_plan(model(), num_gpus, global_batch);
+
+  PlanSearchResult result{.num_plans = std::ssize(plans)};
+  std::vector<Candidate> candidates;
   MemoryEstimate least;
-  for (const ParallelPlan& plan : plans) {
-    const MemoryEstimate memory = estimate_memory(model, plan, profile);
+  for (std::size_t place = 0; place < plans.size(); ++place) {
+    const MemoryEstimate memory = estimate_memory(model(), plans[place], profile(), stack().memory);
     if (least.peak.value == 0 || memory.peak < least.peak) least = memory;
-    if (!memory.fits()) continue;
-    const IterationTimes times = fast_iteration_times(costs.work(plan));
-    result.best.push_back({plan, times.iteration, memory, times.breakdown});
+    if (memory.fits()) candidates.push_back({.place = place, .memory = memory});
   }
-  result.num_fitting = static_cast<std::int64_t>(result.best.size());
-  if (result.best.empty()) return nothing_fits(model, num_gpus, least);
-  std::stable_sort(result.best.begin(), result.best.end(),
-                   [](const RankedPlan& a, const RankedPlan& b) { return a.iteration < b.iteration; });
-  if (options.top > 0 && result.best.size() > options.top) result.best.resize(options.top);
+  result.num_fitting = std::ssize(candidates);
+  if (candidates.empty()) return nothing_fits(model(), num_gpus, least);
+  if (options.top == 0 || candidates.size() <= options.top) {
+    time_all(plans, candidates);
+    result.num_timed = result.num_fitting;
+  } else {
+    result.num_timed = time_best(plans, candidates, options.top);
+  }
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return std::tie(a.iteration, a.place) < std::tie(b.iteration, b.place);
+  });
+  if (options.top > 0 && candidates.size() > options.top) candidates.resize(options.top);
+  for (const Candidate& candidate : candidates) {
+    const ParallelPlan& plan = plans[candidate.place];
+    timer_.lower_bound(plan);
+    result.best.push_back({plan, candidate.iteration, candidate.memory, timer_.breakdown(plan)});
+  }
   return result;
 }
 

@@ -1,8 +1,8 @@
-/// Finds the fastest parallel plan of a model on a number of GPUs.
+/// Finds the fastest parallel plans of a model on a number of GPUs.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "core/gpu_profile.hpp"
@@ -10,7 +10,10 @@
 #include "core/units.hpp"
 #include "workloads/model.hpp"
 #include "workloads/parallel_plan.hpp"
+#include "workloads/plan_space.hpp"
+#include "workloads/plan_timer.hpp"
 #include "workloads/predictor.hpp"
+#include "workloads/stack.hpp"
 
 namespace vtrain {
 
@@ -22,16 +25,6 @@ struct RankedPlan {
   Breakdown breakdown{};  ///< of the slowest stage
 };
 
-/// Degrees that a plan must have, where they are given.
-struct PlanLimits {
-  std::optional<std::int64_t> tensor{};
-  std::optional<std::int64_t> context{};
-  std::optional<std::int64_t> pipeline{};
-  std::optional<std::int64_t> data{};
-
-  bool allow(const ParallelPlan& plan) const;
-};
-
 /// What to look for.
 struct PlanSearchOptions {
   std::size_t top = 1;  ///< plans to return; 0: all that fit
@@ -40,26 +33,51 @@ struct PlanSearchOptions {
 
 /// What a search found.
 struct PlanSearchResult {
-  std::vector<RankedPlan> best;  ///< plans that fit into memory, fastest first
+  std::vector<RankedPlan> best{};  ///< plans that fit into memory, fastest first
   std::int64_t num_plans = 0;    ///< plans that divide
   std::int64_t num_fitting = 0;  ///< of these, plans that fit into memory
+  std::int64_t num_timed = 0;    ///< of these, plans whose time had to be known exactly
 };
 
-/// Every plan that uses exactly `num_gpus`: tensor a power of two up to the GPUs of a node that divides the
-/// heads, pipeline a divisor of the layers, data a divisor of the global batch, micro-batches of 1, 2, 4, 8
-/// or 16 sequences, with full and without recomputation. Ordered by tensor, pipeline, micro-batch, and full
-/// before no recomputation.
-std::vector<ParallelPlan> enumerate_plans(const TransformerModel& model, GpuCount num_gpus,
-                                          std::int64_t global_batch, const GpuProfile& profile);
+/// Searches for plans of one model. What plans of different GPU counts and global batches share is kept from
+/// search to search. One per thread; the profile must outlive it.
+class PlanSearch {
+ public:
+  PlanSearch(TransformerModel model, const GpuProfile& profile, const Stack& stack);
 
-/// The fastest plans that fit into memory. Of equally fast ones the
-/// first in the order of `enumerate_plans` wins: the one with fewer tensor-parallel GPUs, then fewer stages.
-/// Costs a few microseconds per plan.
-///
-/// Errors: `InvalidInput` if the model is not valid (`check_model`) or no plan divides; `Failed` if plans
-/// divide but none fits into memory, with the least that any of them needs.
-Result<PlanSearchResult> search_plans(const TransformerModel& model, GpuCount num_gpus,
-                                      std::int64_t global_batch, const GpuProfile& profile,
-                                      const PlanSearchOptions& options = {});
+  const TransformerModel& model() const { return timer_.model(); }
+  const GpuProfile& profile() const { return timer_.profile(); }
+  const Stack& stack() const { return timer_.stack(); }
+  /// What a plan may choose; set before the first search.
+  PlanChoices& choices() { return choices_; }
+
+  /// The fastest plans that fit into memory. Of equally fast ones the first in the order of
+  /// `enumerate_plans` wins.
+  ///
+  /// Memory is looked at first. When only some of the plans are asked for, they are timed in the order of
+  /// `PlanTimer::lower_bound`, until no other plan can be faster than those: the result is that of timing
+  /// all.
+  ///
+  /// Errors: `InvalidInput` if the model is not valid (`check_model`) or no plan divides; `Failed` if plans
+  /// divide but none fits into memory, with the least that any of them needs.
+  Result<PlanSearchResult> find(GpuCount num_gpus, std::int64_t global_batch,
+                                const PlanSearchOptions& options = {});
+
+ private:
+  /// A plan that fits into memory.
+  struct Candidate {
+    std::size_t place = 0;  ///< among all plans
+    MemoryEstimate memory{};
+    Nanoseconds bound{0};
+    Nanoseconds iteration{0};
+  };
+
+  void time_all(const std::vector<ParallelPlan>& plans, std::vector<Candidate>& candidates);
+  std::int64_t time_best(const std::vector<ParallelPlan>& plans, std::vector<Candidate>& candidates,
+                         std::size_t top);
+
+  PlanTimer timer_;
+  PlanChoices choices_;
+};
 
 }  // namespace vtrain

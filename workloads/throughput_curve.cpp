@@ -44,22 +44,22 @@ Result<void> price(Job& job, const Workload& workload, ThroughputCurves& curves)
   return {};
 }
 
-Result<RankedPlan> fastest_plan(const TransformerModel& model, GpuCount num_gpus, std::int64_t global_batch,
-                                const GpuProfile& profile, const PlanLimits& limits = {}) {
-  auto found = search_plans(model, num_gpus, global_batch, profile, {.limits = limits});
+Result<RankedPlan> fastest_plan(PlanSearch& search, GpuCount num_gpus, std::int64_t global_batch,
+                                const PlanLimits& limits = {}) {
+  auto found = search.find(num_gpus, global_batch, {.limits = limits});
   if (!found) return fail(std::move(found.error()));
   return std::move(found->best.front());
 }
 
 /// The fastest plan of a single replica on the fewest GPUs on which one fits.
-Result<ParallelPlan> smallest_plan(const TransformerModel& model, std::int64_t global_batch,
-                                   const GpuProfile& profile) {
+Result<ParallelPlan> smallest_plan(PlanSearch& search, std::int64_t global_batch) {
   constexpr std::int64_t kMostGpus = 1 << 20;
-  const std::int64_t largest = std::min(kMostGpus, profile.gpus_per_node * model.num_layers);
+  const std::int64_t gpus_per_node = search.profile().gpus_per_node;
+  const std::int64_t largest = std::min(kMostGpus, gpus_per_node * search.model().num_layers);
   std::optional<Error> last;
   for (const GpuCount num_gpus :
-       curve_gpu_counts(GpuCount(static_cast<std::int32_t>(largest)), profile.gpus_per_node)) {
-    const auto plan = fastest_plan(model, num_gpus, global_batch, profile, {.data = 1});
+       curve_gpu_counts(GpuCount(static_cast<std::int32_t>(largest)), gpus_per_node)) {
+    const auto plan = fastest_plan(search, num_gpus, global_batch, {.data = 1});
     if (plan) return plan->plan;
     // That no plan divides a number of GPUs says less than that none fits.
     if (!last || plan.error().kind == ErrorKind::Failed) last = plan.error();
@@ -114,36 +114,35 @@ Result<ThroughputCurves::Known*> ThroughputCurves::known(const std::string& mode
   if (const auto found = known_.find(name); found != known_.end()) return &found->second;
   const auto zoo_model = find_model(model);
   if (!zoo_model) return fail(zoo_model.error());
-  Known known;
-  known.model = zoo_model->model();
-  known.global_batch = global_batch == 0 ? zoo_model->global_batch : global_batch;
+  const TransformerModel zoo = zoo_model->model();
+  Known known{.global_batch = global_batch == 0 ? zoo_model->global_batch : global_batch,
+              .search = std::make_unique<PlanSearch>(zoo, profile_, settings_.stack)};
   known.key =
-      fmt::format("predictor {}\nprofile {} {}\nkind {}\nglobal batch {}\nmodel {} {}",
-                  embedded::predictor_hash, profile_.name, settings_.profile_content, name_of(settings_.kind),
-                  known.global_batch, known.model.name, model_fingerprint(known.model));
+      fmt::format("predictor {}\nprofile {} {}\nstack {}\nkind {}\nglobal batch {}\nmodel {} {}",
+                  embedded::predictor_hash, profile_.name, settings_.profile_content, settings_.stack.name,
+                  name_of(settings_.kind), known.global_batch, zoo.name, model_fingerprint(zoo));
   if (store_ != nullptr) {
     const auto text = store_->load(known.key);
-    auto record = text ? parse_curve_record(*text, known.key, known.model, known.global_batch) : std::nullopt;
+    auto record = text ? parse_curve_record(*text, known.key, zoo, known.global_batch) : std::nullopt;
     if (record) known.record = *std::move(record);
   }
   return &known_.emplace(name, std::move(known)).first->second;
 }
 
 Result<RankedPlan> ThroughputCurves::find_plan(Known& known, GpuCount num_gpus) {
-  if (settings_.kind == CurveKind::BestPlan) {
-    return fastest_plan(known.model, num_gpus, known.global_batch, profile_);
-  }
-  if (!known.smallest) known.smallest = smallest_plan(known.model, known.global_batch, profile_);
+  PlanSearch& search = *known.search;
+  if (settings_.kind == CurveKind::BestPlan) return fastest_plan(search, num_gpus, known.global_batch);
+  if (!known.smallest) known.smallest = smallest_plan(search, known.global_batch);
   if (!*known.smallest) return fail(known.smallest->error());
   const ParallelPlan& plan = **known.smallest;
   if (num_gpus.value % plan.num_gpus().value != 0) {
     return fail(
         {.field = "num_gpus",
          .message = expected_found(fmt::format("a multiple of the {} GPUs that a replica of '{}' takes",
-                                               plan.num_gpus().value, known.model.name),
+                                               plan.num_gpus().value, search.model().name),
                                    std::to_string(num_gpus.value))});
   }
-  return fastest_plan(known.model, num_gpus, known.global_batch, profile_,
+  return fastest_plan(search, num_gpus, known.global_batch,
                       {.tensor = plan.tensor, .context = plan.context, .pipeline = plan.pipeline});
 }
 
@@ -188,7 +187,7 @@ void ThroughputCurves::save() {
     known.has_news = false;
     // Another process may have added points since.
     if (const auto text = store_->load(known.key)) {
-      if (auto saved = parse_curve_record(*text, known.key, known.model, known.global_batch)) {
+      if (auto saved = parse_curve_record(*text, known.key, known.search->model(), known.global_batch)) {
         known.record.merge(*saved);
       }
     }

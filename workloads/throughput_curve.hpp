@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "workloads/curve_store.hpp"
 #include "workloads/job.hpp"
 #include "workloads/plan_search.hpp"
+#include "workloads/stack.hpp"
 #include "workloads/throughput_levels.hpp"
 
 namespace vtrain {
@@ -52,6 +54,7 @@ struct CurveSettings {
   CurveKind kind = CurveKind::BestPlan;
   /// Names the content of the profile beyond its name: empty for an embedded one, for a file a hash of it.
   std::string profile_content{};
+  Stack stack = default_stack();
 };
 
 /// Iteration times of models of the zoo, computed when first asked for and then kept: in memory, and between
@@ -66,7 +69,7 @@ class ThroughputCurves {
   ThroughputCurves& operator=(const ThroughputCurves&) = delete;
 
   /// The plan of a model (`find_model`) on exactly this number of GPUs. `global_batch` 0 takes the published
-  /// one. Errors: an unknown model, and those of `search_plans`.
+  /// one. Errors: an unknown model, and those of `PlanSearch::find`.
   Result<RankedPlan> best_plan(const std::string& model, std::int64_t global_batch, GpuCount num_gpus);
   /// Its iteration time.
   Result<Nanoseconds> iteration_time(const std::string& model, std::int64_t global_batch, GpuCount num_gpus);
@@ -82,9 +85,9 @@ class ThroughputCurves {
  private:
   /// What is known of one model at one global batch.
   struct Known {
-    TransformerModel model{};
     std::int64_t global_batch = 0;
-    std::string key;  ///< in the store
+    std::unique_ptr<PlanSearch> search{};
+    std::string key{};  ///< in the store
     CurveRecord record{};
     bool has_news = false;  ///< against the store
     /// Under `DataParallel`: the plan on the fewest GPUs, or why there is none.

@@ -1,10 +1,9 @@
-// Time of one prediction of the physical semantics and of a plan search.
+// Time of one prediction of the physical semantics.
 #include <benchmark/benchmark.h>
 
 #include "workloads/memory_model.hpp"
 #include "workloads/model_zoo.hpp"
 #include "workloads/physical_semantics.hpp"
-#include "workloads/plan_search.hpp"
 
 namespace vtrain {
 namespace {
@@ -53,17 +52,6 @@ void memory_deepseek_v3(benchmark::State& state) {
     benchmark::DoNotOptimize(estimate_memory(model, plan, profile, kMegatronCoreMemory));
 }
 BENCHMARK(memory_deepseek_v3)->Unit(benchmark::kNanosecond);
-
-/// Argument: number of GPUs.
-void search_plans_7b(benchmark::State& state) {
-  const GpuProfile profile = load_gpu_profile("a100").value();
-  const ZooModel model = find_model("megatron-7.5b").value();
-  const GpuCount num_gpus(static_cast<std::int32_t>(state.range(0)));
-  for (auto _ : state) {
-    benchmark::DoNotOptimize(search_plans(model.model(), num_gpus, model.global_batch, profile));
-  }
-}
-BENCHMARK(search_plans_7b)->Arg(8)->Arg(128)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace vtrain

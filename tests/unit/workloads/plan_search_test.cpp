@@ -3,12 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <optional>
-#include <tuple>
+#include <vector>
 
 #include "core/rng.hpp"
 #include "workloads/model_zoo.hpp"
 #include "workloads/physical_semantics.hpp"
+#include "workloads/stack.hpp"
 
 namespace vtrain {
 namespace {
@@ -18,88 +18,102 @@ const GpuProfile& a100() {
   return profile;
 }
 
-/// The best plan by trying every combination of small numbers, each predicted in full.
-std::optional<RankedPlan> brute_force(const TransformerModel& model, std::int64_t num_gpus,
-                                      std::int64_t global_batch, const GpuProfile& profile) {
-  std::optional<RankedPlan> best;
-  for (const std::int64_t tensor : {1, 2, 4, 8}) {
-    for (std::int64_t pipeline = 1; pipeline <= num_gpus; ++pipeline) {
-      for (std::int64_t data = 1; data <= num_gpus; ++data) {
-        for (const std::int64_t micro_batch : {1, 2, 4, 8, 16}) {
-          for (const Recompute recompute : {Recompute::Full, Recompute::None}) {
-            if (tensor * pipeline * data != num_gpus) continue;
-            const ParallelPlan plan{tensor, data, pipeline, global_batch, micro_batch, recompute};
-            const auto prediction = predict_physical(model, plan, profile, default_stack());
-            if (!prediction || !prediction->memory.fits()) continue;
-            const Nanoseconds iteration = fast_iteration_times(prediction->work).iteration;
-            if (!best || iteration < best->iteration) best = RankedPlan{plan, iteration, prediction->memory};
-          }
-        }
-      }
-    }
+/// All plans that fit, fastest first, each predicted in full.
+std::vector<RankedPlan> predict_all(const TransformerModel& model, GpuCount num_gpus,
+                                    std::int64_t global_batch, const GpuProfile& profile,
+                                    const Stack& stack) {
+  std::vector<RankedPlan> plans;
+  for (const ParallelPlan& plan :
+       enumerate_plans(model, num_gpus, global_batch, profile, plan_choices(stack))) {
+    const auto prediction = predict_physical(model, plan, profile, stack).value();
+    if (!prediction.memory.fits()) continue;
+    const IterationTimes times = fast_iteration_times(prediction.work);
+    plans.push_back({plan, times.iteration, prediction.memory, times.breakdown});
   }
-  return best;
+  std::stable_sort(plans.begin(), plans.end(),
+                   [](const RankedPlan& a, const RankedPlan& b) { return a.iteration < b.iteration; });
+  return plans;
 }
 
-TEST_CASE("plan_search: the best plan is that of a brute-force enumeration") {
+TEST_CASE("plan_search: the fastest plans are those of an exhaustive search, ties included") {
   RandomStream random(11, "searches");
+  const auto below = [&](std::uint64_t bound) { return static_cast<std::int64_t>(random.below(bound)); };
   int num_found = 0;
+  std::int64_t num_fitting = 0;
+  std::int64_t num_timed = 0;
   for (int i = 0; i < 60; ++i) {
     CAPTURE(i);
-    const auto below = [&](std::uint64_t bound) { return static_cast<std::int64_t>(random.below(bound)); };
     const std::int64_t heads = 4 * (1 + below(6));
-    const TransformerModel model{"", 1 + below(12), heads * 64, heads, 256 << below(3)};
-    const std::int64_t num_gpus = 1 + below(24);
+    TransformerModel model{"", 1 + below(12), heads * 64, heads, 512 << below(3)};
+    if (below(4) == 0) model.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 512};
+    const GpuCount num_gpus(static_cast<std::int32_t>(1 + below(24)));
     const std::int64_t global_batch = 4 * (1 + below(24));
     GpuProfile profile = a100();
     // Little memory, so that it matters.
-    profile.memory_capacity = Bytes(2.2e9 + 1e9 * random.uniform());
-    const auto expected = brute_force(model, num_gpus, global_batch, profile);
-    const auto found =
-        search_plans(model, GpuCount(static_cast<std::int32_t>(num_gpus)), global_batch, profile, {.top = 3});
-    REQUIRE(found.has_value() == expected.has_value());
+    profile.memory_capacity = Bytes(2.5e9 + 4e9 * random.uniform());
+    const Stack& stack = all_stacks()[static_cast<std::size_t>(below(6))];
+    const auto expected = predict_all(model, num_gpus, global_batch, profile, stack);
+    PlanSearch search(model, profile, stack);
+    const std::size_t top = 1 + static_cast<std::size_t>(below(8));
+    const auto found = search.find(num_gpus, global_batch, {.top = top});
+    REQUIRE(found.has_value() == !expected.empty());
     if (!found) continue;
     ++num_found;
-    CHECK(found->best.front().plan == expected->plan);
-    CHECK(found->best.front().iteration == expected->iteration);
-    CHECK(found->best.front().memory.peak == expected->memory.peak);
-    CHECK(found->best.size() == std::min<std::size_t>(3, static_cast<std::size_t>(found->num_fitting)));
+    CHECK(found->num_fitting == std::ssize(expected));
     CHECK(found->num_fitting <= found->num_plans);
+    REQUIRE(found->best.size() == std::min(top, expected.size()));
+    const auto all = search.find(num_gpus, global_batch, {.top = 0});
+    REQUIRE(all->best.size() == expected.size());
+    for (std::size_t k = 0; k < expected.size(); ++k) {
+      CHECK(all->best[k].plan == expected[k].plan);
+      CHECK(all->best[k].iteration == expected[k].iteration);
+      CHECK(all->best[k].memory.peak == expected[k].memory.peak);
+      CHECK(all->best[k].breakdown.bubble == expected[k].breakdown.bubble);
+      if (k < found->best.size()) CHECK(found->best[k].plan == expected[k].plan);
+    }
+    num_fitting += found->num_fitting;
+    num_timed += found->num_timed;
   }
-  CHECK(num_found > 10);
+  CHECK(num_found > 20);
   CHECK(num_found < 60);
+  // Most plans need no exact time.
+  CHECK(num_timed < num_fitting / 2);
 }
 
-TEST_CASE("plan_search: plans come in the order that decides ties") {
-  const TransformerModel model{"", 4, 512, 8, 256};
-  const auto plans = enumerate_plans(model, GpuCount(8), 16, a100());
-  const auto key = [](const ParallelPlan& plan) {
-    return std::tuple(plan.tensor, plan.pipeline, plan.micro_batch, plan.recompute == Recompute::None);
-  };
-  CHECK(std::is_sorted(plans.begin(), plans.end(),
-                       [&](const ParallelPlan& a, const ParallelPlan& b) { return key(a) < key(b); }));
-  // Micro-batches that divide 16 / data: 2 for data 8, 3 for 4, 4 for 2, 5 for 1. By (tensor, pipeline): (1,
-  // 1) 2, (1, 2) 3, (1, 4) 4, (2, 1) 3, (2, 2) 4, (2, 4) 5, (4, 1) 4, (4, 2) 5, (8, 1) 5. Together 35, with
-  // and without recomputation.
-  CHECK(plans.size() == 70);
+TEST_CASE("plan_search: one search after another, in any order, gives what each gives alone") {
+  const TransformerModel model = find_model("megatron-7.5b")->model();
+  const Stack stack = find_stack("megatron-core").value();
+  PlanSearch search(model, a100(), stack);
+  for (const std::int32_t num_gpus : {64, 8, 24, 64}) {
+    const auto found = search.find(GpuCount(num_gpus), 192, {.top = 5});
+    const auto alone = PlanSearch(model, a100(), stack).find(GpuCount(num_gpus), 192, {.top = 5});
+    REQUIRE(found);
+    REQUIRE(found->best.size() == alone->best.size());
+    CHECK(found->num_timed == alone->num_timed);
+    for (std::size_t i = 0; i < found->best.size(); ++i)
+      CHECK(found->best[i].plan == alone->best[i].plan);
+  }
 }
 
 TEST_CASE("plan_search: no plan is an error that says why") {
+  const auto search = [](const TransformerModel& model, std::int32_t num_gpus, std::int64_t global_batch) {
+    return PlanSearch(model, a100(), default_stack()).find(GpuCount(num_gpus), global_batch);
+  };
   const TransformerModel large = find_model("gpt3-175b")->model();
-  const auto too_large = search_plans(large, GpuCount(8), 1536, a100());
+  const auto too_large = search(large, 8, 1536);
   REQUIRE(!too_large);
   CHECK(too_large.error().kind == ErrorKind::Failed);
   CHECK(too_large.error().message.starts_with(
       "model 'gpt3-175b' does not fit on 8 GPUs: the smallest plan needs "));
   // 7 GPUs divide neither 96 layers nor a batch of 1536.
-  const auto indivisible = search_plans(large, GpuCount(7), 1536, a100());
+  const auto indivisible = search(large, 7, 1536);
   REQUIRE(!indivisible);
   CHECK(indivisible.error().kind == ErrorKind::InvalidInput);
   CHECK(indivisible.error().message ==
         "model 'gpt3-175b' with a global batch of 1536 cannot be divided over exactly 7 GPUs");
-  CHECK(!search_plans(large, GpuCount(0), 1536, a100()));
-  CHECK(!search_plans(large, GpuCount(8), 0, a100()));
-  CHECK(search_plans(TransformerModel{}, GpuCount(8), 8, a100()).error().field == "num_layers");
+  CHECK(!search(large, 0, 1536));
+  CHECK(!search(large, 8, 0));
+  CHECK(search(TransformerModel{}, 8, 8).error().field == "num_layers");
 }
 
 }  // namespace

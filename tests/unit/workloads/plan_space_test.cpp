@@ -1,0 +1,137 @@
+#include "workloads/plan_space.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "core/rng.hpp"
+#include "workloads/model_zoo.hpp"
+
+namespace vtrain {
+namespace {
+
+const GpuProfile& a100() {
+  static const GpuProfile profile = load_gpu_profile("a100").value();
+  return profile;
+}
+
+bool is_power_of_two(std::int64_t number) {
+  return (number & (number - 1)) == 0;
+}
+
+/// Plans of the choices by trying every number, in the order that decides ties.
+std::vector<ParallelPlan> try_all(const TransformerModel& model, std::int64_t num_gpus, std::int64_t batch,
+                                  const PlanChoices& choices) {
+  std::vector<ParallelPlan> plans;
+  ParallelPlan plan{.global_batch = batch, .precision = choices.precision};
+  const auto with_choices = [&] {
+    for (plan.micro_batch = 1; plan.micro_batch <= batch; ++plan.micro_batch) {
+      if (plan.micro_batch > 1 && plan.micro_batch * model.sequence_length > 1 << 18) continue;
+      for (const Recompute recompute : choices.recompute) {
+        for (const Sharding sharding : choices.sharding) {
+          for (const Schedule schedule : choices.schedules) {
+            plan.recompute = recompute;
+            plan.sharding = sharding;
+            plan.schedule = schedule;
+            if (plan.data * plan.context == 1 && sharding != choices.sharding.front()) continue;
+            if (plan.pipeline == 1 && schedule != choices.schedules.front()) continue;
+            if (check_plan(model, plan)) plans.push_back(plan);
+          }
+        }
+      }
+    }
+  };
+  for (plan.tensor = 1; plan.tensor <= (choices.tensor ? 16 : 1); plan.tensor *= 2) {
+    plan.sequence_parallel = choices.sequence_parallel && plan.tensor > 1;
+    for (plan.context = 1;
+         plan.context == 1 || (choices.context && model.sequence_length / plan.context >= 1024);
+         plan.context *= 2) {
+      for (plan.expert = 1; plan.expert == 1 || (choices.expert && plan.expert <= model.experts.num_experts);
+           plan.expert *= 2) {
+        for (plan.pipeline = 1; plan.pipeline <= (choices.pipeline ? num_gpus : 1); ++plan.pipeline) {
+          for (plan.virtual_stages = 1;
+               plan.virtual_stages <= (choices.virtual_stages ? model.num_layers : 1);
+               ++plan.virtual_stages) {
+            for (plan.data = 1; plan.data <= num_gpus; ++plan.data) {
+              if (plan.num_gpus().value != num_gpus) continue;
+              plan.ends_count_as_layers =
+                  choices.ends_count_as_layers && model.num_layers % plan.pipeline != 0;
+              const std::int64_t slots = model.num_layers + 2;
+              const std::int64_t chunks = plan.pipeline * plan.virtual_stages;
+              if (plan.ends_count_as_layers && (slots % chunks != 0 || slots / chunks < 2)) continue;
+              with_choices();
+            }
+          }
+        }
+      }
+    }
+  }
+  return plans;
+}
+
+TEST_CASE("plan_space: all plans, each once, in the order that decides ties") {
+  RandomStream random(2, "spaces");
+  const auto below = [&](std::uint64_t bound) { return static_cast<std::int64_t>(random.below(bound)); };
+  std::size_t num_plans = 0;
+  for (int i = 0; i < 80; ++i) {
+    CAPTURE(i);
+    const std::int64_t heads = 2 * (1 + below(10));
+    TransformerModel model{"", 1 + below(12), heads * 64, heads, 512 << below(4)};
+    if (below(3) == 0) model.experts = {.num_experts = 4 + 2 * below(3), .top_k = 2, .expert_ffn_size = 512};
+    REQUIRE(check_model(model));
+    const PlanChoices choices = plan_choices(all_stacks()[static_cast<std::size_t>(below(6))]);
+    const std::int64_t num_gpus = 1 + below(24);
+    const std::int64_t batch = 1 + below(48);
+    const auto plans =
+        enumerate_plans(model, GpuCount(static_cast<std::int32_t>(num_gpus)), batch, a100(), choices);
+    CHECK(plans == try_all(model, num_gpus, batch, choices));
+    num_plans += plans.size();
+  }
+  CHECK(num_plans > 1000);
+}
+
+TEST_CASE("plan_space: frameworks offer what they have") {
+  const TransformerModel model = find_model("gpt3-6.7b")->model();
+  for (const Stack& stack : all_stacks()) {
+    CAPTURE(stack.name);
+    const auto plans = enumerate_plans(model, GpuCount(32), 128, a100(), plan_choices(stack));
+    REQUIRE(!plans.empty());
+    const bool is_old = stack.name == "megatron-2021" || stack.name == "deepspeed-megatron";
+    for (const ParallelPlan& plan : plans) {
+      CHECK(plan.num_gpus() == GpuCount(32));
+      CHECK(is_power_of_two(plan.tensor));
+      CHECK(plan.sequence_parallel == (plan.tensor > 1 && !is_old));
+      if (is_old) CHECK(plan.recompute != Recompute::Selective);
+      if (stack.name == "fsdp-eager") CHECK(plan.data == 32);
+      if (stack.name == "fsdp-eager" || stack.name == "torchtitan") CHECK(plan.sharding == Sharding::Full);
+    }
+  }
+}
+
+TEST_CASE("plan_space: limits and impossible divisions leave what they should") {
+  const TransformerModel model = find_model("mtnlg-530b")->model();
+  const PlanChoices choices = plan_choices(find_stack("megatron-2021").value());
+  const auto published =
+      enumerate_plans(model, GpuCount(2240), 1920, a100(), choices, {.tensor = 8, .pipeline = 35, .data = 8});
+  REQUIRE(!published.empty());
+  for (const ParallelPlan& plan : published) {
+    CHECK(plan.tensor == 8);
+    CHECK(plan.pipeline == 35);
+  }
+  CHECK(enumerate_plans(model, GpuCount(0), 1920, a100(), choices).empty());
+  CHECK(enumerate_plans(model, GpuCount(8), 0, a100(), choices).empty());
+  CHECK(enumerate_plans(model, GpuCount(11), 1920, a100(), choices).empty());
+  // 126 layers over 16 stages: embedding and output layer make 128.
+  const TransformerModel large{"", 126, 16384, 128, 8192};
+  const auto uneven =
+      enumerate_plans(large, GpuCount(128), 64, a100(), plan_choices(find_stack("megatron-core").value()),
+                      {.tensor = 8, .context = 1, .pipeline = 16});
+  REQUIRE(!uneven.empty());
+  for (const ParallelPlan& plan : uneven)
+    CHECK(plan.ends_count_as_layers);
+}
+
+}  // namespace
+}  // namespace vtrain

@@ -1,0 +1,73 @@
+#include "workloads/plan_timer.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/rng.hpp"
+#include "workloads/model_zoo.hpp"
+#include "workloads/plan_space.hpp"
+
+namespace vtrain {
+namespace {
+
+std::vector<TransformerModel> some_models() {
+  TransformerModel experts{"", 6, 1024, 16, 2048};
+  experts.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 1024, .num_dense_layers = 2};
+  TransformerModel llama = find_model("llama3-8b")->model();
+  llama.sequence_length = 4096;
+  return {{"", 12, 2048, 16, 1024},
+          {"", 10, 1536, 16, 2048},
+          experts,
+          llama,
+          find_model("megatron-18.4b")->model()};
+}
+
+TEST_CASE("plan_timer: times are those of the full prediction to the bit, bounds are below them") {
+  RandomStream random(4, "plans");
+  int num_checked = 0;
+  int num_tight = 0;
+  for (const char* name : {"a100", "h100"}) {
+    const GpuProfile profile = load_gpu_profile(name).value();
+    for (const Stack& stack : all_stacks()) {
+      for (const TransformerModel& model : some_models()) {
+        PlanTimer timer(model, profile, stack);
+        for (const std::int32_t num_gpus : {1, 8, 24, 96}) {
+          const auto plans = enumerate_plans(model, GpuCount(num_gpus), 96, profile, plan_choices(stack));
+          for (int i = 0; i < 12 && !plans.empty(); ++i) {
+            const ParallelPlan& plan = plans[random.below(plans.size())];
+            const auto prediction = predict_physical(model, plan, profile, stack);
+            REQUIRE(prediction);
+            const IterationTimes expected = fast_iteration_times(prediction->work);
+            CAPTURE(stack.name);
+            CAPTURE(plan.tensor);
+            CAPTURE(plan.pipeline);
+            CAPTURE(plan.virtual_stages);
+            CAPTURE(plan.num_micro_batches());
+            CAPTURE(std::string(name_of(plan.schedule)));
+            const double bound = timer.lower_bound(plan).count();
+            const double iteration = timer.iteration().count();
+            CHECK(iteration == expected.iteration.count());
+            CHECK(bound <= iteration);
+            const Breakdown breakdown = timer.breakdown(plan);
+            CHECK(breakdown.compute == expected.breakdown.compute);
+            CHECK(breakdown.tensor_comm == expected.breakdown.tensor_comm);
+            CHECK(breakdown.pipeline_comm == expected.breakdown.pipeline_comm);
+            CHECK(breakdown.data_comm == expected.breakdown.data_comm);
+            CHECK(breakdown.optimizer == expected.breakdown.optimizer);
+            CHECK(breakdown.bubble == expected.breakdown.bubble);
+            ++num_checked;
+            if (bound > 0.98 * iteration) ++num_tight;
+          }
+        }
+      }
+    }
+  }
+  CHECK(num_checked > 1500);
+  // A bound that is far below helps no search.
+  CHECK(num_tight > num_checked * 9 / 10);
+}
+
+}  // namespace
+}  // namespace vtrain

@@ -1,0 +1,171 @@
+#include "workloads/plan_space.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace vtrain {
+namespace {
+
+/// The divisors of a number, ascending.
+std::vector<std::int64_t> divisors_of(std::int64_t number) {
+  std::vector<std::int64_t> low;
+  std::vector<std::int64_t> high;
+  for (std::int64_t divisor = 1; divisor * divisor <= number; ++divisor) {
+    if (number % divisor != 0) continue;
+    low.push_back(divisor);
+    if (divisor * divisor != number) high.push_back(number / divisor);
+  }
+  low.insert(low.end(), high.rbegin(), high.rend());
+  return low;
+}
+
+/// The powers of two up to `most` that divide `number`; only 1 unless `wanted`.
+std::vector<std::int64_t> powers_of_two(std::int64_t number, std::int64_t most, bool wanted) {
+  std::vector<std::int64_t> powers = {1};
+  while (wanted && powers.back() * 2 <= most && number % (powers.back() * 2) == 0)
+    powers.push_back(powers.back() * 2);
+  return powers;
+}
+
+/// Tokens of a micro-batch of several sequences: no larger one has been of use to anyone.
+constexpr std::int64_t kMostTokens = 1 << 18;
+
+/// Collects the plans of one search.
+class PlanLister {
+ public:
+  PlanLister(const TransformerModel& model, std::int64_t num_gpus, std::int64_t global_batch,
+             const GpuProfile& profile, const PlanChoices& choices, const PlanLimits& limits)
+      : model_(model),
+        num_gpus_(num_gpus),
+        global_batch_(global_batch),
+        most_tensor_(std::max(2 * profile.gpus_per_node, profile.nvlink_domain)),
+        choices_(choices),
+        limits_(limits) {}
+
+  std::vector<ParallelPlan> list() {
+    constexpr std::int64_t kLeastTokens = 1024;
+    ParallelPlan plan{.global_batch = global_batch_, .precision = choices_.precision};
+    for (const std::int64_t tensor : powers_of_two(model_.num_heads, most_tensor_, choices_.tensor)) {
+      plan.tensor = tensor;
+      plan.sequence_parallel = tensor > 1 && choices_.sequence_parallel;
+      const std::int64_t most = model_.sequence_length / kLeastTokens;
+      for (const std::int64_t context : powers_of_two(model_.sequence_length, most, choices_.context)) {
+        plan.context = context;
+        if (num_gpus_ % (tensor * context) == 0) add_pipelines(plan);
+      }
+    }
+    return std::move(plans_);
+  }
+
+ private:
+  /// Adds the plans of a tensor and context degree.
+  void add_pipelines(ParallelPlan& plan) {
+    const std::int64_t most_experts = model_.has_experts() ? model_.experts.num_experts : 1;
+    for (const std::int64_t expert :
+         powers_of_two(model_.has_experts() ? most_experts : 1, most_experts, choices_.expert)) {
+      plan.expert = expert;
+      for (const std::int64_t pipeline : divisors_of(num_gpus_ / plan.tensor / plan.context)) {
+        if (pipeline > 1 && !choices_.pipeline) break;
+        plan.pipeline = pipeline;
+        plan.data = num_gpus_ / plan.tensor / plan.context / pipeline;
+        const bool divides =
+            global_batch_ % plan.data == 0 && plan.tensor * plan.context * plan.data % expert == 0;
+        if (divides && limits_.allow(plan)) add_stages(plan);
+      }
+    }
+  }
+
+  /// Adds the plans of all degrees but virtual stages.
+  void add_stages(ParallelPlan& plan) {
+    if (plan.pipeline > model_.num_layers) return;
+    plan.ends_count_as_layers = choices_.ends_count_as_layers && model_.num_layers % plan.pipeline != 0;
+    const std::int64_t slots = model_.num_layers + (plan.ends_count_as_layers ? 2 : 0);
+    // Each of the two ends must hold a layer too.
+    if (slots % plan.pipeline != 0 || (plan.ends_count_as_layers && slots / plan.pipeline < 2)) return;
+    for (const std::int64_t virtual_stages : divisors_of(slots / plan.pipeline)) {
+      if (virtual_stages > 1 && (!choices_.virtual_stages || plan.pipeline == 1)) break;
+      if (plan.ends_count_as_layers && slots / plan.pipeline / virtual_stages < 2) break;
+      plan.virtual_stages = virtual_stages;
+      for (const std::int64_t micro_batch : divisors_of(global_batch_ / plan.data)) {
+        if (micro_batch > 1 && micro_batch * model_.sequence_length > kMostTokens) break;
+        plan.micro_batch = micro_batch;
+        add_choices(plan);
+      }
+    }
+  }
+
+  void add_choices(ParallelPlan& plan) {
+    // What `check_schedule` asks of virtual stages.
+    if (plan.virtual_stages > 1 && plan.num_micro_batches() % plan.pipeline != 0) return;
+    for (const Recompute recompute : choices_.recompute) {
+      plan.recompute = recompute;
+      for (const Sharding sharding : choices_.sharding) {
+        plan.sharding = sharding;
+        // Alone, a replica has nothing to share.
+        if (plan.data * plan.context == 1 && sharding != choices_.sharding.front()) continue;
+        for (const Schedule schedule : choices_.schedules) {
+          if (schedule != choices_.schedules.front() && (plan.pipeline == 1 || plan.virtual_stages > 1))
+            continue;
+          plan.schedule = schedule;
+          plans_.push_back(plan);
+        }
+      }
+    }
+  }
+
+  const TransformerModel& model_;
+  std::int64_t num_gpus_;
+  std::int64_t global_batch_;
+  std::int64_t most_tensor_;
+  const PlanChoices& choices_;
+  const PlanLimits& limits_;
+  std::vector<ParallelPlan> plans_;
+};
+
+}  // namespace
+
+bool PlanLimits::allow(const ParallelPlan& plan) const {
+  return plan.tensor == tensor.value_or(plan.tensor) && plan.context == context.value_or(plan.context) &&
+         plan.pipeline == pipeline.value_or(plan.pipeline) && plan.data == data.value_or(plan.data);
+}
+
+PlanChoices plan_choices(const Stack& stack) {
+  using enum Recompute;
+  PlanChoices choices{.recompute = {Full, None},
+                      .sharding = {Sharding::None, Sharding::Optimizer},
+                      .schedules = {Schedule::OneForwardOneBackward, Schedule::ZeroBubble}};
+  // With fused attention there are no scores to recompute.
+  const MemoryRules& memory = stack.memory;
+  if (memory.selective != SelectiveRecompute::AttentionScores || memory.keeps_scores) {
+    choices.recompute = {Full, Selective, None};
+  }
+  const std::string_view name = stack.name;
+  if (name == "megatron-2021" || name == "deepspeed-megatron") {
+    // Sequence parallelism and selective recomputation came with Korthikanti et al., 2022.
+    choices.context = choices.expert = choices.sequence_parallel = choices.ends_count_as_layers = false;
+    choices.recompute = {Full, None};
+    choices.schedules = {Schedule::OneForwardOneBackward};
+    choices.precision = Precision::Fp16;
+    if (name == "megatron-2021") choices.sharding = {Sharding::None};
+    if (name == "deepspeed-megatron") choices.virtual_stages = false;
+  } else if (name == "megatron-bridge") {
+    choices.sharding.push_back(Sharding::Full);  // Megatron-FSDP
+  } else if (name == "fsdp-eager") {
+    choices.tensor = choices.context = choices.pipeline = choices.expert = false;
+    choices.sharding = {Sharding::Full};
+  } else if (name == "torchtitan") {
+    choices.sharding = {Sharding::Full};
+  }
+  return choices;
+}
+
+std::vector<ParallelPlan> enumerate_plans(const TransformerModel& model, GpuCount num_gpus,
+                                          std::int64_t global_batch, const GpuProfile& profile,
+                                          const PlanChoices& choices, const PlanLimits& limits) {
+  if (num_gpus.value < 1 || global_batch < 1) return {};
+  return PlanLister(model, num_gpus.value, global_batch, profile, choices, limits).list();
+}
+
+}  // namespace vtrain

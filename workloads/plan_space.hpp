@@ -1,0 +1,61 @@
+/// All parallel plans that a search may propose.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/gpu_profile.hpp"
+#include "core/units.hpp"
+#include "workloads/model.hpp"
+#include "workloads/parallel_plan.hpp"
+#include "workloads/stack.hpp"
+
+namespace vtrain {
+
+/// Degrees that a plan must have, where they are given.
+struct PlanLimits {
+  std::optional<std::int64_t> tensor{};
+  std::optional<std::int64_t> context{};
+  std::optional<std::int64_t> pipeline{};
+  std::optional<std::int64_t> data{};
+
+  bool allow(const ParallelPlan& plan) const;
+};
+
+/// What a plan may choose, beside its degrees of parallelism.
+struct PlanChoices {
+  bool tensor = true;  ///< the framework has tensor parallelism
+  bool context = true;
+  bool pipeline = true;
+  bool virtual_stages = true;
+  bool expert = true;
+  bool sequence_parallel = true;     ///< with tensor parallelism, always
+  bool ends_count_as_layers = true;  ///< where the layers alone do not divide
+  std::vector<Recompute> recompute{};
+  std::vector<Sharding> sharding{};
+  std::vector<Schedule> schedules{};
+  Precision precision = Precision::Bf16;
+};
+
+/// What the framework of a stack offers. Selective recomputation is left out where it recomputes nothing.
+PlanChoices plan_choices(const Stack& stack);
+
+/// Every plan that uses exactly `num_gpus` and passes `check_plan`:
+///  * tensor: a power of two that divides the heads, up to two nodes or the NVLink domain;
+///  * context: a power of two with at least 1,024 tokens on each GPU;
+///  * expert: a power of two that divides the experts and the GPUs that share a layer's data;
+///  * pipeline: a divisor of the layers (or of two more, with `ends_count_as_layers`, where the layers have
+///    no such divisor);
+///  * virtual stages: a divisor of the layers of a stage;
+///  * data: what is left of the GPUs, a divisor of the global batch;
+///  * micro-batch: a divisor of a replica's sequences, of one sequence or of at most 262,144 tokens;
+///  * recomputation, sharding and schedule: the choices; sharding only where there are replicas, zero bubble
+///    only without virtual stages.
+///
+/// Ordered by these, in this order and that of the choices, which is the order that decides ties.
+std::vector<ParallelPlan> enumerate_plans(const TransformerModel& model, GpuCount num_gpus,
+                                          std::int64_t global_batch, const GpuProfile& profile,
+                                          const PlanChoices& choices, const PlanLimits& limits = {});
+
+}  // namespace vtrain

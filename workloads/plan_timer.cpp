@@ -1,0 +1,184 @@
+#include "workloads/plan_timer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "workloads/stage_times.hpp"
+
+namespace vtrain {
+PlanTimer::PlanTimer(TransformerModel model, const GpuProfile& profile, Stack stack)
+    : costs_(std::move(model), profile, std::move(stack)) {}
+
+PlanTimer::PassSpans PlanTimer::spans_of(const PassCosts& costs) {
+  PassSpans spans;
+  const auto add = [](const std::vector<Operator>& operators, Breakdown& parts) {
+    Nanoseconds span(0);
+    for (const Operator& op : operators) {
+      part_of(parts, op.kind) += op.duration + op.gap;
+      span += op.duration + op.gap;
+    }
+    return span;
+  };
+  spans.forward = add(costs.forward, spans.parts);
+  spans.recompute = add(costs.recompute, spans.recompute_parts);
+  spans.backward = add(costs.backward, spans.parts);
+  spans.weight = add(costs.weight, spans.parts);
+  return spans;
+}
+
+const PlanTimer::LayerSpans& PlanTimer::spans(const ParallelPlan& plan) {
+  const LayerKey key = layer_key(plan);
+  if (const auto found = spans_.find(key); found != spans_.end()) return found->second;
+  const LayerCosts& costs = costs_.costs(plan);
+  return spans_
+      .emplace(key, LayerSpans{.costs = &costs,
+                               .dense = spans_of(costs.dense),
+                               .experts = spans_of(costs.experts),
+                               .embedding = spans_of(costs.embedding),
+                               .head = spans_of(costs.head)})
+      .first->second;
+}
+
+BlockTimes PlanTimer::chunk_blocks(const StageCosts& stages, const LayerSpans& spans, std::int64_t stage,
+                                   std::int64_t chunk) const {
+  const ChunkLayers layers = stages.layers(stage, chunk);
+  const auto sum = [&](Nanoseconds PassSpans::*pass) {
+    Nanoseconds span = spans.dense.*pass * static_cast<double>(layers.num_dense) +
+                       spans.experts.*pass * static_cast<double>(layers.num_experts);
+    if (layers.is_first) span += spans.embedding.*pass;
+    if (layers.is_last) span += spans.head.*pass;
+    return span;
+  };
+  BlockTimes times{.forward = sum(&PassSpans::forward), .backward = sum(&PassSpans::backward)};
+  if (stages.recomputes(stage)) times.backward += sum(&PassSpans::recompute);
+  if (schedule_ == Schedule::ZeroBubble) times.weight = sum(&PassSpans::weight);
+  if (!layers.is_last) {
+    times.forward += stages.send().hold;
+    times.forward_latency = stages.send().latency;
+  }
+  if (!layers.is_first) {
+    times.backward += stages.send().hold;
+    times.backward_latency = stages.send().latency;
+  }
+  return times;
+}
+
+Nanoseconds PlanTimer::lower_bound(const ParallelPlan& plan) {
+  const LayerSpans& spans = this->spans(plan);
+  const StageCosts stages(model(), plan, profile(), stack(), *spans.costs);
+  schedule_ = plan.schedule;
+  shape_ = {plan.pipeline, plan.virtual_stages, plan.num_micro_batches()};
+  blocks_.clear();
+  once_.clear();
+  for (std::int64_t stage = 0; stage < plan.pipeline; ++stage) {
+    const std::size_t first = blocks_.size();
+    if (stage > 0 && stages.alike(stage - 1, stage)) {
+      blocks_.resize(first + static_cast<std::size_t>(plan.virtual_stages));
+      std::copy_n(blocks_.begin() + static_cast<std::ptrdiff_t>(first) - plan.virtual_stages,
+                  plan.virtual_stages, blocks_.begin() + static_cast<std::ptrdiff_t>(first));
+      once_.push_back(once_.back());
+      continue;
+    }
+    Nanoseconds forward(0);
+    Nanoseconds backward(0);
+    for (std::int64_t chunk = 0; chunk < plan.virtual_stages; ++chunk) {
+      const BlockTimes& times = blocks_.emplace_back(chunk_blocks(stages, spans, stage, chunk));
+      const ChunkLayers layers = stages.layers(stage, chunk);
+      forward += times.forward - (layers.is_last ? Nanoseconds(0) : stages.send().hold);
+      backward += times.backward + times.weight - (layers.is_first ? Nanoseconds(0) : stages.send().hold);
+    }
+    once_.push_back(
+        {.reduction = stages.reduction(stage, forward, backward), .optimizer = stages.optimizer(stage)});
+  }
+  return pipeline_bound();
+}
+
+Nanoseconds PlanTimer::pipeline_bound() const {
+  const auto num_chunks = static_cast<std::size_t>(shape_.num_chunks);
+  const auto n = static_cast<double>(shape_.num_micro_batches);
+  Nanoseconds way_in(0);   // of the first micro-batch, forward through all earlier stages
+  Nanoseconds way_out(0);  // of the last one, back through them
+  Nanoseconds longest(0);
+  Nanoseconds slowest_round(0);
+  Nanoseconds optimizer(0);
+  for (std::size_t stage = 0; stage < once_.size(); ++stage) {
+    const BlockTimes* const chunks = blocks_.data() + stage * num_chunks;
+    Nanoseconds round(0);
+    Nanoseconds weights(0);
+    for (std::size_t chunk = 0; chunk < num_chunks; ++chunk) {
+      round += chunks[chunk].forward + chunks[chunk].recompute + chunks[chunk].backward;
+      weights += chunks[chunk].weight;
+    }
+    // Zero bubble: as many weight gradients may still wait after the last backward pass.
+    const double before_last = std::max(0.0, n - 1 - static_cast<double>(stage));
+    if (stage > 0) way_out += chunks[0].backward_latency;
+    longest = std::max({longest, way_in + n * (round + weights) + once_[stage].reduction,
+                        way_in + n * round + before_last * weights + way_out + once_[0].reduction});
+    slowest_round = std::max(slowest_round, round);
+    way_in += chunks[0].forward + chunks[0].forward_latency;
+    way_out += chunks[0].backward;
+    optimizer = std::max(optimizer, once_[stage].optimizer);
+  }
+  const bool is_plain = schedule_ == Schedule::OneForwardOneBackward && num_chunks == 1;
+  if (is_plain && shape_.num_stages > 1) {
+    // 1F1B: micro-batch i + stages enters when micro-batch i has come back, so that there are that many ways
+    // through the pipeline and back one after the other, and rounds of one stage in what is left.
+    const Nanoseconds trip = way_in + way_out;
+    const std::int64_t trips = (shape_.num_micro_batches - 1) / shape_.num_stages;
+    const std::int64_t rest = (shape_.num_micro_batches - 1) % shape_.num_stages;
+    const Nanoseconds& last = blocks_.back().forward;
+    const Nanoseconds round =
+        trips > 0 ? slowest_round : last + blocks_.back().recompute + blocks_.back().backward;
+    longest = std::max(longest, static_cast<double>(1 + trips) * trip + static_cast<double>(rest) * round +
+                                    once_[0].reduction);
+  }
+  return longest + optimizer;
+}
+
+Nanoseconds PlanTimer::iteration() {
+  const std::span<const Nanoseconds> ends = pipelines_.stage_ends(schedule_, shape_, blocks_);
+  Nanoseconds all_done(0);
+  Nanoseconds optimizer(0);
+  for (std::size_t stage = 0; stage < once_.size(); ++stage) {
+    all_done = std::max(all_done, ends[stage] + once_[stage].reduction);
+    optimizer = std::max(optimizer, once_[stage].optimizer);
+  }
+  return all_done + optimizer;
+}
+
+void PlanTimer::add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const LayerSpans& spans,
+                          bool recomputes) const {
+  const auto n = static_cast<double>(shape_.num_micro_batches);
+  const auto add = [&](const PassSpans& part, double times) {
+    for (const auto member : {&Breakdown::compute, &Breakdown::tensor_comm, &Breakdown::data_comm}) {
+      breakdown.*member += times * part.parts.*member;
+      if (recomputes) breakdown.*member += times * part.recompute_parts.*member;
+    }
+  };
+  add(spans.dense, n * static_cast<double>(layers.num_dense));
+  add(spans.experts, n * static_cast<double>(layers.num_experts));
+  if (layers.is_first) add(spans.embedding, n);
+  if (layers.is_last) add(spans.head, n);
+}
+
+Breakdown PlanTimer::breakdown(const ParallelPlan& plan) {
+  const LayerSpans& spans = this->spans(plan);
+  const StageCosts stages(model(), plan, profile(), stack(), *spans.costs);
+  // The stage that ends last is that whose weight update takes longest: all begin it together.
+  const auto slowest =
+      std::max_element(once_.begin(), once_.end(),
+                       [](const OnceTimes& a, const OnceTimes& b) { return a.optimizer < b.optimizer; });
+  const std::int64_t stage = slowest - once_.begin();
+  Breakdown breakdown{.data_comm = slowest->reduction, .optimizer = slowest->optimizer};
+  for (std::int64_t chunk = 0; chunk < plan.virtual_stages; ++chunk) {
+    const ChunkLayers layers = stages.layers(stage, chunk);
+    add_chunk(breakdown, layers, spans, stages.recomputes(stage));
+    const int num_sends = (layers.is_first ? 0 : 1) + (layers.is_last ? 0 : 1);
+    breakdown.pipeline_comm += static_cast<double>(num_sends * shape_.num_micro_batches) * stages.send().hold;
+  }
+  breakdown.bubble = iteration() - breakdown.compute - breakdown.tensor_comm - breakdown.pipeline_comm -
+                     breakdown.data_comm - breakdown.optimizer;
+  return breakdown;
+}
+
+}  // namespace vtrain

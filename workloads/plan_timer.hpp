@@ -1,0 +1,85 @@
+/// Iteration times of many plans of one model, from sums over whole blocks.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "core/gpu_profile.hpp"
+#include "core/units.hpp"
+#include "workloads/block_times.hpp"
+#include "workloads/layer_cost.hpp"
+#include "workloads/model.hpp"
+#include "workloads/parallel_plan.hpp"
+#include "workloads/physical_semantics.hpp"
+#include "workloads/pipeline_times.hpp"
+#include "workloads/stack.hpp"
+#include "workloads/stage_costs.hpp"
+
+namespace vtrain {
+
+/// Times plans. Layer costs are computed once for all plans that share them, and schedules merged once: a
+/// further plan costs a microsecond, and the pipeline's recurrence (`PipelineTimer`) where it is needed. One
+/// timer per thread; the profile must outlive it.
+class PlanTimer {
+ public:
+  PlanTimer(TransformerModel model, const GpuProfile& profile, Stack stack);
+
+  const TransformerModel& model() const { return costs_.model(); }
+  const GpuProfile& profile() const { return costs_.profile(); }
+  const Stack& stack() const { return costs_.stack(); }
+
+  /// Takes up a plan that has passed `check_plan`, and returns a time that its iteration does not go below:
+  /// every stage has all its blocks to do, after the first micro-batch has come to it and before the last
+  /// one has gone back from it; and micro-batches that wait for the messages of the one before them, all
+  /// through the pipeline and back, as often as there is room for in 1F1B.
+  Nanoseconds lower_bound(const ParallelPlan& plan);
+  /// The iteration time of the plan taken up last: `fast_iteration_times` of `work`, to the bit.
+  Nanoseconds iteration();
+  /// Where the time of the plan taken up last goes, on its slowest stage. `plan` is that plan.
+  Breakdown breakdown(const ParallelPlan& plan);
+
+ private:
+  /// Spans of one part of the model, of one micro-batch, and where the time of all but the recomputation and
+  /// of the recomputation goes.
+  struct PassSpans {
+    Nanoseconds forward{0};
+    Nanoseconds recompute{0};
+    Nanoseconds backward{0};
+    Nanoseconds weight{0};
+    Breakdown parts{};
+    Breakdown recompute_parts{};
+  };
+  struct LayerSpans {
+    const LayerCosts* costs = nullptr;
+    PassSpans dense{};
+    PassSpans experts{};
+    PassSpans embedding{};
+    PassSpans head{};
+  };
+  /// What a stage does once an iteration.
+  struct OnceTimes {
+    Nanoseconds reduction{0};
+    Nanoseconds optimizer{0};
+  };
+
+  static PassSpans spans_of(const PassCosts& costs);
+  const LayerSpans& spans(const ParallelPlan& plan);
+  BlockTimes chunk_blocks(const StageCosts& stages, const LayerSpans& spans, std::int64_t stage,
+                          std::int64_t chunk) const;
+  void add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const LayerSpans& spans,
+                 bool recomputes) const;
+  Nanoseconds pipeline_bound() const;
+
+  LayerCostCache costs_;
+  std::map<LayerKey, LayerSpans> spans_;
+  PipelineTimer pipelines_;
+
+  // The plan taken up last.
+  Schedule schedule_ = Schedule::OneForwardOneBackward;
+  PipelineShape shape_{};
+  std::vector<BlockTimes> blocks_;  ///< [stages][chunks]
+  std::vector<OnceTimes> once_;     ///< [stages]
+};
+
+}  // namespace vtrain

@@ -1,0 +1,141 @@
+#include "workloads/stage_costs.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "workloads/layer_shape.hpp"
+#include "workloads/memory_model.hpp"
+#include "workloads/pass_builder.hpp"
+
+namespace vtrain {
+namespace {
+
+double real(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
+Nanoseconds whole(Nanoseconds time) {
+  return Nanoseconds(std::round(time.count()));
+}
+
+Send stage_send(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
+                const Stack& stack) {
+  const double tokens = real(plan.micro_batch) * real(model.sequence_length) / real(plan.context);
+  const Bytes activations(2 * tokens * real(model.hidden_size));
+  const bool within_node = plan.tensor * plan.context * plan.data < profile.nvlink_domain;
+  Nanoseconds time = send_time(profile, within_node, Bytes(activations.value / real(plan.tensor))).time;
+  if (plan.tensor > 1 && !plan.sequence_parallel) {
+    time +=
+        collective_time(profile, Collective::AllGather, placed_group(profile, plan.tensor, 1), activations)
+            .time;
+  }
+  return stack.sends_hold_stage ? Send{.hold = whole(time)} : Send{.latency = whole(time)};
+}
+
+}  // namespace
+
+StageCosts::StageCosts(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
+                       const Stack& stack, const LayerCosts& costs)
+    : model_(model), plan_(plan), profile_(profile), stack_(stack), costs_(costs) {
+  if (plan.pipeline > 1) send_ = stage_send(model, plan, profile, stack);
+}
+
+ChunkLayers StageCosts::layers(std::int64_t stage, std::int64_t chunk) const {
+  const LayerRange range = chunk_layers(model_, plan_, stage, chunk);
+  const std::int64_t num_dense =
+      std::clamp<std::int64_t>(model_.dense_layers() - range.first, 0, range.count);
+  return {.first = range.first,
+          .num_dense = num_dense,
+          .num_experts = range.count - num_dense,
+          .is_first = stage == 0 && chunk == 0,
+          .is_last = stage == plan_.pipeline - 1 && chunk == plan_.virtual_stages - 1};
+}
+
+bool StageCosts::alike(std::int64_t a, std::int64_t b) const {
+  for (std::int64_t chunk = 0; chunk < plan_.virtual_stages; ++chunk) {
+    const ChunkLayers first = layers(a, chunk);
+    const ChunkLayers second = layers(b, chunk);
+    if (first.num_dense != second.num_dense || first.num_experts != second.num_experts) return false;
+    if (first.is_first || second.is_first || first.is_last || second.is_last) return false;
+  }
+  return true;
+}
+
+bool StageCosts::recomputes(std::int64_t stage) const {
+  return stage < plan_.pipeline - 1 || plan_.pipeline == 1 || stack_.last_stage_recomputes;
+}
+
+bool StageCosts::has_reduction() const {
+  return std::max(replicas(), model_.has_experts() ? expert_replicas() : 1) > 1;
+}
+
+std::int64_t StageCosts::expert_replicas() const {
+  return std::max<std::int64_t>(1, replicas() * plan_.tensor / plan_.expert);
+}
+
+StageCosts::StageParameters StageCosts::parameters(std::int64_t stage) const {
+  std::int64_t num_experts = 0;
+  for (std::int64_t chunk = 0; chunk < plan_.virtual_stages; ++chunk)
+    num_experts += layers(stage, chunk).num_experts;
+  const double routed = real(num_experts) * costs_.routed_weights;
+  return {.shared = stage_parameters(model_, plan_, stage) - routed, .routed = routed};
+}
+
+/// Reducing the gradients of `parameters` over a group, and with a sharded optimizer gathering the weights.
+Nanoseconds StageCosts::reduction_time(GpuGroup group, double parameters) const {
+  if (parameters <= 0) return Nanoseconds(0);
+  const Bytes gradients(stack_.gradient_bytes * parameters);
+  if (plan_.sharding == Sharding::None)
+    return collective_time(profile_, Collective::AllReduce, group, gradients).time;
+  return collective_time(profile_, Collective::ReduceScatter, group, gradients).time +
+         collective_time(profile_, Collective::AllGather, group, Bytes(2 * parameters)).time;
+}
+
+Nanoseconds StageCosts::reduction(std::int64_t stage, Nanoseconds forward, Nanoseconds backward) const {
+  if (!has_reduction()) return Nanoseconds(0);
+  std::int64_t num_layers = 0;
+  Nanoseconds gathers(0);
+  for (std::int64_t chunk = 0; chunk < plan_.virtual_stages; ++chunk) {
+    const ChunkLayers held = layers(stage, chunk);
+    num_layers += held.count();
+    gathers += costs_.dense_gather * real(held.num_dense) + costs_.experts_gather * real(held.num_experts);
+  }
+  if (plan_.sharding == Sharding::Full) return whole(gathers);
+  const StageParameters held = parameters(stage);
+  const Nanoseconds reduction =
+      reduction_time(placed_group(profile_, replicas(), plan_.tensor), held.shared) +
+      reduction_time(placed_group(profile_, expert_replicas(), plan_.expert), held.routed);
+  if (!stack_.overlap.data_parallel) return whole(reduction);
+  constexpr double kUsableWindow = 0.9;
+  Nanoseconds window = backward;
+  if (plan_.sharding != Sharding::None) window += forward;
+  return whole(exposed_time(reduction, kUsableWindow * window, stack_.overlap.contention) +
+               reduction / real(std::max<std::int64_t>(1, num_layers)));
+}
+
+std::optional<std::string> StageCosts::reduction_fallback(std::int64_t stage) const {
+  if (plan_.sharding == Sharding::Full || replicas() <= 1) return std::nullopt;
+  const bool is_all_reduce = plan_.sharding == Sharding::None;
+  const Bytes gradients(stack_.gradient_bytes * parameters(stage).shared);
+  const KernelTime time =
+      collective_time(profile_, is_all_reduce ? Collective::AllReduce : Collective::ReduceScatter,
+                      placed_group(profile_, replicas(), plan_.tensor), gradients);
+  if (time.evidence != Evidence::Extrapolated) return std::nullopt;
+  return fmt::format("gradient {} over {} GPUs: {:.0f} MiB, outside the measured sizes",
+                     is_all_reduce ? "all-reduce" : "reduce-scatter", replicas(),
+                     gradients.value / 1048576.0);
+}
+
+Nanoseconds StageCosts::optimizer(std::int64_t stage) const {
+  StageParameters held = parameters(stage);
+  if (plan_.sharding != Sharding::None) {
+    held.shared /= real(replicas());
+    held.routed /= real(expert_replicas());
+  }
+  const Bytes traffic = profile_.optimizer_traffic * (held.shared + held.routed);
+  return whole(memory_kernel_time(profile_, MemoryKernel::Optimizer, traffic, 1));
+}
+
+}  // namespace vtrain

@@ -1,0 +1,76 @@
+/// What the stages of a plan hold and do beside the passes of their layers: sends, gradient reduction and
+/// weight update. The part of the physical predictor that full predictions and plan searches share.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/gpu_profile.hpp"
+#include "core/units.hpp"
+#include "workloads/iteration_work.hpp"
+#include "workloads/kernel_cost.hpp"
+#include "workloads/layer_cost.hpp"
+#include "workloads/model.hpp"
+#include "workloads/parallel_plan.hpp"
+#include "workloads/stack.hpp"
+
+namespace vtrain {
+
+/// The layers of a chunk, by kind: those without experts come first.
+struct ChunkLayers {
+  std::int64_t first = 0;
+  std::int64_t num_dense = 0;
+  std::int64_t num_experts = 0;
+  bool is_first = false;  ///< of the model
+  bool is_last = false;
+  std::int64_t count() const { return num_dense + num_experts; }
+};
+
+/// Times of one plan's stages. What it is made from must outlive it; the plan must have passed `check_plan`.
+class StageCosts {
+ public:
+  StageCosts(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
+             const Stack& stack, const LayerCosts& costs);
+
+  ChunkLayers layers(std::int64_t stage, std::int64_t chunk) const;
+  /// Whether two stages do the same but for the numbers of their layers.
+  bool alike(std::int64_t a, std::int64_t b) const;
+  /// Whether the stage runs again, before a backward pass, what was not kept of the forward pass.
+  bool recomputes(std::int64_t stage) const;
+  /// Sending activations or gradients to the neighbouring stage: each GPU of a tensor-parallel group sends
+  /// its part; without sequence parallelism the group then gathers the whole. Nothing without stages.
+  const Send& send() const { return send_; }
+  /// Whether there is any reduction.
+  bool has_reduction() const;
+  /// What of the gradients' reduction shows, in whole nanoseconds. Where the stack overlaps it, it runs in
+  /// buckets of a layer beside the last micro-batch's backward pass of the stage, which takes `backward`, and
+  /// the gathering of weights beside the first one's forward pass, which takes `forward`; the last bucket
+  /// shows. With fully sharded weights what their gathers leave over in the passes.
+  Nanoseconds reduction(std::int64_t stage, Nanoseconds forward, Nanoseconds backward) const;
+  /// What of a stage's gradient reduction lies outside the measured sizes.
+  std::optional<std::string> reduction_fallback(std::int64_t stage) const;
+  /// The weight update, in whole nanoseconds.
+  Nanoseconds optimizer(std::int64_t stage) const;
+
+ private:
+  /// Parameters of one stage on one GPU: `routed` are those of routed experts.
+  struct StageParameters {
+    double shared = 0;
+    double routed = 0;
+  };
+
+  std::int64_t replicas() const { return plan_.data * plan_.context; }
+  std::int64_t expert_replicas() const;
+  StageParameters parameters(std::int64_t stage) const;
+  Nanoseconds reduction_time(GpuGroup group, double parameters) const;
+
+  const TransformerModel& model_;
+  const ParallelPlan& plan_;
+  const GpuProfile& profile_;
+  const Stack& stack_;
+  const LayerCosts& costs_;
+  Send send_{};
+};
+
+}  // namespace vtrain
