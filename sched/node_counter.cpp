@@ -58,7 +58,7 @@ Result<void> NodeCounter::add(std::int64_t num_nodes, std::int64_t gpus_per_node
 Result<ClusterSpec> NodeCounter::finish() {
   if (cluster_.groups.empty()) return fail({.message = "expected at least one node with GPUs, found none"});
   if (without_gpu_ > 0)
-    cluster_.notes.push_back(fmt::format("{} nodes without GPU are left out", with_thousands(without_gpu_)));
+    cluster_.notes.push_back(fmt::format("nodes without GPU, left out: {}", with_thousands(without_gpu_)));
   return std::move(cluster_);
 }
 

@@ -78,10 +78,10 @@ class SlurmNodes {
     if (!cluster) return cluster;
     if (mixed_ > 0)
       cluster->notes.push_back(
-          fmt::format("{} nodes with several GPU types count as a node for each", with_thousands(mixed_)));
+          fmt::format("nodes of several GPU types, counted as a node of each: {}", with_thousands(mixed_)));
     if (out_of_service_ > 0)
       cluster->notes.push_back(
-          fmt::format("{} nodes that are down or drained count too", with_thousands(out_of_service_)));
+          fmt::format("nodes that are down or drained, counted too: {}", with_thousands(out_of_service_)));
     return cluster;
   }
 

@@ -128,7 +128,7 @@ void note_shared_gpus(Trace& trace) {
                                    [](const Job& job) { return job.gpu_share != Job{}.gpu_share; });
   if (count > 0)
     trace.assumptions.push_back(
-        fmt::format("{} jobs use a part of each of their GPUs", with_thousands(count)));
+        fmt::format("jobs that use a part of each of their GPUs: {}", with_thousands(count)));
 }
 
 }  // namespace vtrain

@@ -64,7 +64,7 @@ Result<Trace> read_openb(const TraceInput& input) {
                                      [](const Job& job) { return job.status == JobStatus::Running; });
   if (running > 0) {
     trace->assumptions.push_back(
-        fmt::format("{} pods last seen running end at their deletion time", with_thousands(running)));
+        fmt::format("pods last seen running, which end at their deletion time: {}", with_thousands(running)));
   }
   note_shared_gpus(*trace);
   return trace;

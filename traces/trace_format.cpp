@@ -121,10 +121,9 @@ Result<const TraceFormat*> find_format(std::string_view text, const std::string&
 
 std::string no_jobs_message(const SkippedRows& skipped) {
   std::string text = "no jobs in the trace";
-  if (skipped.total() > 0) text += fmt::format("; {} rows were skipped", skipped.total());
   for (const SkippedRows::Reason& reason : skipped.reasons()) {
-    text += fmt::format("{}{} ({})", &reason == skipped.reasons().data() ? ": " : ", ", reason.text,
-                        reason.count);
+    text += &reason == skipped.reasons().data() ? "; rows skipped: " : ", ";
+    text += fmt::format("{} ({})", reason.text, with_thousands(reason.count));
   }
   return text;
 }

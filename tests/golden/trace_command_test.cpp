@@ -160,7 +160,7 @@ TEST_CASE("trace info: a table of nodes is shown as the cluster it is") {
   CHECK(run_vtrain("trace info nodes.csv", folder.path()).out ==
         "cluster   nodes.csv   no trace: a table of nodes for --cluster\n"
         "nodes     2 nodes: 2 x 8 V100, 16 GPUs\n"
-        "assumed   1 nodes without GPU are left out\n");
+        "assumed   nodes without GPU, left out: 1\n");
   const json shown = json::parse(run_vtrain("trace info nodes.csv --json", folder.path()).out);
   CHECK(shown["gpus"] == 16);
   CHECK(shown["groups"] == json::parse(R"([{"num_nodes": 2, "gpus_per_node": 8, "gpu_type": "V100"}])"));
@@ -187,7 +187,7 @@ TEST_CASE("replay: a recorded log on a table of nodes says what was skipped and 
     return std::find(assumptions.begin(), assumptions.end(), text) != assumptions.end();
   };
   CHECK(assumed("time 0 is the first submission, 2020-03-31 16:00:00 UTC"));
-  CHECK(assumed("1 nodes without GPU are left out"));
+  CHECK(assumed("nodes without GPU, left out: 1"));
   const CommandResult strict = run_vtrain(
       "compare --trace cluster_log.csv --cluster nodes.txt --policies fifo --strict", folder.path());
   CHECK(strict.exit_code == 2);

@@ -65,7 +65,7 @@ TEST_CASE("cluster_tables: a node a row, equal ones in groups, those without GPU
       "sn,cpu_milli,memory_mib,gpu,model\nn0,1,1,2,P100\nn1,1,1,0,\nn2,1,1,2,P100\nn3,1,1,2,T4\nn4,1,1,4,"
       "T4\n");
   CHECK(openb.groups == Groups{{2, GpuCount(2), "P100"}, {1, GpuCount(2), "T4"}, {1, GpuCount(4), "T4"}});
-  CHECK(openb.notes == std::vector<std::string>{"1 nodes without GPU are left out"});
+  CHECK(openb.notes == std::vector<std::string>{"nodes without GPU, left out: 1"});
   const Groups v100 = {{1, GpuCount(8), "V100"}};
   CHECK(table("machine,gpu_type,cap_cpu,cap_mem,cap_gpu\na,V100,96,512,8\nb,CPU,96,512,0\n").groups == v100);
   CHECK(table("a,V100,96,512,8\nb,CPU,96,512,0\n").groups == v100);
@@ -160,7 +160,7 @@ TEST_CASE("cluster_tables: the published tables have the counts of their READMEs
   const ClusterSpec pai = file("alibaba-pai-2020/pai_machine_spec.csv.gz");
   CHECK(pai.total_gpus() == GpuCount(6742));
   CHECK(pai.total_nodes() == 1897 - 83);
-  CHECK(pai.notes == std::vector<std::string>{"83 nodes without GPU are left out"});
+  CHECK(pai.notes == std::vector<std::string>{"nodes without GPU, left out: 83"});
   const auto groups_of = [](const ClusterSpec& cluster) {
     std::string text;
     for (const NodeGroup& group : cluster.groups)
@@ -183,7 +183,7 @@ TEST_CASE("cluster_tables: the published tables have the counts of their READMEs
   CHECK(openb.groups.size() == 12);
   const ClusterSpec all = file("alibaba-openb-2023/openb_node_list_all_node.csv.gz");
   CHECK(all.total_gpus() == GpuCount(6212));
-  CHECK(all.notes == std::vector<std::string>{"310 nodes without GPU are left out"});  // 1,523 - 1,213
+  CHECK(all.notes == std::vector<std::string>{"nodes without GPU, left out: 310"});  // 1,523 - 1,213
 
   const std::string venus = "helios/Venus_cluster_gpu_number.csv";
   CHECK(file(venus).total_gpus() == GpuCount(1080));

@@ -107,7 +107,7 @@ TEST_CASE("log_csv: a wrong header and a log without any job are errors") {
   const auto none = parse_trace(rows({"1,u"}), "log.csv");
   REQUIRE_FALSE(none.has_value());
   CHECK(none.error().describe() ==
-        "log.csv: no jobs in the trace; 1 rows were skipped: malformed row (columns, quotes "
+        "log.csv: no jobs in the trace; rows skipped: malformed row (columns, quotes "
         "or length) (1)");
 }
 
