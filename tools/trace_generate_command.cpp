@@ -30,6 +30,7 @@ struct GenerateArguments {
   std::uint64_t seed = 1;
   std::string out;
   std::string shape = "itp";
+  std::string arrivals = "diurnal";
   std::string assign = "zoo";
   std::string deadlines = "elasticflow";
   CurveArguments curves{};
@@ -56,6 +57,9 @@ Result<GeneratorOptions> generator_options(const GenerateArguments& arguments, c
   const auto shape = find_workload_shape(arguments.shape);
   if (!shape) return fail(shape.error());
   options.shape = *shape;
+  const auto arrivals = parse_arrivals(arguments.arrivals);
+  if (!arrivals) return fail(arrivals.error());
+  options.arrivals = *arrivals;
   const auto models = ModelMix::parse(arguments.assign);
   if (!models) return fail(models.error());
   options.models = *models;
@@ -137,6 +141,12 @@ void add_trace_generate(CLI::App& trace, Action& action) {
         fmt::format("{}{} ({})", &shape == workload_shapes().data() ? "" : ", ", shape.name, shape.summary);
   }
   command->add_option("--shape", to.shape, shapes)->capture_default_str();
+  command
+      ->add_option(
+          "--arrivals", to.arrivals,
+          "How submissions come: stationary (a Poisson process), diurnal (with the day's rhythm of the "
+          "shape), bursty (log-normal gaps besides)")
+      ->capture_default_str();
   command
       ->add_option("--assign", to.assign,
                    "What jobs train: zoo (GPT models, evenly), lingjun (the mix of Alibaba Lingjun 2023), "

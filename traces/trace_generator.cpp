@@ -80,18 +80,21 @@ class JobSampler {
   ModelAssigner models_;
 };
 
-/// Instants of a Poisson process with the day's rhythm, in order, from 0 to the end of the span.
+/// Instants of submissions, in order, from 0 to the end of the span.
 std::vector<SimTime> draw_submissions(const GeneratorOptions& options, std::size_t count, Seconds span) {
   RandomStream random(options.seed, "submissions");
   // Given how many points a Poisson process has, they lie like sums of exponential gaps scaled to the whole.
   // The gaps are of the process in which the rate is 1; the inverse of the rate's integral gives them the
   // rhythm.
   std::vector<double> sums(count, 0.0);
-  for (std::size_t i = 1; i < count; ++i)
-    sums[i] = sums[i - 1] + random.exponential(1);
+  const bool bursty = options.arrivals == Arrivals::Bursty;
+  for (std::size_t i = 1; i < count; ++i) {
+    const double gap = bursty ? std::exp(options.shape.gap_sigma * random.normal()) : random.exponential(1);
+    sums[i] = sums[i - 1] + gap;
+  }
   constexpr double kDay = 86400;
   const double per_second = 2 * std::numbers::pi / kDay;
-  const double amplitude = options.shape.day_amplitude;
+  const double amplitude = options.arrivals == Arrivals::Stationary ? 0 : options.shape.day_amplitude;
   const double peak = options.shape.day_peak.count();
   const auto integral = [&](double t) {
     return t + amplitude / per_second * (std::sin(per_second * (t - peak)) + std::sin(per_second * peak));
@@ -164,6 +167,13 @@ Result<double> draw_jobs(const GeneratorOptions& options, const IterationTime& i
 }
 
 }  // namespace
+
+Result<Arrivals> parse_arrivals(std::string_view text) {
+  if (text == "stationary") return Arrivals::Stationary;
+  if (text == "diurnal") return Arrivals::Diurnal;
+  if (text == "bursty") return Arrivals::Bursty;
+  return fail({.field = "arrivals", .message = expected_found("stationary, diurnal or bursty", text)});
+}
 
 Result<Workload> generate_trace(const GeneratorOptions& options, const IterationTime& iteration_time) {
   if (auto checked = check(options); !checked) return fail(std::move(checked.error()));

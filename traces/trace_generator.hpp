@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "core/result.hpp"
 #include "core/units.hpp"
@@ -12,6 +13,15 @@
 #include "workloads/job.hpp"
 
 namespace vtrain {
+
+/// How submissions come.
+enum class Arrivals : std::uint8_t {
+  Stationary,  ///< a Poisson process of one rate
+  Diurnal,     ///< a Poisson process whose rate follows the day's rhythm of the shape
+  Bursty,      ///< log-normal gaps with the spread of the shape, stretched by the day's rhythm
+};
+/// `stationary`, `diurnal` or `bursty`.
+Result<Arrivals> parse_arrivals(std::string_view text);
 
 /// What to generate.
 struct GeneratorOptions {
@@ -27,6 +37,7 @@ struct GeneratorOptions {
   std::uint64_t seed = 1;
   /// Where gang sizes, durations and the day's rhythm come from.
   WorkloadShape shape = workload_shapes().front();
+  Arrivals arrivals = Arrivals::Diurnal;
   /// Jobs above this many GPUs are not drawn. 0: the cluster is the limit.
   GpuCount max_gpus{0};
   /// Durations are drawn from those of the shape up to this. 0: all of them.
@@ -43,8 +54,7 @@ struct GeneratorOptions {
 /// of models every job trains one of them (`ModelAssigner`). Without a mix, or with an empty function, jobs
 /// are rigid: a duration in whole seconds and no model. The same options give the same jobs.
 ///
-/// Submissions are a Poisson process whose rate follows the day's rhythm of the shape, given that one job
-/// comes at the start and one at the end. O(jobs).
+/// One job comes at the start and one at the end. O(jobs).
 Result<Workload> generate_trace(const GeneratorOptions& options, const IterationTime& iteration_time);
 
 }  // namespace vtrain

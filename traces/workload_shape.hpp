@@ -41,6 +41,8 @@ struct WorkloadShape {
   double day_amplitude =
       0;  ///< the rate of submission is proportional to 1 + amplitude x cos(2 pi (t - peak) / day)
   Seconds day_peak{0};  ///< when in the day the rate is highest
+  /// The standard deviation of the logarithm of the gaps between submissions, for log-normal gaps.
+  double gap_sigma = 0;
 
   const DurationQuantiles& durations_of(GpuCount num_gpus) const;
 };

@@ -260,3 +260,25 @@ TEST_CASE("workload_shape: fraction_below inverts at") {
     }
   }
 }
+
+TEST_CASE(
+    "trace_generator: bursty gaps have the spread of the published trace, stationary ones have no rhythm") {
+  GeneratorOptions options = options_of(100'000);
+  options.cluster = GpuCount(10'240);
+  options.arrivals = vtrain::Arrivals::Bursty;
+  const auto bursty = generate_trace(options, nullptr);
+  REQUIRE(bursty.has_value());
+  const vtrain::Distribution gaps = trace_statistics(*bursty).inter_arrival;
+  // Mean over median of a log-normal distribution is exp(sigma^2 / 2) = exp(1.92) = 6.8; the rhythm adds a
+  // little.
+  const double spread = gaps.mean.count() / vtrain::to_seconds(gaps.percentiles[2]);
+  CHECK(spread > 6);
+  CHECK(spread < 8);
+  options.arrivals = vtrain::Arrivals::Stationary;
+  const auto stationary = generate_trace(options, nullptr);
+  REQUIRE(stationary.has_value());
+  // An exponential distribution has the median ln 2 of its mean.
+  const vtrain::Distribution even = trace_statistics(*stationary).inter_arrival;
+  CHECK(vtrain::to_seconds(even.percentiles[2]) / even.mean.count() == doctest::Approx(0.693).epsilon(0.02));
+  CHECK_FALSE(vtrain::parse_arrivals("poisson").has_value());
+}
