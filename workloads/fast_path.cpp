@@ -1,230 +1,104 @@
-// The exact collapse of the graph simulation. All operators of a block are in one chain, so a block is one
-// update of two clocks, that of its stage and that of its micro-batch:
-//
-//     stage clock       = max(stage clock + recomputation, micro-batch clock) + block
-//     micro-batch clock = stage clock + latency of the message to the next chunk
-//
-// One repetition of a section of the schedule is then a max-plus linear map of all clocks: it commutes with
-// adding a constant to each of them. Once the clocks are the same as some repetitions before but for one
-// constant, all further repetitions do the same again, and as many of these rounds as are left are one
-// multiplication. Clocks are whole multiples of a power of two of a nanosecond, which makes "the same" exact;
-// a time in whole nanoseconds is represented exactly.
+// The exact collapse of the graph simulation: operators of a block are summed up, and the blocks are timed by
+// one of the two recurrences.
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <iterator>
-#include <stdexcept>
 #include <vector>
 
+#include "workloads/block_recurrence.hpp"
+#include "workloads/block_times.hpp"
 #include "workloads/pipeline_schedule.hpp"
 #include "workloads/predictor.hpp"
+#include "workloads/round_recurrence.hpp"
 #include "workloads/stage_times.hpp"
 
 namespace vtrain {
 namespace {
 
-using Ticks = std::int64_t;
-
-/// Converts between nanoseconds and ticks: the finest power of two with which no clock can overflow.
-class TickScale {
- public:
-  explicit TickScale(double longest_ns) {
-    if (!std::isfinite(longest_ns)) throw std::logic_error("iteration work: a time is not a finite number");
-    constexpr int kFinest = 30;
-    const int magnitude = longest_ns >= 1 ? std::ilogb(longest_ns) + 1 : 1;
-    ticks_per_ns_ = std::ldexp(1.0, std::min(kFinest, 62 - magnitude));
-  }
-  /// Rounds to the nearest tick; `nanoseconds` is not negative.
-  Ticks ticks(double nanoseconds) const { return static_cast<Ticks>(nanoseconds * ticks_per_ns_ + 0.5); }
-  double nanoseconds(Ticks ticks) const { return static_cast<double>(ticks) / ticks_per_ns_; }
-
- private:
-  double ticks_per_ns_ = 1;
+/// What the passes of a pipeline come to, stage by stage.
+struct PassEnds {
+  std::vector<Nanoseconds> done;        ///< the last block
+  std::vector<Nanoseconds> collective;  ///< the last collective in a block, or 0
 };
 
-/// What the recurrence knows of one pass of one chunk.
-struct Block {
-  Ticks recompute = 0;
-  Ticks time = 0;
-  Ticks latency = 0;  ///< of the message that follows
-  Ticks ready = 0;    ///< when the stage last came to such a block, after recomputation
-  Ticks end = 0;      ///< when it last finished one
-};
-
-constexpr std::size_t kNumPasses = 3;
-
-class Recurrence {
- public:
-  /// `chunks` and the work's chunks are [stages][chunks].
-  Recurrence(const IterationWork& work, const std::vector<ChunkTotals>& chunks, const TickScale& scale,
-             const PipelineSchedule& schedule)
-      : num_chunks_(work.stages.front().chunks.size()),
-        blocks_(chunks.size() * kNumPasses),
-        stages_(work.stages.size()),
-        forward_(static_cast<std::size_t>(schedule.window.forward)),
-        backward_(static_cast<std::size_t>(schedule.window.backward)) {
-    for (std::size_t stage = 0; stage < work.stages.size(); ++stage) {
-      for (std::size_t chunk = 0; chunk < num_chunks_; ++chunk) {
-        const ChunkTotals& totals = chunks[stage * num_chunks_ + chunk];
-        const ChunkWork& chunk_work = work.stages[stage].chunks[chunk];
-        Block& forward = blocks_[block_index(stage, chunk, Pass::Forward)];
-        forward.time = scale.ticks(totals.forward.span);
-        forward.latency = scale.ticks(chunk_work.send_forward.latency.count());
-        Block& backward = blocks_[block_index(stage, chunk, Pass::Backward)];
-        backward.time = scale.ticks(totals.backward.span);
-        backward.latency = scale.ticks(chunk_work.send_backward.latency.count());
-        backward.recompute = scale.ticks(totals.recompute.span);
-        blocks_[block_index(stage, chunk, Pass::Weight)].time = scale.ticks(totals.weight.span);
-      }
-    }
-    PassNumbers first;
-    for (const ScheduleSection& section : schedule.sections) {
-      move_windows({section.first.forward - first.forward, section.first.backward - first.backward});
-      first = section.first;
-      run_section(section);
-      first.forward += section.repeats * section.stride.forward;
-      first.backward += section.repeats * section.stride.backward;
-    }
+/// Sums over all chunks, [stages][chunks].
+std::vector<ChunkTotals> total_chunks(const IterationWork& work) {
+  std::vector<ChunkTotals> chunks;
+  chunks.reserve(work.stages.size() * work.stages.front().chunks.size());
+  for (const StageWork& stage : work.stages) {
+    for (const ChunkWork& chunk : stage.chunks)
+      chunks.push_back(total_chunk(chunk));
   }
-
-  const Block& block(std::size_t stage, std::size_t chunk, Pass pass) const {
-    return blocks_[block_index(stage, chunk, pass)];
-  }
-  Ticks stage_clock(std::size_t stage) const { return stages_[stage]; }
-
- private:
-  using Clocks = std::vector<Ticks>;
-
-  std::size_t block_index(std::size_t stage, std::size_t chunk, Pass pass) const {
-    return (stage * num_chunks_ + chunk) * kNumPasses + static_cast<std::size_t>(pass);
-  }
-
-  void run(const std::vector<ScheduledBlock>& part) {
-    for (const ScheduledBlock& scheduled : part) {
-      Block& block = blocks_[block_index(scheduled.stage, scheduled.chunk, scheduled.pass)];
-      Ticks& stage = stages_[scheduled.stage];
-      block.ready = stage + block.recompute;
-      if (scheduled.pass == Pass::Weight) {
-        stage = block.end = block.ready + block.time;
-        continue;
-      }
-      Clocks& clocks = scheduled.pass == Pass::Forward ? forward_ : backward_;
-      Ticks& micro_batch = clocks[static_cast<std::size_t>(scheduled.micro_batch)];
-      stage = block.end = std::max(block.ready, micro_batch) + block.time;
-      micro_batch = block.end + block.latency;
-    }
-  }
-
-  /// Drops the clocks of the first micro-batches, which are done. New ones start at 0.
-  static void move_window(Clocks& clocks, std::int64_t count) {
-    if (count == 0) return;
-    const auto dropped = static_cast<std::ptrdiff_t>(std::min<std::int64_t>(count, std::ssize(clocks)));
-    std::fill(std::copy(clocks.begin() + dropped, clocks.end(), clocks.begin()), clocks.end(), 0);
-  }
-
-  void move_windows(const PassNumbers& count) {
-    move_window(forward_, count.forward);
-    move_window(backward_, count.backward);
-  }
-
-  /// Appends the clocks that a further repetition starts from.
-  void copy_state(const ScheduleSection& section, Clocks& state) const {
-    state.assign(stages_.begin(), stages_.end());
-    state.insert(state.end(), forward_.begin(), forward_.begin() + section.under_way.forward);
-    state.insert(state.end(), backward_.begin(), backward_.begin() + section.under_way.backward);
-  }
-
-  /// Whether the clocks are those of `state` but for one constant.
-  bool is_shifted(const ScheduleSection& section, const Clocks& state) const {
-    const Ticks moved = stages_.front() - state.front();
-    const auto same = [moved](Ticks now, Ticks before) { return now - before == moved; };
-    const auto forward = state.begin() + std::ssize(stages_);
-    const auto backward = forward + section.under_way.forward;
-    return std::equal(stages_.begin(), stages_.end(), state.begin(), same) &&
-           std::equal(forward, backward, forward_.begin(),
-                      [&](Ticks before, Ticks now) { return same(now, before); }) &&
-           std::equal(backward, state.end(), backward_.begin(),
-                      [&](Ticks before, Ticks now) { return same(now, before); });
-  }
-
-  void shift(const ScheduleSection& section, Ticks moved) {
-    for (Ticks& clock : stages_)
-      clock += moved;
-    for (std::int64_t i = 0; i < section.under_way.forward; ++i)
-      forward_[static_cast<std::size_t>(i)] += moved;
-    for (std::int64_t i = 0; i < section.under_way.backward; ++i)
-      backward_[static_cast<std::size_t>(i)] += moved;
-  }
-
-  /// Finds the steady state as Brent's algorithm finds a cycle: the clocks are compared with those after
-  /// 1, 2, 4, ... repetitions, until they come back.
-  void run_section(const ScheduleSection& section) {
-    Clocks before;
-    std::int64_t before_done = 0;
-    bool has_jumped = section.repeats < 4;
-    for (std::int64_t done = 1; done <= section.repeats; ++done) {
-      run(section.blocks);
-      if (section.repeats == 1) return;
-      move_windows(section.stride);
-      if (has_jumped) continue;
-      if (!before.empty() && is_shifted(section, before)) {
-        // The last repetition is never jumped over, so that `ready` and `end` are those of the last blocks.
-        const std::int64_t left = std::max<std::int64_t>(section.repeats - done - 1, 0);
-        const std::int64_t rounds = left / (done - before_done);
-        shift(section, rounds * (stages_.front() - before.front()));
-        done += rounds * (done - before_done);
-        has_jumped = true;
-      } else if (done >= 2 * before_done) {
-        copy_state(section, before);
-        before_done = done;
-      }
-    }
-  }
-
-  std::size_t num_chunks_;
-  std::vector<Block> blocks_;  ///< [stages][chunks][passes]
-  Clocks stages_;
-  Clocks forward_;   ///< of the micro-batches that the schedule counts, forward
-  Clocks backward_;  ///< backward
-};
-
-/// When the last collective among the micro-batches of a chunk ended, or 0.
-double last_collective(const Recurrence& recurrence, const ChunkTotals& totals, std::size_t stage,
-                       std::size_t chunk, const TickScale& scale) {
-  double latest = 0;
-  const auto add = [&](const ChainTotals& chain, Ticks end) {
-    if (chain.has_collective) {
-      latest = std::max(latest, scale.nanoseconds(end - scale.ticks(chain.after_collective)));
-    }
-  };
-  add(totals.forward, recurrence.block(stage, chunk, Pass::Forward).end);
-  add(totals.recompute, recurrence.block(stage, chunk, Pass::Backward).ready);
-  add(totals.backward, recurrence.block(stage, chunk, Pass::Backward).end);
-  add(totals.weight, recurrence.block(stage, chunk, Pass::Weight).end);
-  return latest;
+  return chunks;
 }
 
-/// An upper bound of all clocks, in ns: a pipeline of uniform stages, each as slow as the slowest, takes
-/// about (micro-batches + stages) times all the blocks of one; twice that, for good measure.
-double upper_bound(const IterationWork& work, const std::vector<ChunkTotals>& chunks,
-                   const std::vector<OnceTotals>& once) {
-  const std::size_t num_chunks = work.stages.front().chunks.size();
-  double round = 0;
-  for (std::size_t chunk = 0; chunk < num_chunks; ++chunk) {
-    double slowest = 0;
-    for (std::size_t stage = 0; stage < work.stages.size(); ++stage) {
-      const ChunkTotals& totals = chunks[stage * num_chunks + chunk];
-      const ChunkWork& sends = work.stages[stage].chunks[chunk];
-      slowest = std::max(slowest, totals.forward.span + totals.recompute.span + totals.backward.span +
-                                      totals.weight.span + sends.send_forward.latency.count() +
-                                      sends.send_backward.latency.count());
+/// [stages][chunks], on a grid on which they add up exactly.
+std::vector<BlockTimes> block_times(const IterationWork& work, const PipelineShape& shape,
+                                    const std::vector<ChunkTotals>& chunks) {
+  std::vector<BlockTimes> times;
+  times.reserve(chunks.size());
+  for (const StageWork& stage : work.stages) {
+    for (const ChunkWork& chunk : stage.chunks) {
+      const ChunkTotals& totals = chunks[times.size()];
+      times.push_back({.forward = Nanoseconds(totals.forward.span),
+                       .recompute = Nanoseconds(totals.recompute.span),
+                       .backward = Nanoseconds(totals.backward.span),
+                       .weight = Nanoseconds(totals.weight.span),
+                       .forward_latency = chunk.send_forward.latency,
+                       .backward_latency = chunk.send_backward.latency});
     }
-    round += slowest;
   }
-  double end = 0;
-  for (const OnceTotals& totals : once)
-    end = std::max(end, totals.data_parallel.span + totals.optimizer.span);
-  return 2 * (static_cast<double>(work.num_micro_batches + std::ssize(work.stages)) * round + end);
+  const TimeGrid grid(time_bound(shape, times));
+  for (BlockTimes& block : times)
+    block = grid.round(block);
+  return times;
+}
+
+/// Whether the last collective of every chunk, if any, belongs to the last backward pass or what follows it.
+bool ends_in_backward(const std::vector<ChunkTotals>& chunks) {
+  return std::all_of(chunks.begin(), chunks.end(), [](const ChunkTotals& totals) {
+    return totals.backward.has_collective || totals.weight.has_collective ||
+           (!totals.forward.has_collective && !totals.recompute.has_collective);
+  });
+}
+
+/// When a chain's last collective ended if the chain ended at `end`, or 0.
+Nanoseconds collective_end(const ChainTotals& chain, Nanoseconds end) {
+  return chain.has_collective ? end - Nanoseconds(chain.after_collective) : Nanoseconds(0);
+}
+
+PassEnds end_rounds(Schedule schedule, const PipelineShape& shape, const std::vector<ChunkTotals>& chunks,
+                    const std::vector<BlockTimes>& times) {
+  RoundRecurrence recurrence;
+  recurrence.run(schedule, times, shape.num_micro_batches);
+  PassEnds ends;
+  for (std::size_t stage = 0; stage < chunks.size(); ++stage) {
+    const ChunkTotals& totals = chunks[stage];
+    ends.done.push_back(recurrence.ends()[stage]);
+    ends.collective.push_back(std::max(collective_end(totals.backward, recurrence.backward_ends()[stage]),
+                                       collective_end(totals.weight, recurrence.ends()[stage])));
+  }
+  return ends;
+}
+
+PassEnds end_blocks(Schedule schedule, const PipelineShape& shape, const std::vector<ChunkTotals>& chunks,
+                    const std::vector<BlockTimes>& times) {
+  BlockRecurrence recurrence;
+  recurrence.run(make_schedule(schedule, shape), shape, times);
+  PassEnds ends;
+  const auto num_chunks = static_cast<std::size_t>(shape.num_chunks);
+  for (std::size_t stage = 0; stage < chunks.size() / num_chunks; ++stage) {
+    ends.done.push_back(recurrence.stage_end(stage));
+    Nanoseconds latest{0};
+    for (std::size_t chunk = 0; chunk < num_chunks; ++chunk) {
+      const ChunkTotals& totals = chunks[stage * num_chunks + chunk];
+      latest =
+          std::max({latest, collective_end(totals.forward, recurrence.last_end(stage, chunk, Pass::Forward)),
+                    collective_end(totals.recompute, recurrence.last_ready(stage, chunk, Pass::Backward)),
+                    collective_end(totals.backward, recurrence.last_end(stage, chunk, Pass::Backward)),
+                    collective_end(totals.weight, recurrence.last_end(stage, chunk, Pass::Weight))});
+    }
+    ends.collective.push_back(latest);
+  }
+  return ends;
 }
 
 /// Sums of busy times, and the breakdown of the slowest stage, once the ends of all stages are known.
@@ -261,49 +135,40 @@ void add_sums(IterationTimes& times, const std::vector<ChunkTotals>& chunks,
 
 IterationTimes fast_iteration_times(const IterationWork& work) {
   const PipelineShape shape = pipeline_shape(work);
-  const PipelineSchedule schedule = make_schedule(work.schedule, shape);
-  const auto num_chunks = static_cast<std::size_t>(shape.num_chunks);
-  std::vector<ChunkTotals> chunks;
+  const std::vector<ChunkTotals> chunks = total_chunks(work);
+  const std::vector<BlockTimes> blocks = block_times(work, shape, chunks);
+  const PassEnds passes = RoundRecurrence::can_run(work.schedule, shape) && ends_in_backward(chunks)
+                              ? end_rounds(work.schedule, shape, chunks, blocks)
+                              : end_blocks(work.schedule, shape, chunks, blocks);
   std::vector<OnceTotals> once;
-  chunks.reserve(work.stages.size() * num_chunks);
   once.reserve(work.stages.size());
-  for (const StageWork& stage : work.stages) {
-    for (const ChunkWork& chunk : stage.chunks)
-      chunks.push_back(total_chunk(chunk));
+  for (const StageWork& stage : work.stages)
     once.push_back(total_once(stage));
-  }
-  const TickScale scale(upper_bound(work, chunks, once));
-  const Recurrence recurrence(work, chunks, scale, schedule);
 
   IterationTimes times;
   times.stages.resize(work.stages.size());
-  const double first_stage_done = scale.nanoseconds(recurrence.stage_clock(0));
-  double all_done = 0;
+  Nanoseconds all_done{0};
   for (std::size_t stage = 0; stage < work.stages.size(); ++stage) {
     const ChainTotals& reduction = once[stage].data_parallel;
-    double done = scale.nanoseconds(recurrence.stage_clock(stage));
-    double collective = 0;
-    for (std::size_t chunk = 0; chunk < num_chunks; ++chunk) {
-      collective = std::max(
-          collective, last_collective(recurrence, chunks[stage * num_chunks + chunk], stage, chunk, scale));
-    }
+    Nanoseconds done = passes.done[stage];
+    Nanoseconds collective = passes.collective[stage];
     if (!work.stages[stage].data_parallel.empty()) {
-      if (work.reduction_waits_for_first_stage) done = std::max(done, first_stage_done);
-      done += reduction.span;
-      if (reduction.has_collective) collective = done - reduction.after_collective;
+      if (work.reduction_waits_for_first_stage) done = std::max(done, passes.done.front());
+      done += Nanoseconds(reduction.span);
+      if (reduction.has_collective) collective = done - Nanoseconds(reduction.after_collective);
     }
-    times.stages[stage].end = Nanoseconds(done);
-    times.communication_end = std::max(times.communication_end, Nanoseconds(collective));
+    times.stages[stage].end = done;
+    times.communication_end = std::max(times.communication_end, collective);
     all_done = std::max(all_done, done);
   }
   for (std::size_t stage = 0; stage < work.stages.size(); ++stage) {
     const ChainTotals& optimizer = once[stage].optimizer;
     if (work.stages[stage].optimizer.empty()) continue;
-    const double end = all_done + optimizer.span;
-    times.stages[stage].end = Nanoseconds(end);
+    const Nanoseconds end = all_done + Nanoseconds(optimizer.span);
+    times.stages[stage].end = end;
     if (optimizer.has_collective) {
       times.communication_end =
-          std::max(times.communication_end, Nanoseconds(end - optimizer.after_collective));
+          std::max(times.communication_end, end - Nanoseconds(optimizer.after_collective));
     }
   }
   add_sums(times, chunks, once, static_cast<double>(work.num_micro_batches));

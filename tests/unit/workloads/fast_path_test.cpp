@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -6,7 +8,9 @@
 #include <doctest/doctest.h>
 
 #include "random_work.hpp"
+#include "workloads/block_recurrence.hpp"
 #include "workloads/graph_builder.hpp"
+#include "workloads/pipeline_times.hpp"
 #include "workloads/predictor.hpp"
 
 namespace vtrain {
@@ -96,6 +100,87 @@ TEST_CASE("fast_path: equals the graph and a clock exactly on works in whole nan
 TEST_CASE("fast_path: equals the graph and a clock on works in fractions, every schedule") {
   for (const ScheduleCase& schedule : kSchedules)
     check_random_works(schedule, 2, 500, true);
+}
+
+/// The blocks of a work as sums.
+std::vector<BlockTimes> blocks_of(const IterationWork& work) {
+  const auto sum = [](const std::vector<Operator>& operators) {
+    Nanoseconds total{0};
+    for (const Operator& op : operators)
+      total += op.duration + op.gap;
+    return total;
+  };
+  std::vector<BlockTimes> blocks;
+  for (const StageWork& stage : work.stages) {
+    for (const ChunkWork& chunk : stage.chunks) {
+      blocks.push_back({.forward = sum(chunk.forward) + chunk.send_forward.hold,
+                        .recompute = sum(chunk.recompute),
+                        .backward = sum(chunk.backward) + chunk.send_backward.hold,
+                        .weight = sum(chunk.weight),
+                        .forward_latency = chunk.send_forward.latency,
+                        .backward_latency = chunk.send_backward.latency});
+    }
+  }
+  return blocks;
+}
+
+TEST_CASE("pipeline_times: one timer for all pipelines equals a clock exactly, every schedule") {
+  PipelineTimer timer;
+  for (const ScheduleCase& schedule : kSchedules) {
+    INFO(schedule.name);
+    WorkGenerator generator(3, schedule.schedule, schedule.interleaved, false);
+    for (int i = 0; i < 1000; ++i) {
+      CAPTURE(i);
+      const IterationWork work = generator.next();
+      const PipelineShape shape = pipeline_shape(work);
+      CAPTURE(shape.num_stages);
+      CAPTURE(shape.num_micro_batches);
+      const auto ends = timer.stage_ends(work.schedule, shape, blocks_of(work));
+      const std::vector<Nanoseconds> expected = event_driven_ends(work);
+      CHECK(std::equal(ends.begin(), ends.end(), expected.begin(), expected.end()));
+    }
+  }
+}
+
+/// A deep pipeline as a plan search has it: inner stages alike, the ends a little faster or slower.
+std::vector<BlockTimes> searched_blocks(RandomStream& random, std::int64_t num_stages, bool splits) {
+  const auto time = [&random](std::uint64_t bound) {
+    return Nanoseconds(static_cast<double>(random.below(bound)));
+  };
+  BlockTimes inner{.forward = Nanoseconds(1000) + time(1000), .backward = Nanoseconds(1500) + time(2000)};
+  if (random.below(3) == 0) inner.recompute = time(1500);
+  if (random.below(2) == 0) inner.forward_latency = time(random.below(2) == 0 ? 50 : 2000);
+  if (random.below(3) != 0) inner.backward_latency = inner.forward_latency;
+  if (splits) inner.weight = Nanoseconds(500) + time(1500);
+  std::vector<BlockTimes> blocks(static_cast<std::size_t>(num_stages), inner);
+  for (BlockTimes* end : {&blocks.front(), &blocks.back()}) {
+    if (random.below(4) == 0) continue;
+    const Nanoseconds slower = time(random.below(2) == 0 ? 10 : 900);
+    const double sign = random.below(3) == 0 ? -1 : 1;
+    end->forward += sign * slower;
+    end->backward += sign * slower;
+  }
+  return blocks;
+}
+
+TEST_CASE("pipeline_times: rounds equal the recurrence over all blocks on deep pipelines") {
+  RandomStream random(4, "deep pipelines");
+  PipelineTimer timer;
+  BlockRecurrence recurrence;
+  for (int i = 0; i < 600; ++i) {
+    CAPTURE(i);
+    const Schedule schedule = kSchedules[std::array{0, 2, 3}[random.below(3)]].schedule;
+    const PipelineShape shape{static_cast<std::int64_t>(1 + random.below(random.below(4) == 0 ? 60 : 20)), 1,
+                              static_cast<std::int64_t>(1 + random.below(random.below(4) == 0 ? 2500 : 150))};
+    CAPTURE(shape.num_stages);
+    CAPTURE(shape.num_micro_batches);
+    const std::vector<BlockTimes> blocks =
+        searched_blocks(random, shape.num_stages, splits_backward(schedule));
+    const auto ends = timer.stage_ends(schedule, shape, blocks);
+    recurrence.run(make_schedule(schedule, shape), shape, blocks);
+    for (std::size_t stage = 0; stage < ends.size(); ++stage)
+      CHECK(ends[stage] == recurrence.stage_end(stage));
+  }
 }
 
 Operator op_of(TaskKind kind, double duration) {
