@@ -37,6 +37,7 @@ void RoundRecurrence::load(Schedule schedule, std::span<const BlockTimes> stages
     values->resize(size);
   weight_.assign(size, 0.0);
   anchor_arrivals_.resize(size + 1);
+  uneven_stage_ = 0;
   if (stage_clocks_.size() < (size + 2) * size) stage_clocks_.resize((size + 2) * size);
   if (arrivals_.size() < 3 * (size + 1)) arrivals_.resize(3 * (size + 1));
   backward_ends_.resize(size);
@@ -87,11 +88,11 @@ void RoundRecurrence::run_ahead(std::span<const BlockTimes> stages) {
 /// to tell the last round of every stage.
 bool RoundRecurrence::run_rounds(std::int64_t num_full, std::int64_t first_alike) {
   std::int64_t phase = first_alike;  // since when clocks may move linearly
-  std::int64_t next_check = phase + 1;
+  std::int64_t next_check = phase + 2;
   std::int64_t anchor = phase + 2;
   for (std::int64_t done = 1; done <= num_full; ++done) {
     run_round(done - 1, 0);
-    if (done >= next_check) {
+    if (done >= next_check && moves_evenly(done)) {
       const std::int64_t rounds = linear_rounds(done);
       if (done + rounds >= num_micro_batches_) {
         end_linearly(done);
@@ -102,8 +103,8 @@ bool RoundRecurrence::run_rounds(std::int64_t num_full, std::int64_t first_alike
         done += count;
         phase = done;
         anchor = done + 2;
+        next_check = done + 2;
       }
-      next_check = done + 1 + (done - phase) / 8;  // a check costs as much as a round
     }
     if (done > anchor && repeats_since(anchor, done)) {
       end_periodically(anchor, done - anchor);
@@ -134,6 +135,23 @@ void RoundRecurrence::run_round(std::int64_t round, std::int64_t first_stage) {
     to.stage[s] = pass_end - level_[index] + weight_[index];
   }
   to.arrival[0] = 0;
+}
+
+/// Whether the last two rounds moved each stage by the same time: cheap to tell, and necessary for more. What
+/// moves a stage otherwise comes from its neighbours, so the last one that did not is looked at first.
+bool RoundRecurrence::moves_evenly(std::int64_t done) {
+  const double* const now = clocks_after(done).stage;
+  const double* const before = clocks_after(done - 1).stage;
+  const double* const earlier = clocks_after(done - 2).stage;
+  for (const auto& [first, end] :
+       {std::pair(uneven_stage_, num_stages_), std::pair(std::int64_t{0}, uneven_stage_)}) {
+    for (std::int64_t s = first; s < end; ++s) {
+      if (now[s] - before[s] == before[s] - earlier[s]) continue;
+      uneven_stage_ = s;
+      return false;
+    }
+  }
+  return true;
 }
 
 /// How many rounds after the last one all clocks move as they did in that one: as long as, of any two that

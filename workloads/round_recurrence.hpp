@@ -50,6 +50,7 @@ class RoundRecurrence {
   void run_ahead(std::span<const BlockTimes> stages);
   bool run_rounds(std::int64_t num_full, std::int64_t first_alike);
   void run_round(std::int64_t round, std::int64_t first_stage);
+  bool moves_evenly(std::int64_t done);
   std::int64_t linear_rounds(std::int64_t done);
   void skip_rounds(std::int64_t done, std::int64_t count);
   bool repeats_since(std::int64_t anchor, std::int64_t done);
@@ -77,6 +78,7 @@ class RoundRecurrence {
   std::vector<double> stage_clocks_;     ///< after each of the last stages + 2 rounds, [stages + 2][stages]
   std::vector<double> arrivals_;         ///< after each of the last three rounds, [3][stages + 1]
   std::vector<double> anchor_arrivals_;  ///< after an earlier round
+  std::int64_t uneven_stage_ = 0;
 };
 
 }  // namespace vtrain
