@@ -75,10 +75,10 @@ Result<TableFiles> read_files(const TableEntry& entry, std::span<const std::stri
 
 /// The samples of every file, one stack each.
 template <class Sample>
-Result<std::vector<Stack<Sample>>> read_stacks(const TableEntry& entry, const TableFiles& files,
-                                               Result<Stack<Sample>> (*parse)(std::string_view,
-                                                                              const std::string&)) {
-  std::vector<Stack<Sample>> stacks;
+Result<std::vector<std::vector<Sample>>> read_stacks(
+    const TableEntry& entry, const TableFiles& files,
+    Result<std::vector<Sample>> (*parse)(std::string_view, const std::string&)) {
+  std::vector<std::vector<Sample>> stacks;
   for (const std::string& name : files.names) {
     const std::filesystem::path path = entry.folder / name;
     const auto text = read_file(path, kMaxTable);
@@ -97,10 +97,11 @@ Result<void> add_gemm(const TableEntry& entry, const GpuProfile& device, Profile
   const auto stacks = read_stacks(entry, *files, parse_gemm_table);
   if (!stacks) return fail(stacks.error());
   for (const Precision precision : {Precision::Bf16, Precision::Fp8, Precision::Fp4}) {
-    const bool measured = std::any_of(stacks->begin(), stacks->end(), [&](const Stack<GemmSample>& stack) {
-      return std::any_of(stack.begin(), stack.end(),
-                         [&](const GemmSample& sample) { return sample.precision == precision; });
-    });
+    const bool measured =
+        std::any_of(stacks->begin(), stacks->end(), [&](const std::vector<GemmSample>& stack) {
+          return std::any_of(stack.begin(), stack.end(),
+                             [&](const GemmSample& sample) { return sample.precision == precision; });
+        });
     if (!measured) continue;
     if (device.peak_rate_of(precision).value == 0) {
       return fail(entry.error(fmt::format(
@@ -199,7 +200,7 @@ Result<void> add_attention_backward(const TableEntry& entry, ProfileText& profil
 }
 
 /// A table of collectives of either kind, told apart by the name.
-Result<Stack<CollectiveSample>> parse_collectives(std::string_view text, const std::string& file) {
+Result<std::vector<CollectiveSample>> parse_collectives(std::string_view text, const std::string& file) {
   const bool one_size = std::filesystem::path(file).filename().string().starts_with("AR_GPU");
   return one_size ? parse_all_reduce_table(text, file) : parse_nccl_table(text, file);
 }

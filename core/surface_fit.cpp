@@ -180,7 +180,7 @@ bool is_power_of_two(std::int64_t number) {
   return std::has_single_bit(static_cast<std::uint64_t>(number));
 }
 
-Points attention_points(const Stack<AttentionSample>& stack) {
+Points attention_points(const std::vector<AttentionSample>& stack) {
   constexpr std::int64_t kShortest = 256;
   constexpr std::int64_t kLargestHead = 256;
   constexpr std::int64_t kQueryHeads = 4;            // to a key head, at least
@@ -205,11 +205,11 @@ Points attention_points(const Stack<AttentionSample>& stack) {
 }  // namespace
 
 Result<SurfaceFit> fit_gemm(const GpuProfile& device, Precision precision,
-                            std::span<const Stack<GemmSample>> stacks) {
+                            std::span<const std::vector<GemmSample>> stacks) {
   constexpr std::int64_t kRows = 64;
   constexpr std::int64_t kSmallest = 256;
   std::vector<Points> points;
-  for (const Stack<GemmSample>& stack : stacks) {
+  for (const std::vector<GemmSample>& stack : stacks) {
     Points& of_stack = points.emplace_back();
     for (const GemmSample& sample : stack) {
       if (sample.precision != precision || sample.m % kRows != 0 || sample.n < kSmallest ||
@@ -229,9 +229,9 @@ Result<SurfaceFit> fit_gemm(const GpuProfile& device, Precision precision,
   });
 }
 
-Result<SurfaceFit> fit_attention(std::span<const Stack<AttentionSample>> stacks) {
+Result<SurfaceFit> fit_attention(std::span<const std::vector<AttentionSample>> stacks) {
   std::vector<Points> points;
-  for (const Stack<AttentionSample>& stack : stacks)
+  for (const std::vector<AttentionSample>& stack : stacks)
     points.push_back(attention_points(stack));
   return fit_points(points, [](const Sizes&) { return true; });
 }
@@ -265,10 +265,10 @@ Result<AttentionBackward> fit_attention_backward(std::span<const OperatorSample>
   return AttentionBackward(std::move(work), std::move(ratio));
 }
 
-CollectiveFit fit_collectives(std::span<const Stack<CollectiveSample>> stacks) {
+CollectiveFit fit_collectives(std::span<const std::vector<CollectiveSample>> stacks) {
   using Group = std::pair<Collective, std::int64_t>;
   std::map<Group, std::map<std::int64_t, std::pair<double, double>>> groups;  // sum and number by size
-  for (const Stack<CollectiveSample>& stack : stacks) {
+  for (const std::vector<CollectiveSample>& stack : stacks) {
     std::set<Group> taken;
     for (const auto& group : groups)
       taken.insert(group.first);

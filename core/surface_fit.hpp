@@ -1,4 +1,5 @@
-/// Makes the tables of a GPU profile from measured kernels, and says how far off they are.
+/// Makes the tables of a GPU profile from measured kernels, and says how far off they are. Measurements come
+/// as `stacks`: the samples of each software stack that they were made with.
 #pragma once
 
 #include <span>
@@ -8,10 +9,6 @@
 #include "core/kernel_tables.hpp"
 
 namespace vtrain {
-
-/// The same measurements made with one software stack.
-template <class Sample>
-using Stack = std::vector<Sample>;
 
 /// A surface through measured points, and its errors as in `ProfileTable`.
 struct SurfaceFit {
@@ -27,13 +24,13 @@ struct SurfaceFit {
 /// left-out error counts shapes as they occur in training: m at least 2048, n and k 1024 to 16384. An error
 /// if the shapes are scattered rather than on a grid. `device` gives peak and bandwidth.
 Result<SurfaceFit> fit_gemm(const GpuProfile& device, Precision precision,
-                            std::span<const Stack<GemmSample>> stacks);
+                            std::span<const std::vector<GemmSample>> stacks);
 
 /// ln(FLOP/s) of the forward pass by head size, sequence, and heads x batch, like `fit_gemm`. Counted are
 /// sequences from 256, head sizes to 256, at least 4 query heads to a key head (with as many key heads as
 /// query heads the tables time the writing of a cache too), and heads x batch that are powers of 2; a point
 /// is the mean rate of all its combinations of heads and batch.
-Result<SurfaceFit> fit_attention(std::span<const Stack<AttentionSample>> stacks);
+Result<SurfaceFit> fit_attention(std::span<const std::vector<AttentionSample>> stacks);
 
 /// Rate of the backward pass relative to the forward pass by heads x sequence, for one head size of queries
 /// and values; the geometric mean of the shapes with as much work. An error without a pair of passes.
@@ -46,7 +43,7 @@ struct CollectiveFit {
   std::array<std::int64_t, kCollectives.size()> num_points{};          ///< by `Collective`
   std::array<double, kCollectives.size()> compaction_error_percent{};  ///< of interpolation between the sizes
 };
-CollectiveFit fit_collectives(std::span<const Stack<CollectiveSample>> stacks);
+CollectiveFit fit_collectives(std::span<const std::vector<CollectiveSample>> stacks);
 
 /// Mean difference of two surfaces of logarithms at the nodes of `full`, in per cent.
 double compaction_error_percent(const KernelSurface& full, const KernelSurface& compact);

@@ -28,8 +28,9 @@ GemmSample sample_of(const Shape& shape, double value, Precision precision = Pre
   return {.precision = precision, .m = m, .n = n, .k = k, .time = Seconds(seconds)};
 }
 
-Stack<GemmSample> grid(const KernelSurface::Axes& axes, const std::function<double(const Shape&)>& value) {
-  Stack<GemmSample> stack;
+std::vector<GemmSample> grid(const KernelSurface::Axes& axes,
+                             const std::function<double(const Shape&)>& value) {
+  std::vector<GemmSample> stack;
   for (const std::int64_t m : axes[0]) {
     for (const std::int64_t n : axes[1]) {
       for (const std::int64_t k : axes[2])
@@ -98,7 +99,7 @@ TEST_CASE("surface_fit: the left-out error is that of an inner line from its nei
 }
 
 TEST_CASE("surface_fit: scattered shapes are no grid") {
-  Stack<GemmSample> stack;
+  std::vector<GemmSample> stack;
   for (std::int64_t i = 1; i < 10; ++i)
     stack.push_back(sample_of({64 * i, 256 + i, 256 + i}, 0));
   const auto fit = fit_gemm(device(), Precision::Bf16, std::array{stack});
@@ -117,8 +118,8 @@ TEST_CASE("surface_fit: attention rates are means over heads and batch") {
                            .head_size = 64,
                            .time = Nanoseconds(ns)};
   };
-  const Stack<AttentionSample> stack = {sample(1, 8, 2, 67'108.864), sample(2, 4, 1, 33'554.432),
-                                        sample(1, 8, 8, 1), sample(3, 4, 1, 1)};
+  const std::vector<AttentionSample> stack = {sample(1, 8, 2, 67'108.864), sample(2, 4, 1, 33'554.432),
+                                              sample(1, 8, 8, 1), sample(3, 4, 1, 1)};
   const auto fit = fit_attention(std::array{stack});
   REQUIRE(fit);
   CHECK(fit->num_points == 1);
@@ -144,9 +145,9 @@ TEST_CASE("surface_fit: the first table of a group counts, and interpolation err
     return CollectiveSample{.num_gpus = gpus, .bytes = bytes, .time = Nanoseconds(ns)};
   };
   // 96 bytes lie half way between 64 and 128, at 15; 12 were measured: 25 % off, among four sizes.
-  const Stack<CollectiveSample> first = {sample(2, 64, 9), sample(2, 64, 11), sample(2, 128, 20),
-                                         sample(2, 96, 12)};
-  const Stack<CollectiveSample> second = {sample(2, 64, 1000), sample(3, 64, 30)};
+  const std::vector<CollectiveSample> first = {sample(2, 64, 9), sample(2, 64, 11), sample(2, 128, 20),
+                                               sample(2, 96, 12)};
+  const std::vector<CollectiveSample> second = {sample(2, 64, 1000), sample(3, 64, 30)};
   const CollectiveFit fit = fit_collectives(std::array{first, second});
   CHECK(fit.tables.at(Collective::AllReduce, 2, Bytes(64))->time.count() == 10);
   CHECK(fit.tables.at(Collective::AllReduce, 3, Bytes(64))->time.count() == 30);

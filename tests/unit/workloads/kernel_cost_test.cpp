@@ -186,7 +186,7 @@ std::optional<GpuProfile> full_profile(const std::string& name, const std::strin
   namespace fs = std::filesystem;
   const fs::path tables = fs::path(VTRAIN_SHARED_DIR "/data/kernel_tables/aiconfigurator") / folder;
   if (!fs::exists(tables)) return std::nullopt;
-  std::vector<Stack<GemmSample>> stacks;
+  std::vector<std::vector<GemmSample>> stacks;
   for (const std::string& file : gemm_files) {
     stacks.push_back(parse_gemm_table(read_file(tables / file).value(), file).value());
   }
