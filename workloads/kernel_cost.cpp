@@ -153,8 +153,14 @@ KernelTime attention_forward_time(const GpuProfile& profile, AttentionKernel ker
     const FlopsPerSecond rate = profile.peak_rate * (profile.batched_gemm_efficiency * latent_rate);
     return {attention_flops(shape) / rate, Evidence::Modelled};
   }
+  // The first generation (and Triton's) does not lose rate with small heads as the second does: threads 307
+  // and 1556 of Dao-AILab/flash-attention compare both at head sizes 64 and 128 on the A100.
+  constexpr std::int64_t kLargeHead = 128;
+  const std::int64_t head_size = kernel == AttentionKernel::Flash1
+                                     ? std::max(kLargeHead, shape.value_head_size)
+                                     : shape.value_head_size;
   const KernelSurface::Reading reading =
-      rates.log_rate->at({static_cast<double>(shape.value_head_size), static_cast<double>(shape.queries),
+      rates.log_rate->at({static_cast<double>(head_size), static_cast<double>(shape.queries),
                           static_cast<double>(shape.heads)});
   const bool modelled = rates.assumed || stands_in || is_latent(shape);
   return {attention_flops(shape) / FlopsPerSecond(std::exp(reading.value) * latent_rate),
