@@ -114,6 +114,21 @@ Result<std::shared_ptr<const KernelSurface>> read_surface(const TableObject& tab
   return std::make_shared<const KernelSurface>(std::move(axes), std::move(*values));
 }
 
+/// Makes what the profile already knows of a precision faster or slower by a factor.
+Result<void> scale_gemm(const TableObject& table, Precision precision, GpuProfile& profile) {
+  JsonFields fields(table.document, table.object);
+  const double factor = fields.number("relative_rate", 0.01, 100);
+  if (fields.error())
+    return fail(table.error(fmt::format("{}: {}", fields.error()->field, fields.error()->message)));
+  std::shared_ptr<const KernelSurface>& surface = profile.gemm[static_cast<std::size_t>(precision)];
+  if (surface == nullptr) return fail(table.error("relative_rate: expected a profile that extends one with a table"));
+  std::vector<double> values = surface->values();
+  for (double& value : values)
+    value -= std::log(factor);
+  surface = std::make_shared<const KernelSurface>(surface->axes(), std::move(values));
+  return {};
+}
+
 Result<void> read_gemm(const JsonDocument& document, const json& object, GpuProfile& profile) {
   constexpr std::array<std::string_view, 4> kPrecisions = {"fp32", "bf16", "fp8", "fp4"};
   constexpr double kMaxThousandths = 20'000;
@@ -122,13 +137,21 @@ Result<void> read_gemm(const JsonDocument& document, const json& object, GpuProf
   if (fields.error()) return fail(*fields.error());
   for (const auto& [key, entry] : object.items()) {
     const TableObject table{document, entry, key};
-    if (auto described = read_description(table, "gemm " + key, {"m", "n", "k", "thousandths"}, profile);
-        !described)
-      return described;
+    const Precision precision = parse_precision(key).value();
+    const bool is_scaled = entry.is_object() && entry.contains("relative_rate");
+    auto described = is_scaled
+                         ? read_description(table, "gemm " + key, {"relative_rate"}, profile)
+                         : read_description(table, "gemm " + key, {"m", "n", "k", "thousandths"}, profile);
+    if (!described) return described;
+    if (is_scaled) {
+      if (auto scaled = scale_gemm(table, precision, profile); !scaled) return scaled;
+      if (precision == Precision::Bf16)
+        profile.gemm[static_cast<std::size_t>(Precision::Fp16)] = profile.gemm[static_cast<std::size_t>(precision)];
+      continue;
+    }
     auto surface = read_surface(table, {"m", "n", "k"}, "thousandths", -kMaxThousandths, kMaxThousandths,
                                 [](double thousandths) { return thousandths / 1000; });
     if (!surface) return fail(surface.error());
-    const Precision precision = parse_precision(key).value();
     profile.gemm[static_cast<std::size_t>(precision)] = *surface;
     // The two half precisions run on the same units at the same rate.
     if (precision == Precision::Bf16) profile.gemm[static_cast<std::size_t>(Precision::Fp16)] = *surface;

@@ -12,8 +12,10 @@ namespace vtrain {
 namespace {
 
 /// Predicts a complete case.
-CasePrediction predict_complete(const MeasuredCase& measured, const GpuProfile& profile) {
+CasePrediction predict_complete(const MeasuredCase& measured, const GpuProfile& of_gpu) {
   const ParallelPlan& plan = measured.plan;
+  GpuProfile profile = of_gpu;
+  if (measured.node_network) profile.node_network_bandwidth = *measured.node_network;
   LayerCostCache cache(measured.model, profile, measured.stack);
   CasePrediction prediction{.measured = measured,
                             .predicted = fast_iteration_times(cache.work(plan)).iteration,

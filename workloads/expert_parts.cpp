@@ -90,9 +90,20 @@ void add_shared_expert_backward(BackwardPass& pass, const LayerContext& layer) {
   add_reduction(pass.input, layer);
 }
 
+/// The inputs of the experts' products are quantised by kernels of their own, unless the products do it.
+void quantise_experts(PassBuilder& pass, const LayerContext& layer, double elements) {
+  if (!layer.stack.fuses_experts) quantise(pass, layer, elements);
+}
+
+/// Traffic of the experts' activation.
+void add_expert_activation(PassBuilder& pass, const LayerContext& layer, std::string_view name, double bytes) {
+  const double elements = real(layer.shape.expert_rows) * real(layer.model.experts.expert_ffn_size);
+  if (!layer.stack.fuses_experts) pass.begin(name).memory(MemoryKernel::Gelu, bytes * elements, 1);
+}
+
 void add_grouped_gradient(BackwardPass& pass, const LayerContext& layer, std::string_view weight_name,
                           const GroupedGemmShape& forward) {
-  quantise(pass.input, layer, real(forward.rows) * real(forward.n));
+  quantise_experts(pass.input, layer, real(forward.rows) * real(forward.n));
   pass.input.product(grouped_gemm_time(layer.profile, layer.key.precision,
                                        {forward.rows, forward.k, forward.n, forward.num_experts}));
   PassBuilder& target = pass.splits_weights ? pass.weight : pass.input;
@@ -118,11 +129,11 @@ void add_experts_forward(PassBuilder& pass, const LayerContext& layer) {
   add_permutation(pass, layer, "permute");
   add_dispatch(pass, layer, "dispatch");
   pass.begin("expert_up_gemm");
-  quantise(pass, layer, real(shape.expert_rows) * real(shape.hidden));
+  quantise_experts(pass, layer, real(shape.expert_rows) * real(shape.hidden));
   pass.product(grouped_gemm_time(layer.profile, layer.key.precision, products.up));
-  pass.begin("expert_act").memory(MemoryKernel::Gelu, real(2 * shape.mlp_inputs + 2) * inner, 1);
+  add_expert_activation(pass, layer, "expert_act", real(2 * shape.mlp_inputs + 2));
   pass.begin("expert_down_gemm");
-  quantise(pass, layer, inner);
+  quantise_experts(pass, layer, inner);
   pass.product(grouped_gemm_time(layer.profile, layer.key.precision, products.down));
   add_dispatch(pass, layer, "combine");
   add_permutation(pass, layer, "unpermute");
@@ -133,13 +144,12 @@ void add_experts_backward(BackwardPass& pass, const LayerContext& layer) {
   const LayerShape& shape = layer.shape;
   const std::int64_t num_experts = layer.model.experts.num_experts;
   const ExpertProducts products = expert_products(layer);
-  const double inner = real(shape.expert_rows) * real(layer.model.experts.expert_ffn_size);
   add_residual_backward(pass.input, layer, "mlp_drop_grad");
   add_permutation(pass.input, layer, "unpermute_grad");
   add_dispatch(pass.input, layer, "combine_grad");
   pass.input.begin("expert_down_grad");
   add_grouped_gradient(pass, layer, "expert_down_weight_grad", products.down);
-  pass.input.begin("expert_act_grad").memory(MemoryKernel::Gelu, real(4 * shape.mlp_inputs + 2) * inner, 1);
+  add_expert_activation(pass.input, layer, "expert_act_grad", real(4 * shape.mlp_inputs + 2));
   pass.input.begin("expert_up_grad");
   add_grouped_gradient(pass, layer, "expert_up_weight_grad", products.up);
   add_dispatch(pass.input, layer, "dispatch_grad");

@@ -68,8 +68,9 @@ class CostModel {
       last.begin("grad_accumulate")
           .memory(MemoryKernel::Elementwise, layer_.stack.accumulation_bytes * accumulated, 4);
     }
-    PassCosts costs{.forward = finish(forward, layer_.stack.forward_issue_floor),
-                    .backward = finish(backward.input, layer_.stack.backward_issue_floor),
+    const IssueFloor floor = issue_floor(kind);
+    PassCosts costs{.forward = finish(forward, floor.forward),
+                    .backward = finish(backward.input, floor.backward),
                     .weight = finish(backward.weight, Nanoseconds(0))};
     costs.recompute = recomputed(costs.forward, layer_.key.recompute, layer_.stack);
     return costs;
@@ -148,6 +149,15 @@ class CostModel {
   PassBuilder builder(TaskKind kind) { return {layer_.profile, layer_.stack, layer_.key.precision, kind}; }
   BackwardPass backward_pass() {
     return {builder(TaskKind::Backward), builder(TaskKind::Backward), layer_.key.splits_weight_gradients};
+  }
+  IssueFloor issue_floor(LayerKind kind) const {
+    const Stack& stack = layer_.stack;
+    IssueFloor floor = stack.issue_floor;
+    if (kind == LayerKind::Dense) return floor;
+    const double experts = real(layer_.shape.local_experts);
+    floor.forward += stack.experts_issue.forward + experts * stack.expert_issue.forward;
+    floor.backward += stack.experts_issue.backward + experts * stack.expert_issue.backward;
+    return floor;
   }
   std::vector<Operator> finish(PassBuilder& pass, Nanoseconds issue_floor) {
     std::vector<Operator> operators = pass.finish(issue_floor, layer_.key.tensor);

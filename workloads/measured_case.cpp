@@ -34,6 +34,7 @@ Result<MeasuredCase> read_row(const CsvReader& reader, bool is_measurement) {
   };
   MeasuredCase row{.id = fmt::format("line {}", reader.line()), .profile = "a100", .gpu = "A100"};
   row.stack = find_stack("megatron-2021").value();
+  row.node_network = BytesPerSecond(1e11);  // 800 Gbit/s, as in the release's example configuration
   row.model = {.num_layers = integer("# layers"),
                .hidden_size = integer("hidden size"),
                .num_heads = integer("attention heads"),

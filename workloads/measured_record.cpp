@@ -99,7 +99,8 @@ class RecordReader {
         batch_(document, part(record, "batch")),
         measured_(document, part(record, "measured")),
         derived_(document, part(record, "derived")),
-        parallel_json_(part(record, "parallel")) {}
+        parallel_json_(part(record, "parallel")),
+        record_(record) {}
 
   Result<MeasuredCase> read() {
     case_.id = top_.string("id");
@@ -114,8 +115,10 @@ class RecordReader {
     read_recompute();
     read_measurement();
     read_attention();
+    read_release(record_);
     if (auto error = first_error()) return fail(*error);
     case_.group = group();
+    take_own_profile();
     if (case_.missing.empty() && case_.has_micro_batch) check();
     return case_;
   }
@@ -298,13 +301,30 @@ class RecordReader {
     }
   }
 
-  /// LLM Foundry went over to the second generation of flash attention before its large runs on H100.
+  /// LLM Foundry went over to the second generation of flash attention before its large runs on H100, and
+  /// installs it for runs in fp8 (scripts/train/benchmarking/submit_benchmarks.py).
   void read_attention() {
     constexpr std::int64_t kLargeRun = 128;
     if (source_ == nullptr || source_->family != "mpt" || case_.profile != "h100") return;
-    if (case_.plan.num_gpus().value < kLargeRun) return;
+    if (case_.plan.num_gpus().value < kLargeRun && case_.plan.precision != Precision::Fp8) return;
     case_.stack.attention = AttentionKernel::Flash2;
     assume("attention: flash attention 2");
+  }
+
+  /// Recipes of Megatron-Bridge that changed with release 26.06.
+  void read_release(const json& record) {
+    if (case_.stack.name != "megatron-bridge" || case_.plan.precision != Precision::Fp8) return;
+    if (case_.profile != "gb200" && case_.profile != "gb300") return;
+    const std::string model = plain_letters(case_.model.name);
+    if (!model.starts_with("deepseekv3") && !model.starts_with("qwen3")) return;
+    JsonFields source(document_, part(record, "source"));
+    const std::string title = source.string_or("title", "");
+    // `..., 26.06 NeMo Container`
+    const std::size_t comma = title.rfind(", ");
+    const auto release = comma == std::string::npos ? parse_number("", 0, 1)
+                                                    : parse_number(title.substr(comma + 2, 5), 0, 100);
+    constexpr double kChanged = 26.06;
+    if (release && *release >= kChanged) case_.stack = find_stack("megatron-bridge-26.06").value();
   }
 
   void read_measurement() {
@@ -342,6 +362,12 @@ class RecordReader {
     return name;
   }
 
+  /// SimuMax measured its machine's kernels, which are slower than those of other B200.
+  void take_own_profile() {
+    if (source_ != nullptr && source_->family == "simumax" && case_.profile == "b200")
+      case_.profile = "b200-simumax";
+  }
+
   /// A record that does not fit together cannot be predicted.
   void check() {
     const auto checked = check_plan(case_.model, case_.plan);
@@ -357,6 +383,7 @@ class RecordReader {
   JsonFields measured_;
   JsonFields derived_;
   const json& parallel_json_;
+  const json& record_;
   const Source* source_ = nullptr;
   std::string framework_;
   std::string precision_;

@@ -71,7 +71,8 @@ void PassBuilder::overlap_collectives(std::int64_t tensor) {
   Nanoseconds total(0);
   for (const std::size_t i : collectives_)
     total += operators_[i].duration;
-  if (!stack_.overlap.tensor || total.count() <= 0) return;
+  // User buffers are shared between the processes of one host.
+  if (!stack_.overlap.tensor || tensor > profile_.gpus_per_node || total.count() <= 0) return;
   const Nanoseconds first_piece = total / static_cast<double>(tensor);
   const Nanoseconds shown = first_piece + std::max(Nanoseconds(0), total - first_piece - product_time_) +
                             stack_.overlap.contention * std::min(total, product_time_);

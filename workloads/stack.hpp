@@ -40,6 +40,12 @@ enum class TokenDispatch : std::uint8_t {
   OnePerGpu,  ///< one copy for each GPU that holds any of its experts (DeepEP, HybridEP)
 };
 
+/// Least time in which the CPU issues the kernels of a layer's passes.
+struct IssueFloor {
+  Nanoseconds forward{0};
+  Nanoseconds backward{0};
+};
+
 /// A software stack. Where its numbers come from is said at each definition.
 struct Stack {
   std::string name{};
@@ -53,9 +59,12 @@ struct Stack {
   /// execution, which writes every intermediate.
   double traffic_factor = 1;
   double loss_bytes_per_logit = 20;  ///< memory traffic of the loss, both passes
-  /// Least time in which the CPU issues the kernels of a layer's pass.
-  Nanoseconds forward_issue_floor{0};
-  Nanoseconds backward_issue_floor{0};
+  IssueFloor issue_floor{};
+  /// More of it for a layer with experts, and for each expert that a GPU holds.
+  IssueFloor experts_issue{};
+  IssueFloor expert_issue{};
+  /// The products of experts quantise their inputs and apply the activation themselves.
+  bool fuses_experts = false;
   double gradient_bytes = 4;  ///< of a gradient when it is reduced
   /// Memory traffic per weight and micro-batch of adding its gradient to those of earlier micro-batches, on
   /// top of the matrix product's.
