@@ -60,7 +60,7 @@ TEST_CASE("gpu_profile: what is wrong is named with its line") {
 }
 
 TEST_CASE("gpu_profile: an unknown name lists the known ones") {
-  const auto profile = load_gpu_profile("b300");
+  const auto profile = load_gpu_profile("b400");
   REQUIRE(!profile);
   CHECK(profile.error().describe().find("'a100'") != std::string::npos);
   CHECK(!load_gpu_profile("/nonexistent/a.json"));

@@ -120,7 +120,7 @@ TEST_CASE("profile_import: a device without tables of its own extends a profile"
   REQUIRE(text);
   const auto profile = parse_gpu_profile(*text, "p.json");
   REQUIRE(profile);
-  CHECK(profile->memory_capacity.value == 40e9);
+  CHECK(profile->memory_capacity.value == 40960.0 * 1048576);
   const GpuProfile base = load_gpu_profile("a100").value();
   CHECK(profile->num_multiprocessors == base.num_multiprocessors);
   CHECK(profile->constants.size() == base.constants.size());
@@ -131,7 +131,8 @@ TEST_CASE("profile_import: a device without tables of its own extends a profile"
 TEST_CASE("profile_import: the embedded profiles are what their command writes, and small") {
   const auto names = device_names(embedded_device_file());
   REQUIRE(names);
-  CHECK(names->size() == embedded_profile_names().size());
+  // All but the machine that SimuMax describes, whose few constants are those of its published file.
+  CHECK(names->size() + 1 == embedded_profile_names().size());
   for (const std::string& name : *names) {
     const std::string path = VTRAIN_SOURCE_DIR "/core/profiles/" + name + ".json";
     const std::string text = read_file(path).value();
