@@ -95,8 +95,7 @@ void ElasticFlowLas::walk_queues(SchedulingPass& pass, bool restart) {
   std::ranges::stable_sort(live_, std::ranges::greater{},
                            [this](std::uint32_t id) { return jobs_[id].num_gpus; });
   for (auto& queue : queues_)
-    std::stable_partition(queue.begin(), queue.end(),
-                          [this](std::uint32_t id) { return jobs_[id].running; });
+    std::stable_partition(queue.begin(), queue.end(), [this](std::uint32_t id) { return jobs_[id].running; });
 }
 
 void ElasticFlowLas::foresee(WholeSeconds now, std::int64_t cluster_gpus, bool restart) {
