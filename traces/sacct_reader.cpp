@@ -381,7 +381,7 @@ Result<Trace> read_sacct(const TraceInput& input) {
                  .line = lines.number(),
                  .field = std::string(missing),
                  .message = fmt::format("column missing; the header has {}. Export with for instance -o {}",
-                                        list_names(names), kExport)});
+                                        printable(list_names(names)), kExport)});
   }
   return SacctReader(input, std::move(lines), at, names).read();
 }

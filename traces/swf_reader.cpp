@@ -180,9 +180,9 @@ class SwfReader {
     const std::int64_t user = line.number(kUser);
     const std::int64_t group = line.number(kGroup);
     if (!line.reason().empty()) return log_.skip(line.reason(), lines_.number(), {}, line.found());
-    if (user >= 0) job.user = log_.workload().user(fields[kUser]);
-    if (group >= 0) job.tenant = log_.workload().tenant(fields[kGroup]);
-    job.name = fields[kJob];
+    if (user >= 0) job.user = log_.workload().user(trim(fields[kUser]));
+    if (group >= 0) job.tenant = log_.workload().tenant(trim(fields[kGroup]));
+    job.name = trim(fields[kJob]);
     constexpr SimTime kFirstDate{std::chrono::seconds(1'000'000'000)};  // September 2001
     has_dates_ |= job.submit > kFirstDate;
     return log_.add(job, lines_.number());
