@@ -1,4 +1,4 @@
-# Runs FUZZER for SECONDS on a copy of SEEDS below FOLDER, where it also leaves an input that it found to fail.
+# Runs FUZZER for SECONDS, with a fixed seed so that runs can be compared, on a copy of SEEDS below FOLDER, where it also leaves an input that it found to fail.
 file(REMOVE_RECURSE ${FOLDER}/corpus)
 file(MAKE_DIRECTORY ${FOLDER}/corpus)
 file(GLOB seeds ${SEEDS}/*)
@@ -7,7 +7,7 @@ if(NOT seeds)
 endif()
 file(COPY ${seeds} DESTINATION ${FOLDER}/corpus)
 execute_process(
-  COMMAND ${FUZZER} -max_total_time=${SECONDS} -rss_limit_mb=2048 -timeout=10 -max_len=16384 -print_final_stats=1
+  COMMAND ${FUZZER} -seed=1 -max_total_time=${SECONDS} -rss_limit_mb=2048 -timeout=10 -max_len=16384 -print_final_stats=1
     -artifact_prefix=${FOLDER}/ ${FOLDER}/corpus
   WORKING_DIRECTORY ${FOLDER}
   RESULT_VARIABLE result)
