@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -115,14 +114,14 @@ std::vector<SameName> find_same_names(const std::vector<Job>& jobs) {
   };
   if (std::adjacent_find(jobs.begin(), jobs.end(), not_ascending) == jobs.end()) return {};
 
-  // A hash table with open addressing, at most two thirds full. Every access misses the cache, so slots are
+  // A hash table with open addressing, three quarters full. Every access misses the cache, so slots are
   // fetched ahead.
   struct Slot {
     std::uint32_t hash = 0;
     std::uint32_t number = 0;  ///< position of the job + 1; 0 is free
   };
-  std::vector<Slot> slots(std::bit_ceil(jobs.size() + jobs.size() / 2 + 1));
-  const std::size_t mask = slots.size() - 1;
+  std::vector<Slot> slots(jobs.size() + jobs.size() / 3 + 1);
+  const auto home_of = [&](std::uint32_t hash) { return slots.size() * hash >> 32; };
   constexpr std::size_t kAhead = 16;
   std::array<std::uint32_t, kAhead> hashes{};
   std::vector<SameName> found;
@@ -130,8 +129,8 @@ std::vector<SameName> find_same_names(const std::vector<Job>& jobs) {
     std::uint32_t& hash = hashes[i % kAhead];
     if (i >= kAhead) {
       const std::size_t job = i - kAhead;
-      std::size_t at = hash & mask;
-      for (; slots[at].number != 0; at = (at + 1) & mask) {
+      std::size_t at = home_of(hash);
+      for (; slots[at].number != 0; at = at + 1 == slots.size() ? 0 : at + 1) {
         const std::size_t other = slots[at].number - 1;
         if (slots[at].hash != hash || jobs[other].name != jobs[job].name) continue;
         found.push_back({other, job});
@@ -141,7 +140,7 @@ std::vector<SameName> find_same_names(const std::vector<Job>& jobs) {
     }
     if (i < jobs.size()) {
       hash = static_cast<std::uint32_t>(std::hash<std::string_view>{}(jobs[i].name));
-      __builtin_prefetch(&slots[hash & mask], 1);
+      __builtin_prefetch(&slots[home_of(hash)], 1);
     }
   }
   return found;

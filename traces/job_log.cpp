@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include <fmt/chrono.h>
@@ -11,6 +12,25 @@
 #include "traces/job_fields.hpp"
 
 namespace vtrain {
+namespace {
+
+/// Positions, ascending, of the jobs of which another with the same name is kept.
+std::vector<std::size_t> repeated_jobs(const std::vector<Job>& jobs, Repeats repeats) {
+  std::vector<std::size_t> positions;
+  std::map<std::size_t, std::size_t> last_run;  // by the first
+  for (const SameName& same : find_same_names(jobs)) {
+    if (repeats == Repeats::KeepFirst) {
+      positions.push_back(same.second);
+    } else {
+      const auto [run, is_new] = last_run.try_emplace(same.first, same.first);
+      positions.push_back(std::exchange(run->second, same.second));
+    }
+  }
+  std::sort(positions.begin(), positions.end());
+  return positions;
+}
+
+}  // namespace
 
 bool is_missing(std::string_view text) {
   constexpr std::array<std::string_view, 8> kMissing = {"nan",  "NaN",  "None", "none",
@@ -104,12 +124,11 @@ void JobLog::move_origin(std::string_view clock) {
       fmt::format("time 0 is the first submission, {:%Y-%m-%d %H:%M:%S} {}", fmt::gmtime(seconds), clock));
 }
 
-Result<Trace> JobLog::finish(Origin origin) {
+Result<Trace> JobLog::finish(Origin origin, Repeats repeats) {
   std::vector<Job>& jobs = trace_.workload.jobs;
-  std::vector<std::size_t> dropped;
-  for (const SameName& same : find_same_names(jobs))
-    dropped.push_back(same.second);
-  if (auto done = drop(dropped, skip::kRepeated); !done) return fail(std::move(done.error()));
+  std::vector<std::size_t> dropped = repeated_jobs(jobs, repeats);
+  const std::string_view reason = repeats == Repeats::KeepFirst ? skip::kRepeated : skip::kEarlierRun;
+  if (auto done = drop(dropped, reason); !done) return fail(std::move(done.error()));
 
   if (origin == Origin::FirstSubmission) move_origin("UTC");
   if (origin == Origin::FirstLocalSubmission) move_origin("local time");

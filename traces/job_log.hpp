@@ -22,6 +22,7 @@ inline constexpr std::string_view kBadTime = "malformed time";
 inline constexpr std::string_view kBadNumber = "malformed number";
 inline constexpr std::string_view kBadName = "malformed name";
 inline constexpr std::string_view kRepeated = "job id of an earlier row";
+inline constexpr std::string_view kEarlierRun = "earlier run of a requeued job";
 inline constexpr std::string_view kNoGpu = "no GPU requested";
 inline constexpr std::string_view kNoSubmission = "no submission time";
 inline constexpr std::string_view kNeverStarted = "never started";
@@ -37,6 +38,12 @@ enum class Origin {
   AsWritten,             ///< the file's own time 0
   FirstSubmission,       ///< the first submission of a job that is kept; the file has dates
   FirstLocalSubmission,  ///< the same; the dates are those of a clock whose offset is not known
+};
+
+/// Which of several rows with one job id is the job.
+enum class Repeats {
+  KeepFirst,  ///< the others are mistakes
+  KeepLast,   ///< the others are earlier runs of a job that was requeued
 };
 
 /// Whether a field says that there is no value: empty, or a spelling of none (`nan`, `NaN`, `None`, `NULL`,
@@ -80,8 +87,8 @@ class JobLog {
   /// Adds a job, unless its name is none. `job.name` is copied.
   Result<void> add(Job job, std::int64_t line);
 
-  /// Leaves out jobs with the id of an earlier one, and moves time 0.
-  Result<Trace> finish(Origin origin);
+  /// Leaves one job of each id, and moves time 0.
+  Result<Trace> finish(Origin origin, Repeats repeats = Repeats::KeepFirst);
 
  private:
   Result<void> drop(const std::vector<std::size_t>& positions, std::string_view reason);

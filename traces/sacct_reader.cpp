@@ -5,7 +5,6 @@
 #include <cctype>
 #include <limits>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,7 +19,6 @@
 namespace vtrain {
 namespace {
 
-constexpr std::string_view kEarlierRun = "earlier run of a requeued job";
 constexpr std::string_view kExport =
     "JobIDRaw,User,Account,Partition,State,Submit,Start,End,ElapsedRaw,TimelimitRaw,NNodes,ReqTRES,AllocTRES";
 
@@ -203,7 +201,7 @@ class SacctRow {
     const std::string_view state = text(at_.state);
     job.status = slurm_job_status(state);
     if (state == "PENDING") reject(skip::kNeverStarted, at_.state);
-    if (state == "REQUEUED") reject(kEarlierRun, at_.state);
+    if (state == "REQUEUED") reject(skip::kEarlierRun, at_.state);
     if (job.status == JobStatus::Running) reject(skip::kNotEnded, at_.state);
   }
 
@@ -293,8 +291,8 @@ class SacctReader {
       if (!*more) break;
       if (auto read = read_row(); !read) return fail(std::move(read.error()));
     }
-    if (auto added = add_last_runs(); !added) return fail(std::move(added.error()));
-    auto trace = log_.finish(is_local_ ? Origin::FirstLocalSubmission : Origin::FirstSubmission);
+    auto trace =
+        log_.finish(is_local_ ? Origin::FirstLocalSubmission : Origin::FirstSubmission, Repeats::KeepLast);
     if (trace && num_steps_ > 0) {
       trace->assumptions.push_back(fmt::format("{} rows of job steps were passed over", num_steps_));
     }
@@ -324,38 +322,17 @@ class SacctReader {
     row.take_names(job, log_.workload());
     if (row.reason().empty()) {
       is_local_ |= row.is_local();
-      jobs_.push_back(job);
-      lines_of_jobs_.push_back(lines_.number());
-      return {};
+      return log_.add(job, lines_.number());
     }
     const std::string_view field =
         row.column() < 0 ? std::string_view() : names_[static_cast<std::size_t>(row.column())];
     return log_.skip(row.reason(), lines_.number(), field, row.text(row.column()));
   }
 
-  /// Of the runs of one job the last in the file.
-  Result<void> add_last_runs() {
-    std::vector<char> is_earlier(jobs_.size(), 0);
-    std::unordered_map<std::size_t, std::size_t> last;  // by the first run
-    for (const SameName& same : find_same_names(jobs_)) {
-      const auto [run, is_new] = last.try_emplace(same.first, same.first);
-      is_earlier[run->second] = 1;
-      run->second = same.second;
-    }
-    for (std::size_t i = 0; i < jobs_.size(); ++i) {
-      const auto done = is_earlier[i] != 0 ? log_.skip(kEarlierRun, lines_of_jobs_[i], "JobID", jobs_[i].name)
-                                           : log_.add(jobs_[i], lines_of_jobs_[i]);
-      if (!done) return done;
-    }
-    return {};
-  }
-
   LineReader lines_;
   Columns at_;
   std::vector<std::string_view> names_;
   JobLog log_;
-  std::vector<Job> jobs_;  ///< named by views of the text
-  std::vector<std::int64_t> lines_of_jobs_;
   std::int64_t num_steps_ = 0;
   bool is_local_ = false;
 };

@@ -6,6 +6,7 @@
 #include <ctime>
 #include <string>
 
+#include "tests/bench/memory_peak.hpp"
 #include "traces/trace_format.hpp"
 #include "traces/trace_generator.hpp"
 #include "traces/vtrain_csv.hpp"
@@ -57,6 +58,32 @@ std::string date(vtrain::SimTime time) {
   return text;
 }
 
+/// A line of SWF for each job.
+std::string swf_text() {
+  std::string text = "; Version: 2.2\n";
+  std::size_t number = 0;
+  for (const vtrain::Job& job : workload().jobs) {
+    text += std::to_string(++number) + " " +
+            std::to_string(job.submit.time_since_epoch().count() / 1'000'000'000) + " 60 " +
+            std::to_string(job.duration.count() / 1'000'000'000 + 1) + " " +
+            std::to_string(job.num_gpus.value) + " -1 -1 -1 86400 -1 1 17 4 -1 -1 -1 -1 -1\n";
+  }
+  return text;
+}
+
+std::string json_lines_text() {
+  std::string text;
+  std::size_t number = 0;
+  for (const vtrain::Job& job : workload().jobs) {
+    text += "{\"job_id\":\"" + std::to_string(++number) + "\",\"tenant\":\"vision\",\"submit_s\":" +
+            std::to_string(job.submit.time_since_epoch().count() / 1'000'000'000) +
+            ",\"num_gpus\":" + std::to_string(job.num_gpus.value) +
+            ",\"duration_s\":" + std::to_string(job.duration.count() / 1'000'000'000 + 1) +
+            ",\"status\":\"completed\"}\n";
+  }
+  return text;
+}
+
 /// As many jobs as the Philly log has, with one to three attempts, indented as the published file.
 std::string philly_log_text() {
   std::string text = "[\n";
@@ -102,11 +129,13 @@ std::string helios_text() {
 }
 
 void read(benchmark::State& state, const std::string& text, std::int64_t num_rows = kJobs) {
+  vtrain::reset_peak();
   for (auto _ : state) {
     auto trace = vtrain::parse_trace(text, "bench");
     if (!trace) return state.SkipWithError(trace.error().describe().c_str());
     benchmark::DoNotOptimize(trace->workload.jobs.data());
   }
+  state.counters["bytes_per_row"] = static_cast<double>(vtrain::peak_bytes()) / static_cast<double>(num_rows);
   state.SetItemsProcessed(state.iterations() * num_rows);
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
 }
@@ -120,6 +149,25 @@ void BM_ReadItp(benchmark::State& state) {
   read(state, itp_text());
 }
 BENCHMARK(BM_ReadItp)->Unit(benchmark::kMillisecond);
+
+/// The same rows in an order that has to be sorted.
+void BM_ReadItpUnsorted(benchmark::State& state) {
+  std::string text = itp_text();
+  const std::size_t header = text.find('\n') + 1;
+  const std::size_t middle = text.find('\n', text.size() / 2) + 1;
+  read(state, text.substr(0, header) + text.substr(middle) + text.substr(header, middle - header));
+}
+BENCHMARK(BM_ReadItpUnsorted)->Unit(benchmark::kMillisecond);
+
+void BM_ReadSwf(benchmark::State& state) {
+  read(state, swf_text());
+}
+BENCHMARK(BM_ReadSwf)->Unit(benchmark::kMillisecond);
+
+void BM_ReadJsonLines(benchmark::State& state) {
+  read(state, json_lines_text());
+}
+BENCHMARK(BM_ReadJsonLines)->Unit(benchmark::kMillisecond);
 
 void BM_ReadPhillyLog(benchmark::State& state) {
   read(state, philly_log_text(), kPhillyJobs);
