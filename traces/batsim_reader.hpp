@@ -1,5 +1,8 @@
 /// The JSON workload of the Batsim simulator (Dutot et al., JSSPP 2015), restricted to jobs that take a known
 /// time.
+///
+/// Kept: submission, duration, GPUs (`res`), requested time (`walltime`). The format has no tenant, user, GPU
+/// type, model, iterations, deadline, status or original start.
 #pragma once
 
 #include <string>

@@ -68,7 +68,9 @@ class Prices {
   void note(Trace& trace) const {
     if (num_jobs_ == 0) return;
     trace.assumptions.push_back(
-        fmt::format("run times of {} jobs are iterations / throughput, from {}", num_jobs_, path_));
+        fmt::format("{} iterations / throughput, from {}",
+                    num_jobs_ == 1 ? "1 run time is" : fmt::format("{} run times are", num_jobs_), path_));
+    trace.files.assign(tables_->files().begin(), tables_->files().end());
   }
 
  private:

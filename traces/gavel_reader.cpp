@@ -77,6 +77,7 @@ class GavelReader {
     if (tables_) {
       trace_.assumptions.push_back(fmt::format("run times are steps / throughput on {}, from {}",
                                                input_.options.throughputs_gpu, path_));
+      trace_.files.push_back(path_);
     }
     return std::move(trace_);
   }

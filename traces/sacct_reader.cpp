@@ -85,6 +85,12 @@ struct Columns {
 struct GpuRequest {
   std::int64_t count = 0;
   std::string_view type{};
+
+  void add(std::int64_t more, std::string_view of_type) {
+    if (more == 0) return;
+    type = count == 0 || type == of_type ? of_type : std::string_view();
+    count += more;
+  }
 };
 
 std::optional<std::int64_t> parse_count(std::string_view text) {
@@ -97,7 +103,6 @@ std::optional<GpuRequest> parse_tres(std::string_view text) {
   constexpr std::string_view kGpu = "gres/gpu";
   GpuRequest typed;
   std::optional<std::int64_t> total;
-  int num_types = 0;
   for (const std::string_view entry : split(text, ',')) {
     const std::size_t equals = entry.find('=');
     const std::string_view name = trim(entry.substr(0, equals));
@@ -108,9 +113,8 @@ std::optional<GpuRequest> parse_tres(std::string_view text) {
     if (!count) return std::nullopt;
     if (type.empty()) {
       total = *count;
-    } else if (*count > 0) {
-      typed.count += *count;
-      typed.type = ++num_types == 1 ? type.substr(1) : std::string_view();
+    } else {
+      typed.add(*count, type.substr(1));
     }
   }
   if (total) typed.count = *total;
@@ -120,9 +124,8 @@ std::optional<GpuRequest> parse_tres(std::string_view text) {
 /// `gpu:2`, `gpu:a100:2` or `gres:gpu:2`, of each node, perhaps with a list of them in brackets.
 std::optional<GpuRequest> parse_gres(std::string_view text, std::int64_t num_nodes) {
   GpuRequest request;
-  int num_types = 0;
-  for (std::string_view entry : split(text.substr(0, text.find('(')), ',')) {
-    entry = trim(entry);
+  for (std::string_view entry : split(text, ',')) {
+    entry = trim(entry.substr(0, entry.find('(')));
     if (entry.starts_with("gres:")) entry.remove_prefix(5);
     const auto parts = split(entry, ':');
     if (parts[0] != "gpu") continue;
@@ -131,9 +134,8 @@ std::optional<GpuRequest> parse_gres(std::string_view text, std::int64_t num_nod
                            std::isdigit(static_cast<unsigned char>(parts.back()[0]));
     const auto count = has_count ? parse_count(parts.back()) : std::optional<std::int64_t>(1);
     if (!count || *count * num_nodes > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
-    request.count += *count * num_nodes;
     const bool has_type = parts.size() > (has_count ? 2u : 1u);
-    request.type = ++num_types == 1 && has_type ? parts[1] : std::string_view();
+    request.add(*count * num_nodes, has_type ? parts[1] : std::string_view());
   }
   return request;
 }
@@ -190,10 +192,14 @@ class SacctRow {
       reject(reason, column);
       return {};
     }
-    if (const auto epoch = parse_instant(text(column))) return *epoch;
+    if (text(column).find('-') == std::string_view::npos) {
+      const auto epoch = parse_instant(text(column));
+      if (!epoch) reject(skip::kBadTime, column);
+      return epoch.value_or(SimTime());
+    }
     const auto civil = parse_civil_time(text(column));
-    is_local_ = civil && !civil->offset;
     if (!civil) reject(skip::kBadTime, column);
+    is_local_ |= civil && !civil->offset;
     return civil ? to_sim_time(civil->utc(kUtc)) : SimTime();
   }
 
@@ -213,6 +219,7 @@ class SacctRow {
     }
     if (at_.end >= 0 && !has(at_.end)) reject(skip::kNotEnded, at_.end);
     job.duration = run_time();
+    if (job.duration > kMaxTraceTime) reject(skip::kTooLong, at_.end);
     if (job.duration.count() == 0) reject(skip::kNoRunTime, std::max(at_.elapsed_raw, at_.elapsed));
     if (has(at_.limit_raw)) {
       const auto minutes = parse_duration(text(at_.limit_raw), kMinutes);

@@ -1,4 +1,7 @@
 /// The CSV of the Tiresias simulator (Gu et al., NSDI'19), which several later simulators took over.
+///
+/// Kept: submission, duration, iterations, GPUs, model. The file has no tenant, user, GPU type, global batch,
+/// deadline, requested time, status or original start.
 #pragma once
 
 #include <string>

@@ -110,6 +110,10 @@ Result<const TraceFormat*> find_format(std::string_view text, const std::string&
     names.push_back(format.name);
   }
   if (name == "auto") {
+    // POSIX.1-1988: the word stands at byte 257 of the first header.
+    if (head.size() > 262 && head.substr(257, 5) == "ustar") {
+      return fail({.file = file, .message = "a tar archive: unpack it and name the files in it"});
+    }
     const std::string_view first_line = head.substr(0, head.find('\n'));
     return fail({.file = file,
                  .line = 1,

@@ -217,7 +217,7 @@ Result<ThroughputTables> read_throughput_tables(const std::filesystem::path& pat
     if (!text) return fail(text.error());
     auto table = parse_throughput_table(*text, file.string());
     if (!table) return fail(std::move(table.error()));
-    tables.add(model, *std::move(table));
+    tables.add(model, *std::move(table), file.string());
   }
   return tables;
 }

@@ -48,14 +48,18 @@ class ThroughputTable {
 /// The tables of all models that were measured on one type of GPU.
 class ThroughputTables {
  public:
-  /// Replaces a table of that name.
-  void add(const std::string& model, ThroughputTable table) {
+  /// Replaces a table of that name. `file` is where it was read, if in a file of its own.
+  void add(const std::string& model, ThroughputTable table, const std::string& file = {}) {
     tables_.insert_or_assign(model, std::move(table));
+    if (!file.empty()) files_.push_back(file);
   }
   /// The table of a model, null when there is none.
   const ThroughputTable* find(std::string_view model) const;
   /// All, by name.
   const std::map<std::string, ThroughputTable, std::less<>>& tables() const { return tables_; }
+
+  /// The files of the tables, by model.
+  std::span<const std::string> files() const { return files_; }
 
   /// How long so many iterations take, to the nanosecond. The error, without file and line, says what was not
   /// profiled, or that it takes longer than 100 years.
@@ -64,6 +68,7 @@ class ThroughputTables {
 
  private:
   std::map<std::string, ThroughputTable, std::less<>> tables_;
+  std::vector<std::string> files_;
 };
 
 /// Reads ElasticFlow's tables: a folder with one `MODEL.csv` (plain or compressed) a model, or one such file.

@@ -84,17 +84,19 @@ TEST_CASE("sacct: what was requested counts where nothing is said of what was al
   const Trace old = read(
       "JobID|Submit|Elapsed|NNodes|AllocGRES|ReqGRES\n"
       "1|2024-03-01T10:00:00|00:01:00|3|gpu:2|gpu:2\n"
-      "2|2024-03-01T10:00:00|00:01:00|2|gpu:a100:4(IDX:0-3)|\n"
+      "2|2024-03-01T10:00:00|00:01:00|2|gpu:a100:2(IDX:0,3),gpu:a100:2(S:1)|\n"
       "3|2024-03-01T10:00:00|00:01:00|1||gres:gpu:k80:1\n"
       "4|2024-03-01T10:00:00|00:01:00|1|gpu|\n"
-      "5|2024-03-01T10:00:00|00:01:00|1|craynetwork:1|\n");
-  REQUIRE(old.workload.jobs.size() == 4);
+      "5|2024-03-01T10:00:00|00:01:00|1|craynetwork:1|\n"
+      "6|2024-03-01T10:00:00|00:01:00|2|gpu:a100:4(IDX:0-3)|\n");
+  REQUIRE(old.workload.jobs.size() == 5);
   CHECK(old.workload.jobs[0].num_gpus.value == 6);
   CHECK(old.workload.jobs[1].num_gpus.value == 8);
-  CHECK(old.workload.gpu_types[old.workload.jobs[1].gpu_type.value] == "a100");
   CHECK(old.workload.jobs[2].num_gpus.value == 1);
   CHECK(old.workload.gpu_types[old.workload.jobs[2].gpu_type.value] == "k80");
   CHECK(old.workload.jobs[3].num_gpus.value == 1);
+  CHECK(old.workload.jobs[4].num_gpus.value == 8);
+  CHECK(old.workload.gpu_types[old.workload.jobs[4].gpu_type.value] == "a100");
   CHECK(skipped(old, "no GPU requested") == 1);
 }
 

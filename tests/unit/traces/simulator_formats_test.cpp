@@ -1,7 +1,10 @@
 // Formats of cluster simulators: Tiresias and its descendants Muri and Chronus, ElasticFlow, and Sia.
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "traces/trace_format.hpp"
@@ -154,6 +157,33 @@ TEST_CASE("elasticflow: a job without a duration and without throughputs is an e
         "with --throughputs");
   CHECK(error_of(kReleased + "a,0,40285,bert,21347,64,4,60\n", {.throughputs = "/nowhere"}) ==
         "/nowhere: no such file or folder");
+}
+
+TEST_CASE("elasticflow: a job without a duration is priced with the tables, or says what was not profiled") {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("vtrain_elasticflow_test_" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder / "throughputs");
+  std::ofstream(folder / "throughputs" / "bert.csv") << "global_batch_size,1,2,4\n64,1,nan,4\n";
+  const std::string rows = kReleased + "a,0,100,bert,50,64,4,\nb,0,100,bert,50,64,1,7\n";
+  // The folder `throughputs` beside the trace, and the same by name.
+  for (const auto& trace :
+       {parse_trace(rows, (folder / "trace.csv").string()),
+        parse_trace(rows, "trace.csv", "auto", {.throughputs = (folder / "throughputs").string()})}) {
+    REQUIRE_MESSAGE(trace.has_value(), trace.error().describe());
+    CHECK(trace->workload.jobs[0].duration == 25s);  // 100 iterations at 4 a second
+    CHECK(trace->workload.jobs[1].duration == 7s);
+    REQUIRE(trace->assumptions.size() == 1);
+    CHECK(trace->assumptions[0] ==
+          "1 run time is iterations / throughput, from " + (folder / "throughputs").string());
+    REQUIRE(trace->files.size() == 1);
+    CHECK(trace->files[0] == (folder / "throughputs" / "bert.csv").string());
+  }
+  const auto hole = parse_trace(kReleased + "a,0,100,bert,50,64,2,\n", (folder / "trace.csv").string());
+  REQUIRE_FALSE(hole.has_value());
+  CHECK(hole.error().describe() == (folder / "trace.csv").string() +
+                                       ":2: num_iteration: 'bert' was not profiled on 2 GPUs at global batch "
+                                       "64; profiled numbers of GPUs are 1, 2 and 4");
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("sia: jobs without run times are read and said to have none") {

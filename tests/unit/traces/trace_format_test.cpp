@@ -153,6 +153,15 @@ TEST_CASE("trace_format: an unknown format is answered with the nearest known on
   CHECK(trace.error().message == "unknown trace format 'phily'; did you mean 'philly'?");
 }
 
+TEST_CASE("trace_format: an archive of several files is named as such") {
+  std::string archive(1024, '\0');
+  archive.replace(0, 11, "cluster.csv");
+  archive.replace(257, 5, "ustar");
+  const auto trace = parse_trace(archive, "traces.tar");
+  REQUIRE_FALSE(trace.has_value());
+  CHECK(trace.error().describe() == "traces.tar: a tar archive: unpack it and name the files in it");
+}
+
 TEST_CASE("trace_format: binary junk and a truncated gzip file are errors that can be printed") {
   const auto junk = parse_trace(std::string_view("\x7f"
                                                  "ELF\x02\x01\x01\x00\x00\n\x00",
