@@ -373,7 +373,7 @@ void add_plan_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "plan",
       "Find the best parallel plans of a model on a number of GPUs.\n\n"
-      "  vtrain plan gpt3-175b --gpus 1024 --global-batch 1536\n"
+      "  vtrain plan llama3-70b --cluster 64x8:h100 --stack megatron-core --global-batch 1024\n"
       "  vtrain plan megatron-39.1b --gpus 64-512 --tokens 300B --deadline 60d --price 2.5");
   const auto arguments = std::make_shared<PlanArguments>();
   PlanArguments& to = *arguments;

@@ -1,7 +1,7 @@
 #include "workloads/plan_space.hpp"
 
 #include <algorithm>
-#include <array>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -47,7 +47,8 @@ class PlanLister {
   std::vector<ParallelPlan> list() {
     constexpr std::int64_t kLeastTokens = 1024;
     ParallelPlan plan{.global_batch = global_batch_, .precision = choices_.precision};
-    for (const std::int64_t tensor : powers_of_two(model_.num_heads, most_tensor_, choices_.tensor)) {
+    for (const std::int64_t tensor :
+         powers_of_two(std::gcd(model_.num_heads, model_.kv_heads()), most_tensor_, choices_.tensor)) {
       plan.tensor = tensor;
       plan.sequence_parallel = tensor > 1 && choices_.sequence_parallel;
       const std::int64_t most = model_.sequence_length / kLeastTokens;

@@ -147,3 +147,23 @@ TEST_CASE("plan: a cluster gives GPUs and profile") {
   const json part = run_json("plan megatron-7.5b --cluster 4x8:a100 --tokens 1B --deadline 30d");
   CHECK(part["counts"].size() == 7);  // 1, 2, 4, 8, 16, 24, 32
 }
+
+TEST_CASE("plan: models come from files too, ours and Hugging Face's") {
+  const TemporaryFolder work;
+  work.write("ours.json", R"({"base": "llama3-8b", "sequence_length": 4096})");
+  work.write("config.json", R"({"model_type": "llama", "vocab_size": 32000, "hidden_size": 4096,
+    "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 32,
+    "max_position_embeddings": 4096, "rms_norm_eps": 1e-5, "tie_word_embeddings": false, "hidden_act": "silu"})");
+  for (const char* file : {"ours.json", "config.json"}) {
+    CAPTURE(file);
+    const auto result =
+        run_vtrain(std::string("plan ") + file + " --gpus 16 --global-batch 64 --stack megatron-core --json",
+                   work.path());
+    CAPTURE(result.err);
+    REQUIRE(result.exit_code == 0);
+    const json answer = json::parse(result.out);
+    CHECK(answer["tokens_per_iteration"] == 64 * 4096);
+    CHECK(answer["stack"] == "megatron-core");
+    CHECK(answer["best"]["num_gpus"] == 16);
+  }
+}

@@ -44,6 +44,7 @@ std::vector<ParallelPlan> try_all(const TransformerModel& model, std::int64_t nu
     }
   };
   for (plan.tensor = 1; plan.tensor <= (choices.tensor ? 16 : 1); plan.tensor *= 2) {
+    if (model.kv_heads() % plan.tensor != 0) continue;
     plan.sequence_parallel = choices.sequence_parallel && plan.tensor > 1;
     for (plan.context = 1;
          plan.context == 1 || (choices.context && model.sequence_length / plan.context >= 1024);
@@ -80,6 +81,7 @@ TEST_CASE("plan_space: all plans, each once, in the order that decides ties") {
     const std::int64_t heads = 2 * (1 + below(10));
     TransformerModel model{"", 1 + below(12), heads * 64, heads, 512 << below(4)};
     if (below(3) == 0) model.experts = {.num_experts = 4 + 2 * below(3), .top_k = 2, .expert_ffn_size = 512};
+    if (below(3) == 0) model.num_kv_heads = heads / 2;
     REQUIRE(check_model(model));
     const PlanChoices choices = plan_choices(all_stacks()[static_cast<std::size_t>(below(6))]);
     const std::int64_t num_gpus = 1 + below(24);
