@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <stdexcept>
 
 namespace vtrain {
 namespace {
@@ -11,13 +12,20 @@ class CountPlacement final : public Placement {
  public:
   explicit CountPlacement(const ClusterSpec& cluster) : total_(cluster.total_gpus()), free_(total_) {}
 
-  bool place(GpuCount num_gpus, std::vector<NodeShare>&) override {
-    if (num_gpus > free_) return false;
-    free_ -= num_gpus;
+  bool place(const GangRequest& request, std::vector<NodeShare>&) override {
+    if (request.num_gpus > free_) return false;
+    free_ -= request.num_gpus;
     return true;
   }
-  void release(GpuCount num_gpus, const std::vector<NodeShare>&) override { free_ += num_gpus; }
-  bool fits_empty(GpuCount num_gpus) const override { return num_gpus <= total_; }
+  void release(const GangRequest& request, const std::vector<NodeShare>&) override {
+    free_ += request.num_gpus;
+  }
+  bool fits_empty(const GangRequest& request) const override { return request.num_gpus <= total_; }
+  GpuCount free_gpus() const override { return free_; }
+  bool knows_nodes() const override { return false; }
+  void set_in_service(NodeId, bool) override {
+    throw std::logic_error("placement: 'count' knows no nodes that could go out of service");
+  }
 
  private:
   GpuCount total_;
@@ -74,7 +82,10 @@ class FreeGpuTree {
 class YarnPlacement final : public Placement {
  public:
   explicit YarnPlacement(const ClusterSpec& cluster)
-      : total_(cluster.total_gpus()), free_gpus_(total_), free_(gpus_by_node(cluster)) {
+      : total_(cluster.total_gpus()),
+        free_gpus_(total_),
+        free_(gpus_by_node(cluster)),
+        withheld_(static_cast<std::size_t>(cluster.total_nodes())) {
     std::uint32_t first = 0;
     for (const NodeGroup& group : cluster.groups) {
       groups_.push_back(
@@ -84,10 +95,10 @@ class YarnPlacement final : public Placement {
     }
   }
 
-  bool place(GpuCount num_gpus, std::vector<NodeShare>& shares) override {
-    if (num_gpus > free_gpus_) return false;
+  bool place(const GangRequest& request, std::vector<NodeShare>& shares) override {
+    if (request.num_gpus > free_gpus_) return false;
     const std::size_t first_share = shares.size();
-    std::int32_t rest = num_gpus.value;
+    std::int32_t rest = request.num_gpus.value;
     if (rest > largest_node_) rest = take_whole_nodes(rest, shares);
     if (rest > 0) {
       const auto node = free_.first_with(0, rest);
@@ -99,19 +110,39 @@ class YarnPlacement final : public Placement {
       }
       take(*node, rest, shares);
     }
-    free_gpus_ -= num_gpus;
+    free_gpus_ -= request.num_gpus;
     return true;
   }
 
-  void release(GpuCount num_gpus, const std::vector<NodeShare>& shares) override {
-    for (const NodeShare& share : shares)
-      free_.add(share.node.value, share.gpus.value);
-    free_gpus_ += num_gpus;
+  void release(const GangRequest&, const std::vector<NodeShare>& shares) override {
+    for (const NodeShare& share : shares) {
+      if (std::optional<GpuCount>& withheld = withheld_[share.node.value]) {
+        *withheld += share.gpus;
+      } else {
+        free_.add(share.node.value, share.gpus.value);
+        free_gpus_ += share.gpus;
+      }
+    }
   }
 
   /// On an empty cluster whole nodes are taken until the rest is smaller than each node left, so that only
   /// the total counts.
-  bool fits_empty(GpuCount num_gpus) const override { return num_gpus <= total_; }
+  bool fits_empty(const GangRequest& request) const override { return request.num_gpus <= total_; }
+  GpuCount free_gpus() const override { return free_gpus_; }
+
+  void set_in_service(NodeId node, bool in_service) override {
+    std::optional<GpuCount>& withheld = withheld_[node.value];
+    if (in_service != withheld.has_value()) return;
+    if (in_service) {
+      free_.add(node.value, withheld->value);
+      free_gpus_ += *withheld;
+      withheld.reset();
+    } else {
+      withheld = GpuCount(free_.at(node.value));
+      free_.add(node.value, -withheld->value);
+      free_gpus_ -= *withheld;
+    }
+  }
 
  private:
   struct Group {
@@ -151,6 +182,7 @@ class YarnPlacement final : public Placement {
   GpuCount total_;
   GpuCount free_gpus_;
   FreeGpuTree free_;
+  std::vector<std::optional<GpuCount>> withheld_;  ///< [nodes]: unheld GPUs of those out of service
   std::vector<Group> groups_;
   std::int32_t largest_node_ = 0;
 };
@@ -163,7 +195,7 @@ Result<PlacementKind> parse_placement(std::string_view name) {
   return fail({.field = "placement", .message = expected_found("'count' or 'yarn'", name)});
 }
 
-std::unique_ptr<Placement> make_placement(PlacementKind kind, const ClusterSpec& cluster) {
+std::unique_ptr<Placement> make_placement(PlacementKind kind, const ClusterSpec& cluster, const Workload&) {
   if (kind == PlacementKind::Yarn) return std::make_unique<YarnPlacement>(cluster);
   return std::make_unique<CountPlacement>(cluster);
 }

@@ -26,6 +26,11 @@ Error job_error(const Job& job, std::string field, std::string message) {
   return {.field = std::move(field), .message = fmt::format("job '{}': {}", job.name, message)};
 }
 
+/// What a job asks of the cluster when it is to have `num_gpus` GPUs.
+GangRequest request_of(const Job& job, GpuCount num_gpus) {
+  return {.num_gpus = num_gpus, .gpu_type = job.gpu_type, .gpu_share = job.gpu_share};
+}
+
 /// Where the gangs that run now are. A gang's list is kept in a slot that the next gang reuses, so that
 /// starts stop allocating once the slots are as many as jobs ever run together.
 class GangShares {
@@ -61,9 +66,10 @@ class Simulation final : public SchedulingPass {
              const SimulationOptions& options)
       : options_(options),
         policy_(policy),
-        placement_(make_placement(options.placement, cluster)),
+        placement_(make_placement(options.placement, cluster, workload)),
+        knows_nodes_(placement_->knows_nodes()),
         progress_by_job_(workload.jobs.size()),
-        shares_(options.placement == PlacementKind::Count ? 0 : workload.jobs.size()) {
+        shares_(knows_nodes_ ? workload.jobs.size() : 0) {
     total_gpus_ = free_gpus_ = cluster.total_gpus();
     cluster_ = &cluster;
     jobs_ = workload.jobs;
@@ -236,7 +242,7 @@ class Simulation final : public SchedulingPass {
   void arrive(JobId job) {
     const ThroughputLevels* const levels = rule_ == ProgressRule::Duration ? nullptr : curve(job);
     const GpuCount least = levels == nullptr ? jobs_[job.value].num_gpus : levels->levels().front().num_gpus;
-    if (!placement_->fits_empty(least)) {
+    if (!placement_->fits_empty(request_of(jobs_[job.value], least))) {
       progress_by_job_[job.value].state = JobState::Rejected;
       return;
     }
@@ -246,8 +252,9 @@ class Simulation final : public SchedulingPass {
   }
 
   bool place(JobId job, GpuCount num_gpus) {
-    if (options_.placement == PlacementKind::Count) return placement_->place(num_gpus, no_shares_);
-    const bool placed = placement_->place(num_gpus, shares_.open(job));
+    const GangRequest request = request_of(jobs_[job.value], num_gpus);
+    if (!knows_nodes_) return placement_->place(request, no_shares_);
+    const bool placed = placement_->place(request, shares_.open(job));
     if (!placed) shares_.close(job);
     return placed;
   }
@@ -266,7 +273,7 @@ class Simulation final : public SchedulingPass {
 
   /// Books a gang that has been placed, from now on, and foresees the job's end.
   void open_run(JobId job, GpuCount num_gpus) {
-    free_gpus_ -= num_gpus;
+    free_gpus_ = placement_->free_gpus();
     JobProgress& progress = progress_by_job_[job.value];
     progress.resumed = now_;
     progress.num_gpus = num_gpus;
@@ -301,18 +308,19 @@ class Simulation final : public SchedulingPass {
     progress.iterations += progress.speed * to_seconds(held);
     result_.outcomes[job.value].gpu_time.add(held, progress.num_gpus);
     if (options_.record_runs && held.count() > 0) record_run(job, progress.resumed);
-    if (options_.placement == PlacementKind::Count) {
-      placement_->release(progress.num_gpus, no_shares_);
-    } else {
-      placement_->release(progress.num_gpus, shares_.of(job));
+    const GangRequest request = request_of(jobs_[job.value], progress.num_gpus);
+    if (knows_nodes_) {
+      placement_->release(request, shares_.of(job));
       shares_.close(job);
+    } else {
+      placement_->release(request, no_shares_);
     }
-    free_gpus_ += progress.num_gpus;
+    free_gpus_ = placement_->free_gpus();
   }
 
   void record_run(JobId job, SimTime begin) {
     JobRun run{job, begin, now_, progress_by_job_[job.value].num_gpus, {}};
-    if (options_.placement != PlacementKind::Count) {
+    if (knows_nodes_) {
       for (const NodeShare& share : shares_.of(job))
         run.nodes.push_back(share.node);
     }
@@ -341,6 +349,7 @@ class Simulation final : public SchedulingPass {
   Policy& policy_;
   const ProgressRule rule_ = policy_.progress_rule();
   std::unique_ptr<Placement> placement_;
+  const bool knows_nodes_;
   EventQueue events_;
   std::uint32_t timer_version_ = 0;
   std::uint32_t next_arrival_ = 0;
@@ -358,7 +367,7 @@ class Simulation final : public SchedulingPass {
 /// What must hold of every job before a replay can begin.
 Result<void> check_jobs(const Workload& workload, const ClusterSpec& cluster, ProgressRule rule,
                         const SimulationOptions& options) {
-  const auto placement = make_placement(options.placement, cluster);
+  const auto placement = make_placement(options.placement, cluster, workload);
   const std::int32_t total_gpus = cluster.total_gpus().value;
   SimTime last_submission = SimTime::min();
   for (const Job& job : workload.jobs) {
@@ -376,7 +385,7 @@ Result<void> check_jobs(const Workload& workload, const ClusterSpec& cluster, Pr
                             expected_found("a number of GPUs that its throughput table has a speed for",
                                            std::to_string(job.num_gpus.value))));
     }
-    if (options.strict && !placement->fits_empty(job.num_gpus)) {
+    if (options.strict && !placement->fits_empty(request_of(job, job.num_gpus))) {
       const std::string room = fmt::format("at most {}, the GPUs of the cluster", total_gpus);
       return fail(job_error(job, "num_gpus", expected_found(room, std::to_string(job.num_gpus.value))));
     }

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "core/rng.hpp"
+#include "workloads/job.hpp"
 
 namespace vtrain {
 namespace {
@@ -20,9 +22,13 @@ ClusterSpec cluster_of(const char* text) {
   return *std::move(cluster);
 }
 
+GangRequest gang(std::int32_t num_gpus) {
+  return {.num_gpus = GpuCount(num_gpus)};
+}
+
 std::optional<std::vector<NodeShare>> place(Placement& placement, std::int32_t num_gpus) {
   std::vector<NodeShare> shares;
-  if (placement.place(GpuCount(num_gpus), shares)) return shares;
+  if (placement.place(gang(num_gpus), shares)) return shares;
   CHECK(shares.empty());
   return std::nullopt;
 }
@@ -69,19 +75,19 @@ TEST_CASE("placement: names") {
 }
 
 TEST_CASE("placement: count knows one number of free GPUs") {
-  const auto placement = make_placement(PlacementKind::Count, cluster_of("2x8"));
-  CHECK(placement->fits_empty(GpuCount(16)));
-  CHECK_FALSE(placement->fits_empty(GpuCount(17)));
+  const auto placement = make_placement(PlacementKind::Count, cluster_of("2x8"), {});
+  CHECK(placement->fits_empty(gang(16)));
+  CHECK_FALSE(placement->fits_empty(gang(17)));
   CHECK(plain(place(*placement, 10)).empty());
   CHECK_FALSE(place(*placement, 7));
   CHECK(place(*placement, 6));
-  placement->release(GpuCount(10), {});
+  placement->release(gang(10), {});
   CHECK(place(*placement, 10));
   CHECK_FALSE(place(*placement, 1));
 }
 
 TEST_CASE("placement: yarn puts a small gang on the first node with room and never splits it") {
-  const auto placement = make_placement(PlacementKind::Yarn, cluster_of("3x8"));
+  const auto placement = make_placement(PlacementKind::Yarn, cluster_of("3x8"), {});
   CHECK(plain(place(*placement, 6)) == Shares{{0, 6}});
   CHECK(plain(place(*placement, 4)) == Shares{{1, 4}});
   CHECK(plain(place(*placement, 2)) == Shares{{0, 2}});
@@ -92,7 +98,7 @@ TEST_CASE("placement: yarn puts a small gang on the first node with room and nev
 }
 
 TEST_CASE("placement: yarn gives a large gang whole nodes and the first other node with room") {
-  const auto placement = make_placement(PlacementKind::Yarn, cluster_of("4x8"));
+  const auto placement = make_placement(PlacementKind::Yarn, cluster_of("4x8"), {});
   const auto small = place(*placement, 3);
   CHECK(plain(small) == Shares{{0, 3}});
   // 20 = 8 + 8 + 4: nodes 1 and 2 are whole, the rest goes to node 0 beside the small gang.
@@ -100,32 +106,55 @@ TEST_CASE("placement: yarn gives a large gang whole nodes and the first other no
   CHECK(plain(large) == Shares{{1, 8}, {2, 8}, {0, 4}});
   // 8 + 1 GPUs are free.
   CHECK_FALSE(place(*placement, 10));
-  placement->release(GpuCount(20), *large);
-  placement->release(GpuCount(3), *small);
+  placement->release(gang(20), *large);
+  placement->release(gang(3), *small);
   CHECK(plain(place(*placement, 32)) == Shares{{0, 8}, {1, 8}, {2, 8}, {3, 8}});
 }
 
 TEST_CASE("placement: a yarn gang whose rest finds no node leaves nothing taken") {
-  const auto placement = make_placement(PlacementKind::Yarn, cluster_of("3x8"));
+  const auto placement = make_placement(PlacementKind::Yarn, cluster_of("3x8"), {});
   CHECK(plain(place(*placement, 5)) == Shares{{0, 5}});
   const auto whole = place(*placement, 8);
   CHECK(plain(whole) == Shares{{1, 8}});
   // 8 whole on node 2 and 3 more on node 0; then 3 + 0 free, 12 do not fit by count.
   CHECK_FALSE(place(*placement, 12));
-  placement->release(GpuCount(8), *whole);
+  placement->release(gang(8), *whole);
   CHECK(plain(place(*placement, 8)) == Shares{{1, 8}});
   // 11 = 8 on node 2 + 3 on node 0.
   CHECK(plain(place(*placement, 11)) == Shares{{2, 8}, {0, 3}});
 }
 
 TEST_CASE("placement: yarn on unequal nodes") {
-  const auto placement = make_placement(PlacementKind::Yarn, cluster_of("2x4+2x8"));
+  const auto placement = make_placement(PlacementKind::Yarn, cluster_of("2x4+2x8"), {});
   // 8 is the largest node's size: one node, the first with room.
   CHECK(plain(place(*placement, 8)) == Shares{{2, 8}});
   // 11 > 8: whole nodes no larger than the rest, 4 and 4; then 3 on the first other node with room.
   CHECK(plain(place(*placement, 11)) == Shares{{0, 4}, {1, 4}, {3, 3}});
-  CHECK(placement->fits_empty(GpuCount(24)));
-  CHECK_FALSE(placement->fits_empty(GpuCount(25)));
+  CHECK(placement->fits_empty(gang(24)));
+  CHECK_FALSE(placement->fits_empty(gang(25)));
+}
+
+TEST_CASE("placement: a node out of service offers nothing until it is back, whatever is given back on it") {
+  const auto placement = make_placement(PlacementKind::Yarn, cluster_of("2x8"), {});
+  const auto small = place(*placement, 3);
+  CHECK(plain(small) == Shares{{0, 3}});
+  CHECK(placement->free_gpus() == GpuCount(13));
+  placement->set_in_service(NodeId(0), false);
+  placement->set_in_service(NodeId(0), false);
+  CHECK(placement->free_gpus() == GpuCount(8));
+  CHECK(placement->fits_empty(gang(16)));
+  CHECK(plain(place(*placement, 5)) == Shares{{1, 5}});
+  CHECK_FALSE(place(*placement, 4));
+  placement->release(gang(3), *small);
+  CHECK(placement->free_gpus() == GpuCount(3));
+  CHECK_FALSE(place(*placement, 4));
+  placement->set_in_service(NodeId(0), true);
+  placement->set_in_service(NodeId(0), true);
+  CHECK(placement->free_gpus() == GpuCount(11));
+  CHECK(plain(place(*placement, 8)) == Shares{{0, 8}});
+  const auto count = make_placement(PlacementKind::Count, cluster_of("2x8"), {});
+  CHECK_FALSE(count->knows_nodes());
+  CHECK_THROWS_AS(count->set_in_service(NodeId(0), false), std::logic_error);
 }
 
 TEST_CASE("placement: yarn equals the rule applied node by node, and everything fits what it says fits") {
@@ -138,10 +167,10 @@ TEST_CASE("placement: yarn equals the rule applied node by node, and everything 
       size.insert(size.end(), static_cast<std::size_t>(group.num_nodes), group.gpus_per_node.value);
     }
     for (std::int32_t gpus = 1; gpus <= cluster.total_gpus().value; ++gpus) {
-      const auto empty = make_placement(PlacementKind::Yarn, cluster);
-      CHECK(place(*empty, gpus).has_value() == empty->fits_empty(GpuCount(gpus)));
+      const auto empty = make_placement(PlacementKind::Yarn, cluster, {});
+      CHECK(place(*empty, gpus).has_value() == empty->fits_empty(gang(gpus)));
     }
-    const auto placement = make_placement(PlacementKind::Yarn, cluster);
+    const auto placement = make_placement(PlacementKind::Yarn, cluster, {});
     std::vector<std::int32_t> free = size;
     std::vector<std::vector<NodeShare>> gangs;
     for (int step = 0; step < 2000; ++step) {
@@ -152,7 +181,7 @@ TEST_CASE("placement: yarn equals the rule applied node by node, and everything 
           free[share.node.value] += share.gpus.value;
           gpus += share.gpus.value;
         }
-        placement->release(GpuCount(gpus), gangs[which]);
+        placement->release(gang(gpus), gangs[which]);
         gangs.erase(gangs.begin() + static_cast<std::ptrdiff_t>(which));
         continue;
       }
