@@ -35,9 +35,9 @@ Error named(std::string option, Error error) {
   return error;
 }
 
-Result<ClusterSpec> read_cluster(const ExperimentArguments& arguments,
-                                 const std::optional<std::int32_t>& named_gpus) {
-  if (!arguments.cluster.empty()) return ClusterSpec::parse(arguments.cluster);
+/// The cluster where none was given.
+Result<ClusterSpec> default_cluster(const ExperimentArguments& arguments,
+                                    const std::optional<std::int32_t>& named_gpus) {
   if (arguments.trace.files.empty()) return ClusterSpec::parse(std::string(kDefaultCluster));
   if (named_gpus) return ClusterSpec::parse(fmt::format("{}x1", *named_gpus));
   return fail({.field = "--cluster", .message = "missing: say for instance --cluster 16x8:a100"});
@@ -59,6 +59,14 @@ Result<void> take_cluster(ClusterSpec cluster, Experiment& experiment) {
 bool needs_prices(const Workload& workload) {
   return std::any_of(workload.jobs.begin(), workload.jobs.end(),
                      [](const Job& job) { return job.duration.count() == 0; });
+}
+
+/// Whether a policy may give jobs other numbers of GPUs than they ask for.
+bool any_elastic_policy(const std::vector<std::string>& policies) {
+  return std::any_of(policies.begin(), policies.end(), [](const std::string& spec) {
+    const auto policy = make_policy(spec);
+    return policy && (*policy)->progress_rule() != ProgressRule::Duration;
+  });
 }
 
 /// What backfilling policies may know of run times.
@@ -177,7 +185,13 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   if (!placement) return fail(named("--placement", placement.error()));
   experiment.placement = *placement;
   if (auto checked = check_transformations(arguments.transformations); !checked) return fail(checked.error());
-  auto cached_curves = CachedCurves::open(arguments.curves);
+  std::optional<ClusterSpec> cluster;
+  if (!arguments.cluster.empty()) {
+    auto given = ClusterSpec::parse(arguments.cluster);
+    if (!given) return fail(given.error());
+    cluster = *std::move(given);
+  }
+  auto cached_curves = CachedCurves::open(arguments.curves, cluster);
   if (!cached_curves) return fail(cached_curves.error());
 
   std::optional<std::int32_t> named_gpus;
@@ -186,8 +200,11 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
     if (!trace) return fail(trace.error());
     named_gpus = *trace;
   }
-  auto cluster = read_cluster(arguments, named_gpus);
-  if (!cluster) return fail(cluster.error());
+  if (!cluster) {
+    auto named = default_cluster(arguments, named_gpus);
+    if (!named) return fail(named.error());
+    cluster = *std::move(named);
+  }
   if (auto taken = take_cluster(*std::move(cluster), experiment); !taken) return fail(taken.error());
 
   ThroughputCurves& curves = cached_curves->curves();
@@ -200,10 +217,17 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   if (arguments.trace.files.empty()) transformations.assign = "none";  // generated jobs have their models
   auto changes = transform(experiment.workload, transformations, curves, true);
   if (!changes) return fail(changes.error());
-  if (arguments.trace.files.empty() || priced || arguments.transformations.assign != "none") {
-    experiment.provenance.emplace_back("run times", cached_curves->describe());
-  }
   experiment.assumptions.insert(experiment.assumptions.end(), changes->begin(), changes->end());
+  const bool predicted = arguments.trace.files.empty() || priced || arguments.transformations.assign != "none";
+  if (predicted) experiment.provenance.emplace_back("run times", cached_curves->describe());
+  if (any_elastic_policy(arguments.policies)) {
+    const GpuCount largest = experiment.cluster.total_gpus();
+    const auto added = add_curves(experiment.workload, *cached_curves, largest, arguments.trace.strict);
+    if (!added) return fail(added.error());
+    experiment.assumptions.insert(experiment.assumptions.end(), added->begin(), added->end());
+  }
+  if (!cached_curves->assumption().empty() && experiment.workload.models.size() > 0)
+    experiment.assumptions.push_back(cached_curves->assumption());
   experiment.assumptions.push_back(run_time_knowledge(experiment.workload));
   experiment.provenance.emplace_back("seed", std::to_string(arguments.transformations.seed));
   experiment.read_s = Seconds(std::chrono::steady_clock::now() - start).count();

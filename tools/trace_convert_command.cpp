@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 
 #include "tools/curve_arguments.hpp"
 #include "tools/trace_arguments.hpp"
@@ -23,7 +24,7 @@ struct ConvertArguments {
 
 Result<void> convert(const ConvertArguments& arguments) {
   if (auto checked = check_transformations(arguments.transformations); !checked) return checked;
-  auto curves = CachedCurves::open(arguments.curves);
+  auto curves = CachedCurves::open(arguments.curves, std::nullopt);
   if (!curves) return fail(curves.error());
   auto read = read_traces(arguments.trace, files_as_tenants(arguments.transformations));
   if (!read) return fail(read.error());

@@ -77,7 +77,7 @@ Result<void> generate(const GenerateArguments& arguments) {
   if (!cluster) return fail(cluster.error());
   const auto options = generator_options(arguments, *cluster);
   if (!options) return fail(options.error());
-  auto curves = CachedCurves::open(arguments.curves);
+  auto curves = CachedCurves::open(arguments.curves, *cluster);
   if (!curves) return fail(curves.error());
   auto workload = generate_trace(*options, iteration_times(curves->curves()));
   if (!workload) return fail(workload.error());

@@ -1,0 +1,36 @@
+/// Jobs that may hold other numbers of GPUs than they ask for, at the speeds that the predictor expects.
+#pragma once
+
+#include <cstdint>
+
+#include "core/result.hpp"
+#include "core/units.hpp"
+#include "workloads/job.hpp"
+#include "workloads/throughput_curve.hpp"
+
+namespace vtrain {
+
+/// What `make_elastic` found, in numbers of jobs.
+struct ElasticJobs {
+  std::int64_t elastic = 0;  ///< got a curve
+  /// Of these, jobs that ask for a number of GPUs over which no plan divides: on it they are as fast as on
+  /// the largest smaller number that has a plan, and the GPUs beyond that one are idle.
+  std::int64_t with_idle_gpus = 0;
+  /// Jobs of a known model that have no plan on as many GPUs as they ask for or fewer. They stay rigid.
+  std::int64_t without_plan = 0;
+  /// The largest |predicted run time / `duration` - 1| of a job that got a curve, on the GPUs that it asks
+  /// for. Above 0 where durations were not predicted by the same curves.
+  double largest_deviation = 0;
+};
+
+/// Gives a curve to every job that has none, trains a model of the zoo at a global batch for a number of
+/// iterations, and does not share its GPUs with others. Jobs of one model and global batch share their
+/// curve, over `curve_gpu_counts(largest)`; a job whose own number of GPUs is none of these has one of its
+/// own with that number besides. `Job::max_gpus` is for the policy to respect. Durations must be known
+/// (`price_jobs`) and are not changed.
+///
+/// Under `strict`, a job that would be counted in `with_idle_gpus` or `without_plan` is an error that names
+/// it.
+Result<ElasticJobs> make_elastic(Workload& workload, ThroughputCurves& curves, GpuCount largest, bool strict);
+
+}  // namespace vtrain
