@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <utility>
 
@@ -17,10 +18,9 @@
 namespace vtrain {
 
 void add_curve_options(CLI::App& command, CurveArguments& arguments) {
-  command
-      .add_option("--profile", arguments.profile,
-                  "GPU profile that prices jobs given by model and iterations; without it that of the "
-                  "cluster's GPUs, or a100");
+  command.add_option("--profile", arguments.profile,
+                     "GPU profile that prices jobs given by model and iterations; without it that of the "
+                     "cluster's GPUs, or a100");
   command
       .add_option(
           "--curves", arguments.kind,
@@ -59,8 +59,8 @@ ProfileChoice profile_of(const std::optional<ClusterSpec>& cluster) {
                                     [&](const NodeGroup& group) { return group.gpu_type == type; });
   if (type.empty() && one_type) return {fallback};
   if (one_type && is_embedded(lower_case(type))) return {lower_case(type)};
-  return {fallback, one_type ? fmt::format("models run as fast as on {}: there is no profile of {}",
-                                           fallback, printable(type))
+  return {fallback, one_type ? fmt::format("models run as fast as on {}: there is no profile of {}", fallback,
+                                           printable(type))
                              : fmt::format("models run as fast as on {}, on every type of GPU", fallback)};
 }
 
@@ -74,8 +74,8 @@ Result<CachedCurves> CachedCurves::open(const CurveArguments& arguments,
   if (opened.elastic_) {
     const auto kind = parse_curve_kind(arguments.kind);
     if (!kind) {
-      return fail({.field = "--curves",
-                   .message = expected_found("best-plan, data-parallel or none", arguments.kind)});
+      constexpr std::array<std::string_view, 3> kKnown = {"best-plan", "data-parallel", "none"};
+      return fail({.field = "--curves", .message = expected_found(list_names(kKnown), arguments.kind)});
     }
     settings.kind = *kind;
   }
@@ -134,17 +134,20 @@ Result<std::vector<std::string>> add_curves(Workload& workload, CachedCurves& cu
                                     curves.curves().profile().name, curves.curves().settings().stack.name));
   }
   if (elastic == 0) {
-    sentences.push_back("no " + of_all.substr(3) +
-                        (curves.elastic() ? ": none says a known model, its global batch and iterations" : ""));
+    sentences.push_back(
+        "none " + of_all +
+        (curves.elastic() ? ": none says a known model, its global batch and iterations" : ""));
   }
   constexpr double kNoticeable = 0.0005;
   if (found.largest_deviation > kNoticeable) {
-    sentences.push_back(fmt::format("on the GPUs asked for the prediction differs from given run times by up to {}",
-                                    as_percent(found.largest_deviation)));
+    sentences.push_back(
+        fmt::format("on the GPUs asked for the prediction differs from given run times by up to {}",
+                    as_percent(found.largest_deviation)));
   }
   if (found.with_idle_gpus > 0) {
-    sentences.push_back(fmt::format("{} elastic jobs ask for a number of GPUs that no plan divides; some idle there",
-                                    with_thousands(found.with_idle_gpus)));
+    sentences.push_back(
+        fmt::format("{} elastic jobs ask for a number of GPUs that no plan divides; some idle there",
+                    with_thousands(found.with_idle_gpus)));
   }
   if (found.without_plan > 0) {
     sentences.push_back(fmt::format("{} jobs of a known model rigid: it has no plan on the GPUs asked for",

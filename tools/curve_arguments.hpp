@@ -56,8 +56,8 @@ class CachedCurves {
   std::string assumption_;
 };
 
-/// Gives the jobs curves up to `largest` GPUs (`make_elastic`), unless `--curves none`. Returns sentences that
-/// say which jobs are elastic, also by curves that came with their trace, and what was assumed.
+/// Gives the jobs curves up to `largest` GPUs (`make_elastic`), unless `--curves none`. Returns sentences
+/// that say which jobs are elastic, also by curves that came with their trace, and what was assumed.
 Result<std::vector<std::string>> add_curves(Workload& workload, CachedCurves& curves, GpuCount largest,
                                             bool strict);
 

@@ -218,7 +218,8 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   auto changes = transform(experiment.workload, transformations, curves, true);
   if (!changes) return fail(changes.error());
   experiment.assumptions.insert(experiment.assumptions.end(), changes->begin(), changes->end());
-  const bool predicted = arguments.trace.files.empty() || priced || arguments.transformations.assign != "none";
+  const bool predicted =
+      arguments.trace.files.empty() || priced || arguments.transformations.assign != "none";
   if (predicted) experiment.provenance.emplace_back("run times", cached_curves->describe());
   if (any_elastic_policy(arguments.policies)) {
     const GpuCount largest = experiment.cluster.total_gpus();

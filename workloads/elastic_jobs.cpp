@@ -20,7 +20,7 @@ using Levels = std::vector<ThroughputLevels::Level>;
 
 /// The curve of a job that asks for some number of GPUs.
 struct CurveOfJob {
-  CurveId curve;          ///< none: there is no plan on these GPUs or fewer
+  CurveId curve;           ///< none: there is no plan on these GPUs or fewer
   bool idle_gpus = false;  ///< no plan divides over the number that the job asks for
 };
 
@@ -75,9 +75,9 @@ class CurvesOfJobs {
 
   CurveOfJob find(const Job& job) {
     Shared& all = shared(job);
-    const auto above =
-        std::upper_bound(all.levels.begin(), all.levels.end(), job.num_gpus,
-                         [](GpuCount gpus, const ThroughputLevels::Level& level) { return gpus < level.num_gpus; });
+    const auto above = std::upper_bound(
+        all.levels.begin(), all.levels.end(), job.num_gpus,
+        [](GpuCount gpus, const ThroughputLevels::Level& level) { return gpus < level.num_gpus; });
     const bool any_below = above != all.levels.begin();
     if (any_below && std::prev(above)->num_gpus == job.num_gpus) {
       if (!all.curve) all.curve = add(all.levels);

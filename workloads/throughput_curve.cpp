@@ -32,7 +32,7 @@ Result<void> price(Job& job, const Workload& workload, ThroughputCurves& curves)
   const auto iteration = curves.iteration_time(model, job.global_batch, job.num_gpus);
   if (!iteration) {
     const Error& error = iteration.error();
-    return fail_job(job, error.kind, error.field, error.message);
+    return fail_job(job, ErrorKind::InvalidInput, error.field, error.message);
   }
   constexpr double kLongest = 9.2e18;  // ns, just below what SimDuration holds
   const Nanoseconds duration = *iteration * static_cast<double>(job.iterations);

@@ -1,0 +1,151 @@
+/// Elastic replays with the predictor's curves through the command line: that they agree with `vtrain plan`,
+/// whatever the predictor says.
+#include <doctest/doctest.h>
+
+#include <fmt/format.h>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/command_runner.hpp"
+
+using nlohmann::json;
+using vtrain::testing::run_vtrain;
+using vtrain::testing::slurp;
+using vtrain::testing::TemporaryFolder;
+
+namespace {
+
+constexpr const char* kHeader = "job_id,submit_s,num_gpus,model,global_batch,iterations,deadline_s\n";
+/// Elastic, on the second.
+constexpr const char* kElastic = "--cluster 8x8:a100 --policy elasticflow:slot=1s ";
+
+json run_json(const std::string& arguments, const TemporaryFolder& work) {
+  const auto result = run_vtrain(arguments + " --json", work.path());
+  CAPTURE(arguments);
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  return json::parse(result.out);
+}
+
+/// Seconds that an iteration of gpt3-1.3b with a batch of 64 takes with the fastest plan on so many GPUs.
+double iteration_s(const std::string& gpus) {
+  const TemporaryFolder work;
+  const json plans = run_json("plan gpt3-1.3b --global-batch 64 --gpus " + gpus, work);
+  return plans["best"].at("iteration_time_s");
+}
+
+json replay(const std::string& rows, const std::string& more) {
+  const TemporaryFolder work;
+  work.write("jobs.csv", kHeader + rows);
+  return run_json("replay --trace jobs.csv " + more, work);
+}
+
+}  // namespace
+
+TEST_CASE("elastic replay: a job alone takes as many GPUs as help it; rigid it keeps those asked for") {
+  const std::string job = "a,0,8,gpt3-1.3b,64,10000,1000000\n";
+  const double fastest = iteration_s("1-64") * 10000;
+  const double asked = iteration_s("8") * 10000;
+  REQUIRE(fastest < asked / 2);
+  const double elastic = replay(job, kElastic)["avg_jct_s"];
+  CHECK(elastic >= fastest);
+  CHECK(elastic <= fastest + 1);
+  for (const std::string& rigid :
+       {std::string(kElastic) + "--curves none", std::string("--cluster 8x8:a100 --policy fifo")}) {
+    const double jct = replay(job, rigid)["avg_jct_s"];
+    CHECK(jct >= asked - 1e-6);
+    CHECK(jct <= asked + 1);
+  }
+  // max_gpus binds.
+  const TemporaryFolder work;
+  work.write(
+      "jobs.csv",
+      "job_id,submit_s,num_gpus,max_gpus,model,global_batch,iterations\na,0,8,16,gpt3-1.3b,64,10000\n");
+  const double bound = run_json(std::string("replay --trace jobs.csv ") + kElastic, work)["avg_jct_s"];
+  CHECK(bound == doctest::Approx(iteration_s("16") * 10000).epsilon(0.01));
+}
+
+TEST_CASE(
+    "elastic replay: a deadline that only more GPUs can meet is met; one that nothing can meet is refused") {
+  const double fastest = iteration_s("1-64") * 10000;
+  const double between = fastest * 1.3 + 10;
+  REQUIRE(between < iteration_s("8") * 10000);
+  const std::string rows = fmt::format("a,0,8,gpt3-1.3b,64,10000,{:.0f}\n", between) +
+                           fmt::format("b,100000,8,gpt3-1.3b,64,10000,{:.0f}\n", 100000 + fastest * 0.9);
+  const json elastic = replay(rows, kElastic);
+  CHECK(elastic["deadline_met"] == 1);
+  CHECK(elastic["rejected"] == 1);
+  const json rigid = replay(rows, "--cluster 8x8:a100 --policy edf --curves best-plan");
+  CHECK(rigid["deadline_met"] == 0);
+  CHECK(rigid["completed"] == 2);
+}
+
+TEST_CASE(
+    "elastic replay: two that share the cluster do the same work as each alone, data-parallel no faster") {
+  const std::string rows =
+      "a,0,8,gpt3-1.3b,64,10000,1000000\n"
+      "b,0,16,gpt3-6.7b,256,500,1000000\n";
+  const json best = replay(rows, kElastic);
+  const json again = replay(rows, kElastic);
+  CHECK(best["completed"] == 2);
+  CHECK(best["avg_jct_s"] == again["avg_jct_s"]);
+  const json data_parallel = replay(rows, std::string(kElastic) + "--curves data-parallel");
+  CHECK(data_parallel["completed"] == 2);
+  CHECK(data_parallel["makespan_s"] >= best["makespan_s"]);
+}
+
+TEST_CASE("elastic replay: what was assumed is said, on paper and in run.json") {
+  const TemporaryFolder work;
+  work.write("jobs.csv",
+             "job_id,submit_s,num_gpus,duration_s,model,global_batch,iterations\n"
+             "a,0,8,100000,gpt3-1.3b,64,10000\n"
+             "b,0,7,100000,gpt3-1.3b,64,10000\n"
+             "c,0,8,100000,gpt3-175b,1536,10000\n"
+             "d,0,8,100000,,,\n");
+  const auto told =
+      run_vtrain("replay --trace jobs.csv --cluster 8x8:a100 --policy elasticflow --out out", work.path());
+  CAPTURE(told.err);
+  REQUIRE(told.exit_code == 0);
+  const json run = json::parse(slurp(work.path() / "out" / "run.json"));
+  const std::string assumed = run["assumptions"].dump();
+  for (const std::string& sentence :
+       {std::string(
+            "2 of 4 jobs elastic as predicted for the best plan on each number of GPUs, profile a100"),
+        std::string("on the GPUs asked for the prediction differs from given run times by up to "),
+        std::string("1 elastic jobs ask for a number of GPUs that no plan divides"),
+        std::string("1 jobs of a known model rigid: it has no plan on the GPUs asked for")}) {
+    CAPTURE(sentence);
+    CHECK(told.out.find(sentence) != std::string::npos);
+    CHECK(assumed.find(sentence) != std::string::npos);
+  }
+  // Rigid policies need none of this, and with --strict it is an error.
+  const auto rigid = run_vtrain("replay --trace jobs.csv --cluster 8x8:a100 --policy fifo", work.path());
+  CHECK(rigid.out.find("elastic") == std::string::npos);
+  const auto strict =
+      run_vtrain("replay --trace jobs.csv --cluster 8x8:a100 --policy elasticflow --strict", work.path());
+  CHECK(strict.exit_code == 2);
+  CHECK(strict.err.find(
+            "job 'b': model 'gpt3-1.3b' with a global batch of 64 cannot be divided over exactly 7 GPUs") !=
+        std::string::npos);
+}
+
+TEST_CASE(
+    "elastic replay: the profile is that of the cluster's GPUs, and a job that cannot run is an error") {
+  const std::string job = "a,0,8,gpt3-1.3b,64,10000,1000000\n";
+  const double a100 = replay(job, "--cluster 8x8:a100 --policy fifo")["avg_jct_s"];
+  const double h100 = replay(job, "--cluster 8x8:H100 --policy fifo")["avg_jct_s"];
+  CHECK(h100 < a100 / 1.5);
+  CHECK(replay(job, "--cluster 8x8:h100 --profile a100 --policy fifo")["avg_jct_s"] == a100);
+  const json other = replay(job, "--cluster 8x8:k80 --policy fifo");
+  CHECK(other["avg_jct_s"] == a100);
+  const TemporaryFolder work;
+  work.write("jobs.csv", std::string(kHeader) + "a,0,8,gpt3-175b,1536,100,\n");
+  const auto result =
+      run_vtrain("replay --trace jobs.csv --cluster 8x8:a100 --policy elasticflow --out out", work.path());
+  CHECK(result.exit_code == 2);
+  CHECK(result.err.find("job 'a': model 'gpt3-175b' does not fit on 8 GPUs") != std::string::npos);
+  CHECK(!std::filesystem::exists(work.path() / "out"));
+}
