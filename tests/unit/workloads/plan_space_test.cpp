@@ -76,7 +76,7 @@ TEST_CASE("plan_space: all plans, each once, in the order that decides ties") {
   RandomStream random(2, "spaces");
   const auto below = [&](std::uint64_t bound) { return static_cast<std::int64_t>(random.below(bound)); };
   std::size_t num_plans = 0;
-  for (int i = 0; i < 80; ++i) {
+  for (int i = 0; i < 200; ++i) {
     CAPTURE(i);
     const std::int64_t heads = 2 * (1 + below(10));
     TransformerModel model{"", 1 + below(12), heads * 64, heads, 512 << below(4)};
