@@ -1,4 +1,5 @@
-# Reads every #include line of the project and fails on one that points upwards. Run as
+# Reads every #include line of the project and fails on one that points upwards, and on a source file that does not include its own
+# header first (which shows that the header compiles alone). Run as
 #   cmake -D SOURCE_DIR=<project> -P layering_test.cmake
 # CMake tolerates cycles between static libraries, and one include path serves all modules, so nothing else would notice.
 cmake_minimum_required(VERSION 3.25)
@@ -24,6 +25,13 @@ foreach(module IN LISTS modules)
     math(EXPR num_files "${num_files} + 1")
     file(RELATIVE_PATH name ${SOURCE_DIR} ${file})
     file(STRINGS ${file} includes REGEX "^[ \t]*#[ \t]*include[ \t]*[\"<]")
+    string(REGEX REPLACE "cpp$" "hpp" own_header ${name})
+    if(name MATCHES "cpp$" AND EXISTS ${SOURCE_DIR}/${own_header})
+      list(GET includes 0 first)
+      if(NOT first STREQUAL "#include \"${own_header}\"")
+        list(APPEND violations "${name} must include ${own_header} first")
+      endif()
+    endif()
     foreach(line IN LISTS includes)
       string(REGEX REPLACE "^[ \t]*#[ \t]*include[ \t]*[\"<]([^\">]*)[\">].*$" "\\1" target "${line}")
       string(REGEX REPLACE "/.*$" "" folder "${target}")
@@ -47,4 +55,4 @@ if(violations)
   list(JOIN violations "\n  " text)
   message(FATAL_ERROR "layering:\n  ${text}")
 endif()
-message(STATUS "layering: ${num_files} files, every include points downwards")
+message(STATUS "layering: ${num_files} files, every include points downwards, own headers come first")

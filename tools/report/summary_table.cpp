@@ -75,8 +75,8 @@ bool is_shown(const Column& column, std::span<const ReportRun> runs) {
 std::optional<std::string> best_text(const Column& column, std::span<const ReportRun> runs) {
   if (column.better == Better::Neither) return std::nullopt;
   const auto value_of = [&](const ReportRun& run) { return column.value(run.summary); };
-  const std::string lowest = column.show(std::ranges::min(runs | std::views::transform(value_of)));
-  const std::string highest = column.show(std::ranges::max(runs | std::views::transform(value_of)));
+  const std::string lowest = column.show(value_of(*std::ranges::min_element(runs, {}, value_of)));
+  const std::string highest = column.show(value_of(*std::ranges::max_element(runs, {}, value_of)));
   if (lowest == highest) return std::nullopt;
   return column.better == Better::Lower ? lowest : highest;
 }

@@ -43,8 +43,9 @@ const std::string& model_of(const Workload& workload, std::size_t job) {
 }  // namespace
 
 TEST_CASE("model_mix: iterations are the nearest whole number, at least one, and the duration follows") {
-  for (const auto& [seconds, iterations] : std::map<int, int>{{3600, 514}, {1, 1}, {10, 1}, {11, 2}}) {
-    CAPTURE(seconds);
+  for (const auto& expected : std::map<int, int>{{3600, 514}, {1, 1}, {10, 1}, {11, 2}}) {
+    const auto [seconds, iterations] = expected;
+    CAPTURE(expected.first);
     Workload workload = jobs(1, 8, std::chrono::seconds(seconds));
     const auto said = assign_models(workload, ModelMix::parse("lingjun").value(), 1, seven_seconds);
     REQUIRE(said.has_value());

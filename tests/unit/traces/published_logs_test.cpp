@@ -105,7 +105,9 @@ TEST_CASE("published logs: PCS' lists of Philly have the run times of the rebuil
   if (!have(archive) || !have(rebuilt_path)) return;
   const auto all = facts(read(rebuilt_path), "", seconds(0));
   std::size_t num_jobs = 0;
-  for (const auto& [name, text] : vtrain::read_tar_gz(archive)) {
+  for (const auto& file : vtrain::read_tar_gz(archive)) {
+    const std::string& name = file.first;
+    const std::string& text = file.second;
     CAPTURE(name);
     const std::string tenant = name.substr(name.find("trace_") + 6, 6);
     const auto trace = parse_trace(text, name);

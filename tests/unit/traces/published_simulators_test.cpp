@@ -107,24 +107,29 @@ TEST_CASE("published simulators: Gavel's traces, as many jobs as its throughputs
     check_counts(folder, "gavel", expected);
   }
   // Rows, and those that the throughputs have, of the other traces.
-  for (const auto& [name, rows, jobs] : {std::tuple{"0e4a51", 1'181, 984},
-                                         {"11cb48", 2'000, 1'819},
-                                         {"23dbec", 9, 8},
-                                         {"2869ce", 533, 354},
-                                         {"51b7ef", 18, 17},
-                                         {"6214e9", 2'000, 1'985},
-                                         {"6c71a0", 2'000, 1'937},
-                                         {"795a4c", 3, 3},
-                                         {"7f04ca", 972, 789},
-                                         {"925e2b", 4, 3},
-                                         {"b436b2", 2'000, 1'874},
-                                         {"e13805", 607, 504},
-                                         {"ee9e8c", 2'000, 1'627}}) {
-    const auto trace = read_trace((folder / ("msr_seed0_" + std::string(name) + ".trace.gz")).string());
-    CAPTURE(name);
+  struct Counts {
+    std::string name;
+    std::int64_t rows;
+    std::int64_t jobs;
+  };
+  for (const Counts& of : {Counts{"0e4a51", 1'181, 984},
+                           {"11cb48", 2'000, 1'819},
+                           {"23dbec", 9, 8},
+                           {"2869ce", 533, 354},
+                           {"51b7ef", 18, 17},
+                           {"6214e9", 2'000, 1'985},
+                           {"6c71a0", 2'000, 1'937},
+                           {"795a4c", 3, 3},
+                           {"7f04ca", 972, 789},
+                           {"925e2b", 4, 3},
+                           {"b436b2", 2'000, 1'874},
+                           {"e13805", 607, 504},
+                           {"ee9e8c", 2'000, 1'627}}) {
+    const auto trace = read_trace((folder / ("msr_seed0_" + of.name + ".trace.gz")).string());
+    CAPTURE(of.name);
     REQUIRE_MESSAGE(trace.has_value(), trace.error().describe());
-    CHECK(std::ssize(trace->workload.jobs) == jobs);
-    CHECK(std::ssize(trace->workload.jobs) + trace->skipped.total() == rows);
+    CHECK(std::ssize(trace->workload.jobs) == of.jobs);
+    CHECK(std::ssize(trace->workload.jobs) + trace->skipped.total() == of.rows);
   }
 }
 
@@ -158,7 +163,9 @@ TEST_CASE("published simulators: ElasticFlow's released traces have the jobs of 
   if (!have(archive) || !have(itp_folder)) return;
   const auto files = vtrain::read_tar_gz(archive);
   std::size_t jobs = 0;
-  for (const auto& [name, text] : files) {
+  for (const auto& file : files) {
+    const std::string& name = file.first;
+    const std::string& text = file.second;
     if (!name.starts_with("cluster")) continue;
     CAPTURE(name);
     const auto trace = vtrain::parse_trace(text, name);

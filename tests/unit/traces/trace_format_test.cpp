@@ -95,8 +95,9 @@ class TemporaryFolder {
 TEST_CASE(
     "trace_format: a folder or the main file of a format of several tables is read with the files beside "
     "it") {
-  for (const auto& [name, main_file, main_text, other_file, other_text] : kTableExamples) {
-    CAPTURE(name);
+  for (const auto& example : kTableExamples) {
+    const auto& [name, main_file, main_text, other_file, other_text] = example;
+    CAPTURE(example[0]);
     const TemporaryFolder folder("vtrain_tables_" + std::string(name));
     const std::filesystem::path main_path = folder.path() / main_file;
     std::ofstream(main_path) << main_text;
@@ -128,9 +129,10 @@ TEST_CASE(
 TEST_CASE("trace_format: every format is recognised by its content, and by no other") {
   // Formats of several tables are shown below.
   CHECK(trace_formats().size() == std::size(kExamples) + std::size(kTableExamples));
-  for (const auto& [name, text] : kExamples) {
+  for (const auto& example : kExamples) {
+    const auto& [name, text] = example;
     const auto trace = parse_trace(text, "f");
-    CAPTURE(name);
+    CAPTURE(example[0]);
     REQUIRE(trace.has_value());
     CHECK(trace->format == name);
     CHECK(trace->workload.jobs.size() == 1);

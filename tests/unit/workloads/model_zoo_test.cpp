@@ -83,9 +83,9 @@ TEST_CASE("model_zoo: published parameter counts") {
       {"mpt-30b", 29'975'214'080},
       {"mpt-125m", 125'311'488},
   };
-  for (const auto& [name, parameters] : exact) {
-    CAPTURE(name);
-    CHECK(find_model(name)->model().num_parameters() == parameters);
+  for (const auto& published : exact) {
+    CAPTURE(published.first);
+    CHECK(find_model(published.first)->model().num_parameters() == published.second);
   }
   // Rounded in print: total and active.
   const auto check_rounded = [](std::string_view name, double total, double active) {

@@ -123,11 +123,14 @@ TEST_CASE("vtrain_golden: kernels of every trace file") {
   const json golden = read_json(kGolden / "golden.json.gz");
   const json& files = golden.at("functions");
   CHECK(files.size() == 84);
-  for (const auto& [file, functions] : files.items()) {
+  for (const auto& trace : files.items()) {
+    const std::string file = trace.key();
     CAPTURE(file);
     const auto kernels = inputs.kernels(file);
-    CHECK(kernels->size() == functions.size());
-    for (const auto& [name, expected] : functions.items()) {
+    CHECK(kernels->size() == trace.value().size());
+    for (const auto& function : trace.value().items()) {
+      const std::string name = function.key();
+      const json& expected = function.value();
       CAPTURE(name);
       const auto found = kernels->find(name);
       REQUIRE(found != kernels->end());
