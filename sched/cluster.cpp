@@ -73,13 +73,21 @@ Result<ClusterSpec> read_groups(const JsonDocument& document) {
   ClusterSpec cluster;
   for (const nlohmann::json& item : groups) {
     JsonFields fields(document, item);
-    fields.allow_only(std::array<std::string_view, 3>{"num_nodes", "gpus_per_node", "gpu_type"});
+    fields.allow_only(std::array<std::string_view, 5>{"num_nodes", "gpus_per_node", "gpu_type",
+                                                      "gpus_per_island", "nodes_per_rack"});
     NodeGroup group;
     group.num_nodes = static_cast<std::int32_t>(fields.integer("num_nodes", 1, kMaxGpus));
     group.gpus_per_node = GpuCount(static_cast<std::int32_t>(fields.integer("gpus_per_node", 1, kMaxGpus)));
     group.gpu_type = fields.string_or("gpu_type", "");
     if (!group.gpu_type.empty() && !is_gpu_type_name(group.gpu_type))
       fields.complain("gpu_type", expected_found("letters, digits, '-', '_' and '.'", group.gpu_type));
+    group.gpus_per_island =
+        GpuCount(static_cast<std::int32_t>(fields.integer_or("gpus_per_island", 1, kMaxGpus, 0)));
+    group.nodes_per_rack = static_cast<std::int32_t>(fields.integer_or("nodes_per_rack", 1, kMaxGpus, 0));
+    if (group.gpus_per_island.value > 0 && group.gpus_per_node.value % group.gpus_per_island.value != 0)
+      fields.complain("gpus_per_island",
+                      expected_found(fmt::format("a divisor of gpus_per_node, {}", group.gpus_per_node.value),
+                                     std::to_string(group.gpus_per_island.value)));
     if (fields.error()) return fail(*fields.error());
     cluster.groups.push_back(std::move(group));
   }

@@ -16,7 +16,12 @@ namespace vtrain {
 struct NodeGroup {
   std::int32_t num_nodes = 0;
   GpuCount gpus_per_node{0};
-  std::string gpu_type;  ///< empty when the user did not say
+  std::string gpu_type{};  ///< empty when the user did not say
+  /// GPUs that NVLink joins, a divisor of `gpus_per_node`; 0: all GPUs of a node.
+  GpuCount gpus_per_island{0};
+  /// Nodes on one leaf switch, the last rack may have fewer; 0: not known. Nodes of all groups of which it is
+  /// not known count as one rack.
+  std::int32_t nodes_per_rack = 0;
 
   friend bool operator==(const NodeGroup&, const NodeGroup&) = default;
 };
@@ -29,8 +34,8 @@ struct ClusterSpec {
   std::vector<std::string> notes{};
 
   /// Reads `16x8:a100` (nodes x GPUs per node : type), several joined by `+`, or the name of a file: JSON
-  /// `{"groups": [{"num_nodes": 16, "gpus_per_node": 8, "gpu_type": "a100"}]}` or a table of nodes, plain or
-  /// packed
+  /// `{"groups": [{"num_nodes": 16, "gpus_per_node": 8, "gpu_type": "a100", "gpus_per_island": 4,
+  /// "nodes_per_rack": 8}]}`, of which the last three may be left out, or a table of nodes, plain or packed
   /// (`sched/cluster_tables.hpp`). `FILE@PART` picks a part of a table that has several.
   static Result<ClusterSpec> parse(const std::string& text);
 

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -15,16 +17,27 @@ namespace vtrain {
 
 struct Workload;
 
-/// The ways of placing a gang, by their names on the command line.
+/// The ways of placing a gang; each is a file pair `sched/<name>_placement`, and a row of `placements()`.
 enum class PlacementKind : std::uint8_t {
-  Count,  ///< `count`: the cluster is one number of free GPUs; a gang fits if enough are free anywhere
-  /// `yarn`: a gang of at most the largest node's size goes to the first node with room. A larger one takes
-  /// wholly free nodes in index order, each no larger than what it still needs, and for the rest the first
-  /// other node with room (Tiresias, NSDI'19, the simulator's "yarn" scheme, which knows equal nodes only).
+  Count,
   Yarn,
+  BestFit,
+  Consolidate,
+  ConsolidateStrict,
+  Buddy,
+  Fgd,
 };
 
-/// Reads a name; the error lists the names there are.
+/// A row of the table of placements.
+struct PlacementInfo {
+  PlacementKind kind;
+  std::string_view name;     ///< on the command line
+  std::string_view summary;  ///< one line
+};
+
+/// All placements, in the order of the enumeration.
+std::span<const PlacementInfo> placements();
+/// Reads a name; the error lists the names there are, with the nearest.
 Result<PlacementKind> parse_placement(std::string_view name);
 
 /// What a gang asks of the cluster.
@@ -42,9 +55,15 @@ struct GangRequest {
 struct NodeShare {
   NodeId node;
   GpuCount gpus{0};
+  /// Which of the node's GPUs, where a placement tells them apart: the number of the first. Its own books.
+  std::int32_t first_gpu = 0;
 };
 
 /// Keeps the books of free GPUs and places gangs.
+///
+/// A gang is never split over GPU types, other than under `count`. One that asks for no type, or for one of
+/// several, goes where its placement finds the best place; where that does not decide, to the type that the
+/// cluster names first.
 class Placement {
  public:
   virtual ~Placement() = default;
@@ -55,11 +74,22 @@ class Placement {
   virtual void release(const GangRequest& request, const std::vector<NodeShare>& shares) = 0;
   /// Whether the gang would fit on the empty cluster with all nodes in service.
   virtual bool fits_empty(const GangRequest& request) const = 0;
-  /// GPUs in service that no gang holds.
+  /// GPUs in service of which no gang holds all. A gang that needs more than that does not fit.
   virtual GpuCount free_gpus() const = 0;
-  /// Whether gangs have nodes: not under `count`, where a node cannot go out of service and `place` appends
-  /// nothing.
+  /// GPUs in service of which no gang holds anything; other than `free_gpus` only where GPUs are shared.
+  virtual GpuCount idle_gpus() const { return free_gpus(); }
+  /// Whether several gangs may use one GPU, each its part.
+  virtual bool shares_gpus() const { return false; }
+  /// Whether gangs have nodes: not under `count`, where a node cannot go out of service.
   virtual bool knows_nodes() const { return true; }
+  /// Whether `release` needs what `place` appended. If not, both may be given an empty list.
+  virtual bool needs_shares() const { return true; }
+  /// Levels of the network that a gang's traffic must cross: 0 within a node, 1 between nodes of a rack, 2
+  /// beyond.
+  virtual int levels_crossed(std::span<const NodeShare> shares) const = 0;
+  /// The rate of fragmentation of the free GPUs (`sched/fragmentation.hpp`), in [0, 1]; nothing where it is
+  /// not kept.
+  virtual std::optional<double> fragmentation() const { return std::nullopt; }
   /// Takes a node out of service or brings it back; all nodes begin in service. A node out of service offers
   /// no GPUs: its free ones stop counting as free at once, and those of gangs that still hold some do not
   /// count when they are given back, until the node is back. Telling the state it is in changes nothing.
@@ -67,7 +97,8 @@ class Placement {
   virtual void set_in_service(NodeId node, bool in_service) = 0;
 };
 
-/// The books of an empty cluster for the jobs of a workload.
+/// The books of an empty cluster for the jobs of a workload: the types they may ask for, and under `fgd` and
+/// `best-fit` the sizes by which fragmentation is judged.
 std::unique_ptr<Placement> make_placement(PlacementKind kind, const ClusterSpec& cluster,
                                           const Workload& workload);
 

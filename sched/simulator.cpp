@@ -67,9 +67,9 @@ class Simulation final : public SchedulingPass {
       : options_(options),
         policy_(policy),
         placement_(make_placement(options.placement, cluster, workload)),
-        knows_nodes_(placement_->knows_nodes()),
+        needs_shares_(placement_->needs_shares()),
         progress_by_job_(workload.jobs.size()),
-        shares_(knows_nodes_ ? workload.jobs.size() : 0) {
+        shares_(needs_shares_ ? workload.jobs.size() : 0) {
     total_gpus_ = free_gpus_ = cluster.total_gpus();
     cluster_ = &cluster;
     jobs_ = workload.jobs;
@@ -253,7 +253,7 @@ class Simulation final : public SchedulingPass {
 
   bool place(JobId job, GpuCount num_gpus) {
     const GangRequest request = request_of(jobs_[job.value], num_gpus);
-    if (!knows_nodes_) return placement_->place(request, no_shares_);
+    if (!needs_shares_) return placement_->place(request, no_shares_);
     const bool placed = placement_->place(request, shares_.open(job));
     if (!placed) shares_.close(job);
     return placed;
@@ -309,7 +309,7 @@ class Simulation final : public SchedulingPass {
     result_.outcomes[job.value].gpu_time.add(held, progress.num_gpus);
     if (options_.record_runs && held.count() > 0) record_run(job, progress.resumed);
     const GangRequest request = request_of(jobs_[job.value], progress.num_gpus);
-    if (knows_nodes_) {
+    if (needs_shares_) {
       placement_->release(request, shares_.of(job));
       shares_.close(job);
     } else {
@@ -320,7 +320,7 @@ class Simulation final : public SchedulingPass {
 
   void record_run(JobId job, SimTime begin) {
     JobRun run{job, begin, now_, progress_by_job_[job.value].num_gpus, {}};
-    if (knows_nodes_) {
+    if (placement_->knows_nodes()) {
       for (const NodeShare& share : shares_.of(job))
         run.nodes.push_back(share.node);
     }
@@ -349,7 +349,7 @@ class Simulation final : public SchedulingPass {
   Policy& policy_;
   const ProgressRule rule_ = policy_.progress_rule();
   std::unique_ptr<Placement> placement_;
-  const bool knows_nodes_;
+  const bool needs_shares_;
   EventQueue events_;
   std::uint32_t timer_version_ = 0;
   std::uint32_t next_arrival_ = 0;
@@ -360,7 +360,7 @@ class Simulation final : public SchedulingPass {
   std::vector<JobId> arrived_;
   std::vector<JobProgress> progress_by_job_;
   GangShares shares_;
-  std::vector<NodeShare> no_shares_;  ///< stays empty: `count` has no nodes
+  std::vector<NodeShare> no_shares_;  ///< stays empty: for placements that need none
   SimulationResult result_;
 };
 

@@ -86,6 +86,15 @@ TEST_CASE("cluster: a JSON file says the same as the short form") {
   CHECK(cluster->groups == ClusterSpec::parse("16x8:a100+2x4")->groups);
 }
 
+TEST_CASE("cluster: a JSON file may say what NVLink joins and how many nodes a rack has") {
+  const TemporaryFile file(
+      R"({"groups": [{"num_nodes": 16, "gpus_per_node": 8, "gpus_per_island": 4, "nodes_per_rack": 6}]})");
+  const auto cluster = ClusterSpec::parse(file.path());
+  REQUIRE(cluster);
+  CHECK(cluster->groups.front().gpus_per_island == GpuCount(4));
+  CHECK(cluster->groups.front().nodes_per_rack == 6);
+}
+
 TEST_CASE("cluster: errors in a JSON file name the file and the key") {
   struct Case {
     std::string content;
@@ -101,6 +110,9 @@ TEST_CASE("cluster: errors in a JSON file name the file and the key") {
       {R"({"groups": [{"num_nodes": 1, "gpus_per_node": 1e99}]})", "gpus_per_node"},
       {R"({"groups": [{"num_nodes": 1, "gpus_per_node": 8, "gpu_type": "a/b"}]})", "gpu_type"},
       {R"({"groups": [{"num_nodes": 1, "gpus_per_node": 8, "color": 1}]})", "color"},
+      {R"({"groups": [{"num_nodes": 1, "gpus_per_node": 8, "gpus_per_island": 3}]})",
+       "gpus_per_island: expected a divisor of gpus_per_node, 8, found '3'"},
+      {R"({"groups": [{"num_nodes": 1, "gpus_per_node": 8, "nodes_per_rack": 0}]})", "nodes_per_rack"},
       {R"({"groups": [3]})", "expected a JSON object"},
       {R"({"groups": [)", "malformed JSON"}};
   for (const Case& bad : cases) {

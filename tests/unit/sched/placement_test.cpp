@@ -69,9 +69,14 @@ Shares yarn_by_hand(std::vector<std::int32_t>& free, const std::vector<std::int3
 TEST_CASE("placement: names") {
   CHECK(*parse_placement("count") == PlacementKind::Count);
   CHECK(*parse_placement("yarn") == PlacementKind::Yarn);
-  const auto unknown = parse_placement("pack");
+  const auto unknown = parse_placement("yearn");
   REQUIRE_FALSE(unknown);
-  CHECK(unknown.error().describe() == "placement: expected 'count' or 'yarn', found 'pack'");
+  CHECK(unknown.error().describe() ==
+        "placement: expected one of 'count', 'yarn', 'best-fit', 'consolidate', 'consolidate-strict', 'buddy' and "
+        "'fgd', "
+        "found 'yearn'. Did you mean 'yarn'?");
+  for (std::size_t i = 0; i < placements().size(); ++i)
+    CHECK(placements()[i].kind == static_cast<PlacementKind>(i));
 }
 
 TEST_CASE("placement: count knows one number of free GPUs") {

@@ -1,0 +1,70 @@
+#include "sched/gpu_types.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+#include <stdexcept>
+
+#include "core/text.hpp"
+#include "workloads/name_table.hpp"
+
+namespace vtrain {
+namespace {
+
+std::string in_lower_case(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return result;
+}
+
+}  // namespace
+
+GpuTypes::GpuTypes(const ClusterSpec& cluster, const NameTable& asked) {
+  for (const NodeGroup& group : cluster.groups) {
+    named_ |= !group.gpu_type.empty();
+    const auto number = static_cast<std::uint32_t>(names_.size());
+    if (numbers_.try_emplace(in_lower_case(group.gpu_type), number).second) names_.push_back(group.gpu_type);
+  }
+  all_.resize(names_.size());
+  std::iota(all_.begin(), all_.end(), 0);
+  for (const std::string& name : asked.names()) {
+    std::vector<std::uint32_t>& types = allowed_.emplace_back();
+    std::string_view rest = name;
+    while (!rest.empty()) {
+      const std::size_t bar = std::min(rest.find('|'), rest.size());
+      const std::string_view alternative = trim(rest.substr(0, bar));
+      const auto type = alternative.empty() ? std::nullopt : find(alternative);
+      if (type) types.push_back(*type);
+      rest.remove_prefix(std::min(bar + 1, rest.size()));
+    }
+    std::sort(types.begin(), types.end());
+    types.erase(std::unique(types.begin(), types.end()), types.end());
+  }
+}
+
+std::optional<std::uint32_t> GpuTypes::find(std::string_view name) const {
+  const auto found = numbers_.find(in_lower_case(name));
+  return found == numbers_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::uint32_t GpuTypes::number_of(const NodeGroup& group) const {
+  const auto number = find(group.gpu_type);
+  if (!number) throw std::logic_error("GpuTypes: a group of another cluster");
+  return *number;
+}
+
+std::string GpuTypes::complaint(const std::string& asked) const {
+  std::vector<std::string_view> known;
+  for (const std::string& name : names_) {
+    if (!name.empty()) known.push_back(name);
+  }
+  const std::string_view nearest = nearest_name(asked, known);
+  const std::string expected = fmt::format("a GPU type of the cluster, which has {}", list_names(known));
+  return expected_found(expected, asked) +
+         (nearest.empty() ? std::string() : fmt::format(". Did you mean '{}'?", nearest));
+}
+
+}  // namespace vtrain

@@ -1,0 +1,52 @@
+/// The common part of the placements that share GPUs: each is a way of comparing nodes.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "sched/node_placement.hpp"
+#include "sched/shared_nodes.hpp"
+
+namespace vtrain {
+
+/// A gang of at most the size of the largest node that it may use goes to the node of the lowest cost, of
+/// those with room the first. A larger one takes wholly free nodes of one type, the largest that are no
+/// larger than what it still needs, in index order, and for the rest the other node of the type with the
+/// lowest cost.
+///
+/// Jobs that use part of a GPU share it, each of the GPUs of a gang being another one; only gangs that need
+/// several nodes hold whole GPUs in any case.
+///
+/// A decision costs O(states that nodes are in), see `SharedNodes::alike`.
+class SharingPlacement : public NodePlacement {
+ public:
+  SharingPlacement(const ClusterSpec& cluster, const Workload& workload);
+
+  bool place(const GangRequest& request, std::vector<NodeShare>& shares) final;
+  void release(const GangRequest& request, const std::vector<NodeShare>& shares) final;
+  GpuCount free_gpus() const final { return nodes_.with_room(); }
+  GpuCount idle_gpus() const final { return nodes_.idle(); }
+  bool shares_gpus() const final { return true; }
+  std::optional<double> fragmentation() const final;
+  void set_in_service(NodeId node, bool in_service) final { nodes_.set_in_service(node.value, in_service); }
+
+ protected:
+  /// How well a gang goes on nodes that have room for it.
+  virtual NodeOption option(NodesAlike& alike, const GangRequest& request) const = 0;
+
+  const SharedNodes& nodes() const { return nodes_; }
+
+ private:
+  struct Choice {
+    NodesAlike* alike = nullptr;
+    NodeOption option;
+  };
+  std::optional<Choice> choose(const GangRequest& request, std::span<const std::uint32_t> types) const;
+  void take(const Choice& choice, const GangRequest& request, std::vector<NodeShare>& shares);
+  bool place_on_nodes(std::uint32_t type, std::int32_t num_gpus, std::vector<NodeShare>& shares);
+
+  SharedNodes nodes_;
+  std::vector<std::int32_t> numbers_;  ///< of GPUs, while parts are taken
+};
+
+}  // namespace vtrain
