@@ -17,6 +17,10 @@ class GpuTime {
     seconds_ += duration.count() / kPerSecond * num_gpus.value + rest / kPerSecond;
     billionths_ = rest % kPerSecond;
   }
+  /// The same for jobs that use `gpu_share` thousandths of each GPU; less than a nanosecond is left out.
+  void add(SimDuration duration, GpuCount num_gpus, std::int16_t gpu_share) {
+    add(duration / 1000 * gpu_share + duration % 1000 * gpu_share / 1000, num_gpus);
+  }
   /// GPU-seconds, to the nearest double.
   double seconds() const {
     return static_cast<double>(seconds_) + static_cast<double>(billionths_) / static_cast<double>(kPerSecond);

@@ -172,6 +172,10 @@ Summary summarize(const Workload& workload, const ClusterSpec& cluster, const Si
   if (!ended.empty()) {
     summary.makespan_s = to_seconds(result.outcomes[ended.back().value].end - workload.jobs.front().submit);
     summary.gpu_utilization = held_gpu_s / (total_gpus * summary.makespan_s);
+    if (!result.fragmentation.empty()) {
+      summary.fragmentation = summarize_fragmentation(result.fragmentation, workload.jobs.front().submit,
+                                                      result.outcomes[ended.back().value].end);
+    }
   }
   summarize_fairness(finish_time_fairness(workload, total_gpus, result, ended), summary);
   return summary;

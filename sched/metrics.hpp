@@ -49,6 +49,8 @@ struct Summary {
   /// Jain's index (1984) of 1 / finish-time fairness over completed jobs, in (0, 1]; 1 is equal treatment, 0
   /// stands for no completed job.
   double jain_index = 0;
+  /// Under placements that keep it.
+  std::optional<FragmentationSummary> fragmentation;
   std::int64_t preemptions = 0;
   std::int64_t events = 0;
 };

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "sched/event_queue.hpp"
+#include "sched/gpu_types.hpp"
 
 namespace vtrain {
 namespace {
@@ -24,6 +25,10 @@ class SimulationFault : public std::logic_error {
 
 Error job_error(const Job& job, std::string field, std::string message) {
   return {.field = std::move(field), .message = fmt::format("job '{}': {}", job.name, message)};
+}
+
+Error job_error(const Job& job, Error error) {
+  return job_error(job, std::move(error.field), std::move(error.message));
 }
 
 /// What a job asks of the cluster when it is to have `num_gpus` GPUs.
@@ -306,7 +311,9 @@ class Simulation final : public SchedulingPass {
     const SimDuration held = now_ - progress.resumed;
     progress.attained += held;
     progress.iterations += progress.speed * to_seconds(held);
-    result_.outcomes[job.value].gpu_time.add(held, progress.num_gpus);
+    const Job& description = jobs_[job.value];
+    result_.outcomes[job.value].gpu_time.add(
+        held, progress.num_gpus, placement_->shares_gpus() ? description.gpu_share : Job{}.gpu_share);
     if (options_.record_runs && held.count() > 0) record_run(job, progress.resumed);
     const GangRequest request = request_of(jobs_[job.value], progress.num_gpus);
     if (needs_shares_) {
@@ -328,7 +335,8 @@ class Simulation final : public SchedulingPass {
   }
 
   void sample() {
-    const GpuCount in_use = total_gpus_ - free_gpus_;
+    if (const auto rate = placement_->fragmentation()) result_.fragmentation.push_back({now_, *rate});
+    const GpuCount in_use = total_gpus_ - placement_->idle_gpus();
     if (!result_.samples.empty()) {
       const ClusterSample& last = result_.samples.back();
       if (last.waiting_jobs == num_waiting_ && last.gpus_in_use == in_use) return;
@@ -364,11 +372,28 @@ class Simulation final : public SchedulingPass {
   SimulationResult result_;
 };
 
+/// Why a job does not fit on the empty cluster.
+Error misfit(const Job& job, const Workload& workload, const ClusterSpec& cluster) {
+  const GpuTypes types(cluster, workload.gpu_types);
+  if (types.allowed(job.gpu_type).empty())
+    return {.field = "gpu_type", .message = types.complaint(workload.gpu_types[job.gpu_type.value])};
+  const std::string found = std::to_string(job.num_gpus.value);
+  if (job.num_gpus > cluster.total_gpus()) {
+    const std::string room = fmt::format("at most {}, the GPUs of the cluster", cluster.total_gpus().value);
+    return {.field = "num_gpus", .message = expected_found(room, found)};
+  }
+  const std::string type = job.gpu_type && types.named()
+                               ? fmt::format(" on GPUs of type '{}'", workload.gpu_types[job.gpu_type.value])
+                               : "";
+  return {.field = "num_gpus",
+          .message =
+              expected_found("a gang for which the placement has room on the empty cluster" + type, found)};
+}
+
 /// What must hold of every job before a replay can begin.
 Result<void> check_jobs(const Workload& workload, const ClusterSpec& cluster, ProgressRule rule,
                         const SimulationOptions& options) {
   const auto placement = make_placement(options.placement, cluster, workload);
-  const std::int32_t total_gpus = cluster.total_gpus().value;
   SimTime last_submission = SimTime::min();
   for (const Job& job : workload.jobs) {
     if (job.duration.count() <= 0) {
@@ -385,10 +410,8 @@ Result<void> check_jobs(const Workload& workload, const ClusterSpec& cluster, Pr
                             expected_found("a number of GPUs that its throughput table has a speed for",
                                            std::to_string(job.num_gpus.value))));
     }
-    if (options.strict && !placement->fits_empty(request_of(job, job.num_gpus))) {
-      const std::string room = fmt::format("at most {}, the GPUs of the cluster", total_gpus);
-      return fail(job_error(job, "num_gpus", expected_found(room, std::to_string(job.num_gpus.value))));
-    }
+    if (options.strict && !placement->fits_empty(request_of(job, job.num_gpus)))
+      return fail(job_error(job, misfit(job, workload, cluster)));
     if (job.submit < last_submission) throw std::logic_error("simulate: jobs are not ordered by submission");
     last_submission = job.submit;
   }

@@ -8,6 +8,7 @@
 
 #include "core/result.hpp"
 #include "sched/cluster.hpp"
+#include "sched/fragmentation_summary.hpp"
 #include "sched/gpu_time.hpp"
 #include "sched/placement.hpp"
 #include "sched/policy.hpp"
@@ -32,7 +33,7 @@ struct JobOutcome {
   SimTime end{};
   SimTime finished{};       ///< when its work was done; `end` is later where the policy works in slots
   SimDuration attained{0};  ///< time for which it held GPUs
-  GpuTime gpu_time;         ///< the same times their number
+  GpuTime gpu_time;         ///< the same times their number, and the part of each where GPUs are shared
   std::uint32_t preemptions = 0;
   std::uint32_t resizes = 0;
   JobState state = JobState::NotSubmitted;
@@ -51,14 +52,16 @@ struct JobRun {
 struct ClusterSample {
   SimTime time{};
   std::uint32_t waiting_jobs = 0;
-  GpuCount gpus_in_use{0};
+  GpuCount gpus_in_use{0};  ///< as a whole or in part
 };
 
 struct SimulationResult {
   std::vector<JobOutcome> outcomes;    ///< by `JobId`
   std::vector<ClusterSample> samples;  ///< in order of time, one per instant at which something changed
   std::vector<JobRun> runs;            ///< in order of their ends, if asked for
-  std::int64_t events = 0;             ///< arrivals, ends and timers handled
+  /// In order of time, under placements that keep the rate.
+  std::vector<FragmentationSample> fragmentation;
+  std::int64_t events = 0;  ///< arrivals, ends and timers handled
 };
 
 /// Replays `workload` under `policy`. Every job ends in exactly one state. Errors: a job larger than the

@@ -13,6 +13,7 @@
 #include "policies/registry.hpp"
 #include "tools/file_hash.hpp"
 #include "tools/output_format.hpp"
+#include "tools/placement_notes.hpp"
 #include "tools/progress.hpp"
 #include "tools/trace_description.hpp"
 #include "traces/trace_generator.hpp"
@@ -156,10 +157,7 @@ void add_experiment_options(CLI::App& command, ExperimentArguments& arguments) {
       "--cluster", arguments.cluster,
       "Nodes x GPUs per node : type, for instance 16x8:a100, joined by +; or a file: JSON, or a "
       "table of nodes of a published trace, a simulator or Slurm (see `vtrain clusters`)");
-  command
-      .add_option("--placement", arguments.placement,
-                  "count: any free GPUs; yarn: one node, or whole nodes for larger gangs")
-      ->capture_default_str();
+  command.add_option("--placement", arguments.placement, placement_help())->capture_default_str();
   add_curve_options(command, arguments.curves);
   add_transformation_options(command, arguments.transformations);
   command.add_option("--out", arguments.out, "Folder for the results");
@@ -230,6 +228,8 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   if (!cached_curves->assumption().empty() && experiment.workload.models.size() > 0)
     experiment.assumptions.push_back(cached_curves->assumption());
   experiment.assumptions.push_back(run_time_knowledge(experiment.workload));
+  for (std::string& note : placement_notes(experiment.workload, experiment.cluster, experiment.placement))
+    experiment.assumptions.push_back(std::move(note));
   experiment.provenance.emplace_back("seed", std::to_string(arguments.transformations.seed));
   experiment.read_s = Seconds(std::chrono::steady_clock::now() - start).count();
   return experiment;

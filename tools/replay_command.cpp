@@ -109,8 +109,10 @@ std::string incomplete_jobs(const std::vector<ExperimentRun>& runs) {
     text += fmt::format("{}: {} of {} jobs completed;", summary.policy, with_thousands(summary.completed),
                         with_thousands(summary.jobs));
     if (summary.rejected > 0)
-      text += fmt::format(" {} rejected (larger than the cluster, or turned away by the policy)",
-                          with_thousands(summary.rejected));
+      text += fmt::format(
+          " {} rejected (too large for the cluster, of a GPU type that it lacks, or turned away by the "
+          "policy)",
+          with_thousands(summary.rejected));
     if (summary.failed > 0)
       text += fmt::format(" {} ended at their requested time", with_thousands(summary.failed));
     if (summary.unfinished > 0) text += fmt::format(" {} never finished", with_thousands(summary.unfinished));

@@ -169,9 +169,7 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-}  // namespace
-
-ordered_json summary_to_json(const Summary& summary) {
+ordered_json numbers_to_json(const Summary& summary) {
   const auto number_or_null = [](double value) {
     return std::isfinite(value) ? ordered_json(value) : ordered_json();
   };
@@ -197,6 +195,24 @@ ordered_json summary_to_json(const Summary& summary) {
       {"preemptions", summary.preemptions},
       {"events", summary.events},
   };
+}
+
+ordered_json to_json(const FragmentationSummary& fragmentation) {
+  return {{"definition",
+           "sum of F_n over the nodes / free GPUs, F_n being the free GPUs of a node that are of no use to a "
+           "job, in the mean over the sizes of jobs (FGD, USENIX ATC'23); means over time"},
+          {"mean_rate", fragmentation.mean_rate},
+          {"max_rate", fragmentation.max_rate},
+          {"interval_s", fragmentation.interval_s},
+          {"mean_rate_by_interval", fragmentation.mean_rate_by_interval}};
+}
+
+}  // namespace
+
+ordered_json summary_to_json(const Summary& summary) {
+  ordered_json json = numbers_to_json(summary);
+  if (summary.fragmentation) json["fragmentation"] = to_json(*summary.fragmentation);
+  return json;
 }
 
 std::string cluster_timeline(const Experiment& experiment, const ExperimentRun& run) {

@@ -72,7 +72,8 @@ TEST_CASE("placement: names") {
   const auto unknown = parse_placement("yearn");
   REQUIRE_FALSE(unknown);
   CHECK(unknown.error().describe() ==
-        "placement: expected one of 'count', 'yarn', 'best-fit', 'consolidate', 'consolidate-strict', 'buddy' and "
+        "placement: expected one of 'count', 'yarn', 'best-fit', 'consolidate', 'consolidate-strict', "
+        "'buddy' and "
         "'fgd', "
         "found 'yearn'. Did you mean 'yarn'?");
   for (std::size_t i = 0; i < placements().size(); ++i)

@@ -1,0 +1,63 @@
+#include "tools/placement_notes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/text.hpp"
+#include "sched/fragmentation.hpp"
+#include "sched/gpu_types.hpp"
+
+namespace vtrain {
+namespace {
+
+/// The types that jobs ask for and the cluster lacks, with their jobs.
+std::string lacking_types(const Workload& workload, const GpuTypes& types) {
+  std::vector<std::int64_t> jobs_by_type(workload.gpu_types.size());
+  for (const Job& job : workload.jobs) {
+    if (job.gpu_type && types.allowed(job.gpu_type).empty()) ++jobs_by_type[job.gpu_type.value];
+  }
+  std::string text;
+  for (std::uint32_t type = 0; type < jobs_by_type.size(); ++type) {
+    if (jobs_by_type[type] > 0)
+      text += fmt::format("{}{} ({} jobs)", text.empty() ? "" : ", ", workload.gpu_types[type],
+                          with_thousands(jobs_by_type[type]));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string placement_help() {
+  std::string text = "Where gangs go:";
+  for (const PlacementInfo& info : placements())
+    text += fmt::format("\n{}: {}", info.name, info.summary);
+  return text;
+}
+
+std::vector<std::string> placement_notes(const Workload& workload, const ClusterSpec& cluster,
+                                         PlacementKind placement) {
+  std::vector<std::string> notes;
+  const GpuTypes types(cluster, workload.gpu_types);
+  const auto typed = std::count_if(workload.jobs.begin(), workload.jobs.end(),
+                                   [](const Job& job) { return static_cast<bool>(job.gpu_type); });
+  if (typed > 0 && !types.named()) {
+    notes.push_back(fmt::format("GPU types that {} jobs ask for are ignored: the cluster names none",
+                                with_thousands(typed)));
+  }
+  if (const std::string lacking = lacking_types(workload, types); types.named() && !lacking.empty())
+    notes.push_back("GPU types that the cluster lacks, whose jobs are rejected: " + lacking);
+  const auto shared = std::count_if(workload.jobs.begin(), workload.jobs.end(),
+                                    [](const Job& job) { return job.gpu_share < kWholeGpu; });
+  const bool shares = placement == PlacementKind::BestFit || placement == PlacementKind::Fgd;
+  if (shared > 0 && !shares) {
+    notes.push_back(
+        fmt::format("{} jobs that use part of a GPU hold all of it: only best-fit and fgd share GPUs",
+                    with_thousands(shared)));
+  }
+  if (placement == PlacementKind::Fgd) notes.emplace_back("fgd knows how frequent the sizes of all jobs are");
+  return notes;
+}
+
+}  // namespace vtrain
