@@ -9,13 +9,13 @@ std::size_t ArrivalOrderQueue::size_class(GpuCount num_gpus) {
   return static_cast<std::size_t>(std::bit_width(static_cast<std::uint32_t>(num_gpus.value)) - 1);
 }
 
-void ArrivalOrderQueue::push(JobId id, const Job& job) {
-  classes_[size_class(job.num_gpus)].push_back(id, job.num_gpus, job.walltime());
+void ArrivalOrderQueue::push(const QueuedJob& job) {
+  classes_[size_class(job.num_gpus)].insert(job.id, job.num_gpus, job.walltime);
 }
 
-void ArrivalOrderQueue::remove(JobId id, const Job& job) {
+void ArrivalOrderQueue::remove(const QueuedJob& job) {
   WaitingQueue& queue = classes_[size_class(job.num_gpus)];
-  const auto position = queue.find(id);
+  const auto position = queue.find(job.id);
   if (!position) throw std::logic_error("ArrivalOrderQueue::remove: the job does not wait");
   queue.remove(*position);
 }
@@ -30,9 +30,9 @@ std::optional<JobId> ArrivalOrderQueue::first_fitting(const BackfillLimits& limi
   return first;
 }
 
-void WalltimeOrderQueue::remove(JobId id, const Job& job) {
+void WalltimeOrderQueue::remove(const QueuedJob& job) {
   const auto jobs = by_size_.find(job.num_gpus);
-  if (jobs == by_size_.end() || jobs->second.erase({job.walltime(), id}) == 0)
+  if (jobs == by_size_.end() || jobs->second.erase({job.walltime, job.id}) == 0)
     throw std::logic_error("WalltimeOrderQueue::remove: the job does not wait");
   if (jobs->second.empty()) by_size_.erase(jobs);
 }

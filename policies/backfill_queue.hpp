@@ -10,7 +10,6 @@
 #include "core/ids.hpp"
 #include "core/units.hpp"
 #include "policies/waiting_queue.hpp"
-#include "workloads/job.hpp"
 
 namespace vtrain {
 
@@ -20,22 +19,30 @@ struct BackfillLimits {
   SimDuration walltime = SimDuration::max();
 };
 
-/// Waiting jobs in the order of their ids, which is that of their arrival. Jobs must be queued in that order.
+/// A waiting job as the queues know it.
+struct QueuedJob {
+  JobId id;
+  GpuCount num_gpus{0};
+  SimDuration walltime{0};  ///< the longest that it runs; must not change while it waits
+};
+
+/// Waiting jobs in the order of their ids, which is that of their arrival. Jobs are queued in that order, but
+/// for those that had started and wait again.
 ///
 /// There is one `WaitingQueue` for each power of two of the gang size: were all sizes in one, the jobs that
 /// overload leaves behind (small and long beside large and short) would look like a fit in every stretch and
 /// fit nowhere.
 class ArrivalOrderQueue {
  public:
-  void push(JobId id, const Job& job);
+  void push(const QueuedJob& job);
   /// Takes a waiting job out. O(log n).
-  void remove(JobId id, const Job& job);
+  void remove(const QueuedJob& job);
   /// The first job of the queue, if any.
   std::optional<JobId> front() const { return first_fitting({GpuCount(INT32_MAX)}); }
   /// The first job within the limits, if any. O(log n) when gang sizes are powers of two.
   std::optional<JobId> first_fitting(const BackfillLimits& limits) const;
   /// Whether `a` comes before `b`.
-  static bool before(JobId a, const Job&, JobId b, const Job&) { return a < b; }
+  static bool before(const QueuedJob& a, const QueuedJob& b) { return a.id < b.id; }
 
  private:
   static constexpr std::size_t kSizeClasses = 32;
@@ -47,16 +54,16 @@ class ArrivalOrderQueue {
 /// Waiting jobs in the order of their wall times, those of equal ones in the order of their ids.
 class WalltimeOrderQueue {
  public:
-  void push(JobId id, const Job& job) { by_size_[job.num_gpus].insert({job.walltime(), id}); }
+  void push(const QueuedJob& job) { by_size_[job.num_gpus].insert({job.walltime, job.id}); }
   /// Takes a waiting job out. O(log n).
-  void remove(JobId id, const Job& job);
+  void remove(const QueuedJob& job);
   /// The first job of the queue, if any.
   std::optional<JobId> front() const { return first_fitting({GpuCount(INT32_MAX)}); }
   /// The first job within the limits, if any. O(different gang sizes).
   std::optional<JobId> first_fitting(const BackfillLimits& limits) const;
   /// Whether `a` comes before `b`.
-  static bool before(JobId id_a, const Job& a, JobId id_b, const Job& b) {
-    return Key{a.walltime(), id_a} < Key{b.walltime(), id_b};
+  static bool before(const QueuedJob& a, const QueuedJob& b) {
+    return Key{a.walltime, a.id} < Key{b.walltime, b.id};
   }
 
  private:

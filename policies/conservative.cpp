@@ -19,7 +19,13 @@ class Conservative final : public Policy {
     profile_->advance(pass.now());
     for (const JobId id : pass.ended())
       give_back(id);
-    if (!pass.ended().empty()) {
+    for (const JobId id : pass.interrupted()) {
+      give_back(id);
+      waiting_.emplace(id, std::nullopt);
+    }
+    if (!pass.interrupted().empty() || pass.total_gpus() - pass.usable_gpus() != out_) {
+      plan_anew(pass);
+    } else if (!pass.ended().empty()) {
       if (grown_until_ > pass.now()) {
         renew_reservations(pass);
       } else {
@@ -44,6 +50,20 @@ class Conservative final : public Policy {
     running_.erase(running);
   }
 
+  /// Makes all reservations anew, in order of arrival, without the GPUs that are out of service. Those are
+  /// out for good as far as anyone knows.
+  void plan_anew(SchedulingPass& pass) {
+    out_ = pass.total_gpus() - pass.usable_gpus();
+    profile_.emplace(pass.total_gpus(), pass.now());
+    for (const auto& [id, slot] : running_)
+      profile_->reserve({pass.now(), slot.end, slot.hosts});
+    if (out_.value > 0) profile_->reserve(*profile_->earliest_slot(out_, SimDuration::max()));
+    grown_until_ = pass.now();
+    by_begin_.clear();
+    for (auto job = waiting_.begin(); job != waiting_.end();)
+      place(pass, job++);
+  }
+
   /// Moves each reservation to the earliest slot there is and starts the jobs whose slots begin now.
   void renew_reservations(SchedulingPass& pass) {
     const SimTime grown_before = std::exchange(grown_until_, pass.now());
@@ -62,8 +82,8 @@ class Conservative final : public Policy {
         // A better slot includes some of what has been given back, so it begins before the end of that.
         const SimTime bound = std::max(grown_before, grown_until_);
         if (old->begin >= bound) {
-          const Job& job_here = pass.job(here->first);
-          if (!profile_->may_begin_before(bound, old->begin, job_here.num_gpus, job_here.walltime()))
+          if (!profile_->may_begin_before(bound, old->begin, pass.job(here->first).num_gpus,
+                                          pass.planned_time(here->first)))
             continue;
         }
         profile_->release(*old);
@@ -86,8 +106,8 @@ class Conservative final : public Policy {
   /// Reserves the earliest slot for a job that has none, and starts the job if the slot begins now. Returns
   /// the slot.
   std::optional<Slot> place(SchedulingPass& pass, Waiting::iterator waiting) {
-    const Job& job = pass.job(waiting->first);
-    const std::optional<Slot> slot = profile_->earliest_slot(job.num_gpus, job.walltime());
+    const std::optional<Slot> slot =
+        profile_->earliest_slot(pass.job(waiting->first).num_gpus, pass.planned_time(waiting->first));
     waiting->second = slot;
     if (!slot) {
       grown_until_ = SimTime::max();
@@ -115,6 +135,7 @@ class Conservative final : public Policy {
   Waiting waiting_;
   std::set<std::pair<SimTime, JobId>> by_begin_;  ///< the reservations of waiting jobs
   std::map<JobId, Slot> running_;
+  GpuCount out_{0};  ///< GPUs that are out of service and that no job holds
   /// No host has become free after this instant since some waiting job last looked for a slot. If it is past,
   /// renewing changes nothing.
   SimTime grown_until_{};

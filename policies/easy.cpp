@@ -25,16 +25,22 @@ class Easy final : public Policy {
  public:
   void schedule(SchedulingPass& pass) override {
     if (!ready_) {
-      free_ = spare_ = HostSet(pass.total_gpus());
+      free_ = spare_ = out_ = HostSet(pass.total_gpus());
+      out_.erase(out_.lowest(pass.total_gpus()));
       ready_ = true;
     }
     for (const JobId id : pass.ended())
       give_back(pass, id);
+    for (const JobId id : pass.interrupted()) {
+      give_back(pass, id);
+      waiting_.push(queued(pass, id));
+    }
+    follow_capacity(pass);
     for (const JobId id : pass.arrived())
-      waiting_.push(id, pass.job(id));
-    const bool some_ended = !pass.ended().empty();
-    if (some_ended || waiting_.front() != head_) start_heads(pass);
-    if (some_ended)
+      waiting_.push(queued(pass, id));
+    const bool some_freed = !pass.ended().empty() || !pass.interrupted().empty() || pass.capacity_changed();
+    if (some_freed || waiting_.front() != head_) start_heads(pass);
+    if (some_freed)
       backfill_queue(pass);
     else
       backfill_arrivals(pass);
@@ -44,20 +50,40 @@ class Easy final : public Policy {
   /// Running jobs by the end of their wall time, with their hosts.
   using Running = std::map<std::pair<SimTime, JobId>, HostRanges>;
 
+  static QueuedJob queued(const SchedulingPass& pass, JobId id) {
+    return {id, pass.job(id).num_gpus, pass.planned_time(id)};
+  }
+
   void give_back(const SchedulingPass& pass, JobId id) {
-    const auto running = running_.find({end_of_span(pass.resumed_at(id), pass.job(id).walltime()), id});
+    const auto running = running_.find({pass.planned_end(id), id});
     free_.insert(running->second);
     running_.erase(running);
   }
 
+  /// Keeps as many hosts out as the cluster has GPUs out of service that no job holds. Hosts stand for GPUs
+  /// by number only, so it does not matter which.
+  void follow_capacity(const SchedulingPass& pass) {
+    const GpuCount out = pass.total_gpus() - pass.usable_gpus();
+    if (out > out_.size()) {
+      // Jobs on parts of GPUs count as if they held all of them, so that fewer may seem free.
+      const HostRanges hosts = free_.lowest(std::min(out - out_.size(), free_.size()));
+      free_.erase(hosts);
+      out_.insert(hosts);
+    } else if (out < out_.size()) {
+      const HostRanges hosts = out_.lowest(out_.size() - out);
+      out_.erase(hosts);
+      free_.insert(hosts);
+    }
+  }
+
   /// Starts a waiting job on given hosts if placement has room.
   bool start(SchedulingPass& pass, JobId id, HostRanges hosts) {
+    const QueuedJob job = queued(pass, id);
     if (!pass.try_start(id)) return false;
-    const Job& job = pass.job(id);
-    waiting_.remove(id, job);
+    waiting_.remove(job);
     free_.erase(hosts);
     spare_.subtract(hosts);
-    running_.emplace(std::pair(end_of_span(pass.now(), job.walltime()), id), std::move(hosts));
+    running_.emplace(std::pair(pass.planned_end(id), id), std::move(hosts));
     return true;
   }
 
@@ -72,7 +98,8 @@ class Easy final : public Policy {
     spare_ = free_;
   }
 
-  /// Reserves hosts for the head at the earliest instant with enough of them.
+  /// Reserves hosts for the head at the earliest instant with enough of them; none if too many are out for
+  /// that.
   void reserve(const SchedulingPass& pass, GpuCount num_gpus) {
     shadow_ = pass.now();
     HostSet free_at_shadow = free_;
@@ -82,11 +109,14 @@ class Easy final : public Policy {
       free_at_shadow.insert(hosts);
     }
     spare_ = free_;
-    spare_.subtract(free_at_shadow.lowest(num_gpus));
+    if (free_at_shadow.size() >= num_gpus)
+      spare_.subtract(free_at_shadow.lowest(num_gpus));
+    else
+      shadow_ = SimTime::max();
   }
 
-  bool ends_by_shadow(const SchedulingPass& pass, const Job& job) const {
-    return job.walltime() <= shadow_ - pass.now();
+  bool ends_by_shadow(const SchedulingPass& pass, JobId id) const {
+    return pass.planned_time(id) <= shadow_ - pass.now();
   }
 
   /// Starts, in order, every waiting job that does not delay the head.
@@ -94,7 +124,7 @@ class Easy final : public Policy {
     GpuCount limit = free_.size();
     while (const auto id = first_harmless(pass, limit)) {
       const Job& job = pass.job(*id);
-      const HostSet& hosts = ends_by_shadow(pass, job) ? free_ : spare_;
+      const HostSet& hosts = ends_by_shadow(pass, *id) ? free_ : spare_;
       // If placement has no room for so large a gang, a smaller one may still fit.
       if (!start(pass, *id, hosts.lowest(job.num_gpus))) limit = job.num_gpus - GpuCount(1);
     }
@@ -106,7 +136,7 @@ class Easy final : public Policy {
     const auto brief = waiting_.first_fitting({std::min(limit, free_.size()), shadow_ - pass.now()});
     const auto narrow = waiting_.first_fitting({std::min(limit, spare_.size())});
     if (!brief || !narrow) return brief ? brief : narrow;
-    return Queue::before(*brief, pass.job(*brief), *narrow, pass.job(*narrow)) ? brief : narrow;
+    return Queue::before(queued(pass, *brief), queued(pass, *narrow)) ? brief : narrow;
   }
 
   /// Starts those of the jobs that arrived now that do not delay the head.
@@ -114,7 +144,7 @@ class Easy final : public Policy {
     for (const JobId id : pass.arrived()) {
       if (id == head_ || pass.state(id) != JobState::Waiting) continue;
       const Job& job = pass.job(id);
-      const HostSet& hosts = ends_by_shadow(pass, job) ? free_ : spare_;
+      const HostSet& hosts = ends_by_shadow(pass, id) ? free_ : spare_;
       if (job.num_gpus <= hosts.size()) start(pass, id, hosts.lowest(job.num_gpus));
     }
   }
@@ -126,6 +156,7 @@ class Easy final : public Policy {
   Running running_;
   HostSet free_;   ///< hosts on which nothing runs
   HostSet spare_;  ///< those of them that are not reserved
+  HostSet out_;    ///< hosts that are out of service
 };
 
 }  // namespace

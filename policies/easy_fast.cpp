@@ -15,9 +15,18 @@ class EasyFast final : public Policy {
  public:
   void schedule(SchedulingPass& pass) override {
     for (const JobId id : pass.ended())
-      running_.erase({end_of_span(pass.resumed_at(id), pass.job(id).walltime()), id});
-    if (!pass.ended().empty() && priority_) {
-      if (start(pass, priority_)) start_queue_heads(pass);
+      running_.erase({pass.planned_end(id), id});
+    for (const JobId id : pass.interrupted()) {
+      running_.erase({pass.planned_end(id), id});
+      waiting_.push(queued(pass, id));
+    }
+    const bool disrupted = !pass.interrupted().empty() || pass.capacity_changed();
+    if (!pass.ended().empty() || disrupted) {
+      if (!priority_ || start(pass, priority_)) {
+        start_queue_heads(pass);
+      } else if (disrupted) {
+        make_priority(pass, priority_);
+      }
       if (priority_) backfill(pass);
     }
     for (const JobId id : pass.arrived())
@@ -25,11 +34,14 @@ class EasyFast final : public Policy {
   }
 
  private:
+  static QueuedJob queued(const SchedulingPass& pass, JobId id) {
+    return {id, pass.job(id).num_gpus, pass.planned_time(id)};
+  }
+
   /// Starts a job if the cluster has room.
   bool start(SchedulingPass& pass, JobId id) {
-    const Job& job = pass.job(id);
-    if (job.num_gpus > pass.free_gpus() || !pass.try_start(id)) return false;
-    running_.insert({end_of_span(pass.now(), job.walltime()), id});
+    if (pass.job(id).num_gpus > pass.free_gpus() || !pass.try_start(id)) return false;
+    running_.insert({pass.planned_end(id), id});
     return true;
   }
 
@@ -37,7 +49,7 @@ class EasyFast final : public Policy {
   void start_queue_heads(SchedulingPass& pass) {
     priority_ = JobId();
     while (const auto head = waiting_.front()) {
-      waiting_.remove(*head, pass.job(*head));
+      waiting_.remove(queued(pass, *head));
       if (start(pass, *head)) continue;
       make_priority(pass, *head);
       return;
@@ -48,9 +60,9 @@ class EasyFast final : public Policy {
   void backfill(SchedulingPass& pass) {
     BackfillLimits limits{pass.free_gpus(), shadow_ - pass.now()};
     while (const auto id = waiting_.first_fitting(limits)) {
-      const Job& job = pass.job(*id);
+      const QueuedJob job = queued(pass, *id);
       if (start(pass, *id)) {
-        waiting_.remove(*id, job);
+        waiting_.remove(job);
         limits.num_gpus = std::min(limits.num_gpus, pass.free_gpus());
       } else {
         // Placement found no room for so large a gang; a smaller one may still fit.
@@ -60,10 +72,9 @@ class EasyFast final : public Policy {
   }
 
   void admit(SchedulingPass& pass, JobId id) {
-    const Job& job = pass.job(id);
-    if ((!priority_ || job.walltime() <= shadow_ - pass.now()) && start(pass, id)) return;
+    if ((!priority_ || pass.planned_time(id) <= shadow_ - pass.now()) && start(pass, id)) return;
     if (priority_)
-      waiting_.push(id, job);
+      waiting_.push(queued(pass, id));
     else
       make_priority(pass, id);
   }

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "policies/elasticflow_overhead.hpp"
 #include "sched/cluster.hpp"
+#include "sched/elasticflow_overhead.hpp"
 
 namespace vtrain {
 namespace {

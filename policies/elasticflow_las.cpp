@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "policies/elasticflow_overhead.hpp"
 #include "policies/las_queues.hpp"
 #include "policies/slotted_policy.hpp"
+#include "sched/elasticflow_overhead.hpp"
 
 namespace vtrain {
 

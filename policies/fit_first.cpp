@@ -8,6 +8,8 @@ namespace {
 class FitFirst final : public Policy {
  public:
   void schedule(SchedulingPass& pass) override {
+    for (const JobId job : pass.interrupted())
+      waiting_.insert(job, pass.job(job).num_gpus);
     for (const JobId job : pass.arrived())
       waiting_.push_back(job, pass.job(job).num_gpus);
     auto position = waiting_.first_fitting(0, pass.free_gpus());

@@ -7,6 +7,7 @@ namespace vtrain {
 void ListPolicy::schedule(SchedulingPass& pass) {
   take_out_ended(pass);
   update_running(pass, running_);
+  take_back_interrupted(pass);
   if (!std::is_sorted(running_.begin(), running_.end())) std::sort(running_.begin(), running_.end());
   for (const JobId job : pass.arrived()) {
     waiting_.insert({key_of_arrival(pass, job), last_stamp(), job, pass.job(job).num_gpus});
@@ -22,13 +23,25 @@ void ListPolicy::schedule(SchedulingPass& pass) {
 
 void ListPolicy::take_out_ended(const SchedulingPass& pass) {
   if (pass.ended().empty()) return;
-  std::erase_if(running_, [&](const ListedJob& job) { return pass.state(job.job) != JobState::Running; });
+  std::erase_if(running_, [&](const ListedJob& job) {
+    const JobState state = pass.state(job.job);
+    return state != JobState::Running && state != JobState::Waiting;
+  });
+}
+
+void ListPolicy::take_back_interrupted(const SchedulingPass& pass) {
+  if (pass.interrupted().empty()) return;
+  std::erase_if(running_, [&](const ListedJob& job) {
+    if (pass.state(job.job) == JobState::Running) return false;
+    waiting_.insert(job);
+    return true;
+  });
 }
 
 void ListPolicy::choose(const SchedulingPass& pass) {
   chosen_.clear();
   preempted_.clear();
-  GpuCount left = pass.total_gpus();
+  GpuCount left = pass.usable_gpus();
   auto waiting = waiting_.first_fitting({}, left);
   auto running = running_.begin();
   while (waiting || running != running_.end()) {

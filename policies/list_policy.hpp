@@ -40,6 +40,8 @@ class ListPolicy : public Policy {
 
  private:
   void take_out_ended(const SchedulingPass& pass);
+  /// Jobs that a failure stopped wait again, with the keys that they have now.
+  void take_back_interrupted(const SchedulingPass& pass);
   void choose(const SchedulingPass& pass);
   void start_chosen(SchedulingPass& pass);
 

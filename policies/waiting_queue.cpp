@@ -13,6 +13,17 @@ void WaitingQueue::push_back(JobId job, GpuCount num_gpus, SimDuration walltime)
   ++num_jobs_;
 }
 
+void WaitingQueue::insert(JobId job, GpuCount num_gpus, SimDuration walltime) {
+  if (tail_ == 0 || jobs_[tail_ - 1] < job) return push_back(job, num_gpus, walltime);
+  // Places that were left keep the id that they had, so the ids ascend over all places.
+  const auto place = std::lower_bound(jobs_.begin(), jobs_.begin() + tail_, job);
+  if (*place != job) return repack_with(job, {num_gpus.value, walltime});
+  const auto position = static_cast<Position>(place - jobs_.begin());
+  set_leaf(position, {num_gpus.value, walltime});
+  head_ = std::min(head_, position);
+  ++num_jobs_;
+}
+
 void WaitingQueue::remove(Position position) {
   set_leaf(position, {});
   --num_jobs_;
@@ -65,15 +76,21 @@ void WaitingQueue::set_leaf(Position position, Minima value) {
   }
 }
 
-void WaitingQueue::repack() {
+void WaitingQueue::repack_with(JobId extra, Minima minima) {
   std::vector<JobId> jobs;
   std::vector<Minima> leaves;
-  jobs.reserve(num_jobs_);
-  leaves.reserve(num_jobs_);
+  jobs.reserve(num_jobs_ + 1);
+  leaves.reserve(num_jobs_ + 1);
   for (Position position = head_; position < tail_; ++position) {
     if (!taken(position)) continue;
     jobs.push_back(jobs_[position]);
     leaves.push_back(tree_[capacity_ + position]);
+  }
+  if (extra) {
+    const auto place = std::lower_bound(jobs.begin(), jobs.end(), extra);
+    leaves.insert(leaves.begin() + (place - jobs.begin()), minima);
+    jobs.insert(place, extra);
+    ++num_jobs_;
   }
   // At least as many free places as waiting jobs, so that re-packing costs O(1) a job.
   capacity_ = std::bit_ceil(static_cast<Position>(std::max<std::size_t>(2 * num_jobs_, 64)));

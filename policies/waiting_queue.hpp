@@ -23,6 +23,9 @@ class WaitingQueue {
 
   /// Queues a job behind all others. Amortised O(log n). `num_gpus` is at least 1.
   void push_back(JobId job, GpuCount num_gpus, SimDuration walltime = SimDuration{0});
+  /// Queues a job in the place of its id, in a queue whose other jobs are in the order of theirs. O(log n) if
+  /// it comes last or its former place is still there, else O(n). Positions become invalid.
+  void insert(JobId job, GpuCount num_gpus, SimDuration walltime = SimDuration{0});
   /// Takes the job at a position out. O(log n).
   void remove(Position position);
   /// The first position at or after `from` whose job needs at most `max_gpus` and has at most `max_walltime`.
@@ -50,7 +53,10 @@ class WaitingQueue {
 
   bool taken(Position position) const { return tree_[capacity_ + position].num_gpus != kNoJob; }
   void set_leaf(Position position, Minima value);
-  void repack();
+  /// Moves all jobs to the front of a tree with room.
+  void repack() { repack_with(JobId(), Minima()); }
+  /// The same with another job in the place of its id, unless it is none.
+  void repack_with(JobId extra, Minima minima);
 
   Position capacity_ = 0;  ///< places, a power of two (or 0 at first)
   Position head_ = 0;      ///< no job waits before it

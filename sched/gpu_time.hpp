@@ -21,6 +21,13 @@ class GpuTime {
   void add(SimDuration duration, GpuCount num_gpus, std::int16_t gpu_share) {
     add(duration / 1000 * gpu_share + duration % 1000 * gpu_share / 1000, num_gpus);
   }
+  /// Adds what another has.
+  void add(const GpuTime& other) {
+    const std::int64_t rest = billionths_ + other.billionths_;
+    seconds_ += other.seconds_ + rest / kPerSecond;
+    billionths_ = rest % kPerSecond;
+  }
+  friend bool operator==(const GpuTime&, const GpuTime&) = default;
   /// GPU-seconds, to the nearest double.
   double seconds() const {
     return static_cast<double>(seconds_) + static_cast<double>(billionths_) / static_cast<double>(kPerSecond);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sched/cluster.hpp"
+#include "sched/disruption_summary.hpp"
 #include "sched/simulator.hpp"
 #include "workloads/job.hpp"
 
@@ -53,6 +54,7 @@ struct Summary {
   std::optional<FragmentationSummary> fragmentation;
   std::int64_t preemptions = 0;
   std::int64_t events = 0;
+  std::optional<DisruptionSummary> disruptions;  ///< none where nothing could cost jobs time
 };
 
 Summary summarize(const Workload& workload, const ClusterSpec& cluster, const SimulationResult& result,

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "core/ids.hpp"
 #include "core/units.hpp"
+#include "sched/run_plan.hpp"
 #include "workloads/job.hpp"
 
 namespace vtrain {
@@ -23,7 +25,8 @@ enum class JobState : std::uint8_t {
 };
 
 /// One scheduling pass, at one instant: what a policy may see and what it may say. It lives for one call of
-/// `Policy::schedule`. At an instant all ends come first, then all arrivals, then one pass.
+/// `Policy::schedule`. At an instant all ends come first, then changes of nodes, then all arrivals, then one
+/// pass.
 ///
 /// A saying takes effect at once, so a policy sees the cluster it has made so far. The simulator owns
 /// progress, placement and accounting; it refuses, with the policy's name and the job, to start what is not
@@ -57,10 +60,19 @@ class SchedulingPass {
   /// counts, and only until the next pass, whatever caused it.
   virtual void wake_at(SimTime time) = 0;
 
+  /// Jobs that a failing node stopped at this instant, in the order of their ids. They wait again, as if they
+  /// had been preempted, and have lost the work since their last checkpoint.
+  std::span<const JobId> interrupted() const { return interrupted_; }
+  /// Whether nodes went out of service or came back at this instant.
+  bool capacity_changed() const { return capacity_changed_; }
+
   /// This instant.
   SimTime now() const { return now_; }
-  /// GPUs that no job holds now.
+  /// GPUs that no job holds now and that are in service.
   GpuCount free_gpus() const { return free_gpus_; }
+  /// GPUs that jobs hold and those that are free: all of the cluster but what is out of service. GPUs of a
+  /// node that takes no new jobs count until the jobs on them give them back.
+  GpuCount usable_gpus() const { return usable_gpus_; }
   /// GPUs of the whole cluster.
   GpuCount total_gpus() const { return total_gpus_; }
   /// What the cluster is made of.
@@ -76,8 +88,30 @@ class SchedulingPass {
     return progress.state == JobState::Running ? progress.attained + (now_ - progress.resumed)
                                                : progress.attained;
   }
-  /// Run time still to go. Only clairvoyant policies ask.
-  SimDuration remaining(JobId job) const { return jobs_[job.value].duration - attained(job); }
+  /// Work that the job has done and not lost, as time on its GPUs: what it has attained, without the time
+  /// that interruptions, checkpoints and failures cost it.
+  SimDuration work_done(JobId job) const {
+    if (overheads_.empty()) return attained(job);
+    const JobProgress& progress = progress_[job.value];
+    const JobOverhead& overhead = overheads_[job.value];
+    const SimDuration before = progress.attained - overhead.lost;
+    return progress.state == JobState::Running ? before + overhead.plan.work(now_ - progress.resumed)
+                                               : before;
+  }
+  /// Work still to go, as time on its GPUs. Only clairvoyant policies ask.
+  SimDuration remaining(JobId job) const { return jobs_[job.value].duration - work_done(job); }
+  /// The longest that a run takes which a waiting job begins now: its wall time, less what it has done of it,
+  /// plus what starting again and checkpoints cost.
+  SimDuration planned_time(JobId job) const {
+    return overheads_.empty() ? jobs_[job.value].walltime() : overheads_[job.value].planned_time;
+  }
+  /// When the job's current run, or its last one if it does not run, is or was to end at the latest.
+  SimTime planned_end(JobId job) const {
+    if (!overheads_.empty()) return overheads_[job.value].planned_end;
+    const SimTime begin = progress_[job.value].resumed;
+    const SimDuration walltime = jobs_[job.value].walltime();
+    return walltime < SimTime::max() - begin ? begin + walltime : SimTime::max();
+  }
   /// GPUs that the job holds now.
   GpuCount held_gpus(JobId job) const {
     const JobProgress& progress = progress_[job.value];
@@ -92,8 +126,10 @@ class SchedulingPass {
   double remaining_iterations(JobId job) const {
     const JobProgress& progress = progress_[job.value];
     const double left = static_cast<double>(jobs_[job.value].iterations) - progress.iterations;
-    return progress.state == JobState::Running ? left - progress.speed * to_seconds(now_ - progress.resumed)
-                                               : left;
+    if (progress.state != JobState::Running) return left;
+    const SimDuration held = now_ - progress.resumed;
+    const SimDuration work = overheads_.empty() ? held : overheads_[job.value].plan.work(held);
+    return left - progress.speed * to_seconds(work);
   }
   /// When the job last started or resumed; meaningful while it runs.
   SimTime resumed_at(JobId job) const { return progress_[job.value].resumed; }
@@ -112,11 +148,15 @@ class SchedulingPass {
 
   SimTime now_{};
   GpuCount free_gpus_{0};
+  GpuCount usable_gpus_{0};
   GpuCount total_gpus_{0};
+  bool capacity_changed_ = false;
+  std::vector<JobId> interrupted_;
   const ClusterSpec* cluster_ = nullptr;
   std::span<const Job> jobs_;
   std::span<const ThroughputLevels> curves_;
   std::span<const JobProgress> progress_;
+  std::span<const JobOverhead> overheads_;  ///< empty unless something costs jobs time
 };
 
 /// What makes jobs progress and end under a policy.
@@ -133,7 +173,8 @@ enum class ProgressRule : std::uint8_t {
 class Policy {
  public:
   virtual ~Policy() = default;
-  /// Called once at every instant at which something arrived or ended, or for which `wake_at` asked.
+  /// Called once at every instant at which something arrived or ended or nodes changed, or for which
+  /// `wake_at` asked.
   virtual void schedule(SchedulingPass& pass) = 0;
   virtual ProgressRule progress_rule() const { return ProgressRule::Duration; }
 };

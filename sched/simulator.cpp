@@ -8,7 +8,10 @@
 #include <stdexcept>
 
 #include "sched/event_queue.hpp"
-#include "sched/gpu_types.hpp"
+#include "sched/gangs.hpp"
+#include "sched/outage_schedule.hpp"
+#include "sched/run_books.hpp"
+#include "sched/simulation_checks.hpp"
 
 namespace vtrain {
 namespace {
@@ -23,47 +26,6 @@ class SimulationFault : public std::logic_error {
   Error error_;
 };
 
-Error job_error(const Job& job, std::string field, std::string message) {
-  return {.field = std::move(field), .message = fmt::format("job '{}': {}", job.name, message)};
-}
-
-Error job_error(const Job& job, Error error) {
-  return job_error(job, std::move(error.field), std::move(error.message));
-}
-
-/// What a job asks of the cluster when it is to have `num_gpus` GPUs.
-GangRequest request_of(const Job& job, GpuCount num_gpus) {
-  return {.num_gpus = num_gpus, .gpu_type = job.gpu_type, .gpu_share = job.gpu_share};
-}
-
-/// Where the gangs that run now are. A gang's list is kept in a slot that the next gang reuses, so that
-/// starts stop allocating once the slots are as many as jobs ever run together.
-class GangShares {
- public:
-  explicit GangShares(std::size_t num_jobs) : slot_of_(num_jobs) {}
-
-  /// An empty list for a job that starts.
-  std::vector<NodeShare>& open(JobId job) {
-    if (free_slots_.empty()) {
-      free_slots_.push_back(static_cast<std::uint32_t>(slots_.size()));
-      slots_.emplace_back();
-    }
-    slot_of_[job.value] = free_slots_.back();
-    free_slots_.pop_back();
-    return slots_[slot_of_[job.value]];
-  }
-  std::vector<NodeShare>& of(JobId job) { return slots_[slot_of_[job.value]]; }
-  void close(JobId job) {
-    of(job).clear();
-    free_slots_.push_back(slot_of_[job.value]);
-  }
-
- private:
-  std::vector<std::uint32_t> slot_of_;
-  std::vector<std::vector<NodeShare>> slots_;
-  std::vector<std::uint32_t> free_slots_;
-};
-
 /// One replay. Owns the truth about every job; the policy sees it through the `SchedulingPass` that this is.
 class Simulation final : public SchedulingPass {
  public:
@@ -71,16 +33,22 @@ class Simulation final : public SchedulingPass {
              const SimulationOptions& options)
       : options_(options),
         policy_(policy),
-        placement_(make_placement(options.placement, cluster, workload)),
-        needs_shares_(placement_->needs_shares()),
-        progress_by_job_(workload.jobs.size()),
-        shares_(needs_shares_ ? workload.jobs.size() : 0) {
-    total_gpus_ = free_gpus_ = cluster.total_gpus();
+        disruptions_(options.disruptions),
+        gangs_(options.placement, cluster, workload, disruptions_ && disruptions_->takes_nodes_out()),
+        progress_by_job_(workload.jobs.size()) {
+    total_gpus_ = usable_gpus_ = free_gpus_ = cluster.total_gpus();
     cluster_ = &cluster;
     jobs_ = workload.jobs;
     curves_ = workload.curves;
     progress_ = progress_by_job_;
     result_.outcomes.resize(jobs_.size());
+    if (disruptions_)
+      overheads_ = books_.emplace(jobs_, *disruptions_, gangs_.placement().shares_gpus()).overheads();
+    if (gangs_.service() && !jobs_.empty()) {
+      outages_.emplace(disruptions_->outages, disruptions_->failures ? &*disruptions_->failures : nullptr,
+                       static_cast<std::uint32_t>(cluster.total_nodes()), jobs_.front().submit,
+                       disruptions_->seed);
+    }
   }
 
   SimulationResult run() {
@@ -90,12 +58,15 @@ class Simulation final : public SchedulingPass {
       policy_.schedule(*this);
       sample();
     }
+    stop_what_still_runs();
     for (std::size_t i = 0; i < jobs_.size(); ++i) {
       JobOutcome& outcome = result_.outcomes[i];
       outcome.attained = progress_by_job_[i].attained;
       outcome.state =
           progress_by_job_[i].state == JobState::Waiting ? JobState::Unfinished : progress_by_job_[i].state;
     }
+    if (books_) result_.losses = books_->take_losses();
+    if (outages_) result_.outages = outages_->take_history();
     return std::move(result_);
   }
 
@@ -115,15 +86,14 @@ class Simulation final : public SchedulingPass {
     const GpuCount before = progress_by_job_[job.value].num_gpus;
     if (num_gpus == before) return true;
     if (num_gpus > free_gpus_ + before) return false;
-    close_run(job);
-    const bool placed = place(job, num_gpus);
-    if (!placed && !place(job, before)) {
-      throw std::logic_error("simulate: a gang does not fit where it has just been");
-    }
-    open_run(job, placed ? num_gpus : before);
+    const std::span<const NodeShare> shares = gangs_.shares(job);
+    former_shares_.assign(shares.begin(), shares.end());
+    if (!gangs_.resize(job, before, num_gpus)) return false;
+    book_run(job, RunEnd::Resized, former_shares_);
+    open_run(job, num_gpus);
     sweep_stale_events();
-    if (placed) ++result_.outcomes[job.value].resizes;
-    return placed;
+    ++result_.outcomes[job.value].resizes;
+    return true;
   }
 
   void reject(JobId job) override {
@@ -145,10 +115,7 @@ class Simulation final : public SchedulingPass {
 
   void preempt(JobId job) override {
     require(job, JobState::Running, "preempted", "running");
-    close_run(job);
-    progress_by_job_[job.value].state = JobState::Waiting;
-    --num_running_;
-    ++num_waiting_;
+    send_back(job, RunEnd::Preempted);
     ++result_.outcomes[job.value].preemptions;
     sweep_stale_events();
   }
@@ -198,14 +165,27 @@ class Simulation final : public SchedulingPass {
     if (next_arrival_ < jobs_.size() && (!next || jobs_[next_arrival_].submit < *next)) {
       next = jobs_[next_arrival_].submit;
     }
+    return outages_ ? with_node_changes(next) : next;
+  }
+
+  /// The next change of a node, if it comes before `next` and can still matter to a job: jobs that only wait
+  /// have nothing to hope for once all nodes are back.
+  std::optional<SimTime> with_node_changes(std::optional<SimTime> next) const {
+    const std::optional<SimTime> change = outages_->next();
+    const bool matters = next || (num_waiting_ > 0 && outages_->awaits_return());
+    if (change && matters && (!next || *change < *next)) next = change;
+    if (next && disruptions_->failures && *next - jobs_.back().submit > kLongestAfterLastSubmission)
+      return {};
     return next;
   }
 
-  /// Takes in everything that happens now: ends, then arrivals, then a timer. False if there was nothing for
-  /// the policy.
+  /// Takes in everything that happens now: ends, then changes of nodes, then arrivals, then a timer. False if
+  /// there was nothing for the policy.
   bool collect_events() {
     ended_.clear();
+    interrupted_.clear();
     arrived_.clear();
+    capacity_changed_ = false;
     bool timer = false;
     for (; !events_.empty() && events_.top().time == now_; events_.pop()) {
       const Event event = events_.top();
@@ -218,17 +198,64 @@ class Simulation final : public SchedulingPass {
         ended_.push_back(event.job);
       }
     }
-    ++timer_version_;
+    if (outages_) change_nodes();
     for (; next_arrival_ < jobs_.size() && jobs_[next_arrival_].submit == now_; ++next_arrival_) {
       ++result_.events;
       arrive(JobId(next_arrival_));
     }
-    return timer || !ended_.empty() || !arrived_.empty();
+    if (!timer && ended_.empty() && interrupted_.empty() && !capacity_changed_ && arrived_.empty())
+      return false;
+    ++timer_version_;
+    return true;
+  }
+
+  /// Takes in the nodes that come back now and those that go out of service, with the jobs that this stops.
+  void change_nodes() {
+    NodeService& service = *gangs_.service();
+    while (outages_->next() == now_) {
+      const NodeChange change = outages_->pop();
+      ++result_.events;
+      const bool before = service.in_service(change.node);
+      if (change.kind == NodeChange::Kind::Return) {
+        service.bring_back(change.node);
+      } else {
+        if (change.kind == NodeChange::Kind::Failure) stop_jobs_on(change.node);
+        service.take_out(change.node);
+      }
+      capacity_changed_ |= service.in_service(change.node) != before;
+    }
+    std::sort(interrupted_.begin(), interrupted_.end());
+    update_gpus();
+  }
+
+  void stop_jobs_on(NodeId node) {
+    for (const JobId job : gangs_.service()->jobs_on(node)) {
+      send_back(job, RunEnd::Failed);
+      ++result_.outcomes[job.value].failures;
+      interrupted_.push_back(job);
+    }
+  }
+
+  /// Stops a running job, which then waits again.
+  void send_back(JobId job, RunEnd how) {
+    close_run(job, how);
+    progress_by_job_[job.value].state = JobState::Waiting;
+    --num_running_;
+    ++num_waiting_;
+  }
+
+  /// Books what runs when a replay ends before its jobs do.
+  void stop_what_still_runs() {
+    if (!outages_ || num_running_ == 0) return;
+    now_ = jobs_.back().submit + kLongestAfterLastSubmission;
+    for (std::uint32_t i = 0; i < jobs_.size(); ++i) {
+      if (progress_by_job_[i].state == JobState::Running) send_back(JobId(i), RunEnd::Preempted);
+    }
   }
 
   void end(JobId job, SimTime booked, SimTime finished) {
     const Job& description = jobs_[job.value];
-    close_run(job);
+    close_run(job, RunEnd::Done);
     const bool cut = rule_ == ProgressRule::Duration && description.duration > description.walltime();
     progress_by_job_[job.value].state = cut ? JobState::Failed : JobState::Completed;
     --num_running_;
@@ -247,26 +274,19 @@ class Simulation final : public SchedulingPass {
   void arrive(JobId job) {
     const ThroughputLevels* const levels = rule_ == ProgressRule::Duration ? nullptr : curve(job);
     const GpuCount least = levels == nullptr ? jobs_[job.value].num_gpus : levels->levels().front().num_gpus;
-    if (!placement_->fits_empty(request_of(jobs_[job.value], least))) {
+    if (!gangs_.placement().fits_empty(request_of(jobs_[job.value], least))) {
       progress_by_job_[job.value].state = JobState::Rejected;
       return;
     }
     progress_by_job_[job.value].state = JobState::Waiting;
     ++num_waiting_;
+    if (books_) books_->submit(job);
     arrived_.push_back(job);
-  }
-
-  bool place(JobId job, GpuCount num_gpus) {
-    const GangRequest request = request_of(jobs_[job.value], num_gpus);
-    if (!needs_shares_) return placement_->place(request, no_shares_);
-    const bool placed = placement_->place(request, shares_.open(job));
-    if (!placed) shares_.close(job);
-    return placed;
   }
 
   bool start(JobId job, GpuCount num_gpus) {
     require(job, JobState::Waiting, "started", "waiting");
-    if (num_gpus > free_gpus_ || !place(job, num_gpus)) return false;
+    if (num_gpus > free_gpus_ || !gangs_.place(job, num_gpus)) return false;
     JobProgress& progress = progress_by_job_[job.value];
     if (progress.run == 0) result_.outcomes[job.value].start = now_;
     progress.state = JobState::Running;
@@ -278,7 +298,7 @@ class Simulation final : public SchedulingPass {
 
   /// Books a gang that has been placed, from now on, and foresees the job's end.
   void open_run(JobId job, GpuCount num_gpus) {
-    free_gpus_ = placement_->free_gpus();
+    update_gpus();
     JobProgress& progress = progress_by_job_[job.value];
     progress.resumed = now_;
     progress.num_gpus = num_gpus;
@@ -294,49 +314,65 @@ class Simulation final : public SchedulingPass {
 
   /// Time until the job's work is done on the GPUs that it has been given now.
   SimDuration time_left(JobId job) {
-    const Job& description = jobs_[job.value];
     JobProgress& progress = progress_by_job_[job.value];
     const ThroughputLevels* const levels = rule_ == ProgressRule::Iterations ? curve(job) : nullptr;
-    if (levels == nullptr) return time_on_gpus(description) - progress.attained;
-    progress.speed = levels->iterations_per_s(progress.num_gpus);
-    const double left = static_cast<double>(description.iterations) - progress.iterations;
+    if (levels != nullptr) progress.speed = levels->iterations_per_s(progress.num_gpus);
+    const SimDuration work = levels != nullptr ? time_for_iterations(job) : time_for_duration(job);
+    return books_ ? books_->begin(job, progress.num_gpus, now_, progress.attained).time_for(work) : work;
+  }
+
+  /// Work still to go at the current speed.
+  SimDuration time_for_iterations(JobId job) const {
+    const JobProgress& progress = progress_by_job_[job.value];
+    const double left = static_cast<double>(jobs_[job.value].iterations) - progress.iterations;
     const double nanoseconds = std::ceil(std::max(left, 0.0) / progress.speed * 1e9);
     constexpr double kLongest = 9.2e18;
     return nanoseconds < kLongest ? SimDuration(static_cast<std::int64_t>(nanoseconds)) : SimDuration::max();
   }
 
-  /// Takes a running job's GPUs back and books what it did with them.
-  void close_run(JobId job) {
-    JobProgress& progress = progress_by_job_[job.value];
-    const SimDuration held = now_ - progress.resumed;
-    progress.attained += held;
-    progress.iterations += progress.speed * to_seconds(held);
-    const Job& description = jobs_[job.value];
-    result_.outcomes[job.value].gpu_time.add(
-        held, progress.num_gpus, placement_->shares_gpus() ? description.gpu_share : Job{}.gpu_share);
-    if (options_.record_runs && held.count() > 0) record_run(job, progress.resumed);
-    const GangRequest request = request_of(jobs_[job.value], progress.num_gpus);
-    if (needs_shares_) {
-      placement_->release(request, shares_.of(job));
-      shares_.close(job);
-    } else {
-      placement_->release(request, no_shares_);
-    }
-    free_gpus_ = placement_->free_gpus();
+  /// Work still to go of a rigid job.
+  SimDuration time_for_duration(JobId job) const {
+    const SimDuration attained = progress_by_job_[job.value].attained;
+    const SimDuration done = books_ ? attained - overheads_[job.value].lost : attained;
+    return time_on_gpus(jobs_[job.value]) - done;
   }
 
-  void record_run(JobId job, SimTime begin) {
-    JobRun run{job, begin, now_, progress_by_job_[job.value].num_gpus, {}};
-    if (placement_->knows_nodes()) {
-      for (const NodeShare& share : shares_.of(job))
-        run.nodes.push_back(share.node);
-    }
+  /// Takes a running job's GPUs back and books what it did with them.
+  void close_run(JobId job, RunEnd how) {
+    book_run(job, how, gangs_.shares(job));
+    gangs_.release(job, progress_by_job_[job.value].num_gpus);
+    update_gpus();
+  }
+
+  /// Books what a job did with a gang that it gives back now.
+  void book_run(JobId job, RunEnd how, std::span<const NodeShare> shares) {
+    JobProgress& progress = progress_by_job_[job.value];
+    const SimDuration held = now_ - progress.resumed;
+    const SimDuration work =
+        books_ ? books_->end(job, progress.num_gpus, held, progress.attained, how) : held;
+    progress.attained += held;
+    progress.iterations += progress.speed * to_seconds(work);
+    result_.outcomes[job.value].gpu_time.add(held, progress.num_gpus, gangs_.gpu_share(job));
+    if (options_.record_runs && held.count() > 0) record_run(job, shares);
+  }
+
+  void record_run(JobId job, std::span<const NodeShare> shares) {
+    const JobProgress& progress = progress_by_job_[job.value];
+    JobRun run{job, progress.resumed, now_, progress.num_gpus, {}};
+    for (const NodeShare& share : shares)
+      run.nodes.push_back(share.node);
     result_.runs.push_back(std::move(run));
   }
 
+  /// Reads the numbers of GPUs from the books of gangs.
+  void update_gpus() {
+    free_gpus_ = gangs_.placement().free_gpus();
+    if (const NodeService* service = gangs_.service()) usable_gpus_ = total_gpus_ - service->withheld_gpus();
+  }
+
   void sample() {
-    if (const auto rate = placement_->fragmentation()) result_.fragmentation.push_back({now_, *rate});
-    const GpuCount in_use = total_gpus_ - placement_->idle_gpus();
+    if (const auto rate = gangs_.placement().fragmentation()) result_.fragmentation.push_back({now_, *rate});
+    const GpuCount in_use = usable_gpus_ - gangs_.placement().idle_gpus();
     if (!result_.samples.empty()) {
       const ClusterSample& last = result_.samples.back();
       if (last.waiting_jobs == num_waiting_ && last.gpus_in_use == in_use) return;
@@ -356,8 +392,10 @@ class Simulation final : public SchedulingPass {
   const SimulationOptions& options_;
   Policy& policy_;
   const ProgressRule rule_ = policy_.progress_rule();
-  std::unique_ptr<Placement> placement_;
-  const bool needs_shares_;
+  const Disruptions* disruptions_;
+  Gangs gangs_;
+  std::optional<RunBooks> books_;          ///< if there are disruptions
+  std::optional<OutageSchedule> outages_;  ///< if nodes may go out of service
   EventQueue events_;
   std::uint32_t timer_version_ = 0;
   std::uint32_t next_arrival_ = 0;
@@ -367,62 +405,15 @@ class Simulation final : public SchedulingPass {
   std::vector<JobId> ended_;
   std::vector<JobId> arrived_;
   std::vector<JobProgress> progress_by_job_;
-  GangShares shares_;
-  std::vector<NodeShare> no_shares_;  ///< stays empty: for placements that need none
+  std::vector<NodeShare> former_shares_;  ///< of a gang that changes its size
   SimulationResult result_;
 };
-
-/// Why a job does not fit on the empty cluster.
-Error misfit(const Job& job, const Workload& workload, const ClusterSpec& cluster) {
-  const GpuTypes types(cluster, workload.gpu_types);
-  if (types.allowed(job.gpu_type).empty())
-    return {.field = "gpu_type", .message = types.complaint(workload.gpu_types[job.gpu_type.value])};
-  const std::string found = std::to_string(job.num_gpus.value);
-  if (job.num_gpus > cluster.total_gpus()) {
-    const std::string room = fmt::format("at most {}, the GPUs of the cluster", cluster.total_gpus().value);
-    return {.field = "num_gpus", .message = expected_found(room, found)};
-  }
-  const std::string type = job.gpu_type && types.named()
-                               ? fmt::format(" on GPUs of type '{}'", workload.gpu_types[job.gpu_type.value])
-                               : "";
-  return {.field = "num_gpus",
-          .message =
-              expected_found("a gang for which the placement has room on the empty cluster" + type, found)};
-}
-
-/// What must hold of every job before a replay can begin.
-Result<void> check_jobs(const Workload& workload, const ClusterSpec& cluster, ProgressRule rule,
-                        const SimulationOptions& options) {
-  const auto placement = make_placement(options.placement, cluster, workload);
-  SimTime last_submission = SimTime::min();
-  for (const Job& job : workload.jobs) {
-    if (job.duration.count() <= 0) {
-      return fail(job_error(job, "duration",
-                            expected_found("more than 0 s", fmt::format("{} ns", job.duration.count()))));
-    }
-    if (job.num_gpus.value <= 0) {
-      return fail(
-          job_error(job, "num_gpus", expected_found("at least 1", std::to_string(job.num_gpus.value))));
-    }
-    if (rule == ProgressRule::Iterations && job.curve &&
-        workload.curves[job.curve.value].iterations_per_s(job.num_gpus) <= 0) {
-      return fail(job_error(job, "num_gpus",
-                            expected_found("a number of GPUs that its throughput table has a speed for",
-                                           std::to_string(job.num_gpus.value))));
-    }
-    if (options.strict && !placement->fits_empty(request_of(job, job.num_gpus)))
-      return fail(job_error(job, misfit(job, workload, cluster)));
-    if (job.submit < last_submission) throw std::logic_error("simulate: jobs are not ordered by submission");
-    last_submission = job.submit;
-  }
-  return {};
-}
 
 }  // namespace
 
 Result<SimulationResult> simulate(const Workload& workload, const ClusterSpec& cluster, Policy& policy,
                                   const SimulationOptions& options) {
-  if (auto checked = check_jobs(workload, cluster, policy.progress_rule(), options); !checked)
+  if (auto checked = check_simulation(workload, cluster, policy.progress_rule(), options); !checked)
     return fail(checked.error());
   try {
     return Simulation(workload, cluster, policy, options).run();

@@ -8,8 +8,10 @@
 
 #include "core/result.hpp"
 #include "sched/cluster.hpp"
+#include "sched/disruptions.hpp"
 #include "sched/fragmentation_summary.hpp"
 #include "sched/gpu_time.hpp"
+#include "sched/lost_time.hpp"
 #include "sched/placement.hpp"
 #include "sched/policy.hpp"
 #include "workloads/job.hpp"
@@ -23,6 +25,8 @@ struct SimulationOptions {
   /// Keep every interval in which a job held GPUs, for the timeline. Costs memory per start.
   bool record_runs = false;
   std::string policy_name;  ///< for messages
+  /// What interrupts jobs and what that costs; null: nothing. Outlives the simulation.
+  const Disruptions* disruptions = nullptr;
   /// Counts the jobs that have come to their end, for whoever watches from another thread. May be null.
   std::atomic<std::int64_t>* jobs_done = nullptr;
 };
@@ -36,6 +40,7 @@ struct JobOutcome {
   GpuTime gpu_time;         ///< the same times their number, and the part of each where GPUs are shared
   std::uint32_t preemptions = 0;
   std::uint32_t resizes = 0;
+  std::uint32_t failures = 0;  ///< times that a failing node stopped it
   JobState state = JobState::NotSubmitted;
 };
 
@@ -61,11 +66,18 @@ struct SimulationResult {
   std::vector<JobRun> runs;            ///< in order of their ends, if asked for
   /// In order of time, under placements that keep the rate.
   std::vector<FragmentationSample> fragmentation;
-  std::int64_t events = 0;  ///< arrivals, ends and timers handled
+  std::int64_t events = 0;          ///< arrivals, ends, timers and changes of nodes handled
+  std::vector<LostGpuTime> losses;  ///< by `JobId`; empty if nothing could cost jobs time
+  std::vector<Outage> outages;      ///< that began during the replay, in this order
 };
 
+/// With random failures a replay ends this long after the last submission, whatever still runs then: a job
+/// that fails more often than it gets on would never end.
+inline constexpr SimDuration kLongestAfterLastSubmission = std::chrono::hours(24 * 3652);
+
 /// Replays `workload` under `policy`. Every job ends in exactly one state. Errors: a job larger than the
-/// cluster under `strict`; a job without a duration; a policy that says something impossible (kind `Failed`).
+/// cluster under `strict`; a job without a duration; outages under a placement without nodes, or disruptions
+/// under a policy that computes progress itself; a policy that says something impossible (kind `Failed`).
 Result<SimulationResult> simulate(const Workload& workload, const ClusterSpec& cluster, Policy& policy,
                                   const SimulationOptions& options);
 

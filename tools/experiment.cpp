@@ -89,6 +89,7 @@ Result<ExperimentRun> run_policy(const Experiment& experiment, const std::string
                                   .strict = strict,
                                   .record_runs = record_runs,
                                   .policy_name = spec,
+                                  .disruptions = experiment.disruptions ? &*experiment.disruptions : nullptr,
                                   .jobs_done = &jobs_done};
   const auto start = std::chrono::steady_clock::now();
   auto result = simulate(experiment.workload, experiment.cluster, **policy, options);
@@ -146,6 +147,24 @@ Result<std::optional<std::int32_t>> take_trace(const ExperimentArguments& argume
   return read->trace.num_gpus;
 }
 
+/// Reads what is to happen to the jobs, once they and the cluster are known.
+Result<void> take_disruptions(const ExperimentArguments& arguments, Experiment& experiment) {
+  auto disruptions = read_disruptions(arguments.disruptions, experiment.workload, experiment.cluster,
+                                      arguments.transformations.seed);
+  if (!disruptions) return fail(disruptions.error());
+  if (!*disruptions) return {};
+  if (!arguments.disruptions.outages.empty()) {
+    const std::string path = arguments.disruptions.outages.string();
+    const auto hash = sha256_of_file(path);
+    if (!hash) return fail(hash.error());
+    experiment.provenance.emplace_back("outages", fmt::format("{}, sha256 {}", path, *hash));
+  }
+  std::vector<std::string> sentences = describe_disruptions(**disruptions, arguments.disruptions);
+  experiment.assumptions.insert(experiment.assumptions.end(), sentences.begin(), sentences.end());
+  experiment.disruptions = **std::move(disruptions);
+  return {};
+}
+
 }  // namespace
 
 void add_experiment_options(CLI::App& command, ExperimentArguments& arguments) {
@@ -160,6 +179,7 @@ void add_experiment_options(CLI::App& command, ExperimentArguments& arguments) {
   command.add_option("--placement", arguments.placement, placement_help())->capture_default_str();
   add_curve_options(command, arguments.curves);
   add_transformation_options(command, arguments.transformations);
+  add_disruption_options(command, arguments.disruptions);
   command.add_option("--out", arguments.out, "Folder for the results");
   command
       .add_option("--timeline", arguments.timeline,
@@ -183,6 +203,7 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   if (!placement) return fail(named("--placement", placement.error()));
   experiment.placement = *placement;
   if (auto checked = check_transformations(arguments.transformations); !checked) return fail(checked.error());
+  if (auto checked = check_disruptions(arguments.disruptions); !checked) return fail(checked.error());
   std::optional<ClusterSpec> cluster;
   if (!arguments.cluster.empty()) {
     auto given = ClusterSpec::parse(arguments.cluster);
@@ -230,6 +251,7 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   experiment.assumptions.push_back(run_time_knowledge(experiment.workload));
   for (std::string& note : placement_notes(experiment.workload, experiment.cluster, experiment.placement))
     experiment.assumptions.push_back(std::move(note));
+  if (auto taken = take_disruptions(arguments, experiment); !taken) return fail(taken.error());
   experiment.provenance.emplace_back("seed", std::to_string(arguments.transformations.seed));
   experiment.read_s = Seconds(std::chrono::steady_clock::now() - start).count();
   return experiment;

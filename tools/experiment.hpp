@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "sched/metrics.hpp"
 #include "sched/simulator.hpp"
 #include "tools/curve_arguments.hpp"
+#include "tools/disruption_arguments.hpp"
 #include "tools/trace_arguments.hpp"
 #include "tools/transformations.hpp"
 #include "workloads/job.hpp"
@@ -29,6 +31,7 @@ struct ExperimentArguments {
   std::string placement = "count";
   CurveArguments curves{};  ///< what prices jobs given by model and iterations
   TransformationArguments transformations{};
+  DisruptionArguments disruptions{};
   std::vector<std::string> policies;  ///< specs
   std::filesystem::path out;          ///< empty: nothing is written
   std::string timeline = "auto";
@@ -45,10 +48,11 @@ struct Experiment {
   Workload workload;
   ClusterSpec cluster;
   PlacementKind placement = PlacementKind::Count;
-  std::string trace_name;                ///< the file, or a description of the generated jobs
-  std::string trace_format;              ///< as read; empty for generated jobs
-  SkippedRows skipped;                   ///< rows of the trace that are no jobs
-  std::vector<std::string> assumptions;  ///< what is synthetic or assumed, one sentence each
+  std::optional<Disruptions> disruptions{};  ///< none: nothing happens to jobs beside what policies do
+  std::string trace_name;                    ///< the file, or a description of the generated jobs
+  std::string trace_format;                  ///< as read; empty for generated jobs
+  SkippedRows skipped;                       ///< rows of the trace that are no jobs
+  std::vector<std::string> assumptions;      ///< what is synthetic or assumed, one sentence each
   /// Label and value of each input: file hashes, seeds, what priced the jobs.
   std::vector<std::pair<std::string, std::string>> provenance;
   double read_s = 0;  ///< wall time of reading, pricing and deadline assignment

@@ -121,6 +121,28 @@ std::string incomplete_jobs(const std::vector<ExperimentRun>& runs) {
   return text;
 }
 
+/// What jobs held GPUs for without lasting work, a row for each policy; empty where nothing could cost them
+/// any.
+std::string lost_gpu_hours(const std::vector<ExperimentRun>& runs) {
+  if (!runs.front().summary.disruptions) return {};
+  TextTable table({"lost GPU-hours", "lost work", "restarts", "preemptions", "resizes", "checkpoints",
+                   "of those held", "jobs stopped", "out of service", "goodput"});
+  for (const ExperimentRun& run : runs) {
+    const DisruptionSummary& summary = *run.summary.disruptions;
+    std::vector<std::string> row = {run.summary.policy};
+    for (const double hours : summary.lost_gpu_hours)
+      row.push_back(short_number(hours));
+    const double lost = summary.total_lost_gpu_hours();
+    const double held = lost + summary.useful_gpu_hours;
+    row.push_back(as_percent(held > 0 ? lost / held : 0));
+    row.push_back(with_thousands(summary.interruptions));
+    row.push_back(short_number(summary.out_of_service_gpu_hours));
+    row.push_back(as_percent(summary.goodput));
+    table.add_row(std::move(row));
+  }
+  return "\n" + table.to_string();
+}
+
 /// One report page for all runs.
 std::string render(const Experiment& experiment, const std::vector<ExperimentRun>& runs,
                    const ExperimentArguments& arguments) {
@@ -173,9 +195,9 @@ Result<void> replay(const ExperimentArguments& arguments) {
     fmt::print("{}\n", to_json(*experiment, run, write_s).dump(2));
     return {};
   }
-  fmt::print("{}replayed  {} events in {}\n\n{}{}", describe_experiment(*experiment),
+  fmt::print("{}replayed  {} events in {}\n\n{}{}{}", describe_experiment(*experiment),
              with_thousands(run.summary.events), as_duration(run.wall_s), comparison_table(*runs),
-             incomplete_jobs(*runs));
+             lost_gpu_hours(*runs), incomplete_jobs(*runs));
   if (!arguments.out.empty()) fmt::print("{}\n", (arguments.out / "report.html").string());
   return {};
 }
@@ -238,9 +260,10 @@ Result<void> compare(ExperimentArguments arguments) {
     fmt::print("{}\n", document.dump(2));
     return {};
   }
-  fmt::print("{}replayed  {} policies in {}\n\n{}* best        {}\n{}", describe_experiment(*experiment),
+  fmt::print("{}replayed  {} policies in {}\n\n{}* best        {}\n{}{}", describe_experiment(*experiment),
              runs->size(), as_duration(replay_s), comparison_table(*runs),
-             (arguments.out / "report.html").string(), nobody_waited(*runs) + incomplete_jobs(*runs));
+             (arguments.out / "report.html").string(), lost_gpu_hours(*runs),
+             nobody_waited(*runs) + incomplete_jobs(*runs));
   if (arguments.trace.files.empty()) fmt::print("{}", kNextCommands);
   return {};
 }

@@ -94,6 +94,52 @@ Result<void> write_jobs_csv(const std::filesystem::path& path, const Workload& w
   return file->commit();
 }
 
+/// What jobs lost, a row for each that was interrupted or lost something.
+std::string interruptions_to_csv(const Workload& workload, const SimulationResult& result) {
+  std::string rows = "job_id,failures,preemptions,resizes,gpu_seconds";
+  for (const std::string_view cause : kLossCauseNames)
+    rows += fmt::format(",{}_gpu_seconds", cause);
+  rows += '\n';
+  for (std::size_t i = 0; i < result.losses.size(); ++i) {
+    const JobOutcome& outcome = result.outcomes[i];
+    const LostGpuTime& lost = result.losses[i];
+    if (outcome.failures + outcome.preemptions + outcome.resizes == 0 && lost.none()) continue;
+    append_csv_field(rows, workload.jobs[i].name);
+    rows += fmt::format(",{},{},{},", outcome.failures, outcome.preemptions, outcome.resizes);
+    outcome.gpu_time.append_to(rows);
+    for (std::size_t cause = 0; cause < kNumLossCauses; ++cause) {
+      rows += ',';
+      lost[static_cast<LossCause>(cause)].append_to(rows);
+    }
+    rows += '\n';
+  }
+  return rows;
+}
+
+/// The files that only a disrupted replay has.
+Result<void> write_disruptions(const std::filesystem::path& folder, const Workload& workload,
+                               const SimulationResult& result) {
+  if (result.losses.empty()) return {};
+  if (auto lost = write_file(folder / "interruptions.csv", interruptions_to_csv(workload, result)); !lost)
+    return lost;
+  if (result.outages.empty()) return {};
+  return write_file(folder / "outages.csv", outages_to_csv(result.outages));
+}
+
+ordered_json disruption_summary_to_json(const DisruptionSummary& summary) {
+  ordered_json lost = ordered_json::object();
+  for (std::size_t cause = 0; cause < kNumLossCauses; ++cause)
+    lost[std::string(kLossCauseNames[cause])] = summary.lost_gpu_hours[cause];
+  return {{"outages", summary.outages},
+          {"interruptions", summary.interruptions},
+          {"interrupted_jobs", summary.interrupted_jobs},
+          {"resizes", summary.resizes},
+          {"useful_gpu_hours", summary.useful_gpu_hours},
+          {"lost_gpu_hours", lost},
+          {"out_of_service_gpu_hours", summary.out_of_service_gpu_hours},
+          {"goodput", summary.goodput}};
+}
+
 /// Builds the list of Chrome trace events (the "Trace Event Format" that Perfetto reads), one event a line.
 class TraceEvents {
  public:
@@ -173,7 +219,7 @@ ordered_json numbers_to_json(const Summary& summary) {
   const auto number_or_null = [](double value) {
     return std::isfinite(value) ? ordered_json(value) : ordered_json();
   };
-  return {
+  ordered_json json = {
       {"policy", summary.policy},
       {"jobs", summary.jobs},
       {"completed", summary.completed},
@@ -195,6 +241,8 @@ ordered_json numbers_to_json(const Summary& summary) {
       {"preemptions", summary.preemptions},
       {"events", summary.events},
   };
+  if (summary.disruptions) json["disruptions"] = disruption_summary_to_json(*summary.disruptions);
+  return json;
 }
 
 ordered_json to_json(const FragmentationSummary& fragmentation) {
@@ -234,6 +282,7 @@ Result<void> write_run(const std::filesystem::path& folder, const Experiment& ex
                        const ExperimentRun& run) {
   if (auto made = create_output_folder(folder); !made) return made;
   if (auto jobs = write_jobs_csv(folder / "jobs.csv", experiment.workload, run.result); !jobs) return jobs;
+  if (auto written = write_disruptions(folder, experiment.workload, run.result); !written) return written;
   if (!run.result.runs.empty()) {
     if (auto timeline = write_file(folder / "timeline.json", cluster_timeline(experiment, run)); !timeline) {
       return timeline;
@@ -257,6 +306,7 @@ Result<void> write_run_provenance(const std::filesystem::path& folder, const Exp
       {"host", host_name()},
       {"seed", arguments.transformations.seed},
       {"transformations", transformations_to_json(arguments.transformations)},
+      {"disruptions", disruptions_to_json(arguments.disruptions)},
       {"inputs", inputs},
       {"skipped_rows", experiment.skipped.total()},
       {"skipped", skipped_to_json(experiment.skipped)},

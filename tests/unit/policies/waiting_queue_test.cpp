@@ -60,7 +60,7 @@ TEST_CASE("waiting_queue: removing moves nothing and the front advances") {
   CHECK_FALSE(queue.first_fitting(0, GpuCount(INT32_MAX)));
 }
 
-TEST_CASE("waiting_queue: equals a plain list under random pushes, searches and removals") {
+TEST_CASE("waiting_queue: equals a plain list under random pushes, searches, removals and returns") {
   struct Waiting {
     JobId job;
     std::int32_t num_gpus;
@@ -69,6 +69,7 @@ TEST_CASE("waiting_queue: equals a plain list under random pushes, searches and 
   RandomStream random(3, "waiting_queue");
   WaitingQueue queue;
   std::vector<Waiting> list;  // in queue order
+  std::vector<Waiting> left;  // that may come back
   std::uint32_t next = 0;
   for (int round = 0; round < 3000; ++round) {
     // The queue swells to a few hundred jobs and empties again, so that it is re-packed both ways.
@@ -78,6 +79,14 @@ TEST_CASE("waiting_queue: equals a plain list under random pushes, searches and 
                         static_cast<std::int64_t>(random.below(20))};
       queue.push_back(job.job, GpuCount(job.num_gpus), seconds(job.time));
       list.push_back(job);
+    }
+    while (!left.empty() && random.below(3) == 0) {
+      const auto back = left.begin() + static_cast<std::ptrdiff_t>(random.below(left.size()));
+      queue.insert(back->job, GpuCount(back->num_gpus), seconds(back->time));
+      list.insert(
+          std::find_if(list.begin(), list.end(), [&](const Waiting& job) { return job.job > back->job; }),
+          *back);
+      left.erase(back);
     }
     REQUIRE(queue.size() == list.size());
     REQUIRE(queue.front().has_value() == !list.empty());
@@ -98,6 +107,7 @@ TEST_CASE("waiting_queue: equals a plain list under random pushes, searches and 
       from = *found + 1;
       if (random.below(2) == 0) {
         queue.remove(*found);
+        left.push_back(list[at]);
         list.erase(list.begin() + static_cast<std::ptrdiff_t>(at));
       } else {
         ++at;

@@ -1,0 +1,33 @@
+/// All that a replay may do to jobs beside what the policy does.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sched/checkpoint_rule.hpp"
+#include "sched/failure_rates.hpp"
+#include "sched/interruption_cost.hpp"
+#include "sched/outage.hpp"
+
+namespace vtrain {
+
+/// What interrupts jobs, what that costs them, and what they do against it. As constructed: nothing.
+struct Disruptions {
+  InterruptionCost interruption_cost{};
+  CheckpointRule checkpoints{};
+  CheckpointTimes checkpoint_times{};      ///< what a periodic checkpoint takes
+  std::optional<FailureRates> failures{};  ///< random outages
+  std::vector<Outage> outages{};           ///< given ones
+  std::uint64_t seed = 1;                  ///< of the random ones
+
+  /// Whether nodes may go out of service, for which the placement must know nodes.
+  bool takes_nodes_out() const { return failures.has_value() || !outages.empty(); }
+  /// Whether anything happens at all.
+  bool any() const {
+    return takes_nodes_out() || interruption_cost.kind() != InterruptionCost::Kind::None ||
+           checkpoints.kind != CheckpointRule::Kind::None;
+  }
+};
+
+}  // namespace vtrain

@@ -1,0 +1,64 @@
+/// Where the gangs that run now are.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sched/cluster.hpp"
+#include "sched/fragmentation.hpp"
+#include "sched/node_service.hpp"
+#include "sched/placement.hpp"
+#include "workloads/job.hpp"
+
+namespace vtrain {
+
+/// What a job asks of the cluster when it is to have `num_gpus` GPUs.
+inline GangRequest request_of(const Job& job, GpuCount num_gpus) {
+  return {.num_gpus = num_gpus, .gpu_type = job.gpu_type, .gpu_share = job.gpu_share};
+}
+
+/// Places gangs and remembers their nodes. A gang's list is kept in a slot that the next gang reuses, so that
+/// starts stop allocating once the slots are as many as jobs ever run together. It keeps nothing for a
+/// placement that needs no list.
+class Gangs {
+ public:
+  /// `takes_nodes_out`: whether nodes may go out of service, for which the placement must know nodes.
+  Gangs(PlacementKind kind, const ClusterSpec& cluster, const Workload& workload, bool takes_nodes_out);
+
+  /// Places a job's gang; false, with nothing changed, when it does not fit.
+  bool place(JobId job, GpuCount num_gpus);
+  /// Gives a gang back.
+  void release(JobId job, GpuCount num_gpus);
+  /// Places a gang of another size instead of the one that the job has; false, with the size unchanged, when
+  /// it does not fit, or when some of its nodes are out of service, so that it could not be put back.
+  bool resize(JobId job, GpuCount from, GpuCount to);
+
+  /// The nodes of a job that runs; empty under a placement without nodes.
+  std::span<const NodeShare> shares(JobId job) const;
+  /// Thousandths of each of its GPUs that a job takes from others.
+  std::int16_t gpu_share(JobId job) const { return shares_gpus_ ? jobs_[job.value].gpu_share : kWholeGpu; }
+  const Placement& placement() const { return *placement_; }
+  /// Null unless nodes may go out of service.
+  NodeService* service() { return service_ ? &*service_ : nullptr; }
+
+ private:
+  /// An empty list for a job that starts.
+  std::vector<NodeShare>& open(JobId job);
+  std::vector<NodeShare>& list_of(JobId job) { return slots_[slot_of_[job.value]]; }
+  void close(JobId job);
+
+  std::span<const Job> jobs_;
+  std::unique_ptr<Placement> placement_;
+  const bool needs_shares_;
+  const bool shares_gpus_;
+  std::optional<NodeService> service_;
+  std::vector<std::uint32_t> slot_of_;         ///< by `JobId`
+  std::vector<std::vector<NodeShare>> slots_;  ///< those of gangs that run, and empty ones
+  std::vector<std::uint32_t> free_slots_;
+  std::vector<NodeShare> no_shares_;  ///< stays empty
+};
+
+}  // namespace vtrain

@@ -1,0 +1,88 @@
+#include "sched/run_books.hpp"
+
+#include <limits>
+
+#include "sched/fragmentation.hpp"
+
+namespace vtrain {
+
+RunBooks::RunBooks(std::span<const Job> jobs, const Disruptions& disruptions, bool shares_gpus)
+    : jobs_(jobs),
+      disruptions_(disruptions),
+      shares_gpus_(shares_gpus),
+      overheads_(jobs.size()),
+      starts_(jobs.size(), Start::First),
+      losses_(jobs.size()) {}
+
+RunPlan RunBooks::plan(JobId id, GpuCount num_gpus) const {
+  const Job& job = jobs_[id.value];
+  RunPlan plan;
+  switch (starts_[id.value]) {
+    case Start::First:
+      break;
+    case Start::AfterPreemption:
+    case Start::AfterResize:
+      plan.setup = disruptions_.interruption_cost.of_restart(job, num_gpus);
+      break;
+    case Start::AfterFailure:
+      plan.setup = disruptions_.interruption_cost.of_recovery(job, num_gpus);
+      if (disruptions_.failures) plan.setup += disruptions_.failures->detection();
+      break;
+  }
+  plan.checkpoint = disruptions_.checkpoint_times.of(job);
+  const double mtbf_s = disruptions_.failures ? disruptions_.failures->job_mtbf_s(num_gpus)
+                                              : std::numeric_limits<double>::infinity();
+  plan.interval = disruptions_.checkpoints.interval_of(to_seconds(plan.checkpoint), mtbf_s)
+                      .value_or(RunPlan::kNoCheckpoints);
+  return plan;
+}
+
+const RunPlan& RunBooks::begin(JobId id, GpuCount num_gpus, SimTime now, SimDuration attained) {
+  JobOverhead& overhead = overheads_[id.value];
+  overhead.plan = plan(id, num_gpus);
+  const SimDuration time = overhead.plan.time_for(jobs_[id.value].walltime() - (attained - overhead.lost));
+  overhead.planned_end = time < SimTime::max() - now ? now + time : SimTime::max();
+  return overhead.plan;
+}
+
+SimDuration RunBooks::end(JobId id, GpuCount num_gpus, SimDuration held, SimDuration attained, RunEnd how) {
+  JobOverhead& overhead = overheads_[id.value];
+  const RunPlan& plan = overhead.plan;
+  const SimDuration work = plan.work(held);
+  const SimDuration lasting = how == RunEnd::Failed ? plan.saved_work(held) : work;
+  LostGpuTime& losses = losses_[id.value];
+  const std::int16_t gpu_share = shares_gpus_ ? jobs_[id.value].gpu_share : kWholeGpu;
+  losses[setup_cause(id)].add(plan.setting_up(held), num_gpus, gpu_share);
+  losses[LossCause::Checkpoint].add(plan.writing(held), num_gpus, gpu_share);
+  losses[LossCause::LostWork].add(work - lasting, num_gpus, gpu_share);
+  overhead.lost += held - lasting;
+  // A run that ended as it began has neither done nor undone anything: the next one begins as this one did.
+  if (held.count() > 0 && how != RunEnd::Done) {
+    starts_[id.value] = how == RunEnd::Preempted ? Start::AfterPreemption
+                        : how == RunEnd::Resized ? Start::AfterResize
+                                                 : Start::AfterFailure;
+  }
+  if (how == RunEnd::Preempted || how == RunEnd::Failed) foresee(id, attained + held);
+  return lasting;
+}
+
+void RunBooks::foresee(JobId id, SimDuration attained) {
+  const Job& job = jobs_[id.value];
+  JobOverhead& overhead = overheads_[id.value];
+  overhead.planned_time = plan(id, job.num_gpus).time_for(job.walltime() - (attained - overhead.lost));
+}
+
+LossCause RunBooks::setup_cause(JobId id) const {
+  switch (starts_[id.value]) {
+    case Start::First:  // which has no setup
+    case Start::AfterPreemption:
+      return LossCause::Preemption;
+    case Start::AfterResize:
+      return LossCause::Resize;
+    case Start::AfterFailure:
+      return LossCause::FailureRestart;
+  }
+  return LossCause::Preemption;
+}
+
+}  // namespace vtrain

@@ -1,0 +1,62 @@
+/// The books of what jobs do with the time for which they hold GPUs, in replays that disrupt them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "core/units.hpp"
+#include "sched/disruptions.hpp"
+#include "sched/lost_time.hpp"
+#include "sched/run_plan.hpp"
+#include "workloads/job.hpp"
+
+namespace vtrain {
+
+/// How a run of a job ended.
+enum class RunEnd : std::uint8_t {
+  Done,       ///< with its work
+  Preempted,  ///< the policy took the GPUs away; the state was saved
+  Resized,    ///< the policy gave it another number of GPUs; the state was saved
+  Failed,     ///< a node failed: work since the last complete checkpoint is gone
+};
+
+/// Makes the plan of every run and books what came of it. Exists only where something costs jobs time, so
+/// that other replays do not pay for it.
+class RunBooks {
+ public:
+  /// `jobs` and `disruptions` outlive the books. `shares_gpus`: whether jobs use parts of GPUs.
+  RunBooks(std::span<const Job> jobs, const Disruptions& disruptions, bool shares_gpus);
+
+  /// What policies may ask about, by `JobId`.
+  std::span<const JobOverhead> overheads() const { return overheads_; }
+  /// A job is submitted.
+  void submit(JobId job) { foresee(job, SimDuration(0)); }
+  /// A run begins after the job has held GPUs for `attained`. Returns its plan.
+  const RunPlan& begin(JobId job, GpuCount num_gpus, SimTime now, SimDuration attained);
+  /// A run has ended that held `num_gpus` for `held`, and before it the job `attained`. Returns the work in
+  /// it that lasts.
+  SimDuration end(JobId job, GpuCount num_gpus, SimDuration held, SimDuration attained, RunEnd how);
+  /// What every job lost, by `JobId`.
+  std::vector<LostGpuTime> take_losses() { return std::move(losses_); }
+
+ private:
+  /// How a job's run begins.
+  enum class Start : std::uint8_t { First, AfterPreemption, AfterResize, AfterFailure };
+
+  RunPlan plan(JobId job, GpuCount num_gpus) const;
+  /// Tells policies how long the job's next run will take at most.
+  void foresee(JobId job, SimDuration attained);
+  /// What the setup of the current run is booked as.
+  LossCause setup_cause(JobId job) const;
+
+  std::span<const Job> jobs_;
+  const Disruptions& disruptions_;
+  const bool shares_gpus_;
+  std::vector<JobOverhead> overheads_;
+  std::vector<Start> starts_;  ///< by `JobId`: of the current run, or the next one of a job that waits
+  std::vector<LostGpuTime> losses_;
+};
+
+}  // namespace vtrain

@@ -1,0 +1,91 @@
+#include "sched/simulation_checks.hpp"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <utility>
+
+#include "sched/gangs.hpp"
+#include "sched/gpu_types.hpp"
+
+namespace vtrain {
+namespace {
+
+Error job_error(const Job& job, Error error) {
+  return job_error(job, std::move(error.field), std::move(error.message));
+}
+
+/// Why a job does not fit on the empty cluster.
+Error misfit(const Job& job, const Workload& workload, const ClusterSpec& cluster) {
+  const GpuTypes types(cluster, workload.gpu_types);
+  if (types.allowed(job.gpu_type).empty())
+    return {.field = "gpu_type", .message = types.complaint(workload.gpu_types[job.gpu_type.value])};
+  const std::string found = std::to_string(job.num_gpus.value);
+  if (job.num_gpus > cluster.total_gpus()) {
+    const std::string room = fmt::format("at most {}, the GPUs of the cluster", cluster.total_gpus().value);
+    return {.field = "num_gpus", .message = expected_found(room, found)};
+  }
+  const std::string type = job.gpu_type && types.named()
+                               ? fmt::format(" on GPUs of type '{}'", workload.gpu_types[job.gpu_type.value])
+                               : "";
+  return {.field = "num_gpus",
+          .message =
+              expected_found("a gang for which the placement has room on the empty cluster" + type, found)};
+}
+
+/// What must hold of a policy and a placement for jobs to be disrupted.
+Result<void> check_disruptions(const ClusterSpec& cluster, const Workload& workload, ProgressRule rule,
+                               const SimulationOptions& options) {
+  if (options.disruptions == nullptr) return {};
+  if (rule == ProgressRule::Policy)
+    return fail({.field = fmt::format("policy '{}'", options.policy_name),
+                 .message = "computes the progress of jobs itself, as the simulator that it reproduces does, "
+                            "which knows no failures, checkpoints or costs of interruption"});
+  if (options.disruptions->takes_nodes_out() &&
+      !make_placement(options.placement, cluster, workload)->knows_nodes())
+    return fail({.field = "placement",
+                 .message = "'count' knows no nodes that could fail; choose one that does, such as 'yarn'"});
+  return {};
+}
+
+/// What must hold of every job before a replay can begin.
+Result<void> check_jobs(const Workload& workload, const ClusterSpec& cluster, ProgressRule rule,
+                        const SimulationOptions& options) {
+  const auto placement = make_placement(options.placement, cluster, workload);
+  SimTime last_submission = SimTime::min();
+  for (const Job& job : workload.jobs) {
+    if (job.duration.count() <= 0) {
+      return fail(job_error(job, "duration",
+                            expected_found("more than 0 s", fmt::format("{} ns", job.duration.count()))));
+    }
+    if (job.num_gpus.value <= 0) {
+      return fail(
+          job_error(job, "num_gpus", expected_found("at least 1", std::to_string(job.num_gpus.value))));
+    }
+    if (rule == ProgressRule::Iterations && job.curve &&
+        workload.curves[job.curve.value].iterations_per_s(job.num_gpus) <= 0) {
+      return fail(job_error(job, "num_gpus",
+                            expected_found("a number of GPUs that its throughput table has a speed for",
+                                           std::to_string(job.num_gpus.value))));
+    }
+    if (options.strict && !placement->fits_empty(request_of(job, job.num_gpus)))
+      return fail(job_error(job, misfit(job, workload, cluster)));
+    if (job.submit < last_submission) throw std::logic_error("simulate: jobs are not ordered by submission");
+    last_submission = job.submit;
+  }
+  return {};
+}
+
+}  // namespace
+
+Error job_error(const Job& job, std::string field, std::string message) {
+  return {.field = std::move(field), .message = fmt::format("job '{}': {}", job.name, message)};
+}
+
+Result<void> check_simulation(const Workload& workload, const ClusterSpec& cluster, ProgressRule rule,
+                              const SimulationOptions& options) {
+  if (auto checked = check_jobs(workload, cluster, rule, options); !checked) return checked;
+  return check_disruptions(cluster, workload, rule, options);
+}
+
+}  // namespace vtrain

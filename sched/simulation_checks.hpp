@@ -1,0 +1,23 @@
+/// What must hold of workload, cluster, policy and options before a replay can begin.
+#pragma once
+
+#include <string>
+
+#include "core/result.hpp"
+#include "sched/cluster.hpp"
+#include "sched/policy.hpp"
+#include "sched/simulator.hpp"
+#include "workloads/job.hpp"
+
+namespace vtrain {
+
+/// An error that names a job.
+Error job_error(const Job& job, std::string field, std::string message);
+
+/// Every job has a duration and GPUs, and one that `strict` demands to fit does; disruptions come with a
+/// placement and a policy that can cope with them. Throws std::logic_error if the jobs are not ordered by
+/// submission.
+Result<void> check_simulation(const Workload& workload, const ClusterSpec& cluster, ProgressRule rule,
+                              const SimulationOptions& options);
+
+}  // namespace vtrain

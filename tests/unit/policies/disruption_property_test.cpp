@@ -1,0 +1,196 @@
+/// What must hold of every policy when nodes fail, jobs write checkpoints and interruptions cost time.
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/file.hpp"
+#include "policies/registry.hpp"
+#include "sched/simulator.hpp"
+#include "tests/unit/policies/workload_support.hpp"
+
+namespace vtrain::testing {
+namespace {
+
+constexpr std::int32_t kTotalGpus = 20;
+constexpr const char* kCluster = "2x8+1x4";
+constexpr std::uint32_t kNodes = 3;
+
+/// The spec of every policy whose jobs' progress is the simulator's to book.
+class DisruptablePolicies {
+ public:
+  DisruptablePolicies()
+      : sample_(std::filesystem::temp_directory_path() /
+                ("vtrain_disruption_" + std::to_string(getpid()) + ".csv")) {
+    REQUIRE(write_file(sample_, "duration\n3\n9\n10\n40\n100\n"));
+    specs_ = {"las:queues=5;12,attained=time", "easy:order=asc-walltime"};
+    for (const PolicyInfo& policy : policies()) {
+      std::string spec(policy.name);
+      if (spec == "gittins") spec += ":delta=10,queues=20;60,distribution=" + sample_.string();
+      const auto made = make_policy(spec);
+      REQUIRE(made);
+      if ((*made)->progress_rule() != ProgressRule::Policy) specs_.push_back(spec);
+    }
+  }
+  ~DisruptablePolicies() { std::filesystem::remove(sample_); }
+  const std::vector<std::string>& specs() const { return specs_; }
+
+ private:
+  std::filesystem::path sample_;
+  std::vector<std::string> specs_;
+};
+
+/// Outages of random nodes, many at once and overlapping, all of which end.
+std::vector<Outage> random_outages(RandomStream& random, SimDuration tick) {
+  std::vector<Outage> outages;
+  for (int i = 0; i < 12; ++i) {
+    Outage outage;
+    outage.node = NodeId(static_cast<std::uint32_t>(random.below(kNodes)));
+    outage.kind = random.below(3) == 0 ? OutageKind::Drain : OutageKind::Failure;
+    outage.begin = SimTime(tick * static_cast<std::int64_t>(random.below(400)));
+    outage.end = outage.begin + tick * static_cast<std::int64_t>(1 + random.below(60));
+    outages.push_back(outage);
+  }
+  return outages;
+}
+
+Disruptions random_disruptions(std::uint64_t seed, SimDuration tick) {
+  RandomStream random(seed, "disruptions");
+  Disruptions disruptions;
+  disruptions.seed = seed;
+  disruptions.outages = random_outages(random, tick);
+  disruptions.checkpoints.kind =
+      random.below(3) == 0 ? CheckpointRule::Kind::None : CheckpointRule::Kind::Interval;
+  disruptions.checkpoints.interval = tick * static_cast<std::int64_t>(1 + random.below(8));
+  disruptions.checkpoint_times = CheckpointTimes(tick * static_cast<std::int64_t>(random.below(3)) / 2);
+  const char* const costs[] = {"none", "0.000000013", "3", "elasticflow"};
+  disruptions.interruption_cost = *InterruptionCost::parse(costs[random.below(4)]);
+  disruptions.interruption_cost.set_cluster(GpuCount(kTotalGpus));
+  if (random.below(2) == 0)
+    disruptions.failures =
+        *FailureRates::parse("mtbf=200s,shape=0.8,repair=10s,detect=1s", *ClusterSpec::parse(kCluster));
+  return disruptions;
+}
+
+SimulationResult replay(const Workload& workload, const std::string& spec, const Disruptions* disruptions) {
+  const auto policy = make_policy(spec);
+  REQUIRE(policy);
+  SimulationOptions options;
+  options.placement = PlacementKind::Yarn;
+  options.record_runs = true;
+  options.policy_name = spec;
+  options.disruptions = disruptions;
+  auto result = simulate(workload, *ClusterSpec::parse(kCluster), **policy, options);
+  if (!result) FAIL(result.error().describe());
+  return *std::move(result);
+}
+
+/// Held GPU-seconds are the work that was asked for plus what was lost, to the last digit.
+void check_work(const Workload& workload, const SimulationResult& result) {
+  for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+    const Job& job = workload.jobs[i];
+    const JobOutcome& outcome = result.outcomes[i];
+    CAPTURE(i);
+    if (outcome.state == JobState::Rejected) continue;
+    REQUIRE((outcome.state == JobState::Completed || outcome.state == JobState::Failed));
+    REQUIRE((outcome.state == JobState::Failed) == (job.duration > job.walltime()));
+    GpuTime expected;
+    expected.add(std::min(job.duration, job.walltime()), job.num_gpus);
+    for (std::size_t cause = 0; cause < kNumLossCauses; ++cause)
+      expected.add(result.losses[i][static_cast<LossCause>(cause)]);
+    REQUIRE(outcome.gpu_time == expected);
+    REQUIRE(outcome.end - outcome.start >= outcome.attained);
+  }
+}
+
+/// No GPUs are given out twice, none of a node that is out of service, and no job runs on a failed node.
+void check_nodes(const Workload& workload, const SimulationResult& result) {
+  std::map<SimTime, std::int64_t> change;  // of GPUs in use
+  for (const JobRun& run : result.runs) {
+    change[run.begin] += run.num_gpus.value;
+    change[run.end] -= run.num_gpus.value;
+    REQUIRE(run.num_gpus == workload.jobs[run.job.value].num_gpus);
+    for (const NodeId node : run.nodes) {
+      for (const Outage& outage : result.outages) {
+        if (outage.node != node) continue;
+        REQUIRE_FALSE((outage.begin <= run.begin && run.begin < outage.end));  // no start on it
+        if (outage.kind == OutageKind::Failure)
+          REQUIRE_FALSE((run.begin < outage.begin && outage.begin < run.end));  // no run goes on
+      }
+    }
+  }
+  std::int64_t in_use = 0;
+  for (const auto& [time, gpus] : change) {
+    in_use += gpus;
+    REQUIRE(in_use >= 0);
+    REQUIRE(in_use <= kTotalGpus);
+  }
+  REQUIRE(in_use == 0);
+}
+
+void check_same(const SimulationResult& a, const SimulationResult& b) {
+  REQUIRE(a.events == b.events);
+  REQUIRE(a.samples.size() == b.samples.size());
+  for (std::size_t i = 0; i < a.outcomes.size(); ++i) {
+    REQUIRE(a.outcomes[i].start == b.outcomes[i].start);
+    REQUIRE(a.outcomes[i].end == b.outcomes[i].end);
+    REQUIRE(a.outcomes[i].gpu_time == b.outcomes[i].gpu_time);
+    REQUIRE(a.outcomes[i].preemptions == b.outcomes[i].preemptions);
+    REQUIRE(a.outcomes[i].failures == b.outcomes[i].failures);
+    REQUIRE(a.outcomes[i].state == b.outcomes[i].state);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("property: work is conserved and nodes out of service are left alone, whatever interrupts jobs") {
+  const DisruptablePolicies policies;
+  std::int64_t failures = 0;
+  for (const std::string& spec : policies.specs()) {
+    for (std::uint64_t seed = 0; seed < 16; ++seed) {
+      CAPTURE(spec);
+      CAPTURE(seed);
+      const SimDuration tick = seed % 3 == 0 ? SimDuration(7) : SimDuration(std::chrono::seconds(1));
+      const Workload workload = random_workload(seed, 120, kTotalGpus + 1, tick);
+      const Disruptions disruptions = random_disruptions(seed, tick);
+      const auto result = replay(workload, spec, &disruptions);
+      check_work(workload, result);
+      check_nodes(workload, result);
+      check_same(result, replay(workload, spec, &disruptions));
+      for (const JobOutcome& outcome : result.outcomes)
+        failures += outcome.failures;
+    }
+  }
+  CHECK(failures > 1000);
+}
+
+TEST_CASE("property: books that find nothing to book change nothing") {
+  const DisruptablePolicies policies;
+  const Disruptions nothing;
+  for (const std::string& spec : policies.specs()) {
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      CAPTURE(spec);
+      CAPTURE(seed);
+      const Workload workload = random_workload(seed, 120, kTotalGpus + 1, std::chrono::seconds(1));
+      check_same(replay(workload, spec, nullptr), replay(workload, spec, &nothing));
+    }
+  }
+}
+
+TEST_CASE("property: under one policy the failures of another are the same") {
+  const Workload workload = random_workload(3, 200, kTotalGpus, std::chrono::seconds(10));
+  Disruptions disruptions;
+  disruptions.failures = *FailureRates::parse("mtbf=200s,repair=30s", *ClusterSpec::parse(kCluster));
+  const std::vector<Outage> fifo = replay(workload, "fifo", &disruptions).outages;
+  const std::vector<Outage> srtf = replay(workload, "srtf", &disruptions).outages;
+  const std::size_t both = std::min(fifo.size(), srtf.size());
+  REQUIRE(both > 10);
+  CHECK(std::equal(fifo.begin(), fifo.begin() + static_cast<std::ptrdiff_t>(both), srtf.begin()));
+}
+
+}  // namespace vtrain::testing

@@ -1,0 +1,85 @@
+#include "sched/outage.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+namespace vtrain {
+namespace {
+
+SimTime at(std::int64_t seconds) {
+  return SimTime(std::chrono::seconds(seconds));
+}
+
+}  // namespace
+
+TEST_CASE("outage: rows are failures or drains of a node or a range, with or without an end") {
+  const auto outages = parse_outages(
+      "begin_s,node,end_s,kind\n"
+      "10,0,20,failure\n"
+      "0.5,2-3,,drain\n"
+      "7,1,9,\n",
+      "outages.csv", 4);
+  REQUIRE(outages);
+  const std::vector<Outage> expected = {
+      {NodeId(0), OutageKind::Failure, at(10), at(20)},
+      {NodeId(2), OutageKind::Drain, SimTime(SimDuration(500'000'000)), Outage::kNeverEnds},
+      {NodeId(3), OutageKind::Drain, SimTime(SimDuration(500'000'000)), Outage::kNeverEnds},
+      {NodeId(1), OutageKind::Failure, at(7), at(9)}};
+  CHECK(*outages == expected);
+  CHECK(parse_outages("node,begin_s,end_s\n0,1,2\n", "f", 1)->front().kind == OutageKind::Failure);
+}
+
+TEST_CASE("outage: what is written is read back") {
+  const std::vector<Outage> outages = {{NodeId(3), OutageKind::Drain, SimTime(SimDuration(1)), at(20)},
+                                       {NodeId(0), OutageKind::Failure, at(10), Outage::kNeverEnds}};
+  const std::string text = outages_to_csv(outages);
+  CHECK(text == "node,kind,begin_s,end_s\n3,drain,0.000000001,20\n0,failure,10,\n");
+  CHECK(*parse_outages(text, "f", 4) == outages);
+}
+
+TEST_CASE("outage: a wrong row names file, line, column, what was expected and what was found") {
+  struct Wrong {
+    std::string text;
+    std::int64_t line;
+    std::string field;
+    std::string found;
+  };
+  const std::string header = "node,kind,begin_s,end_s\n";
+  const std::vector<Wrong> rows = {
+      {header + "0,drain,1,2\n16,failure,1,2\n", 3, "node", "from 0 to 15"},
+      {header + "-1,failure,1,2\n", 2, "node", "'-1'"},
+      {header + "3-1,failure,1,2\n", 2, "node", "'3-1'"},
+      {header + "0-99,failure,1,2\n", 2, "node", "'0-99'"},
+      {header + "0,crash,1,2\n", 2, "kind", "'crash'"},
+      {header + "0,failure,x,2\n", 2, "begin_s", "'x'"},
+      {header + "0,failure,-1,2\n", 2, "begin_s", "'-1'"},
+      {header + "0,failure,5,5\n", 2, "end_s", "after begin_s"},
+      {"node,begin_s\n0,1\n", 1, "end_s", "node, begin_s"},
+      {"node,begin_s,end_s,what\n0,1,2,3\n", 1, "what", "'what'"},
+  };
+  for (const Wrong& wrong : rows) {
+    CAPTURE(wrong.text);
+    const auto outages = parse_outages(wrong.text, "outages.csv", 16);
+    REQUIRE_FALSE(outages);
+    const std::string message = outages.error().describe();
+    CAPTURE(message);
+    CHECK(outages.error().file == "outages.csv");
+    CHECK(outages.error().line == wrong.line);
+    CHECK(message.find(wrong.field) != std::string::npos);
+    CHECK(message.find(wrong.found) != std::string::npos);
+  }
+}
+
+TEST_CASE("outage: ranges cannot grow without bound") {
+  std::string text = "node,begin_s,end_s\n";
+  for (int i = 0; i < 3; ++i)
+    text += "0-499999,1,2\n";
+  const auto outages = parse_outages(text, "f", 500'000);
+  REQUIRE_FALSE(outages);
+  CHECK(outages.error().line == 4);
+  CHECK(outages.error().message.find("1,000,000") != std::string::npos);
+}
+
+}  // namespace vtrain

@@ -1,0 +1,215 @@
+#include "tools/disruption_arguments.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/file.hpp"
+#include "core/text.hpp"
+
+namespace vtrain {
+namespace {
+
+/// An option's error: `--name: expected ..., found ...`, or `--name: key: ...`.
+Error named(std::string option, Error error) {
+  if (!error.file.empty()) return error;
+  error.field = error.field.empty() ? std::move(option) : fmt::format("{}: {}", option, error.field);
+  return error;
+}
+
+/// Reads `10GB/s`, with MB, GB or TB of 10^6, 10^9 or 10^12 bytes.
+Result<BytesPerSecond> parse_bandwidth(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, double>, 3> kUnits = {
+      {{"MB/s", 1e6}, {"GB/s", 1e9}, {"TB/s", 1e12}}};
+  for (const auto& [unit, bytes] : kUnits) {
+    if (!text.ends_with(unit)) continue;
+    const auto number = parse_number(trim(text.substr(0, text.size() - unit.size())), 1e-3, 1e6);
+    if (number) return BytesPerSecond(*number * bytes);
+  }
+  return fail({.message = expected_found("a bandwidth such as 500MB/s, 10GB/s or 1TB/s", text)});
+}
+
+/// The time that a checkpoint takes; none: it follows from the size of the model (`bytes`).
+Result<std::optional<SimDuration>> parse_checkpoint_cost(std::string_view text) {
+  if (text == "bytes") return std::nullopt;
+  const auto seconds = parse_duration_seconds(text);
+  if (!seconds) return fail({.message = expected_found("bytes or a duration such as 30s", text)});
+  return to_sim_duration(Seconds(*seconds));
+}
+
+/// What can be read without jobs and cluster.
+struct Rules {
+  InterruptionCost interruption_cost{};
+  CheckpointRule checkpoints{};
+  std::optional<SimDuration> checkpoint_cost{};
+  BytesPerSecond bandwidth{};
+
+  bool needs_models() const {
+    return interruption_cost.kind() == InterruptionCost::Kind::Checkpoint ||
+           (checkpoints.kind != CheckpointRule::Kind::None && !checkpoint_cost);
+  }
+};
+
+Result<Rules> read_rules(const DisruptionArguments& arguments) {
+  auto interruption_cost = InterruptionCost::parse(arguments.interruption_cost);
+  if (!interruption_cost) return fail(named("--interruption-cost", interruption_cost.error()));
+  const auto checkpoints = CheckpointRule::parse(arguments.checkpoints);
+  if (!checkpoints) return fail(named("--checkpoints", checkpoints.error()));
+  const auto checkpoint_cost = parse_checkpoint_cost(arguments.checkpoint_cost);
+  if (!checkpoint_cost) return fail(named("--checkpoint-cost", checkpoint_cost.error()));
+  const auto bandwidth = parse_bandwidth(arguments.checkpoint_bandwidth);
+  if (!bandwidth) return fail(named("--checkpoint-bandwidth", bandwidth.error()));
+  if (checkpoints->needs_mtbf() && arguments.failures == "none")
+    return fail({.field = "--checkpoints",
+                 .message = fmt::format("'{}' computes the interval from how often nodes fail: say so with "
+                                        "--failures, for instance --failures mtbf=6300h",
+                                        arguments.checkpoints)});
+  return Rules{*std::move(interruption_cost), *checkpoints, *checkpoint_cost, *bandwidth};
+}
+
+/// The times that saving takes, in the two places where they count.
+Result<void> set_checkpoint_times(const Rules& rules, const Workload& workload, Disruptions& disruptions) {
+  if (rules.checkpoint_cost) disruptions.checkpoint_times = CheckpointTimes(*rules.checkpoint_cost);
+  if (!rules.needs_models()) return {};
+  auto times = CheckpointTimes::from_models(workload, rules.bandwidth);
+  if (!times) return fail(std::move(times.error()));
+  if (!rules.checkpoint_cost) disruptions.checkpoint_times = *times;
+  disruptions.interruption_cost.set_checkpoints(*std::move(times));
+  return {};
+}
+
+Result<std::vector<Outage>> read_outages(const std::filesystem::path& path, const ClusterSpec& cluster) {
+  constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+  const auto text = read_file(path, kMostBytes);
+  if (!text) return fail(text.error());
+  return parse_outages(*text, path.string(), cluster.total_nodes());
+}
+
+std::string count_of(std::int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", with_thousands(count), what, count == 1 ? "" : "s");
+}
+
+std::string describe_cost(const InterruptionCost& cost, const DisruptionArguments& arguments) {
+  switch (cost.kind()) {
+    case InterruptionCost::Kind::None:
+      return {};
+    case InterruptionCost::Kind::Fixed:
+      return fmt::format("a job that is resized or starts again does nothing for {} s",
+                         to_seconds(cost.fixed()));
+    case InterruptionCost::Kind::ElasticFlow:
+      return "a job that is resized or starts again does nothing for as long as in ElasticFlow's simulator";
+    case InterruptionCost::Kind::Checkpoint:
+      return fmt::format(
+          "a job that is resized or starts again saves and loads weights and optimizer state, {} bytes a "
+          "parameter at {}",
+          kCheckpointBytesPerParameter, arguments.checkpoint_bandwidth);
+  }
+  return {};
+}
+
+std::string describe_checkpoints(const CheckpointRule& rule, const DisruptionArguments& arguments) {
+  if (rule.kind == CheckpointRule::Kind::None) return {};
+  const std::string cost = arguments.checkpoint_cost == "bytes"
+                               ? fmt::format("{} bytes a parameter at {}", kCheckpointBytesPerParameter,
+                                             arguments.checkpoint_bandwidth)
+                               : arguments.checkpoint_cost;
+  const std::string when =
+      rule.kind == CheckpointRule::Kind::Interval
+          ? fmt::format("after every {} of work", arguments.checkpoints)
+          : fmt::format("by {}'s interval", rule.kind == CheckpointRule::Kind::Young ? "Young" : "Daly");
+  return fmt::format("a checkpoint {}, which takes {}", when, cost);
+}
+
+}  // namespace
+
+void add_disruption_options(CLI::App& command, DisruptionArguments& arguments) {
+  command
+      .add_option("--interruption-cost", arguments.interruption_cost,
+                  "Time without work when a job is resized or starts again: none, SECONDS, elasticflow (its "
+                  "table by number of GPUs), checkpoint (saving and loading the model's state)")
+      ->capture_default_str();
+  command
+      .add_option("--failures", arguments.failures,
+                  "Random failures: none, or mtbf=6300h (of a node) and gpu-mtbf=50000h (of a GPU), one or "
+                  "both, with :TYPE behind the key for one GPU type, and any of repair=4h, repair-sigma=1, "
+                  "shape=1 (Weibull), detect=60s; joined by commas")
+      ->capture_default_str();
+  command.add_option(
+      "--outages", arguments.outages,
+      "CSV file of outages: node (0, 1, ... or a range 8-15), begin_s, end_s, and kind: failure "
+      "or drain (jobs may end, none may start)");
+  command
+      .add_option(
+          "--checkpoints", arguments.checkpoints,
+          "What a failure leaves of a job's work: none (it starts anew from its last start), INTERVAL "
+          "of work such as 30m, young or daly (the best interval for --failures)")
+      ->capture_default_str();
+  command
+      .add_option("--checkpoint-cost", arguments.checkpoint_cost,
+                  "Time that a periodic checkpoint takes: a duration, or bytes (from the model's size)")
+      ->capture_default_str();
+  command
+      .add_option("--checkpoint-bandwidth", arguments.checkpoint_bandwidth,
+                  "What the storage gives one job that saves or loads its model's state")
+      ->capture_default_str();
+}
+
+Result<void> check_disruptions(const DisruptionArguments& arguments) {
+  return read_rules(arguments).map([](const Rules&) {});
+}
+
+Result<std::optional<Disruptions>> read_disruptions(const DisruptionArguments& arguments,
+                                                    const Workload& workload, const ClusterSpec& cluster,
+                                                    std::uint64_t seed) {
+  const auto rules = read_rules(arguments);
+  if (!rules) return fail(rules.error());
+  Disruptions disruptions;
+  disruptions.interruption_cost = rules->interruption_cost;
+  disruptions.interruption_cost.set_cluster(cluster.total_gpus());
+  disruptions.checkpoints = rules->checkpoints;
+  disruptions.seed = seed;
+  if (auto set = set_checkpoint_times(*rules, workload, disruptions); !set)
+    return fail(named(rules->checkpoint_cost ? "--interruption-cost" : "--checkpoint-cost", set.error()));
+  if (arguments.failures != "none") {
+    auto failures = FailureRates::parse(arguments.failures, cluster);
+    if (!failures) return fail(named("--failures", failures.error()));
+    disruptions.failures = *std::move(failures);
+  }
+  if (!arguments.outages.empty()) {
+    auto outages = read_outages(arguments.outages, cluster);
+    if (!outages) return fail(named("--outages", outages.error()));
+    disruptions.outages = *std::move(outages);
+  }
+  return disruptions.any() ? std::optional(std::move(disruptions)) : std::nullopt;
+}
+
+std::vector<std::string> describe_disruptions(const Disruptions& disruptions,
+                                              const DisruptionArguments& arguments) {
+  std::vector<std::string> sentences;
+  if (disruptions.failures)
+    sentences.push_back(
+        fmt::format("{}, seed {} (synthetic)", disruptions.failures->describe(), disruptions.seed));
+  if (!disruptions.outages.empty())
+    sentences.push_back(fmt::format("{} from {}", count_of(std::ssize(disruptions.outages), "outage"),
+                                    arguments.outages.string()));
+  for (std::string sentence : {describe_checkpoints(disruptions.checkpoints, arguments),
+                               describe_cost(disruptions.interruption_cost, arguments)}) {
+    if (!sentence.empty()) sentences.push_back(std::move(sentence));
+  }
+  return sentences;
+}
+
+nlohmann::ordered_json disruptions_to_json(const DisruptionArguments& arguments) {
+  return {{"interruption_cost", arguments.interruption_cost},
+          {"failures", arguments.failures},
+          {"outages", arguments.outages.string()},
+          {"checkpoints", arguments.checkpoints},
+          {"checkpoint_cost", arguments.checkpoint_cost},
+          {"checkpoint_bandwidth", arguments.checkpoint_bandwidth}};
+}
+
+}  // namespace vtrain

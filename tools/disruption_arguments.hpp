@@ -1,0 +1,52 @@
+/// How `replay` and `compare` are told what interrupts jobs and what that costs.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "sched/cluster.hpp"
+#include "sched/disruptions.hpp"
+#include "workloads/job.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace vtrain {
+
+/// The arguments as given; as they are here nothing happens to jobs beside what the policy does.
+struct DisruptionArguments {
+  std::string interruption_cost = "none";
+  std::string checkpoints = "none";
+  std::string checkpoint_cost = "30s";
+  std::string checkpoint_bandwidth = "10GB/s";
+  std::string failures = "none";
+  std::filesystem::path outages{};  ///< empty: none
+};
+
+/// Adds an option for each.
+void add_disruption_options(CLI::App& command, DisruptionArguments& arguments);
+
+/// Reads what does not depend on jobs and cluster, so that a misspelt word does not cost a long read.
+Result<void> check_disruptions(const DisruptionArguments& arguments);
+
+/// What the arguments say of these jobs on this cluster; none if they say nothing. Errors: values that cannot
+/// be read, names that the cluster does not know, jobs without a model where its size is asked for, nodes
+/// that fail under a placement without nodes, an interval that follows from failures where there are none.
+Result<std::optional<Disruptions>> read_disruptions(const DisruptionArguments& arguments,
+                                                    const Workload& workload, const ClusterSpec& cluster,
+                                                    std::uint64_t seed);
+
+/// One sentence for everything that was assumed.
+std::vector<std::string> describe_disruptions(const Disruptions& disruptions,
+                                              const DisruptionArguments& arguments);
+
+/// The arguments by option name, to repeat what was done.
+nlohmann::ordered_json disruptions_to_json(const DisruptionArguments& arguments);
+
+}  // namespace vtrain
