@@ -48,18 +48,19 @@ DisruptionSummary summarize_disruptions(const SimulationResult& result, const Cl
                                         SimTime begin, SimTime end) {
   DisruptionSummary summary;
   summary.outages = std::ssize(result.outages);
-  double held = 0;
+  GpuTime held;
+  LostGpuTime lost;
   for (std::size_t i = 0; i < result.outcomes.size(); ++i) {
     const JobOutcome& outcome = result.outcomes[i];
     summary.interruptions += outcome.failures;
     summary.interrupted_jobs += outcome.failures > 0 ? 1 : 0;
     summary.resizes += outcome.resizes;
-    held += outcome.gpu_time.seconds() / kSecondsPerHour;
-    for (std::size_t cause = 0; cause < kNumLossCauses; ++cause)
-      summary.lost_gpu_hours[cause] +=
-          result.losses[i][static_cast<LossCause>(cause)].seconds() / kSecondsPerHour;
+    held.add(outcome.gpu_time);
+    lost.add(result.losses[i]);
   }
-  summary.useful_gpu_hours = held - summary.total_lost_gpu_hours();
+  for (std::size_t cause = 0; cause < kNumLossCauses; ++cause)
+    summary.lost_gpu_hours[cause] = lost[static_cast<LossCause>(cause)].seconds() / kSecondsPerHour;
+  summary.useful_gpu_hours = (held.seconds() - lost.total().seconds()) / kSecondsPerHour;
   summary.out_of_service_gpu_hours =
       out_of_service_gpu_seconds(result.outages, cluster, begin, end) / kSecondsPerHour;
   const double makespan_h = to_seconds(end - begin) / kSecondsPerHour;

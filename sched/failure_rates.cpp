@@ -115,9 +115,12 @@ Result<Settings> read_settings(std::string_view text, const ClusterSpec& cluster
   return settings;
 }
 
+/// For people: `6,300 h`, `2.25 h`.
 std::string hours(double seconds) {
-  const double rounded = std::round(seconds / 3600 * 100) / 100;
-  return fmt::format("{} h", rounded);
+  if (std::isinf(seconds)) return "never";
+  const double rounded = std::round(seconds / 36) / 100;
+  return rounded == std::floor(rounded) ? with_thousands(std::llround(rounded)) + " h"
+                                        : fmt::format("{} h", rounded);
 }
 
 }  // namespace
@@ -172,9 +175,8 @@ std::string FailureRates::describe() const {
   const std::string distribution = shape_ == 1 ? "exponential" : fmt::format("Weibull, shape {}", shape_);
   const std::string repair =
       repair_sigma_ == 0 ? "always" : fmt::format("lognormal, sigma {}", repair_sigma_);
-  return fmt::format(
-      "a node fails after {} of up time ({}), is back after {} ({}), and its jobs learn of it after {} s",
-      mtbf, distribution, hours(repair_s_), repair, to_seconds(detection_));
+  return fmt::format("mean time between failures of a node {} ({}), repaired in {} ({}), noticed after {} s",
+                     mtbf, distribution, hours(repair_s_), repair, to_seconds(detection_));
 }
 
 }  // namespace vtrain

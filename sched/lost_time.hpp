@@ -29,6 +29,17 @@ class LostGpuTime {
  public:
   GpuTime& operator[](LossCause cause) { return by_cause_[static_cast<std::size_t>(cause)]; }
   const GpuTime& operator[](LossCause cause) const { return by_cause_[static_cast<std::size_t>(cause)]; }
+  /// Adds what another has.
+  void add(const LostGpuTime& other) {
+    for (std::size_t cause = 0; cause < kNumLossCauses; ++cause)
+      by_cause_[cause].add(other.by_cause_[cause]);
+  }
+  GpuTime total() const {
+    GpuTime sum;
+    for (const GpuTime& lost : by_cause_)
+      sum.add(lost);
+    return sum;
+  }
   bool none() const { return by_cause_ == std::array<GpuTime, kNumLossCauses>(); }
 
  private:

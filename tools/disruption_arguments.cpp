@@ -158,7 +158,12 @@ void add_disruption_options(CLI::App& command, DisruptionArguments& arguments) {
       ->capture_default_str();
 }
 
-Result<void> check_disruptions(const DisruptionArguments& arguments) {
+Result<void> check_disruptions(const DisruptionArguments& arguments, PlacementKind placement) {
+  const bool nodes_fail = arguments.failures != "none" || !arguments.outages.empty();
+  if (nodes_fail && placement == PlacementKind::Count)
+    return fail({.field = arguments.outages.empty() ? "--failures" : "--outages",
+                 .message = "placement 'count' knows no nodes that could fail: choose one that does, for "
+                            "instance --placement yarn"});
   return read_rules(arguments).map([](const Rules&) {});
 }
 

@@ -11,6 +11,7 @@
 #include "core/result.hpp"
 #include "sched/cluster.hpp"
 #include "sched/disruptions.hpp"
+#include "sched/placement.hpp"
 #include "workloads/job.hpp"
 
 namespace CLI {
@@ -32,12 +33,13 @@ struct DisruptionArguments {
 /// Adds an option for each.
 void add_disruption_options(CLI::App& command, DisruptionArguments& arguments);
 
-/// Reads what does not depend on jobs and cluster, so that a misspelt word does not cost a long read.
-Result<void> check_disruptions(const DisruptionArguments& arguments);
+/// Checks what does not depend on jobs and cluster, so that a misspelt word does not cost a long read, and
+/// that the placement knows nodes if some are to fail.
+Result<void> check_disruptions(const DisruptionArguments& arguments, PlacementKind placement);
 
 /// What the arguments say of these jobs on this cluster; none if they say nothing. Errors: values that cannot
-/// be read, names that the cluster does not know, jobs without a model where its size is asked for, nodes
-/// that fail under a placement without nodes, an interval that follows from failures where there are none.
+/// be read, names that the cluster does not know, jobs without a model where its size is asked for, an
+/// interval that follows from failures where there are none.
 Result<std::optional<Disruptions>> read_disruptions(const DisruptionArguments& arguments,
                                                     const Workload& workload, const ClusterSpec& cluster,
                                                     std::uint64_t seed);

@@ -203,7 +203,8 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   if (!placement) return fail(named("--placement", placement.error()));
   experiment.placement = *placement;
   if (auto checked = check_transformations(arguments.transformations); !checked) return fail(checked.error());
-  if (auto checked = check_disruptions(arguments.disruptions); !checked) return fail(checked.error());
+  if (auto checked = check_disruptions(arguments.disruptions, *placement); !checked)
+    return fail(checked.error());
   std::optional<ClusterSpec> cluster;
   if (!arguments.cluster.empty()) {
     auto given = ClusterSpec::parse(arguments.cluster);

@@ -125,7 +125,7 @@ std::string incomplete_jobs(const std::vector<ExperimentRun>& runs) {
 /// any.
 std::string lost_gpu_hours(const std::vector<ExperimentRun>& runs) {
   if (!runs.front().summary.disruptions) return {};
-  TextTable table({"lost GPU-hours", "lost work", "restarts", "preemptions", "resizes", "checkpoints",
+  TextTable table({"lost GPU-hours", "lost work", "failure restarts", "preemptions", "resizes", "checkpoints",
                    "of those held", "jobs stopped", "out of service", "goodput"});
   for (const ExperimentRun& run : runs) {
     const DisruptionSummary& summary = *run.summary.disruptions;

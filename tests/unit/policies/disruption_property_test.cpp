@@ -101,8 +101,7 @@ void check_work(const Workload& workload, const SimulationResult& result) {
     REQUIRE((outcome.state == JobState::Failed) == (job.duration > job.walltime()));
     GpuTime expected;
     expected.add(std::min(job.duration, job.walltime()), job.num_gpus);
-    for (std::size_t cause = 0; cause < kNumLossCauses; ++cause)
-      expected.add(result.losses[i][static_cast<LossCause>(cause)]);
+    expected.add(result.losses[i].total());
     REQUIRE(outcome.gpu_time == expected);
     REQUIRE(outcome.end - outcome.start >= outcome.attained);
   }

@@ -56,7 +56,7 @@ TEST_CASE("outage: a wrong row names file, line, column, what was expected and w
       {header + "0,failure,x,2\n", 2, "begin_s", "'x'"},
       {header + "0,failure,-1,2\n", 2, "begin_s", "'-1'"},
       {header + "0,failure,5,5\n", 2, "end_s", "after begin_s"},
-      {"node,begin_s\n0,1\n", 1, "end_s", "node, begin_s"},
+      {"node,begin_s\n0,1\n", 1, "end_s", "column missing"},
       {"node,begin_s,end_s,what\n0,1,2,3\n", 1, "what", "'what'"},
   };
   for (const Wrong& wrong : rows) {
