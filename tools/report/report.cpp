@@ -225,7 +225,7 @@ std::string render_report(const ReportInput& input) {
   const std::string trace = escape_html(input.trace_name);
   const std::string jobs = escape_html(describe_jobs(input));
   const std::string cluster = escape_html(input.cluster.describe());
-  const std::string summary = summary_table(input.runs);
+  const std::string summary = summary_table(input.runs) + loss_table(input.runs);
   const std::string assumptions = assumptions_html(input);
   const std::string provenance = provenance_html(input);
   const std::string chart_data = embed_json(data);

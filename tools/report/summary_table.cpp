@@ -63,6 +63,46 @@ constexpr std::array kColumns{
            as_count},
 };
 
+/// What a replay says of its disruptions; NaN for one in which nothing could cost jobs time.
+double disrupted(const Summary& summary, double (*value)(const DisruptionSummary&)) {
+  return summary.disruptions ? value(*summary.disruptions) : std::nan("");
+}
+
+/// GPU-hours lost to one cause.
+double lost_to(const Summary& summary, LossCause cause) {
+  return summary.disruptions ? summary.disruptions->lost_gpu_hours[static_cast<std::size_t>(cause)]
+                             : std::nan("");
+}
+
+constexpr std::array kLossColumns{
+    Column{"Goodput", "GPU-hours of work that lasts, of all GPUs over the makespan", Better::Higher,
+           [](const Summary& s) { return disrupted(s, [](const auto& d) { return d.goodput; }); },
+           as_percent},
+    Column{"Useful GPU-hours", "held by jobs for work that lasts", Better::Neither,
+           [](const Summary& s) { return disrupted(s, [](const auto& d) { return d.useful_gpu_hours; }); },
+           short_number},
+    Column{"Lost work", "GPU-hours since the last complete checkpoint, lost with failing nodes",
+           Better::Lower, [](const Summary& s) { return lost_to(s, LossCause::LostWork); }, short_number},
+    Column{"Failure restarts", "GPU-hours of noticing failures and starting again", Better::Lower,
+           [](const Summary& s) { return lost_to(s, LossCause::FailureRestart); }, short_number},
+    Column{"Preemptions", "GPU-hours of saving and starting again after preemptions", Better::Lower,
+           [](const Summary& s) { return lost_to(s, LossCause::Preemption); }, short_number},
+    Column{"Resizes", "GPU-hours of saving and starting again on another number of GPUs", Better::Lower,
+           [](const Summary& s) { return lost_to(s, LossCause::Resize); }, short_number},
+    Column{"Checkpoints", "GPU-hours of writing periodic checkpoints", Better::Lower,
+           [](const Summary& s) { return lost_to(s, LossCause::Checkpoint); }, short_number},
+    Column{"Out of service", "GPU-hours of nodes that were away", Better::Neither,
+           [](const Summary& s) {
+             return disrupted(s, [](const auto& d) { return d.out_of_service_gpu_hours; });
+           },
+           short_number},
+    Column{"Jobs stopped", "times that a failing node stopped a job", Better::Neither,
+           [](const Summary& s) {
+             return disrupted(s, [](const auto& d) { return static_cast<double>(d.interruptions); });
+           },
+           as_count},
+};
+
 bool is_shown(const Column& column, std::span<const ReportRun> runs) {
   const auto known = [&](const ReportRun& run) { return !std::isnan(column.value(run.summary)); };
   if (column.title == "Not completed") {
@@ -112,15 +152,20 @@ std::string line_key(std::size_t index) {
       index % kNumColours, index % kNumDashes);
 }
 
-std::string summary_table(std::span<const ReportRun> runs) {
+namespace {
+
+/// The table of those columns that say something, and what they mean; empty if none does.
+std::string column_table(std::span<const Column> all, std::span<const ReportRun> runs, std::string_view id,
+                         std::string_view label) {
   std::vector<const Column*> columns;
-  for (const Column& column : kColumns) {
+  for (const Column& column : all) {
     if (is_shown(column, runs)) columns.push_back(&column);
   }
-  std::string html =
-      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Summary of all policies\">\n<table "
-      "id=\"summary\">\n"
-      "<thead><tr><th scope=\"col\">Policy</th>";
+  if (columns.empty()) return {};
+  std::string html = fmt::format(
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n<table id=\"{}\">\n"
+      "<thead><tr><th scope=\"col\">Policy</th>",
+      escape_html(label), id);
   for (const Column* column : columns) {
     html += fmt::format("<th scope=\"col\" title=\"{}\">{}</th>", escape_html(column->meaning),
                         escape_html(column->title));
@@ -141,6 +186,17 @@ std::string summary_table(std::span<const ReportRun> runs) {
     html += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escape_html(column->title), escape_html(column->meaning));
   }
   return html + "</dl>\n</details>\n";
+}
+
+}  // namespace
+
+std::string summary_table(std::span<const ReportRun> runs) {
+  return column_table(kColumns, runs, "summary", "Summary of all policies");
+}
+
+std::string loss_table(std::span<const ReportRun> runs) {
+  const std::string table = column_table(kLossColumns, runs, "losses", "What jobs lost under each policy");
+  return table.empty() ? table : "<h2>What interruptions, checkpoints and failures cost</h2>\n" + table;
 }
 
 std::string percentile_table(std::span<const ReportRun> runs, const SortedSamples& samples,

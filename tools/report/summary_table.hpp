@@ -20,6 +20,10 @@ std::string line_key(std::size_t index);
 /// all were) are left out.
 std::string summary_table(std::span<const ReportRun> runs);
 
+/// What interruptions, checkpoints and failures cost under each policy, with a heading; empty where nothing
+/// could cost jobs time.
+std::string loss_table(std::span<const ReportRun> runs);
+
 /// Percentiles of durations, one row a policy, for readers of paper and of screens alike.
 std::string percentile_table(std::span<const ReportRun> runs, const SortedSamples& samples,
                              std::string_view what);

@@ -77,11 +77,12 @@ Disruptions random_disruptions(std::uint64_t seed, SimDuration tick) {
   return disruptions;
 }
 
-SimulationResult replay(const Workload& workload, const std::string& spec, const Disruptions* disruptions) {
+SimulationResult replay(const Workload& workload, const std::string& spec, const Disruptions* disruptions,
+                        PlacementKind placement = PlacementKind::Yarn) {
   const auto policy = make_policy(spec);
   REQUIRE(policy);
   SimulationOptions options;
-  options.placement = PlacementKind::Yarn;
+  options.placement = placement;
   options.record_runs = true;
   options.policy_name = spec;
   options.disruptions = disruptions;
@@ -157,10 +158,15 @@ TEST_CASE("property: work is conserved and nodes out of service are left alone, 
       const SimDuration tick = seed % 3 == 0 ? SimDuration(7) : SimDuration(std::chrono::seconds(1));
       const Workload workload = random_workload(seed, 120, kTotalGpus + 1, tick);
       const Disruptions disruptions = random_disruptions(seed, tick);
-      const auto result = replay(workload, spec, &disruptions);
+      constexpr PlacementKind kPlacements[] = {PlacementKind::Yarn,    PlacementKind::Yarn,
+                                               PlacementKind::BestFit, PlacementKind::Consolidate,
+                                               PlacementKind::Buddy,   PlacementKind::Fgd};
+      const PlacementKind placement = kPlacements[seed % std::size(kPlacements)];
+      CAPTURE(static_cast<int>(placement));
+      const auto result = replay(workload, spec, &disruptions, placement);
       check_work(workload, result);
       check_nodes(workload, result);
-      check_same(result, replay(workload, spec, &disruptions));
+      check_same(result, replay(workload, spec, &disruptions, placement));
       for (const JobOutcome& outcome : result.outcomes)
         failures += outcome.failures;
     }

@@ -109,6 +109,22 @@ TEST_CASE("report: the table marks the best of a column, and nothing where all l
   CHECK(alike.find("Not completed") != std::string::npos);
 }
 
+TEST_CASE("report: what jobs lost is told by cause where something could cost them time") {
+  std::vector<ReportRun> runs{run_of("fifo", 0.5, 100, 0), run_of("edf", 0.75, 200, 1234)};
+  CHECK(loss_table(runs).empty());
+  CHECK(summary_table(runs).find("Goodput") == std::string::npos);
+  for (ReportRun& run : runs) {
+    run.summary.disruptions.emplace();
+    run.summary.disruptions->interruptions = 4321;
+  }
+  runs[0].summary.disruptions->lost_gpu_hours[static_cast<std::size_t>(LossCause::Checkpoint)] = 12.5;
+  runs[1].summary.disruptions->goodput = 0.875;
+  const std::string html = loss_table(runs);
+  CHECK(html.find("<strong>87.5 %</strong>") != std::string::npos);
+  CHECK(html.find(">12.5<") != std::string::npos);
+  CHECK(html.find("4,321") != std::string::npos);
+}
+
 TEST_CASE("report: few instants are kept exactly") {
   SimulationResult a;
   SimulationResult b;
