@@ -90,12 +90,13 @@ TEST_CASE("failure_rates: a wrong setting is an error that says what is there") 
                                                                   {"mtbf=5h,shape=0", "0.1"},
                                                                   {"mtbf=5h,repair-sigma=9", "5"},
                                                                   {"mtbf=5h,repair=0s", "duration"}};
-  for (const auto& [text, expected] : wrong) {
+  for (const auto& text_and_message : wrong) {
+    const std::string& text = text_and_message.first;
     CAPTURE(text);
     const auto parsed = FailureRates::parse(text, cluster);
     REQUIRE_FALSE(parsed);
     CAPTURE(parsed.error().describe());
-    CHECK(parsed.error().describe().find(expected) != std::string::npos);
+    CHECK(parsed.error().describe().find(text_and_message.second) != std::string::npos);
   }
 }
 
