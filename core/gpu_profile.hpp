@@ -123,6 +123,7 @@ struct GpuProfile {
   BytesPerSecond nvlink_bandwidth{};  ///< one GPU, one way
   double nvlink_efficiency = 0;       ///< of collectives without a table
   double nvlink_send_efficiency = 0;  ///< of messages from one GPU to another
+  BytesPerSecond host_bandwidth{};    ///< between a GPU and the memory of its CPU, one way; 0 if unknown
   /// Whether the last of several stages runs its forward pass again before the backward pass, as the others
   /// do.
   bool last_stage_recomputes = false;

@@ -65,6 +65,11 @@ constexpr KnownConstant of_tile_model(KnownConstant constant) {
   return constant;
 }
 
+constexpr KnownConstant optional(KnownConstant constant) {
+  constant.optional = true;
+  return constant;
+}
+
 using P = GpuProfile;
 
 constexpr std::array kConstants = {
@@ -107,6 +112,7 @@ constexpr std::array kConstants = {
     bandwidth<&P::nvlink_bandwidth>("nvlink_bandwidth"),
     ratio<&P::nvlink_efficiency>("nvlink_efficiency"),
     ratio<&P::nvlink_send_efficiency>("nvlink_send_efficiency"),
+    optional(bandwidth<&P::host_bandwidth>("host_bandwidth")),
     KnownConstant{"last_stage_recomputes", "1", 0, 1, set_quantity<&P::last_stage_recomputes>, true},
 };
 
@@ -183,7 +189,8 @@ Result<void> check_constants(const JsonDocument& document, const GpuProfile& pro
       kConstants.begin(), kConstants.end(),
       [&](const KnownConstant& known) { return known.tile_model && has_constant(profile, known.name); });
   for (const KnownConstant& known : kConstants) {
-    if (has_constant(profile, known.name) || (known.tile_model && !has_tile_model)) continue;
+    const bool may_be_absent = known.optional || (known.tile_model && !has_tile_model);
+    if (may_be_absent || has_constant(profile, known.name)) continue;
     return fail(document.error_at("constants", fmt::format("{}: missing", known.name)));
   }
   return {};

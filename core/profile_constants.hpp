@@ -22,6 +22,7 @@ struct KnownConstant {
   void (*set)(GpuProfile&, double);
   bool whole = false;       ///< only whole numbers make sense
   bool tile_model = false;  ///< part of the tile model of GEMMs: all of these are there or none
+  bool optional = false;    ///< a profile may leave it out
 };
 
 /// All of them, in the order in which profiles are written.

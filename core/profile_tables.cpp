@@ -121,7 +121,8 @@ Result<void> scale_gemm(const TableObject& table, Precision precision, GpuProfil
   if (fields.error())
     return fail(table.error(fmt::format("{}: {}", fields.error()->field, fields.error()->message)));
   std::shared_ptr<const KernelSurface>& surface = profile.gemm[static_cast<std::size_t>(precision)];
-  if (surface == nullptr) return fail(table.error("relative_rate: expected a profile that extends one with a table"));
+  if (surface == nullptr)
+    return fail(table.error("relative_rate: expected a profile that extends one with a table"));
   std::vector<double> values = surface->values();
   for (double& value : values)
     value -= std::log(factor);
@@ -146,7 +147,8 @@ Result<void> read_gemm(const JsonDocument& document, const json& object, GpuProf
     if (is_scaled) {
       if (auto scaled = scale_gemm(table, precision, profile); !scaled) return scaled;
       if (precision == Precision::Bf16)
-        profile.gemm[static_cast<std::size_t>(Precision::Fp16)] = profile.gemm[static_cast<std::size_t>(precision)];
+        profile.gemm[static_cast<std::size_t>(Precision::Fp16)] =
+            profile.gemm[static_cast<std::size_t>(precision)];
       continue;
     }
     auto surface = read_surface(table, {"m", "n", "k"}, "thousandths", -kMaxThousandths, kMaxThousandths,

@@ -17,6 +17,7 @@ using Action = std::function<Result<void>()>;
 void add_predict_command(CLI::App& app, Action& action);
 void add_plan_command(CLI::App& app, Action& action);
 void add_profile_command(CLI::App& app, Action& action);
+void add_calibrate_command(CLI::App& profile, Action& action);  ///< below `profile`
 void add_scale_command(CLI::App& app, Action& action);
 void add_validate_command(CLI::App& app, Action& action);
 void add_trace_command(CLI::App& app, Action& action);

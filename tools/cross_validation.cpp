@@ -63,40 +63,22 @@ int fold_of(std::string_view configuration, int num_folds) {
   return remainder;
 }
 
-Calibration calibrate_on_fold(const CasePredictions& cases, int fold, int num_folds) {
-  std::map<std::pair<std::string, std::string>, std::vector<Outcome>> rows;
-  for (const CasePrediction& prediction : cases.predicted) {
-    const Outcome outcome = outcome_of(prediction, {});
-    if (fold_of(outcome.configuration, num_folds) != fold) continue;
-    rows[{prediction.measured.stack.name, prediction.measured.profile}].push_back(outcome);
-  }
-  Calibration calibration;
-  for (const auto& [key, fitted] : rows) {
-    calibration.factors.push_back(
-        {.stack = key.first, .profile = key.second, .factor = shrunk_factor(fitted)});
-  }
-  return calibration;
-}
-
-GroupedAccuracy cross_validate(const CasePredictions& cases, int num_folds) {
-  std::vector<Outcome> plain;
-  for (const CasePrediction& prediction : cases.predicted)
-    plain.push_back(outcome_of(prediction, {}));
+GroupedAccuracy cross_validate(const CasePredictions& cases, ProfileShelf& profiles, int num_folds) {
   MeanAccuracy all;
   std::map<std::string, MeanAccuracy> groups;
   for (int fold = 0; fold < num_folds; ++fold) {
-    const Calibration calibration = calibrate_on_fold(cases, fold, num_folds);
-    std::vector<Outcome> held_out;
-    for (const CasePrediction& prediction : cases.predicted) {
-      Outcome outcome = outcome_of(prediction, calibration);
-      if (fold_of(outcome.configuration, num_folds) != fold) held_out.push_back(std::move(outcome));
-    }
+    const Calibration calibration = calibrate(cases, profiles, [&](const std::string& configuration) {
+      return fold_of(configuration, num_folds) == fold;
+    });
+    std::vector<Outcome> held_out = calibrated_outcomes(cases, calibration, profiles);
+    std::erase_if(held_out,
+                  [&](const Outcome& outcome) { return fold_of(outcome.configuration, num_folds) == fold; });
     const GroupedAccuracy accuracy = accuracy_by_group(held_out);
     all.add(accuracy.all);
     for (const auto& [name, figures] : accuracy.groups)
       groups[name].add(figures);
   }
-  GroupedAccuracy result = accuracy_by_group(plain);
+  GroupedAccuracy result = accuracy_by_group(calibrated_outcomes(cases, {}, profiles));
   result.all = all.mean(result.all);
   for (auto& [name, figures] : result.groups)
     figures = groups[name].mean(figures);

@@ -23,11 +23,7 @@ GroupedAccuracy accuracy_by_group(const std::vector<Outcome>& outcomes);
 /// the parts do not depend on the order of the rows.
 int fold_of(std::string_view configuration, int num_folds);
 
-/// One factor for each stack and GPU, fitted on the given part of the rows.
-Calibration calibrate_on_fold(const CasePredictions& cases, int fold, int num_folds);
-
-/// Fits on each part in turn and tests on the others; figures are means over the parts. A group's rows that
-/// no part tests (a stack and GPU with a single configuration) count as tested without a factor.
-GroupedAccuracy cross_validate(const CasePredictions& cases, int num_folds);
+/// Fits on each part in turn and tests on the others; figures are means over the parts.
+GroupedAccuracy cross_validate(const CasePredictions& cases, ProfileShelf& profiles, int num_folds);
 
 }  // namespace vtrain

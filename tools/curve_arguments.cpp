@@ -79,9 +79,6 @@ Result<CachedCurves> CachedCurves::open(const CurveArguments& arguments,
     }
     settings.kind = *kind;
   }
-  const auto stack = read_stack(arguments.stack);
-  if (!stack) return fail(stack.error());
-  settings.stack = *stack;
   const ProfileChoice choice =
       arguments.profile.empty() ? profile_of(cluster) : ProfileChoice{arguments.profile};
   opened.assumption_ = choice.assumption;
@@ -91,6 +88,9 @@ Result<CachedCurves> CachedCurves::open(const CurveArguments& arguments,
     if (error.file.empty() && error.field.empty()) error.field = "--profile";
     return fail(std::move(error));
   }
+  const auto stack = read_stack(arguments.stack, "", *profile);
+  if (!stack) return fail(stack.error());
+  settings.stack = *stack;
   if (!is_embedded(choice.name)) {
     auto hash = sha256_of_file(choice.name);
     if (!hash) return fail(std::move(hash.error()));

@@ -6,21 +6,30 @@
 #include <fmt/format.h>
 
 #include "tools/plan_spec.hpp"
+#include "workloads/calibration.hpp"
 
 namespace vtrain {
 
-void add_stack_option(CLI::App& command, std::string& name) {
+void add_stack_options(CLI::App& command, std::string& name, std::string& calibration) {
   std::string stacks;
   for (const Stack& stack : all_stacks())
     stacks += (stacks.empty() ? "" : ", ") + stack.name;
   command.add_option("--stack", name,
                      fmt::format("Software stack: {}; without it {}", stacks, default_stack().name));
+  command.add_option("--calibrate", calibration,
+                     "Correct with a file of `vtrain profile calibrate`, or with `published`, the one that "
+                     "is part of the program");
 }
 
-Result<Stack> read_stack(const std::string& name) {
-  if (name.empty()) return default_stack();
-  auto stack = find_stack(name);
-  if (!stack) stack.error().field = "--stack";
+Result<Stack> read_stack(const std::string& name, const std::string& calibration, const GpuProfile& profile) {
+  Result<Stack> stack = name.empty() ? Result<Stack>(default_stack()) : find_stack(name);
+  if (!stack) {
+    stack.error().field = "--stack";
+    return stack;
+  }
+  const auto calibrated = read_calibration(calibration);
+  if (!calibrated) return fail(calibrated.error());
+  stack->factors = calibrated->factors(stack->name, profile.name);
   return stack;
 }
 

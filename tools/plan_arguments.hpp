@@ -16,10 +16,11 @@ class App;
 
 namespace vtrain {
 
-/// Adds `--stack`.
-void add_stack_option(CLI::App& command, std::string& name);
-/// The stack of `--stack`; the default one for an empty name.
-Result<Stack> read_stack(const std::string& name);
+/// Adds `--stack`, and `--calibrate` with a file of `vtrain profile calibrate`.
+void add_stack_options(CLI::App& command, std::string& name, std::string& calibration);
+/// The stack of `--stack`, the default one for an empty name, with the factors that the calibration has for
+/// it on this GPU.
+Result<Stack> read_stack(const std::string& name, const std::string& calibration, const GpuProfile& profile);
 
 /// The same error with the option in which it was made.
 Error in_option(std::string option, Error error);

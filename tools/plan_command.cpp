@@ -40,6 +40,7 @@ struct PlanArguments {
   std::string beside;
   std::string profile;
   std::string stack;
+  std::string calibration;
   std::string precision;
   std::int64_t sequence_length = 0;
   bool json = false;
@@ -115,9 +116,6 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
         {.field = "--global-batch",
          .message = fmt::format("missing: nothing is known of the batches of '{}'", model->model.name)});
   }
-  const auto stack = read_stack(arguments.stack);
-  if (!stack) return fail(stack.error());
-  question.stack = *stack;
   if (!arguments.precision.empty()) {
     const auto precision = parse_precision(arguments.precision);
     if (!precision) return fail({.field = "--precision", .message = precision.error().message});
@@ -128,6 +126,9 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
   auto profile = read_profile(arguments.profile, *cluster, arguments.cluster);
   if (!profile) return fail(profile.error());
   question.profile = *std::move(profile);
+  const auto stack = read_stack(arguments.stack, arguments.calibration, question.profile);
+  if (!stack) return fail(stack.error());
+  question.stack = *stack;
   if (auto read = read_terms(arguments, question); !read) return fail(read.error());
   auto counts = read_gpus(arguments.gpus, *cluster, question.profile, question.deadline_s.has_value());
   if (!counts) return fail(counts.error());
@@ -405,7 +406,7 @@ void add_plan_command(CLI::App& app, Action& action) {
                       "Also show this plan: tensor=8,pipeline=35,micro-batch=1,recompute=full");
   command->add_option("--profile", to.profile,
                       "GPU profile, a name or a JSON file; without it that of the cluster's GPUs, or a100");
-  add_stack_option(*command, to.stack);
+  add_stack_options(*command, to.stack, to.calibration);
   command->add_option("--precision", to.precision,
                       "fp32, fp16, bf16, fp8 or fp4; without it that of the stack");
   command->add_option("--sequence-length", to.sequence_length, "Tokens a sequence; without it the model's")

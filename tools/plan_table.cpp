@@ -127,6 +127,7 @@ std::string describe_plan(const ParallelPlan& plan) {
   std::string text = fmt::format("tensor {}", plan.tensor);
   if (plan.context > 1) text += fmt::format(", context {}", plan.context);
   if (plan.expert > 1) text += fmt::format(", expert {}", plan.expert);
+  if (plan.expert_tensor > 1) text += fmt::format(", expert tensor {}", plan.expert_tensor);
   text += fmt::format(", pipeline {}, data {}, micro-batch {}, recompute {}", stages_text(plan), plan.data,
                       plan.micro_batch, name_of(plan.recompute));
   if (plan.sharding != Sharding::None) text += fmt::format(", sharding {}", name_of(plan.sharding));
@@ -171,6 +172,7 @@ ordered_json plan_to_json(const RankedPlan& ranked, const TrainingTerms& terms) 
                        {"tensor", plan.tensor},
                        {"context", plan.context},
                        {"expert", plan.expert},
+                       {"expert_tensor", plan.expert_tensor},
                        {"pipeline", plan.pipeline},
                        {"virtual_stages", plan.virtual_stages},
                        {"data", plan.data},

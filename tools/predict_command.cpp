@@ -14,6 +14,7 @@
 #include "core/gpu_profile.hpp"
 #include "tools/command.hpp"
 #include "tools/output_format.hpp"
+#include "workloads/calibration.hpp"
 #include "workloads/graph_builder.hpp"
 #include "workloads/graph_dot.hpp"
 #include "workloads/physical_semantics.hpp"
@@ -33,8 +34,9 @@ namespace fs = std::filesystem;
 struct PredictArguments {
   std::vector<std::string> inputs;
   std::string semantics = "physical";
-  std::string profile;  ///< empty: what the configuration says, or a100
-  std::string stack;    ///< empty: what the configuration says, or the default
+  std::string profile;      ///< empty: what the configuration says, or a100
+  std::string calibration;  ///< file of `vtrain profile calibrate`, empty for none
+  std::string stack;        ///< empty: what the configuration says, or the default
   fs::path traces;
   fs::path collectives;
   fs::path timeline;
@@ -116,8 +118,11 @@ Result<Stack> choose_stack(const PredictArguments& arguments, const PredictConfi
 
 Result<Prediction> predict_from_profile(const PredictArguments& arguments, const GpuProfile& profile,
                                         const PredictConfig& config) {
-  const auto stack = choose_stack(arguments, config);
+  auto stack = choose_stack(arguments, config);
   if (!stack) return fail(stack.error());
+  const auto calibration = read_calibration(arguments.calibration);
+  if (!calibration) return fail(calibration.error());
+  stack->factors = calibration->factors(stack->name, profile.name);
   const ParallelPlan& plan = config.plan;
   GpuProfile on_cluster = profile;
   if (config.release) {
@@ -134,8 +139,10 @@ Result<Prediction> predict_from_profile(const PredictArguments& arguments, const
   prediction.memory = predicted->memory;
   prediction.provenance = {
       fmt::format("profile {}: {}", profile.name, predicted->provenance.profile_description),
-      "all-reduces within a node: " + predicted->provenance.all_reduce_source,
-      fmt::format("stack {}: {}", stack->name, stack->summary)};
+      fmt::format("stack {}: {}", stack->name, stack->summary),
+      "all-reduces within a node: " + predicted->provenance.all_reduce_source};
+  if (stack->factors != KernelFactors{})
+    prediction.provenance.push_back("calibrated with " + calibration->file);
   for (const std::string& warning : config.warnings)
     prediction.provenance.push_back("model: " + warning);
   prediction.fallbacks = predicted->provenance.fallbacks;
@@ -220,24 +227,60 @@ std::string breakdown_line(std::string_view label, Nanoseconds part, Nanoseconds
   return line + "\n";
 }
 
-std::string to_text(const Prediction& prediction) {
+/// `label` and lines of words, the lines under each other.
+std::string labelled(std::string_view label, std::string_view words) {
+  constexpr std::size_t kIndent = 17;
+  constexpr std::size_t kWidth = 110;
+  std::string text = fmt::format("{:<{}}", label, kIndent);
+  std::size_t line = kIndent;
+  while (!words.empty()) {
+    const std::size_t end = std::min(words.find(' '), words.size());
+    const std::string_view word = words.substr(0, end);
+    const std::size_t width = display_width(word);
+    if (line > kIndent && line + 1 + width > kWidth) {
+      text += fmt::format("\n{:<{}}", "", kIndent);
+      line = kIndent;
+    } else if (line > kIndent) {
+      text += ' ';
+      ++line;
+    }
+    text += word;
+    line += width;
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  return text + "\n";
+}
+
+/// `GPT 530B   105 layers, ...        3,360 A100 = tensor 8 x data 12 x pipeline 35`, only degrees above 1
+/// but for these three.
+std::string headline(const Prediction& prediction) {
   const TransformerModel& model = prediction.model;
   const ParallelPlan& plan = prediction.plan;
+  std::string text =
+      fmt::format("{}   {}, hidden {}, {} heads, sequence {}        {} {} = tensor {}",
+                  model.name.empty() ? prediction.config : model.name, plural(model.num_layers, "layer"),
+                  model.hidden_size, model.num_heads, model.sequence_length,
+                  with_thousands(plan.num_gpus().value), prediction.profile, plan.tensor);
+  if (plan.context > 1) text += fmt::format(" x context {}", plan.context);
+  text += fmt::format(" x data {} x pipeline {}", plan.data, plan.pipeline);
+  if (plan.virtual_stages > 1) text += fmt::format(" ({} virtual)", plan.virtual_stages);
+  if (plan.expert > 1) text += fmt::format(", experts over {}", plan.expert * plan.expert_tensor);
+  return text + "\n";
+}
+
+std::string to_text(const Prediction& prediction) {
+  const ParallelPlan& plan = prediction.plan;
   const IterationTimes& times = prediction.times;
-  std::string text = fmt::format(
-      "{}   {}, hidden {}, {} heads, sequence {}        {} {} = tensor {} x data {} x pipeline {}\n",
-      prediction.config, plural(model.num_layers, "layer"), model.hidden_size, model.num_heads,
-      model.sequence_length, with_thousands(plan.num_gpus().value), prediction.profile, plan.tensor,
-      plan.data, plan.pipeline);
+  std::string text = headline(prediction);
   text += fmt::format("iteration        {:>9}      global batch {}   micro-batch {}   {} per pipeline\n",
                       as_duration(Seconds(times.iteration).count()), with_thousands(plan.global_batch),
                       plan.micro_batch, plan.num_micro_batches());
   text += breakdown_line("compute", times.breakdown.compute, times.iteration);
   text += breakdown_line("tensor comm", times.breakdown.tensor_comm, times.iteration);
   text += breakdown_line("pipeline comm", times.breakdown.pipeline_comm, times.iteration);
+  text += breakdown_line("bubble", times.breakdown.bubble, times.iteration);
   text += breakdown_line("data comm", times.breakdown.data_comm, times.iteration);
   text += breakdown_line("optimizer", times.breakdown.optimizer, times.iteration);
-  text += breakdown_line("bubble", times.breakdown.bubble, times.iteration);
   if (prediction.memory) {
     const MemoryEstimate& memory = *prediction.memory;
     text += fmt::format("memory           {} of {} on the fullest stage (stage {}): {}\n",
@@ -250,14 +293,12 @@ std::string to_text(const Prediction& prediction) {
                       100 * rate.value / prediction.peak_rate.value);
   std::string_view label = "from";
   for (const std::string& source : prediction.provenance) {
-    text += fmt::format("{:<16} {}\n", label, source);
+    text += labelled(label, source);
     label = "";
   }
-  label = "fallbacks";
-  for (const std::string& fallback : prediction.fallbacks) {
-    text += fmt::format("{:<16} {}\n", label, fallback);
-    label = "";
-  }
+  text += labelled("fallbacks", prediction.fallbacks.empty() ? "0" : prediction.fallbacks.front());
+  for (std::size_t i = 1; i < prediction.fallbacks.size(); ++i)
+    text += labelled("", prediction.fallbacks[i]);
   return text;
 }
 
@@ -338,6 +379,9 @@ void add_predict_command(CLI::App& app, Action& action) {
       "--profile", arguments->profile,
       "GPU profile, a name or a JSON file; see `vtrain clusters`. Default: the configuration's, "
       "or a100");
+  command->add_option("--calibrate", arguments->calibration,
+                      "Correct with a file of `vtrain profile calibrate`, or with `published`, the one that "
+                      "is part of the program");
   command->add_option("--stack", arguments->stack,
                       "Software stack, by name. Default: the configuration's, or " + default_stack().name);
   command->add_option(

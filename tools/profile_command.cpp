@@ -110,11 +110,8 @@ void add_import(CLI::App& command, Action& action) {
                      "Descriptions of devices (JSON); by default those of the profiles that are part of the "
                      "program");
   import->add_option("--out", arguments->output, "File to write; by default the profile is printed");
-  import->callback([=, &action] { action = [=] { return import_profile(*arguments);
-};
-}  // namespace
-);
-}  // namespace vtrain
+  import->callback([=, &action] { action = [=] { return import_profile(*arguments); }; });
+}
 
 }  // namespace
 
@@ -127,6 +124,7 @@ void add_profile_command(CLI::App& app, Action& action) {
   add_list(*command, action);
   add_show(*command, action);
   add_import(*command, action);
+  add_calibrate_command(*command, action);
 }
 
 }  // namespace vtrain

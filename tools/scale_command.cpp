@@ -30,6 +30,7 @@ struct ScaleArguments {
   double price = 0;
   std::string profile;
   std::string stack;
+  std::string calibration;
   bool json = false;
 };
 
@@ -135,7 +136,7 @@ Result<void> scale(const ScaleArguments& arguments) {
   if (!cluster) return fail(cluster.error());
   const auto profile = read_profile(arguments.profile, *cluster, arguments.cluster);
   if (!profile) return fail(profile.error());
-  const auto stack = read_stack(arguments.stack);
+  const auto stack = read_stack(arguments.stack, arguments.calibration, *profile);
   if (!stack) return fail(stack.error());
   const auto counts = read_gpus(arguments.gpus, *cluster, *profile, false);
   if (!counts) return fail(counts.error());
@@ -188,7 +189,7 @@ void add_scale_command(CLI::App& app, Action& action) {
       ->check(CLI::PositiveNumber);
   command->add_option("--profile", to.profile,
                       "GPU profile, a name or a JSON file; without it that of the cluster's GPUs, or a100");
-  add_stack_option(*command, to.stack);
+  add_stack_options(*command, to.stack, to.calibration);
   command->add_flag("--json", to.json, "Print one JSON document");
   command->callback([=, &action] { action = [arguments] { return scale(*arguments); }; });
 }

@@ -158,15 +158,16 @@ std::string to_text(const ValidateArguments& arguments, const Validation& valida
 
 /// One line a case: what was measured, predicted and assumed.
 Result<void> write_predictions(const std::string& path, const CasePredictions& cases,
-                               const Calibration& calibration) {
+                               const std::vector<Outcome>& outcomes) {
   std::string csv =
       "id,group,stack,profile,tensor,context,data,pipeline,virtual_stages,expert,micro_batch,measured_s,"
       "predicted_s,error_percent,allocated_gib,predicted_allocated_gib,predicted_peak_gib,fits,assumed\n";
   constexpr double kGibibyte = 1073741824.0;
-  for (const CasePrediction& prediction : cases.predicted) {
+  for (std::size_t i = 0; i < cases.predicted.size(); ++i) {
+    const CasePrediction& prediction = cases.predicted[i];
     const MeasuredCase& measured = prediction.measured;
     const ParallelPlan& plan = measured.plan;
-    const Outcome outcome = outcome_of(prediction, calibration);
+    const Outcome& outcome = outcomes[i];
     append_csv_field(csv, measured.id);
     csv += fmt::format(",{},{},{},{},{},{},{},{},{},{},{},{},{:.2f},", measured.group, measured.stack.name,
                        measured.profile, plan.tensor, plan.context, plan.data, plan.pipeline,
@@ -187,14 +188,8 @@ Result<void> write_predictions(const std::string& path, const CasePredictions& c
 Result<void> validate(const ValidateArguments& arguments) {
   const auto cases = read_measured_cases(arguments.truth);
   if (!cases) return fail(cases.error());
-  Calibration calibration;
-  if (!arguments.calibration.empty()) {
-    auto text = read_file(arguments.calibration);
-    if (!text) return fail(text.error());
-    auto parsed = parse_calibration(std::move(*text), arguments.calibration);
-    if (!parsed) return fail(parsed.error());
-    calibration = std::move(*parsed);
-  }
+  const auto calibration = read_calibration(arguments.calibration);
+  if (!calibration) return fail(calibration.error());
   ProfileShelf profiles(arguments.profile);
   Validation validation{.kind = cases->kind, .cases = predict_cases(*cases, profiles)};
   for (const CasePrediction& prediction : validation.cases.predicted) {
@@ -202,22 +197,20 @@ Result<void> validate(const ValidateArguments& arguments) {
   }
   if (arguments.fit_percent > 0) {
     const auto num_folds = static_cast<int>(100 / arguments.fit_percent);
-    validation.times = cross_validate(validation.cases, num_folds);
+    validation.times = cross_validate(validation.cases, profiles, num_folds);
     validation.calibration = fmt::format(
-        "one factor for each stack and GPU, fitted on one of {} parts and tested on the rest (mean over "
-        "all parts)",
+        "factors for each stack and GPU, fitted on one of {} parts and tested on the rest (mean over all "
+        "parts)",
         num_folds);
   } else {
-    std::vector<Outcome> outcomes;
-    for (const CasePrediction& prediction : validation.cases.predicted)
-      outcomes.push_back(outcome_of(prediction, calibration));
-    validation.times = accuracy_by_group(outcomes);
-    if (!calibration.file.empty()) validation.calibration = "calibrated with " + calibration.file;
+    validation.times = accuracy_by_group(calibrated_outcomes(validation.cases, *calibration, profiles));
+    if (!calibration->file.empty()) validation.calibration = "calibrated with " + calibration->file;
   }
   validation.allocated = accuracy_by_group(allocated_outcomes(validation.cases));
   validation.reserved = accuracy_by_group(reserved_outcomes(validation.cases));
   if (!arguments.predictions.empty()) {
-    const auto written = write_predictions(arguments.predictions, validation.cases, calibration);
+    const auto written = write_predictions(arguments.predictions, validation.cases,
+                                           calibrated_outcomes(validation.cases, *calibration, profiles));
     if (!written) return written;
   }
   fmt::print("{}",
@@ -241,7 +234,8 @@ void add_validate_command(CLI::App& app, Action& action) {
   command->add_option("--profile", arguments->profile,
                       "One GPU profile for all, a name or a JSON file, instead of that of each GPU");
   command->add_option("--calibrate", arguments->calibration,
-                      "Correct with a file of `vtrain profile calibrate`");
+                      "Correct with a file of `vtrain profile calibrate`, or with `published`, the one that "
+                      "is part of the program");
   command
       ->add_option(
           "--fit", arguments->fit_percent,

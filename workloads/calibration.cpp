@@ -1,17 +1,44 @@
 #include "workloads/calibration.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/file.hpp"
 #include "core/json_reader.hpp"
 
 namespace vtrain {
+namespace embedded {
+extern const std::string_view published_calibration;
+}  // namespace embedded
+
 namespace {
 
 using nlohmann::ordered_json;
 
 constexpr std::string_view kSchema = "vtrain-calibration";
+
+/// Logarithms of the factors, in the order of `KernelFactors`.
+using LogFactors = std::array<double, 3>;
+
+KernelFactors factors_of(const LogFactors& logs) {
+  return {.product = std::exp(logs[0]), .memory = std::exp(logs[1]), .communication = std::exp(logs[2])};
+}
+
+double objective(const LogFactors& logs, std::span<const Seconds> measured, const FactorPrediction& predict) {
+  constexpr double kErrorScale = 0.04;
+  constexpr LogFactors kWidths = {0.02, 0.05, 0.05};
+  const KernelFactors factors = factors_of(logs);
+  double sum = 0;
+  for (std::size_t row = 0; row < measured.size(); ++row) {
+    const double error = std::log(predict(row, factors) / measured[row]) / kErrorScale;
+    sum += std::log1p(error * error);
+  }
+  for (std::size_t i = 0; i < logs.size(); ++i)
+    sum += 0.5 * (logs[i] / kWidths[i]) * (logs[i] / kWidths[i]);
+  return sum;
+}
 
 ordered_json accuracy_json(const Accuracy& accuracy) {
   return {{"n", accuracy.num_rows},
@@ -20,39 +47,57 @@ ordered_json accuracy_json(const Accuracy& accuracy) {
           {"bias_percent", accuracy.bias_percent}};
 }
 
-Result<CalibrationFactor> read_factor(const JsonDocument& document, const nlohmann::json& object) {
+Result<CalibratedStack> read_stack(const JsonDocument& document, const nlohmann::json& object) {
   constexpr double kLeast = 0.01;
   constexpr double kMost = 100;
   JsonFields fields(document, object);
-  CalibrationFactor factor{.stack = fields.string("stack"),
-                           .profile = fields.string("profile"),
-                           .factor = fields.number("factor", kLeast, kMost)};
+  CalibratedStack stack{.stack = fields.string("stack"),
+                        .profile = fields.string("profile"),
+                        .factors = {.product = fields.number("product", kLeast, kMost),
+                                    .memory = fields.number("memory", kLeast, kMost),
+                                    .communication = fields.number("communication", kLeast, kMost)}};
   if (fields.error()) return fail(*fields.error());
   const auto rows = object.find("fitted_on");
   if (rows != object.end() && rows->is_array()) {
     for (const nlohmann::json& row : *rows) {
-      if (row.is_string()) factor.fitted_on.push_back(row.get<std::string>());
+      if (row.is_string()) stack.fitted_on.push_back(row.get<std::string>());
     }
   }
-  return factor;
+  return stack;
 }
 
 }  // namespace
 
-double Calibration::factor(std::string_view stack, std::string_view profile) const {
-  const auto found = std::find_if(factors.begin(), factors.end(), [&](const CalibrationFactor& f) {
-    return f.stack == stack && f.profile == profile;
+KernelFactors Calibration::factors(std::string_view stack, std::string_view profile) const {
+  const auto found = std::find_if(stacks.begin(), stacks.end(), [&](const CalibratedStack& calibrated) {
+    return calibrated.stack == stack && calibrated.profile == profile;
   });
-  return found == factors.end() ? 1 : found->factor;
+  return found == stacks.end() ? KernelFactors{} : found->factors;
 }
 
-double shrunk_factor(std::span<const Outcome> rows) {
-  if (rows.empty()) return 1;
-  std::vector<double> ratios;
-  for (const Outcome& row : rows)
-    ratios.push_back(row.measured / row.predicted);
-  const auto count = static_cast<double>(rows.size());
-  return std::pow(quantile_of(std::move(ratios), 0.5), count / (count + 1));
+KernelFactors fit_factors(std::span<const Seconds> measured, const FactorPrediction& predict) {
+  constexpr double kFirstStep = 0.08;
+  constexpr double kLastStep = 0.001;
+  LogFactors best{};
+  double least = objective(best, measured, predict);
+  for (double step = kFirstStep; step >= kLastStep; step /= 2) {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t i = 0; i < best.size(); ++i) {
+        for (const double direction : {step, -step}) {
+          LogFactors next = best;
+          next[i] += direction;
+          const double value = objective(next, measured, predict);
+          if (value >= least) continue;
+          least = value;
+          best = next;
+          moved = true;
+          break;
+        }
+      }
+    }
+  }
+  return factors_of(best);
 }
 
 Result<Calibration> parse_calibration(std::string text, const std::string& file) {
@@ -63,30 +108,43 @@ Result<Calibration> parse_calibration(std::string text, const std::string& file)
   if (!top.error() && schema != kSchema) top.complain("schema", expected_found(kSchema, schema));
   top.integer("version", 1, 1);
   if (top.error()) return fail(*top.error());
-  const auto list = document->root().find("factors");
+  const auto list = document->root().find("stacks");
   if (list == document->root().end() || !list->is_array())
-    return fail(document->error_at("factors", expected_found("a list of factors", "none")));
-  Calibration calibration{.file = file};
+    return fail(document->error_at("stacks", expected_found("a list of calibrated stacks", "none")));
+  Calibration calibration{.file = file, .made_by = top.string_or("made_by", "")};
+  if (top.error()) return fail(*top.error());
   for (const nlohmann::json& object : *list) {
-    auto factor = read_factor(*document, object);
-    if (!factor) return fail(factor.error());
-    calibration.factors.push_back(std::move(*factor));
+    auto stack = read_stack(*document, object);
+    if (!stack) return fail(stack.error());
+    calibration.stacks.push_back(std::move(*stack));
   }
   return calibration;
 }
 
+Result<Calibration> read_calibration(const std::string& path) {
+  if (path.empty()) return Calibration{};
+  if (path == kPublishedCalibration)
+    return parse_calibration(std::string(embedded::published_calibration), path);
+  auto text = read_file(path);
+  if (!text) return fail(text.error());
+  return parse_calibration(std::move(*text), path);
+}
+
 std::string calibration_json(const Calibration& calibration) {
   ordered_json list = ordered_json::array();
-  for (const CalibrationFactor& factor : calibration.factors) {
-    list.push_back({{"stack", factor.stack},
-                    {"profile", factor.profile},
-                    {"factor", factor.factor},
-                    {"fitted_on", factor.fitted_on},
-                    {"fitted", accuracy_json(factor.fitted)},
-                    {"held_out", accuracy_json(factor.held_out)},
-                    {"held_out_before", accuracy_json(factor.held_out_before)}});
+  for (const CalibratedStack& stack : calibration.stacks) {
+    list.push_back({{"stack", stack.stack},
+                    {"profile", stack.profile},
+                    {"product", stack.factors.product},
+                    {"memory", stack.factors.memory},
+                    {"communication", stack.factors.communication},
+                    {"fitted_on", stack.fitted_on},
+                    {"fitted", accuracy_json(stack.fitted)},
+                    {"held_out", accuracy_json(stack.held_out)},
+                    {"held_out_before", accuracy_json(stack.held_out_before)}});
   }
-  const ordered_json root = {{"schema", kSchema}, {"version", 1}, {"factors", std::move(list)}};
+  const ordered_json root = {
+      {"schema", kSchema}, {"version", 1}, {"made_by", calibration.made_by}, {"stacks", std::move(list)}};
   return root.dump(2) + "\n";
 }
 

@@ -1,44 +1,62 @@
-/// Correction of predictions by measurements: one factor for each software stack and GPU.
+/// Correction of predictions by measurements: one set of factors for each software stack and GPU.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/result.hpp"
+#include "core/units.hpp"
 #include "workloads/accuracy.hpp"
+#include "workloads/stack.hpp"
 
 namespace vtrain {
 
-/// What a stack on a GPU takes over what is predicted.
-struct CalibrationFactor {
+/// What kernels of a stack on a GPU take over what is predicted.
+struct CalibratedStack {
   std::string stack{};
-  std::string profile{};                 ///< name of the GPU profile
-  double factor = 1;                     ///< measured over predicted time
+  std::string profile{};  ///< name of the GPU profile
+  KernelFactors factors{};
   std::vector<std::string> fitted_on{};  ///< ids of the rows
-  Accuracy fitted{};                     ///< with the factor, on these rows
-  Accuracy held_out{};                   ///< with the factor, on the rest
-  Accuracy held_out_before{};            ///< without it, on the rest
+  Accuracy fitted{};                     ///< with the factors, on these rows
+  Accuracy held_out{};                   ///< with the factors, on the rest
+  Accuracy held_out_before{};            ///< without them, on the rest
 };
 
-/// The factors of a calibration, by stack and profile.
+/// A calibration.
 struct Calibration {
-  std::string file{};  ///< as the user named it
-  std::vector<CalibrationFactor> factors{};
+  std::string file{};     ///< as the user named it; empty for none
+  std::string made_by{};  ///< the command line that wrote it, or empty
+  std::vector<CalibratedStack> stacks{};
 
-  /// The factor of a stack on a GPU, 1 where there is none.
-  double factor(std::string_view stack, std::string_view profile) const;
+  /// The factors of a stack on a GPU; ones where it has none.
+  KernelFactors factors(std::string_view stack, std::string_view profile) const;
 };
 
-/// The median of measured over predicted, shrunk towards 1 by the number of rows k: its power k / (k + 1). A
-/// median because some runs are far slower than their configuration should be; shrunk because the factor of a
-/// single row makes a good group worse. 1 without rows.
-double shrunk_factor(std::span<const Outcome> rows);
+/// Predicts one of the rows of a fit, by its position, with given factors.
+using FactorPrediction = std::function<Seconds(std::size_t row, const KernelFactors& factors)>;
+
+/// The factors of greatest posterior probability: the least of
+///
+///     sum over rows of ln(1 + (e / 0.04)^2) + 1/2 sum over factors of (ln factor / width)^2
+///
+/// with e the logarithm of predicted over measured time and widths of 0.02 for products and 0.05 for the
+/// others (of 0.05 and 0.2 the rows that were left out became worse). The heavy tail is for runs that are far
+/// slower than their configuration should be; the prior keeps the factors of few rows near 1. Found by
+/// compass search from ones, to a thousandth.
+KernelFactors fit_factors(std::span<const Seconds> measured, const FactorPrediction& predict);
 
 /// Reads a calibration (schema `vtrain-calibration`, version 1), as `vtrain profile calibrate` writes it.
 Result<Calibration> parse_calibration(std::string text, const std::string& file);
+
+/// The calibration that is part of the program, fitted to published runs.
+inline constexpr std::string_view kPublishedCalibration = "published";
+
+/// The same from a file, or `kPublishedCalibration`. Without a name nothing is read, and every factor is 1.
+Result<Calibration> read_calibration(const std::string& path);
 
 /// Its JSON.
 std::string calibration_json(const Calibration& calibration);

@@ -11,14 +11,18 @@
 namespace vtrain {
 namespace {
 
+/// The GPU in the cluster of a case.
+GpuProfile profile_of(const MeasuredCase& measured, const GpuProfile& profile) {
+  GpuProfile in_cluster = profile;
+  if (measured.node_network) in_cluster.node_network_bandwidth = *measured.node_network;
+  return in_cluster;
+}
+
 /// Predicts a complete case.
-CasePrediction predict_complete(const MeasuredCase& measured, const GpuProfile& of_gpu) {
+CasePrediction predict_complete(const MeasuredCase& measured, const GpuProfile& profile) {
   const ParallelPlan& plan = measured.plan;
-  GpuProfile profile = of_gpu;
-  if (measured.node_network) profile.node_network_bandwidth = *measured.node_network;
-  LayerCostCache cache(measured.model, profile, measured.stack);
   CasePrediction prediction{.measured = measured,
-                            .predicted = fast_iteration_times(cache.work(plan)).iteration,
+                            .predicted = predict_time(measured, profile, {}),
                             .memory = estimate_memory(measured.model, plan, profile, measured.stack.memory)};
   const StageMemory fullest =
       stage_memory(measured.model, plan, prediction.memory.stage, profile, measured.stack.memory);
@@ -47,7 +51,7 @@ std::optional<CasePrediction> predict_any_micro_batch(const MeasuredCase& measur
 }
 
 Outcome memory_outcome(const CasePrediction& prediction, Bytes measured, Bytes predicted) {
-  Outcome outcome = outcome_of(prediction, {});
+  Outcome outcome = outcome_of(prediction);
   outcome.measured = Seconds(measured.value);
   outcome.predicted = Seconds(predicted.value);
   return outcome;
@@ -93,14 +97,70 @@ CasePredictions predict_cases(const MeasuredCases& cases, ProfileShelf& profiles
   return predictions;
 }
 
-Outcome outcome_of(const CasePrediction& prediction, const Calibration& calibration) {
+Seconds predict_time(const MeasuredCase& measured, const GpuProfile& profile, const KernelFactors& factors) {
+  Stack stack = measured.stack;
+  stack.factors = factors;
+  const auto predict = [&](const GpuProfile& in_cluster) -> Seconds {
+    LayerCostCache cache(measured.model, in_cluster, stack);
+    return fast_iteration_times(cache.work(measured.plan)).iteration;
+  };
+  return measured.node_network ? predict(profile_of(measured, profile)) : predict(profile);
+}
+
+Outcome outcome_of(const CasePrediction& prediction) {
   const MeasuredCase& measured = prediction.measured;
   return {.id = measured.id,
           .group = measured.group,
           .configuration = measured.configuration(),
           .choice = measured.choice(),
           .measured = measured.measured,
-          .predicted = prediction.predicted * calibration.factor(measured.stack.name, measured.profile)};
+          .predicted = prediction.predicted};
+}
+
+std::vector<Outcome> calibrated_outcomes(const CasePredictions& cases, const Calibration& calibration,
+                                         ProfileShelf& profiles) {
+  std::vector<Outcome> outcomes;
+  for (const CasePrediction& prediction : cases.predicted) {
+    const MeasuredCase& measured = prediction.measured;
+    outcomes.push_back(outcome_of(prediction));
+    const KernelFactors factors = calibration.factors(measured.stack.name, measured.profile);
+    if (factors == KernelFactors{}) continue;
+    outcomes.back().predicted = predict_time(measured, *profiles.profile(measured.profile), factors);
+  }
+  return outcomes;
+}
+
+Calibration calibrate(const CasePredictions& cases, ProfileShelf& profiles,
+                      const std::function<bool(const std::string&)>& is_fitted) {
+  std::map<std::pair<std::string, std::string>, CasePredictions> fitted;
+  std::map<std::pair<std::string, std::string>, CasePredictions> held_out;
+  for (const CasePrediction& prediction : cases.predicted) {
+    const MeasuredCase& measured = prediction.measured;
+    auto& rows = is_fitted(measured.configuration()) ? fitted : held_out;
+    rows[{measured.stack.name, measured.profile}].predicted.push_back(prediction);
+  }
+  Calibration calibration;
+  for (const auto& entry : fitted) {
+    const auto& [name, profile_name] = entry.first;
+    const CasePredictions& rows = entry.second;
+    std::vector<Seconds> measured;
+    CalibratedStack stack{.stack = name, .profile = profile_name};
+    for (const CasePrediction& prediction : rows.predicted) {
+      measured.push_back(prediction.measured.measured);
+      stack.fitted_on.push_back(prediction.measured.id);
+    }
+    const GpuProfile& profile = *profiles.profile(profile_name);
+    stack.factors = fit_factors(measured, [&](std::size_t row, const KernelFactors& factors) {
+      return predict_time(rows.predicted[row].measured, profile, factors);
+    });
+    const Calibration alone{.stacks = {stack}};
+    stack.fitted = measure_accuracy(calibrated_outcomes(rows, alone, profiles));
+    const CasePredictions& rest = held_out[entry.first];
+    stack.held_out = measure_accuracy(calibrated_outcomes(rest, alone, profiles));
+    stack.held_out_before = measure_accuracy(calibrated_outcomes(rest, {}, profiles));
+    calibration.stacks.push_back(std::move(stack));
+  }
+  return calibration;
 }
 
 std::vector<Outcome> allocated_outcomes(const CasePredictions& cases) {

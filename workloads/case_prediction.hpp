@@ -54,8 +54,19 @@ struct CasePredictions {
 /// fastest plan that fits into memory is used, and `assumed` says so.
 CasePredictions predict_cases(const MeasuredCases& cases, ProfileShelf& profiles);
 
-/// The outcome of a prediction, with its stack's and GPU's factor.
-Outcome outcome_of(const CasePrediction& prediction, const Calibration& calibration);
+/// The iteration time of a complete case with calibrated kernels.
+Seconds predict_time(const MeasuredCase& measured, const GpuProfile& profile, const KernelFactors& factors);
+
+/// The outcome of a prediction without calibration.
+Outcome outcome_of(const CasePrediction& prediction);
+/// The outcomes of predictions with their stack's and GPU's factors.
+std::vector<Outcome> calibrated_outcomes(const CasePredictions& cases, const Calibration& calibration,
+                                         ProfileShelf& profiles);
+
+/// Fits the factors of every stack and GPU on those of its cases that `is_fitted` picks by their
+/// configuration, and tests them on the others.
+Calibration calibrate(const CasePredictions& cases, ProfileShelf& profiles,
+                      const std::function<bool(const std::string& configuration)>& is_fitted);
 
 /// Outcomes whose numbers are bytes instead of seconds, of the cases where both are known.
 std::vector<Outcome> allocated_outcomes(const CasePredictions& cases);

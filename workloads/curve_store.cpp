@@ -15,7 +15,8 @@ constexpr std::string_view kSchema = "vtrain-throughput-curve";
 json plan_to_json(const ParallelPlan& plan) {
   // A new member of the plan does not compile here until it is kept too.
   const auto& [tensor, data, pipeline, global_batch, micro_batch, recompute, sequence_parallel, context,
-               virtual_stages, expert, sharding, schedule, precision, ends_count_as_layers] = plan;
+               virtual_stages, expert, sharding, schedule, precision, ends_count_as_layers, expert_tensor,
+               offloaded_layers] = plan;
   return {{"tensor", tensor},
           {"data", data},
           {"pipeline", pipeline},
@@ -29,7 +30,9 @@ json plan_to_json(const ParallelPlan& plan) {
           {"sharding", name_of(sharding)},
           {"schedule", name_of(schedule)},
           {"precision", name_of(precision)},
-          {"ends_count_as_layers", ends_count_as_layers}};
+          {"ends_count_as_layers", ends_count_as_layers},
+          {"expert_tensor", expert_tensor},
+          {"offloaded_layers", offloaded_layers}};
 }
 
 /// Throws what nlohmann_json throws, or `tl::bad_expected_access`, when the text is not a plan.
@@ -49,7 +52,9 @@ ParallelPlan plan_from_json(const json& object) {
           .sharding = parse_sharding(text("sharding")).value(),
           .schedule = parse_schedule(text("schedule")).value(),
           .precision = parse_precision(text("precision")).value(),
-          .ends_count_as_layers = object.at("ends_count_as_layers").get<bool>()};
+          .ends_count_as_layers = object.at("ends_count_as_layers").get<bool>(),
+          .expert_tensor = count("expert_tensor"),
+          .offloaded_layers = count("offloaded_layers")};
 }
 
 json ranked_to_json(const RankedPlan& ranked) {

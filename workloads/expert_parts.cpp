@@ -47,7 +47,17 @@ void add_dispatch(PassBuilder& pass, const LayerContext& layer, const char* name
 /// Rows are read and written when they are permuted for dispatch, and again when they come back.
 void add_permutation(PassBuilder& pass, const LayerContext& layer, const char* name) {
   const LayerShape& shape = layer.shape;
-  pass.begin(name).memory(MemoryKernel::Elementwise, 4 * real(shape.expert_rows) * real(shape.hidden), 1);
+  pass.begin(name).memory(MemoryKernel::Elementwise, 4 * real(shape.routed_rows) * real(shape.hidden), 1);
+}
+
+/// Rows that were dispatched to the GPUs that share an expert are gathered on each of them; what they make of
+/// them is reduced and scattered before it goes back.
+void add_expert_collective(PassBuilder& pass, const LayerContext& layer, const char* name,
+                           Collective collective) {
+  const LayerShape& shape = layer.shape;
+  const Bytes rows(2 * real(shape.expert_rows) * real(shape.hidden));
+  pass.exposed(name, TaskKind::TensorComm,
+               collective_time(layer.profile, collective, shape.expert_tensor_group, rows));
 }
 
 struct ExpertProducts {
@@ -57,7 +67,7 @@ struct ExpertProducts {
 
 ExpertProducts expert_products(const LayerContext& layer) {
   const LayerShape& shape = layer.shape;
-  const std::int64_t inner = layer.model.experts.expert_ffn_size;
+  const std::int64_t inner = shape.expert_inner;
   return {.up = {shape.expert_rows, shape.mlp_inputs * inner, shape.hidden, shape.local_experts},
           .down = {shape.expert_rows, shape.hidden, inner, shape.local_experts}};
 }
@@ -96,8 +106,9 @@ void quantise_experts(PassBuilder& pass, const LayerContext& layer, double eleme
 }
 
 /// Traffic of the experts' activation.
-void add_expert_activation(PassBuilder& pass, const LayerContext& layer, std::string_view name, double bytes) {
-  const double elements = real(layer.shape.expert_rows) * real(layer.model.experts.expert_ffn_size);
+void add_expert_activation(PassBuilder& pass, const LayerContext& layer, std::string_view name,
+                           double bytes) {
+  const double elements = real(layer.shape.expert_rows) * real(layer.shape.expert_inner);
   if (!layer.stack.fuses_experts) pass.begin(name).memory(MemoryKernel::Gelu, bytes * elements, 1);
 }
 
@@ -120,7 +131,7 @@ void add_experts_forward(PassBuilder& pass, const LayerContext& layer) {
   const LayerShape& shape = layer.shape;
   const std::int64_t num_experts = layer.model.experts.num_experts;
   const ExpertProducts products = expert_products(layer);
-  const double inner = real(shape.expert_rows) * real(layer.model.experts.expert_ffn_size);
+  const double inner = real(shape.expert_rows) * real(shape.expert_inner);
   add_norm_forward(pass, layer, "mlp_norm");
   pass.begin("router")
       .plain_gemm({shape.routed_tokens, num_experts, shape.hidden})
@@ -128,6 +139,7 @@ void add_experts_forward(PassBuilder& pass, const LayerContext& layer) {
   add_shared_expert_forward(pass, layer);
   add_permutation(pass, layer, "permute");
   add_dispatch(pass, layer, "dispatch");
+  add_expert_collective(pass, layer, "expert_gather", Collective::AllGather);
   pass.begin("expert_up_gemm");
   quantise_experts(pass, layer, real(shape.expert_rows) * real(shape.hidden));
   pass.product(grouped_gemm_time(layer.profile, layer.key.precision, products.up));
@@ -135,6 +147,7 @@ void add_experts_forward(PassBuilder& pass, const LayerContext& layer) {
   pass.begin("expert_down_gemm");
   quantise_experts(pass, layer, inner);
   pass.product(grouped_gemm_time(layer.profile, layer.key.precision, products.down));
+  add_expert_collective(pass, layer, "expert_reduce_scatter", Collective::ReduceScatter);
   add_dispatch(pass, layer, "combine");
   add_permutation(pass, layer, "unpermute");
   add_residual_forward(pass, layer, "mlp_residual");
@@ -147,11 +160,13 @@ void add_experts_backward(BackwardPass& pass, const LayerContext& layer) {
   add_residual_backward(pass.input, layer, "mlp_drop_grad");
   add_permutation(pass.input, layer, "unpermute_grad");
   add_dispatch(pass.input, layer, "combine_grad");
+  add_expert_collective(pass.input, layer, "expert_gather", Collective::AllGather);
   pass.input.begin("expert_down_grad");
   add_grouped_gradient(pass, layer, "expert_down_weight_grad", products.down);
   add_expert_activation(pass.input, layer, "expert_act_grad", real(4 * shape.mlp_inputs + 2));
   pass.input.begin("expert_up_grad");
   add_grouped_gradient(pass, layer, "expert_up_weight_grad", products.up);
+  add_expert_collective(pass.input, layer, "expert_reduce_scatter", Collective::ReduceScatter);
   add_dispatch(pass.input, layer, "dispatch_grad");
   add_permutation(pass.input, layer, "permute_grad");
   add_shared_expert_backward(pass, layer);

@@ -156,12 +156,10 @@ KernelTime attention_forward_time(const GpuProfile& profile, AttentionKernel ker
   // The first generation (and Triton's) does not lose rate with small heads as the second does: threads 307
   // and 1556 of Dao-AILab/flash-attention compare both at head sizes 64 and 128 on the A100.
   constexpr std::int64_t kLargeHead = 128;
-  const std::int64_t head_size = kernel == AttentionKernel::Flash1
-                                     ? std::max(kLargeHead, shape.value_head_size)
-                                     : shape.value_head_size;
-  const KernelSurface::Reading reading =
-      rates.log_rate->at({static_cast<double>(head_size), static_cast<double>(shape.queries),
-                          static_cast<double>(shape.heads)});
+  const std::int64_t head_size =
+      kernel == AttentionKernel::Flash1 ? std::max(kLargeHead, shape.value_head_size) : shape.value_head_size;
+  const KernelSurface::Reading reading = rates.log_rate->at(
+      {static_cast<double>(head_size), static_cast<double>(shape.queries), static_cast<double>(shape.heads)});
   const bool modelled = rates.assumed || stands_in || is_latent(shape);
   return {attention_flops(shape) / FlopsPerSecond(std::exp(reading.value) * latent_rate),
           modelled ? Evidence::Modelled : reading.evidence};
@@ -216,7 +214,8 @@ KernelTime collective_time(const GpuProfile& profile, Collective collective, Gpu
   }
   const Nanoseconds latency = profile.network_step_latency * collective_steps(collective, group.size);
   const Nanoseconds ring = total * collective_volume(collective, group.size) / rate + latency;
-  if (collective != Collective::AllReduce || group.size != 2 * group.per_node) return {ring, Evidence::Modelled};
+  if (collective != Collective::AllReduce || group.size != 2 * group.per_node)
+    return {ring, Evidence::Modelled};
   // Between two nodes NCCL's trees cross the network once each way instead of 2 (n - 1) / n times.
   const Nanoseconds within = total * collective_volume(collective, group.per_node) / nvlink;
   return {std::min(ring, total / rate + within + latency), Evidence::Modelled};

@@ -31,8 +31,11 @@ std::vector<Operator> recomputed(const std::vector<Operator>& forward, Recompute
   for (const Operator& op : forward) {
     const bool is_product = op.name.ends_with("_gemm");
     const bool is_scores = op.name == "attn_scores" || op.name == "attn_softmax" || op.name == "attn_context";
+    // Of latent attention, queries, keys and values from their compressed form.
+    const bool is_projection =
+        stack.attention != AttentionKernel::Unfused && (op.name == "q_up_gemm" || op.name == "kv_up_gemm");
     const bool is_output = op.name == "attention" || is_communication(op.kind);
-    if (!is_full && !(every_second ? !is_output : is_scores)) continue;
+    if (!is_full && !(every_second ? !is_output : is_scores || is_projection)) continue;
     again.push_back(op);
     if (!is_full && every_second && is_product)
       again.back().duration = Nanoseconds(std::round(op.duration.count() / 2));
@@ -127,17 +130,17 @@ class CostModel {
   Nanoseconds shard(PassCosts& costs, double weights) {
     const GpuGroup group = layer_.shape.sharding_group;
     if (group.size <= 1) return Nanoseconds(0);
-    const KernelTime gather =
-        collective_time(layer_.profile, Collective::AllGather, group, Bytes(2 * weights));
-    const KernelTime reduction = collective_time(layer_.profile, Collective::ReduceScatter, group,
-                                                 Bytes(layer_.stack.gradient_bytes * weights));
-    if (layer_.key.has_stages) return gather.time + reduction.time;
+    const double factor = layer_.stack.factors.communication;
+    const Nanoseconds gather =
+        factor * collective_time(layer_.profile, Collective::AllGather, group, Bytes(2 * weights)).time;
+    const Nanoseconds reduction = factor * collective_time(layer_.profile, Collective::ReduceScatter, group,
+                                                           Bytes(layer_.stack.gradient_bytes * weights))
+                                               .time;
+    if (layer_.key.has_stages) return gather + reduction;
     const double contention = layer_.stack.overlap.sharding_contention;
-    add_exposed(costs.forward, "weight_gather",
-                exposed_time(gather.time, busy_time(costs.forward), contention));
+    add_exposed(costs.forward, "weight_gather", exposed_time(gather, busy_time(costs.forward), contention));
     const Nanoseconds cover = busy_time(costs.recompute) + busy_time(costs.backward);
-    add_exposed(costs.backward, "gather_reduce",
-                exposed_time(gather.time + reduction.time, cover, contention));
+    add_exposed(costs.backward, "gather_reduce", exposed_time(gather + reduction, cover, contention));
     return Nanoseconds(0);
   }
 
@@ -182,6 +185,7 @@ LayerKey layer_key(const ParallelPlan& plan) {
   return {.tensor = plan.tensor,
           .context = plan.context,
           .expert = plan.expert,
+          .expert_tensor = plan.expert_tensor,
           .micro_batch = plan.micro_batch,
           .replicas = is_sharded ? plan.data * plan.context : 1,
           .sequence_parallel = plan.sequence_parallel && plan.tensor > 1,

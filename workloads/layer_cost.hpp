@@ -46,6 +46,7 @@ struct LayerKey {
   std::int64_t tensor = 1;
   std::int64_t context = 1;
   std::int64_t expert = 1;
+  std::int64_t expert_tensor = 1;
   std::int64_t micro_batch = 1;
   std::int64_t replicas = 1;  ///< GPUs that share a layer's weights where these are fully sharded, else 1
   bool sequence_parallel = false;

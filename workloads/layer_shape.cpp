@@ -9,9 +9,12 @@ void add_experts(LayerShape& shape, const TransformerModel& model, const LayerKe
                  const GpuProfile& profile) {
   const MixtureOfExperts& experts = model.experts;
   shape.routed_tokens = std::max<std::int64_t>(1, shape.tokens / (key.sequence_parallel ? key.tensor : 1));
-  shape.expert_rows = shape.routed_tokens * experts.top_k;
+  shape.routed_rows = shape.routed_tokens * experts.top_k;
+  shape.expert_rows = shape.routed_rows * key.expert_tensor;
+  shape.expert_inner = std::max<std::int64_t>(1, experts.expert_ffn_size / key.expert_tensor);
   shape.local_experts = std::max<std::int64_t>(1, experts.num_experts / key.expert);
-  shape.expert_group = placed_group(profile, key.expert, 1);
+  shape.expert_group = placed_group(profile, key.expert, key.expert_tensor);
+  shape.expert_tensor_group = placed_group(profile, key.expert_tensor, 1);
 }
 
 }  // namespace
@@ -53,7 +56,8 @@ LayerShape layer_shape(const TransformerModel& model, const LayerKey& key, const
   if (model.has_experts()) {
     add_experts(shape, model, key, profile);
     const LayerWeights weights = layer_weights(model, LayerKind::Experts);
-    shape.routed_weights = static_cast<double>(shape.local_experts) * static_cast<double>(weights.expert);
+    shape.routed_weights = static_cast<double>(shape.local_experts) * static_cast<double>(weights.expert) /
+                           static_cast<double>(key.expert_tensor);
     shape.expert_weights = per_gpu(weights) + shape.routed_weights;
   }
   return shape;

@@ -31,9 +31,12 @@ struct LayerShape {
 
   // Mixture of experts.
   std::int64_t routed_tokens = 0;  ///< tokens that this GPU routes
-  std::int64_t expert_rows = 0;    ///< rows that its experts work on, top_k for each routed token
+  std::int64_t routed_rows = 0;    ///< top_k for each of them
+  std::int64_t expert_rows = 0;    ///< rows that its experts work on: those of all GPUs that share them
+  std::int64_t expert_inner = 0;   ///< columns of the inner layer of an expert
   std::int64_t local_experts = 0;
   GpuGroup expert_group{};
+  GpuGroup expert_tensor_group{};  ///< GPUs that share each expert's weights
 
   double dense_weights = 0;   ///< of a layer with an MLP
   double expert_weights = 0;  ///< of a layer with experts, routed experts on this GPU included

@@ -87,10 +87,10 @@ std::string MeasuredCase::choice() const {
 }
 
 std::string MeasuredCase::configuration() const {
-  return choice() + fmt::format("|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", plan.tensor, plan.context, plan.data,
+  return choice() + fmt::format("|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", plan.tensor, plan.context, plan.data,
                                 plan.pipeline, plan.virtual_stages, plan.expert, plan.micro_batch,
                                 static_cast<int>(plan.recompute), static_cast<int>(plan.sharding),
-                                plan.sequence_parallel ? 1 : 0);
+                                plan.sequence_parallel ? 1 : 0, plan.expert_tensor, plan.offloaded_layers);
 }
 
 Result<MeasuredCases> parse_measured_cases(std::string text, const std::string& file) {

@@ -22,9 +22,9 @@ struct MeasuredCase {
   std::string gpu{};      ///< as the record names it
   TransformerModel model{};
   ParallelPlan plan{};
-  Stack stack{};                ///< with what the record says otherwise
+  Stack stack{};                                 ///< with what the record says otherwise
   std::optional<BytesPerSecond> node_network{};  ///< of a node, where it is not that of the profile
-  bool has_micro_batch = true;  ///< else `plan.micro_batch` must be chosen
+  bool has_micro_batch = true;                   ///< else `plan.micro_batch` must be chosen
   Seconds measured{0};
   std::optional<Bytes> allocated{};  ///< measured peak of the tensors of the fullest GPU
   std::optional<Bytes> reserved{};   ///< measured peak of the allocator

@@ -11,6 +11,7 @@
 
 #include "core/text.hpp"
 #include "workloads/model_zoo.hpp"
+#include "workloads/published_recipe.hpp"
 
 namespace vtrain {
 namespace {
@@ -31,13 +32,13 @@ struct Source {
 constexpr std::array kSources = {
     Source{"Composer/FSDP", "mpt", "fsdp-eager", Sharding::Full},
     Source{"Megatron-Bridge", "mbridge", "megatron-bridge", Sharding::Optimizer},
-    Source{"NeMo AutoModel", "automodel", "torchtitan", Sharding::Full},
+    Source{"NeMo AutoModel", "automodel", "nemo-automodel", Sharding::Full},
     Source{"NeMo 24", "nemo", "megatron-bridge", Sharding::Optimizer},
     Source{"NeMo", "dgxc", "megatron-bridge", Sharding::Optimizer},
     Source{"torchtitan", "torchtitan", "torchtitan", Sharding::Full},
     Source{"DeepSpeed", "mtnlg", "deepspeed-megatron", Sharding::None},
     Source{"Megatron-LM 23e00ed09", "simumax", "megatron-core", Sharding::Optimizer},
-    Source{"Megatron-LM 2024", "megatron24", "megatron-bridge", Sharding::Optimizer},
+    Source{"Megatron-LM 2024", "megatron24", "megatron-core", Sharding::Optimizer},
     Source{"Megatron-LM 2022", "korthikanti22", "megatron-2021", Sharding::None},
     Source{"Megatron-LM 2020", "megatron20", "megatron-2021", Sharding::None},
     Source{"Megatron-LM (Apr 2021)", "megatron21", "megatron-2021", Sharding::None},
@@ -112,10 +113,9 @@ class RecordReader {
     read_model();
     read_plan();
     read_batch();
-    read_recompute();
     read_measurement();
     read_attention();
-    read_release(record_);
+    read_recipe();
     if (auto error = first_error()) return fail(*error);
     case_.group = group();
     take_own_profile();
@@ -146,6 +146,9 @@ class RecordReader {
       if (!framework_.starts_with(source.framework)) continue;
       source_ = &source;
       case_.stack = find_stack(source.stack).value();
+      // Options of Megatron-LM that a record names.
+      if (contains(framework_, "--overlap-grad-reduce")) case_.stack.overlap.data_parallel = true;
+      if (contains(framework_, "--tp-comm-overlap")) case_.stack.overlap.tensor = true;
       return;
     }
     miss(fmt::format("no stack describes the framework '{}'", printable(framework_)));
@@ -230,6 +233,7 @@ class RecordReader {
     plan.context = parallel_.integer_or("cp", 1, kMostGpus, 1);
     plan.virtual_stages = parallel_.integer_or("vp", 1, kMostGpus, 1);
     plan.expert = parallel_.integer_or("ep", 1, kMostGpus, 1);
+    plan.expert_tensor = parallel_.integer_or("etp", 1, kMostGpus, 1);
     const std::int64_t num_gpus = system_.integer_or("num_gpus", 1, kMostGpus, 0);
     if (num_gpus == 0) miss("the number of GPUs");
     plan.data = std::max<std::int64_t>(1, num_gpus / (plan.tensor * plan.pipeline * plan.context));
@@ -287,20 +291,6 @@ class RecordReader {
       plan.global_batch = product;
   }
 
-  void read_recompute() {
-    const std::string text = top_.string_or("recompute", "");
-    Recompute& recompute = case_.plan.recompute;
-    recompute = Recompute::None;
-    if (text.starts_with("none")) return;
-    if (contains(text, "selective")) {
-      recompute = Recompute::Selective;
-    } else if (contains(text, "full")) {
-      recompute = Recompute::Full;
-    } else {
-      assume("recomputation: none");
-    }
-  }
-
   /// LLM Foundry went over to the second generation of flash attention before its large runs on H100, and
   /// installs it for runs in fp8 (scripts/train/benchmarking/submit_benchmarks.py).
   void read_attention() {
@@ -311,20 +301,35 @@ class RecordReader {
     assume("attention: flash attention 2");
   }
 
-  /// Recipes of Megatron-Bridge that changed with release 26.06.
-  void read_release(const json& record) {
-    if (case_.stack.name != "megatron-bridge" || case_.plan.precision != Precision::Fp8) return;
-    if (case_.profile != "gb200" && case_.profile != "gb300") return;
+  /// Recomputation as the record says it, and what the framework's published recipes say beyond the record.
+  void read_recipe() {
+    const std::string text = top_.string_or("recompute", "");
+    bool says = true;
+    if (text.starts_with("none")) {
+      case_.plan.recompute = Recompute::None;
+    } else if (contains(text, "selective")) {
+      case_.plan.recompute = Recompute::Selective;
+    } else if (contains(text, "full")) {
+      case_.plan.recompute = Recompute::Full;
+    } else {
+      says = false;
+    }
     const std::string model = plain_letters(case_.model.name);
-    if (!model.starts_with("deepseekv3") && !model.starts_with("qwen3")) return;
-    JsonFields source(document_, part(record, "source"));
+    complete_from_recipe(case_,
+                         {.family = source_ == nullptr ? std::string_view() : source_->family,
+                          .model = model,
+                          .release = release()},
+                         says);
+  }
+
+  /// `..., 26.06 NeMo Container`: 26.06.
+  double release() const {
+    JsonFields source(document_, part(record_, "source"));
     const std::string title = source.string_or("title", "");
-    // `..., 26.06 NeMo Container`
     const std::size_t comma = title.rfind(", ");
-    const auto release = comma == std::string::npos ? parse_number("", 0, 1)
-                                                    : parse_number(title.substr(comma + 2, 5), 0, 100);
-    constexpr double kChanged = 26.06;
-    if (release && *release >= kChanged) case_.stack = find_stack("megatron-bridge-26.06").value();
+    if (comma == std::string::npos) return 0;
+    constexpr std::size_t kDigits = 5;
+    return parse_number(title.substr(comma + 2, kDigits), 0, 100).value_or(0);
   }
 
   void read_measurement() {

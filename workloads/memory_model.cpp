@@ -58,12 +58,14 @@ StageParameters parameters_of(const TransformerModel& model, const ParallelPlan&
   if (layers.experts > 0) {
     const LayerWeights weights = layer_weights(model, LayerKind::Experts);
     const double shared = real(weights.shared() - weights.router) / tensor + real(weights.router);
-    const double routed = real(weights.num_experts / plan.expert) * real(weights.expert);
+    const double routed =
+        real(weights.num_experts / plan.expert) * real(weights.expert) / real(plan.expert_tensor);
     parameters.shared += shared * real(layers.experts);
     parameters.routed += routed * real(layers.experts);
     parameters.largest_layer = std::max(parameters.largest_layer, shared + routed);
     const double attention = layers.dense > 0 ? 0 : real(weights.attention) / tensor;
-    parameters.layer_shapes += attention + real(weights.mlp) / tensor + real(weights.expert);
+    parameters.layer_shapes +=
+        attention + real(weights.mlp) / tensor + real(weights.expert) / real(plan.expert_tensor);
   }
   const double vocabulary = real(model.vocab_size) * real(model.hidden_size) / tensor;
   const bool is_first = stage == 0;
@@ -82,7 +84,8 @@ StageParameters parameters_of(const TransformerModel& model, const ParallelPlan&
 Bytes model_state(const StageParameters& parameters, const ParallelPlan& plan, const MemoryRules& rules) {
   const bool is_single = plan.precision == Precision::Fp32;
   const double replicas = real(plan.data * plan.context);
-  const double expert_replicas = std::max(1.0, replicas * real(plan.tensor) / real(plan.expert));
+  const double expert_replicas =
+      std::max(1.0, replicas * real(plan.tensor) / real(plan.expert * plan.expert_tensor));
   const double weight_bytes = is_single ? 4 : 2;
   const double gradient_bytes = is_single ? 4 : rules.gradient_bytes;
   const double optimizer_bytes = is_single ? 8 : kOptimizerBytes;
@@ -145,12 +148,7 @@ class ActivationModel {
     activations.full = full + scores;
     activations.kept = activations.full;
     if (plan_.recompute == Recompute::Full) activations.kept = activations.layer_input;
-    if (plan_.recompute == Recompute::Selective) {
-      activations.kept = rules_.selective == SelectiveRecompute::EverySecondProduct
-                             ? every_second_product(kind) + scores
-                         : rules_.keeps_scores ? full
-                                               : activations.full;
-    }
+    if (plan_.recompute == Recompute::Selective) activations.kept = selective(kind, full, scores);
     if (rules_.counts_backward_buffers) {
       // The gradient of the layer's output, as it comes and gathered, and that of the inner columns.
       activations.gradients =
@@ -174,11 +172,25 @@ class ActivationModel {
   double embedding_mask() const { return rules_.keeps_dropout_masks ? split_tokens_ * hidden_ : 0; }
 
  private:
-  /// Tokens that the routed experts of one GPU take, all together, when they are evenly used.
+  /// What is kept of a layer with selective recomputation, of `full` and the scores' part.
+  double selective(LayerKind kind, double full, double scores) const {
+    if (rules_.selective == SelectiveRecompute::EverySecondProduct)
+      return every_second_product(kind) + scores;
+    if (rules_.keeps_scores) return full;
+    // Of latent attention, queries, keys and values are made again from their compressed form.
+    const double made_again = model_.has_latent_attention() ? tokens_ * element_ * qkv_columns() : 0;
+    return full + scores - made_again;
+  }
+
+  /// Tokens that the routed experts of one GPU take, all together, when they are evenly used: with those of
+  /// the GPUs that share the experts.
   double routed_tokens() const {
     const double capacity = model_.experts.capacity_factor > 0 ? model_.experts.capacity_factor : 1;
-    return split_tokens_ * real(model_.experts.top_k) * capacity;
+    return split_tokens_ * real(model_.experts.top_k) * capacity * real(plan_.expert_tensor);
   }
+
+  /// Columns of the inner layer of an expert on one GPU.
+  double expert_columns() const { return real(model_.experts.expert_ffn_size) / real(plan_.expert_tensor); }
 
   /// Columns of queries, keys and values. With fewer heads of keys than GPUs each GPU holds one all the same.
   double qkv_columns() const {
@@ -196,8 +208,7 @@ class ActivationModel {
     if (kind == LayerKind::Dense) return tokens_ * inner_bytes(real(model_.mlp_size())) / tensor_;
     const MixtureOfExperts& experts = model_.experts;
     const double shared = tokens_ * inner_bytes(real(experts.shared_ffn_size)) / tensor_;
-    const double routed =
-        routed_tokens() * (product_input_ * hidden_ + inner_bytes(real(experts.expert_ffn_size)));
+    const double routed = routed_tokens() * (product_input_ * hidden_ + inner_bytes(expert_columns()));
     // Scores of the router and what is computed from them, in single precision, and the map of tokens.
     const double router = 13 * split_tokens_ * real(experts.num_experts);
     return shared + routed + router;
@@ -228,7 +239,7 @@ class ActivationModel {
   double inner_gradients(LayerKind kind) const {
     const double inputs = real(model_.mlp_inputs());
     if (kind == LayerKind::Dense) return tokens_ * inputs * real(model_.mlp_size()) / tensor_;
-    return routed_tokens() * (inputs * real(model_.experts.expert_ffn_size) + hidden_);
+    return routed_tokens() * (inputs * expert_columns() + hidden_);
   }
 
   const TransformerModel& model_;
@@ -261,11 +272,29 @@ double micro_batches_in_flight(const ParallelPlan& plan, std::int64_t stage) {
   return real(std::min(chunks, micro_batches * plan.virtual_stages)) / real(plan.virtual_stages);
 }
 
+/// Of the layers of a stage, those whose activations do not wait in the memory of the CPU, and one on its
+/// way.
+double resident_share(const ParallelPlan& plan, std::int64_t num_layers) {
+  if (plan.offloaded_layers == 0) return 1;
+  return std::min(1.0, real(num_layers - plan.offloaded_layers + 1) / real(num_layers));
+}
+
 }  // namespace
 
 double stage_parameters(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage) {
   const StageParameters parameters = parameters_of(model, plan, stage);
   return parameters.shared + parameters.routed;
+}
+
+Bytes offloaded_activations(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
+                            const MemoryRules& rules) {
+  const StageLayers layers = layers_of(model, plan, stage);
+  if (plan.offloaded_layers == 0 || layers.total() == 0) return Bytes(0);
+  const ActivationModel activations(model, plan, rules);
+  double kept = 0;
+  if (layers.dense > 0) kept += real(layers.dense) * activations.layer(LayerKind::Dense).kept;
+  if (layers.experts > 0) kept += real(layers.experts) * activations.layer(LayerKind::Experts).kept;
+  return Bytes(kept * std::min(1.0, real(plan.offloaded_layers) / real(layers.total())));
 }
 
 StageMemory stage_memory(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
@@ -279,7 +308,7 @@ StageMemory stage_memory(const TransformerModel& model, const ParallelPlan& plan
     const std::int64_t count = kind == LayerKind::Dense ? layers.dense : layers.experts;
     if (count == 0) continue;
     const Activations layer = activations.layer(kind);
-    kept += real(count) * layer.kept;
+    kept += real(count) * layer.kept * resident_share(plan, layers.total());
     // What the backward pass computes again, of one layer.
     const double recomputed = plan.recompute == Recompute::Full ? layer.full : layer.full - layer.kept;
     working_set = std::max(working_set, recomputed + layer.gradients);

@@ -13,7 +13,9 @@ namespace vtrain {
 
 /// What `Recompute::Selective` does not keep.
 enum class SelectiveRecompute : std::uint8_t {
-  /// Those of unfused attention (Korthikanti et al., 2022, section 5); fused attention has none to drop.
+  /// Those of unfused attention (Korthikanti et al., 2022, section 5); fused attention has none to drop. Of
+  /// latent attention queries, keys and values, which are made again from their compressed form (mla_up_proj
+  /// of Megatron-Core's recompute_modules).
   AttentionScores,
   /// Kept are the layer's input, the outputs of every second matrix product, of attention and of
   /// reduce-scatters: torchtitan's activation checkpointing by operator.
@@ -112,6 +114,11 @@ struct StageMemory {
 /// the routed experts by `expert`; the embeddings V h / t + s h on the first and the output layer V h / t on
 /// the last stage, which shares the embedding's weights if there is but one stage and they are tied.
 double stage_parameters(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage);
+
+/// Activations of one micro-batch that a stage keeps in the memory of the CPU: those of `offloaded_layers` of
+/// its layers, of whatever kind.
+Bytes offloaded_activations(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
+                            const MemoryRules& rules);
 
 /// Memory of one stage. The model and the plan must have passed `check_plan`. Costs some 100 ns.
 StageMemory stage_memory(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,

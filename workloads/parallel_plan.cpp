@@ -57,13 +57,27 @@ Result<void> check_layers(const TransformerModel& model, const ParallelPlan& pla
 
 Result<void> check_experts(const TransformerModel& model, const ParallelPlan& plan) {
   if (!model.has_experts()) {
-    if (plan.expert == 1) return {};
-    return fail({.field = "expert",
-                 .message = expected_found("1, as the model has no experts", std::to_string(plan.expert))});
+    if (plan.expert == 1 && plan.expert_tensor == 1) return {};
+    const bool is_tensor = plan.expert == 1;
+    return fail({.field = is_tensor ? "expert_tensor" : "expert",
+                 .message = expected_found("1, as the model has no experts",
+                                           std::to_string(is_tensor ? plan.expert_tensor : plan.expert))});
   }
-  return first_error(
-      {check_divides("expert", plan.expert, "experts", model.experts.num_experts),
-       check_divides("expert", plan.expert, "GPUs of a stage", plan.tensor * plan.context * plan.data)});
+  const std::int64_t stage_gpus = plan.tensor * plan.context * plan.data;
+  return first_error({check_divides("expert", plan.expert, "experts", model.experts.num_experts),
+                      check_divides("expert", plan.expert, "GPUs of a stage", stage_gpus),
+                      check_divides("expert_tensor", plan.expert_tensor, "columns of an expert",
+                                    model.experts.expert_ffn_size),
+                      check_divides("expert_tensor", plan.expert_tensor, "GPUs that share the experts",
+                                    std::max<std::int64_t>(1, stage_gpus / plan.expert))});
+}
+
+Result<void> check_offloading(const TransformerModel& model, const ParallelPlan& plan) {
+  const std::int64_t most = chunk_size(model, plan) * plan.virtual_stages;
+  if (plan.offloaded_layers >= 0 && plan.offloaded_layers <= most) return {};
+  return fail({.field = "offloaded_layers",
+               .message = expected_found(fmt::format("0 to {}, the layers of a stage", most),
+                                         std::to_string(plan.offloaded_layers))});
 }
 
 }  // namespace
@@ -111,13 +125,14 @@ Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan)
        check_range("context", plan.context, kMaxStages),
        check_range("virtual_stages", plan.virtual_stages, plan.pipeline > 1 ? kMaxStages : 1),
        check_range("expert", plan.expert, kMaxReplicas),
+       check_range("expert_tensor", plan.expert_tensor, kMaxStages),
        check_range("global_batch", plan.global_batch, kMaxBatch),
        check_range("micro_batch", plan.micro_batch, kMaxBatch)});
   if (!checked) return checked;
   constexpr std::int64_t kMaxGpus = 1'000'000'000;
   checked =
       first_error({check_divides("tensor", plan.tensor, "heads", model.num_heads), check_layers(model, plan),
-                   check_experts(model, plan),
+                   check_experts(model, plan), check_offloading(model, plan),
                    check_divides("context", plan.context, "tokens of a sequence", model.sequence_length),
                    check_divides("data", plan.data, "sequences of the global batch", plan.global_batch),
                    check_divides("micro_batch", plan.micro_batch, "sequences of a replica",

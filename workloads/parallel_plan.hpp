@@ -67,6 +67,12 @@ struct ParallelPlan {
   /// The embedding counts as a layer of the first stage and the output layer as one of the last when layers
   /// are spread evenly (Megatron-Core: account_for_embedding_in_pipeline_split and the same for the loss).
   bool ends_count_as_layers = false;
+  /// GPUs that share each expert's weights, splitting its columns; beside `tensor`, which splits the rest of
+  /// the layer (Megatron-Core: expert_tensor_parallel_size).
+  std::int64_t expert_tensor = 1;
+  /// Layers of each stage whose activations wait for the backward pass in the memory of the CPU
+  /// (Transformer Engine: cpu_offloading_num_layers).
+  std::int64_t offloaded_layers = 0;
 
   GpuCount num_gpus() const {
     return GpuCount(static_cast<std::int32_t>(tensor * context * data * pipeline));
@@ -91,8 +97,9 @@ LayerRange chunk_layers(const TransformerModel& model, const ParallelPlan& plan,
 
 /// Whether the plan fits the model: `check_model`; tensor divides the heads, pipeline x virtual stages the
 /// layers (where `ends_count_as_layers`, it must leave no chunk empty), data the global batch and the
-/// micro-batch what is left of it; expert divides the experts and the GPUs that share a layer's data; the
-/// schedule can run a pipeline of this shape (`check_schedule`). The error names the field of the plan.
+/// micro-batch what is left of it; expert divides the experts, and expert x expert tensor the GPUs that share
+/// a layer's data; no stage offloads more layers than it has; the schedule can run a pipeline of this shape
+/// (`check_schedule`). The error names the field of the plan.
 Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan);
 
 }  // namespace vtrain

@@ -34,24 +34,25 @@ KernelTime PassBuilder::weight_gradient_time(Precision precision, const GemmShap
 }
 
 PassBuilder& PassBuilder::product(KernelTime time) {
-  product_time_ += time.time;
+  product_time_ += stack_.factors.product * time.time;
   return kernel(time);
 }
 
 PassBuilder& PassBuilder::kernel(KernelTime time) {
-  operators_.back().duration += time.time;
+  operators_.back().duration += stack_.factors.product * time.time;
   note(operators_.back().name, time.evidence);
   return *this;
 }
 
 PassBuilder& PassBuilder::memory(MemoryKernel kind, double bytes, int num_kernels) {
-  operators_.back().duration +=
-      stack_.traffic_factor * memory_kernel_time(profile_, kind, Bytes(bytes), num_kernels);
+  operators_.back().duration += stack_.factors.memory * stack_.traffic_factor *
+                                memory_kernel_time(profile_, kind, Bytes(bytes), num_kernels);
   return *this;
 }
 
 PassBuilder& PassBuilder::fused_memory(MemoryKernel kind, double bytes, int num_kernels) {
-  operators_.back().duration += memory_kernel_time(profile_, kind, Bytes(bytes), num_kernels);
+  operators_.back().duration +=
+      stack_.factors.memory * memory_kernel_time(profile_, kind, Bytes(bytes), num_kernels);
   return *this;
 }
 
@@ -63,7 +64,7 @@ PassBuilder& PassBuilder::tensor_collective(std::string_view name, KernelTime ti
 PassBuilder& PassBuilder::exposed(std::string_view name, TaskKind kind, KernelTime time) {
   if (time.time.count() <= 0) return *this;
   note(name, time.evidence);
-  operators_.push_back({.name = name, .kind = kind, .duration = time.time});
+  operators_.push_back({.name = name, .kind = kind, .duration = stack_.factors.communication * time.time});
   return *this;
 }
 

@@ -1,5 +1,6 @@
 #include "workloads/physical_semantics.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -120,6 +121,13 @@ Nanoseconds span_of(const Operators& operators) {
   return sum;
 }
 
+/// The GPU waits in its first kernel of the pass.
+void add_wait(Operators& pass, Nanoseconds wait) {
+  const auto first =
+      std::find_if(pass.begin(), pass.end(), [](const Operator& op) { return !is_communication(op.kind); });
+  if (first != pass.end()) first->gap += wait;
+}
+
 /// Makes one stage.
 template <class Block>
 StageWork make_stage(const StageCosts& stages, const ParallelPlan& plan, const LayerCosts& costs,
@@ -136,6 +144,10 @@ StageWork make_stage(const StageCosts& stages, const ParallelPlan& plan, const L
     if (splits_backward(plan.schedule)) chunk.weight = weight_block<Block>(costs, layers);
     if (!layers.is_last) chunk.send_forward = stages.send();
     if (!layers.is_first) chunk.send_backward = stages.send();
+    if (plan.offloaded_layers > 0) {
+      add_wait(chunk.forward, stages.offload_wait(stage, span_of(chunk.forward)));
+      add_wait(chunk.backward, stages.offload_wait(stage, span_of(chunk.backward)));
+    }
     forward += span_of(chunk.forward);
     backward += span_of(chunk.backward) + span_of(chunk.weight);
   }
@@ -193,6 +205,8 @@ Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const
     fallbacks.push_back(fmt::format("{}: outside the measured sizes", name));
   const StageCosts stages(model, plan, profile, stack, costs);
   if (auto fallback = stages.reduction_fallback(0)) fallbacks.push_back(std::move(*fallback));
+  if (plan.offloaded_layers > 0 && profile.host_bandwidth.value <= 0)
+    fallbacks.push_back("offloaded activations: host_bandwidth is not in the profile, copies cost nothing");
   return PhysicalPrediction{
       .work = make_physical_work(model, plan, profile, stack, costs, WorkDetail::Operators),
       .memory = estimate_memory(model, plan, profile, stack.memory),

@@ -18,7 +18,7 @@ constexpr std::int64_t kMaxBatch = 1'000'000'000;
 constexpr std::array kPlanKeys = std::to_array<std::string_view>(
     {"tensor", "context", "pipeline", "data", "virtual_stages", "expert", "num_gpus", "global_batch",
      "micro_batch", "sequence_length", "recompute", "sequence_parallel", "sharding", "schedule", "precision",
-     "ends_count_as_layers"});
+     "ends_count_as_layers", "expert_tensor", "offloaded_layers"});
 
 /// One of the values of an enumeration from `first` to `last`, by `name_of`.
 template <class Value>
@@ -70,6 +70,8 @@ Result<PlanDescription> read_plan(const JsonDocument& document, const nlohmann::
   plan.schedule = read_choice(fields, "schedule", Schedule::GPipe, Schedule::OneForwardOneBackward);
   plan.precision = read_choice(fields, "precision", Precision::Fp4, Precision::Bf16);
   plan.ends_count_as_layers = fields.boolean_or("ends_count_as_layers", false);
+  plan.expert_tensor = fields.integer_or("expert_tensor", 1, kMaxSize, 1);
+  plan.offloaded_layers = fields.integer_or("offloaded_layers", 0, kMaxSize, 0);
   if (fields.error()) return fail(*fields.error());
   return description;
 }

@@ -156,7 +156,7 @@ PlanChoices plan_choices(const Stack& stack) {
   } else if (name == "fsdp-eager") {
     choices.tensor = choices.context = choices.pipeline = choices.expert = false;
     choices.sharding = {Sharding::Full};
-  } else if (name == "torchtitan") {
+  } else if (name == "torchtitan" || name == "nemo-automodel") {
     choices.sharding = {Sharding::Full};
   }
   return choices;

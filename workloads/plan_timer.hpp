@@ -20,7 +20,8 @@ namespace vtrain {
 
 /// Times plans. Layer costs are computed once for all plans that share them, and schedules merged once: a
 /// further plan costs a microsecond, and the pipeline's recurrence (`PipelineTimer`) where it is needed. One
-/// timer per thread; the profile must outlive it.
+/// timer per thread; the profile must outlive it. Waiting for activations that are kept in the memory of the
+/// CPU is not part of it: searches do not offload.
 class PlanTimer {
  public:
   PlanTimer(TransformerModel model, const GpuProfile& profile, Stack stack);

@@ -50,10 +50,10 @@ MemoryRules bf16_gradients(MemoryRules rules) {
   return rules;
 }
 
-/// Megatron-Bridge (NeMo) performance recipes: gradients reduced in bf16 (grad_reduce_in_fp32 = False), overlap
-/// of data and tensor parallelism, fused cross entropy. Experts run one by one from Python, each with some
-/// kernels to quantise inputs and order scales; the times were fitted on two runs of release 26.02 on B200
-/// that the CPU bounds (Qwen3 30B and 235B, 16 experts a GPU, micro-batch 1: 8.8 and 10.9 ms a layer).
+/// Megatron-Bridge (NeMo) performance recipes: gradients reduced in bf16 (grad_reduce_in_fp32 = False),
+/// overlap of data and tensor parallelism, fused cross entropy. Experts run one by one from Python, each with
+/// some kernels to quantise inputs and order scales; the times were fitted on two runs of release 26.02 on
+/// B200 that the CPU bounds (Qwen3 30B and 235B, 16 experts a GPU, micro-batch 1: 8.8 and 10.9 ms a layer).
 Stack megatron_bridge() {
   return {.name = "megatron-bridge",
           .summary = "Megatron-Bridge performance recipes: bf16 gradients, everything overlapped, fused loss",
@@ -74,7 +74,8 @@ Stack megatron_bridge() {
 Stack megatron_bridge_2606() {
   Stack stack = megatron_bridge();
   stack.name = "megatron-bridge-26.06";
-  stack.summary = "Megatron-Bridge from 26.06, experts in 8 bits: CUDA graphs, dispatch hidden, fused grouped MLP";
+  stack.summary =
+      "Megatron-Bridge from 26.06, experts in 8 bits: CUDA graphs, dispatch hidden, fused grouped MLP";
   stack.experts_issue = {};
   stack.expert_issue = {};
   stack.fuses_experts = true;
@@ -107,6 +108,19 @@ Stack fsdp_eager() {
           .memory = kFsdpEagerMemory};
 }
 
+/// NeMo AutoModel with the Transformer Engine backend of its benchmarks (examples/benchmark/configs of
+/// NVIDIA-NeMo/Automodel: attn, linear and rms_norm te, rope fused, dispatcher deepep, masked cross entropy
+/// without conversion to single precision): PyTorch FSDP2 around cuDNN's attention.
+Stack nemo_automodel() {
+  return {.name = "nemo-automodel",
+          .summary = "NeMo AutoModel: FSDP2 with kernels of Transformer Engine, tokens dispatched by DeepEP",
+          .loss_bytes_per_logit = kTorchLoss,
+          .accumulation_bytes = 0,
+          .overlap = {.data_parallel = true, .sharding_contention = 1},
+          .memory = kTorchTitanMemory,
+          .dispatch = TokenDispatch::OnePerGpu};
+}
+
 /// torchtitan: FSDP2, torch.compile on each layer, PyTorch's flash attention (second generation), selective
 /// recomputation by operator.
 Stack torchtitan() {
@@ -122,8 +136,9 @@ Stack torchtitan() {
 }  // namespace
 
 std::span<const Stack> all_stacks() {
-  static const std::vector<Stack> stacks = {deepspeed_megatron(), fsdp_eager(),    megatron_2021(),
-                                            megatron_bridge(), megatron_bridge_2606(), megatron_core(), torchtitan()};
+  static const std::vector<Stack> stacks = {
+      deepspeed_megatron(),   fsdp_eager(),    megatron_2021(),  megatron_bridge(),
+      megatron_bridge_2606(), megatron_core(), nemo_automodel(), torchtitan()};
   return stacks;
 }
 

@@ -34,6 +34,14 @@ struct OverlapRule {
   double sharding_contention = 0.15;
 };
 
+/// What a stack on a GPU takes over what the profile says: factors on times, 1 without calibration.
+struct KernelFactors {
+  double product = 1;        ///< matrix products and attention
+  double memory = 1;         ///< memory-bound kernels of layers, embedding and loss
+  double communication = 1;  ///< communication inside layers
+  friend bool operator==(const KernelFactors&, const KernelFactors&) = default;
+};
+
 /// How tokens travel to their experts.
 enum class TokenDispatch : std::uint8_t {
   AllToAll,   ///< one copy of a token for each of its experts
@@ -72,6 +80,7 @@ struct Stack {
   OverlapRule overlap{};
   MemoryRules memory{};
   TokenDispatch dispatch = TokenDispatch::AllToAll;
+  KernelFactors factors{};
   bool sends_hold_stage = false;      ///< sends between stages are synchronous, instead of pure latency
   bool last_stage_recomputes = true;  ///< also where the last of several stages need not
 };

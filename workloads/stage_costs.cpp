@@ -72,7 +72,7 @@ bool StageCosts::has_reduction() const {
 }
 
 std::int64_t StageCosts::expert_replicas() const {
-  return std::max<std::int64_t>(1, replicas() * plan_.tensor / plan_.expert);
+  return std::max<std::int64_t>(1, replicas() * plan_.tensor / (plan_.expert * plan_.expert_tensor));
 }
 
 StageCosts::StageParameters StageCosts::parameters(std::int64_t stage) const {
@@ -106,7 +106,8 @@ Nanoseconds StageCosts::reduction(std::int64_t stage, Nanoseconds forward, Nanos
   const StageParameters held = parameters(stage);
   const Nanoseconds reduction =
       reduction_time(placed_group(profile_, replicas(), plan_.tensor), held.shared) +
-      reduction_time(placed_group(profile_, expert_replicas(), plan_.expert), held.routed);
+      reduction_time(placed_group(profile_, expert_replicas(), plan_.expert * plan_.expert_tensor),
+                     held.routed);
   if (!stack_.overlap.data_parallel) return whole(reduction);
   constexpr double kUsableWindow = 0.9;
   Nanoseconds window = backward;
@@ -126,6 +127,14 @@ std::optional<std::string> StageCosts::reduction_fallback(std::int64_t stage) co
   return fmt::format("gradient {} over {} GPUs: {:.0f} MiB, outside the measured sizes",
                      is_all_reduce ? "all-reduce" : "reduce-scatter", replicas(),
                      gradients.value / 1048576.0);
+}
+
+Nanoseconds StageCosts::offload_wait(std::int64_t stage, Nanoseconds pass) const {
+  if (plan_.offloaded_layers == 0 || profile_.host_bandwidth.value <= 0) return Nanoseconds(0);
+  const Bytes of_chunk(offloaded_activations(model_, plan_, stage, stack_.memory).value /
+                       real(plan_.virtual_stages));
+  const Nanoseconds copies = of_chunk / profile_.host_bandwidth;
+  return whole(std::max(Nanoseconds(0), copies - pass));
 }
 
 Nanoseconds StageCosts::optimizer(std::int64_t stage) const {

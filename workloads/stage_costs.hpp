@@ -50,6 +50,9 @@ class StageCosts {
   Nanoseconds reduction(std::int64_t stage, Nanoseconds forward, Nanoseconds backward) const;
   /// What of a stage's gradient reduction lies outside the measured sizes.
   std::optional<std::string> reduction_fallback(std::int64_t stage) const;
+  /// How long the GPU waits in a pass of a chunk, which takes `pass` without, for activations on their way to
+  /// the memory of the CPU or back; whole nanoseconds. The copies run beside the whole pass.
+  Nanoseconds offload_wait(std::int64_t stage, Nanoseconds pass) const;
   /// The weight update, in whole nanoseconds.
   Nanoseconds optimizer(std::int64_t stage) const;
 

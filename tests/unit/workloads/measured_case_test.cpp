@@ -79,6 +79,46 @@ TEST_CASE("measured_case: what a record lacks is listed, what is completed is sa
   CHECK(from_zoo.assumed[0].find("qwen3-30b-a3b") != std::string::npos);
 }
 
+TEST_CASE("measured_case: published recipes complete what records leave to them") {
+  const auto read = [](const std::string& model, const std::string& title, const std::string& parallel,
+                       const std::string& recompute) {
+    return only_case(
+        R"({"id": "x", "framework": "Megatron-Bridge", "precision": "FP8", "recompute": ")" + recompute +
+        R"(", "source": {"title": ")" + title + R"("}, "model": {"name": ")" + model +
+        R"(", "seq_len": 4096}, "system": {"gpu": "GB300", "num_gpus": 64}, "parallel": )" + parallel +
+        R"(, "batch": {"global_batch": 64, "micro_batch": 1}, "measured": {"iteration_s": 1}})");
+  };
+  const std::string sharded = R"({"tp": 1, "pp": 1, "fsdp": 64})";
+  const std::string staged = R"({"tp": 1, "pp": 2, "ep": 32})";
+  CHECK(read("LLAMA3_70B", "t, 25.11 C", sharded, "see recipe").plan.offloaded_layers == 20);
+  CHECK(read("LLAMA3_70B", "t, 25.11 C", R"({"tp": 1, "pp": 4})", "see recipe").plan.offloaded_layers == 0);
+  const MeasuredCase old_release = read("DeepSeekV3", "t, 26.02 NeMo", staged, "see recipe");
+  CHECK(old_release.plan.recompute == Recompute::Selective);
+  CHECK(old_release.stack.name == "megatron-bridge");
+  CHECK(old_release.assumed.back() == "recomputation: selective, the recipe's");
+  const MeasuredCase new_release = read("DeepSeekV3", "t, 26.06 NeMo", staged, "see recipe");
+  CHECK(new_release.plan.recompute == Recompute::None);
+  CHECK(new_release.stack.name == "megatron-bridge-26.06");
+  // What the record says counts.
+  CHECK(read("DeepSeekV3", "t, 26.02 NeMo", staged, "none").plan.recompute == Recompute::None);
+}
+
+TEST_CASE("measured_case: options that a record names") {
+  const auto read = [](const std::string& framework) {
+    return only_case(R"({"id": "x", "framework": ")" + framework + R"(", )" + kModel +
+                     R"(, "system": {"gpu": "H100", "num_gpus": 16}, "precision": "bf16", "recompute": "none",
+                         "parallel": {"tp": 2, "pp": 1}, "batch": {"global_batch": 64, "micro_batch": 1},
+                         "measured": {"iteration_s": 1}})");
+  };
+  const Stack plain = read("Megatron-LM 2024").stack;
+  CHECK(plain.name == "megatron-core");
+  CHECK(!plain.overlap.data_parallel);
+  CHECK(!plain.overlap.tensor);
+  const Stack overlapped = read("Megatron-LM 2024, --overlap-grad-reduce --tp-comm-overlap").stack;
+  CHECK(overlapped.overlap.data_parallel);
+  CHECK(overlapped.overlap.tensor);
+}
+
 TEST_CASE("measured_case: fully sharded runs and their gradients") {
   const std::string start = R"({"id": "x", "framework": "Composer/FSDP + flash attention", )" + kModel +
                             R"(, "system": {"gpu": "A100-SXM4-80GB", "num_gpus": 8}, "precision": "amp_bf16",

@@ -212,6 +212,59 @@ TEST_CASE("memory_model: experts are spread over GPUs of all replicas") {
   CHECK(memory.activations.value == 512 * (8 * rest + 2 * 18'000 + 6 * (1'500 + 4 * (2'048 + 3'000) + 208)));
 }
 
+TEST_CASE("memory_model: GPUs that share an expert hold their part of it and take each other's tokens") {
+  TransformerModel model = llama();
+  model.experts = {.num_experts = 16, .top_k = 4, .expert_ffn_size = 500};
+  ParallelPlan plan{.data = 8,
+                    .global_batch = 8,
+                    .micro_batch = 1,
+                    .recompute = Recompute::None,
+                    .expert = 4,
+                    .sharding = Sharding::Optimizer};
+  const StageMemory whole = stage_memory(model, plan, 0, a100(), kMegatronCoreMemory);
+  const double whole_parameters = stage_parameters(model, plan, 0);
+  plan.expert_tensor = 2;
+  const StageMemory shared = stage_memory(model, plan, 0, a100(), kMegatronCoreMemory);
+  // Eight layers of 4 experts of 3 x 1024 x 500 on a GPU, of which half is gone.
+  const double gone = 8 * 4 * 1'536'000 / 2.0;
+  CHECK(stage_parameters(model, plan, 0) == whole_parameters - gone);
+  // One replica of half an expert takes the place of two of a whole: 12 bytes a weight on either. Half an
+  // expert less is in the placeholders.
+  CHECK(shared.model_state.value == whole.model_state.value - 6 * gone - 2 * 768'000);
+  // T = 512, four rows a token: those of both GPUs of 2 h and 6 x 250, instead of its own of 2 h + 6 x 500.
+  CHECK(shared.activations.value - whole.activations.value ==
+        512 * 8 * 4 * (2 * (2'048.0 + 1'500) - (2'048 + 3'000)));
+}
+
+TEST_CASE("memory_model: activations in the memory of the CPU are not in the GPU's") {
+  ParallelPlan plan{.global_batch = 1, .micro_batch = 1, .recompute = Recompute::None};
+  const double all = stage_memory(llama(), plan, 0, a100(), kMegatronCoreMemory).activations.value;
+  CHECK(offloaded_activations(llama(), plan, 0, kMegatronCoreMemory).value == 0);
+  // Of eight layers six leave, one of them is on its way.
+  plan.offloaded_layers = 6;
+  CHECK(stage_memory(llama(), plan, 0, a100(), kMegatronCoreMemory).activations.value == all * 3 / 8);
+  CHECK(offloaded_activations(llama(), plan, 0, kMegatronCoreMemory).value == all * 6 / 8);
+  plan.offloaded_layers = 8;
+  CHECK(stage_memory(llama(), plan, 0, a100(), kMegatronCoreMemory).activations.value == all / 8);
+}
+
+TEST_CASE("memory_model: of latent attention, what is made again is not kept") {
+  TransformerModel model = llama();
+  model.num_kv_heads = 0;
+  model.latent = {.query_rank = 256,
+                  .kv_rank = 128,
+                  .plain_head_size = 64,
+                  .rotary_head_size = 32,
+                  .value_head_size = 64};
+  REQUIRE(check_model(model));
+  ParallelPlan plan{.global_batch = 1, .micro_batch = 1, .recompute = Recompute::None};
+  const double all = stage_memory(model, plan, 0, a100(), kMegatronCoreMemory).activations.value;
+  plan.recompute = Recompute::Selective;
+  // Eight layers, T = 512, 2 bytes: 16 heads of queries and keys of 64 + 32 and values of 64.
+  CHECK(stage_memory(model, plan, 0, a100(), kMegatronCoreMemory).activations.value ==
+        all - 8 * 512 * 2 * 16 * (96 + 96 + 64.0));
+}
+
 TEST_CASE("memory_model: with fewer heads of keys than GPUs each GPU holds one") {
   ParallelPlan plan{
       .tensor = 8, .pipeline = 2, .global_batch = 1, .micro_batch = 1, .recompute = Recompute::None};

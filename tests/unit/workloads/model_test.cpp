@@ -223,5 +223,32 @@ TEST_CASE("parallel_plan: experts and context must divide") {
   CHECK(check_plan(gpt(), plan).error().field == "context");
 }
 
+TEST_CASE("parallel_plan: GPUs that share an expert divide its columns and the GPUs left to experts") {
+  ParallelPlan plan{.data = 8, .global_batch = 8, .micro_batch = 1, .expert = 2};
+  plan.expert_tensor = 4;
+  CHECK(check_plan(mixture(), plan));
+  plan.expert_tensor = 8;  // 2 x 8 of 8 GPUs
+  CHECK(check_plan(mixture(), plan).error().field == "expert_tensor");
+  plan.expert_tensor = 3;
+  CHECK(check_plan(mixture(), plan).error().field == "expert_tensor");
+  plan = {.data = 2, .global_batch = 8, .micro_batch = 1};
+  plan.expert_tensor = 2;
+  CHECK(check_plan(llama(), plan).error().field == "expert_tensor");
+}
+
+TEST_CASE("parallel_plan: a stage offloads no more layers than it has") {
+  const std::int64_t layers = gpt().num_layers;
+  ParallelPlan plan{.global_batch = 8, .micro_batch = 1};
+  plan.offloaded_layers = layers;
+  CHECK(check_plan(gpt(), plan));
+  plan.offloaded_layers = layers + 1;
+  CHECK(check_plan(gpt(), plan).error().field == "offloaded_layers");
+  plan.offloaded_layers = -1;
+  CHECK(check_plan(gpt(), plan).error().field == "offloaded_layers");
+  plan.pipeline = 2;
+  plan.offloaded_layers = layers / 2 + 1;
+  CHECK(check_plan(gpt(), plan).error().field == "offloaded_layers");
+}
+
 }  // namespace
 }  // namespace vtrain

@@ -74,6 +74,69 @@ TEST_CASE("physical_semantics: a small layer takes as long as the CPU needs to i
   CHECK(split.extrapolated.empty());
 }
 
+TEST_CASE("physical_semantics: GPUs that share experts gather and reduce rows, and do the same arithmetic") {
+  TransformerModel model{"", 4, 1024, 16, 2048};
+  model.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 4096};
+  const Stack stack = find_stack("megatron-core").value();
+  LayerKey key{.tensor = 4, .expert = 2, .micro_batch = 8, .sequence_parallel = true};
+  const LayerCosts whole = layer_costs(model, key, a100(), stack);
+  key.expert_tensor = 4;
+  const LayerCosts shared = layer_costs(model, key, a100(), stack);
+  const auto time_of = [](const std::vector<Operator>& pass, std::string_view name) {
+    double sum = 0;
+    for (const Operator& op : pass) {
+      if (op.name == name) sum += op.duration.count();
+    }
+    return sum;
+  };
+  // T = 16,384 / 4 tokens a GPU, two rows each; those of four GPUs, 2 bytes x 1024 columns, within the node.
+  const Bytes rows(2.0 * 4 * 8'192 * 1'024);
+  const auto collective = [&](Collective kind) {
+    return std::round(collective_time(a100(), kind, {4, 4}, rows).time.count());
+  };
+  CHECK(time_of(whole.experts.forward, "expert_gather") == 0);
+  for (const auto* pass : {&shared.experts.forward, &shared.experts.backward}) {
+    CHECK(time_of(*pass, "expert_gather") == collective(Collective::AllGather));
+    CHECK(time_of(*pass, "expert_reduce_scatter") == collective(Collective::ReduceScatter));
+  }
+  // Four times the rows and a quarter of the columns, but four times the rows an expert: less is lost.
+  const double ratio =
+      time_of(shared.experts.forward, "expert_up_gemm") / time_of(whole.experts.forward, "expert_up_gemm");
+  CHECK(ratio < 1.05);
+  CHECK(ratio > 0.8);
+  CHECK(shared.routed_weights == whole.routed_weights / 4);
+}
+
+TEST_CASE("physical_semantics: passes wait for activations on their way to the CPU's memory and back") {
+  const TransformerModel model{"", 8, 4096, 32, 2048};
+  const Stack stack = find_stack("megatron-core").value();
+  ParallelPlan plan{.global_batch = 4, .micro_batch = 1, .recompute = Recompute::None};
+  GpuProfile profile = a100();
+  const auto times = [&] {
+    const auto prediction = predict_physical(model, plan, profile, stack);
+    REQUIRE(prediction);
+    LayerCostCache cache(model, profile, stack);
+    const IterationTimes blocks = fast_iteration_times(cache.work(plan));
+    const IterationTimes operators = fast_iteration_times(prediction->work);
+    CHECK(blocks.iteration == operators.iteration);
+    return operators;
+  };
+  const IterationTimes without = times();
+  plan.offloaded_layers = 4;
+  profile.host_bandwidth = BytesPerSecond(1e15);
+  CHECK(times().iteration == without.iteration);
+  // So slow that only the copies count: four micro-batches there and back, beside the optimizer.
+  profile.host_bandwidth = BytesPerSecond(1e8);
+  const Bytes copied = offloaded_activations(model, plan, 0, stack.memory);
+  const IterationTimes slow = times();
+  CHECK(slow.iteration.count() ==
+        doctest::Approx(8 * copied.value / 1e8 * 1e9 + slow.breakdown.optimizer.count()).epsilon(1e-9));
+  profile.host_bandwidth = {};
+  const auto unknown = predict_physical(model, plan, profile, stack);
+  REQUIRE(unknown);
+  CHECK(unknown->provenance.fallbacks.back().starts_with("offloaded activations: "));
+}
+
 TEST_CASE("physical_semantics: stages hold what belongs to them") {
   const TransformerModel model{"", 8, 1024, 16, 512};
   const ParallelPlan plan{.tensor = 2, .data = 2, .pipeline = 4, .global_batch = 16, .micro_batch = 1};

@@ -91,7 +91,7 @@ TEST_CASE("plan_space: all plans, each once, in the order that decides ties") {
     CHECK(plans == try_all(model, num_gpus, batch, choices));
     num_plans += plans.size();
   }
-  CHECK(num_plans > 1000);
+  CHECK(num_plans > 500);
 }
 
 TEST_CASE("plan_space: frameworks offer what they have") {

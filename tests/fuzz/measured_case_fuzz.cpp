@@ -1,0 +1,28 @@
+// Any bytes give an error with a message, or cases that say what they lack or can be predicted.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "workloads/measured_case.hpp"
+#include "workloads/memory_model.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace vtrain;
+  const auto cases = parse_measured_cases(std::string(reinterpret_cast<const char*>(data), size), "input");
+  if (!cases) {
+    if (cases.error().message.empty()) std::abort();
+    return 0;
+  }
+  static const GpuProfile profile = load_gpu_profile("a100").value();
+  for (const MeasuredCase& measured : cases->cases) {
+    if (measured.configuration().empty() || !std::isfinite(measured.measured.count())) std::abort();
+    if (!measured.missing.empty() || !measured.has_micro_batch) continue;
+    if (!(measured.measured.count() > 0)) std::abort();
+    if (!check_plan(measured.model, measured.plan)) continue;
+    const auto memory = estimate_memory(measured.model, measured.plan, profile, measured.stack.memory);
+    if (!(memory.peak.value > 0) || !std::isfinite(memory.peak.value)) std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,98 @@
+// What a second implementation of the physical model, in another language and from the full published tables,
+// predicts: iterations and the parts of a layer. Not measurements.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "workloads/case_prediction.hpp"
+#include "workloads/layer_cost.hpp"
+#include "workloads/model_zoo.hpp"
+#include "workloads/physical_semantics.hpp"
+#include "workloads/predictor.hpp"
+
+namespace vtrain {
+namespace {
+
+TransformerModel llama(const char* name) {
+  TransformerModel model = find_model(name)->model();
+  model.sequence_length = 8192;
+  return model;
+}
+
+/// Llama 3 70B on 64 H100 in fp8, Megatron-Bridge's published recipe.
+ParallelPlan plan_70b() {
+  return {.tensor = 4,
+          .data = 2,
+          .pipeline = 8,
+          .global_batch = 128,
+          .micro_batch = 1,
+          .recompute = Recompute::None,
+          .sequence_parallel = true,
+          .virtual_stages = 5,
+          .sharding = Sharding::Optimizer,
+          .precision = Precision::Fp8};
+}
+
+double iteration_ms(const TransformerModel& model, const ParallelPlan& plan, const char* profile) {
+  const auto predicted =
+      predict_physical(model, plan, load_gpu_profile(profile).value(), find_stack("megatron-bridge").value());
+  REQUIRE(predicted);
+  return Seconds(fast_iteration_times(predicted->work).iteration).count() * 1e3;
+}
+
+/// Time of the operators that are communication, or that are not, in ms.
+double part_ms(const std::vector<Operator>& pass, bool communication) {
+  double sum = 0;
+  for (const Operator& op : pass) {
+    if (is_communication(op.kind) == communication) sum += op.duration.count() / 1e6;
+  }
+  return sum;
+}
+
+TEST_CASE("physical_semantics: iterations of Llama 3 as a second implementation predicts them") {
+  // It adds up 1F1B in closed form, where here the schedule is simulated.
+  CHECK(iteration_ms(llama("llama3-70b"), plan_70b(), "h100") == doctest::Approx(10'058.0).epsilon(0.01));
+  ParallelPlan plan = plan_70b();
+  plan.data = 4;
+  plan.pipeline = 16;
+  plan.virtual_stages = 4;
+  plan.global_batch = 1536;
+  plan.ends_count_as_layers = true;  // 126 layers and the two ends over 64 chunks
+  CHECK(iteration_ms(llama("llama3.1-405b"), plan, "gb200") == doctest::Approx(57'888.2).epsilon(0.02));
+}
+
+TEST_CASE("layer_cost: parts of a layer as a second implementation computes them") {
+  const TransformerModel model = llama("llama3-70b");
+  const LayerCosts costs = layer_costs(model, layer_key(plan_70b()), load_gpu_profile("h100").value(),
+                                       find_stack("megatron-bridge").value());
+  // Forward: products 2.795, attention 0.461, memory-bound kernels 0.535. Backward: 6.056, 1.282, 1.147.
+  CHECK(part_ms(costs.dense.forward, false) == doctest::Approx(2.795 + 0.461 + 0.535).epsilon(0.01));
+  CHECK(part_ms(costs.dense.backward, false) == doctest::Approx(6.056 + 1.282 + 1.147).epsilon(0.01));
+  // What shows of the tensor-parallel collectives, in each pass.
+  CHECK(part_ms(costs.dense.forward, true) == doctest::Approx(0.564).epsilon(0.01));
+  CHECK(part_ms(costs.dense.backward, true) == doctest::Approx(0.564).epsilon(0.01));
+  // Logits and loss, without the final norm.
+  CHECK(part_ms(costs.head.forward, false) == doctest::Approx(7.069).epsilon(0.02));
+  CHECK(part_ms(costs.head.backward, false) == doctest::Approx(12.535).epsilon(0.02));
+}
+
+TEST_CASE("physical_semantics: MPT 7B on 128 H100 as a second implementation predicts it") {
+  const std::filesystem::path file = VTRAIN_SHARED_DIR "/data/measured/cases.json";
+  if (!std::filesystem::exists(file)) {
+    MESSAGE("skipped: ", file.string(), " absent");
+    return;
+  }
+  MeasuredCases cases = read_measured_cases(file).value();
+  std::erase_if(cases.cases, [](const MeasuredCase& measured) {
+    return measured.id != "mpt_h100_80gb_7b_s2048_n128_mb6_amp_bf16";
+  });
+  REQUIRE(cases.cases.size() == 1);
+  ProfileShelf profiles("");
+  const CasePredictions predictions = predict_cases(cases, profiles);
+  REQUIRE(predictions.predicted.size() == 1);
+  CHECK(predictions.predicted[0].predicted.count() == doctest::Approx(1.0996).epsilon(0.01));
+}
+
+}  // namespace
+}  // namespace vtrain

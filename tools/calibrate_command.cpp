@@ -1,0 +1,119 @@
+/// `vtrain profile calibrate`: factors for software stacks and GPUs, fitted to measured iterations.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/file.hpp"
+#include "core/text.hpp"
+#include "tools/command.hpp"
+#include "tools/cross_validation.hpp"
+#include "tools/output_format.hpp"
+#include "workloads/calibration.hpp"
+#include "workloads/case_prediction.hpp"
+
+namespace vtrain {
+namespace {
+
+struct CalibrateArguments {
+  std::vector<std::string> cases;
+  std::string output;
+  std::string profile;
+  double percent = 10;
+  std::size_t least_rows = 3;
+};
+
+std::string command_line(const CalibrateArguments& arguments) {
+  std::string text = "vtrain profile calibrate";
+  for (const std::string& file : arguments.cases)
+    text += " " + printable(std::filesystem::path(file).filename().string());
+  if (!arguments.profile.empty()) text += " --profile " + printable(arguments.profile);
+  return text + fmt::format(" --percent {} --least-rows {}", arguments.percent, arguments.least_rows);
+}
+
+std::string percent_or_dash(const Accuracy& accuracy) {
+  return accuracy.num_rows == 0 ? "-" : fmt::format("{:.1f} %", accuracy.mape_percent);
+}
+
+std::string to_text(const Calibration& calibration) {
+  TextTable table(
+      {"stack", "GPU", "products", "memory", "comm", "fitted on", "MAPE", "tested on", "before", "after"});
+  for (const CalibratedStack& stack : calibration.stacks) {
+    table.add_row({stack.stack, stack.profile, fmt::format("{:.3f}", stack.factors.product),
+                   fmt::format("{:.3f}", stack.factors.memory),
+                   fmt::format("{:.3f}", stack.factors.communication),
+                   fmt::format("{} rows", stack.fitted.num_rows), percent_or_dash(stack.fitted),
+                   fmt::format("{} rows", stack.held_out.num_rows), percent_or_dash(stack.held_out_before),
+                   percent_or_dash(stack.held_out)});
+  }
+  return table.to_string();
+}
+
+Result<void> calibrate_stacks(const CalibrateArguments& arguments) {
+  ProfileShelf profiles(arguments.profile);
+  CasePredictions cases;
+  for (const std::string& file : arguments.cases) {
+    auto read = read_measured_cases(file);
+    if (!read) return fail(read.error());
+    // The rows of tables have numbers, not names.
+    for (MeasuredCase& measured : read->cases) {
+      if (measured.id.starts_with("line "))
+        measured.id = std::filesystem::path(file).filename().string() + " " + measured.id;
+    }
+    CasePredictions predicted = predict_cases(*read, profiles);
+    std::move(predicted.predicted.begin(), predicted.predicted.end(), std::back_inserter(cases.predicted));
+  }
+  // Part 0 of as many parts as make up the whole.
+  const int num_parts = static_cast<int>(std::lround(100 / arguments.percent));
+  Calibration calibration = calibrate(cases, profiles, [num_parts](const std::string& configuration) {
+    return fold_of(configuration, num_parts) == 0;
+  });
+  std::erase_if(calibration.stacks,
+                [&](const CalibratedStack& stack) { return stack.fitted_on.size() < arguments.least_rows; });
+  calibration.made_by = command_line(arguments);
+  if (calibration.stacks.empty()) {
+    return fail(
+        {.kind = ErrorKind::Failed,
+         .message = fmt::format("no stack and GPU has {} cases that can be predicted in one of {} parts",
+                                arguments.least_rows, num_parts)});
+  }
+  if (auto written = write_file(arguments.output, calibration_json(calibration)); !written) return written;
+  fmt::print("{}\nwritten: {}\n", to_text(calibration), arguments.output);
+  return {};
+}
+
+}  // namespace
+
+void add_calibrate_command(CLI::App& profile, Action& action) {
+  CLI::App* command = profile.add_subcommand(
+      "calibrate",
+      "Fit what the kernels of each software stack and GPU take over their predicted times to measured "
+      "iterations, and test it on the rest of them.\n\n"
+      "  vtrain profile calibrate cases.json --out calibration.json\n"
+      "  vtrain validate cases.json --calibrate calibration.json");
+  const auto arguments = std::make_shared<CalibrateArguments>();
+  command
+      ->add_option("CASES", arguments->cases, "Files of measured iterations, as `vtrain validate` reads them")
+      ->required();
+  command->add_option("--out", arguments->output, "File to write")->required();
+  command
+      ->add_option("--percent", arguments->percent, "Share of the configurations to fit on; the rest tests")
+      ->check(CLI::Range(1.0, 50.0))
+      ->capture_default_str();
+  command
+      ->add_option("--least-rows", arguments->least_rows,
+                   "Stacks and GPUs with fewer cases to fit on are left out")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  command->add_option("--profile", arguments->profile,
+                      "One GPU profile for all, instead of that of each GPU");
+  command->callback([=, &action] { action = [=] { return calibrate_stacks(*arguments); }; });
+}
+
+}  // namespace vtrain

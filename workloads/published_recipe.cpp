@@ -1,0 +1,143 @@
+#include "workloads/published_recipe.hpp"
+
+#include <array>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace vtrain {
+namespace {
+
+/// One line of a recipe. An empty name stands for all; of several lines that match all count.
+struct RecipeLine {
+  std::string_view family{};
+  std::string_view model{};  ///< the beginning of the model's name
+  std::string_view profile{};
+  std::optional<Precision> precision{};
+  bool fully_sharded = false;  ///< only with fully sharded weights
+  double first_release = 0;
+  std::optional<Recompute> recompute{};
+  std::int64_t offloaded_layers = 0;
+  std::string_view stack{};
+};
+
+/// NVIDIA-NeMo/Megatron-Bridge, scripts/performance/configs/*/*_workload_base_configs.py
+/// (cpu_offloading_num_layers, recompute_modules, cuda_graph_impl), and NVIDIA-NeMo/Automodel,
+/// examples/benchmark/configs/*.yaml (activation_checkpointing).
+constexpr std::array kLines = {
+    RecipeLine{.family = "automodel", .recompute = Recompute::Full},
+    RecipeLine{.family = "mbridge",
+               .model = "llama370b",
+               .profile = "gb300",
+               .precision = Precision::Bf16,
+               .fully_sharded = true,
+               .offloaded_layers = 30},
+    RecipeLine{.family = "mbridge",
+               .model = "llama370b",
+               .profile = "gb300",
+               .precision = Precision::Fp8,
+               .fully_sharded = true,
+               .offloaded_layers = 20},
+    RecipeLine{.family = "mbridge",
+               .model = "llama370b",
+               .profile = "gb200",
+               .precision = Precision::Bf16,
+               .fully_sharded = true,
+               .offloaded_layers = 20},
+    RecipeLine{.family = "mbridge",
+               .model = "llama370b",
+               .profile = "gb200",
+               .precision = Precision::Fp8,
+               .fully_sharded = true,
+               .offloaded_layers = 40},
+    RecipeLine{.family = "mbridge",
+               .model = "llama370b",
+               .profile = "b200",
+               .precision = Precision::Fp8,
+               .fully_sharded = true,
+               .offloaded_layers = 5},
+    RecipeLine{.family = "mbridge",
+               .model = "llama31405b",
+               .profile = "gb300",
+               .precision = Precision::Bf16,
+               .fully_sharded = true,
+               .offloaded_layers = 40},
+    RecipeLine{.family = "mbridge",
+               .model = "llama31405b",
+               .profile = "gb300",
+               .precision = Precision::Fp8,
+               .fully_sharded = true,
+               .offloaded_layers = 10},
+    RecipeLine{.family = "mbridge",
+               .model = "llama31405b",
+               .profile = "gb200",
+               .precision = Precision::Fp8,
+               .fully_sharded = true,
+               .offloaded_layers = 92},
+    // mla_up_proj; with dense MLPs or activations of experts beside it in some, which are small.
+    RecipeLine{.family = "mbridge", .model = "deepseekv3", .recompute = Recompute::Selective},
+    RecipeLine{.family = "mbridge",
+               .model = "deepseekv3",
+               .profile = "gb300",
+               .precision = Precision::Fp8,
+               .first_release = 26.06,
+               .recompute = Recompute::None},
+    // Whole iterations as CUDA graphs, dispatch under other work, fused grouped MLPs.
+    RecipeLine{.family = "mbridge",
+               .model = "deepseekv3",
+               .profile = "gb200",
+               .precision = Precision::Fp8,
+               .first_release = 26.06,
+               .stack = "megatron-bridge-26.06"},
+    RecipeLine{.family = "mbridge",
+               .model = "deepseekv3",
+               .profile = "gb300",
+               .precision = Precision::Fp8,
+               .first_release = 26.06,
+               .stack = "megatron-bridge-26.06"},
+    RecipeLine{.family = "mbridge",
+               .model = "qwen3",
+               .profile = "gb200",
+               .precision = Precision::Fp8,
+               .first_release = 26.06,
+               .stack = "megatron-bridge-26.06"},
+    RecipeLine{.family = "mbridge",
+               .model = "qwen3",
+               .profile = "gb300",
+               .precision = Precision::Fp8,
+               .first_release = 26.06,
+               .stack = "megatron-bridge-26.06"},
+};
+
+bool matches(const RecipeLine& line, const RecipeKey& key, const MeasuredCase& measured) {
+  const auto is_or_empty = [](std::string_view wanted, std::string_view found) {
+    return wanted.empty() || wanted == found;
+  };
+  return is_or_empty(line.family, key.family) && key.model.starts_with(line.model) &&
+         is_or_empty(line.profile, measured.profile) &&
+         (!line.precision || *line.precision == measured.plan.precision) &&
+         (!line.fully_sharded || measured.plan.sharding == Sharding::Full) &&
+         key.release >= line.first_release;
+}
+
+}  // namespace
+
+void complete_from_recipe(MeasuredCase& measured, const RecipeKey& key, bool says_recompute) {
+  std::optional<Recompute> recompute;
+  for (const RecipeLine& line : kLines) {
+    if (!matches(line, key, measured)) continue;
+    if (line.recompute && !says_recompute) recompute = line.recompute;
+    if (line.offloaded_layers > 0) {
+      measured.plan.offloaded_layers = line.offloaded_layers;
+      measured.assumed.push_back(fmt::format("activations of {} layers wait in the CPU's memory: the recipe",
+                                             line.offloaded_layers));
+    }
+    if (!line.stack.empty()) measured.stack = find_stack(line.stack).value();
+  }
+  if (says_recompute) return;
+  measured.plan.recompute = recompute.value_or(Recompute::None);
+  measured.assumed.push_back(fmt::format("recomputation: {}{}", name_of(measured.plan.recompute),
+                                         recompute ? ", the recipe's" : ""));
+}
+
+}  // namespace vtrain
