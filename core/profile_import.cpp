@@ -90,6 +90,16 @@ Result<std::vector<std::vector<Sample>>> read_stacks(
   return stacks;
 }
 
+/// The operators of all files of an entry.
+Result<std::vector<OperatorSample>> read_operators(const TableEntry& entry, const TableFiles& files) {
+  const auto stacks = read_stacks(entry, files, parse_operator_table);
+  if (!stacks) return fail(stacks.error());
+  std::vector<OperatorSample> all;
+  for (const auto& stack : *stacks)
+    all.insert(all.end(), stack.begin(), stack.end());
+  return all;
+}
+
 Result<void> add_gemm(const TableEntry& entry, const GpuProfile& device, ProfileText& profile) {
   constexpr std::array<std::string_view, 2> kKeys = {"source", "files"};
   const auto files = read_files(entry, kKeys);
@@ -111,6 +121,19 @@ Result<void> add_gemm(const TableEntry& entry, const GpuProfile& device, Profile
     if (!fit) return fail(entry.error(fit.error().message));
     profile.add_gemm(precision, *fit, files->source);
   }
+  return {};
+}
+
+/// Products of a machine relative to those of the profile that it extends.
+Result<void> add_relative_gemm(const TableEntry& entry, const GpuProfile& base, ProfileText& profile) {
+  constexpr std::array<std::string_view, 2> kKeys = {"source", "files"};
+  const auto files = read_files(entry, kKeys);
+  if (!files) return fail(files.error());
+  const auto operators = read_operators(entry, *files);
+  if (!operators) return fail(operators.error());
+  const auto rate = fit_relative_rate(base, *operators);
+  if (!rate) return fail(entry.error(rate.error().message));
+  profile.add_relative_gemm(Precision::Bf16, *rate, files->source);
   return {};
 }
 
@@ -188,12 +211,9 @@ Result<void> add_attention_backward(const TableEntry& entry, ProfileText& profil
   constexpr std::array<std::string_view, 2> kKeys = {"source", "files"};
   const auto files = read_files(entry, kKeys);
   if (!files) return fail(files.error());
-  const auto stacks = read_stacks(entry, *files, parse_operator_table);
-  if (!stacks) return fail(stacks.error());
-  std::vector<OperatorSample> all;
-  for (const auto& stack : *stacks)
-    all.insert(all.end(), stack.begin(), stack.end());
-  const auto fit = fit_attention_backward(all);
+  const auto operators = read_operators(entry, *files);
+  if (!operators) return fail(operators.error());
+  const auto fit = fit_attention_backward(*operators);
   if (!fit) return fail(entry.error(fit.error().message));
   profile.add_attention_backward(*fit, files->source);
   return {};
@@ -291,7 +311,9 @@ Result<std::string> import_gpu_profile(const DeviceFile& devices, const std::str
   fields.allow_only(kKeys);
   const std::string description = fields.string("description");
   const std::string base = fields.string_or("extends", "");
-  if (!base.empty() && entry->contains("tables")) fields.complain("extends", "expected no tables beside it");
+  const auto embedded_names = embedded_profile_names();
+  if (!base.empty() && std::find(embedded_names.begin(), embedded_names.end(), base) == embedded_names.end())
+    fields.complain("extends", expected_found(list_names(embedded_names), base));
   if (fields.error()) return fail(*fields.error());
 
   GpuProfile constants;
@@ -310,7 +332,17 @@ Result<std::string> import_gpu_profile(const DeviceFile& devices, const std::str
   }
   ProfileText profile(device, description, made_by, base);
   profile.add_constants(constants.constants);
-  if (entry->contains("tables")) {
+  if (entry->contains("tables") && !base.empty()) {
+    const json& tables = (*entry)["tables"];
+    JsonFields known(*document, tables);
+    known.allow_only(std::array{kGemmKey});
+    if (known.error()) return fail(*known.error());
+    if (tables.contains(kGemmKey)) {
+      const TableEntry gemm{*document, tables[kGemmKey], std::string(kGemmKey), folder};
+      if (auto added = add_relative_gemm(gemm, load_gpu_profile(base).value(), profile); !added)
+        return fail(added.error());
+    }
+  } else if (entry->contains("tables")) {
     if (auto added = add_tables(*document, (*entry)["tables"], constants, folder, profile); !added)
       return fail(added.error());
   }

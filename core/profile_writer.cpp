@@ -132,6 +132,18 @@ void ProfileText::add_gemm(Precision precision, const SurfaceFit& fit, std::stri
                        array_of(values, [](double value) { return whole(std::round(value * kSteps)); })));
 }
 
+void ProfileText::add_relative_gemm(Precision precision, const RelativeRate& rate, std::string_view source) {
+  open_section(kGemmKey);
+  begin_entry(name_of(precision));
+  const std::string described = fmt::format(
+      "{}; the median of {} products without accumulation, over the time that the extended profile gives "
+      "them "
+      "(a tenth below {:.2f}, a tenth above {:.2f})",
+      source, rate.num_points, rate.low, rate.high);
+  text_ += fmt::format("{{\n      \"source\": {},", json_string(described));
+  add_line(fmt::format("\"relative_rate\": {}}}", plain(rounded_to(rate.median, 3))));
+}
+
 void ProfileText::add_attention(AttentionKernel kernel, const SurfaceFit& fit, std::string_view source) {
   constexpr double kTera = 1e12;
   std::vector<double> tflops;

@@ -20,6 +20,8 @@ class ProfileText {
   void add_constants(std::span<const ProfileConstant> constants);
   /// Values are rounded to 0.001, which changes a time by 0.05 % at most.
   void add_gemm(Precision precision, const SurfaceFit& fit, std::string_view source);
+  /// Products at a rate relative to that of the profile that this one extends.
+  void add_relative_gemm(Precision precision, const RelativeRate& rate, std::string_view source);
   /// Rates are rounded to 4 digits.
   void add_attention(AttentionKernel kernel, const SurfaceFit& fit, std::string_view source);
   /// A generation at a rate relative to another one, of the same profile if `from_profile` is empty.

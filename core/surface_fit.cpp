@@ -229,6 +229,33 @@ Result<SurfaceFit> fit_gemm(const GpuProfile& device, Precision precision,
   });
 }
 
+Result<RelativeRate> fit_relative_rate(const GpuProfile& base, std::span<const OperatorSample> operators) {
+  const KernelSurface* const surface = base.gemm[static_cast<std::size_t>(Precision::Bf16)].get();
+  if (surface == nullptr) return fail({.message = "expected a base with a table of bf16 products"});
+  std::vector<double> ratios;
+  for (const OperatorSample& sample : operators) {
+    if (sample.op != "matmul" || sample.shape.find("accumulate=False") == std::string::npos) continue;
+    const auto m = static_cast<double>(sample.size("m"));
+    const auto n = static_cast<double>(sample.size("n"));
+    const auto k = static_cast<double>(sample.size("k"));
+    if (sample.size("b") != 1 || m * n * k == 0) continue;
+    const Seconds measured(2 * m * n * k / (base.peak_rate.value * sample.efficiency));
+    const Nanoseconds expected =
+        gemm_roofline(base, Precision::Bf16, m, n, k) * std::exp(surface->at({m, n, k}).value);
+    ratios.push_back(Seconds(expected) / measured);
+  }
+  if (ratios.empty())
+    return fail({.message = "expected 'matmul' operators without accumulation, found none"});
+  std::sort(ratios.begin(), ratios.end());
+  const auto quantile = [&ratios](double part) {
+    return ratios[static_cast<std::size_t>(part * static_cast<double>(ratios.size() - 1))];
+  };
+  return RelativeRate{.median = quantile(0.5),
+                      .low = quantile(0.1),
+                      .high = quantile(0.9),
+                      .num_points = static_cast<std::int64_t>(ratios.size())};
+}
+
 Result<SurfaceFit> fit_attention(std::span<const std::vector<AttentionSample>> stacks) {
   std::vector<Points> points;
   for (const std::vector<AttentionSample>& stack : stacks)

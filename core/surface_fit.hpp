@@ -26,6 +26,19 @@ struct SurfaceFit {
 Result<SurfaceFit> fit_gemm(const GpuProfile& device, Precision precision,
                             std::span<const std::vector<GemmSample>> stacks);
 
+/// How fast the matrix products of a machine are relative to those of a profile.
+struct RelativeRate {
+  double median = 1;
+  double low = 1;   ///< a tenth of the products is below
+  double high = 1;  ///< a tenth is above
+  std::int64_t num_points = 0;
+};
+
+/// Time that `base` gives the bf16 products of a forward pass or of an input's gradient (`matmul` without
+/// accumulation) over the time measured, of all shapes. An error without such products, or if `base` has no
+/// table of bf16 products.
+Result<RelativeRate> fit_relative_rate(const GpuProfile& base, std::span<const OperatorSample> operators);
+
 /// ln(FLOP/s) of the forward pass by head size, sequence, and heads x batch, like `fit_gemm`. Counted are
 /// sequences from 256, head sizes to 256, at least 4 query heads to a key head (with as many key heads as
 /// query heads the tables time the writing of a cache too), and heads x batch that are powers of 2; a point
