@@ -141,8 +141,12 @@ Result<Prediction> predict_from_profile(const PredictArguments& arguments, const
       fmt::format("profile {}: {}", profile.name, predicted->provenance.profile_description),
       fmt::format("stack {}: {}", stack->name, stack->summary),
       "all-reduces within a node: " + predicted->provenance.all_reduce_source};
-  if (stack->factors != KernelFactors{})
-    prediction.provenance.push_back("calibrated with " + calibration->file);
+  if (!calibration->file.empty()) {
+    const bool has_factors = stack->factors != KernelFactors{};
+    prediction.provenance.push_back(fmt::format(
+        "{} {}", has_factors ? "calibrated with" : "not calibrated, no factors of stack and profile in",
+        calibration->file));
+  }
   for (const std::string& warning : config.warnings)
     prediction.provenance.push_back("model: " + warning);
   prediction.fallbacks = predicted->provenance.fallbacks;
