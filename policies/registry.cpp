@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
+#include "policies/chronus.hpp"
 #include "policies/conservative.hpp"
 #include "policies/easy.hpp"
 #include "policies/easy_fast.hpp"
@@ -69,6 +70,24 @@ const std::vector<PolicyInfo>& table() {
          "what a decision costs running jobs: none, or table (seconds by gang size, as ElasticFlow "
          "measured)"}},
        make_elasticflow},
+      {"chronus",
+       "leases GPUs to jobs that can meet their deadlines, by integer programming; others take what is left "
+       "(Chronus)",
+       {{"lease", "20m", "s, m, h or d", "length of a lease; who holds GPUs is settled at its start"},
+        {"prefer", "adaptive", "",
+         "when accepted jobs run: early or late among their leases, or adaptive: late while a job that was "
+         "not accepted may still be in time"},
+        {"inflation", "1", "", "what run times are multiplied by in estimates; 1.1 in Chronus"},
+        {"overhead", "none", "s, m, h or d",
+         "cost of a preemption in estimates, at most one per lease and doubling of the gang; 30s in Chronus"},
+        {"second_test", "30", "jobs",
+         "up to so many accepted jobs the program is asked when the greedy test would turn a job away"},
+        {"gap", "0.1", "%", "a plan so close to the best one is good enough"},
+        {"nodes", "100", "", "branch-and-bound nodes at which a search stops"},
+        {"variables", "20000", "", "size beyond which a program is left to the greedy plan"},
+        {"time_limit", "none", "s, m, h or d",
+         "wall-clock time at which a search stops; a run in which it strikes may not repeat exactly"}},
+       make_chronus},
       {"easy-fast",
        "EASY backfilling by GPU counts; the first job's reservation is made once",
        {},

@@ -9,6 +9,7 @@
 
 #include "sched/cluster.hpp"
 #include "sched/disruption_summary.hpp"
+#include "sched/policy.hpp"
 #include "sched/simulator.hpp"
 #include "workloads/job.hpp"
 
@@ -55,6 +56,7 @@ struct Summary {
   std::int64_t preemptions = 0;
   std::int64_t events = 0;
   std::optional<DisruptionSummary> disruptions;  ///< none where nothing could cost jobs time
+  std::vector<PolicyFigure> figures;  ///< what the policy tells of its own work; the caller asks it
 };
 
 Summary summarize(const Workload& workload, const ClusterSpec& cluster, const SimulationResult& result,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/ids.hpp"
@@ -167,6 +168,12 @@ enum class ProgressRule : std::uint8_t {
   Policy,  ///< the policy says when a job ends: for reproducing simulators with an arithmetic of their own
 };
 
+/// A number that a policy tells of its own work, for `summary.json` and for people.
+struct PolicyFigure {
+  std::string_view name;  ///< in the form of a key, with its unit: `largest_gap_percent`
+  double value = 0;
+};
+
 /// Decides which jobs hold GPUs. A policy is a pure decision: it has no clock, does no I/O and uses no global
 /// state; what it remembers between passes follows from the passes it was given, so the same trace gives the
 /// same schedule.
@@ -177,6 +184,9 @@ class Policy {
   /// `wake_at` asked.
   virtual void schedule(SchedulingPass& pass) = 0;
   virtual ProgressRule progress_rule() const { return ProgressRule::Duration; }
+  /// What is worth telling of the passes so far beyond what became of the jobs, always the same names in the
+  /// same order.
+  virtual std::vector<PolicyFigure> figures() const { return {}; }
 };
 
 }  // namespace vtrain

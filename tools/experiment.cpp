@@ -96,6 +96,7 @@ Result<ExperimentRun> run_policy(const Experiment& experiment, const std::string
   const double wall_s = Seconds(std::chrono::steady_clock::now() - start).count();
   if (!result) return fail(result.error());
   Summary summary = summarize(experiment.workload, experiment.cluster, *result, spec);
+  summary.figures = (*policy)->figures();
   return ExperimentRun{std::move(summary), *std::move(result), wall_s};
 }
 

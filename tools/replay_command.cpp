@@ -143,6 +143,28 @@ std::string lost_gpu_hours(const std::vector<ExperimentRun>& runs) {
   return "\n" + table.to_string();
 }
 
+/// What the policies tell of their own work, a line for each that has anything to tell: figures that are 0
+/// are left out.
+std::string policy_figures(const std::vector<ExperimentRun>& runs) {
+  constexpr std::string_view kPercent = "_percent";
+  std::string text;
+  for (const ExperimentRun& run : runs) {
+    std::string line;
+    for (const PolicyFigure& figure : run.summary.figures) {
+      if (figure.value == 0) continue;
+      const bool percent = figure.name.ends_with(kPercent);
+      std::string name(figure.name.substr(0, figure.name.size() - (percent ? kPercent.size() : 0)));
+      std::replace(name.begin(), name.end(), '_', ' ');
+      const std::string value = figure.value == std::trunc(figure.value)
+                                    ? with_thousands(static_cast<std::int64_t>(figure.value))
+                                    : fmt::format("{:.3g}", figure.value);
+      line += fmt::format("{} {} {}{}", line.empty() ? "" : ",", name, value, percent ? " %" : "");
+    }
+    if (!line.empty()) text += fmt::format("{}:{}\n", run.summary.policy, line);
+  }
+  return text;
+}
+
 /// One report page for all runs.
 std::string render(const Experiment& experiment, const std::vector<ExperimentRun>& runs,
                    const ExperimentArguments& arguments) {
@@ -197,7 +219,7 @@ Result<void> replay(const ExperimentArguments& arguments) {
   }
   fmt::print("{}replayed  {} events in {}\n\n{}{}{}", describe_experiment(*experiment),
              with_thousands(run.summary.events), as_duration(run.wall_s), comparison_table(*runs),
-             lost_gpu_hours(*runs), incomplete_jobs(*runs));
+             lost_gpu_hours(*runs), incomplete_jobs(*runs) + policy_figures(*runs));
   if (!arguments.out.empty()) fmt::print("{}\n", (arguments.out / "report.html").string());
   return {};
 }
@@ -263,7 +285,7 @@ Result<void> compare(ExperimentArguments arguments) {
   fmt::print("{}replayed  {} policies in {}\n\n{}* best        {}\n{}{}", describe_experiment(*experiment),
              runs->size(), as_duration(replay_s), comparison_table(*runs),
              (arguments.out / "report.html").string(), lost_gpu_hours(*runs),
-             nobody_waited(*runs) + incomplete_jobs(*runs));
+             nobody_waited(*runs) + incomplete_jobs(*runs) + policy_figures(*runs));
   if (arguments.trace.files.empty()) fmt::print("{}", kNextCommands);
   return {};
 }

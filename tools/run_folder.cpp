@@ -215,6 +215,19 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
+/// What the policy told, by name.
+ordered_json figures_to_json(const std::vector<PolicyFigure>& figures) {
+  ordered_json json = ordered_json::object();
+  for (const PolicyFigure& figure : figures) {
+    const bool whole = figure.value == std::trunc(figure.value) && std::abs(figure.value) < 1e15;
+    if (whole)
+      json[std::string(figure.name)] = static_cast<std::int64_t>(figure.value);
+    else
+      json[std::string(figure.name)] = figure.value;
+  }
+  return json;
+}
+
 ordered_json numbers_to_json(const Summary& summary) {
   const auto number_or_null = [](double value) {
     return std::isfinite(value) ? ordered_json(value) : ordered_json();
@@ -259,6 +272,7 @@ ordered_json to_json(const FragmentationSummary& fragmentation) {
 
 ordered_json summary_to_json(const Summary& summary) {
   ordered_json json = numbers_to_json(summary);
+  if (!summary.figures.empty()) json["policy_figures"] = figures_to_json(summary.figures);
   if (summary.fragmentation) json["fragmentation"] = to_json(*summary.fragmentation);
   return json;
 }

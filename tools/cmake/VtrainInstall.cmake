@@ -14,4 +14,5 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/vtrainConfig.cmake.in
   ${PROJECT_BINARY_DIR}/vtrainConfig.cmake INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/vtrain)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/vtrainConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/vtrainConfig.cmake ${PROJECT_BINARY_DIR}/vtrainConfigVersion.cmake
+  ${CMAKE_CURRENT_LIST_DIR}/FindCbc.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/vtrain)

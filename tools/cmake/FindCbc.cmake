@@ -1,0 +1,11 @@
+# Finds COIN-OR Cbc, which brings no CMake package: `Cbc::CbcSolver`, the branch-and-cut solver with its C interface.
+find_path(Cbc_INCLUDE_DIR Cbc_C_Interface.h PATH_SUFFIXES coin coin-or)
+find_library(Cbc_LIBRARY CbcSolver)
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(Cbc REQUIRED_VARS Cbc_LIBRARY Cbc_INCLUDE_DIR)
+mark_as_advanced(Cbc_INCLUDE_DIR Cbc_LIBRARY)
+if(Cbc_FOUND AND NOT TARGET Cbc::CbcSolver)
+  add_library(Cbc::CbcSolver UNKNOWN IMPORTED)
+  set_target_properties(Cbc::CbcSolver PROPERTIES
+    IMPORTED_LOCATION ${Cbc_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${Cbc_INCLUDE_DIR})
+endif()
