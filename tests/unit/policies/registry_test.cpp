@@ -30,7 +30,7 @@ TEST_CASE("registry: every row has a name of its own, a summary and a factory") 
       CHECK_FALSE(parameter.summary.empty());
     }
   }
-  for (const std::string_view name : {"fifo", "fit-first", "sjf", "srtf", "srsf", "las", "gittins", "edf"}) {
+  for (const std::string_view name : {"fifo", "chronus", "fit-first", "sjf", "srtf", "srsf", "las", "gittins", "edf"}) {
     CHECK(names.count(name) == 1);
   }
 }
