@@ -18,9 +18,8 @@ std::int64_t lease_of(SimTime time, SimDuration length) {
   return since_origin % length.count() < 0 ? quotient - 1 : quotient;
 }
 
-/// Run time still to go, as far as is known.
-SimDuration time_left(const SchedulingPass& pass, JobId job) {
-  return pass.job(job).walltime() - pass.attained(job);
+LeaseCapacity capacity_of(const SchedulingPass& pass) {
+  return {.first = pass.usable_gpus(), .later = pass.total_gpus()};
 }
 
 bool is_live(const SchedulingPass& pass, JobId job) {
@@ -37,7 +36,7 @@ SimTime Chronus::start_of(std::int64_t lease) const {
 ListedJob Chronus::listed(const SchedulingPass& pass, JobId job) const {
   const Standing standing = standings_[job.value];
   const GpuCount num_gpus = pass.job(job).num_gpus;
-  const std::int64_t seconds = std::chrono::floor<std::chrono::seconds>(time_left(pass, job)).count();
+  const std::int64_t seconds = std::chrono::floor<std::chrono::seconds>(pass.planned_remaining(job)).count();
   const std::int64_t order = standing == Standing::Accepted ? 2 : standing == Standing::Late ? 1 : 0;
   return {.key = {.primary = order, .secondary = seconds * num_gpus.value},
           .stamp = job.value,
@@ -46,7 +45,7 @@ ListedJob Chronus::listed(const SchedulingPass& pass, JobId job) const {
 }
 
 std::int64_t Chronus::required_leases(const SchedulingPass& pass, JobId job) const {
-  SimDuration left = time_left(pass, job);
+  SimDuration left = pass.planned_remaining(job);
   if (pass.state(job) == JobState::Running) left -= start_of(first_) - pass.now();
   if (left.count() <= 0) return 0;
   const double lease_s = to_seconds(options_.lease);
@@ -97,7 +96,7 @@ void Chronus::admit(SchedulingPass& pass, JobId job) {
                            .num_gpus = description.num_gpus,
                            .required = required_leases(pass, job),
                            .end = lease_of(description.deadline, options_.lease)};
-    const bool accepted = book_.admit(leased, first_, pass.total_gpus());
+    const bool accepted = book_.admit(leased, first_, capacity_of(pass));
     standing(job) = accepted ? Standing::Accepted : Standing::Unaccepted;
     if (!accepted) {
       unaccepted_.push_back(job);
@@ -116,7 +115,7 @@ void Chronus::change_standing(const SchedulingPass& pass, JobId job, Standing to
 void Chronus::find_late(const SchedulingPass& pass) {
   std::erase_if(unaccepted_, [&](JobId job) {
     if (!is_live(pass, job)) return true;
-    if (time_left(pass, job) <= pass.job(job).deadline - pass.now()) return false;
+    if (pass.planned_remaining(job) <= pass.job(job).deadline - pass.now()) return false;
     change_standing(pass, job, Standing::Late);
     return true;
   });
@@ -141,7 +140,7 @@ void Chronus::choose_holders(SchedulingPass& pass) {
   const bool late = options_.preference == LeasePreference::Late ||
                     (options_.preference == LeasePreference::Adaptive && !unaccepted_.empty());
   const LeaseTieBreak tie_break = late ? LeaseTieBreak::Late : LeaseTieBreak::Early;
-  for (const JobId job : book_.replan(first_, pass.total_gpus(), tie_break))
+  for (const JobId job : book_.replan(first_, capacity_of(pass), tie_break))
     change_standing(pass, job, Standing::Late);
 
   holders_.clear();
@@ -155,7 +154,7 @@ void Chronus::choose_holders(SchedulingPass& pass) {
 }
 
 void Chronus::choose_others(SchedulingPass& pass) {
-  GpuCount left = pass.total_gpus();
+  GpuCount left = pass.usable_gpus();
   for (const JobId job : holders_)
     left -= pass.job(job).num_gpus;
   std::vector<JobId> leased = holders_;

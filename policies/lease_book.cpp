@@ -11,8 +11,8 @@ void LeaseBook::set_required(LeasedJob& job, std::int64_t first, std::int64_t re
   if (std::ssize(job.leases) > required) job.leases.resize(static_cast<std::size_t>(required));
 }
 
-LeaseProgram LeaseBook::program(std::int64_t first, GpuCount gpus) const {
-  LeaseProgram program{.gpus = gpus};
+LeaseProgram LeaseBook::program(std::int64_t first, const LeaseCapacity& capacity) const {
+  LeaseProgram program{.gpus_by_lease = {capacity.first}, .gpus = capacity.later};
   for (std::uint32_t i = 0; i < jobs_.size(); ++i) {
     const LeasedJob& job = jobs_[i];
     if (job.required == 0) continue;
@@ -61,12 +61,13 @@ LeaseSolution LeaseBook::solve(const LeaseProgram& program, const LeasePlan* sta
   return solution;
 }
 
-bool LeaseBook::admit(LeasedJob job, std::int64_t first, GpuCount gpus) {
-  if (job.required > kLeaseHorizon || job.required > job.end - first || job.num_gpus > gpus) return false;
+bool LeaseBook::admit(LeasedJob job, std::int64_t first, const LeaseCapacity& capacity) {
+  if (job.required > kLeaseHorizon || job.required > job.end - first || job.num_gpus > capacity.later)
+    return false;
   LeasePlan plan = current_plan(first);
-  const bool plan_holds = is_feasible(program(first, gpus), plan);
+  const bool plan_holds = is_feasible(program(first, capacity), plan);
   jobs_.push_back(std::move(job));
-  const LeaseProgram with_job = program(first, gpus);
+  const LeaseProgram with_job = program(first, capacity);
   plan.emplace_back();
   const LeaseOption& added = with_job.options.back();
   std::optional<std::vector<std::int64_t>> room;
@@ -94,7 +95,8 @@ bool LeaseBook::admit(LeasedJob job, std::int64_t first, GpuCount gpus) {
   return true;
 }
 
-std::vector<JobId> LeaseBook::replan(std::int64_t first, GpuCount gpus, LeaseTieBreak tie_break) {
+std::vector<JobId> LeaseBook::replan(std::int64_t first, const LeaseCapacity& capacity,
+                                     LeaseTieBreak tie_break) {
   std::vector<JobId> dropped;
   const auto drop_if = [&](const auto& hopeless) {
     std::erase_if(jobs_, [&](const LeasedJob& job) {
@@ -104,9 +106,9 @@ std::vector<JobId> LeaseBook::replan(std::int64_t first, GpuCount gpus, LeaseTie
     });
   };
   drop_if([&](const LeasedJob& job) {
-    return job.required > job.end - first || job.required > kLeaseHorizon || job.num_gpus > gpus;
+    return job.required > job.end - first || job.required > kLeaseHorizon || job.num_gpus > capacity.later;
   });
-  LeaseProgram wanted = program(first, gpus);
+  LeaseProgram wanted = program(first, capacity);
   wanted.tie_break = tie_break;
   LeasePlan plan = current_plan(first);
   if (!is_feasible(wanted, plan)) {

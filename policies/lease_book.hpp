@@ -25,6 +25,12 @@ struct LeasedJob {
   std::vector<std::int64_t> leases{};  ///< planned for it, ascending
 };
 
+/// GPUs to share out. What is out of service now is expected back when the next lease begins.
+struct LeaseCapacity {
+  GpuCount first{0};  ///< in the first lease that can be planned
+  GpuCount later{0};  ///< in every other
+};
+
 struct LeaseBookOptions {
   LeaseSolverLimits limits{};
   /// Jobs up to which the program has the last word on admission when the greedy test says no; 0: never.
@@ -66,20 +72,20 @@ class LeaseBook {
     if (std::erase_if(jobs_, [&](const LeasedJob& job) { return has_left(job.job); }) > 0) changed_ = true;
   }
 
-  /// Accepts a job if it and all in the book can be served by `gpus` GPUs in each lease from `first` on: when
-  /// there is room beside the plan, or by the greedy test, or, while jobs are few, by the program.
-  bool admit(LeasedJob job, std::int64_t first, GpuCount gpus);
+  /// Accepts a job if it and all in the book can be served from lease `first` on: when there is room beside
+  /// the plan, or by the greedy test, or, while jobs are few, by the program.
+  bool admit(LeasedJob job, std::int64_t first, const LeaseCapacity& capacity);
 
   /// Settles who holds lease `first`, which begins now, and returns the jobs that cannot be served any more:
   /// they are out of the book. The program is solved only when jobs have come or gone, or the plan has become
   /// impossible; a plan that is good enough as it stands needs no solver either.
-  std::vector<JobId> replan(std::int64_t first, GpuCount gpus, LeaseTieBreak tie_break);
+  std::vector<JobId> replan(std::int64_t first, const LeaseCapacity& capacity, LeaseTieBreak tie_break);
 
   const LeaseBookCounts& counts() const { return counts_; }
 
  private:
   static void set_required(LeasedJob& job, std::int64_t first, std::int64_t required);
-  LeaseProgram program(std::int64_t first, GpuCount gpus) const;
+  LeaseProgram program(std::int64_t first, const LeaseCapacity& capacity) const;
   LeasePlan current_plan(std::int64_t first) const;
   void adopt(const LeasePlan& plan, std::int64_t first);
   bool small_enough(const LeaseProgram& program) const;

@@ -113,6 +113,13 @@ class SchedulingPass {
     const SimDuration walltime = jobs_[job.value].walltime();
     return walltime < SimTime::max() - begin ? begin + walltime : SimTime::max();
   }
+  /// Time for which the job holds its GPUs from now on at the longest, if it runs on without a stop or, when it
+  /// waits, starts now.
+  SimDuration planned_remaining(JobId job) const {
+    if (overheads_.empty()) return jobs_[job.value].walltime() - attained(job);
+    const JobOverhead& overhead = overheads_[job.value];
+    return state(job) == JobState::Running ? overhead.planned_end - now_ : overhead.planned_time;
+  }
   /// GPUs that the job holds now.
   GpuCount held_gpus(JobId job) const {
     const JobProgress& progress = progress_[job.value];
