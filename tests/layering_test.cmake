@@ -10,12 +10,12 @@ set(may_include_traces core workloads traces)
 set(may_include_sched core workloads sched)
 set(may_include_policies core workloads sched policies)
 set(may_include_profiler core profiler)
-set(may_include_tools core workloads traces sched policies tools)
+set(may_include_tools core workloads traces sched policies profiler tools)
 set(modules core workloads traces sched policies profiler tools)
 
 # What only some modules may use: Boost.Graph behind core's own names, CUDA in the profiler.
 set(only_core_may_include "boost/graph/")
-set(only_profiler_may_include "cuda|cupti|nccl|cublas")
+set(only_profiler_may_include "cuda|cupti|nccl|cublas|cudnn")
 
 set(violations "")
 set(num_files 0)

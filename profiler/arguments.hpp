@@ -1,0 +1,51 @@
+/// Command lines of the stand-alone `vtrain-profile`, which has no library for that.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vtrain::profiler {
+
+/// The options of one command. Values follow as `--name value` or `--name=value`.
+class ArgumentParser {
+ public:
+  /// `usage` is the text before the options in the help.
+  explicit ArgumentParser(std::string usage) : usage_(std::move(usage)) {}
+
+  /// `value_name` is empty for a flag, whose `take` gets an empty text. `take` may throw `InputError`.
+  void add(std::string_view name, std::string_view value_name, std::string_view help,
+           std::function<void(std::string_view)> take);
+
+  /// Takes all arguments; an unknown one is an `InputError` that names the nearest known one. False if help
+  /// was asked for; then nothing else is to be done than to print it.
+  bool parse(const std::vector<std::string>& arguments) const;
+  std::string help() const;
+
+ private:
+  struct Option {
+    std::string name;
+    std::string value_name;
+    std::string help;
+    std::function<void(std::string_view)> take;
+  };
+
+  const Option& find(std::string_view name) const;
+
+  std::string usage_;
+  std::vector<Option> options_;
+};
+
+/// A whole number of at least `least`; `InputError` naming the option.
+std::int64_t parse_whole(std::string_view option, std::string_view text, std::int64_t least);
+/// A number above 0.
+double parse_positive(std::string_view option, std::string_view text);
+/// The parts between separators; none may be empty.
+std::vector<std::string_view> split_list(std::string_view option, std::string_view text,
+                                         char separator = ',');
+std::vector<std::int64_t> parse_whole_list(std::string_view option, std::string_view text,
+                                           std::int64_t least);
+
+}  // namespace vtrain::profiler

@@ -1,0 +1,33 @@
+/// The `record` command, shared by `vtrain profile record` and the stand-alone `vtrain-profile`.
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "profiler/device.hpp"
+
+namespace vtrain::profiler {
+
+/// What the program around the command can do.
+struct Backend {
+  /// Opens a GPU by its number on this node; throws if there is none. Empty in a build without CUDA.
+  std::function<std::unique_ptr<Device>(int)> open_device;
+  /// Empty in a build without NCCL.
+  std::function<std::unique_ptr<CollectiveRunner>()> open_collectives;
+  std::function<bool()> is_interrupted;
+  bool progress_on_terminal = false;
+};
+
+/// Runs `record` with its arguments. Results go to `out`, progress and errors to `err`, in one line each.
+/// Returns the exit code: 0, 1 if it failed or there is no GPU, 2 for wrong arguments or a wrong table.
+/// `program` is how the user called it, for the help and for the table.
+int run_record(const std::string& program, const std::vector<std::string>& arguments, const Backend& backend,
+               std::ostream& out, std::ostream& err);
+
+/// The backend of this build: the node's GPUs with CUDA, and a backend that opens nothing without.
+Backend node_backend();
+
+}  // namespace vtrain::profiler
