@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <ctime>
+#include <iomanip>
 #include <map>
 #include <ostream>
 #include <stdexcept>
@@ -109,12 +110,12 @@ void describe_plan(const RecordArguments& arguments, const GridPoints& grid, std
   std::map<std::string, std::vector<Operator>> kinds;
   for (const Operator& op : missing)
     kinds[std::string(name_of(op.kind)) + " " + std::string(name_of(op.format))].push_back(op);
-  out << grid.points.size() << " models need " << necessary.size() << " operators, of which "
-      << necessary.size() - missing.size() << " are measured\n";
+  out << "models " << grid.points.size() << ", operators that they need " << necessary.size()
+      << ", of these measured " << necessary.size() - missing.size() << "\n";
   for (const auto& [name, operators] : kinds) {
     std::string line = "  " + name;
     line.resize(24, ' ');
-    out << line << operators.size() << ", about "
+    out << line << std::setw(6) << operators.size() << ", about "
         << duration_text(total_cost_s(operators, rates, arguments.protocol)) << "\n";
   }
   out << "about " << duration_text(total_cost_s(missing, rates, arguments.protocol))

@@ -2,30 +2,24 @@
 #include <cstdio>
 #include <exception>
 
-#include "profiler/cuda_call.hpp"
+#include "profiler/cuda/cuda_call.hpp"
+#include "profiler/cuda/device_facts.hpp"
+#include "profiler/json_value.hpp"
 
 namespace {
 
 constexpr int kExitSkipped = 77;
 
-int attribute(cudaDeviceAttr which, int device) {
-  int value = 0;
-  VTRAIN_CUDA_CALL(cudaDeviceGetAttribute(&value, which, device));
-  return value;
-}
-
 void print_gpu(int device, bool last) {
-  cudaDeviceProp properties{};
-  VTRAIN_CUDA_CALL(cudaGetDeviceProperties(&properties, device));
-  // Memory moves data on both edges of its clock (kHz) over a bus of so many bits.
-  const double clock_hz = attribute(cudaDevAttrMemoryClockRate, device) * 1e3;
-  const double bus_bytes = attribute(cudaDevAttrGlobalMemoryBusWidth, device) / 8.0;
-  fmt::print(
-      "  {{\"device\": {}, \"name\": \"{}\", \"compute_capability\": \"{}.{}\", \"multiprocessors\": {},\n"
-      "   \"clock_hz\": {:.0f}, \"memory_bytes\": {}, \"memory_bytes_per_second\": {:.0f}, \"l2_bytes\": {}}}{}\n",
-      device, properties.name, properties.major, properties.minor, properties.multiProcessorCount,
-      attribute(cudaDevAttrClockRate, device) * 1e3, properties.totalGlobalMem, 2 * clock_hz * bus_bytes,
-      properties.l2CacheSize, last ? "" : ",");
+  const vtrain::profiler::DeviceFacts facts = vtrain::profiler::device_facts(device);
+  std::printf(
+      "  {\"device\": %d, \"name\": %s, \"compute_capability\": \"%s\", \"multiprocessors\": %lld,\n"
+      "   \"clock_hz\": %lld, \"memory_bytes\": %lld, \"memory_bytes_per_second\": %lld, \"l2_bytes\": "
+      "%lld}%s\n",
+      device, vtrain::profiler::json_quoted(facts.name).c_str(), facts.compute_capability.c_str(),
+      static_cast<long long>(facts.multiprocessors), static_cast<long long>(facts.clock_hz),
+      static_cast<long long>(facts.memory_bytes), static_cast<long long>(facts.memory_bytes_per_second),
+      static_cast<long long>(facts.l2_bytes), last ? "" : ",");
 }
 
 }  // namespace
@@ -34,14 +28,15 @@ int main() try {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess || count == 0) {
-    fmt::print(stderr, "no GPU on this machine: {}\n", cudaGetErrorString(status));
+    std::fprintf(stderr, "no GPU on this machine: %s\n", cudaGetErrorString(status));
     return kExitSkipped;
   }
-  fmt::print("[\n");
-  for (int device = 0; device < count; ++device) print_gpu(device, device + 1 == count);
-  fmt::print("]\n");
+  std::puts("[");
+  for (int device = 0; device < count; ++device)
+    print_gpu(device, device + 1 == count);
+  std::puts("]");
   return 0;
 } catch (const std::exception& error) {
-  fmt::print(stderr, "error: {}\n", error.what());
+  std::fprintf(stderr, "error: %s\n", error.what());
   return 1;
 }

@@ -1,0 +1,22 @@
+/// The two kinds of causal attention.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+
+#include "profiler/cuda/matmul.hpp"
+#include "profiler/device.hpp"
+#include "profiler/operator.hpp"
+
+namespace vtrain::profiler {
+
+/// Scores, softmax and context as batched products and a kernel, through memory. The heads that share keys
+/// and values are rows of one product.
+std::unique_ptr<PreparedOperator> prepare_unfused_attention(const CublasHandle& handle, const Operator& op,
+                                                            cudaStream_t stream);
+
+/// cuDNN's flash attention. `NotMeasurable` if this build has no cuDNN or cuDNN no engine for it.
+std::unique_ptr<PreparedOperator> prepare_fused_attention(const Operator& op, cudaStream_t stream);
+
+}  // namespace vtrain::profiler
