@@ -9,8 +9,9 @@ namespace vtrain::profiler {
 
 enum class Collective : std::uint8_t { AllReduce, ReduceScatter, AllGather, AllToAll, SendRecv };
 
-inline constexpr std::array kCollectives = {Collective::AllReduce, Collective::ReduceScatter, Collective::AllGather,
-                                     Collective::AllToAll, Collective::SendRecv};
+inline constexpr std::array kCollectives = {Collective::AllReduce, Collective::ReduceScatter,
+                                            Collective::AllGather, Collective::AllToAll,
+                                            Collective::SendRecv};
 
 /// `all_reduce`, `reduce_scatter`, `all_gather`, `all_to_all`, `send_recv`.
 std::string_view name_of(Collective collective);

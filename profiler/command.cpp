@@ -232,20 +232,20 @@ class Recording {
 
 }  // namespace
 
-int run_record(const std::string& program, const std::vector<std::string>& line, const Backend& backend,
-               std::ostream& out, std::ostream& err) try {
+void record(const std::string& program, const std::vector<std::string>& line, const Backend& backend,
+            std::ostream& out, std::ostream& err) {
   RecordArguments arguments;
   const ArgumentParser parser = record_parser(program, arguments);
   if (!parser.parse(line)) {
     out << parser.help();
-    return 0;
+    return;
   }
   check(arguments);
   if (arguments.dry_run) {
     const GridPoints grid = points_of(arguments.grid);
     report_left_out(grid, err);
     describe_plan(arguments, grid, out);
-    return 0;
+    return;
   }
   if (!backend.open_device) {
     throw std::runtime_error(
@@ -257,7 +257,12 @@ int run_record(const std::string& program, const std::vector<std::string>& line,
       remaining > 0) {
     out << remaining << " are left: run the same command again to go on\n";
   }
-  return 0;
+}
+
+int run_record(const std::string& program, const std::vector<std::string>& line, const Backend& backend,
+               std::ostream& out, std::ostream& err) try {
+  record(program, line, backend, out, err);
+  return out.flush() ? 0 : kExitFailed;
 } catch (const InputError& error) {
   err << "error: " << error.what() << "\n";
   return kExitBadInput;

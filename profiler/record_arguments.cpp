@@ -9,7 +9,7 @@ namespace {
 
 /// No model comes near this; it keeps every product of sizes below 2^63.
 constexpr std::int64_t kMostHidden = 1 << 20;
-constexpr std::int64_t kMostTokens = 1 << 22;
+constexpr std::int64_t kMostTokens = 1 << 21;
 constexpr std::int64_t kMostVocabulary = 1 << 24;
 
 std::string usage_of(const std::string& program) {

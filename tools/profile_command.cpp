@@ -1,8 +1,11 @@
-/// `vtrain profile`: GPU profiles, what they hold, and how they are made from published tables.
+/// `vtrain profile`: GPU profiles, what they hold, and how they are made: from published tables or from a
+/// GPU.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +13,8 @@
 #include "core/gpu_profile.hpp"
 #include "core/profile_import.hpp"
 #include "core/text.hpp"
+#include "profiler/command.hpp"
+#include "profiler/error.hpp"
 #include "tools/command.hpp"
 #include "tools/profile_description.hpp"
 
@@ -113,6 +118,34 @@ void add_import(CLI::App& command, Action& action) {
   import->callback([=, &action] { action = [=] { return import_profile(*arguments); }; });
 }
 
+/// The profiler has no `Result`: what it throws becomes an error here.
+Result<void> record_profile(const std::vector<std::string>& arguments) {
+  profiler::Backend backend = profiler::node_backend();
+  backend.progress_on_terminal = isatty(STDERR_FILENO) != 0;
+  try {
+    profiler::record("vtrain profile record", arguments, backend, std::cout, std::cerr);
+  } catch (const profiler::InputError& error) {
+    return fail({.message = error.what()});
+  } catch (const std::exception& error) {
+    return fail({.kind = ErrorKind::Failed, .message = error.what()});
+  }
+  std::cout.flush();
+  return {};
+}
+
+void add_record(CLI::App& command, Action& action) {
+  CLI::App* record =
+      command.add_subcommand("record",
+                             "Measure GPU kernels and collectives on this node and write a table "
+                             "of them; `vtrain profile record --help` lists the options.\n\n"
+                             "  vtrain profile record --out h200\n"
+                             "  vtrain profile record --dry-run");
+  // It reads its own options, those of the stand-alone `vtrain-profile`.
+  record->set_help_flag();
+  record->prefix_command();
+  record->callback([=, &action] { action = [=] { return record_profile(record->remaining()); }; });
+}
+
 }  // namespace
 
 void add_profile_command(CLI::App& app, Action& action) {
@@ -125,6 +158,7 @@ void add_profile_command(CLI::App& app, Action& action) {
   add_show(*command, action);
   add_import(*command, action);
   add_calibrate_command(*command, action);
+  add_record(*command, action);
 }
 
 }  // namespace vtrain

@@ -16,13 +16,6 @@ void check_cudnn(cudnnStatus_t status, const char* call) {
     throw NotMeasurable(std::string("cuDNN: ") + call + ": " + cudnnGetErrorString(status));
 }
 
-std::int64_t product(const CudnnDims& dims) {
-  std::int64_t total = 1;
-  for (const std::int64_t size : dims)
-    total *= size;
-  return total;
-}
-
 }  // namespace
 
 CudnnDescriptor::CudnnDescriptor(cudnnBackendDescriptorType_t type) {
@@ -195,6 +188,31 @@ CudnnGraph::Tensor CudnnGraph::mask_causally(const Tensor& x) {
   return made;
 }
 
+void CudnnGraph::choose_engine(const CudnnDescriptor& heuristic) {
+  constexpr std::int64_t kMostEngines = 8;
+  std::vector<CudnnDescriptor> configs;
+  std::vector<cudnnBackendDescriptor_t> raw;
+  for (std::int64_t i = 0; i < kMostEngines; ++i)
+    raw.push_back(configs.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR).get());
+  std::int64_t found = 0;
+  check_cudnn(cudnnBackendGetAttribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                       CUDNN_TYPE_BACKEND_DESCRIPTOR, kMostEngines, &found, raw.data()),
+              "heuristic");
+  // The best first; one that does not fit this GPU after all shows when its plan is made.
+  for (std::int64_t i = 0; i < std::min(found, kMostEngines); ++i) {
+    try {
+      plan_ = CudnnDescriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+      plan_.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, std::vector{handle_})
+          .set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configs[static_cast<std::size_t>(i)])
+          .finalize();
+      return;
+    } catch (const NotMeasurable&) {
+      if (i + 1 == std::min(found, kMostEngines)) throw;
+    }
+  }
+  throw NotMeasurable("cuDNN has no engine for it");
+}
+
 void CudnnGraph::plan() {
   std::vector<cudnnBackendDescriptor_t> raw;
   for (const CudnnDescriptor& operation : operations_)
@@ -207,17 +225,7 @@ void CudnnGraph::plan() {
   heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph)
       .set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, std::vector{CUDNN_HEUR_MODE_A})
       .finalize();
-  CudnnDescriptor config(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-  cudnnBackendDescriptor_t best = config.get();
-  std::int64_t found = 0;
-  check_cudnn(cudnnBackendGetAttribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                       CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &found, &best),
-              "heuristic");
-  if (found == 0) throw NotMeasurable("cuDNN has no engine for it");
-  plan_ = CudnnDescriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-  plan_.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, std::vector{handle_})
-      .set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config)
-      .finalize();
+  choose_engine(heuristic);
   std::int64_t bytes = 0;
   std::int64_t count = 0;
   check_cudnn(cudnnBackendGetAttribute(plan_.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,

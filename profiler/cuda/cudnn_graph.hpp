@@ -90,6 +90,7 @@ class CudnnGraph {
   CudnnDescriptor pointwise(cudnnPointwiseMode_t mode, cudnnDataType_t type, const Tensor& x,
                             const Tensor& result);
   void add(CudnnDescriptor operation);
+  void choose_engine(const CudnnDescriptor& heuristic);
 
   cudnnHandle_t handle_;
   cudnnDataType_t type_;

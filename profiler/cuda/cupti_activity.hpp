@@ -5,7 +5,7 @@
 
 namespace vtrain::profiler {
 
-/// The one source of a process: CUPTI's buffers are global. Made before the first CUDA call.
+/// The one source of a process: CUPTI's buffers are global.
 class CuptiActivity : public ActivitySource {
  public:
   CuptiActivity();

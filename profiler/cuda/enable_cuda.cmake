@@ -7,6 +7,8 @@ if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
 endif()
 enable_language(CUDA)
+# One runtime for kernels and libraries.
+set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
 set(CMAKE_CUDA_STANDARD 20)
 # CMake 3.25.1 does not know yet that nvcc 12 and later accept C++20.
 if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)

@@ -116,7 +116,7 @@ class Gpu : public Device {
   ActivitySource& activity() override { return activity_; }
 
  private:
-  CuptiActivity activity_;  // before the first CUDA call of the others
+  CuptiActivity activity_;
   DeviceFacts facts_;
   SoftwareFacts software_;
   HealthMonitor health_;

@@ -1,6 +1,7 @@
 #include "profiler/cuda/matmul.hpp"
 
 #include <memory>
+#include <string>
 
 #include "profiler/cuda/cuda_call.hpp"
 #include "profiler/device.hpp"
@@ -109,10 +110,9 @@ struct Matmul::State {
     int found = 0;
     const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
         handle, operation.get(), right.get(), left.get(), result.get(), result.get(), made, 1, &best, &found);
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED || found == 0) {
-      throw NotMeasurable("cuBLASLt has no algorithm for it on this GPU");
+    if (status != CUBLAS_STATUS_SUCCESS || found == 0) {
+      throw NotMeasurable(std::string("cuBLASLt has no algorithm for it on this GPU: ") + message_of(status));
     }
-    VTRAIN_CUDA_CALL(status);
     algorithm = best.algo;
   }
 };

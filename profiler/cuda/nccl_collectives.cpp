@@ -45,6 +45,8 @@ class Group {
     ncclUniqueId id{};
     if (processes.rank() == 0) check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
     processes.broadcast(&id, sizeof id);
+    // NCCL writes the communicators when the group ends: they must stay where they are.
+    members_.reserve(processes.local_gpus().size());
     check_nccl(ncclGroupStart(), "ncclGroupStart");
     for (const auto& [rank, device] : processes.local_gpus()) {
       if (rank >= num_gpus) continue;

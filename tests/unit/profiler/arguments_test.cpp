@@ -49,7 +49,7 @@ TEST_CASE("arguments: mistakes are named") {
   CHECK(refusal({"--bytes", "8:4"}) == "--bytes: expected a whole number of at least 8, found '4'");
   CHECK(refusal({"--out", "d", "--hidden", "1099511627776"}) ==
         "--hidden: expected at most 1048576, found '1099511627776'");
-  CHECK(refusal({"--out", "d", "--sequence", "4194304", "--micro-batch", "2"}) ==
+  CHECK(refusal({"--out", "d", "--sequence", "2097152", "--micro-batch", "2"}) ==
         "--micro-batch: expected at most 1, found '2'");
   CHECK(refusal({"--hidden", "1024"}) == "--out: expected a folder for the table");
   CHECK(refusal({"--dry-run"}) == "accepted");

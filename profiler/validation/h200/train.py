@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Trains the runs of configurations.json on this GPU and notes how long an iteration takes.
+
+    train.py --out measured.json [--time-limit 450]
+
+Runs that are in the file already are left out, and no run is begun after the time limit: run it again to go on. Each run
+is a process of its own, so that one that fails leaves the others alone."""
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+
+import runs as described
+
+WARM_UP = 5
+LEAST_ITERATIONS = 10
+MEASURED_SECONDS = 8.0
+LONGEST_RUN = 240  # seconds: compiling takes a minute or two
+
+
+def measure(run):
+    """Iteration times in seconds and peak memory in bytes."""
+    import torch
+
+    import model as models
+
+    if not torch.cuda.is_available():
+        raise SystemExit("no GPU on this machine: PyTorch finds none")
+    torch.manual_seed(1)
+    device = torch.device("cuda")
+    with torch.device(device):
+        net = models.Transformer(run["sizes"], run["sequence"], run["attention"], run["recompute"])
+    net.to(torch.bfloat16)
+    optimizer = models.MasterAdamW(net)
+    if run["compiled"]:
+        for layer in net.layers:
+            layer.compile()
+    shape = (run["micro_batch"], run["sequence"] + 1)
+    tokens = torch.randint(run["sizes"]["vocabulary"], shape, device=device)
+
+    def iterate():
+        for _ in range(run["micro_batches"]):
+            (net(tokens[:, :-1], tokens[:, 1:]) / run["micro_batches"]).backward()
+        optimizer.step()
+
+    for _ in range(WARM_UP):
+        iterate()
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    times = []
+    while len(times) < LEAST_ITERATIONS or sum(times) < MEASURED_SECONDS:
+        start = time.perf_counter()
+        iterate()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - start)
+    return {"times_s": times, "peak_allocated_bytes": torch.cuda.max_memory_allocated(),
+            "peak_reserved_bytes": torch.cuda.max_memory_reserved(), "gpu": torch.cuda.get_device_name(),
+            "torch": torch.__version__, "cuda": torch.version.cuda}
+
+
+def run_apart(run):
+    """The measurement of another process, or why there is none."""
+    try:
+        done = subprocess.run([sys.executable, __file__, "--one", run["id"]], capture_output=True, text=True,
+                              timeout=LONGEST_RUN, check=False)
+    except subprocess.TimeoutExpired:
+        return {"failed": f"took longer than {LONGEST_RUN} s"}
+    if done.returncode == 0:
+        return json.loads(done.stdout.splitlines()[-1])
+    lines = done.stderr.strip().splitlines() or ["no message"]
+    return {"failed": lines[-1][:300]}
+
+
+def record(all_runs, out, time_limit, run_one, now=time.monotonic):
+    """Measures what the file lacks. Returns how many runs are left."""
+    measured = described.read_json(out, {})
+    missing = [run for run in all_runs if "times_s" not in measured.get(run["id"], {})]
+    started = now()
+    for done, run in enumerate(missing):
+        if now() - started >= time_limit:
+            return len(missing) - done
+        result = run_one(run)
+        if result.get("failed", "").startswith(("no GPU", "ModuleNotFoundError")):
+            raise SystemExit(result["failed"])
+        if "times_s" in result:
+            result["median_s"] = statistics.median(result["times_s"])
+        measured[run["id"]] = result
+        described.write_json(out, measured)
+        print(run["id"], f"{result['median_s']:.4f} s" if "median_s" in result else result["failed"], flush=True)
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", default=described.FOLDER / "measured.json")
+    parser.add_argument("--time-limit", type=float, default=450 - LONGEST_RUN, help="seconds; begins no run after so long")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    all_runs = described.load_runs()
+    if arguments.one:
+        run = next(run for run in all_runs if run["id"] == arguments.one)
+        print(json.dumps(measure(run)))
+        return 0
+    left = record(all_runs, arguments.out, arguments.time_limit, run_apart)
+    if left:
+        print(f"{left} runs are left: run the same command again to go on")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
