@@ -110,7 +110,7 @@ void describe_plan(const RecordArguments& arguments, const GridPoints& grid, std
   std::map<std::string, std::vector<Operator>> kinds;
   for (const Operator& op : missing)
     kinds[std::string(name_of(op.kind)) + " " + std::string(name_of(op.format))].push_back(op);
-  out << "models " << grid.points.size() << ", operators that they need " << necessary.size()
+  out << "combinations " << grid.points.size() << ", operators that they need " << necessary.size()
       << ", of these measured " << necessary.size() - missing.size() << "\n";
   for (const auto& [name, operators] : kinds) {
     std::string line = "  " + name;

@@ -21,9 +21,14 @@ struct Backend {
   bool progress_on_terminal = false;
 };
 
-/// Runs `record` with its arguments. Results go to `out`, progress and errors to `err`, in one line each.
-/// Returns the exit code: 0, 1 if it failed or there is no GPU, 2 for wrong arguments or a wrong table.
-/// `program` is how the user called it, for the help and for the table.
+/// Records as the arguments ask, or describes the plan of a dry run. Results go to `out`, progress to `err`.
+/// `program` is how the user called it, for the help and for the table. Throws `InputError` for wrong
+/// arguments or a wrong table, and `std::runtime_error` if it fails or there is no GPU.
+void record(const std::string& program, const std::vector<std::string>& arguments, const Backend& backend,
+            std::ostream& out, std::ostream& err);
+
+/// The same for a `main`: errors go to `err` in one line each. Returns the exit code: 0, 1 if it failed or
+/// there is no GPU, 2 for wrong arguments or a wrong table.
 int run_record(const std::string& program, const std::vector<std::string>& arguments, const Backend& backend,
                std::ostream& out, std::ostream& err);
 

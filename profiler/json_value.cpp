@@ -150,6 +150,11 @@ const Kind& get(const JsonValue::Content& content, const std::string& place, std
 
 }  // namespace
 
+JsonValue::JsonValue() = default;
+
+JsonValue::JsonValue(Content content, std::string place)
+    : content_(std::move(content)), place_(std::move(place)) {}
+
 const std::string& JsonValue::text() const {
   return get<std::string>(content_, place_, "a string");
 }

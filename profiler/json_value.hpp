@@ -21,8 +21,9 @@ class JsonValue {
   using Object = std::vector<JsonMember>;
   using Content = std::variant<std::nullptr_t, bool, double, std::string, Array, Object>;
 
-  JsonValue() = default;
-  JsonValue(Content content, std::string place) : content_(std::move(content)), place_(std::move(place)) {}
+  // Defined where a member is complete.
+  JsonValue();
+  JsonValue(Content content, std::string place);
 
   bool is_null() const { return std::holds_alternative<std::nullptr_t>(content_); }
   const std::string& text() const;
@@ -42,7 +43,7 @@ class JsonValue {
   const std::string& place() const { return place_; }
 
  private:
-  Content content_ = nullptr;
+  Content content_;
   std::string place_;
 };
 

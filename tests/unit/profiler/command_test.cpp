@@ -59,7 +59,7 @@ TEST_CASE("command: a dry run counts operators and time without a GPU") {
   const Run made =
       run({"--dry-run", "--hidden", "1024", "--sequence", "2048", "--micro-batch", "1", "--tensor", "1"});
   CHECK(made.code == 0);
-  CHECK(made.out.find("models 1, operators that they need ") == 0);
+  CHECK(made.out.find("combinations 1, operators that they need ") == 0);
   CHECK(made.out.find("  gemm bf16                 15, about ") != std::string::npos);
   const Run list = run({"--dry-run", "--list", "--hidden", "1024", "--sequence", "2048", "--tensor", "1"});
   CHECK(list.out.find("gemm forward bf16 m=2048 n=3072 k=1024\n") != std::string::npos);
