@@ -23,9 +23,7 @@ class Keeper {
     return context_.time_limit_s <= 0 || context_.now_s() - started_s_ < context_.time_limit_s;
   }
 
-  void save_now_and_then() {
-    if (context_.now_s() - saved_s_ >= kSaveIntervalS) save();
-  }
+  bool is_save_due() const { return context_.now_s() - saved_s_ >= kSaveIntervalS; }
 
   void save() {
     table_.session().ended = context_.utc_now();
@@ -131,10 +129,12 @@ RecordingOutcome record_operators(Device& device, const std::vector<Operator>& o
     }
     remaining_s -= estimated_cost_s(op, rates, protocol);
     health.add(device.sample_health());
+    if (!keeper.is_save_due()) continue;
     health.describe(table.session());
-    keeper.save_now_and_then();
+    keeper.save();
   }
   outcome.remaining = operators.size() - outcome.measured - outcome.skipped;
+  health.describe(table.session());
   keeper.save();
   return outcome;
 }
@@ -174,7 +174,7 @@ RecordingOutcome record_collectives(CollectiveRunner& runner, const SweepSpec& s
       table.add(SkippedRow{row.key, reason.what()});
       ++outcome.skipped;
     }
-    if (runner.is_leader()) keeper.save_now_and_then();
+    if (runner.is_leader() && keeper.is_save_due()) keeper.save();
   }
   if (runner.is_leader()) keeper.save();
   return outcome;
