@@ -26,17 +26,28 @@ struct NodeGroup {
   friend bool operator==(const NodeGroup&, const NodeGroup&) = default;
 };
 
+/// A part of a cluster that is set aside for one tenant.
+struct VirtualCluster {
+  std::string name{};
+  std::int64_t num_gpus = 0;  ///< its quota; 0: the table names it, but it has none
+
+  friend bool operator==(const VirtualCluster&, const VirtualCluster&) = default;
+};
+
 /// What a cluster is made of.
 struct ClusterSpec {
   std::vector<NodeGroup> groups;
   std::string file{};  ///< the file it was read from, empty for the short form
   /// What the table that it was read from left out or left open, one sentence each.
   std::vector<std::string> notes{};
+  /// The virtual clusters that are joined in it, as the table lists them; empty where it has none.
+  std::vector<VirtualCluster> virtual_clusters{};
 
   /// Reads `16x8:a100` (nodes x GPUs per node : type), several joined by `+`, or the name of a file: JSON
   /// `{"groups": [{"num_nodes": 16, "gpus_per_node": 8, "gpu_type": "a100", "gpus_per_island": 4,
   /// "nodes_per_rack": 8}]}`, of which the last three may be left out, or a table of nodes, plain or packed
-  /// (`sched/cluster_tables.hpp`). `FILE@PART` picks a part of a table that has several.
+  /// (`sched/cluster_tables.hpp`). `FILE@PART` picks a part of a table that has several: a
+  /// day of quotas, a virtual cluster, or both as `FILE@DAY/NAME`.
   static Result<ClusterSpec> parse(const std::string& text);
 
   GpuCount total_gpus() const;

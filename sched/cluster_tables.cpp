@@ -6,6 +6,8 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -31,11 +33,12 @@ struct NodeColumns {
   std::string_view num_groups{};     ///< by which the nodes are multiplied
   std::string_view gpus_per_node{};  ///< without it `kGpusPerNode`
   std::string_view gpu_type{};
-  std::size_t num_columns = 0;  ///< the table has just so many, where names alone say too little
-  std::string_view note{};      ///< what the table leaves open
+  /// The table has just two columns: the name of a virtual cluster, and `num_nodes`.
+  bool of_virtual_clusters = false;
+  std::string_view note{};  ///< what the table leaves open
 };
 
-constexpr std::string_view kJoined = "virtual clusters are joined into one cluster";
+constexpr std::string_view kJoined = "virtual clusters are joined into one cluster (FILE@NAME for one)";
 
 constexpr std::array kNodeTables = std::to_array<NodeColumns>({
     {.name = "sn", .gpus_per_node = "gpu", .gpu_type = "model"},
@@ -46,8 +49,8 @@ constexpr std::array kNodeTables = std::to_array<NodeColumns>({
      .gpu_type = "single GPU mem",
      .note = "the memory of a GPU stands for its type"},
     {.num_nodes = "num_node_p_switch", .num_groups = "num_switch", .gpus_per_node = "num_gpu_p_node"},
-    {.num_nodes = "node num", .num_columns = 2, .note = kJoined},
-    {.num_nodes = "num", .num_columns = 2, .note = kJoined},
+    {.num_nodes = "node num", .of_virtual_clusters = true},
+    {.num_nodes = "num", .of_virtual_clusters = true},
 });
 
 /// The columns of PAI's table of machines, which is published without them.
@@ -66,9 +69,81 @@ const NodeColumns* find_node_table(const CsvReader& rows) {
   const auto has = [&](std::string_view name) { return name.empty() || rows.find_column(name) >= 0; };
   const auto found = std::find_if(kNodeTables.begin(), kNodeTables.end(), [&](const NodeColumns& table) {
     return has(table.name) && has(table.num_nodes) && has(table.num_groups) && has(table.gpus_per_node) &&
-           has(table.gpu_type) && (table.num_columns == 0 || table.num_columns == rows.columns().size());
+           has(table.gpu_type) && (!table.of_virtual_clusters || rows.columns().size() == 2);
   });
   return found == kNodeTables.end() ? nullptr : &*found;
+}
+
+/// The part of a table that is wanted, as written behind `@`.
+struct TablePart {
+  std::optional<std::chrono::year_month_day> day{};
+  std::string_view virtual_cluster{};  ///< empty: all
+};
+
+/// Reads `2020-05-01`, `vcEwI` or `2020-05-01/vcEwI`.
+TablePart parse_part(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  if (const auto day = parse_date(text.substr(0, slash))) {
+    return {*day, slash == std::string_view::npos ? std::string_view() : text.substr(slash + 1)};
+  }
+  return {std::nullopt, text};
+}
+
+/// The cluster of 8-GPU nodes that virtual clusters make up, or the one that is wanted.
+Result<ClusterSpec> join_virtual_clusters(std::vector<VirtualCluster> all, std::string_view wanted,
+                                          const std::string& file) {
+  std::int64_t num_gpus = 0;
+  std::vector<std::string_view> names;
+  for (const VirtualCluster& each : all) {
+    if (wanted.empty() || each.name == wanted) num_gpus += each.num_gpus;
+    names.push_back(each.name);
+  }
+  if (!wanted.empty() && std::find(names.begin(), names.end(), wanted) == names.end()) {
+    const std::string_view nearest = nearest_name(wanted, names);
+    return fail(
+        {.kind = ErrorKind::NotFound,
+         .file = file,
+         .message = expected_found(fmt::format("behind '@' one of the {} virtual clusters{}", names.size(),
+                                               nearest.empty() ? "" : fmt::format(", maybe {}", nearest)),
+                                   wanted)});
+  }
+  NodeCounter nodes;
+  if (auto added = nodes.add(num_gpus / kGpusPerNode, kGpusPerNode, ""); !added) {
+    return fail({.file = file, .message = added.error().message});
+  }
+  auto cluster = nodes.finish();
+  if (!cluster) return fail({.file = file, .message = cluster.error().message});
+  if (wanted.empty()) {
+    cluster->notes.emplace_back(kJoined);
+    cluster->virtual_clusters = std::move(all);
+  } else {
+    cluster->notes.push_back(fmt::format("the virtual cluster {} alone, of {}", wanted, names.size()));
+  }
+  return cluster;
+}
+
+/// A table of virtual clusters with their numbers of nodes.
+Result<ClusterSpec> read_virtual_clusters(CsvReader& rows, int num_nodes, const std::string& file,
+                                          std::string_view part) {
+  constexpr std::size_t kMostClusters = 100'000;
+  const int name = 1 - num_nodes;
+  std::vector<VirtualCluster> all;
+  std::set<std::string, std::less<>> names;
+  for (;;) {
+    auto more = rows.next();
+    if (!more) return fail(std::move(more.error()));
+    if (!*more) break;
+    const auto count = rows.integer(num_nodes, 0, kMaxClusterGpus / kGpusPerNode);
+    if (!count) return fail(count.error());
+    if (!is_printable(rows.field(name)) || !names.emplace(rows.field(name)).second ||
+        names.size() > kMostClusters) {
+      return fail(
+          rows.error_at(name, expected_found("a virtual cluster of its own in each row, at most 100,000",
+                                             printable(rows.field(name)))));
+    }
+    all.push_back({std::string(rows.field(name)), *count * kGpusPerNode});
+  }
+  return join_virtual_clusters(std::move(all), part, file);
 }
 
 Result<ClusterSpec> read_nodes(CsvReader& rows, const NodeColumns& table, const std::string& file) {
@@ -106,18 +181,35 @@ Result<ClusterSpec> read_nodes(CsvReader& rows, const NodeColumns& table, const 
   return cluster;
 }
 
+/// The quotas of the row at hand: all columns but the date and the total, which must be their sum and whole
+/// nodes.
+Result<std::vector<VirtualCluster>> quotas_of_row(const CsvReader& rows, int date, int total) {
+  std::vector<VirtualCluster> all;
+  std::int64_t sum = 0;
+  for (int column = 0; column < static_cast<int>(rows.columns().size()); ++column) {
+    if (column == date || column == total) continue;
+    const auto quota = rows.integer(column, 0, kMaxClusterGpus);
+    if (!quota) return fail(quota.error());
+    if (*quota % kGpusPerNode != 0)
+      return fail(rows.error_at(column, expected_found("whole nodes of 8 GPUs", rows.field(column))));
+    all.push_back({std::string(rows.columns()[static_cast<std::size_t>(column)]), *quota});
+    sum += *quota;
+  }
+  const auto said = rows.integer(total, 0, kMaxClusterGpus);
+  if (!said) return fail(said.error());
+  if (*said != sum)
+    return fail(rows.error_at(
+        total, expected_found(fmt::format("the sum of the quotas, {}", sum), rows.field(total))));
+  return all;
+}
+
 /// The row of a day, or the last one, of a table of quotas.
-Result<ClusterSpec> read_quotas(CsvReader& rows, const std::string& file, std::string_view day) {
+Result<ClusterSpec> read_quotas(CsvReader& rows, const std::string& file, std::string_view part) {
   const int date = rows.find_column("date");
   const int total = rows.find_column("total");
-  std::optional<std::chrono::year_month_day> wanted;
-  if (!day.empty()) {
-    const auto parsed = parse_date(day);
-    if (!parsed) return fail({.file = file, .message = "behind '@': " + parsed.error().message});
-    wanted = *parsed;
-  }
+  const TablePart wanted = parse_part(part);
   std::optional<std::chrono::year_month_day> chosen;
-  std::int64_t num_gpus = 0;
+  std::vector<VirtualCluster> quotas;
   std::int64_t num_days = 0;
   for (;;) {
     auto more = rows.next();
@@ -126,33 +218,26 @@ Result<ClusterSpec> read_quotas(CsvReader& rows, const std::string& file, std::s
     ++num_days;
     auto of_day = parse_date(rows.field(date));
     if (!of_day) return fail(rows.error_at(date, std::move(of_day.error().message)));
-    if (wanted ? *of_day != *wanted : chosen && *of_day < *chosen) continue;
+    if (wanted.day ? *of_day != *wanted.day : chosen && *of_day < *chosen) continue;
     chosen = *of_day;
-    const auto quota = rows.integer(total, 0, kMaxClusterGpus);
-    if (!quota) return fail(quota.error());
-    num_gpus = *quota;
-    if (num_gpus % kGpusPerNode != 0) {
-      return fail(rows.error_at(total, expected_found("whole nodes of 8 GPUs", rows.field(total))));
-    }
+    auto of_row = quotas_of_row(rows, date, total);
+    if (!of_row) return fail(std::move(of_row.error()));
+    quotas = *std::move(of_row);
   }
   if (!chosen) {
     return fail({.kind = ErrorKind::NotFound,
                  .file = file,
-                 .message = day.empty()
-                                ? "expected at least one day, found none"
-                                : expected_found(fmt::format("one of the table's {} days", num_days), day)});
+                 .message = wanted.day
+                                ? expected_found(fmt::format("one of the table's {} days", num_days), part)
+                                : "expected at least one day, found none"});
   }
-  NodeCounter nodes;
-  if (auto added = nodes.add(num_gpus / kGpusPerNode, kGpusPerNode, ""); !added) {
-    return fail(at(added.error(), rows, file));
-  }
-  auto cluster = nodes.finish();
-  if (!cluster) return fail({.file = file, .message = cluster.error().message});
-  cluster->notes.push_back(
+  auto cluster = join_virtual_clusters(std::move(quotas), wanted.virtual_cluster, file);
+  if (!cluster) return cluster;
+  cluster->notes.insert(
+      cluster->notes.begin(),
       fmt::format("GPU quotas of {}-{:02}-{:02}, of {} days in the table (FILE@YYYY-MM-DD for another)",
                   static_cast<int>(chosen->year()), static_cast<unsigned>(chosen->month()),
                   static_cast<unsigned>(chosen->day()), num_days));
-  cluster->notes.emplace_back(kJoined);
   return cluster;
 }
 
@@ -168,11 +253,14 @@ Result<ClusterSpec> read_csv(std::string_view text, const std::string& file, std
   if (!rows) return fail(std::move(rows.error()));
   if (rows->find_column("date") >= 0 && rows->find_column("total") >= 0)
     return read_quotas(*rows, file, part);
-  if (auto no_part = expect_no_part(part, file); !no_part) return fail(std::move(no_part.error()));
   if (is_pai_row(*rows)) {
     *rows = CsvReader::open_without_header(text, file, kPaiColumns);
   }
-  if (const NodeColumns* table = find_node_table(*rows)) return read_nodes(*rows, *table, file);
+  const NodeColumns* const table = find_node_table(*rows);
+  if (table != nullptr && table->of_virtual_clusters)
+    return read_virtual_clusters(*rows, rows->find_column(table->num_nodes), file, part);
+  if (auto no_part = expect_no_part(part, file); !no_part) return fail(std::move(no_part.error()));
+  if (table != nullptr) return read_nodes(*rows, *table, file);
   const std::string_view first_line = text.substr(0, text.find('\n'));
   return fail({.file = file,
                .line = 1,

@@ -25,9 +25,10 @@ namespace vtrain {
 
 class JsonDocument;
 
-/// Reads a table that is no JSON. Virtual clusters are joined into one cluster. `part` picks the day of a
-/// table of quotas (as 2020-05-01; the last one when empty); other tables have no parts. Nodes without GPU
-/// are left out, which the notes say. Rows are errors when they are malformed, or of a node that came before.
+/// Reads a table that is no JSON. Virtual clusters are joined into one cluster, which lists them. `part`
+/// picks one virtual cluster (by its name), the day of a table of quotas (as 2020-05-01; the last one when
+/// empty), or both (`2020-05-01/vcEwI`); other tables have no parts. Nodes without GPU are left out, which
+/// the notes say. Rows are errors when they are malformed, or of a node that came before.
 Result<ClusterSpec> parse_cluster_table(std::string_view text, const std::string& file,
                                         std::string_view part);
 

@@ -16,6 +16,7 @@ void add_trace_command(CLI::App& app, Action& action) {
   add_trace_convert(*trace, action);
   add_trace_slice(*trace, action);
   add_trace_generate(*trace, action);
+  add_trace_fit(*trace, action);
 }
 
 }  // namespace vtrain

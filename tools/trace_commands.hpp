@@ -10,5 +10,6 @@ void add_trace_info(CLI::App& trace, Action& action);
 void add_trace_convert(CLI::App& trace, Action& action);
 void add_trace_slice(CLI::App& trace, Action& action);
 void add_trace_generate(CLI::App& trace, Action& action);
+void add_trace_fit(CLI::App& trace, Action& action);
 
 }  // namespace vtrain

@@ -69,7 +69,7 @@ std::string describe_jobs(const std::string& name, const TraceStatistics& statis
   return text;
 }
 
-std::string skipped_rows_text(const SkippedRows& skipped) {
+std::string skipped_rows_text(const SkippedRows& skipped, std::int64_t num_rows) {
   if (skipped.total() == 0) return {};
   std::string reasons;
   for (const SkippedRows::Reason& reason : skipped.reasons()) {
@@ -78,12 +78,13 @@ std::string skipped_rows_text(const SkippedRows& skipped) {
     reasons += fmt::format(" (first at line{} {})", reason.first_lines.size() > 1 ? "s" : "",
                            fmt::join(reason.first_lines, ", "));
   }
-  return fmt::format("{} row{}: {}", with_thousands(skipped.total()), skipped.total() == 1 ? "" : "s",
-                     reasons);
+  const std::string of = num_rows > 0 ? fmt::format(" of {}", with_thousands(num_rows)) : "";
+  return fmt::format("{}{} row{}: {}", with_thousands(skipped.total()), of,
+                     skipped.total() == 1 && num_rows == 0 ? "" : "s", reasons);
 }
 
-std::string skipped_line(const SkippedRows& skipped) {
-  return skipped.total() == 0 ? "" : fmt::format("skipped   {}\n", skipped_rows_text(skipped));
+std::string skipped_line(const SkippedRows& skipped, std::int64_t num_rows) {
+  return skipped.total() == 0 ? "" : fmt::format("skipped   {}\n", skipped_rows_text(skipped, num_rows));
 }
 
 std::string assumed_lines(const std::vector<std::string>& assumptions) {

@@ -15,10 +15,11 @@ namespace vtrain {
 /// The first lines for people: what there is, the load that it offers, and what jobs say of themselves.
 std::string describe_jobs(const std::string& name, const TraceStatistics& statistics,
                           const std::optional<ClusterSpec>& cluster);
-/// How many rows were skipped, with their reasons and first lines; empty when there are none.
-std::string skipped_rows_text(const SkippedRows& skipped);
+/// How many rows were skipped, of how many if that is known (not 0), with their reasons and first lines;
+/// empty when there are none.
+std::string skipped_rows_text(const SkippedRows& skipped, std::int64_t num_rows = 0);
 /// The same as a line for people.
-std::string skipped_line(const SkippedRows& skipped);
+std::string skipped_line(const SkippedRows& skipped, std::int64_t num_rows = 0);
 /// The line of what is assumed or synthetic, broken between assumptions where it would be long; empty when
 /// nothing is.
 std::string assumed_lines(const std::vector<std::string>& assumptions);

@@ -5,12 +5,18 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "sched/cluster.hpp"
 #include "tools/curve_arguments.hpp"
 #include "tools/trace_commands.hpp"
 #include "tools/trace_description.hpp"
+#include "tools/trace_output.hpp"
 #include "tools/transformations.hpp"
+#include "traces/estimate_rule.hpp"
+#include "traces/shape_json.hpp"
+#include "traces/status_mix.hpp"
 #include "traces/trace_format.hpp"
 #include "traces/trace_generator.hpp"
 #include "traces/trace_statistics.hpp"
@@ -21,93 +27,231 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// The arguments as given.
+/// The arguments as given. What is not given has another default for a shape of a file, which is to stand for
+/// its trace, than for a published one.
 struct GenerateArguments {
-  std::int64_t num_jobs = 1000;
+  std::optional<std::int64_t> num_jobs;
   double days = 0;
-  std::string cluster = "16x8:a100";
-  double load = 0.9;
+  std::optional<std::string> cluster;
+  std::optional<double> load;
   std::uint64_t seed = 1;
-  std::string out;
+  OutputArguments output;
   std::string shape = "itp";
-  std::string arrivals = "diurnal";
-  std::string assign = "zoo";
-  std::string deadlines = "elasticflow";
+  std::string from;
+  std::optional<std::string> arrivals;
+  std::optional<std::string> assign;
+  std::optional<std::string> deadlines;
+  std::string estimates = "exact";
+  std::string statuses;
   CurveArguments curves{};
-  std::int32_t num_tenants = 8;
+  std::optional<std::int32_t> num_tenants;
   std::int32_t max_gpus = 0;
   double max_hours = 0;
-  bool json = false;
 };
 
-Result<GeneratorOptions> generator_options(const GenerateArguments& arguments, const ClusterSpec& cluster) {
+/// What to do, read completely.
+struct GeneratePlan {
+  GeneratorOptions options;
+  EstimateRule estimates;
+  std::optional<ClusterSpec> cluster;
+};
+
+/// An option's error: `--name: expected ..., found ...`.
+template <class T>
+Result<T> named(std::string option, Result<T> result) {
+  return std::move(result).map_error([&](Error error) {
+    error.field = std::move(option);
+    return error;
+  });
+}
+
+/// Rate, limits and tenants: numbers, and the cluster they refer to.
+Result<void> read_amounts(const GenerateArguments& arguments, GeneratePlan& plan) {
+  const bool fitted = !arguments.from.empty();
   const auto hours = [](double count) {
     constexpr double kMostHours = 24 * 365 * 100;
     return to_sim_duration(Nanoseconds(std::clamp(count, 0.0, kMostHours) * 3600e9));
   };
-  GeneratorOptions options;
-  options.num_jobs = arguments.days > 0 ? 0 : arguments.num_jobs;
+  GeneratorOptions& options = plan.options;
+  if (!fitted || arguments.cluster) {
+    auto cluster = ClusterSpec::parse(arguments.cluster.value_or("16x8:a100"));
+    if (!cluster) return fail(cluster.error());
+    plan.cluster = *std::move(cluster);
+  } else if (arguments.load) {
+    return fail({.field = "--load", .message = "needs --cluster, which the load refers to"});
+  }
+  options.cluster = plan.cluster ? plan.cluster->total_gpus() : GpuCount(0);
+  options.load = arguments.load.value_or(fitted ? 0 : 0.9);
+  if (arguments.load && options.load == 0)
+    return fail({.field = "--load", .message = expected_found("a number from 0.001 to 1000", "0")});
+  options.num_jobs =
+      arguments.days > 0 ? 0 : arguments.num_jobs.value_or(fitted ? options.shape.num_jobs : 1000);
   options.span = hours(arguments.days * 24);
-  options.cluster = cluster.total_gpus();
-  options.load = arguments.load;
-  options.seed = arguments.seed;
-  options.num_tenants = arguments.num_tenants;
+  options.num_tenants = arguments.num_tenants.value_or(fitted ? 0 : 8);
   options.max_gpus = GpuCount(arguments.max_gpus);
   options.max_duration = hours(arguments.max_hours);
-  const auto shape = find_workload_shape(arguments.shape);
+  options.seed = arguments.seed;
+  return {};
+}
+
+Result<GeneratePlan> read_plan(const GenerateArguments& arguments) {
+  const bool fitted = !arguments.from.empty();
+  GeneratePlan plan;
+  GeneratorOptions& options = plan.options;
+  const auto shape = fitted ? read_shape(arguments.from) : find_workload_shape(arguments.shape);
   if (!shape) return fail(shape.error());
   options.shape = *shape;
-  const auto arrivals = parse_arrivals(arguments.arrivals);
-  if (!arrivals) return fail(arrivals.error());
-  options.arrivals = *arrivals;
-  const auto models = ModelMix::parse(arguments.assign);
+  if (auto read = read_amounts(arguments, plan); !read) return fail(std::move(read.error()));
+  options.arrivals = options.shape.arrivals;
+  if (arguments.arrivals) {
+    const auto arrivals = named("--arrivals", parse_arrivals(*arguments.arrivals));
+    if (!arrivals) return fail(arrivals.error());
+    options.arrivals = *arrivals;
+  }
+  const auto models = named("--assign", ModelMix::parse(arguments.assign.value_or(fitted ? "none" : "zoo")));
   if (!models) return fail(models.error());
   options.models = *models;
   options.deadlines.reset();
-  if (arguments.deadlines != "none") {
-    const auto rule = DeadlineRule::parse(arguments.deadlines);
+  if (const std::string deadlines = arguments.deadlines.value_or(fitted ? "none" : "elasticflow");
+      deadlines != "none") {
+    const auto rule = named("--deadlines", DeadlineRule::parse(deadlines));
     if (!rule) return fail(rule.error());
     options.deadlines = *rule;
   }
-  return options;
+  const auto estimates = named("--estimates", EstimateRule::parse(arguments.estimates));
+  if (!estimates) return fail(estimates.error());
+  plan.estimates = *estimates;
+  if (!arguments.statuses.empty()) {
+    const auto mix = named("--statuses", parse_status_mix(arguments.statuses, options.shape.statuses));
+    if (!mix) return fail(mix.error());
+    options.statuses = *mix;
+  }
+  return plan;
+}
+
+/// One sentence for everything that was made up.
+std::vector<std::string> describe_plan(const GeneratePlan& plan) {
+  const GeneratorOptions& options = plan.options;
+  std::vector<std::string> sentences = {fmt::format(
+      "jobs generated with the shape of {}, seed {} (synthetic)", options.shape.name, options.seed)};
+  if (options.models.kind != ModelMix::Kind::None)
+    sentences.push_back(options.models.describe() + " (synthetic)");
+  const auto& statuses = options.statuses.empty() ? options.shape.statuses : options.statuses;
+  if (!statuses.empty())
+    sentences.push_back(fmt::format("statuses drawn: {} (synthetic)", describe_status_mix(statuses)));
+  if (options.deadlines)
+    sentences.push_back(fmt::format("{}, seed {} (synthetic)", options.deadlines->describe(), options.seed));
+  return sentences;
+}
+
+/// Writes the trace. Our own CSV keeps everything; of other formats the fields that were lost come back.
+Result<std::vector<FieldDifference>> write(const Trace& trace, const OutputArguments& output) {
+  if (output.format != "vtrain") return write_trace(trace, output);
+  if (auto written = write_vtrain_csv(trace, output.path); !written) return fail(written.error());
+  return std::vector<FieldDifference>();
+}
+
+void print_json(const GenerateArguments& arguments, const GeneratorOptions& options, const Trace& trace,
+                const TraceStatistics& statistics) {
+  ordered_json json = {
+      {"trace", arguments.output.path},
+      {"format", arguments.output.format},
+      {"shape", options.shape.name},
+      {"assign", options.models.kind == ModelMix::Kind::None ? "none" : options.models.describe()},
+      {"arrivals", arrivals_names()[static_cast<std::size_t>(options.arrivals)]},
+      {"seed", options.seed},
+      {"deadline_rule", options.deadlines ? options.deadlines->describe() : "none"},
+      {"assumptions", trace.assumptions}};
+  json.update(statistics_to_json(statistics,
+                                 options.cluster.value > 0 ? std::optional(options.cluster) : std::nullopt));
+  fmt::print("{}\n", json.dump(2));
 }
 
 Result<void> generate(const GenerateArguments& arguments) {
-  const auto cluster = ClusterSpec::parse(arguments.cluster);
-  if (!cluster) return fail(cluster.error());
-  const auto options = generator_options(arguments, *cluster);
-  if (!options) return fail(options.error());
-  auto curves = CachedCurves::open(arguments.curves, *cluster);
+  const auto plan = read_plan(arguments);
+  if (!plan) return fail(plan.error());
+  const GeneratorOptions& options = plan->options;
+  auto curves = CachedCurves::open(arguments.curves, plan->cluster);
   if (!curves) return fail(curves.error());
-  auto workload = generate_trace(*options, iteration_times(curves->curves()));
+  auto workload = generate_trace(options, iteration_times(curves->curves()));
   if (!workload) return fail(workload.error());
-  const TraceStatistics statistics = trace_statistics(*workload);
-  const std::string rule = options->deadlines ? options->deadlines->describe() : "none";
-  Trace trace{.workload = *std::move(workload)};
-  trace.assumptions.push_back(fmt::format("jobs generated with the shape of {}, seed {} (synthetic)",
-                                          options->shape.name, options->seed));
-  if (options->models.kind != ModelMix::Kind::None)
-    trace.assumptions.push_back(options->models.describe() + " (synthetic)");
-  if (options->deadlines) {
-    trace.assumptions.push_back(fmt::format("{}, seed {} (synthetic)", rule, options->seed));
-  }
-  if (auto written = write_vtrain_csv(trace, arguments.out); !written) return written;
-
-  if (arguments.json) {
-    ordered_json json = {{"trace", arguments.out},       {"format", "vtrain"},
-                         {"shape", options->shape.name}, {"assign", arguments.assign},
-                         {"seed", options->seed},        {"deadline_rule", rule}};
-    json.update(statistics_to_json(statistics, options->cluster));
-    fmt::print("{}\n", json.dump(2));
+  Trace trace{.workload = *std::move(workload), .assumptions = describe_plan(*plan)};
+  auto estimated = set_estimates(trace.workload, plan->estimates, options.seed);
+  if (!estimated) return fail(std::move(estimated.error()));
+  if (plan->estimates.kind != EstimateRule::Kind::Exact && !estimated->empty())
+    trace.assumptions.push_back(*std::move(estimated));
+  const auto lost = write(trace, arguments.output);
+  if (!lost) return fail(lost.error());
+  const TraceStatistics statistics = trace_statistics(trace.workload);
+  const std::string& out = arguments.output.path;
+  if (arguments.output.json) {
+    print_json(arguments, options, trace, statistics);
     return {};
   }
-  fmt::print(
-      "{}shape     {}, seed {}; {}\n\n{}\nnext\n  vtrain trace info {}\n  vtrain compare --trace {} "
-      "--cluster {}\n",
-      describe_jobs(arguments.out, statistics, *cluster), options->shape.name, options->seed,
-      options->deadlines ? rule : "no deadlines", distribution_table(statistics), arguments.out,
-      arguments.out, arguments.cluster);
+  const std::string cluster = arguments.cluster.value_or("16x8:a100");
+  fmt::print("{}{}{}\n{}\nnext\n  vtrain trace info {}\n  vtrain compare --trace {} --cluster {}\n",
+             describe_jobs(out, statistics, plan->cluster), assumed_lines(trace.assumptions),
+             lost_line(*lost), distribution_table(statistics), out, out, cluster);
   return {};
+}
+
+/// How many jobs, how fast, how large.
+void add_amount_options(CLI::App& command, GenerateArguments& to) {
+  CLI::Option* const jobs =
+      command
+          .add_option("--jobs", to.num_jobs,
+                      "Number of jobs; default 1000, with --from as many as its trace has")
+          ->check(CLI::PositiveNumber);
+  command
+      .add_option("--days", to.days, "Instead of --jobs: as many jobs as offer the load for this many days")
+      ->check(CLI::PositiveNumber)
+      ->excludes(jobs);
+  command.add_option(
+      "--cluster", to.cluster,
+      "The cluster that the load refers to, and no job is larger; default 16x8:a100, with --from "
+      "none");
+  command.add_option(
+      "--load", to.load,
+      "Work submitted over work that the cluster could do from the first submission to the last; "
+      "default 0.9, with --from the rate of its trace");
+  command.add_option("--tenants", to.num_tenants,
+                     "Number of tenants, with unequal shares; default 8, with --from those of its trace");
+  command.add_option("--max-gpus", to.max_gpus, "No job with more GPUs than this")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--max-hours", to.max_hours, "Durations up to this only")->check(CLI::PositiveNumber);
+  command.add_option("--seed", to.seed, "Seed of everything random")->capture_default_str();
+}
+
+/// Which jobs, and what is made up about them.
+void add_content_options(CLI::App& command, GenerateArguments& to) {
+  std::string shapes = "Where sizes, durations and the day's rhythm come from: ";
+  for (const WorkloadShape& shape : workload_shapes()) {
+    shapes +=
+        fmt::format("{}{} ({})", &shape == workload_shapes().data() ? "" : ", ", shape.name, shape.summary);
+  }
+  CLI::Option* const shape = command.add_option("--shape", to.shape, shapes)->capture_default_str();
+  command.add_option("--from", to.from, "Instead of --shape: a file that `vtrain trace fit` wrote")
+      ->excludes(shape);
+  command.add_option(
+      "--arrivals", to.arrivals,
+      "How submissions come: stationary (a Poisson process), diurnal (with the day's rhythm of the "
+      "shape), bursty (log-normal gaps besides); default diurnal, with --from as its trace");
+  command.add_option(
+      "--assign", to.assign,
+      "What jobs train: zoo (GPT models, evenly; default), lingjun (the mix of Alibaba Lingjun "
+      "2023), model=NAME[,global-batch=SEQUENCES], none (durations only; default with --from)");
+  command.add_option("--deadlines", to.deadlines,
+                     "none (default with --from), elasticflow (submit + U(0.5, 1.5) x duration; default), "
+                     "LOW:HIGH for other "
+                     "bounds, FACTOR for the same of all, each with or without ,best-effort=SHARE");
+  command
+      .add_option("--estimates", to.estimates,
+                  "Requested times, never below the duration: exact (none: durations are known), "
+                  "lognormal:SIGMA, factor:F, rounded (up to 1h, 4h, 12h, 1d, ...), rounded:1h/4h/1d")
+      ->capture_default_str();
+  command.add_option("--statuses", to.statuses,
+                     "How jobs end: those of the shape that are named, for instance completed,failed, or "
+                     "shares, as completed=0.7,failed=0.3; without it as in the shape's trace");
 }
 
 }  // namespace
@@ -115,55 +259,15 @@ Result<void> generate(const GenerateArguments& arguments) {
 void add_trace_generate(CLI::App& trace, Action& action) {
   CLI::App* command = trace.add_subcommand(
       "generate",
-      "Generate a seeded trace with the shape of a published one.\n\n"
+      "Generate a seeded trace with the shape of a published one, or of one that `trace fit` measured.\n\n"
       "  vtrain trace generate --jobs 1000 --cluster 16x8:a100 --load 0.9 --seed 1 --out jobs.csv\n"
-      "  vtrain trace generate --days 30 --cluster 64x8:a100 --assign none --shape philly --out month.csv");
+      "  vtrain trace generate --days 30 --cluster 64x8:a100 --assign none --shape philly --out month.csv\n"
+      "  vtrain trace generate --from generator.json --seed 1 --out jobs.csv");
   const auto arguments = std::make_shared<GenerateArguments>();
-  GenerateArguments& to = *arguments;
-  CLI::Option* const jobs = command->add_option("--jobs", to.num_jobs, "Number of jobs")
-                                ->check(CLI::PositiveNumber)
-                                ->capture_default_str();
-  command
-      ->add_option("--days", to.days, "Instead of --jobs: as many jobs as offer the load for this many days")
-      ->check(CLI::PositiveNumber)
-      ->excludes(jobs);
-  command->add_option("--cluster", to.cluster, "The cluster that the load refers to; no job is larger")
-      ->capture_default_str();
-  command
-      ->add_option("--load", to.load,
-                   "Work submitted over work that the cluster could do from the first submission to the last")
-      ->capture_default_str();
-  command->add_option("--seed", to.seed, "Seed of everything random")->capture_default_str();
-  command->add_option("--out", to.out, "File to write, as CSV")->required();
-  std::string shapes = "Where sizes, durations and the day's rhythm come from: ";
-  for (const WorkloadShape& shape : workload_shapes()) {
-    shapes +=
-        fmt::format("{}{} ({})", &shape == workload_shapes().data() ? "" : ", ", shape.name, shape.summary);
-  }
-  command->add_option("--shape", to.shape, shapes)->capture_default_str();
-  command
-      ->add_option(
-          "--arrivals", to.arrivals,
-          "How submissions come: stationary (a Poisson process), diurnal (with the day's rhythm of the "
-          "shape), bursty (log-normal gaps besides)")
-      ->capture_default_str();
-  command
-      ->add_option("--assign", to.assign,
-                   "What jobs train: zoo (GPT models, evenly), lingjun (the mix of Alibaba Lingjun 2023), "
-                   "model=NAME[,global-batch=SEQUENCES], none (durations only)")
-      ->capture_default_str();
-  command
-      ->add_option(
-          "--deadlines", to.deadlines,
-          "none, elasticflow (submit + U(0.5, 1.5) x duration), LOW:HIGH for other bounds, FACTOR for "
-          "the same of all, each with or without ,best-effort=SHARE")
-      ->capture_default_str();
-  add_curve_options(*command, to.curves);
-  command->add_option("--tenants", to.num_tenants, "Number of tenants")->capture_default_str();
-  command->add_option("--max-gpus", to.max_gpus, "No job with more GPUs than this")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--max-hours", to.max_hours, "Durations up to this only")->check(CLI::PositiveNumber);
-  command->add_flag("--json", to.json, "Print one JSON document");
+  add_amount_options(*command, *arguments);
+  add_content_options(*command, *arguments);
+  add_curve_options(*command, arguments->curves);
+  add_output_options(*command, arguments->output);
   command->callback([=, &action] { action = [=] { return generate(*arguments); }; });
 }
 

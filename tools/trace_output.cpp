@@ -15,6 +15,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
+}  // namespace
+
 std::string lost_line(const std::vector<FieldDifference>& lost) {
   std::string text;
   for (const FieldDifference& difference : lost) {
@@ -23,8 +25,6 @@ std::string lost_line(const std::vector<FieldDifference>& lost) {
   }
   return text.empty() ? "" : fmt::format("not kept  {}\n", text);
 }
-
-}  // namespace
 
 void add_output_options(CLI::App& command, OutputArguments& arguments) {
   std::string formats;

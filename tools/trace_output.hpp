@@ -28,6 +28,9 @@ void add_output_options(CLI::App& command, OutputArguments& arguments);
 /// Writes the trace and reads it back, so that what the format cannot say is known: the fields that differ.
 Result<std::vector<FieldDifference>> write_trace(const Trace& trace, const OutputArguments& arguments);
 
+/// The line of what was lost, empty when nothing was.
+std::string lost_line(const std::vector<FieldDifference>& lost);
+
 /// Prints what was made of `source`: jobs, load, what was skipped and assumed, and what was lost.
 void print_written_trace(const std::string& source, const Trace& trace,
                          const std::vector<FieldDifference>& lost, const OutputArguments& arguments);

@@ -1,8 +1,12 @@
 #include "traces/job_csv.hpp"
 
+#include <algorithm>
+#include <map>
+
 #include <fmt/format.h>
 
 #include "traces/job_fields.hpp"
+#include "traces/job_log.hpp"
 
 namespace vtrain {
 
@@ -144,15 +148,44 @@ std::int64_t JobCsvReader::line_of_job(std::string_view name, int occurrence) co
   return rows->line();
 }
 
+Error JobCsvReader::repeated_id(std::string_view name) const {
+  return {.file = input_->file,
+          .line = line_of_job(name, 2),
+          .field = rows_.columns()[static_cast<std::size_t>(at_.job_id)],
+          .message = fmt::format("{}: line {} has the same", expected_found("a job id of its own", name),
+                                 line_of_job(name, 1))};
+}
+
+void JobCsvReader::drop_repeated(const std::vector<SameName>& repeated) {
+  std::vector<Job>& jobs = trace_.workload.jobs;
+  std::vector<std::size_t> dropped;
+  std::map<std::string_view, int> times;  // that a name came up
+  for (const SameName& same : repeated) {
+    // Lines are looked up for the first few only, which are all that is kept.
+    const bool shown = dropped.size() < SkippedRows::kLinesKept;
+    const int occurrence = shown ? 2 + times[jobs[same.second].name]++ : 0;
+    trace_.skipped.add(skip::kRepeated, shown ? line_of_job(jobs[same.second].name, occurrence) : 0);
+    dropped.push_back(same.second);
+  }
+  std::sort(dropped.begin(), dropped.end());
+  std::size_t kept = 0;
+  auto next = dropped.begin();
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (next != dropped.end() && *next == i) {
+      ++next;
+    } else {
+      jobs[kept++] = jobs[i];
+    }
+  }
+  jobs.resize(kept);
+}
+
 Result<Trace> JobCsvReader::finish() {
-  const std::vector<Job>& jobs = trace_.workload.jobs;
-  if (const auto same = find_same_name(jobs)) {
-    const std::string_view name = jobs[same->second].name;
-    return fail({.file = input_->file,
-                 .line = line_of_job(name, 2),
-                 .field = rows_.columns()[static_cast<std::size_t>(at_.job_id)],
-                 .message = fmt::format("{}: line {} has the same",
-                                        expected_found("a job id of its own", name), line_of_job(name, 1))});
+  const std::vector<SameName> repeated = find_same_names(trace_.workload.jobs);
+  if (!repeated.empty()) {
+    if (unique_ids_ || input_->options.strict)
+      return fail(repeated_id(trace_.workload.jobs[repeated.front().second].name));
+    drop_repeated(repeated);
   }
   return std::move(trace_);
 }

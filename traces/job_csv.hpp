@@ -6,10 +6,12 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/csv.hpp"
 #include "core/result.hpp"
 #include "core/text.hpp"
+#include "traces/job_fields.hpp"
 #include "traces/trace_format.hpp"
 
 namespace vtrain {
@@ -36,10 +38,11 @@ struct JobColumns {
   std::string_view status{};          ///< a name of `status_name`
   TimeUnit unit = kSeconds;
   bool without_work = false;  ///< jobs need neither a duration nor iterations: the format says neither
+  bool unique_ids = false;    ///< two rows with one job id are an error; else the first is kept
 };
 
-/// Reads all rows, in the order of the file. Two rows with the same job id are an error that names both
-/// lines.
+/// Reads all rows, in the order of the file. A row with the job id of an earlier one is skipped and counted;
+/// under strict, and where ids must be unique, it is an error that names both lines.
 Result<Trace> read_job_csv(const TraceInput& input, const JobColumns& columns);
 
 /// The same row by row, for formats of which not all rows are jobs or not all columns say what `JobColumns`
@@ -61,7 +64,7 @@ class JobCsvReader {
   void add(Job job);
   /// Counts the row as no job for a reason, a string literal; under strict an error at `column`.
   Result<void> skip(std::string_view reason, int column);
-  /// The trace with the jobs added; two with one id are an error that names both lines.
+  /// The trace with the jobs added, of those with one id the first.
   Result<Trace> finish();
 
  private:
@@ -72,9 +75,15 @@ class JobCsvReader {
   };
 
   JobCsvReader(CsvReader rows, const TraceInput& input, const JobColumns& columns)
-      : rows_(std::move(rows)), input_(&input), unit_(columns.unit), without_work_(columns.without_work) {}
+      : rows_(std::move(rows)),
+        input_(&input),
+        unit_(columns.unit),
+        without_work_(columns.without_work),
+        unique_ids_(columns.unique_ids) {}
   Result<void> find_columns(const JobColumns& names);
   std::int64_t line_of_job(std::string_view name, int occurrence) const;
+  Error repeated_id(std::string_view name) const;
+  void drop_repeated(const std::vector<SameName>& repeated);
 
   // Of the row at hand; a false answer means that `error_` says why.
   bool given(int column) const { return column >= 0 && !rows_.field(column).empty(); }
@@ -95,6 +104,7 @@ class JobCsvReader {
   const TraceInput* input_;
   TimeUnit unit_;
   bool without_work_;
+  bool unique_ids_;
   Positions at_{};
   Trace trace_;
   Error error_;

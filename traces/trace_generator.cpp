@@ -19,6 +19,17 @@ namespace {
 constexpr std::int64_t kMostJobs = 100'000'000;
 constexpr std::int32_t kMostTenants = 10'000;
 
+/// The gangs of the shape that fit into the limits.
+std::vector<GangWeight> gangs_up_to(const GeneratorOptions& options) {
+  std::vector<GangWeight> gangs;
+  for (const GangWeight& gang : options.shape.gangs) {
+    const bool fits = (options.max_gpus.value == 0 || gang.num_gpus <= options.max_gpus) &&
+                      (options.cluster.value == 0 || gang.num_gpus <= options.cluster);
+    if (fits) gangs.push_back(gang);
+  }
+  return gangs;
+}
+
 /// Gang sizes, durations and models of the jobs.
 class JobSampler {
  public:
@@ -54,16 +65,6 @@ class JobSampler {
   }
 
  private:
-  static std::vector<GangWeight> gangs_up_to(const GeneratorOptions& options) {
-    const GpuCount most =
-        options.max_gpus.value > 0 ? std::min(options.max_gpus, options.cluster) : options.cluster;
-    std::vector<GangWeight> gangs;
-    for (const GangWeight& gang : options.shape.gangs) {
-      if (gang.num_gpus <= most) gangs.push_back(gang);
-    }
-    return gangs;
-  }
-
   static std::vector<double> weights_of(std::span<const GangWeight> gangs) {
     std::vector<double> weights;
     for (const GangWeight& gang : gangs)
@@ -99,19 +100,31 @@ std::vector<SimTime> draw_submissions(const GeneratorOptions& options, std::size
   const auto integral = [&](double t) {
     return t + amplitude / per_second * (std::sin(per_second * (t - peak)) + std::sin(per_second * peak));
   };
+  // The instant at which the integral is `target`, by Newton's method from one before it.
+  const auto solve = [&](double before, double target) {
+    constexpr double kTolerance = 1e-4;
+    constexpr int kMostSteps = 50;
+    double at = before;
+    for (int step = 0; step < kMostSteps; ++step) {
+      const double change = (target - integral(at)) / (1 + amplitude * std::cos(per_second * (at - peak)));
+      at += change;
+      if (std::abs(change) < kTolerance) return std::clamp(at, 0.0, span.count());
+    }
+    // Of a steep rhythm the steps may go back and forth; halving the interval cannot.
+    double low = before;
+    double high = span.count();
+    while (high - low >= kTolerance) {
+      const double middle = low + (high - low) / 2;
+      (integral(middle) < target ? low : high) = middle;
+    }
+    return high;
+  };
   const double whole = integral(span.count());
   std::vector<SimTime> submissions(count);
   double t = 0;
   for (std::size_t i = 1; i < count; ++i) {
     const double target = sums[i] / sums.back() * whole;
-    // Newton's method from the instant before; the rate is at least 1 - amplitude, so that it cannot stall.
-    constexpr int kMostSteps = 50;
-    for (int step = 0; step < kMostSteps; ++step) {
-      const double change = (target - integral(t)) / (1 + amplitude * std::cos(per_second * (t - peak)));
-      t += change;
-      if (std::abs(change) < 1e-4) break;
-    }
-    t = std::clamp(t, 0.0, span.count());
+    t = solve(t, target);
     submissions[i] = SimTime(std::chrono::milliseconds(std::llround(t * 1e3)));
   }
   // Rounding, and the tolerance of the steps, may swap neighbours by a millisecond.
@@ -129,16 +142,21 @@ Result<void> check(const GeneratorOptions& options) {
   }
   if (options.num_jobs == 0 && options.span.count() <= 0)
     return refuse("jobs", "expected a number of jobs or a span");
-  if (options.cluster.value < 1) return refuse("cluster", "expected at least one GPU");
-  if (!(options.load >= 0.001 && options.load <= 1000)) {
+  if (options.cluster.value < 0 || (options.cluster.value == 0 && options.load != 0))
+    return refuse("cluster", "expected at least one GPU");
+  if (!(options.load >= 0.001 && options.load <= 1000) && options.load != 0) {
     return refuse("load", expected_found("a number from 0.001 to 1000", fmt::format("{}", options.load)));
   }
-  if (options.num_tenants < 1 || options.num_tenants > kMostTenants) {
-    return refuse("tenants", expected_found(fmt::format("a number from 1 to {}", kMostTenants),
+  if (options.num_tenants < 0 || options.num_tenants > kMostTenants) {
+    return refuse("tenants", expected_found(fmt::format("a number from 0 to {}", kMostTenants),
                                             std::to_string(options.num_tenants)));
   }
   if (options.max_gpus.value < 0) return refuse("max-gpus", "expected a number of at least 0");
   if (options.max_duration.count() < 0) return refuse("max-duration", "expected a duration of at least 0");
+  if (gangs_up_to(options).empty()) {
+    return refuse("max-gpus", fmt::format("no job of the shape {} is so small: the smallest has {} GPUs",
+                                          options.shape.name, options.shape.gangs.front().num_gpus.value));
+  }
   return {};
 }
 
@@ -152,7 +170,9 @@ Result<double> draw_jobs(const GeneratorOptions& options, const IterationTime& i
   double gpu_seconds = 0;
   const auto wants_more = [&] {
     const auto count = static_cast<std::int64_t>(workload.jobs.size());
-    return options.num_jobs > 0 ? count < options.num_jobs : gpu_seconds < enough || count < 2;
+    if (options.num_jobs > 0) return count < options.num_jobs;
+    if (options.load > 0) return gpu_seconds < enough || count < 2;
+    return static_cast<double>(count) * options.shape.mean_gap.count() <= to_seconds(options.span);
   };
   while (wants_more()) {
     auto job = sampler.draw(workload);
@@ -168,19 +188,14 @@ Result<double> draw_jobs(const GeneratorOptions& options, const IterationTime& i
 
 }  // namespace
 
-Result<Arrivals> parse_arrivals(std::string_view text) {
-  if (text == "stationary") return Arrivals::Stationary;
-  if (text == "diurnal") return Arrivals::Diurnal;
-  if (text == "bursty") return Arrivals::Bursty;
-  return fail({.field = "arrivals", .message = expected_found("stationary, diurnal or bursty", text)});
-}
-
 Result<Workload> generate_trace(const GeneratorOptions& options, const IterationTime& iteration_time) {
   if (auto checked = check(options); !checked) return fail(std::move(checked.error()));
   Workload workload;
   const auto gpu_seconds = draw_jobs(options, iteration_time, workload);
   if (!gpu_seconds) return fail(gpu_seconds.error());
-  const Seconds span(*gpu_seconds / (options.load * options.cluster.value));
+  const Seconds span = options.load > 0
+                           ? Seconds(*gpu_seconds / (options.load * options.cluster.value))
+                           : options.shape.mean_gap * static_cast<double>(workload.jobs.size() - 1);
   if (span > kMaxTraceTime) {
     return fail(
         {.field = "load", .message = "the jobs would take more than 100 years to arrive at this load"});
@@ -192,7 +207,12 @@ Result<Workload> generate_trace(const GeneratorOptions& options, const Iteration
     workload.jobs[i].name = workload.keep({name, static_cast<std::size_t>(end - name)});
     workload.jobs[i].submit = submissions[i];
   }
-  draw_tenants(workload, unequal_tenants(options.num_tenants), options.seed);
+  const std::vector<double> tenants =
+      options.num_tenants > 0 ? unequal_tenants(options.num_tenants) : options.shape.tenants;
+  if (!tenants.empty()) draw_tenants(workload, tenants, options.seed);
+  const std::vector<StatusWeight>& statuses =
+      options.statuses.empty() ? options.shape.statuses : options.statuses;
+  if (!statuses.empty()) draw_statuses(workload, statuses, options.seed);
   if (options.deadlines) {
     if (auto assigned = assign_deadlines(workload, *options.deadlines, options.seed); !assigned) {
       return fail(std::move(assigned.error()));

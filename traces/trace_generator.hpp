@@ -3,36 +3,30 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
+#include <vector>
 
 #include "core/result.hpp"
 #include "core/units.hpp"
 #include "traces/deadlines.hpp"
 #include "traces/model_mix.hpp"
+#include "traces/status_mix.hpp"
 #include "traces/workload_shape.hpp"
 #include "workloads/job.hpp"
 
 namespace vtrain {
 
-/// How submissions come.
-enum class Arrivals : std::uint8_t {
-  Stationary,  ///< a Poisson process of one rate
-  Diurnal,     ///< a Poisson process whose rate follows the day's rhythm of the shape
-  Bursty,      ///< log-normal gaps with the spread of the shape, stretched by the day's rhythm
-};
-/// `stationary`, `diurnal` or `bursty`.
-Result<Arrivals> parse_arrivals(std::string_view text);
-
 /// What to generate.
 struct GeneratorOptions {
   /// Number of jobs. 0: as many as `span` asks for.
   std::int64_t num_jobs = 1000;
-  /// With `num_jobs` 0: jobs are drawn until their work is `load` x `cluster` x this.
+  /// With `num_jobs` 0: jobs are drawn until their work is `load` x `cluster` x this, or as many as come in
+  /// it.
   SimDuration span{};
-  /// The GPUs of the cluster that the load refers to. No job asks for more.
+  /// The GPUs of the cluster that the load refers to. No job asks for more. 0: no limit, where `load` is 0.
   GpuCount cluster{128};
   /// Work submitted over work that the cluster could do from the first submission to the last. The generated
-  /// workload has this load to within the rounding of submissions to whole milliseconds.
+  /// workload has this load to within the rounding of submissions to whole milliseconds. 0: jobs come at the
+  /// rate of the shape's own trace.
   double load = 0.9;
   std::uint64_t seed = 1;
   /// Where gang sizes, durations and the day's rhythm come from.
@@ -42,8 +36,10 @@ struct GeneratorOptions {
   GpuCount max_gpus{0};
   /// Durations are drawn from those of the shape up to this. 0: all of them.
   SimDuration max_duration{};
-  /// Tenants submit unequal shares of the jobs, the i-th in proportion to i^-1.77.
+  /// Tenants submit unequal shares of the jobs, the i-th in proportion to i^-1.77. 0: those of the shape.
   std::int32_t num_tenants = 8;
+  /// How jobs end. Empty: as the shape says, if it does.
+  std::vector<StatusWeight> statuses{};
   /// What jobs train.
   ModelMix models{.kind = ModelMix::Kind::Zoo};
   /// How deadlines are set. None: best-effort jobs.

@@ -155,7 +155,8 @@ Result<Trace> read_vtrain_csv(const TraceInput& input) {
                                     .gpu_share = "gpu_share",
                                     .max_gpus = "max_gpus",
                                     .original_start = "original_start_s",
-                                    .status = "status"});
+                                    .status = "status",
+                                    .unique_ids = true});
   if (!trace) return trace;
   for (const std::string_view comment : header->comments())
     trace->assumptions.push_back(printable(comment));

@@ -44,6 +44,11 @@ constexpr std::array<DurationQuantiles, 4> kPhillyDurations = {
      {GpuCount(8), {1, 72, 378, 8596, 90017, 285575, 516066, 869052, 1255558, 1887155, 3613118, 4628226}},
      {GpuCount(128), {1, 46, 253, 4904, 48179, 161326, 335284, 610200, 727327, 891298, 1428142, 1710643}}}};
 
+// How Philly's 112,956 GPU jobs ended, by final state: summary statistics of AcmeTrace, cluster_summary.csv
+// (github.com/InternLM/AcmeTrace, CC-BY-4.0).
+constexpr std::array<StatusWeight, 3> kPhillyStatuses = {
+    {{JobStatus::Completed, 0.604}, {JobStatus::Failed, 0.305}, {JobStatus::Cancelled, 0.09}}};
+
 // The day's rhythm is the first harmonic of the submissions' time of day: amplitude 2 |mean of exp(2 pi i t /
 // day)|, peak at its angle. For ITP the day begins at the trace's origin, whose time zone is not published;
 // for Philly it is Pacific local time. Gaps between submissions have a mean of 74.6 s and a median of 11 s
@@ -51,11 +56,31 @@ constexpr std::array<DurationQuantiles, 4> kPhillyDurations = {
 constexpr Seconds hours(double count) {
   return Seconds(count * 3600);
 }
-constexpr std::array<WorkloadShape, 2> kShapes = {
-    {{"itp", "Microsoft's ITP clusters, 2021: jobs of 600 s and more", kItpGangs, kItpDurations, 0.244,
-      hours(1.75), 1.96},
-     {"philly", "Microsoft's Philly cluster, 2017: many short jobs", kPhillyGangs, kPhillyDurations, 0.299,
-      hours(3.92), 2.26}}};
+const std::array<WorkloadShape, 2>& shapes() {
+  static const std::array<WorkloadShape, 2> all = {
+      WorkloadShape{.name = "itp",
+                    .summary = "Microsoft's ITP clusters, 2021: jobs of 600 s and more",
+                    .num_jobs = 69'351,
+                    .mean_gap = Seconds(74.6),
+                    .gangs = {kItpGangs.begin(), kItpGangs.end()},
+                    .durations = {kItpDurations.begin(), kItpDurations.end()},
+                    .day_amplitude = 0.244,
+                    .day_peak = hours(1.75),
+                    .gap_sigma = 1.96},
+      WorkloadShape{.name = "philly",
+                    .summary = "Microsoft's Philly cluster, 2017: many short jobs",
+                    .num_jobs = 109'570,
+                    .mean_gap = Seconds(102),
+                    .gangs = {kPhillyGangs.begin(), kPhillyGangs.end()},
+                    .durations = {kPhillyDurations.begin(), kPhillyDurations.end()},
+                    .day_amplitude = 0.299,
+                    .day_peak = hours(3.92),
+                    .gap_sigma = 2.26,
+                    .statuses = {kPhillyStatuses.begin(), kPhillyStatuses.end()}}};
+  return all;
+}
+
+constexpr std::array<std::string_view, 3> kArrivalsNames = {"stationary", "diurnal", "bursty"};
 
 }  // namespace
 
@@ -83,12 +108,23 @@ const DurationQuantiles& WorkloadShape::durations_of(GpuCount num_gpus) const {
 }
 
 std::span<const WorkloadShape> workload_shapes() {
-  return kShapes;
+  return shapes();
+}
+
+std::span<const std::string_view> arrivals_names() {
+  return kArrivalsNames;
+}
+
+Result<Arrivals> parse_arrivals(std::string_view text) {
+  const auto found = std::find(kArrivalsNames.begin(), kArrivalsNames.end(), text);
+  if (found == kArrivalsNames.end())
+    return fail({.field = "arrivals", .message = expected_found("stationary, diurnal or bursty", text)});
+  return static_cast<Arrivals>(found - kArrivalsNames.begin());
 }
 
 Result<WorkloadShape> find_workload_shape(std::string_view name) {
   std::vector<std::string_view> names;
-  for (const WorkloadShape& shape : kShapes) {
+  for (const WorkloadShape& shape : shapes()) {
     if (shape.name == name) return shape;
     names.push_back(shape.name);
   }

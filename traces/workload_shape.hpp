@@ -1,19 +1,35 @@
-/// The shape of two published traces, as tables that the generator draws from.
+/// The shape of a trace, as tables that the generator draws from: of two published traces, or fitted to any
+/// (`traces/shape_fit.hpp`).
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/result.hpp"
 #include "core/units.hpp"
+#include "traces/status_mix.hpp"
 
 namespace vtrain {
+
+/// How submissions come.
+enum class Arrivals : std::uint8_t {
+  Stationary,  ///< a Poisson process of one rate
+  Diurnal,     ///< a Poisson process whose rate follows the day's rhythm of the shape
+  Bursty,      ///< log-normal gaps with the spread of the shape, stretched by the day's rhythm
+};
+/// `stationary`, `diurnal` and `bursty`, in the order of the enumeration.
+std::span<const std::string_view> arrivals_names();
+/// Reads one of them.
+Result<Arrivals> parse_arrivals(std::string_view text);
 
 /// How many jobs ask for this many GPUs.
 struct GangWeight {
   GpuCount num_gpus{1};
-  double weight = 0;  ///< number of jobs in the published trace
+  double weight = 0;  ///< number of jobs in the trace
 };
 
 /// Run times of the jobs of some gang sizes.
@@ -32,17 +48,22 @@ struct DurationQuantiles {
   double fraction_below(Seconds duration) const;
 };
 
-/// What is known of a published trace.
+/// What the generator knows of a trace.
 struct WorkloadShape {
-  std::string_view name;
-  std::string_view summary;
-  std::span<const GangWeight> gangs;
-  std::span<const DurationQuantiles> durations;  ///< ordered by `most_gpus`
-  double day_amplitude =
-      0;  ///< the rate of submission is proportional to 1 + amplitude x cos(2 pi (t - peak) / day)
-  Seconds day_peak{0};  ///< when in the day the rate is highest
+  std::string name{};
+  std::string summary{};
+  std::int64_t num_jobs = 0;  ///< of the trace
+  Seconds mean_gap{0};        ///< between submissions of the trace
+  std::vector<GangWeight> gangs{};
+  std::vector<DurationQuantiles> durations{};  ///< ordered by `most_gpus`
+  Arrivals arrivals = Arrivals::Diurnal;       ///< the process that comes nearest to the trace
+  /// The rate of submission is proportional to 1 + amplitude x cos(2 pi (t - peak) / day); below 1.
+  double day_amplitude = 0;
+  Seconds day_peak{0};  ///< when the rate is highest, from the first submission on
   /// The standard deviation of the logarithm of the gaps between submissions, for log-normal gaps.
   double gap_sigma = 0;
+  std::vector<double> tenants{};         ///< jobs of each tenant; empty: the trace has no tenants
+  std::vector<StatusWeight> statuses{};  ///< how jobs end; empty: the trace does not say
 
   const DurationQuantiles& durations_of(GpuCount num_gpus) const;
 };

@@ -194,3 +194,85 @@ TEST_CASE("replay: a recorded log on a table of nodes says what was skipped and 
   CHECK(strict.err ==
         "error: cluster_log.csv:3: gpu_num: expected a job to replay (no GPU requested), found '0'\n");
 }
+
+TEST_CASE("trace fit: a generator that stands for a trace, and what generate makes of it") {
+  const TemporaryFolder folder;
+  REQUIRE(run_vtrain(
+              "trace generate --jobs 3000 --shape philly --cluster 64x8 --assign none --estimates factor:2 "
+              "--arrivals bursty --out a.csv",
+              folder.path())
+              .exit_code == 0);
+  const CommandResult fitted = run_vtrain("trace fit a.csv --out g.json --name mine", folder.path());
+  REQUIRE(fitted.exit_code == 0);
+  CHECK(fitted.out.find("not kept  deadlines of 3,000, requested times of 3,000 jobs") != std::string::npos);
+  CHECK(slurp(folder.path() / "g.json").find("tenant-") == std::string::npos);
+  const std::string command = "trace generate --from g.json --seed 2 --out b.csv --json";
+  const CommandResult made = run_vtrain(command, folder.path());
+  REQUIRE(made.exit_code == 0);
+  const json b = json::parse(made.out);
+  const json a = json::parse(run_vtrain("trace info a.csv --json", folder.path()).out);
+  CHECK(b["shape"] == "mine");
+  CHECK(b["jobs"] == 3000);
+  CHECK(b["arrivals"] == "bursty");
+  CHECK(b["jobs_with_deadline"] == 0);
+  CHECK(b["span_s"].get<double>() == doctest::Approx(a["span_s"].get<double>()).epsilon(1e-4));
+  CHECK(b["tenants"].size() == a["tenants"].size());
+  CHECK(b["statuses"].size() == a["statuses"].size());
+  // The mean of 3,000 durations with a heavy tail.
+  CHECK(b["gpu_hours"].get<double>() == doctest::Approx(a["gpu_hours"].get<double>()).epsilon(0.3));
+  for (const std::string arguments :
+       {"--from g.json --load 0.5", "--from none.json", "--from a.csv", "--from g.json --shape itp",
+        "--from g.json --statuses running", "--statuses completed", "--estimates never"}) {
+    CAPTURE(arguments);
+    const CommandResult bad = run_vtrain("trace generate --out bad.csv " + arguments, folder.path());
+    CHECK(bad.exit_code == 2);
+    CHECK(bad.out.empty());
+    CHECK_FALSE(bad.err.empty());
+    CHECK_FALSE(fs::exists(folder.path() / "bad.csv"));
+  }
+}
+
+TEST_CASE("trace generate: estimates, statuses and other formats as other commands have them") {
+  const TemporaryFolder folder;
+  const CommandResult made = run_vtrain(
+      "trace generate --jobs 500 --assign none --estimates factor:1.5 --statuses completed=3,failed=1 "
+      "--out a.csv --json",
+      folder.path());
+  REQUIRE(made.exit_code == 0);
+  const json a = json::parse(made.out);
+  CHECK(a["jobs_with_requested_time"] == 500);
+  CHECK(a["statuses"].size() == 2);
+  CHECK(
+      slurp(folder.path() / "a.csv").find("# statuses drawn: completed 75.0 %, failed 25.0 % (synthetic)") !=
+      std::string::npos);
+  const CommandResult swf = run_vtrain("trace generate --jobs 50 --to swf --out a.swf", folder.path());
+  REQUIRE(swf.exit_code == 0);
+  CHECK(swf.out.find("not kept") != std::string::npos);
+  CHECK(json::parse(run_vtrain("trace info a.swf --json", folder.path()).out)["jobs"] == 50);
+}
+
+TEST_CASE("trace info: the picture of a trace, a page of its own") {
+  const TemporaryFolder folder;
+  REQUIRE(run_vtrain("trace generate --jobs 300 --out a.csv", folder.path()).exit_code == 0);
+  const CommandResult result = run_vtrain("trace info a.csv --report a.html", folder.path());
+  REQUIRE(result.exit_code == 0);
+  CHECK(result.out.ends_with("\na.html\n"));
+  const std::string page = slurp(folder.path() / "a.html");
+  CHECK(page.find("300 jobs ask for") != std::string::npos);
+  CHECK(page.find("sha256") != std::string::npos);
+  CHECK(run_vtrain("trace info a.csv --report nowhere/a.html", folder.path()).exit_code == 2);
+}
+
+TEST_CASE("trace info: files that are no traces are named") {
+  const TemporaryFolder folder;
+  folder.write("load.csv", "time,active,total\n2017-10-03 00:00:00,3,4\n");
+  CHECK(run_vtrain("trace info load.csv", folder.path()).out ==
+        "file      load.csv   no trace: nodes in use over time (Philly)\nholds     1 row\n");
+  folder.write("quotas.csv", "date,vcA,vcB,total\n2020-04-01,8,16,24\n");
+  CHECK(run_vtrain("trace info quotas.csv", folder.path())
+            .out.ends_with("virtual cluster  GPUs  of GPUs\nvcB                16   66.7 %\nvcA              "
+                           "   8   33.3 %\n"));
+  CHECK(
+      json::parse(run_vtrain("trace info quotas.csv --json", folder.path()).out)["virtual_clusters"].size() ==
+      2);
+}

@@ -33,11 +33,6 @@ constexpr std::size_t kMaxNameBytes = 60;
 /// For all policies together, so that many policies have coarser series instead of a larger page.
 constexpr std::size_t kMaxSpans = 6000;
 
-std::string short_name(std::string_view name) {
-  return name.size() <= kMaxNameBytes ? std::string(name)
-                                      : std::string(name.substr(0, kMaxNameBytes)) + "...";
-}
-
 /// Samples of the jobs for which `value` has one, over all policies.
 template <class ValueOf>
 SortedSamples sorted_samples(const ReportInput& input, const ValueOf& value_of) {
@@ -119,10 +114,29 @@ json deadline_groups_json(const ReportInput& input, std::vector<DeadlineGroup> g
   return out;
 }
 
-/// 0 for one GPU, 1 for 2, 2 for 3-4, 3 for 5-8, ...
-std::size_t size_class(const Job& job) {
+std::string tenant_name(const Workload& workload, const Job& job) {
+  return job.tenant ? short_name(workload.tenants[job.tenant.value]) : std::string();
+}
+
+json gantt_job_json(const Workload& workload, const Job& job) {
+  return {short_name(job.name),
+          tenant_name(workload, job),
+          job.model ? short_name(workload.models[job.model.value]) : std::string(),
+          job.num_gpus.value,
+          to_seconds(job.submit),
+          job.has_deadline() ? json(to_seconds(job.deadline)) : json()};
+}
+
+}  // namespace
+
+std::string short_name(std::string_view name) {
+  return name.size() <= kMaxNameBytes ? std::string(name)
+                                      : std::string(name.substr(0, kMaxNameBytes)) + "...";
+}
+
+std::size_t size_class(GpuCount num_gpus) {
   return static_cast<std::size_t>(
-      std::bit_width(static_cast<std::uint32_t>(std::max(job.num_gpus.value, 1) - 1)));
+      std::bit_width(static_cast<std::uint32_t>(std::max(num_gpus.value, 1) - 1)));
 }
 
 std::string size_class_label(std::size_t index) {
@@ -142,21 +156,6 @@ json step_series_json(const StepSeries& series, bool exact) {
   }
   return out;
 }
-
-std::string tenant_name(const Workload& workload, const Job& job) {
-  return job.tenant ? short_name(workload.tenants[job.tenant.value]) : std::string();
-}
-
-json gantt_job_json(const Workload& workload, const Job& job) {
-  return {short_name(job.name),
-          tenant_name(workload, job),
-          job.model ? short_name(workload.models[job.model.value]) : std::string(),
-          job.num_gpus.value,
-          to_seconds(job.submit),
-          job.has_deadline() ? json(to_seconds(job.deadline)) : json()};
-}
-
-}  // namespace
 
 SortedSamples sorted_jcts(const ReportInput& input) {
   return sorted_samples(input, [](const Job& job, const JobOutcome& outcome) -> std::optional<SimDuration> {
@@ -227,7 +226,8 @@ json deadlines_by_size_json(const ReportInput& input) {
   std::vector<DeadlineGroup> groups(kNumClasses);
   for (std::size_t i = 0; i < groups.size(); ++i)
     groups[i].label = size_class_label(i);
-  return deadline_groups_json(input, std::move(groups), size_class);
+  return deadline_groups_json(input, std::move(groups),
+                              [](const Job& job) { return size_class(job.num_gpus); });
 }
 
 json deadlines_by_tenant_json(const ReportInput& input) {

@@ -3,68 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include "tools/output_format.hpp"
 #include "tools/report/chart_data.hpp"
 #include "tools/report/headline.hpp"
 #include "tools/report/html.hpp"
+#include "tools/report/page.hpp"
 #include "tools/report/summary_table.hpp"
 
 namespace vtrain {
-
-namespace embedded {
-extern const std::string_view report_template;
-extern const std::string_view report_css;
-extern const std::string_view format_js;
-extern const std::string_view report_js;
-extern const std::string_view uplot_js;
-extern const std::string_view uplot_css;
-extern const std::string_view uplot_license;
-}  // namespace embedded
 
 namespace report {
 namespace {
 
 using nlohmann::json;
-
-/// A picture that report.js will draw into. `extra` is HTML below it.
-struct Figure {
-  std::string_view id;
-  std::string_view title;
-  std::string caption;
-  std::string_view width;  ///< class: `half` or `full`
-  std::string extra;
-};
-
-std::string figure_html(const Figure& figure) {
-  return fmt::format(
-      "<figure id=\"{0}\" class=\"{1}\" aria-labelledby=\"{0}-title\">\n<figcaption><h2 "
-      "id=\"{0}-title\">{2}</h2>\n"
-      "<p>{3}</p></figcaption>\n<div class=\"chart\" role=\"img\" aria-label=\"Chart: {2}. "
-      "{3}\"></div>\n{4}</figure>\n",
-      figure.id, figure.width, escape_html(figure.title), escape_html(figure.caption), figure.extra);
-}
-
-std::string distribution_caption(std::string_view subject, const json& distribution) {
-  std::string text(subject);
-  if (!distribution["exact"].get<bool>()) text += " Read off at 500 durations.";
-  return text;
-}
-
-std::string time_caption(std::string_view subject, const json& series) {
-  std::string text(subject);
-  if (series["exact"].get<bool>()) return text + " Every change is drawn.";
-  const double span = series["x"][1].get<double>() - series["x"][0].get<double>();
-  return text + fmt::format(
-                    " Downsampled to {} spans of {}: the line is the mean of a span, the shade around it "
-                    "reaches from its "
-                    "smallest to its largest value.",
-                    series["x"].size() - 1, as_duration(span));
-}
 
 void check_input(const ReportInput& input) {
   if (input.workload == nullptr || input.runs.empty())
@@ -91,13 +47,6 @@ std::string describe_jobs(const ReportInput& input) {
   const double capacity = span * input.cluster.total_gpus().value;
   if (capacity > 0) text += fmt::format(", offered load {:.2f}", gpu_seconds / capacity);
   return text;
-}
-
-/// Draws a picture from `value` unless there is nothing to draw.
-void add_figure(std::string& html, json& data, std::string_view key, json value, Figure figure) {
-  if (value.is_null()) return;
-  html += figure_html(figure);
-  data[std::string(key)] = std::move(value);
 }
 
 void add_distributions(const ReportInput& input, json& data, std::string& html) {
@@ -180,27 +129,11 @@ void add_gantt(const ReportInput& input, json& data, std::string& html) {
        "full", ""});
 }
 
-std::string provenance_html(const ReportInput& input) {
-  std::string html;
-  for (const auto& [label, value] : input.provenance) {
-    html += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escape_html(label), escape_html(value));
-  }
-  return html;
-}
-
-std::string assumptions_html(const ReportInput& input) {
-  if (input.assumptions.empty()) return "";
-  std::string html = "<section aria-labelledby=\"assumed\"><h2 id=\"assumed\">Assumed</h2>\n<ul>\n";
-  for (const std::string& assumption : input.assumptions)
-    html += fmt::format("<li>{}</li>\n", escape_html(assumption));
-  return html + "</ul></section>\n";
-}
-
 std::string page_title(const ReportInput& input) {
   std::string names;
   for (const ReportRun& run : input.runs)
     names += (names.empty() ? "" : ", ") + run.summary.policy;
-  return escape_html(fmt::format("{} on {}", names, input.trace_name));
+  return fmt::format("{} on {}", names, input.trace_name);
 }
 
 }  // namespace
@@ -220,34 +153,19 @@ std::string render_report(const ReportInput& input) {
   add_deadlines(input, data, figures);
   add_gantt(input, data, figures);
 
-  const std::string title = page_title(input);
-  const std::string answer = escape_html(headline(input.runs));
-  const std::string trace = escape_html(input.trace_name);
-  const std::string jobs = escape_html(describe_jobs(input));
-  const std::string cluster = escape_html(input.cluster.describe());
-  const std::string summary = summary_table(input.runs) + loss_table(input.runs);
-  const std::string assumptions = assumptions_html(input);
-  const std::string provenance = provenance_html(input);
-  const std::string chart_data = embed_json(data);
-  const std::array<std::pair<std::string_view, std::string_view>, 16> values{{
-      {"title", title},
-      {"answer", answer},
-      {"trace", trace},
-      {"jobs", jobs},
-      {"cluster", cluster},
-      {"summary", summary},
-      {"assumptions", assumptions},
-      {"figures", figures},
-      {"provenance", provenance},
-      {"data", chart_data},
-      {"uplot_license", embedded::uplot_license},
-      {"uplot_css", embedded::uplot_css},
-      {"report_css", embedded::report_css},
-      {"uplot_js", embedded::uplot_js},
-      {"format_js", embedded::format_js},
-      {"report_js", embedded::report_js},
-  }};
-  return fill_template(embedded::report_template, values);
+  return render_page(
+      {.title = page_title(input),
+       .eyebrow = input.trace_name,
+       .answer = headline(input.runs),
+       .facts = fmt::format("{}; cluster {}.", describe_jobs(input), input.cluster.describe()),
+       .summary_html = summary_table(input.runs) + loss_table(input.runs),
+       .help =
+           "Point at a picture for exact values, drag across it to zoom, double-click to go back. Press a "
+           "policy's name below a picture to hide it everywhere.",
+       .figures_html = std::move(figures),
+       .assumptions = input.assumptions,
+       .provenance = input.provenance},
+      data);
 }
 
 }  // namespace vtrain

@@ -111,6 +111,7 @@
   const stepIndex = (plot, series, index, x) => (index > 0 && plot.data[0][index] > x ? index - 1 : index);
 
   const visible = () => policies.map((name, policy) => policy).filter((policy) => !hidden.has(policy));
+  const shownOf = (names) => (names === policies ? visible() : [...names.keys()]);
 
   function addChart(id, height, options) {
     const figure = document.getElementById(id);
@@ -195,10 +196,11 @@
     return [bottom, 100 + (100 - bottom) * 0.01];
   }
 
-  function addDistribution(id) {
-    const distribution = data[id];
+  // One line a name: those of the page's legend, or others that stand for themselves.
+  function addDistribution(id, names = policies) {
+    const distribution = data[id], ours = names === policies;
     const figure = distribution && addChart(id, 300, () => ({
-      policyOf: [null, ...policies.keys()],
+      policyOf: ours ? [null, ...policies.keys()] : [],
       data: [distribution.x.map(Math.log10), ...distribution.percent],
       options: {
         scales: {x: {time: false, range: (plot, low, high) => (low === high ? [low - 0.5, high + 0.5] : [low, high])}, y: {range: shareRange}},
@@ -206,42 +208,42 @@
           const seconds = 10 ** at;
           return roundDurations.some((value) => Math.abs(value / seconds - 1) < 1e-6) ? roundDuration(seconds) : duration(seconds);
         })}), percentAxis()],
-        series: [{}, ...policies.map((name, policy) => lineOf(policy))],
+        series: [{}, ...names.map((name, index) => lineOf(index, {label: name}))],
         cursor: {dataIdx: stepIndex, y: false},
         plugins: [tooltip((plot) => {
           const index = plot.cursor.idxs?.[0] ?? plot.cursor.idx;
           if (index == null) return null;
           const at = stepIndex(plot, 0, index, plot.posToVal(plot.cursor.left, "x"));
-          return {title: `at most ${duration(distribution.x[at])}`, rows: visible().map((policy) => [policy, policies[policy], percent(distribution.percent[policy][at])])};
+          return {title: `at most ${duration(distribution.x[at])}`, rows: shownOf(names).map((line) => [ours ? line : null, names[line], percent(distribution.percent[line][at])])};
         })],
       },
     }));
-    if (figure) addLegend(figure);
+    if (figure && ours) addLegend(figure);
   }
 
   // ---- over time --------------------------------------------------------------------------------------------------
 
-  function addTimeSeries(id, label, unit, capacity) {
-    if (!data.time) return;
-    const {x, exact} = data.time, all = data.time[id];
+  // `source` holds one function of time for each name.
+  function addTimeSeries(id, {source = data.time, names = policies, label, unit, capacity = 0}) {
+    if (!source?.[id]) return;
+    const {x, exact} = source, all = source[id], ours = names === policies;
     const extend = (values) => [...values, values[values.length - 1]];  // the last span ends at the last x
-    const seriesPerPolicy = exact ? 1 : 3;
     const figure = addChart(id, 280, () => {
       const columns = [x], series = [{}], bands = [], policyOf = [null];
-      policies.forEach((name, policy) => {
-        const bounds = {stroke: "transparent", dash: [], width: 0};
-        columns.push(extend(all[policy].mean));
-        series.push(lineOf(policy, {width: exact ? 2 : 1.75}));
-        policyOf.push(policy);
+      names.forEach((name, line) => {
+        const bounds = {label: name, stroke: "transparent", dash: [], width: 0};
+        columns.push(extend(all[line].mean));
+        series.push(lineOf(line, {label: name, width: exact ? 2 : 1.75}));
+        policyOf.push(line);
         if (exact) return;
-        columns.push(extend(all[policy].high), extend(all[policy].low));
-        series.push(lineOf(policy, bounds), lineOf(policy, bounds));
-        policyOf.push(policy, policy);
-        bands.push({series: [series.length - 2, series.length - 1], fill: faint(colourOf(policy), policies.length > 2 ? 0.13 : 0.2)});
+        columns.push(extend(all[line].high), extend(all[line].low));
+        series.push(lineOf(line, bounds), lineOf(line, bounds));
+        policyOf.push(line, line);
+        bands.push({series: [series.length - 2, series.length - 1], fill: faint(colourOf(line), names.length > 2 ? 0.13 : 0.2)});
       });
-      return {policyOf, data: columns, options: {
-        scales: {x: {time: false}, y: {range: (plot, low, high) => [0, Math.max(1, high, capacity) * 1.04]}},
-        axes: [timeAxis(), countAxis(label)], series, bands,
+      return {policyOf: ours ? policyOf : [], data: columns, options: {
+        scales: {x: {time: false}, y: {range: (plot, low, high) => [0, Math.max(unit === "%" ? 0 : 1, high, capacity) * 1.04]}},
+        axes: [timeAxis(), unit === "%" ? percentAxis() : countAxis(label)], series, bands,
         cursor: {dataIdx: stepIndex, y: false, sync: {key: "time", setSeries: false, scales: ["x", null]}},
         hooks: {draw: [(plot) => drawCapacity(plot, capacity)]},
         plugins: [tooltip((plot) => {
@@ -250,16 +252,16 @@
           const at = Math.min(stepIndex(plot, 0, index, plot.posToVal(plot.cursor.left, "x")), x.length - 2);
           return {
             title: exact ? `from ${instant(x[at])}` : `${instant(x[at])} to ${instant(x[at + 1])}`,
-            rows: visible().map((policy) => {
-              const {mean, low, high} = all[policy];
+            rows: shownOf(names).map((line) => {
+              const {mean, low, high} = all[line];
               const spread = exact || low[at] === high[at] ? "" : ` (${count(low[at])}\u2013${count(high[at])})`;
-              return [policy, policies[policy], `${count(mean[at])}${spread} ${unit}`];
+              return [ours ? line : null, names[line], unit === "%" ? percent(mean[at]) : `${count(mean[at])}${spread} ${unit}`];
             }),
           };
         })],
       }};
     });
-    if (figure) addLegend(figure);
+    if (figure && ours) addLegend(figure);
   }
 
   function drawCapacity(plot, capacity) {
@@ -277,7 +279,7 @@
     pen.restore();
   }
 
-  // ---- deadlines --------------------------------------------------------------------------------------------------
+  // ---- bars -------------------------------------------------------------------------------------------------------
 
   // Bars of one policy are hatched alike in every group; the legend shows the same swatch.
   const barFill = (policy) => hatched(colourOf(policy), policies.length > 1 ? policy % 5 : 0, css("--panel"));
@@ -298,11 +300,11 @@
   }
   const swatches = [];
 
-  function addDeadlineBars(id, unit) {
+  // Groups of bars, one bar a policy: `share` in per cent, with `most` the top of the axis.
+  function addBars(id, {unit = "", share, most, title, amount}) {
     const groups = data[id];
     if (!groups) return;
     const width = 0.8 / policies.length;
-    const share = (policy, group) => 100 * groups.met[policy][group] / groups.jobs[group];
     const columns = [[...groups.labels.keys()], ...policies.map((name, policy) => groups.labels.map((label, group) => share(policy, group)))];
     const cut = (label, room) => (label.length > room ? label.slice(0, room - 1) + "\u2026" : label);
     const longest = Math.max(...groups.labels.map((label) => label.length));
@@ -310,7 +312,7 @@
       policyOf: [null, ...policies.keys()],
       data: columns,
       options: {
-        scales: {x: {time: false, range: () => [-0.5, groups.labels.length - 0.5]}, y: {range: [0, 101]}},
+        scales: {x: {time: false, range: () => [-0.5, groups.labels.length - 0.5]}, y: {range: [0, most]}},
         axes: [axis({
           ...(unit ? {label: unit} : {}), grid: {show: false}, space: 1, splits: () => columns[0],
           rotate: longest > 6 ? 35 : 0, size: longest > 6 ? 74 : 34,
@@ -328,13 +330,30 @@
           const group = Math.round(plot.posToVal(plot.cursor.left, "x"));
           if (!(group in groups.labels)) return null;
           return {
-            title: `${groups.labels[group]}${unit ? " " + unit : ""}: ${count(groups.jobs[group])} deadlines`,
-            rows: visible().map((policy) => [policy, policies[policy], `${percent(share(policy, group))} (${count(groups.met[policy][group])})`]),
+            title: `${groups.labels[group]}${unit ? " " + unit : ""}${title(group)}`,
+            rows: visible().map((policy) => [policy, policies[policy], `${percent(share(policy, group))} (${count(amount(policy, group))})`]),
           };
         })],
       },
     }));
     if (figure) addLegend(figure, (policy) => swatchOf(() => barFill(policy)));
+  }
+
+  function addDeadlineBars(id, unit) {
+    const groups = data[id];
+    if (groups) {
+      addBars(id, {unit, most: 101, share: (policy, group) => 100 * groups.met[policy][group] / groups.jobs[group],
+        title: (group) => `: ${count(groups.jobs[group])} deadlines`, amount: (policy, group) => groups.met[policy][group]});
+    }
+  }
+
+  // Parts of a whole, which differs from policy to policy.
+  function addShareBars(id, unit) {
+    const groups = data[id];
+    if (!groups) return;
+    const share = (policy, group) => 100 * groups.amounts[policy][group] / groups.totals[policy];
+    const most = Math.max(...policies.flatMap((name, policy) => groups.labels.map((label, group) => share(policy, group))));
+    addBars(id, {unit, share, most: most * 1.05, title: () => "", amount: (policy, group) => groups.amounts[policy][group]});
   }
 
   // ---- Gantt chart ------------------------------------------------------------------------------------------------
@@ -436,11 +455,21 @@
 
   addDistribution("jct");
   addDistribution("wait");
-  addTimeSeries("waiting", "jobs", "jobs", 0);
-  addTimeSeries("gpus", "GPUs", "GPUs", data.totalGpus);
+  addTimeSeries("waiting", {label: "jobs", unit: "jobs"});
+  addTimeSeries("gpus", {label: "GPUs", unit: "GPUs", capacity: data.totalGpus});
   addDeadlineBars("bySize", "GPUs");
   addDeadlineBars("byTenant", "");
   addGantt();
+  // Of a trace:
+  addDistribution("duration");
+  addDistribution("gap", ["gaps"]);
+  addDistribution("recordedWait", ["jobs"]);
+  addShareBars("workBySize", "GPUs");
+  addShareBars("workByTenant");
+  addShareBars("workByStatus");
+  addShareBars("workByHour", "h");
+  addTimeSeries("submitted", {source: data.submitted, unit: "%"});
+  addTimeSeries("demand", {source: data.demand, names: ["GPUs"], label: "GPUs", unit: "GPUs", capacity: data.totalGpus});
 
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", rebuild);
   // Paper is white and narrow.

@@ -82,7 +82,8 @@ TEST_CASE("cluster_tables: groups of nodes, and virtual clusters that become one
             .groups == Groups{{64, GpuCount(8), ""}});
   const ClusterSpec lucid = table(",num\nvcA,9\nvcB,4\n");
   CHECK(lucid.groups == Groups{{13, GpuCount(8), ""}});
-  CHECK(lucid.notes == std::vector<std::string>{"virtual clusters are joined into one cluster"});
+  CHECK(lucid.notes ==
+        std::vector<std::string>{"virtual clusters are joined into one cluster (FILE@NAME for one)"});
   CHECK(table("vc,node num\nv,64\nw,32\n").groups == Groups{{96, GpuCount(8), ""}});
 }
 
@@ -92,10 +93,31 @@ TEST_CASE("cluster_tables: quotas of the last day or of a day that is named") {
   CHECK(last.notes[0] == "GPU quotas of 2020-04-03, of 3 days in the table (FILE@YYYY-MM-DD for another)");
   CHECK(table(kQuotas, "2020-04-01").groups == Groups{{3, GpuCount(8), ""}});
   CHECK(error_of(kQuotas, "2020-05-01") == "t: expected one of the table's 3 days, found '2020-05-01'");
-  CHECK(error_of(kQuotas, "May").starts_with("t: behind '@': expected a date"));
+  CHECK(error_of(kQuotas, "May") == "t: expected behind '@' one of the 2 virtual clusters, found 'May'");
+  CHECK(error_of("date,vcA,vcB,total\n2020-04-01,8,16,32\n") ==
+        "t:2: total: expected the sum of the quotas, 24, found '32'");
   CHECK(error_of("date,vcA,total\n2020-04-01,9,9\n") ==
-        "t:2: total: expected whole nodes of 8 GPUs, found '9'");
+        "t:2: vcA: expected whole nodes of 8 GPUs, found '9'");
   CHECK(error_of("date,vcA,total\n") == "t: expected at least one day, found none");
+}
+
+TEST_CASE("cluster_tables: virtual clusters are listed, and one can be picked") {
+  using Clusters = std::vector<vtrain::VirtualCluster>;
+  CHECK(table(kQuotas).virtual_clusters == Clusters{{"vcA", 8}, {"vcB", 32}});
+  CHECK(table(kQuotas, "2020-04-02").virtual_clusters == Clusters{{"vcA", 0}, {"vcB", 16}});
+  CHECK(table(kQuotas, "vcB").groups == Groups{{4, GpuCount(8), ""}});
+  const ClusterSpec one = table(kQuotas, "2020-04-01/vcB");
+  CHECK(one.groups == Groups{{2, GpuCount(8), ""}});
+  CHECK(one.virtual_clusters.empty());
+  CHECK(one.notes[1] == "the virtual cluster vcB alone, of 2");
+  CHECK(error_of(kQuotas, "2020-04-02/vcA") == "t: expected at least one node with GPUs, found none");
+  CHECK(error_of(kQuotas, "vcC") ==
+        "t: expected behind '@' one of the 2 virtual clusters, maybe vcA, found 'vcC'");
+  const std::string_view lucid = ",num\nvcA,9\nvcB,4\n";
+  CHECK(table(lucid).virtual_clusters == Clusters{{"vcA", 72}, {"vcB", 32}});
+  CHECK(table(lucid, "vcB").groups == Groups{{4, GpuCount(8), ""}});
+  CHECK(table("vc,node num\nv,64\nw,32\n", "v").total_gpus() == GpuCount(512));
+  CHECK(error_of("vc,node num\nv,64\nv,32\n").starts_with("t:3: vc: expected a virtual cluster of its own"));
 }
 
 TEST_CASE("cluster_tables: Gavel's clusters") {

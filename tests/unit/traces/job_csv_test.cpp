@@ -86,17 +86,35 @@ TEST_CASE("job_csv: too few columns, a missing column and an empty trace are err
   CHECK(error_of("").starts_with("jobs.csv:1: expected a trace in one of the formats"));
 }
 
-TEST_CASE("job_csv: a job id that occurs twice names both lines") {
-  CHECK(error_of(itp("a,0,60,1\n\nb,0,60,1\nc,1,1,1\nb,2,60,1\n")) ==
+TEST_CASE("job_csv: of rows with one job id the first is kept; under strict the error names both lines") {
+  const std::string text = itp("a,0,60,1\n\nb,0,60,1\nc,1,1,1\nb,2,60,1\nb,3,60,1\na,4,60,1\n");
+  const auto trace = parse_trace(text, "jobs.csv");
+  REQUIRE_MESSAGE(trace.has_value(), trace.error().describe());
+  CHECK(trace->workload.jobs.size() == 3);
+  CHECK(trace->workload.jobs[1].submit == vtrain::SimTime{});
+  REQUIRE(trace->skipped.reasons().size() == 1);
+  CHECK(trace->skipped.reasons()[0].text == "job id of an earlier row");
+  CHECK(trace->skipped.reasons()[0].count == 3);
+  CHECK(trace->skipped.reasons()[0].first_lines == std::vector<std::int64_t>{6, 7, 8});
+  const auto strict = parse_trace(text, "jobs.csv", "auto", {.strict = true});
+  REQUIRE_FALSE(strict.has_value());
+  CHECK(strict.error().describe() ==
         "jobs.csv:6: job_id: expected a job id of its own, found 'b': line 4 has the same");
+}
+
+TEST_CASE("job_csv: in our own CSV a repeated job id is always an error") {
+  CHECK(error_of("job_id,submit_s,num_gpus,duration_s\na,0,1,60\na,1,1,60\n") ==
+        "jobs.csv:3: job_id: expected a job id of its own, found 'a': line 2 has the same");
 }
 
 TEST_CASE("job_csv: many jobs with names of the same hash prefix are told apart") {
   std::string rows;
   for (int i = 0; i < 5000; ++i)
     rows += "job-" + std::to_string(i) + ",0,1,1\n";
-  CHECK(parse_trace(itp(rows), "f").has_value());
-  CHECK(error_of(itp(rows + "job-4321,0,1,1\n")) ==
+  CHECK(parse_trace(itp(rows), "f")->workload.jobs.size() == 5000);
+  const auto again = parse_trace(itp(rows + "job-4321,0,1,1\n"), "jobs.csv", "auto", {.strict = true});
+  REQUIRE_FALSE(again.has_value());
+  CHECK(again.error().describe() ==
         "jobs.csv:5002: job_id: expected a job id of its own, found 'job-4321': line 4323 has the same");
 }
 

@@ -107,9 +107,14 @@ TEST_CASE("chronus: an unknown kind of deadline and one out of range are errors"
   CHECK(error_of(kChronus + "0,u,1,10,600,vgg16,30,1,-45,10,0,strict\n")
             .starts_with("jobs.csv:2: expect_time_list: expected minutes"));
   // The repeated id is found although a row between was skipped.
-  CHECK(error_of(kChronus + "5,u,1,10,6,m,30,1,45,10,0,best\n6,u,0,10,6,m,30,1,45,10,0,best\n"
-                            "5,u,1,10,6,m,30,1,45,10,0,best\n") ==
-        "jobs.csv:4: job_id: expected a job id of its own, found '5': line 2 has the same");
+  const auto repeated =
+      vtrain::parse_trace(kChronus +
+                              "5,u,1,10,6,m,30,1,45,10,0,best\n6,u,0,10,6,m,30,1,45,10,0,best\n"
+                              "5,u,1,10,6,m,30,1,45,10,0,best\n",
+                          "jobs.csv");
+  REQUIRE(repeated.has_value());
+  CHECK(repeated->workload.jobs.size() == 1);
+  CHECK(repeated->skipped.reasons()[1].first_lines == std::vector<std::int64_t>{4});
 }
 
 TEST_CASE("elasticflow: the released dialect") {

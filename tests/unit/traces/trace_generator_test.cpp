@@ -231,8 +231,8 @@ TEST_CASE("trace_generator: limits on size and duration hold, tenants are unequa
 
 TEST_CASE("trace_generator: options that make no sense are refused") {
   GeneratorOptions options;
-  options.load = 0;
-  CHECK(error_of(options) == "load: expected a number from 0.001 to 1000, found '0'");
+  options.load = 0.0001;
+  CHECK(error_of(options) == "load: expected a number from 0.001 to 1000, found '0.0001'");
   options.load = std::nan("");
   CHECK(error_of(options).starts_with("load: expected"));
   options = {};
@@ -241,7 +241,7 @@ TEST_CASE("trace_generator: options that make no sense are refused") {
   options.num_jobs = -1;
   CHECK(error_of(options).starts_with("jobs: expected a number from 1"));
   options = {};
-  options.num_tenants = 0;
+  options.num_tenants = -1;
   CHECK(error_of(options).starts_with("tenants: expected"));
   options = {};
   options.cluster = GpuCount(0);

@@ -1,0 +1,207 @@
+#include "traces/shape_fit.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/support/shared_data.hpp"
+#include "traces/trace_format.hpp"
+#include "traces/trace_generator.hpp"
+#include "traces/trace_join.hpp"
+#include "traces/trace_statistics.hpp"
+
+using namespace vtrain;
+
+namespace {
+
+/// What `vtrain trace generate --from` makes of a shape.
+Workload generate(const WorkloadShape& shape, std::int64_t num_jobs, std::uint64_t seed = 1) {
+  GeneratorOptions options;
+  options.num_jobs = num_jobs;
+  options.seed = seed;
+  options.cluster = GpuCount(0);
+  options.load = 0;
+  options.shape = shape;
+  options.arrivals = shape.arrivals;
+  options.num_tenants = 0;
+  options.models = {};
+  options.deadlines.reset();
+  auto workload = generate_trace(options, nullptr);
+  REQUIRE_MESSAGE(workload.has_value(), workload.error().describe());
+  return *std::move(workload);
+}
+
+WorkloadShape fit(const Workload& workload) {
+  auto shape = fit_shape(workload, "again");
+  REQUIRE_MESSAGE(shape.has_value(), shape.error().describe());
+  return *std::move(shape);
+}
+
+double sum(const std::vector<GangWeight>& gangs) {
+  double all = 0;
+  for (const GangWeight& gang : gangs)
+    all += gang.weight;
+  return all;
+}
+
+/// One job of 60 s a GPU every `gap` seconds.
+Workload regular(std::size_t num_jobs, std::int64_t gap_s) {
+  Workload workload;
+  for (std::size_t i = 0; i < num_jobs; ++i) {
+    Job job;
+    job.submit = SimTime(std::chrono::seconds(gap_s * static_cast<std::int64_t>(i)));
+    job.duration = std::chrono::seconds(60);
+    workload.jobs.push_back(job);
+  }
+  return workload;
+}
+
+}  // namespace
+
+TEST_CASE("shape_fit: the fit of a generated trace gives its constants back") {
+  constexpr std::int64_t kJobs = 200'000;
+  for (WorkloadShape truth : workload_shapes()) {
+    for (const Arrivals arrivals : {Arrivals::Stationary, Arrivals::Diurnal, Arrivals::Bursty}) {
+      CAPTURE(truth.name);
+      CAPTURE(static_cast<int>(arrivals));
+      truth.arrivals = arrivals;
+      truth.tenants = {50, 30, 15, 5};
+      truth.statuses = {{JobStatus::Completed, 6}, {JobStatus::Failed, 3}, {JobStatus::Cancelled, 1}};
+      const WorkloadShape fitted = fit(generate(truth, kJobs));
+
+      CHECK(fitted.num_jobs == kJobs);
+      CHECK(fitted.arrivals == arrivals);
+      CHECK(fitted.mean_gap.count() == doctest::Approx(truth.mean_gap.count()).epsilon(1e-6));
+      // Gangs: binomial, five standard deviations.
+      for (const GangWeight& gang : truth.gangs) {
+        const auto found =
+            std::find_if(fitted.gangs.begin(), fitted.gangs.end(),
+                         [&](const GangWeight& each) { return each.num_gpus == gang.num_gpus; });
+        const double expected = kJobs * gang.weight / sum(truth.gangs);
+        const double count = found == fitted.gangs.end() ? 0 : found->weight;
+        CHECK(std::abs(count - expected) <= 5 * std::sqrt(expected) + 1);
+      }
+      // Durations: the true distribution has the fraction f below the fitted quantile of f, within five
+      // standard deviations of the number of jobs below it; whole seconds cost at most 0.003 where the
+      // shortest jobs take a second.
+      for (const GangWeight& gang : fitted.gangs) {
+        if (gang.weight < 1000) continue;  // such a size shares its quantiles with another
+        const DurationQuantiles& original = truth.durations_of(gang.num_gpus);
+        const DurationQuantiles& quantiles = fitted.durations_of(gang.num_gpus);
+        for (std::size_t i = 1; i + 1 < quantiles.seconds.size(); ++i) {
+          const double fraction = DurationQuantiles::kFractions[i];
+          CHECK(std::abs(original.fraction_below(Seconds(quantiles.seconds[i])) - fraction) <
+                5 * std::sqrt(fraction * (1 - fraction) / gang.weight) + 0.003);
+        }
+      }
+      // The rhythm: the standard error of the amplitude is sqrt(2 I / n), where I is the variance of the
+      // number of submissions over its mean: 1 for a Poisson process, exp(sigma^2) - 1 for log-normal gaps.
+      const bool bursty = arrivals == Arrivals::Bursty;
+      const double dispersion = bursty ? std::exp(truth.gap_sigma * truth.gap_sigma) - 1 : 1;
+      const double error = 4 * std::sqrt(2 * dispersion / kJobs);
+      const double amplitude = arrivals == Arrivals::Stationary ? 0 : truth.day_amplitude;
+      CHECK(std::abs(fitted.day_amplitude - amplitude) < error);
+      if (arrivals == Arrivals::Diurnal) {
+        // The angle errs by the error of the amplitude over the amplitude: 0.013 / 0.244 of 3.8 h.
+        CHECK(std::abs(fitted.day_peak.count() - truth.day_peak.count()) < 800);
+      }
+      // Gaps: the mean of 200,000 log-normal gaps errs by sqrt(exp(sigma^2) - 1) / sqrt(n) = 1.5 per cent
+      // (ITP) and 2.9 per cent (Philly), and sigma by that over sigma.
+      if (bursty) CHECK(std::abs(fitted.gap_sigma - truth.gap_sigma) < 0.06);
+      REQUIRE(fitted.tenants.size() == truth.tenants.size());
+      for (std::size_t i = 0; i < truth.tenants.size(); ++i)
+        CHECK(fitted.tenants[i] / kJobs == doctest::Approx(truth.tenants[i] / 100).epsilon(0.06));
+      REQUIRE(fitted.statuses.size() == 3);
+      for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(fitted.statuses[i].status == truth.statuses[i].status);
+        CHECK(fitted.statuses[i].weight / kJobs ==
+              doctest::Approx(truth.statuses[i].weight / 10).epsilon(0.05));
+      }
+    }
+  }
+}
+
+TEST_CASE("shape_fit: numbers of GPUs with few jobs share their quantiles") {
+  // 120 jobs of 1 GPU, 60 of 2 and 70 of 3 (130 together), 5 of 8, which go with those before.
+  Workload workload = regular(255, 10);
+  for (std::size_t i = 0; i < workload.jobs.size(); ++i)
+    workload.jobs[i].num_gpus = GpuCount(i < 120 ? 1 : i < 180 ? 2 : i < 250 ? 3 : 8);
+  const WorkloadShape shape = fit(workload);
+  REQUIRE(shape.gangs.size() == 4);
+  CHECK(shape.gangs[3].weight == 5);
+  REQUIRE(shape.durations.size() == 2);
+  CHECK(shape.durations[0].most_gpus == GpuCount(1));
+  CHECK(shape.durations[1].most_gpus == GpuCount(8));
+  CHECK(shape.durations[1].seconds[3] == 60);
+}
+
+TEST_CASE("shape_fit: quantiles are those of the sorted durations, in between by the logarithm") {
+  // 101 durations of 2^0, 2^0.1, ..., 2^10: the quantile of f is 2^(10 f).
+  Workload workload = regular(101, 10);
+  for (std::size_t i = 0; i < workload.jobs.size(); ++i)
+    workload.jobs[i].duration = to_sim_duration(Seconds(std::exp2(static_cast<double>((i * 37) % 101) / 10)));
+  const WorkloadShape shape = fit(workload);
+  for (std::size_t i = 0; i < DurationQuantiles::kFractions.size(); ++i) {
+    CHECK(shape.durations[0].seconds[i] ==
+          doctest::Approx(std::exp2(10 * DurationQuantiles::kFractions[i])).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("shape_fit: regular gaps have no spread, bursts of equal instants a large one") {
+  const WorkloadShape even = fit(regular(1000, 60));
+  CHECK(even.gap_sigma == doctest::Approx(0).epsilon(1e-9));
+  CHECK(even.mean_gap.count() == doctest::Approx(60));
+  CHECK(even.tenants.empty());
+  CHECK(even.statuses.empty());
+  // Ten at a time: the median gap is 0, and so are the upper quartile and the quantile of 0.9. That of 0.99
+  // is 600 s of a mean of 60 s: sigma = 2.326 + sqrt(2.326^2 + 2 ln 0.1) = 3.225.
+  Workload tens = regular(1000, 60);
+  for (std::size_t i = 0; i < tens.jobs.size(); ++i)
+    tens.jobs[i].submit = tens.jobs[i / 10 * 10].submit;
+  const WorkloadShape burst = fit(tens);
+  CHECK(burst.arrivals == Arrivals::Bursty);
+  CHECK(burst.gap_sigma == doctest::Approx(3.225).epsilon(0.01));
+  // All at once: no rate can be known, and as many jobs come at once again.
+  const WorkloadShape once = fit(regular(200, 0));
+  CHECK(once.mean_gap.count() == 0);
+  CHECK(generate(once, 50).jobs.back().submit == SimTime{});
+}
+
+TEST_CASE("shape_fit: too few jobs are refused; jobs without a duration do not count") {
+  Workload workload = regular(100, 1);
+  CHECK(fit_shape(workload, "x").has_value());
+  workload.jobs[7].duration = {};
+  const auto shape = fit_shape(workload, "x");
+  REQUIRE_FALSE(shape.has_value());
+  CHECK(shape.error().message == "expected at least 100 jobs with a duration, found 99");
+}
+
+TEST_CASE("shape_fit: a trace generated in place of a published one has its figures") {
+  const std::filesystem::path traces = std::filesystem::path(VTRAIN_SHARED_DIR) / "data/traces";
+  for (const char* const name :
+       {"itp/cluster04.csv.gz", "itp/cluster08.csv.gz", "philly/philly_reconstructed.csv.gz"}) {
+    CAPTURE(name);
+    if (!have(traces / name)) return;
+    const auto trace = read_trace((traces / name).string());
+    REQUIRE(trace.has_value());
+    const WorkloadShape shape = fit(trace->workload);
+    const TraceStatistics original = trace_statistics(trace->workload);
+    const TraceStatistics generated = trace_statistics(generate(shape, shape.num_jobs));
+    CHECK(generated.jobs == original.jobs);
+    CHECK(to_seconds(generated.span()) == doctest::Approx(to_seconds(original.span())).epsilon(1e-6));
+    CHECK(generated.tenants.size() == original.tenants.size());
+    // The mean of 10,000 and more heavy-tailed durations, once drawn and once interpolated.
+    CHECK(generated.gpu_hours == doctest::Approx(original.gpu_hours).epsilon(0.1));
+    for (std::size_t i = 0; i + 1 < Distribution::kPercents.size(); ++i) {
+      CAPTURE(Distribution::kPercents[i]);
+      CHECK(to_seconds(generated.duration.percentiles[i]) ==
+            doctest::Approx(to_seconds(original.duration.percentiles[i])).epsilon(0.15));
+    }
+    CHECK(to_seconds(generated.inter_arrival.percentiles[2]) ==
+          doctest::Approx(to_seconds(original.inter_arrival.percentiles[2])).epsilon(0.25));
+  }
+}

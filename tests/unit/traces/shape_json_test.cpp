@@ -1,0 +1,173 @@
+#include "traces/shape_json.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "traces/trace_generator.hpp"
+
+using namespace vtrain;
+
+namespace {
+
+const std::string kSmall = R"({
+  "vtrain_generator": 1,
+  "name": "small",
+  "jobs": 300,
+  "arrivals": {"process": "bursty", "mean_gap_s": 60, "gap_sigma": 1.5, "day_amplitude": 0.25, "day_peak_s": 3600},
+  "gpus": [
+    {"num_gpus": 1, "jobs": 200},
+    {"num_gpus": 8, "jobs": 100}
+  ],
+  "duration_fractions": [0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1],
+  "durations": [
+    {"most_gpus": 8, "seconds": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12.5]}
+  ],
+  "tenants": [250, 50],
+  "statuses": {"completed": 0.9, "failed": 0.1}
+}
+)";
+
+std::string replaced(const std::string& what, const std::string& by) {
+  std::string text = kSmall;
+  const std::size_t at = text.find(what);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, what.size(), by);
+}
+
+std::string error_of(const std::string& text) {
+  const auto shape = parse_shape(text, "g.json");
+  return shape ? "no error" : shape.error().describe();
+}
+
+}  // namespace
+
+TEST_CASE("shape_json: what is written is read back") {
+  for (const WorkloadShape& shape : workload_shapes()) {
+    const std::string text = shape_to_json(shape);
+    const auto again = parse_shape(text, "g.json");
+    REQUIRE_MESSAGE(again.has_value(), again.error().describe());
+    CHECK(shape_to_json(*again) == text);
+    CHECK(again->gangs.size() == shape.gangs.size());
+    CHECK(again->durations.back().seconds == shape.durations.back().seconds);
+    CHECK(again->statuses == shape.statuses);
+    CHECK(again->gap_sigma == shape.gap_sigma);
+  }
+}
+
+TEST_CASE("shape_json: every part is read") {
+  const auto shape = parse_shape(kSmall, "g.json");
+  REQUIRE_MESSAGE(shape.has_value(), shape.error().describe());
+  CHECK(shape->name == "small");
+  CHECK(shape->num_jobs == 300);
+  CHECK(shape->arrivals == Arrivals::Bursty);
+  CHECK(shape->mean_gap == Seconds(60));
+  CHECK(shape->day_amplitude == 0.25);
+  CHECK(shape->day_peak == Seconds(3600));
+  CHECK(shape->gangs[1].num_gpus == GpuCount(8));
+  CHECK(shape->durations_of(GpuCount(1)).seconds.back() == 12.5);
+  CHECK(shape->tenants == std::vector<double>{250, 50});
+  CHECK(shape->statuses == std::vector<StatusWeight>{{JobStatus::Completed, 0.9}, {JobStatus::Failed, 0.1}});
+}
+
+TEST_CASE("shape_json: an error names the file, the line, the key, what was expected and what was found") {
+  CHECK(error_of(replaced("\"vtrain_generator\": 1", "\"vtrain_generator\": 2")) ==
+        "g.json:2: vtrain_generator: expected a whole number from 1 to 1, found '2'");
+  CHECK(error_of(replaced("\"jobs\": 300", "\"jobs\": -3"))
+            .starts_with("g.json:4: jobs: expected a whole number"));
+  CHECK(error_of(replaced("bursty", "poisson")) ==
+        "g.json:5: process: expected stationary, diurnal or bursty, found 'poisson'");
+  CHECK(error_of(replaced("0.25, \"day_peak_s\"", "1.25, \"day_peak_s\"")) ==
+        "g.json:5: day_amplitude: expected a number from 0 to 0.99, found '1.25'");
+  CHECK(error_of(replaced("\"gap_sigma\"", "\"gap_sigmas\"")) ==
+        "g.json:5: gap_sigmas: unknown key; did you mean 'gap_sigma'?");
+  CHECK(error_of(replaced("\"num_gpus\": 8", "\"num_gpus\": 1")) ==
+        "g.json:6: gpus: expected ascending numbers of GPUs, found '1'");
+  CHECK(error_of(replaced("\"num_gpus\": 8", "\"num_gpus\": \"8\""))
+            .starts_with("g.json:7: num_gpus: expected a"));
+  CHECK(error_of(replaced("\"jobs\": 100", "\"jobs\": 0")) ==
+        "g.json:6: gpus: expected a number of jobs above 0, found 0");
+  CHECK(error_of(replaced("0.995", "0.994")).starts_with("g.json:10: duration_fractions: expected [0, 0.1,"));
+  CHECK(error_of(replaced("[1, 2, 3", "[3, 2, 1"))
+            .starts_with("g.json:12: seconds: expected 12 durations that do not descend, found '[3, 2, 1"));
+  CHECK(error_of(replaced("11, 12.5", "11")).starts_with("g.json:12: seconds: expected 12 durations"));
+  CHECK(error_of(replaced("[1, 2, 3", "[0, 2, 3")).starts_with("g.json:12: seconds: expected numbers from"));
+  CHECK(error_of(replaced("\"failed\": 0.1", "\"lost\": 0.1")).starts_with("g.json:15: lost: unknown key"));
+  CHECK(error_of(replaced("{\"completed\": 0.9, \"failed\": 0.1}", "{}")) ==
+        "g.json:15: statuses: expected a share above 0, found none");
+  CHECK(error_of(replaced("[250, 50]", "[0, 0]")) ==
+        "g.json:14: tenants: expected a number of jobs above 0, found only 0");
+  CHECK(error_of(replaced("[250, 50]", "250")) ==
+        "g.json:14: tenants: expected a list of 1 to 10,000 entries");
+  CHECK(error_of(replaced("\"gpus\"", "\"gpu\""))
+            .starts_with("g.json:6: gpu: unknown key; did you mean 'gpus'"));
+  CHECK(error_of("[]").starts_with("g.json: expected a JSON object"));
+  CHECK(error_of("{").starts_with("g.json:1: malformed JSON"));
+}
+
+TEST_CASE("shape_json: keys that may be absent") {
+  const auto bare = parse_shape(
+      replaced(",\n  \"tenants\": [250, 50],\n  \"statuses\": {\"completed\": 0.9, \"failed\": 0.1}", ""),
+      "g.json");
+  REQUIRE_MESSAGE(bare.has_value(), bare.error().describe());
+  CHECK(bare->tenants.empty());
+  CHECK(bare->statuses.empty());
+}
+
+TEST_CASE("trace_generator: a shape of a file gives its own rate, tenants and statuses") {
+  const auto shape = parse_shape(kSmall, "g.json");
+  REQUIRE(shape.has_value());
+  GeneratorOptions options;
+  options.num_jobs = 301;
+  options.cluster = GpuCount(0);
+  options.load = 0;
+  options.shape = *shape;
+  options.num_tenants = 0;
+  options.models = {};
+  options.deadlines.reset();
+  const auto workload = generate_trace(options, nullptr);
+  REQUIRE_MESSAGE(workload.has_value(), workload.error().describe());
+  // 300 gaps of a minute on average, exactly.
+  CHECK(workload->jobs.back().submit == SimTime(std::chrono::hours(5)));
+  CHECK(workload->tenants.size() == 2);
+  const auto failed = std::count_if(workload->jobs.begin(), workload->jobs.end(),
+                                    [](const Job& job) { return job.status == JobStatus::Failed; });
+  CHECK(failed > 10);  // of 30 expected; the standard deviation is 5
+  CHECK(failed < 50);
+  // Instead of a number of jobs, a span: a job a minute, the first at 0.
+  options.num_jobs = 0;
+  options.span = std::chrono::hours(2);
+  CHECK(generate_trace(options, nullptr)->jobs.size() == 121);
+  // A limit below the smallest gang.
+  options.shape.gangs.erase(options.shape.gangs.begin());
+  options.max_gpus = GpuCount(4);
+  const auto none = generate_trace(options, nullptr);
+  REQUIRE_FALSE(none.has_value());
+  CHECK(none.error().message == "no job of the shape small is so small: the smallest has 8 GPUs");
+}
+
+TEST_CASE("trace_generator: a steep rhythm keeps submissions in order and within the span") {
+  auto shape = parse_shape(replaced("0.25, \"day_peak_s\"", "0.99, \"day_peak_s\""), "g.json");
+  REQUIRE(shape.has_value());
+  GeneratorOptions options;
+  options.num_jobs = 20'000;
+  options.cluster = GpuCount(0);
+  options.load = 0;
+  options.shape = *shape;
+  options.models = {};
+  const auto workload = generate_trace(options, nullptr);
+  REQUIRE(workload.has_value());
+  double cosine = 0;
+  double count = 0;
+  for (const Job& job : workload->jobs) {
+    const double t = to_seconds(job.submit);
+    if (t > 13 * 86400) break;  // of 13.9 days
+    cosine += std::cos(2 * M_PI * (t - 3600) / 86400);
+    count += 1;
+  }
+  // The mean cosine about the peak is half of the amplitude; 0.007 is its standard error.
+  CHECK(std::abs(cosine / count - 0.495) < 0.03);
+}

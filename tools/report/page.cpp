@@ -1,0 +1,109 @@
+#include "tools/report/page.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "tools/output_format.hpp"
+#include "tools/report/html.hpp"
+
+namespace vtrain {
+
+namespace embedded {
+extern const std::string_view report_template;
+extern const std::string_view report_css;
+extern const std::string_view format_js;
+extern const std::string_view report_js;
+extern const std::string_view uplot_js;
+extern const std::string_view uplot_css;
+extern const std::string_view uplot_license;
+}  // namespace embedded
+
+namespace report {
+namespace {
+
+using nlohmann::json;
+
+std::string provenance_html(const Page& page) {
+  std::string html;
+  for (const auto& [label, value] : page.provenance) {
+    html += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escape_html(label), escape_html(value));
+  }
+  return html;
+}
+
+std::string assumptions_html(const Page& page) {
+  if (page.assumptions.empty()) return "";
+  std::string html = "<section aria-labelledby=\"assumed\"><h2 id=\"assumed\">Assumed</h2>\n<ul>\n";
+  for (const std::string& assumption : page.assumptions)
+    html += fmt::format("<li>{}</li>\n", escape_html(assumption));
+  return html + "</ul></section>\n";
+}
+
+}  // namespace
+
+std::string figure_html(const Figure& figure) {
+  return fmt::format(
+      "<figure id=\"{0}\" class=\"{1}\" aria-labelledby=\"{0}-title\">\n<figcaption><h2 "
+      "id=\"{0}-title\">{2}</h2>\n"
+      "<p>{3}</p></figcaption>\n<div class=\"chart\" role=\"img\" aria-label=\"Chart: {2}. "
+      "{3}\"></div>\n{4}</figure>\n",
+      figure.id, figure.width, escape_html(figure.title), escape_html(figure.caption), figure.extra);
+}
+
+void add_figure(std::string& html, json& data, std::string_view key, json value, const Figure& figure) {
+  if (value.is_null()) return;
+  html += figure_html(figure);
+  data[std::string(key)] = std::move(value);
+}
+
+std::string distribution_caption(std::string_view subject, const json& distribution) {
+  std::string text(subject);
+  if (!distribution["exact"].get<bool>()) text += " Read off at 500 durations.";
+  return text;
+}
+
+std::string time_caption(std::string_view subject, const json& series) {
+  std::string text(subject);
+  if (series["exact"].get<bool>()) return text + " Every change is drawn.";
+  const double span = series["x"][1].get<double>() - series["x"][0].get<double>();
+  return text + fmt::format(
+                    " Downsampled to {} spans of {}: the line is the mean of a span, the shade around it "
+                    "reaches from its "
+                    "smallest to its largest value.",
+                    series["x"].size() - 1, as_duration(span));
+}
+
+std::string render_page(const Page& page, const json& data) {
+  const std::string title = escape_html(page.title);
+  const std::string eyebrow = escape_html(page.eyebrow);
+  const std::string answer = escape_html(page.answer);
+  const std::string facts = escape_html(page.facts);
+  const std::string help = escape_html(page.help);
+  const std::string assumptions = assumptions_html(page);
+  const std::string provenance = provenance_html(page);
+  const std::string chart_data = embed_json(data);
+  const std::array<std::pair<std::string_view, std::string_view>, 16> values{{
+      {"title", title},
+      {"eyebrow", eyebrow},
+      {"answer", answer},
+      {"facts", facts},
+      {"summary", page.summary_html},
+      {"assumptions", assumptions},
+      {"help", help},
+      {"figures", page.figures_html},
+      {"provenance", provenance},
+      {"data", chart_data},
+      {"uplot_license", embedded::uplot_license},
+      {"uplot_css", embedded::uplot_css},
+      {"report_css", embedded::report_css},
+      {"uplot_js", embedded::uplot_js},
+      {"format_js", embedded::format_js},
+      {"report_js", embedded::report_js},
+  }};
+  return fill_template(embedded::report_template, values);
+}
+
+}  // namespace report
+}  // namespace vtrain

@@ -1,0 +1,48 @@
+/// What all pages have in common: head, pictures, assumptions, provenance.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace vtrain::report {
+
+/// A picture that report.js will draw into. `extra` is HTML below it.
+struct Figure {
+  std::string_view id;
+  std::string_view title;
+  std::string caption;
+  std::string_view width;  ///< class: `half` or `full`
+  std::string extra{};
+};
+
+/// The place of a picture, with its caption.
+std::string figure_html(const Figure& figure);
+/// Adds the place of a picture that is drawn from `value`, unless there is nothing to draw (null).
+void add_figure(std::string& html, nlohmann::json& data, std::string_view key, nlohmann::json value,
+                const Figure& figure);
+
+/// `subject`, and that a distribution function was read off at some abscissae only, if so.
+std::string distribution_caption(std::string_view subject, const nlohmann::json& distribution);
+/// `subject`, and how a time series was reduced, if so.
+std::string time_caption(std::string_view subject, const nlohmann::json& series);
+
+/// The parts of a page. Texts may hold any bytes; the HTML is that of this module.
+struct Page {
+  std::string title{};
+  std::string eyebrow{};       ///< what the page is about, small above the answer
+  std::string answer{};        ///< the sentence that says most
+  std::string facts{};         ///< a line below it
+  std::string summary_html{};  ///< the tables at the top
+  std::string help{};          ///< how to use the pictures
+  std::string figures_html{};
+  std::vector<std::string> assumptions{};                         ///< a sentence each
+  std::vector<std::pair<std::string, std::string>> provenance{};  ///< label and value, in this order
+};
+
+/// The whole page with the charting library and the numbers behind the pictures.
+std::string render_page(const Page& page, const nlohmann::json& data);
+
+}  // namespace vtrain::report

@@ -1,0 +1,118 @@
+#include "traces/auxiliary_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "core/csv.hpp"
+#include "core/text.hpp"
+#include "workloads/throughput_table.hpp"
+
+namespace vtrain {
+namespace {
+
+/// A table, told by its columns; it has no others, and they come in this order.
+struct AuxiliaryTable {
+  std::string_view columns;  ///< separated by commas; one that ends in `,...` may have more
+  std::string_view what;
+  std::string_view jobs_column{};  ///< the column that adds up to a number of jobs
+};
+
+constexpr std::array kTables = std::to_array<AuxiliaryTable>({
+    {"time,total_job_num,running_job_num,pending_job_num,...",
+     "load of a virtual cluster over time (Helios)"},
+    {"time,active,total", "nodes in use over time (Philly)"},
+    {"id,job_num,cpu_job_num,gpu_job_num,...", "summary of clusters (Acme)"},
+    {"id,gpu_num,job_num,cpu_job_num,gpu_job_num,...", "summary of clusters (Helios)"},
+    {"ip,DSW,PSW,ASW", "places of hosts in the network (Lingjun)"},
+    {"model,total_gpu,jobs", "jobs by model and number of GPUs (Lingjun)", "jobs"},
+    {"name,cpu_milli,memory_mib,num_gpu,gpu_milli",
+     "sizes of pods without times (openb, resampled), which cannot be replayed"},
+    {"job_name,inst_id,user,status,start_time,end_time", "columns of PAI's pai_job_table.csv"},
+    {"job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type",
+     "columns of PAI's pai_task_table.csv"},
+    {"job_name,task_name,inst_name,worker_name,inst_id,status,start_time,end_time,machine",
+     "columns of PAI's pai_instance_table.csv"},
+    {"inst_id,user,gpu_type_spec,group,workload", "columns of PAI's pai_group_tag_table.csv"},
+    {"machine,gpu_type,cap_cpu,cap_mem,cap_gpu", "columns of PAI's pai_machine_spec.csv"},
+    {"worker_name,machine,start_time,end_time,machine_cpu_iowait,...",
+     "columns of PAI's pai_machine_metric.csv"},
+    {"job_name,task_name,worker_name,inst_id,machine,gpu_name,...", "columns of PAI's pai_sensor_table.csv"},
+});
+
+bool has_columns(const std::vector<std::string>& columns, std::string_view wanted) {
+  for (const std::string& column : columns) {
+    const std::size_t comma = wanted.find(',');
+    if (column != wanted.substr(0, comma)) return false;
+    wanted.remove_prefix(comma == std::string_view::npos ? wanted.size() : comma + 1);
+    if (wanted == "...") return true;
+  }
+  return wanted.empty();
+}
+
+std::optional<AuxiliaryFile> recognise_table(std::string_view text) {
+  auto rows = CsvReader::open(text, {});
+  if (!rows) return std::nullopt;
+  const auto table = std::find_if(kTables.begin(), kTables.end(), [&](const AuxiliaryTable& each) {
+    return has_columns(rows->columns(), each.columns);
+  });
+  if (table == kTables.end()) return std::nullopt;
+  AuxiliaryFile file{.what = std::string(table->what), .unit = "rows"};
+  const int jobs = table->jobs_column.empty() ? -1 : rows->find_column(table->jobs_column);
+  for (;;) {
+    const auto more = rows->next();
+    if (!more) return std::nullopt;
+    if (!*more) return file;
+    ++file.count;
+    if (jobs < 0) continue;
+    constexpr std::int64_t kMostJobs = 1'000'000'000;
+    const auto count = rows->integer(jobs, 0, kMostJobs);
+    if (!count || file.num_jobs > std::numeric_limits<std::int64_t>::max() - kMostJobs) return std::nullopt;
+    file.num_jobs += *count;
+  }
+}
+
+/// Counts the regular files of a tar archive. POSIX.1-1988: blocks of 512 bytes; a header has the size in
+/// octal digits at byte 124, the type at 156 (`0`, or none in older archives) and the word `ustar` at 257.
+std::optional<AuxiliaryFile> recognise_archive(std::string_view text) {
+  constexpr std::size_t kBlock = 512;
+  AuxiliaryFile file{.what = "a tar archive: unpack it and name the files in it", .unit = "files"};
+  while (text.size() >= kBlock && text.substr(257, 5) == "ustar") {
+    std::string_view digits = text.substr(124, 11);
+    digits.remove_prefix(std::min(digits.find_first_not_of(' '), digits.size()));
+    std::uint64_t size = 0;
+    if (std::from_chars(digits.data(), digits.data() + digits.size(), size, 8).ec != std::errc()) break;
+    if (text[156] == '0' || text[156] == '\0') ++file.count;
+    const std::uint64_t blocks = 1 + (size + kBlock - 1) / kBlock;
+    text.remove_prefix(static_cast<std::size_t>(std::min<std::uint64_t>(blocks * kBlock, text.size())));
+  }
+  return file.count > 0 ? std::optional(file) : std::nullopt;
+}
+
+std::optional<AuxiliaryFile> recognise_throughputs(std::string_view text) {
+  if (trim(text.substr(0, 4096)).starts_with('{')) {
+    const auto gavel = parse_gavel_throughputs(std::string(text), {});
+    if (!gavel || gavel->empty()) return std::nullopt;
+    return AuxiliaryFile{.what = "throughputs of job types by GPU type (Gavel), for --throughputs",
+                         .unit = "GPU types",
+                         .count = static_cast<std::int64_t>(gavel->size())};
+  }
+  const auto table = parse_throughput_table(text, {});
+  if (!table || table->rows().empty()) return std::nullopt;
+  return AuxiliaryFile{.what = "throughputs of a model by number of GPUs (ElasticFlow), for --throughputs",
+                       .unit = "rows",
+                       .count = static_cast<std::int64_t>(table->rows().size())};
+}
+
+}  // namespace
+
+std::optional<AuxiliaryFile> recognise_auxiliary_file(std::string_view text) {
+  if (auto archive = recognise_archive(text)) return archive;
+  if (auto table = recognise_table(text)) return table;
+  return recognise_throughputs(text);
+}
+
+}  // namespace vtrain

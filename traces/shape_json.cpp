@@ -1,0 +1,259 @@
+#include "traces/shape_json.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/file.hpp"
+#include "core/json_reader.hpp"
+#include "core/text.hpp"
+#include "traces/job_fields.hpp"
+
+namespace vtrain {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kMostJobs = 100'000'000;
+constexpr std::int64_t kMostGpus = 10'000'000;
+constexpr std::size_t kMostEntries = 10'000;
+constexpr double kMostWeight = 1e15;
+constexpr double kMostSeconds = Seconds(kMaxTraceTime).count();
+constexpr double kMostAmplitude = 0.99;
+/// exp of ten standard deviations of this is still far from the limits of a double.
+constexpr double kMostSigma = 10;
+
+/// A list as `[a, b]`.
+template <class Numbers>
+std::string list_json(const Numbers& numbers) {
+  std::string text;
+  for (const double number : numbers)
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", number);
+  return "[" + text + "]";
+}
+
+/// Entries one a line, as `[` ... `]` in two blanks.
+template <class Entries, class Show>
+std::string table_json(const Entries& entries, Show show) {
+  std::string text;
+  for (const auto& entry : entries)
+    text += (text.empty() ? "\n    " : ",\n    ") + show(entry);
+  return "[" + text + "\n  ]";
+}
+
+/// The parts of one document; the first error ends the reading.
+class ShapeReader {
+ public:
+  explicit ShapeReader(const JsonDocument& document) : document_(document) {}
+
+  Result<WorkloadShape> read() {
+    JsonFields top(document_, document_.root());
+    constexpr std::array<std::string_view, 10> kKeys = {
+        "vtrain_generator",   "name",      "summary", "jobs",    "arrivals", "gpus",
+        "duration_fractions", "durations", "tenants", "statuses"};
+    top.allow_only(kKeys);
+    top.integer("vtrain_generator", kVersion, kVersion);
+    shape_.name = top.string("name");
+    shape_.summary = top.string_or("summary", "");
+    shape_.num_jobs = top.integer("jobs", 2, kMostJobs);
+    for (const auto& [key, text] : {std::pair("name", &shape_.name), std::pair("summary", &shape_.summary)}) {
+      if (text->size() > kMaxNameBytes || !is_printable(*text))
+        top.complain(key,
+                     fmt::format("expected text of at most {} bytes without control characters, found '{}'",
+                                 kMaxNameBytes, printable(*text).substr(0, 80)));
+    }
+    if (top.error()) return fail(*top.error());
+    const bool read = read_arrivals() && read_gpus() && read_fractions() && read_durations() &&
+                      read_tenants() && read_statuses();
+    if (!read) return fail(error_);
+    return std::move(shape_);
+  }
+
+ private:
+  bool complain(std::string_view key, std::string message) {
+    error_ = document_.error_at(key, std::move(message));
+    return false;
+  }
+  bool take(const JsonFields& fields) {
+    if (fields.error()) error_ = *fields.error();
+    return !fields.error();
+  }
+
+  /// The list under a key, null when it is no list of 1 to `kMostEntries` entries.
+  const json* list(const json& object, std::string_view key) {
+    const auto found = object.find(key);
+    if (found == object.end()) {
+      complain(key, "missing");
+    } else if (!found->is_array() || found->empty() || found->size() > kMostEntries) {
+      complain(key, fmt::format("expected a list of 1 to {} entries", with_thousands(kMostEntries)));
+    } else {
+      return &*found;
+    }
+    return nullptr;
+  }
+
+  /// The numbers of a list, each in [low, high].
+  bool numbers(const json& object, std::string_view key, double low, double high, std::vector<double>& to) {
+    const json* const entries = list(object, key);
+    if (entries == nullptr) return false;
+    for (const json& entry : *entries) {
+      const double number = entry.is_number() ? entry.get<double>() : low - 1;
+      if (!(number >= low && number <= high)) {
+        return complain(key, expected_found(fmt::format("numbers from {} to {}", low, high), entry.dump()));
+      }
+      to.push_back(number);
+    }
+    return true;
+  }
+
+  bool read_arrivals() {
+    if (!document_.root().contains("arrivals")) return complain("arrivals", "missing");
+    JsonFields fields(document_, document_.root()["arrivals"]);
+    constexpr std::array<std::string_view, 5> kKeys = {"process", "mean_gap_s", "gap_sigma", "day_amplitude",
+                                                       "day_peak_s"};
+    fields.allow_only(kKeys);
+    const std::string process = fields.string("process");
+    if (const auto arrivals = parse_arrivals(process)) {
+      shape_.arrivals = *arrivals;
+    } else {
+      fields.complain("process", arrivals.error().message);
+    }
+    shape_.mean_gap = Seconds(fields.number("mean_gap_s", 0, kMostSeconds));
+    shape_.gap_sigma = fields.number("gap_sigma", 0, kMostSigma);
+    shape_.day_amplitude = fields.number("day_amplitude", 0, kMostAmplitude);
+    shape_.day_peak = Seconds(fields.number("day_peak_s", 0, 86400));
+    return take(fields);
+  }
+
+  bool read_gpus() {
+    const json* const entries = list(document_.root(), "gpus");
+    if (entries == nullptr) return false;
+    for (const json& entry : *entries) {
+      JsonFields fields(document_, entry);
+      constexpr std::array<std::string_view, 2> kKeys = {"num_gpus", "jobs"};
+      fields.allow_only(kKeys);
+      const GpuCount num_gpus(static_cast<std::int32_t>(fields.integer("num_gpus", 1, kMostGpus)));
+      const double weight = fields.number("jobs", 0, kMostWeight);
+      if (!take(fields)) return false;
+      if (weight == 0) return complain("gpus", "expected a number of jobs above 0, found 0");
+      if (!shape_.gangs.empty() && num_gpus <= shape_.gangs.back().num_gpus)
+        return complain("gpus", expected_found("ascending numbers of GPUs", std::to_string(num_gpus.value)));
+      shape_.gangs.push_back({num_gpus, weight});
+    }
+    return true;
+  }
+
+  /// The fractions are in the file for its reader; others than ours cannot be used.
+  bool read_fractions() {
+    std::vector<double> fractions;
+    if (!numbers(document_.root(), "duration_fractions", 0, 1, fractions)) return false;
+    const auto& known = DurationQuantiles::kFractions;
+    if (std::equal(fractions.begin(), fractions.end(), known.begin(), known.end())) return true;
+    return complain("duration_fractions", expected_found(list_json(known), list_json(fractions)));
+  }
+
+  bool read_durations() {
+    const json* const entries = list(document_.root(), "durations");
+    if (entries == nullptr) return false;
+    for (const json& entry : *entries) {
+      JsonFields fields(document_, entry);
+      constexpr std::array<std::string_view, 2> kKeys = {"most_gpus", "seconds"};
+      fields.allow_only(kKeys);
+      DurationQuantiles quantiles;
+      quantiles.most_gpus = GpuCount(static_cast<std::int32_t>(fields.integer("most_gpus", 1, kMostGpus)));
+      if (!take(fields)) return false;
+      if (!shape_.durations.empty() && quantiles.most_gpus <= shape_.durations.back().most_gpus) {
+        return complain("most_gpus", expected_found("ascending numbers of GPUs",
+                                                    std::to_string(quantiles.most_gpus.value)));
+      }
+      constexpr double kLeastSeconds = 1e-9;
+      std::vector<double> seconds;
+      if (!numbers(entry, "seconds", kLeastSeconds, kMostSeconds, seconds)) return false;
+      if (seconds.size() != quantiles.seconds.size() || !std::is_sorted(seconds.begin(), seconds.end())) {
+        return complain("seconds", expected_found(fmt::format("{} durations that do not descend",
+                                                              quantiles.seconds.size()),
+                                                  list_json(seconds)));
+      }
+      std::copy(seconds.begin(), seconds.end(), quantiles.seconds.begin());
+      shape_.durations.push_back(quantiles);
+    }
+    return true;
+  }
+
+  bool read_tenants() {
+    if (!document_.root().contains("tenants")) return true;
+    if (!numbers(document_.root(), "tenants", 0, kMostWeight, shape_.tenants)) return false;
+    const bool any = *std::max_element(shape_.tenants.begin(), shape_.tenants.end()) > 0;
+    return any || complain("tenants", "expected a number of jobs above 0, found only 0");
+  }
+
+  bool read_statuses() {
+    if (!document_.root().contains("statuses")) return true;
+    JsonFields fields(document_, document_.root()["statuses"]);
+    fields.allow_only(status_names());
+    for (std::size_t i = 0; i < status_names().size() && !fields.error(); ++i) {
+      const double weight = fields.number_or(status_names()[i], 0, kMostWeight, 0);
+      if (weight > 0) shape_.statuses.push_back({static_cast<JobStatus>(i), weight});
+    }
+    if (!take(fields)) return false;
+    return !shape_.statuses.empty() || complain("statuses", "expected a share above 0, found none");
+  }
+
+  const JsonDocument& document_;
+  WorkloadShape shape_;
+  Error error_;
+};
+
+}  // namespace
+
+std::string shape_to_json(const WorkloadShape& shape) {
+  std::string text =
+      fmt::format("{{\n  \"vtrain_generator\": {},\n  \"name\": {},\n  \"summary\": {},\n  \"jobs\": {},\n",
+                  kVersion, json_string(shape.name), json_string(shape.summary), shape.num_jobs);
+  text += fmt::format(
+      "  \"arrivals\": {{\"process\": \"{}\", \"mean_gap_s\": {}, \"gap_sigma\": {}, \"day_amplitude\": {}, "
+      "\"day_peak_s\": {}}},\n",
+      arrivals_names()[static_cast<std::size_t>(shape.arrivals)], shape.mean_gap.count(), shape.gap_sigma,
+      shape.day_amplitude, shape.day_peak.count());
+  text += "  \"gpus\": " + table_json(shape.gangs, [](const GangWeight& gang) {
+            return fmt::format("{{\"num_gpus\": {}, \"jobs\": {}}}", gang.num_gpus.value, gang.weight);
+          });
+  text += fmt::format(",\n  \"duration_fractions\": {},\n", list_json(DurationQuantiles::kFractions));
+  text += "  \"durations\": " + table_json(shape.durations, [](const DurationQuantiles& quantiles) {
+            return fmt::format("{{\"most_gpus\": {}, \"seconds\": {}}}", quantiles.most_gpus.value,
+                               list_json(quantiles.seconds));
+          });
+  if (!shape.tenants.empty()) text += ",\n  \"tenants\": " + list_json(shape.tenants);
+  if (!shape.statuses.empty()) {
+    std::string entries;
+    for (const StatusWeight& entry : shape.statuses) {
+      entries +=
+          fmt::format("{}\"{}\": {}", entries.empty() ? "" : ", ", status_name(entry.status), entry.weight);
+    }
+    text += ",\n  \"statuses\": {" + entries + "}";
+  }
+  return text + "\n}\n";
+}
+
+Result<WorkloadShape> parse_shape(std::string text, const std::string& file) {
+  const auto document = JsonDocument::parse(std::move(text), file);
+  if (!document) return fail(document.error());
+  return ShapeReader(*document).read();
+}
+
+Result<WorkloadShape> read_shape(const std::string& path) {
+  constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+  auto text = read_file(path, kMostBytes);
+  if (!text) return fail(text.error());
+  return parse_shape(*std::move(text), path);
+}
+
+}  // namespace vtrain
