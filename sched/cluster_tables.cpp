@@ -133,7 +133,7 @@ Result<ClusterSpec> read_virtual_clusters(CsvReader& rows, int num_nodes, const 
     auto more = rows.next();
     if (!more) return fail(std::move(more.error()));
     if (!*more) break;
-    const auto count = rows.integer(num_nodes, 0, kMaxClusterGpus / kGpusPerNode);
+    const auto count = rows.integer(num_nodes, 0, kMaxClusterGpus);
     if (!count) return fail(count.error());
     if (!is_printable(rows.field(name)) || !names.emplace(rows.field(name)).second ||
         names.size() > kMostClusters) {

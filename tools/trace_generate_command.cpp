@@ -214,8 +214,10 @@ void add_amount_options(CLI::App& command, GenerateArguments& to) {
       "--load", to.load,
       "Work submitted over work that the cluster could do from the first submission to the last; "
       "default 0.9, with --from the rate of its trace");
-  command.add_option("--tenants", to.num_tenants,
-                     "Number of tenants, with unequal shares; default 8, with --from those of its trace");
+  command
+      .add_option("--tenants", to.num_tenants,
+                  "Number of tenants, with unequal shares; default 8, with --from those of its trace")
+      ->check(CLI::PositiveNumber);
   command.add_option("--max-gpus", to.max_gpus, "No job with more GPUs than this")
       ->check(CLI::PositiveNumber);
   command.add_option("--max-hours", to.max_hours, "Durations up to this only")->check(CLI::PositiveNumber);

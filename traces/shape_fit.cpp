@@ -19,19 +19,24 @@ namespace {
 constexpr double kDay = 86400;
 constexpr double kRadiansPerSecond = 2 * std::numbers::pi / kDay;
 
+/// Close together where jobs are shortest and longest, because both tails of run times are long.
+constexpr std::array<double, 24> kFractions = {0,   0.01, 0.02, 0.05, 0.1,  0.15,  0.2,   0.25,
+                                               0.3, 0.4,  0.5,  0.6,  0.7,  0.75,  0.8,   0.85,
+                                               0.9, 0.93, 0.95, 0.98, 0.99, 0.995, 0.999, 1};
+
 using SecondsBySize = std::map<GpuCount, std::vector<double>>;
 
 /// The quantile at each kept fraction; between two values the logarithm is linear, as in
 /// `DurationQuantiles::at`. Reorders `values`.
 DurationQuantiles fit_durations(GpuCount most_gpus, std::vector<double>& values) {
   std::sort(values.begin(), values.end());
-  DurationQuantiles quantiles{.most_gpus = most_gpus};
-  for (std::size_t i = 0; i < quantiles.seconds.size(); ++i) {
-    const double rank = DurationQuantiles::kFractions[i] * static_cast<double>(values.size() - 1);
+  DurationQuantiles quantiles{.most_gpus = most_gpus, .fractions = {kFractions.begin(), kFractions.end()}};
+  for (const double fraction : kFractions) {
+    const double rank = fraction * static_cast<double>(values.size() - 1);
     const auto below = static_cast<std::size_t>(rank);
     const double low = values[below];
     const double high = values[std::min(below + 1, values.size() - 1)];
-    quantiles.seconds[i] = low * std::pow(high / low, rank - std::floor(rank));
+    quantiles.seconds.push_back(low * std::pow(high / low, rank - std::floor(rank)));
   }
   return quantiles;
 }

@@ -23,7 +23,7 @@ inline constexpr std::size_t kFewestFittedJobs = 100;
 /// * how many jobs each tenant has, without its name, most first (at most 10,000 tenants);
 /// * how many jobs ended in each way.
 ///
-/// Nothing else leaves the trace: no names, no instants, and of durations 12 values for 100 jobs or more.
+/// Nothing else leaves the trace: no names, no instants, and of durations 24 values for 100 jobs or more.
 /// `arrivals` is `Bursty` where the median gap is not that of a Poisson process, `Diurnal` where the rhythm
 /// is more than chance. Jobs without a duration are left out; an error if fewer than `kFewestFittedJobs`
 /// stay. O(n log n).

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <iterator>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
@@ -151,13 +151,13 @@ class ShapeReader {
     return true;
   }
 
-  /// The fractions are in the file for its reader; others than ours cannot be used.
   bool read_fractions() {
-    std::vector<double> fractions;
-    if (!numbers(document_.root(), "duration_fractions", 0, 1, fractions)) return false;
-    const auto& known = DurationQuantiles::kFractions;
-    if (std::equal(fractions.begin(), fractions.end(), known.begin(), known.end())) return true;
-    return complain("duration_fractions", expected_found(list_json(known), list_json(fractions)));
+    if (!numbers(document_.root(), "duration_fractions", 0, 1, fractions_)) return false;
+    const bool ascending =
+        std::adjacent_find(fractions_.begin(), fractions_.end(), std::greater_equal<>()) == fractions_.end();
+    if (ascending && fractions_.size() >= 2 && fractions_.front() == 0 && fractions_.back() == 1) return true;
+    return complain("duration_fractions",
+                    expected_found("ascending fractions from 0 to 1", list_json(fractions_)));
   }
 
   bool read_durations() {
@@ -175,15 +175,16 @@ class ShapeReader {
                                                     std::to_string(quantiles.most_gpus.value)));
       }
       constexpr double kLeastSeconds = 1e-9;
-      std::vector<double> seconds;
-      if (!numbers(entry, "seconds", kLeastSeconds, kMostSeconds, seconds)) return false;
-      if (seconds.size() != quantiles.seconds.size() || !std::is_sorted(seconds.begin(), seconds.end())) {
-        return complain("seconds", expected_found(fmt::format("{} durations that do not descend",
-                                                              quantiles.seconds.size()),
-                                                  list_json(seconds)));
+      if (!numbers(entry, "seconds", kLeastSeconds, kMostSeconds, quantiles.seconds)) return false;
+      if (quantiles.seconds.size() != fractions_.size() ||
+          !std::is_sorted(quantiles.seconds.begin(), quantiles.seconds.end())) {
+        return complain(
+            "seconds",
+            expected_found(fmt::format("{} durations that do not descend, one a fraction", fractions_.size()),
+                           list_json(quantiles.seconds)));
       }
-      std::copy(seconds.begin(), seconds.end(), quantiles.seconds.begin());
-      shape_.durations.push_back(quantiles);
+      quantiles.fractions = fractions_;
+      shape_.durations.push_back(std::move(quantiles));
     }
     return true;
   }
@@ -209,6 +210,7 @@ class ShapeReader {
 
   const JsonDocument& document_;
   WorkloadShape shape_;
+  std::vector<double> fractions_;
   Error error_;
 };
 
@@ -226,7 +228,7 @@ std::string shape_to_json(const WorkloadShape& shape) {
   text += "  \"gpus\": " + table_json(shape.gangs, [](const GangWeight& gang) {
             return fmt::format("{{\"num_gpus\": {}, \"jobs\": {}}}", gang.num_gpus.value, gang.weight);
           });
-  text += fmt::format(",\n  \"duration_fractions\": {},\n", list_json(DurationQuantiles::kFractions));
+  text += fmt::format(",\n  \"duration_fractions\": {},\n", list_json(shape.durations.front().fractions));
   text += "  \"durations\": " + table_json(shape.durations, [](const DurationQuantiles& quantiles) {
             return fmt::format("{{\"most_gpus\": {}, \"seconds\": {}}}", quantiles.most_gpus.value,
                                list_json(quantiles.seconds));

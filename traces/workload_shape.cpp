@@ -11,6 +11,16 @@
 namespace vtrain {
 namespace {
 
+/// The fractions of the tables below.
+constexpr std::array<double, 12> kFractions = {0,    0.10, 0.25, 0.50,  0.75,  0.90,
+                                               0.95, 0.98, 0.99, 0.995, 0.999, 1};
+
+/// Quantiles of the durations of gangs up to a size, in seconds.
+struct DurationTable {
+  GpuCount most_gpus{1};
+  std::array<double, kFractions.size()> seconds{};
+};
+
 // Microsoft ITP clusters, March to May 2021, all ten together: 69,351 jobs of at least 600 s
 // (github.com/microsoft/elasticflow-traces, raw-traces.tar.gz, MIT licence). Counted by us.
 constexpr std::array<GangWeight, 7> kItpGangs = {{{GpuCount(1), 57682},
@@ -20,7 +30,7 @@ constexpr std::array<GangWeight, 7> kItpGangs = {{{GpuCount(1), 57682},
                                                   {GpuCount(16), 381},
                                                   {GpuCount(32), 354},
                                                   {GpuCount(64), 71}}};
-constexpr std::array<DurationQuantiles, 4> kItpDurations = {
+constexpr std::array<DurationTable, 4> kItpDurations = {
     {{GpuCount(1), {600, 1288, 3909, 10131, 14368, 25322, 28837, 56777, 84701, 114941, 409344, 1573360}},
      {GpuCount(4), {601, 1281, 2981, 4259, 17009, 73518, 151394, 344719, 654566, 732491, 1028064, 1114383}},
      {GpuCount(8), {600, 1972, 7216, 18320, 49419, 130331, 207500, 352983, 508024, 665376, 992727, 1237189}},
@@ -38,7 +48,7 @@ constexpr std::array<GangWeight, 8> kPhillyGangs = {{{GpuCount(1), 95483},
                                                      {GpuCount(32), 194},
                                                      {GpuCount(64), 6},
                                                      {GpuCount(128), 3}}};
-constexpr std::array<DurationQuantiles, 4> kPhillyDurations = {
+constexpr std::array<DurationTable, 4> kPhillyDurations = {
     {{GpuCount(1), {1, 57, 103, 1131, 3466, 12489, 42048, 171200, 395079, 852663, 2542917, 5196151}},
      {GpuCount(4), {1, 18, 69, 1065, 53154, 189197, 342406, 690478, 1064474, 1477805, 4399254, 5186309}},
      {GpuCount(8), {1, 72, 378, 8596, 90017, 285575, 516066, 869052, 1255558, 1887155, 3613118, 4628226}},
@@ -56,6 +66,16 @@ constexpr std::array<StatusWeight, 3> kPhillyStatuses = {
 constexpr Seconds hours(double count) {
   return Seconds(count * 3600);
 }
+std::vector<DurationQuantiles> to_quantiles(std::span<const DurationTable> tables) {
+  std::vector<DurationQuantiles> all;
+  for (const DurationTable& table : tables) {
+    all.push_back({.most_gpus = table.most_gpus,
+                   .fractions = {kFractions.begin(), kFractions.end()},
+                   .seconds = {table.seconds.begin(), table.seconds.end()}});
+  }
+  return all;
+}
+
 const std::array<WorkloadShape, 2>& shapes() {
   static const std::array<WorkloadShape, 2> all = {
       WorkloadShape{.name = "itp",
@@ -63,7 +83,7 @@ const std::array<WorkloadShape, 2>& shapes() {
                     .num_jobs = 69'351,
                     .mean_gap = Seconds(74.6),
                     .gangs = {kItpGangs.begin(), kItpGangs.end()},
-                    .durations = {kItpDurations.begin(), kItpDurations.end()},
+                    .durations = to_quantiles(kItpDurations),
                     .day_amplitude = 0.244,
                     .day_peak = hours(1.75),
                     .gap_sigma = 1.96},
@@ -72,7 +92,7 @@ const std::array<WorkloadShape, 2>& shapes() {
                     .num_jobs = 109'570,
                     .mean_gap = Seconds(102),
                     .gangs = {kPhillyGangs.begin(), kPhillyGangs.end()},
-                    .durations = {kPhillyDurations.begin(), kPhillyDurations.end()},
+                    .durations = to_quantiles(kPhillyDurations),
                     .day_amplitude = 0.299,
                     .day_peak = hours(3.92),
                     .gap_sigma = 2.26,
@@ -85,9 +105,9 @@ constexpr std::array<std::string_view, 3> kArrivalsNames = {"stationary", "diurn
 }  // namespace
 
 Seconds DurationQuantiles::at(double fraction) const {
-  const auto above = std::upper_bound(kFractions.begin() + 1, kFractions.end() - 1, fraction);
-  const auto i = static_cast<std::size_t>(above - kFractions.begin());
-  const double part = (fraction - kFractions[i - 1]) / (kFractions[i] - kFractions[i - 1]);
+  const auto above = std::upper_bound(fractions.begin() + 1, fractions.end() - 1, fraction);
+  const auto i = static_cast<std::size_t>(above - fractions.begin());
+  const double part = (fraction - fractions[i - 1]) / (fractions[i] - fractions[i - 1]);
   return Seconds(seconds[i - 1] * std::exp(part * std::log(seconds[i] / seconds[i - 1])));
 }
 
@@ -97,7 +117,7 @@ double DurationQuantiles::fraction_below(Seconds duration) const {
   const auto above = std::upper_bound(seconds.begin(), seconds.end(), duration.count());
   const auto i = static_cast<std::size_t>(above - seconds.begin());
   const double part = std::log(duration.count() / seconds[i - 1]) / std::log(seconds[i] / seconds[i - 1]);
-  return kFractions[i - 1] + part * (kFractions[i] - kFractions[i - 1]);
+  return fractions[i - 1] + part * (fractions[i] - fractions[i - 1]);
 }
 
 const DurationQuantiles& WorkloadShape::durations_of(GpuCount num_gpus) const {

@@ -34,12 +34,11 @@ struct GangWeight {
 
 /// Run times of the jobs of some gang sizes.
 struct DurationQuantiles {
-  /// The fractions at which quantiles are kept: 0 is the shortest job, 1 the longest.
-  static constexpr std::array<double, 12> kFractions = {0,    0.10, 0.25, 0.50,  0.75,  0.90,
-                                                        0.95, 0.98, 0.99, 0.995, 0.999, 1};
-
   GpuCount most_gpus{1};  ///< holds for gangs up to this size, and above the size of the entry before
-  std::array<double, kFractions.size()> seconds{};
+  /// At which quantiles are kept, ascending: 0 is the shortest job, 1 the longest. The same for all entries
+  /// of a shape.
+  std::vector<double> fractions{};
+  std::vector<double> seconds{};  ///< at each, above 0 and not descending
 
   /// The run time that a fraction of jobs does not exceed: between the kept quantiles the logarithm is
   /// linear.

@@ -156,7 +156,7 @@ TEST_CASE("cluster_tables: rows that are no good name the line and the column") 
   CHECK(error_of(header + "a,1,1,0,\n") == "t: expected at least one node with GPUs, found none");
   CHECK(error_of(header + "a,1,1,10000000,\nb,1,1,1,\n")
             .starts_with("t:3: expected at most 10,000,000 nodes and GPUs"));
-  CHECK(error_of(",num\na,10000000\n").starts_with("t:2: expected at most 10,000,000 nodes and GPUs"));
+  CHECK(error_of(",num\na,10000000\n").starts_with("t: expected at most 10,000,000 nodes and GPUs"));
   CHECK(error_of(header + "a,1,1,1,\n", "x") ==
         "t: expected no part behind '@', for this table has none, found 'x'");
   CHECK(error_of("").starts_with("t: empty"));

@@ -81,7 +81,7 @@ TEST_CASE("auxiliary_file: the published files have the counts that are known of
                             {"alibaba-openb-2023/openb_pod_list_multigpu20.csv.gz", 8324, 0},
                             {"alibaba-openb-2023/openb_pod_list_multigpu50.csv.gz", 9061, 0},
                             {"alibaba-pai-2020/pai_task_table.header", 0, 0},
-                            {"elasticflow/elasticflow-traces.tar.gz", 11, 0},
+                            {"elasticflow/elasticflow-traces.tar.gz", 12, 0},
                             {"philly/pcs_traces_raw.tar.gz", 12, 0},
                             {"gavel/simulation_throughputs.json.gz", -1, 0}}) {
     CAPTURE(known.path);

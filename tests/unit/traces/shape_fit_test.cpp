@@ -93,7 +93,7 @@ TEST_CASE("shape_fit: the fit of a generated trace gives its constants back") {
         const DurationQuantiles& original = truth.durations_of(gang.num_gpus);
         const DurationQuantiles& quantiles = fitted.durations_of(gang.num_gpus);
         for (std::size_t i = 1; i + 1 < quantiles.seconds.size(); ++i) {
-          const double fraction = DurationQuantiles::kFractions[i];
+          const double fraction = quantiles.fractions[i];
           CHECK(std::abs(original.fraction_below(Seconds(quantiles.seconds[i])) - fraction) <
                 5 * std::sqrt(fraction * (1 - fraction) / gang.weight) + 0.003);
         }
@@ -145,10 +145,9 @@ TEST_CASE("shape_fit: quantiles are those of the sorted durations, in between by
   for (std::size_t i = 0; i < workload.jobs.size(); ++i)
     workload.jobs[i].duration = to_sim_duration(Seconds(std::exp2(static_cast<double>((i * 37) % 101) / 10)));
   const WorkloadShape shape = fit(workload);
-  for (std::size_t i = 0; i < DurationQuantiles::kFractions.size(); ++i) {
-    CHECK(shape.durations[0].seconds[i] ==
-          doctest::Approx(std::exp2(10 * DurationQuantiles::kFractions[i])).epsilon(1e-6));
-  }
+  const DurationQuantiles& quantiles = shape.durations[0];
+  for (std::size_t i = 0; i < quantiles.fractions.size(); ++i)
+    CHECK(quantiles.seconds[i] == doctest::Approx(std::exp2(10 * quantiles.fractions[i])).epsilon(1e-6));
 }
 
 TEST_CASE("shape_fit: regular gaps have no spread, bursts of equal instants a large one") {

@@ -90,9 +90,14 @@ TEST_CASE("shape_json: an error names the file, the line, the key, what was expe
             .starts_with("g.json:7: num_gpus: expected a"));
   CHECK(error_of(replaced("\"jobs\": 100", "\"jobs\": 0")) ==
         "g.json:6: gpus: expected a number of jobs above 0, found 0");
-  CHECK(error_of(replaced("0.995", "0.994")).starts_with("g.json:10: duration_fractions: expected [0, 0.1,"));
+  CHECK(error_of(replaced("0.995", "0.9"))
+            .starts_with(
+                "g.json:10: duration_fractions: expected ascending fractions from 0 to 1, found '[0, 0.1,"));
+  CHECK(error_of(replaced("0.999, 1]", "0.999]"))
+            .starts_with("g.json:10: duration_fractions: expected ascending"));
   CHECK(error_of(replaced("[1, 2, 3", "[3, 2, 1"))
-            .starts_with("g.json:12: seconds: expected 12 durations that do not descend, found '[3, 2, 1"));
+            .starts_with("g.json:12: seconds: expected 12 durations that do not descend, one a fraction, "
+                         "found '[3, 2, 1"));
   CHECK(error_of(replaced("11, 12.5", "11")).starts_with("g.json:12: seconds: expected 12 durations"));
   CHECK(error_of(replaced("[1, 2, 3", "[0, 2, 3")).starts_with("g.json:12: seconds: expected numbers from"));
   CHECK(error_of(replaced("\"failed\": 0.1", "\"lost\": 0.1")).starts_with("g.json:15: lost: unknown key"));

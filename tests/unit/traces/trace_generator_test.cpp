@@ -118,7 +118,7 @@ TEST_CASE("trace_generator: gang sizes and durations have the shape of the publi
       const auto below = std::count_if(seconds.begin(), seconds.end(),
                                        [&](double value) { return value <= quantiles.seconds[i]; });
       const double fraction = static_cast<double>(below) / static_cast<double>(seconds.size());
-      CHECK(std::abs(fraction - vtrain::DurationQuantiles::kFractions[i]) < 5 * 0.5 / 400);
+      CHECK(std::abs(fraction - quantiles.fractions[i]) < 5 * 0.5 / 400);
     }
     // The published mean work a job, 23.5 GPU-hours for ITP and 24.4 for Philly, which heavy tails leave
     // within 10 per cent.
