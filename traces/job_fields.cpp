@@ -25,6 +25,50 @@ Result<std::int64_t> parse_limited(std::string_view text, const TimeUnit& unit, 
   return nanoseconds;
 }
 
+std::uint32_t hash_of(const Job& job) {
+  return static_cast<std::uint32_t>(std::hash<std::string_view>{}(job.name));
+}
+
+bool in_upper_half(std::uint32_t hash) {
+  return hash >> 31 != 0;
+}
+
+/// Adds the names that come again among those of one half of the hashes, which `count` jobs have.
+void find_same_names(const std::vector<Job>& jobs, bool upper, std::size_t count,
+                     std::vector<SameName>& found) {
+  // A hash table with open addressing, three quarters full. Every access misses the cache, so slots are
+  // fetched ahead.
+  struct Slot {
+    std::uint32_t hash = 0;
+    std::uint32_t number = 0;  ///< position of the job + 1; 0 is free
+  };
+  std::vector<Slot> slots(count + count / 3 + 1);
+  const auto home_of = [&](std::uint32_t hash) { return slots.size() * (hash << 1) >> 32; };
+  constexpr std::size_t kAhead = 16;
+  std::array<Slot, kAhead> next{};
+  const auto look_up = [&](const Slot& wanted) {
+    std::size_t at = home_of(wanted.hash);
+    for (; slots[at].number != 0; at = at + 1 == slots.size() ? 0 : at + 1) {
+      const std::size_t other = slots[at].number - 1;
+      if (slots[at].hash != wanted.hash || jobs[other].name != jobs[wanted.number - 1].name) continue;
+      found.push_back({other, wanted.number - 1});
+      return;
+    }
+    slots[at] = wanted;
+  };
+  std::size_t taken = 0;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const std::uint32_t hash = hash_of(jobs[i]);
+    if (in_upper_half(hash) != upper) continue;
+    Slot& place = next[taken++ % kAhead];
+    if (taken > kAhead) look_up(place);
+    place = {.hash = hash, .number = static_cast<std::uint32_t>(i + 1)};
+    __builtin_prefetch(&slots[home_of(hash)], 1);
+  }
+  for (std::size_t i = taken - std::min(taken, kAhead); i < taken; ++i)
+    look_up(next[i % kAhead]);
+}
+
 }  // namespace
 
 Result<void> check_name(std::string_view text) {
@@ -113,36 +157,14 @@ std::vector<SameName> find_same_names(const std::vector<Job>& jobs) {
     return a.name.size() != b.name.size() ? a.name.size() > b.name.size() : a.name >= b.name;
   };
   if (std::adjacent_find(jobs.begin(), jobs.end(), not_ascending) == jobs.end()) return {};
-
-  // A hash table with open addressing, three quarters full. Every access misses the cache, so slots are
-  // fetched ahead.
-  struct Slot {
-    std::uint32_t hash = 0;
-    std::uint32_t number = 0;  ///< position of the job + 1; 0 is free
-  };
-  std::vector<Slot> slots(jobs.size() + jobs.size() / 3 + 1);
-  const auto home_of = [&](std::uint32_t hash) { return slots.size() * hash >> 32; };
-  constexpr std::size_t kAhead = 16;
-  std::array<std::uint32_t, kAhead> hashes{};
+  // Names of one half of the hashes after those of the other, so that the table is half as large.
+  const auto upper = static_cast<std::size_t>(
+      std::count_if(jobs.begin(), jobs.end(), [](const Job& job) { return in_upper_half(hash_of(job)); }));
   std::vector<SameName> found;
-  for (std::size_t i = 0; i < jobs.size() + kAhead; ++i) {
-    std::uint32_t& hash = hashes[i % kAhead];
-    if (i >= kAhead) {
-      const std::size_t job = i - kAhead;
-      std::size_t at = home_of(hash);
-      for (; slots[at].number != 0; at = at + 1 == slots.size() ? 0 : at + 1) {
-        const std::size_t other = slots[at].number - 1;
-        if (slots[at].hash != hash || jobs[other].name != jobs[job].name) continue;
-        found.push_back({other, job});
-        break;
-      }
-      if (slots[at].number == 0) slots[at] = {.hash = hash, .number = static_cast<std::uint32_t>(job + 1)};
-    }
-    if (i < jobs.size()) {
-      hash = static_cast<std::uint32_t>(std::hash<std::string_view>{}(jobs[i].name));
-      __builtin_prefetch(&slots[home_of(hash)], 1);
-    }
-  }
+  find_same_names(jobs, false, jobs.size() - upper, found);
+  find_same_names(jobs, true, upper, found);
+  std::sort(found.begin(), found.end(),
+            [](const SameName& a, const SameName& b) { return a.second < b.second; });
   return found;
 }
 

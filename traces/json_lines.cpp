@@ -142,7 +142,13 @@ class FlatObject : public json::json_sax_t {
 
 class JsonLinesReader {
  public:
-  explicit JsonLinesReader(const TraceInput& input) : lines_(input.text, input.file) {}
+  explicit JsonLinesReader(const TraceInput& input) : lines_(input.text, input.file) {
+    constexpr std::size_t kBytesOfShortJob = 40;  // id, submission, GPUs and a duration
+    const auto num_lines = static_cast<std::size_t>(std::count(input.text.begin(), input.text.end(), '\n'));
+    const std::size_t most_jobs = std::min(num_lines, input.text.size() / kBytesOfShortJob) + 1;
+    trace_.workload.jobs.reserve(most_jobs);
+    line_of_job_.reserve(most_jobs);
+  }
 
   Result<Trace> read() {
     for (;;) {
@@ -212,7 +218,7 @@ class JsonLinesReader {
                       "expected a duration, or a model with its global batch and iterations, found neither");
     }
     trace_.workload.jobs.push_back(job);
-    line_of_job_.push_back(lines_.number());
+    line_of_job_.push_back(static_cast<std::uint32_t>(lines_.number()));
     return {};
   }
 
@@ -227,7 +233,7 @@ class JsonLinesReader {
 
   LineReader lines_;
   Trace trace_;
-  std::vector<std::int64_t> line_of_job_;
+  std::vector<std::uint32_t> line_of_job_;  ///< `read_file` accepts no file with more lines
 };
 
 /// Writes one object a job.

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <filesystem>
 #include <string>
 
+#include "core/file.hpp"
 #include "tests/bench/memory_peak.hpp"
 #include "traces/trace_format.hpp"
 #include "traces/trace_generator.hpp"
@@ -128,10 +130,11 @@ std::string helios_text() {
   return text;
 }
 
-void read(benchmark::State& state, const std::string& text, std::int64_t num_rows = kJobs) {
+void read(benchmark::State& state, const std::string& text, std::int64_t num_rows = kJobs,
+          const std::string& file = "bench") {
   vtrain::reset_peak();
   for (auto _ : state) {
-    auto trace = vtrain::parse_trace(text, "bench");
+    auto trace = vtrain::parse_trace(text, file);
     if (!trace) return state.SkipWithError(trace.error().describe().c_str());
     benchmark::DoNotOptimize(trace->workload.jobs.data());
   }
@@ -178,6 +181,26 @@ void BM_ReadHelios(benchmark::State& state) {
   read(state, helios_text());
 }
 BENCHMARK(BM_ReadHelios)->Unit(benchmark::kMillisecond);
+
+/// The published files, where they are there: one of each format.
+[[maybe_unused]] const bool kPublished = [] {
+  for (const char* const name :
+       {"itp/cluster04.csv.gz", "philly/philly_reconstructed.csv.gz", "philly/philly_pollux.csv.gz",
+        "alibaba-openb-2023/openb_pod_list_default.csv.gz", "elasticflow/philly_103959.csv.gz",
+        "gavel/msr_seed0_6214e9.trace.gz", "chronus/trace_job_Philly_SLO.csv.gz", "muri/trace2.csv.gz",
+        "shockwave/900_0.2_5_100_5_15_0-0.5-0.5_0.6-0.3-0.09-0.01_multigpu_dynamic.trace.gz",
+        "tiresias/60_job.csv"}) {
+    const std::string path = std::string(VTRAIN_SHARED_DIR) + "/data/traces/" + name;
+    if (!std::filesystem::exists(path)) continue;
+    benchmark::RegisterBenchmark((std::string("BM_ReadPublished/") + name).c_str(), [path](benchmark::State&
+                                                                                               state) {
+      const auto text = vtrain::read_file(path);
+      const auto trace = vtrain::parse_trace(*text, path);
+      read(state, *text, static_cast<std::int64_t>(trace->workload.jobs.size()), path);
+    })->Unit(benchmark::kMillisecond);
+  }
+  return true;
+}();
 
 void BM_WriteVtrainCsv(benchmark::State& state) {
   for (auto _ : state)
