@@ -17,6 +17,10 @@ std::string as_percent(double ratio) {
   return std::isnan(ratio) ? "-" : fmt::format("{:.1f} %", ratio * 100);
 }
 
+std::string as_load(double load) {
+  return load != 0 && std::abs(load) < 0.1 ? fmt::format("{:.2g}", load) : fmt::format("{:.2f}", load);
+}
+
 std::string as_duration(double seconds) {
   if (!std::isfinite(seconds)) return "-";
   if (seconds < 0) return "-" + as_duration(-seconds);

@@ -50,8 +50,8 @@ std::string describe_jobs(const std::string& name, const TraceStatistics& statis
       fmt::format("trace     {}   {} jobs   {}   {} GPU-hours\n", name, with_thousands(statistics.jobs),
                   as_days(to_seconds(statistics.span())), with_thousands(std::llround(statistics.gpu_hours)));
   if (cluster) {
-    text += fmt::format("cluster   {}   offered load {:.2f}\n", cluster->describe(),
-                        statistics.offered_load(cluster->total_gpus()));
+    text += fmt::format("cluster   {}   offered load {}\n", cluster->describe(),
+                        as_load(statistics.offered_load(cluster->total_gpus())));
   }
   const auto count = [&](std::string_view label, std::int64_t jobs, std::string_view what) {
     if (jobs == 0) return;

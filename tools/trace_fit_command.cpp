@@ -127,7 +127,7 @@ std::string describe_arrivals(const WorkloadShape& shape) {
                   as_duration(shape.mean_gap.count()));
   if (shape.arrivals != Arrivals::Stationary && shape.day_amplitude > 0) {
     text += fmt::format(
-        "; rate \u00b1 {:.0f} % over the day, highest {} after the first submission's time of day",
+        "; rate \u00b1 {:.0f} % over the day, highest {} into each day from the first submission on",
         100 * shape.day_amplitude, as_duration(shape.day_peak.count()));
   }
   if (shape.arrivals == Arrivals::Bursty)

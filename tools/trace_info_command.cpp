@@ -154,8 +154,10 @@ void show_auxiliary(const std::string& path, const AuxiliaryFile& file, bool jso
     fmt::print("{}\n", json.dump(2));
     return;
   }
-  const std::string_view unit = std::string_view(file.unit).substr(0, file.unit.size() - (file.count == 1 ? 1 : 0));
-  fmt::print("file      {}   no trace: {}\nholds     {} {}{}\n", path, file.what, with_thousands(file.count), unit, file.num_jobs > 0 ? fmt::format(", {} jobs", with_thousands(file.num_jobs)) : "");
+  const std::string_view unit =
+      std::string_view(file.unit).substr(0, file.unit.size() - (file.count == 1 ? 1 : 0));
+  fmt::print("file      {}   no trace: {}\nholds     {} {}{}\n", path, file.what, with_thousands(file.count),
+             unit, file.num_jobs > 0 ? fmt::format(", {} jobs", with_thousands(file.num_jobs)) : "");
 }
 
 /// What was given may be one of the files that lie beside traces: a table of nodes, or one that cannot be

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <numbers>
@@ -26,6 +27,11 @@ constexpr std::array<double, 24> kFractions = {0,   0.01, 0.02, 0.05, 0.1,  0.15
 
 using SecondsBySize = std::map<GpuCount, std::vector<double>>;
 
+/// Six significant digits, which are more than a sample of jobs can tell and make a short file.
+double rounded(double value) {
+  return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
+}
+
 /// The quantile at each kept fraction; between two values the logarithm is linear, as in
 /// `DurationQuantiles::at`. Reorders `values`.
 DurationQuantiles fit_durations(GpuCount most_gpus, std::vector<double>& values) {
@@ -36,7 +42,7 @@ DurationQuantiles fit_durations(GpuCount most_gpus, std::vector<double>& values)
     const auto below = static_cast<std::size_t>(rank);
     const double low = values[below];
     const double high = values[std::min(below + 1, values.size() - 1)];
-    quantiles.seconds.push_back(low * std::pow(high / low, rank - std::floor(rank)));
+    quantiles.seconds.push_back(rounded(low * std::pow(high / low, rank - std::floor(rank))));
   }
   return quantiles;
 }
@@ -79,9 +85,9 @@ bool fit_rhythm(const std::vector<double>& submissions, WorkloadShape& shape) {
     count += 1;
   }
   // A rate of 1 + a cos(w (t - peak)) has the mean cosine a / 2 about the peak.
-  shape.day_amplitude = std::min(kMostAmplitude, 2 * std::hypot(cosine, sine) / count);
+  shape.day_amplitude = rounded(std::min(kMostAmplitude, 2 * std::hypot(cosine, sine) / count));
   const double angle = std::atan2(sine, cosine);
-  shape.day_peak = Seconds((angle < 0 ? angle + 2 * std::numbers::pi : angle) / kRadiansPerSecond);
+  shape.day_peak = Seconds(rounded((angle < 0 ? angle + 2 * std::numbers::pi : angle) / kRadiansPerSecond));
   // Without a rhythm the amplitude exceeds this once in exp(9) = 8,000 traces (Rayleigh's test).
   return shape.day_amplitude > 6 / std::sqrt(count);
 }
@@ -118,7 +124,7 @@ bool fit_gaps(const std::vector<double>& submissions, WorkloadShape& shape) {
     ++level;
   const double ratio = mean / std::max(quantile(level->fraction), mean * 1e-9);
   shape.gap_sigma =
-      level->score + std::sqrt(std::max(0.0, level->score * level->score + 2 * std::log(ratio)));
+      rounded(level->score + std::sqrt(std::max(0.0, level->score * level->score + 2 * std::log(ratio))));
 
   // The median of n exponential gaps is ln 2 of their mean, with a standard deviation of at most
   // 1 / sqrt(n).
@@ -171,7 +177,7 @@ Result<WorkloadShape> fit_shape(const Workload& workload, std::string name) {
   WorkloadShape shape{.name = std::move(name)};
   shape.num_jobs = static_cast<std::int64_t>(submissions.size());
   const double span = submissions.back();
-  shape.mean_gap = Seconds(span / static_cast<double>(submissions.size() - 1));
+  shape.mean_gap = Seconds(rounded(span / static_cast<double>(submissions.size() - 1)));
   shape.summary =
       fmt::format("fitted to {} jobs of {:.1f} days", with_thousands(shape.num_jobs), span / kDay);
   for (const auto& [num_gpus, seconds] : by_size)

