@@ -300,9 +300,9 @@ std::string describe_experiment(const Experiment& experiment) {
   const std::string format =
       experiment.trace_format.empty() ? "" : fmt::format(" ({})", experiment.trace_format);
   return fmt::format(
-      "trace     {}{}   {} jobs   {}   {} GPU-hours   offered load {}\n{}cluster   {}\n{}",
-      experiment.trace_name, format, with_thousands(statistics.jobs), as_days(to_seconds(statistics.span())),
-      with_thousands(std::llround(statistics.gpu_hours)),
+      "trace     {}{}   {} job{}   {}   {} GPU-hours   offered load {}\n{}cluster   {}\n{}",
+      experiment.trace_name, format, with_thousands(statistics.jobs), statistics.jobs == 1 ? "" : "s",
+      as_days(to_seconds(statistics.span())), with_thousands(std::llround(statistics.gpu_hours)),
       as_load(statistics.offered_load(experiment.cluster.total_gpus())), skipped_line(experiment.skipped),
       experiment.cluster.describe(), assumed_lines(experiment.assumptions));
 }

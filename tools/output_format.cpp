@@ -18,6 +18,7 @@ std::string as_percent(double ratio) {
 }
 
 std::string as_load(double load) {
+  if (std::isnan(load)) return "-";
   return load != 0 && std::abs(load) < 0.1 ? fmt::format("{:.2g}", load) : fmt::format("{:.2f}", load);
 }
 

@@ -15,7 +15,8 @@ namespace vtrain {
 std::string short_number(double number);
 /// A ratio as per cent with one digit: `81.5 %`; `-` for a value that does not exist (NaN).
 std::string as_percent(double ratio);
-/// Work over what a cluster could do, with two digits that say something: `0.48`, `0.0027`.
+/// Work over what a cluster could do, with two digits that say something: `0.48`, `0.0027`; `-` for a
+/// value that does not exist (NaN).
 std::string as_load(double load);
 /// A duration by its two largest units: `3 d 04 h`, `5 h 12 m`, `36 m 10 s`, `9.81 s`, `12.3 ms`, `8.1 us`.
 std::string as_duration(double seconds);

@@ -47,8 +47,9 @@ std::vector<std::string> share_row(std::string label, const JobShare& share,
 std::string describe_jobs(const std::string& name, const TraceStatistics& statistics,
                           const std::optional<ClusterSpec>& cluster) {
   std::string text =
-      fmt::format("trace     {}   {} jobs   {}   {} GPU-hours\n", name, with_thousands(statistics.jobs),
-                  as_days(to_seconds(statistics.span())), with_thousands(std::llround(statistics.gpu_hours)));
+      fmt::format("trace     {}   {} job{}   {}   {} GPU-hours\n", name, with_thousands(statistics.jobs),
+                  statistics.jobs == 1 ? "" : "s", as_days(to_seconds(statistics.span())),
+                  with_thousands(std::llround(statistics.gpu_hours)));
   if (cluster) {
     text += fmt::format("cluster   {}   offered load {}\n", cluster->describe(),
                         as_load(statistics.offered_load(cluster->total_gpus())));
