@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <span>
+#include <utility>
 
 #include "core/line_reader.hpp"
 #include "core/text.hpp"
@@ -165,8 +167,7 @@ class SwfReader {
   Result<void> read_line(std::string_view text) {
     if (text.empty()) return {};
     if (text.front() == ';') {
-      const auto size = parse_num_gpus(header_value(text, "MaxProcs"));
-      if (size) num_processors_ = size->value;
+      read_header(text);
       return {};
     }
     Fields fields;
@@ -180,16 +181,45 @@ class SwfReader {
     const std::int64_t user = line.number(kUser);
     const std::int64_t group = line.number(kGroup);
     if (!line.reason().empty()) return log_.skip(line.reason(), lines_.number(), {}, line.found());
-    if (user >= 0) job.user = log_.workload().user(trim(fields[kUser]));
-    if (group >= 0) job.tenant = log_.workload().tenant(trim(fields[kGroup]));
+    if (user >= 0) job.user = log_.workload().user(name_of(users_, trim(fields[kUser])));
+    if (group >= 0) job.tenant = log_.workload().tenant(name_of(groups_, trim(fields[kGroup])));
     job.name = trim(fields[kJob]);
     constexpr SimTime kFirstDate{std::chrono::seconds(1'000'000'000)};  // September 2001
     has_dates_ |= job.submit > kFirstDate;
     return log_.add(job, lines_.number());
   }
 
+  /// The names that numbers stand for.
+  using Names = std::map<std::string_view, std::string_view>;
+
+  void read_header(std::string_view text) {
+    const auto size = parse_num_gpus(header_value(text, "MaxProcs"));
+    if (size) num_processors_ = size->value;
+    ours_ |= header_value(text, "Conversion") == "vtrain";
+    if (!ours_) return;
+    // What our writer says of the names for which it wrote numbers.
+    const std::string_view note = header_value(text, "Note");
+    for (const auto& [kind, names] : {std::pair("group ", &groups_), std::pair("user ", &users_)}) {
+      constexpr std::string_view kIs = " is ";
+      const std::size_t is = note.find(kIs);
+      if (!note.starts_with(kind) || is == std::string_view::npos) continue;
+      const std::string_view number =
+          note.substr(std::string_view(kind).size(), is - std::string_view(kind).size());
+      const std::string_view name = note.substr(is + kIs.size());
+      if (is_name(name)) names->emplace(number, name);
+    }
+  }
+
+  static std::string_view name_of(const Names& names, std::string_view number) {
+    const auto found = names.find(number);
+    return found == names.end() ? number : found->second;
+  }
+
   LineReader lines_;
   JobLog log_;
+  bool ours_ = false;  ///< the file was written by this program
+  Names groups_;
+  Names users_;
   std::optional<std::int32_t> num_processors_;
   bool has_dates_ = false;
 };

@@ -3,8 +3,9 @@
 ///
 /// Kept: submission (2), run time (4), processors as GPUs (5, or 8 where that is unknown), user (12), group
 /// (13) as tenant, requested time (9), status (11), original start (submission + wait, 3). Users and groups
-/// are the numbers of the file. Memory, CPU time, executable, queue, partition and dependencies are dropped.
-/// The format has no GPU type, model, iterations or deadline.
+/// are the numbers of the file, or the names that our own writer says in its header they stand for. Memory,
+/// CPU time, executable, queue, partition and dependencies are dropped. The format has no GPU type, model,
+/// iterations or deadline.
 #pragma once
 
 #include <string_view>

@@ -163,6 +163,17 @@ TEST_CASE("swf: names that are no numbers are numbered, and the header says whic
         "1 0 -1 5 1 -1 -1 1 -1 -1 0 1 1 -1 -1 -1 -1 -1\n"
         "2 1 -1 6 2 -1 -1 2 -1 -1 -1 2 2 -1 -1 -1 -1 -1\n"
         "3 2 -1 7 1 -1 -1 1 -1 -1 -1 1 1 -1 -1 -1 -1 -1\n");
+  // Read back, the numbers stand for their names again.
+  const auto again = parse_trace(written(*trace), "jobs.swf");
+  REQUIRE(again);
+  CHECK(again->workload.tenants.names() == std::vector<std::string>{"vision", "speech"});
+  CHECK(again->workload.users.names() == std::vector<std::string>{"amy", "ben"});
+  CHECK(again->workload.jobs[2].tenant == again->workload.jobs[0].tenant);
+  // In a file of somebody else a note is a note.
+  const auto other =
+      parse_trace("; Note: group 1 is vision\n1 0 -1 5 1 -1 -1 1 -1 -1 0 1 1 -1 -1 -1 -1 -1\n", "o.swf");
+  REQUIRE(other);
+  CHECK(other->workload.tenants.names() == std::vector<std::string>{"1"});
 }
 
 TEST_CASE("swf: a job without a run time cannot be written, and nothing is left behind") {
