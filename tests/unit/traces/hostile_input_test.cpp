@@ -106,7 +106,9 @@ std::string zstd(std::string_view text) {
 }  // namespace
 
 TEST_CASE("hostile input: CRLF, a byte-order mark, blank lines and a missing final newline change nothing") {
-  for (const auto& [name, example] : kTraceExamples) {
+  for (const auto& entry : kTraceExamples) {
+    const std::string_view name = entry[0];
+    const std::string_view example = entry[1];
     CAPTURE(std::string(name));
     const std::string text(example);
     const auto plain = parse_trace(text, "file", name);
@@ -130,7 +132,9 @@ TEST_CASE("hostile input: CRLF, a byte-order mark, blank lines and a missing fin
 
 TEST_CASE("hostile input: every field with a value that it cannot have") {
   const std::string kLong(2000, '9');
-  for (const auto& [name, example] : kTraceExamples) {
+  for (const auto& entry : kTraceExamples) {
+    const std::string_view name = entry[0];
+    const std::string_view example = entry[1];
     CAPTURE(std::string(name));
     const bool json = name == "jsonl" || name == "batsim" || name == "philly-log";
     const auto fields = json ? json_values(example) : last_fields(name, example);
@@ -155,7 +159,9 @@ TEST_CASE("hostile input: every field with a value that it cannot have") {
 }
 
 TEST_CASE("hostile input: a file cut off anywhere, and with any byte changed") {
-  for (const auto& [name, example] : kTraceExamples) {
+  for (const auto& entry : kTraceExamples) {
+    const std::string_view name = entry[0];
+    const std::string_view example = entry[1];
     CAPTURE(std::string(name));
     for (std::size_t i = 1; i < example.size(); ++i)
       check_outcome(std::string(example.substr(0, i)), name);
@@ -170,7 +176,9 @@ TEST_CASE("hostile input: a file cut off anywhere, and with any byte changed") {
 }
 
 TEST_CASE("hostile input: the last row twice is one job, an error, or two where rows have no ids") {
-  for (const auto& [name, example] : kTraceExamples) {
+  for (const auto& entry : kTraceExamples) {
+    const std::string_view name = entry[0];
+    const std::string_view example = entry[1];
     if (name == "batsim" || name == "philly-log") continue;  // no rows; their own tests have it
     CAPTURE(std::string(name));
     const std::string text(example);
@@ -191,7 +199,9 @@ TEST_CASE("hostile input: the last row twice is one job, an error, or two where 
 
 TEST_CASE("hostile input: packed files are read, and cut off anywhere they are errors") {
   const auto path = std::filesystem::temp_directory_path() / ("vtrain_hostile_" + std::to_string(getpid()));
-  for (const auto& [name, example] : kTraceExamples) {
+  for (const auto& entry : kTraceExamples) {
+    const std::string_view name = entry[0];
+    const std::string_view example = entry[1];
     CAPTURE(std::string(name));
     for (const std::string& packed : {gzip(example), zstd(example)}) {
       REQUIRE(vtrain::write_file(path, packed));
