@@ -47,6 +47,9 @@ class ElasticFlow final : public SlottedPolicy {
  public:
   explicit ElasticFlow(const ElasticFlowOptions& options) : SlottedPolicy(options.slot), options_(options) {}
 
+  /// The table of overheads counts time as the artifact does; `--interruption-cost` is for all the others.
+  bool copes_with_disruptions() const override { return options_.overhead == DecisionOverhead::None; }
+
  private:
   /// A live job's plan and the one in which it holds its next level at once.
   struct Planned {

@@ -38,11 +38,13 @@ void SlottedPolicy::schedule(SchedulingPass& pass) {
     jobs_.resize(pass.jobs().size());
     cluster_gpus_ = pass.total_gpus().value;
   }
+  if (pass.disrupted()) take_disruptions(pass);
   const bool others = std::ranges::any_of(live_, [this](std::uint32_t id) { return jobs_[id].planned; });
   arrivals_.collect(pass, last_decision_, others);
   const WholeSeconds now = to_whole_seconds(pass.now());
   if (const auto time = due(pass); time && *time <= now) {
-    progress(now);
+    progress(pass, now);
+    disrupted_at_.reset();
     take_ends(pass, now);
     std::vector<std::uint32_t> arrived;
     if (arrivals_.due() && *arrivals_.due() <= now) arrived = take_arrivals(pass);
@@ -65,16 +67,40 @@ std::optional<WholeSeconds> SlottedPolicy::due(const SchedulingPass& pass) const
     several |= first && *first != *change;
     if (!first || *change < *first) first = change;
   }
+  if (disrupted_at_) {
+    several |= first && *first != *disrupted_at_;
+    if (!first || *disrupted_at_ < *first) first = disrupted_at_;
+  }
   if (first && last_decision_ && several) first = std::max(*first, *last_decision_ + slot_);
   const auto arrival = arrivals_.due();
   return arrival && (!first || *arrival < *first) ? arrival : first;
 }
 
-void SlottedPolicy::progress(WholeSeconds now) {
+void SlottedPolicy::take_disruptions(const SchedulingPass& pass) {
+  for (const JobId id : pass.interrupted()) {
+    SlottedJob& job = jobs_[id.value];
+    book_work(pass, job);
+    job.gpus = 0;
+  }
+  const bool disrupted = !pass.interrupted().empty() || pass.capacity_changed();
+  if (disrupted && !disrupted_at_ && !live_.empty()) disrupted_at_ = to_whole_seconds(pass.now());
+}
+
+void SlottedPolicy::book_work(const SchedulingPass& pass, SlottedJob& job) {
+  const SimDuration work = pass.work_done(job.job);
+  job.iterations_left -= to_seconds(work - job.work_booked) * job.speed(job.gpus);
+  job.work_booked = work;
+}
+
+void SlottedPolicy::progress(const SchedulingPass& pass, WholeSeconds now) {
   if (!last_decision_) return;
   for (const std::uint32_t id : live_) {
     SlottedJob& job = jobs_[id];
     if (job.gpus == 0) continue;
+    if (pass.disrupted()) {
+      book_work(pass, job);
+      continue;
+    }
     auto time = static_cast<double>(now - *last_decision_);
     const WholeSeconds done = job.finished.value_or(job.end);
     if (now > done) time -= static_cast<double>(now - done);
@@ -92,10 +118,22 @@ void SlottedPolicy::progress(WholeSeconds now) {
 void SlottedPolicy::take_ends(SchedulingPass& pass, WholeSeconds now) {
   std::erase_if(live_, [&](std::uint32_t id) {
     const SlottedJob& job = jobs_[id];
+    if (pass.disrupted()) return end_if_done(pass, job);
     if (!job.planned || job.end > now || job.gpus == 0) return false;
     pass.complete(job.job, to_sim_time(job.end), to_sim_time(job.finished.value_or(job.end)));
     return true;
   });
+}
+
+bool SlottedPolicy::end_if_done(SchedulingPass& pass, const SlottedJob& job) {
+  constexpr double kNoTime = 1e-9;  // s, a tick of the clock
+  if (job.gpus == 0) return false;
+  const double left_s = job.iterations_left / job.speed(job.gpus);
+  if (left_s > kNoTime) return false;
+  const SimTime end =
+      std::max(pass.now() - to_sim_duration(Seconds(std::max(-left_s, 0.0))), pass.resumed_at(job.job));
+  pass.complete(job.job, end, end);
+  return true;
 }
 
 std::vector<std::uint32_t> SlottedPolicy::take_arrivals(const SchedulingPass& pass) {
@@ -140,6 +178,9 @@ void SlottedPolicy::apply(SchedulingPass& pass) {
       }
     }
   }
+  if (!pass.disrupted()) return;
+  for (const std::uint32_t id : live_)
+    jobs_[id].gpus = pass.held_gpus(jobs_[id].job).value;
 }
 
 }  // namespace vtrain

@@ -24,6 +24,7 @@ struct SlottedJob {
   bool planned = false;                    ///< whether its planned end is an event
   std::int64_t gpus = 0;                   ///< held since the last decision
   double overhead = 0;                     ///< s of the time after the last decision that are lost
+  SimDuration work_booked{0};              ///< of its work as the simulator has it, in disrupted replays
   WholeSeconds end = 0;                    ///< planned: when it is looked at again
   std::optional<WholeSeconds> finished{};  ///< planned: when its work is done, if that is not `end`
 
@@ -49,12 +50,18 @@ Result<WholeSeconds> parse_slot(const PolicyArguments& arguments);
 /// last decision waits for the slot to end, unless it is the only thing still to come. A job whose work is
 /// done keeps its GPUs until then; its booked end is the planned one, or, if other things came first and it
 /// ran out of work before, that second.
+///
+/// Where failures, checkpoints or costs of interruption disrupt jobs, which that simulator does not know,
+/// progress is what the simulation says, and so is the end: a job that has not done its work at its planned
+/// end is planned again. A failure, or nodes that come and go, are something that happens. Plans count on the
+/// whole cluster and on jobs that lose no time; a job that finds no room waits for the next decision.
 class SlottedPolicy : public Policy {
  public:
   explicit SlottedPolicy(WholeSeconds slot) : slot_(slot), arrivals_(slot) {}
 
   void schedule(SchedulingPass& pass) final;
   ProgressRule progress_rule() const final { return ProgressRule::Policy; }
+  bool copes_with_disruptions() const override { return true; }
 
  protected:
   /// One decision. `arrived` are live from now on unless they are rejected; the ended ones are gone.
@@ -71,7 +78,13 @@ class SlottedPolicy : public Policy {
   std::vector<std::uint32_t> live_;  ///< the policy's order decides ties
 
  private:
-  void progress(WholeSeconds now);
+  void progress(const SchedulingPass& pass, WholeSeconds now);
+  /// Takes in what disrupted jobs at this instant.
+  void take_disruptions(const SchedulingPass& pass);
+  /// Books what a job has done, or lost, since the last time. Only in disrupted replays.
+  void book_work(const SchedulingPass& pass, SlottedJob& job);
+  /// Ends a job in a disrupted replay if its work is done.
+  bool end_if_done(SchedulingPass& pass, const SlottedJob& job);
   void take_ends(SchedulingPass& pass, WholeSeconds now);
   std::vector<std::uint32_t> take_arrivals(const SchedulingPass& pass);
   void apply(SchedulingPass& pass);
@@ -84,6 +97,7 @@ class SlottedPolicy : public Policy {
   std::deque<ThroughputLevels> rigid_;  ///< of jobs without a curve
   std::int64_t cluster_gpus_ = 0;
   std::optional<WholeSeconds> last_decision_;
+  std::optional<WholeSeconds> disrupted_at_;  ///< by something that no decision has taken in yet
 };
 
 }  // namespace vtrain

@@ -64,6 +64,8 @@ class SchedulingPass {
   /// Jobs that a failing node stopped at this instant, in the order of their ids. They wait again, as if they
   /// had been preempted, and have lost the work since their last checkpoint.
   std::span<const JobId> interrupted() const { return interrupted_; }
+  /// Whether anything may cost jobs time in this replay, or stop them, beside the policy.
+  bool disrupted() const { return !overheads_.empty(); }
   /// Whether nodes went out of service or came back at this instant.
   bool capacity_changed() const { return capacity_changed_; }
 
@@ -194,6 +196,10 @@ class Policy {
   /// What is worth telling of the passes so far beyond what became of the jobs, always the same names in the
   /// same order.
   virtual std::vector<PolicyFigure> figures() const { return {}; }
+  /// Whether failures, checkpoints and costs of interruption may disrupt its jobs. Under
+  /// `ProgressRule::Policy` that takes a policy that books progress by `SchedulingPass::work_done` in passes
+  /// that are `disrupted`.
+  virtual bool copes_with_disruptions() const { return progress_rule() != ProgressRule::Policy; }
 };
 
 }  // namespace vtrain

@@ -34,10 +34,10 @@ Error misfit(const Job& job, const Workload& workload, const ClusterSpec& cluste
 }
 
 /// What must hold of a policy and a placement for jobs to be disrupted.
-Result<void> check_disruptions(const ClusterSpec& cluster, const Workload& workload, ProgressRule rule,
+Result<void> check_disruptions(const ClusterSpec& cluster, const Workload& workload, const Policy& policy,
                                const SimulationOptions& options) {
   if (options.disruptions == nullptr) return {};
-  if (rule == ProgressRule::Policy)
+  if (!policy.copes_with_disruptions())
     return fail({.field = fmt::format("policy '{}'", options.policy_name),
                  .message = "computes the progress of jobs itself, as the simulator that it reproduces does, "
                             "which knows no failures, checkpoints or costs of interruption"});
@@ -82,10 +82,10 @@ Error job_error(const Job& job, std::string field, std::string message) {
   return {.field = std::move(field), .message = fmt::format("job '{}': {}", job.name, message)};
 }
 
-Result<void> check_simulation(const Workload& workload, const ClusterSpec& cluster, ProgressRule rule,
+Result<void> check_simulation(const Workload& workload, const ClusterSpec& cluster, const Policy& policy,
                               const SimulationOptions& options) {
-  if (auto checked = check_jobs(workload, cluster, rule, options); !checked) return checked;
-  return check_disruptions(cluster, workload, rule, options);
+  if (auto checked = check_jobs(workload, cluster, policy.progress_rule(), options); !checked) return checked;
+  return check_disruptions(cluster, workload, policy, options);
 }
 
 }  // namespace vtrain

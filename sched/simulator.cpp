@@ -174,8 +174,7 @@ class Simulation final : public SchedulingPass {
     const std::optional<SimTime> change = outages_->next();
     const bool matters = next || (num_waiting_ > 0 && outages_->awaits_return());
     if (change && matters && (!next || *change < *next)) next = change;
-    if (next && disruptions_->failures && *next - jobs_.back().submit > kLongestAfterLastSubmission)
-      return {};
+    if (next && *next - jobs_.back().submit > kLongestAfterLastSubmission) return {};
     return next;
   }
 
@@ -303,7 +302,10 @@ class Simulation final : public SchedulingPass {
     progress.resumed = now_;
     progress.num_gpus = num_gpus;
     ++progress.run;
-    if (rule_ == ProgressRule::Policy) return;
+    if (rule_ == ProgressRule::Policy) {
+      if (books_) books_->begin(job, num_gpus, now_, progress.attained);
+      return;
+    }
     const SimDuration left = time_left(job);
     if (left > SimTime::max() - now_) {
       throw SimulationFault(job_error(jobs_[job.value], "duration",
@@ -413,7 +415,7 @@ class Simulation final : public SchedulingPass {
 
 Result<SimulationResult> simulate(const Workload& workload, const ClusterSpec& cluster, Policy& policy,
                                   const SimulationOptions& options) {
-  if (auto checked = check_simulation(workload, cluster, policy.progress_rule(), options); !checked)
+  if (auto checked = check_simulation(workload, cluster, policy, options); !checked)
     return fail(checked.error());
   try {
     return Simulation(workload, cluster, policy, options).run();

@@ -71,7 +71,7 @@ struct SimulationResult {
   std::vector<Outage> outages;      ///< that began during the replay, in this order
 };
 
-/// With random failures a replay ends this long after the last submission, whatever still runs then: a job
+/// With outages a replay ends this long after the last submission, whatever still runs then: a job
 /// that fails more often than it gets on would never end.
 inline constexpr SimDuration kLongestAfterLastSubmission = std::chrono::hours(24 * 3652);
 

@@ -123,6 +123,21 @@ TEST_CASE("simulator: a preempted job keeps its work and its old end does not fi
   CHECK(result->events == 4);
 }
 
+TEST_CASE("simulator: a job that is larger than the cluster does not cancel a timer") {
+  Workload workload;
+  add_job(workload, 0, 10, 8);
+  add_job(workload, 3, 1, 9);
+  bool woken = false;
+  const auto result = run(workload, [&woken](SchedulingPass& pass) {
+    start_all(pass);
+    if (pass.now() == at(0)) pass.wake_at(at(5));
+    woken |= pass.now() == at(5);
+  });
+  REQUIRE(result);
+  CHECK(result->outcomes[1].state == JobState::Rejected);
+  CHECK(woken);
+}
+
 TEST_CASE("simulator: a preemption and a restart at one instant change no end") {
   Workload workload;
   add_job(workload, 0, 10, 8);
