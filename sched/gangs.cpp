@@ -9,23 +9,20 @@ Gangs::Gangs(PlacementKind kind, const ClusterSpec& cluster, const Workload& wor
     : jobs_(workload.jobs),
       placement_(make_placement(kind, cluster, workload)),
       needs_shares_(placement_->needs_shares()),
+      knows_nodes_(placement_->knows_nodes()),
       shares_gpus_(placement_->shares_gpus()),
       slot_of_(needs_shares_ ? workload.jobs.size() : 0) {
   if (takes_nodes_out) service_.emplace(*placement_, static_cast<std::uint32_t>(cluster.total_nodes()));
 }
 
-bool Gangs::place(JobId job, GpuCount num_gpus) {
-  const GangRequest request = request_of(jobs_[job.value], num_gpus);
-  if (!needs_shares_) return placement_->place(request, no_shares_);
+bool Gangs::place_listed(JobId job, const GangRequest& request) {
   const bool placed = placement_->place(request, open(job));
   if (!placed) close(job);
   if (placed && service_) service_->occupy(job, list_of(job), gpu_share(job));
   return placed;
 }
 
-void Gangs::release(JobId job, GpuCount num_gpus) {
-  const GangRequest request = request_of(jobs_[job.value], num_gpus);
-  if (!needs_shares_) return placement_->release(request, no_shares_);
+void Gangs::release_listed(JobId job, const GangRequest& request) {
   placement_->release(request, list_of(job));
   if (service_) service_->vacate(job, list_of(job));
   close(job);
@@ -40,11 +37,6 @@ bool Gangs::resize(JobId job, GpuCount from, GpuCount to) {
   if (place(job, to)) return true;
   if (!place(job, from)) throw std::logic_error("Gangs: a gang does not fit where it has just been");
   return false;
-}
-
-std::span<const NodeShare> Gangs::shares(JobId job) const {
-  if (!placement_->knows_nodes()) return {};
-  return slots_[slot_of_[job.value]];
 }
 
 std::vector<NodeShare>& Gangs::open(JobId job) {

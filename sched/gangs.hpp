@@ -29,15 +29,24 @@ class Gangs {
   Gangs(PlacementKind kind, const ClusterSpec& cluster, const Workload& workload, bool takes_nodes_out);
 
   /// Places a job's gang; false, with nothing changed, when it does not fit.
-  bool place(JobId job, GpuCount num_gpus);
+  bool place(JobId job, GpuCount num_gpus) {
+    const GangRequest request = request_of(jobs_[job.value], num_gpus);
+    return needs_shares_ ? place_listed(job, request) : placement_->place(request, no_shares_);
+  }
   /// Gives a gang back.
-  void release(JobId job, GpuCount num_gpus);
+  void release(JobId job, GpuCount num_gpus) {
+    const GangRequest request = request_of(jobs_[job.value], num_gpus);
+    needs_shares_ ? release_listed(job, request) : placement_->release(request, no_shares_);
+  }
   /// Places a gang of another size instead of the one that the job has; false, with the size unchanged, when
   /// it does not fit, or when some of its nodes are out of service, so that it could not be put back.
   bool resize(JobId job, GpuCount from, GpuCount to);
 
   /// The nodes of a job that runs; empty under a placement without nodes.
-  std::span<const NodeShare> shares(JobId job) const;
+  std::span<const NodeShare> shares(JobId job) const {
+    if (!knows_nodes_) return {};
+    return slots_[slot_of_[job.value]];
+  }
   /// Thousandths of each of its GPUs that a job takes from others.
   std::int16_t gpu_share(JobId job) const { return shares_gpus_ ? jobs_[job.value].gpu_share : kWholeGpu; }
   const Placement& placement() const { return *placement_; }
@@ -45,6 +54,8 @@ class Gangs {
   NodeService* service() { return service_ ? &*service_ : nullptr; }
 
  private:
+  bool place_listed(JobId job, const GangRequest& request);
+  void release_listed(JobId job, const GangRequest& request);
   /// An empty list for a job that starts.
   std::vector<NodeShare>& open(JobId job);
   std::vector<NodeShare>& list_of(JobId job) { return slots_[slot_of_[job.value]]; }
@@ -53,6 +64,7 @@ class Gangs {
   std::span<const Job> jobs_;
   std::unique_ptr<Placement> placement_;
   const bool needs_shares_;
+  const bool knows_nodes_;
   const bool shares_gpus_;
   std::optional<NodeService> service_;
   std::vector<std::uint32_t> slot_of_;         ///< by `JobId`

@@ -38,10 +38,6 @@ OutageSchedule::OutageSchedule(std::span<const Outage> given, const FailureRates
   }
 }
 
-std::optional<SimTime> OutageSchedule::next() const {
-  return heap_.empty() ? std::nullopt : std::optional(heap_.front().change.time);
-}
-
 NodeChange OutageSchedule::pop() {
   std::pop_heap(heap_.begin(), heap_.end(), Later());
   const Entry entry = heap_.back();

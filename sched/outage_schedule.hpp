@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,8 +30,8 @@ class OutageSchedule {
   OutageSchedule(std::span<const Outage> given, const FailureRates* rates, std::uint32_t num_nodes,
                  SimTime begin, std::uint64_t seed);
 
-  /// When the next change is; none if there is no other.
-  std::optional<SimTime> next() const;
+  /// When the next change is; `SimTime::max()` if there is no other.
+  SimTime next() const { return heap_.empty() ? SimTime::max() : heap_.front().change.time; }
   /// Takes the next change. There must be one.
   NodeChange pop();
   /// Whether a node that is out of service now will be back.

@@ -52,8 +52,7 @@ class Simulation final : public SchedulingPass {
   }
 
   SimulationResult run() {
-    while (const auto instant = next_instant()) {
-      now_ = *instant;
+    while (advance()) {
       if (!collect_events()) continue;
       policy_.schedule(*this);
       sample();
@@ -126,6 +125,8 @@ class Simulation final : public SchedulingPass {
   }
 
  private:
+  static constexpr SimTime kNever = SimTime::max();
+
   /// Time for which a job holds its GPUs in all: its duration, cut at the time limit.
   static SimDuration time_on_gpus(const Job& job) { return std::min(job.duration, job.walltime()); }
 
@@ -157,25 +158,25 @@ class Simulation final : public SchedulingPass {
     events_.remove_if([this](const Event& event) { return stale(event); });
   }
 
-  std::optional<SimTime> next_instant() {
+  /// Moves the clock to the next instant at which something happens; false if nothing does.
+  bool advance() {
     while (!events_.empty() && stale(events_.top()))
       events_.pop();
-    std::optional<SimTime> next;
+    SimTime next = kNever;
     if (!events_.empty()) next = events_.top().time;
-    if (next_arrival_ < jobs_.size() && (!next || jobs_[next_arrival_].submit < *next)) {
-      next = jobs_[next_arrival_].submit;
-    }
-    return outages_ ? with_node_changes(next) : next;
+    if (next_arrival_ < jobs_.size()) next = std::min(next, jobs_[next_arrival_].submit);
+    if (outages_) next = with_node_changes(next);
+    if (next == kNever) return false;
+    now_ = next;
+    return true;
   }
 
   /// The next change of a node, if it comes before `next` and can still matter to a job: jobs that only wait
   /// have nothing to hope for once all nodes are back.
-  std::optional<SimTime> with_node_changes(std::optional<SimTime> next) const {
-    const std::optional<SimTime> change = outages_->next();
-    const bool matters = next || (num_waiting_ > 0 && outages_->awaits_return());
-    if (change && matters && (!next || *change < *next)) next = change;
-    if (next && *next - jobs_.back().submit > kLongestAfterLastSubmission) return {};
-    return next;
+  SimTime with_node_changes(SimTime next) const {
+    const bool matters = next != kNever || (num_waiting_ > 0 && outages_->awaits_return());
+    if (matters) next = std::min(next, outages_->next());
+    return next - jobs_.back().submit > kLongestAfterLastSubmission ? kNever : next;
   }
 
   /// Takes in everything that happens now: ends, then changes of nodes, then arrivals, then a timer. False if
@@ -307,7 +308,7 @@ class Simulation final : public SchedulingPass {
       return;
     }
     const SimDuration left = time_left(job);
-    if (left > SimTime::max() - now_) {
+    if (left >= kNever - now_) {
       throw SimulationFault(job_error(jobs_[job.value], "duration",
                                       "ends later than the simulated clock can tell (292 years)"));
     }
