@@ -68,7 +68,7 @@ Workload make_trace(const TraceShape& shape) {
 
 /// Simulation alone: no reading, no writing, no metrics.
 void replay(benchmark::State& state, const TraceShape& shape, const std::string& policy,
-            PlacementKind placement = PlacementKind::Count) {
+            PlacementKind placement = PlacementKind::Count, const Disruptions* disruptions = nullptr) {
   const Workload workload = make_trace(shape);
   const ClusterSpec cluster{{NodeGroup{shape.num_gpus / 8, GpuCount(8), ""}}};
   Summary summary;
@@ -78,6 +78,7 @@ void replay(benchmark::State& state, const TraceShape& shape, const std::string&
     SimulationOptions options;
     options.placement = placement;
     options.policy_name = policy;
+    options.disruptions = disruptions;
     auto result = simulate(workload, cluster, **made, options);
     if (!result) return state.SkipWithError(result.error().describe().c_str());
     benchmark::DoNotOptimize(result->outcomes.data());
@@ -93,6 +94,17 @@ void replay(benchmark::State& state, const TraceShape& shape, const std::string&
   state.counters["preemptions"] = static_cast<double>(summary.preemptions);
 }
 
+/// The same with nodes that fail and jobs that write checkpoints.
+void replay_with_failures(benchmark::State& state, const TraceShape& shape, const std::string& policy,
+                          const char* mtbf) {
+  const ClusterSpec cluster{{NodeGroup{shape.num_gpus / 8, GpuCount(8), ""}}};
+  Disruptions disruptions;
+  disruptions.failures = FailureRates::parse(std::string("mtbf=") + mtbf, cluster).value();
+  disruptions.checkpoints.kind = CheckpointRule::Kind::Daly;
+  disruptions.checkpoint_times = CheckpointTimes(std::chrono::seconds(30));
+  replay(state, shape, policy, PlacementKind::Yarn, &disruptions);
+}
+
 /// Known answer of Batsim 4.1.0: mean turnaround 75161.216440 s, makespan 8264852 s, in 26 s.
 constexpr TraceShape kAnchor{100'000, 512, 1.0, 99};
 constexpr TraceShape kMillion{1'000'000, 10'240, 0.9, 1};
@@ -103,6 +115,12 @@ BENCHMARK_CAPTURE(replay, million_fifo, kMillion, "fifo")->Unit(benchmark::kMill
 BENCHMARK_CAPTURE(replay, million_fifo_yarn, kMillion, "fifo", PlacementKind::Yarn)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(replay, million_fit_first, kMillion, "fit-first")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(replay_with_failures, million_fifo_6300h, kMillion, "fifo", "6300h")
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(replay_with_failures, million_fifo_100h, kMillion, "fifo", "100h")
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(replay_with_failures, busy_easy_100h, kBusy, "easy", "100h")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(replay_with_failures, busy_srtf_100h, kBusy, "srtf", "100h")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(replay, busy_srtf, kBusy, "srtf")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(replay, busy_las, kBusy, "las")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(replay, busy_edf, kBusy, "edf")->Unit(benchmark::kMillisecond);
