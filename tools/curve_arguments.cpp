@@ -10,10 +10,12 @@
 
 #include "core/gpu_profile.hpp"
 #include "core/text.hpp"
+#include "sched/gpu_types.hpp"
 #include "tools/file_hash.hpp"
 #include "tools/output_format.hpp"
 #include "tools/plan_arguments.hpp"
 #include "workloads/elastic_jobs.hpp"
+#include "workloads/name_table.hpp"
 
 namespace vtrain {
 
@@ -34,11 +36,8 @@ void add_curve_options(CLI::App& command, CurveArguments& arguments) {
 
 namespace {
 
-/// The name of a profile and, where it is not that of all GPUs, why.
-struct ProfileChoice {
-  std::string name;
-  std::string assumption{};
-};
+/// The kind of curve that is none.
+constexpr std::string_view kNoCurves = "none";
 
 std::string lower_case(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
@@ -51,17 +50,41 @@ bool is_embedded(std::string_view profile) {
   return std::find(names.begin(), names.end(), profile) != names.end();
 }
 
-ProfileChoice profile_of(const std::optional<ClusterSpec>& cluster) {
-  const std::string fallback = "a100";
-  if (!cluster) return {fallback};
-  const std::string& type = cluster->groups.front().gpu_type;
-  const bool one_type = std::all_of(cluster->groups.begin(), cluster->groups.end(),
-                                    [&](const NodeGroup& group) { return group.gpu_type == type; });
-  if (type.empty() && one_type) return {fallback};
-  if (one_type && is_embedded(lower_case(type))) return {lower_case(type)};
-  return {fallback, one_type ? fmt::format("models run as fast as on {}: there is no profile of {}", fallback,
-                                           printable(type))
-                             : fmt::format("models run as fast as on {}, on every type of GPU", fallback)};
+constexpr std::string_view kFallbackProfile = "a100";
+
+/// The profile of a type of GPUs; the fallback where there is none, with a sentence that says so.
+std::string profile_of(const std::string& gpu_type, std::vector<std::string>& assumptions) {
+  if (is_embedded(lower_case(gpu_type))) return lower_case(gpu_type);
+  if (!gpu_type.empty()) {
+    assumptions.push_back(fmt::format("models run on {} as fast as on {}: there is no profile of it",
+                                      printable(gpu_type), kFallbackProfile));
+  }
+  return std::string(kFallbackProfile);
+}
+
+/// The profiles by type of GPUs: the given one for all of them, or those of the cluster's types.
+std::vector<std::string> profiles_of(const CurveArguments& arguments,
+                                     const std::optional<ClusterSpec>& cluster,
+                                     std::vector<std::string>& assumptions) {
+  if (!arguments.profile.empty()) return {arguments.profile};
+  if (!cluster) return {std::string(kFallbackProfile)};
+  std::vector<std::string> profiles;
+  for (const std::string& type : GpuTypes(*cluster, NameTable{}).names())
+    profiles.push_back(profile_of(type, assumptions));
+  return profiles;
+}
+
+Result<CurveSettings> read_settings(const CurveArguments& arguments) {
+  CurveSettings settings;
+  if (arguments.kind != kNoCurves) {
+    const auto kind = parse_curve_kind(arguments.kind);
+    if (!kind) {
+      constexpr std::array<std::string_view, 3> kKnown = {"best-plan", "data-parallel", kNoCurves};
+      return fail({.field = "--curves", .message = expected_found(list_names(kKnown), arguments.kind)});
+    }
+    settings.kind = *kind;
+  }
+  return settings;
 }
 
 }  // namespace
@@ -69,74 +92,120 @@ ProfileChoice profile_of(const std::optional<ClusterSpec>& cluster) {
 Result<CachedCurves> CachedCurves::open(const CurveArguments& arguments,
                                         const std::optional<ClusterSpec>& cluster) {
   CachedCurves opened;
-  CurveSettings settings;
-  opened.elastic_ = arguments.kind != "none";
-  if (opened.elastic_) {
-    const auto kind = parse_curve_kind(arguments.kind);
-    if (!kind) {
-      constexpr std::array<std::string_view, 3> kKnown = {"best-plan", "data-parallel", "none"};
-      return fail({.field = "--curves", .message = expected_found(list_names(kKnown), arguments.kind)});
-    }
-    settings.kind = *kind;
+  const auto settings = read_settings(arguments);
+  if (!settings) return fail(settings.error());
+  opened.elastic_ = arguments.kind != kNoCurves;
+  const auto folder = arguments.no_cache ? std::nullopt : curve_cache_folder();
+  if (folder) opened.cache_ = std::make_unique<CurveCache>(*folder);
+  for (const std::string& name : profiles_of(arguments, cluster, opened.assumptions_)) {
+    if (auto added = opened.add_type(name, arguments.stack, *settings); !added) return fail(added.error());
   }
-  const ProfileChoice choice =
-      arguments.profile.empty() ? profile_of(cluster) : ProfileChoice{arguments.profile};
-  opened.assumption_ = choice.assumption;
-  auto profile = load_gpu_profile(choice.name);
+  return opened;
+}
+
+Result<void> CachedCurves::add_type(const std::string& profile_name, const std::string& stack_name,
+                                    CurveSettings settings) {
+  const auto known = std::find_if(curves_.begin(), curves_.end(),
+                                  [&](const auto& curves) { return curves->profile().name == profile_name; });
+  if (known != curves_.end()) {
+    by_type_.push_back(known->get());
+    return {};
+  }
+  auto profile = load_gpu_profile(profile_name);
   if (!profile) {
     Error error = profile.error();
     if (error.file.empty() && error.field.empty()) error.field = "--profile";
     return fail(std::move(error));
   }
-  const auto stack = read_stack(arguments.stack, "", *profile);
-  if (!stack) return fail(stack.error());
-  settings.stack = *stack;
-  if (!is_embedded(choice.name)) {
-    auto hash = sha256_of_file(choice.name);
+  auto stack = read_stack(stack_name, "", *profile);
+  if (!stack) return fail(std::move(stack.error()));
+  settings.stack = *std::move(stack);
+  if (!is_embedded(profile_name)) {
+    auto hash = sha256_of_file(profile_name);
     if (!hash) return fail(std::move(hash.error()));
     settings.profile_content = *std::move(hash);
   }
-  const auto folder = arguments.no_cache ? std::nullopt : curve_cache_folder();
-  if (folder) opened.cache_ = std::make_unique<CurveCache>(*folder);
-  opened.curves_ =
-      std::make_unique<ThroughputCurves>(*std::move(profile), std::move(settings), opened.cache_.get());
-  return opened;
+  curves_.push_back(
+      std::make_unique<ThroughputCurves>(*std::move(profile), std::move(settings), cache_.get()));
+  by_type_.push_back(curves_.back().get());
+  return {};
+}
+
+CurvesByType CachedCurves::on(const ClusterSpec& cluster, const Workload& workload) {
+  const GpuTypes types(cluster, workload.gpu_types);
+  if (types.names().size() == 1) return {curves(), cluster.total_gpus()};
+  std::vector<CurvesByType::Type> of_type;
+  for (std::uint32_t number = 0; number < types.names().size(); ++number)
+    of_type.push_back({by_type_[by_type_.size() == 1 ? 0 : number]});
+  for (const NodeGroup& group : cluster.groups)
+    of_type[types.number_of(group)].num_gpus += GpuCount(group.num_nodes * group.gpus_per_node.value);
+  std::vector<std::vector<std::uint32_t>> allowed;
+  for (std::uint32_t asked = 0; asked < workload.gpu_types.size(); ++asked) {
+    const auto numbers = types.allowed(GpuTypeId(asked));
+    allowed.emplace_back(numbers.begin(), numbers.end());
+  }
+  return {std::move(of_type), std::move(allowed)};
 }
 
 std::string CachedCurves::plans() const {
-  return curves_->settings().kind == CurveKind::BestPlan ? "the best plan"
-                                                         : "replicas of the smallest plan that fits";
+  return curves_.front()->settings().kind == CurveKind::BestPlan ? "the best plan"
+                                                                 : "replicas of the smallest plan that fits";
+}
+
+std::string CachedCurves::made_with() const {
+  std::string profiles;
+  for (const auto& curves : curves_)
+    profiles += (profiles.empty() ? "" : ", ") + curves->profile().name;
+  return fmt::format("profile {}, stack {}", profiles, curves_.front()->settings().stack.name);
 }
 
 std::string CachedCurves::describe() const {
-  return fmt::format("iterations x the iteration time of {}, profile {}, stack {}", plans(),
-                     curves_->profile().name, curves_->settings().stack.name);
+  return fmt::format("iterations x the iteration time of {}, {}", plans(), made_with());
 }
 
-Result<std::vector<std::string>> add_curves(Workload& workload, CachedCurves& curves, GpuCount largest,
-                                            bool strict) {
+namespace {
+
+/// Which jobs are elastic.
+std::vector<std::string> elastic_sentences(const CachedCurves& curves, std::int64_t predicted,
+                                           std::int64_t elastic, std::int64_t jobs) {
+  const std::string of_all = fmt::format("of {} jobs elastic", with_thousands(jobs));
+  if (elastic == 0) {
+    return {"none " + of_all +
+            (curves.elastic() ? ": none says a known model, its global batch and iterations" : "")};
+  }
+  std::vector<std::string> sentences;
+  if (elastic > predicted) {
+    sentences.push_back(
+        fmt::format("{} {} as measured for their trace", with_thousands(elastic - predicted), of_all));
+  }
+  if (predicted > 0) {
+    sentences.push_back(fmt::format("{} {} as predicted for {} on each number of GPUs, {}",
+                                    with_thousands(predicted), of_all, curves.plans(), curves.made_with()));
+  }
+  return sentences;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> add_curves(Workload& workload, const ClusterSpec& cluster,
+                                            CachedCurves& curves, const CurveUse& use) {
   ElasticJobs found;
   if (curves.elastic()) {
-    const auto made = make_elastic(workload, curves.curves(), largest, strict);
+    const auto made = make_elastic(workload, curves.on(cluster, workload),
+                                   {.strict = use.strict, .spread = use.sites_matter});
     if (!made) return fail(made.error());
     found = *made;
   }
-  const std::string of_all = fmt::format("of {} jobs elastic", with_thousands(std::ssize(workload.jobs)));
-  const auto elastic = std::count_if(workload.jobs.begin(), workload.jobs.end(),
-                                     [](const Job& job) { return static_cast<bool>(job.curve); });
-  const auto measured = elastic - found.elastic;
   std::vector<std::string> sentences;
-  if (measured > 0)
-    sentences.push_back(fmt::format("{} {} as measured for their trace", with_thousands(measured), of_all));
-  if (found.elastic > 0) {
-    sentences.push_back(fmt::format("{} {} as predicted for {} on each number of GPUs, profile {}, stack {}",
-                                    with_thousands(found.elastic), of_all, curves.plans(),
-                                    curves.curves().profile().name, curves.curves().settings().stack.name));
+  if (use.sizes_change) {
+    const auto elastic = std::count_if(workload.jobs.begin(), workload.jobs.end(),
+                                       [](const Job& job) { return static_cast<bool>(job.curve); });
+    sentences = elastic_sentences(curves, found.elastic, elastic, std::ssize(workload.jobs));
   }
-  if (elastic == 0) {
-    sentences.push_back(
-        "none " + of_all +
-        (curves.elastic() ? ": none says a known model, its global batch and iterations" : ""));
+  if (use.sites_matter && found.elastic > 0) {
+    sentences.push_back(fmt::format(
+        "{} jobs at the speed predicted for where their gang is: GPU type, nodes more than it needs",
+        with_thousands(found.elastic)));
   }
   constexpr double kNoticeable = 0.0005;
   if (found.largest_deviation > kNoticeable) {

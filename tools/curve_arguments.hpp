@@ -9,6 +9,7 @@
 #include "core/result.hpp"
 #include "sched/cluster.hpp"
 #include "tools/curve_cache.hpp"
+#include "workloads/curves_by_type.hpp"
 #include "workloads/job.hpp"
 #include "workloads/throughput_curve.hpp"
 
@@ -29,36 +30,53 @@ struct CurveArguments {
 /// Adds `--profile`, `--stack`, `--curves` and `--no-cache`.
 void add_curve_options(CLI::App& command, CurveArguments& arguments);
 
-/// Curves with the cache that they are kept in.
+/// The curves of each type of a cluster's GPUs, with the cache that they are kept in.
 class CachedCurves {
  public:
-  /// Without a named profile it is that of the cluster's GPUs, if they have one, and `a100` otherwise.
-  /// Errors: an unknown profile or kind, a profile that cannot be read.
+  /// With a named profile all GPUs are like it. Without one each type has the profile of its name, if there
+  /// is one, and `a100` otherwise. Errors: an unknown profile or kind, a profile that cannot be read.
   static Result<CachedCurves> open(const CurveArguments& arguments,
                                    const std::optional<ClusterSpec>& cluster);
 
-  ThroughputCurves& curves() { return *curves_; }
+  /// Those of the first type.
+  ThroughputCurves& curves() { return *by_type_.front(); }
+  /// Those of each type, and which of them the jobs of a workload may use. `cluster` is the one that they
+  /// were opened for.
+  CurvesByType on(const ClusterSpec& cluster, const Workload& workload);
   /// Whether jobs may hold other numbers of GPUs than they ask for: all but `--curves none`.
   bool elastic() const { return elastic_; }
   /// `the best plan` or `replicas of the smallest plan that fits`.
   std::string plans() const;
+  /// `profile a100, stack megatron-2021`.
+  std::string made_with() const;
   /// Where run times come from: `iterations x the iteration time of the best plan, profile a100, ...`.
   std::string describe() const;
-  /// What had to be assumed about the profile; empty when nothing.
-  const std::string& assumption() const { return assumption_; }
+  /// What had to be assumed about profiles, one sentence each.
+  const std::vector<std::string>& assumptions() const { return assumptions_; }
 
  private:
   CachedCurves() = default;
+  /// Adds the next type.
+  Result<void> add_type(const std::string& profile_name, const std::string& stack_name,
+                        CurveSettings settings);
 
-  std::unique_ptr<CurveCache> cache_;         ///< none: nothing is kept
-  std::unique_ptr<ThroughputCurves> curves_;  ///< saves to the cache when it goes
+  std::unique_ptr<CurveCache> cache_;                      ///< none: nothing is kept
+  std::vector<std::unique_ptr<ThroughputCurves>> curves_;  ///< by profile; saved to the cache when they go
+  std::vector<ThroughputCurves*> by_type_;                 ///< one for all types if a profile was named
   bool elastic_ = true;
-  std::string assumption_;
+  std::vector<std::string> assumptions_;
 };
 
-/// Gives the jobs curves up to `largest` GPUs (`make_elastic`), unless `--curves none`. Returns sentences
-/// that say which jobs are elastic, also by curves that came with their trace, and what was assumed.
-Result<std::vector<std::string>> add_curves(Workload& workload, CachedCurves& curves, GpuCount largest,
-                                            bool strict);
+/// What a replay needs the jobs' curves for.
+struct CurveUse {
+  bool sizes_change = false;  ///< policies may give jobs other numbers of GPUs
+  bool sites_matter = false;  ///< gangs may be on other types of GPUs, or on more nodes than they need
+  bool strict = false;        ///< of `make_elastic`
+};
+
+/// Gives the jobs curves (`make_elastic`), unless `--curves none`. Returns sentences that say which jobs are
+/// elastic, also by curves that came with their trace, and what was assumed.
+Result<std::vector<std::string>> add_curves(Workload& workload, const ClusterSpec& cluster,
+                                            CachedCurves& curves, const CurveUse& use);
 
 }  // namespace vtrain

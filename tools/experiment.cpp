@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "policies/registry.hpp"
+#include "sched/gpu_types.hpp"
 #include "tools/file_hash.hpp"
 #include "tools/output_format.hpp"
 #include "tools/placement_notes.hpp"
@@ -70,6 +71,16 @@ bool any_elastic_policy(const std::vector<std::string>& policies) {
   });
 }
 
+/// What the replay needs the jobs' curves for. Under `count` a gang has no nodes, under `yarn` no more than
+/// it needs.
+CurveUse curve_use(const ExperimentArguments& arguments, const Experiment& experiment) {
+  const bool several_types = GpuTypes(experiment.cluster, experiment.workload.gpu_types).names().size() > 1;
+  const PlacementKind placement = experiment.placement;
+  const bool sites_matter =
+      placement != PlacementKind::Count && (several_types || placement != PlacementKind::Yarn);
+  return {any_elastic_policy(arguments.policies), sites_matter, arguments.trace.strict};
+}
+
 /// What backfilling policies may know of run times.
 std::string run_time_knowledge(const Workload& workload) {
   const auto requested = std::count_if(workload.jobs.begin(), workload.jobs.end(),
@@ -101,7 +112,7 @@ Result<ExperimentRun> run_policy(const Experiment& experiment, const std::string
 }
 
 /// The embedded default: a day of LLM jobs that offers the cluster more work than it can do.
-Result<void> generate_default_day(const ExperimentArguments& arguments, ThroughputCurves& curves,
+Result<void> generate_default_day(const ExperimentArguments& arguments, const CurvesByType& curves,
                                   Experiment& experiment) {
   GeneratorOptions options;
   options.num_jobs = 0;
@@ -228,7 +239,7 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   }
   if (auto taken = take_cluster(*std::move(cluster), experiment); !taken) return fail(taken.error());
 
-  ThroughputCurves& curves = cached_curves->curves();
+  const CurvesByType curves = cached_curves->on(experiment.cluster, experiment.workload);
   if (arguments.trace.files.empty()) {
     if (auto generated = generate_default_day(arguments, curves, experiment); !generated)
       return fail(generated.error());
@@ -242,14 +253,16 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   const bool predicted =
       arguments.trace.files.empty() || priced || arguments.transformations.assign != "none";
   if (predicted) experiment.provenance.emplace_back("run times", cached_curves->describe());
-  if (any_elastic_policy(arguments.policies)) {
-    const GpuCount largest = experiment.cluster.total_gpus();
-    const auto added = add_curves(experiment.workload, *cached_curves, largest, arguments.trace.strict);
+  const CurveUse use = curve_use(arguments, experiment);
+  if (use.sizes_change || use.sites_matter) {
+    const auto added = add_curves(experiment.workload, experiment.cluster, *cached_curves, use);
     if (!added) return fail(added.error());
     experiment.assumptions.insert(experiment.assumptions.end(), added->begin(), added->end());
   }
-  if (!cached_curves->assumption().empty() && experiment.workload.models.size() > 0)
-    experiment.assumptions.push_back(cached_curves->assumption());
+  if (experiment.workload.models.size() > 0) {
+    const std::vector<std::string>& assumed = cached_curves->assumptions();
+    experiment.assumptions.insert(experiment.assumptions.end(), assumed.begin(), assumed.end());
+  }
   experiment.assumptions.push_back(run_time_knowledge(experiment.workload));
   for (std::string& note : placement_notes(experiment.workload, experiment.cluster, experiment.placement))
     experiment.assumptions.push_back(std::move(note));

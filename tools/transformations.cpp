@@ -12,6 +12,7 @@
 #include "traces/estimate_rule.hpp"
 #include "traces/tenant_rule.hpp"
 #include "traces/trace_slice.hpp"
+#include "workloads/job_pricing.hpp"
 
 namespace vtrain {
 namespace {
@@ -107,14 +108,14 @@ Result<void> check_transformations(const TransformationArguments& arguments) {
   return read_rules(arguments).map([](const Rules&) {});
 }
 
-IterationTime iteration_times(ThroughputCurves& curves) {
-  return [&curves](std::string_view model, std::int32_t global_batch, GpuCount num_gpus) {
-    return curves.iteration_time(std::string(model), global_batch, num_gpus);
+IterationTime iteration_times(const CurvesByType& curves) {
+  return [curves](std::string_view model, std::int32_t global_batch, GpuCount num_gpus, GpuTypeId gpu_type) {
+    return curves.of(gpu_type).iteration_time(std::string(model), global_batch, num_gpus);
   };
 }
 
 Result<std::vector<std::string>> transform(Workload& workload, const TransformationArguments& arguments,
-                                           ThroughputCurves& curves, bool price) {
+                                           const CurvesByType& curves, bool price) {
   const auto rules = read_rules(arguments);
   if (!rules) return fail(rules.error());
   std::vector<std::string> sentences;

@@ -8,8 +8,8 @@
 
 #include "core/result.hpp"
 #include "traces/model_mix.hpp"
+#include "workloads/curves_by_type.hpp"
 #include "workloads/job.hpp"
-#include "workloads/throughput_curve.hpp"
 
 namespace CLI {
 class App;
@@ -36,14 +36,14 @@ bool files_as_tenants(const TransformationArguments& arguments);
 /// Reads the arguments without any jobs, so that a misspelt one does not cost a long read.
 Result<void> check_transformations(const TransformationArguments& arguments);
 
-/// Iteration times as `ModelAssigner` wants them; `curves` must outlive the result.
-IterationTime iteration_times(ThroughputCurves& curves);
+/// Iteration times as `ModelAssigner` wants them; the curves in it must outlive the result.
+IterationTime iteration_times(const CurvesByType& curves);
 
 /// Applies statuses, tenants and models in this order, prices the jobs that have no duration yet, if
 /// deadlines or estimates need it or `price` says so, then applies deadlines and estimates. Returns one
 /// sentence for everything that was changed.
 Result<std::vector<std::string>> transform(Workload& workload, const TransformationArguments& arguments,
-                                           ThroughputCurves& curves, bool price);
+                                           const CurvesByType& curves, bool price);
 
 /// The arguments by option name, to repeat what was done.
 nlohmann::ordered_json transformations_to_json(const TransformationArguments& arguments);

@@ -170,18 +170,18 @@ std::pair<std::string_view, std::int32_t> ModelAssigner::draw(GpuCount num_gpus)
 }
 
 Result<ModelAssigner::Price> ModelAssigner::find_price(std::string_view model, std::int32_t global_batch,
-                                                       GpuCount num_gpus) const {
+                                                       const Job& job) const {
   if (global_batch > 0) {
-    return iteration_time_(model, global_batch, num_gpus).map([&](Nanoseconds time) {
+    return iteration_time_(model, global_batch, job.num_gpus, job.gpu_type).map([&](Nanoseconds time) {
       return Price{global_batch, time};
     });
   }
   const std::int64_t published = find_model(model).value().global_batch;
-  std::int64_t per_gpu = std::clamp<std::int64_t>(published / num_gpus.value, 1, kSequencesPerGpu);
+  std::int64_t per_gpu = std::clamp<std::int64_t>(published / job.num_gpus.value, 1, kSequencesPerGpu);
   for (;;) {
     const auto batch = static_cast<std::int32_t>(
-        std::min<std::int64_t>(per_gpu * num_gpus.value, std::numeric_limits<std::int32_t>::max()));
-    const auto time = iteration_time_(model, batch, num_gpus);
+        std::min<std::int64_t>(per_gpu * job.num_gpus.value, std::numeric_limits<std::int32_t>::max()));
+    const auto time = iteration_time_(model, batch, job.num_gpus, job.gpu_type);
     if (!time) return fail(time.error());
     if (*time <= kLongestIteration || per_gpu == 1) return Price{batch, *time};
     per_gpu /= 2;
@@ -189,23 +189,23 @@ Result<ModelAssigner::Price> ModelAssigner::find_price(std::string_view model, s
 }
 
 Result<ModelAssigner::Price> ModelAssigner::price(std::string_view model, std::int32_t global_batch,
-                                                  GpuCount num_gpus) {
-  const auto key = std::tuple(model, global_batch, num_gpus.value);
+                                                  const Job& job) {
+  const auto key = std::tuple(model, global_batch, job.num_gpus, job.gpu_type);
   const auto known = prices_.find(key);
   if (known != prices_.end()) return known->second;
-  return prices_.emplace(key, find_price(model, global_batch, num_gpus)).first->second;
+  return prices_.emplace(key, find_price(model, global_batch, job)).first->second;
 }
 
 Result<void> ModelAssigner::assign(Workload& workload, Job& job) {
   auto [model, global_batch] = draw(job.num_gpus);
-  auto found = price(model, global_batch, job.num_gpus);
+  auto found = price(model, global_batch, job);
   if (!found && mix_.kind != ModelMix::Kind::One) {
     const Error error = found.error();
     const std::int64_t most = num_parameters(model);
     for (auto smaller = kBySize.rbegin(); !found && smaller != kBySize.rend(); ++smaller) {
       if (num_parameters(*smaller) >= most) continue;
       model = *smaller;
-      found = price(model, 0, job.num_gpus);
+      found = price(model, 0, job);
     }
     if (!found) return fail(error);
     ++num_replaced_;

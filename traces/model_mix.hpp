@@ -17,10 +17,11 @@
 
 namespace vtrain {
 
-/// The time of one iteration of a model of the zoo at a global batch on this many GPUs. An error: there is no
-/// plan that fits. Called once for each combination that occurs.
-using IterationTime =
-    std::function<Result<Nanoseconds>(std::string_view model, std::int32_t global_batch, GpuCount num_gpus)>;
+/// The time of one iteration of a model of the zoo at a global batch on this many GPUs of the type that a job
+/// asks for (`Job::gpu_type`). An error: there is no plan that fits. Called once for each combination that
+/// occurs.
+using IterationTime = std::function<Result<Nanoseconds>(std::string_view model, std::int32_t global_batch,
+                                                        GpuCount num_gpus, GpuTypeId gpu_type)>;
 
 /// What jobs of one size may train.
 struct ModelChoice {
@@ -78,13 +79,13 @@ class ModelAssigner {
 
   /// A model and the global batch that goes with it; 0 when the mix says none.
   std::pair<std::string_view, std::int32_t> draw(GpuCount num_gpus);
-  Result<Price> price(std::string_view model, std::int32_t global_batch, GpuCount num_gpus);
-  Result<Price> find_price(std::string_view model, std::int32_t global_batch, GpuCount num_gpus) const;
+  Result<Price> price(std::string_view model, std::int32_t global_batch, const Job& job);
+  Result<Price> find_price(std::string_view model, std::int32_t global_batch, const Job& job) const;
 
   ModelMix mix_;
   const IterationTime& iteration_time_;
   RandomStream random_;
-  std::map<std::tuple<std::string_view, std::int32_t, std::int32_t>, Result<Price>> prices_;
+  std::map<std::tuple<std::string_view, std::int32_t, GpuCount, GpuTypeId>, Result<Price>> prices_;
   std::int64_t num_replaced_ = 0;
 };
 

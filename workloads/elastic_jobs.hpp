@@ -5,10 +5,17 @@
 
 #include "core/result.hpp"
 #include "core/units.hpp"
+#include "workloads/curves_by_type.hpp"
 #include "workloads/job.hpp"
-#include "workloads/throughput_curve.hpp"
 
 namespace vtrain {
+
+struct ElasticOptions {
+  /// A job that would be counted in `with_idle_gpus` or `without_plan` is an error that names it.
+  bool strict = false;
+  /// The curves also say how fast gangs are that are spread over more nodes than they need.
+  bool spread = false;
+};
 
 /// What `make_elastic` found, in numbers of jobs.
 struct ElasticJobs {
@@ -24,13 +31,15 @@ struct ElasticJobs {
 };
 
 /// Gives a curve to every job that has none, trains a model of the zoo at a global batch for a number of
-/// iterations, and does not share its GPUs with others. Jobs of one model and global batch share their
-/// curve, over `curve_gpu_counts(largest)`; a job whose own number of GPUs is none of these has one of its
-/// own with that number besides. `Job::max_gpus` is for the policy to respect. Durations must be known
+/// iterations, and does not share its GPUs with others. Jobs of one model, global batch and GPU type share
+/// their curve, over `curve_gpu_counts`; a job whose own number of GPUs is none of these has one of its own
+/// with that number besides. `Job::max_gpus` is for the policy to respect. Durations must be known
 /// (`price_jobs`) and are not changed.
 ///
-/// Under `strict`, a job that would be counted in `with_idle_gpus` or `without_plan` is an error that names
-/// it.
-Result<ElasticJobs> make_elastic(Workload& workload, ThroughputCurves& curves, GpuCount largest, bool strict);
+/// A job that may use several types of GPUs has the numbers of GPUs for which there is a plan on each type
+/// that has so many; its curve is that of the first type, and says how fast it is on the others
+/// (`GangSite`).
+Result<ElasticJobs> make_elastic(Workload& workload, const CurvesByType& curves,
+                                 const ElasticOptions& options);
 
 }  // namespace vtrain

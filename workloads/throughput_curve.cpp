@@ -17,33 +17,6 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kKindNames = {"best-plan", "data-parallel"};
 
-tl::unexpected<Error> fail_job(const Job& job, ErrorKind kind, std::string field,
-                               const std::string& message) {
-  return fail(
-      {.kind = kind, .field = std::move(field), .message = fmt::format("job '{}': {}", job.name, message)});
-}
-
-Result<void> price(Job& job, const Workload& workload, ThroughputCurves& curves) {
-  if (job.model.value >= workload.models.size() || job.iterations <= 0) {
-    return fail_job(job, ErrorKind::InvalidInput, "duration",
-                    "expected a duration, or a model and iterations, found neither");
-  }
-  const std::string& model = workload.models[job.model.value];
-  const auto iteration = curves.iteration_time(model, job.global_batch, job.num_gpus);
-  if (!iteration) {
-    const Error& error = iteration.error();
-    return fail_job(job, ErrorKind::InvalidInput, error.field, error.message);
-  }
-  constexpr double kLongest = 9.2e18;  // ns, just below what SimDuration holds
-  const Nanoseconds duration = *iteration * static_cast<double>(job.iterations);
-  if (!(duration.count() <= kLongest)) {
-    return fail_job(job, ErrorKind::InvalidInput, "iterations",
-                    fmt::format("{} iterations of '{}' take more than 292 years", job.iterations, model));
-  }
-  job.duration = to_sim_duration(duration);
-  return {};
-}
-
 Result<RankedPlan> fastest_plan(PlanSearch& search, GpuCount num_gpus, std::int64_t global_batch,
                                 const PlanLimits& limits = {}) {
   auto found = search.find(num_gpus, global_batch, {.limits = limits});
@@ -86,6 +59,14 @@ std::vector<GpuCount> curve_gpu_counts(GpuCount largest, std::int64_t gpus_per_n
   for (std::int64_t count = gpus_per_node; count <= largest.value; count += gpus_per_node)
     counts.emplace_back(static_cast<std::int32_t>(count));
   return counts;
+}
+
+GpuProfile spread_over_nodes(GpuProfile profile, std::int64_t ranks_together) {
+  const double part = static_cast<double>(ranks_together) / static_cast<double>(profile.gpus_per_node);
+  profile.node_network_bandwidth = profile.node_network_bandwidth * part;
+  profile.gpus_per_node = ranks_together;
+  profile.nvlink_domain = ranks_together;
+  return profile;
 }
 
 GpuCount ThroughputCurve::largest_useful() const {
@@ -163,6 +144,23 @@ Result<Nanoseconds> ThroughputCurves::iteration_time(const std::string& model, s
   return plan->iteration;
 }
 
+Result<Nanoseconds> ThroughputCurves::spread_iteration_time(const std::string& model,
+                                                            std::int64_t global_batch, GpuCount num_gpus,
+                                                            std::int64_t ranks_together) {
+  const auto plan = best_plan(model, global_batch, num_gpus);
+  if (!plan) return fail(plan.error());
+  const bool one_domain = profile_.nvlink_domain > profile_.gpus_per_node;
+  if (one_domain || ranks_together >= profile_.gpus_per_node) return plan->iteration;
+  Known& known = **this->known(model, global_batch);
+  SpreadTimer& spread = known.spread[ranks_together];
+  if (!spread.timer) {
+    spread.profile = std::make_unique<const GpuProfile>(spread_over_nodes(profile_, ranks_together));
+    spread.timer = std::make_unique<PlanTimer>(known.search->model(), *spread.profile, settings_.stack);
+  }
+  spread.timer->lower_bound(plan->plan);
+  return std::max(spread.timer->iteration(), plan->iteration);
+}
+
 Result<ThroughputCurve> ThroughputCurves::curve(const std::string& model, std::int64_t global_batch,
                                                 GpuCount largest) {
   ThroughputCurve curve;
@@ -193,14 +191,6 @@ void ThroughputCurves::save() {
     }
     store_->save(known.key, format_curve_record(known.key, known.record));
   }
-}
-
-Result<void> price_jobs(Workload& workload, ThroughputCurves& curves) {
-  for (Job& job : workload.jobs) {
-    if (job.duration.count() > 0) continue;
-    if (auto priced = price(job, workload, curves); !priced) return priced;
-  }
-  return {};
 }
 
 }  // namespace vtrain

@@ -15,6 +15,7 @@
 #include "workloads/curve_store.hpp"
 #include "workloads/job.hpp"
 #include "workloads/plan_search.hpp"
+#include "workloads/plan_timer.hpp"
 #include "workloads/stack.hpp"
 #include "workloads/throughput_levels.hpp"
 
@@ -57,6 +58,11 @@ struct CurveSettings {
   Stack stack = default_stack();
 };
 
+/// The GPU as a gang sees it of which only `ranks_together` ranks in a row share a node: NVLink joins no
+/// more, and each has the part of the node's network that it would have on a full node, the rest being
+/// others'.
+GpuProfile spread_over_nodes(GpuProfile profile, std::int64_t ranks_together);
+
 /// Iteration times of models of the zoo, computed when first asked for and then kept: in memory, and between
 /// runs in a store if there is one. Not safe to share between threads; every instance gives the same
 /// answers, with a store and without.
@@ -73,6 +79,11 @@ class ThroughputCurves {
   Result<RankedPlan> best_plan(const std::string& model, std::int64_t global_batch, GpuCount num_gpus);
   /// Its iteration time.
   Result<Nanoseconds> iteration_time(const std::string& model, std::int64_t global_batch, GpuCount num_gpus);
+  /// How long an iteration takes with the same plan when no more than `ranks_together` ranks in a row share a
+  /// node, from 1 to the GPUs of a node; the plan's own time where it needs no more, and where NVLink joins
+  /// more GPUs than a node has. Not kept between runs. Errors: those of `best_plan`.
+  Result<Nanoseconds> spread_iteration_time(const std::string& model, std::int64_t global_batch,
+                                            GpuCount num_gpus, std::int64_t ranks_together);
   /// The curve over `curve_gpu_counts`. Errors: an unknown model; no plan on any of the counts.
   Result<ThroughputCurve> curve(const std::string& model, std::int64_t global_batch, GpuCount largest);
 
@@ -83,13 +94,19 @@ class ThroughputCurves {
   const CurveSettings& settings() const { return settings_; }
 
  private:
+  /// Times plans whose gangs are spread.
+  struct SpreadTimer {
+    std::unique_ptr<const GpuProfile> profile;
+    std::unique_ptr<PlanTimer> timer;
+  };
   /// What is known of one model at one global batch.
   struct Known {
     std::int64_t global_batch = 0;
     std::unique_ptr<PlanSearch> search{};
     std::string key{};  ///< in the store
     CurveRecord record{};
-    bool has_news = false;  ///< against the store
+    bool has_news = false;                         ///< against the store
+    std::map<std::int64_t, SpreadTimer> spread{};  ///< by ranks together
     /// Under `DataParallel`: the plan on the fewest GPUs, or why there is none.
     std::optional<Result<ParallelPlan>> smallest{};
   };
@@ -102,12 +119,5 @@ class ThroughputCurves {
   CurveStore* store_;
   std::map<std::pair<std::string, std::int64_t>, Known> known_;
 };
-
-/// Gives every job without a duration the one the predictor expects: iterations x T(num_gpus), rounded once
-/// to whole nanoseconds. Jobs that have a duration keep it.
-///
-/// Errors name the job: it has neither a duration nor both a model and iterations; its model is unknown; the
-/// model does not divide over its GPUs or does not fit into their memory; the duration is beyond 292 years.
-Result<void> price_jobs(Workload& workload, ThroughputCurves& curves);
 
 }  // namespace vtrain

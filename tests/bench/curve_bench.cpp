@@ -7,6 +7,7 @@
 
 #include "core/rng.hpp"
 #include "workloads/elastic_jobs.hpp"
+#include "workloads/job_pricing.hpp"
 
 namespace vtrain {
 namespace {
@@ -55,7 +56,7 @@ void price_and_make_elastic(benchmark::State& state) {
       job.curve = {};
     }
     workload.curves.clear();
-    if (!price_jobs(workload, curves) || !make_elastic(workload, curves, kCluster, true))
+    if (!price_jobs(workload, curves) || !make_elastic(workload, {curves, kCluster}, {.strict = true}))
       state.SkipWithError("a job without a plan");
   }
   state.SetItemsProcessed(state.iterations() * state.range(0));

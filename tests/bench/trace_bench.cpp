@@ -27,8 +27,8 @@ vtrain::GeneratorOptions options() {
 
 /// Jobs with every column of our CSV but the requested time.
 const vtrain::Workload& workload() {
-  static const vtrain::Workload jobs =
-      *vtrain::generate_trace(options(), [](std::string_view, std::int32_t, vtrain::GpuCount) {
+  static const vtrain::Workload jobs = *vtrain::generate_trace(
+      options(), [](std::string_view, std::int32_t, vtrain::GpuCount, vtrain::GpuTypeId) {
         return vtrain::Result<vtrain::Nanoseconds>(vtrain::Nanoseconds(1.234567891e9));
       });
   return jobs;

@@ -11,6 +11,7 @@
 
 using vtrain::assign_models;
 using vtrain::GpuCount;
+using vtrain::GpuTypeId;
 using vtrain::IterationTime;
 using vtrain::Job;
 using vtrain::ModelMix;
@@ -32,7 +33,7 @@ Workload jobs(int count, std::int32_t num_gpus, vtrain::SimDuration duration = s
   return workload;
 }
 
-Result<Nanoseconds> seven_seconds(std::string_view, std::int32_t, GpuCount) {
+Result<Nanoseconds> seven_seconds(std::string_view, std::int32_t, GpuCount, GpuTypeId) {
   return Nanoseconds(7e9);
 }
 
@@ -94,7 +95,8 @@ TEST_CASE(
 
 TEST_CASE(
     "model_mix: a model that does not fit is replaced by a smaller one, but not a model that was named") {
-  const auto small_only = [](std::string_view model, std::int32_t, GpuCount) -> Result<Nanoseconds> {
+  const auto small_only = [](std::string_view model, std::int32_t, GpuCount,
+                             GpuTypeId) -> Result<Nanoseconds> {
     if (vtrain::find_model(model)->model().num_parameters() < 2'000'000'000) return Nanoseconds(1e9);
     return vtrain::fail({.kind = vtrain::ErrorKind::Failed, .message = "does not fit"});
   };
@@ -132,7 +134,8 @@ TEST_CASE("model_mix: jobs that train a model of the zoo, or share a GPU, are le
 
 TEST_CASE("model_mix: every model of every mix has a plan on 80 GB A100s, whatever the number of GPUs") {
   vtrain::ThroughputCurves curves(vtrain::load_gpu_profile("a100").value());
-  const IterationTime price = [&](std::string_view model, std::int32_t global_batch, GpuCount num_gpus) {
+  const IterationTime price = [&](std::string_view model, std::int32_t global_batch, GpuCount num_gpus,
+                                  GpuTypeId) {
     return curves.iteration_time(std::string(model), global_batch, num_gpus);
   };
   for (const std::int32_t num_gpus : {1, 2, 3, 4, 6, 7, 8, 12, 20, 24, 48, 72, 200, 1000}) {

@@ -15,6 +15,7 @@
 using vtrain::generate_trace;
 using vtrain::GeneratorOptions;
 using vtrain::GpuCount;
+using vtrain::GpuTypeId;
 using vtrain::Job;
 using vtrain::Nanoseconds;
 using vtrain::Result;
@@ -25,7 +26,7 @@ using vtrain::Workload;
 namespace {
 
 /// A stand-in for the predictor: 2 s an iteration, whatever the model.
-Result<Nanoseconds> two_seconds(std::string_view, std::int32_t, GpuCount) {
+Result<Nanoseconds> two_seconds(std::string_view, std::int32_t, GpuCount, GpuTypeId) {
   return Nanoseconds(2e9);
 }
 
@@ -198,13 +199,13 @@ TEST_CASE("trace_generator: there is a model for every gang size of every shape"
 
 TEST_CASE("trace_generator: the predictor's error is passed on, and it is asked once for each combination") {
   int calls = 0;
-  const auto counting = [&](std::string_view, std::int32_t, GpuCount) -> Result<Nanoseconds> {
+  const auto counting = [&](std::string_view, std::int32_t, GpuCount, GpuTypeId) -> Result<Nanoseconds> {
     ++calls;
     return Nanoseconds(1e9);
   };
   REQUIRE(generate_trace(options_of(10'000), counting).has_value());
   CHECK(calls <= static_cast<int>(vtrain::model_choices().size()));
-  const auto failing = [](std::string_view model, std::int32_t, GpuCount) -> Result<Nanoseconds> {
+  const auto failing = [](std::string_view model, std::int32_t, GpuCount, GpuTypeId) -> Result<Nanoseconds> {
     return vtrain::fail({.field = std::string(model), .message = "no plan"});
   };
   const auto workload = generate_trace(options_of(10), failing);

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "workloads/job_pricing.hpp"
+
 namespace vtrain {
 namespace {
 
@@ -42,7 +44,7 @@ TEST_CASE("elastic_jobs: jobs of one model and batch share a curve; it goes thro
   add_job(workload, "gpt3-1.3b", 256, 16);
   ThroughputCurves curves(a100());
   REQUIRE(price_jobs(workload, curves));
-  const auto found = make_elastic(workload, curves, GpuCount(64), true);
+  const auto found = make_elastic(workload, {curves, GpuCount(64)}, {.strict = true});
   REQUIRE(found);
   CHECK(found->elastic == 3);
   CHECK(found->with_idle_gpus == 0);
@@ -63,7 +65,7 @@ TEST_CASE("elastic_jobs: a number of GPUs between the points of the curve gets a
   add_job(workload, "gpt3-1.3b", 96, 12);  // 12 replicas of 8 sequences
   ThroughputCurves curves(a100());
   REQUIRE(price_jobs(workload, curves));
-  const auto found = make_elastic(workload, curves, GpuCount(32), true);
+  const auto found = make_elastic(workload, {curves, GpuCount(32)}, {.strict = true});
   REQUIRE(found);
   CHECK(found->elastic == 2);
   CHECK(found->with_idle_gpus == 0);
@@ -79,7 +81,7 @@ TEST_CASE(
   add_job(workload, "gpt3-1.3b", 128, 7).duration = std::chrono::hours(1);
   add_job(workload, "gpt3-175b", 1536, 16).duration = std::chrono::hours(1);
   ThroughputCurves curves(a100());
-  const auto found = make_elastic(workload, curves, GpuCount(64), false);
+  const auto found = make_elastic(workload, {curves, GpuCount(64)}, {});
   REQUIRE(found);
   CHECK(found->elastic == 1);
   CHECK(found->with_idle_gpus == 1);
@@ -95,7 +97,7 @@ TEST_CASE(
     Workload one;
     add_job(one, job == 0 ? "gpt3-1.3b" : "gpt3-175b", job == 0 ? 128 : 1536, job == 0 ? 7 : 16).duration =
         std::chrono::hours(1);
-    const auto refused = make_elastic(one, curves, GpuCount(64), true);
+    const auto refused = make_elastic(one, {curves, GpuCount(64)}, {.strict = true});
     REQUIRE(!refused);
     CHECK(refused.error().message.starts_with("job 'job-1': model 'gpt3-1"));
   }
@@ -113,12 +115,55 @@ TEST_CASE(
   add_job(workload, "gpt3-1.3b", 128, 1).gpu_share = 500;
   add_job(workload, "gpt3-1.3b", 128, 8).curve = CurveId(0);
   ThroughputCurves curves(a100());
-  const auto found = make_elastic(workload, curves, GpuCount(64), true);
+  const auto found = make_elastic(workload, {curves, GpuCount(64)}, {.strict = true});
   REQUIRE(found);
   CHECK(found->elastic == 0);
   CHECK(workload.curves.size() == 1);
   const auto has_curve = [](const Job& job) { return static_cast<bool>(job.curve); };
   CHECK(std::count_if(workload.jobs.begin(), workload.jobs.end(), has_curve) == 1);
+}
+
+TEST_CASE("elastic_jobs: a job is priced on the type it asks for; on others it is as fast as they are") {
+  ThroughputCurves a100s(a100());
+  ThroughputCurves h100s(load_gpu_profile("h100").value());
+  Workload workload;
+  add_job(workload, "gpt3-6.7b", 256, 16);
+  add_job(workload, "gpt3-6.7b", 256, 16).gpu_type = workload.gpu_type("h100");
+  add_job(workload, "gpt3-6.7b", 256, 16).gpu_type = workload.gpu_type("tpu");  // of no group
+  const CurvesByType curves({{&a100s, GpuCount(64)}, {&h100s, GpuCount(32)}}, {{1}, {}});
+  REQUIRE(price_jobs(workload, curves));
+  const Nanoseconds on_a100 = a100s.iteration_time("gpt3-6.7b", 256, GpuCount(16)).value();
+  const Nanoseconds on_h100 = h100s.iteration_time("gpt3-6.7b", 256, GpuCount(16)).value();
+  REQUIRE(on_h100 < on_a100);
+  CHECK(workload.jobs[0].duration == to_sim_duration(on_a100 * 100));
+  CHECK(workload.jobs[1].duration == to_sim_duration(on_h100 * 100));
+  CHECK(workload.jobs[2].duration == workload.jobs[0].duration);
+
+  const auto found = make_elastic(workload, curves, {.strict = true, .spread = true});
+  REQUIRE(found);
+  CHECK(found->elastic == 3);
+  CHECK(found->largest_deviation < 1e-9);
+  const ThroughputLevels& any = curve_of(workload, 0);
+  const ThroughputLevels& h100 = curve_of(workload, 1);
+  CHECK(any.levels().back().num_gpus == GpuCount(64));
+  CHECK(h100.levels().back().num_gpus == GpuCount(32));
+  const GpuCount gpus(16);
+  CHECK(any.iterations_per_s(gpus, {.gpu_type = 0}) == any.iterations_per_s(gpus));
+  CHECK(any.iterations_per_s(gpus, {.gpu_type = 1}) == 1 / Seconds(on_h100).count());
+  CHECK(h100.iterations_per_s(gpus, {.gpu_type = 1}) == h100.iterations_per_s(gpus));
+  CHECK(any.iterations_per_s(gpus, {.gpu_type = 1}) == h100.iterations_per_s(gpus));
+  CHECK(any.iterations_per_s(GpuCount(17), {.gpu_type = 1}) == 0);
+  // Spread over more nodes than it needs, a gang is slower, and the slower the fewer ranks share a node.
+  for (const std::uint32_t type : {0u, 1u}) {
+    double before = any.iterations_per_s(gpus, {.gpu_type = type});
+    for (const std::int32_t together : {4, 2, 1}) {
+      const double speed = any.iterations_per_s(gpus, {type, together});
+      CHECK(speed > 0);
+      CHECK(speed <= before);
+      before = speed;
+    }
+    CHECK(before < any.iterations_per_s(gpus, {.gpu_type = type}));
+  }
 }
 
 }  // namespace

@@ -2,12 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "workloads/job_pricing.hpp"
 #include "workloads/physical_semantics.hpp"
 
 namespace vtrain {
@@ -129,6 +131,33 @@ TEST_CASE("throughput_curve: data-parallel only, replicas of the smallest plan a
   CHECK(curves.best_plan("megatron-1008b", 3072, GpuCount(64)).error().kind == ErrorKind::InvalidInput);
   CHECK(parse_curve_kind("data-parallel").value() == CurveKind::DataParallel);
   CHECK(!parse_curve_kind("data"));
+}
+
+TEST_CASE("throughput_curve: a spread gang keeps its plan and pays for the links that leave its nodes") {
+  ThroughputCurves curves(a100());
+  const RankedPlan packed = curves.best_plan("gpt3-13b", 256, GpuCount(32)).value();
+  const auto spread = [&](std::int64_t ranks_together) {
+    return curves.spread_iteration_time("gpt3-13b", 256, GpuCount(32), ranks_together).value();
+  };
+  CHECK(spread(8) == packed.iteration);
+  CHECK(spread(4) >= packed.iteration);
+  CHECK(spread(2) >= spread(4));
+  CHECK(spread(1) >= spread(2));
+  CHECK(spread(1) > packed.iteration);
+  const GpuProfile half = spread_over_nodes(a100(), 4);
+  TransformerModel model{"gpt3-13b", 40, 5120, 40, 2048, 50257};
+  const auto prediction = predict_physical(model, packed.plan, half, default_stack());
+  REQUIRE(prediction);
+  CHECK(spread(4) == std::max(packed.iteration, fast_iteration_times(prediction->work).iteration));
+  // Each rank has its part of the network, whoever has the rest of the node.
+  CHECK(half.network_rate().value / 4 == doctest::Approx(a100().network_rate().value / 8));
+  // NVLink that joins many nodes does not mind.
+  GpuProfile rack = a100();
+  rack.nvlink_domain = 72;
+  ThroughputCurves joined(rack);
+  CHECK(joined.spread_iteration_time("gpt3-13b", 256, GpuCount(32), 1).value() ==
+        joined.iteration_time("gpt3-13b", 256, GpuCount(32)).value());
+  CHECK(!curves.spread_iteration_time("gpt3-175b", 1536, GpuCount(8), 4));
 }
 
 /// A store in memory that counts.
