@@ -68,8 +68,9 @@ std::vector<std::string> profiles_of(const CurveArguments& arguments,
                                      std::vector<std::string>& assumptions) {
   if (!arguments.profile.empty()) return {arguments.profile};
   if (!cluster) return {std::string(kFallbackProfile)};
+  const GpuTypes types(*cluster, NameTable{});
   std::vector<std::string> profiles;
-  for (const std::string& type : GpuTypes(*cluster, NameTable{}).names())
+  for (const std::string& type : types.names())
     profiles.push_back(profile_of(type, assumptions));
   return profiles;
 }
