@@ -8,28 +8,34 @@ namespace vtrain {
 FragmentationSummary summarize_fragmentation(std::span<const FragmentationSample> samples, SimTime begin,
                                              SimTime end) {
   FragmentationSummary summary;
-  const double span_s = to_seconds(end - begin);
-  summary.interval_s = span_s / static_cast<double>(kFragmentationIntervals);
-  std::vector<double> rate_seconds(kFragmentationIntervals);
+  const SimDuration span = end - begin;
+  summary.interval_s = to_seconds(span) / kFragmentationIntervals;
+  const auto end_of_interval = [&](int interval) {
+    return interval + 1 == kFragmentationIntervals ? end
+                                                   : begin + span / kFragmentationIntervals * (interval + 1);
+  };
+  std::vector<double> sums(kFragmentationIntervals);  // of rate x nanoseconds
+  SimTime now = begin;
+  int interval = 0;
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    const SimTime next = i + 1 < samples.size() ? samples[i + 1].time : end;
-    double from = to_seconds(std::clamp(samples[i].time, begin, end) - begin);
-    const double to = to_seconds(std::clamp(next, begin, end) - begin);
-    if (from >= to) continue;
-    summary.max_rate = std::max(summary.max_rate, samples[i].rate);
-    auto interval =
-        std::min(static_cast<std::size_t>(from / summary.interval_s), kFragmentationIntervals - 1);
-    for (; from < to && interval < kFragmentationIntervals; ++interval) {
-      const bool last = interval + 1 == kFragmentationIntervals;
-      const double interval_end = last ? to : summary.interval_s * static_cast<double>(interval + 1);
-      const double until = std::min(to, interval_end);
-      rate_seconds[interval] += samples[i].rate * std::max(until - from, 0.0);
-      from = std::max(from, until);
+    const SimTime until = i + 1 < samples.size() ? std::min(samples[i + 1].time, end) : end;
+    if (samples[i].time > now) now = std::min(samples[i].time, end);
+    if (now < until) summary.max_rate = std::max(summary.max_rate, samples[i].rate);
+    while (now < until) {
+      while (end_of_interval(interval) <= now)
+        ++interval;
+      const SimTime next = std::min(until, end_of_interval(interval));
+      sums[static_cast<std::size_t>(interval)] += samples[i].rate * static_cast<double>((next - now).count());
+      now = next;
     }
   }
-  summary.mean_rate = std::accumulate(rate_seconds.begin(), rate_seconds.end(), 0.0) / span_s;
-  for (const double sum : rate_seconds)
-    summary.mean_rate_by_interval.push_back(sum / summary.interval_s);
+  summary.mean_rate = std::accumulate(sums.begin(), sums.end(), 0.0) / static_cast<double>(span.count());
+  SimTime interval_begin = begin;
+  for (int i = 0; i < kFragmentationIntervals; ++i) {
+    const auto length = static_cast<double>((end_of_interval(i) - interval_begin).count());
+    summary.mean_rate_by_interval.push_back(length > 0 ? sums[static_cast<std::size_t>(i)] / length : 0.0);
+    interval_begin = end_of_interval(i);
+  }
   return summary;
 }
 

@@ -22,8 +22,8 @@ struct FragmentationSummary {
   std::vector<double> mean_rate_by_interval{};
 };
 
-/// Intervals into which the time is divided.
-inline constexpr std::size_t kFragmentationIntervals = 100;
+/// Intervals into which the time is divided, equal ones to the nanosecond.
+inline constexpr int kFragmentationIntervals = 100;
 
 /// `samples` in order of time, the first not after `begin`; `end` after `begin`.
 FragmentationSummary summarize_fragmentation(std::span<const FragmentationSample> samples, SimTime begin,

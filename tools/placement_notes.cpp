@@ -12,7 +12,7 @@
 namespace vtrain {
 namespace {
 
-/// The types that jobs ask for and the cluster lacks, with their jobs.
+/// The types that jobs ask for and the cluster lacks, with the numbers of their jobs.
 std::string lacking_types(const Workload& workload, const GpuTypes& types) {
   std::vector<std::int64_t> jobs_by_type(workload.gpu_types.size());
   for (const Job& job : workload.jobs) {
@@ -21,8 +21,8 @@ std::string lacking_types(const Workload& workload, const GpuTypes& types) {
   std::string text;
   for (std::uint32_t type = 0; type < jobs_by_type.size(); ++type) {
     if (jobs_by_type[type] > 0)
-      text += fmt::format("{}{} ({} jobs)", text.empty() ? "" : ", ", workload.gpu_types[type],
-                          with_thousands(jobs_by_type[type]));
+      text += fmt::format("{}{} of {}", text.empty() ? "" : ", ", with_thousands(jobs_by_type[type]),
+                          workload.gpu_types[type]);
   }
   return text;
 }
@@ -47,7 +47,7 @@ std::vector<std::string> placement_notes(const Workload& workload, const Cluster
                                 with_thousands(typed)));
   }
   if (const std::string lacking = lacking_types(workload, types); types.named() && !lacking.empty())
-    notes.push_back("GPU types that the cluster lacks, whose jobs are rejected: " + lacking);
+    notes.push_back("jobs rejected because the cluster lacks their GPU type: " + lacking);
   const auto shared = std::count_if(workload.jobs.begin(), workload.jobs.end(),
                                     [](const Job& job) { return job.gpu_share < kWholeGpu; });
   const bool shares = placement == PlacementKind::BestFit || placement == PlacementKind::Fgd;

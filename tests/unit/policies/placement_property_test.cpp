@@ -1,0 +1,99 @@
+/// What must hold of every policy under every placement: a placement may refuse a gang for which enough GPUs
+/// are free in all.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "policies/registry.hpp"
+#include "sched/simulator.hpp"
+#include "tests/unit/policies/workload_support.hpp"
+
+namespace vtrain::testing {
+namespace {
+
+constexpr const char* kCluster = "2x8:a100+3x4:v100+1x2:t4";
+constexpr std::int32_t kTotalGpus = 30;
+
+/// All policies but those that need a file, or end jobs themselves.
+std::vector<std::string> specs() {
+  std::vector<std::string> result = {"las:queues=5;12"};
+  for (const PolicyInfo& policy : policies()) {
+    const bool duration =
+        policy.name != "gittins" && (*make_policy(policy.name))->progress_rule() == ProgressRule::Duration;
+    if (duration) result.emplace_back(policy.name);
+  }
+  return result;
+}
+
+/// Random jobs, of which some ask for a type (also one that the cluster lacks) and some for part of a GPU.
+Workload typed_workload(std::uint64_t seed) {
+  Workload workload = random_workload(seed, 150, 20, std::chrono::seconds(1));
+  const std::vector<GpuTypeId> types = {GpuTypeId(),
+                                        GpuTypeId(),
+                                        workload.gpu_type("A100"),
+                                        workload.gpu_type("v100|t4"),
+                                        workload.gpu_type("V100"),
+                                        workload.gpu_type("h100")};
+  RandomStream random(seed, "types");
+  for (Job& job : workload.jobs) {
+    if (random.below(2) == 0) job.num_gpus = GpuCount(static_cast<std::int32_t>(1 + random.below(4)));
+    job.gpu_type = types[random.below(types.size())];
+    if (random.below(3) == 0) job.gpu_share = static_cast<std::int16_t>(1 + random.below(1000));
+  }
+  return workload;
+}
+
+void check_outcome(const Workload& workload, const Placement& placement, std::size_t index,
+                   const JobOutcome& outcome) {
+  const Job& job = workload.jobs[index];
+  const GangRequest request{.num_gpus = job.num_gpus, .gpu_type = job.gpu_type, .gpu_share = job.gpu_share};
+  CAPTURE(index);
+  if (!placement.fits_empty(request)) {
+    REQUIRE(outcome.state == JobState::Rejected);
+    return;
+  }
+  const bool cut = job.duration > job.walltime();
+  REQUIRE(outcome.state == (cut ? JobState::Failed : JobState::Completed));
+  REQUIRE(outcome.attained == (cut ? job.walltime() : job.duration));
+  REQUIRE(outcome.start >= job.submit);
+}
+
+SimulationResult replay(const Workload& workload, const std::string& spec, PlacementKind placement) {
+  const auto policy = make_policy(spec);
+  REQUIRE(policy);
+  SimulationOptions options;
+  options.placement = placement;
+  options.policy_name = spec;
+  auto result = simulate(workload, *ClusterSpec::parse(kCluster), **policy, options);
+  if (!result) FAIL(result.error().describe());
+  return *std::move(result);
+}
+
+}  // namespace
+
+TEST_CASE("placement property: every job that fits comes to its end under every policy and placement") {
+  const ClusterSpec cluster = *ClusterSpec::parse(kCluster);
+  for (const std::string& spec : specs()) {
+    CAPTURE(spec);
+    for (const PlacementInfo& info : placements()) {
+      CAPTURE(info.name);
+      for (std::uint64_t seed = 0; seed < 6; ++seed) {
+        CAPTURE(seed);
+        const Workload workload = typed_workload(seed);
+        const auto placement = make_placement(info.kind, cluster, workload);
+        const SimulationResult result = replay(workload, spec, info.kind);
+        for (std::size_t i = 0; i < workload.jobs.size(); ++i)
+          check_outcome(workload, *placement, i, result.outcomes[i]);
+        for (const ClusterSample& sample : result.samples) {
+          REQUIRE(sample.gpus_in_use >= GpuCount(0));
+          REQUIRE(sample.gpus_in_use <= GpuCount(kTotalGpus));
+        }
+        REQUIRE(result.samples.back().gpus_in_use == GpuCount(0));
+        REQUIRE(result.fragmentation.empty() == !placement->shares_gpus());
+      }
+    }
+  }
+}
+
+}  // namespace vtrain::testing
