@@ -54,6 +54,11 @@ class BuddyPlacement final : public NodePlacement {
     }
   }
 
+  /// A gang may lie in a row of nodes that are smaller than it.
+  int most_levels(const GangRequest& request) const override {
+    return request.num_gpus == GpuCount(1) ? 0 : levels_of_cluster();
+  }
+
   bool fits_empty(const GangRequest& request) const override {
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       const auto nodes = static_cast<std::int64_t>(nodes_by_row_[row].size());

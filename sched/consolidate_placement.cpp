@@ -112,6 +112,10 @@ class ConsolidatePlacement final : public TopologyPlacement {
  public:
   using TopologyPlacement::TopologyPlacement;
 
+  int most_levels(const GangRequest& request) const override {
+    return request.num_gpus == GpuCount(1) ? 0 : levels_of_cluster();
+  }
+
   bool fits_empty(const GangRequest& request) const override {
     const auto types = allowed(request);
     return std::any_of(types.begin(), types.end(), [&](std::uint32_t type) {

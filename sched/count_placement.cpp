@@ -27,6 +27,7 @@ class CountPlacement : public Placement {
   bool knows_nodes() const final { return false; }
   bool needs_shares() const override { return false; }
   int levels_crossed(std::span<const NodeShare>) const final { return 0; }
+  int most_levels(const GangRequest&) const final { return 0; }
   void set_in_service(NodeId, bool) final {
     throw std::logic_error("placement: 'count' knows no nodes that could go out of service");
   }

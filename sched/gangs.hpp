@@ -15,11 +15,6 @@
 
 namespace vtrain {
 
-/// What a job asks of the cluster when it is to have `num_gpus` GPUs.
-inline GangRequest request_of(const Job& job, GpuCount num_gpus) {
-  return {.num_gpus = num_gpus, .gpu_type = job.gpu_type, .gpu_share = job.gpu_share};
-}
-
 /// Places gangs and remembers their nodes. A gang's list is kept in a slot that the next gang reuses, so that
 /// starts stop allocating once the slots are as many as jobs ever run together. It keeps nothing for a
 /// placement that needs no list.

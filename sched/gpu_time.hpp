@@ -19,6 +19,7 @@ class GpuTime {
   }
   /// The same for jobs that use `gpu_share` thousandths of each GPU; less than a nanosecond is left out.
   void add(SimDuration duration, GpuCount num_gpus, std::int16_t gpu_share) {
+    if (gpu_share == 1000) return add(duration, num_gpus);
     add(duration / 1000 * gpu_share + duration % 1000 * gpu_share / 1000, num_gpus);
   }
   /// Adds what another has.

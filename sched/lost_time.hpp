@@ -17,12 +17,13 @@ enum class LossCause : std::uint8_t {
   Preemption,      ///< saving the state and starting again after the policy took the GPUs away
   Resize,          ///< saving the state and starting again on another number of GPUs
   Checkpoint,      ///< writing periodic checkpoints
+  Spread,          ///< training slower than on one node, where that is assumed of spread gangs
 };
-inline constexpr std::size_t kNumLossCauses = 5;
+inline constexpr std::size_t kNumLossCauses = 6;
 
-/// Their names in files: `lost_work`, `failure_restart`, `preemption`, `resize` and `checkpoint`.
+/// Their names in files: `lost_work`, `failure_restart`, `preemption`, `resize`, `checkpoint` and `spread`.
 inline constexpr std::array<std::string_view, kNumLossCauses> kLossCauseNames = {
-    "lost_work", "failure_restart", "preemption", "resize", "checkpoint"};
+    "lost_work", "failure_restart", "preemption", "resize", "checkpoint", "spread"};
 
 /// What one job lost.
 class LostGpuTime {

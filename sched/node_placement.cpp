@@ -14,6 +14,10 @@ int NodePlacement::levels_crossed(std::span<const NodeShare> shares) const {
   return differs([this](std::uint32_t node) { return table_[node].rack; }) ? 2 : 1;
 }
 
+int NodePlacement::most_levels(const GangRequest& request) const {
+  return fits_a_node(request) ? 0 : levels_of_cluster();
+}
+
 bool NodePlacement::fits_empty(const GangRequest& request) const {
   if (fits_a_node(request)) return true;
   const auto types = allowed(request);

@@ -17,6 +17,8 @@ class NodePlacement : public Placement {
 
   GpuCount free_gpus() const override { return free_; }
   int levels_crossed(std::span<const NodeShare> shares) const final;
+  /// None if the gang fits on a node: placements that split such gangs say otherwise.
+  int most_levels(const GangRequest& request) const override;
   /// A gang of at most the size of the largest node that it may use needs one node; a larger one needs nodes
   /// of one type, of which it takes wholly free ones as long as they are no larger than what it still needs:
   /// then only the type's total counts.
@@ -31,6 +33,9 @@ class NodePlacement : public Placement {
   bool fits_a_node(const GangRequest& request) const {
     return request.num_gpus.value <= table_.largest_node(allowed(request));
   }
+
+  /// The most levels that any gang may cross.
+  int levels_of_cluster() const { return table_.nodes().size() == 1 ? 0 : table_.num_racks() == 1 ? 1 : 2; }
 
   NodeTable table_;
   GpuCount free_;  ///< in service

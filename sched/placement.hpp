@@ -12,10 +12,9 @@
 #include "core/result.hpp"
 #include "core/units.hpp"
 #include "sched/cluster.hpp"
+#include "workloads/job.hpp"
 
 namespace vtrain {
-
-struct Workload;
 
 /// The ways of placing a gang; each is a file pair `sched/<name>_placement`, and a row of `placements()`.
 enum class PlacementKind : std::uint8_t {
@@ -50,6 +49,11 @@ struct GangRequest {
   /// take it as 1000.
   std::int16_t gpu_share = 1000;
 };
+
+/// What a job asks of the cluster when it is to have `num_gpus` GPUs.
+inline GangRequest request_of(const Job& job, GpuCount num_gpus) {
+  return {.num_gpus = num_gpus, .gpu_type = job.gpu_type, .gpu_share = job.gpu_share};
+}
 
 /// GPUs that one gang holds on one node.
 struct NodeShare {
@@ -87,6 +91,8 @@ class Placement {
   /// Levels of the network that a gang's traffic must cross: 0 within a node, 1 between nodes of a rack, 2
   /// beyond.
   virtual int levels_crossed(std::span<const NodeShare> shares) const = 0;
+  /// The most levels that a gang may come to cross.
+  virtual int most_levels(const GangRequest& request) const = 0;
   /// The rate of fragmentation of the free GPUs (`sched/fragmentation.hpp`), in [0, 1]; nothing where it is
   /// not kept.
   virtual std::optional<double> fragmentation() const { return std::nullopt; }

@@ -6,10 +6,10 @@
 
 namespace vtrain {
 
-RunBooks::RunBooks(std::span<const Job> jobs, const Disruptions& disruptions, bool shares_gpus)
+RunBooks::RunBooks(std::span<const Job> jobs, const Disruptions& disruptions, const Placement& placement)
     : jobs_(jobs),
       disruptions_(disruptions),
-      shares_gpus_(shares_gpus),
+      placement_(placement),
       overheads_(jobs.size()),
       starts_(jobs.size(), Start::First),
       losses_(jobs.size()) {}
@@ -37,9 +37,16 @@ RunPlan RunBooks::plan(JobId id, GpuCount num_gpus) const {
   return plan;
 }
 
-const RunPlan& RunBooks::begin(JobId id, GpuCount num_gpus, SimTime now, SimDuration attained) {
+std::int64_t RunBooks::speed(JobId id, std::span<const NodeShare> shares) const {
+  return shares.empty() ? RunPlan::kFullSpeed
+                        : disruptions_.speed(jobs_[id.value], placement_.levels_crossed(shares));
+}
+
+const RunPlan& RunBooks::begin(JobId id, GpuCount num_gpus, std::span<const NodeShare> shares, SimTime now,
+                               SimDuration attained) {
   JobOverhead& overhead = overheads_[id.value];
   overhead.plan = plan(id, num_gpus);
+  overhead.plan.speed = speed(id, shares);
   const SimDuration time = overhead.plan.time_for(jobs_[id.value].walltime() - (attained - overhead.lost));
   overhead.planned_end = time < SimTime::max() - now ? now + time : SimTime::max();
   return overhead.plan;
@@ -51,9 +58,10 @@ SimDuration RunBooks::end(JobId id, GpuCount num_gpus, SimDuration held, SimDura
   const SimDuration work = plan.work(held);
   const SimDuration lasting = how == RunEnd::Failed ? plan.saved_work(held) : work;
   LostGpuTime& losses = losses_[id.value];
-  const std::int16_t gpu_share = shares_gpus_ ? jobs_[id.value].gpu_share : kWholeGpu;
+  const std::int16_t gpu_share = placement_.shares_gpus() ? jobs_[id.value].gpu_share : kWholeGpu;
   losses[setup_cause(id)].add(plan.setting_up(held), num_gpus, gpu_share);
   losses[LossCause::Checkpoint].add(plan.writing(held), num_gpus, gpu_share);
+  losses[LossCause::Spread].add(plan.slowed(held), num_gpus, gpu_share);
   losses[LossCause::LostWork].add(work - lasting, num_gpus, gpu_share);
   overhead.lost += held - lasting;
   // A run that ended as it began has neither done nor undone anything: the next one begins as this one did.
@@ -69,7 +77,9 @@ SimDuration RunBooks::end(JobId id, GpuCount num_gpus, SimDuration held, SimDura
 void RunBooks::foresee(JobId id, SimDuration attained) {
   const Job& job = jobs_[id.value];
   JobOverhead& overhead = overheads_[id.value];
-  overhead.planned_time = plan(id, job.num_gpus).time_for(job.walltime() - (attained - overhead.lost));
+  RunPlan next = plan(id, job.num_gpus);
+  next.speed = disruptions_.speed(job, placement_.most_levels(request_of(job, job.num_gpus)));
+  overhead.planned_time = next.time_for(job.walltime() - (attained - overhead.lost));
 }
 
 LossCause RunBooks::setup_cause(JobId id) const {

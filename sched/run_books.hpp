@@ -9,6 +9,7 @@
 #include "core/units.hpp"
 #include "sched/disruptions.hpp"
 #include "sched/lost_time.hpp"
+#include "sched/placement.hpp"
 #include "sched/run_plan.hpp"
 #include "workloads/job.hpp"
 
@@ -26,15 +27,19 @@ enum class RunEnd : std::uint8_t {
 /// that other replays do not pay for it.
 class RunBooks {
  public:
-  /// `jobs` and `disruptions` outlive the books. `shares_gpus`: whether jobs use parts of GPUs.
-  RunBooks(std::span<const Job> jobs, const Disruptions& disruptions, bool shares_gpus);
+  /// `jobs`, `disruptions` and `placement` outlive the books.
+  RunBooks(std::span<const Job> jobs, const Disruptions& disruptions, const Placement& placement);
 
   /// What policies may ask about, by `JobId`.
   std::span<const JobOverhead> overheads() const { return overheads_; }
   /// A job is submitted.
   void submit(JobId job) { foresee(job, SimDuration(0)); }
-  /// A run begins after the job has held GPUs for `attained`. Returns its plan.
-  const RunPlan& begin(JobId job, GpuCount num_gpus, SimTime now, SimDuration attained);
+  /// A run begins on a gang after the job has held GPUs for `attained`. Returns its plan. `shares` are empty
+  /// where gangs have no nodes.
+  const RunPlan& begin(JobId job, GpuCount num_gpus, std::span<const NodeShare> shares, SimTime now,
+                       SimDuration attained);
+  /// The speed of a job on a gang, in billionths (`RunPlan::speed`).
+  std::int64_t speed(JobId job, std::span<const NodeShare> shares) const;
   /// A run has ended that held `num_gpus` for `held`, and before it the job `attained`. Returns the work in
   /// it that lasts.
   SimDuration end(JobId job, GpuCount num_gpus, SimDuration held, SimDuration attained, RunEnd how);
@@ -53,7 +58,7 @@ class RunBooks {
 
   std::span<const Job> jobs_;
   const Disruptions& disruptions_;
-  const bool shares_gpus_;
+  const Placement& placement_;
   std::vector<JobOverhead> overheads_;
   std::vector<Start> starts_;  ///< by `JobId`: of the current run, or the next one of a job that waits
   std::vector<LostGpuTime> losses_;

@@ -42,8 +42,7 @@ class Simulation final : public SchedulingPass {
     curves_ = workload.curves;
     progress_ = progress_by_job_;
     result_.outcomes.resize(jobs_.size());
-    if (disruptions_)
-      overheads_ = books_.emplace(jobs_, *disruptions_, gangs_.placement().shares_gpus()).overheads();
+    if (disruptions_) overheads_ = books_.emplace(jobs_, *disruptions_, gangs_.placement()).overheads();
     if (gangs_.service() && !jobs_.empty()) {
       outages_.emplace(disruptions_->outages, disruptions_->failures ? &*disruptions_->failures : nullptr,
                        static_cast<std::uint32_t>(cluster.total_nodes()), jobs_.front().submit,
@@ -87,12 +86,16 @@ class Simulation final : public SchedulingPass {
     if (num_gpus > free_gpus_ + before) return false;
     const std::span<const NodeShare> shares = gangs_.shares(job);
     former_shares_.assign(shares.begin(), shares.end());
-    if (!gangs_.resize(job, before, num_gpus)) return false;
+    const bool resized = gangs_.resize(job, before, num_gpus);
+    // A gang that could not be resized may have moved, and be slower or faster where it is now.
+    const bool moved =
+        !resized && books_ && books_->speed(job, former_shares_) != books_->speed(job, gangs_.shares(job));
+    if (!resized && !moved) return false;
     book_run(job, RunEnd::Resized, former_shares_);
-    open_run(job, num_gpus);
+    open_run(job, resized ? num_gpus : before);
     sweep_stale_events();
-    ++result_.outcomes[job.value].resizes;
-    return true;
+    if (resized) ++result_.outcomes[job.value].resizes;
+    return resized;
   }
 
   void reject(JobId job) override {
@@ -321,7 +324,9 @@ class Simulation final : public SchedulingPass {
     const ThroughputLevels* const levels = rule_ == ProgressRule::Iterations ? curve(job) : nullptr;
     if (levels != nullptr) progress.speed = levels->iterations_per_s(progress.num_gpus);
     const SimDuration work = levels != nullptr ? time_for_iterations(job) : time_for_duration(job);
-    return books_ ? books_->begin(job, progress.num_gpus, now_, progress.attained).time_for(work) : work;
+    return books_ ? books_->begin(job, progress.num_gpus, gangs_.shares(job), now_, progress.attained)
+                        .time_for(work)
+                  : work;
   }
 
   /// Work still to go at the current speed.

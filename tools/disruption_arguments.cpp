@@ -14,6 +14,9 @@
 namespace vtrain {
 namespace {
 
+/// Slower than that a job hardly trains.
+constexpr double kLeastSpreadFactor = 0.01;
+
 /// An option's error: `--name: expected ..., found ...`, or `--name: key: ...`.
 Error named(std::string option, Error error) {
   if (!error.file.empty()) return error;
@@ -156,6 +159,12 @@ void add_disruption_options(CLI::App& command, DisruptionArguments& arguments) {
       .add_option("--checkpoint-bandwidth", arguments.checkpoint_bandwidth,
                   "What the storage gives one job that saves or loads its model's state")
       ->capture_default_str();
+  command
+      .add_option(
+          "--spread-factor", arguments.spread_factor,
+          "What the speed of a job is multiplied by for each level that its gang crosses, between nodes and "
+          "between racks (0.8 is common; jobs given by iterations are priced with their links already)")
+      ->capture_default_str();
 }
 
 Result<void> check_disruptions(const DisruptionArguments& arguments, PlacementKind placement) {
@@ -164,6 +173,15 @@ Result<void> check_disruptions(const DisruptionArguments& arguments, PlacementKi
     return fail({.field = arguments.outages.empty() ? "--failures" : "--outages",
                  .message = "placement 'count' knows no nodes that could fail: choose one that does, for "
                             "instance --placement yarn"});
+  if (!(arguments.spread_factor >= kLeastSpreadFactor && arguments.spread_factor <= 1))
+    return fail({.field = "--spread-factor",
+                 .message = expected_found(fmt::format("a number from {} to 1", kLeastSpreadFactor),
+                                           fmt::format("{}", arguments.spread_factor))});
+  if (arguments.spread_factor < 1 && placement == PlacementKind::Count)
+    return fail({.field = "--spread-factor",
+                 .message =
+                     "placement 'count' knows no nodes over which gangs could be spread: choose one that "
+                     "does, for instance --placement consolidate"});
   return read_rules(arguments).map([](const Rules&) {});
 }
 
@@ -177,6 +195,7 @@ Result<std::optional<Disruptions>> read_disruptions(const DisruptionArguments& a
   disruptions.interruption_cost.set_cluster(cluster.total_gpus());
   disruptions.checkpoints = rules->checkpoints;
   disruptions.seed = seed;
+  disruptions.spread_factor = arguments.spread_factor;
   if (auto set = set_checkpoint_times(*rules, workload, disruptions); !set)
     return fail(named(rules->checkpoint_cost ? "--interruption-cost" : "--checkpoint-cost", set.error()));
   if (arguments.failures != "none") {
@@ -205,6 +224,11 @@ std::vector<std::string> describe_disruptions(const Disruptions& disruptions,
                                describe_cost(disruptions.interruption_cost, arguments)}) {
     if (!sentence.empty()) sentences.push_back(std::move(sentence));
   }
+  if (disruptions.spread_factor < 1)
+    sentences.push_back(fmt::format(
+        "the run times of the trace hold on one node; between nodes of a rack jobs have {:.3g} of that "
+        "speed, between racks {:.3g}",
+        disruptions.spread_factor, disruptions.spread_factor * disruptions.spread_factor));
   return sentences;
 }
 
@@ -214,7 +238,8 @@ nlohmann::ordered_json disruptions_to_json(const DisruptionArguments& arguments)
           {"outages", arguments.outages.string()},
           {"checkpoints", arguments.checkpoints},
           {"checkpoint_cost", arguments.checkpoint_cost},
-          {"checkpoint_bandwidth", arguments.checkpoint_bandwidth}};
+          {"checkpoint_bandwidth", arguments.checkpoint_bandwidth},
+          {"spread_factor", arguments.spread_factor}};
 }
 
 }  // namespace vtrain

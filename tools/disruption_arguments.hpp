@@ -28,6 +28,7 @@ struct DisruptionArguments {
   std::string checkpoint_bandwidth = "10GB/s";
   std::string failures = "none";
   std::filesystem::path outages{};  ///< empty: none
+  double spread_factor = 1;         ///< in [0.01, 1]
 };
 
 /// Adds an option for each.

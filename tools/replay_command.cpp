@@ -126,7 +126,7 @@ std::string incomplete_jobs(const std::vector<ExperimentRun>& runs) {
 std::string lost_gpu_hours(const std::vector<ExperimentRun>& runs) {
   if (!runs.front().summary.disruptions) return {};
   TextTable table({"lost GPU-hours", "lost work", "failure restarts", "preemptions", "resizes", "checkpoints",
-                   "of those held", "jobs stopped", "out of service", "goodput"});
+                   "spread", "of those held", "jobs stopped", "out of service", "goodput"});
   for (const ExperimentRun& run : runs) {
     const DisruptionSummary& summary = *run.summary.disruptions;
     std::vector<std::string> row = {run.summary.policy};
@@ -161,6 +161,19 @@ std::string policy_figures(const std::vector<ExperimentRun>& runs) {
       line += fmt::format("{} {} {}{}", line.empty() ? "" : ",", name, value, percent ? " %" : "");
     }
     if (!line.empty()) text += fmt::format("{}:{}\n", run.summary.policy, line);
+  }
+  return text;
+}
+
+/// How much of what was free was of no use, a line for each policy whose placement tells.
+std::string fragmentation_rates(const std::vector<ExperimentRun>& runs) {
+  std::string text;
+  for (const ExperimentRun& run : runs) {
+    if (!run.summary.fragmentation) continue;
+    text += fmt::format(
+        "{}: {} of the free GPUs were too fragmented to be of use, in the mean over time; at most {}\n",
+        run.summary.policy, as_percent(run.summary.fragmentation->mean_rate),
+        as_percent(run.summary.fragmentation->max_rate));
   }
   return text;
 }
@@ -219,7 +232,8 @@ Result<void> replay(const ExperimentArguments& arguments) {
   }
   fmt::print("{}replayed  {} events in {}\n\n{}{}{}", describe_experiment(*experiment),
              with_thousands(run.summary.events), as_duration(run.wall_s), comparison_table(*runs),
-             lost_gpu_hours(*runs), incomplete_jobs(*runs) + policy_figures(*runs));
+             lost_gpu_hours(*runs),
+             fragmentation_rates(*runs) + incomplete_jobs(*runs) + policy_figures(*runs));
   if (!arguments.out.empty()) fmt::print("{}\n", (arguments.out / "report.html").string());
   return {};
 }
@@ -282,10 +296,11 @@ Result<void> compare(ExperimentArguments arguments) {
     fmt::print("{}\n", document.dump(2));
     return {};
   }
-  fmt::print("{}replayed  {} policies in {}\n\n{}* best        {}\n{}{}", describe_experiment(*experiment),
-             runs->size(), as_duration(replay_s), comparison_table(*runs),
-             (arguments.out / "report.html").string(), lost_gpu_hours(*runs),
-             nobody_waited(*runs) + incomplete_jobs(*runs) + policy_figures(*runs));
+  fmt::print(
+      "{}replayed  {} policies in {}\n\n{}* best        {}\n{}{}", describe_experiment(*experiment),
+      runs->size(), as_duration(replay_s), comparison_table(*runs), (arguments.out / "report.html").string(),
+      lost_gpu_hours(*runs),
+      nobody_waited(*runs) + fragmentation_rates(*runs) + incomplete_jobs(*runs) + policy_figures(*runs));
   if (arguments.trace.files.empty()) fmt::print("{}", kNextCommands);
   return {};
 }

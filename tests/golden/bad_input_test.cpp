@@ -131,7 +131,7 @@ std::vector<BadInput> bad_inputs() {
        "jobs.csv",
        good,
        replay("--placement consolidated"),
-       {"--placement", "Did you mean 'consolidate'?"}},
+       {"placement", "Did you mean 'consolidate'?"}},
       {"GPU type that the cluster lacks, strictly",
        "jobs.csv",
        "job_id,submit_s,num_gpus,gpu_type,duration_s\na,0,1,v100,10\n",

@@ -91,6 +91,8 @@ constexpr std::array kLossColumns{
            [](const Summary& s) { return lost_to(s, LossCause::Resize); }, short_number},
     Column{"Checkpoints", "GPU-hours of writing periodic checkpoints", Better::Lower,
            [](const Summary& s) { return lost_to(s, LossCause::Checkpoint); }, short_number},
+    Column{"Spread", "GPU-hours of training slower than on one node", Better::Lower,
+           [](const Summary& s) { return lost_to(s, LossCause::Spread); }, short_number},
     Column{"Out of service", "GPU-hours of nodes that were away", Better::Neither,
            [](const Summary& s) {
              return disrupted(s, [](const auto& d) { return d.out_of_service_gpu_hours; });

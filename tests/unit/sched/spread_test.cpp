@@ -1,0 +1,118 @@
+/// Gangs that are slow because they are spread.
+#include <doctest/doctest.h>
+
+#include <functional>
+
+#include "core/rng.hpp"
+#include "sched/disruptions.hpp"
+#include "sched/run_plan.hpp"
+#include "sched/simulator.hpp"
+
+namespace vtrain {
+namespace {
+
+using std::chrono::seconds;
+
+SimTime at(std::int64_t second) {
+  return SimTime(seconds(second));
+}
+
+/// Starts what it can in order of arrival, after `before`.
+class InOrder final : public Policy {
+ public:
+  explicit InOrder(std::function<void(SchedulingPass&)> before) : before_(std::move(before)) {}
+  void schedule(SchedulingPass& pass) override {
+    if (before_) before_(pass);
+    for (std::uint32_t job = 0; job < pass.jobs().size(); ++job) {
+      if (pass.state(JobId(job)) == JobState::Waiting) pass.try_start(JobId(job));
+    }
+  }
+
+ private:
+  std::function<void(SchedulingPass&)> before_;
+};
+
+Job job_of(std::int64_t submit_s, std::int64_t duration_s, std::int32_t num_gpus) {
+  Job job;
+  job.submit = at(submit_s);
+  job.duration = seconds(duration_s);
+  job.num_gpus = GpuCount(num_gpus);
+  return job;
+}
+
+SimulationResult run(const Workload& workload, double factor,
+                     std::function<void(SchedulingPass&)> before = {}) {
+  ClusterSpec cluster;
+  cluster.groups = {{.num_nodes = 4, .gpus_per_node = GpuCount(4), .nodes_per_rack = 2}};
+  Disruptions disruptions;
+  disruptions.spread_factor = factor;
+  SimulationOptions options;
+  options.placement = PlacementKind::Consolidate;
+  options.disruptions = &disruptions;
+  InOrder policy(std::move(before));
+  auto result = simulate(workload, cluster, policy, options);
+  if (!result) FAIL(result.error().describe());
+  return *std::move(result);
+}
+
+}  // namespace
+
+TEST_CASE("spread: a job slows by the factor for nodes and again for racks, and the time is booked as lost") {
+  Workload workload;
+  workload.jobs = {job_of(0, 16, 4), job_of(100, 16, 8), job_of(200, 16, 12)};
+  const SimulationResult result = run(workload, 0.8);
+  CHECK(result.outcomes[0].end == at(16));
+  CHECK(result.outcomes[1].end == at(120));  // 16 / 0.8
+  CHECK(result.outcomes[2].end == at(225));  // 16 / 0.64
+  CHECK(result.losses[0][LossCause::Spread].seconds() == 0);
+  CHECK(result.losses[1][LossCause::Spread].seconds() == 4 * 8);
+  CHECK(result.losses[2][LossCause::Spread].seconds() == 9 * 12);
+}
+
+TEST_CASE("spread: a preempted job keeps its work, however fast it was done") {
+  Workload workload;
+  // Over both racks at a quarter of its speed from 0 to 20: 5 s of work. Then 5 s more at 30.
+  workload.jobs = {job_of(0, 10, 16), job_of(20, 10, 16)};
+  const SimulationResult result = run(workload, 0.5, [](SchedulingPass& pass) {
+    if (pass.now() != at(20)) return;
+    CHECK(pass.work_done(JobId(0)) == seconds(5));
+    CHECK(pass.remaining(JobId(0)) == seconds(5));
+    CHECK(pass.planned_end(JobId(0)) == at(40));
+    pass.preempt(JobId(0));
+    CHECK(pass.planned_time(JobId(0)) == seconds(20));
+    pass.try_start(JobId(1));
+  });
+  CHECK(result.outcomes[1].end == at(60));
+  CHECK(result.outcomes[0].end == at(80));
+  CHECK(result.outcomes[0].attained == seconds(40));
+  CHECK(result.losses[0][LossCause::Spread].seconds() == 30 * 16);
+  CHECK(result.losses[0].total() == result.losses[0][LossCause::Spread]);
+}
+
+TEST_CASE("spread: jobs given by iterations are priced with their links already") {
+  Workload workload;
+  workload.jobs = {job_of(0, 10, 16)};
+  workload.jobs[0].iterations = 100;
+  CHECK(run(workload, 0.5).outcomes[0].end == at(10));
+}
+
+TEST_CASE("spread: work at any speed is the inverse of the time that it takes, to the nanosecond") {
+  RandomStream random(1, "speeds");
+  for (int i = 0; i < 5000; ++i) {
+    const auto speed = static_cast<std::int64_t>(1 + random.below(RunPlan::kFullSpeed));
+    const RunPlan plan{.interval = SimDuration(1 + static_cast<std::int64_t>(random.below(1'000'000'000))),
+                       .checkpoint = SimDuration(static_cast<std::int64_t>(random.below(1000))),
+                       .speed = speed};
+    const SimDuration work(1 + static_cast<std::int64_t>(random.below(1'000'000'000'000)));
+    CAPTURE(speed);
+    CAPTURE(work.count());
+    const SimDuration time = plan.time_for(work);
+    if (time == SimDuration::max()) continue;
+    REQUIRE(plan.work(time) >= work);
+    REQUIRE(plan.work(time) - work < SimDuration(1 + speed / RunPlan::kFullSpeed));
+    REQUIRE(plan.work(time - SimDuration(1)) < work);
+    REQUIRE(plan.work(time) + plan.slowed(time) + plan.writing(time) == time);
+  }
+}
+
+}  // namespace vtrain
