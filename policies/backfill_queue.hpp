@@ -13,6 +13,11 @@
 
 namespace vtrain {
 
+/// Whether a job takes whole GPUs of any type, so that no larger gang fits where placement refuses it.
+inline bool asks_for_any_gpus(const Job& job) {
+  return !job.gpu_type && job.gpu_share == Job{}.gpu_share;
+}
+
 /// What a job may need at most to be backfilled.
 struct BackfillLimits {
   GpuCount num_gpus{0};

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "policies/availability_profile.hpp"
 #include "policies/backfill_queue.hpp"
@@ -125,9 +126,18 @@ class Easy final : public Policy {
     while (const auto id = first_harmless(pass, limit)) {
       const Job& job = pass.job(*id);
       const HostSet& hosts = ends_by_shadow(pass, *id) ? free_ : spare_;
-      // If placement has no room for so large a gang, a smaller one may still fit.
-      if (!start(pass, *id, hosts.lowest(job.num_gpus))) limit = job.num_gpus - GpuCount(1);
+      if (start(pass, *id, hosts.lowest(job.num_gpus))) continue;
+      if (asks_for_any_gpus(job)) {
+        // Placement has no room for so large a gang; a smaller one may still fit.
+        limit = job.num_gpus - GpuCount(1);
+      } else {
+        refused_.push_back(queued(pass, *id));
+        waiting_.remove(refused_.back());
+      }
     }
+    for (const QueuedJob& job : refused_)
+      waiting_.push(job);
+    refused_.clear();
   }
 
   /// The first waiting job of at most `limit` GPUs that could start now without delaying the head.
@@ -149,6 +159,7 @@ class Easy final : public Policy {
     }
   }
 
+  std::vector<QueuedJob> refused_;  ///< in this pass; others of their size may still fit
   bool ready_ = false;
   Queue waiting_;              ///< with the head
   std::optional<JobId> head_;  ///< the job that holds the reservation

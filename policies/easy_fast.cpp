@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "policies/availability_profile.hpp"
 #include "policies/backfill_queue.hpp"
@@ -64,11 +65,17 @@ class EasyFast final : public Policy {
       if (start(pass, *id)) {
         waiting_.remove(job);
         limits.num_gpus = std::min(limits.num_gpus, pass.free_gpus());
-      } else {
+      } else if (asks_for_any_gpus(pass.job(*id))) {
         // Placement found no room for so large a gang; a smaller one may still fit.
         limits.num_gpus = job.num_gpus - GpuCount(1);
+      } else {
+        refused_.push_back(job);
+        waiting_.remove(job);
       }
     }
+    for (const QueuedJob& job : refused_)
+      waiting_.push(job);
+    refused_.clear();
   }
 
   void admit(SchedulingPass& pass, JobId id) {
@@ -91,6 +98,7 @@ class EasyFast final : public Policy {
     }
   }
 
+  std::vector<QueuedJob> refused_;               ///< in this pass; others of their size may still fit
   ArrivalOrderQueue waiting_;                    ///< without the priority job
   JobId priority_;                               ///< none: nothing waits
   SimTime shadow_{};                             ///< of the priority job

@@ -367,8 +367,10 @@ class Simulation final : public SchedulingPass {
   void record_run(JobId job, std::span<const NodeShare> shares) {
     const JobProgress& progress = progress_by_job_[job.value];
     JobRun run{job, progress.resumed, now_, progress.num_gpus, {}};
-    for (const NodeShare& share : shares)
-      run.nodes.push_back(share.node);
+    // What a gang has of a node stands together.
+    for (const NodeShare& share : shares) {
+      if (run.nodes.empty() || run.nodes.back() != share.node) run.nodes.push_back(share.node);
+    }
     result_.runs.push_back(std::move(run));
   }
 

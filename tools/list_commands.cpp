@@ -140,11 +140,10 @@ Result<void> list_clusters(bool json) {
       "not listed can be\n"
       "replayed, but no run time be predicted for it. A JSON file {{\"groups\": [{{\"num_nodes\": 16, "
       "\"gpus_per_node\": 8,\n"
-      "\"gpu_type\": \"a100\"}}]}} says the same. So do tables of nodes, plain or packed, told by their "
-      "content: of openb, PAI, "
-      "spot-GPU,\nPhilly, Helios (FILE@2020-05-01 for a day) and Lucid, cluster specs of Tiresias, Muri, "
-      "ElasticFlow and Gavel, and "
-      "what\n`sinfo -o \"%N %G %t\"` or `scontrol show node` print.\n\n{}",
+      "\"gpu_type\": \"a100\"}}]}} says the same, and may add \"gpus_per_island\": 4 (what NVLink joins) and "
+      "\"nodes_per_rack\": 8.\nTables of nodes, plain or packed, are told by their content: of openb, PAI, "
+      "spot-GPU, Philly,\nHelios (FILE@2020-05-01 for a day) and Lucid, cluster specs of Tiresias, Muri, "
+      "ElasticFlow and Gavel, and what\n`sinfo -o \"%N %G %t\"` or `scontrol show node` print.\n\n{}",
       table.to_string());
   return {};
 }

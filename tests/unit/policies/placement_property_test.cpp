@@ -96,4 +96,29 @@ TEST_CASE("placement property: every job that fits comes to its end under every 
   }
 }
 
+TEST_CASE("placement property: a job that waits for its GPU type holds up no backfilling of other types") {
+  // Two types of 4 GPUs. j0 holds the A100 up to 100, j1 and j2 half of the V100 each, up to 20 and 10. The
+  // head j3 needs all V100: at 20, when j1 ends. At 10 half of the V100 is free and j4, whose type is not, is
+  // the first job that would end by then; j5 is the next.
+  Workload workload = make_workload({{0, 100, 4}, {0, 20, 2}, {0, 10, 2}, {1, 10, 4}, {2, 5, 1}, {3, 5, 1}});
+  const GpuTypeId a100 = workload.gpu_type("a100");
+  const GpuTypeId v100 = workload.gpu_type("v100");
+  const std::vector<GpuTypeId> types = {a100, v100, v100, v100, a100, v100};
+  for (std::size_t i = 0; i < types.size(); ++i)
+    workload.jobs[i].gpu_type = types[i];
+  for (const char* spec : {"easy", "easy-fast"}) {
+    CAPTURE(spec);
+    const auto policy = make_policy(spec);
+    REQUIRE(policy);
+    SimulationOptions options;
+    options.placement = PlacementKind::BestFit;
+    const auto result = simulate(workload, *ClusterSpec::parse("1x4:a100+1x4:v100"), **policy, options);
+    REQUIRE(result);
+    const auto start_s = [&](std::size_t job) { return to_seconds(result->outcomes[job].start); };
+    CHECK(start_s(5) == 10);
+    CHECK(start_s(3) == 20);
+    CHECK(start_s(4) == 100);
+  }
+}
+
 }  // namespace vtrain::testing
