@@ -26,8 +26,13 @@ bool SharingPlacement::place(const GangRequest& request, std::vector<NodeShare>&
   if (request.num_gpus > free_gpus()) return false;
   const auto types = allowed(request);
   if (fits_a_node(request)) {
+    const RequestKey key(request.num_gpus, request.gpu_share, request.gpu_type);
+    if (refused_.contains(key)) return false;
     const auto choice = choose(request, types);
-    if (choice) take(*choice, request, shares);
+    if (choice)
+      take(*choice, request, shares);
+    else
+      refused_.insert(key);
     return choice.has_value();
   }
   return std::any_of(types.begin(), types.end(), [&](std::uint32_t type) {
@@ -100,7 +105,13 @@ bool SharingPlacement::place_on_nodes(std::uint32_t type, std::int32_t num_gpus,
   return false;
 }
 
+void SharingPlacement::set_in_service(NodeId node, bool in_service) {
+  refused_.clear();
+  nodes_.set_in_service(node.value, in_service);
+}
+
 void SharingPlacement::release(const GangRequest& request, const std::vector<NodeShare>& shares) {
+  refused_.clear();
   for (const NodeShare& share : shares) {
     if (share.first_gpu == kNoNumber) {
       nodes_.give_back_whole(share.node.value, share.gpus.value);

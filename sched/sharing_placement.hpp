@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "sched/node_placement.hpp"
@@ -17,7 +19,8 @@ namespace vtrain {
 /// Jobs that use part of a GPU share it, each of the GPUs of a gang being another one; only gangs that need
 /// several nodes hold whole GPUs in any case.
 ///
-/// A decision costs O(states that nodes are in), see `SharedNodes::alike`.
+/// A decision costs O(states that nodes are in), see `SharedNodes::alike`; to refuse again what was refused
+/// since GPUs last came free costs O(log refused requests).
 class SharingPlacement : public NodePlacement {
  public:
   SharingPlacement(const ClusterSpec& cluster, const Workload& workload);
@@ -28,7 +31,7 @@ class SharingPlacement : public NodePlacement {
   GpuCount idle_gpus() const final { return nodes_.idle(); }
   bool shares_gpus() const final { return true; }
   std::optional<double> fragmentation() const final;
-  void set_in_service(NodeId node, bool in_service) final { nodes_.set_in_service(node.value, in_service); }
+  void set_in_service(NodeId node, bool in_service) final;
 
  protected:
   /// How well a gang goes on nodes that have room for it.
@@ -45,7 +48,12 @@ class SharingPlacement : public NodePlacement {
   void take(const Choice& choice, const GangRequest& request, std::vector<NodeShare>& shares);
   bool place_on_nodes(std::uint32_t type, std::int32_t num_gpus, std::vector<NodeShare>& shares);
 
+  /// Number of GPUs, share of each, type.
+  using RequestKey = std::tuple<GpuCount, std::int16_t, GpuTypeId>;
+
   SharedNodes nodes_;
+  /// For one node, and refused since GPUs last came free: policies that try every waiting job ask again.
+  std::set<RequestKey> refused_;
   std::vector<std::int32_t> numbers_;  ///< of GPUs, while parts are taken
 };
 
