@@ -189,25 +189,17 @@ std::vector<std::string> elastic_sentences(const CachedCurves& curves, std::int6
 }  // namespace
 
 Result<std::vector<std::string>> add_curves(Workload& workload, const ClusterSpec& cluster,
-                                            CachedCurves& curves, const CurveUse& use) {
+                                            CachedCurves& curves, bool strict) {
   ElasticJobs found;
   if (curves.elastic()) {
-    const auto made = make_elastic(workload, curves.on(cluster, workload),
-                                   {.strict = use.strict, .spread = use.sites_matter});
+    const auto made = make_elastic(workload, curves.on(cluster, workload), {.strict = strict});
     if (!made) return fail(made.error());
     found = *made;
   }
-  std::vector<std::string> sentences;
-  if (use.sizes_change) {
-    const auto elastic = std::count_if(workload.jobs.begin(), workload.jobs.end(),
-                                       [](const Job& job) { return static_cast<bool>(job.curve); });
-    sentences = elastic_sentences(curves, found.elastic, elastic, std::ssize(workload.jobs));
-  }
-  if (use.sites_matter && found.elastic > 0) {
-    sentences.push_back(fmt::format(
-        "{} jobs at the speed predicted for where their gang is: GPU type, nodes more than it needs",
-        with_thousands(found.elastic)));
-  }
+  const auto elastic = std::count_if(workload.jobs.begin(), workload.jobs.end(),
+                                     [](const Job& job) { return static_cast<bool>(job.curve); });
+  std::vector<std::string> sentences =
+      elastic_sentences(curves, found.elastic, elastic, std::ssize(workload.jobs));
   constexpr double kNoticeable = 0.0005;
   if (found.largest_deviation > kNoticeable) {
     sentences.push_back(

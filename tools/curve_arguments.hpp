@@ -67,16 +67,9 @@ class CachedCurves {
   std::vector<std::string> assumptions_;
 };
 
-/// What a replay needs the jobs' curves for.
-struct CurveUse {
-  bool sizes_change = false;  ///< policies may give jobs other numbers of GPUs
-  bool sites_matter = false;  ///< gangs may be on other types of GPUs, or on more nodes than they need
-  bool strict = false;        ///< of `make_elastic`
-};
-
 /// Gives the jobs curves (`make_elastic`), unless `--curves none`. Returns sentences that say which jobs are
 /// elastic, also by curves that came with their trace, and what was assumed.
 Result<std::vector<std::string>> add_curves(Workload& workload, const ClusterSpec& cluster,
-                                            CachedCurves& curves, const CurveUse& use);
+                                            CachedCurves& curves, bool strict);
 
 }  // namespace vtrain

@@ -71,16 +71,6 @@ bool any_elastic_policy(const std::vector<std::string>& policies) {
   });
 }
 
-/// What the replay needs the jobs' curves for. Under `count` a gang has no nodes, under `yarn` no more than
-/// it needs.
-CurveUse curve_use(const ExperimentArguments& arguments, const Experiment& experiment) {
-  const bool several_types = GpuTypes(experiment.cluster, experiment.workload.gpu_types).names().size() > 1;
-  const PlacementKind placement = experiment.placement;
-  const bool sites_matter =
-      placement != PlacementKind::Count && (several_types || placement != PlacementKind::Yarn);
-  return {any_elastic_policy(arguments.policies), sites_matter, arguments.trace.strict};
-}
-
 /// What backfilling policies may know of run times.
 std::string run_time_knowledge(const Workload& workload) {
   const auto requested = std::count_if(workload.jobs.begin(), workload.jobs.end(),
@@ -253,11 +243,15 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   const bool predicted =
       arguments.trace.files.empty() || priced || arguments.transformations.assign != "none";
   if (predicted) experiment.provenance.emplace_back("run times", cached_curves->describe());
-  const CurveUse use = curve_use(arguments, experiment);
-  if (use.sizes_change || use.sites_matter) {
-    const auto added = add_curves(experiment.workload, experiment.cluster, *cached_curves, use);
+  if (any_elastic_policy(arguments.policies)) {
+    const auto added =
+        add_curves(experiment.workload, experiment.cluster, *cached_curves, arguments.trace.strict);
     if (!added) return fail(added.error());
     experiment.assumptions.insert(experiment.assumptions.end(), added->begin(), added->end());
+  }
+  if (predicted && GpuTypes(experiment.cluster, experiment.workload.gpu_types).names().size() > 1) {
+    experiment.assumptions.push_back(fmt::format("jobs that ask for no GPU type are as fast as on {}",
+                                                 experiment.cluster.groups.front().gpu_type));
   }
   if (experiment.workload.models.size() > 0) {
     const std::vector<std::string>& assumed = cached_curves->assumptions();

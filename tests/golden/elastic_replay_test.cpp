@@ -149,3 +149,23 @@ TEST_CASE(
   CHECK(result.err.find("job 'a': model 'gpt3-175b' does not fit on 8 GPUs") != std::string::npos);
   CHECK(!std::filesystem::exists(work.path() / "out"));
 }
+
+TEST_CASE("elastic replay: a job that names a type of GPUs is priced on that type") {
+  const auto jct_s = [](const std::string& gpu_type, const std::string& more) {
+    const TemporaryFolder work;
+    work.write("jobs.csv", "job_id,submit_s,num_gpus,gpu_type,model,global_batch,iterations\na,0,8," +
+                               gpu_type + ",gpt3-1.3b,64,1000\n");
+    const json summary = run_json("replay --trace jobs.csv --cluster 1x8:a100+1x8:h100 " + more, work);
+    return summary["avg_jct_s"].get<double>();
+  };
+  const auto near = [](double seconds) { return doctest::Approx(seconds).epsilon(1e-6); };
+  const double a100 = iteration_s("8") * 1000;
+  const double h100 = iteration_s("8 --profile h100") * 1000;
+  REQUIRE(h100 < a100);
+  CHECK(jct_s("a100", "--policy fifo") == near(a100));
+  CHECK(jct_s("h100", "--policy fifo --placement yarn") == near(h100));
+  CHECK(jct_s("", "--policy fifo") == near(a100));  // as on the first type
+  CHECK(jct_s("h100", "--policy fifo --profile a100") == near(a100));
+  // Eight GPUs of a type are all that it may use, and all that help most.
+  CHECK(jct_s("h100", "--policy elasticflow:slot=1s") <= h100 + 1);
+}
