@@ -77,8 +77,8 @@ TEST_CASE("model_mix: jobs of one size have the models of the published mix") {
 
 TEST_CASE(
     "model_mix: the global batch divides over any number of GPUs, and an iteration takes at most a minute") {
-  const auto price = [](std::string_view, std::int32_t global_batch,
-                        GpuCount num_gpus) -> Result<Nanoseconds> {
+  const auto price = [](std::string_view, std::int32_t global_batch, GpuCount num_gpus,
+                        GpuTypeId) -> Result<Nanoseconds> {
     CHECK(global_batch % num_gpus.value == 0);
     return Nanoseconds(10e9 * global_batch / num_gpus.value);  // 10 s a sequence
   };
