@@ -176,8 +176,10 @@ Result<void> generate(const GenerateArguments& arguments) {
   auto workload = generate_trace(options, iteration_times(curves->curves()));
   if (!workload) return fail(workload.error());
   Trace trace{.workload = *std::move(workload), .assumptions = describe_plan(*plan)};
-  if (options.models.kind != ModelMix::Kind::None && !curves->assumption().empty())
-    trace.assumptions.push_back(curves->assumption());
+  if (options.models.kind != ModelMix::Kind::None) {
+    const std::vector<std::string>& assumed = curves->assumptions();
+    trace.assumptions.insert(trace.assumptions.end(), assumed.begin(), assumed.end());
+  }
   auto estimated = set_estimates(trace.workload, plan->estimates, options.seed);
   if (!estimated) return fail(std::move(estimated.error()));
   if (plan->estimates.kind != EstimateRule::Kind::Exact && !estimated->empty())
