@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <stdexcept>
 #include <utility>
@@ -11,8 +12,10 @@
 
 #include "core/file.hpp"
 #include "core/json_reader.hpp"
+#include "core/kernel_recording.hpp"
 #include "core/profile_constants.hpp"
 #include "core/profile_tables.hpp"
+#include "core/recording_profile.hpp"
 #include "core/text.hpp"
 
 namespace vtrain {
@@ -39,9 +42,9 @@ constexpr std::array<std::string_view, 9> kEmbeddedNames = {
 
 std::string_view embedded_text(std::string_view name) {
   const std::array<std::string_view, kEmbeddedNames.size()> texts = {
-      embedded::a100_profile, embedded::a100_40gb_profile,    embedded::h100_profile,
-      embedded::h200_profile, embedded::b200_profile,         embedded::b200_simumax_profile,
-      embedded::b300_profile, embedded::gb200_profile,        embedded::gb300_profile};
+      embedded::a100_profile, embedded::a100_40gb_profile, embedded::h100_profile,
+      embedded::h200_profile, embedded::b200_profile,      embedded::b200_simumax_profile,
+      embedded::b300_profile, embedded::gb200_profile,     embedded::gb300_profile};
   const auto found = std::find(kEmbeddedNames.begin(), kEmbeddedNames.end(), name);
   return found == kEmbeddedNames.end() ? std::string_view{}
                                        : texts[static_cast<std::size_t>(found - kEmbeddedNames.begin())];
@@ -70,6 +73,24 @@ double input_size(Precision precision) {
       break;
   }
   return 2;
+}
+
+/// A recording as the profile that extends that of its GPU.
+Result<GpuProfile> load_recording(std::string text, const std::string& file) {
+  const auto recording = parse_kernel_recording(std::move(text), file);
+  if (!recording) return fail(recording.error());
+  const std::string base(profile_of_device(recording->device));
+  if (base.empty()) {
+    return fail({.kind = ErrorKind::NotFound,
+                 .file = file,
+                 .field = "device",
+                 .message = fmt::format("no profile of the program is of '{}'; `vtrain profile import FOLDER "
+                                        "--base NAME` makes one that extends another GPU's",
+                                        printable(recording->device.name))});
+  }
+  auto profile = recording_to_profile(*recording, base, recording->made_by);
+  if (!profile) return fail(profile.error());
+  return parse_gpu_profile(std::move(*profile), file);
 }
 
 }  // namespace
@@ -129,9 +150,9 @@ Nanoseconds gemm_roofline(const GpuProfile& profile, Precision precision, double
 }
 
 Result<GpuProfile> parse_gpu_profile(std::string text, const std::string& file) {
-  constexpr std::array<std::string_view, 11> kKeys = {
-      "schema",    "version", "name",        "description",         "made_by",      "extends",
-      "constants", kGemmKey,  kAttentionKey, kAttentionBackwardKey, kCollectivesKey};
+  constexpr std::array<std::string_view, 12> kKeys = {
+      "schema",    "version", "name",        "description",         "made_by",       "extends",
+      "constants", kGemmKey,  kAttentionKey, kAttentionBackwardKey, kCollectivesKey, kProductsKey};
   const auto document = JsonDocument::parse(std::move(text), file);
   if (!document) return fail(document.error());
   JsonFields fields(*document, document->root());
@@ -167,12 +188,14 @@ std::span<const std::string_view> embedded_profile_names() {
 }
 
 Result<GpuProfile> load_gpu_profile(const std::string& name) {
-  constexpr std::size_t kMaxFile = std::size_t{16} << 20;
+  constexpr std::size_t kMaxFile = std::size_t{64} << 20;
   if (const std::string_view text = embedded_text(name); !text.empty())
     return parse_gpu_profile(std::string(text), fmt::format("embedded {}.json", name));
-  if (name.find('/') != std::string::npos || name.ends_with(".json")) {
-    auto text = read_file(name, kMaxFile);
+  if (name.find('/') != std::string::npos || name.ends_with(".json") || std::filesystem::is_directory(name)) {
+    const std::filesystem::path file = recording_file(name);
+    auto text = read_file(file, kMaxFile);
     if (!text) return fail(std::move(text.error()));
+    if (is_kernel_recording(*text)) return load_recording(std::move(*text), file.string());
     return parse_gpu_profile(std::move(*text), name);
   }
   return fail(unknown_profile(name, ", or the path of a JSON file"));

@@ -18,6 +18,8 @@
 
 namespace vtrain {
 
+class MeasuredProducts;
+
 /// One constant as the profile states it.
 struct ProfileConstant {
   std::string name;
@@ -134,6 +136,8 @@ struct GpuProfile {
   std::array<AttentionRates, kNumAttentionKernels> attention;  ///< by `AttentionKernel`
   AttentionBackward attention_backward;
   CollectiveTables collectives;  ///< within a node or NVLink domain
+  /// Products whose very shape was measured; null for none. They go before `gemm`.
+  std::shared_ptr<const MeasuredProducts> products;
 
   /// Dense peak of a precision; 0 if the GPU has no tensor cores for it.
   FlopsPerSecond peak_rate_of(Precision precision) const;
@@ -156,7 +160,8 @@ Result<GpuProfile> parse_gpu_profile(std::string text, const std::string& file);
 std::span<const std::string_view> embedded_profile_names();
 
 /// An embedded profile by name, or the profile in a file when `name` is a path (it has a `/` or ends in
-/// `.json`). An unknown name is an error that lists the known ones.
+/// `.json`). A recording (`kernel_table.json`, or the folder that has one) is a path as well: it extends the
+/// embedded profile of its GPU. An unknown name is an error that lists the known ones.
 Result<GpuProfile> load_gpu_profile(const std::string& name);
 
 }  // namespace vtrain

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/json_reader.hpp"
+#include "core/measured_products.hpp"
 #include "core/text.hpp"
 
 namespace vtrain {
@@ -288,15 +289,31 @@ Result<void> read_collectives(const JsonDocument& document, const json& object, 
   return {};
 }
 
+Result<void> read_measured_products(const JsonDocument& document, const json& object, GpuProfile& profile) {
+  auto products = read_products(document, object);
+  if (!products) return fail(products.error());
+  for (const auto& [name, entry] : object.items()) {
+    const Precision precision = parse_precision(name).value();
+    const std::size_t num_points = products->of(precision, ProductKind::Plain).size() +
+                                   products->of(precision, ProductKind::WeightGradient).size();
+    profile.tables.push_back({.name = fmt::format("products {}", name),
+                              .source = entry["source"].get<std::string>(),
+                              .num_points = static_cast<std::int64_t>(num_points)});
+  }
+  profile.products = std::make_shared<const MeasuredProducts>(*std::move(products));
+  return {};
+}
+
 }  // namespace
 
 Result<void> read_tables(const JsonDocument& document, const json& profile_object, GpuProfile& profile) {
   using Reader = Result<void> (*)(const JsonDocument&, const json&, GpuProfile&);
-  constexpr std::array<std::pair<std::string_view, Reader>, 4> kReaders = {
+  constexpr std::array<std::pair<std::string_view, Reader>, 5> kReaders = {
       {{kGemmKey, read_gemm},
        {kAttentionKey, read_attention},
        {kAttentionBackwardKey, read_attention_backward},
-       {kCollectivesKey, read_collectives}}};
+       {kCollectivesKey, read_collectives},
+       {kProductsKey, read_measured_products}}};
   for (const auto& [key, reader] : kReaders) {
     const auto found = profile_object.find(key);
     if (found == profile_object.end()) continue;

@@ -209,6 +209,26 @@ void ProfileText::add_collectives(const CollectiveFit& fit, std::string_view sou
   }
 }
 
+void ProfileText::add_products(const MeasuredProducts& products, std::string_view source) {
+  const auto rows_of = [](const MeasuredProducts::ByShape& by_shape) {
+    return array_of(by_shape, [](const auto& product) {
+      const auto& [shape, times] = product;
+      return fmt::format("[{},{},{},{:.0f}]", shape[0], shape[1], shape[2], times.mean().count());
+    });
+  };
+  open_section(kProductsKey);
+  for (std::size_t i = 0; i < kNumPrecisions; ++i) {
+    const auto precision = static_cast<Precision>(i);
+    const auto& plain = products.of(precision, ProductKind::Plain);
+    const auto& gradients = products.of(precision, ProductKind::WeightGradient);
+    if (plain.empty() && gradients.empty()) continue;
+    begin_entry(name_of(precision));
+    text_ += fmt::format("{{\n      \"source\": {},", json_string(source));
+    add_line(fmt::format("\"plain\": {},", rows_of(plain)));
+    add_line(fmt::format("\"weight_gradient\": {}}}", rows_of(gradients)));
+  }
+}
+
 std::string ProfileText::finish() && {
   close_section();
   text_ += "\n}\n";

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/measured_products.hpp"
 #include "core/surface_fit.hpp"
 
 namespace vtrain {
@@ -29,6 +30,8 @@ class ProfileText {
                              double relative_rate, std::string_view source);
   void add_attention_backward(const AttentionBackward& backward, std::string_view source);
   void add_collectives(const CollectiveFit& fit, std::string_view source);
+  /// Products whose very shape was measured, in whole nanoseconds.
+  void add_products(const MeasuredProducts& products, std::string_view source);
 
   /// The whole text, ended by a newline.
   std::string finish() &&;

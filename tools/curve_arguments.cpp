@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/gpu_profile.hpp"
+#include "core/kernel_recording.hpp"
 #include "core/text.hpp"
 #include "sched/gpu_types.hpp"
 #include "tools/file_hash.hpp"
@@ -122,7 +123,7 @@ Result<void> CachedCurves::add_type(const std::string& profile_name, const std::
   if (!stack) return fail(std::move(stack.error()));
   settings.stack = *std::move(stack);
   if (!is_embedded(profile_name)) {
-    auto hash = sha256_of_file(profile_name);
+    auto hash = sha256_of_file(recording_file(profile_name));
     if (!hash) return fail(std::move(hash.error()));
     settings.profile_content = *std::move(hash);
   }

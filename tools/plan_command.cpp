@@ -405,7 +405,8 @@ void add_plan_command(CLI::App& app, Action& action) {
   command->add_option("--beside", to.beside,
                       "Also show this plan: tensor=8,pipeline=35,micro-batch=1,recompute=full");
   command->add_option("--profile", to.profile,
-                      "GPU profile, a name or a JSON file; without it that of the cluster's GPUs, or a100");
+                      "GPU profile, a name, a JSON file or the folder of a recording; without it that of the "
+                      "cluster's GPUs, or a100");
   add_stack_options(*command, to.stack, to.calibration);
   command->add_option("--precision", to.precision,
                       "fp32, fp16, bf16, fp8 or fp4; without it that of the stack");

@@ -81,8 +81,16 @@ std::string plural(std::int64_t count, std::string_view thing) {
   return fmt::format("{} {}{}", with_thousands(count), thing, count == 1 ? "" : "s");
 }
 
+/// The folder of kernel traces: as given, or that of a recording which was given as the profile.
+fs::path trace_folder(const PredictArguments& arguments) {
+  if (!arguments.traces.empty() || arguments.profile.empty()) return arguments.traces;
+  const fs::path recorded = fs::path(arguments.profile) / "traces";
+  return fs::is_directory(recorded) ? recorded : arguments.traces;
+}
+
 Result<Prediction> predict_as_release(const PredictArguments& arguments, const VtrainConfig& config) {
-  auto predicted = predict_vtrain(config, arguments.traces, arguments.collectives, PredictionMode::FastPath);
+  auto predicted =
+      predict_vtrain(config, trace_folder(arguments), arguments.collectives, PredictionMode::FastPath);
   if (!predicted) return fail(predicted.error());
   const VtrainProvenance& from = predicted->inputs.provenance;
   Prediction prediction;
@@ -381,16 +389,18 @@ void add_predict_command(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option(
       "--profile", arguments->profile,
-      "GPU profile, a name or a JSON file; see `vtrain clusters`. Default: the configuration's, "
+      "GPU profile: a name, a JSON file, or the folder of a recording; see `vtrain clusters`. Default: the "
+      "configuration's, "
       "or a100");
   command->add_option("--calibrate", arguments->calibration,
                       "Correct with a file of `vtrain profile calibrate`, or with `published`, the one that "
                       "is part of the program");
   command->add_option("--stack", arguments->stack,
                       "Software stack, by name. Default: the configuration's, or " + default_stack().name);
-  command->add_option(
-      "--traces", arguments->traces,
-      "Folder of kernel traces, for vtrain semantics; without it the configuration's trace_path");
+  command->add_option("--traces", arguments->traces,
+                      "Folder of kernel traces, for vtrain semantics; without it that of the recording given "
+                      "as the profile, or "
+                      "the configuration's trace_path");
   command->add_option("--collectives", arguments->collectives, "Folder of all-reduce tables AR_GPU*_LUT");
   command->add_option("--timeline", arguments->timeline,
                       "Write the iteration as Chrome trace events, for Perfetto");

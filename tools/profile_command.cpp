@@ -11,7 +11,9 @@
 
 #include "core/file.hpp"
 #include "core/gpu_profile.hpp"
+#include "core/kernel_recording.hpp"
 #include "core/profile_import.hpp"
+#include "core/recording_profile.hpp"
 #include "core/text.hpp"
 #include "profiler/command.hpp"
 #include "profiler/error.hpp"
@@ -23,14 +25,47 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kLargestRecording = std::size_t{64} << 20;  // bytes
+
 struct ImportArguments {
   fs::path folder;
   std::string device;
   fs::path devices;
+  std::string base;
   fs::path output;
 };
 
+/// Writes a profile to the file that was asked for, or prints it.
+Result<void> deliver(const std::string& profile, const fs::path& output) {
+  if (!output.empty()) return write_file(output, profile);
+  fmt::print("{}", profile);
+  return {};
+}
+
+/// The profile of what `vtrain profile record` measured.
+Result<void> import_recording(const ImportArguments& arguments) {
+  auto text = read_file(recording_file(arguments.folder), kLargestRecording);
+  if (!text) return fail(text.error());
+  const auto recording = parse_kernel_recording(std::move(*text), recording_file(arguments.folder).string());
+  if (!recording) return fail(recording.error());
+  const std::string base =
+      arguments.base.empty() ? std::string(profile_of_device(recording->device)) : arguments.base;
+  if (base.empty()) {
+    return fail({.field = "--base",
+                 .message = fmt::format("no profile of the program is of '{}'; say which one to extend",
+                                        printable(recording->device.name))});
+  }
+  const auto profile = recording_to_profile(
+      *recording, base,
+      fmt::format("vtrain profile import {} --base {}", printable(arguments.folder.string()), base));
+  if (!profile) return fail(profile.error());
+  return deliver(*profile, arguments.output);
+}
+
 Result<void> import_profile(const ImportArguments& arguments) {
+  if (fs::is_regular_file(recording_file(arguments.folder))) return import_recording(arguments);
+  if (arguments.device.empty())
+    return fail({.field = "--device", .message = "expected the name of a device in the description"});
   DeviceFile devices = embedded_device_file();
   std::string made_by = fmt::format("vtrain profile import {} --device {}",
                                     printable(arguments.folder.string()), arguments.device);
@@ -42,9 +77,7 @@ Result<void> import_profile(const ImportArguments& arguments) {
   }
   const auto profile = import_gpu_profile(devices, arguments.device, arguments.folder, made_by);
   if (!profile) return fail(profile.error());
-  if (!arguments.output.empty()) return write_file(arguments.output, *profile);
-  fmt::print("{}", *profile);
-  return {};
+  return deliver(*profile, arguments.output);
 }
 
 Result<void> list_embedded(bool json) {
@@ -100,20 +133,23 @@ void add_show(CLI::App& command, Action& action) {
 void add_import(CLI::App& command, Action& action) {
   CLI::App* import = command.add_subcommand(
       "import",
-      "Make a GPU profile from published tables of measured kernels: AIConfigurator's GEMM, attention and "
-      "NCCL "
-      "tables, SimuMax's operator efficiencies, and the all-reduce tables of the public vTrain release. The "
-      "device's description names the files and holds what data sheets say.\n\n"
-      "  vtrain profile import data --device h100 --out h100.json\n"
-      "  vtrain profile import tables --device mine --devices devices.json --out mine.json");
+      "Make a GPU profile from what `vtrain profile record` measured, or from published tables of measured "
+      "kernels: AIConfigurator's GEMM, attention and NCCL tables, SimuMax's operator efficiencies, and the "
+      "all-reduce tables of the public vTrain release. For published tables the device's description names "
+      "the files and holds what data sheets say.\n\n"
+      "  vtrain profile import recordings/h200 --out h200-recorded.json\n"
+      "  vtrain profile import data --device h100 --out h100.json");
   const auto arguments = std::make_shared<ImportArguments>();
   import
-      ->add_option("FOLDER", arguments->folder, "Folder that the tables' names in the description start from")
+      ->add_option("FOLDER", arguments->folder,
+                   "Folder of a recording, or folder that the tables' names in the description start from")
       ->required();
-  import->add_option("--device", arguments->device, "Name of the device in the description")->required();
+  import->add_option("--device", arguments->device, "Name of the device in the description");
   import->add_option("--devices", arguments->devices,
                      "Descriptions of devices (JSON); by default those of the profiles that are part of the "
                      "program");
+  import->add_option("--base", arguments->base,
+                     "Profile that completes a recording; by default that of the GPU it was made on");
   import->add_option("--out", arguments->output, "File to write; by default the profile is printed");
   import->callback([=, &action] { action = [=] { return import_profile(*arguments); }; });
 }

@@ -188,7 +188,8 @@ void add_scale_command(CLI::App& app, Action& action) {
   command->add_option("--price", to.price, "Dollars per GPU-hour; without it costs are GPU-hours")
       ->check(CLI::PositiveNumber);
   command->add_option("--profile", to.profile,
-                      "GPU profile, a name or a JSON file; without it that of the cluster's GPUs, or a100");
+                      "GPU profile, a name, a JSON file or the folder of a recording; without it that of the "
+                      "cluster's GPUs, or a100");
   add_stack_options(*command, to.stack, to.calibration);
   command->add_flag("--json", to.json, "Print one JSON document");
   command->callback([=, &action] { action = [arguments] { return scale(*arguments); }; });

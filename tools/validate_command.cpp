@@ -232,7 +232,8 @@ void add_validate_command(CLI::App& app, Action& action) {
                    "Measured iterations: a JSON file of cases, or a table of the public vTrain release")
       ->required();
   command->add_option("--profile", arguments->profile,
-                      "One GPU profile for all, a name or a JSON file, instead of that of each GPU");
+                      "One GPU profile for all, a name, a JSON file or the folder of a recording, instead of "
+                      "that of each GPU");
   command->add_option("--calibrate", arguments->calibration,
                       "Correct with a file of `vtrain profile calibrate`, or with `published`, the one that "
                       "is part of the program");

@@ -5,7 +5,10 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <stdexcept>
+
+#include "core/measured_products.hpp"
 
 namespace vtrain {
 namespace {
@@ -91,6 +94,14 @@ const AttentionRates& rates_of(const GpuProfile& profile, AttentionKernel kernel
   return newer == all.end() ? *wanted : *newer;
 }
 
+/// The time of a product whose very shape was measured on this GPU.
+std::optional<Nanoseconds> measured_time(const GpuProfile& profile, Precision precision, ProductKind kind,
+                                         const GemmShape& shape) {
+  if (profile.products == nullptr) return std::nullopt;
+  const Precision table = precision == Precision::Fp16 ? Precision::Bf16 : precision;
+  return profile.products->time(table, kind, {shape.m, shape.n, shape.k});
+}
+
 }  // namespace
 
 KernelTime gemm_time(const GpuProfile& profile, Precision precision, const GemmShape& shape) {
@@ -99,6 +110,8 @@ KernelTime gemm_time(const GpuProfile& profile, Precision precision, const GemmS
   }
   const KernelSurface* const surface = profile.gemm[static_cast<std::size_t>(precision)].get();
   if (surface == nullptr || shape.batch > 1) return modelled_gemm_time(profile, precision, shape);
+  if (const auto time = measured_time(profile, precision, ProductKind::Plain, shape))
+    return {*time, Evidence::Measured};
   const auto m = static_cast<double>(shape.m);
   const auto n = static_cast<double>(shape.n);
   const auto k = static_cast<double>(shape.k);
@@ -119,8 +132,12 @@ KernelTime modelled_gemm_time(const GpuProfile& profile, Precision precision, co
 
 KernelTime weight_gradient_time(const GpuProfile& profile, Precision precision, const GemmShape& forward) {
   constexpr double kAccumulating = 1.07;
-  KernelTime result =
-      gemm_time(profile, precision, {.m = forward.n, .n = forward.k, .k = forward.m, .batch = forward.batch});
+  const GemmShape shape{.m = forward.n, .n = forward.k, .k = forward.m, .batch = forward.batch};
+  if (shape.batch == 1) {
+    if (const auto time = measured_time(profile, precision, ProductKind::WeightGradient, shape))
+      return {*time, Evidence::Measured};
+  }
+  KernelTime result = gemm_time(profile, precision, shape);
   result.time *= kAccumulating;
   return result;
 }

@@ -1,0 +1,288 @@
+#include "core/kernel_recording.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "core/json_reader.hpp"
+#include "core/text.hpp"
+
+namespace vtrain {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kSchema = "vtrain-kernel-table";
+constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kLongestNs = std::int64_t{1} << 50;  // 13 days
+constexpr std::int64_t kLargestSize = std::int64_t{1} << 50;
+constexpr double kLargestRate = 1e18;
+constexpr std::int64_t kMaxGpus = 1 << 20;
+constexpr std::int64_t kMaxRepetitions = 1'000'000'000;
+
+/// The list under a key of the document; an error if it is anything else.
+Result<const json*> list_at(const JsonDocument& document, std::string_view key) {
+  const auto found = document.root().find(key);
+  if (found == document.root().end() || !found->is_array())
+    return fail(document.error_at(key, "expected a list"));
+  return &*found;
+}
+
+/// The fields of one row, whose errors say which row it is.
+class RowFields {
+ public:
+  RowFields(const JsonDocument& document, const json& row) : fields_(document, row), document_(document) {
+    if (!fields_.error()) key_ = fields_.string_or("key", "");
+  }
+
+  JsonFields& operator*() { return fields_; }
+  JsonFields* operator->() { return &fields_; }
+  const std::string& key() const { return key_; }
+  /// The first complaint, at the line of the row.
+  std::optional<Error> error() const {
+    if (!fields_.error()) return std::nullopt;
+    if (key_.empty()) return fields_.error();
+    return located(fields_.error()->field, fields_.error()->message);
+  }
+  Error located(std::string_view field, std::string_view message) const {
+    return document_.error_at(key_, fmt::format("{}: {}", field, message));
+  }
+
+ private:
+  JsonFields fields_;
+  const JsonDocument& document_;
+  std::string key_;
+};
+
+RecordedDevice read_device(JsonFields& fields) {
+  RecordedDevice device;
+  device.name = fields.string("name");
+  device.compute_capability = fields.string("compute_capability");
+  device.num_multiprocessors = fields.integer("multiprocessors", 1, 1 << 20);
+  device.clock_hz = fields.number("clock_hz", 1, kLargestRate);
+  device.memory = Bytes(fields.number("memory_bytes", 1, kLargestRate));
+  device.memory_bandwidth = BytesPerSecond(fields.number("memory_bytes_per_second", 1, kLargestRate));
+  device.l2 = Bytes(fields.number("l2_bytes", 0, kLargestRate));
+  return device;
+}
+
+/// Versions as text; null where a library was absent.
+std::vector<std::pair<std::string, std::string>> read_software(const json& object) {
+  std::vector<std::pair<std::string, std::string>> software;
+  for (const auto& [name, version] : object.items()) {
+    if (version.is_null()) continue;
+    software.emplace_back(printable(name),
+                          printable(version.is_string() ? version.get<std::string>() : version.dump()));
+  }
+  return software;
+}
+
+std::optional<double> median_of(const json& session, std::string_view key) {
+  const auto spread = session.find(key);
+  if (spread == session.end() || !spread->is_object()) return std::nullopt;
+  const auto median = spread->find("median");
+  return median != spread->end() && median->is_number() ? std::optional(median->get<double>()) : std::nullopt;
+}
+
+Result<RecordingSession> read_session(const JsonDocument& document, const json& row) {
+  JsonFields fields(document, row);
+  RecordingSession session;
+  session.started = fields.string("started");
+  session.ended = fields.string("ended");
+  if (fields.error()) return fail(*fields.error());
+  session.sm_clock_hz = median_of(row, "sm_clock_hz");
+  session.temperature_c = median_of(row, "temperature_c");
+  session.power_w = median_of(row, "power_w");
+  if (fields.has("throttled")) session.throttled = fields.number("throttled", 0, 1);
+  if (fields.error()) return fail(*fields.error());
+  return session;
+}
+
+Result<RecordedKernel> read_kernel(const JsonDocument& document, const json& row, std::size_t num_names) {
+  JsonFields fields(document, row);
+  RecordedKernel kernel;
+  const std::int64_t last_name = static_cast<std::int64_t>(num_names) - 1;
+  kernel.name = static_cast<std::size_t>(fields.integer("name", 0, std::max<std::int64_t>(last_name, 0)));
+  kernel.duration_ns = fields.integer("duration_ns", 0, kLongestNs);
+  if (fields.has("gap_ns")) kernel.gap_ns = fields.integer("gap_ns", -kLongestNs, kLongestNs);
+  if (num_names == 0) fields.complain("name", "expected a position in kernel_names, which is empty");
+  if (fields.error()) return fail(*fields.error());
+  return kernel;
+}
+
+/// Reads `warm` or `cold` of an operator's row.
+Result<RecordedTiming> read_timing(const JsonDocument& document, const RowFields& row, const json& object,
+                                   std::string_view state, std::size_t num_names) {
+  const auto found = object.find(state);
+  if (found == object.end()) return fail(row.located(state, "missing"));
+  const auto located = [&](const Error& error) {
+    return fail(row.located(fmt::format("{}: {}", state, error.field), error.message));
+  };
+  JsonFields fields(document, *found);
+  RecordedTiming timing;
+  timing.repetitions = fields.integer("repetitions", 1, kMaxRepetitions);
+  timing.time = Nanoseconds(static_cast<double>(fields.integer("time_ns", 1, kLongestNs)));
+  timing.low = Nanoseconds(static_cast<double>(fields.integer("low_ns", 1, kLongestNs)));
+  timing.high = Nanoseconds(static_cast<double>(fields.integer("high_ns", 1, kLongestNs)));
+  if (!fields.error() && !(timing.low <= timing.time && timing.time <= timing.high))
+    fields.complain("time_ns", "expected a median between low_ns and high_ns");
+  if (fields.error()) return located(*fields.error());
+  const auto kernels = found->find("kernels");
+  if (kernels == found->end() || !kernels->is_array() || kernels->empty())
+    return fail(row.located(fmt::format("{}: kernels", state), "expected a list with a kernel at least"));
+  for (const json& kernel_row : *kernels) {
+    auto kernel = read_kernel(document, kernel_row, num_names);
+    if (!kernel) return located(kernel.error());
+    timing.kernels.push_back(*kernel);
+  }
+  return timing;
+}
+
+Result<RecordedOperator> read_operator(const JsonDocument& document, const json& object,
+                                       const KernelRecording& recording) {
+  RowFields row(document, object);
+  RecordedOperator op;
+  op.key = row->string("key");
+  op.operation = row->string("operator");
+  op.pass = row->string("pass");
+  op.variant = row->string_or("variant", "");
+  const std::string precision = row->string("precision");
+  op.flops = row->number("flops", 0, kLargestRate);
+  op.traffic = Bytes(row->number("bytes", 0, kLargestRate));
+  const std::int64_t last_session = std::ssize(recording.sessions) - 1;
+  op.session = static_cast<std::size_t>(row->integer("session", 0, std::max<std::int64_t>(last_session, 0)));
+  if (last_session < 0) row->complain("session", "expected a position in sessions, which is empty");
+  if (auto error = row.error()) return fail(*std::move(error));
+  const auto format = parse_precision(precision);
+  if (!format) return fail(row.located("precision", format.error().message));
+  op.precision = *format;
+
+  const auto shape = object.find("shape");
+  if (shape == object.end() || !shape->is_object() || shape->empty())
+    return fail(row.located("shape", "expected sizes by name"));
+  JsonFields sizes(document, *shape);
+  for (const auto& item : shape->items())
+    op.shape.emplace(item.key(), sizes.integer(item.key(), 1, kLargestSize));
+  if (sizes.error())
+    return fail(row.located("shape", fmt::format("{}: {}", sizes.error()->field, sizes.error()->message)));
+
+  for (const auto& [state, timing] : {std::pair("warm", &op.warm), std::pair("cold", &op.cold)}) {
+    auto read = read_timing(document, row, object, state, recording.kernel_names.size());
+    if (!read) return fail(read.error());
+    *timing = *std::move(read);
+  }
+  return op;
+}
+
+Result<RecordedCollective> read_collective(const JsonDocument& document, const json& object) {
+  RowFields row(document, object);
+  RecordedCollective collective;
+  collective.key = row->string("key");
+  const std::string name = row->string("collective");
+  collective.num_gpus = row->integer("num_gpus", 2, kMaxGpus);
+  collective.num_nodes = row->integer("num_nodes", 1, kMaxGpus);
+  collective.bytes = Bytes(static_cast<double>(row->integer("bytes", 1, kLargestSize)));
+  collective.time = Nanoseconds(static_cast<double>(row->integer("time_ns", 1, kLongestNs)));
+  if (auto error = row.error()) return fail(*std::move(error));
+  const auto known = std::find_if(kCollectives.begin(), kCollectives.end(),
+                                  [&](Collective one) { return name_of(one) == name; });
+  if (known != kCollectives.end()) collective.collective = *known;
+  if (!collective.collective && name != "send_recv")
+    return fail(row.located("collective", expected_found("a collective of nccl-tests", name)));
+  return collective;
+}
+
+/// Reads every row of a list and adds it, unless its key has been seen.
+template <class Row, class Read>
+Result<void> read_rows(const JsonDocument& document, std::string_view list, std::vector<Row>& rows,
+                       Read read) {
+  const auto found = list_at(document, list);
+  if (!found) return fail(found.error());
+  std::set<std::string, std::less<>> keys;
+  for (const json& object : **found) {
+    auto row = read(object);
+    if (!row) return fail(row.error());
+    if (!keys.insert(row->key).second)
+      return fail(document.error_at(row->key, fmt::format("{}: expected one row of a key, found two", list)));
+    rows.push_back(*std::move(row));
+  }
+  return {};
+}
+
+Result<void> read_head(const JsonDocument& document, KernelRecording& recording) {
+  JsonFields fields(document, document.root());
+  const std::string schema = fields.string("schema");
+  if (!fields.error() && schema != kSchema) fields.complain("schema", expected_found(kSchema, schema));
+  fields.integer("version", 1, kVersion);
+  recording.made_by = fields.string("made_by");
+  for (const std::string_view key : {"device", "software"}) {
+    if (!fields.error() && !document.root().value(key, json()).is_object())
+      fields.complain(key, "expected a JSON object");
+  }
+  if (fields.error()) return fail(*fields.error());
+  JsonFields device(document, document.root()["device"]);
+  recording.device = read_device(device);
+  if (device.error()) return fail(*device.error());
+  recording.software = read_software(document.root()["software"]);
+
+  const auto sessions = list_at(document, "sessions");
+  if (!sessions) return fail(sessions.error());
+  for (const json& row : **sessions) {
+    auto session = read_session(document, row);
+    if (!session) return fail(session.error());
+    recording.sessions.push_back(*std::move(session));
+  }
+  const auto names = list_at(document, "kernel_names");
+  if (!names) return fail(names.error());
+  for (const json& name : **names) {
+    if (!name.is_string())
+      return fail(document.error_at("kernel_names", expected_found("a name", name.dump())));
+    recording.kernel_names.push_back(name.get<std::string>());
+  }
+  return {};
+}
+
+}  // namespace
+
+std::int64_t RecordedOperator::size(std::string_view name) const {
+  const auto found = shape.find(name);
+  return found == shape.end() ? 0 : found->second;
+}
+
+std::filesystem::path recording_file(const std::filesystem::path& path) {
+  return std::filesystem::is_directory(path) ? path / "kernel_table.json" : path;
+}
+
+bool is_kernel_recording(std::string_view text) {
+  constexpr std::size_t kHead = 400;  // the schema stands first
+  return text.substr(0, kHead).find(kSchema) != std::string_view::npos;
+}
+
+Result<KernelRecording> parse_kernel_recording(std::string text, const std::string& file) {
+  const auto document = JsonDocument::parse(std::move(text), file);
+  if (!document) return fail(document.error());
+  KernelRecording recording;
+  if (auto head = read_head(*document, recording); !head) return fail(head.error());
+  auto operators = read_rows(*document, "operators", recording.operators,
+                             [&](const json& object) { return read_operator(*document, object, recording); });
+  if (!operators) return fail(operators.error());
+  auto collectives = read_rows(*document, "collectives", recording.collectives,
+                               [&](const json& object) { return read_collective(*document, object); });
+  if (!collectives) return fail(collectives.error());
+  const auto skipped = list_at(*document, "skipped");
+  if (!skipped) return fail(skipped.error());
+  for (const json& object : **skipped) {
+    JsonFields fields(*document, object);
+    std::string key = fields.string("key");
+    std::string reason = fields.string("reason");
+    if (fields.error()) return fail(*fields.error());
+    recording.skipped.emplace_back(printable(key), printable(reason));
+  }
+  return recording;
+}
+
+}  // namespace vtrain
