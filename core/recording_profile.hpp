@@ -18,7 +18,8 @@ std::string_view profile_of_device(const RecordedDevice& device);
 ///
 /// - matrix products in bf16 (or, without any, fp16) and fp8: the measured time of every measured shape, and
 ///   the table of `base` moved by what its neighbours among the measured shapes differ from it;
-/// - fused attention, forward and backward;
+/// - fused attention, forward and backward, as the generation that such GPUs run: `flash3` from compute
+///   capability 9 on, `flash2` before;
 /// - the share of the memory's bandwidth that norms, activations, dropout, softmax, sums and the optimizer
 ///   reach, of sizes for which L2 does not matter;
 /// - collectives within a node.
