@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "sched/cluster.hpp"
 #include "sched/elasticflow_overhead.hpp"
@@ -10,29 +9,37 @@
 namespace vtrain {
 namespace {
 
-constexpr double kHighest = std::numeric_limits<double>::infinity();
+/// Makes room for `size` elements. Those that are there keep their memory.
+template <class Element>
+void grow_to(std::vector<Element>& elements, std::size_t size) {
+  if (elements.size() < size) elements.resize(size);
+}
 
 }  // namespace
 
 void ElasticFlow::decide(SchedulingPass& pass, WholeSeconds now, std::vector<std::uint32_t> arrived) {
-  if (plans_.empty()) plans_.resize(pass.jobs().size());
   context_ = {.now = now, .slot = slot(), .cluster_gpus = cluster_gpus()};
+  fill_.set_context(context_);
+  plan_live();
   admit(pass, arrived);
-  plan_all();
-  give_spare_gpus();
+  for (PlannedJob& planned : planned())
+    planned.adopt_plan(now);
+  const auto order = scaling_.run(context_, options_.greedy, planned(), free_before_[live_.size()]);
 
-  std::ranges::stable_sort(live_, std::ranges::greater{},
-                           [this](std::uint32_t id) { return live_job(id).gpus; });
   next_change_.reset();
   std::optional<WholeSeconds> first_end;
-  for (const std::uint32_t id : live_) {
-    if (!first_end || live_job(id).end < *first_end) first_end = live_job(id).end;
-    for (const GpuTimeline::Step& step : plans_[id].plan.gpus.steps()) {
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const PlannedJob& planned = jobs_[order[i]];
+    live_[i] = planned.id;
+    if (!first_end || planned.plan.end < *first_end) first_end = planned.plan.end;
+    for (const GpuTimeline::Step& step : planned.plan.gpus.steps()) {
       if (step.time <= now) continue;
       if (!next_change_ || step.time < *next_change_) next_change_ = step.time;
       break;
     }
   }
+  std::ranges::stable_sort(live_, std::ranges::greater{},
+                           [this](std::uint32_t id) { return live_job(id).gpus; });
   // A change is an event of its own only before all planned ends, wherever overhead moves these.
   if (next_change_ && *next_change_ >= *first_end) next_change_.reset();
   if (options_.overhead == DecisionOverhead::Table) charge_overhead(pass);
@@ -58,112 +65,72 @@ void ElasticFlow::charge_overhead(const SchedulingPass& pass) {
   }
 }
 
-bool ElasticFlow::feasible(std::vector<std::uint32_t> jobs) const {
-  std::ranges::stable_sort(jobs, {}, [this](std::uint32_t id) { return live_job(id).deadline; });
-  GpuTimeline free(context_.now, context_.cluster_gpus);
-  return std::ranges::all_of(jobs, [&](std::uint32_t id) {
-    SharePlan plan = fill_share(live_job(id), context_, free);
-    free = std::move(plan.free);
-    return plan.finished <= live_job(id).deadline;
-  });
+bool ElasticFlow::plan(std::span<PlannedJob> jobs, std::span<GpuTimeline> free, bool stop_when_late) {
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const FreeView view(free[i], free[i].least_after_first(), nullptr);
+    fill_.plan(*jobs[i].job, view, std::nullopt, jobs[i].plan);
+    fill_.leave(free[i + 1]);
+    if (stop_when_late && jobs[i].is_late()) return false;
+  }
+  return true;
+}
+
+void ElasticFlow::plan_live() {
+  std::ranges::stable_sort(live_, {}, [this](std::uint32_t id) { return live_job(id).deadline; });
+  grow_to(jobs_, live_.size());
+  grow_to(free_before_, live_.size() + 1);
+  for (std::size_t i = 0; i < live_.size(); ++i) {
+    jobs_[i].id = live_[i];
+    jobs_[i].job = &live_job(live_[i]);
+  }
+  free_before_[0].assign(context_.now, context_.cluster_gpus);
+  plan(planned(), free_before_, false);
+}
+
+bool ElasticFlow::try_admit(std::span<const std::uint32_t> arrived, bool always) {
+  const auto deadline = [](const PlannedJob& planned) { return planned.job->deadline; };
+  std::vector<std::uint32_t> newcomers(arrived.begin(), arrived.end());
+  std::ranges::stable_sort(newcomers, {}, [this](std::uint32_t id) { return live_job(id).deadline; });
+  const std::span<PlannedJob> old = planned();
+  const auto first_behind =
+      std::ranges::upper_bound(old, live_job(newcomers.front()).deadline, {}, deadline);
+  const auto first = static_cast<std::size_t>(first_behind - old.begin());
+  if (!always && std::any_of(old.begin(), first_behind, [](const PlannedJob& job) { return job.is_late(); }))
+    return false;
+
+  const std::size_t num_trial = old.size() - first + newcomers.size();
+  grow_to(trial_jobs_, num_trial);
+  grow_to(trial_free_, num_trial + 1);
+  std::size_t next_old = first;
+  auto newcomer = newcomers.begin();
+  for (std::size_t i = 0; i < num_trial; ++i) {
+    const bool take_old =
+        newcomer == newcomers.end() ||
+        (next_old < old.size() && deadline(old[next_old]) <= live_job(*newcomer).deadline);
+    trial_jobs_[i].id = take_old ? old[next_old++].id : *newcomer++;
+    trial_jobs_[i].job = &live_job(trial_jobs_[i].id);
+  }
+  trial_free_[0] = free_before_[first];
+  if (!plan(std::span(trial_jobs_).first(num_trial), trial_free_, !always)) return false;
+
+  live_.resize(first + num_trial);
+  grow_to(jobs_, live_.size());
+  grow_to(free_before_, live_.size() + 1);
+  for (std::size_t i = 0; i < num_trial; ++i) {
+    std::swap(jobs_[first + i], trial_jobs_[i]);
+    std::swap(free_before_[first + i + 1], trial_free_[i + 1]);
+    live_[first + i] = jobs_[first + i].id;
+  }
+  return true;
 }
 
 void ElasticFlow::admit(SchedulingPass& pass, const std::vector<std::uint32_t>& arrived) {
   if (arrived.empty()) return;
-  const auto live_with = [this](const std::vector<std::uint32_t>& others) {
-    std::vector<std::uint32_t> jobs = live_;
-    jobs.insert(jobs.end(), others.begin(), others.end());
-    return jobs;
-  };
-  const bool all_admitted = options_.admission == AdmissionTest::Batch && feasible(live_with(arrived));
+  if (options_.admission == AdmissionTest::Batch && try_admit(arrived, false)) return;
   for (const std::uint32_t id : arrived) {
-    const bool admitted = all_admitted || live_job(id).best_effort ||
-                          (options_.admission == AdmissionTest::Job && feasible(live_with({id})));
-    if (admitted) {
-      live_.push_back(id);
-    } else {
-      pass.reject(live_job(id).job);
-    }
-  }
-}
-
-void ElasticFlow::plan_all() {
-  std::ranges::stable_sort(live_, {}, [this](std::uint32_t id) { return live_job(id).deadline; });
-  free_ = GpuTimeline(context_.now, context_.cluster_gpus);
-  for (const std::uint32_t id : live_) {
-    SlottedJob& job = live_job(id);
-    Planned& planned = plans_[id];
-    planned.plan = fill_share(job, context_, free_);
-    free_ = planned.plan.free;
-    job.gpus = planned.plan.gpus.at(context_.now);
-    job.end = planned.plan.end;
-    job.finished = planned.plan.finished;
-    job.planned = true;
-  }
-}
-
-void ElasticFlow::try_larger(std::uint32_t id, std::int64_t spare) {
-  const SlottedJob& job = live_job(id);
-  Planned& planned = plans_[id];
-  const std::int64_t more = planned.larger_gpus - job.gpus;
-  planned.gain = -kHighest;
-  if (more == 0 || more > spare) return;
-  // Give back what the job has booked, then plan it again.
-  GpuTimeline free = free_;
-  free.split(planned.plan.end);
-  std::int64_t booked = 0;
-  for (const GpuTimeline::Step& step : planned.plan.gpus.steps()) {
-    free.split(step.time);
-    free.add(step.time, planned.plan.end, step.gpus - booked);
-    booked = step.gpus;
-  }
-  free.merge();
-  planned.larger = fill_share(job, context_, free, planned.larger_gpus);
-  planned.gain =
-      job.gpus == 0 ? kHighest
-                    : (planned.larger.gpu_seconds() - planned.plan.gpu_seconds()) / static_cast<double>(more);
-}
-
-void ElasticFlow::sort_by_gain() {
-  // A job without GPUs goes first and one that cannot grow goes last, whatever the order of the others.
-  const auto rank = [this](std::uint32_t id) {
-    const double gain = plans_[id].gain;
-    return options_.greedy == SpareGpus::Smallest && gain != kHighest && gain != -kHighest ? -gain : gain;
-  };
-  std::ranges::stable_sort(live_, std::ranges::greater{}, rank);
-}
-
-void ElasticFlow::give_spare_gpus() {
-  std::int64_t spare = context_.cluster_gpus;
-  for (const std::uint32_t id : live_) {
-    spare -= live_job(id).gpus;
-    plans_[id].larger_gpus = live_job(id).level_above(live_job(id).gpus);
-  }
-  if (spare == 0) return;
-  for (const std::uint32_t id : live_)
-    try_larger(id, spare);
-  sort_by_gain();
-  for (bool grew = true; grew && spare > 0;) {
-    grew = false;
-    for (const std::uint32_t id : live_) {
-      SlottedJob& job = live_job(id);
-      Planned& planned = plans_[id];
-      const std::int64_t more = planned.larger_gpus - job.gpus;
-      if (more == 0 || more > spare) continue;
-      planned.plan = planned.larger;
-      free_ = planned.plan.free;
-      job.gpus = planned.larger_gpus;
-      job.end = planned.plan.end;
-      job.finished = planned.plan.finished;
-      spare -= more;
-      planned.larger_gpus = job.level_above(job.gpus);
-      grew = true;
-      break;
-    }
-    for (const std::uint32_t id : live_) {
-      if (plans_[id].larger_gpus > live_job(id).gpus) try_larger(id, spare);
-    }
-    sort_by_gain();
+    const bool best_effort = live_job(id).best_effort;
+    const bool tested = best_effort || options_.admission == AdmissionTest::Job;
+    if (!tested || !try_admit(std::span(&id, 1), best_effort)) pass.reject(live_job(id).job);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "policies/marginal_scaling.hpp"
 #include "policies/node_sets.hpp"
 #include "policies/registry.hpp"
 #include "policies/satisfactory_share.hpp"
@@ -17,12 +18,6 @@ namespace vtrain {
 enum class AdmissionTest : std::uint8_t {
   Job,    ///< each job on its own, in the order of arrival
   Batch,  ///< all jobs of a slot together: they are admitted or turned away as one, as in the artifact
-};
-
-/// Which job gets spare GPUs first.
-enum class SpareGpus : std::uint8_t {
-  Smallest,  ///< the one whose plan then takes the fewest more GPU-seconds per GPU
-  Largest,   ///< the one whose plan takes the most, as in the artifact
 };
 
 /// What a decision costs the jobs that run.
@@ -51,32 +46,30 @@ class ElasticFlow final : public SlottedPolicy {
   bool copes_with_disruptions() const override { return options_.overhead == DecisionOverhead::None; }
 
  private:
-  /// A live job's plan and the one in which it holds its next level at once.
-  struct Planned {
-    SharePlan plan;
-    SharePlan larger;
-    std::int64_t larger_gpus = 0;
-    double gain = 0;  ///< GPU-seconds that `larger` takes beyond `plan`, per GPU
-  };
-
   void decide(SchedulingPass& pass, WholeSeconds now, std::vector<std::uint32_t> arrived) override;
   std::optional<WholeSeconds> next_change() const override { return next_change_; }
 
+  /// Plans all live jobs, in the order of deadlines.
+  void plan_live();
   void admit(SchedulingPass& pass, const std::vector<std::uint32_t>& arrived);
-  /// Whether all of these can meet their deadlines, planned one after the other in that order.
-  bool feasible(std::vector<std::uint32_t> jobs) const;
-  void plan_all();
-  void give_spare_gpus();
-  /// Plans the job with its next level; its gain is the lowest there is when that does not fit.
-  void try_larger(std::uint32_t id, std::int64_t spare);
-  void sort_by_gain();
+  /// Plans the arrived jobs in their places among the others, and all that come behind the first of them.
+  /// False, with nothing changed, if somebody is late then; `always` admits them nevertheless.
+  bool try_admit(std::span<const std::uint32_t> arrived, bool always);
+  /// Plans jobs[0] on free[0], jobs[1] on free[1] and so on; each leaves the next one's.
+  bool plan(std::span<PlannedJob> jobs, std::span<GpuTimeline> free, bool stop_when_late);
+  std::span<PlannedJob> planned() { return std::span(jobs_).first(live_.size()); }
   /// Charges every running job for the decision: its end moves, and so much of the time to come is lost.
   void charge_overhead(const SchedulingPass& pass);
 
   ElasticFlowOptions options_;
   FillContext context_;
-  GpuTimeline free_;
-  std::vector<Planned> plans_;         ///< by `JobId`
+  ShareFill fill_;
+  MarginalScaling scaling_;
+  // What the plans of one decision are made of; kept for its memory.
+  std::vector<PlannedJob> jobs_;          ///< the live ones, in the order of deadlines
+  std::vector<GpuTimeline> free_before_;  ///< what the jobs before each leave, and last what all leave
+  std::vector<PlannedJob> trial_jobs_;    ///< the same with somebody who wants to be admitted
+  std::vector<GpuTimeline> trial_free_;
   std::optional<NodeSets> node_sets_;  ///< under `DecisionOverhead::Table`
   std::int64_t num_decisions_ = 0;
   std::optional<WholeSeconds> next_change_;

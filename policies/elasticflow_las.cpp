@@ -12,7 +12,7 @@ namespace vtrain {
 void ElasticFlowLas::schedule(SchedulingPass& pass) {
   if (jobs_.empty()) jobs_.resize(pass.jobs().size());
   arrivals_.collect(pass, last_decision_, false);
-  const WholeSeconds now = to_whole_seconds(pass.now());
+  const WholeSeconds now = whole_seconds_passed(pass.now());
   const auto is_due = [now](std::optional<WholeSeconds> time) { return time && *time <= now; };
   if (is_due(arrivals_.due()) || is_due(next_end_) || is_due(next_demotion_)) decide(pass, now);
 

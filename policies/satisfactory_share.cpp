@@ -6,195 +6,267 @@
 namespace vtrain {
 namespace {
 
-/// One fill. Names: the due slot is the deadline, rounded up to whole slots from now.
-class Fill {
- public:
-  Fill(const SlottedJob& job, const FillContext& context, const GpuTimeline& free)
-      : job_(job),
-        context_(context),
-        given_(free),
-        free_(free),
-        gpus_(context.now, 0),
-        from_(context.now),
-        due_(align_to_slot(context.now, job.deadline, context.slot)),
-        left_(job.iterations_left) {
-    if (due_ >= context.now) free_.split(due_);
-  }
+/// Work and seconds this close to a limit, relatively and in seconds, may fall on the other side of it when the
+/// same numbers are summed in another order.
+constexpr double kRounding = 1e-9;
+constexpr double kRoundingSeconds = 1e-6;
 
-  SharePlan run(std::optional<std::int64_t> forced) {
-    if (forced && hold_first(*forced)) return take_plan();
-    std::int64_t below = 0;
-    for (std::int64_t level = job_.level_above(0); level <= job_.max_gpus; level = job_.level_above(level)) {
-      if (level == below) break;
-      for (const GpuTimeline::Step& step : free_.steps()) {
-        if (step.time < due_ && !gpus_.has(step.time)) gpus_.set(step.time, 0);
-      }
-      if (const auto full_from = enough_from(level)) {
-        book_until_done(level, below, *full_from);
-        return take_plan();
-      }
-      below = level;
-    }
-    book_late(below, forced);
-    return take_plan();
-  }
-
- private:
-  /// GPUs of at most `level` that are free at a step.
-  std::int64_t fitting(std::int64_t level, std::int64_t free) const {
-    return std::min(level, job_.level_within(free));
-  }
-
-  /// Work done from `begin` to the step at `end` on so many GPUs: the last slot counts up to the deadline
-  /// only.
-  double work(WholeSeconds begin, WholeSeconds end, std::int64_t gpus) const {
-    return static_cast<double>((end == due_ ? job_.deadline : end) - begin) * job_.speed(gpus);
-  }
-
-  WholeSeconds seconds_for(double iterations, std::int64_t gpus) const {
-    return static_cast<WholeSeconds>(std::ceil(iterations / job_.speed(gpus)));
-  }
-  WholeSeconds second_after(WholeSeconds begin, std::int64_t gpus) const {
-    return static_cast<WholeSeconds>(std::ceil(static_cast<double>(begin) + left_ / job_.speed(gpus)));
-  }
-
-  SharePlan take_plan() {
-    gpus_.merge();
-    free_.merge();
-    return {std::move(gpus_), end_, finished_, std::move(free_)};
-  }
-
-  /// What was free at `time` before this plan.
-  std::int64_t given_before(WholeSeconds time) const { return given_.at(time - 1); }
-
-  /// Holds the forced GPUs in the first step; true if the work is done in it.
-  bool hold_first(std::int64_t gpus) {
-    const auto steps = given_.steps();
-    const WholeSeconds next = steps.size() > 1 ? steps[1].time : due_;
-    gpus_.set(from_, gpus);
-    finished_ = second_after(from_, gpus);
-    end_ = align_to_slot(from_, finished_, context_.slot);
-    free_.add(from_, from_ + 1, -gpus);
-    if (next >= end_ && job_.deadline >= finished_) {
-      if (!given_.has(end_)) free_.set(end_, given_before(end_));
-      return true;
-    }
-    left_ -= work(from_, next, gpus);
-    from_ = next;
-    gpus_.set(from_, 0);
-    return false;
-  }
-
-  /// The step from which on `level`, on every step up to the deadline, gets the work done.
-  std::optional<WholeSeconds> enough_from(std::int64_t level) const {
-    double done = 0;
-    WholeSeconds next = due_;
-    const auto steps = free_.steps();
-    for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-      if (step->time >= due_) continue;
-      if (step->time < from_) break;
-      if (const std::int64_t gpus = fitting(level, step->gpus); gpus > 0) {
-        done += work(step->time, next, gpus);
-        if (done >= left_) return step->time;
-      }
-      next = step->time;
-    }
-    return std::nullopt;
-  }
-
-  /// Books `level` from `full_from` on and the level below it before.
-  void book_until_done(std::int64_t level, std::int64_t below, WholeSeconds full_from) {
-    const std::vector<GpuTimeline::Step> steps(free_.steps().begin(), free_.steps().end());
-    for (std::size_t i = 0; i < steps.size() && steps[i].time <= due_; ++i) {
-      const WholeSeconds begin = steps[i].time;
-      if (begin < from_) continue;
-      const std::int64_t gpus = fitting(begin >= full_from ? level : below, steps[i].gpus);
-      gpus_.set(begin, gpus);
-      free_.add(begin, begin + 1, -gpus);
-      if (gpus == 0) continue;
-      const bool is_last = i + 1 == steps.size() || steps[i + 1].time > due_;
-      const double done = is_last ? left_ : work(begin, steps[i + 1].time, gpus);
-      if (begin < full_from || done < left_) {
-        left_ -= done;
-        continue;
-      }
-      const WholeSeconds seconds = seconds_for(left_, gpus);
-      finished_ = begin + seconds;
-      end_ = begin + align_to_slot(0, seconds, context_.slot);
-      break;
-    }
-    if (!given_.has(end_)) free_.set(end_, given_before(end_));
-  }
-
-  /// Books a job that cannot be in time: `level` up to the deadline, then whatever it can hold.
-  void book_late(std::int64_t level, std::optional<std::int64_t> forced) {
-    const std::vector<GpuTimeline::Step> steps(free_.steps().begin(), free_.steps().end());
-    for (std::size_t i = 0; i + 1 < steps.size() && steps[i + 1].time <= due_; ++i) {
-      const WholeSeconds begin = steps[i].time;
-      if (begin < from_) continue;
-      const std::int64_t gpus = fitting(level, steps[i].gpus);
-      gpus_.set(begin, gpus);
-      free_.add(begin, begin + 1, -gpus);
-      if (gpus > 0) left_ -= work(begin, steps[i + 1].time, gpus);
-    }
-    WholeSeconds begin = std::max(due_, from_);
-    for (const GpuTimeline::Step& step : steps) {
-      if (step.time <= due_ || step.time <= begin) continue;
-      const std::int64_t given = free_.at(begin);
-      const std::int64_t gpus = job_.level_within(given);
-      gpus_.set(begin, gpus);
-      if (gpus > 0) {
-        const double done = static_cast<double>(step.time - begin) * job_.speed(gpus);
-        if (done >= left_) {
-          finish_late(begin, gpus);
-          free_.set(begin, given - gpus);
-          if (!given_.has(end_)) free_.set(end_, given);
-          return;
-        }
-        left_ -= done;
-        free_.add(begin, step.time, -gpus);
-      }
-      begin = step.time;
-    }
-    const std::int64_t gpus = forced.value_or(job_.max_gpus);
-    gpus_.set(begin, gpus);
-    finish_late(begin, gpus);
-    free_.set(begin, context_.cluster_gpus - gpus);
-    free_.set(end_, context_.cluster_gpus);
-  }
-
-  void finish_late(WholeSeconds begin, std::int64_t gpus) {
-    finished_ = second_after(begin, gpus);
-    end_ = align_to_slot(context_.now, finished_, context_.slot);
-  }
-
-  const SlottedJob& job_;
-  const FillContext& context_;
-  const GpuTimeline& given_;
-  GpuTimeline free_;
-  GpuTimeline gpus_;
-  WholeSeconds from_;  ///< nothing is booked before
-  WholeSeconds due_;
-  double left_;  ///< iterations
-  WholeSeconds end_ = 0;
-  WholeSeconds finished_ = 0;
-};
+bool near_whole(double seconds) {
+  return std::abs(seconds - std::round(seconds)) <= kRoundingSeconds;
+}
 
 }  // namespace
 
-double SharePlan::gpu_seconds() const {
-  const auto steps = gpus.steps();
-  double sum = 0;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const WholeSeconds next = i + 1 < steps.size() ? steps[i + 1].time : end;
-    sum += static_cast<double>(steps[i].gpus) * static_cast<double>(next - steps[i].time);
-  }
-  return sum;
+void ShareFill::plan(const SlottedJob& job, const FreeView& free, std::optional<std::int64_t> forced,
+                     SharePlan& plan) {
+  job_ = &job;
+  view_ = &free;
+  plan_ = &plan;
+  due_ = align_to_slot(context_.now, job.deadline, context_.slot);
+  written_ = false;
+  late_ = false;
+  if (plan_amply(free, forced)) return;
+  free.write(free_);
+  written_ = true;
+  plan_by_steps(forced);
 }
 
-SharePlan fill_share(const SlottedJob& job, const FillContext& context, const GpuTimeline& free,
-                     std::optional<std::int64_t> forced) {
-  return Fill(job, context, free).run(forced);
+void ShareFill::leave(GpuTimeline& left) {
+  if (late_) {
+    left = left_when_late_;
+    return;
+  }
+  if (!written_) view_->write(free_);
+  left.assign_sum(free_, plan_->gpus, plan_->end, -1);
+}
+
+void ShareFill::begin_plan() {
+  from_ = context_.now;
+  left_ = job_->iterations_left;
+  tight_ = false;
+  basis_ = {};
+  plan_->gpus.assign(from_, 0);
+}
+
+/// The plan of `plan_by_steps` where the level that it settles on is free throughout: then only the place of
+/// few steps matters. False if that is not so, or if rounding might make a difference.
+bool ShareFill::plan_amply(const FreeView& free, std::optional<std::int64_t> forced) {
+  begin_plan();
+  if (forced) {
+    const WholeSeconds step = free.step_from(context_.now);
+    if (hold_first(*forced, step == FreeView::kNever ? due_ : step)) return true;
+  }
+  ThroughputLevels::Level below{};
+  ThroughputLevels::Level level{};
+  for (const ThroughputLevels::Level& next : job_->levels->levels()) {
+    if (next.num_gpus.value > job_->max_gpus) return false;
+    const double most = next.iterations_per_s * static_cast<double>(job_->deadline - from_);
+    note_near(most, left_);
+    if (most >= left_) {
+      level = next;
+      break;
+    }
+    below = next;
+  }
+  if (tight_ || level.num_gpus.value == 0 || from_ >= due_ || free.least_from(from_) < level.num_gpus.value)
+    return false;
+  const double latest = static_cast<double>(job_->deadline) - left_ / level.iterations_per_s;
+  const WholeSeconds full_from = free.last_step_until(static_cast<WholeSeconds>(latest));
+  const double exact =
+      (left_ - below.iterations_per_s * static_cast<double>(full_from - from_)) / level.iterations_per_s;
+  if (near_whole(latest) || near_whole(exact)) return false;
+  const auto seconds = static_cast<WholeSeconds>(std::ceil(exact));
+  plan_->finished = full_from + seconds;
+  plan_->end = full_from + align_to_slot(0, seconds, context_.slot);
+  const WholeSeconds next = free.step_from(plan_->end);
+  plan_->gpus.append(from_, below.num_gpus.value);
+  plan_->gpus.append(full_from, level.num_gpus.value);
+  if (next < due_) plan_->gpus.append(next, 0);
+  const bool is_tail = below.num_gpus.value == 0 && next == FreeView::kNever &&
+                       free.step_from(full_from + 1) == FreeView::kNever;
+  basis_ = {.kind = is_tail ? PlanBasis::Kind::Tail : PlanBasis::Kind::Level,
+            .first_end = from_,
+            .level = level.num_gpus.value,
+            .due = due_,
+            .full_from = full_from,
+            .full_latest = static_cast<WholeSeconds>(latest),
+            .end = plan_->end,
+            .counted_until = std::min(next, due_)};
+  return true;
+}
+
+void ShareFill::plan_by_steps(std::optional<std::int64_t> forced) {
+  begin_plan();
+  const auto steps = free_.steps();
+  if (forced && hold_first(*forced, steps.size() > 1 ? steps[1].time : due_)) return;
+  std::int64_t below = 0;
+  double fastest = 0;
+  for (const ThroughputLevels::Level& level : job_->levels->levels()) {
+    if (level.num_gpus.value > job_->max_gpus) break;
+    fastest = std::max(fastest, level.iterations_per_s);
+    // What the level could do with all of the time, if all of its GPUs were free.
+    const double most = fastest * static_cast<double>(job_->deadline - from_);
+    if (most * (1 + kRounding) >= left_ && enough(level.num_gpus.value))
+      return book_until_done(level.num_gpus.value, below);
+    below = level.num_gpus.value;
+  }
+  book_late(below, forced);
+}
+
+/// GPUs of at most `level` that the job can hold when so many are free.
+std::int64_t ShareFill::fitting(std::int64_t level, std::int64_t free) const {
+  return free >= level ? level : job_->level_within(free);
+}
+
+/// End of a step of what is free, as far as it lies before the deadline.
+WholeSeconds ShareFill::step_end(std::size_t step) const {
+  const auto steps = free_.steps();
+  return step + 1 < steps.size() ? std::min(steps[step + 1].time, due_) : due_;
+}
+
+/// Work done in [begin, end): the last slot counts up to the deadline only.
+double ShareFill::work(WholeSeconds begin, WholeSeconds end, double speed) const {
+  return static_cast<double>((end == due_ ? job_->deadline : end) - begin) * speed;
+}
+
+WholeSeconds ShareFill::second_after(WholeSeconds begin, std::int64_t gpus) const {
+  return static_cast<WholeSeconds>(std::ceil(static_cast<double>(begin) + left_ / job_->speed(gpus)));
+}
+
+void ShareFill::note_near(double value, double limit) {
+  tight_ = tight_ || std::abs(value - limit) <= kRounding * job_->iterations_left;
+}
+
+/// Holds the forced GPUs in the first step; true if the work is done in it.
+bool ShareFill::hold_first(std::int64_t gpus, WholeSeconds first_end) {
+  plan_->gpus.assign(from_, gpus);
+  plan_->finished = second_after(from_, gpus);
+  plan_->end = align_to_slot(from_, plan_->finished, context_.slot);
+  if (first_end >= plan_->end && job_->deadline >= plan_->finished) {
+    basis_.kind = PlanBasis::Kind::FirstStep;
+    basis_.due = due_;
+    basis_.end = plan_->end;
+    return true;
+  }
+  left_ -= work(from_, first_end, job_->speed(gpus));
+  from_ = first_end;
+  basis_.first_end = first_end;
+  plan_->gpus.append(first_end, 0);
+  return false;
+}
+
+/// Whether `level`, on the steps up to the deadline, gets the work done, and from which step on.
+bool ShareFill::enough(std::int64_t level) {
+  const double level_speed = job_->speed(level);
+  const auto steps = free_.steps();
+  double done = 0;
+  WholeSeconds next = due_;
+  last_step_ = steps.size();
+  for (std::size_t i = free_.index_from(due_); i-- > 0 && steps[i].time >= from_;) {
+    if (const std::int64_t gpus = fitting(level, steps[i].gpus); gpus > 0) {
+      if (last_step_ == steps.size()) last_step_ = i;
+      const double speed = gpus == level ? level_speed : job_->speed(gpus);
+      const double more = work(steps[i].time, next, speed);
+      if (done + more >= left_) {
+        note_near(done, left_);
+        note_near(done + more, left_);
+        full_step_ = i;
+        basis_.full_latest = (next == due_ ? job_->deadline : next) -
+                             static_cast<WholeSeconds>((left_ - done) / speed * (1 - kRounding));
+        return true;
+      }
+      done += more;
+    }
+    next = steps[i].time;
+  }
+  note_near(done, left_);
+  return false;
+}
+
+/// Books `level` from where it is enough, and the level below it before.
+void ShareFill::book_until_done(std::int64_t level, std::int64_t below) {
+  const auto steps = free_.steps();
+  const double level_speed = job_->speed(level);
+  basis_.level = level;
+  basis_.due = due_;
+  basis_.full_from = steps[full_step_].time;
+  // Where there is no level below, nothing is held before.
+  for (std::size_t i = below == 0 ? full_step_ : free_.index_from(from_); i <= last_step_; ++i) {
+    const std::int64_t gpus = fitting(i >= full_step_ ? level : below, steps[i].gpus);
+    plan_->gpus.append(steps[i].time, gpus);
+    if (gpus == 0) continue;
+    const double speed = gpus == level ? level_speed : job_->speed(gpus);
+    const double done = work(steps[i].time, step_end(i), speed);
+    if (i >= full_step_) {
+      note_near(done, left_);
+      // Summed from the other end the work was enough: the last step ends it whatever the rounding.
+      if (done >= left_ || i == last_step_) return finish_in_step(i, gpus, speed);
+    }
+    left_ -= done;
+  }
+}
+
+void ShareFill::finish_in_step(std::size_t step, std::int64_t gpus, double speed) {
+  const WholeSeconds begin = free_.steps()[step].time;
+  const double exact = left_ / speed;
+  const auto seconds = static_cast<WholeSeconds>(std::ceil(exact));
+  plan_->finished = begin + seconds;
+  plan_->end = begin + align_to_slot(0, seconds, context_.slot);
+  basis_.end = plan_->end;
+  basis_.counted_until = step_end(step);
+  if (basis_.counted_until < due_) plan_->gpus.append(basis_.counted_until, 0);
+  if (tight_ || near_whole(exact)) return;
+  const bool is_tail = step == full_step_ && step + 1 == free_.steps().size() && gpus == job_->level_above(0);
+  basis_.kind = is_tail ? PlanBasis::Kind::Tail : PlanBasis::Kind::Level;
+}
+
+/// Books a job that cannot be in time: `level` up to the deadline, then whatever it can hold. What that leaves
+/// is the artifact's too, which is more than what was free less the plan where forced GPUs outlast the job.
+void ShareFill::book_late(std::int64_t level, std::optional<std::int64_t> forced) {
+  late_ = true;
+  GpuTimeline& left = left_when_late_;
+  left = free_;
+  if (due_ >= context_.now) left.split(due_);
+  if (forced) left.add(context_.now, context_.now + 1, -*forced);
+  const std::vector<GpuTimeline::Step> steps(left.steps().begin(), left.steps().end());
+  for (std::size_t i = 0; i + 1 < steps.size() && steps[i + 1].time <= due_; ++i) {
+    const WholeSeconds begin = steps[i].time;
+    if (begin < from_) continue;
+    const std::int64_t gpus = fitting(level, steps[i].gpus);
+    plan_->gpus.append(begin, gpus);
+    left.add(begin, begin + 1, -gpus);
+    if (gpus > 0) left_ -= work(begin, steps[i + 1].time, job_->speed(gpus));
+  }
+  WholeSeconds begin = std::max(due_, from_);
+  for (const GpuTimeline::Step& step : steps) {
+    if (step.time <= begin) continue;
+    const std::int64_t given = left.at(begin);
+    const std::int64_t gpus = job_->level_within(given);
+    plan_->gpus.append(begin, gpus);
+    if (gpus > 0) {
+      const double done = static_cast<double>(step.time - begin) * job_->speed(gpus);
+      if (done >= left_) {
+        finish_late(begin, gpus);
+        left.set(begin, given - gpus);
+        if (!free_.has(plan_->end)) left.set(plan_->end, given);
+        return left.merge();
+      }
+      left_ -= done;
+      left.add(begin, step.time, -gpus);
+    }
+    begin = step.time;
+  }
+  const std::int64_t gpus = forced.value_or(job_->max_gpus);
+  plan_->gpus.append(begin, gpus);
+  finish_late(begin, gpus);
+  left.set(begin, context_.cluster_gpus - gpus);
+  left.set(plan_->end, context_.cluster_gpus);
+  left.merge();
+}
+
+void ShareFill::finish_late(WholeSeconds begin, std::int64_t gpus) {
+  plan_->finished = second_after(begin, gpus);
+  plan_->end = align_to_slot(context_.now, plan_->finished, context_.slot);
 }
 
 }  // namespace vtrain

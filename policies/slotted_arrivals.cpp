@@ -6,6 +6,10 @@ WholeSeconds to_whole_seconds(SimTime time) {
   return std::chrono::ceil<std::chrono::seconds>(time.time_since_epoch()).count();
 }
 
+WholeSeconds whole_seconds_passed(SimTime time) {
+  return std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count();
+}
+
 SimTime to_sim_time(WholeSeconds seconds) {
   return SimTime(std::chrono::seconds(seconds));
 }

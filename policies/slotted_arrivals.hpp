@@ -16,6 +16,8 @@ using WholeSeconds = std::int64_t;
 
 /// The first whole second not before an instant.
 WholeSeconds to_whole_seconds(SimTime time);
+/// The last whole second not after an instant: what the scheduler's clock shows then.
+WholeSeconds whole_seconds_passed(SimTime time);
 SimTime to_sim_time(WholeSeconds seconds);
 
 /// Jobs that have come since the last decision, in order. A job that comes within a slot of it waits for the

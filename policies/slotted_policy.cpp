@@ -41,7 +41,7 @@ void SlottedPolicy::schedule(SchedulingPass& pass) {
   if (pass.disrupted()) take_disruptions(pass);
   const bool others = std::ranges::any_of(live_, [this](std::uint32_t id) { return jobs_[id].planned; });
   arrivals_.collect(pass, last_decision_, others);
-  const WholeSeconds now = to_whole_seconds(pass.now());
+  const WholeSeconds now = whole_seconds_passed(pass.now());
   if (const auto time = due(pass); time && *time <= now) {
     progress(pass, now);
     disrupted_at_.reset();
