@@ -92,8 +92,7 @@ bool ElasticFlow::try_admit(std::span<const std::uint32_t> arrived, bool always)
   std::vector<std::uint32_t> newcomers(arrived.begin(), arrived.end());
   std::ranges::stable_sort(newcomers, {}, [this](std::uint32_t id) { return live_job(id).deadline; });
   const std::span<PlannedJob> old = planned();
-  const auto first_behind =
-      std::ranges::upper_bound(old, live_job(newcomers.front()).deadline, {}, deadline);
+  const auto first_behind = std::ranges::upper_bound(old, live_job(newcomers.front()).deadline, {}, deadline);
   const auto first = static_cast<std::size_t>(first_behind - old.begin());
   if (!always && std::any_of(old.begin(), first_behind, [](const PlannedJob& job) { return job.is_late(); }))
     return false;
@@ -104,9 +103,8 @@ bool ElasticFlow::try_admit(std::span<const std::uint32_t> arrived, bool always)
   std::size_t next_old = first;
   auto newcomer = newcomers.begin();
   for (std::size_t i = 0; i < num_trial; ++i) {
-    const bool take_old =
-        newcomer == newcomers.end() ||
-        (next_old < old.size() && deadline(old[next_old]) <= live_job(*newcomer).deadline);
+    const bool take_old = newcomer == newcomers.end() ||
+                          (next_old < old.size() && deadline(old[next_old]) <= live_job(*newcomer).deadline);
     trial_jobs_[i].id = take_old ? old[next_old++].id : *newcomer++;
     trial_jobs_[i].job = &live_job(trial_jobs_[i].id);
   }

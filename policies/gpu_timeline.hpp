@@ -51,7 +51,8 @@ class GpuTimeline {
   void append(WholeSeconds time, std::int64_t gpus);
   /// Becomes `base` + `times` x `part`, where `part` counts until `part_until` only. Both begin at the same
   /// time and have no steps that change nothing; neither has the sum.
-  void assign_sum(const GpuTimeline& base, const GpuTimeline& part, WholeSeconds part_until, std::int64_t times);
+  void assign_sum(const GpuTimeline& base, const GpuTimeline& part, WholeSeconds part_until,
+                  std::int64_t times);
 
  private:
   std::vector<Step>::iterator lower_bound(WholeSeconds time);

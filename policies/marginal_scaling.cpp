@@ -125,13 +125,14 @@ void MarginalScaling::sort() {
     const auto here = order_.begin() + static_cast<std::ptrdiff_t>(i);
     if (i + 1 < order_.size() && ranks_[order_[i + 1]] > before) {
       // The one before has fallen: it goes behind all that are higher.
-      const auto lower = std::find_if(here, order_.end(), [&](std::uint32_t k) { return ranks_[k] <= before; });
+      const auto lower =
+          std::find_if(here, order_.end(), [&](std::uint32_t k) { return ranks_[k] <= before; });
       std::rotate(std::prev(here), here, lower);
       i = std::max<std::size_t>(i, 2) - 2;
     } else {
       // This one has risen.
-      const auto place = std::upper_bound(order_.begin(), here, rank,
-                                          [this](double value, std::uint32_t k) { return value > ranks_[k]; });
+      const auto place = std::upper_bound(
+          order_.begin(), here, rank, [this](double value, std::uint32_t k) { return value > ranks_[k]; });
       std::rotate(place, here, std::next(here));
     }
   }
@@ -140,6 +141,8 @@ void MarginalScaling::sort() {
 void MarginalScaling::note_changes(const GpuTimeline& before, const GpuTimeline& after) {
   step_changes_.clear();
   value_changes_.clear();
+  least_changed_ = std::numeric_limits<std::int64_t>::max();
+  const WholeSeconds first_end = after.steps().size() > 1 ? after.steps()[1].time : kNone;
   const auto old_steps = before.steps();
   const auto new_steps = after.steps();
   std::size_t i = 0;
@@ -157,7 +160,10 @@ void MarginalScaling::note_changes(const GpuTimeline& before, const GpuTimeline&
     if (old_gpus - old_before != new_gpus - new_before)
       step_changes_.push_back({time, old_gpus - old_before, new_gpus - new_before});
     if (!value_changes_.empty() && value_changes_.back().end == kNone) value_changes_.back().end = time;
-    if (old_gpus != new_gpus) value_changes_.push_back({time, kNone, std::min(old_gpus, new_gpus)});
+    if (old_gpus == new_gpus) continue;
+    const std::int64_t least = std::min(old_gpus, new_gpus);
+    value_changes_.push_back({time, kNone, least});
+    if (time >= first_end) least_changed_ = std::min(least_changed_, least);
   }
 }
 
@@ -170,16 +176,17 @@ bool MarginalScaling::still_holds(const Candidate& candidate, const SharePlan& p
     first_end = FreeView(*free_, least_free_, &plan).step_from(context_.now);
   if (basis.kind == Kind::FirstStep) return std::min(first_end, basis.due) >= basis.end;
   if (first_end != basis.first_end) return false;
-  if (basis.kind == Kind::Tail)
-    return std::max(free_->steps().back().time, plan.end) <= basis.full_latest;
-  for (const ValueChange& change : value_changes_) {
-    if (change.begin < basis.due && change.end > first_end && change.least < basis.level) return false;
+  if (basis.kind == Kind::Tail) return std::max(free_->steps().back().time, plan.end) <= basis.full_latest;
+  if (least_changed_ < basis.level || first_end < first_change_) {
+    for (const ValueChange& change : value_changes_) {
+      if (change.begin < basis.due && change.end > first_end && change.least < basis.level) return false;
+    }
   }
   for (const StepChange& change : step_changes_) {
     const WholeSeconds time = change.time;
     const bool matters = (time >= basis.full_from && time <= basis.full_latest) ||
                          (time >= basis.end && time <= basis.counted_until);
-    if (!matters) continue;
+    if (!matters || time == first_end) continue;
     const std::int64_t own = plan.change_at(time);
     if ((change.before + own == 0) != (change.after + own == 0)) return false;
   }

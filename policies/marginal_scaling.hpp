@@ -37,15 +37,15 @@ class MarginalScaling {
   /// Gives the GPUs that are free now. `jobs` come in the order that decides between equals, and each has
   /// its plan; `free` is what all plans together leave. Returns the indexes of the jobs, the next to grow
   /// first.
-  std::span<const std::uint32_t> run(const FillContext& context, SpareGpus greedy,
-                                     std::span<PlannedJob> jobs, GpuTimeline& free);
+  std::span<const std::uint32_t> run(const FillContext& context, SpareGpus greedy, std::span<PlannedJob> jobs,
+                                     GpuTimeline& free);
 
  private:
   /// What a job would gain.
   struct Candidate {
-    std::int64_t gpus = 0;         ///< that it holds now
-    std::int64_t larger_gpus = 0;  ///< its next level; `gpus` if there is none
-    double gpu_seconds = 0;        ///< of its plan
+    std::int64_t gpus = 0;          ///< that it holds now
+    std::int64_t larger_gpus = 0;   ///< its next level; `gpus` if there is none
+    double gpu_seconds = 0;         ///< of its plan
     WholeSeconds first_change = 0;  ///< when its plan first changes, and by how many GPUs
     std::int64_t first_change_gpus = 0;
     bool known = false;  ///< whether its gain was computed and rests on `basis`
@@ -79,7 +79,7 @@ class MarginalScaling {
   GpuTimeline* free_ = nullptr;
   std::int64_t least_free_ = 0;  ///< after the first step
   std::int64_t spare_ = 0;
-  WholeSeconds first_change_ = 0;        ///< of what is free, and by how many GPUs
+  WholeSeconds first_change_ = 0;  ///< of what is free, and by how many GPUs
   std::int64_t first_change_gpus_ = 0;
   std::vector<Candidate> candidates_;
   std::vector<double> ranks_;  ///< of the candidates: who has the highest goes first
@@ -89,6 +89,7 @@ class MarginalScaling {
   GpuTimeline left_;
   std::vector<StepChange> step_changes_;
   std::vector<ValueChange> value_changes_;
+  std::int64_t least_changed_ = 0;  ///< the fewest of these after the first step
 };
 
 }  // namespace vtrain

@@ -6,8 +6,8 @@
 namespace vtrain {
 namespace {
 
-/// Work and seconds this close to a limit, relatively and in seconds, may fall on the other side of it when the
-/// same numbers are summed in another order.
+/// Work and seconds this close to a limit, relatively and in seconds, may fall on the other side of it when
+/// the same numbers are summed in another order.
 constexpr double kRounding = 1e-9;
 constexpr double kRoundingSeconds = 1e-6;
 
@@ -37,13 +37,14 @@ void ShareFill::leave(GpuTimeline& left) {
     return;
   }
   if (!written_) view_->write(free_);
-  left.assign_sum(free_, plan_->gpus, plan_->end, -1);
+  left.assign_sum(free_, plan_->gpus, std::min(plan_->end, booked_until_), -1);
 }
 
 void ShareFill::begin_plan() {
   from_ = context_.now;
   left_ = job_->iterations_left;
   tight_ = false;
+  booked_until_ = FreeView::kNever;
   basis_ = {};
   plan_->gpus.assign(from_, 0);
 }
@@ -199,11 +200,25 @@ void ShareFill::book_until_done(std::int64_t level, std::int64_t below) {
     const double done = work(steps[i].time, step_end(i), speed);
     if (i >= full_step_) {
       note_near(done, left_);
-      // Summed from the other end the work was enough: the last step ends it whatever the rounding.
-      if (done >= left_ || i == last_step_) return finish_in_step(i, gpus, speed);
+      if (done >= left_) return finish_in_step(i, gpus, speed);
     }
     left_ -= done;
   }
+  finish_after_rounding(level);
+}
+
+/// Summed from the other end the work was enough, but this way something that is next to nothing is left at
+/// the deadline. It is done behind it, as in the artifact, or left out where the job would have no GPUs.
+void ShareFill::finish_after_rounding(std::int64_t level) {
+  basis_.kind = PlanBasis::Kind::Everything;
+  plan_->finished = job_->deadline;
+  plan_->end = due_;
+  const std::int64_t gpus = fitting(level, free_.at(due_));
+  if (gpus == 0) return;
+  const auto seconds = static_cast<WholeSeconds>(std::ceil(left_ / job_->speed(gpus)));
+  plan_->gpus.append(due_, gpus);
+  plan_->finished = due_ + seconds;
+  plan_->end = due_ + align_to_slot(0, seconds, context_.slot);
 }
 
 void ShareFill::finish_in_step(std::size_t step, std::int64_t gpus, double speed) {
@@ -213,6 +228,8 @@ void ShareFill::finish_in_step(std::size_t step, std::int64_t gpus, double speed
   plan_->finished = begin + seconds;
   plan_->end = begin + align_to_slot(0, seconds, context_.slot);
   basis_.end = plan_->end;
+  // Rounding may put the end behind that of the step; the artifact does not book what is behind.
+  booked_until_ = step_end(step);
   basis_.counted_until = step_end(step);
   if (basis_.counted_until < due_) plan_->gpus.append(basis_.counted_until, 0);
   if (tight_ || near_whole(exact)) return;
@@ -220,8 +237,9 @@ void ShareFill::finish_in_step(std::size_t step, std::int64_t gpus, double speed
   basis_.kind = is_tail ? PlanBasis::Kind::Tail : PlanBasis::Kind::Level;
 }
 
-/// Books a job that cannot be in time: `level` up to the deadline, then whatever it can hold. What that leaves
-/// is the artifact's too, which is more than what was free less the plan where forced GPUs outlast the job.
+/// Books a job that cannot be in time: `level` up to the deadline, then whatever it can hold. What that
+/// leaves is the artifact's too, which is more than what was free less the plan where forced GPUs outlast the
+/// job.
 void ShareFill::book_late(std::int64_t level, std::optional<std::int64_t> forced) {
   late_ = true;
   GpuTimeline& left = left_when_late_;

@@ -24,8 +24,8 @@ struct PlanBasis {
   enum class Kind : std::uint8_t {
     Everything,  ///< any change may give another plan
     FirstStep,   ///< the work is done in the first step: it must end no earlier than the plan
-    Tail,        ///< after the first step all is done behind the last one: the first step must end where it did
-    Level,       ///< one level and the one below it: all of the following
+    Tail,   ///< after the first step all is done behind the last one: the first step must end where it did
+    Level,  ///< one level and the one below it: all of the following
   };
   Kind kind = Kind::Everything;
   WholeSeconds first_end = 0;  ///< end of the first step
@@ -48,8 +48,8 @@ class ShareFill {
   void set_context(const FillContext& context) { context_ = context; }
 
   /// Plans one job on what is `free`, which begins now and whose steps are whole slots apart. `forced` GPUs,
-  /// if given, are held in the first step of `free`, whatever the level. The job has work left. O(levels + log
-  /// steps) where more GPUs than the job needs are free all the time, otherwise O(levels x steps).
+  /// if given, are held in the first step of `free`, whatever the level. The job has work left. O(levels +
+  /// log steps) where more GPUs than the job needs are free all the time, otherwise O(levels x steps).
   void plan(const SlottedJob& job, const FreeView& free, std::optional<std::int64_t> forced, SharePlan& plan);
   /// What the last plan leaves of what was free; both must still be there.
   void leave(GpuTimeline& left);
@@ -70,6 +70,7 @@ class ShareFill {
   bool enough(std::int64_t level);
   void book_until_done(std::int64_t level, std::int64_t below);
   void finish_in_step(std::size_t step, std::int64_t gpus, double speed);
+  void finish_after_rounding(std::int64_t level);
   void book_late(std::int64_t level, std::optional<std::int64_t> forced);
   void finish_late(WholeSeconds begin, std::int64_t gpus);
 
@@ -79,12 +80,13 @@ class ShareFill {
   GpuTimeline free_;                ///<   the same, written down where it is needed
   bool written_ = false;
   SharePlan* plan_ = nullptr;
-  WholeSeconds from_ = 0;      ///< nothing is booked before
-  WholeSeconds due_ = 0;       ///< the deadline, rounded up to whole slots from now
-  double left_ = 0;            ///< iterations
-  std::size_t full_step_ = 0;  ///< where the level that is enough begins
-  std::size_t last_step_ = 0;  ///< the last one before the deadline with room for the job
-  bool tight_ = false;         ///< a comparison was so close that the order of a sum might decide it
+  WholeSeconds from_ = 0;          ///< nothing is booked before
+  WholeSeconds due_ = 0;           ///< the deadline, rounded up to whole slots from now
+  double left_ = 0;                ///< iterations
+  std::size_t full_step_ = 0;      ///< where the level that is enough begins
+  std::size_t last_step_ = 0;      ///< the last one before the deadline with room for the job
+  bool tight_ = false;             ///< a comparison was so close that the order of a sum might decide it
+  WholeSeconds booked_until_ = 0;  ///< if before the end of the plan
   bool late_ = false;
   GpuTimeline left_when_late_;
   PlanBasis basis_;

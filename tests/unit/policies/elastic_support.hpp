@@ -1,0 +1,66 @@
+/// Random elastic jobs for the tests of policies that resize them.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/rng.hpp"
+#include "workloads/job.hpp"
+
+namespace vtrain::testing {
+
+/// What random elastic jobs are like.
+struct ElasticShape {
+  int num_jobs = 60;
+  /// Mean time between submissions, s.
+  std::uint64_t gap_s = 150;
+  /// Of four jobs, so many have no deadline.
+  std::uint64_t best_effort_of_4 = 1;
+  /// Speeds, work and deadlines in round numbers, so that plans end at the very second again and again;
+  /// otherwise speeds fall off at random, and submissions are not whole seconds.
+  bool round = false;
+};
+
+/// Jobs that scale with falling returns, with and without deadlines, on up to 16 GPUs. All deadlines can be
+/// met by the job alone or not; that is for admission to find out.
+inline Workload random_elastic_workload(std::uint64_t seed, const ElasticShape& shape) {
+  RandomStream random(seed, "elastic workload");
+  Workload workload;
+  SimTime submit{};
+  for (int i = 0; i < shape.num_jobs; ++i) {
+    std::vector<ThroughputLevels::Level> levels;
+    double speed = shape.round ? 0.1 * static_cast<double>(1 + random.below(4)) : random.uniform(0.5, 2.0);
+    const std::uint64_t num_levels = 1 + random.below(5);
+    for (std::uint64_t level = 0; level < num_levels; ++level) {
+      levels.push_back({GpuCount(1 << level), speed});
+      speed *= shape.round ? 2 - 0.5 * static_cast<double>(random.below(2)) : random.uniform(0.9, 1.95);
+    }
+    Job job;
+    job.name = workload.keep("j" + std::to_string(i));
+    const std::uint64_t gap = random.below(2 * shape.gap_s);
+    submit += shape.round ? std::chrono::milliseconds(1000 * (gap - gap % 30))
+                          : std::chrono::milliseconds(1000 * gap + random.below(1000));
+    job.submit = submit;
+    const ThroughputLevels::Level asked = levels[random.below(num_levels)];
+    job.num_gpus = asked.num_gpus;
+    job.iterations = shape.round ? static_cast<std::int64_t>(10 + 10 * random.below(60))
+                                 : static_cast<std::int64_t>(1 + random.below(5000));
+    const double seconds = static_cast<double>(job.iterations) / asked.iterations_per_s;
+    job.duration = to_sim_duration(Nanoseconds(seconds * 1e9));
+    if (random.below(4) >= shape.best_effort_of_4) {
+      const double factor =
+          shape.round ? 0.5 * static_cast<double>(1 + random.below(4)) : random.uniform(0.2, 2);
+      job.deadline =
+          job.submit + std::chrono::seconds((shape.round ? 0 : 60) + std::llround(seconds * factor));
+    }
+    job.curve = CurveId(static_cast<std::uint32_t>(workload.curves.size()));
+    workload.curves.emplace_back(std::move(levels));
+    workload.jobs.push_back(job);
+  }
+  return workload;
+}
+
+}  // namespace vtrain::testing
