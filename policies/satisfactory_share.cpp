@@ -37,6 +37,13 @@ void ShareFill::leave(GpuTimeline& left) {
     return;
   }
   if (!written_) view_->write(free_);
+  if (plan_->end == context_.now) {
+    // Less than a second's rounding is left to do: the artifact never returns what is held for it.
+    left = free_;
+    left.add(context_.now, context_.now + 1, -plan_->gpus.at(context_.now));
+    left.merge();
+    return;
+  }
   left.assign_sum(free_, plan_->gpus, std::min(plan_->end, booked_until_), -1);
 }
 
