@@ -10,7 +10,7 @@ void ListPolicy::schedule(SchedulingPass& pass) {
   take_back_interrupted(pass);
   if (!std::is_sorted(running_.begin(), running_.end())) std::sort(running_.begin(), running_.end());
   for (const JobId job : pass.arrived()) {
-    waiting_.insert({key_of_arrival(pass, job), last_stamp(), job, pass.job(job).num_gpus});
+    waiting_.insert({key_of_arrival(pass, job), last_stamp(), job, least_gpus(pass, job)});
   }
   choose(pass);
   for (const ListedJob& job : preempted_) {
@@ -44,15 +44,17 @@ void ListPolicy::choose(const SchedulingPass& pass) {
   GpuCount left = pass.usable_gpus();
   auto waiting = waiting_.first_fitting({}, left);
   auto running = running_.begin();
+  const auto take = [&](const ListedJob& job, bool runs) {
+    chosen_.push_back({job, runs, gpus_within(pass, job, left)});
+    left -= chosen_.back().num_gpus;
+  };
   while (waiting || running != running_.end()) {
     const bool take_waiting = waiting && (running == running_.end() || waiting_.at(*waiting) < *running);
     if (take_waiting) {
-      chosen_.push_back({waiting_.at(*waiting), false});
-      left -= chosen_.back().job.num_gpus;
+      take(waiting_.at(*waiting), false);
       ++waiting->index;
     } else if (running->num_gpus <= left) {
-      chosen_.push_back({*running, true});
-      left -= running->num_gpus;
+      take(*running, true);
       ++running;
     } else {
       preempted_.push_back(*running);
@@ -62,11 +64,24 @@ void ListPolicy::choose(const SchedulingPass& pass) {
   }
 }
 
+bool ListPolicy::start(SchedulingPass& pass, const Choice& choice) {
+  const JobId job = choice.job.job;
+  return choice.num_gpus == pass.job(job).num_gpus ? pass.try_start(job)
+                                                   : pass.try_start(job, choice.num_gpus);
+}
+
 void ListPolicy::start_chosen(SchedulingPass& pass) {
   running_.clear();
+  // What shrinks makes room for what starts or grows.
   for (const Choice& choice : chosen_) {
-    if (!choice.runs) {
-      if (!pass.try_start(choice.job.job)) continue;
+    if (choice.runs && choice.num_gpus < pass.held_gpus(choice.job.job))
+      pass.try_resize(choice.job.job, choice.num_gpus);
+  }
+  for (const Choice& choice : chosen_) {
+    if (choice.runs) {
+      if (choice.num_gpus > pass.held_gpus(choice.job.job)) pass.try_resize(choice.job.job, choice.num_gpus);
+    } else {
+      if (!start(pass, choice)) continue;
       waiting_.erase(choice.job);
     }
     running_.push_back(choice.job);

@@ -12,8 +12,9 @@
 namespace vtrain {
 
 /// Keeps all live jobs in one list. Each pass takes in the arrivals at the list's end, sorts it stably by the
-/// policy's key and walks it: a job that fits in the GPUs left by those before it holds GPUs, any other does
-/// not, and is preempted if it runs. Only the keys of running jobs may change between passes.
+/// policy's key and walks it: a job that fits in the GPUs left by those before it holds GPUs (how many, an
+/// elastic policy says), any other does not, and is preempted if it runs. Only the keys of running jobs may
+/// change between passes.
 ///
 /// The walk chooses by the number of GPUs. A chosen job that finds no room on the nodes (`yarn` placement)
 /// waits; those chosen after it still get their chance.
@@ -31,6 +32,12 @@ class ListPolicy : public Policy {
   /// Brings the keys of the running jobs, which come in list order, up to date. Those whose key changed need
   /// a new stamp.
   virtual void update_running(const SchedulingPass&, std::span<ListedJob>) {}
+  /// The fewest GPUs on which a job can run.
+  virtual GpuCount least_gpus(const SchedulingPass& pass, JobId job) const { return pass.job(job).num_gpus; }
+  /// How many of the GPUs left by those before it a job gets; they are no fewer than its least number.
+  virtual GpuCount gpus_within(const SchedulingPass&, const ListedJob& job, GpuCount) const {
+    return job.num_gpus;
+  }
   /// Sees the running jobs after the pass, in list order; may change their stamps without changing that
   /// order, and may ask for a timer.
   virtual void after_walk(SchedulingPass&, std::span<ListedJob>) {}
@@ -39,16 +46,18 @@ class ListPolicy : public Policy {
   std::int64_t last_stamp() { return ++last_stamp_; }
 
  private:
+  struct Choice {
+    ListedJob job;
+    bool runs = false;  ///< already
+    GpuCount num_gpus{0};
+  };
+
+  static bool start(SchedulingPass& pass, const Choice& choice);
   void take_out_ended(const SchedulingPass& pass);
   /// Jobs that a failure stopped wait again, with the keys that they have now.
   void take_back_interrupted(const SchedulingPass& pass);
   void choose(const SchedulingPass& pass);
   void start_chosen(SchedulingPass& pass);
-
-  struct Choice {
-    ListedJob job;
-    bool runs = false;  ///< already
-  };
 
   std::vector<ListedJob> running_;  ///< in list order
   OrderedJobs waiting_;

@@ -259,7 +259,9 @@ class Simulation final : public SchedulingPass {
   void end(JobId job, SimTime booked, SimTime finished) {
     const Job& description = jobs_[job.value];
     close_run(job, RunEnd::Done);
-    const bool cut = rule_ == ProgressRule::Duration && description.duration > description.walltime();
+    const bool by_duration =
+        rule_ == ProgressRule::Duration || (rule_ == ProgressRule::Iterations && curve(job) == nullptr);
+    const bool cut = by_duration && description.duration > description.walltime();
     progress_by_job_[job.value].state = cut ? JobState::Failed : JobState::Completed;
     --num_running_;
     result_.outcomes[job.value].end = booked;

@@ -78,7 +78,7 @@ TEST_CASE(
   const json elastic = replay(rows, kElastic);
   CHECK(elastic["deadline_met"] == 1);
   CHECK(elastic["rejected"] == 1);
-  const json rigid = replay(rows, "--cluster 8x8:a100 --policy edf --curves best-plan");
+  const json rigid = replay(rows, "--cluster 8x8:a100 --policy edf:resize=no --curves best-plan");
   CHECK(rigid["deadline_met"] == 0);
   CHECK(rigid["completed"] == 2);
 }

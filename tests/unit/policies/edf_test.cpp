@@ -1,0 +1,128 @@
+#include "policies/edf.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "elastic_support.hpp"
+#include "policies/registry.hpp"
+#include "sched/metrics.hpp"
+#include "sched/simulator.hpp"
+#include "workload_support.hpp"
+
+namespace vtrain {
+namespace {
+
+using testing::ElasticShape;
+
+SimTime at(std::int64_t seconds) {
+  return SimTime(std::chrono::seconds(seconds));
+}
+
+SimulationResult replay(const Workload& workload, const std::string& cluster, const std::string& spec) {
+  auto policy = make_policy(spec);
+  REQUIRE_MESSAGE(policy, policy.error().describe());
+  auto result =
+      simulate(workload, *ClusterSpec::parse(cluster), **policy, {.record_runs = true, .policy_name = spec});
+  REQUIRE_MESSAGE(result, result.error().describe());
+  return *std::move(result);
+}
+
+/// An elastic job of 1,000 iterations at 1, 2, 4 and 3 iterations a second on 1, 2, 4 and 8 GPUs.
+void add_elastic(Workload& workload, std::int64_t submit_s, std::int64_t deadline_s) {
+  Job job;
+  job.name = workload.keep("j" + std::to_string(workload.jobs.size()));
+  job.submit = at(submit_s);
+  job.num_gpus = GpuCount(1);
+  job.duration = std::chrono::seconds(1000);
+  job.iterations = 1000;
+  if (deadline_s > 0) job.deadline = at(deadline_s);
+  job.curve = CurveId(static_cast<std::uint32_t>(workload.curves.size()));
+  workload.curves.emplace_back(std::vector<ThroughputLevels::Level>{
+      {GpuCount(1), 1.0}, {GpuCount(2), 2.0}, {GpuCount(4), 4.0}, {GpuCount(8), 3.0}});
+  workload.jobs.push_back(job);
+}
+
+}  // namespace
+
+TEST_CASE("edf: an elastic job gets the GPUs on which it is fastest among those left, and is resized") {
+  // On 6 GPUs the first runs on 4 (8 would be slower) until 250, the second on the 2 left. At 100 one that is
+  // more urgent takes 4: the first has 600 iterations left and goes on with 2, the second waits with 800
+  // left.
+  Workload workload;
+  add_elastic(workload, 0, 2000);
+  add_elastic(workload, 0, 3000);
+  add_elastic(workload, 100, 500);
+  const SimulationResult result = replay(workload, "1x6", "edf");
+  // The third: 100 + 1000 / 4. The first: 600 left at 100, on 2 GPUs until 350 (100 left), then on 4.
+  CHECK(result.outcomes[2].end == at(350));
+  CHECK(result.outcomes[0].end == at(375));
+  // The second waits from 100 to 350 with 800 left, runs on 2 until 375 (750 left), then on 4.
+  CHECK(result.outcomes[1].preemptions == 1);
+  CHECK(to_seconds(result.outcomes[1].end) == doctest::Approx(375 + 750 / 4.0));
+}
+
+TEST_CASE("edf: max_gpus binds, and resize=no gives what is asked for") {
+  Workload workload;
+  add_elastic(workload, 0, 2000);
+  workload.jobs[0].max_gpus = GpuCount(2);
+  CHECK(replay(workload, "1x8", "edf").outcomes[0].end == at(500));
+  CHECK(replay(workload, "1x8", "edf:resize=no").outcomes[0].end == at(1000));
+}
+
+TEST_CASE("edf: an elastic job that asks for a number of GPUs without a speed is an error that names it") {
+  Workload workload;
+  add_elastic(workload, 0, 2000);
+  workload.jobs[0].num_gpus = GpuCount(3);
+  auto policy = make_policy("edf");
+  REQUIRE(policy);
+  const auto result = simulate(workload, *ClusterSpec::parse("1x8"), **policy, {.policy_name = "edf"});
+  REQUIRE_FALSE(result);
+  CHECK(result.error().describe().find("job 'j0'") != std::string::npos);
+  CHECK(result.error().describe().find("found '3'") != std::string::npos);
+}
+
+TEST_CASE("edf: rigid jobs have the schedule of resize=no, on random workloads") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    const Workload workload = testing::random_workload(seed, 100, 8, std::chrono::seconds(3));
+    const SimulationResult elastic = replay(workload, "2x8", "edf");
+    const SimulationResult rigid = replay(workload, "2x8", "edf:resize=no");
+    for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+      REQUIRE(elastic.outcomes[i].start == rigid.outcomes[i].start);
+      REQUIRE(elastic.outcomes[i].end == rigid.outcomes[i].end);
+      REQUIRE(elastic.outcomes[i].state == rigid.outcomes[i].state);
+    }
+  }
+}
+
+TEST_CASE("edf: elastic jobs hold no more GPUs than there are and do all of their work") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    const Workload workload = testing::random_elastic_workload(seed, {.gap_s = 100});
+    const SimulationResult result = replay(workload, "2x8", "edf");
+    std::map<SimTime, std::int64_t> change;
+    std::vector<double> done(workload.jobs.size(), 0);
+    for (const JobRun& run : result.runs) {
+      change[run.begin] += run.num_gpus.value;
+      change[run.end] -= run.num_gpus.value;
+      const Job& job = workload.jobs[run.job.value];
+      done[run.job.value] +=
+          workload.curves[job.curve.value].iterations_per_s(run.num_gpus) * to_seconds(run.end - run.begin);
+    }
+    std::int64_t held = 0;
+    for (const auto& [time, gpus] : change) {
+      held += gpus;
+      REQUIRE(held <= 16);
+    }
+    for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+      REQUIRE(result.outcomes[i].state == JobState::Completed);
+      CHECK(done[i] == doctest::Approx(static_cast<double>(workload.jobs[i].iterations)).epsilon(1e-6));
+    }
+  }
+}
+
+}  // namespace vtrain
