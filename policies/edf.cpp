@@ -1,29 +1,15 @@
 #include "policies/edf.hpp"
 
-#include "policies/elastic_job.hpp"
+#include "policies/elastic_edf.hpp"
 #include "policies/elasticflow_edf.hpp"
 #include "policies/list_policy.hpp"
 
 namespace vtrain {
 namespace {
 
-class EarliestDeadlineFirst : public ListPolicy {
+class RigidEdf final : public ListPolicy {
   PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) override {
-    // `Job::kNoDeadline` is later than any deadline.
-    return {.primary = pass.job(job).deadline.time_since_epoch().count()};
-  }
-};
-
-class ElasticEarliestDeadlineFirst final : public EarliestDeadlineFirst {
- public:
-  ProgressRule progress_rule() const override { return ProgressRule::Iterations; }
-
- private:
-  GpuCount least_gpus(const SchedulingPass& pass, JobId job) const override {
-    return vtrain::least_gpus(pass, job);
-  }
-  GpuCount gpus_within(const SchedulingPass& pass, const ListedJob& job, GpuCount left) const override {
-    return fastest_within(pass, job.job, left);
+    return deadline_key(pass.job(job));
   }
 };
 
@@ -38,9 +24,9 @@ Result<std::unique_ptr<Policy>> make_edf(const PolicyArguments& arguments) {
   }
   if (preset != "none") return fail(arguments.bad_value("preset", "none or elasticflow"));
   const std::string_view resize = arguments["resize"];
-  if (resize == "yes") return std::make_unique<ElasticEarliestDeadlineFirst>();
+  if (resize == "yes") return std::make_unique<ElasticEdf>();
   if (resize != "no") return fail(arguments.bad_value("resize", "yes or no"));
-  return std::make_unique<EarliestDeadlineFirst>();
+  return std::make_unique<RigidEdf>();
 }
 
 }  // namespace vtrain

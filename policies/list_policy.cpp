@@ -10,6 +10,10 @@ void ListPolicy::schedule(SchedulingPass& pass) {
   take_back_interrupted(pass);
   if (!std::is_sorted(running_.begin(), running_.end())) std::sort(running_.begin(), running_.end());
   for (const JobId job : pass.arrived()) {
+    if (!admits(pass, job)) {
+      pass.reject(job);
+      continue;
+    }
     waiting_.insert({key_of_arrival(pass, job), last_stamp(), job, least_gpus(pass, job)});
   }
   choose(pass);

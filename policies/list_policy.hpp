@@ -32,6 +32,8 @@ class ListPolicy : public Policy {
   /// Brings the keys of the running jobs, which come in list order, up to date. Those whose key changed need
   /// a new stamp.
   virtual void update_running(const SchedulingPass&, std::span<ListedJob>) {}
+  /// Whether a job that arrives is let in; it is rejected otherwise.
+  virtual bool admits(const SchedulingPass&, JobId) { return true; }
   /// The fewest GPUs on which a job can run.
   virtual GpuCount least_gpus(const SchedulingPass& pass, JobId job) const { return pass.job(job).num_gpus; }
   /// How many of the GPUs left by those before it a job gets; they are no fewer than its least number.

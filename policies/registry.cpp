@@ -11,6 +11,7 @@
 #include "policies/easy.hpp"
 #include "policies/easy_fast.hpp"
 #include "policies/edf.hpp"
+#include "policies/edf_admission.hpp"
 #include "policies/elasticflow.hpp"
 #include "policies/fifo.hpp"
 #include "policies/fit_first.hpp"
@@ -63,6 +64,10 @@ const std::vector<PolicyInfo>& table() {
         kPreset,
         kSlot},
        make_edf},
+      {"edf-admission",
+       "edf that admits a job only if it and all admitted before will meet their deadlines",
+       {},
+       make_edf_admission},
       {"elasticflow",
        "admits jobs that can meet their deadlines, resizes them as GPUs come free (ElasticFlow)",
        {{"admission", "job", "",

@@ -136,7 +136,7 @@ bool SlottedPolicy::end_if_done(SchedulingPass& pass, const SlottedJob& job) {
   return true;
 }
 
-std::vector<std::uint32_t> SlottedPolicy::take_arrivals(const SchedulingPass& pass) {
+std::vector<std::uint32_t> SlottedPolicy::take_arrivals(SchedulingPass& pass) {
   std::vector<std::uint32_t> arrived;
   for (const JobId id : arrivals_.take()) {
     const Job& job = pass.job(id);
@@ -152,6 +152,11 @@ std::vector<std::uint32_t> SlottedPolicy::take_arrivals(const SchedulingPass& pa
     const std::int64_t largest = live.levels->levels().back().num_gpus.value;
     live.max_gpus = job.max_gpus.value > 0 ? std::min<std::int64_t>(job.max_gpus.value, largest) : largest;
     live.max_gpus = live.level_within(std::min(live.max_gpus, cluster_gpus_));
+    if (live.max_gpus == 0) {
+      // It may hold fewer GPUs than it can run on.
+      pass.reject(id);
+      continue;
+    }
     live.best_effort = !job.has_deadline();
     live.deadline = live.best_effort
                         ? kNever

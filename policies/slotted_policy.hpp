@@ -86,7 +86,7 @@ class SlottedPolicy : public Policy {
   /// Ends a job in a disrupted replay if its work is done.
   bool end_if_done(SchedulingPass& pass, const SlottedJob& job);
   void take_ends(SchedulingPass& pass, WholeSeconds now);
-  std::vector<std::uint32_t> take_arrivals(const SchedulingPass& pass);
+  std::vector<std::uint32_t> take_arrivals(SchedulingPass& pass);
   void apply(SchedulingPass& pass);
   /// When the next decision is due, as far as is known now.
   std::optional<WholeSeconds> due(const SchedulingPass& pass) const;

@@ -125,4 +125,64 @@ TEST_CASE("edf: elastic jobs hold no more GPUs than there are and do all of thei
   }
 }
 
+TEST_CASE("edf-admission: every admitted job meets its deadline") {
+  for (const bool round : {false, true}) {
+    int met = 0;
+    int rejected = 0;
+    for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+      CAPTURE(seed);
+      const ElasticShape shape{.num_jobs = 100, .gap_s = 60, .round = round};
+      const Workload workload = testing::random_elastic_workload(seed, shape);
+      const SimulationResult result = replay(workload, "2x8", "edf-admission");
+      for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+        CAPTURE(i);
+        const Job& job = workload.jobs[i];
+        if (result.outcomes[i].state == JobState::Rejected) {
+          REQUIRE(job.has_deadline());
+          ++rejected;
+          continue;
+        }
+        REQUIRE(result.outcomes[i].state == JobState::Completed);
+        if (!job.has_deadline()) continue;
+        REQUIRE(deadline_met(job, result.outcomes[i]));
+        ++met;
+      }
+    }
+    CHECK(met > 300);
+    CHECK(rejected > 300);
+  }
+}
+
+TEST_CASE("edf-admission: who would be late, or make another late, is turned away; best effort never") {
+  // On 4 GPUs the first needs 250 s of its 400. The second, due at 380, would end at 350 and make the first
+  // end at 500. The third, without a deadline, waits for all others. The fourth is in time at 500; a fifth is
+  // not.
+  Workload workload;
+  add_elastic(workload, 0, 400);
+  add_elastic(workload, 100, 380);
+  add_elastic(workload, 100, 0);
+  add_elastic(workload, 100, 600);
+  const SimulationResult result = replay(workload, "1x4", "edf-admission");
+  CHECK(result.outcomes[0].end == at(250));
+  CHECK(result.outcomes[1].state == JobState::Rejected);
+  CHECK(result.outcomes[2].end == at(750));
+  // 250 + 250 = 500: in time.
+  CHECK(result.outcomes[3].end == at(500));
+  add_elastic(workload, 101, 600);
+  CHECK(replay(workload, "1x4", "edf-admission").outcomes[4].state == JobState::Rejected);
+}
+
+TEST_CASE("edf-admission: a deadline before the submission is a rejection") {
+  Workload workload;
+  add_elastic(workload, 100, 50);
+  for (const char* spec : {"edf-admission", "elasticflow"}) {
+    CAPTURE(spec);
+    CHECK(replay(workload, "1x4", spec).outcomes[0].state == JobState::Rejected);
+  }
+  // Who turns nobody away runs it, and it misses its deadline.
+  const SimulationResult result = replay(workload, "1x4", "edf");
+  CHECK(result.outcomes[0].state == JobState::Completed);
+  CHECK_FALSE(deadline_met(workload.jobs[0], result.outcomes[0]));
+}
+
 }  // namespace vtrain

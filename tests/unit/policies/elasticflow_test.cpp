@@ -123,6 +123,29 @@ TEST_CASE("elasticflow: one job alone grows to the level that is worth it and en
   CHECK(result.outcomes[0].gpu_time.seconds() == 4 * 300);
 }
 
+TEST_CASE("elasticflow: a job that may hold fewer GPUs than it can run on is turned away") {
+  Workload workload = random_workload(1, 1);
+  workload.curves[0] = ThroughputLevels({{GpuCount(4), 1.0}});
+  workload.jobs[0].num_gpus = GpuCount(4);
+  workload.jobs[0].max_gpus = GpuCount(2);
+  for (const char* spec : {"elasticflow", "edf:preset=elasticflow"})
+    CHECK(replay(workload, spec).outcomes[0].state == JobState::Rejected);
+}
+
+TEST_CASE("elasticflow: submissions need not be whole seconds: they count from the next one on") {
+  Workload workload = random_workload(1, 2);
+  workload.jobs[0].submit = SimTime(std::chrono::milliseconds(500));
+  workload.jobs[1].submit = SimTime(std::chrono::milliseconds(900));
+  for (const char* spec : {"elasticflow", "edf:preset=elasticflow", "las:preset=elasticflow"}) {
+    CAPTURE(spec);
+    const SimulationResult result = replay(workload, spec);
+    for (const JobOutcome& outcome : result.outcomes) {
+      CHECK(outcome.start == SimTime(std::chrono::seconds(1)));
+      CHECK(outcome.state == JobState::Completed);
+    }
+  }
+}
+
 TEST_CASE("elasticflow: parameters that it cannot use are refused") {
   CHECK_FALSE(make_policy("elasticflow:admission=all"));
   CHECK_FALSE(make_policy("elasticflow:slot=0s"));

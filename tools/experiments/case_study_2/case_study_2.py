@@ -37,7 +37,7 @@ MODELS = [
 BASE = ("elasticflow, data-parallel", "data-parallel", "elasticflow")
 OTHERS = [
     ("elasticflow, best plan", "best-plan", "elasticflow"),
-    ("edf", "best-plan", "edf"),
+    ("edf", "best-plan", "edf:resize=no"),
     ("las", "best-plan", "las"),
     ("fifo", "best-plan", "fifo"),
 ]
@@ -144,8 +144,9 @@ def replay(vtrain, folder, trace):
         vtrain.run("compare", "--trace", trace, "--cluster", CLUSTER, "--curves", curves,
                    "--policies", ",".join(labels), "--timeline", "never", "--out", out)
         for policy, label in labels.items():
-            summary = json.loads((out / policy / "summary.json").read_text())
-            jct = {row["job_id"]: float(row["jct_s"]) for row in read_jobs(out / policy / "jobs.csv")
+            folder = policy.replace(":", "-")
+            summary = json.loads((out / folder / "summary.json").read_text())
+            jct = {row["job_id"]: float(row["jct_s"]) for row in read_jobs(out / folder / "jobs.csv")
                    if row["state"] == "completed"}
             results[label] = (summary, jct)
     return results
