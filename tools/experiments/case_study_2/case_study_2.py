@@ -144,9 +144,9 @@ def replay(vtrain, folder, trace):
         vtrain.run("compare", "--trace", trace, "--cluster", CLUSTER, "--curves", curves,
                    "--policies", ",".join(labels), "--timeline", "never", "--out", out)
         for policy, label in labels.items():
-            folder = policy.replace(":", "-")
-            summary = json.loads((out / folder / "summary.json").read_text())
-            jct = {row["job_id"]: float(row["jct_s"]) for row in read_jobs(out / folder / "jobs.csv")
+            run = policy.replace(":", "-")
+            summary = json.loads((out / run / "summary.json").read_text())
+            jct = {row["job_id"]: float(row["jct_s"]) for row in read_jobs(out / run / "jobs.csv")
                    if row["state"] == "completed"}
             results[label] = (summary, jct)
     return results
