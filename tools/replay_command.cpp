@@ -22,8 +22,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// The default of `compare`: one of each kind (in order, backfilling, shortest first, deadline first).
-constexpr std::string_view kDefaultPolicies = "fifo,easy,srtf,edf";
+/// The default of `compare`: one of each kind (in order, backfilling, shortest first, deadline first), all of
+/// which give jobs the GPUs that they ask for.
+constexpr std::string_view kDefaultPolicies = "fifo,easy,srtf,edf:resize=no";
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return Seconds(std::chrono::steady_clock::now() - start).count();
