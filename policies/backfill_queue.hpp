@@ -10,6 +10,7 @@
 #include "core/ids.hpp"
 #include "core/units.hpp"
 #include "policies/waiting_queue.hpp"
+#include "workloads/job.hpp"
 
 namespace vtrain {
 
