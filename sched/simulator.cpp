@@ -309,7 +309,7 @@ class Simulation final : public SchedulingPass {
     progress.num_gpus = num_gpus;
     ++progress.run;
     if (rule_ == ProgressRule::Policy) {
-      if (books_) books_->begin(job, num_gpus, now_, progress.attained);
+      if (books_) books_->begin(job, num_gpus, gangs_.shares(job), now_, progress.attained);
       return;
     }
     const SimDuration left = time_left(job);
