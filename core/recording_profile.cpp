@@ -182,11 +182,7 @@ std::optional<double> reached(const KernelRecording& recording, const Efficiency
   for (const RecordedOperator& op : recording.operators) {
     const auto& names = efficiency.operations;
     if (std::find(names.begin(), names.end(), op.operation) == names.end()) continue;
-    // The predictor counts what its optimizer moves for each parameter.
-    const double traffic = op.operation == "adam"
-                               ? base.optimizer_traffic.value * static_cast<double>(op.size("elements"))
-                               : op.traffic.value;
-    parts.emplace_back(traffic, Bytes(traffic) / base.memory_bandwidth / op.warm.time);
+    parts.emplace_back(op.traffic.value, op.traffic / base.memory_bandwidth / op.warm.time);
   }
   if (parts.empty()) return std::nullopt;
   std::sort(parts.begin(), parts.end());

@@ -16,7 +16,7 @@ using vtrain::testing::TemporaryFolder;
 namespace {
 
 constexpr const char* kConfig =
-    R"({"model": "gpt3-6.7b", "plan": {"tensor": 1, "data": 1, "pipeline": 1, "global_batch": 2, "micro_batch": 2}})";
+    R"({"model": "gpt3-6.7b", "plan": {"tensor": 1, "data": 1, "pipeline": 1, "global_batch": 2, "micro_batch": 2, "recompute": "none"}})";
 
 void write_recording(const TemporaryFolder& folder, const std::string& name, const std::string& text) {
   std::filesystem::create_directories(folder.path() / name);
