@@ -49,7 +49,8 @@ void ShareFill::leave(GpuTimeline& left) {
 
 void ShareFill::begin_plan() {
   from_ = context_.now;
-  left_ = job_->iterations_left;
+  // A job that a failure stopped in its last slot may have done more than all of its work.
+  left_ = std::max(job_->iterations_left, 0.0);
   tight_ = false;
   booked_until_ = FreeView::kNever;
   basis_ = {};
