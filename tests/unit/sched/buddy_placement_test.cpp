@@ -138,8 +138,10 @@ TEST_CASE("buddy: blocks are halved for small gangs and joined again") {
 }
 
 TEST_CASE("buddy: equals its rule applied GPU by GPU, with outages, on nodes of any size") {
-  for (const auto& [num_nodes, gpus_per_node] : std::vector<std::pair<std::int32_t, std::int32_t>>{
+  for (const auto& shape : std::vector<std::pair<std::int32_t, std::int32_t>>{
            {1, 1}, {1, 7}, {4, 8}, {5, 8}, {3, 6}, {7, 4}, {6, 1}, {2, 16}}) {
+    const std::int32_t num_nodes = shape.first;
+    const std::int32_t gpus_per_node = shape.second;
     CAPTURE(num_nodes);
     CAPTURE(gpus_per_node);
     RandomStream random(static_cast<std::uint64_t>(num_nodes), "buddy");
