@@ -49,7 +49,7 @@ TEST_CASE("attribution: all kernels of a graph share the id of its launch") {
   activity.kernels = {kernel(20, 30, 9, "second", 2), kernel(10, 18, 9, "first", 1),
                       kernel(10, 25, 9, "beside", 2)};
   activity.ranges = {{9, 4}};
-  const auto& kernels = attribute(activity).ranges.at(4);
+  const auto kernels = attribute(activity).ranges.at(4);
   REQUIRE(kernels.size() == 3);
   CHECK(kernels[0].name == "first");  // equal starts: the one that ends first
   CHECK(kernels[1].name == "beside");
