@@ -32,16 +32,7 @@ struct FitArguments {
 
 /// As many jobs as the trace has, at its rate, to show how near the generator comes.
 Result<TraceStatistics> generate_as_many(const WorkloadShape& shape) {
-  GeneratorOptions options;
-  options.num_jobs = shape.num_jobs;
-  options.cluster = GpuCount(0);
-  options.load = 0;
-  options.shape = shape;
-  options.arrivals = shape.arrivals;
-  options.num_tenants = 0;
-  options.models = {};
-  options.deadlines.reset();
-  return generate_trace(options, nullptr).map([](const Workload& workload) {
+  return generate_trace(options_like(shape), nullptr).map([](const Workload& workload) {
     return trace_statistics(workload);
   });
 }

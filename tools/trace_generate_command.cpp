@@ -80,14 +80,13 @@ Result<void> read_amounts(const GenerateArguments& arguments, GeneratePlan& plan
   } else if (arguments.load) {
     return fail({.field = "--load", .message = "needs --cluster, which the load refers to"});
   }
-  options.cluster = plan.cluster ? plan.cluster->total_gpus() : GpuCount(0);
-  options.load = arguments.load.value_or(fitted ? 0 : 0.9);
+  if (plan.cluster) options.cluster = plan.cluster->total_gpus();
+  options.load = arguments.load.value_or(options.load);
   if (arguments.load && options.load == 0)
     return fail({.field = "--load", .message = expected_found("a number from 0.001 to 1000", "0")});
-  options.num_jobs =
-      arguments.days > 0 ? 0 : arguments.num_jobs.value_or(fitted ? options.shape.num_jobs : 1000);
+  options.num_jobs = arguments.days > 0 ? 0 : arguments.num_jobs.value_or(options.num_jobs);
   options.span = hours(arguments.days * 24);
-  options.num_tenants = arguments.num_tenants.value_or(fitted ? 0 : 8);
+  options.num_tenants = arguments.num_tenants.value_or(options.num_tenants);
   options.max_gpus = GpuCount(arguments.max_gpus);
   options.max_duration = hours(arguments.max_hours);
   options.seed = arguments.seed;
@@ -100,21 +99,24 @@ Result<GeneratePlan> read_plan(const GenerateArguments& arguments) {
   GeneratorOptions& options = plan.options;
   const auto shape = fitted ? read_shape(arguments.from) : find_workload_shape(arguments.shape);
   if (!shape) return fail(shape.error());
+  if (fitted) options = options_like(*shape);
   options.shape = *shape;
+  options.arrivals = shape->arrivals;
   if (auto read = read_amounts(arguments, plan); !read) return fail(std::move(read.error()));
-  options.arrivals = options.shape.arrivals;
   if (arguments.arrivals) {
     const auto arrivals = named("--arrivals", parse_arrivals(*arguments.arrivals));
     if (!arrivals) return fail(arrivals.error());
     options.arrivals = *arrivals;
   }
-  const auto models = named("--assign", ModelMix::parse(arguments.assign.value_or(fitted ? "none" : "zoo")));
-  if (!models) return fail(models.error());
-  options.models = *models;
-  options.deadlines.reset();
-  if (const std::string deadlines = arguments.deadlines.value_or(fitted ? "none" : "elasticflow");
-      deadlines != "none") {
-    const auto rule = named("--deadlines", DeadlineRule::parse(deadlines));
+  if (arguments.assign) {
+    const auto models = named("--assign", ModelMix::parse(*arguments.assign));
+    if (!models) return fail(models.error());
+    options.models = *models;
+  }
+  if (arguments.deadlines == "none") {
+    options.deadlines.reset();
+  } else if (arguments.deadlines) {
+    const auto rule = named("--deadlines", DeadlineRule::parse(*arguments.deadlines));
     if (!rule) return fail(rule.error());
     options.deadlines = *rule;
   }

@@ -188,6 +188,19 @@ Result<double> draw_jobs(const GeneratorOptions& options, const IterationTime& i
 
 }  // namespace
 
+GeneratorOptions options_like(const WorkloadShape& shape) {
+  GeneratorOptions options;
+  options.num_jobs = shape.num_jobs;
+  options.cluster = GpuCount(0);
+  options.load = 0;
+  options.shape = shape;
+  options.arrivals = shape.arrivals;
+  options.num_tenants = 0;
+  options.models = {};
+  options.deadlines.reset();
+  return options;
+}
+
 Result<Workload> generate_trace(const GeneratorOptions& options, const IterationTime& iteration_time) {
   if (auto checked = check(options); !checked) return fail(std::move(checked.error()));
   Workload workload;

@@ -46,6 +46,10 @@ struct GeneratorOptions {
   std::optional<DeadlineRule> deadlines = DeadlineRule{};
 };
 
+/// What gives as many jobs as the trace that a shape was fitted to has, in its place: at its rate, with its
+/// tenants, and with nothing that it does not say (no cluster, no models, no deadlines).
+GeneratorOptions options_like(const WorkloadShape& shape);
+
 /// Generates jobs, ordered by submission from 0 on; the last submission is at the end of the span. With a mix
 /// of models every job trains one of them (`ModelAssigner`). Without a mix, or with an empty function, jobs
 /// are rigid: a duration in whole seconds and no model. The same options give the same jobs.

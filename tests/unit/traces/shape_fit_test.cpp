@@ -20,16 +20,9 @@ namespace {
 
 /// What `vtrain trace generate --from` makes of a shape.
 Workload generate(const WorkloadShape& shape, std::int64_t num_jobs, std::uint64_t seed = 1) {
-  GeneratorOptions options;
+  GeneratorOptions options = options_like(shape);
   options.num_jobs = num_jobs;
   options.seed = seed;
-  options.cluster = GpuCount(0);
-  options.load = 0;
-  options.shape = shape;
-  options.arrivals = shape.arrivals;
-  options.num_tenants = 0;
-  options.models = {};
-  options.deadlines.reset();
   auto workload = generate_trace(options, nullptr);
   REQUIRE_MESSAGE(workload.has_value(), workload.error().describe());
   return *std::move(workload);
