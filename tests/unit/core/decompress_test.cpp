@@ -1,14 +1,16 @@
 #include "core/decompress.hpp"
 
-#include <zlib.h>
-#include <zstd.h>
-
 #include <string>
 
 #include <doctest/doctest.h>
 
+#include "tests/support/packed.hpp"
+
 namespace vtrain {
 namespace {
+
+using testing::gzip;
+using testing::zstd;
 
 constexpr std::size_t kAmple = 1 << 30;
 
@@ -17,27 +19,6 @@ std::string numbers() {
   for (int i = 0; i < 50'000; ++i)
     text += std::to_string(i * 7919) + ",";
   return text;
-}
-
-std::string zstd(const std::string& text) {
-  std::string packed(ZSTD_compressBound(text.size()), '\0');
-  packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 3));
-  return packed;
-}
-
-std::string gzip(const std::string& text) {
-  z_stream stream{};
-  constexpr int kGzip = 15 + 16;
-  REQUIRE(deflateInit2(&stream, 6, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) == Z_OK);
-  std::string packed(deflateBound(&stream, text.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  REQUIRE(deflate(&stream, Z_FINISH) == Z_STREAM_END);
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
-  return packed;
 }
 
 TEST_CASE("decompress: gzip and zstd are told by their first bytes, all else is left as it is") {

@@ -1,8 +1,6 @@
 /// What every reader owes to a file that is not as its format says: the same jobs, a counted skip or an error
 /// with a place, never anything else.
 #include <doctest/doctest.h>
-#include <zlib.h>
-#include <zstd.h>
 
 #include <unistd.h>
 
@@ -15,12 +13,15 @@
 
 #include "core/file.hpp"
 #include "core/text.hpp"
+#include "tests/support/packed.hpp"
 #include "tests/support/trace_examples.hpp"
 #include "traces/trace_format.hpp"
 
 using vtrain::kTraceExamples;
 using vtrain::parse_trace;
 using vtrain::read_trace;
+using vtrain::testing::gzip;
+using vtrain::testing::zstd;
 
 namespace {
 
@@ -80,27 +81,6 @@ void check_outcome(const std::string& text, std::string_view name) {
   }
   if (!trace) CHECK_FALSE(strict.has_value());
   if (trace && trace->skipped.total() > 0) CHECK_FALSE(strict.has_value());
-}
-
-std::string gzip(std::string_view text) {
-  z_stream stream{};
-  constexpr int kGzip = 15 + 16;
-  REQUIRE(deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) == Z_OK);
-  std::string packed(text.size() + 256, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  REQUIRE(deflate(&stream, Z_FINISH) == Z_STREAM_END);
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
-  return packed;
-}
-
-std::string zstd(std::string_view text) {
-  std::string packed(ZSTD_compressBound(text.size()), '\0');
-  packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 3));
-  return packed;
 }
 
 }  // namespace
