@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "core/file.hpp"
 #include "policies/registry.hpp"
 #include "sched/simulator.hpp"
+#include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
 namespace vtrain::testing {
@@ -132,10 +132,7 @@ bool books_its_own_progress(const std::string& spec) {
 
 /// No GPUs are given out twice, none of a node that is out of service, and no job runs on a failed node.
 void check_nodes(const Workload& workload, const SimulationResult& result) {
-  std::map<SimTime, std::int64_t> change;  // of GPUs in use
   for (const JobRun& run : result.runs) {
-    change[run.begin] += run.num_gpus.value;
-    change[run.end] -= run.num_gpus.value;
     REQUIRE(run.num_gpus == workload.jobs[run.job.value].num_gpus);
     for (const NodeId node : run.nodes) {
       for (const Outage& outage : result.outages) {
@@ -146,26 +143,7 @@ void check_nodes(const Workload& workload, const SimulationResult& result) {
       }
     }
   }
-  std::int64_t in_use = 0;
-  for (const auto& [time, gpus] : change) {
-    in_use += gpus;
-    REQUIRE(in_use >= 0);
-    REQUIRE(in_use <= kTotalGpus);
-  }
-  REQUIRE(in_use == 0);
-}
-
-void check_same(const SimulationResult& a, const SimulationResult& b) {
-  REQUIRE(a.events == b.events);
-  REQUIRE(a.samples.size() == b.samples.size());
-  for (std::size_t i = 0; i < a.outcomes.size(); ++i) {
-    REQUIRE(a.outcomes[i].start == b.outcomes[i].start);
-    REQUIRE(a.outcomes[i].end == b.outcomes[i].end);
-    REQUIRE(a.outcomes[i].gpu_time == b.outcomes[i].gpu_time);
-    REQUIRE(a.outcomes[i].preemptions == b.outcomes[i].preemptions);
-    REQUIRE(a.outcomes[i].failures == b.outcomes[i].failures);
-    REQUIRE(a.outcomes[i].state == b.outcomes[i].state);
-  }
+  check_gpus_in_use(result, kTotalGpus);
 }
 
 }  // namespace

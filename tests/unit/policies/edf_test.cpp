@@ -3,12 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "elastic_support.hpp"
 #include "policies/registry.hpp"
+#include "replay_checks.hpp"
 #include "sched/metrics.hpp"
 #include "sched/simulator.hpp"
 #include "workload_support.hpp"
@@ -104,19 +104,12 @@ TEST_CASE("edf: elastic jobs hold no more GPUs than there are and do all of thei
     CAPTURE(seed);
     const Workload workload = testing::random_elastic_workload(seed, {.gap_s = 100});
     const SimulationResult result = replay(workload, "2x8", "edf");
-    std::map<SimTime, std::int64_t> change;
+    testing::check_gpus_in_use(result, 16);
     std::vector<double> done(workload.jobs.size(), 0);
     for (const JobRun& run : result.runs) {
-      change[run.begin] += run.num_gpus.value;
-      change[run.end] -= run.num_gpus.value;
       const Job& job = workload.jobs[run.job.value];
       done[run.job.value] +=
           workload.curves[job.curve.value].iterations_per_s(run.num_gpus) * to_seconds(run.end - run.begin);
-    }
-    std::int64_t held = 0;
-    for (const auto& [time, gpus] : change) {
-      held += gpus;
-      REQUIRE(held <= 16);
     }
     for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
       REQUIRE(result.outcomes[i].state == JobState::Completed);

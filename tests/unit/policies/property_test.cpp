@@ -3,13 +3,13 @@
 
 #include <unistd.h>
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "core/file.hpp"
 #include "policies/registry.hpp"
 #include "sched/simulator.hpp"
+#include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
 namespace vtrain::testing {
@@ -89,7 +89,6 @@ void check_states(const Workload& workload, const SimulationResult& result, bool
 void check_runs(const Workload& workload, const SimulationResult& result) {
   std::vector<SimDuration> held(workload.jobs.size());
   std::vector<SimTime> last_end(workload.jobs.size(), SimTime::min());
-  std::map<SimTime, std::int64_t> change;  // of GPUs in use
   for (const JobRun& run : result.runs) {
     const std::size_t i = run.job.value;
     REQUIRE(run.begin < run.end);
@@ -97,29 +96,11 @@ void check_runs(const Workload& workload, const SimulationResult& result) {
     REQUIRE(run.begin >= workload.jobs[i].submit);
     last_end[i] = run.end;
     held[i] += run.end - run.begin;
-    change[run.begin] += workload.jobs[i].num_gpus.value;
-    change[run.end] -= workload.jobs[i].num_gpus.value;
+    REQUIRE(run.num_gpus == workload.jobs[i].num_gpus);
   }
   for (std::size_t i = 0; i < held.size(); ++i)
     REQUIRE(held[i] == result.outcomes[i].attained);
-  std::int64_t in_use = 0;
-  for (const auto& [time, gpus] : change) {
-    in_use += gpus;
-    REQUIRE(in_use >= 0);
-    REQUIRE(in_use <= kTotalGpus);
-  }
-  REQUIRE(in_use == 0);
-}
-
-void check_same(const SimulationResult& a, const SimulationResult& b) {
-  REQUIRE(a.events == b.events);
-  REQUIRE(a.samples.size() == b.samples.size());
-  for (std::size_t i = 0; i < a.outcomes.size(); ++i) {
-    REQUIRE(a.outcomes[i].start == b.outcomes[i].start);
-    REQUIRE(a.outcomes[i].end == b.outcomes[i].end);
-    REQUIRE(a.outcomes[i].preemptions == b.outcomes[i].preemptions);
-    REQUIRE(a.outcomes[i].state == b.outcomes[i].state);
-  }
+  check_gpus_in_use(result, kTotalGpus);
 }
 
 }  // namespace
