@@ -24,6 +24,7 @@ void add_curve_options(CLI::App& command, CurveArguments& arguments) {
   command.add_option("--profile", arguments.profile,
                      "GPU profile that prices jobs given by model and iterations; without it that of the "
                      "cluster's GPUs, or a100");
+  add_stack_options(command, arguments.stack, arguments.calibration);
   command
       .add_option(
           "--curves", arguments.kind,
@@ -100,12 +101,12 @@ Result<CachedCurves> CachedCurves::open(const CurveArguments& arguments,
   const auto folder = arguments.no_cache ? std::nullopt : curve_cache_folder();
   if (folder) opened.cache_ = std::make_unique<CurveCache>(*folder);
   for (const std::string& name : profiles_of(arguments, cluster, opened.assumptions_)) {
-    if (auto added = opened.add_type(name, arguments.stack, *settings); !added) return fail(added.error());
+    if (auto added = opened.add_type(name, arguments, *settings); !added) return fail(added.error());
   }
   return opened;
 }
 
-Result<void> CachedCurves::add_type(const std::string& profile_name, const std::string& stack_name,
+Result<void> CachedCurves::add_type(const std::string& profile_name, const CurveArguments& arguments,
                                     CurveSettings settings) {
   const auto known = std::find_if(curves_.begin(), curves_.end(),
                                   [&](const auto& curves) { return curves->profile().name == profile_name; });
@@ -119,7 +120,7 @@ Result<void> CachedCurves::add_type(const std::string& profile_name, const std::
     if (error.file.empty() && error.field.empty()) error.field = "--profile";
     return fail(std::move(error));
   }
-  auto stack = read_stack(stack_name, "", *profile);
+  auto stack = read_stack(arguments.stack, arguments.calibration, *profile);
   if (!stack) return fail(std::move(stack.error()));
   settings.stack = *std::move(stack);
   if (!is_embedded(profile_name)) {

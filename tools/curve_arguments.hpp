@@ -21,13 +21,14 @@ namespace vtrain {
 
 /// The arguments as given.
 struct CurveArguments {
-  std::string profile;  ///< empty: that of the cluster's GPUs
-  std::string stack;    ///< empty: the default one
+  std::string profile;      ///< empty: that of the cluster's GPUs
+  std::string stack;        ///< empty: the default one of each type of GPUs
+  std::string calibration;  ///< file of `vtrain profile calibrate`, empty for none
   std::string kind = "best-plan";
   bool no_cache = false;
 };
 
-/// Adds `--profile`, `--stack`, `--curves` and `--no-cache`.
+/// Adds `--profile`, `--stack`, `--calibrate`, `--curves` and `--no-cache`.
 void add_curve_options(CLI::App& command, CurveArguments& arguments);
 
 /// The curves of each type of a cluster's GPUs, with the cache that they are kept in.
@@ -57,7 +58,7 @@ class CachedCurves {
  private:
   CachedCurves() = default;
   /// Adds the next type.
-  Result<void> add_type(const std::string& profile_name, const std::string& stack_name,
+  Result<void> add_type(const std::string& profile_name, const CurveArguments& arguments,
                         CurveSettings settings);
 
   std::unique_ptr<CurveCache> cache_;                      ///< none: nothing is kept

@@ -15,14 +15,16 @@ void add_stack_options(CLI::App& command, std::string& name, std::string& calibr
   for (const Stack& stack : all_stacks())
     stacks += (stacks.empty() ? "" : ", ") + stack.name;
   command.add_option("--stack", name,
-                     fmt::format("Software stack: {}; without it {}", stacks, default_stack().name));
+                     fmt::format("Software stack: {}; without it megatron-core, on GPUs without fp8 "
+                                 "megatron-2021",
+                                 stacks));
   command.add_option("--calibrate", calibration,
                      "Correct with a file of `vtrain profile calibrate`, or with `published`, the one that "
                      "is part of the program");
 }
 
 Result<Stack> read_stack(const std::string& name, const std::string& calibration, const GpuProfile& profile) {
-  Result<Stack> stack = name.empty() ? Result<Stack>(default_stack()) : find_stack(name);
+  Result<Stack> stack = name.empty() ? Result<Stack>(default_stack(profile)) : find_stack(name);
   if (!stack) {
     stack.error().field = "--stack";
     return stack;

@@ -348,13 +348,14 @@ std::string to_text(const PlanQuestion& question, const PlanAnswer& answer) {
                                : fmt::format("{} to {}", with_thousands(answer.counts.front().num_gpus.value),
                                              with_thousands(answer.counts.back().num_gpus.value));
   std::string text = fmt::format(
-      "{}   {} billion parameters   global batch {} x {} tokens   {} {}\n{} plans, {} fit in memory, "
+      "{}   {} billion parameters   global batch {} x {} tokens   {} {}   stack {}\n{} plans, {} fit in "
+      "memory, "
       "searched in "
       "{}\n",
       question.model.name, short_number(static_cast<double>(question.model.num_parameters()) / 1e9),
       with_thousands(question.global_batch), with_thousands(question.model.sequence_length), gpus,
-      question.profile.name, with_thousands(answer.num_plans), with_thousands(answer.num_fitting),
-      as_duration(answer.wall_s));
+      question.profile.name, question.stack.name, with_thousands(answer.num_plans),
+      with_thousands(answer.num_fitting), as_duration(answer.wall_s));
   text += one ? one_count_text(question, answer.counts.front()) : front_text(question, answer);
   return text + left_out_text(question, answer);
 }

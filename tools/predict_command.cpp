@@ -118,15 +118,16 @@ Result<Prediction> predict_as_release(const PredictArguments& arguments, const V
 }
 
 /// The stack that the arguments name, or else the configuration.
-Result<Stack> choose_stack(const PredictArguments& arguments, const PredictConfig& config) {
+Result<Stack> choose_stack(const PredictArguments& arguments, const PredictConfig& config,
+                           const GpuProfile& profile) {
   const std::string& name = arguments.stack.empty() ? config.stack : arguments.stack;
-  if (name.empty()) return default_stack();
+  if (name.empty()) return default_stack(profile);
   return find_stack(name);
 }
 
 Result<Prediction> predict_from_profile(const PredictArguments& arguments, const GpuProfile& profile,
                                         const PredictConfig& config) {
-  auto stack = choose_stack(arguments, config);
+  auto stack = choose_stack(arguments, config, profile);
   if (!stack) return fail(stack.error());
   const auto calibration = read_calibration(arguments.calibration);
   if (!calibration) return fail(calibration.error());
@@ -395,8 +396,10 @@ void add_predict_command(CLI::App& app, Action& action) {
   command->add_option("--calibrate", arguments->calibration,
                       "Correct with a file of `vtrain profile calibrate`, or with `published`, the one that "
                       "is part of the program");
-  command->add_option("--stack", arguments->stack,
-                      "Software stack, by name. Default: the configuration's, or " + default_stack().name);
+  command->add_option(
+      "--stack", arguments->stack,
+      "Software stack, by name. Default: the configuration's, or megatron-core, on GPUs without fp8 "
+      "megatron-2021");
   command->add_option("--traces", arguments->traces,
                       "Folder of kernel traces, for vtrain semantics; without it that of the recording given "
                       "as the profile, or "

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "core/gpu_profile.hpp"
 #include "core/text.hpp"
 
 namespace vtrain {
@@ -142,9 +143,10 @@ std::span<const Stack> all_stacks() {
   return stacks;
 }
 
-const Stack& default_stack() {
-  static const Stack stack = megatron_2021();
-  return stack;
+const Stack& default_stack(const GpuProfile& profile) {
+  static const Stack old_gpus = megatron_2021();
+  static const Stack new_gpus = megatron_core();
+  return profile.peak_rate_fp8 > FlopsPerSecond(0) ? new_gpus : old_gpus;
 }
 
 Result<Stack> find_stack(std::string_view name) {

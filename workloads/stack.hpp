@@ -88,8 +88,9 @@ struct Stack {
 /// All stacks, in the order of their names.
 std::span<const Stack> all_stacks();
 
-/// `megatron-2021`, what the measurements of the paper were made with.
-const Stack& default_stack();
+/// What models are trained with on a GPU unless said otherwise: `megatron-core` where there are tensor cores
+/// for fp8, and `megatron-2021`, which the measurements of the paper were made with, on older GPUs.
+const Stack& default_stack(const GpuProfile& profile);
 
 /// The stack of a name; the error names the nearest known one.
 Result<Stack> find_stack(std::string_view name);

@@ -83,7 +83,9 @@ ThroughputLevels ThroughputCurve::levels() const {
 }
 
 ThroughputCurves::ThroughputCurves(GpuProfile profile, CurveSettings settings, CurveStore* store)
-    : profile_(std::move(profile)), settings_(std::move(settings)), store_(store) {}
+    : profile_(std::move(profile)), settings_(std::move(settings)), store_(store) {
+  if (settings_.stack.name.empty()) settings_.stack = default_stack(profile_);
+}
 
 ThroughputCurves::~ThroughputCurves() {
   save();
@@ -98,10 +100,12 @@ Result<ThroughputCurves::Known*> ThroughputCurves::known(const std::string& mode
   const TransformerModel zoo = zoo_model->model();
   Known known{.global_batch = global_batch == 0 ? zoo_model->global_batch : global_batch,
               .search = std::make_unique<PlanSearch>(zoo, profile_, settings_.stack)};
+  const KernelFactors& factors = settings_.stack.factors;
   known.key =
-      fmt::format("predictor {}\nprofile {} {}\nstack {}\nkind {}\nglobal batch {}\nmodel {} {}",
+      fmt::format("predictor {}\nprofile {} {}\nstack {} {} {} {}\nkind {}\nglobal batch {}\nmodel {} {}",
                   embedded::predictor_hash, profile_.name, settings_.profile_content, settings_.stack.name,
-                  name_of(settings_.kind), known.global_batch, zoo.name, model_fingerprint(zoo));
+                  factors.product, factors.memory, factors.communication, name_of(settings_.kind),
+                  known.global_batch, zoo.name, model_fingerprint(zoo));
   if (store_ != nullptr) {
     const auto text = store_->load(known.key);
     auto record = text ? parse_curve_record(*text, known.key, zoo, known.global_batch) : std::nullopt;

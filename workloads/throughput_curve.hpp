@@ -55,7 +55,7 @@ struct CurveSettings {
   CurveKind kind = CurveKind::BestPlan;
   /// Names the content of the profile beyond its name: empty for an embedded one, for a file a hash of it.
   std::string profile_content{};
-  Stack stack = default_stack();
+  Stack stack{};  ///< without a name: the default one of the GPU
 };
 
 /// The GPU as a gang sees it of which only `ranks_together` ranks in a row share a node: NVLink joins no

@@ -15,7 +15,7 @@ void layer_cost(benchmark::State& state) {
   const GpuProfile profile = load_gpu_profile("a100").value();
   const TransformerModel model = find_model("mtnlg-530b")->model();
   for (auto _ : state)
-    benchmark::DoNotOptimize(layer_costs(model, layer_key(kMtNlgPlan), profile, default_stack()));
+    benchmark::DoNotOptimize(layer_costs(model, layer_key(kMtNlgPlan), profile, default_stack(profile)));
 }
 BENCHMARK(layer_cost)->Unit(benchmark::kMicrosecond);
 
@@ -23,7 +23,7 @@ void predict_mtnlg(benchmark::State& state) {
   const GpuProfile profile = load_gpu_profile("a100").value();
   const TransformerModel model = find_model("mtnlg-530b")->model();
   for (auto _ : state) {
-    const auto prediction = predict_physical(model, kMtNlgPlan, profile, default_stack());
+    const auto prediction = predict_physical(model, kMtNlgPlan, profile, default_stack(profile));
     benchmark::DoNotOptimize(fast_iteration_times(prediction->work));
   }
 }

@@ -45,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check_kernels(*profile);
   const TransformerModel model{"", 4, 1024, 16, 512};
   const ParallelPlan plan{.tensor = 2, .data = 2, .pipeline = 2, .global_batch = 16, .micro_batch = 2};
-  const auto prediction = predict_physical(model, plan, *profile, default_stack());
+  const auto prediction = predict_physical(model, plan, *profile, default_stack(*profile));
   if (!prediction) std::abort();
   const double iteration = fast_iteration_times(prediction->work).iteration.count();
   if (!std::isfinite(iteration) || iteration < 0 || !(prediction->memory.peak.value > 0)) std::abort();

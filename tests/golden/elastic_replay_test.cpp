@@ -166,6 +166,8 @@ TEST_CASE("elastic replay: a job that names a type of GPUs is priced on that typ
   CHECK(jct_s("h100", "--policy fifo --placement yarn") == near(h100));
   CHECK(jct_s("", "--policy fifo") == near(a100));  // as on the first type
   CHECK(jct_s("h100", "--policy fifo --profile a100") == near(a100));
+  CHECK(jct_s("a100", "--policy fifo --stack megatron-core") ==
+        near(iteration_s("8 --stack megatron-core") * 1000));
   // Eight GPUs of a type are all that it may use, and all that help most.
   CHECK(jct_s("h100", "--policy elasticflow:slot=1s") <= h100 + 1);
 }

@@ -30,7 +30,7 @@ const GpuProfile& a100() {
 }
 
 const Stack& megatron() {
-  return default_stack();
+  return default_stack(a100());
 }
 
 /// Costs of one GPU's part of the layers.

@@ -97,7 +97,7 @@ TEST_CASE("plan_search: one search after another, in any order, gives what each 
 
 TEST_CASE("plan_search: no plan is an error that says why") {
   const auto search = [](const TransformerModel& model, std::int32_t num_gpus, std::int64_t global_batch) {
-    return PlanSearch(model, a100(), default_stack()).find(GpuCount(num_gpus), global_batch);
+    return PlanSearch(model, a100(), default_stack(a100())).find(GpuCount(num_gpus), global_batch);
   };
   const TransformerModel large = find_model("gpt3-175b")->model();
   const auto too_large = search(large, 8, 1536);

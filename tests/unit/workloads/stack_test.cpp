@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "core/gpu_profile.hpp"
+
 namespace vtrain {
 namespace {
 
@@ -22,7 +24,11 @@ TEST_CASE("stack: every stack has a name of its own, in order, and says what it 
     CHECK(stack.memory.keeps_scores == (stack.attention == AttentionKernel::Unfused));
     CHECK(stack.memory.keeps_dropout_masks == stack.has_dropout);
   }
-  CHECK(default_stack().name == "megatron-2021");
+}
+
+TEST_CASE("stack: GPUs with fp8 train with today's Megatron, older ones with that of the paper") {
+  CHECK(default_stack(load_gpu_profile("a100").value()).name == "megatron-2021");
+  CHECK(default_stack(load_gpu_profile("h100").value()).name == "megatron-core");
 }
 
 TEST_CASE("stack: a misspelt name finds the nearest") {

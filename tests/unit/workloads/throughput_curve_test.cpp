@@ -38,7 +38,7 @@ TEST_CASE("throughput_curve: the best plan is that of the search, and predicting
   CHECK(best->plan.global_batch == 256);
   CHECK(best->memory.fits());
   TransformerModel model{"gpt3-6.7b", 32, 4096, 32, 2048, 50257};
-  const auto prediction = predict_physical(model, best->plan, curves.profile(), default_stack());
+  const auto prediction = predict_physical(model, best->plan, curves.profile(), default_stack(a100()));
   REQUIRE(prediction);
   CHECK(fast_iteration_times(prediction->work).iteration == best->iteration);
 }
@@ -146,7 +146,7 @@ TEST_CASE("throughput_curve: a spread gang keeps its plan and pays for the links
   CHECK(spread(1) > packed.iteration);
   const GpuProfile half = spread_over_nodes(a100(), 4);
   TransformerModel model{"gpt3-13b", 40, 5120, 40, 2048, 50257};
-  const auto prediction = predict_physical(model, packed.plan, half, default_stack());
+  const auto prediction = predict_physical(model, packed.plan, half, default_stack(a100()));
   REQUIRE(prediction);
   CHECK(spread(4) == std::max(packed.iteration, fast_iteration_times(prediction->work).iteration));
   // Each rank has its part of the network, whoever has the rest of the node.
