@@ -24,6 +24,7 @@ class ElasticEdf : public ListPolicy {
   GpuCount least_gpus(const SchedulingPass& pass, JobId job) const override {
     return vtrain::least_gpus(pass, job);
   }
+  bool resizes() const override { return true; }
   GpuCount gpus_within(const SchedulingPass& pass, const ListedJob& job, GpuCount left) const override {
     return fastest_within(pass, job.job, left);
   }

@@ -18,12 +18,13 @@ class Gittins final : public LasQueues {
             .tertiary = pass.job(job).submit.time_since_epoch().count()};
   }
 
-  void update_running(const SchedulingPass& pass, std::span<ListedJob> running) override {
+  bool update_running(const SchedulingPass& pass, std::span<ListedJob> running) override {
     LasQueues::update_running(pass, running);
     for (ListedJob& job : running) {
       job.key.secondary =
           -index_.rank(to_seconds(pass.attained(job.job)) * static_cast<double>(job.num_gpus.value));
     }
+    return true;
   }
 
   GittinsIndex index_;

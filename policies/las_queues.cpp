@@ -46,8 +46,9 @@ SimDuration LasQueues::time_to_leave(std::int64_t queue, GpuCount num_gpus) cons
   return (threshold + SimDuration(num_gpus.value - 1)) / num_gpus.value;
 }
 
-void LasQueues::update_running(const SchedulingPass& pass, std::span<ListedJob> running) {
-  if (pass.now() < next_demotion_) return;
+bool LasQueues::update_running(const SchedulingPass& pass, std::span<ListedJob> running) {
+  if (options_.timer == DemotionTimer::Exact && pass.now() < next_demotion_) return false;
+  next_demotion_ = SimTime::min();
   demoted_.clear();
   for (ListedJob& job : running) {
     const SimDuration attained = pass.attained(job.job);
@@ -62,33 +63,44 @@ void LasQueues::update_running(const SchedulingPass& pass, std::span<ListedJob> 
             [](const ListedJob* a, const ListedJob* b) { return a->job < b->job; });
   for (ListedJob* job : demoted_)
     job->stamp = last_stamp();
+  return !demoted_.empty();
 }
 
-SimDuration LasQueues::timer(const SchedulingPass& pass, const ListedJob& job) const {
-  const SimDuration attained = pass.attained(job.job);
+SimTime LasQueues::timer(const SchedulingPass& pass, const ListedJob& job) const {
   const SimDuration at = time_to_leave(job.key.primary, job.num_gpus);
-  if (at == SimDuration::max()) return at;
-  if (options_.timer == DemotionTimer::Exact) return at - attained;
-  const SimDuration threshold = options_.thresholds[static_cast<std::size_t>(job.key.primary)];
-  const std::int32_t rate = options_.service == ServiceKind::Time ? 1 : job.num_gpus.value;
-  // The peer would look again at this very instant, for ever, when the quotient is 0.
-  constexpr std::chrono::seconds kSoonest(1);
-  return std::max(std::chrono::floor<std::chrono::seconds>((threshold - attained) / rate), kSoonest);
+  if (at == SimDuration::max()) return SimTime::max();
+  const SimDuration attained = pass.attained(job.job);
+  SimDuration left = at - attained;
+  if (options_.timer == DemotionTimer::Peer) {
+    const SimDuration threshold = options_.thresholds[static_cast<std::size_t>(job.key.primary)];
+    const std::int32_t rate = options_.service == ServiceKind::Time ? 1 : job.num_gpus.value;
+    // The peer would look again at this very instant, for ever, when the quotient is 0.
+    constexpr std::chrono::seconds kSoonest(1);
+    left = std::max(std::chrono::floor<std::chrono::seconds>((threshold - attained) / rate), kSoonest);
+  }
+  return left < SimTime::max() - pass.now() ? pass.now() + left : SimTime::max();
 }
 
-void LasQueues::after_walk(SchedulingPass& pass, std::span<ListedJob> running) {
-  SimDuration earliest = SimDuration::max();
+void LasQueues::after_walk(SchedulingPass& pass, std::span<ListedJob> running,
+                           std::span<const ListedJob> started) {
   first_stamp_ -= static_cast<std::int64_t>(running.size());
   std::int64_t stamp = first_stamp_;
-  for (ListedJob& job : running) {
+  for (ListedJob& job : running)
     job.stamp = stamp++;
-    earliest = std::min(earliest, timer(pass, job));
+  // The peer's timer moves with every pass.
+  const bool stands = options_.timer == DemotionTimer::Exact && next_demotion_ != SimTime::min() &&
+                      (!next_demoted_ || pass.state(next_demoted_) == JobState::Running);
+  if (!stands) {
+    next_demotion_ = SimTime::max();
+    next_demoted_ = JobId();
   }
-  const bool in_range = earliest < SimTime::max() - pass.now();
-  if (in_range) pass.wake_at(pass.now() + earliest);
-  // The peer's timer says nothing of when a threshold is reached.
-  if (options_.timer == DemotionTimer::Exact)
-    next_demotion_ = in_range ? pass.now() + earliest : SimTime::max();
+  for (const ListedJob& job : stands ? started : running) {
+    const SimTime at = timer(pass, job);
+    if (at >= next_demotion_) continue;
+    next_demotion_ = at;
+    next_demoted_ = job.job;
+  }
+  if (next_demotion_ != SimTime::max()) pass.wake_at(next_demotion_);
 }
 
 }  // namespace vtrain

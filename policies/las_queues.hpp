@@ -46,18 +46,20 @@ class LasQueues : public ListPolicy {
 
  protected:
   PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) override;
-  void update_running(const SchedulingPass& pass, std::span<ListedJob> running) override;
-  void after_walk(SchedulingPass& pass, std::span<ListedJob> running) override;
+  bool update_running(const SchedulingPass& pass, std::span<ListedJob> running) override;
+  void after_walk(SchedulingPass& pass, std::span<ListedJob> running,
+                  std::span<const ListedJob> started) override;
 
  private:
   /// Time on GPUs after which a gang of this size leaves a queue; `SimDuration::max()` in the last queue.
   SimDuration time_to_leave(std::int64_t queue, GpuCount num_gpus) const;
-  /// From now to the timer of a running job.
-  SimDuration timer(const SchedulingPass& pass, const ListedJob& job) const;
+  /// When a running job leaves its queue, or the peer looks whether it does; `SimTime::max()` in the last.
+  SimTime timer(const SchedulingPass& pass, const ListedJob& job) const;
 
   LasOptions options_;
   std::vector<ListedJob*> demoted_;         ///< by this pass
-  SimTime next_demotion_ = SimTime::min();  ///< no job leaves its queue before
+  SimTime next_demotion_ = SimTime::min();  ///< the earliest timer; `min()`: not known
+  JobId next_demoted_;                      ///< whose it is; none: there is none
   std::int64_t first_stamp_ = 0;            ///< ahead of all jobs
 };
 

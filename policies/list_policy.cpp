@@ -6,9 +6,8 @@ namespace vtrain {
 
 void ListPolicy::schedule(SchedulingPass& pass) {
   take_out_ended(pass);
-  update_running(pass, running_);
+  if (update_running(pass, running_)) restore_order();
   take_back_interrupted(pass);
-  if (!std::is_sorted(running_.begin(), running_.end())) std::sort(running_.begin(), running_.end());
   for (const JobId job : pass.arrived()) {
     if (!admits(pass, job)) {
       pass.reject(job);
@@ -17,12 +16,9 @@ void ListPolicy::schedule(SchedulingPass& pass) {
     waiting_.insert({key_of_arrival(pass, job), last_stamp(), job, least_gpus(pass, job)});
   }
   choose(pass);
-  for (const ListedJob& job : preempted_) {
-    pass.preempt(job.job);
-    waiting_.insert(job);
-  }
+  make_room(pass);
   start_chosen(pass);
-  after_walk(pass, running_);
+  after_walk(pass, running_, started_);
 }
 
 void ListPolicy::take_out_ended(const SchedulingPass& pass) {
@@ -42,54 +38,96 @@ void ListPolicy::take_back_interrupted(const SchedulingPass& pass) {
   });
 }
 
+void ListPolicy::restore_order() {
+  if (running_.empty()) return;
+  displaced_.clear();
+  auto kept = running_.end() - 1;
+  for (auto job = kept; job != running_.begin();) {
+    --job;
+    if (*kept < *job) {
+      displaced_.push_back(*job);
+    } else {
+      if (--kept != job) *kept = *job;
+    }
+  }
+  if (displaced_.empty()) return;
+  std::sort(displaced_.begin(), displaced_.end());
+  std::copy(displaced_.begin(), displaced_.end(), running_.begin());
+  std::inplace_merge(running_.begin(), kept, running_.end());
+}
+
 void ListPolicy::choose(const SchedulingPass& pass) {
-  chosen_.clear();
+  changes_.clear();
   preempted_.clear();
   GpuCount left = pass.usable_gpus();
-  auto waiting = waiting_.first_fitting({}, left);
-  auto running = running_.begin();
-  const auto take = [&](const ListedJob& job, bool runs) {
-    chosen_.push_back({job, runs, gpus_within(pass, job, left)});
-    left -= chosen_.back().num_gpus;
-  };
-  while (waiting || running != running_.end()) {
-    const bool take_waiting = waiting && (running == running_.end() || waiting_.at(*waiting) < *running);
-    if (take_waiting) {
-      take(waiting_.at(*waiting), false);
-      ++waiting->index;
-    } else if (running->num_gpus <= left) {
-      take(*running, true);
-      ++running;
-    } else {
-      preempted_.push_back(*running);
-      ++running;
+  auto next = running_.begin();
+  // Until a waiting job is reached that fits, nothing changes for those that run.
+  for (auto waiting = waiting_.first_fitting({}, left); waiting;
+       waiting = waiting_.first_fitting(*waiting, left)) {
+    const ListedJob& job = waiting_.at(*waiting);
+    const auto behind = std::lower_bound(next, running_.end(), job);
+    left -= keep(pass, {next, behind}, left);
+    next = behind;
+    if (job.num_gpus > left) continue;
+    changes_.push_back({job, false, gpus_within(pass, job, left)});
+    left -= changes_.back().num_gpus;
+    ++waiting->index;
+  }
+  keep(pass, {next, running_.end()}, left);
+}
+
+GpuCount ListPolicy::keep(const SchedulingPass& pass, std::span<const ListedJob> jobs, GpuCount left) {
+  GpuCount kept(0);
+  if (!resizes()) {
+    for (const ListedJob& job : jobs)
+      kept += job.num_gpus;
+    if (kept <= left) return kept;
+    kept = GpuCount(0);
+  }
+  for (const ListedJob& job : jobs) {
+    if (job.num_gpus > left - kept) {
+      preempted_.push_back(job);
+      continue;
     }
-    if (waiting) waiting = waiting_.first_fitting(*waiting, left);
+    const GpuCount num_gpus = gpus_within(pass, job, left - kept);
+    if (num_gpus != pass.held_gpus(job.job)) changes_.push_back({job, true, num_gpus});
+    kept += num_gpus;
+  }
+  return kept;
+}
+
+void ListPolicy::make_room(SchedulingPass& pass) {
+  if (!preempted_.empty()) {
+    for (const ListedJob& job : preempted_) {
+      pass.preempt(job.job);
+      waiting_.insert(job);
+    }
+    std::erase_if(running_, [&](const ListedJob& job) { return pass.state(job.job) != JobState::Running; });
+  }
+  for (const Change& change : changes_) {
+    if (change.runs && change.num_gpus < pass.held_gpus(change.job.job))
+      pass.try_resize(change.job.job, change.num_gpus);
   }
 }
 
-bool ListPolicy::start(SchedulingPass& pass, const Choice& choice) {
-  const JobId job = choice.job.job;
-  return choice.num_gpus == pass.job(job).num_gpus ? pass.try_start(job)
-                                                   : pass.try_start(job, choice.num_gpus);
+bool ListPolicy::start(SchedulingPass& pass, const Change& change) {
+  const JobId job = change.job.job;
+  return change.num_gpus == pass.job(job).num_gpus ? pass.try_start(job)
+                                                   : pass.try_start(job, change.num_gpus);
 }
 
 void ListPolicy::start_chosen(SchedulingPass& pass) {
-  running_.clear();
-  // What shrinks makes room for what starts or grows.
-  for (const Choice& choice : chosen_) {
-    if (choice.runs && choice.num_gpus < pass.held_gpus(choice.job.job))
-      pass.try_resize(choice.job.job, choice.num_gpus);
-  }
-  for (const Choice& choice : chosen_) {
-    if (choice.runs) {
-      if (choice.num_gpus > pass.held_gpus(choice.job.job)) pass.try_resize(choice.job.job, choice.num_gpus);
-    } else {
-      if (!start(pass, choice)) continue;
-      waiting_.erase(choice.job);
+  started_.clear();
+  for (const Change& change : changes_) {
+    if (change.runs) {
+      if (change.num_gpus > pass.held_gpus(change.job.job)) pass.try_resize(change.job.job, change.num_gpus);
+    } else if (start(pass, change)) {
+      waiting_.erase(change.job);
+      started_.push_back(change.job);
     }
-    running_.push_back(choice.job);
   }
+  const auto middle = running_.insert(running_.end(), started_.begin(), started_.end());
+  std::inplace_merge(running_.begin(), middle, running_.end());
 }
 
 }  // namespace vtrain

@@ -21,7 +21,8 @@ namespace vtrain {
 ///
 /// Running jobs are a short sorted array, waiting ones a search structure, and the walk merges the two. A
 /// pass costs O(running jobs + starts and preemptions x log waiting jobs): jobs that wait and do not fit are
-/// never looked at.
+/// never looked at. Where jobs keep their sizes, those that run and stay ahead of whoever starts are only
+/// summed up, and not at all while nobody waits.
 class ListPolicy : public Policy {
  public:
   void schedule(SchedulingPass& pass) final;
@@ -30,41 +31,56 @@ class ListPolicy : public Policy {
   /// The key of a job that arrives.
   virtual PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) = 0;
   /// Brings the keys of the running jobs, which come in list order, up to date. Those whose key changed need
-  /// a new stamp.
-  virtual void update_running(const SchedulingPass&, std::span<ListedJob>) {}
+  /// a new stamp. Returns whether any did.
+  virtual bool update_running(const SchedulingPass&, std::span<ListedJob>) { return false; }
   /// Whether a job that arrives is let in; it is rejected otherwise.
   virtual bool admits(const SchedulingPass&, JobId) { return true; }
   /// The fewest GPUs on which a job can run.
   virtual GpuCount least_gpus(const SchedulingPass& pass, JobId job) const { return pass.job(job).num_gpus; }
-  /// How many of the GPUs left by those before it a job gets; they are no fewer than its least number.
+  /// Whether jobs that run may get other numbers of GPUs.
+  virtual bool resizes() const { return false; }
+  /// How many of the GPUs left by those before it a job gets; they are no fewer than its least number. What
+  /// it asks for unless the policy resizes.
   virtual GpuCount gpus_within(const SchedulingPass&, const ListedJob& job, GpuCount) const {
     return job.num_gpus;
   }
-  /// Sees the running jobs after the pass, in list order; may change their stamps without changing that
-  /// order, and may ask for a timer.
-  virtual void after_walk(SchedulingPass&, std::span<ListedJob>) {}
+  /// Sees the running jobs after the pass, in list order, and which of them it started; may change their
+  /// stamps without changing that order, and may ask for a timer.
+  virtual void after_walk(SchedulingPass&, std::span<ListedJob> /*running*/,
+                          std::span<const ListedJob> /*started*/) {}
 
   /// A stamp behind all jobs of the same key.
   std::int64_t last_stamp() { return ++last_stamp_; }
 
  private:
-  struct Choice {
+  /// What a pass does with a job beside preempting it.
+  struct Change {
     ListedJob job;
     bool runs = false;  ///< already
     GpuCount num_gpus{0};
   };
 
-  static bool start(SchedulingPass& pass, const Choice& choice);
+  static bool start(SchedulingPass& pass, const Change& change);
   void take_out_ended(const SchedulingPass& pass);
+  /// Sorts the running jobs after keys have changed: what is out of order is taken out, sorted, and merged in
+  /// again.
+  void restore_order();
   /// Jobs that a failure stopped wait again, with the keys that they have now.
   void take_back_interrupted(const SchedulingPass& pass);
   void choose(const SchedulingPass& pass);
+  /// Walks over running jobs that follow one another in the list; returns how many GPUs they get of those
+  /// that are left.
+  GpuCount keep(const SchedulingPass& pass, std::span<const ListedJob> jobs, GpuCount left);
+  /// Preempts and shrinks.
+  void make_room(SchedulingPass& pass);
   void start_chosen(SchedulingPass& pass);
 
   std::vector<ListedJob> running_;  ///< in list order
   OrderedJobs waiting_;
-  std::vector<Choice> chosen_;        ///< by the walk of this pass, in list order
-  std::vector<ListedJob> preempted_;  ///< by the walk of this pass
+  std::vector<Change> changes_;       ///< chosen by this pass, in list order
+  std::vector<ListedJob> preempted_;  ///< by the walk of this pass, in list order
+  std::vector<ListedJob> started_;    ///< by this pass, in list order
+  std::vector<ListedJob> displaced_;  ///< while order is restored
   std::int64_t last_stamp_ = 0;
 };
 

@@ -21,11 +21,12 @@ class LeastRemainingServiceFirst final : public ListPolicy {
     return service_key(pass.job(job).duration, pass.job(job).num_gpus);
   }
 
-  void update_running(const SchedulingPass& pass, std::span<ListedJob> running) override {
+  bool update_running(const SchedulingPass& pass, std::span<ListedJob> running) override {
     for (ListedJob& job : running) {
       job.key = service_key(pass.remaining(job.job), job.num_gpus);
       job.stamp = last_stamp();
     }
+    return true;
   }
 };
 

@@ -10,11 +10,12 @@ class ShortestRemainingTimeFirst final : public ListPolicy {
     return {.primary = pass.job(job).duration.count()};
   }
 
-  void update_running(const SchedulingPass& pass, std::span<ListedJob> running) override {
+  bool update_running(const SchedulingPass& pass, std::span<ListedJob> running) override {
     for (ListedJob& job : running) {
       job.key.primary = pass.remaining(job.job).count();
       job.stamp = last_stamp();
     }
+    return true;
   }
 };
 
