@@ -32,6 +32,8 @@ class BuddyBlocks {
   void take(std::int32_t gpus, std::vector<Piece>& pieces);
   /// Gives GPUs of a node back.
   void give_back(const Piece& piece);
+  /// Takes exactly these GPUs, which are free.
+  void take_again(const Piece& piece);
   /// Takes what is free on a node out of the books; what is given back on it is withheld as well. Returns the
   /// number of GPUs that are not free any more.
   std::int32_t withhold(std::uint32_t node);
@@ -44,6 +46,9 @@ class BuddyBlocks {
   std::uint32_t block_of_node(std::uint32_t node) const { return first_node_block_ + node; }
   void add_free(std::uint32_t block);
   void remove_free(std::uint32_t block);
+  /// Takes a block out of the free one that it is, or is a part of; the other parts stay free. False if there
+  /// is no such block.
+  bool cut_out(std::uint32_t block);
   void take_first(std::uint32_t block, std::int32_t gpus, std::vector<Piece>& pieces);
   void append_pieces(std::uint32_t block, std::vector<Piece>& pieces);
   void mark(const Piece& piece, bool held);

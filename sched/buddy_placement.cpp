@@ -54,6 +54,14 @@ class BuddyPlacement final : public NodePlacement {
     }
   }
 
+  void take_again(const GangRequest& request, const std::vector<NodeShare>& shares) override {
+    for (const NodeShare& share : shares) {
+      const Home home = home_of_[share.node.value];
+      rows_[home.row].take_again({home.place, share.first_gpu, share.gpus.value});
+    }
+    free_ -= request.num_gpus;
+  }
+
   /// A gang may lie in a row of nodes that are smaller than it.
   int most_levels(const GangRequest& request) const override {
     return request.num_gpus == GpuCount(1) ? 0 : levels_of_cluster();

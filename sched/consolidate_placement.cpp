@@ -21,12 +21,13 @@ class TopologyPlacement : public NodePlacement {
   }
 
   void release(const GangRequest&, const std::vector<NodeShare>& shares) final {
-    for (const NodeShare& share : shares) {
-      const std::uint32_t node = share.node.value;
-      const std::int32_t island = share.first_gpu / table_[node].gpus_per_island;
-      free_ += GpuCount(
-          books_.add(books_.first_island(node) + static_cast<std::uint32_t>(island), share.gpus.value));
-    }
+    for (const NodeShare& share : shares)
+      free_ += GpuCount(books_.add(island_of(share), share.gpus.value));
+  }
+
+  void take_again(const GangRequest&, const std::vector<NodeShare>& shares) final {
+    for (const NodeShare& share : shares)
+      free_ += GpuCount(books_.add(island_of(share), -share.gpus.value));
   }
 
   void set_in_service(NodeId node, bool in_service) final {
@@ -70,6 +71,12 @@ class TopologyPlacement : public NodePlacement {
       if (of_best < gpus ? free > of_best : free >= gpus && free < of_best) best = island;
     }
     return best;
+  }
+
+  /// The island that a share is on.
+  std::uint32_t island_of(const NodeShare& share) const {
+    const std::int32_t island = share.first_gpu / table_[share.node.value].gpus_per_island;
+    return books_.first_island(share.node.value) + static_cast<std::uint32_t>(island);
   }
 
   void take_of_island(std::uint32_t island, std::int32_t gpus, std::vector<NodeShare>& shares) {

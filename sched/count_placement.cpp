@@ -22,6 +22,9 @@ class CountPlacement : public Placement {
   void release(const GangRequest& request, const std::vector<NodeShare>&) override {
     free_ += request.num_gpus;
   }
+  void take_again(const GangRequest& request, const std::vector<NodeShare>&) override {
+    free_ -= request.num_gpus;
+  }
   bool fits_empty(const GangRequest& request) const override { return request.num_gpus <= total_; }
   GpuCount free_gpus() const final { return free_; }
   bool knows_nodes() const final { return false; }
@@ -63,6 +66,11 @@ class CountByTypePlacement final : public CountPlacement {
     for (const NodeShare& share : shares)
       free_[share.node.value] += share.gpus.value;
     CountPlacement::release(request, shares);
+  }
+  void take_again(const GangRequest& request, const std::vector<NodeShare>& shares) override {
+    for (const NodeShare& share : shares)
+      free_[share.node.value] -= share.gpus.value;
+    CountPlacement::take_again(request, shares);
   }
   bool fits_empty(const GangRequest& request) const override {
     return sum(total_, request) >= request.num_gpus.value;

@@ -1,7 +1,6 @@
 #include "sched/gangs.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 
 namespace vtrain {
 
@@ -33,9 +32,12 @@ bool Gangs::resize(JobId job, GpuCount from, GpuCount to) {
         return service_->in_service(share.node);
       }))
     return false;
+  if (needs_shares_) former_ = list_of(job);
   release(job, from);
   if (place(job, to)) return true;
-  if (!place(job, from)) throw std::logic_error("Gangs: a gang does not fit where it has just been");
+  placement_->take_again(request_of(jobs_[job.value], from), former_);
+  if (needs_shares_) open(job) = former_;
+  if (service_) service_->occupy(job, former_, gpu_share(job));
   return false;
 }
 

@@ -33,8 +33,9 @@ class Gangs {
     const GangRequest request = request_of(jobs_[job.value], num_gpus);
     needs_shares_ ? release_listed(job, request) : placement_->release(request, no_shares_);
   }
-  /// Places a gang of another size instead of the one that the job has; false, with the size unchanged, when
-  /// it does not fit, or when some of its nodes are out of service, so that it could not be put back.
+  /// Places a gang of another size instead of the one that the job has; false, with nothing changed, when
+  /// it does not fit, or when some of its nodes are out of service, so that it could not be put back. Then
+  /// the gang is where it was.
   bool resize(JobId job, GpuCount from, GpuCount to);
 
   /// The nodes of a job that runs; empty under a placement without nodes.
@@ -66,6 +67,7 @@ class Gangs {
   std::vector<std::vector<NodeShare>> slots_;  ///< those of gangs that run, and empty ones
   std::vector<std::uint32_t> free_slots_;
   std::vector<NodeShare> no_shares_;  ///< stays empty
+  std::vector<NodeShare> former_;     ///< of a gang that is resized
 };
 
 }  // namespace vtrain

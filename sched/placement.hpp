@@ -76,6 +76,9 @@ class Placement {
   virtual bool place(const GangRequest& request, std::vector<NodeShare>& shares) = 0;
   /// Gives a gang's GPUs back: those that `place` appended for the same request.
   virtual void release(const GangRequest& request, const std::vector<NodeShare>& shares) = 0;
+  /// Undoes a `release` with the same arguments: the gang has exactly these GPUs again. None of them has been
+  /// taken since, and their nodes are in service.
+  virtual void take_again(const GangRequest& request, const std::vector<NodeShare>& shares) = 0;
   /// Whether the gang would fit on the empty cluster with all nodes in service.
   virtual bool fits_empty(const GangRequest& request) const = 0;
   /// GPUs in service of which no gang holds all. A gang that needs more than that does not fit.
@@ -86,7 +89,7 @@ class Placement {
   virtual bool shares_gpus() const { return false; }
   /// Whether gangs have nodes: not under `count`, where a node cannot go out of service.
   virtual bool knows_nodes() const { return true; }
-  /// Whether `release` needs what `place` appended. If not, both may be given an empty list.
+  /// Whether `release` needs what `place` appended. If not, all three may be given an empty list.
   virtual bool needs_shares() const { return true; }
   /// Levels of the network that a gang's traffic must cross: 0 within a node, 1 between nodes of a rack, 2
   /// beyond.

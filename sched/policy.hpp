@@ -47,8 +47,8 @@ class SchedulingPass {
   /// The same on another number of GPUs, which must be a level of the job's curve. Only under
   /// `ProgressRule::Iterations`.
   virtual bool try_start(JobId job, GpuCount num_gpus) = 0;
-  /// Gives a running job another number of GPUs, a level of its curve; false, with its number unchanged, when
-  /// the cluster has no room for the gang. Only under `ProgressRule::Iterations` and `Policy`.
+  /// Gives a running job another number of GPUs, a level of its curve; false, with nothing changed, when the
+  /// cluster has no room for the gang. Only under `ProgressRule::Iterations` and `Policy`.
   virtual bool try_resize(JobId job, GpuCount num_gpus) = 0;
   /// Takes a running job's GPUs away. It waits again and has lost nothing of its work.
   virtual void preempt(JobId job) = 0;
@@ -115,8 +115,8 @@ class SchedulingPass {
     const SimDuration walltime = jobs_[job.value].walltime();
     return walltime < SimTime::max() - begin ? begin + walltime : SimTime::max();
   }
-  /// Time for which the job holds its GPUs from now on at the longest, if it runs on without a stop or, when it
-  /// waits, starts now.
+  /// Time for which the job holds its GPUs from now on at the longest, if it runs on without a stop or, when
+  /// it waits, starts now.
   SimDuration planned_remaining(JobId job) const {
     if (overheads_.empty()) return jobs_[job.value].walltime() - attained(job);
     const JobOverhead& overhead = overheads_[job.value];

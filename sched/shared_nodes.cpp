@@ -121,6 +121,14 @@ void SharedNodes::give_back_part(std::uint32_t node, std::int32_t number, std::i
   join(node);
 }
 
+void SharedNodes::take_part_again(std::uint32_t node, std::int32_t number, std::int16_t gpu_share) {
+  leave(node);
+  Books& books = books_[node];
+  if (books.parts[static_cast<std::size_t>(number)] == kWholeGpu) --books.whole_gpus;
+  cut(books, static_cast<std::size_t>(number), gpu_share);
+  join(node);
+}
+
 void SharedNodes::set_in_service(std::uint32_t node, bool in_service) {
   if (books_[node].in_service == in_service) return;
   leave(node);

@@ -64,6 +64,8 @@ class SharedNodes {
                   std::vector<std::int32_t>& numbers);
   void give_back_whole(std::uint32_t node, std::int32_t num_gpus);
   void give_back_part(std::uint32_t node, std::int32_t number, std::int16_t gpu_share);
+  /// Undoes `give_back_part`.
+  void take_part_again(std::uint32_t node, std::int32_t number, std::int16_t gpu_share);
   void set_in_service(std::uint32_t node, bool in_service);
 
   /// GPUs in service of which something is free.

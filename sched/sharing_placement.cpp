@@ -121,6 +121,16 @@ void SharingPlacement::release(const GangRequest& request, const std::vector<Nod
   }
 }
 
+void SharingPlacement::take_again(const GangRequest& request, const std::vector<NodeShare>& shares) {
+  for (const NodeShare& share : shares) {
+    if (share.first_gpu == kNoNumber) {
+      nodes_.take_whole(share.node.value, share.gpus.value);
+    } else {
+      nodes_.take_part_again(share.node.value, share.first_gpu, request.gpu_share);
+    }
+  }
+}
+
 std::optional<double> SharingPlacement::fragmentation() const {
   double fragments = 0;
   std::int64_t free_milli = 0;

@@ -86,16 +86,12 @@ class Simulation final : public SchedulingPass {
     if (num_gpus > free_gpus_ + before) return false;
     const std::span<const NodeShare> shares = gangs_.shares(job);
     former_shares_.assign(shares.begin(), shares.end());
-    const bool resized = gangs_.resize(job, before, num_gpus);
-    // A gang that could not be resized may have moved, and be slower or faster where it is now.
-    const bool moved =
-        !resized && books_ && books_->speed(job, former_shares_) != books_->speed(job, gangs_.shares(job));
-    if (!resized && !moved) return false;
+    if (!gangs_.resize(job, before, num_gpus)) return false;
     book_run(job, RunEnd::Resized, former_shares_);
-    open_run(job, resized ? num_gpus : before);
+    open_run(job, num_gpus);
     sweep_stale_events();
-    if (resized) ++result_.outcomes[job.value].resizes;
-    return resized;
+    ++result_.outcomes[job.value].resizes;
+    return true;
   }
 
   void reject(JobId job) override {

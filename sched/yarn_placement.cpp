@@ -104,6 +104,11 @@ class YarnPlacement final : public NodePlacement {
     }
   }
 
+  void take_again(const GangRequest&, const std::vector<NodeShare>& shares) override {
+    for (const NodeShare& share : shares)
+      add(share.node.value, -share.gpus.value);
+  }
+
   void set_in_service(NodeId node, bool in_service) override {
     std::optional<GpuCount>& withheld = withheld_[node.value];
     if (in_service != withheld.has_value()) return;

@@ -361,8 +361,15 @@ void check_against(const Rule& rule, const ClusterSpec& cluster, const Workload&
     } else if (deed < 9 && !gangs.empty()) {
       const auto gang = gangs.begin() + static_cast<std::ptrdiff_t>(random.below(gangs.size()));
       placement->release(gang->request, gang->shares);
-      model.give_back(gang->request, gang->shares, sharing);
-      gangs.erase(gang);
+      const bool in_service =
+          std::all_of(gang->shares.begin(), gang->shares.end(),
+                      [&](const NodeShare& share) { return model.nodes()[share.node.value].in_service; });
+      if (in_service && random.below(3) == 0) {
+        placement->take_again(gang->request, gang->shares);
+      } else {
+        model.give_back(gang->request, gang->shares, sharing);
+        gangs.erase(gang);
+      }
     } else {
       Gang gang{random_request(random, cluster), {}};
       const bool placed = placement->place(gang.request, gang.shares);
