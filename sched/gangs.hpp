@@ -25,13 +25,13 @@ class Gangs {
 
   /// Places a job's gang; false, with nothing changed, when it does not fit.
   bool place(JobId job, GpuCount num_gpus) {
-    const GangRequest request = request_of(jobs_[job.value], num_gpus);
-    return needs_shares_ ? place_listed(job, request) : placement_->place(request, no_shares_);
+    if (!needs_shares_) return placement_->place({.num_gpus = num_gpus}, no_shares_);
+    return place_listed(job, request_of(jobs_[job.value], num_gpus));
   }
   /// Gives a gang back.
   void release(JobId job, GpuCount num_gpus) {
-    const GangRequest request = request_of(jobs_[job.value], num_gpus);
-    needs_shares_ ? release_listed(job, request) : placement_->release(request, no_shares_);
+    if (!needs_shares_) return placement_->release({.num_gpus = num_gpus}, no_shares_);
+    release_listed(job, request_of(jobs_[job.value], num_gpus));
   }
   /// Places a gang of another size instead of the one that the job has; false, with nothing changed, when
   /// it does not fit, or when some of its nodes are out of service, so that it could not be put back. Then

@@ -89,7 +89,8 @@ class Placement {
   virtual bool shares_gpus() const { return false; }
   /// Whether gangs have nodes: not under `count`, where a node cannot go out of service.
   virtual bool knows_nodes() const { return true; }
-  /// Whether `release` needs what `place` appended. If not, all three may be given an empty list.
+  /// Whether `release` needs what `place` appended. If not, all three may be given an empty list and a
+  /// request of which only the number of GPUs is set.
   virtual bool needs_shares() const { return true; }
   /// Levels of the network that a gang's traffic must cross: 0 within a node, 1 between nodes of a rack, 2
   /// beyond.

@@ -59,7 +59,7 @@ class FreeGpuTree {
 class YarnPlacement final : public NodePlacement {
  public:
   YarnPlacement(const ClusterSpec& cluster, const Workload& workload)
-      : NodePlacement(cluster, workload), place_of_(table_.nodes().size()), withheld_(table_.nodes().size()) {
+      : NodePlacement(cluster, workload), homes_(table_.nodes().size()) {
     for (const NodesOfType& nodes : table_.by_type()) {
       std::vector<std::int32_t> sizes;
       std::vector<Stretch>& stretches = stretches_.emplace_back();
@@ -69,7 +69,7 @@ class YarnPlacement final : public NodePlacement {
         if (stretches.empty() || stretches.back().gpus_per_node != size)
           stretches.push_back({place, place, size});
         ++stretches.back().end;
-        place_of_[node] = place;
+        homes_[node] = {.type = table_[node].type, .place = place};
         sizes.push_back(size);
       }
       free_by_type_.emplace_back(sizes);
@@ -96,7 +96,7 @@ class YarnPlacement final : public NodePlacement {
 
   void release(const GangRequest&, const std::vector<NodeShare>& shares) override {
     for (const NodeShare& share : shares) {
-      if (std::optional<GpuCount>& withheld = withheld_[share.node.value]) {
+      if (std::optional<GpuCount>& withheld = homes_[share.node.value].withheld) {
         *withheld += share.gpus;
       } else {
         add(share.node.value, share.gpus.value);
@@ -110,20 +110,22 @@ class YarnPlacement final : public NodePlacement {
   }
 
   void set_in_service(NodeId node, bool in_service) override {
-    std::optional<GpuCount>& withheld = withheld_[node.value];
+    Home& home = homes_[node.value];
+    std::optional<GpuCount>& withheld = home.withheld;
     if (in_service != withheld.has_value()) return;
     if (in_service) {
       add(node.value, withheld->value);
       withheld.reset();
     } else {
-      withheld = GpuCount(free_by_type_[table_[node.value].type].at(place_of_[node.value]));
+      withheld = GpuCount(free_by_type_[home.type].at(home.place));
       add(node.value, -withheld->value);
     }
   }
 
  private:
   void add(std::uint32_t node, std::int32_t gpus) {
-    free_by_type_[table_[node].type].add(place_of_[node], gpus);
+    const Home& home = homes_[node];
+    free_by_type_[home.type].add(home.place, gpus);
     free_ += GpuCount(gpus);
   }
 
@@ -169,6 +171,13 @@ class YarnPlacement final : public NodePlacement {
     return needed;
   }
 
+  /// Where a node is: of which type, and at which place among the nodes of that type.
+  struct Home {
+    std::uint32_t type = 0;
+    std::uint32_t place = 0;
+    std::optional<GpuCount> withheld{};  ///< unheld GPUs, while the node is out of service
+  };
+
   /// Nodes of equal size that follow one another among those of a type.
   struct Stretch {
     std::uint32_t begin = 0;
@@ -177,9 +186,8 @@ class YarnPlacement final : public NodePlacement {
   };
 
   std::vector<FreeGpuTree> free_by_type_;
-  std::vector<std::vector<Stretch>> stretches_;    ///< by type
-  std::vector<std::uint32_t> place_of_;            ///< of a node among those of its type
-  std::vector<std::optional<GpuCount>> withheld_;  ///< [nodes]: unheld GPUs of those out of service
+  std::vector<std::vector<Stretch>> stretches_;  ///< by type
+  std::vector<Home> homes_;                      ///< [nodes]
 };
 
 }  // namespace
