@@ -20,12 +20,14 @@ void ArrivalOrderQueue::remove(const QueuedJob& job) {
   queue.remove(*position);
 }
 
-std::optional<JobId> ArrivalOrderQueue::first_fitting(const BackfillLimits& limits) const {
-  std::optional<JobId> first;
+std::optional<QueuedJob> ArrivalOrderQueue::first_fitting(const BackfillLimits& limits) const {
+  std::optional<QueuedJob> first;
   if (limits.num_gpus.value < 1) return first;
   for (std::size_t i = 0; i <= size_class(limits.num_gpus); ++i) {
-    const auto position = classes_[i].first_fitting(0, limits.num_gpus, limits.walltime);
-    if (position && (!first || classes_[i].job(*position) < *first)) first = classes_[i].job(*position);
+    const WaitingQueue& queue = classes_[i];
+    const auto position = queue.first_fitting(0, limits.num_gpus, limits.walltime);
+    if (position && (!first || queue.job(*position) < first->id))
+      first = QueuedJob{queue.job(*position), queue.num_gpus(*position), queue.walltime(*position)};
   }
   return first;
 }
@@ -37,14 +39,15 @@ void WalltimeOrderQueue::remove(const QueuedJob& job) {
   if (jobs->second.empty()) by_size_.erase(jobs);
 }
 
-std::optional<JobId> WalltimeOrderQueue::first_fitting(const BackfillLimits& limits) const {
-  const Key* first = nullptr;
+std::optional<QueuedJob> WalltimeOrderQueue::first_fitting(const BackfillLimits& limits) const {
+  std::optional<QueuedJob> first;
   for (const auto& [num_gpus, jobs] : by_size_) {
     if (num_gpus > limits.num_gpus) break;
-    const Key& shortest = *jobs.begin();
-    if (shortest.first <= limits.walltime && (first == nullptr || shortest < *first)) first = &shortest;
+    const auto& [walltime, id] = *jobs.begin();
+    const QueuedJob shortest{id, num_gpus, walltime};
+    if (walltime <= limits.walltime && (!first || before(shortest, *first))) first = shortest;
   }
-  return first == nullptr ? std::nullopt : std::optional(first->second);
+  return first;
 }
 
 }  // namespace vtrain

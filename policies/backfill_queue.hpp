@@ -2,22 +2,22 @@
 /// together.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "core/ids.hpp"
 #include "core/units.hpp"
 #include "policies/waiting_queue.hpp"
+#include "sched/policy.hpp"
 #include "workloads/job.hpp"
 
 namespace vtrain {
-
-/// Whether a job takes whole GPUs of any type, so that no larger gang fits where placement refuses it.
-inline bool asks_for_any_gpus(const Job& job) {
-  return !job.gpu_type && job.gpu_share == Job{}.gpu_share;
-}
 
 /// What a job may need at most to be backfilled.
 struct BackfillLimits {
@@ -30,7 +30,15 @@ struct QueuedJob {
   JobId id;
   GpuCount num_gpus{0};
   SimDuration walltime{0};  ///< the longest that it runs; must not change while it waits
+  GpuTypeId gpu_type{};     ///< that it asks for, see `Job`
+  std::int16_t gpu_share = Job{}.gpu_share;
 };
+
+/// A job of a pass as the queues know it, if it waits or ends now.
+inline QueuedJob queued_job(const SchedulingPass& pass, JobId id) {
+  const Job& job = pass.job(id);
+  return {id, job.num_gpus, pass.planned_time(id), job.gpu_type, job.gpu_share};
+}
 
 /// Waiting jobs in the order of their ids, which is that of their arrival. Jobs are queued in that order, but
 /// for those that had started and wait again.
@@ -44,9 +52,9 @@ class ArrivalOrderQueue {
   /// Takes a waiting job out. O(log n).
   void remove(const QueuedJob& job);
   /// The first job of the queue, if any.
-  std::optional<JobId> front() const { return first_fitting({GpuCount(INT32_MAX)}); }
+  std::optional<QueuedJob> front() const { return first_fitting({GpuCount(INT32_MAX)}); }
   /// The first job within the limits, if any. O(log n) when gang sizes are powers of two.
-  std::optional<JobId> first_fitting(const BackfillLimits& limits) const;
+  std::optional<QueuedJob> first_fitting(const BackfillLimits& limits) const;
   /// Whether `a` comes before `b`.
   static bool before(const QueuedJob& a, const QueuedJob& b) { return a.id < b.id; }
 
@@ -64,9 +72,9 @@ class WalltimeOrderQueue {
   /// Takes a waiting job out. O(log n).
   void remove(const QueuedJob& job);
   /// The first job of the queue, if any.
-  std::optional<JobId> front() const { return first_fitting({GpuCount(INT32_MAX)}); }
+  std::optional<QueuedJob> front() const { return first_fitting({GpuCount(INT32_MAX)}); }
   /// The first job within the limits, if any. O(different gang sizes).
-  std::optional<JobId> first_fitting(const BackfillLimits& limits) const;
+  std::optional<QueuedJob> first_fitting(const BackfillLimits& limits) const;
   /// Whether `a` comes before `b`.
   static bool before(const QueuedJob& a, const QueuedJob& b) {
     return Key{a.walltime, a.id} < Key{b.walltime, b.id};
@@ -76,6 +84,63 @@ class WalltimeOrderQueue {
   using Key = std::pair<SimDuration, JobId>;
 
   std::map<GpuCount, std::set<Key>> by_size_;  ///< no set is empty
+};
+
+/// One queue for each kind of GPUs that jobs ask for, a type and a share of each GPU. Of one kind no larger
+/// gang fits where placement refuses one; of others a gang of any size may fit.
+template <class Queue>
+class QueuesByKind {
+ public:
+  void push(const QueuedJob& job) { of(job).queue.push(job); }
+  /// Takes a waiting job out.
+  void remove(const QueuedJob& job) { of(job).queue.remove(job); }
+  /// The first job of all queues, if any.
+  std::optional<QueuedJob> front() const {
+    return first([](const Entry& entry, GpuTypeId) { return entry.queue.front(); });
+  }
+  /// The first job, if any, within `limits_of(type asked for)`, which are `BackfillLimits`, and smaller than
+  /// those of its kind that have been refused.
+  template <class LimitsOf>
+  std::optional<QueuedJob> first_fitting(LimitsOf limits_of) const {
+    return first([&](const Entry& entry, GpuTypeId type) {
+      BackfillLimits limits = limits_of(type);
+      limits.num_gpus = std::min(limits.num_gpus, entry.smaller_than - GpuCount(1));
+      return entry.queue.first_fitting(limits);
+    });
+  }
+  /// Placement has no room for a job.
+  void refuse(const QueuedJob& job) { of(job).smaller_than = job.num_gpus; }
+  /// GPUs have come free since.
+  void forget_refusals() {
+    for (auto& [kind, entry] : entries_)
+      entry.smaller_than = kAnyNumber;
+  }
+  /// Whether `a` comes before `b`.
+  static bool before(const QueuedJob& a, const QueuedJob& b) { return Queue::before(a, b); }
+
+ private:
+  static constexpr GpuCount kAnyNumber{INT32_MAX};
+
+  struct Entry {
+    Queue queue;
+    GpuCount smaller_than = kAnyNumber;
+  };
+
+  Entry& of(const QueuedJob& job) { return entries_[{job.gpu_type, job.gpu_share}]; }
+
+  template <class FirstOf>
+  std::optional<QueuedJob> first(FirstOf first_of) const {
+    std::optional<QueuedJob> first;
+    for (const auto& [kind, entry] : entries_) {
+      std::optional<QueuedJob> here = first_of(entry, kind.first);
+      if (!here || (first && before(*first, *here))) continue;
+      std::tie(here->gpu_type, here->gpu_share) = kind;
+      first = here;
+    }
+    return first;
+  }
+
+  std::map<std::pair<GpuTypeId, std::int16_t>, Entry> entries_;  ///< by type and share
 };
 
 }  // namespace vtrain

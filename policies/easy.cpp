@@ -10,6 +10,7 @@
 #include "policies/availability_profile.hpp"
 #include "policies/backfill_queue.hpp"
 #include "policies/host_set.hpp"
+#include "policies/hosts_by_type.hpp"
 
 namespace vtrain {
 
@@ -28,19 +29,24 @@ class Easy final : public Policy {
     if (!ready_) {
       free_ = spare_ = out_ = HostSet(pass.total_gpus());
       out_.erase(out_.lowest(pass.total_gpus()));
+      types_ = HostsByType(pass);
       ready_ = true;
     }
     for (const JobId id : pass.ended())
       give_back(pass, id);
     for (const JobId id : pass.interrupted()) {
       give_back(pass, id);
-      waiting_.push(queued(pass, id));
+      waiting_.push(queued_job(pass, id));
     }
-    follow_capacity(pass);
+    // Hosts stand for GPUs by number only, so it does not matter which are out.
+    if (pass.capacity_changed() || pass.total_gpus() - pass.usable_gpus() != out_.size())
+      types_.follow_service(pass, free_, out_);
     for (const JobId id : pass.arrived())
-      waiting_.push(queued(pass, id));
+      waiting_.push(queued_job(pass, id));
     const bool some_freed = !pass.ended().empty() || !pass.interrupted().empty() || pass.capacity_changed();
-    if (some_freed || waiting_.front() != head_) start_heads(pass);
+    const auto front = waiting_.front();
+    if (some_freed || head_.has_value() != front.has_value() || (head_ && head_->id != front->id))
+      start_heads(pass);
     if (some_freed)
       backfill_queue(pass);
     else
@@ -51,49 +57,33 @@ class Easy final : public Policy {
   /// Running jobs by the end of their wall time, with their hosts.
   using Running = std::map<std::pair<SimTime, JobId>, HostRanges>;
 
-  static QueuedJob queued(const SchedulingPass& pass, JobId id) {
-    return {id, pass.job(id).num_gpus, pass.planned_time(id)};
-  }
-
   void give_back(const SchedulingPass& pass, JobId id) {
     const auto running = running_.find({pass.planned_end(id), id});
     free_.insert(running->second);
     running_.erase(running);
   }
 
-  /// Keeps as many hosts out as the cluster has GPUs out of service that no job holds. Hosts stand for GPUs
-  /// by number only, so it does not matter which.
-  void follow_capacity(const SchedulingPass& pass) {
-    const GpuCount out = pass.total_gpus() - pass.usable_gpus();
-    if (out > out_.size()) {
-      // Jobs on parts of GPUs count as if they held all of them, so that fewer may seem free.
-      const HostRanges hosts = free_.lowest(std::min(out - out_.size(), free_.size()));
-      free_.erase(hosts);
-      out_.insert(hosts);
-    } else if (out < out_.size()) {
-      const HostRanges hosts = out_.lowest(out_.size() - out);
-      out_.erase(hosts);
-      free_.insert(hosts);
-    }
-  }
-
-  /// Starts a waiting job on given hosts if placement has room.
-  bool start(SchedulingPass& pass, JobId id, HostRanges hosts) {
-    const QueuedJob job = queued(pass, id);
-    if (!pass.try_start(id)) return false;
+  /// Starts a waiting job on some hosts, which it fits on, if placement has room. Where jobs may use several
+  /// types it may place the gang on other hosts than these.
+  bool start(SchedulingPass& pass, const QueuedJob& job, const HostSet& on) {
+    if (!pass.try_start(job.id)) return false;
     waiting_.remove(job);
+    HostRanges hosts = types_.held(on, free_, pass, job.id);
     free_.erase(hosts);
     spare_.subtract(hosts);
-    running_.emplace(std::pair(pass.planned_end(id), id), std::move(hosts));
+    running_.emplace(std::pair(pass.planned_end(job.id), job.id), std::move(hosts));
     return true;
+  }
+
+  bool fits(const QueuedJob& job, const HostSet& hosts) const {
+    return job.num_gpus <= types_.most(hosts, job.gpu_type);
   }
 
   /// Starts jobs from the front of the queue; the first one that cannot start holds the reservation.
   void start_heads(SchedulingPass& pass) {
     while ((head_ = waiting_.front())) {
-      const GpuCount num_gpus = pass.job(*head_).num_gpus;
-      if (num_gpus <= free_.size() && start(pass, *head_, free_.lowest(num_gpus))) continue;
-      reserve(pass, num_gpus);
+      if (fits(*head_, free_) && start(pass, *head_, free_)) continue;
+      reserve(pass);
       return;
     }
     spare_ = free_;
@@ -101,69 +91,61 @@ class Easy final : public Policy {
 
   /// Reserves hosts for the head at the earliest instant with enough of them; none if too many are out for
   /// that.
-  void reserve(const SchedulingPass& pass, GpuCount num_gpus) {
+  void reserve(const SchedulingPass& pass) {
     shadow_ = pass.now();
     HostSet free_at_shadow = free_;
     for (const auto& [end_and_job, hosts] : running_) {
-      if (free_at_shadow.size() >= num_gpus && end_and_job.first > shadow_) break;
+      if (end_and_job.first > shadow_ && fits(*head_, free_at_shadow)) break;
       shadow_ = end_and_job.first;
       free_at_shadow.insert(hosts);
     }
     spare_ = free_;
-    if (free_at_shadow.size() >= num_gpus)
-      spare_.subtract(free_at_shadow.lowest(num_gpus));
+    if (fits(*head_, free_at_shadow))
+      spare_.subtract(types_.lowest(free_at_shadow, head_->gpu_type, head_->num_gpus));
     else
       shadow_ = SimTime::max();
   }
 
-  bool ends_by_shadow(const SchedulingPass& pass, JobId id) const {
-    return pass.planned_time(id) <= shadow_ - pass.now();
+  /// The hosts on which a job delays nobody if it starts now.
+  const HostSet& harmless_hosts(const SchedulingPass& pass, const QueuedJob& job) const {
+    return job.walltime <= shadow_ - pass.now() ? free_ : spare_;
   }
 
   /// Starts, in order, every waiting job that does not delay the head.
   void backfill_queue(SchedulingPass& pass) {
-    GpuCount limit = free_.size();
-    while (const auto id = first_harmless(pass, limit)) {
-      const Job& job = pass.job(*id);
-      const HostSet& hosts = ends_by_shadow(pass, *id) ? free_ : spare_;
-      if (start(pass, *id, hosts.lowest(job.num_gpus))) continue;
-      if (asks_for_any_gpus(job)) {
-        // Placement has no room for so large a gang; a smaller one may still fit.
-        limit = job.num_gpus - GpuCount(1);
-      } else {
-        refused_.push_back(queued(pass, *id));
-        waiting_.remove(refused_.back());
-      }
+    while (const auto job = first_harmless(pass)) {
+      if (!start(pass, *job, harmless_hosts(pass, *job))) waiting_.refuse(*job);
     }
-    for (const QueuedJob& job : refused_)
-      waiting_.push(job);
-    refused_.clear();
+    waiting_.forget_refusals();
   }
 
-  /// The first waiting job of at most `limit` GPUs that could start now without delaying the head.
-  std::optional<JobId> first_harmless(const SchedulingPass& pass, GpuCount limit) const {
+  /// The first waiting job that could start now without delaying the head.
+  std::optional<QueuedJob> first_harmless(const SchedulingPass& pass) const {
     if (!head_) return std::nullopt;
-    const auto brief = waiting_.first_fitting({std::min(limit, free_.size()), shadow_ - pass.now()});
-    const auto narrow = waiting_.first_fitting({std::min(limit, spare_.size())});
+    const auto brief = waiting_.first_fitting([&](GpuTypeId asked) {
+      return BackfillLimits{types_.most(free_, asked), shadow_ - pass.now()};
+    });
+    const auto narrow =
+        waiting_.first_fitting([&](GpuTypeId asked) { return BackfillLimits{types_.most(spare_, asked)}; });
     if (!brief || !narrow) return brief ? brief : narrow;
-    return Queue::before(queued(pass, *brief), queued(pass, *narrow)) ? brief : narrow;
+    return Queue::before(*brief, *narrow) ? brief : narrow;
   }
 
   /// Starts those of the jobs that arrived now that do not delay the head.
   void backfill_arrivals(SchedulingPass& pass) {
     for (const JobId id : pass.arrived()) {
-      if (id == head_ || pass.state(id) != JobState::Waiting) continue;
-      const Job& job = pass.job(id);
-      const HostSet& hosts = ends_by_shadow(pass, id) ? free_ : spare_;
-      if (job.num_gpus <= hosts.size()) start(pass, id, hosts.lowest(job.num_gpus));
+      if ((head_ && id == head_->id) || pass.state(id) != JobState::Waiting) continue;
+      const QueuedJob job = queued_job(pass, id);
+      const HostSet& hosts = harmless_hosts(pass, job);
+      if (fits(job, hosts)) start(pass, job, hosts);
     }
   }
 
-  std::vector<QueuedJob> refused_;  ///< in this pass; others of their size may still fit
   bool ready_ = false;
-  Queue waiting_;              ///< with the head
-  std::optional<JobId> head_;  ///< the job that holds the reservation
-  SimTime shadow_{};           ///< when the reservation begins
+  HostsByType types_;
+  QueuesByKind<Queue> waiting_;    ///< with the head
+  std::optional<QueuedJob> head_;  ///< the job that holds the reservation
+  SimTime shadow_{};               ///< when the reservation begins
   Running running_;
   HostSet free_;   ///< hosts on which nothing runs
   HostSet spare_;  ///< those of them that are not reserved

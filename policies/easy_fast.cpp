@@ -1,12 +1,10 @@
 #include "policies/easy_fast.hpp"
 
-#include <algorithm>
 #include <set>
 #include <utility>
-#include <vector>
 
-#include "policies/availability_profile.hpp"
 #include "policies/backfill_queue.hpp"
+#include "policies/gpu_pool.hpp"
 
 namespace vtrain {
 
@@ -19,7 +17,7 @@ class EasyFast final : public Policy {
       running_.erase({pass.planned_end(id), id});
     for (const JobId id : pass.interrupted()) {
       running_.erase({pass.planned_end(id), id});
-      waiting_.push(queued(pass, id));
+      waiting_.push(queued_job(pass, id));
     }
     const bool disrupted = !pass.interrupted().empty() || pass.capacity_changed();
     if (!pass.ended().empty() || disrupted) {
@@ -35,10 +33,6 @@ class EasyFast final : public Policy {
   }
 
  private:
-  static QueuedJob queued(const SchedulingPass& pass, JobId id) {
-    return {id, pass.job(id).num_gpus, pass.planned_time(id)};
-  }
-
   /// Starts a job if the cluster has room.
   bool start(SchedulingPass& pass, JobId id) {
     if (pass.job(id).num_gpus > pass.free_gpus() || !pass.try_start(id)) return false;
@@ -50,38 +44,53 @@ class EasyFast final : public Policy {
   void start_queue_heads(SchedulingPass& pass) {
     priority_ = JobId();
     while (const auto head = waiting_.front()) {
-      waiting_.remove(queued(pass, *head));
-      if (start(pass, *head)) continue;
-      make_priority(pass, *head);
+      waiting_.remove(*head);
+      if (start(pass, head->id)) continue;
+      make_priority(pass, head->id);
       return;
     }
   }
 
-  /// Starts every waiting job that fits now and ends by the shadow.
+  /// Counts what is free now.
+  void count_free(const SchedulingPass& pass) {
+    free_.begin(pass);
+    if (free_.types_matter()) {
+      for (const auto& [end, id] : running_)
+        free_.occupy(id);
+    }
+    free_.keep_all(pass);
+  }
+
+  /// How long jobs that ask for a type may run without delaying the priority job.
+  SimDuration longest(const SchedulingPass& pass, GpuTypeId asked) const {
+    const GpusByType* const by_type = pass.gpus_by_type();
+    const bool in_the_way = by_type == nullptr || by_type->overlap(asked, pass.job(priority_).gpu_type);
+    return in_the_way ? shadow_ - pass.now() : SimDuration::max();
+  }
+
+  /// Starts every waiting job that fits now and does not delay the priority job.
   void backfill(SchedulingPass& pass) {
-    BackfillLimits limits{pass.free_gpus(), shadow_ - pass.now()};
-    while (const auto id = waiting_.first_fitting(limits)) {
-      const QueuedJob job = queued(pass, *id);
-      if (start(pass, *id)) {
-        waiting_.remove(job);
-        limits.num_gpus = std::min(limits.num_gpus, pass.free_gpus());
-      } else if (asks_for_any_gpus(pass.job(*id))) {
-        // Placement found no room for so large a gang; a smaller one may still fit.
-        limits.num_gpus = job.num_gpus - GpuCount(1);
+    count_free(pass);
+    const auto limits_of = [&](GpuTypeId asked) {
+      return BackfillLimits{free_.most(GpuPool::kind_of(pass, asked)), longest(pass, asked)};
+    };
+    while (const auto job = waiting_.first_fitting(limits_of)) {
+      if (start(pass, job->id)) {
+        waiting_.remove(*job);
+        free_.occupy(job->id);
+        free_.keep_all(pass);
       } else {
-        refused_.push_back(job);
-        waiting_.remove(job);
+        waiting_.refuse(*job);
       }
     }
-    for (const QueuedJob& job : refused_)
-      waiting_.push(job);
-    refused_.clear();
+    waiting_.forget_refusals();
   }
 
   void admit(SchedulingPass& pass, JobId id) {
-    if ((!priority_ || pass.planned_time(id) <= shadow_ - pass.now()) && start(pass, id)) return;
+    const bool harmless = !priority_ || pass.planned_time(id) <= longest(pass, pass.job(id).gpu_type);
+    if (harmless && start(pass, id)) return;
     if (priority_)
-      waiting_.push(queued(pass, id));
+      waiting_.push(queued_job(pass, id));
     else
       make_priority(pass, id);
   }
@@ -89,20 +98,21 @@ class EasyFast final : public Policy {
   void make_priority(SchedulingPass& pass, JobId id) {
     priority_ = id;
     shadow_ = SimTime::max();
-    GpuCount free = pass.free_gpus();
+    const Job& job = pass.job(id);
+    count_free(pass);
     for (const auto& [end, running] : running_) {
-      free += pass.job(running).num_gpus;
-      if (free < pass.job(id).num_gpus) continue;
+      free_.give_back(running, pass.job(running).num_gpus);
+      if (free_.most(GpuPool::kind_of(pass, job.gpu_type)) < job.num_gpus) continue;
       shadow_ = end;
       return;
     }
   }
 
-  std::vector<QueuedJob> refused_;               ///< in this pass; others of their size may still fit
-  ArrivalOrderQueue waiting_;                    ///< without the priority job
+  QueuesByKind<ArrivalOrderQueue> waiting_;      ///< without the priority job
   JobId priority_;                               ///< none: nothing waits
   SimTime shadow_{};                             ///< of the priority job
   std::set<std::pair<SimTime, JobId>> running_;  ///< jobs by the end of their wall time
+  GpuPool free_;                                 ///< GPUs that are free, while they are handed out
 };
 
 }  // namespace

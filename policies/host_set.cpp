@@ -73,16 +73,31 @@ void HostSet::intersect(const HostSet& other) {
   }
 }
 
+GpuCount HostSet::size_in(HostRange range) const {
+  std::int32_t size = 0;
+  for_each_word(range,
+                [&](std::size_t word, std::uint64_t mask) { size += count_bits(words_[word] & mask); });
+  return GpuCount(size);
+}
+
 HostRanges HostSet::lowest(GpuCount num_hosts) const {
-  if (num_hosts > size()) throw std::logic_error("HostSet::lowest: more hosts asked for than there are");
+  return lowest(num_hosts, {0, static_cast<std::int32_t>(words_.size()) * kWordBits});
+}
+
+HostRanges HostSet::lowest(GpuCount num_hosts, HostRange range) const {
   HostRanges hosts;
   std::int32_t missing = num_hosts.value;
-  for (std::size_t word = 0; missing > 0; ++word) {
-    std::uint64_t bits = words_[word];
+  const std::int32_t end = range.first + range.count;
+  for (std::int32_t first_of_word = range.first / kWordBits * kWordBits; missing > 0;
+       first_of_word += kWordBits) {
+    if (first_of_word >= end) throw std::logic_error("HostSet::lowest: more hosts asked for than there are");
+    std::uint64_t bits = words_[static_cast<std::size_t>(first_of_word / kWordBits)];
+    if (range.first > first_of_word) bits &= ~std::uint64_t{0} << (range.first - first_of_word);
+    if (end - first_of_word < kWordBits) bits &= ~(~std::uint64_t{0} << (end - first_of_word));
     while (bits != 0 && missing > 0) {
       const std::int32_t bit = std::countr_zero(bits);
       const std::int32_t count = std::min(std::countr_one(bits >> bit), missing);
-      const std::int32_t first = static_cast<std::int32_t>(word) * kWordBits + bit;
+      const std::int32_t first = first_of_word + bit;
       if (!hosts.empty() && hosts.back().first + hosts.back().count == first)
         hosts.back().count += count;
       else

@@ -27,6 +27,8 @@ class HostSet {
   explicit HostSet(GpuCount num_hosts);
 
   GpuCount size() const { return GpuCount(size_); }
+  /// How many of a range the set has. O(hosts of the range / 64).
+  GpuCount size_in(HostRange range) const;
   /// Adds hosts that are not in the set. O(hosts / 64).
   void insert(const HostRanges& hosts);
   /// Takes out hosts that are in the set. O(hosts / 64).
@@ -37,6 +39,8 @@ class HostSet {
   void intersect(const HostSet& other);
   /// The `num_hosts` lowest hosts of the set, which has at least so many.
   HostRanges lowest(GpuCount num_hosts) const;
+  /// The same of the hosts of a range.
+  HostRanges lowest(GpuCount num_hosts, HostRange range) const;
 
   friend bool operator==(const HostSet&, const HostSet&) = default;
 

@@ -5,6 +5,7 @@
 namespace vtrain {
 
 void ListPolicy::schedule(SchedulingPass& pass) {
+  if (!waiting_) waiting_.emplace(GpuPool::num_kinds(pass));
   take_out_ended(pass);
   if (update_running(pass, running_)) restore_order();
   take_back_interrupted(pass);
@@ -13,11 +14,13 @@ void ListPolicy::schedule(SchedulingPass& pass) {
       pass.reject(job);
       continue;
     }
-    waiting_.insert({key_of_arrival(pass, job), last_stamp(), job, least_gpus(pass, job)});
+    waiting_->insert({key_of_arrival(pass, job), last_stamp(), job, least_gpus(pass, job),
+                      GpuPool::kind_of(pass, pass.job(job).gpu_type)});
   }
   choose(pass);
   make_room(pass);
-  start_chosen(pass);
+  const bool all_started = start_chosen(pass);
+  if (!all_started && pass.gpus_by_type() != nullptr) fill_up(pass);
   after_walk(pass, running_, started_);
 }
 
@@ -33,7 +36,7 @@ void ListPolicy::take_back_interrupted(const SchedulingPass& pass) {
   if (pass.interrupted().empty()) return;
   std::erase_if(running_, [&](const ListedJob& job) {
     if (pass.state(job.job) == JobState::Running) return false;
-    waiting_.insert(job);
+    waiting_->insert(job);
     return true;
   });
 }
@@ -56,51 +59,65 @@ void ListPolicy::restore_order() {
   std::inplace_merge(running_.begin(), kept, running_.end());
 }
 
+void ListPolicy::begin_pool(const SchedulingPass& pass) {
+  pool_.begin(pass);
+  if (!pool_.types_matter()) return;
+  for (const ListedJob& job : running_)
+    pool_.occupy(job.job);
+}
+
 void ListPolicy::choose(const SchedulingPass& pass) {
   changes_.clear();
   preempted_.clear();
-  GpuCount left = pass.usable_gpus();
+  started_.clear();
+  begin_pool(pass);
   auto next = running_.begin();
-  // Until a waiting job is reached that fits, nothing changes for those that run.
-  for (auto waiting = waiting_.first_fitting({}, left); waiting;
-       waiting = waiting_.first_fitting(*waiting, left)) {
-    const ListedJob& job = waiting_.at(*waiting);
+  for (auto waiting = waiting_->first_fitting({}, pool_.most_by_kind()); waiting;
+       waiting = waiting_->first_fitting(*waiting, pool_.most_by_kind())) {
+    const ListedJob& job = waiting_->at(*waiting);
     const auto behind = std::lower_bound(next, running_.end(), job);
-    left -= keep(pass, {next, behind}, left);
+    keep(pass, {next, behind});
     next = behind;
-    if (job.num_gpus > left) continue;
-    changes_.push_back({job, false, gpus_within(pass, job, left)});
-    left -= changes_.back().num_gpus;
-    ++waiting->index;
+    if (job.num_gpus <= pool_.most(job.kind)) choose_waiting(pass, *waiting);
   }
-  keep(pass, {next, running_.end()}, left);
+  keep(pass, {next, running_.end()});
 }
 
-GpuCount ListPolicy::keep(const SchedulingPass& pass, std::span<const ListedJob> jobs, GpuCount left) {
-  GpuCount kept(0);
+void ListPolicy::choose_waiting(const SchedulingPass& pass, OrderedJobs::Position& position) {
+  const ListedJob& job = waiting_->at(position);
+  changes_.push_back({job, false, gpus_within(pass, job, pool_.most(job.kind))});
+  pool_.take(job.kind, changes_.back().num_gpus);
+  ++position.index;
+}
+
+void ListPolicy::keep(const SchedulingPass& pass, std::span<const ListedJob> jobs) {
   if (!resizes()) {
+    GpuCount held(0);
     for (const ListedJob& job : jobs)
-      kept += job.num_gpus;
-    if (kept <= left) return kept;
-    kept = GpuCount(0);
+      held += job.num_gpus;
+    if (pool_.keep_in_one_number(held)) return;
   }
   for (const ListedJob& job : jobs) {
-    if (job.num_gpus > left - kept) {
-      preempted_.push_back(job);
-      continue;
-    }
-    const GpuCount num_gpus = gpus_within(pass, job, left - kept);
-    if (num_gpus != pass.held_gpus(job.job)) changes_.push_back({job, true, num_gpus});
-    kept += num_gpus;
+    const GpuCount held = pass.held_gpus(job.job);
+    const GpuCount most = pool_.most(job.kind);
+    const bool fits = job.num_gpus <= most;
+    const GpuCount num_gpus = fits ? gpus_within(pass, job, most) : GpuCount(0);
+    if (num_gpus == held && pool_.keep(job.job, held)) continue;
+    pool_.leave(job.job);
+    // One that would have to go to GPUs of another type starts there.
+    const bool resized = fits && num_gpus != held;
+    if (!resized) preempted_.push_back(job);
+    if (!fits) continue;
+    changes_.push_back({job, resized, num_gpus});
+    pool_.take(job.kind, num_gpus);
   }
-  return kept;
 }
 
 void ListPolicy::make_room(SchedulingPass& pass) {
   if (!preempted_.empty()) {
     for (const ListedJob& job : preempted_) {
       pass.preempt(job.job);
-      waiting_.insert(job);
+      waiting_->insert(job);
     }
     std::erase_if(running_, [&](const ListedJob& job) { return pass.state(job.job) != JobState::Running; });
   }
@@ -116,18 +133,33 @@ bool ListPolicy::start(SchedulingPass& pass, const Change& change) {
                                                    : pass.try_start(job, change.num_gpus);
 }
 
-void ListPolicy::start_chosen(SchedulingPass& pass) {
-  started_.clear();
+bool ListPolicy::start_chosen(SchedulingPass& pass) {
+  bool all_started = true;
+  const std::size_t num_started = started_.size();
   for (const Change& change : changes_) {
     if (change.runs) {
       if (change.num_gpus > pass.held_gpus(change.job.job)) pass.try_resize(change.job.job, change.num_gpus);
     } else if (start(pass, change)) {
-      waiting_.erase(change.job);
+      waiting_->erase(change.job);
       started_.push_back(change.job);
+    } else {
+      all_started = false;
     }
   }
-  const auto middle = running_.insert(running_.end(), started_.begin(), started_.end());
+  const auto first_started = started_.begin() + static_cast<std::ptrdiff_t>(num_started);
+  const auto middle = running_.insert(running_.end(), first_started, started_.end());
   std::inplace_merge(running_.begin(), middle, running_.end());
+  return all_started;
+}
+
+void ListPolicy::fill_up(SchedulingPass& pass) {
+  changes_.clear();
+  begin_pool(pass);
+  pool_.keep_all(pass);
+  for (auto waiting = waiting_->first_fitting({}, pool_.most_by_kind()); waiting;
+       waiting = waiting_->first_fitting(*waiting, pool_.most_by_kind()))
+    choose_waiting(pass, *waiting);
+  start_chosen(pass);
 }
 
 }  // namespace vtrain

@@ -5,6 +5,8 @@
 namespace vtrain {
 namespace {
 
+constexpr GpuCount kNoGang{INT32_MAX};
+
 template <class Vector>
 auto iterator_at(Vector& vector, std::size_t index) {
   return vector.begin() + static_cast<std::ptrdiff_t>(index);
@@ -13,23 +15,18 @@ auto iterator_at(Vector& vector, std::size_t index) {
 }  // namespace
 
 void OrderedJobs::insert(const ListedJob& job) {
-  if (blocks_.empty()) {
-    blocks_.push_back({job});
-    smallest_gang_.push_back(job.num_gpus);
-    return;
-  }
+  if (blocks_.empty()) return add_block(0, {job});
   const std::size_t at = block_of(job);
   Block& block = blocks_[at];
   block.insert(std::upper_bound(block.begin(), block.end(), job), job);
-  smallest_gang_[at] = std::min(smallest_gang_[at], job.num_gpus);
+  GpuCount& smallest_gang = smallest(at)[job.kind];
+  smallest_gang = std::min(smallest_gang, job.num_gpus);
   if (block.size() <= kMaxBlock) return;
   const auto middle = iterator_at(block, block.size() / 2);
   Block upper(middle, block.end());
   block.erase(middle, block.end());
-  blocks_.insert(iterator_at(blocks_, at + 1), std::move(upper));
-  smallest_gang_.insert(iterator_at(smallest_gang_, at + 1), GpuCount(0));
   update_smallest(at);
-  update_smallest(at + 1);
+  add_block(at + 1, std::move(upper));
 }
 
 void OrderedJobs::erase(const ListedJob& job) {
@@ -39,23 +36,41 @@ void OrderedJobs::erase(const ListedJob& job) {
   // Small neighbours become one, so that the number of blocks follows that of the jobs.
   if (at + 1 < blocks_.size() && block.size() + blocks_[at + 1].size() <= kMaxBlock / 2) {
     block.insert(block.end(), blocks_[at + 1].begin(), blocks_[at + 1].end());
-    blocks_.erase(iterator_at(blocks_, at + 1));
-    smallest_gang_.erase(iterator_at(smallest_gang_, at + 1));
+    erase_block(at + 1);
   }
   if (blocks_[at].empty()) {
-    blocks_.erase(iterator_at(blocks_, at));
-    smallest_gang_.erase(iterator_at(smallest_gang_, at));
+    erase_block(at);
   } else {
     update_smallest(at);
   }
 }
 
-std::optional<OrderedJobs::Position> OrderedJobs::first_fitting(Position from, GpuCount max_gpus) const {
+void OrderedJobs::add_block(std::size_t at, Block block) {
+  blocks_.insert(iterator_at(blocks_, at), std::move(block));
+  smallest_gang_.insert(iterator_at(smallest_gang_, at * num_kinds_), num_kinds_, kNoGang);
+  update_smallest(at);
+}
+
+void OrderedJobs::erase_block(std::size_t at) {
+  blocks_.erase(iterator_at(blocks_, at));
+  const auto first = iterator_at(smallest_gang_, at * num_kinds_);
+  smallest_gang_.erase(first, first + static_cast<std::ptrdiff_t>(num_kinds_));
+}
+
+bool OrderedJobs::may_fit(std::size_t block, std::span<const GpuCount> max_gpus) const {
+  for (std::size_t kind = 0; kind < num_kinds_; ++kind) {
+    if (smallest_gang_[block * num_kinds_ + kind] <= max_gpus[kind]) return true;
+  }
+  return false;
+}
+
+std::optional<OrderedJobs::Position> OrderedJobs::first_fitting(Position from,
+                                                                std::span<const GpuCount> max_gpus) const {
   for (; from.block < blocks_.size(); ++from.block, from.index = 0) {
-    if (smallest_gang_[from.block] > max_gpus) continue;
+    if (!may_fit(from.block, max_gpus)) continue;
     const Block& block = blocks_[from.block];
     for (; from.index < block.size(); ++from.index) {
-      if (block[from.index].num_gpus <= max_gpus) return from;
+      if (block[from.index].num_gpus <= max_gpus[block[from.index].kind]) return from;
     }
   }
   return std::nullopt;
@@ -70,10 +85,10 @@ std::size_t OrderedJobs::block_of(const ListedJob& job) const {
 }
 
 void OrderedJobs::update_smallest(std::size_t block) {
-  smallest_gang_[block] =
-      std::min_element(blocks_[block].begin(), blocks_[block].end(),
-                       [](const ListedJob& a, const ListedJob& b) { return a.num_gpus < b.num_gpus; })
-          ->num_gpus;
+  const std::span<GpuCount> gangs = smallest(block);
+  std::fill(gangs.begin(), gangs.end(), kNoGang);
+  for (const ListedJob& job : blocks_[block])
+    gangs[job.kind] = std::min(gangs[job.kind], job.num_gpus);
 }
 
 }  // namespace vtrain

@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/ids.hpp"
@@ -26,6 +27,7 @@ struct ListedJob {
   std::int64_t stamp = 0;  ///< orders jobs of equal keys, as a stable sort would
   JobId job;
   GpuCount num_gpus;
+  std::uint32_t kind = 0;  ///< what GPUs it may use, see `GpuPool`
 
   /// Order in the list.
   friend bool operator<(const ListedJob& a, const ListedJob& b) {
@@ -34,10 +36,13 @@ struct ListedJob {
   }
 };
 
-/// Listed jobs in order, kept in blocks that each know their smallest gang, so that a walk passes over what
-/// does not fit.
+/// Listed jobs in order, kept in blocks that each know their smallest gang of every kind, so that a walk
+/// passes over what does not fit.
 class OrderedJobs {
  public:
+  /// For jobs of kinds below `num_kinds`.
+  explicit OrderedJobs(std::size_t num_kinds = 1) : num_kinds_(num_kinds) {}
+
   /// A place in the list. Valid until the next `insert` or `erase`.
   struct Position {
     std::size_t block = 0;
@@ -48,8 +53,12 @@ class OrderedJobs {
   void insert(const ListedJob& job);
   /// Takes out a job that is in the list.
   void erase(const ListedJob& job);
-  /// The first job at or after `from` that needs at most `max_gpus`, if any.
-  std::optional<Position> first_fitting(Position from, GpuCount max_gpus) const;
+  /// The first job at or after `from` that needs at most `max_gpus[kind]`, if any.
+  std::optional<Position> first_fitting(Position from, std::span<const GpuCount> max_gpus) const;
+  /// The same with one kind of jobs.
+  std::optional<Position> first_fitting(Position from, GpuCount max_gpus) const {
+    return first_fitting(from, {&max_gpus, 1});
+  }
   const ListedJob& at(Position position) const { return blocks_[position.block][position.index]; }
   bool empty() const { return blocks_.empty(); }
 
@@ -58,10 +67,18 @@ class OrderedJobs {
   static constexpr std::size_t kMaxBlock = 128;
 
   std::size_t block_of(const ListedJob& job) const;
+  void add_block(std::size_t at, Block block);
+  void erase_block(std::size_t at);
+  /// The smallest gangs of a block, by kind.
+  std::span<GpuCount> smallest(std::size_t block) {
+    return std::span(smallest_gang_).subspan(block * num_kinds_, num_kinds_);
+  }
   void update_smallest(std::size_t block);
+  bool may_fit(std::size_t block, std::span<const GpuCount> max_gpus) const;
 
+  std::size_t num_kinds_;
   std::vector<Block> blocks_;            ///< none is empty
-  std::vector<GpuCount> smallest_gang_;  ///< [blocks]
+  std::vector<GpuCount> smallest_gang_;  ///< [blocks][kinds]; a number larger than any where there is none
 };
 
 }  // namespace vtrain

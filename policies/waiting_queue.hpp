@@ -40,6 +40,9 @@ class WaitingQueue {
   std::optional<Position> front() const;
   /// The job at a position that is taken.
   JobId job(Position position) const { return jobs_[position]; }
+  /// What the job there was queued with.
+  GpuCount num_gpus(Position position) const { return GpuCount(tree_[capacity_ + position].num_gpus); }
+  SimDuration walltime(Position position) const { return tree_[capacity_ + position].walltime; }
   std::size_t size() const { return num_jobs_; }
   bool empty() const { return num_jobs_ == 0; }
 

@@ -43,11 +43,17 @@ class Gangs {
     if (!knows_nodes_) return {};
     return slots_[slot_of_[job.value]];
   }
+  /// What placement gave a job that runs; empty unless it needs that to take it back.
+  std::span<const NodeShare> held(JobId job) const {
+    if (!needs_shares_) return {};
+    return slots_[slot_of_[job.value]];
+  }
   /// Thousandths of each of its GPUs that a job takes from others.
   std::int16_t gpu_share(JobId job) const { return shares_gpus_ ? jobs_[job.value].gpu_share : kWholeGpu; }
   const Placement& placement() const { return *placement_; }
   /// Null unless nodes may go out of service.
   NodeService* service() { return service_ ? &*service_ : nullptr; }
+  const NodeService* service() const { return service_ ? &*service_ : nullptr; }
 
  private:
   bool place_listed(JobId job, const GangRequest& request);

@@ -31,6 +31,8 @@ class NodeService {
   bool in_service(NodeId node) const { return nodes_[node.value].outages == 0; }
   /// GPUs out of service that no gang holds.
   GpuCount withheld_gpus() const { return withheld_gpus_; }
+  /// Those of one node.
+  GpuCount withheld_gpus(NodeId node) const { return nodes_[node.value].withheld; }
 
  private:
   struct Holding {

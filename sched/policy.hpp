@@ -13,6 +13,7 @@
 namespace vtrain {
 
 struct ClusterSpec;
+class GpusByType;
 
 /// Where a job is in its life.
 enum class JobState : std::uint8_t {
@@ -78,6 +79,8 @@ class SchedulingPass {
   GpuCount usable_gpus() const { return usable_gpus_; }
   /// GPUs of the whole cluster.
   GpuCount total_gpus() const { return total_gpus_; }
+  /// The same by type; null where all GPUs are alike to jobs.
+  const GpusByType* gpus_by_type() const { return gpus_by_type_; }
   /// What the cluster is made of.
   const ClusterSpec& cluster() const { return *cluster_; }
   /// What the trace says of a job.
@@ -163,6 +166,7 @@ class SchedulingPass {
   bool capacity_changed_ = false;
   std::vector<JobId> interrupted_;
   const ClusterSpec* cluster_ = nullptr;
+  const GpusByType* gpus_by_type_ = nullptr;
   std::span<const Job> jobs_;
   std::span<const ThroughputLevels> curves_;
   std::span<const JobProgress> progress_;

@@ -9,6 +9,7 @@
 
 #include "sched/event_queue.hpp"
 #include "sched/gangs.hpp"
+#include "sched/gpus_by_type.hpp"
 #include "sched/outage_schedule.hpp"
 #include "sched/run_books.hpp"
 #include "sched/simulation_checks.hpp"
@@ -38,6 +39,7 @@ class Simulation final : public SchedulingPass {
         progress_by_job_(workload.jobs.size()) {
     total_gpus_ = usable_gpus_ = free_gpus_ = cluster.total_gpus();
     cluster_ = &cluster;
+    if (GpusByType::matter(cluster, workload)) gpus_by_type_ = &by_type_.emplace(cluster, workload, gangs_);
     jobs_ = workload.jobs;
     curves_ = workload.curves;
     progress_ = progress_by_job_;
@@ -402,6 +404,7 @@ class Simulation final : public SchedulingPass {
   const ProgressRule rule_ = policy_.progress_rule();
   const Disruptions* disruptions_;
   Gangs gangs_;
+  std::optional<GpusByType> by_type_;      ///< if types matter
   std::optional<RunBooks> books_;          ///< if there are disruptions
   std::optional<OutageSchedule> outages_;  ///< if nodes may go out of service
   EventQueue events_;

@@ -24,7 +24,8 @@ TEST_CASE("ordered_jobs: keys are compared member by member, then the stamps") {
 
 TEST_CASE("ordered_jobs: equals a sorted list under random insertions, searches and removals") {
   RandomStream random(5, "ordered_jobs");
-  OrderedJobs jobs;
+  constexpr std::uint32_t kKinds = 3;
+  OrderedJobs jobs(kKinds);
   std::vector<ListedJob> list;
   std::int64_t stamp = 0;
   for (int round = 0; round < 6000; ++round) {
@@ -35,7 +36,8 @@ TEST_CASE("ordered_jobs: equals a sorted list under random insertions, searches 
           {static_cast<std::int64_t>(random.below(30)), static_cast<std::int64_t>(random.below(3)), 0},
           random.below(2) == 0 ? ++stamp : -++stamp,
           JobId(static_cast<std::uint32_t>(round)),
-          GpuCount(static_cast<std::int32_t>(1 + random.below(64)))};
+          GpuCount(static_cast<std::int32_t>(1 + random.below(64))),
+          static_cast<std::uint32_t>(random.below(kKinds))};
       jobs.insert(job);
       list.insert(std::upper_bound(list.begin(), list.end(), job), job);
     } else {
@@ -45,14 +47,16 @@ TEST_CASE("ordered_jobs: equals a sorted list under random insertions, searches 
     }
     REQUIRE(jobs.empty() == list.empty());
     if (round % 20 != 0) continue;
-    const GpuCount limit(static_cast<std::int32_t>(random.below(65)));
-    auto position = jobs.first_fitting({}, limit);
+    std::vector<GpuCount> limits;
+    for (std::uint32_t kind = 0; kind < kKinds; ++kind)
+      limits.emplace_back(static_cast<std::int32_t>(random.below(65)));
+    auto position = jobs.first_fitting({}, limits);
     for (const ListedJob& job : list) {
-      if (job.num_gpus > limit) continue;
+      if (job.num_gpus > limits[job.kind]) continue;
       REQUIRE(position);
       REQUIRE(jobs.at(*position).job == job.job);
       ++position->index;
-      position = jobs.first_fitting(*position, limit);
+      position = jobs.first_fitting(*position, limits);
     }
     REQUIRE_FALSE(position);
   }
