@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -37,6 +39,34 @@ Error overflow_error(std::string_view text, std::string file, std::string_view c
     error.field = printable(text.substr(open + 1, close - open - 1));
   return error;
 }
+
+Error syntax_error(std::string_view text, std::string file, const json::parse_error& error) {
+  return {.file = std::move(file),
+          .line = line_of(text, error.byte == 0 ? 0 : error.byte - 1),
+          .message = fmt::format("malformed JSON: {}", printable(error.what()))};
+}
+
+/// Walks over text and tells where the parser is, which its handler cannot ask.
+class Cursor {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  Cursor(const char* at, const char*& position) : at_(at), position_(&position) {}
+  reference operator*() const { return *at_; }
+  Cursor& operator++() {
+    *position_ = ++at_;
+    return *this;
+  }
+  bool operator==(const Cursor& other) const { return at_ == other.at_; }
+
+ private:
+  const char* at_;
+  const char** position_;
+};
 
 /// Whether brackets nest deeper than the limit, which the parser would follow until the stack is full.
 bool nests_too_deeply(std::string_view text) {
@@ -76,10 +106,7 @@ Result<JsonDocument> JsonDocument::parse(std::string text, std::string file) {
   try {
     document.root_ = json::parse(document.text_);
   } catch (const json::parse_error& error) {
-    const std::int64_t line = line_of(document.text_, error.byte == 0 ? 0 : error.byte - 1);
-    return fail({.file = document.file_,
-                 .line = line,
-                 .message = fmt::format("malformed JSON: {}", printable(error.what()))});
+    return fail(syntax_error(document.text_, document.file_, error));
   } catch (const json::exception& error) {
     return fail(overflow_error(document.text_, document.file_, error.what()));
   }
@@ -92,6 +119,23 @@ Error JsonDocument::error_at(std::string_view key, std::string message) const {
           .line = position == std::string::npos ? 0 : line_of(text_, position),
           .field = std::string(key),
           .message = std::move(message)};
+}
+
+Result<void> JsonEvents::parse(std::string_view text, std::string file) {
+  text_ = text;
+  file_ = std::move(file);
+  position_ = text.data();
+  error_.reset();
+  json::sax_parse(Cursor(text.data(), position_), Cursor(text.data() + text.size(), position_), this);
+  if (error_) return fail(*error_);
+  return {};
+}
+
+bool JsonEvents::parse_error(std::size_t, const std::string&, const json::exception& error) {
+  const auto* const syntax = dynamic_cast<const json::parse_error*>(&error);
+  error_ =
+      syntax != nullptr ? syntax_error(text_, file_, *syntax) : overflow_error(text_, file_, error.what());
+  return false;
 }
 
 JsonFields::JsonFields(const JsonDocument& document, const json& object)

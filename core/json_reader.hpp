@@ -32,6 +32,29 @@ class JsonDocument {
   nlohmann::json root_;
 };
 
+/// Receives the parts of a JSON text in their order, so that a large file needs no document. Derived classes
+/// say what each part means; nesting is theirs to limit, and what they return ends the parse when it is
+/// false.
+class JsonEvents : public nlohmann::json::json_sax_t {
+ public:
+  /// Hands over every part of `text`. Malformed JSON is the same error as of `JsonDocument::parse`; a parse
+  /// that was ended by the derived class is none. `file` is used in errors.
+  Result<void> parse(std::string_view text, std::string file);
+
+  bool parse_error(std::size_t byte, const std::string& token, const nlohmann::json::exception& error) final;
+
+ protected:
+  /// How many characters have been read: the last of them is the bracket or the closing quote of the part
+  /// that is handed over; after a number one more has been read.
+  std::size_t num_read() const { return static_cast<std::size_t>(position_ - text_.data()); }
+
+ private:
+  std::string_view text_;
+  std::string file_;
+  const char* position_ = nullptr;  ///< in `text_`, after the last character that was read
+  std::optional<Error> error_;
+};
+
 /// Typed access to the keys of one JSON object. The first failed access is remembered and every later one
 /// does nothing, so that a reader can be a plain list of fields with one check at the end.
 class JsonFields {

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/file.hpp"
+#include "core/json_line.hpp"
 #include "core/json_reader.hpp"
 #include "core/line_reader.hpp"
 #include "core/text.hpp"
@@ -18,8 +19,6 @@
 
 namespace vtrain {
 namespace {
-
-using nlohmann::json;
 
 /// What a key says of a job, from the text of its value.
 struct Key {
@@ -81,65 +80,6 @@ constexpr std::array kKeys = {
 };
 constexpr std::string_view kAssumption = "assumption";
 
-/// The keys and values of one flat object, as text. The first thing that is no good is remembered.
-class FlatObject : public json::json_sax_t {
- public:
-  struct Value {
-    std::string key;
-    std::string text;  ///< empty: not given
-  };
-
-  const std::vector<Value>& values() const { return values_; }
-  /// Why the line is no flat object; `field` is the key at which.
-  const std::string& message() const { return message_; }
-  const std::string& field() const { return field_; }
-
-  bool null() override { return take({}); }
-  bool boolean(bool value) override { return complain(value ? "true" : "false"); }
-  bool number_integer(number_integer_t value) override { return take(std::to_string(value)); }
-  bool number_unsigned(number_unsigned_t value) override { return take(std::to_string(value)); }
-  bool number_float(number_float_t, const string_t& text) override { return take(text); }
-  bool string(string_t& text) override { return take(text); }
-  bool binary(binary_t&) override { return complain("bytes"); }
-  bool start_object(std::size_t) override {
-    if (++depth_ == 1) return true;
-    return complain("an object");
-  }
-  bool key(string_t& name) override {
-    values_.push_back({.key = name, .text = {}});
-    return true;
-  }
-  bool end_object() override { return true; }
-  bool start_array(std::size_t) override { return complain("an array"); }
-  bool end_array() override { return true; }
-  bool parse_error(std::size_t, const std::string&, const json::exception& error) override {
-    message_ = fmt::format("malformed JSON: {}", printable(error.what()));
-    return false;
-  }
-
- private:
-  bool take(std::string text) {
-    if (values_.empty()) return complain(text);
-    values_.back().text = std::move(text);
-    return true;
-  }
-
-  bool complain(std::string_view found) {
-    if (values_.empty()) {
-      message_ = expected_found("a JSON object", found);
-    } else {
-      field_ = values_.back().key;
-      message_ = expected_found("a number or a string", found);
-    }
-    return false;
-  }
-
-  std::vector<Value> values_;
-  int depth_ = 0;
-  std::string message_;
-  std::string field_;
-};
-
 class JsonLinesReader {
  public:
   explicit JsonLinesReader(const TraceInput& input) : lines_(input.text, input.file) {
@@ -179,23 +119,23 @@ class JsonLinesReader {
   }
 
   Result<void> read_line() {
-    FlatObject object;
-    if (!json::sax_parse(lines_.line(), &object)) return complain(object.field(), object.message());
-    if (object.values().size() == 1 && object.values()[0].key == kAssumption) {
-      const std::string& text = object.values()[0].text;
+    const auto values = parse_json_line(lines_.line());
+    if (!values) return complain(values.error().field, values.error().message);
+    if (values->size() == 1 && values->front().key == kAssumption) {
+      const std::string& text = values->front().text;
       if (!is_printable(text)) return complain(kAssumption, expected_found("a line of text", text));
       trace_.assumptions.push_back(text);
       return {};
     }
-    return read_job(object.values());
+    return read_job(*values);
   }
 
-  Result<void> read_job(const std::vector<FlatObject::Value>& values) {
+  Result<void> read_job(const std::vector<JsonLineValue>& values) {
     Job job;
     std::array<bool, kKeys.size()> seen{};
     bool has_submit = false;
     bool has_num_gpus = false;
-    for (const FlatObject::Value& value : values) {
+    for (const JsonLineValue& value : values) {
       const auto key =
           std::find_if(kKeys.begin(), kKeys.end(), [&](const Key& known) { return known.name == value.key; });
       if (key == kKeys.end()) return complain(value.key, unknown_key(value.key));

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <iterator>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "core/calendar.hpp"
+#include "core/json_reader.hpp"
 #include "core/text.hpp"
 #include "traces/job_log.hpp"
 
@@ -22,28 +21,6 @@ namespace vtrain {
 namespace {
 
 using nlohmann::json;
-
-/// Walks over text and tells where the parser is, which its handler cannot ask.
-class Cursor {
- public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = const char&;
-
-  Cursor(const char* at, const char*& position) : at_(at), position_(&position) {}
-  reference operator*() const { return *at_; }
-  Cursor& operator++() {
-    *position_ = ++at_;
-    return *this;
-  }
-  bool operator==(const Cursor& other) const { return at_ == other.at_; }
-
- private:
-  const char* at_;
-  const char** position_;
-};
 
 /// One scheduling attempt as written.
 struct Attempt {
@@ -111,15 +88,15 @@ std::size_t count_jobs(std::string_view text) {
 }
 
 /// Turns the parser's events into jobs.
-class LogHandler : public json::json_sax_t {
+class LogHandler : public JsonEvents {
  public:
-  LogHandler(const TraceInput& input, const char*& position)
-      : file_(input.file), log_(input), position_(position), counted_to_(position) {
+  explicit LogHandler(const TraceInput& input) : input_(input), log_(input) {
     constexpr std::size_t kBytesOfShortJob = 256;  // with one attempt on one GPU, without blanks
     log_.reserve(std::min(count_jobs(input.text), input.text.size() / kBytesOfShortJob));
   }
 
-  Result<Trace> finish() {
+  Result<Trace> read() {
+    if (auto parsed = parse(input_.text, input_.file); !parsed) return fail(std::move(parsed.error()));
     if (error_) return fail(*std::move(error_));
     return log_.finish(Origin::FirstSubmission);
   }
@@ -174,10 +151,6 @@ class LogHandler : public json::json_sax_t {
   bool end_array() override {
     places_.pop_back();
     return true;
-  }
-
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override {
-    return stop(fmt::format("malformed JSON: {}", printable(error.what())));
   }
 
  private:
@@ -287,8 +260,9 @@ class LogHandler : public json::json_sax_t {
 
   /// The line of the last character that was read.
   std::int64_t current_line() {
-    lines_passed_ += std::count(counted_to_, position_, '\n');
-    counted_to_ = position_;
+    const std::string_view passed = input_.text.substr(counted_to_, num_read() - counted_to_);
+    lines_passed_ += std::count(passed.begin(), passed.end(), '\n');
+    counted_to_ = num_read();
     return 1 + lines_passed_;
   }
 
@@ -298,14 +272,13 @@ class LogHandler : public json::json_sax_t {
     return done.has_value();
   }
   bool stop(std::string message) {
-    error_ = Error{.file = file_, .line = current_line(), .message = std::move(message)};
+    error_ = Error{.file = input_.file, .line = current_line(), .message = std::move(message)};
     return false;
   }
 
-  std::string file_;
+  const TraceInput& input_;
   JobLog log_;
-  const char*& position_;
-  const char* counted_to_;
+  std::size_t counted_to_ = 0;
   std::int64_t lines_passed_ = 0;
   std::int64_t line_ = 0;  ///< where the current job begins
   std::vector<Place> places_ = {Place::Top};
@@ -326,11 +299,7 @@ bool recognise_philly_log(std::string_view head) {
 }
 
 Result<Trace> read_philly_log(const TraceInput& input) {
-  const char* position = input.text.data();
-  const char* const end = position + input.text.size();
-  LogHandler handler(input, position);
-  json::sax_parse(Cursor(input.text.data(), position), Cursor(end, position), &handler);
-  auto trace = handler.finish();
+  auto trace = LogHandler(input).read();
   if (!trace) return trace;
   trace->assumptions.emplace_back("run time is the sum over a job's scheduling attempts");
   trace->assumptions.emplace_back("times are local times of the US west coast");

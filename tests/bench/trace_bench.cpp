@@ -172,6 +172,29 @@ void BM_ReadJsonLines(benchmark::State& state) {
 }
 BENCHMARK(BM_ReadJsonLines)->Unit(benchmark::kMillisecond);
 
+/// Each job has a profile of its own, which is the dearest case.
+std::string batsim_text() {
+  std::string jobs;
+  std::string profiles;
+  std::size_t number = 0;
+  for (const vtrain::Job& job : workload().jobs) {
+    const std::string end = ++number < workload().jobs.size() ? ",\n" : "\n";
+    const std::string profile = "\"delay " + std::to_string(number) + "\"";
+    jobs += "{\"id\": \"" + std::to_string(number) +
+            "\", \"subtime\": " + std::to_string(job.submit.time_since_epoch().count() / 1'000'000'000) +
+            ".5, \"res\": " + std::to_string(job.num_gpus.value) +
+            ", \"walltime\": -1, \"profile\": " + profile + "}" + end;
+    profiles += profile + ": {\"type\": \"delay\", \"delay\": " +
+                std::to_string(job.duration.count() / 1'000'000'000 + 1) + "}" + end;
+  }
+  return "{\n\"nb_res\": 10240,\n\"jobs\": [\n" + jobs + "],\n\"profiles\": {\n" + profiles + "}\n}\n";
+}
+
+void BM_ReadBatsim(benchmark::State& state) {
+  read(state, batsim_text());
+}
+BENCHMARK(BM_ReadBatsim)->Unit(benchmark::kMillisecond);
+
 void BM_ReadPhillyLog(benchmark::State& state) {
   read(state, philly_log_text(), kPhillyJobs);
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -98,6 +99,54 @@ TEST_CASE("json_reader: malformed documents") {
   const JsonFields fields(*list, list->root());
   REQUIRE(fields.error());
   CHECK(fields.error()->message == "expected a JSON object, found '[1]'");
+}
+
+/// What was read up to each string, and nothing else.
+class PrefixesOfStrings : public JsonEvents {
+ public:
+  explicit PrefixesOfStrings(std::string_view text) : text_(text) {}
+  const std::vector<std::string_view>& prefixes() const { return prefixes_; }
+
+  bool null() override { return true; }
+  bool boolean(bool value) override { return value; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return add(); }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override { return true; }
+  bool key(string_t&) override { return add(); }
+  bool end_object() override { return true; }
+  bool start_array(std::size_t) override { return true; }
+  bool end_array() override { return true; }
+
+ private:
+  bool add() {
+    prefixes_.push_back(text_.substr(0, num_read()));
+    return true;
+  }
+
+  std::string_view text_;
+  std::vector<std::string_view> prefixes_;
+};
+
+TEST_CASE("json_reader: events know how much was read, and fail as documents do") {
+  constexpr std::string_view kText = "\xef\xbb\xbf{\"a\" : [\"b\\n\", 1]}";
+  PrefixesOfStrings events(kText);
+  REQUIRE(events.parse(kText, "f.json"));
+  REQUIRE(events.prefixes().size() == 2);
+  CHECK(events.prefixes()[0] == "\xef\xbb\xbf{\"a\"");
+  CHECK(events.prefixes()[1] == "\xef\xbb\xbf{\"a\" : [\"b\\n\"");
+  // What the derived class ends is no error.
+  CHECK(events.parse("[false, \"a\" \"b\"]", "f.json"));
+  for (const std::string text : {"{\n\"a\" 1}", "[1,\n2", "", "{\"a\":\n1e999}", "[\"\xff\"]", "[1] 2"}) {
+    CAPTURE(text);
+    const auto streamed = PrefixesOfStrings(text).parse(text, "f.json");
+    const auto document = JsonDocument::parse(text, "f.json");
+    REQUIRE_FALSE(streamed);
+    REQUIRE_FALSE(document);
+    CHECK(streamed.error().describe() == document.error().describe());
+  }
 }
 
 }  // namespace
