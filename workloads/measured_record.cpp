@@ -36,6 +36,10 @@ constexpr std::array kSources = {
     Source{"NeMo 24", "nemo", "megatron-bridge", Sharding::Optimizer},
     Source{"NeMo", "dgxc", "megatron-bridge", Sharding::Optimizer},
     Source{"torchtitan", "torchtitan", "torchtitan", Sharding::Full},
+    // What profiler/validation writes.
+    Source{"PyTorch compiled", "pytorch-compiled", "pytorch-compiled", Sharding::None},
+    Source{"PyTorch eager, unfused attention", "pytorch-unfused", "pytorch-unfused", Sharding::None},
+    Source{"PyTorch eager", "pytorch-eager", "pytorch-eager", Sharding::None},
     Source{"DeepSpeed", "mtnlg", "deepspeed-megatron", Sharding::None},
     Source{"Megatron-LM 23e00ed09", "simumax", "megatron-core", Sharding::Optimizer},
     Source{"Megatron-LM 2024", "megatron24", "megatron-core", Sharding::Optimizer},
@@ -193,6 +197,7 @@ class RecordReader {
     model.activation = activation == "swiglu"         ? Activation::SwiGlu
                        : activation == "squared_relu" ? Activation::SquaredRelu
                                                       : Activation::Gelu;
+    model.has_bias = model_.boolean_or("bias", model.has_bias);
     if (model_.string_or("pos", "learned") != "rope") return;
     model.positions = Positions::Rotary;
     model.normalization = Normalization::RmsNorm;

@@ -156,6 +156,9 @@ PlanChoices plan_choices(const Stack& stack) {
   } else if (name == "fsdp-eager") {
     choices.tensor = choices.context = choices.pipeline = choices.expert = false;
     choices.sharding = {Sharding::Full};
+  } else if (name.starts_with("pytorch-")) {
+    choices.tensor = choices.context = choices.pipeline = choices.expert = false;
+    choices.sharding = {Sharding::None};
   } else if (name == "torchtitan" || name == "nemo-automodel") {
     choices.sharding = {Sharding::Full};
   }

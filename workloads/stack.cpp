@@ -134,12 +134,44 @@ Stack torchtitan() {
           .memory = kTorchTitanMemory};
 }
 
+/// Plain PyTorch, a script without a framework: bf16 weights, their gradients added up in fp32 (2 bytes read,
+/// 4 read and 4 written), data parallelism alone. Compiled layers as in torchtitan; eager ones have the
+/// memory traffic of FSDP's, with the attention of today's `scaled_dot_product_attention` (flash attention
+/// 2).
+Stack plain_pytorch(Stack stack, std::string_view name, std::string_view summary, AttentionKernel attention) {
+  constexpr double kBytesOfAddingGradients = 10;
+  stack.name = name;
+  stack.summary = summary;
+  stack.attention = attention;
+  stack.memory.keeps_scores = attention == AttentionKernel::Unfused;
+  stack.loss_bytes_per_logit = kTorchLoss;
+  stack.accumulation_bytes = kBytesOfAddingGradients;
+  return stack;
+}
+
+Stack pytorch_compiled() {
+  return plain_pytorch(torchtitan(), "pytorch-compiled",
+                       "plain PyTorch with compiled layers, flash attention 2", AttentionKernel::Flash2);
+}
+
+Stack pytorch_eager() {
+  return plain_pytorch(fsdp_eager(), "pytorch-eager", "plain PyTorch, eager, flash attention 2",
+                       AttentionKernel::Flash2);
+}
+
+Stack pytorch_unfused() {
+  return plain_pytorch(fsdp_eager(), "pytorch-unfused",
+                       "plain PyTorch, eager, attention as it is written in formulas",
+                       AttentionKernel::Unfused);
+}
+
 }  // namespace
 
 std::span<const Stack> all_stacks() {
   static const std::vector<Stack> stacks = {
-      deepspeed_megatron(),   fsdp_eager(),    megatron_2021(),  megatron_bridge(),
-      megatron_bridge_2606(), megatron_core(), nemo_automodel(), torchtitan()};
+      deepspeed_megatron(),   fsdp_eager(),      megatron_2021(),  megatron_bridge(),
+      megatron_bridge_2606(), megatron_core(),   nemo_automodel(), pytorch_compiled(),
+      pytorch_eager(),        pytorch_unfused(), torchtitan()};
   return stacks;
 }
 

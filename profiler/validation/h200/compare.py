@@ -4,7 +4,8 @@
     compare.py predict --vtrain build/release/bin/vtrain --profile PROFILE [--out predictions.json]
     compare.py table   [--measured measured.json] [--predictions predictions.json]
 
-`predict` needs no GPU and is meant to be run before the training: a file of predictions is never overwritten."""
+`predict` needs no GPU and is meant to be run before the training: a file of predictions is never overwritten.
+`vtrain validate measured.json` compares with what is predicted now."""
 import argparse
 import json
 import pathlib
@@ -36,16 +37,18 @@ def predict(all_runs, vtrain, profile):
     return predictions
 
 
-def compare(all_runs, measured, predictions):
+def compare(all_runs, records, predictions):
     """Rows of id, measured and predicted time, their difference in per cent, and the same of the memory."""
+    measured = {case["id"]: case["measured"] for case in records["cases"]}
     rows = []
     for run in all_runs:
-        truth, guess = measured.get(run["id"], {}), predictions.get(run["id"])
-        if "median_s" not in truth or guess is None:
+        truth, guess = measured.get(run["id"]), predictions.get(run["id"])
+        if truth is None or guess is None:
             continue
-        rows.append({"id": run["id"], "measured_s": truth["median_s"], "predicted_s": guess["iteration_time_s"],
-                     "error_percent": 100 * (guess["iteration_time_s"] / truth["median_s"] - 1),
-                     "memory_error_percent": 100 * (guess["peak_bytes"] / truth["peak_allocated_bytes"] - 1)})
+        rows.append({"id": run["id"], "measured_s": truth["iteration_s"], "predicted_s": guess["iteration_time_s"],
+                     "error_percent": 100 * (guess["iteration_time_s"] / truth["iteration_s"] - 1),
+                     "memory_error_percent":
+                         100 * (guess["peak_bytes"] / described.GIBIBYTE / truth["mem_alloc_gib"] - 1)})
     return rows
 
 
@@ -85,7 +88,8 @@ def main():
             raise SystemExit(f"{arguments.out} is there already: predictions are made once, before the training")
         described.write_json(arguments.out, predict(all_runs, arguments.vtrain, arguments.profile))
         return 0
-    rows = compare(all_runs, described.read_json(arguments.measured, {}), described.read_json(arguments.predictions, {}))
+    rows = compare(all_runs, described.read_json(arguments.measured, described.NO_RECORDS),
+                   described.read_json(arguments.predictions, {}))
     if not rows:
         raise SystemExit("no run has been both measured and predicted")
     print_table(rows)

@@ -1,7 +1,9 @@
 """The training runs of configurations.json, and files that are replaced as a whole."""
+import copy
 import json
 import os
 import pathlib
+import statistics
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 
@@ -30,7 +32,7 @@ def load_runs(path=FOLDER / "configurations.json"):
 
 def read_json(path, default):
     path = pathlib.Path(path)
-    return json.loads(path.read_text()) if path.exists() else default
+    return json.loads(path.read_text()) if path.exists() else copy.deepcopy(default)
 
 
 def write_json(path, value):
@@ -53,9 +55,39 @@ def model_of(run):
         "tied_embeddings": not is_llama, "has_bias": False}
 
 
+def stack_of(run):
+    """The stack that describes how the run was trained."""
+    return "pytorch-compiled" if run["compiled"] else "pytorch-unfused" if run["attention"] == "unfused" else "pytorch-eager"
+
+
 def config_of(run):
     """The configuration for `vtrain predict`."""
-    stack = "torchtitan" if run["compiled"] else "megatron-2021" if run["attention"] == "unfused" else "fsdp-eager"
-    return {"model": model_of(run), "stack": stack,
+    return {"model": model_of(run), "stack": stack_of(run),
             "plan": {"data": 1, "global_batch": run["micro_batch"] * run["micro_batches"],
                      "micro_batch": run["micro_batch"], "recompute": run["recompute"], "precision": "bf16"}}
+
+
+NO_RECORDS = {"schema_version": 1, "note": "Measured by profiler/validation/h200/train.py. Times are medians.", "cases": [], "failed": {}}
+GIBIBYTE = 2**30
+
+
+def record_of(run, result):
+    """A measurement as `vtrain validate` reads it."""
+    sizes = run["sizes"]
+    is_llama = sizes["family"] == "llama"
+    return {
+        "id": run["id"], "quality": "A",
+        "framework": f"PyTorch {'compiled' if run['compiled'] else 'eager'}, {run['attention']} attention",
+        "versions": {"torch": result["torch"], "cuda": result["cuda"]},
+        "model": {"name": run["model"], "layers": sizes["layers"], "hidden": sizes["hidden"], "ffn_hidden": sizes["ffn"],
+                  "heads": sizes["heads"], "kv_heads": sizes["key_value_heads"], "vocab": sizes["vocabulary"],
+                  "seq_len": run["sequence"], "activation": "swiglu" if is_llama else "gelu", "gated_mlp": is_llama,
+                  "pos": "rope" if is_llama else "learned", "bias": False},
+        "system": {"gpu": result["gpu"], "num_gpus": 1, "nodes": 1},
+        "parallel": {"tp": 1, "pp": 1, "dp": 1, "zero": 0},
+        "batch": {"global_batch": run["micro_batch"] * run["micro_batches"], "micro_batch": run["micro_batch"],
+                  "grad_accum": run["micro_batches"]},
+        "precision": "bf16", "recompute": run["recompute"],
+        "measured": {"iteration_s": statistics.median(result["times_s"]), "iterations_s": result["times_s"],
+                     "mem_alloc_gib": result["peak_allocated_bytes"] / GIBIBYTE,
+                     "mem_reserved_gib": result["peak_reserved_bytes"] / GIBIBYTE}}

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Trains the runs of configurations.json on this GPU and notes how long an iteration takes.
 
-    train.py --out measured.json [--time-limit 450]
+    train.py --out measured.json [--time-limit 210]
+    train.py --out measured.json --list      what is left to do; needs neither GPU nor PyTorch
 
-Runs that are in the file already are left out, and no run is begun after the time limit: run it again to go on. Each run
-is a process of its own, so that one that fails leaves the others alone."""
+The file is what `vtrain validate` reads. Runs that are in it already are left out, and no run is begun after the time
+limit: run it again to go on. Each run is a process of its own, so that one that fails leaves the others alone."""
 import argparse
 import json
-import statistics
 import subprocess
 import sys
 import time
@@ -73,22 +73,31 @@ def run_apart(run):
     return {"failed": lines[-1][:300]}
 
 
+def missing_runs(all_runs, records):
+    """Those without a measurement; what failed is tried again."""
+    measured = {case["id"] for case in records["cases"]}
+    return [run for run in all_runs if run["id"] not in measured]
+
+
 def record(all_runs, out, time_limit, run_one, now=time.monotonic):
     """Measures what the file lacks. Returns how many runs are left."""
-    measured = described.read_json(out, {})
-    missing = [run for run in all_runs if "times_s" not in measured.get(run["id"], {})]
+    records = described.read_json(out, described.NO_RECORDS)
+    missing = missing_runs(all_runs, records)
     started = now()
     for done, run in enumerate(missing):
         if now() - started >= time_limit:
             return len(missing) - done
         result = run_one(run)
-        if result.get("failed", "").startswith(("no GPU", "ModuleNotFoundError")):
-            raise SystemExit(result["failed"])
-        if "times_s" in result:
-            result["median_s"] = statistics.median(result["times_s"])
-        measured[run["id"]] = result
-        described.write_json(out, measured)
-        print(run["id"], f"{result['median_s']:.4f} s" if "median_s" in result else result["failed"], flush=True)
+        reason = result.get("failed", "")
+        if reason.startswith(("no GPU", "ModuleNotFoundError")):
+            raise SystemExit(reason)
+        if reason:
+            records["failed"][run["id"]] = reason
+        else:
+            records["failed"].pop(run["id"], None)
+            records["cases"].append(described.record_of(run, result))
+        described.write_json(out, records)
+        print(run["id"], reason or f"{records['cases'][-1]['measured']['iteration_s']:.4f} s", flush=True)
     return 0
 
 
@@ -96,12 +105,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", default=described.FOLDER / "measured.json")
     parser.add_argument("--time-limit", type=float, default=450 - LONGEST_RUN, help="seconds; begins no run after so long")
+    parser.add_argument("--list", action="store_true", help="name the runs that are left, and end")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     all_runs = described.load_runs()
     if arguments.one:
         run = next(run for run in all_runs if run["id"] == arguments.one)
         print(json.dumps(measure(run)))
+        return 0
+    if arguments.list:
+        left = missing_runs(all_runs, described.read_json(arguments.out, described.NO_RECORDS))
+        print("\n".join([*(run["id"] for run in left), f"{len(left)} of {len(all_runs)} runs are left"]))
         return 0
     left = record(all_runs, arguments.out, arguments.time_limit, run_apart)
     if left:

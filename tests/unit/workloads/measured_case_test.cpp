@@ -136,6 +136,53 @@ TEST_CASE("measured_case: fully sharded runs and their gradients") {
   CHECK(only_case(start + R"("PURE")" + end).stack.gradient_bytes == 2);
 }
 
+TEST_CASE("measured_case: the records that profiler/validation writes") {
+  // The same file is what tests/unit/profiler/validation_test.py makes the script write. Its times are invented.
+  const auto cases = read_measured_cases(VTRAIN_SOURCE_DIR "/tests/unit/profiler/validation_records.json");
+  REQUIRE_MESSAGE(cases, cases.error().describe());
+  REQUIRE(cases->cases.size() == 3);
+  for (const MeasuredCase& measured : cases->cases) {
+    CAPTURE(measured.id);
+    CHECK(measured.missing.empty());
+    CHECK(measured.assumed.empty());
+    CHECK(measured.profile == "h200");
+    CHECK(measured.plan.num_gpus() == GpuCount(1));
+    CHECK(measured.plan.num_micro_batches() == 4);
+    CHECK(measured.plan.sharding == Sharding::None);
+    CHECK(measured.plan.precision == Precision::Bf16);
+    CHECK_FALSE(measured.model.has_bias);
+    CHECK(measured.allocated->value == 17179869184);  // 2^34
+    CHECK(measured.reserved->value == 25769803776);   // 3 * 2^33
+  }
+  const MeasuredCase& compiled = cases->cases[0];
+  CHECK(compiled.group == "pytorch-compiled-h200");
+  CHECK(compiled.stack.name == "pytorch-compiled");
+  CHECK(compiled.plan.recompute == Recompute::Full);
+  CHECK(compiled.model.num_layers == 12);
+  CHECK(compiled.model.kv_heads() == 8);
+  CHECK(compiled.model.positions == Positions::Rotary);
+  CHECK_FALSE(compiled.model.tied_embeddings);
+  CHECK(compiled.measured.count() == 2);  // the median of 3, 1 and 2
+  const MeasuredCase& eager = cases->cases[1];
+  CHECK(eager.group == "pytorch-eager-h200");
+  CHECK(eager.stack.attention == AttentionKernel::Flash2);
+  CHECK(eager.model.tied_embeddings);
+  CHECK(eager.model.normalization == Normalization::LayerNorm);
+  const MeasuredCase& unfused = cases->cases[2];
+  CHECK(unfused.group == "pytorch-unfused-h200");
+  CHECK(unfused.stack.attention == AttentionKernel::Unfused);
+  CHECK_FALSE(unfused.stack.has_dropout);
+
+  ProfileShelf profiles("");
+  const CasePredictions predictions = predict_cases(*cases, profiles);
+  CHECK(predictions.skipped.empty());
+  REQUIRE(predictions.predicted.size() == 3);
+  for (const CasePrediction& prediction : predictions.predicted) {
+    CHECK(prediction.predicted.count() > 0);
+    CHECK(prediction.allocated.value > 0);
+  }
+}
+
 TEST_CASE("measured_case: the two tables of the public release") {
   const std::string columns =
       "# GPUs,global batch,micro batch,hidden size,attention heads,# layers,sequence length,tensor "
