@@ -22,7 +22,7 @@ KernelTime dispatch_time(const LayerContext& layer) {
   const LayerShape& shape = layer.shape;
   const GpuGroup group = shape.expert_group;
   if (group.size <= 1) return {};
-  const double token_bytes = 2 * real(shape.routed_tokens) * real(shape.hidden);
+  const double token_bytes = 2 * real(shape.routed_tokens) * real(shape.expert_hidden);
   const double top_k = real(layer.model.experts.top_k);
   const bool one_per_gpu = layer.stack.dispatch == TokenDispatch::OnePerGpu;
   const double copies = one_per_gpu ? places_hit(real(group.size), top_k) : top_k;
@@ -47,7 +47,8 @@ void add_dispatch(PassBuilder& pass, const LayerContext& layer, const char* name
 /// Rows are read and written when they are permuted for dispatch, and again when they come back.
 void add_permutation(PassBuilder& pass, const LayerContext& layer, const char* name) {
   const LayerShape& shape = layer.shape;
-  pass.begin(name).memory(MemoryKernel::Elementwise, 4 * real(shape.routed_rows) * real(shape.hidden), 1);
+  pass.begin(name).memory(MemoryKernel::Elementwise, 4 * real(shape.routed_rows) * real(shape.expert_hidden),
+                          1);
 }
 
 /// Rows that were dispatched to the GPUs that share an expert are gathered on each of them; what they make of
@@ -55,7 +56,7 @@ void add_permutation(PassBuilder& pass, const LayerContext& layer, const char* n
 void add_expert_collective(PassBuilder& pass, const LayerContext& layer, const char* name,
                            Collective collective) {
   const LayerShape& shape = layer.shape;
-  const Bytes rows(2 * real(shape.expert_rows) * real(shape.hidden));
+  const Bytes rows(2 * real(shape.expert_rows) * real(shape.expert_hidden));
   pass.exposed(name, TaskKind::TensorComm,
                collective_time(layer.profile, collective, shape.expert_tensor_group, rows));
 }
@@ -68,8 +69,9 @@ struct ExpertProducts {
 ExpertProducts expert_products(const LayerContext& layer) {
   const LayerShape& shape = layer.shape;
   const std::int64_t inner = shape.expert_inner;
-  return {.up = {shape.expert_rows, shape.mlp_inputs * inner, shape.hidden, shape.local_experts},
-          .down = {shape.expert_rows, shape.hidden, inner, shape.local_experts}};
+  const std::int64_t hidden = shape.expert_hidden;
+  return {.up = {shape.expert_rows, shape.mlp_inputs * inner, hidden, shape.local_experts},
+          .down = {shape.expert_rows, hidden, inner, shape.local_experts}};
 }
 
 void add_shared_expert_forward(PassBuilder& pass, const LayerContext& layer) {
@@ -137,11 +139,16 @@ void add_experts_forward(PassBuilder& pass, const LayerContext& layer) {
       .plain_gemm({shape.routed_tokens, num_experts, shape.hidden})
       .memory(MemoryKernel::Elementwise, kRoutingTraffic * real(shape.routed_tokens) * real(num_experts), 4);
   add_shared_expert_forward(pass, layer);
+  if (layer.model.experts.latent_size > 0) {
+    pass.begin("latent_down_gemm");
+    quantise(pass, layer, real(shape.routed_tokens) * real(shape.hidden));
+    pass.gemm({shape.routed_tokens, shape.expert_hidden, shape.hidden});
+  }
   add_permutation(pass, layer, "permute");
   add_dispatch(pass, layer, "dispatch");
   add_expert_collective(pass, layer, "expert_gather", Collective::AllGather);
   pass.begin("expert_up_gemm");
-  quantise_experts(pass, layer, real(shape.expert_rows) * real(shape.hidden));
+  quantise_experts(pass, layer, real(shape.expert_rows) * real(shape.expert_hidden));
   pass.product(grouped_gemm_time(layer.profile, layer.key.precision, products.up));
   add_expert_activation(pass, layer, "expert_act", real(2 * shape.mlp_inputs + 2));
   pass.begin("expert_down_gemm");
@@ -150,6 +157,11 @@ void add_experts_forward(PassBuilder& pass, const LayerContext& layer) {
   add_expert_collective(pass, layer, "expert_reduce_scatter", Collective::ReduceScatter);
   add_dispatch(pass, layer, "combine");
   add_permutation(pass, layer, "unpermute");
+  if (layer.model.experts.latent_size > 0) {
+    pass.begin("latent_up_gemm");
+    quantise(pass, layer, real(shape.routed_tokens) * real(shape.expert_hidden));
+    pass.gemm({shape.routed_tokens, shape.hidden, shape.expert_hidden});
+  }
   add_residual_forward(pass, layer, "mlp_residual");
 }
 
@@ -158,6 +170,10 @@ void add_experts_backward(BackwardPass& pass, const LayerContext& layer) {
   const std::int64_t num_experts = layer.model.experts.num_experts;
   const ExpertProducts products = expert_products(layer);
   add_residual_backward(pass.input, layer, "mlp_drop_grad");
+  if (layer.model.experts.latent_size > 0) {
+    pass.input.begin("latent_up_grad");
+    pass.linear(layer, "latent_up_weight_grad", {shape.routed_tokens, shape.hidden, shape.expert_hidden});
+  }
   add_permutation(pass.input, layer, "unpermute_grad");
   add_dispatch(pass.input, layer, "combine_grad");
   add_expert_collective(pass.input, layer, "expert_gather", Collective::AllGather);
@@ -169,6 +185,10 @@ void add_experts_backward(BackwardPass& pass, const LayerContext& layer) {
   add_expert_collective(pass.input, layer, "expert_reduce_scatter", Collective::ReduceScatter);
   add_dispatch(pass.input, layer, "dispatch_grad");
   add_permutation(pass.input, layer, "permute_grad");
+  if (layer.model.experts.latent_size > 0) {
+    pass.input.begin("latent_down_grad");
+    pass.linear(layer, "latent_down_weight_grad", {shape.routed_tokens, shape.expert_hidden, shape.hidden});
+  }
   add_shared_expert_backward(pass, layer);
   pass.input.begin("router_grad")
       .plain_gemm({shape.routed_tokens, shape.hidden, num_experts})

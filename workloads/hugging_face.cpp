@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
-#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -11,170 +10,17 @@
 
 #include "core/json_reader.hpp"
 #include "core/text.hpp"
+#include "workloads/config_reader.hpp"
 
 namespace vtrain {
 namespace {
 
 using nlohmann::json;
 
-/// `check_model` has closer bounds.
-constexpr std::int64_t kMaxSize = 1'000'000'000;
-
-/// Keys that change neither the shape nor the amount of the computation.
-constexpr std::array kHarmless = std::to_array<std::string_view>({
-    // What the file is and how it is loaded.
-    "_attn_implementation",
-    "_name_or_path",
-    "architectures",
-    "auto_map",
-    "dtype",
-    "model_type",
-    "torch_dtype",
-    "transformers_version",
-    "quantization_config",
-    // Tokens and generation.
-    "bos_token_id",
-    "decoder_start_token_id",
-    "eos_token_id",
-    "is_decoder",
-    "output_attentions",
-    "output_hidden_states",
-    "output_router_logits",
-    "pad_token_id",
-    "return_dict",
-    "task_specific_params",
-    "unk_token_id",
-    "use_cache",
-    // Initialisation and numbers inside kernels.
-    "initializer_range",
-    "layer_norm_eps",
-    "layer_norm_epsilon",
-    "norm_eps",
-    "partial_rotary_factor",
-    "reorder_and_upcast_attn",
-    "rms_norm_eps",
-    "rope_interleave",
-    "rope_parameters",
-    "rope_scaling",
-    "rope_theta",
-    "rotary_emb_base",
-    "rotary_pct",
-    "scale_attn_by_inverse_layer_idx",
-    "scale_attn_weights",
-    "gradient_checkpointing",
-    // Heads of other tasks.
-    "classifier_dropout",
-    "id2label",
-    "label2id",
-    "num_labels",
-    "problem_type",
-    "summary_activation",
-    "summary_first_dropout",
-    "summary_proj_to_labels",
-    "summary_type",
-    "summary_use_proj",
-    // How the router scores and which losses it has.
-    "aux_loss_alpha",
-    "n_group",
-    "norm_topk_prob",
-    "routed_scaling_factor",
-    "router_aux_loss_coef",
-    "router_jitter_noise",
-    "scoring_func",
-    "seq_aux",
-    "topk_group",
-    "topk_method",
-    // Slices of the products at inference, and places of weights.
-    "ep_size",
-    "pretraining_tp",
-    // The same sizes under older names.
-    "n_ctx",
-    "qk_head_dim",
-});
-
 /// Dropout: 0 is as good as absent.
 constexpr std::array kDropouts =
     std::to_array<std::string_view>({"attention_dropout", "attention_probs_dropout_prob", "attn_pdrop",
                                      "embd_pdrop", "hidden_dropout", "hidden_dropout_prob", "resid_pdrop"});
-
-/// Reads a configuration and remembers which keys it has looked at.
-class ConfigReader {
- public:
-  ConfigReader(const JsonDocument& document, const json& object)
-      : fields_(document, object), object_(object) {}
-
-  bool has(std::string_view key) {
-    seen_.emplace(key);
-    return fields_.has(key);
-  }
-  /// A size that must be there.
-  std::int64_t size(std::string_view key) {
-    seen_.emplace(key);
-    return fields_.integer(key, 1, kMaxSize);
-  }
-  std::int64_t size_or(std::string_view key, std::int64_t absent) {
-    seen_.emplace(key);
-    return fields_.integer_or(key, 0, kMaxSize, absent);
-  }
-  bool flag_or(std::string_view key, bool absent) {
-    seen_.emplace(key);
-    return fields_.boolean_or(key, absent);
-  }
-  double number_or(std::string_view key, double absent) {
-    seen_.emplace(key);
-    return fields_.number_or(key, -1e300, 1e300, absent);
-  }
-  /// Complains unless the key is absent or has one of these texts.
-  void expect_text(std::string_view key, std::initializer_list<std::string_view> allowed) {
-    if (!has(key)) return;
-    const std::string text = fields_.string(key);
-    if (std::find(allowed.begin(), allowed.end(), text) == allowed.end()) {
-      const std::vector<std::string_view> names(allowed);
-      complain(key, expected_found((names.size() > 1 ? "one of " : "") + list_names(names), text));
-    }
-  }
-  /// Complains unless the key is absent or has this value.
-  void expect_size(std::string_view key, std::int64_t expected, std::string_view why) {
-    const std::int64_t value = size_or(key, expected);
-    if (value != expected) {
-      complain(key,
-               fmt::format("{} ({})", expected_found(std::to_string(expected), std::to_string(value)), why));
-    }
-  }
-  /// The list under a key, empty when absent.
-  const json& list(std::string_view key) {
-    static const json kEmpty = json::array();
-    if (!has(key)) return kEmpty;
-    const json& value = *object_.find(key);
-    if (value.is_array()) return value;
-    complain(key, expected_found("a list", value.dump()));
-    return kEmpty;
-  }
-  void complain(std::string_view key, std::string message) { fields_.complain(key, std::move(message)); }
-  void warn(std::string message) { warnings_.push_back(std::move(message)); }
-
-  /// Warns of keys that nobody asked for.
-  void warn_of_the_rest() {
-    if (!object_.is_object()) return;
-    for (const auto& item : object_.items()) {
-      const std::string& key = item.key();
-      const bool is_known =
-          seen_.contains(key) || std::find(kHarmless.begin(), kHarmless.end(), key) != kHarmless.end();
-      if (!is_known && !item.value().is_null()) {
-        warn(fmt::format("{}: unknown key, not taken into account", printable(key)));
-      }
-    }
-  }
-
-  const std::optional<Error>& error() const { return fields_.error(); }
-  std::vector<std::string> take_warnings() { return std::move(warnings_); }
-
- private:
-  JsonFields fields_;
-  const json& object_;
-  std::set<std::string, std::less<>> seen_;
-  std::vector<std::string> warnings_;
-};
 
 void read_sequence(ConfigReader& config, std::string_view key, std::int64_t sequence_length,
                    TransformerModel& model) {
@@ -185,24 +31,53 @@ void read_sequence(ConfigReader& config, std::string_view key, std::int64_t sequ
   }
 }
 
-/// Attention over a window is computed over the whole sequence, unless the window holds it.
-void read_window(ConfigReader& config, const TransformerModel& model) {
+/// The window of a list of layer types, of the given size: in all layers from one on, or in all but the last
+/// of every so many.
+AttentionWindow window_of_types(ConfigReader& config, const json& types, std::int64_t size) {
+  std::vector<bool> is_windowed;
+  for (const json& type : types) {
+    is_windowed.push_back(type == "sliding_attention");
+    if (is_windowed.back() || type == "full_attention") continue;
+    config.complain("layer_types", expected_found("full_attention or sliding_attention", type.dump()));
+    return {};
+  }
+  const auto first = std::find(is_windowed.begin(), is_windowed.end(), true);
+  if (first == is_windowed.end()) return {};
+  AttentionWindow window{.size = size, .first_layer = first - is_windowed.begin()};
+  const auto full = std::find(first, is_windowed.end(), false);
+  if (full != is_windowed.end()) window.full_every = full - is_windowed.begin() + 1;
+  for (std::int64_t layer = window.first_layer; layer < std::ssize(is_windowed); ++layer) {
+    const bool expected = window.full_every == 0 || (layer + 1) % window.full_every != 0;
+    if (is_windowed[static_cast<std::size_t>(layer)] == expected) continue;
+    config.complain(
+        "layer_types",
+        expected_found("windows in all layers from one on, or in all but the last of every so many",
+                       fmt::format("another type in layer {}", layer)));
+    return {};
+  }
+  return window;
+}
+
+/// Attention to a window. `rule` says which layers have one where the file does not; windows that hold the
+/// whole sequence are none.
+void read_window(ConfigReader& config, TransformerModel& model, AttentionWindow rule = {}) {
   const bool is_used = config.flag_or("use_sliding_window", true);
-  const std::int64_t window = config.size_or("sliding_window", 0);
-  config.has("max_window_layers");
-  if (is_used && window > 0 && window < model.sequence_length) {
-    config.warn(fmt::format("sliding_window {}: attention is computed over the whole sequence of {}", window,
-                            model.sequence_length));
+  rule.size = config.size_or("sliding_window", 0);
+  rule.first_layer = config.size_or("max_window_layers", rule.first_layer);
+  rule.full_every = config.size_or("sliding_window_pattern", rule.full_every);
+  const json& types = config.list("layer_types");
+  if (rule.size == 0 &&
+      std::any_of(types.begin(), types.end(), [](const json& type) { return type != "full_attention"; })) {
+    config.warn("layer_types: layers with a window of unknown size are computed over the whole sequence");
   }
-  for (const json& type : config.list("layer_types")) {
-    if (type == "full_attention") continue;
-    config.warn("layer_types: layers of sliding attention are computed over the whole sequence");
-    break;
-  }
+  if (!is_used || rule.size == 0 || rule.size >= model.sequence_length) return;
+  model.window = types.empty() ? rule : window_of_types(config, types, rule.size);
+  if (model.window.first_layer >= model.num_layers) model.window = {};
 }
 
 /// What Llama's descendants have in common.
-void read_llama(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
+void read_llama(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model,
+                const AttentionWindow& window) {
   model.num_layers = config.size("num_hidden_layers");
   model.hidden_size = config.size("hidden_size");
   model.num_heads = config.size("num_attention_heads");
@@ -220,7 +95,11 @@ void read_llama(ConfigReader& config, std::int64_t sequence_length, TransformerM
   model.has_bias = attention_bias && mlp_bias;
   model.has_qkv_bias = attention_bias && !mlp_bias;
   read_sequence(config, "max_position_embeddings", sequence_length, model);
-  read_window(config, model);
+  read_window(config, model, window);
+}
+
+void read_llama(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
+  read_llama(config, sequence_length, model, {});
 }
 
 void read_mixtral(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
@@ -342,6 +221,84 @@ void read_nemotron(ConfigReader& config, std::int64_t sequence_length, Transform
   read_sequence(config, "max_position_embeddings", sequence_length, model);
 }
 
+/// Biases everywhere, a window in every second layer, experts in every layer.
+void read_gpt_oss(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
+  read_llama(config, sequence_length, model, {.full_every = 2});
+  model.has_bias = true;
+  model.has_qkv_bias = false;
+  model.has_attention_sinks = true;
+  const std::int64_t older_name = config.size_or("experts_per_token", 0);
+  model.experts = {.num_experts = config.size("num_local_experts"),
+                   .top_k = older_name > 0 ? config.size_or("num_experts_per_tok", older_name)
+                                           : config.size("num_experts_per_tok"),
+                   .expert_ffn_size = model.ffn_size};
+}
+
+/// The letters of a hybrid's layers, from a string of them or a list of their names.
+std::string read_pattern(ConfigReader& config) {
+  std::string pattern = config.text_or("hybrid_override_pattern", "");
+  const json& names = config.list("layers_block_type");
+  if (!pattern.empty()) return pattern;
+  for (const json& name : names) {
+    constexpr std::array<std::pair<std::string_view, char>, 4> kLetters = {
+        {{"mamba", 'M'}, {"attention", '*'}, {"mlp", '-'}, {"moe", 'E'}}};
+    const auto* const letter = std::find_if(kLetters.begin(), kLetters.end(),
+                                            [&name](const auto& known) { return name == known.first; });
+    if (letter == kLetters.end()) {
+      config.complain("layers_block_type", expected_found("mamba, attention, mlp or moe", name.dump()));
+      return {};
+    }
+    pattern.push_back(letter->second);
+  }
+  if (pattern.empty())
+    config.complain("hybrid_override_pattern", expected_found("a letter for each layer", ""));
+  return pattern;
+}
+
+void read_nemotron_h(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
+  model.layer_pattern = read_pattern(config);
+  model.num_layers = config.size_or("num_hidden_layers", std::ssize(model.layer_pattern));
+  model.hidden_size = config.size("hidden_size");
+  model.num_heads = config.size("num_attention_heads");
+  model.vocab_size = config.size("vocab_size");
+  model.num_kv_heads = config.size_or("num_key_value_heads", 0);
+  model.size_per_head = config.size_or("head_dim", 0);
+  model.ffn_size = config.size("intermediate_size");
+  config.expect_text("mlp_hidden_act", {"relu2"});
+  model.activation = Activation::SquaredRelu;
+  model.normalization = Normalization::RmsNorm;
+  model.positions = Positions::None;
+  model.tied_embeddings = config.flag_or("tie_word_embeddings", false);
+  model.has_bias = model.has_qkv_bias = false;
+  for (const std::string_view key : {"attention_bias", "mlp_bias", "use_bias", "mamba_proj_bias"})
+    if (config.flag_or(key, false)) config.complain(key, expected_found("false", "true"));
+  if (!config.flag_or("use_conv_bias", true))
+    config.warn("use_conv_bias false: the convolution's bias is counted all the same");
+  read_sequence(config, "max_position_embeddings", sequence_length, model);
+  read_window(config, model);
+  model.state_space = {.num_heads = config.size("mamba_num_heads"),
+                       .head_size = config.size("mamba_head_dim"),
+                       .state_size = config.size("ssm_state_size"),
+                       .num_groups = config.size("n_groups"),
+                       .conv_width = config.size_or("conv_kernel", 4),
+                       .chunk_size = config.size_or("chunk_size", 128)};
+  if (model.layer_pattern.find('E') != std::string::npos) {
+    model.experts = {.num_experts = config.size("n_routed_experts"),
+                     .top_k = config.size("num_experts_per_tok"),
+                     .expert_ffn_size = config.size("moe_intermediate_size"),
+                     .shared_ffn_size = config.size_or("n_shared_experts", 1) *
+                                        config.size_or("moe_shared_expert_intermediate_size", 0),
+                     .latent_size = config.size_or("moe_latent_size", 0)};
+  }
+  for (const std::string_view key : {"mtp_hybrid_override_pattern", "mtp_layers_block_type"})
+    config.has(key);
+  const std::int64_t more = config.size_or("num_nextn_predict_layers", 0);
+  if (more > 0) {
+    config.warn(
+        fmt::format("num_nextn_predict_layers {}: the layers of multi-token prediction are left out", more));
+  }
+}
+
 /// How the configurations of a `model_type` are read.
 struct Family {
   std::string_view model_type;
@@ -360,7 +317,9 @@ constexpr std::array kFamilies = std::to_array<Family>({{"llama", read_llama},
                                                         {"kimi_k2", read_deepseek},
                                                         {"gpt2", read_gpt2},
                                                         {"gpt_neox", read_gpt_neox},
-                                                        {"nemotron", read_nemotron}});
+                                                        {"gpt_oss", read_gpt_oss},
+                                                        {"nemotron", read_nemotron},
+                                                        {"nemotron_h", read_nemotron_h}});
 
 Result<Family> find_family(const JsonDocument& document, const json& object) {
   JsonFields fields(document, object);

@@ -77,6 +77,15 @@ Flops attention_flops(const AttentionShape& shape) {
                static_cast<double>(shape.head_size + shape.value_head_size));
 }
 
+/// Of the time of attention over the whole sequence, what attention with a window takes.
+double window_share(const AttentionShape& shape) {
+  constexpr double kFixedScores = 512;  // of each token, in parts of tiles, at the start and the end
+  if (shape.window == 0 || shape.window >= shape.sequence) return 1;
+  const auto sequence = static_cast<double>(shape.sequence);
+  const auto window = static_cast<double>(shape.window);
+  return std::min(1.0, (window - window * window / (2 * sequence) + kFixedScores) / (sequence / 2));
+}
+
 bool is_latent(const AttentionShape& shape) {
   return shape.head_size != shape.value_head_size;
 }
@@ -166,9 +175,10 @@ KernelTime attention_forward_time(const GpuProfile& profile, AttentionKernel ker
   const AttentionRates& rates = rates_of(profile, kernel);
   const bool stands_in = &rates != &profile.attention[static_cast<std::size_t>(kernel)];
   const double latent_rate = is_latent(shape) ? profile.latent_attention_forward_rate : 1;
+  const Flops flops = attention_flops(shape) * window_share(shape);
   if (rates.log_rate == nullptr) {
     const FlopsPerSecond rate = profile.peak_rate * (profile.batched_gemm_efficiency * latent_rate);
-    return {attention_flops(shape) / rate, Evidence::Modelled};
+    return {flops / rate, Evidence::Modelled};
   }
   // The first generation (and Triton's) does not lose rate with small heads as the second does: threads 307
   // and 1556 of Dao-AILab/flash-attention compare both at head sizes 64 and 128 on the A100.
@@ -177,8 +187,8 @@ KernelTime attention_forward_time(const GpuProfile& profile, AttentionKernel ker
       kernel == AttentionKernel::Flash1 ? std::max(kLargeHead, shape.value_head_size) : shape.value_head_size;
   const KernelSurface::Reading reading = rates.log_rate->at(
       {static_cast<double>(head_size), static_cast<double>(shape.queries), static_cast<double>(shape.heads)});
-  const bool modelled = rates.assumed || stands_in || is_latent(shape);
-  return {attention_flops(shape) / FlopsPerSecond(std::exp(reading.value) * latent_rate),
+  const bool modelled = rates.assumed || stands_in || is_latent(shape) || window_share(shape) < 1;
+  return {flops / FlopsPerSecond(std::exp(reading.value) * latent_rate),
           modelled ? Evidence::Modelled : reading.evidence};
 }
 

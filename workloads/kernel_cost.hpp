@@ -65,12 +65,17 @@ struct AttentionShape {
   std::int64_t heads = 1;        ///< micro-batch x attention heads on this GPU
   std::int64_t head_size = 128;  ///< of queries and keys
   std::int64_t value_head_size = 128;
+  std::int64_t window = 0;  ///< tokens that a token attends to; 0: all before it
 };
 
 /// Time of a flash-attention kernel: forward heads x sequence x queries x (head size + value head size)
-/// FLOPs, which is the lower half of the scores, backward 2.5 times as many. The rate is that of the
-/// profile's table for this generation of kernels at `queries` tokens; a generation that the profile does not
-/// know runs like the nearest older one, or else newer. `kernel` must not be `Unfused` (`std::logic_error`).
+/// FLOPs, which is the lower half of the scores, backward 2.5 times as many. With a window the time is that
+/// over the whole sequence, times the share of the scores that a kernel with a window works on: those in it
+/// and 512 for each token more, which is what kernels of H100 to GB300 with windows of 128 tokens take over
+/// sequences of 2,048 to 16,384 (medians of a GPU 450 to 700, in public tables of attention kernels). The
+/// rate is that of the profile's table for this generation of kernels at `queries` tokens; a generation that
+/// the profile does not know runs like the nearest older one, or else newer. `kernel` must not be `Unfused`
+/// (`std::logic_error`).
 KernelTime attention_forward_time(const GpuProfile& profile, AttentionKernel kernel,
                                   const AttentionShape& shape);
 KernelTime attention_backward_time(const GpuProfile& profile, AttentionKernel kernel,

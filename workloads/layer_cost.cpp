@@ -53,20 +53,21 @@ class CostModel {
   PassCosts layer(LayerKind kind) {
     PassBuilder forward = builder(TaskKind::Forward);
     BackwardPass backward = backward_pass();
-    add_attention_forward(forward, layer_);
-    if (kind == LayerKind::Dense) {
+    if (kind.has_attention()) add_attention_forward(forward, layer_, kind.mixer);
+    if (kind.mixer == Mixer::StateSpace) add_state_space_forward(forward, layer_);
+    if (kind.feed_forward == FeedForward::Mlp) {
       add_mlp_forward(forward, layer_);
       add_mlp_backward(backward, layer_);
-    } else {
+    }
+    if (kind.has_experts()) {
       add_experts_forward(forward, layer_);
       add_experts_backward(backward, layer_);
     }
-    add_attention_backward(backward, layer_);
+    if (kind.mixer == Mixer::StateSpace) add_state_space_backward(backward, layer_);
+    if (kind.has_attention()) add_attention_backward(backward, layer_, kind.mixer);
     PassBuilder& last = backward.splits_weights ? backward.weight : backward.input;
     // Routed experts' gradients are accumulated by their products.
-    const double accumulated = kind == LayerKind::Dense
-                                   ? layer_.shape.dense_weights
-                                   : layer_.shape.expert_weights - layer_.shape.routed_weights;
+    const double accumulated = weights(kind) - (kind.has_experts() ? layer_.shape.routed_weights : 0);
     if (layer_.stack.accumulation_bytes > 0) {
       last.begin("grad_accumulate")
           .memory(MemoryKernel::Elementwise, layer_.stack.accumulation_bytes * accumulated, 4);
@@ -144,7 +145,9 @@ class CostModel {
     return Nanoseconds(0);
   }
 
-  const LayerShape& shape() const { return layer_.shape; }
+  /// Weights of a layer on one GPU.
+  double weights(LayerKind kind) const { return gpu_weights(layer_.model, layer_.shape, kind); }
+  double routed_weights() const { return layer_.shape.routed_weights; }
   std::vector<std::string_view> extrapolated() const { return {extrapolated_.begin(), extrapolated_.end()}; }
   std::vector<std::string_view> modelled() const { return {modelled_.begin(), modelled_.end()}; }
 
@@ -155,8 +158,9 @@ class CostModel {
   }
   IssueFloor issue_floor(LayerKind kind) const {
     const Stack& stack = layer_.stack;
-    IssueFloor floor = stack.issue_floor;
-    if (kind == LayerKind::Dense) return floor;
+    const double share = 0.5 * kind.num_halves();
+    IssueFloor floor{share * stack.issue_floor.forward, share * stack.issue_floor.backward};
+    if (!kind.has_experts()) return floor;
     const double experts = real(layer_.shape.local_experts);
     floor.forward += stack.experts_issue.forward + experts * stack.expert_issue.forward;
     floor.backward += stack.experts_issue.backward + experts * stack.expert_issue.backward;
@@ -199,15 +203,14 @@ LayerCosts layer_costs(const TransformerModel& model, const LayerKey& key, const
                        const Stack& stack) {
   CostModel parts(model, key, profile, stack);
   LayerCosts costs;
-  if (model.dense_layers() > 0) {
-    costs.dense = parts.layer(LayerKind::Dense);
-    costs.dense_gather = parts.shard(costs.dense, parts.shape().dense_weights);
+  const LayerCounts counts = count_layers(model);
+  for (std::size_t i = 0; i < kNumLayerKinds; ++i) {
+    if (counts[i] == 0) continue;
+    const LayerKind kind = layer_kinds(model)[i];
+    costs.layers[i] = parts.layer(kind);
+    costs.gathers[i] = parts.shard(costs.layers[i], parts.weights(kind));
   }
-  if (model.expert_layers() > 0) {
-    costs.experts = parts.layer(LayerKind::Experts);
-    costs.experts_gather = parts.shard(costs.experts, parts.shape().expert_weights);
-    costs.routed_weights = parts.shape().routed_weights;
-  }
+  costs.routed_weights = parts.routed_weights();
   costs.embedding = parts.embedding();
   costs.head = parts.head();
   costs.extrapolated = parts.extrapolated();

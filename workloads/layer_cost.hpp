@@ -9,6 +9,7 @@
 
 #include "core/gpu_profile.hpp"
 #include "workloads/iteration_work.hpp"
+#include "workloads/layer_kinds.hpp"
 #include "workloads/model.hpp"
 #include "workloads/parallel_plan.hpp"
 #include "workloads/stack.hpp"
@@ -26,14 +27,12 @@ struct PassCosts {
 /// What a stage is put together from. Durations are whole nanoseconds, so that sums do not depend on their
 /// order.
 struct LayerCosts {
-  PassCosts dense;      ///< a layer with an MLP; empty if the model has none
-  PassCosts experts;    ///< a layer with a mixture of experts; empty if the model has none
-  PassCosts embedding;  ///< before the first layer
-  PassCosts head;       ///< after the last layer: final norm, logits, loss
+  PerLayerKind<PassCosts> layers;  ///< of `layer_kinds`; empty where the model has none of the kind
+  PassCosts embedding;             ///< before the first layer
+  PassCosts head;                  ///< after the last layer: final norm, logits, loss
   /// Where fully sharded weights are gathered only once an iteration (with several stages): the gathers and
   /// reductions of one layer of each kind that nothing hides.
-  Nanoseconds dense_gather{0};
-  Nanoseconds experts_gather{0};
+  PerLayerKind<Nanoseconds> gathers{};
   double routed_weights = 0;  ///< of the routed experts of a layer with experts, on one GPU
   /// Operators with a kernel or message outside the sizes that the profile measured.
   std::vector<std::string_view> extrapolated;

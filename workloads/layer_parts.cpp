@@ -137,6 +137,13 @@ void add_unfused_backward(PassBuilder& pass, const LayerContext& layer) {
   pass.begin("scores_grad").plain_gemm(context_gemm).plain_gemm(context_gemm);
 }
 
+/// Attention as this mixer computes it. Unfused kernels compute every score, whatever the window.
+AttentionShape attention_of(const LayerContext& layer, Mixer mixer) {
+  AttentionShape shape = layer.shape.attention;
+  if (mixer == Mixer::WindowedAttention) shape.window = layer.model.window.size;
+  return shape;
+}
+
 }  // namespace
 
 void BackwardPass::linear(const LayerContext& layer, std::string_view name, const GemmShape& forward) {
@@ -197,7 +204,7 @@ void add_reduction(PassBuilder& pass, const LayerContext& layer) {
                       layer.shape.tensor_group, layer.shape.activations));
 }
 
-void add_attention_forward(PassBuilder& pass, const LayerContext& layer) {
+void add_attention_forward(PassBuilder& pass, const LayerContext& layer, Mixer mixer) {
   const LayerShape& shape = layer.shape;
   add_norm_forward(pass, layer, "input_norm");
   add_gather(pass, layer);
@@ -208,7 +215,8 @@ void add_attention_forward(PassBuilder& pass, const LayerContext& layer) {
   } else {
     pass.begin("attention");
     add_rotation(pass, layer, 3);
-    const KernelTime time = attention_forward_time(layer.profile, layer.stack.attention, shape.attention);
+    const KernelTime time =
+        attention_forward_time(layer.profile, layer.stack.attention, attention_of(layer, mixer));
     pass.kernel(time);
     pass.exposed("context_ring", TaskKind::TensorComm, context_ring_time(layer, time, 1));
   }
@@ -219,7 +227,7 @@ void add_attention_forward(PassBuilder& pass, const LayerContext& layer) {
   add_residual_forward(pass, layer, "attn_residual");
 }
 
-void add_attention_backward(BackwardPass& pass, const LayerContext& layer) {
+void add_attention_backward(BackwardPass& pass, const LayerContext& layer, Mixer mixer) {
   const LayerShape& shape = layer.shape;
   add_residual_backward(pass.input, layer, "attn_drop_grad");
   add_gather(pass.input, layer);
@@ -230,7 +238,8 @@ void add_attention_backward(BackwardPass& pass, const LayerContext& layer) {
     add_rotation(pass.input, layer, 4);
   } else {
     pass.input.begin("attention_grad");
-    const KernelTime time = attention_backward_time(layer.profile, layer.stack.attention, shape.attention);
+    const KernelTime time =
+        attention_backward_time(layer.profile, layer.stack.attention, attention_of(layer, mixer));
     pass.input.kernel(time);
     add_rotation(pass.input, layer, 4);
     // Keys and values travel again, and their gradients.

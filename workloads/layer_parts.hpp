@@ -1,8 +1,9 @@
-/// The parts that layers are made of, forward and backward: attention, MLP, mixture of experts.
+/// The parts that layers are made of, forward and backward: attention, state space, MLP, mixture of experts.
 #pragma once
 
 #include <string_view>
 
+#include "workloads/layer_kinds.hpp"
 #include "workloads/layer_shape.hpp"
 #include "workloads/model.hpp"
 #include "workloads/pass_builder.hpp"
@@ -39,9 +40,13 @@ struct BackwardPass {
 /// bytes).
 void quantise(PassBuilder& pass, const LayerContext& layer, double elements);
 
-/// Norm, projections, attention, residual: the first half of a layer.
-void add_attention_forward(PassBuilder& pass, const LayerContext& layer);
-void add_attention_backward(BackwardPass& pass, const LayerContext& layer);
+/// Norm, projections, attention, residual: the first half of a layer whose mixer has attention.
+void add_attention_forward(PassBuilder& pass, const LayerContext& layer, Mixer mixer);
+void add_attention_backward(BackwardPass& pass, const LayerContext& layer, Mixer mixer);
+
+/// Norm, projections, convolution, scan, gated norm, residual: a state space in place of attention.
+void add_state_space_forward(PassBuilder& pass, const LayerContext& layer);
+void add_state_space_backward(BackwardPass& pass, const LayerContext& layer);
 
 /// Norm, MLP, residual: the second half of a layer without experts.
 void add_mlp_forward(PassBuilder& pass, const LayerContext& layer);

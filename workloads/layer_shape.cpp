@@ -11,10 +11,25 @@ void add_experts(LayerShape& shape, const TransformerModel& model, const LayerKe
   shape.routed_tokens = std::max<std::int64_t>(1, shape.tokens / (key.sequence_parallel ? key.tensor : 1));
   shape.routed_rows = shape.routed_tokens * experts.top_k;
   shape.expert_rows = shape.routed_rows * key.expert_tensor;
+  shape.expert_hidden = model.routed_size();
   shape.expert_inner = std::max<std::int64_t>(1, experts.expert_ffn_size / key.expert_tensor);
   shape.local_experts = std::max<std::int64_t>(1, experts.num_experts / key.expert);
   shape.expert_group = placed_group(profile, key.expert, key.expert_tensor);
   shape.expert_tensor_group = placed_group(profile, key.expert_tensor, 1);
+  const std::int64_t expert = layer_weights(model, {Mixer::None, FeedForward::Experts}).expert;
+  shape.routed_weights = static_cast<double>(shape.local_experts) * static_cast<double>(expert) /
+                         static_cast<double>(key.expert_tensor);
+}
+
+void add_state_space(LayerShape& shape, const TransformerModel& model, const LayerKey& key,
+                     const GpuProfile& profile) {
+  const StateSpace& space = model.state_space;
+  shape.context_group = placed_group(profile, key.context, key.tensor);
+  shape.space_heads = std::max<std::int64_t>(1, space.num_heads / key.tensor);
+  shape.space_groups = std::max<std::int64_t>(1, space.num_groups / key.tensor);
+  shape.space_inner = std::max<std::int64_t>(1, space.inner_size() / key.tensor);
+  shape.space_conv = std::max<std::int64_t>(1, space.conv_size() / key.tensor);
+  shape.space_projection = std::max<std::int64_t>(1, space.projection_size() / key.tensor);
 }
 
 }  // namespace
@@ -48,19 +63,16 @@ LayerShape layer_shape(const TransformerModel& model, const LayerKey& key, const
   shape.activations = Bytes(2 * elements);
   shape.tensor_group = placed_group(profile, tensor, 1);
   shape.sharding_group = placed_group(profile, key.replicas, tensor);
-  const auto per_gpu = [&](const LayerWeights& weights) {
-    return static_cast<double>(weights.attention + weights.mlp) / static_cast<double>(tensor) +
-           static_cast<double>(weights.router + weights.norms);
-  };
-  shape.dense_weights = per_gpu(layer_weights(model, LayerKind::Dense));
-  if (model.has_experts()) {
-    add_experts(shape, model, key, profile);
-    const LayerWeights weights = layer_weights(model, LayerKind::Experts);
-    shape.routed_weights = static_cast<double>(shape.local_experts) * static_cast<double>(weights.expert) /
-                           static_cast<double>(key.expert_tensor);
-    shape.expert_weights = per_gpu(weights) + shape.routed_weights;
-  }
+  if (model.has_experts()) add_experts(shape, model, key, profile);
+  if (model.state_space.num_heads > 0) add_state_space(shape, model, key, profile);
   return shape;
+}
+
+double gpu_weights(const TransformerModel& model, const LayerShape& shape, LayerKind kind) {
+  const LayerWeights weights = layer_weights(model, kind);
+  return static_cast<double>(weights.attention + weights.mlp) / static_cast<double>(shape.tensor) +
+         static_cast<double>(weights.router + weights.norms) +
+         (kind.has_experts() ? shape.routed_weights : 0);
 }
 
 }  // namespace vtrain

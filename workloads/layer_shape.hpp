@@ -6,6 +6,7 @@
 #include "core/gpu_profile.hpp"
 #include "workloads/kernel_cost.hpp"
 #include "workloads/layer_cost.hpp"
+#include "workloads/layer_kinds.hpp"
 #include "workloads/model.hpp"
 
 namespace vtrain {
@@ -33,19 +34,29 @@ struct LayerShape {
   std::int64_t routed_tokens = 0;  ///< tokens that this GPU routes
   std::int64_t routed_rows = 0;    ///< top_k for each of them
   std::int64_t expert_rows = 0;    ///< rows that its experts work on: those of all GPUs that share them
+  std::int64_t expert_hidden = 0;  ///< columns of these rows
   std::int64_t expert_inner = 0;   ///< columns of the inner layer of an expert
   std::int64_t local_experts = 0;
   GpuGroup expert_group{};
   GpuGroup expert_tensor_group{};  ///< GPUs that share each expert's weights
 
-  double dense_weights = 0;   ///< of a layer with an MLP
-  double expert_weights = 0;  ///< of a layer with experts, routed experts on this GPU included
-  double routed_weights = 0;  ///< of these routed experts
+  double routed_weights = 0;  ///< of the routed experts of a layer on this GPU
+
+  // State space.
+  GpuGroup context_group{};
+  std::int64_t space_heads = 0;       ///< of one sequence
+  std::int64_t space_groups = 0;      ///< of these heads
+  std::int64_t space_inner = 0;       ///< columns of the inner layer
+  std::int64_t space_conv = 0;        ///< columns that pass the convolution
+  std::int64_t space_projection = 0;  ///< columns of the projection at the entrance
 };
 
 /// How many members of a group share a node when neighbours in it are `stride` GPUs apart, GPUs being
 /// numbered node by node.
 GpuGroup placed_group(const GpuProfile& profile, std::int64_t size, std::int64_t stride);
+
+/// Weights of a layer on one GPU, of its share of the routed experts too.
+double gpu_weights(const TransformerModel& model, const LayerShape& shape, LayerKind kind);
 
 /// The sizes of a plan's layers.
 LayerShape layer_shape(const TransformerModel& model, const LayerKey& key, const GpuProfile& profile);

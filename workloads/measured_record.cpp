@@ -367,6 +367,8 @@ class RecordReader {
     const std::string_view family = source_ == nullptr ? std::string_view("other") : source_->family;
     std::string name = fmt::format("{}-{}", family, case_.profile.empty() ? "other" : case_.profile);
     if (case_.model.has_experts()) name += "-moe";
+    if (case_.model.window.size > 0) name += "-window";
+    if (case_.model.is_hybrid()) name += "-hybrid";
     if (case_.plan.precision == Precision::Fp4) name += "-nvfp4";
     if (case_.plan.precision == Precision::Fp8 && family == "mpt") name += "-fp8";
     return name;

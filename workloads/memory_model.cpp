@@ -1,6 +1,11 @@
 #include "workloads/memory_model.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "workloads/layer_kinds.hpp"
 
 namespace vtrain {
 namespace {
@@ -16,22 +21,27 @@ double real(std::int64_t value) {
   return static_cast<double>(value);
 }
 
-/// Layers on a stage, by kind.
-struct StageLayers {
-  std::int64_t dense = 0;
-  std::int64_t experts = 0;
-  std::int64_t total() const { return dense + experts; }
-};
-
-StageLayers layers_of(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage) {
-  StageLayers layers;
+/// Layers on a stage, by kind; those with a window as those without, from which they do not differ in memory.
+LayerCounts layers_of(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage) {
+  LayerCounts layers{};
   for (std::int64_t chunk = 0; chunk < plan.virtual_stages; ++chunk) {
     const LayerRange range = chunk_layers(model, plan, stage, chunk);
-    const std::int64_t dense = std::clamp<std::int64_t>(model.dense_layers() - range.first, 0, range.count);
-    layers.dense += dense;
-    layers.experts += range.count - dense;
+    const LayerCounts counts = count_layers(model, range.first, range.count);
+    for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind)
+      layers[kind] += counts[kind];
+  }
+  const PerLayerKind<LayerKind>& kinds = layer_kinds(model);
+  for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
+    if (kinds[kind].mixer != Mixer::WindowedAttention) continue;
+    const auto same =
+        std::find(kinds.begin(), kinds.end(), LayerKind{Mixer::Attention, kinds[kind].feed_forward});
+    layers[static_cast<std::size_t>(same - kinds.begin())] += std::exchange(layers[kind], 0);
   }
   return layers;
+}
+
+std::int64_t total(const LayerCounts& layers) {
+  return std::accumulate(layers.begin(), layers.end(), std::int64_t{0});
 }
 
 /// Parameters on one GPU of a stage. Replicas share `shared` between all of them, `routed` between those that
@@ -40,32 +50,30 @@ struct StageParameters {
   double shared = 0;
   double routed = 0;
   double largest_layer = 0;  ///< of one layer
-  double layer_shapes = 0;   ///< of one weight of each shape in a layer: one dense MLP and one expert
+  double layer_shapes = 0;   ///< of one weight of each shape: one of each mixer, one MLP and one expert
   double embedding = 0;      ///< of that in `shared`, word embedding and output layer
 };
 
 StageParameters parameters_of(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage) {
-  const StageLayers layers = layers_of(model, plan, stage);
+  const LayerCounts layers = layers_of(model, plan, stage);
   const double tensor = real(plan.tensor);
   StageParameters parameters;
-  if (layers.dense > 0) {
-    const LayerWeights weights = layer_weights(model, LayerKind::Dense);
-    const double layer = real(weights.total()) / tensor;
-    parameters.shared += layer * real(layers.dense);
-    parameters.largest_layer = layer;
-    parameters.layer_shapes = layer;
-  }
-  if (layers.experts > 0) {
-    const LayerWeights weights = layer_weights(model, LayerKind::Experts);
+  std::optional<Mixer> counted;  // the last mixer whose shapes are in; equal ones follow each other
+  for (std::size_t i = 0; i < kNumLayerKinds; ++i) {
+    if (layers[i] == 0) continue;
+    const LayerKind kind = layer_kinds(model)[i];
+    const LayerWeights weights = layer_weights(model, kind);
     const double shared = real(weights.shared() - weights.router) / tensor + real(weights.router);
     const double routed =
         real(weights.num_experts / plan.expert) * real(weights.expert) / real(plan.expert_tensor);
-    parameters.shared += shared * real(layers.experts);
-    parameters.routed += routed * real(layers.experts);
+    parameters.shared += shared * real(layers[i]);
+    parameters.routed += routed * real(layers[i]);
     parameters.largest_layer = std::max(parameters.largest_layer, shared + routed);
-    const double attention = layers.dense > 0 ? 0 : real(weights.attention) / tensor;
+    const double mixer = counted == kind.mixer ? 0 : real(weights.attention) / tensor;
     parameters.layer_shapes +=
-        attention + real(weights.mlp) / tensor + real(weights.expert) / real(plan.expert_tensor);
+        mixer + real(weights.mlp) / tensor + real(weights.expert) / real(plan.expert_tensor);
+    if (!kind.has_experts()) parameters.layer_shapes += real(weights.norms) / tensor;
+    counted = kind.mixer;
   }
   const double vocabulary = real(model.vocab_size) * real(model.hidden_size) / tensor;
   const bool is_first = stage == 0;
@@ -130,18 +138,13 @@ class ActivationModel {
         hidden_(real(model.hidden_size)) {}
 
   Activations layer(LayerKind kind) const {
-    const double attention = real(model_.attention_output_size()) / tensor_;
-    // Inputs of both norms, and of the products after them.
+    // Inputs of the norms, and of the products after them.
     const double gathered = rules_.keeps_gathered_inputs ? tokens_ : split_tokens_;
-    double full = hidden_ * (2 * element_ * split_tokens_ + 2 * product_input_ * gathered);
-    if (rules_.keeps_dropout_masks) full += 2 * split_tokens_ * hidden_;
-    // With 8-bit products, attention keeps its output and the product after it a second, narrow copy.
-    const double narrow_copy = product_input_ == element_ ? 0 : product_input_;
-    full += tokens_ * (element_ * qkv_columns() + (element_ + narrow_copy) * attention);
-    full += mlp(kind) + latent();
-    const double scores = rules_.keeps_scores
-                              ? 5 * real(model_.num_heads) * real(model_.sequence_length) * tokens_ / tensor_
-                              : 4 * real(model_.num_heads) * tokens_ / tensor_;
+    const double halves = kind.num_halves();
+    double full = halves * hidden_ * (element_ * split_tokens_ + product_input_ * gathered);
+    if (rules_.keeps_dropout_masks) full += halves * split_tokens_ * hidden_;
+    full += mixer(kind) + feed_forward(kind);
+    const double scores = kind.has_attention() ? kept_scores() : 0;
 
     Activations activations;
     activations.layer_input = element_ * split_tokens_ * hidden_;
@@ -178,7 +181,8 @@ class ActivationModel {
       return every_second_product(kind) + scores;
     if (rules_.keeps_scores) return full;
     // Of latent attention, queries, keys and values are made again from their compressed form.
-    const double made_again = model_.has_latent_attention() ? tokens_ * element_ * qkv_columns() : 0;
+    const bool has_latent = kind.has_attention() && model_.has_latent_attention();
+    const double made_again = has_latent ? tokens_ * element_ * qkv_columns() : 0;
     return full + scores - made_again;
   }
 
@@ -204,14 +208,46 @@ class ActivationModel {
     return (element_ * real(model_.mlp_inputs()) + product_input_) * columns;
   }
 
-  double mlp(LayerKind kind) const {
-    if (kind == LayerKind::Dense) return tokens_ * inner_bytes(real(model_.mlp_size())) / tensor_;
+  /// With unfused attention scores, their softmax and its mask, else a sum for each row of scores.
+  double kept_scores() const {
+    const double rows = real(model_.num_heads) * tokens_ / tensor_;
+    return rules_.keeps_scores ? 5 * real(model_.sequence_length) * rows : 4 * rows;
+  }
+
+  /// What attention or the state space keeps, but for scores. With 8-bit products, it keeps its output and
+  /// the product after it a second, narrow copy.
+  double mixer(LayerKind kind) const {
+    const double narrow_copy = product_input_ == element_ ? 0 : product_input_;
+    const double output = element_ + narrow_copy;
+    switch (kind.mixer) {
+      case Mixer::None:
+        return 0;
+      case Mixer::Attention:
+      case Mixer::WindowedAttention:
+        return tokens_ *
+                   (element_ * qkv_columns() + output * real(model_.attention_output_size()) / tensor_) +
+               latent();
+      case Mixer::StateSpace:
+        break;
+    }
+    // The projection's output, that of the scan, and that of the gated norm.
+    const StateSpace& space = model_.state_space;
+    const double inner = real(space.inner_size());
+    return tokens_ * (element_ * (real(space.projection_size()) + inner) + product_input_ * inner) / tensor_;
+  }
+
+  double feed_forward(LayerKind kind) const {
+    if (kind.feed_forward == FeedForward::None) return 0;
+    if (!kind.has_experts()) return tokens_ * inner_bytes(real(model_.mlp_size())) / tensor_;
     const MixtureOfExperts& experts = model_.experts;
     const double shared = tokens_ * inner_bytes(real(experts.shared_ffn_size)) / tensor_;
-    const double routed = routed_tokens() * (product_input_ * hidden_ + inner_bytes(expert_columns()));
+    const double routed =
+        routed_tokens() * (product_input_ * real(model_.routed_size()) + inner_bytes(expert_columns()));
     // Scores of the router and what is computed from them, in single precision, and the map of tokens.
     const double router = 13 * split_tokens_ * real(experts.num_experts);
-    return shared + routed + router;
+    // What comes back to the width of the hidden size.
+    const double latent = product_input_ * split_tokens_ * real(experts.latent_size);
+    return shared + routed + router + latent;
   }
 
   /// What latent attention keeps besides queries, keys and values.
@@ -223,23 +259,35 @@ class ActivationModel {
   }
 
   /// What is kept but for the scores when every second product is run again: half of all products' columns,
-  /// and with tensor parallelism the outputs of both reduce-scatters.
+  /// and with tensor parallelism the outputs of the reduce-scatters. A state space keeps its scan's output.
   double every_second_product(LayerKind kind) const {
-    const double inner = kind == LayerKind::Dense
-                             ? real(model_.mlp_size())
-                             : real(model_.experts.shared_ffn_size) +
-                                   real(model_.experts.top_k) * real(model_.experts.expert_ffn_size);
-    const double products = qkv_columns() + (real(model_.mlp_inputs()) * inner + 2 * hidden_) / tensor_;
-    const double attention = real(model_.attention_output_size()) / tensor_;
-    const double reduced = plan_.tensor > 1 ? 2 * split_tokens_ * hidden_ : 0;
-    return element_ * (split_tokens_ * hidden_ + reduced + tokens_ * (attention + products / 2));
+    double products = kind.num_halves() * hidden_ / tensor_;
+    double outputs = 0;
+    if (kind.has_attention()) {
+      products += qkv_columns();
+      outputs = real(model_.attention_output_size()) / tensor_;
+    } else if (kind.mixer == Mixer::StateSpace) {
+      products += real(model_.state_space.projection_size()) / tensor_;
+      outputs = real(model_.state_space.inner_size()) / tensor_;
+    }
+    double inner = 0;
+    if (kind.feed_forward == FeedForward::Mlp) inner = real(model_.mlp_size());
+    if (kind.has_experts()) {
+      inner = real(model_.experts.shared_ffn_size) +
+              real(model_.experts.top_k) * real(model_.experts.expert_ffn_size);
+    }
+    products += real(model_.mlp_inputs()) * inner / tensor_;
+    const double reduced = plan_.tensor > 1 ? kind.num_halves() * split_tokens_ * hidden_ : 0;
+    return element_ * (split_tokens_ * hidden_ + reduced + tokens_ * (outputs + products / 2));
   }
 
-  /// Elements of the gradient before the non-linearity.
+  /// Elements of the gradient before the non-linearity, or of a lone mixer's inputs.
   double inner_gradients(LayerKind kind) const {
     const double inputs = real(model_.mlp_inputs());
-    if (kind == LayerKind::Dense) return tokens_ * inputs * real(model_.mlp_size()) / tensor_;
-    return routed_tokens() * (inputs * expert_columns() + hidden_);
+    if (kind.feed_forward == FeedForward::Mlp) return tokens_ * inputs * real(model_.mlp_size()) / tensor_;
+    if (kind.has_experts()) return routed_tokens() * (inputs * expert_columns() + real(model_.routed_size()));
+    if (kind.has_attention()) return tokens_ * qkv_columns();
+    return tokens_ * real(model_.state_space.projection_size()) / tensor_;
   }
 
   const TransformerModel& model_;
@@ -288,27 +336,28 @@ double stage_parameters(const TransformerModel& model, const ParallelPlan& plan,
 
 Bytes offloaded_activations(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
                             const MemoryRules& rules) {
-  const StageLayers layers = layers_of(model, plan, stage);
-  if (plan.offloaded_layers == 0 || layers.total() == 0) return Bytes(0);
+  const LayerCounts layers = layers_of(model, plan, stage);
+  const std::int64_t num_layers = total(layers);
+  if (plan.offloaded_layers == 0 || num_layers == 0) return Bytes(0);
   const ActivationModel activations(model, plan, rules);
   double kept = 0;
-  if (layers.dense > 0) kept += real(layers.dense) * activations.layer(LayerKind::Dense).kept;
-  if (layers.experts > 0) kept += real(layers.experts) * activations.layer(LayerKind::Experts).kept;
-  return Bytes(kept * std::min(1.0, real(plan.offloaded_layers) / real(layers.total())));
+  for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
+    if (layers[kind] > 0) kept += real(layers[kind]) * activations.layer(layer_kinds(model)[kind]).kept;
+  }
+  return Bytes(kept * std::min(1.0, real(plan.offloaded_layers) / real(num_layers)));
 }
 
 StageMemory stage_memory(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
                          const GpuProfile& profile, const MemoryRules& rules) {
-  const StageLayers layers = layers_of(model, plan, stage);
+  const LayerCounts layers = layers_of(model, plan, stage);
   const StageParameters parameters = parameters_of(model, plan, stage);
   const ActivationModel activations(model, plan, rules);
   double kept = 0;
   double working_set = 0;
-  for (const LayerKind kind : {LayerKind::Dense, LayerKind::Experts}) {
-    const std::int64_t count = kind == LayerKind::Dense ? layers.dense : layers.experts;
-    if (count == 0) continue;
-    const Activations layer = activations.layer(kind);
-    kept += real(count) * layer.kept * resident_share(plan, layers.total());
+  for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
+    if (layers[kind] == 0) continue;
+    const Activations layer = activations.layer(layer_kinds(model)[kind]);
+    kept += real(layers[kind]) * layer.kept * resident_share(plan, total(layers));
     // What the backward pass computes again, of one layer.
     const double recomputed = plan.recompute == Recompute::Full ? layer.full : layer.full - layer.kept;
     working_set = std::max(working_set, recomputed + layer.gradients);
@@ -340,8 +389,9 @@ MemoryEstimate estimate_memory(const TransformerModel& model, const ParallelPlan
     }
     // From the second stage on those of equal layers differ only in the micro-batches in flight, which
     // become fewer.
-    const bool rest_is_equal = stage > 0 && layers_of(model, plan, stage).dense ==
-                                                layers_of(model, plan, std::max(stage, last - 1)).dense;
+    const bool rest_is_equal =
+        stage > 0 && !model.is_hybrid() &&
+        layers_of(model, plan, stage) == layers_of(model, plan, std::max(stage, last - 1));
     if (rest_is_equal) stage = std::max(stage, last - 1);
   }
   return estimate;

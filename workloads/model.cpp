@@ -1,10 +1,12 @@
 #include "workloads/model.hpp"
 
-#include <cmath>
+#include <algorithm>
+#include <string>
 
 #include <fmt/format.h>
 
 #include "core/text.hpp"
+#include "workloads/layer_kinds.hpp"
 #include "workloads/size_checks.hpp"
 
 namespace vtrain {
@@ -19,51 +21,10 @@ constexpr std::int64_t kMaxVocabulary = std::int64_t{1} << 24;
 constexpr std::int64_t kMaxFfn = std::int64_t{1} << 22;
 constexpr std::int64_t kMaxExperts = std::int64_t{1} << 14;
 constexpr std::int64_t kMaxHeadSize = std::int64_t{1} << 14;
+constexpr std::int64_t kMaxConvWidth = 1024;
 constexpr double kMaxCapacityFactor = 1e6;
 /// Parameters of all layers; a product of the bounds above would not be exact.
 constexpr double kMaxParameters = 1e17;
-
-std::int64_t norm_weights(const TransformerModel& model, std::int64_t size) {
-  return model.normalization == Normalization::LayerNorm && model.has_bias ? 2 * size : size;
-}
-
-/// Elements of the projections' matrices.
-std::int64_t attention_products(const TransformerModel& model) {
-  const std::int64_t hidden = model.hidden_size;
-  const std::int64_t output = model.attention_output_size() * hidden;
-  if (!model.has_latent_attention()) {
-    return hidden * (model.query_size() + model.key_size() + model.value_size()) + output;
-  }
-  const LatentAttention& latent = model.latent;
-  const std::int64_t queries =
-      latent.query_rank > 0 ? latent.query_rank * (hidden + model.query_size()) : hidden * model.query_size();
-  const std::int64_t expanded = model.num_heads * (latent.plain_head_size + latent.value_head_size);
-  return queries + hidden * (latent.kv_rank + latent.rotary_head_size) + latent.kv_rank * expanded + output;
-}
-
-/// Biases of the projections, and norms between them.
-std::int64_t attention_vectors(const TransformerModel& model) {
-  if (model.has_latent_attention()) {
-    const LatentAttention& latent = model.latent;
-    return norm_weights(model, latent.kv_rank) +
-           (latent.query_rank > 0 ? norm_weights(model, latent.query_rank) : 0);
-  }
-  std::int64_t vectors = model.has_bias ? model.hidden_size : 0;
-  if (model.has_bias || model.has_qkv_bias) {
-    vectors += model.query_size() + model.key_size() + model.value_size();
-  }
-  return vectors + (model.has_qk_norm ? 2 * norm_weights(model, model.head_size()) : 0);
-}
-
-/// Elements of the matrices of an MLP of inner size `ffn`.
-std::int64_t mlp_products(const TransformerModel& model, std::int64_t ffn) {
-  return (model.mlp_inputs() + 1) * model.hidden_size * ffn;
-}
-
-std::int64_t mlp_weights(const TransformerModel& model, std::int64_t ffn) {
-  const std::int64_t biases = model.has_bias ? model.mlp_inputs() * ffn + model.hidden_size : 0;
-  return mlp_products(model, ffn) + biases;
-}
 
 Result<void> check_attention(const TransformerModel& model) {
   if (model.has_latent_attention()) {
@@ -92,11 +53,12 @@ Result<void> check_experts(const TransformerModel& model) {
   const MixtureOfExperts& experts = model.experts;
   auto checked = check_range("experts.num_experts", experts.num_experts, kMaxExperts, 0);
   if (!checked || !model.has_experts()) return checked;
-  checked = first_error(
-      {check_range("experts.top_k", experts.top_k, experts.num_experts),
-       check_range("experts.expert_ffn_size", experts.expert_ffn_size, kMaxFfn),
-       check_range("experts.shared_ffn_size", experts.shared_ffn_size, kMaxFfn, 0),
-       check_range("experts.num_dense_layers", experts.num_dense_layers, model.num_layers - 1, 0)});
+  checked =
+      first_error({check_range("experts.top_k", experts.top_k, experts.num_experts),
+                   check_range("experts.expert_ffn_size", experts.expert_ffn_size, kMaxFfn),
+                   check_range("experts.shared_ffn_size", experts.shared_ffn_size, kMaxFfn, 0),
+                   check_range("experts.num_dense_layers", experts.num_dense_layers, model.num_layers - 1, 0),
+                   check_range("experts.latent_size", experts.latent_size, kMaxHidden, 0)});
   if (!checked) return checked;
   if (experts.capacity_factor >= 0 && experts.capacity_factor <= kMaxCapacityFactor) return {};
   return fail({.field = "experts.capacity_factor",
@@ -104,15 +66,67 @@ Result<void> check_experts(const TransformerModel& model) {
                                          fmt::format("{}", experts.capacity_factor))});
 }
 
+Result<void> check_window(const TransformerModel& model) {
+  const AttentionWindow& window = model.window;
+  return first_error({check_range("window.size", window.size, kMaxSequence, 0),
+                      check_range("window.first_layer", window.first_layer, kMaxLayers, 0),
+                      check_range("window.full_every", window.full_every, kMaxLayers, 0)});
+}
+
+Result<void> check_state_space(const TransformerModel& model) {
+  const StateSpace& space = model.state_space;
+  auto checked = check_range("state_space.num_heads", space.num_heads, kMaxHeads, 0);
+  if (!checked || space.num_heads == 0) return checked;
+  checked = first_error({check_range("state_space.head_size", space.head_size, kMaxHeadSize),
+                         check_range("state_space.state_size", space.state_size, kMaxHeadSize),
+                         check_range("state_space.num_groups", space.num_groups, kMaxHeads),
+                         check_range("state_space.conv_width", space.conv_width, kMaxConvWidth),
+                         check_range("state_space.chunk_size", space.chunk_size, kMaxSequence)});
+  if (!checked) return checked;
+  return check_divides("state_space.num_groups", space.num_groups, "heads of the state space",
+                       space.num_heads);
+}
+
+Result<void> check_pattern(const TransformerModel& model) {
+  const std::string& pattern = model.layer_pattern;
+  const auto expect = [](std::string what, std::string found) {
+    return fail({.field = "layer_pattern", .message = expected_found(what, found)});
+  };
+  if (pattern.empty()) {
+    if (model.state_space.num_heads == 0) return {};
+    return expect("a letter for each layer, as the model has state-space layers", "nothing");
+  }
+  if (std::ssize(pattern) != model.num_layers) {
+    return expect(fmt::format("{} letters, one a layer", model.num_layers),
+                  fmt::format("{}", pattern.size()));
+  }
+  const std::size_t unknown = pattern.find_first_not_of("M*-E");
+  if (unknown != std::string::npos) {
+    return expect("M (state space), * (attention), - (MLP) or E (experts)",
+                  printable(pattern.substr(unknown, 1)));
+  }
+  if ((pattern.find('M') != std::string::npos) != (model.state_space.num_heads > 0))
+    return expect("M if and only if state_space is given", pattern);
+  if ((pattern.find('E') != std::string::npos) != model.has_experts())
+    return expect("E if and only if experts are given", pattern);
+  if (model.has_experts() && model.experts.num_dense_layers > 0) {
+    return fail({.field = "experts.num_dense_layers",
+                 .message = expected_found("0, as layer_pattern says where experts are",
+                                           std::to_string(model.experts.num_dense_layers))});
+  }
+  return check_range("window.size", model.window.size, 0, 0);
+}
+
 /// The layers' parameters in double, where they cannot overflow.
 Result<void> check_total(const TransformerModel& model) {
-  const auto layer = [&model](LayerKind kind, std::int64_t count) {
-    const LayerWeights weights = layer_weights(model, kind);
+  const LayerCounts counts = count_layers(model);
+  double total = 0;
+  for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
+    if (counts[kind] == 0) continue;
+    const LayerWeights weights = layer_weights(model, layer_kinds(model)[kind]);
     const double experts = static_cast<double>(weights.num_experts) * static_cast<double>(weights.expert);
-    return static_cast<double>(count) * (static_cast<double>(weights.shared()) + experts);
-  };
-  const double total =
-      layer(LayerKind::Dense, model.dense_layers()) + layer(LayerKind::Experts, model.expert_layers());
+    total += static_cast<double>(counts[kind]) * (static_cast<double>(weights.shared()) + experts);
+  }
   if (total <= kMaxParameters) return {};
   return fail({.field = "num_layers",
                .message = expected_found(fmt::format("a model of at most {:g} parameters", kMaxParameters),
@@ -121,28 +135,47 @@ Result<void> check_total(const TransformerModel& model) {
 
 /// Multiply-adds of a forward pass for one token.
 struct TokenProducts {
-  double layers = 0;     ///< with the layers' weights
-  double attention = 0;  ///< of queries with keys and of scores with values
+  double layers = 0;  ///< with the layers' weights
+  double mixing = 0;  ///< of queries with keys and of scores with values, and of state spaces
   double output_layer = 0;
 };
 
-TokenProducts token_products(const TransformerModel& model) {
-  const auto layers = static_cast<double>(model.num_layers);
-  const double attention = layers * static_cast<double>(attention_products(model));
-  const double dense =
-      static_cast<double>(model.dense_layers()) * static_cast<double>(mlp_products(model, model.mlp_size()));
-  double experts = 0;
-  if (model.has_experts()) {
-    const std::int64_t inner =
-        model.experts.shared_ffn_size + model.experts.top_k * model.experts.expert_ffn_size;
-    const std::int64_t router = model.hidden_size * model.experts.num_experts;
-    experts =
-        static_cast<double>(model.expert_layers()) * static_cast<double>(mlp_products(model, inner) + router);
+/// Multiply-adds of the mixer of one layer for one token, but for those with weights.
+double mixing_products(const TransformerModel& model, Mixer mixer) {
+  const auto sequence = static_cast<double>(model.sequence_length);
+  const auto columns = static_cast<double>(model.query_size() + model.attention_output_size());
+  switch (mixer) {
+    case Mixer::None:
+      return 0;
+    case Mixer::Attention:
+      return sequence * columns;
+    case Mixer::WindowedAttention: {
+      // With the masked half, as over the whole sequence: twice the mean of the tokens attended to.
+      const double window = std::min(static_cast<double>(model.window.size), sequence);
+      return (2 * window - window * window / sequence) * columns;
+    }
+    case Mixer::StateSpace:
+      break;
   }
-  return {.layers = attention + dense + experts,
-          .attention = layers * static_cast<double>(model.sequence_length) *
-                       static_cast<double>(model.query_size() + model.attention_output_size()),
-          .output_layer = static_cast<double>(model.vocab_size) * static_cast<double>(model.hidden_size)};
+  const StateSpace& space = model.state_space;
+  const double chunk = std::min(static_cast<double>(space.chunk_size), sequence);
+  const auto inner = static_cast<double>(space.inner_size());
+  const auto state = static_cast<double>(space.state_size);
+  return chunk * (static_cast<double>(space.num_groups) * state + inner) + 2 * inner * state;
+}
+
+TokenProducts token_products(const TransformerModel& model) {
+  TokenProducts products{.output_layer =
+                             static_cast<double>(model.vocab_size) * static_cast<double>(model.hidden_size)};
+  const LayerCounts counts = count_layers(model);
+  for (std::size_t i = 0; i < kNumLayerKinds; ++i) {
+    const LayerKind kind = layer_kinds(model)[i];
+    const auto count = static_cast<double>(counts[i]);
+    if (count == 0) continue;
+    products.layers += count * static_cast<double>(product_weights(model, kind));
+    products.mixing += count * mixing_products(model, kind.mixer);
+  }
+  return products;
 }
 
 /// So many forward passes' worth of the layers' and of the output layer's products. In units of 12 L h^2, a
@@ -155,16 +188,18 @@ Flops product_flops(const TransformerModel& model, std::int64_t global_batch, do
   const TokenProducts products = token_products(model);
   const double unit = 12 * layers * hidden * hidden;
   return Flops(24 * layer_passes * tokens * layers * hidden * hidden *
-               (products.layers / unit + products.attention / unit +
+               (products.layers / unit + products.mixing / unit +
                 products.output_layer * (output_passes / layer_passes) / unit));
 }
 
 /// All weights, with `experts` routed experts counted in each layer that has them.
 std::int64_t count_parameters(const TransformerModel& model, std::int64_t experts) {
-  std::int64_t layers = model.dense_layers() * layer_weights(model, LayerKind::Dense).total();
-  if (model.has_experts()) {
-    const LayerWeights layer = layer_weights(model, LayerKind::Experts);
-    layers += model.expert_layers() * (layer.shared() + experts * layer.expert);
+  const LayerCounts counts = count_layers(model);
+  std::int64_t layers = 0;
+  for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
+    if (counts[kind] == 0) continue;
+    const LayerWeights layer = layer_weights(model, layer_kinds(model)[kind]);
+    layers += counts[kind] * (layer.shared() + std::min(experts, layer.num_experts) * layer.expert);
   }
   const std::int64_t positions = model.positions == Positions::Learned ? model.sequence_length : 0;
   const std::int64_t vocabularies = model.tied_embeddings ? 1 : 2;
@@ -199,21 +234,6 @@ std::int64_t TransformerModel::active_parameters() const {
   return count_parameters(*this, experts.top_k);
 }
 
-LayerWeights layer_weights(const TransformerModel& model, LayerKind kind) {
-  LayerWeights weights{.attention = attention_products(model) + attention_vectors(model),
-                       .norms = 2 * norm_weights(model, model.hidden_size)};
-  if (kind == LayerKind::Dense) {
-    weights.mlp = mlp_weights(model, model.mlp_size());
-    return weights;
-  }
-  const MixtureOfExperts& experts = model.experts;
-  if (experts.shared_ffn_size > 0) weights.mlp = mlp_weights(model, experts.shared_ffn_size);
-  weights.router = model.hidden_size * experts.num_experts;
-  weights.expert = mlp_weights(model, experts.expert_ffn_size);
-  weights.num_experts = experts.num_experts;
-  return weights;
-}
-
 Result<void> check_model(const TransformerModel& model) {
   auto checked = first_error({check_range("num_layers", model.num_layers, kMaxLayers),
                               check_range("hidden_size", model.hidden_size, kMaxHidden),
@@ -225,6 +245,8 @@ Result<void> check_model(const TransformerModel& model) {
   checked = check_attention(model);
   if (!checked) return checked;
   checked = check_experts(model);
+  if (!checked) return checked;
+  checked = first_error({check_window(model), check_state_space(model), check_pattern(model)});
   return checked ? check_total(model) : checked;
 }
 

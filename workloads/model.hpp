@@ -15,9 +15,9 @@ enum class Activation : std::uint8_t { Gelu, SwiGlu, SquaredRelu };
 /// The normalisation before attention and MLP, and after the last layer.
 enum class Normalization : std::uint8_t { LayerNorm, RmsNorm };
 
-/// How tokens know their positions: a learned table beside the word embedding, or a rotation of queries and
-/// keys.
-enum class Positions : std::uint8_t { Learned, Rotary };
+/// How tokens know their positions: a learned table beside the word embedding, a rotation of queries and
+/// keys, or not at all.
+enum class Positions : std::uint8_t { Learned, Rotary, None };
 
 /// A mixture of experts in place of the MLP. `num_experts` 0: the model is dense.
 struct MixtureOfExperts {
@@ -27,6 +27,9 @@ struct MixtureOfExperts {
   std::int64_t shared_ffn_size = 0;   ///< inner size of all experts that every token passes, 0 for none
   std::int64_t num_dense_layers = 0;  ///< the first layers, which have an MLP of `ffn_size` instead
   double capacity_factor = 0;         ///< tokens an expert takes over the mean; 0: no token is dropped
+  /// Width to which tokens are projected before they are routed and from which they come back (NVIDIA,
+  /// "Nemotron 3", 2025: LatentMoE); 0: experts see the hidden size.
+  std::int64_t latent_size = 0;
   friend bool operator==(const MixtureOfExperts&, const MixtureOfExperts&) = default;
 };
 
@@ -41,8 +44,35 @@ struct LatentAttention {
   friend bool operator==(const LatentAttention&, const LatentAttention&) = default;
 };
 
-/// A decoder-only transformer: GPT or Llama style, dense or a mixture of experts. The defaults are GPT-3's;
-/// a size that is 0 follows from the others, and the function of its name gives it.
+/// Attention to the nearest tokens instead of all before. `size` 0: every layer attends to everything.
+struct AttentionWindow {
+  std::int64_t size = 0;         ///< tokens that a token attends to, itself included
+  std::int64_t first_layer = 0;  ///< the first layer with a window
+  std::int64_t full_every = 0;   ///< the last of so many layers has none (gpt-oss: 2); 0: all have it
+  friend bool operator==(const AttentionWindow&, const AttentionWindow&) = default;
+};
+
+/// State-space layers in place of attention: Mamba-2 (Dao and Gu, "Transformers are SSMs", ICLR'24,
+/// arXiv:2405.21060, sections 6 and 7). `num_heads` 0: the model has none.
+struct StateSpace {
+  std::int64_t num_heads = 0;
+  std::int64_t head_size = 0;
+  std::int64_t state_size = 0;
+  std::int64_t num_groups = 1;    ///< of heads that share the projections into and out of the state
+  std::int64_t conv_width = 4;    ///< tokens that the causal convolution sees
+  std::int64_t chunk_size = 128;  ///< tokens that are computed together
+  /// Columns of the inner layer, over all heads.
+  std::int64_t inner_size() const { return num_heads * head_size; }
+  /// Columns that pass the convolution: the inner layer, and both projections of each group.
+  std::int64_t conv_size() const { return inner_size() + 2 * num_groups * state_size; }
+  /// Columns of the projection at the entrance: these, the gate, and a time step for each head.
+  std::int64_t projection_size() const { return inner_size() + conv_size() + num_heads; }
+  friend bool operator==(const StateSpace&, const StateSpace&) = default;
+};
+
+/// A decoder-only transformer: GPT or Llama style, dense or a mixture of experts, or a hybrid with
+/// state-space layers. The defaults are GPT-3's; a size that is 0 follows from the others, and the function
+/// of its name gives it.
 struct TransformerModel {
   std::string name{};
   std::int64_t num_layers = 0;
@@ -56,12 +86,19 @@ struct TransformerModel {
   Activation activation = Activation::Gelu;
   Normalization normalization = Normalization::LayerNorm;
   Positions positions = Positions::Learned;
-  bool tied_embeddings = true;  ///< the logits use the word embedding
-  bool has_bias = true;         ///< linear layers add a bias
-  bool has_qkv_bias = false;    ///< without `has_bias`: queries, keys and values add one all the same
-  bool has_qk_norm = false;     ///< queries and keys are normalised, head by head
+  bool tied_embeddings = true;       ///< the logits use the word embedding
+  bool has_bias = true;              ///< linear layers add a bias
+  bool has_qkv_bias = false;         ///< without `has_bias`: queries, keys and values add one all the same
+  bool has_qk_norm = false;          ///< queries and keys are normalised, head by head
+  bool has_attention_sinks = false;  ///< each head learns a score that takes part in the softmax (gpt-oss)
   MixtureOfExperts experts{};
   LatentAttention latent{};
+  AttentionWindow window{};
+  StateSpace state_space{};
+  /// Of a hybrid one letter a layer, which is one half of an ordinary one: `M` state space, `*` attention,
+  /// `-` MLP, `E` experts (the `hybrid_override_pattern` of Nemotron-H). Empty: every layer has attention
+  /// and, after it, an MLP or experts.
+  std::string layer_pattern{};
 
   std::int64_t kv_heads() const { return num_kv_heads > 0 ? num_kv_heads : num_heads; }
   std::int64_t head_size() const { return size_per_head > 0 ? size_per_head : hidden_size / num_heads; }
@@ -69,6 +106,9 @@ struct TransformerModel {
   bool is_gated() const { return activation == Activation::SwiGlu; }
   bool has_experts() const { return experts.num_experts > 0; }
   bool has_latent_attention() const { return latent.kv_rank > 0; }
+  bool is_hybrid() const { return !layer_pattern.empty(); }
+  /// Columns of the tokens that routed experts see.
+  std::int64_t routed_size() const { return experts.latent_size > 0 ? experts.latent_size : hidden_size; }
   /// Weight matrices of the MLP that its input meets: 2 if it is gated.
   std::int64_t mlp_inputs() const { return is_gated() ? 2 : 1; }
   /// Columns of all queries, of all keys and of all values, as attention sees them.
@@ -77,9 +117,6 @@ struct TransformerModel {
   std::int64_t value_size() const;
   /// Columns of the attention's output, over all heads.
   std::int64_t attention_output_size() const;
-  /// Layers with an MLP, and layers with experts.
-  std::int64_t dense_layers() const { return has_experts() ? experts.num_dense_layers : num_layers; }
-  std::int64_t expert_layers() const { return num_layers - dense_layers(); }
 
   /// All weights: layers, word embedding, learned positions, final norm and, unless it is tied, the output
   /// layer. For GPT-3's architecture 12 h^2 + 13 h a layer, V h + s h embeddings and 2 h for the final norm
@@ -90,38 +127,21 @@ struct TransformerModel {
   friend bool operator==(const TransformerModel&, const TransformerModel&) = default;
 };
 
-/// What follows attention in a layer.
-enum class LayerKind : std::uint8_t { Dense, Experts };
-
-/// The weights of one layer, by part; biases are counted with the matrices that they belong to.
-struct LayerWeights {
-  std::int64_t attention = 0;  ///< projections, and the norms inside latent attention or on queries and keys
-  std::int64_t mlp = 0;        ///< the MLP of a dense layer, or the experts that every token passes
-  std::int64_t router = 0;
-  std::int64_t expert = 0;  ///< one routed expert
-  std::int64_t num_experts = 0;
-  std::int64_t norms = 0;  ///< before attention and before the MLP
-
-  /// All but the routed experts.
-  std::int64_t shared() const { return attention + mlp + router + norms; }
-  std::int64_t total() const { return shared() + num_experts * expert; }
-};
-
-/// The weights of a layer. The model must have passed `check_model`.
-LayerWeights layer_weights(const TransformerModel& model, LayerKind kind);
-
 /// Whether a model can be computed with: every size within wide bounds; heads that divide the hidden size
 /// unless the size of a head is given; heads of keys and values that divide the heads; with experts, their
-/// sizes, and no more per token than there are; with latent attention, all of its sizes. The error names the
-/// field.
+/// sizes, and no more per token than there are; with latent attention or state-space layers, all of their
+/// sizes; a pattern with a known letter for every layer. The error names the field.
 Result<void> check_model(const TransformerModel& model);
 
 /// Arithmetic of one iteration that the model itself asks for, without recomputation: a forward pass and a
 /// backward pass of twice its cost. With B sequences of s tokens, matrix products take 2 B s FLOP a weight
 /// forward (of the routed experts only the `top_k` count) and attention 2 B s^2 (query + value size) a layer,
-/// the masked half included. For GPT-3's architecture three passes take 72 B s L h^2 (1 + s / (6 h) + V / (12
-/// L h)): Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
-/// Megatron-LM", SC'21, appendix, with its fourth pass (recomputation) left out.
+/// the masked half included; with a window of w tokens 2 B (2 s w - w^2) (query + value size). State-space
+/// layers take 2 B s (c (groups x state + heads x head) + 2 heads x head x state) more, in chunks of c
+/// tokens, the masked half included (arXiv:2405.21060, section 6). For GPT-3's architecture three passes take
+/// 72 B s L h^2 (1 + s / (6 h) + V / (12 L h)): Narayanan et al., "Efficient Large-Scale Language Model
+/// Training on GPU Clusters Using Megatron-LM", SC'21, appendix, with its fourth pass (recomputation) left
+/// out.
 Flops model_flops(const TransformerModel& model, std::int64_t global_batch);
 
 /// The same with the forward pass of every layer, but not of the output layer, run a second time: full

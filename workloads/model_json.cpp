@@ -18,9 +18,9 @@ constexpr double kMaxFactor = 1e6;
 
 constexpr std::array<std::string_view, 3> kActivations = {"gelu", "swiglu", "squared_relu"};
 constexpr std::array<std::string_view, 2> kNormalizations = {"layer_norm", "rms_norm"};
-constexpr std::array<std::string_view, 2> kPositions = {"learned", "rotary"};
+constexpr std::array<std::string_view, 3> kPositions = {"learned", "rotary", "none"};
 
-constexpr std::array<std::string_view, 19> kModelKeys = {"base",          "name",
+constexpr std::array<std::string_view, 23> kModelKeys = {"base",          "name",
                                                          "num_layers",    "hidden_size",
                                                          "num_heads",     "sequence_length",
                                                          "vocab_size",    "num_kv_heads",
@@ -28,12 +28,18 @@ constexpr std::array<std::string_view, 19> kModelKeys = {"base",          "name"
                                                          "activation",    "normalization",
                                                          "positions",     "tied_embeddings",
                                                          "has_bias",      "has_qkv_bias",
-                                                         "has_qk_norm",   "experts",
-                                                         "latent"};
-constexpr std::array<std::string_view, 6> kExpertKeys = {
-    "num_experts", "top_k", "expert_ffn_size", "shared_ffn_size", "num_dense_layers", "capacity_factor"};
+                                                         "has_qk_norm",   "has_attention_sinks",
+                                                         "experts",       "latent",
+                                                         "window",        "state_space",
+                                                         "layer_pattern"};
+constexpr std::array<std::string_view, 7> kExpertKeys = {
+    "num_experts",      "top_k",           "expert_ffn_size", "shared_ffn_size",
+    "num_dense_layers", "capacity_factor", "latent_size"};
 constexpr std::array<std::string_view, 5> kLatentKeys = {"query_rank", "kv_rank", "plain_head_size",
                                                          "rotary_head_size", "value_head_size"};
+constexpr std::array<std::string_view, 3> kWindowKeys = {"size", "first_layer", "full_every"};
+constexpr std::array<std::string_view, 6> kStateSpaceKeys = {"num_heads",  "head_size",  "state_size",
+                                                             "num_groups", "conv_width", "chunk_size"};
 
 /// A size that the model has already or that must be given.
 void read_size(JsonFields& fields, std::string_view key, std::int64_t& size) {
@@ -67,6 +73,8 @@ void read_top_level(JsonFields& fields, TransformerModel& model) {
   model.has_bias = fields.boolean_or("has_bias", model.has_bias);
   model.has_qkv_bias = fields.boolean_or("has_qkv_bias", model.has_qkv_bias);
   model.has_qk_norm = fields.boolean_or("has_qk_norm", model.has_qk_norm);
+  model.has_attention_sinks = fields.boolean_or("has_attention_sinks", model.has_attention_sinks);
+  model.layer_pattern = fields.string_or("layer_pattern", model.layer_pattern);
 }
 
 void read_experts(JsonFields& fields, MixtureOfExperts& experts) {
@@ -76,6 +84,7 @@ void read_experts(JsonFields& fields, MixtureOfExperts& experts) {
   read_optional(fields, "expert_ffn_size", experts.expert_ffn_size);
   read_optional(fields, "shared_ffn_size", experts.shared_ffn_size);
   read_optional(fields, "num_dense_layers", experts.num_dense_layers);
+  read_optional(fields, "latent_size", experts.latent_size);
   experts.capacity_factor = fields.number_or("capacity_factor", 0, kMaxFactor, experts.capacity_factor);
 }
 
@@ -86,6 +95,35 @@ void read_latent(JsonFields& fields, LatentAttention& latent) {
   read_optional(fields, "plain_head_size", latent.plain_head_size);
   read_optional(fields, "rotary_head_size", latent.rotary_head_size);
   read_optional(fields, "value_head_size", latent.value_head_size);
+}
+
+void read_window(JsonFields& fields, AttentionWindow& window) {
+  fields.allow_only(kWindowKeys);
+  read_optional(fields, "size", window.size);
+  read_optional(fields, "first_layer", window.first_layer);
+  read_optional(fields, "full_every", window.full_every);
+}
+
+void read_state_space(JsonFields& fields, StateSpace& space) {
+  fields.allow_only(kStateSpaceKeys);
+  read_optional(fields, "num_heads", space.num_heads);
+  read_optional(fields, "head_size", space.head_size);
+  read_optional(fields, "state_size", space.state_size);
+  read_optional(fields, "num_groups", space.num_groups);
+  read_optional(fields, "conv_width", space.conv_width);
+  read_optional(fields, "chunk_size", space.chunk_size);
+}
+
+/// Reads the object under a key, if there is one.
+template <class Part>
+Result<void> read_part(const JsonDocument& document, const json& object, const char* key, Part& part,
+                       void (*read)(JsonFields&, Part&)) {
+  const auto found = object.find(key);
+  if (found == object.end() || found->is_null()) return {};
+  JsonFields nested(document, *found);
+  read(nested, part);
+  if (nested.error()) return fail(*nested.error());
+  return {};
 }
 
 }  // namespace
@@ -102,15 +140,11 @@ Result<TransformerModel> read_model(const JsonDocument& document, const json& ob
   }
   read_top_level(fields, model);
   if (fields.error()) return fail(*fields.error());
-  if (fields.has("experts")) {
-    JsonFields nested(document, object.at("experts"));
-    read_experts(nested, model.experts);
-    if (nested.error()) return fail(*nested.error());
-  }
-  if (fields.has("latent")) {
-    JsonFields nested(document, object.at("latent"));
-    read_latent(nested, model.latent);
-    if (nested.error()) return fail(*nested.error());
+  for (const auto& part : {read_part(document, object, "experts", model.experts, read_experts),
+                           read_part(document, object, "latent", model.latent, read_latent),
+                           read_part(document, object, "window", model.window, read_window),
+                           read_part(document, object, "state_space", model.state_space, read_state_space)}) {
+    if (!part) return fail(part.error());
   }
   if (const auto checked = check_model(model); !checked) {
     // The last part of `experts.top_k` is the key.

@@ -6,9 +6,9 @@
 ///
 /// Keys and defaults are those of `TransformerModel`; the first five sizes are required. `activation` is
 /// `gelu`, `swiglu` or `squared_relu`; `normalization` is `layer_norm` or `rms_norm`; `positions` is
-/// `learned` or `rotary`; `experts` and `latent` are objects with the keys of `MixtureOfExperts` and
-/// `LatentAttention`. `"base": "llama3-8b"` starts from a known model (`vtrain models`) instead of from
-/// GPT-3's defaults; nothing is required then.
+/// `learned`, `rotary` or `none`; `experts`, `latent`, `window` and `state_space` are objects with the keys
+/// of `MixtureOfExperts`, `LatentAttention`, `AttentionWindow` and `StateSpace`. `"base": "llama3-8b"` starts
+/// from a known model (`vtrain models`) instead of from GPT-3's defaults; nothing is required then.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -46,6 +46,10 @@ constexpr std::string_view kKimi =
     "Kimi Team, Kimi K2, 2025, table 2; config.json of moonshotai/Kimi-K2-Base";
 constexpr std::string_view kNemotron =
     "Nvidia, Nemotron-4 340B Technical Report, 2024, table 1; Parmar et al., Nemotron-4 15B, 2024, table 1";
+constexpr std::string_view kGptOss =
+    "OpenAI, gpt-oss-120b and gpt-oss-20b Model Card, 2025, table 1; config.json of openai/gpt-oss-*";
+constexpr std::string_view kNemotron3 =
+    "NVIDIA, Nemotron 3, 2025; config.json of nvidia/NVIDIA-Nemotron-3-*; without multi-token prediction";
 constexpr std::string_view kGrok = "xAI, repository grok-1, README and run.py, 2024";
 
 /// Tokens of a batch where none is published.
@@ -174,7 +178,9 @@ void add_llama(std::vector<ZooModel>& zoo) {
 }
 
 void add_mistral(std::vector<ZooModel>& zoo) {
-  zoo.push_back(llama("Mistral", kMistral, {"mistral-7b", 32, 4096, 32, 8, 14336}, 8192, 32000));
+  ZooModel mistral = llama("Mistral", kMistral, {"mistral-7b", 32, 4096, 32, 8, 14336}, 8192, 32000);
+  mistral.architecture.window = {.size = 4096};
+  zoo.push_back(mistral);
   const auto mixtral = [&zoo](const Sizes& sizes) {
     ZooModel model = llama("Mixtral", kMixtral, sizes, 32768, 32000);
     model.architecture.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = sizes.ffn};
@@ -258,6 +264,54 @@ void add_deepseek(std::vector<ZooModel>& zoo) {
             .num_dense_layers = 1});
 }
 
+void add_gpt_oss(std::vector<ZooModel>& zoo) {
+  const auto gpt_oss = [&zoo](const Sizes& sizes, std::int64_t num_experts) {
+    ZooModel model = llama("gpt-oss", kGptOss, sizes, 4096, 201088);
+    model.architecture.has_bias = true;
+    model.architecture.has_attention_sinks = true;
+    model.architecture.window = {.size = 128, .full_every = 2};
+    model.architecture.experts = {.num_experts = num_experts, .top_k = 4, .expert_ffn_size = sizes.ffn};
+    zoo.push_back(model);
+  };
+  gpt_oss({"gpt-oss-20b", 24, 2880, 64, 8, 2880, 64}, 32);
+  gpt_oss({"gpt-oss-120b", 36, 2880, 64, 8, 2880, 64}, 128);
+}
+
+/// Hybrids of state space, attention and experts.
+void add_nemotron3(std::vector<ZooModel>& zoo) {
+  const auto nemotron3 = [&zoo](const Sizes& sizes, std::string_view pattern, std::int64_t space_heads,
+                                const MixtureOfExperts& experts) {
+    ZooModel model = llama("Nemotron 3", kNemotron3, sizes, 8192, 131072);
+    model.architecture.activation = Activation::SquaredRelu;
+    model.architecture.positions = Positions::None;
+    model.architecture.layer_pattern = pattern;
+    model.architecture.state_space = {
+        .num_heads = space_heads, .head_size = 64, .state_size = 128, .num_groups = 8};
+    model.architecture.experts = experts;
+    zoo.push_back(model);
+  };
+  nemotron3({"nemotron-3-nano", 52, 2688, 32, 2, 1856, 128},
+            "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME", 64,
+            {.num_experts = 128, .top_k = 6, .expert_ffn_size = 1856, .shared_ffn_size = 3712});
+  nemotron3({"nemotron-3-super", 88, 4096, 32, 2, 2688, 128},
+            "MEMEMEM*EMEMEMEM*EMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEM*EMEMEMEME", 128,
+            {.num_experts = 512,
+             .top_k = 22,
+             .expert_ffn_size = 2688,
+             .shared_ffn_size = 5376,
+             .latent_size = 1024});
+  nemotron3(
+      {"nemotron-3-ultra", 108, 8192, 64, 2, 5120, 128},
+      "MEMEMEM*EMEMEM*EMEMEMEM*EMEMEMEM*EMEMEM*EMEMEMEM*EMEMEMEM*EMEMEM*EMEMEMEM*EMEMEMEM*EMEMEM*EMEMEMEM*"
+      "EMEMEMEME",
+      256,
+      {.num_experts = 512,
+       .top_k = 22,
+       .expert_ffn_size = 5120,
+       .shared_ffn_size = 10240,
+       .latent_size = 2048});
+}
+
 void add_others(std::vector<ZooModel>& zoo) {
   const auto nemotron = [&zoo](const Sizes& sizes, std::int64_t batch) {
     ZooModel model = llama("Nemotron-4", kNemotron, sizes, 4096, 256000, batch);
@@ -283,6 +337,8 @@ std::span<const ZooModel> model_zoo() {
     add_mistral(models);
     add_qwen(models);
     add_deepseek(models);
+    add_gpt_oss(models);
+    add_nemotron3(models);
     add_others(models);
     return models;
   }();

@@ -130,14 +130,16 @@ Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan)
        check_range("micro_batch", plan.micro_batch, kMaxBatch)});
   if (!checked) return checked;
   constexpr std::int64_t kMaxGpus = 1'000'000'000;
-  checked =
-      first_error({check_divides("tensor", plan.tensor, "heads", model.num_heads), check_layers(model, plan),
-                   check_experts(model, plan), check_offloading(model, plan),
-                   check_divides("context", plan.context, "tokens of a sequence", model.sequence_length),
-                   check_divides("data", plan.data, "sequences of the global batch", plan.global_batch),
-                   check_divides("micro_batch", plan.micro_batch, "sequences of a replica",
-                                 plan.global_batch / plan.data),
-                   check_range("data", plan.tensor * plan.context * plan.pipeline * plan.data, kMaxGpus)});
+  checked = first_error(
+      {check_divides("tensor", plan.tensor, "heads", model.num_heads),
+       check_divides("tensor", plan.tensor, "groups of heads of the state space",
+                     model.state_space.num_heads > 0 ? model.state_space.num_groups : plan.tensor),
+       check_layers(model, plan), check_experts(model, plan), check_offloading(model, plan),
+       check_divides("context", plan.context, "tokens of a sequence", model.sequence_length),
+       check_divides("data", plan.data, "sequences of the global batch", plan.global_batch),
+       check_divides("micro_batch", plan.micro_batch, "sequences of a replica",
+                     plan.global_batch / plan.data),
+       check_range("data", plan.tensor * plan.context * plan.pipeline * plan.data, kMaxGpus)});
   if (!checked) return checked;
   return check_schedule(plan.schedule, {.num_stages = plan.pipeline,
                                         .num_chunks = plan.virtual_stages,

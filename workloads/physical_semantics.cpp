@@ -20,18 +20,25 @@ double real(std::int64_t value) {
   return static_cast<double>(value);
 }
 
+/// The passes of a layer that a block consists of, one after the other; null for none.
+struct LayerPasses {
+  const Operators* before = nullptr;
+  const Operators* pass = nullptr;
+};
+
 /// Collects a block operator by operator.
 class OperatorBlock {
  public:
-  explicit OperatorBlock(TaskKind /*kind*/) {}
+  OperatorBlock(TaskKind /*kind*/, const TransformerModel& model) : model_(model) {}
   void add(const Operators& part) { append(part, -1); }
-  /// A run of equal layers, each with `before` just before it.
-  void add_layers(const Operators* before, const Operators& layer, std::int64_t first, std::int64_t count,
-                  bool descending) {
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t number = first + (descending ? count - 1 - i : i);
-      if (before != nullptr) append(*before, number);
-      append(layer, number);
+  /// The layers of a chunk, the last one first if `descending`.
+  void add_layers(const ChunkLayers& layers, const PerLayerKind<LayerPasses>& passes, bool descending) {
+    const LayerRange& range = layers.range;
+    for (std::int64_t i = 0; i < range.count; ++i) {
+      const std::int64_t number = range.first + (descending ? range.count - 1 - i : i);
+      const LayerPasses& layer = passes[kind_of_layer(model_, number)];
+      if (layer.before != nullptr) append(*layer.before, number);
+      append(*layer.pass, number);
     }
   }
   Operators take() { return std::move(operators_); }
@@ -44,22 +51,24 @@ class OperatorBlock {
     }
   }
 
+  const TransformerModel& model_;
   Operators operators_;
 };
 
 /// Collects a block's sums: computation, tensor-parallel and data-parallel collectives.
 class SummedBlock {
  public:
-  explicit SummedBlock(TaskKind kind) {
+  SummedBlock(TaskKind kind, const TransformerModel& /*model*/) {
     sums_[0].kind = kind;
     sums_[1].kind = TaskKind::TensorComm;
     sums_[2].kind = TaskKind::DataComm;
   }
   void add(const Operators& part) { accumulate(part, 1); }
-  void add_layers(const Operators* before, const Operators& layer, std::int64_t /*first*/, std::int64_t count,
-                  bool /*descending*/) {
-    if (before != nullptr) accumulate(*before, count);
-    accumulate(layer, count);
+  void add_layers(const ChunkLayers& layers, const PerLayerKind<LayerPasses>& passes, bool /*descending*/) {
+    for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
+      if (passes[kind].before != nullptr) accumulate(*passes[kind].before, layers.counts[kind]);
+      accumulate(*passes[kind].pass, layers.counts[kind]);
+    }
   }
   Operators take() {
     Operators block{sums_[0]};
@@ -81,35 +90,40 @@ class SummedBlock {
   std::array<Operator, 3> sums_{};
 };
 
+/// One pass of each kind of layer, after its recomputation where a stage recomputes.
+PerLayerKind<LayerPasses> layer_passes(const LayerCosts& costs, Operators PassCosts::*pass, bool recomputes) {
+  PerLayerKind<LayerPasses> passes;
+  for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
+    const PassCosts& layer = costs.layers[kind];
+    passes[kind] = {.before = recomputes ? &layer.recompute : nullptr, .pass = &(layer.*pass)};
+  }
+  return passes;
+}
+
 template <class Block>
-Operators forward_block(const LayerCosts& costs, const ChunkLayers& layers) {
-  Block block(TaskKind::Forward);
+Operators forward_block(const TransformerModel& model, const LayerCosts& costs, const ChunkLayers& layers) {
+  Block block(TaskKind::Forward, model);
   if (layers.is_first) block.add(costs.embedding.forward);
-  block.add_layers(nullptr, costs.dense.forward, layers.first, layers.num_dense, false);
-  block.add_layers(nullptr, costs.experts.forward, layers.first + layers.num_dense, layers.num_experts,
-                   false);
+  block.add_layers(layers, layer_passes(costs, &PassCosts::forward, false), false);
   if (layers.is_last) block.add(costs.head.forward);
   return block.take();
 }
 
 template <class Block>
-Operators backward_block(const LayerCosts& costs, const ChunkLayers& layers, bool recomputes) {
-  Block block(TaskKind::Backward);
+Operators backward_block(const TransformerModel& model, const LayerCosts& costs, const ChunkLayers& layers,
+                         bool recomputes) {
+  Block block(TaskKind::Backward, model);
   if (layers.is_last) block.add(costs.head.backward);
-  block.add_layers(recomputes ? &costs.experts.recompute : nullptr, costs.experts.backward,
-                   layers.first + layers.num_dense, layers.num_experts, true);
-  block.add_layers(recomputes ? &costs.dense.recompute : nullptr, costs.dense.backward, layers.first,
-                   layers.num_dense, true);
+  block.add_layers(layers, layer_passes(costs, &PassCosts::backward, recomputes), true);
   if (layers.is_first) block.add(costs.embedding.backward);
   return block.take();
 }
 
 template <class Block>
-Operators weight_block(const LayerCosts& costs, const ChunkLayers& layers) {
-  Block block(TaskKind::Backward);
+Operators weight_block(const TransformerModel& model, const LayerCosts& costs, const ChunkLayers& layers) {
+  Block block(TaskKind::Backward, model);
   if (layers.is_last) block.add(costs.head.weight);
-  block.add_layers(nullptr, costs.experts.weight, layers.first + layers.num_dense, layers.num_experts, true);
-  block.add_layers(nullptr, costs.dense.weight, layers.first, layers.num_dense, true);
+  block.add_layers(layers, layer_passes(costs, &PassCosts::weight, false), true);
   return block.take();
 }
 
@@ -130,8 +144,8 @@ void add_wait(Operators& pass, Nanoseconds wait) {
 
 /// Makes one stage.
 template <class Block>
-StageWork make_stage(const StageCosts& stages, const ParallelPlan& plan, const LayerCosts& costs,
-                     std::int64_t stage) {
+StageWork make_stage(const TransformerModel& model, const StageCosts& stages, const ParallelPlan& plan,
+                     const LayerCosts& costs, std::int64_t stage) {
   StageWork work;
   work.chunks.reserve(static_cast<std::size_t>(plan.virtual_stages));
   Nanoseconds forward(0);
@@ -139,9 +153,9 @@ StageWork make_stage(const StageCosts& stages, const ParallelPlan& plan, const L
   for (std::int64_t i = 0; i < plan.virtual_stages; ++i) {
     const ChunkLayers layers = stages.layers(stage, i);
     ChunkWork& chunk = work.chunks.emplace_back();
-    chunk.forward = forward_block<Block>(costs, layers);
-    chunk.backward = backward_block<Block>(costs, layers, stages.recomputes(stage));
-    if (splits_backward(plan.schedule)) chunk.weight = weight_block<Block>(costs, layers);
+    chunk.forward = forward_block<Block>(model, costs, layers);
+    chunk.backward = backward_block<Block>(model, costs, layers, stages.recomputes(stage));
+    if (splits_backward(plan.schedule)) chunk.weight = weight_block<Block>(model, costs, layers);
     if (!layers.is_last) chunk.send_forward = stages.send();
     if (!layers.is_first) chunk.send_backward = stages.send();
     if (plan.offloaded_layers > 0) {
@@ -175,11 +189,11 @@ IterationWork make_physical_work(const TransformerModel& model, const ParallelPl
   work.stages.reserve(static_cast<std::size_t>(plan.pipeline));
   for (std::int64_t stage = 0; stage < plan.pipeline; ++stage) {
     if (detail == WorkDetail::Operators) {
-      work.stages.push_back(make_stage<OperatorBlock>(stages, plan, costs, stage));
+      work.stages.push_back(make_stage<OperatorBlock>(model, stages, plan, costs, stage));
     } else if (stage > 0 && stages.alike(stage - 1, stage)) {
       work.stages.push_back(work.stages.back());
     } else {
-      work.stages.push_back(make_stage<SummedBlock>(stages, plan, costs, stage));
+      work.stages.push_back(make_stage<SummedBlock>(model, stages, plan, costs, stage));
     }
   }
   return work;

@@ -47,8 +47,7 @@ class PlanLister {
   std::vector<ParallelPlan> list() {
     constexpr std::int64_t kLeastTokens = 1024;
     ParallelPlan plan{.global_batch = global_batch_, .precision = choices_.precision};
-    for (const std::int64_t tensor :
-         powers_of_two(std::gcd(model_.num_heads, model_.kv_heads()), most_tensor_, choices_.tensor)) {
+    for (const std::int64_t tensor : powers_of_two(tensor_divisor(), most_tensor_, choices_.tensor)) {
       plan.tensor = tensor;
       plan.sequence_parallel = tensor > 1 && choices_.sequence_parallel;
       const std::int64_t most = model_.sequence_length / kLeastTokens;
@@ -61,6 +60,12 @@ class PlanLister {
   }
 
  private:
+  /// What tensor parallelism must divide: heads of each kind, and the groups of those of a state space.
+  std::int64_t tensor_divisor() const {
+    const std::int64_t heads = std::gcd(model_.num_heads, model_.kv_heads());
+    return model_.state_space.num_heads > 0 ? std::gcd(heads, model_.state_space.num_groups) : heads;
+  }
+
   /// Adds the plans of a tensor and context degree.
   void add_pipelines(ParallelPlan& plan) {
     const std::int64_t most_experts = model_.has_experts() ? model_.experts.num_experts : 1;

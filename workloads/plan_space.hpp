@@ -42,8 +42,8 @@ struct PlanChoices {
 PlanChoices plan_choices(const Stack& stack);
 
 /// Every plan that uses exactly `num_gpus` and passes `check_plan`:
-///  * tensor: a power of two that divides the heads, those of keys and values too, up to two nodes or the
-///    NVLink domain;
+///  * tensor: a power of two that divides the heads, those of keys and values too, and the groups of a state
+///    space, up to two nodes or the NVLink domain;
 ///  * context: a power of two with at least 1,024 tokens on each GPU;
 ///  * expert: a power of two that divides the experts and the GPUs that share a layer's data;
 ///  * pipeline: a divisor of the layers (or of two more, with `ends_count_as_layers`, where the layers have

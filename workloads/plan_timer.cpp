@@ -30,21 +30,19 @@ const PlanTimer::LayerSpans& PlanTimer::spans(const ParallelPlan& plan) {
   const LayerKey key = layer_key(plan);
   if (const auto found = spans_.find(key); found != spans_.end()) return found->second;
   const LayerCosts& costs = costs_.costs(plan);
-  return spans_
-      .emplace(key, LayerSpans{.costs = &costs,
-                               .dense = spans_of(costs.dense),
-                               .experts = spans_of(costs.experts),
-                               .embedding = spans_of(costs.embedding),
-                               .head = spans_of(costs.head)})
-      .first->second;
+  LayerSpans spans{.costs = &costs, .embedding = spans_of(costs.embedding), .head = spans_of(costs.head)};
+  for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind)
+    spans.layers[kind] = spans_of(costs.layers[kind]);
+  return spans_.emplace(key, spans).first->second;
 }
 
 BlockTimes PlanTimer::chunk_blocks(const StageCosts& stages, const LayerSpans& spans, std::int64_t stage,
                                    std::int64_t chunk) const {
   const ChunkLayers layers = stages.layers(stage, chunk);
   const auto sum = [&](Nanoseconds PassSpans::*pass) {
-    Nanoseconds span = spans.dense.*pass * static_cast<double>(layers.num_dense) +
-                       spans.experts.*pass * static_cast<double>(layers.num_experts);
+    Nanoseconds span(0);
+    for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind)
+      span += spans.layers[kind].*pass * static_cast<double>(layers.counts[kind]);
     if (layers.is_first) span += spans.embedding.*pass;
     if (layers.is_last) span += spans.head.*pass;
     return span;
@@ -155,8 +153,8 @@ void PlanTimer::add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const
       if (recomputes) breakdown.*member += times * part.recompute_parts.*member;
     }
   };
-  add(spans.dense, n * static_cast<double>(layers.num_dense));
-  add(spans.experts, n * static_cast<double>(layers.num_experts));
+  for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind)
+    add(spans.layers[kind], n * static_cast<double>(layers.counts[kind]));
   if (layers.is_first) add(spans.embedding, n);
   if (layers.is_last) add(spans.head, n);
 }

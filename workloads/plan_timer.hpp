@@ -53,8 +53,7 @@ class PlanTimer {
   };
   struct LayerSpans {
     const LayerCosts* costs = nullptr;
-    PassSpans dense{};
-    PassSpans experts{};
+    PerLayerKind<PassSpans> layers{};
     PassSpans embedding{};
     PassSpans head{};
   };

@@ -17,6 +17,7 @@ struct RecipeLine {
   bool fully_sharded = false;  ///< only with fully sharded weights
   double first_release = 0;
   std::optional<Recompute> recompute{};
+  std::int64_t expert = 0;  ///< GPUs over which experts are spread, where the record does not say
   std::int64_t offloaded_layers = 0;
   std::string_view stack{};
 };
@@ -26,6 +27,7 @@ struct RecipeLine {
 /// examples/benchmark/configs/*.yaml (activation_checkpointing).
 constexpr std::array kLines = {
     RecipeLine{.family = "automodel", .recompute = Recompute::Full},
+    RecipeLine{.family = "automodel", .model = "gptoss20b", .recompute = Recompute::None, .expert = 8},
     RecipeLine{.family = "mbridge",
                .model = "llama370b",
                .profile = "gb300",
@@ -96,6 +98,18 @@ constexpr std::array kLines = {
                .first_release = 26.06,
                .stack = "megatron-bridge-26.06"},
     RecipeLine{.family = "mbridge",
+               .model = "gptoss",
+               .profile = "gb200",
+               .precision = Precision::Fp8,
+               .first_release = 26.06,
+               .stack = "megatron-bridge-26.06"},
+    RecipeLine{.family = "mbridge",
+               .model = "gptoss",
+               .profile = "gb300",
+               .precision = Precision::Fp8,
+               .first_release = 26.06,
+               .stack = "megatron-bridge-26.06"},
+    RecipeLine{.family = "mbridge",
                .model = "qwen3",
                .profile = "gb200",
                .precision = Precision::Fp8,
@@ -131,6 +145,10 @@ void complete_from_recipe(MeasuredCase& measured, const RecipeKey& key, bool say
       measured.plan.offloaded_layers = line.offloaded_layers;
       measured.assumed.push_back(fmt::format("activations of {} layers wait in the CPU's memory: the recipe",
                                              line.offloaded_layers));
+    }
+    if (line.expert > 0 && measured.plan.expert == 1) {
+      measured.plan.expert = line.expert;
+      measured.assumed.push_back(fmt::format("experts over {} GPUs: the recipe", line.expert));
     }
     if (!line.stack.empty()) measured.stack = find_stack(line.stack).value();
   }

@@ -44,11 +44,8 @@ StageCosts::StageCosts(const TransformerModel& model, const ParallelPlan& plan, 
 
 ChunkLayers StageCosts::layers(std::int64_t stage, std::int64_t chunk) const {
   const LayerRange range = chunk_layers(model_, plan_, stage, chunk);
-  const std::int64_t num_dense =
-      std::clamp<std::int64_t>(model_.dense_layers() - range.first, 0, range.count);
-  return {.first = range.first,
-          .num_dense = num_dense,
-          .num_experts = range.count - num_dense,
+  return {.range = range,
+          .counts = count_layers(model_, range.first, range.count),
           .is_first = stage == 0 && chunk == 0,
           .is_last = stage == plan_.pipeline - 1 && chunk == plan_.virtual_stages - 1};
 }
@@ -57,7 +54,7 @@ bool StageCosts::alike(std::int64_t a, std::int64_t b) const {
   for (std::int64_t chunk = 0; chunk < plan_.virtual_stages; ++chunk) {
     const ChunkLayers first = layers(a, chunk);
     const ChunkLayers second = layers(b, chunk);
-    if (first.num_dense != second.num_dense || first.num_experts != second.num_experts) return false;
+    if (first.counts != second.counts) return false;
     if (first.is_first || second.is_first || first.is_last || second.is_last) return false;
   }
   return true;
@@ -76,10 +73,12 @@ std::int64_t StageCosts::expert_replicas() const {
 }
 
 StageCosts::StageParameters StageCosts::parameters(std::int64_t stage) const {
-  std::int64_t num_experts = 0;
-  for (std::int64_t chunk = 0; chunk < plan_.virtual_stages; ++chunk)
-    num_experts += layers(stage, chunk).num_experts;
-  const double routed = real(num_experts) * costs_.routed_weights;
+  double routed = 0;
+  for (std::int64_t chunk = 0; chunk < plan_.virtual_stages && costs_.routed_weights > 0; ++chunk) {
+    const ChunkLayers held = layers(stage, chunk);
+    for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind)
+      if (layer_kinds(model_)[kind].has_experts()) routed += real(held.counts[kind]) * costs_.routed_weights;
+  }
   return {.shared = stage_parameters(model_, plan_, stage) - routed, .routed = routed};
 }
 
@@ -99,8 +98,9 @@ Nanoseconds StageCosts::reduction(std::int64_t stage, Nanoseconds forward, Nanos
   Nanoseconds gathers(0);
   for (std::int64_t chunk = 0; chunk < plan_.virtual_stages; ++chunk) {
     const ChunkLayers held = layers(stage, chunk);
-    num_layers += held.count();
-    gathers += costs_.dense_gather * real(held.num_dense) + costs_.experts_gather * real(held.num_experts);
+    num_layers += held.range.count;
+    for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind)
+      gathers += costs_.gathers[kind] * real(held.counts[kind]);
   }
   if (plan_.sharding == Sharding::Full) return whole(gathers);
   const StageParameters held = parameters(stage);

@@ -11,20 +11,19 @@
 #include "workloads/iteration_work.hpp"
 #include "workloads/kernel_cost.hpp"
 #include "workloads/layer_cost.hpp"
+#include "workloads/layer_kinds.hpp"
 #include "workloads/model.hpp"
 #include "workloads/parallel_plan.hpp"
 #include "workloads/stack.hpp"
 
 namespace vtrain {
 
-/// The layers of a chunk, by kind: those without experts come first.
+/// The layers of a chunk, by kind.
 struct ChunkLayers {
-  std::int64_t first = 0;
-  std::int64_t num_dense = 0;
-  std::int64_t num_experts = 0;
+  LayerRange range{};
+  LayerCounts counts{};
   bool is_first = false;  ///< of the model
   bool is_last = false;
-  std::int64_t count() const { return num_dense + num_experts; }
 };
 
 /// Times of one plan's stages. What it is made from must outlive it; the plan must have passed `check_plan`.

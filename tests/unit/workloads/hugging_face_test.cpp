@@ -99,10 +99,9 @@ TEST_CASE("hugging_face: mistral and mixtral") {
   const auto mistral = read(config, 8192);
   REQUIRE(mistral);
   check_same(*mistral, known("mistral-7b", 8192));
-  CHECK(
-      mistral->warnings ==
-      std::vector<std::string>{"sliding_window 4096: attention is computed over the whole sequence of 8192"});
-  CHECK(read(config, 4096)->warnings.empty());
+  CHECK(mistral->warnings.empty());
+  CHECK(mistral->model.window == AttentionWindow{.size = 4096});
+  CHECK(read(config, 4096)->model.window == AttentionWindow{});  // it holds the whole sequence
 
   config["model_type"] = "mixtral";
   config["sliding_window"] = nullptr;
@@ -146,6 +145,89 @@ TEST_CASE("hugging_face: qwen2 and qwen3") {
   every_second["decoder_sparse_step"] = 2;
   CHECK(error_of(every_second) ==
         "config.json:1: decoder_sparse_step: expected 1, found '2' (experts in every layer)");
+}
+
+TEST_CASE("hugging_face: windows in some layers") {
+  json config = llama3();
+  config["model_type"] = "qwen2";
+  config["sliding_window"] = 1024;
+  config["use_sliding_window"] = true;
+  config["max_window_layers"] = 28;
+  CHECK(read(config, 4096)->model.window == AttentionWindow{.size = 1024, .first_layer = 28});
+  config["max_window_layers"] = 32;
+  CHECK(read(config, 4096)->model.window == AttentionWindow{});
+  config.erase("max_window_layers");
+  config["sliding_window_pattern"] = 6;
+  CHECK(read(config, 4096)->model.window == AttentionWindow{.size = 1024, .full_every = 6});
+  config.erase("sliding_window_pattern");
+  json types = json::array();
+  for (int layer = 0; layer < 32; ++layer)
+    types.push_back(layer % 4 == 3 ? "full_attention" : "sliding_attention");
+  config["layer_types"] = types;
+  CHECK(read(config, 4096)->model.window == AttentionWindow{.size = 1024, .full_every = 4});
+  CHECK(read(config, 4096)->warnings.empty());
+  types[10] = "full_attention";
+  config["layer_types"] = types;
+  CHECK(error_of(config) ==
+        "config.json:1: layer_types: expected windows in all layers from one on, or in all "
+        "but the last of every so many, found 'another type in layer 10'");
+  config["layer_types"] = {"linear_attention"};
+  CHECK(error_of(config) ==
+        "config.json:1: layer_types: expected full_attention or sliding_attention, found "
+        "'\"linear_attention\"'");
+}
+
+TEST_CASE("hugging_face: gpt_oss") {
+  json config = json::parse(R"({"model_type": "gpt_oss", "attention_bias": true, "attention_dropout": 0.0,
+    "experts_per_token": 4, "head_dim": 64, "hidden_act": "silu", "hidden_size": 2880,
+    "initial_context_length": 4096, "intermediate_size": 2880, "max_position_embeddings": 131072,
+    "num_attention_heads": 64, "num_experts_per_tok": 4, "num_hidden_layers": 24, "num_key_value_heads": 8,
+    "num_local_experts": 32, "sliding_window": 128, "swiglu_limit": 7.0, "tie_word_embeddings": false,
+    "vocab_size": 201088})");
+  json types = json::array();
+  for (int layer = 0; layer < 24; ++layer)
+    types.push_back(layer % 2 == 1 ? "full_attention" : "sliding_attention");
+  for (const bool is_listed : {true, false}) {
+    if (is_listed) {
+      config["layer_types"] = types;
+    } else {
+      config.erase("layer_types");
+    }
+    const auto model = read(config, 4096);
+    REQUIRE(model);
+    check_same(*model, known("gpt-oss-20b", 4096));
+    CHECK(model->warnings.empty());
+  }
+}
+
+TEST_CASE("hugging_face: nemotron_h") {
+  json config = json::parse(R"({"model_type": "nemotron_h", "attention_bias": false, "chunk_size": 128,
+    "conv_kernel": 4, "expand": 2, "head_dim": 128, "hidden_size": 2688, "intermediate_size": 1856,
+    "mamba_head_dim": 64, "mamba_hidden_act": "silu", "mamba_num_heads": 64, "mamba_proj_bias": false,
+    "max_position_embeddings": 262144, "mlp_bias": false, "mlp_hidden_act": "relu2",
+    "moe_intermediate_size": 1856, "moe_shared_expert_intermediate_size": 3712, "n_groups": 8,
+    "n_routed_experts": 128, "n_shared_experts": 1, "num_attention_heads": 32, "num_experts_per_tok": 6,
+    "num_hidden_layers": 52, "num_key_value_heads": 2, "sliding_window": null, "ssm_state_size": 128,
+    "tie_word_embeddings": false, "use_bias": false, "use_conv_bias": true, "vocab_size": 131072,
+    "hybrid_override_pattern": "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME"})");
+  const auto model = read(config, 8192);
+  REQUIRE(model);
+  check_same(*model, known("nemotron-3-nano", 8192));
+  CHECK(model->warnings.empty());
+
+  json listed = config;
+  listed.erase("hybrid_override_pattern");
+  for (const char letter : config["hybrid_override_pattern"].get<std::string>())
+    listed["layers_block_type"].push_back(letter == 'M' ? "mamba" : letter == 'E' ? "moe" : "attention");
+  check_same(*read(listed, 8192), known("nemotron-3-nano", 8192));
+  listed["layers_block_type"][3] = "conv";
+  CHECK(error_of(listed) ==
+        "config.json:1: layers_block_type: expected mamba, attention, mlp or moe, found '\"conv\"'");
+  listed.erase("layers_block_type");
+  CHECK(error_of(listed) ==
+        "config.json: hybrid_override_pattern: expected a letter for each layer, found ''");
+  config["use_bias"] = true;
+  CHECK(error_of(config) == "config.json:1: use_bias: expected false, found 'true'");
 }
 
 TEST_CASE("hugging_face: deepseek_v3") {
@@ -200,7 +282,7 @@ TEST_CASE("hugging_face: what is not supported is named") {
         std::vector<std::string>{"residual_multiplier: unknown key, not taken into account"});
   config["layer_types"] = {"full_attention", "sliding_attention"};
   CHECK(read(config, 8192)->warnings.front() ==
-        "layer_types: layers of sliding attention are computed over the whole sequence");
+        "layer_types: layers with a window of unknown size are computed over the whole sequence");
 
   json family = llama3();
   family["model_type"] = "bert";
@@ -210,7 +292,8 @@ TEST_CASE("hugging_face: what is not supported is named") {
   CHECK(error_of(family) == "config.json: model_type: missing");
   json activation = llama3();
   activation["hidden_act"] = "gelu";
-  CHECK(error_of(activation) == "config.json:1: hidden_act: expected one of 'silu' and 'swish', found 'gelu'");
+  CHECK(error_of(activation) ==
+        "config.json:1: hidden_act: expected one of 'silu' and 'swish', found 'gelu'");
   json missing = llama3();
   missing.erase("num_hidden_layers");
   CHECK(error_of(missing) == "config.json: num_hidden_layers: missing");

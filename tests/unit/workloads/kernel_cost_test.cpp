@@ -55,6 +55,28 @@ TEST_CASE("kernel_cost: a modelled GEMM takes whole waves of tiles") {
   CHECK(time_of({8192, 1, 8192}).count() == doctest::Approx(80'460.4).epsilon(1e-5));
 }
 
+TEST_CASE(
+    "kernel_cost: attention to a window takes its share of the scores, and a fixed number for each token") {
+  AttentionShape shape = attention_shape(4096, 128, 128);
+  const auto forward = [&shape] {
+    return attention_forward_time(a100(), AttentionKernel::Flash2, shape).time.count();
+  };
+  const auto backward = [&shape] {
+    return attention_backward_time(a100(), AttentionKernel::Flash2, shape).time.count();
+  };
+  const double whole = forward();
+  const double whole_backward = backward();
+  shape.window = 4096;
+  CHECK(forward() == whole);
+  // Of 4096 / 2 scores a token on average, 128 - 128^2 / 8192 = 126 are in the window; 512 more.
+  shape.window = 128;
+  CHECK(forward() == doctest::Approx(whole * (126.0 + 512) / 2048));
+  CHECK(backward() == doctest::Approx(whole_backward * (126.0 + 512) / 2048));
+  // Never more than without.
+  shape.window = 3000;
+  CHECK(forward() == whole);
+}
+
 TEST_CASE("kernel_cost: without table and tile model a GEMM takes a part of its roofline") {
   GpuProfile profile = a100();
   profile.gemm = {};

@@ -212,6 +212,38 @@ TEST_CASE("memory_model: experts are spread over GPUs of all replicas") {
   CHECK(memory.activations.value == 512 * (8 * rest + 2 * 18'000 + 6 * (1'500 + 4 * (2'048 + 3'000) + 208)));
 }
 
+TEST_CASE("memory_model: with fused attention a window changes nothing") {
+  TransformerModel model = llama();
+  const ParallelPlan plan{
+      .pipeline = 4, .global_batch = 8, .micro_batch = 1, .recompute = Recompute::Selective};
+  const MemoryEstimate whole = estimate_memory(model, plan, a100(), kMegatronCoreMemory);
+  model.window = {.size = 128, .full_every = 2};
+  const MemoryEstimate windowed = estimate_memory(model, plan, a100(), kMegatronCoreMemory);
+  CHECK(windowed.peak == whole.peak);
+  CHECK(windowed.stage == whole.stage);
+}
+
+TEST_CASE("memory_model: halves of layers keep their inputs and what they compute") {
+  TransformerModel model = llama();
+  model.layer_pattern = "M*-EM*-E";
+  model.experts = {.num_experts = 16, .top_k = 4, .expert_ffn_size = 500, .latent_size = 256};
+  model.state_space = {.num_heads = 16, .head_size = 64, .state_size = 32, .num_groups = 4};
+  const ParallelPlan plan{.global_batch = 8, .micro_batch = 1, .recompute = Recompute::None};
+  REQUIRE(check_plan(model, plan));
+  const StageMemory memory = stage_memory(model, plan, 0, a100(), kMegatronCoreMemory);
+  // T = 512, h = 1024; every half keeps 4 h. State space: inner 1024, projection 2 x 1024 + 2 x 4 x 32 + 16 =
+  // 2320; kept is 2 x (2320 + 1024 + 1024). Attention 2 (1024 + 512) + 2 h + 64; MLP 6 x 3000; experts four
+  // rows of 2 x 256 + 6 x 500, 13 x 16 of the router, and 2 x 256 on the way back.
+  const double halves = 4 * 4'096 + 8'736 + (3'072 + 2'048 + 64) + 18'000 + (4 * 3'512 + 208 + 512);
+  CHECK(memory.activations.value == 512 * 2 * halves);
+  // A pattern may put the fullest stage anywhere: the estimate looks at all of them.
+  ParallelPlan staged = plan;
+  staged.pipeline = 4;
+  const MemoryEstimate estimate = estimate_memory(model, staged, a100(), kMegatronCoreMemory);
+  for (std::int64_t stage = 0; stage < 4; ++stage)
+    CHECK(stage_memory(model, staged, stage, a100(), kMegatronCoreMemory).total() <= estimate.peak);
+}
+
 TEST_CASE("memory_model: GPUs that share an expert hold their part of it and take each other's tokens") {
   TransformerModel model = llama();
   model.experts = {.num_experts = 16, .top_k = 4, .expert_ffn_size = 500};

@@ -53,6 +53,30 @@ TEST_CASE("model_json: experts and latent attention") {
   CHECK(model->latent == LatentAttention{24, 16, 12, 4, 10});
 }
 
+TEST_CASE("model_json: windows, state spaces and a pattern of layers") {
+  const auto windowed = parse_model(
+      R"({"base": "llama3-8b", "window": {"size": 512, "full_every": 2, "first_layer": 1},
+          "has_attention_sinks": true})",
+      "m.json");
+  REQUIRE(windowed);
+  CHECK(windowed->window == AttentionWindow{512, 1, 2});
+  CHECK(windowed->has_attention_sinks);
+  const auto hybrid =
+      parse_model(R"({"num_layers": 4, "hidden_size": 64, "num_heads": 8, "sequence_length": 32,
+    "vocab_size": 100, "positions": "none", "layer_pattern": "ME*-", "experts": {"num_experts": 6, "top_k": 2,
+    "expert_ffn_size": 24, "latent_size": 16}, "state_space": {"num_heads": 8, "head_size": 16,
+    "state_size": 32, "num_groups": 2, "conv_width": 3, "chunk_size": 16}})",
+                  "m.json");
+  REQUIRE(hybrid);
+  CHECK(hybrid->positions == Positions::None);
+  CHECK(hybrid->layer_pattern == "ME*-");
+  CHECK(hybrid->experts.latent_size == 16);
+  CHECK(hybrid->state_space == StateSpace{8, 16, 32, 2, 3, 16});
+  const auto wrong = parse_model(R"({"base": "llama3-8b", "window": {"width": 512}})", "m.json");
+  REQUIRE(!wrong);
+  CHECK(wrong.error().describe().find("width") != std::string::npos);
+}
+
 TEST_CASE("model_json: GPT-3's defaults") {
   const auto model = parse_model(
       R"({"num_layers": 12, "hidden_size": 768, "num_heads": 12, "sequence_length": 2048, "vocab_size": 50257})",

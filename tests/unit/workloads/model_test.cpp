@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "workloads/layer_kinds.hpp"
 #include "workloads/parallel_plan.hpp"
 
 namespace vtrain {
@@ -49,7 +50,7 @@ std::string field_of_error(const TransformerModel& model) {
 TEST_CASE("model: GPT-3's weights are 12 h^2 + 13 h a layer, and the embeddings") {
   const TransformerModel model = gpt();
   // 12 x 64^2 + 13 x 64 = 49,984: attention 4 x 64^2 + 4 x 64, MLP 8 x 64^2 + 5 x 64, norms 4 x 64.
-  const LayerWeights layer = layer_weights(model, LayerKind::Dense);
+  const LayerWeights layer = layer_weights(model, kDenseLayer);
   CHECK(layer.attention == 16'640);
   CHECK(layer.mlp == 33'088);
   CHECK(layer.norms == 256);
@@ -61,7 +62,7 @@ TEST_CASE("model: GPT-3's weights are 12 h^2 + 13 h a layer, and the embeddings"
 TEST_CASE("model: grouped queries, a gated MLP and an untied output layer") {
   const TransformerModel model = llama();
   // Queries 64 x 64, keys and values 64 x 16 each, output 64 x 64; MLP 3 x 64 x 96; norms of 64.
-  const LayerWeights layer = layer_weights(model, LayerKind::Dense);
+  const LayerWeights layer = layer_weights(model, kDenseLayer);
   CHECK(layer.attention == 10'240);
   CHECK(layer.mlp == 18'432);
   CHECK(layer.norms == 128);
@@ -75,7 +76,7 @@ TEST_CASE("model: grouped queries, a gated MLP and an untied output layer") {
 TEST_CASE("model: of the routed experts a token passes some") {
   const TransformerModel model = mixture();
   // An expert 3 x 64 x 24 = 4,608, the shared ones 9,216, router 64 x 6 = 384. One dense layer, three others.
-  const LayerWeights layer = layer_weights(model, LayerKind::Experts);
+  const LayerWeights layer = layer_weights(model, kExpertsLayer);
   CHECK(layer.expert == 4'608);
   CHECK(layer.mlp == 9'216);
   CHECK(layer.router == 384);
@@ -91,10 +92,10 @@ TEST_CASE("model: latent attention") {
   CHECK(model.value_size() == 80);
   // Queries 24 (64 + 128) and a norm of 24; keys and values 64 (16 + 4), a norm of 16, 16 x 8 (12 + 10);
   // output 80 x 64.
-  CHECK(layer_weights(model, LayerKind::Dense).attention == 4'608 + 24 + 1'280 + 16 + 2'816 + 5'120);
+  CHECK(layer_weights(model, kDenseLayer).attention == 4'608 + 24 + 1'280 + 16 + 2'816 + 5'120);
   TransformerModel direct = model;
   direct.latent.query_rank = 0;  // queries 64 x 128
-  CHECK(layer_weights(direct, LayerKind::Dense).attention == 8'192 + 1'280 + 16 + 2'816 + 5'120);
+  CHECK(layer_weights(direct, kDenseLayer).attention == 8'192 + 1'280 + 16 + 2'816 + 5'120);
 }
 
 TEST_CASE("model: FLOPs are 6 a token and weight of a matrix product, and those of attention") {

@@ -82,6 +82,11 @@ TEST_CASE("model_zoo: published parameter counts") {
       {"mpt-70b", 64'862'437'376},
       {"mpt-30b", 29'975'214'080},
       {"mpt-125m", 125'311'488},
+      {"gpt-oss-20b", 20'914'757'184},
+      {"gpt-oss-120b", 116'829'156'672},
+      // Published with one number more for each of 128 experts in 23 layers, which is not trained:
+      // 31,577,940,288.
+      {"nemotron-3-nano", 31'577'937'344},
   };
   for (const auto& published : exact) {
     CAPTURE(published.first);
@@ -100,6 +105,10 @@ TEST_CASE("model_zoo: published parameter counts") {
   check_rounded("mixtral-8x7b", 46.7e9, 12.9e9);
   check_rounded("nemotron4-340b", 341e9, 341e9);
   check_rounded("grok-1", 314e9, 86e9);
+  check_rounded("gpt-oss-120b", 116.8e9, 5.7e9);  // 5.1e9 without the word embedding
+  check_rounded("nemotron-3-nano", 31.6e9, 3.6e9);
+  check_rounded("nemotron-3-super", 120.6e9, 12.7e9);
+  check_rounded("nemotron-3-ultra", 550e9, 55e9);
 }
 
 TEST_CASE("model_zoo: a model by name") {

@@ -53,9 +53,9 @@ TEST_CASE("physical_semantics: a layer's kernels add up") {
   // 0.174 = 8.454 ms.
   const TransformerModel model{"", 24, 2048, 16, 1024};
   const LayerCosts costs = costs_of(model, 1, 4);
-  const double total = total_ns(costs.dense.forward) + total_ns(costs.dense.backward);
+  const double total = total_ns(costs.layers[0].forward) + total_ns(costs.layers[0].backward);
   CHECK(total == doctest::Approx(8.454e6).epsilon(1e-4));
-  for (const Operator& op : costs.dense.forward) {
+  for (const Operator& op : costs.layers[0].forward) {
     CHECK(op.kind == TaskKind::Forward);
     CHECK(op.duration.count() == std::floor(op.duration.count()));
   }
@@ -64,13 +64,13 @@ TEST_CASE("physical_semantics: a layer's kernels add up") {
 TEST_CASE("physical_semantics: a small layer takes as long as the CPU needs to issue it") {
   const TransformerModel model{"", 12, 768, 12, 128};
   const LayerCosts costs = costs_of(model, 1, 1);
-  CHECK(total_ns(costs.dense.forward) == 900'000);
-  CHECK(total_ns(costs.dense.backward) == 1'400'000);
+  CHECK(total_ns(costs.layers[0].forward) == 900'000);
+  CHECK(total_ns(costs.layers[0].backward) == 1'400'000);
   // Collectives come on top: four all-reduces of 128 x 768 x 2 bytes in a node of 2.
   const LayerCosts split = costs_of(model, 2, 1);
   const double reduction = std::round(tensor_all_reduce_time(a100(), 2, Bytes(196'608)).time.count());
-  CHECK(total_ns(split.dense.forward) == 900'000 + 2 * reduction);
-  CHECK(total_ns(split.dense.backward) == 1'400'000 + 2 * reduction);
+  CHECK(total_ns(split.layers[0].forward) == 900'000 + 2 * reduction);
+  CHECK(total_ns(split.layers[0].backward) == 1'400'000 + 2 * reduction);
   CHECK(split.extrapolated.empty());
 }
 
@@ -94,14 +94,14 @@ TEST_CASE("physical_semantics: GPUs that share experts gather and reduce rows, a
   const auto collective = [&](Collective kind) {
     return std::round(collective_time(a100(), kind, {4, 4}, rows).time.count());
   };
-  CHECK(time_of(whole.experts.forward, "expert_gather") == 0);
-  for (const auto* pass : {&shared.experts.forward, &shared.experts.backward}) {
+  CHECK(time_of(whole.layers[1].forward, "expert_gather") == 0);
+  for (const auto* pass : {&shared.layers[1].forward, &shared.layers[1].backward}) {
     CHECK(time_of(*pass, "expert_gather") == collective(Collective::AllGather));
     CHECK(time_of(*pass, "expert_reduce_scatter") == collective(Collective::ReduceScatter));
   }
   // Four times the rows and a quarter of the columns, but four times the rows an expert: less is lost.
-  const double ratio =
-      time_of(shared.experts.forward, "expert_up_gemm") / time_of(whole.experts.forward, "expert_up_gemm");
+  const double ratio = time_of(shared.layers[1].forward, "expert_up_gemm") /
+                       time_of(whole.layers[1].forward, "expert_up_gemm");
   CHECK(ratio < 1.05);
   CHECK(ratio > 0.8);
   CHECK(shared.routed_weights == whole.routed_weights / 4);

@@ -17,10 +17,18 @@ std::vector<TransformerModel> some_models() {
   experts.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 1024, .num_dense_layers = 2};
   TransformerModel llama = find_model("llama3-8b")->model();
   llama.sequence_length = 4096;
+  TransformerModel windowed = experts;
+  windowed.window = {.size = 256, .first_layer = 1, .full_every = 3};
+  TransformerModel hybrid{"", 12, 1024, 16, 2048};
+  hybrid.state_space = {.num_heads = 32, .head_size = 64, .state_size = 128, .num_groups = 8};
+  hybrid.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 1024, .latent_size = 512};
+  hybrid.layer_pattern = "MEM*ME-M-*ME";
   return {{"", 12, 2048, 16, 1024},
           {"", 10, 1536, 16, 2048},
           experts,
           llama,
+          windowed,
+          hybrid,
           find_model("megatron-18.4b")->model()};
 }
 

@@ -67,11 +67,11 @@ TEST_CASE("layer_cost: parts of a layer as a second implementation computes them
   const LayerCosts costs = layer_costs(model, layer_key(plan_70b()), load_gpu_profile("h100").value(),
                                        find_stack("megatron-bridge").value());
   // Forward: products 2.795, attention 0.461, memory-bound kernels 0.535. Backward: 6.056, 1.282, 1.147.
-  CHECK(part_ms(costs.dense.forward, false) == doctest::Approx(2.795 + 0.461 + 0.535).epsilon(0.01));
-  CHECK(part_ms(costs.dense.backward, false) == doctest::Approx(6.056 + 1.282 + 1.147).epsilon(0.01));
+  CHECK(part_ms(costs.layers[0].forward, false) == doctest::Approx(2.795 + 0.461 + 0.535).epsilon(0.01));
+  CHECK(part_ms(costs.layers[0].backward, false) == doctest::Approx(6.056 + 1.282 + 1.147).epsilon(0.01));
   // What shows of the tensor-parallel collectives, in each pass.
-  CHECK(part_ms(costs.dense.forward, true) == doctest::Approx(0.564).epsilon(0.01));
-  CHECK(part_ms(costs.dense.backward, true) == doctest::Approx(0.564).epsilon(0.01));
+  CHECK(part_ms(costs.layers[0].forward, true) == doctest::Approx(0.564).epsilon(0.01));
+  CHECK(part_ms(costs.layers[0].backward, true) == doctest::Approx(0.564).epsilon(0.01));
   // Logits and loss, without the final norm.
   CHECK(part_ms(costs.head.forward, false) == doctest::Approx(7.069).epsilon(0.02));
   CHECK(part_ms(costs.head.backward, false) == doctest::Approx(12.535).epsilon(0.02));

@@ -1,0 +1,53 @@
+/// Reading the `config.json` of a model: every key is accounted for.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/json_reader.hpp"
+
+namespace vtrain {
+
+/// Reads a configuration and remembers which keys it has looked at. As `JsonFields`, it keeps the first
+/// error.
+class ConfigReader {
+ public:
+  ConfigReader(const JsonDocument& document, const nlohmann::json& object)
+      : fields_(document, object), object_(object) {}
+
+  bool has(std::string_view key);
+  /// A size that must be there.
+  std::int64_t size(std::string_view key);
+  std::int64_t size_or(std::string_view key, std::int64_t absent);
+  bool flag_or(std::string_view key, bool absent);
+  double number_or(std::string_view key, double absent);
+  std::string text_or(std::string_view key, std::string absent);
+  /// Complains unless the key is absent or has one of these texts.
+  void expect_text(std::string_view key, std::initializer_list<std::string_view> allowed);
+  /// Complains unless the key is absent or has this value.
+  void expect_size(std::string_view key, std::int64_t expected, std::string_view why);
+  /// The list under a key, empty when absent.
+  const nlohmann::json& list(std::string_view key);
+  void complain(std::string_view key, std::string message) { fields_.complain(key, std::move(message)); }
+  void warn(std::string message) { warnings_.push_back(std::move(message)); }
+  /// Warns of keys that nobody asked for, but for those that change neither the shape nor the amount of the
+  /// computation.
+  void warn_of_the_rest();
+
+  const std::optional<Error>& error() const { return fields_.error(); }
+  std::vector<std::string> take_warnings() { return std::move(warnings_); }
+
+ private:
+  JsonFields fields_;
+  const nlohmann::json& object_;
+  std::set<std::string, std::less<>> seen_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace vtrain

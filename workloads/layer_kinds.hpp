@@ -1,0 +1,81 @@
+/// The kinds of layers that a model is made of: which they are, where they are, and what they weigh.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "workloads/model.hpp"
+
+namespace vtrain {
+
+/// The first half of a layer, in which tokens see each other.
+enum class Mixer : std::uint8_t { None, Attention, WindowedAttention, StateSpace };
+
+/// The second half of a layer, which each token passes alone.
+enum class FeedForward : std::uint8_t { None, Mlp, Experts };
+
+/// What a layer consists of; each half has a norm before and a residual connection around it.
+struct LayerKind {
+  Mixer mixer = Mixer::Attention;
+  FeedForward feed_forward = FeedForward::Mlp;
+
+  bool has_mixer() const { return mixer != Mixer::None; }
+  bool has_attention() const { return mixer == Mixer::Attention || mixer == Mixer::WindowedAttention; }
+  bool has_experts() const { return feed_forward == FeedForward::Experts; }
+  int num_halves() const { return (has_mixer() ? 1 : 0) + (feed_forward == FeedForward::None ? 0 : 1); }
+  friend bool operator==(const LayerKind&, const LayerKind&) = default;
+};
+
+inline constexpr LayerKind kDenseLayer{Mixer::Attention, FeedForward::Mlp};
+inline constexpr LayerKind kExpertsLayer{Mixer::Attention, FeedForward::Experts};
+
+/// Kinds in one model, at most.
+inline constexpr std::size_t kNumLayerKinds = 4;
+
+/// Something for each kind that a model can have, in the order of `layer_kinds`.
+template <class T>
+using PerLayerKind = std::array<T, kNumLayerKinds>;
+
+/// How many layers there are of each kind.
+using LayerCounts = PerLayerKind<std::int32_t>;
+
+/// The kinds of a model's layers, of which it need not have all: attention with an MLP or with experts, the
+/// same with a window; of a hybrid the four halves.
+const PerLayerKind<LayerKind>& layer_kinds(const TransformerModel& model);
+
+/// The kind of one layer, as its place in `layer_kinds`.
+std::size_t kind_of_layer(const TransformerModel& model, std::int64_t layer);
+
+/// The layers from `first` on by kind. Constant time, of a hybrid a look at each letter.
+LayerCounts count_layers(const TransformerModel& model, std::int64_t first, std::int64_t count);
+
+/// All layers of a model by kind.
+inline LayerCounts count_layers(const TransformerModel& model) {
+  return count_layers(model, 0, model.num_layers);
+}
+
+/// The weights of one layer, by part; biases are counted with the matrices that they belong to.
+struct LayerWeights {
+  std::int64_t attention = 0;  ///< or state space: projections, and the norms inside
+  std::int64_t mlp = 0;        ///< the MLP of a dense layer, or the experts that every token passes
+  std::int64_t router = 0;     ///< with the projections to the width of the routed experts and back
+  std::int64_t expert = 0;     ///< one routed expert
+  std::int64_t num_experts = 0;
+  std::int64_t norms = 0;  ///< before each half
+
+  /// All but the routed experts.
+  std::int64_t shared() const { return attention + mlp + router + norms; }
+  std::int64_t total() const { return shared() + num_experts * expert; }
+};
+
+/// The weights of a layer. The model must have passed `check_model`.
+LayerWeights layer_weights(const TransformerModel& model, LayerKind kind);
+
+/// The weights of a norm over `size` columns.
+std::int64_t norm_weights(const TransformerModel& model, std::int64_t size);
+
+/// Elements of the matrices of a layer that a token passes: of the routed experts `top_k`.
+std::int64_t product_weights(const TransformerModel& model, LayerKind kind);
+
+}  // namespace vtrain
