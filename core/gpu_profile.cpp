@@ -150,9 +150,10 @@ Nanoseconds gemm_roofline(const GpuProfile& profile, Precision precision, double
 }
 
 Result<GpuProfile> parse_gpu_profile(std::string text, const std::string& file) {
-  constexpr std::array<std::string_view, 12> kKeys = {
-      "schema",    "version", "name",        "description",         "made_by",       "extends",
-      "constants", kGemmKey,  kAttentionKey, kAttentionBackwardKey, kCollectivesKey, kProductsKey};
+  constexpr std::array<std::string_view, 13> kKeys = {
+      "schema",        "version",          "name",      "description", "made_by",
+      "extends",       "constants",        kGemmKey,    kAttentionKey, kAttentionBackwardKey,
+      kCollectivesKey, kOldCollectivesKey, kProductsKey};
   const auto document = JsonDocument::parse(std::move(text), file);
   if (!document) return fail(document.error());
   JsonFields fields(*document, document->root());

@@ -30,7 +30,9 @@ struct ProfileConstant {
 
 /// One group of measured times as the profile states it. Errors are per cent, negative where not stated.
 struct ProfileTable {
-  std::string name;  ///< `gemm bf16`, `attention flash2`, `attention_backward`, `collectives all_reduce`
+  /// `gemm bf16`, `attention flash2`, `attention_backward`, `collectives all_reduce`, `old_collectives
+  /// all_reduce`
+  std::string name;
   std::string source;
   std::int64_t num_points = 0;  ///< measured times behind it
   /// Mean difference of the measured times from the profile's; where several measurements of a shape were
@@ -135,7 +137,8 @@ struct GpuProfile {
   std::array<std::shared_ptr<const KernelSurface>, kNumPrecisions> gemm;
   std::array<AttentionRates, kNumAttentionKernels> attention;  ///< by `AttentionKernel`
   AttentionBackward attention_backward;
-  CollectiveTables collectives;  ///< within a node or NVLink domain
+  CollectiveTables collectives;      ///< within a node or NVLink domain
+  CollectiveTables old_collectives;  ///< the same with libraries of 2021, as far as they were measured
   /// Products whose very shape was measured; null for none. They go before `gemm`.
   std::shared_ptr<const MeasuredProducts> products;
 

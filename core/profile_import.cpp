@@ -231,14 +231,14 @@ Result<void> add_collectives(const TableEntry& entry, ProfileText& profile) {
   if (!files) return fail(files.error());
   const auto stacks = read_stacks(entry, *files, parse_collectives);
   if (!stacks) return fail(stacks.error());
-  profile.add_collectives(fit_collectives(*stacks), files->source);
+  profile.add_collectives(entry.name, fit_collectives(*stacks), files->source);
   return {};
 }
 
 Result<void> add_tables(const JsonDocument& document, const json& tables, const GpuProfile& device,
                         const std::filesystem::path& folder, ProfileText& profile) {
-  constexpr std::array<std::string_view, 4> kKeys = {kGemmKey, kAttentionKey, kAttentionBackwardKey,
-                                                     kCollectivesKey};
+  constexpr std::array<std::string_view, 5> kKeys = {kGemmKey, kAttentionKey, kAttentionBackwardKey,
+                                                     kCollectivesKey, kOldCollectivesKey};
   JsonFields fields(document, tables);
   fields.allow_only(kKeys);
   if (fields.error()) return fail(*fields.error());

@@ -240,7 +240,7 @@ Result<void> read_attention_backward(const JsonDocument& document, const json& o
 }
 
 Result<void> read_message_table(const JsonDocument& document, const json& object, Collective collective,
-                                GpuProfile& profile) {
+                                CollectiveTables& tables) {
   constexpr std::array<std::string_view, 3> kKeys = {"gpus", "bytes", "ns"};
   constexpr std::int64_t kMaxGpus = 1 << 20;
   const TableObject table{document, object, name_of(collective)};
@@ -260,11 +260,12 @@ Result<void> read_message_table(const JsonDocument& document, const json& object
   std::vector<MessageTable::Entry> entries;
   for (std::size_t i = 0; i < bytes->size(); ++i)
     entries.push_back({static_cast<double>((*bytes)[i]), (*times)[i]});
-  profile.collectives.set(collective, num_gpus, MessageTable(std::move(entries)));
+  tables.set(collective, num_gpus, MessageTable(std::move(entries)));
   return {};
 }
 
-Result<void> read_collectives(const JsonDocument& document, const json& object, GpuProfile& profile) {
+Result<void> read_collectives(const JsonDocument& document, const json& object, std::string_view key,
+                              CollectiveTables& tables, GpuProfile& profile) {
   std::array<std::string_view, kCollectives.size()> names;
   std::transform(kCollectives.begin(), kCollectives.end(), names.begin(),
                  [](Collective collective) { return name_of(collective); });
@@ -276,17 +277,25 @@ Result<void> read_collectives(const JsonDocument& document, const json& object, 
     if (entry == object.end()) continue;
     const TableObject table{document, *entry, name_of(collective)};
     if (auto described =
-            read_description(table, fmt::format("collectives {}", name_of(collective)), {"groups"}, profile);
+            read_description(table, fmt::format("{} {}", key, name_of(collective)), {"groups"}, profile);
         !described)
       return described;
     const auto groups = entry->find("groups");
     if (groups == entry->end() || !groups->is_array() || groups->empty())
       return fail(table.error("groups: expected an array of tables by number of GPUs"));
     for (const json& group : *groups) {
-      if (auto read = read_message_table(document, group, collective, profile); !read) return read;
+      if (auto read = read_message_table(document, group, collective, tables); !read) return read;
     }
   }
   return {};
+}
+
+Result<void> read_current_collectives(const JsonDocument& document, const json& object, GpuProfile& profile) {
+  return read_collectives(document, object, kCollectivesKey, profile.collectives, profile);
+}
+
+Result<void> read_old_collectives(const JsonDocument& document, const json& object, GpuProfile& profile) {
+  return read_collectives(document, object, kOldCollectivesKey, profile.old_collectives, profile);
 }
 
 Result<void> read_measured_products(const JsonDocument& document, const json& object, GpuProfile& profile) {
@@ -308,11 +317,12 @@ Result<void> read_measured_products(const JsonDocument& document, const json& ob
 
 Result<void> read_tables(const JsonDocument& document, const json& profile_object, GpuProfile& profile) {
   using Reader = Result<void> (*)(const JsonDocument&, const json&, GpuProfile&);
-  constexpr std::array<std::pair<std::string_view, Reader>, 5> kReaders = {
+  constexpr std::array<std::pair<std::string_view, Reader>, 6> kReaders = {
       {{kGemmKey, read_gemm},
        {kAttentionKey, read_attention},
        {kAttentionBackwardKey, read_attention_backward},
-       {kCollectivesKey, read_collectives},
+       {kCollectivesKey, read_current_collectives},
+       {kOldCollectivesKey, read_old_collectives},
        {kProductsKey, read_measured_products}}};
   for (const auto& [key, reader] : kReaders) {
     const auto found = profile_object.find(key);

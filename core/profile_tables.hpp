@@ -16,6 +16,7 @@ inline constexpr std::string_view kGemmKey = "gemm";
 inline constexpr std::string_view kAttentionKey = "attention";
 inline constexpr std::string_view kAttentionBackwardKey = "attention_backward";
 inline constexpr std::string_view kCollectivesKey = "collectives";
+inline constexpr std::string_view kOldCollectivesKey = "old_collectives";
 inline constexpr std::string_view kProductsKey = "products";
 
 /// Reads those that `profile_object` has, each in place of the one that `profile` has already.

@@ -182,8 +182,8 @@ void ProfileText::add_attention_backward(const AttentionBackward& backward, std:
                        array_of(backward.ratio(), [](double ratio) { return plain(rounded_to(ratio, 3)); }));
 }
 
-void ProfileText::add_collectives(const CollectiveFit& fit, std::string_view source) {
-  open_section(kCollectivesKey);
+void ProfileText::add_collectives(std::string_view key, const CollectiveFit& fit, std::string_view source) {
+  open_section(key);
   for (const Collective collective : kCollectives) {
     const auto index = static_cast<std::size_t>(collective);
     if (fit.tables.of(collective).empty()) continue;

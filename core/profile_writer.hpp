@@ -29,7 +29,8 @@ class ProfileText {
   void add_assumed_attention(AttentionKernel kernel, std::string_view from, std::string_view from_profile,
                              double relative_rate, std::string_view source);
   void add_attention_backward(const AttentionBackward& backward, std::string_view source);
-  void add_collectives(const CollectiveFit& fit, std::string_view source);
+  /// Under `kCollectivesKey` or `kOldCollectivesKey`.
+  void add_collectives(std::string_view key, const CollectiveFit& fit, std::string_view source);
   /// Products whose very shape was measured, in whole nanoseconds.
   void add_products(const MeasuredProducts& products, std::string_view source);
 

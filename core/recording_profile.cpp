@@ -13,6 +13,7 @@
 #include "core/gpu_profile.hpp"
 #include "core/measured_products.hpp"
 #include "core/profile_constants.hpp"
+#include "core/profile_tables.hpp"
 #include "core/profile_writer.hpp"
 #include "core/surface_fit.hpp"
 #include "core/text.hpp"
@@ -164,7 +165,8 @@ void add_collectives(const KernelRecording& recording, const std::string& source
                        .bytes = static_cast<std::int64_t>(row.bytes.value),
                        .time = row.time});
   }
-  if (!samples.empty()) profile.add_collectives(fit_collectives(std::span(&samples, 1)), source);
+  if (!samples.empty())
+    profile.add_collectives(kCollectivesKey, fit_collectives(std::span(&samples, 1)), source);
 }
 
 /// A constant that is the part of the memory's bandwidth that some operators reach.

@@ -180,6 +180,12 @@ bool is_power_of_two(std::int64_t number) {
   return std::has_single_bit(static_cast<std::uint64_t>(number));
 }
 
+/// A power of 2, or one of the seven sizes that divide the way to the next one into eighths.
+bool is_round_size(std::int64_t bytes) {
+  const auto number = static_cast<std::uint64_t>(bytes);
+  return number >> std::countr_zero(number) < 16;
+}
+
 Points attention_points(const std::vector<AttentionSample>& stack) {
   constexpr std::int64_t kShortest = 256;
   constexpr std::int64_t kLargestHead = 256;
@@ -312,7 +318,7 @@ CollectiveFit fit_collectives(std::span<const std::vector<CollectiveSample>> sta
   for (const auto& [group, times] : groups) {
     std::vector<MessageTable::Entry> entries;
     for (const auto& [bytes, sum_and_count] : times) {
-      if (!is_power_of_two(bytes)) continue;
+      if (!is_round_size(bytes)) continue;
       entries.push_back({static_cast<double>(bytes), std::round(sum_and_count.first / sum_and_count.second)});
     }
     if (entries.empty()) continue;

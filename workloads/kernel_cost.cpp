@@ -229,11 +229,16 @@ Nanoseconds send_time(const GpuProfile& profile, std::int64_t tensor, std::int64
   return time;
 }
 
-KernelTime collective_time(const GpuProfile& profile, Collective collective, GpuGroup group, Bytes total) {
+KernelTime collective_time(const GpuProfile& profile, Collective collective, GpuGroup group, Bytes total,
+                           Libraries libraries) {
   if (group.size <= 1) return {};
   const BytesPerSecond nvlink = profile.nvlink_bandwidth * profile.nvlink_efficiency;
   BytesPerSecond rate = nvlink;
   if (group.size <= group.per_node) {
+    if (libraries == Libraries::Old) {
+      const auto old = profile.old_collectives.at(collective, group.size, total);
+      if (old && old->evidence != Evidence::Extrapolated) return *old;
+    }
     if (const auto measured = profile.collectives.at(collective, group.size, total)) return *measured;
   } else {
     const double share = static_cast<double>(group.per_node) / static_cast<double>(profile.gpus_per_node);

@@ -94,11 +94,19 @@ struct GpuGroup {
   std::int64_t per_node = 1;
 };
 
+/// Which generation of libraries (cuBLAS, NCCL) runs the kernels.
+enum class Libraries : std::uint8_t {
+  Current,  ///< those that the profile's tables were measured with
+  Old,      ///< of 2021: products by the tile model, collectives by tables of their own where there are any
+};
+
 /// Time of a collective on `total` bytes: the whole tensor, of which each GPU holds all (all-reduce) or
-/// 1 / size before or after (the others). 0 for a group of one. Within a node the measured tables count.
-/// Across nodes, or without a table, it is a ring: `collective_volume` of the bytes at the members' share of
-/// the node's network, but no faster than NVLink, and a latency for each of `collective_steps`.
-KernelTime collective_time(const GpuProfile& profile, Collective collective, GpuGroup group, Bytes total);
+/// 1 / size before or after (the others). 0 for a group of one. Within a node the measured tables count,
+/// those of old libraries before the current ones for the sizes that they have. Across nodes, or without a
+/// table, it is a ring: `collective_volume` of the bytes at the members' share of the node's network, but no
+/// faster than NVLink, and a latency for each of `collective_steps`.
+KernelTime collective_time(const GpuProfile& profile, Collective collective, GpuGroup group, Bytes total,
+                           Libraries libraries = Libraries::Current);
 
 /// A message from one GPU to another, within a node or over the GPU's share of the node's network.
 KernelTime send_time(const GpuProfile& profile, bool within_node, Bytes size);

@@ -192,8 +192,9 @@ void add_residual_backward(PassBuilder& pass, const LayerContext& layer, std::st
 
 void add_gather(PassBuilder& pass, const LayerContext& layer) {
   if (!layer.key.sequence_parallel) return;
-  pass.tensor_collective("all_gather", collective_time(layer.profile, Collective::AllGather,
-                                                       layer.shape.tensor_group, layer.shape.activations));
+  pass.tensor_collective("all_gather",
+                         collective_time(layer.profile, Collective::AllGather, layer.shape.tensor_group,
+                                         layer.shape.activations, layer.stack.libraries));
 }
 
 void add_reduction(PassBuilder& pass, const LayerContext& layer) {
@@ -201,7 +202,7 @@ void add_reduction(PassBuilder& pass, const LayerContext& layer) {
   pass.tensor_collective(
       scatters ? "reduce_scatter" : "all_reduce",
       collective_time(layer.profile, scatters ? Collective::ReduceScatter : Collective::AllReduce,
-                      layer.shape.tensor_group, layer.shape.activations));
+                      layer.shape.tensor_group, layer.shape.activations, layer.stack.libraries));
 }
 
 void add_attention_forward(PassBuilder& pass, const LayerContext& layer, Mixer mixer) {

@@ -16,8 +16,8 @@ PassBuilder& PassBuilder::begin(std::string_view name) {
 }
 
 KernelTime PassBuilder::product_time(Precision precision, const GemmShape& shape) const {
-  return stack_.has_old_libraries ? modelled_gemm_time(profile_, precision, shape)
-                                  : gemm_time(profile_, precision, shape);
+  return stack_.libraries == Libraries::Old ? modelled_gemm_time(profile_, precision, shape)
+                                            : gemm_time(profile_, precision, shape);
 }
 
 PassBuilder& PassBuilder::weight_gradient(const GemmShape& forward) {
@@ -29,7 +29,8 @@ PassBuilder& PassBuilder::plain_weight_gradient(const GemmShape& forward) {
 }
 
 KernelTime PassBuilder::weight_gradient_time(Precision precision, const GemmShape& forward) const {
-  if (!stack_.has_old_libraries) return vtrain::weight_gradient_time(profile_, precision, forward);
+  if (stack_.libraries == Libraries::Current)
+    return vtrain::weight_gradient_time(profile_, precision, forward);
   return modelled_gemm_time(profile_, precision, {forward.n, forward.k, forward.m, forward.batch});
 }
 

@@ -177,6 +177,12 @@ StageWork make_stage(const TransformerModel& model, const StageCosts& stages, co
   return work;
 }
 
+std::string_view all_reduce_source(const GpuProfile& profile, const Stack& stack) {
+  const std::string_view old = profile.source_of("old_collectives all_reduce");
+  return stack.libraries == Libraries::Old && !old.empty() ? old
+                                                           : profile.source_of("collectives all_reduce");
+}
+
 }  // namespace
 
 IterationWork make_physical_work(const TransformerModel& model, const ParallelPlan& plan,
@@ -226,7 +232,7 @@ Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const
       .memory = estimate_memory(model, plan, profile, stack.memory),
       .provenance = {.profile = profile.name,
                      .profile_description = profile.description,
-                     .all_reduce_source = std::string(profile.source_of("collectives all_reduce")),
+                     .all_reduce_source = std::string(all_reduce_source(profile, stack)),
                      .stack = stack.name,
                      .stack_summary = stack.summary,
                      .modelled = {costs.modelled.begin(), costs.modelled.end()},

@@ -26,7 +26,7 @@ Stack megatron_2021() {
   return {.name = "megatron-2021",
           .summary = "Megatron-LM of 2020 to 2022: unfused attention, dropout, fp16 gradients, no overlap",
           .attention = AttentionKernel::Unfused,
-          .has_old_libraries = true,
+          .libraries = Libraries::Old,
           .elementwise = ElementwiseKernels::Megatron2021,
           .has_dropout = true,
           .loss_bytes_per_logit = kEagerMegatronLoss,

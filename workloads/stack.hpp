@@ -59,8 +59,7 @@ struct Stack {
   std::string name{};
   std::string summary{};
   AttentionKernel attention = AttentionKernel::Flash3;
-  /// The libraries are older than those that the profile's matrix products were measured with.
-  bool has_old_libraries = false;
+  Libraries libraries = Libraries::Current;
   ElementwiseKernels elementwise = ElementwiseKernels::Fused;
   bool has_dropout = false;  ///< after the embedding, attention and MLP
   /// Memory traffic of the memory-bound kernels of a layer over that of fused ones: 1, or more for eager

@@ -27,9 +27,9 @@ Send stage_send(const TransformerModel& model, const ParallelPlan& plan, const G
   const bool within_node = plan.tensor * plan.context * plan.data < profile.nvlink_domain;
   Nanoseconds time = send_time(profile, within_node, Bytes(activations.value / real(plan.tensor))).time;
   if (plan.tensor > 1 && !plan.sequence_parallel) {
-    time +=
-        collective_time(profile, Collective::AllGather, placed_group(profile, plan.tensor, 1), activations)
-            .time;
+    time += collective_time(profile, Collective::AllGather, placed_group(profile, plan.tensor, 1),
+                            activations, stack.libraries)
+                .time;
   }
   return stack.sends_hold_stage ? Send{.hold = whole(time)} : Send{.latency = whole(time)};
 }
@@ -87,9 +87,10 @@ Nanoseconds StageCosts::reduction_time(GpuGroup group, double parameters) const 
   if (parameters <= 0) return Nanoseconds(0);
   const Bytes gradients(stack_.gradient_bytes * parameters);
   if (plan_.sharding == Sharding::None)
-    return collective_time(profile_, Collective::AllReduce, group, gradients).time;
-  return collective_time(profile_, Collective::ReduceScatter, group, gradients).time +
-         collective_time(profile_, Collective::AllGather, group, Bytes(2 * parameters)).time;
+    return collective_time(profile_, Collective::AllReduce, group, gradients, stack_.libraries).time;
+  return collective_time(profile_, Collective::ReduceScatter, group, gradients, stack_.libraries).time +
+         collective_time(profile_, Collective::AllGather, group, Bytes(2 * parameters), stack_.libraries)
+             .time;
 }
 
 Nanoseconds StageCosts::reduction(std::int64_t stage, Nanoseconds forward, Nanoseconds backward) const {
@@ -122,7 +123,7 @@ std::optional<std::string> StageCosts::reduction_fallback(std::int64_t stage) co
   const Bytes gradients(stack_.gradient_bytes * parameters(stage).shared);
   const KernelTime time =
       collective_time(profile_, is_all_reduce ? Collective::AllReduce : Collective::ReduceScatter,
-                      placed_group(profile_, replicas(), plan_.tensor), gradients);
+                      placed_group(profile_, replicas(), plan_.tensor), gradients, stack_.libraries);
   if (time.evidence != Evidence::Extrapolated) return std::nullopt;
   return fmt::format("gradient {} over {} GPUs: {:.0f} MiB, outside the measured sizes",
                      is_all_reduce ? "all-reduce" : "reduce-scatter", replicas(),

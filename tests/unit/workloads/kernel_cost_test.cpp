@@ -191,6 +191,24 @@ TEST_CASE("kernel_cost: collectives come from tables within a node and from link
         doctest::Approx(0.75 * 67'108'864 / 240 + 15'000));
 }
 
+TEST_CASE("kernel_cost: old libraries take tables of their own within a node, where there are any") {
+  GpuProfile profile = a100();
+  profile.collectives.set(Collective::AllReduce, 8, MessageTable({{64 * kMebibyte, 579'600}}));
+  profile.old_collectives = {};
+  const auto time = [&](Libraries libraries, GpuGroup group) {
+    return collective_time(profile, Collective::AllReduce, group, Bytes(64 * kMebibyte), libraries)
+        .time.count();
+  };
+  CHECK(time(Libraries::Old, {8, 8}) == 579'600);
+  profile.old_collectives.set(Collective::AllReduce, 8, MessageTable({{64 * kMebibyte, 612'300}}));
+  CHECK(time(Libraries::Old, {8, 8}) == 612'300);
+  CHECK(time(Libraries::Current, {8, 8}) == 579'600);
+  CHECK(time(Libraries::Old, {16, 8}) == time(Libraries::Current, {16, 8}));
+  // Smaller and larger messages than were measured are left to the current libraries.
+  profile.old_collectives.set(Collective::AllReduce, 8, MessageTable({{128 * kMebibyte, 1'200'000}}));
+  CHECK(time(Libraries::Old, {8, 8}) == 579'600);
+}
+
 TEST_CASE("kernel_cost: a send takes NVLink within a node and a share of the network beyond") {
   const Bytes activations(80 * kMebibyte);
   // 0.7 x 300e9 B/s, or an eighth of 0.85 x 200e9 B/s, and 20 us.
