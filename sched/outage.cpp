@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "core/csv.hpp"
+#include "core/json_line.hpp"
+#include "core/line_reader.hpp"
 #include "core/text.hpp"
 
 namespace vtrain {
@@ -22,63 +25,55 @@ struct NodeRange {
   std::uint32_t last = 0;
 };
 
-class OutageReader {
+/// What one row or line says; empty: nothing.
+struct OutageTexts {
+  std::string_view node{};
+  std::string_view kind{};
+  std::string_view begin{};
+  std::string_view end{};
+};
+
+/// Seconds from the trace's origin.
+Result<SimTime> parse_instant(std::string_view text) {
+  const auto nanoseconds = parse_seconds_as_ns(text);
+  if (!nanoseconds) return fail(nanoseconds.error());
+  if (*nanoseconds < 0) return fail({.message = expected_found("seconds of at least 0", text)});
+  return SimTime(SimDuration(*nanoseconds));
+}
+
+Error in_field(std::string_view field, Error error) {
+  error.field = field;
+  return error;
+}
+
+/// Makes outages of texts. Errors have field and message.
+class OutageList {
  public:
-  OutageReader(CsvReader& rows, std::int32_t num_nodes) : rows_(rows), num_nodes_(num_nodes) {}
+  explicit OutageList(std::int32_t num_nodes) : num_nodes_(num_nodes) {}
 
-  Result<std::vector<Outage>> read() {
-    if (auto columns = find_columns(); !columns) return fail(std::move(columns.error()));
-    while (true) {
-      const auto more = rows_.next();
-      if (!more) return fail(more.error());
-      if (!*more) return std::move(outages_);
-      if (auto row = read_row(); !row) return fail(std::move(row.error()));
-    }
-  }
-
- private:
-  Result<void> find_columns() {
-    for (const std::string& name : rows_.columns()) {
-      if (std::find(kColumns.begin(), kColumns.end(), name) != kColumns.end()) continue;
-      return fail(rows_.error_at(rows_.find_column(name),
-                                 expected_found(fmt::format("the columns {}", list_names(kColumns)), name)));
-    }
-    const auto node = rows_.require_column("node");
-    if (!node) return fail(node.error());
-    const auto begin = rows_.require_column("begin_s");
-    if (!begin) return fail(begin.error());
-    const auto end = rows_.require_column("end_s");
-    if (!end) return fail(end.error());
-    node_ = *node;
-    begin_ = *begin;
-    end_ = *end;
-    kind_ = rows_.find_column("kind");
-    return {};
-  }
-
-  Result<void> read_row() {
+  Result<void> add(const OutageTexts& texts) {
     Outage outage;
-    if (kind_ >= 0 && !trim(rows_.field(kind_)).empty()) {
-      const std::string_view kind = trim(rows_.field(kind_));
-      if (kind != "failure" && kind != "drain")
-        return fail(rows_.error_at(kind_, expected_found("failure or drain", kind)));
-      if (kind == "drain") outage.kind = OutageKind::Drain;
-    }
-    const auto begin = rows_.seconds_as_ns(begin_, 0);
-    if (!begin) return fail(begin.error());
-    outage.begin = SimTime(SimDuration(*begin));
-    if (!trim(rows_.field(end_)).empty()) {
-      const auto end = rows_.seconds_as_ns(end_, 0);
-      if (!end) return fail(end.error());
-      outage.end = SimTime(SimDuration(*end));
+    const std::string_view kind = trim(texts.kind);
+    if (!kind.empty() && kind != "failure" && kind != "drain")
+      return fail({.field = "kind", .message = expected_found("failure or drain", kind)});
+    if (kind == "drain") outage.kind = OutageKind::Drain;
+    const auto begin = parse_instant(texts.begin);
+    if (!begin) return fail(in_field("begin_s", begin.error()));
+    outage.begin = *begin;
+    if (!trim(texts.end).empty()) {
+      const auto end = parse_instant(texts.end);
+      if (!end) return fail(in_field("end_s", end.error()));
+      outage.end = *end;
       if (outage.end <= outage.begin)
-        return fail(rows_.error_at(end_, expected_found("seconds after begin_s", rows_.field(end_))));
+        return fail({.field = "end_s", .message = expected_found("seconds after begin_s", texts.end)});
     }
-    const auto nodes = read_nodes();
-    if (!nodes) return fail(nodes.error());
-    if (nodes->last - nodes->first >= kMaxOutages - outages_.size())
-      return fail(rows_.error_at(
-          node_, fmt::format("expected at most {} outages in all", with_thousands(kMaxOutages))));
+    const auto nodes = parse_nodes(trim(texts.node));
+    if (!nodes) return fail(in_field("node", nodes.error()));
+    if (nodes->last - nodes->first >= kMaxOutages - outages_.size()) {
+      return fail(
+          {.field = "node",
+           .message = fmt::format("expected at most {} outages in all", with_thousands(kMaxOutages))});
+    }
     for (std::uint32_t node = nodes->first; node <= nodes->last; ++node) {
       outage.node = NodeId(node);
       outages_.push_back(outage);
@@ -86,8 +81,10 @@ class OutageReader {
     return {};
   }
 
-  Result<NodeRange> read_nodes() const {
-    const std::string_view text = trim(rows_.field(node_));
+  std::vector<Outage> take() { return std::move(outages_); }
+
+ private:
+  Result<NodeRange> parse_nodes(std::string_view text) const {
     const std::size_t dash = text.find('-');
     const auto first = parse_integer(trim(text.substr(0, dash)), 0, num_nodes_ - 1);
     const auto last = dash == std::string_view::npos
@@ -95,28 +92,93 @@ class OutageReader {
                           : parse_integer(trim(text.substr(dash + 1)), first.value_or(0), num_nodes_ - 1);
     if (first && last)
       return NodeRange{static_cast<std::uint32_t>(*first), static_cast<std::uint32_t>(*last)};
-    return fail(rows_.error_at(
-        node_, expected_found(
-                   fmt::format("a node from 0 to {} of this cluster, or a range such as 0-3", num_nodes_ - 1),
-                   text)));
+    return fail(
+        {.message = expected_found(
+             fmt::format("a node from 0 to {} of this cluster, or a range such as 0-3", num_nodes_ - 1),
+             text)});
   }
 
-  CsvReader& rows_;
-  const std::int32_t num_nodes_;
+  std::int32_t num_nodes_;
   std::vector<Outage> outages_;
-  int node_ = -1;
-  int kind_ = -1;
-  int begin_ = -1;
-  int end_ = -1;
 };
+
+Error at_line(const std::string& file, std::int64_t line, Error error) {
+  error.file = file;
+  error.line = line;
+  return error;
+}
+
+Result<std::vector<Outage>> read_csv(CsvReader& rows, const std::string& file, OutageList outages) {
+  for (const std::string& name : rows.columns()) {
+    if (std::find(kColumns.begin(), kColumns.end(), name) != kColumns.end()) continue;
+    return fail(rows.error_at(rows.find_column(name),
+                              expected_found(fmt::format("the columns {}", list_names(kColumns)), name)));
+  }
+  const auto node = rows.require_column("node");
+  if (!node) return fail(node.error());
+  const auto begin = rows.require_column("begin_s");
+  if (!begin) return fail(begin.error());
+  const auto end = rows.require_column("end_s");
+  if (!end) return fail(end.error());
+  const int kind = rows.find_column("kind");
+  while (true) {
+    const auto more = rows.next();
+    if (!more) return fail(more.error());
+    if (!*more) return outages.take();
+    const OutageTexts texts = {.node = rows.field(*node),
+                               .kind = kind >= 0 ? rows.field(kind) : std::string_view(),
+                               .begin = rows.field(*begin),
+                               .end = rows.field(*end)};
+    if (auto added = outages.add(texts); !added) return fail(at_line(file, rows.line(), added.error()));
+  }
+}
+
+/// Sorts the values of a line by their keys. Errors have field and message.
+Result<OutageTexts> sort_values(const std::vector<JsonLineValue>& values) {
+  OutageTexts texts;
+  const std::array<std::string_view*, kColumns.size()> targets = {&texts.node, &texts.kind, &texts.begin,
+                                                                  &texts.end};
+  std::array<bool, kColumns.size()> seen{};
+  for (const JsonLineValue& value : values) {
+    const auto key = std::find(kColumns.begin(), kColumns.end(), value.key);
+    if (key == kColumns.end()) {
+      return fail({.field = value.key,
+                   .message = expected_found(fmt::format("the keys {}", list_names(kColumns)), value.key)});
+    }
+    const auto index = static_cast<std::size_t>(key - kColumns.begin());
+    if (std::exchange(seen[index], true))
+      return fail({.field = value.key, .message = "the key stands twice in this line"});
+    *targets[index] = value.text;
+  }
+  if (!seen[0]) return fail({.field = "node", .message = "missing"});
+  if (!seen[2]) return fail({.field = "begin_s", .message = "missing"});
+  return texts;
+}
+
+Result<std::vector<Outage>> read_json_lines(LineReader lines, OutageList outages) {
+  while (true) {
+    const auto more = lines.next();
+    if (!more) return fail(more.error());
+    if (!*more) return outages.take();
+    if (trim(lines.line()).empty()) continue;
+    const auto values = parse_json_line(lines.line());
+    if (!values) return fail(at_line(lines.file(), lines.number(), values.error()));
+    const auto texts = sort_values(*values);
+    if (!texts) return fail(at_line(lines.file(), lines.number(), texts.error()));
+    if (auto added = outages.add(*texts); !added)
+      return fail(at_line(lines.file(), lines.number(), added.error()));
+  }
+}
 
 }  // namespace
 
 Result<std::vector<Outage>> parse_outages(std::string_view text, const std::string& file,
                                           std::int32_t num_nodes) {
+  OutageList outages(num_nodes);
+  if (begins_with_object(text)) return read_json_lines(LineReader(text, file), std::move(outages));
   auto rows = CsvReader::open(text, file);
   if (!rows) return fail(std::move(rows.error()));
-  return OutageReader(*rows, num_nodes).read();
+  return read_csv(*rows, file, std::move(outages));
 }
 
 std::string outages_to_csv(std::span<const Outage> outages) {

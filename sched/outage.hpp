@@ -30,11 +30,12 @@ struct Outage {
   friend bool operator==(const Outage&, const Outage&) = default;
 };
 
-/// Reads a CSV list of outages with the columns `node` (0-based, counted over all groups of the cluster, or
-/// a range `8-15`), `begin_s`, `end_s` (seconds from the trace's origin; an empty end: the node does not come
-/// back) and, where it is not always a failure, `kind` (`failure` or `drain`). A list in the order of the
-/// file, with a range as one outage for each node. Errors name file, line and field: a node that the cluster
-/// does not have, an end that is not after the beginning.
+/// Reads a list of outages, CSV or JSON lines (told by whether it begins with an object), with the columns or
+/// keys `node` (0-based, counted over all groups of the cluster, or a range `8-15`), `begin_s`, `end_s`
+/// (seconds from the trace's origin; empty, and in JSON also null or absent: the node does not come back)
+/// and, where it is not always a failure, `kind` (`failure` or `drain`). A list in the order of the file,
+/// with a range as one outage for each node. Errors name file, line and field: a node that the cluster does
+/// not have, an end that is not after the beginning.
 Result<std::vector<Outage>> parse_outages(std::string_view text, const std::string& file,
                                           std::int32_t num_nodes);
 

@@ -143,7 +143,7 @@ void add_disruption_options(CLI::App& command, DisruptionArguments& arguments) {
       ->capture_default_str();
   command.add_option(
       "--outages", arguments.outages,
-      "CSV file of outages: node (0, 1, ... or a range 8-15), begin_s, end_s, and kind: failure "
+      "Outages as CSV or JSON lines: node (0, 1, ... or a range 8-15), begin_s, end_s, and kind: failure "
       "or drain (jobs may end, none may start)");
   command
       .add_option(

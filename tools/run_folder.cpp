@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/csv.hpp"
 #include "core/file.hpp"
@@ -151,16 +152,27 @@ class TraceEvents {
     add(fmt::format(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":{}}}}})", process,
                     thread, quoted(name)));
   }
-  void slice(std::size_t process, std::size_t thread, std::string_view name, const JobRun& run,
-             GpuCount num_gpus) {
-    add(fmt::format(
-        R"({{"ph":"X","name":{},"cat":"job","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"num_gpus":{}}}}})",
-        quoted(name), process, thread, microseconds(run.begin.time_since_epoch()),
-        microseconds(run.end - run.begin), num_gpus.value));
+  /// A job on GPUs.
+  void slice(std::size_t process, std::size_t thread, std::string_view name, const JobRun& run) {
+    slice(process, thread, "job", name, {run.begin, run.end},
+          fmt::format(R"({{"num_gpus":{}}})", run.num_gpus.value));
+  }
+  /// A node out of service, until `last` where it does not come back.
+  void slice(std::size_t process, std::size_t thread, const Outage& outage, SimTime last) {
+    const std::string_view cause = outage.kind == OutageKind::Drain ? "drain" : "failure";
+    const bool returns = outage.end != Outage::kNeverEnds;
+    slice(process, thread, "outage", cause, {outage.begin, returns ? outage.end : last},
+          fmt::format(R"({{"node":{},"cause":"{}","returns":{}}})", outage.node.value, cause, returns));
   }
   std::string finish() && { return "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" + events_ + "\n]}\n"; }
 
  private:
+  void slice(std::size_t process, std::size_t thread, std::string_view category, std::string_view name,
+             std::pair<SimTime, SimTime> span, std::string_view arguments) {
+    add(fmt::format(R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{}}})",
+                    quoted(name), category, process, thread, microseconds(span.first.time_since_epoch()),
+                    microseconds(span.second - span.first), arguments));
+  }
   static std::string quoted(std::string_view text) {
     return ordered_json(text).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
   }
@@ -174,31 +186,63 @@ class TraceEvents {
   std::string events_;
 };
 
-/// A process per node. Jobs that share a node overlap in time, which slices of one track must not, so a node
-/// has as many tracks as it ever held jobs at once.
-void add_node_tracks(TraceEvents& events, const Experiment& experiment, std::vector<const JobRun*>& runs) {
-  std::vector<std::vector<SimTime>> track_ends(static_cast<std::size_t>(experiment.cluster.total_nodes()));
-  for (std::size_t node = 0; node < track_ends.size(); ++node) {
-    events.name_process(node + 1, fmt::format("node {}", node));
+/// The tracks of one node. Slices of one track must not overlap in time.
+class NodeTracks {
+ public:
+  /// The first track, from 1, that is free from `begin` on; it is taken until `end`.
+  std::size_t take(SimTime begin, SimTime end) {
+    const auto free =
+        std::find_if(ends_.begin(), ends_.end(), [begin](SimTime taken) { return taken <= begin; });
+    const auto index = static_cast<std::size_t>(free - ends_.begin());
+    if (free == ends_.end()) {
+      ends_.push_back(end);
+    } else {
+      *free = end;
+    }
+    return index + 1;
   }
+  std::size_t size() const { return ends_.size(); }
+
+ private:
+  std::vector<SimTime> ends_;
+};
+
+/// When the last run ends, or the last outage begins.
+SimTime last_instant(const std::vector<const JobRun*>& runs, const std::vector<Outage>& outages) {
+  SimTime last{};
+  for (const JobRun* run : runs)
+    last = std::max(last, run->end);
+  for (const Outage& outage : outages)
+    last = std::max(last, outage.begin);
+  return last;
+}
+
+/// A process per node. Jobs that share a node overlap in time, so a node has as many tracks as it ever held
+/// jobs at once, and below these as many as it had outages at once.
+void add_node_tracks(TraceEvents& events, const Experiment& experiment,
+                     const std::vector<const JobRun*>& runs, const std::vector<Outage>& outages) {
+  const auto num_nodes = static_cast<std::size_t>(experiment.cluster.total_nodes());
+  std::vector<NodeTracks> job_tracks(num_nodes);
+  std::vector<NodeTracks> outage_tracks(num_nodes);
+  for (std::size_t node = 0; node < num_nodes; ++node)
+    events.name_process(node + 1, fmt::format("node {}", node));
   for (const JobRun* run : runs) {
     const Job& job = experiment.workload.jobs[run->job.value];
-    for (const NodeId node : run->nodes) {
-      std::vector<SimTime>& ends = track_ends[node.value];
-      const auto track =
-          std::find_if(ends.begin(), ends.end(), [run](SimTime end) { return end <= run->begin; });
-      const auto index = static_cast<std::size_t>(track - ends.begin());
-      if (track == ends.end()) {
-        ends.push_back(run->end);
-      } else {
-        *track = run->end;
-      }
-      events.slice(node.value + 1, index + 1, job.name, *run, run->num_gpus);
-    }
+    for (const NodeId node : run->nodes)
+      events.slice(node.value + 1, job_tracks[node.value].take(run->begin, run->end), job.name, *run);
+  }
+  const SimTime last = last_instant(runs, outages);
+  for (const Outage& outage : outages) {
+    const std::size_t node = outage.node.value;
+    const std::size_t num_tracks = outage_tracks[node].size();
+    const std::size_t track = job_tracks[node].size() + outage_tracks[node].take(outage.begin, outage.end);
+    if (outage_tracks[node].size() > num_tracks) events.name_thread(node + 1, track, "out of service");
+    events.slice(node + 1, track, outage, last);
   }
 }
 
-void add_job_tracks(TraceEvents& events, const Experiment& experiment, std::vector<const JobRun*>& runs) {
+void add_job_tracks(TraceEvents& events, const Experiment& experiment,
+                    const std::vector<const JobRun*>& runs) {
   events.name_process(1, "jobs");
   std::vector<bool> named(experiment.workload.jobs.size(), false);
   for (const JobRun* run : runs) {
@@ -206,7 +250,7 @@ void add_job_tracks(TraceEvents& events, const Experiment& experiment, std::vect
     const std::size_t track = run->job.value + std::size_t{1};
     if (!named[run->job.value]) events.name_thread(1, track, fmt::format("job {}", job.name));
     named[run->job.value] = true;
-    events.slice(1, track, job.name, *run, run->num_gpus);
+    events.slice(1, track, job.name, *run);
   }
 }
 
@@ -287,7 +331,7 @@ std::string cluster_timeline(const Experiment& experiment, const ExperimentRun& 
   if (experiment.placement == PlacementKind::Count) {
     add_job_tracks(events, experiment, runs);
   } else {
-    add_node_tracks(events, experiment, runs);
+    add_node_tracks(events, experiment, runs, run.result.outages);
   }
   return std::move(events).finish();
 }

@@ -13,8 +13,9 @@ namespace vtrain {
 /// A summary under the key names of `summary.json`, in that order. Ratios and averages over nothing are null.
 nlohmann::ordered_json summary_to_json(const Summary& summary);
 
-/// What happened, as Chrome trace events for Perfetto: one track per node, or per job where placement knows
-/// no nodes.
+/// What happened, as Chrome trace events for Perfetto: a process for each node with its jobs (category `job`)
+/// and the times at which it was out of service (category `outage`, with its cause), or a track for each job
+/// where placement knows no nodes.
 std::string cluster_timeline(const Experiment& experiment, const ExperimentRun& run);
 
 /// Writes to `folder`, which is made:

@@ -27,6 +27,7 @@ constexpr std::size_t kMaxPoints = 500;
 constexpr std::size_t kMaxExactTimes = 1000;
 constexpr std::size_t kMaxRuns = 2000;
 constexpr std::size_t kMaxBars = 12000;
+constexpr std::size_t kMaxOutages = 2000;
 constexpr std::size_t kMaxTenants = 10;
 /// Names in the chart data are cut to this many bytes, so that a hostile trace does not make a hostile page.
 constexpr std::size_t kMaxNameBytes = 60;
@@ -263,6 +264,24 @@ json deadlines_by_tenant_json(const ReportInput& input) {
                               [&](const Job& job) { return group_of_tenant[tenant_of(job)]; });
 }
 
+/// The outages of every policy, or null when there are none, or more than can be told apart.
+json outages_json(const ReportInput& input) {
+  std::size_t num_outages = 0;
+  json all = json::array();
+  for (const ReportRun& run : input.runs) {
+    num_outages += run.result->outages.size();
+    if (num_outages > kMaxOutages) return nullptr;
+    json& mine = all.emplace_back(json::array());
+    for (const OutageBar& bar : lay_out_outages(input.cluster, run.result->outages)) {
+      const Outage& outage = bar.outage;
+      mine.push_back({outage.node.value, to_seconds(outage.begin),
+                      outage.end == Outage::kNeverEnds ? json() : json(to_seconds(outage.end)),
+                      outage.kind == OutageKind::Drain ? 1 : 0, bar.first_lane, bar.num_lanes});
+    }
+  }
+  return num_outages == 0 ? json() : all;
+}
+
 bool has_recorded_runs(const ReportInput& input) {
   return std::ranges::all_of(input.runs, [](const ReportRun& run) {
     return !run.result->runs.empty() || run.result->samples.empty();
@@ -298,7 +317,9 @@ json gantt_json(const ReportInput& input) {
     }
     met.push_back(met_by_job);
   }
-  return {{"jobs", std::move(jobs)}, {"bars", std::move(bars)}, {"met", std::move(met)}};
+  json gantt = {{"jobs", std::move(jobs)}, {"bars", std::move(bars)}, {"met", std::move(met)}};
+  if (json outages = outages_json(input); !outages.is_null()) gantt["outages"] = std::move(outages);
+  return gantt;
 }
 
 }  // namespace vtrain::report

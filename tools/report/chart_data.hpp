@@ -49,7 +49,9 @@ nlohmann::json deadlines_by_size_json(const ReportInput& input);
 nlohmann::json deadlines_by_tenant_json(const ReportInput& input);
 
 /// The bars of every policy, or null when there are more than 2,000 stretches, too many pieces, or runs that
-/// were not recorded.
+/// were not recorded. `outages` is there if nodes went out of service, at most 2,000 times under all policies
+/// together: `[[node, begin, end or null, 0 for a failure and 1 for a drain, first lane, lanes] per outage]`
+/// a policy.
 nlohmann::json gantt_json(const ReportInput& input);
 
 /// Whether every job's stretches were recorded under every policy.

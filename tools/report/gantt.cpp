@@ -106,4 +106,15 @@ std::vector<GanttBar> lay_out_gantt(const ClusterSpec& cluster, std::span<const 
   return bars;
 }
 
+std::vector<OutageBar> lay_out_outages(const ClusterSpec& cluster, std::span<const Outage> outages) {
+  const std::vector<LaneRange> nodes = lanes_of_nodes(cluster);
+  std::vector<OutageBar> bars;
+  bars.reserve(outages.size());
+  for (const Outage& outage : outages) {
+    const LaneRange lanes = nodes.at(outage.node.value);
+    bars.push_back({outage, lanes.first, lanes.count});
+  }
+  return bars;
+}
+
 }  // namespace vtrain::report

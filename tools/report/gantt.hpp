@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sched/cluster.hpp"
+#include "sched/outage.hpp"
 #include "sched/simulator.hpp"
 #include "workloads/job.hpp"
 
@@ -26,5 +27,15 @@ struct GanttBar {
 /// number the GPUs of the cluster from 0, node after node. In order of begin. Runs that cannot have happened
 /// (more GPUs at once than there are) are cut to what is free. O(runs x (log runs + GPUs)).
 std::vector<GanttBar> lay_out_gantt(const ClusterSpec& cluster, std::span<const JobRun> runs);
+
+/// A node out of service: all of its GPUs.
+struct OutageBar {
+  Outage outage;
+  std::int32_t first_lane = 0;
+  std::int32_t num_lanes = 0;
+};
+
+/// The bars of outages, in their order, with the numbers of lanes that `lay_out_gantt` gives.
+std::vector<OutageBar> lay_out_outages(const ClusterSpec& cluster, std::span<const Outage> outages);
 
 }  // namespace vtrain::report

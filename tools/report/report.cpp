@@ -120,13 +120,18 @@ void add_gantt(const ReportInput& input, json& data, std::string& html) {
   const bool on_nodes = std::ranges::any_of(input.runs, [](const ReportRun& run) {
     return !run.result->runs.empty() && !run.result->runs.front().nodes.empty();
   });
-  add_figure(
-      html, data, "gantt", std::move(gantt),
-      {"gantt", "Gantt chart",
-       std::string("Each bar is a job on its GPUs: time since the trace's origin across, GPU number down.") +
-           (on_nodes ? " GPUs are numbered node after node."
-                     : " Placement by count knows no nodes, so bars are on the lowest free GPUs."),
-       "full", ""});
+  const bool has_outages =
+      std::ranges::any_of(input.runs, [](const ReportRun& run) { return !run.result->outages.empty(); });
+  std::string caption =
+      "Each bar is a job on its GPUs: time since the trace's origin across, GPU number down.";
+  caption += on_nodes ? " GPUs are numbered node after node."
+                      : " Placement by count knows no nodes, so bars are on the lowest free GPUs.";
+  if (gantt.contains("outages")) {
+    caption += " Behind the bars are nodes out of service.";
+  } else if (has_outages) {
+    caption += " Outages of nodes are not drawn: there are more than can be told apart.";
+  }
+  add_figure(html, data, "gantt", std::move(gantt), {"gantt", "Gantt chart", caption, "full", ""});
 }
 
 std::string page_title(const ReportInput& input) {

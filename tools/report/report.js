@@ -367,6 +367,21 @@
     const last = Math.max(...gantt.bars.flat().map((bar) => bar[2]));
     const first = Math.min(...gantt.bars.flat().map((bar) => bar[1]));
     const step = data.gpusPerNode || 8;
+    // Nodes out of service, light and lined, behind the bars of jobs, which a drain leaves on the node.
+    const outages = gantt.outages ?? policies.map(() => []);
+    const outageNames = ["node failed", "node drained: no new jobs"];
+    const outageFills = () => [3, 4].map((kind) => hatched(faint(css("--outage"), 0.16), kind, css("--outage")));
+
+    function drawOutages(plot, pen, ratio) {
+      const {left, top, width, height} = plot.bbox, paint = outageFills();
+      for (const [, begin, end, kind, lane, lanes] of outages[shown]) {
+        const x0 = Math.max(plot.valToPos(begin, "x", true), left - 1), x1 = end == null ? left + width : Math.min(plot.valToPos(end, "x", true), left + width);
+        const y0 = plot.valToPos(lane, "y", true), y1 = plot.valToPos(lane + lanes, "y", true);
+        if (x1 < left || x0 > left + width || y1 < top || y0 > top + height) continue;
+        pen.fillStyle = paint[kind];
+        pen.fillRect(x0, y0, Math.max(x1 - x0, ratio), y1 - y0);
+      }
+    }
 
     function draw(plot) {
       const pen = plot.ctx, {left, top, width, height} = plot.bbox, ratio = window.devicePixelRatio || 1;
@@ -378,6 +393,7 @@
       pen.font = `${11 * ratio}px ${getComputedStyle(document.body).fontFamily}`;
       pen.textBaseline = "middle";
       pen.textAlign = "left";
+      drawOutages(plot, pen, ratio);
       for (const [job, begin, end, lane, lanes] of gantt.bars[shown]) {
         const x0 = plot.valToPos(begin, "x", true), x1 = plot.valToPos(end, "x", true);
         const y0 = plot.valToPos(lane, "y", true), y1 = plot.valToPos(lane + lanes, "y", true);
@@ -408,7 +424,7 @@
     function describe(plot) {
       const x = plot.posToVal(plot.cursor.left, "x"), y = plot.posToVal(plot.cursor.top, "y");
       const bar = gantt.bars[shown].find(([, begin, end, lane, lanes]) => x >= begin && x < end && y >= lane && y < lane + lanes);
-      if (!bar) return null;
+      if (!bar) return describeOutage(x, y);
       const [job, begin, end, lane, lanes] = bar;
       const [name, tenant, model, gpus, submit, deadline] = gantt.jobs[job];
       const rows = [[null, "holds GPUs", `${duration(end - begin)}`], [null, "from", instant(begin)], [null, "to", instant(end)],
@@ -418,6 +434,14 @@
       if (tenant) rows.push([null, "tenant", tenant]);
       if (model) rows.push([null, "model", model]);
       return {title: name, rows};
+    }
+
+    function describeOutage(x, y) {
+      const outage = outages[shown].find(([, begin, end, , lane, lanes]) => x >= begin && x < (end ?? Infinity) && y >= lane && y < lane + lanes);
+      if (!outage) return null;
+      const [node, begin, end, kind] = outage;
+      return {title: `Node ${node}`, rows: [[null, "out of service", ["failure", "drain"][kind]], [null, "from", instant(begin)],
+        [null, "to", end == null ? "not back" : instant(end)], ...(end == null ? [] : [[null, "for", duration(end - begin)]])]};
     }
 
     const figure = addChart("gantt", Math.max(300, Math.min(620, data.totalGpus * 14)), () => ({
@@ -443,6 +467,9 @@
     for (const kind of Object.keys(names)) {
       if (present.has(kind)) legend.append(element("span", {class: "swatch"}, swatchOf(() => fills()[kind]), names[kind]));
     }
+    outageNames.forEach((name, kind) => {
+      if (outages.some((mine) => mine.some((outage) => outage[3] === kind))) legend.append(element("span", {class: "swatch"}, swatchOf(() => outageFills()[kind]), name));
+    });
     figure.querySelector(".chart").before(legend);
   }
 

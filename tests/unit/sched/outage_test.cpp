@@ -31,6 +31,41 @@ TEST_CASE("outage: rows are failures or drains of a node or a range, with or wit
   CHECK(parse_outages("node,begin_s,end_s\n0,1,2\n", "f", 1)->front().kind == OutageKind::Failure);
 }
 
+TEST_CASE("outage: JSON lines say the same as CSV") {
+  const auto outages = parse_outages(
+      "\xef\xbb\xbf\n{\"node\": 0, \"begin_s\": 10, \"end_s\": 20, \"kind\": \"failure\"}\r\n"
+      "{\"kind\": \"drain\", \"node\": \"2-3\", \"begin_s\": 0.5, \"end_s\": null}\n\n"
+      "{\"node\": \"1\", \"begin_s\": \"7\"}",
+      "outages.jsonl", 4);
+  REQUIRE_MESSAGE(outages, outages.error().describe());
+  const auto csv = parse_outages("node,kind,begin_s,end_s\n0,failure,10,20\n2-3,drain,0.5,\n1,,7,\n", "f", 4);
+  REQUIRE(csv);
+  CHECK(*outages == *csv);
+}
+
+TEST_CASE("outage: a wrong JSON line names file, line and key") {
+  const std::string good = "{\"node\": 0, \"begin_s\": 1}\n";
+  const auto error_of = [&](const std::string& line) {
+    const auto outages = parse_outages(good + line, "f", 4);
+    return outages ? "no error" : outages.error().describe();
+  };
+  CHECK(error_of("{\"node\": 9, \"begin_s\": 1}") ==
+        "f:2: node: expected a node from 0 to 3 of this cluster, or a range such as 0-3, found '9'");
+  CHECK(error_of("{\"node\": 1, \"begin_s\": -1}") ==
+        "f:2: begin_s: expected seconds of at least 0, found '-1'");
+  CHECK(error_of("{\"node\": 1, \"begin_s\": 2, \"end_s\": 2}") ==
+        "f:2: end_s: expected seconds after begin_s, found '2'");
+  CHECK(error_of("{\"begin_s\": 1}") == "f:2: node: missing");
+  CHECK(error_of("{\"node\": 1}") == "f:2: begin_s: missing");
+  CHECK(error_of("{\"node\": 1, \"node\": 2, \"begin_s\": 1}") ==
+        "f:2: node: the key stands twice in this line");
+  CHECK(error_of("{\"node\": 1, \"begin_s\": 2, \"why\": 3}") ==
+        "f:2: why: expected the keys 'node', 'kind', 'begin_s' and 'end_s', found 'why'");
+  CHECK(error_of("{\"node\": [1]}") == "f:2: node: expected a number or a string, found 'an array'");
+  CHECK(error_of("{\"node\": 1").starts_with("f:2: malformed JSON"));
+  CHECK(error_of("0,1,2") == "f:2: expected a JSON object, found '0'");
+}
+
 TEST_CASE("outage: what is written is read back") {
   const std::vector<Outage> outages = {{NodeId(3), OutageKind::Drain, SimTime(SimDuration(1)), at(20)},
                                        {NodeId(0), OutageKind::Failure, at(10), Outage::kNeverEnds}};

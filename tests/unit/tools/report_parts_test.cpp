@@ -218,6 +218,30 @@ TEST_CASE("report: Gantt bars never share a GPU and prefer one piece") {
   CHECK(lanes(3) == std::pair(4, 4));
 }
 
+TEST_CASE("report: nodes out of service are bars over all of their GPUs, with their cause") {
+  Workload workload;
+  workload.jobs.resize(1);
+  SimulationResult result;
+  result.outcomes.resize(1);
+  result.runs = {{JobId(0), at_seconds(0), at_seconds(30), GpuCount(1), {NodeId(0)}}};
+  result.outages = {{NodeId(1), OutageKind::Failure, at_seconds(5), at_seconds(15)},
+                    {NodeId(0), OutageKind::Drain, at_seconds(10), Outage::kNeverEnds}};
+  SimulationResult undisturbed = result;
+  undisturbed.outages.clear();
+  ReportInput input;
+  input.workload = &workload;
+  input.cluster = cluster_of(2, 4);
+  input.runs = {{{}, &result}, {{}, &undisturbed}};
+  // Node, begin, end, cause, first lane, lanes.
+  CHECK(gantt_json(input)["outages"] ==
+        nlohmann::json::parse("[[[1, 5.0, 15.0, 0, 4, 4], [0, 10.0, null, 1, 0, 4]], []]"));
+  result.outages.clear();
+  CHECK_FALSE(gantt_json(input).contains("outages"));
+  result.outages.resize(2001);  // more than can be told apart
+  CHECK_FALSE(gantt_json(input).contains("outages"));
+  CHECK_FALSE(gantt_json(input).is_null());
+}
+
 TEST_CASE("report: a gang that fits no gap is drawn in pieces that sum to it") {
   // Of 4 GPUs, job 1 holds number 1 when job 3 wants the other three.
   const std::vector<JobRun> runs{{JobId(0), at_seconds(0), at_seconds(2), GpuCount(1), {}},
