@@ -38,7 +38,9 @@ struct NodeColumns {
   std::string_view note{};  ///< what the table leaves open
 };
 
-constexpr std::string_view kJoined = "virtual clusters are joined into one cluster (FILE@NAME for one)";
+constexpr std::string_view kJoined =
+    "virtual clusters are joined into one cluster of which each tenant may use all: no policy enforces "
+    "their quotas (FILE@NAME for one)";
 
 constexpr std::array kNodeTables = std::to_array<NodeColumns>({
     {.name = "sn", .gpus_per_node = "gpu", .gpu_type = "model"},

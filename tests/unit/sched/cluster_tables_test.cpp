@@ -83,7 +83,9 @@ TEST_CASE("cluster_tables: groups of nodes, and virtual clusters that become one
   const ClusterSpec lucid = table(",num\nvcA,9\nvcB,4\n");
   CHECK(lucid.groups == Groups{{13, GpuCount(8), ""}});
   CHECK(lucid.notes ==
-        std::vector<std::string>{"virtual clusters are joined into one cluster (FILE@NAME for one)"});
+        std::vector<std::string>{
+            "virtual clusters are joined into one cluster of which each tenant may use all: no "
+            "policy enforces their quotas (FILE@NAME for one)"});
   CHECK(table("vc,node num\nv,64\nw,32\n").groups == Groups{{96, GpuCount(8), ""}});
 }
 
