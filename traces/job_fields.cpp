@@ -1,5 +1,7 @@
 #include "traces/job_fields.hpp"
 
+#include <string.h>  // memmem, of POSIX.1-2024
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -145,6 +147,17 @@ Result<JobStatus> parse_status(std::string_view text) {
     return fail({.message = expected_found(fmt::format("one of {}", list_names(names)), text)});
   }
   return static_cast<JobStatus>(found - names.begin());
+}
+
+std::size_t count_words(std::string_view text, std::string_view word) {
+  std::size_t count = 0;
+  for (;;) {
+    // Several times as fast as `std::string_view::find`, of which a file of 100 MB would notice.
+    const void* const found = ::memmem(text.data(), text.size(), word.data(), word.size());
+    if (found == nullptr) return count;
+    ++count;
+    text.remove_prefix(static_cast<std::size_t>(static_cast<const char*>(found) - text.data()) + word.size());
+  }
 }
 
 std::optional<SameName> find_same_name(const std::vector<Job>& jobs) {

@@ -43,6 +43,9 @@ Result<std::int64_t> parse_iterations(std::string_view text);
 /// How a job ended, by its `status_name`.
 Result<JobStatus> parse_status(std::string_view text);
 
+/// How often a word stands in a text, for instance a key that each job has: at most so many jobs are in it.
+std::size_t count_words(std::string_view text, std::string_view word);
+
 /// Two jobs with the same name, by position.
 struct SameName {
   std::size_t first = 0;

@@ -1,7 +1,5 @@
 #include "traces/philly_log_reader.hpp"
 
-#include <string.h>  // memmem, of POSIX.1-2024
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -15,6 +13,7 @@
 #include "core/calendar.hpp"
 #include "core/json_reader.hpp"
 #include "core/text.hpp"
+#include "traces/job_fields.hpp"
 #include "traces/job_log.hpp"
 
 namespace vtrain {
@@ -74,25 +73,12 @@ std::string_view add_up(const std::vector<Attempt>& attempts, std::chrono::sys_s
                  to_sim_time(*first_start + run_time));
 }
 
-/// How many jobs a text may have: as often as it has the key of their ids.
-std::size_t count_jobs(std::string_view text) {
-  constexpr std::string_view kKey = "\"jobid\"";
-  std::size_t count = 0;
-  for (;;) {
-    // Several times as fast as `std::string_view::find`, of which a log of 100 MB would notice.
-    const void* const found = ::memmem(text.data(), text.size(), kKey.data(), kKey.size());
-    if (found == nullptr) return count;
-    ++count;
-    text.remove_prefix(static_cast<std::size_t>(static_cast<const char*>(found) - text.data()) + kKey.size());
-  }
-}
-
 /// Turns the parser's events into jobs.
 class LogHandler : public JsonEvents {
  public:
   explicit LogHandler(const TraceInput& input) : input_(input), log_(input) {
     constexpr std::size_t kBytesOfShortJob = 256;  // with one attempt on one GPU, without blanks
-    log_.reserve(std::min(count_jobs(input.text), input.text.size() / kBytesOfShortJob));
+    log_.reserve(std::min(count_words(input.text, "\"jobid\""), input.text.size() / kBytesOfShortJob));
   }
 
   Result<Trace> read() {
