@@ -122,7 +122,8 @@ std::string describe_arrivals(const WorkloadShape& shape) {
         100 * shape.day_amplitude, as_duration(shape.day_peak.count()));
   }
   if (shape.arrivals == Arrivals::Bursty)
-    text += fmt::format("; log-normal gaps, sigma {:.2f}", shape.gap_sigma);
+    text += shape.gap_seconds.empty() ? fmt::format("; log-normal gaps, sigma {:.2f}", shape.gap_sigma)
+                                      : fmt::format("; {} quantiles of the gaps", shape.gap_seconds.size());
   return text;
 }
 

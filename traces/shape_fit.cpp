@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <numbers>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -32,18 +33,23 @@ double rounded(double value) {
   return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
 }
 
-/// The quantile at each kept fraction; between two values the logarithm is linear, as in
-/// `DurationQuantiles::at`. Reorders `values`.
+/// The quantile of ascending values; between two of them the logarithm is linear, as in
+/// `DurationQuantiles::at`, or the value where one is 0.
+double value_at(const std::vector<double>& values, double fraction) {
+  const double rank = fraction * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(rank);
+  const double low = values[below];
+  const double high = values[std::min(below + 1, values.size() - 1)];
+  const double part = rank - std::floor(rank);
+  return low > 0 ? low * std::pow(high / low, part) : part * high;
+}
+
+/// The quantile at each kept fraction. Reorders `values`.
 DurationQuantiles fit_durations(GpuCount most_gpus, std::vector<double>& values) {
   std::sort(values.begin(), values.end());
   DurationQuantiles quantiles{.most_gpus = most_gpus, .fractions = {kFractions.begin(), kFractions.end()}};
-  for (const double fraction : kFractions) {
-    const double rank = fraction * static_cast<double>(values.size() - 1);
-    const auto below = static_cast<std::size_t>(rank);
-    const double low = values[below];
-    const double high = values[std::min(below + 1, values.size() - 1)];
-    quantiles.seconds.push_back(rounded(low * std::pow(high / low, rank - std::floor(rank))));
-  }
+  for (const double fraction : kFractions)
+    quantiles.seconds.push_back(rounded(value_at(values, fraction)));
   return quantiles;
 }
 
@@ -92,6 +98,34 @@ bool fit_rhythm(const std::vector<double>& submissions, WorkloadShape& shape) {
   return shape.day_amplitude > 6 / std::sqrt(count);
 }
 
+/// The quantiles of ascending gaps. Where submissions pause for days the longest gap is far above all others,
+/// and a logarithm that is linear up to it would make up many such pauses: in its place stands the gap up to
+/// which the longest thousandth has the mean that it has, if that is shorter.
+std::vector<double> fit_gap_quantiles(const std::vector<double>& gaps) {
+  std::vector<double> quantiles;
+  for (const double fraction : kFractions)
+    quantiles.push_back(value_at(gaps, fraction));
+  const double low = quantiles[quantiles.size() - 2];
+  if (low > 0) {
+    constexpr std::size_t kThousand = 1000;
+    const auto longest = static_cast<std::ptrdiff_t>((gaps.size() + kThousand - 1) / kThousand);
+    const double sum = std::accumulate(gaps.end() - longest, gaps.end(), 0.0);
+    // The mean of low x ratio^u over u in [0, 1] is low x (ratio - 1) / ln ratio, which grows with the ratio.
+    const double wanted = sum / static_cast<double>(longest) / low;
+    double least = 1;
+    double most = quantiles.back() / low;
+    for (int i = 0; i < 100; ++i) {
+      const double ratio = (least + most) / 2;
+      const bool too_small = ratio > 1 && (ratio - 1) / std::log(ratio) < wanted;
+      (too_small ? least : most) = ratio;
+    }
+    quantiles.back() = low * most;
+  }
+  for (double& value : quantiles)
+    value = rounded(value);
+  return quantiles;
+}
+
 /// Sets the spread of the gaps; says whether they differ from those of a Poisson process. Gaps are measured
 /// on a clock that runs with the rate, so that the rhythm does not spread them.
 bool fit_gaps(const std::vector<double>& submissions, WorkloadShape& shape) {
@@ -108,6 +142,8 @@ bool fit_gaps(const std::vector<double>& submissions, WorkloadShape& shape) {
   const double mean = clock(submissions.back()) / static_cast<double>(gaps.size());
   if (!(mean > 0)) return false;
   std::sort(gaps.begin(), gaps.end());
+
+  if (gaps.back() > 0) shape.gap_seconds = fit_gap_quantiles(gaps);
 
   // Of a log-normal distribution the quantile of normal score z is mean x exp(z sigma - sigma^2 / 2).
   struct Level {
@@ -133,19 +169,48 @@ bool fit_gaps(const std::vector<double>& submissions, WorkloadShape& shape) {
          kDeviations / std::sqrt(static_cast<double>(gaps.size()));
 }
 
-std::vector<double> fit_tenants(const Workload& workload) {
+/// Sets how many jobs tenants have, most first, and of tenants with enough jobs by group of sizes.
+void fit_tenants(const Workload& workload, WorkloadShape& shape) {
   constexpr std::size_t kMostTenants = 10'000;
-  std::vector<double> counts(workload.tenants.size());
+  constexpr std::size_t kMostRows = 200;
+  constexpr double kFewest = 100;
+  const std::size_t num_groups = shape.durations.size();
+  struct Tenant {
+    double jobs = 0;
+    std::vector<double> by_group{};
+  };
+  std::vector<Tenant> tenants(workload.tenants.size());
+  for (Tenant& tenant : tenants)
+    tenant.by_group.resize(num_groups);
   for (const Job& job : workload.jobs) {
-    if (job.tenant && job.duration.count() > 0) counts[job.tenant.value] += 1;
+    if (!job.tenant || job.duration.count() <= 0) continue;
+    Tenant& tenant = tenants[job.tenant.value];
+    tenant.jobs += 1;
+    tenant.by_group[shape.size_group(job.num_gpus)] += 1;
   }
-  std::sort(counts.begin(), counts.end(), std::greater<>());
-  counts.erase(std::find(counts.begin(), counts.end(), 0.0), counts.end());
-  counts.resize(std::min(counts.size(), kMostTenants));
-  return counts;
+  std::stable_sort(tenants.begin(), tenants.end(),
+                   [](const Tenant& a, const Tenant& b) { return a.jobs > b.jobs; });
+  while (!tenants.empty() && (tenants.back().jobs == 0 || tenants.size() > kMostTenants))
+    tenants.pop_back();
+  std::vector<double> all(num_groups);
+  std::vector<double> rest(num_groups);
+  for (const Tenant& tenant : tenants) {
+    const bool has_row = tenant.jobs >= kFewest && shape.tenant_sizes.size() < kMostRows;
+    shape.tenants.push_back(tenant.jobs);
+    if (has_row) shape.tenant_sizes.push_back(tenant.by_group);
+    for (std::size_t group = 0; group < num_groups; ++group) {
+      all[group] += tenant.by_group[group];
+      if (!has_row) rest[group] += tenant.by_group[group];
+    }
+  }
+  if (shape.tenant_sizes.size() < shape.tenants.size()) shape.tenant_sizes.push_back(std::move(rest));
+  // Groups in which no tenant has a job, and the only group, tell nothing of tenants.
+  const bool complete = std::find(all.begin(), all.end(), 0.0) == all.end();
+  if (!complete || num_groups < 2 || shape.tenant_sizes.size() < 2) shape.tenant_sizes.clear();
 }
 
-std::vector<StatusWeight> fit_statuses(const Workload& workload) {
+/// Sets how jobs end, also by group of sizes and quarter of run times.
+void fit_statuses(const Workload& workload, WorkloadShape& shape) {
   std::vector<double> counts(status_names().size());
   for (const Job& job : workload.jobs) {
     if (job.duration.count() > 0) counts[static_cast<std::size_t>(job.status)] += 1;
@@ -155,7 +220,18 @@ std::vector<StatusWeight> fit_statuses(const Workload& workload) {
     if (counts[i] > 0) mix.push_back({static_cast<JobStatus>(i), counts[i]});
   }
   const bool nothing_known = mix.size() == 1 && mix.front().status == JobStatus::Unknown;
-  return nothing_known ? std::vector<StatusWeight>() : mix;
+  if (nothing_known) return;
+  for (DurationQuantiles& quantiles : shape.durations)
+    quantiles.statuses.assign(kRunTimeQuarters, std::vector<double>(mix.size()));
+  for (const Job& job : workload.jobs) {
+    if (job.duration.count() <= 0) continue;
+    DurationQuantiles& quantiles = shape.durations[shape.size_group(job.num_gpus)];
+    const auto entry = std::find_if(mix.begin(), mix.end(),
+                                    [&](const StatusWeight& each) { return each.status == job.status; });
+    quantiles.statuses[quantiles.quarter_of(Seconds(to_seconds(job.duration)))]
+                      [static_cast<std::size_t>(entry - mix.begin())] += 1;
+  }
+  shape.statuses = std::move(mix);
 }
 
 }  // namespace
@@ -186,8 +262,8 @@ Result<WorkloadShape> fit_shape(const Workload& workload, std::string name) {
   const bool rhythm = fit_rhythm(submissions, shape);
   const bool bursty = fit_gaps(submissions, shape);
   shape.arrivals = bursty ? Arrivals::Bursty : rhythm ? Arrivals::Diurnal : Arrivals::Stationary;
-  shape.tenants = fit_tenants(workload);
-  shape.statuses = fit_statuses(workload);
+  fit_tenants(workload, shape);
+  fit_statuses(workload, shape);
   return shape;
 }
 

@@ -18,15 +18,19 @@ inline constexpr std::size_t kFewestFittedJobs = 100;
 /// * quantiles of the durations of each number of GPUs, of neighbouring numbers together where they have less
 ///   than 100 jobs;
 /// * the mean gap between submissions; the day's rhythm, as the first harmonic over the whole days of the
-///   trace (none below two days); the spread of the gaps besides that rhythm, as the sigma of a log-normal
-///   distribution with their mean and median (a higher quantile where half of the gaps are 0);
-/// * how many jobs each tenant has, without its name, most first (at most 10,000 tenants);
-/// * how many jobs ended in each way.
+///   trace (none below two days); 24 quantiles of the gaps besides that rhythm, the last such that the
+///   longest thousandth has its mean, and their spread as the sigma of a log-normal distribution with their
+///   mean and median (a higher quantile where half of the gaps are 0);
+/// * how many jobs each tenant has, without its name, most first (at most 10,000 tenants); of those with 100
+/// jobs
+///   and more (at most 200) by the groups of numbers of GPUs that have durations of their own, of the others
+///   together;
+/// * how many jobs ended in each way, by those groups and the quarter of their durations.
 ///
-/// Nothing else leaves the trace: no names, no instants, and of durations 24 values for 100 jobs or more.
-/// `arrivals` is `Bursty` where the median gap is not that of a Poisson process, `Diurnal` where the rhythm
-/// is more than chance. Jobs without a duration are left out; an error if fewer than `kFewestFittedJobs`
-/// stay. O(n log n).
+/// Nothing else leaves the trace: no names, no instants, and of durations and gaps 24 values for 100 jobs or
+/// more. Of gaps the order is not kept, and of durations not which tenant they are of. `arrivals` is `Bursty`
+/// where the median gap is not that of a Poisson process, `Diurnal` where the rhythm is more than chance.
+/// Jobs without a duration are left out; an error if fewer than `kFewestFittedJobs` stay. O(n log n).
 Result<WorkloadShape> fit_shape(const Workload& workload, std::string name);
 
 }  // namespace vtrain

@@ -56,9 +56,9 @@ class ShapeReader {
 
   Result<WorkloadShape> read() {
     JsonFields top(document_, document_.root());
-    constexpr std::array<std::string_view, 10> kKeys = {
-        "vtrain_generator",   "name",      "summary", "jobs",    "arrivals", "gpus",
-        "duration_fractions", "durations", "tenants", "statuses"};
+    constexpr std::array<std::string_view, 11> kKeys = {
+        "vtrain_generator",   "name",      "summary", "jobs",         "arrivals", "gpus",
+        "duration_fractions", "durations", "tenants", "tenant_sizes", "statuses"};
     top.allow_only(kKeys);
     top.integer("vtrain_generator", kVersion, kVersion);
     shape_.name = top.string("name");
@@ -71,8 +71,8 @@ class ShapeReader {
                                  kMaxNameBytes, printable(*text).substr(0, 80)));
     }
     if (top.error()) return fail(*top.error());
-    const bool read = read_arrivals() && read_gpus() && read_fractions() && read_durations() &&
-                      read_tenants() && read_statuses();
+    const bool read = read_arrivals() && read_gpus() && read_fractions() && read_gaps() && read_statuses() &&
+                      read_durations() && read_tenants() && read_tenant_sizes();
     if (!read) return fail(error_);
     return std::move(shape_);
   }
@@ -117,8 +117,8 @@ class ShapeReader {
   bool read_arrivals() {
     if (!document_.root().contains("arrivals")) return complain("arrivals", "missing");
     JsonFields fields(document_, document_.root()["arrivals"]);
-    constexpr std::array<std::string_view, 5> kKeys = {"process", "mean_gap_s", "gap_sigma", "day_amplitude",
-                                                       "day_peak_s"};
+    constexpr std::array<std::string_view, 6> kKeys = {"process",       "mean_gap_s", "gap_sigma",
+                                                       "day_amplitude", "day_peak_s", "gap_seconds"};
     fields.allow_only(kKeys);
     const std::string process = fields.string("process");
     if (const auto arrivals = parse_arrivals(process)) {
@@ -160,12 +160,48 @@ class ShapeReader {
                     expected_found("ascending fractions from 0 to 1", list_json(fractions_)));
   }
 
+  bool read_gaps() {
+    const json& arrivals = document_.root()["arrivals"];
+    if (!arrivals.contains("gap_seconds")) return true;
+    std::vector<double>& gaps = shape_.gap_seconds;
+    if (!numbers(arrivals, "gap_seconds", 0, kMostSeconds, gaps)) return false;
+    if (gaps.size() == fractions_.size() && std::is_sorted(gaps.begin(), gaps.end()) && gaps.back() > 0)
+      return true;
+    return complain(
+        "gap_seconds",
+        expected_found(
+            fmt::format("{} gaps that do not descend, one a fraction, the last above 0", fractions_.size()),
+            list_json(gaps)));
+  }
+
+  /// Rows of `width` numbers under a key.
+  bool rows(const json& object, std::string_view key, std::size_t width,
+            std::vector<std::vector<double>>& to) {
+    const json* const entries = list(object, key);
+    if (entries == nullptr) return false;
+    for (const json& entry : *entries) {
+      std::vector<double>& row = to.emplace_back();
+      const bool fits = entry.is_array() && entry.size() == width;
+      for (std::size_t i = 0; fits && i < width; ++i)
+        row.push_back(entry[i].is_number() ? entry[i].get<double>() : -1);
+      const bool valid = fits && std::all_of(row.begin(), row.end(), [](double number) {
+                           return number >= 0 && number <= kMostWeight;
+                         });
+      if (!valid) {
+        return complain(
+            key,
+            expected_found(fmt::format("rows of {} numbers from 0 to {}", width, kMostWeight), entry.dump()));
+      }
+    }
+    return true;
+  }
+
   bool read_durations() {
     const json* const entries = list(document_.root(), "durations");
     if (entries == nullptr) return false;
     for (const json& entry : *entries) {
       JsonFields fields(document_, entry);
-      constexpr std::array<std::string_view, 2> kKeys = {"most_gpus", "seconds"};
+      constexpr std::array<std::string_view, 3> kKeys = {"most_gpus", "seconds", "statuses"};
       fields.allow_only(kKeys);
       DurationQuantiles quantiles;
       quantiles.most_gpus = GpuCount(static_cast<std::int32_t>(fields.integer("most_gpus", 1, kMostGpus)));
@@ -184,6 +220,13 @@ class ShapeReader {
                            list_json(quantiles.seconds)));
       }
       quantiles.fractions = fractions_;
+      if (entry.contains("statuses")) {
+        if (!rows(entry, "statuses", shape_.statuses.size(), quantiles.statuses)) return false;
+        if (quantiles.statuses.size() != kRunTimeQuarters)
+          return complain("statuses",
+                          fmt::format("expected {} rows, one a quarter of the durations, found {}",
+                                      kRunTimeQuarters, quantiles.statuses.size()));
+      }
       shape_.durations.push_back(std::move(quantiles));
     }
     return true;
@@ -194,6 +237,25 @@ class ShapeReader {
     if (!numbers(document_.root(), "tenants", 0, kMostWeight, shape_.tenants)) return false;
     const bool any = *std::max_element(shape_.tenants.begin(), shape_.tenants.end()) > 0;
     return any || complain("tenants", "expected a number of jobs above 0, found only 0");
+  }
+
+  bool read_tenant_sizes() {
+    if (!document_.root().contains("tenant_sizes")) return true;
+    std::vector<std::vector<double>>& sizes = shape_.tenant_sizes;
+    if (!rows(document_.root(), "tenant_sizes", shape_.durations.size(), sizes)) return false;
+    if (sizes.size() > shape_.tenants.size()) {
+      return complain("tenant_sizes", fmt::format("expected at most as many rows as tenants, {}, found {}",
+                                                  shape_.tenants.size(), sizes.size()));
+    }
+    const auto rest = shape_.tenants.begin() + static_cast<std::ptrdiff_t>(sizes.size()) - 1;
+    if (*std::max_element(rest, shape_.tenants.end()) <= 0)
+      return complain("tenant_sizes", "expected jobs of the tenants of the last row, found none");
+    for (std::size_t group = 0; group < shape_.durations.size(); ++group) {
+      if (std::all_of(sizes.begin(), sizes.end(), [&](const auto& row) { return row[group] == 0; }))
+        return complain("tenant_sizes",
+                        fmt::format("expected jobs in each column, found none in column {}", group));
+    }
+    return true;
   }
 
   bool read_statuses() {
@@ -222,18 +284,26 @@ std::string shape_to_json(const WorkloadShape& shape) {
                   kVersion, json_string(shape.name), json_string(shape.summary), shape.num_jobs);
   text += fmt::format(
       "  \"arrivals\": {{\"process\": \"{}\", \"mean_gap_s\": {}, \"gap_sigma\": {}, \"day_amplitude\": {}, "
-      "\"day_peak_s\": {}}},\n",
+      "\"day_peak_s\": {}",
       arrivals_names()[static_cast<std::size_t>(shape.arrivals)], shape.mean_gap.count(), shape.gap_sigma,
       shape.day_amplitude, shape.day_peak.count());
+  if (!shape.gap_seconds.empty()) text += ",\n    \"gap_seconds\": " + list_json(shape.gap_seconds);
+  text += "},\n";
   text += "  \"gpus\": " + table_json(shape.gangs, [](const GangWeight& gang) {
             return fmt::format("{{\"num_gpus\": {}, \"jobs\": {}}}", gang.num_gpus.value, gang.weight);
           });
   text += fmt::format(",\n  \"duration_fractions\": {},\n", list_json(shape.durations.front().fractions));
   text += "  \"durations\": " + table_json(shape.durations, [](const DurationQuantiles& quantiles) {
-            return fmt::format("{{\"most_gpus\": {}, \"seconds\": {}}}", quantiles.most_gpus.value,
-                               list_json(quantiles.seconds));
+            std::string statuses;
+            for (const std::vector<double>& weights : quantiles.statuses)
+              statuses += (statuses.empty() ? "" : ", ") + list_json(weights);
+            return fmt::format("{{\"most_gpus\": {}, \"seconds\": {}{}}}", quantiles.most_gpus.value,
+                               list_json(quantiles.seconds),
+                               statuses.empty() ? "" : fmt::format(",\n     \"statuses\": [{}]", statuses));
           });
   if (!shape.tenants.empty()) text += ",\n  \"tenants\": " + list_json(shape.tenants);
+  if (!shape.tenant_sizes.empty())
+    text += ",\n  \"tenant_sizes\": " + table_json(shape.tenant_sizes, list_json<std::vector<double>>);
   if (!shape.statuses.empty()) {
     std::string entries;
     for (const StatusWeight& entry : shape.statuses) {

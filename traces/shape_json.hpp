@@ -15,17 +15,18 @@ namespace vtrain {
 ///       "vtrain_generator": 1,
 ///       "name": "...", "summary": "...", "jobs": 69351,
 ///       "arrivals": {"process": "bursty", "mean_gap_s": 74.6, "gap_sigma": 1.96, "day_amplitude": 0.244,
-///                    "day_peak_s": 6300},
+///                    "day_peak_s": 6300, "gap_seconds": [0, ...]},
 ///       "gpus": [{"num_gpus": 1, "jobs": 57682}, ...],
 ///       "duration_fractions": [0, 0.1, ...],
-///       "durations": [{"most_gpus": 1, "seconds": [600, ...]}, ...],
-///       "tenants": [51258, ...],
-///       "statuses": {"completed": 0.604, ...}
+///       "durations": [{"most_gpus": 1, "seconds": [600, ...], "statuses": [[by status], ... four quarters]},
+///       ...], "tenants": [51258, ...], "tenant_sizes": [[jobs by entry of durations], ... a tenant, the last
+///       of all others], "statuses": {"completed": 0.604, ...}
 ///     }
 std::string shape_to_json(const WorkloadShape& shape);
 
-/// Reads it back. All keys but `summary`, `tenants` and `statuses` must be there, and no others. Sizes
-/// ascend, durations do not descend and are above 0 and at most 100 years, at most 10,000 sizes and tenants.
+/// Reads it back. All keys but `summary`, `gap_seconds`, `tenants`, `tenant_sizes` and both `statuses` must
+/// be there, and no others. Sizes ascend, durations do not descend and are above 0 and at most 100 years, at
+/// most 10,000 sizes and tenants.
 Result<WorkloadShape> parse_shape(std::string text, const std::string& file);
 
 /// Reads a file of at most 64 MB, plain or packed.

@@ -58,11 +58,16 @@ Result<std::string> set_tenants(Workload& workload, const TenantRule& rule, std:
   throw std::logic_error("a rule for tenants without a kind");
 }
 
-void draw_tenants(Workload& workload, std::span<const double> weights, std::uint64_t seed) {
+std::vector<TenantId> add_tenants(Workload& workload, std::size_t count) {
   std::vector<TenantId> tenants;
-  const std::size_t width = std::to_string(weights.size()).size();
-  for (std::size_t i = 1; i <= weights.size(); ++i)
+  const std::size_t width = std::to_string(count).size();
+  for (std::size_t i = 1; i <= count; ++i)
     tenants.push_back(workload.tenant(fmt::format("tenant-{:0{}}", i, width)));
+  return tenants;
+}
+
+void draw_tenants(Workload& workload, std::span<const double> weights, std::uint64_t seed) {
+  const std::vector<TenantId> tenants = add_tenants(workload, weights.size());
   const WeightedChoice choice(weights);
   RandomStream random(seed, "tenants");
   for (Job& job : workload.jobs)

@@ -31,6 +31,9 @@ struct TenantRule {
 /// where no job has one; jobs without a user then belong to no tenant.
 Result<std::string> set_tenants(Workload& workload, const TenantRule& rule, std::uint64_t seed);
 
+/// Adds tenants `tenant-1`, `tenant-2`, ..., with as many digits as the last one needs.
+std::vector<TenantId> add_tenants(Workload& workload, std::size_t count);
+
 /// Every job's tenant becomes one of `tenant-1`, `tenant-2`, ..., drawn in proportion to the weights.
 void draw_tenants(Workload& workload, std::span<const double> weights, std::uint64_t seed);
 

@@ -88,15 +88,19 @@ std::vector<SimTime> draw_submissions(const GeneratorOptions& options, std::size
   // The gaps are of the process in which the rate is 1; the inverse of the rate's integral gives them the
   // rhythm.
   std::vector<double> sums(count, 0.0);
-  const bool bursty = options.arrivals == Arrivals::Bursty;
-  for (std::size_t i = 1; i < count; ++i) {
-    const double gap = bursty ? std::exp(options.shape.gap_sigma * random.normal()) : random.exponential(1);
-    sums[i] = sums[i - 1] + gap;
-  }
+  const WorkloadShape& shape = options.shape;
+  const auto draw_gap = [&] {
+    if (options.arrivals != Arrivals::Bursty) return random.exponential(1);
+    return shape.gap_seconds.empty() ? std::exp(shape.gap_sigma * random.normal())
+                                     : shape.gap_at(random.uniform());
+  };
+  for (std::size_t i = 1; i < count; ++i)
+    sums[i] = sums[i - 1] + draw_gap();
+  if (sums.back() <= 0) sums.back() = 1;  // a few gaps that are all 0
   constexpr double kDay = 86400;
   const double per_second = 2 * std::numbers::pi / kDay;
-  const double amplitude = options.arrivals == Arrivals::Stationary ? 0 : options.shape.day_amplitude;
-  const double peak = options.shape.day_peak.count();
+  const double amplitude = options.arrivals == Arrivals::Stationary ? 0 : shape.day_amplitude;
+  const double peak = shape.day_peak.count();
   const auto integral = [&](double t) {
     return t + amplitude / per_second * (std::sin(per_second * (t - peak)) + std::sin(per_second * peak));
   };
@@ -186,6 +190,64 @@ Result<double> draw_jobs(const GeneratorOptions& options, const IterationTime& i
   return gpu_seconds;
 }
 
+/// Tenants of the shape, each with its own sizes of jobs.
+void draw_tenants_by_size(Workload& workload, const WorkloadShape& shape, std::uint64_t seed) {
+  const std::vector<TenantId> tenants = add_tenants(workload, shape.tenants.size());
+  const std::size_t num_rows = shape.tenant_sizes.size();
+  std::vector<WeightedChoice> rows;  // by group of sizes
+  for (std::size_t group = 0; group < shape.durations.size(); ++group) {
+    std::vector<double> weights;
+    for (const std::vector<double>& row : shape.tenant_sizes)
+      weights.push_back(row[group]);
+    rows.emplace_back(weights);
+  }
+  const std::size_t last = num_rows - 1;
+  const WeightedChoice of_last_row(std::span(shape.tenants).subspan(last));
+  RandomStream random(seed, "tenants");
+  for (Job& job : workload.jobs) {
+    const std::size_t row = rows[shape.size_group(job.num_gpus)].draw(random);
+    job.tenant = tenants[row < last ? row : last + of_last_row.draw(random)];
+  }
+}
+
+/// Statuses of the shape, by size and run time.
+void draw_statuses_by_run_time(Workload& workload, const WorkloadShape& shape, std::uint64_t seed) {
+  std::vector<double> weights_of_all;
+  for (const StatusWeight& entry : shape.statuses)
+    weights_of_all.push_back(entry.weight);
+  std::vector<std::vector<WeightedChoice>> choices;  // by group of sizes and quarter of run times
+  for (const DurationQuantiles& quantiles : shape.durations) {
+    std::vector<WeightedChoice>& quarters = choices.emplace_back();
+    for (const std::vector<double>& weights : quantiles.statuses) {
+      const bool any = std::any_of(weights.begin(), weights.end(), [](double weight) { return weight > 0; });
+      quarters.emplace_back(any ? weights : weights_of_all);
+    }
+    if (quarters.empty()) quarters.assign(kRunTimeQuarters, WeightedChoice(weights_of_all));
+  }
+  RandomStream random(seed, "statuses");
+  for (Job& job : workload.jobs) {
+    const std::size_t group = shape.size_group(job.num_gpus);
+    const std::size_t quarter = shape.durations[group].quarter_of(Seconds(to_seconds(job.duration)));
+    job.status = shape.statuses[choices[group][quarter].draw(random)].status;
+  }
+}
+
+void set_tenants_and_statuses(Workload& workload, const GeneratorOptions& options) {
+  const WorkloadShape& shape = options.shape;
+  if (options.num_tenants > 0) {
+    draw_tenants(workload, unequal_tenants(options.num_tenants), options.seed);
+  } else if (!shape.tenant_sizes.empty()) {
+    draw_tenants_by_size(workload, shape, options.seed);
+  } else if (!shape.tenants.empty()) {
+    draw_tenants(workload, shape.tenants, options.seed);
+  }
+  if (!options.statuses.empty()) {
+    draw_statuses(workload, options.statuses, options.seed);
+  } else if (!shape.statuses.empty()) {
+    draw_statuses_by_run_time(workload, shape, options.seed);
+  }
+}
+
 }  // namespace
 
 GeneratorOptions options_like(const WorkloadShape& shape) {
@@ -220,12 +282,7 @@ Result<Workload> generate_trace(const GeneratorOptions& options, const Iteration
     workload.jobs[i].name = workload.keep({name, static_cast<std::size_t>(end - name)});
     workload.jobs[i].submit = submissions[i];
   }
-  const std::vector<double> tenants =
-      options.num_tenants > 0 ? unequal_tenants(options.num_tenants) : options.shape.tenants;
-  if (!tenants.empty()) draw_tenants(workload, tenants, options.seed);
-  const std::vector<StatusWeight>& statuses =
-      options.statuses.empty() ? options.shape.statuses : options.statuses;
-  if (!statuses.empty()) draw_statuses(workload, statuses, options.seed);
+  set_tenants_and_statuses(workload, options);
   if (options.deadlines) {
     if (auto assigned = assign_deadlines(workload, *options.deadlines, options.seed); !assigned) {
       return fail(std::move(assigned.error()));

@@ -100,15 +100,21 @@ const std::array<WorkloadShape, 2>& shapes() {
   return all;
 }
 
+/// The value at a fraction; between two that are kept the logarithm is linear, or the value where one is 0.
+double quantile(const std::vector<double>& fractions, const std::vector<double>& values, double fraction) {
+  const auto above = std::upper_bound(fractions.begin() + 1, fractions.end() - 1, fraction);
+  const auto i = static_cast<std::size_t>(above - fractions.begin());
+  const double part = (fraction - fractions[i - 1]) / (fractions[i] - fractions[i - 1]);
+  if (values[i - 1] <= 0) return part * values[i];
+  return values[i - 1] * std::exp(part * std::log(values[i] / values[i - 1]));
+}
+
 constexpr std::array<std::string_view, 3> kArrivalsNames = {"stationary", "diurnal", "bursty"};
 
 }  // namespace
 
 Seconds DurationQuantiles::at(double fraction) const {
-  const auto above = std::upper_bound(fractions.begin() + 1, fractions.end() - 1, fraction);
-  const auto i = static_cast<std::size_t>(above - fractions.begin());
-  const double part = (fraction - fractions[i - 1]) / (fractions[i] - fractions[i - 1]);
-  return Seconds(seconds[i - 1] * std::exp(part * std::log(seconds[i] / seconds[i - 1])));
+  return Seconds(quantile(fractions, seconds, fraction));
 }
 
 double DurationQuantiles::fraction_below(Seconds duration) const {
@@ -120,11 +126,24 @@ double DurationQuantiles::fraction_below(Seconds duration) const {
   return fractions[i - 1] + part * (fractions[i] - fractions[i - 1]);
 }
 
+std::size_t DurationQuantiles::quarter_of(Seconds duration) const {
+  const double parts = fraction_below(duration) * static_cast<double>(kRunTimeQuarters);
+  return std::min(kRunTimeQuarters - 1, static_cast<std::size_t>(parts));
+}
+
 const DurationQuantiles& WorkloadShape::durations_of(GpuCount num_gpus) const {
-  for (const DurationQuantiles& quantiles : durations) {
-    if (num_gpus <= quantiles.most_gpus) return quantiles;
+  return durations[size_group(num_gpus)];
+}
+
+std::size_t WorkloadShape::size_group(GpuCount num_gpus) const {
+  for (std::size_t i = 0; i + 1 < durations.size(); ++i) {
+    if (num_gpus <= durations[i].most_gpus) return i;
   }
-  return durations.back();
+  return durations.size() - 1;
+}
+
+double WorkloadShape::gap_at(double fraction) const {
+  return quantile(durations.front().fractions, gap_seconds, fraction);
 }
 
 std::span<const WorkloadShape> workload_shapes() {

@@ -32,6 +32,9 @@ struct GangWeight {
   double weight = 0;  ///< number of jobs in the trace
 };
 
+/// In how many equal parts run times are divided to tell how jobs end.
+inline constexpr std::size_t kRunTimeQuarters = 4;
+
 /// Run times of the jobs of some gang sizes.
 struct DurationQuantiles {
   GpuCount most_gpus{1};  ///< holds for gangs up to this size, and above the size of the entry before
@@ -39,12 +42,17 @@ struct DurationQuantiles {
   /// of a shape.
   std::vector<double> fractions{};
   std::vector<double> seconds{};  ///< at each, above 0 and not descending
+  /// How jobs end by the quarter of these run times that theirs is in, in the order of the shape's
+  /// `statuses`; a quarter without jobs is as all are. Empty: so are all quarters.
+  std::vector<std::vector<double>> statuses{};
 
   /// The run time that a fraction of jobs does not exceed: between the kept quantiles the logarithm is
   /// linear.
   Seconds at(double fraction) const;
   /// The fraction of jobs that do not exceed this run time: the inverse of `at`.
   double fraction_below(Seconds duration) const;
+  /// The quarter that a run time is in, 0 to 3.
+  std::size_t quarter_of(Seconds duration) const;
 };
 
 /// What the generator knows of a trace.
@@ -61,10 +69,20 @@ struct WorkloadShape {
   Seconds day_peak{0};  ///< when the rate is highest, from the first submission on
   /// The standard deviation of the logarithm of the gaps between submissions, for log-normal gaps.
   double gap_sigma = 0;
-  std::vector<double> tenants{};         ///< jobs of each tenant; empty: the trace has no tenants
+  /// The gaps themselves at the fractions of the durations, for `Arrivals::Bursty`: seconds from 0 on that do
+  /// not descend, the last above 0. Empty: they are log-normal.
+  std::vector<double> gap_seconds{};
+  std::vector<double> tenants{};  ///< jobs of each tenant; empty: the trace has no tenants
+  /// Jobs of a tenant by the entries of `durations`; the last row is of all tenants that have none of their
+  /// own. Empty: tenants do not differ. Every column has jobs.
+  std::vector<std::vector<double>> tenant_sizes{};
   std::vector<StatusWeight> statuses{};  ///< how jobs end; empty: the trace does not say
 
   const DurationQuantiles& durations_of(GpuCount num_gpus) const;
+  /// The position in `durations` of those.
+  std::size_t size_group(GpuCount num_gpus) const;
+  /// The gap that a fraction of gaps does not exceed; `gap_seconds` must be there.
+  double gap_at(double fraction) const;
 };
 
 /// `itp` and `philly`.

@@ -163,6 +163,77 @@ TEST_CASE("shape_fit: regular gaps have no spread, bursts of equal instants a la
   CHECK(generate(once, 50).jobs.back().submit == SimTime{});
 }
 
+TEST_CASE("shape_fit: tenants keep their sizes, those with few jobs together") {
+  // Tenant A has 300 jobs of one GPU and none of 8, B 100 of one and 200 of 8, C 40 and D 20 of one.
+  Workload workload = regular(660, 10);
+  for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+    Job& job = workload.jobs[i];
+    job.tenant = workload.tenant(i < 300 ? "a" : i < 600 ? "b" : i < 640 ? "c" : "d");
+    job.num_gpus = GpuCount(i >= 400 && i < 600 ? 8 : 1);
+  }
+  const WorkloadShape shape = fit(workload);
+  CHECK(shape.tenants == std::vector<double>{300, 300, 40, 20});
+  const std::vector<std::vector<double>> expected = {{300, 0}, {100, 200}, {60, 0}};
+  CHECK(shape.tenant_sizes == expected);
+  // Drawn again: only B has jobs of 8 GPUs; of the 60 small ones C has two thirds.
+  const Workload drawn = generate(shape, 66'000);
+  std::vector<std::int64_t> jobs(4);
+  for (const Job& job : drawn.jobs) {
+    if (job.num_gpus == GpuCount(8)) CHECK(job.tenant.value == 1);
+    ++jobs[job.tenant.value];
+  }
+  CHECK(std::abs(static_cast<double>(jobs[0]) - 30'000) < 5 * 130);  // sqrt(66,000 x 0.45 x 0.55) = 128
+  CHECK(std::abs(static_cast<double>(jobs[2]) - 4'000) < 5 * 62);    // sqrt(66,000 x 0.061 x 0.94) = 61
+  // Where all jobs have their durations in one group, tenants do not differ.
+  for (Job& job : workload.jobs)
+    job.num_gpus = GpuCount(1);
+  CHECK(fit(workload).tenant_sizes.empty());
+}
+
+TEST_CASE("shape_fit: how jobs end depends on the size and the quarter of the run time") {
+  // Of one GPU the short half fails; of 8 GPUs all end well.
+  Workload workload = regular(800, 10);
+  for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+    Job& job = workload.jobs[i];
+    job.num_gpus = GpuCount(i < 400 ? 1 : 8);
+    job.duration = std::chrono::seconds(100 + i % 400);
+    job.status = i < 200 ? JobStatus::Failed : JobStatus::Completed;
+  }
+  const WorkloadShape shape = fit(workload);
+  REQUIRE(shape.statuses.size() == 2);  // completed, failed
+  const std::vector<std::vector<double>> of_one = {{0, 100}, {0, 100}, {100, 0}, {100, 0}};
+  const std::vector<std::vector<double>> of_eight = {{100, 0}, {100, 0}, {100, 0}, {100, 0}};
+  CHECK(shape.durations[0].statuses == of_one);
+  CHECK(shape.durations[1].statuses == of_eight);
+  const Workload drawn = generate(shape, 5'000);
+  for (const Job& job : drawn.jobs) {
+    const double seconds = to_seconds(job.duration);
+    if (std::abs(seconds - 299.5) < 2) continue;  // the quarter's end, and whole seconds
+    CHECK((job.status == JobStatus::Failed) == (job.num_gpus == GpuCount(1) && seconds < 299.5));
+  }
+}
+
+TEST_CASE("shape_fit: the tail of the gaps is kept, and pauses of days are not multiplied") {
+  // 10,000 gaps of a minute, of which one in a hundred is ten minutes and one is five days.
+  Workload workload = regular(10'001, 1);
+  std::int64_t now = 0;
+  for (std::size_t i = 1; i < workload.jobs.size(); ++i) {
+    now += i == 5'555 ? 432'000 : i % 100 == 0 ? 600 : 60;
+    workload.jobs[i].submit = SimTime(std::chrono::seconds(now));
+  }
+  const WorkloadShape shape = fit(workload);
+  CHECK(shape.arrivals == Arrivals::Bursty);
+  const TraceStatistics drawn = trace_statistics(generate(shape, 2'000'001));
+  const auto gap = [&](std::size_t percentile) {
+    return to_seconds(drawn.inter_arrival.percentiles[percentile]);
+  };
+  // The mean is 59 + 6 + 43 = 108 s. Were the logarithm linear from ten minutes to five days, the longest
+  // thousandth would add 0.001 x 431,400 / ln 720 = 66 s instead of 44, and all other gaps were 0.83 of what
+  // they are.
+  CHECK(gap(2) == doctest::Approx(60).epsilon(0.1));
+  CHECK(gap(5) == doctest::Approx(60).epsilon(0.1));
+}
+
 TEST_CASE("shape_fit: too few jobs are refused; jobs without a duration do not count") {
   Workload workload = regular(100, 1);
   CHECK(fit_shape(workload, "x").has_value());
@@ -193,7 +264,9 @@ TEST_CASE("shape_fit: a trace generated in place of a published one has its figu
       CHECK(to_seconds(generated.duration.percentiles[i]) ==
             doctest::Approx(to_seconds(original.duration.percentiles[i])).epsilon(0.15));
     }
-    CHECK(to_seconds(generated.inter_arrival.percentiles[2]) ==
-          doctest::Approx(to_seconds(original.inter_arrival.percentiles[2])).epsilon(0.25));
+    for (const std::size_t i : {2, 4, 6}) {  // p50, p90 and p99
+      CHECK(to_seconds(generated.inter_arrival.percentiles[i]) ==
+            doctest::Approx(to_seconds(original.inter_arrival.percentiles[i])).epsilon(0.25));
+    }
   }
 }

@@ -113,6 +113,47 @@ TEST_CASE("shape_json: an error names the file, the line, the key, what was expe
   CHECK(error_of("{").starts_with("g.json:1: malformed JSON"));
 }
 
+TEST_CASE("shape_json: gaps, tenants by size and statuses by run time") {
+  const std::string kGaps = "\"gap_seconds\": [0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9]";
+  std::string text = replaced("\"day_peak_s\": 3600", "\"day_peak_s\": 3600, " + kGaps);
+  const auto replace = [](std::string in, const std::string& what, const std::string& by) {
+    const std::size_t at = in.find(what);
+    REQUIRE(at != std::string::npos);
+    return in.replace(at, what.size(), by);
+  };
+  text = replace(text, "11, 12.5]", "11, 12.5], \"statuses\": [[1, 2], [3, 4], [0, 0], [5, 0]]");
+  text = replace(text, "[250, 50],", "[250, 50], \"tenant_sizes\": [[250], [50]],");
+  const auto shape = parse_shape(text, "g.json");
+  REQUIRE_MESSAGE(shape.has_value(), shape.error().describe());
+  CHECK(shape->gap_seconds[4] == 2);
+  // Linear from 0, else by the logarithm: half way between 1 and 2 is their geometric mean.
+  CHECK(shape->gap_at(0.375) == doctest::Approx(0.5));
+  CHECK(shape->gap_at(0.625) == doctest::Approx(std::sqrt(2.0)));
+  CHECK(shape->durations[0].statuses[1] == std::vector<double>{3, 4});
+  CHECK(shape->tenant_sizes == std::vector<std::vector<double>>{{250}, {50}});
+  const auto again = parse_shape(shape_to_json(*shape), "again.json");
+  REQUIRE_MESSAGE(again.has_value(), again.error().describe());
+  CHECK(shape_to_json(*again) == shape_to_json(*shape));
+  CHECK(again->gap_seconds == shape->gap_seconds);
+  CHECK(again->durations[0].statuses == shape->durations[0].statuses);
+  CHECK(again->tenant_sizes == shape->tenant_sizes);
+
+  const auto error = [&](const std::string& what, const std::string& by) {
+    return error_of(replace(text, what, by));
+  };
+  CHECK(error(", 8, 9]}", ", 9, 8]}").find("gap_seconds: expected 12 gaps that do not descend") !=
+        std::string::npos);
+  CHECK(error("7, 8, 9]}", "7, 8]}").find("gap_seconds: expected 12 gaps") != std::string::npos);
+  CHECK(error("[5, 0]]", "[5]]").find("statuses: expected rows of 2 numbers from 0 to") != std::string::npos);
+  CHECK(error(", [5, 0]]", "]").find("statuses: expected 4 rows") != std::string::npos);
+  CHECK(error("[[250], [50]]", "[[250], [-1]]").find("tenant_sizes: expected rows of 1 number") !=
+        std::string::npos);
+  CHECK(error("[[250], [50]]", "[[1], [1], [1]]").find("at most as many rows as tenants, 2, found 3") !=
+        std::string::npos);
+  CHECK(error("[[250], [50]]", "[[0], [0]]").find("found none in column 0") != std::string::npos);
+  CHECK(error("[250, 50],", "[250, 0],").find("tenants of the last row") != std::string::npos);
+}
+
 TEST_CASE("shape_json: keys that may be absent") {
   const auto bare = parse_shape(
       replaced(",\n  \"tenants\": [250, 50],\n  \"statuses\": {\"completed\": 0.9, \"failed\": 0.1}", ""),
