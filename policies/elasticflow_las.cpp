@@ -88,10 +88,8 @@ void ElasticFlowLas::walk_queues(SchedulingPass& pass, bool restart) {
       }
     }
   }
-  for (const std::uint32_t id : started) {
-    jobs_[id].running = true;
-    pass.try_start(jobs_[id].job);
-  }
+  for (const std::uint32_t id : started)
+    jobs_[id].running = pass.try_start(jobs_[id].job);
   std::ranges::stable_sort(live_, std::ranges::greater{},
                            [this](std::uint32_t id) { return jobs_[id].num_gpus; });
   for (auto& queue : queues_)

@@ -130,8 +130,8 @@ bool SlottedPolicy::end_if_done(SchedulingPass& pass, const SlottedJob& job) {
   if (job.gpus == 0) return false;
   const double left_s = job.iterations_left / job.speed(job.gpus);
   if (left_s > kNoTime) return false;
-  const SimTime end =
-      std::max(pass.now() - to_sim_duration(Seconds(std::max(-left_s, 0.0))), pass.resumed_at(job.job));
+  const SimDuration too_much = to_sim_duration(Seconds(std::max(-left_s, 0.0)));
+  const SimTime end = pass.when_done(job.job, pass.work_done(job.job) - too_much);
   pass.complete(job.job, end, end);
   return true;
 }
@@ -183,7 +183,7 @@ void SlottedPolicy::apply(SchedulingPass& pass) {
       }
     }
   }
-  if (!pass.disrupted()) return;
+  // Placements may refuse a gang for which there are GPUs enough; it is planned again at the next decision.
   for (const std::uint32_t id : live_)
     jobs_[id].gpus = pass.held_gpus(jobs_[id].job).value;
 }

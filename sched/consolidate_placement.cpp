@@ -119,6 +119,7 @@ class ConsolidatePlacement final : public TopologyPlacement {
  public:
   using TopologyPlacement::TopologyPlacement;
 
+  bool packs_gangs() const override { return table_.nodes().size() == 1; }
   int most_levels(const GangRequest& request) const override {
     return request.num_gpus == GpuCount(1) ? 0 : levels_of_cluster();
   }

@@ -28,6 +28,7 @@ class CountPlacement : public Placement {
   bool fits_empty(const GangRequest& request) const override { return request.num_gpus <= total_; }
   GpuCount free_gpus() const final { return free_; }
   bool knows_nodes() const final { return false; }
+  bool packs_gangs() const final { return true; }
   bool needs_shares() const override { return false; }
   int levels_crossed(std::span<const NodeShare>) const final { return 0; }
   int most_levels(const GangRequest&) const final { return 0; }

@@ -9,6 +9,7 @@
 #include "sched/failure_rates.hpp"
 #include "sched/interruption_cost.hpp"
 #include "sched/outage.hpp"
+#include "sched/run_plan.hpp"
 #include "workloads/job.hpp"
 
 namespace vtrain {
@@ -22,14 +23,14 @@ struct Disruptions {
   std::vector<Outage> outages{};           ///< given ones
   std::uint64_t seed = 1;                  ///< of the random ones
   /// What a gang's speed is multiplied by for each level of the network that it crosses (between nodes,
-  /// between racks), in (0, 1]; 1: how it is spread makes no difference.
+  /// between racks), in (0, 1]; 1: how it is spread makes no difference. For jobs of whose links nothing
+  /// better is known (`GangSpeeds`).
   double spread_factor = 1;
 
   /// Whether nodes may go out of service, for which the placement must know nodes.
   bool takes_nodes_out() const { return failures.has_value() || !outages.empty(); }
-  /// The speed of a job whose gang crosses `levels` levels, in billionths (`RunPlan::speed`). Jobs that are
-  /// given by their iterations are priced with their links already, so that these are not counted again.
-  std::int64_t speed(const Job& job, int levels) const;
+  /// The speed on a gang that crosses `levels` levels.
+  RunSpeed speed(int levels) const;
   /// Whether anything happens at all.
   bool any() const {
     return takes_nodes_out() || interruption_cost.kind() != InterruptionCost::Kind::None ||

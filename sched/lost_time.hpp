@@ -17,7 +17,7 @@ enum class LossCause : std::uint8_t {
   Preemption,      ///< saving the state and starting again after the policy took the GPUs away
   Resize,          ///< saving the state and starting again on another number of GPUs
   Checkpoint,      ///< writing periodic checkpoints
-  Spread,          ///< training slower than on one node, where that is assumed of spread gangs
+  Spread,          ///< training slower than on a gang that is not spread
 };
 inline constexpr std::size_t kNumLossCauses = 6;
 

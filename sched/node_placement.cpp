@@ -14,6 +14,12 @@ int NodePlacement::levels_crossed(std::span<const NodeShare> shares) const {
   return differs([this](std::uint32_t node) { return table_[node].rack; }) ? 2 : 1;
 }
 
+bool NodePlacement::packs_gangs() const {
+  return std::ranges::all_of(table_.nodes(), [this](const Node& node) {
+    return node.num_gpus == table_.by_type()[node.type].largest_node;
+  });
+}
+
 int NodePlacement::most_levels(const GangRequest& request) const {
   return fits_a_node(request) ? 0 : levels_of_cluster();
 }

@@ -16,6 +16,9 @@ class NodePlacement : public Placement {
       : table_(cluster, workload), free_(table_.total_gpus()) {}
 
   GpuCount free_gpus() const override { return free_; }
+  /// If the nodes of a type are of one size: a gang takes whole nodes, and one other for the rest. Placements
+  /// that do with less say otherwise.
+  bool packs_gangs() const override;
   int levels_crossed(std::span<const NodeShare> shares) const final;
   /// None if the gang fits on a node: placements that split such gangs say otherwise.
   int most_levels(const GangRequest& request) const override;

@@ -92,6 +92,8 @@ class Placement {
   /// Whether `release` needs what `place` appended. If not, all three may be given an empty list and a
   /// request of which only the number of GPUs is set.
   virtual bool needs_shares() const { return true; }
+  /// Whether every gang is on as few nodes as its GPUs fill of the largest ones of its type.
+  virtual bool packs_gangs() const = 0;
   /// Levels of the network that a gang's traffic must cross: 0 within a node, 1 between nodes of a rack, 2
   /// beyond.
   virtual int levels_crossed(std::span<const NodeShare> shares) const = 0;

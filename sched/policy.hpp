@@ -1,6 +1,7 @@
 /// The interface between the simulator and a scheduling policy.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -103,6 +104,14 @@ class SchedulingPass {
     const SimDuration before = progress.attained - overhead.lost;
     return progress.state == JobState::Running ? before + overhead.plan.work(now_ - progress.resumed)
                                                : before;
+  }
+  /// The instant of a running job's current run at which its `work_done` came to `work`, which it has by now;
+  /// the first at which it could work if it was that much before.
+  SimTime when_done(JobId job, SimDuration work) const {
+    const JobProgress& progress = progress_[job.value];
+    const JobOverhead overhead = overheads_.empty() ? JobOverhead{} : overheads_[job.value];
+    const SimDuration before = progress.attained - overhead.lost;
+    return std::min(progress.resumed + overhead.plan.time_for(std::max(work - before, SimDuration(0))), now_);
   }
   /// Work still to go, as time on its GPUs. Only clairvoyant policies ask.
   SimDuration remaining(JobId job) const { return jobs_[job.value].duration - work_done(job); }

@@ -6,10 +6,12 @@
 
 namespace vtrain {
 
-RunBooks::RunBooks(std::span<const Job> jobs, const Disruptions& disruptions, const Placement& placement)
+RunBooks::RunBooks(std::span<const Job> jobs, const Disruptions& disruptions, const Placement& placement,
+                   const GangSites* sites)
     : jobs_(jobs),
       disruptions_(disruptions),
       placement_(placement),
+      sites_(sites),
       overheads_(jobs.size()),
       starts_(jobs.size(), Start::First),
       losses_(jobs.size()) {}
@@ -37,9 +39,16 @@ RunPlan RunBooks::plan(JobId id, GpuCount num_gpus) const {
   return plan;
 }
 
-std::int64_t RunBooks::speed(JobId id, std::span<const NodeShare> shares) const {
-  return shares.empty() ? RunPlan::kFullSpeed
-                        : disruptions_.speed(jobs_[id.value], placement_.levels_crossed(shares));
+RunSpeed RunBooks::speed(JobId id, std::span<const NodeShare> shares) const {
+  if (shares.empty()) return {};
+  if (sites_ != nullptr && sites_->knows(id)) return sites_->speed(id, shares);
+  return disruptions_.speed(placement_.levels_crossed(shares));
+}
+
+RunSpeed RunBooks::slowest(JobId id, GpuCount num_gpus) const {
+  if (!placement_.knows_nodes()) return {};
+  if (sites_ != nullptr && sites_->knows(id)) return sites_->slowest(id, num_gpus);
+  return disruptions_.speed(placement_.most_levels(request_of(jobs_[id.value], num_gpus)));
 }
 
 const RunPlan& RunBooks::begin(JobId id, GpuCount num_gpus, std::span<const NodeShare> shares, SimTime now,
@@ -62,7 +71,8 @@ SimDuration RunBooks::end(JobId id, GpuCount num_gpus, SimDuration held, SimDura
   losses[setup_cause(id)].add(plan.setting_up(held), num_gpus, gpu_share);
   losses[LossCause::Checkpoint].add(plan.writing(held), num_gpus, gpu_share);
   losses[LossCause::Spread].add(plan.slowed(held), num_gpus, gpu_share);
-  losses[LossCause::LostWork].add(work - lasting, num_gpus, gpu_share);
+  if (how == RunEnd::Failed)
+    losses[LossCause::LostWork].add(plan.useful(held) - plan.saved_useful(held), num_gpus, gpu_share);
   overhead.lost += held - lasting;
   // A run that ended as it began has neither done nor undone anything: the next one begins as this one did.
   if (held.count() > 0 && how != RunEnd::Done) {
@@ -78,7 +88,7 @@ void RunBooks::foresee(JobId id, SimDuration attained) {
   const Job& job = jobs_[id.value];
   JobOverhead& overhead = overheads_[id.value];
   RunPlan next = plan(id, job.num_gpus);
-  next.speed = disruptions_.speed(job, placement_.most_levels(request_of(job, job.num_gpus)));
+  next.speed = slowest(id, job.num_gpus);
   overhead.planned_time = next.time_for(job.walltime() - (attained - overhead.lost));
 }
 

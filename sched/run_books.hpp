@@ -8,6 +8,7 @@
 #include "core/ids.hpp"
 #include "core/units.hpp"
 #include "sched/disruptions.hpp"
+#include "sched/gang_sites.hpp"
 #include "sched/lost_time.hpp"
 #include "sched/placement.hpp"
 #include "sched/run_plan.hpp"
@@ -27,8 +28,10 @@ enum class RunEnd : std::uint8_t {
 /// that other replays do not pay for it.
 class RunBooks {
  public:
-  /// `jobs`, `disruptions` and `placement` outlive the books.
-  RunBooks(std::span<const Job> jobs, const Disruptions& disruptions, const Placement& placement);
+  /// `jobs`, `disruptions`, `placement` and `sites` outlive the books. Without `sites` nothing is known of
+  /// the speed of gangs beyond the disruptions' `spread_factor`.
+  RunBooks(std::span<const Job> jobs, const Disruptions& disruptions, const Placement& placement,
+           const GangSites* sites = nullptr);
 
   /// What policies may ask about, by `JobId`.
   std::span<const JobOverhead> overheads() const { return overheads_; }
@@ -38,8 +41,8 @@ class RunBooks {
   /// where gangs have no nodes.
   const RunPlan& begin(JobId job, GpuCount num_gpus, std::span<const NodeShare> shares, SimTime now,
                        SimDuration attained);
-  /// The speed of a job on a gang, in billionths (`RunPlan::speed`).
-  std::int64_t speed(JobId job, std::span<const NodeShare> shares) const;
+  /// The speed of a job on a gang.
+  RunSpeed speed(JobId job, std::span<const NodeShare> shares) const;
   /// A run has ended that held `num_gpus` for `held`, and before it the job `attained`. Returns the work in
   /// it that lasts.
   SimDuration end(JobId job, GpuCount num_gpus, SimDuration held, SimDuration attained, RunEnd how);
@@ -51,6 +54,8 @@ class RunBooks {
   enum class Start : std::uint8_t { First, AfterPreemption, AfterResize, AfterFailure };
 
   RunPlan plan(JobId job, GpuCount num_gpus) const;
+  /// The least speed that it may come to have on its next gang.
+  RunSpeed slowest(JobId job, GpuCount num_gpus) const;
   /// Tells policies how long the job's next run will take at most.
   void foresee(JobId job, SimDuration attained);
   /// What the setup of the current run is booked as.
@@ -59,6 +64,7 @@ class RunBooks {
   std::span<const Job> jobs_;
   const Disruptions& disruptions_;
   const Placement& placement_;
+  const GangSites* sites_;
   std::vector<JobOverhead> overheads_;
   std::vector<Start> starts_;  ///< by `JobId`: of the current run, or the next one of a job that waits
   std::vector<LostGpuTime> losses_;

@@ -3,6 +3,22 @@
 #include <algorithm>
 
 namespace vtrain {
+namespace {
+
+/// Times multiplied by speeds need more than 64 bits.
+__extension__ using Wide = __int128;
+
+SimDuration bounded(Wide time) {
+  return time < SimDuration::max().count() ? SimDuration(static_cast<std::int64_t>(time))
+                                           : SimDuration::max();
+}
+
+/// `time` x `by` / `of`, rounded down.
+SimDuration scaled(SimDuration time, std::int64_t by, std::int64_t of) {
+  return by == of ? time : bounded(Wide{time.count()} * by / of);
+}
+
+}  // namespace
 
 SimDuration RunPlan::training(SimDuration held) const {
   const SimDuration after_setup = held - setting_up(held);
@@ -16,32 +32,31 @@ SimDuration RunPlan::saved_training(SimDuration held) const {
   return (held - setting_up(held)) / (interval + checkpoint) * interval;
 }
 
-SimDuration RunPlan::at_speed(SimDuration training) const {
-  if (speed == kFullSpeed) return training;
-  return training / kFullSpeed * speed + training % kFullSpeed * speed / kFullSpeed;
-}
-
 SimDuration RunPlan::work(SimDuration held) const {
-  return at_speed(training(held));
+  return scaled(training(held), speed.here, RunSpeed::kFull);
 }
 
 SimDuration RunPlan::saved_work(SimDuration held) const {
-  return at_speed(saved_training(held));
+  return scaled(saved_training(held), speed.here, RunSpeed::kFull);
+}
+
+SimDuration RunPlan::useful(SimDuration held) const {
+  return scaled(training(held), speed.here, speed.packed);
+}
+
+SimDuration RunPlan::saved_useful(SimDuration held) const {
+  return scaled(saved_training(held), speed.here, speed.packed);
 }
 
 SimDuration RunPlan::time_for(SimDuration work) const {
-  // The least training that does the work: work x kFullSpeed / speed, rounded up.
-  std::int64_t training = 0;
-  const std::int64_t rest = (work.count() % speed * kFullSpeed + speed - 1) / speed;
-  bool too_long = __builtin_mul_overflow(work.count() / speed, kFullSpeed, &training) ||
-                  __builtin_add_overflow(training, rest, &training);
-  if (too_long) return SimDuration::max();
+  // The least training that does the work.
+  const Wide least = speed.here == RunSpeed::kFull
+                         ? Wide{work.count()}
+                         : (Wide{work.count()} * RunSpeed::kFull + speed.here - 1) / speed.here;
+  if (least >= SimDuration::max().count()) return SimDuration::max();
+  const auto training = static_cast<std::int64_t>(least);
   const std::int64_t checkpoints = training > 0 ? (training - 1) / interval.count() : 0;
-  std::int64_t time = 0;
-  too_long = __builtin_mul_overflow(checkpoints, checkpoint.count(), &time) ||
-             __builtin_add_overflow(time, setup.count(), &time) ||
-             __builtin_add_overflow(time, training, &time);
-  return too_long ? SimDuration::max() : SimDuration(time);
+  return bounded(Wide{checkpoints} * checkpoint.count() + setup.count() + training);
 }
 
 }  // namespace vtrain

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "sched/event_queue.hpp"
+#include "sched/gang_sites.hpp"
 #include "sched/gangs.hpp"
 #include "sched/gpus_by_type.hpp"
 #include "sched/outage_schedule.hpp"
@@ -27,6 +28,8 @@ class SimulationFault : public std::logic_error {
   Error error_;
 };
 
+const Disruptions kNoDisruptions;
+
 /// One replay. Owns the truth about every job; the policy sees it through the `SchedulingPass` that this is.
 class Simulation final : public SchedulingPass {
  public:
@@ -44,7 +47,13 @@ class Simulation final : public SchedulingPass {
     curves_ = workload.curves;
     progress_ = progress_by_job_;
     result_.outcomes.resize(jobs_.size());
-    if (disruptions_) overheads_ = books_.emplace(jobs_, *disruptions_, gangs_.placement()).overheads();
+    if (options.gang_speeds != nullptr && policy.copes_with_disruptions())
+      sites_.emplace(cluster, workload, *options.gang_speeds, gangs_.placement());
+    if (disruptions_ || (sites_ && sites_->matter())) {
+      books_.emplace(jobs_, disruptions_ ? *disruptions_ : kNoDisruptions, gangs_.placement(),
+                     sites_ ? &*sites_ : nullptr);
+      overheads_ = books_->overheads();
+    }
     if (gangs_.service() && !jobs_.empty()) {
       outages_.emplace(disruptions_->outages, disruptions_->failures ? &*disruptions_->failures : nullptr,
                        static_cast<std::uint32_t>(cluster.total_nodes()), jobs_.front().submit,
@@ -405,7 +414,8 @@ class Simulation final : public SchedulingPass {
   const Disruptions* disruptions_;
   Gangs gangs_;
   std::optional<GpusByType> by_type_;      ///< if types matter
-  std::optional<RunBooks> books_;          ///< if there are disruptions
+  std::optional<GangSites> sites_;         ///< if something is known of the speed of gangs
+  std::optional<RunBooks> books_;          ///< if there are disruptions, or sites that matter
   std::optional<OutageSchedule> outages_;  ///< if nodes may go out of service
   EventQueue events_;
   std::uint32_t timer_version_ = 0;

@@ -14,6 +14,7 @@
 #include "sched/lost_time.hpp"
 #include "sched/placement.hpp"
 #include "sched/policy.hpp"
+#include "workloads/gang_speeds.hpp"
 #include "workloads/job.hpp"
 
 namespace vtrain {
@@ -27,6 +28,9 @@ struct SimulationOptions {
   std::string policy_name;  ///< for messages
   /// What interrupts jobs and what that costs; null: nothing. Outlives the simulation.
   const Disruptions* disruptions = nullptr;
+  /// How fast jobs are where their gangs are, if anything is known of it; may be null. Outlives the
+  /// simulation. Not used under placements without nodes and under policies that cannot be disrupted.
+  GangSpeeds* gang_speeds = nullptr;
   /// Counts the jobs that have come to their end, for whoever watches from another thread. May be null.
   std::atomic<std::int64_t>* jobs_done = nullptr;
 };

@@ -156,10 +156,12 @@ std::string CachedCurves::plans() const {
 }
 
 std::string CachedCurves::made_with() const {
-  std::string profiles;
-  for (const auto& curves : curves_)
-    profiles += (profiles.empty() ? "" : ", ") + curves->profile().name;
-  return fmt::format("profile {}, stack {}", profiles, curves_.front()->settings().stack.name);
+  std::string text;
+  for (const auto& curves : curves_) {
+    text += fmt::format("{}profile {}, stack {}", text.empty() ? "" : "; ", curves->profile().name,
+                        curves->settings().stack.name);
+  }
+  return text;
 }
 
 std::string CachedCurves::describe() const {

@@ -48,7 +48,7 @@ class CachedCurves {
   bool elastic() const { return elastic_; }
   /// `the best plan` or `replicas of the smallest plan that fits`.
   std::string plans() const;
-  /// `profile a100, stack megatron-2021`.
+  /// `profile a100, stack megatron-2021; profile h100, stack megatron-2021`.
   std::string made_with() const;
   /// Where run times come from: `iterations x the iteration time of the best plan, profile a100, ...`.
   std::string describe() const;

@@ -10,6 +10,7 @@
 
 #include "core/file.hpp"
 #include "core/text.hpp"
+#include "tools/output_format.hpp"
 
 namespace vtrain {
 namespace {
@@ -92,10 +93,6 @@ Result<std::vector<Outage>> read_outages(const std::filesystem::path& path, cons
   return parse_outages(*text, path.string(), cluster.total_nodes());
 }
 
-std::string count_of(std::int64_t count, std::string_view what) {
-  return fmt::format("{} {}{}", with_thousands(count), what, count == 1 ? "" : "s");
-}
-
 std::string describe_cost(const InterruptionCost& cost, const DisruptionArguments& arguments) {
   switch (cost.kind()) {
     case InterruptionCost::Kind::None:
@@ -163,7 +160,7 @@ void add_disruption_options(CLI::App& command, DisruptionArguments& arguments) {
       .add_option(
           "--spread-factor", arguments.spread_factor,
           "What the speed of a job is multiplied by for each level that its gang crosses, between nodes and "
-          "between racks (0.8 is common; jobs given by iterations are priced with their links already)")
+          "between racks (0.8 is common; jobs that the predictor prices pay for their links instead)")
       ->capture_default_str();
 }
 

@@ -13,12 +13,14 @@
 #include "policies/registry.hpp"
 #include "sched/gpu_types.hpp"
 #include "tools/file_hash.hpp"
+#include "tools/gang_speed_notes.hpp"
 #include "tools/output_format.hpp"
 #include "tools/placement_notes.hpp"
 #include "tools/progress.hpp"
 #include "tools/trace_description.hpp"
 #include "traces/trace_generator.hpp"
 #include "traces/trace_statistics.hpp"
+#include "workloads/predicted_speeds.hpp"
 
 namespace vtrain {
 namespace {
@@ -91,6 +93,7 @@ Result<ExperimentRun> run_policy(const Experiment& experiment, const std::string
                                   .record_runs = record_runs,
                                   .policy_name = spec,
                                   .disruptions = experiment.disruptions ? &*experiment.disruptions : nullptr,
+                                  .gang_speeds = experiment.gang_speeds.get(),
                                   .jobs_done = &jobs_done};
   const auto start = std::chrono::steady_clock::now();
   auto result = simulate(experiment.workload, experiment.cluster, **policy, options);
@@ -147,6 +150,17 @@ Result<std::optional<std::int32_t>> take_trace(const ExperimentArguments& argume
   experiment.assumptions = std::move(read->trace.assumptions);
   experiment.workload = std::move(read->trace.workload);
   return read->trace.num_gpus;
+}
+
+/// Lets the predictor tell how fast jobs are where their gangs are, if that makes a difference.
+void take_gang_speeds(const ExperimentArguments& arguments, const CurvesByType& curves,
+                      Experiment& experiment) {
+  auto speeds = std::make_unique<PredictedSpeeds>(experiment.workload, curves);
+  if (speeds->num_jobs() == 0) return;
+  std::vector<std::string> notes = gang_speed_notes(*speeds, experiment.workload, experiment.cluster,
+                                                    experiment.placement, arguments.policies);
+  experiment.assumptions.insert(experiment.assumptions.end(), notes.begin(), notes.end());
+  experiment.gang_speeds = std::move(speeds);
 }
 
 /// Reads what is to happen to the jobs, once they and the cluster are known.
@@ -215,6 +229,7 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   }
   auto cached_curves = CachedCurves::open(arguments.curves, cluster);
   if (!cached_curves) return fail(cached_curves.error());
+  experiment.curves = std::make_unique<CachedCurves>(*std::move(cached_curves));
 
   std::optional<std::int32_t> named_gpus;
   if (!arguments.trace.files.empty()) {
@@ -229,7 +244,7 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   }
   if (auto taken = take_cluster(*std::move(cluster), experiment); !taken) return fail(taken.error());
 
-  const CurvesByType curves = cached_curves->on(experiment.cluster, experiment.workload);
+  const CurvesByType curves = experiment.curves->on(experiment.cluster, experiment.workload);
   if (arguments.trace.files.empty()) {
     if (auto generated = generate_default_day(arguments, curves, experiment); !generated)
       return fail(generated.error());
@@ -242,19 +257,21 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   experiment.assumptions.insert(experiment.assumptions.end(), changes->begin(), changes->end());
   const bool predicted =
       arguments.trace.files.empty() || priced || arguments.transformations.assign != "none";
-  if (predicted) experiment.provenance.emplace_back("run times", cached_curves->describe());
+  if (predicted) experiment.provenance.emplace_back("run times", experiment.curves->describe());
+  take_gang_speeds(arguments, curves, experiment);
   if (any_elastic_policy(arguments.policies)) {
     const auto added =
-        add_curves(experiment.workload, experiment.cluster, *cached_curves, arguments.trace.strict);
+        add_curves(experiment.workload, experiment.cluster, *experiment.curves, arguments.trace.strict);
     if (!added) return fail(added.error());
     experiment.assumptions.insert(experiment.assumptions.end(), added->begin(), added->end());
   }
-  if (predicted && GpuTypes(experiment.cluster, experiment.workload.gpu_types).names().size() > 1) {
+  if (predicted && experiment.placement == PlacementKind::Count &&
+      GpuTypes(experiment.cluster, experiment.workload.gpu_types).names().size() > 1) {
     experiment.assumptions.push_back(fmt::format("jobs that ask for no GPU type are as fast as on {}",
                                                  experiment.cluster.groups.front().gpu_type));
   }
   if (experiment.workload.models.size() > 0) {
-    const std::vector<std::string>& assumed = cached_curves->assumptions();
+    const std::vector<std::string>& assumed = experiment.curves->assumptions();
     experiment.assumptions.insert(experiment.assumptions.end(), assumed.begin(), assumed.end());
   }
   experiment.assumptions.push_back(run_time_knowledge(experiment.workload));

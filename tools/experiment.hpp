@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "tools/disruption_arguments.hpp"
 #include "tools/trace_arguments.hpp"
 #include "tools/transformations.hpp"
+#include "workloads/gang_speeds.hpp"
 #include "workloads/job.hpp"
 
 namespace CLI {
@@ -48,11 +50,13 @@ struct Experiment {
   Workload workload;
   ClusterSpec cluster;
   PlacementKind placement = PlacementKind::Count;
-  std::optional<Disruptions> disruptions{};  ///< none: nothing happens to jobs beside what policies do
-  std::string trace_name;                    ///< the file, or a description of the generated jobs
-  std::string trace_format;                  ///< as read; empty for generated jobs
-  SkippedRows skipped;                       ///< rows of the trace that are no jobs
-  std::vector<std::string> assumptions;      ///< what is synthetic or assumed, one sentence each
+  std::unique_ptr<CachedCurves> curves{};     ///< what prices jobs
+  std::unique_ptr<GangSpeeds> gang_speeds{};  ///< of jobs that the predictor can price; needs the curves
+  std::optional<Disruptions> disruptions{};   ///< none: nothing happens to jobs beside what policies do
+  std::string trace_name;                     ///< the file, or a description of the generated jobs
+  std::string trace_format;                   ///< as read; empty for generated jobs
+  SkippedRows skipped;                        ///< rows of the trace that are no jobs
+  std::vector<std::string> assumptions;       ///< what is synthetic or assumed, one sentence each
   /// Label and value of each input: file hashes, seeds, what priced the jobs.
   std::vector<std::pair<std::string, std::string>> provenance;
   double read_s = 0;  ///< wall time of reading, pricing and deadline assignment

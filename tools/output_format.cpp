@@ -58,6 +58,10 @@ std::size_t display_width(std::string_view text) {
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
+std::string count_of(std::int64_t count, std::string_view thing) {
+  return fmt::format("{} {}{}", with_thousands(count), thing, count == 1 ? "" : "s");
+}
+
 TextTable::TextTable(std::vector<std::string> header) {
   rows_.push_back(std::move(header));
 }

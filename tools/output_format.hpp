@@ -25,6 +25,9 @@ std::string as_days(double seconds);
 /// An amount of memory: `58.1 GB` (10^9 bytes).
 std::string as_gigabytes(double bytes);
 
+/// A number of things: `1 job`, `2,000 jobs`.
+std::string count_of(std::int64_t count, std::string_view thing);
+
 /// A table of aligned columns: the first column is flush left, the others flush right.
 class TextTable {
  public:

@@ -122,13 +122,15 @@ std::string incomplete_jobs(const std::vector<ExperimentRun>& runs) {
   return text;
 }
 
-/// What jobs held GPUs for without lasting work, a row for each policy; empty where nothing could cost them
-/// any.
+/// What jobs held GPUs for without lasting work, a row for each policy under which anything could cost them
+/// any; empty if there is none.
 std::string lost_gpu_hours(const std::vector<ExperimentRun>& runs) {
-  if (!runs.front().summary.disruptions) return {};
+  const auto loses = [](const ExperimentRun& run) { return run.summary.disruptions.has_value(); };
+  if (std::none_of(runs.begin(), runs.end(), loses)) return {};
   TextTable table({"lost GPU-hours", "lost work", "failure restarts", "preemptions", "resizes", "checkpoints",
                    "spread", "of those held", "jobs stopped", "out of service", "goodput"});
   for (const ExperimentRun& run : runs) {
+    if (!loses(run)) continue;
     const DisruptionSummary& summary = *run.summary.disruptions;
     std::vector<std::string> row = {run.summary.policy};
     for (const double hours : summary.lost_gpu_hours)
@@ -298,9 +300,9 @@ Result<void> compare(ExperimentArguments arguments) {
     return {};
   }
   fmt::print(
-      "{}replayed  {} policies in {}\n\n{}* best        {}\n{}{}", describe_experiment(*experiment),
-      runs->size(), as_duration(replay_s), comparison_table(*runs), (arguments.out / "report.html").string(),
-      lost_gpu_hours(*runs),
+      "{}replayed  {} in {}\n\n{}* best        {}\n{}{}", describe_experiment(*experiment),
+      runs->size() == 1 ? "1 policy" : fmt::format("{} policies", runs->size()), as_duration(replay_s),
+      comparison_table(*runs), (arguments.out / "report.html").string(), lost_gpu_hours(*runs),
       nobody_waited(*runs) + fragmentation_rates(*runs) + incomplete_jobs(*runs) + policy_figures(*runs));
   if (arguments.trace.files.empty()) fmt::print("{}", kNextCommands);
   return {};

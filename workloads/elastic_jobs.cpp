@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "workloads/model_zoo.hpp"
+#include "workloads/training_jobs.hpp"
 
 namespace vtrain {
 namespace {
@@ -36,12 +36,11 @@ struct CurveOfJob {
 /// Makes the curves of one model at one global batch on the types of GPUs that a job may use.
 class CurveMaker {
  public:
-  CurveMaker(const Workload& workload, const Job& job, const CurvesByType& curves, bool spread)
+  CurveMaker(const Workload& workload, const Job& job, const CurvesByType& curves)
       : model_(workload.models[job.model.value]),
         global_batch_(job.global_batch),
         curves_(curves),
-        types_(curves.allowed(job.gpu_type)),
-        spread_(spread) {}
+        types_(curves.allowed(job.gpu_type)) {}
 
   /// The curve that jobs share; no levels where there is no plan at all.
   Levels shared_levels() const {
@@ -64,18 +63,6 @@ class CurveMaker {
     return speed_of(*iteration);
   }
 
-  /// A curve with these levels, and what it is at other sites.
-  ThroughputLevels make(const Levels& levels) const {
-    ThroughputLevels made(levels);
-    for (const std::uint32_t type : types_) {
-      if (type != types_.front()) made.set_speeds_at({.gpu_type = type}, speeds_at(levels, type, 0));
-      const std::int64_t node = of(type).profile().gpus_per_node;
-      for (std::int32_t together = 1; spread_ && together < node; together *= 2)
-        made.set_speeds_at({type, together}, speeds_at(levels, type, together));
-    }
-    return made;
-  }
-
  private:
   ThroughputCurves& of(std::uint32_t type) const { return *curves_.types()[type].curves; }
 
@@ -88,40 +75,16 @@ class CurveMaker {
     });
   }
 
-  /// Speeds on one type; those of the level below where there is no plan (GPUs idle, or there are fewer).
-  std::vector<double> speeds_at(const Levels& levels, std::uint32_t type, std::int64_t together) const {
-    std::vector<double> speeds;
-    for (const ThroughputLevels::Level& level : levels) {
-      const auto iteration =
-          together == 0 ? of(type).iteration_time(model_, global_batch_, level.num_gpus)
-                        : of(type).spread_iteration_time(model_, global_batch_, level.num_gpus, together);
-      const double before = speeds.empty() ? level.iterations_per_s : speeds.back();
-      speeds.push_back(iteration ? speed_of(*iteration) : before);
-    }
-    return speeds;
-  }
-
   const std::string& model_;
   std::int32_t global_batch_;
   const CurvesByType& curves_;
   std::span<const std::uint32_t> types_;
-  bool spread_;
 };
 
 /// Curves by model, global batch, GPU type and the number of GPUs that a job asks for.
 class CurvesOfJobs {
  public:
-  CurvesOfJobs(Workload& workload, const CurvesByType& curves, bool spread)
-      : workload_(workload), curves_(curves), spread_(spread) {
-    for (const std::string& name : workload.models.names())
-      known_models_.push_back(find_model(name).has_value());
-  }
-
-  /// Whether the job can have a curve by what its trace says.
-  bool describes_training(const Job& job) const {
-    return job.model && known_models_[job.model.value] && job.global_batch > 0 && job.iterations > 0 &&
-           job.gpu_share == Job{}.gpu_share;
-  }
+  CurvesOfJobs(Workload& workload, const CurvesByType& curves) : workload_(workload), curves_(curves) {}
 
   const CurveOfJob& of(const Job& job) {
     const auto key = std::tuple(job.model, job.global_batch, job.gpu_type, job.num_gpus);
@@ -136,20 +99,20 @@ class CurvesOfJobs {
     CurveId curve{};
   };
 
-  CurveId add(ThroughputLevels levels) {
-    workload_.curves.push_back(std::move(levels));
+  CurveId add(const Levels& levels) {
+    workload_.curves.emplace_back(levels);
     return CurveId(static_cast<std::uint32_t>(workload_.curves.size() - 1));
   }
 
   CurveOfJob find(const Job& job) {
-    const CurveMaker maker(workload_, job, curves_, spread_);
+    const CurveMaker maker(workload_, job, curves_);
     const auto [entry, added] = shared_.try_emplace({job.model, job.global_batch, job.gpu_type});
     Shared& shared = entry->second;
     if (added) shared.levels = maker.shared_levels();
     const auto above = first_above(shared.levels, job.num_gpus);
     const bool any_below = above != shared.levels.begin();
     if (any_below && std::prev(above)->num_gpus == job.num_gpus) {
-      if (!shared.curve) shared.curve = add(maker.make(shared.levels));
+      if (!shared.curve) shared.curve = add(shared.levels);
       return {shared.curve};
     }
     const std::optional<double> speed = maker.speed(job.num_gpus);
@@ -157,13 +120,11 @@ class CurvesOfJobs {
     Levels levels = shared.levels;
     levels.insert(levels.begin() + (above - shared.levels.begin()),
                   {job.num_gpus, speed ? *speed : std::prev(above)->iterations_per_s});
-    return {add(maker.make(levels)), !speed};
+    return {add(levels), !speed};
   }
 
   Workload& workload_;
   const CurvesByType& curves_;
-  bool spread_;
-  std::vector<bool> known_models_;
   std::map<std::tuple<ModelId, std::int32_t, GpuTypeId>, Shared> shared_;
   std::map<std::tuple<ModelId, std::int32_t, GpuTypeId, GpuCount>, CurveOfJob> by_size_;
 };
@@ -185,9 +146,10 @@ tl::unexpected<Error> no_point(const Job& job, const Workload& workload, const C
 Result<ElasticJobs> make_elastic(Workload& workload, const CurvesByType& curves,
                                  const ElasticOptions& options) {
   ElasticJobs found;
-  CurvesOfJobs curves_of_jobs(workload, curves, options.spread);
+  const TrainingJobs training(workload);
+  CurvesOfJobs curves_of_jobs(workload, curves);
   for (Job& job : workload.jobs) {
-    if (job.curve || !curves_of_jobs.describes_training(job)) continue;
+    if (job.curve || !training.include(job)) continue;
     const CurveOfJob& curve = curves_of_jobs.of(job);
     if (options.strict && (!curve.curve || curve.idle_gpus)) return no_point(job, workload, curves);
     if (!curve.curve) {

@@ -13,8 +13,6 @@ namespace vtrain {
 struct ElasticOptions {
   /// A job that would be counted in `with_idle_gpus` or `without_plan` is an error that names it.
   bool strict = false;
-  /// The curves also say how fast gangs are that are spread over more nodes than they need.
-  bool spread = false;
 };
 
 /// What `make_elastic` found, in numbers of jobs.
@@ -30,15 +28,14 @@ struct ElasticJobs {
   double largest_deviation = 0;
 };
 
-/// Gives a curve to every job that has none, trains a model of the zoo at a global batch for a number of
-/// iterations, and does not share its GPUs with others. Jobs of one model, global batch and GPU type share
-/// their curve, over `curve_gpu_counts`; a job whose own number of GPUs is none of these has one of its own
-/// with that number besides. `Job::max_gpus` is for the policy to respect. Durations must be known
+/// Gives a curve to every job that has none and that the predictor can price (`TrainingJobs`). Jobs of one
+/// model, global batch and GPU type share their curve, over `curve_gpu_counts`; a job whose own number of
+/// GPUs is none of these has one of its own with that number besides. `Job::max_gpus` is for the policy to
+/// respect. Durations must be known
 /// (`price_jobs`) and are not changed.
 ///
 /// A job that may use several types of GPUs has the numbers of GPUs for which there is a plan on each type
-/// that has so many; its curve is that of the first type, and says how fast it is on the others
-/// (`GangSite`).
+/// that has so many; its curve is that of the first type (`GangSpeeds` tells of the others).
 Result<ElasticJobs> make_elastic(Workload& workload, const CurvesByType& curves,
                                  const ElasticOptions& options);
 

@@ -148,21 +148,41 @@ Result<Nanoseconds> ThroughputCurves::iteration_time(const std::string& model, s
   return plan->iteration;
 }
 
+ThroughputCurves& ThroughputCurves::spread(std::int64_t ranks_together) {
+  std::unique_ptr<ThroughputCurves>& curves = spread_[ranks_together];
+  if (!curves) {
+    CurveSettings settings = settings_;
+    settings.profile_content += fmt::format(" {} ranks together", ranks_together);
+    curves = std::make_unique<ThroughputCurves>(spread_over_nodes(profile_, ranks_together),
+                                                std::move(settings), store_);
+  }
+  return *curves;
+}
+
+Nanoseconds ThroughputCurves::time_of(const std::string& model, std::int64_t global_batch,
+                                      const ParallelPlan& plan) {
+  Known& known = **this->known(model, global_batch);
+  if (!known.timer)
+    known.timer = std::make_unique<PlanTimer>(known.search->model(), profile_, settings_.stack);
+  known.timer->lower_bound(plan);
+  return known.timer->iteration();
+}
+
 Result<Nanoseconds> ThroughputCurves::spread_iteration_time(const std::string& model,
                                                             std::int64_t global_batch, GpuCount num_gpus,
                                                             std::int64_t ranks_together) {
-  const auto plan = best_plan(model, global_batch, num_gpus);
-  if (!plan) return fail(plan.error());
+  const auto packed = best_plan(model, global_batch, num_gpus);
+  if (!packed) return fail(packed.error());
   const bool one_domain = profile_.nvlink_domain > profile_.gpus_per_node;
-  if (one_domain || ranks_together >= profile_.gpus_per_node) return plan->iteration;
-  Known& known = **this->known(model, global_batch);
-  SpreadTimer& spread = known.spread[ranks_together];
-  if (!spread.timer) {
-    spread.profile = std::make_unique<const GpuProfile>(spread_over_nodes(profile_, ranks_together));
-    spread.timer = std::make_unique<PlanTimer>(known.search->model(), *spread.profile, settings_.stack);
+  if (one_domain || ranks_together >= profile_.gpus_per_node) return packed->iteration;
+  ThroughputCurves& here = spread(ranks_together);
+  Nanoseconds time = here.time_of(model, global_batch, packed->plan);
+  if (settings_.kind == CurveKind::BestPlan) {
+    const auto best = here.iteration_time(model, global_batch, num_gpus);
+    if (best) time = std::min(time, *best);
   }
-  spread.timer->lower_bound(plan->plan);
-  return std::max(spread.timer->iteration(), plan->iteration);
+  const auto with_more = spread_iteration_time(model, global_batch, num_gpus, 2 * ranks_together);
+  return std::max(time, *with_more);
 }
 
 Result<ThroughputCurve> ThroughputCurves::curve(const std::string& model, std::int64_t global_batch,
@@ -184,6 +204,8 @@ Result<ThroughputCurve> ThroughputCurves::curve(const std::string& model, std::i
 
 void ThroughputCurves::save() {
   if (store_ == nullptr) return;
+  for (const auto& [ranks_together, curves] : spread_)
+    curves->save();
   for (auto& [name, known] : known_) {
     if (!known.has_news) continue;
     known.has_news = false;

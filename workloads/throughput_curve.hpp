@@ -79,9 +79,10 @@ class ThroughputCurves {
   Result<RankedPlan> best_plan(const std::string& model, std::int64_t global_batch, GpuCount num_gpus);
   /// Its iteration time.
   Result<Nanoseconds> iteration_time(const std::string& model, std::int64_t global_batch, GpuCount num_gpus);
-  /// How long an iteration takes with the same plan when no more than `ranks_together` ranks in a row share a
-  /// node, from 1 to the GPUs of a node; the plan's own time where it needs no more, and where NVLink joins
-  /// more GPUs than a node has. Not kept between runs. Errors: those of `best_plan`.
+  /// How long an iteration takes when no more than `ranks_together` ranks in a row share a node, from 1 to
+  /// the GPUs of a node (`spread_over_nodes`): with the same plan or, under `BestPlan`, with the fastest one
+  /// there if that is faster; never less than with more ranks together. `iteration_time` where as many share
+  /// a node as a node has, and where NVLink joins more GPUs than that. Errors: those of `best_plan`.
   Result<Nanoseconds> spread_iteration_time(const std::string& model, std::int64_t global_batch,
                                             GpuCount num_gpus, std::int64_t ranks_together);
   /// The curve over `curve_gpu_counts`. Errors: an unknown model; no plan on any of the counts.
@@ -94,30 +95,30 @@ class ThroughputCurves {
   const CurveSettings& settings() const { return settings_; }
 
  private:
-  /// Times plans whose gangs are spread.
-  struct SpreadTimer {
-    std::unique_ptr<const GpuProfile> profile;
-    std::unique_ptr<PlanTimer> timer;
-  };
   /// What is known of one model at one global batch.
   struct Known {
     std::int64_t global_batch = 0;
     std::unique_ptr<PlanSearch> search{};
     std::string key{};  ///< in the store
     CurveRecord record{};
-    bool has_news = false;                         ///< against the store
-    std::map<std::int64_t, SpreadTimer> spread{};  ///< by ranks together
+    bool has_news = false;               ///< against the store
+    std::unique_ptr<PlanTimer> timer{};  ///< once a given plan has been timed
     /// Under `DataParallel`: the plan on the fewest GPUs, or why there is none.
     std::optional<Result<ParallelPlan>> smallest{};
   };
 
   Result<Known*> known(const std::string& model, std::int64_t global_batch);
   Result<RankedPlan> find_plan(Known& known, GpuCount num_gpus);
+  /// The curves of gangs of which only so many ranks in a row share a node.
+  ThroughputCurves& spread(std::int64_t ranks_together);
+  /// How long an iteration takes with a plan, also one that does not fit.
+  Nanoseconds time_of(const std::string& model, std::int64_t global_batch, const ParallelPlan& plan);
 
   GpuProfile profile_;
   CurveSettings settings_;
   CurveStore* store_;
   std::map<std::pair<std::string, std::int64_t>, Known> known_;
+  std::map<std::int64_t, std::unique_ptr<ThroughputCurves>> spread_;  ///< by ranks together
 };
 
 }  // namespace vtrain

@@ -23,22 +23,6 @@ ThroughputLevels::ThroughputLevels(std::vector<Level> levels) : levels_(std::mov
   }
 }
 
-void ThroughputLevels::set_speeds_at(const GangSite& site, std::vector<double> iterations_per_s) {
-  const auto is_speed = [](double speed) { return speed > 0; };
-  if (iterations_per_s.size() != levels_.size() || !std::ranges::all_of(iterations_per_s, is_speed)) {
-    throw std::logic_error("a site must have a speed above 0 for each level");
-  }
-  sites_.push_back({site, std::move(iterations_per_s)});
-}
-
-double ThroughputLevels::iterations_per_s(GpuCount num_gpus, const GangSite& site) const {
-  const auto known = std::ranges::find(sites_, site, &SpeedsAtSite::site);
-  const auto level = std::ranges::lower_bound(levels_, num_gpus, {}, &Level::num_gpus);
-  if (level == levels_.end() || level->num_gpus != num_gpus) return 0;
-  if (known == sites_.end()) return level->iterations_per_s;
-  return known->iterations_per_s[static_cast<std::size_t>(level - levels_.begin())];
-}
-
 double ThroughputLevels::iterations_per_s(GpuCount num_gpus) const {
   const Level level = at_most(num_gpus);
   return level.num_gpus == num_gpus ? level.iterations_per_s : 0;

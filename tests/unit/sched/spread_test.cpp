@@ -20,16 +20,19 @@ SimTime at(std::int64_t second) {
 /// Starts what it can in order of arrival, after `before`.
 class InOrder final : public Policy {
  public:
-  explicit InOrder(std::function<void(SchedulingPass&)> before) : before_(std::move(before)) {}
+  InOrder(std::function<void(SchedulingPass&)> before, ProgressRule rule)
+      : before_(std::move(before)), rule_(rule) {}
   void schedule(SchedulingPass& pass) override {
     if (before_) before_(pass);
     for (std::uint32_t job = 0; job < pass.jobs().size(); ++job) {
       if (pass.state(JobId(job)) == JobState::Waiting) pass.try_start(JobId(job));
     }
   }
+  ProgressRule progress_rule() const override { return rule_; }
 
  private:
   std::function<void(SchedulingPass&)> before_;
+  ProgressRule rule_;
 };
 
 Job job_of(std::int64_t submit_s, std::int64_t duration_s, std::int32_t num_gpus) {
@@ -41,7 +44,8 @@ Job job_of(std::int64_t submit_s, std::int64_t duration_s, std::int32_t num_gpus
 }
 
 SimulationResult run(const Workload& workload, double factor,
-                     std::function<void(SchedulingPass&)> before = {}) {
+                     std::function<void(SchedulingPass&)> before = {},
+                     ProgressRule rule = ProgressRule::Duration) {
   ClusterSpec cluster;
   cluster.groups = {{.num_nodes = 4, .gpus_per_node = GpuCount(4), .nodes_per_rack = 2}};
   Disruptions disruptions;
@@ -49,7 +53,7 @@ SimulationResult run(const Workload& workload, double factor,
   SimulationOptions options;
   options.placement = PlacementKind::Consolidate;
   options.disruptions = &disruptions;
-  InOrder policy(std::move(before));
+  InOrder policy(std::move(before), rule);
   auto result = simulate(workload, cluster, policy, options);
   if (!result) FAIL(result.error().describe());
   return *std::move(result);
@@ -89,29 +93,39 @@ TEST_CASE("spread: a preempted job keeps its work, however fast it was done") {
   CHECK(result.losses[0].total() == result.losses[0][LossCause::Spread]);
 }
 
-TEST_CASE("spread: jobs given by iterations are priced with their links already") {
+TEST_CASE("spread: a job with a measured curve slows as others do, under whatever rule it progresses") {
   Workload workload;
+  workload.curves.emplace_back(std::vector<ThroughputLevels::Level>{{GpuCount(16), 10.0}});
   workload.jobs = {job_of(0, 10, 16)};
   workload.jobs[0].iterations = 100;
-  CHECK(run(workload, 0.5).outcomes[0].end == at(10));
+  workload.jobs[0].curve = CurveId(0);
+  for (const ProgressRule rule : {ProgressRule::Duration, ProgressRule::Iterations}) {
+    const SimulationResult result = run(workload, 0.5, {}, rule);
+    CHECK(result.outcomes[0].end == at(40));
+    CHECK(result.losses[0][LossCause::Spread].seconds() == 30 * 16);
+  }
 }
 
 TEST_CASE("spread: work at any speed is the inverse of the time that it takes, to the nanosecond") {
   RandomStream random(1, "speeds");
   for (int i = 0; i < 5000; ++i) {
-    const auto speed = static_cast<std::int64_t>(1 + random.below(RunPlan::kFullSpeed));
+    // Up to twice as fast as the duration tells of, and slowed by spreading.
+    const auto packed = static_cast<std::int64_t>(1 + random.below(2 * RunSpeed::kFull));
+    const auto speed = static_cast<std::int64_t>(1 + random.below(static_cast<std::uint64_t>(packed)));
     const RunPlan plan{.interval = SimDuration(1 + static_cast<std::int64_t>(random.below(1'000'000'000))),
                        .checkpoint = SimDuration(static_cast<std::int64_t>(random.below(1000))),
-                       .speed = speed};
+                       .speed = {speed, packed}};
     const SimDuration work(1 + static_cast<std::int64_t>(random.below(1'000'000'000'000)));
     CAPTURE(speed);
     CAPTURE(work.count());
     const SimDuration time = plan.time_for(work);
     if (time == SimDuration::max()) continue;
     REQUIRE(plan.work(time) >= work);
-    REQUIRE(plan.work(time) - work < SimDuration(1 + speed / RunPlan::kFullSpeed));
+    REQUIRE(plan.work(time) - work < SimDuration(1 + speed / RunSpeed::kFull));
     REQUIRE(plan.work(time - SimDuration(1)) < work);
-    REQUIRE(plan.work(time) + plan.slowed(time) + plan.writing(time) == time);
+    REQUIRE(plan.useful(time) + plan.slowed(time) + plan.writing(time) == time);
+    REQUIRE(plan.slowed(time) >= SimDuration(0));
+    REQUIRE(plan.saved_useful(time) <= plan.useful(time));
   }
 }
 

@@ -123,7 +123,7 @@ TEST_CASE(
   CHECK(std::count_if(workload.jobs.begin(), workload.jobs.end(), has_curve) == 1);
 }
 
-TEST_CASE("elastic_jobs: a job is priced on the type it asks for; on others it is as fast as they are") {
+TEST_CASE("elastic_jobs: a job is priced on the type it asks for, and has plans on all that it may use") {
   ThroughputCurves a100s(a100());
   ThroughputCurves h100s(load_gpu_profile("h100").value());
   Workload workload;
@@ -139,7 +139,7 @@ TEST_CASE("elastic_jobs: a job is priced on the type it asks for; on others it i
   CHECK(workload.jobs[1].duration == to_sim_duration(on_h100 * 100));
   CHECK(workload.jobs[2].duration == workload.jobs[0].duration);
 
-  const auto found = make_elastic(workload, curves, {.strict = true, .spread = true});
+  const auto found = make_elastic(workload, curves, {.strict = true});
   REQUIRE(found);
   CHECK(found->elastic == 3);
   CHECK(found->largest_deviation < 1e-9);
@@ -148,22 +148,8 @@ TEST_CASE("elastic_jobs: a job is priced on the type it asks for; on others it i
   CHECK(any.levels().back().num_gpus == GpuCount(64));
   CHECK(h100.levels().back().num_gpus == GpuCount(32));
   const GpuCount gpus(16);
-  CHECK(any.iterations_per_s(gpus, {.gpu_type = 0}) == any.iterations_per_s(gpus));
-  CHECK(any.iterations_per_s(gpus, {.gpu_type = 1}) == 1 / Seconds(on_h100).count());
-  CHECK(h100.iterations_per_s(gpus, {.gpu_type = 1}) == h100.iterations_per_s(gpus));
-  CHECK(any.iterations_per_s(gpus, {.gpu_type = 1}) == h100.iterations_per_s(gpus));
-  CHECK(any.iterations_per_s(GpuCount(17), {.gpu_type = 1}) == 0);
-  // Spread over more nodes than it needs, a gang is slower, and the slower the fewer ranks share a node.
-  for (const std::uint32_t type : {0u, 1u}) {
-    double before = any.iterations_per_s(gpus, {.gpu_type = type});
-    for (const std::int32_t together : {4, 2, 1}) {
-      const double speed = any.iterations_per_s(gpus, {type, together});
-      CHECK(speed > 0);
-      CHECK(speed <= before);
-      before = speed;
-    }
-    CHECK(before < any.iterations_per_s(gpus, {.gpu_type = type}));
-  }
+  CHECK(any.iterations_per_s(gpus) == 1 / Seconds(on_a100).count());
+  CHECK(h100.iterations_per_s(gpus) == 1 / Seconds(on_h100).count());
 }
 
 }  // namespace

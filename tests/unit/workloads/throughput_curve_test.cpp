@@ -133,7 +133,8 @@ TEST_CASE("throughput_curve: data-parallel only, replicas of the smallest plan a
   CHECK(!parse_curve_kind("data"));
 }
 
-TEST_CASE("throughput_curve: a spread gang keeps its plan and pays for the links that leave its nodes") {
+TEST_CASE(
+    "throughput_curve: a spread gang pays for the links that leave its nodes, with the best plan there") {
   ThroughputCurves curves(a100());
   const RankedPlan packed = curves.best_plan("gpt3-13b", 256, GpuCount(32)).value();
   const auto spread = [&](std::int64_t ranks_together) {
@@ -148,7 +149,17 @@ TEST_CASE("throughput_curve: a spread gang keeps its plan and pays for the links
   TransformerModel model{"gpt3-13b", 40, 5120, 40, 2048, 50257};
   const auto prediction = predict_physical(model, packed.plan, half, default_stack(a100()));
   REQUIRE(prediction);
-  CHECK(spread(4) == std::max(packed.iteration, fast_iteration_times(prediction->work).iteration));
+  const Nanoseconds same_plan = fast_iteration_times(prediction->work).iteration;
+  ThroughputCurves on_half(half);
+  const Nanoseconds best_plan = on_half.iteration_time("gpt3-13b", 256, GpuCount(32)).value();
+  CHECK(spread(4) == std::max(packed.iteration, std::min(same_plan, best_plan)));
+  // Replicas of the smallest plan stay what they are.
+  ThroughputCurves replicas(a100(), {.kind = CurveKind::DataParallel});
+  const ParallelPlan replica = replicas.best_plan("gpt3-13b", 256, GpuCount(32)).value().plan;
+  const auto of_replica = predict_physical(model, replica, spread_over_nodes(a100(), 1), default_stack());
+  REQUIRE(of_replica);
+  CHECK(replicas.spread_iteration_time("gpt3-13b", 256, GpuCount(32), 1).value() ==
+        fast_iteration_times(of_replica->work).iteration);
   // Each rank has its part of the network, whoever has the rest of the node.
   CHECK(half.network_rate().value / 4 == doctest::Approx(a100().network_rate().value / 8));
   // NVLink that joins many nodes does not mind.

@@ -1,0 +1,170 @@
+/// How fast jobs are on the gangs that they get, through the command line: what `vtrain predict` says of the
+/// same plan on a node and on halves of two.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "tests/support/command_runner.hpp"
+
+using nlohmann::json;
+using vtrain::testing::run_vtrain;
+using vtrain::testing::slurp;
+using vtrain::testing::TemporaryFolder;
+
+namespace {
+
+json run_json(const std::string& arguments, const TemporaryFolder& work) {
+  const auto result = run_vtrain(arguments + " --json", work.path());
+  CAPTURE(arguments);
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  return json::parse(result.out);
+}
+
+/// Writes the profile of an A100 on nodes that a gang shares with others: so many of its ranks reach each
+/// other over NVLink, and have their part of the node's network.
+void write_profile(const TemporaryFolder& work, int ranks_together) {
+  const auto embedded = std::filesystem::path(VTRAIN_CASES_DIR) / "../../../core/profiles/a100.json";
+  json profile = json::parse(slurp(embedded));
+  json& constants = profile["constants"];
+  json& bandwidth = constants["node_network_bandwidth"]["value"];
+  bandwidth = bandwidth.get<double>() * ranks_together / constants["gpus_per_node"]["value"].get<int>();
+  constants["gpus_per_node"]["value"] = ranks_together;
+  constants["nvlink_domain"]["value"] = ranks_together;
+  profile["name"] = "part of a node";
+  work.write("part.json", profile.dump());
+}
+
+/// Seconds that an iteration of gpt3-1.3b with a batch of 64 takes with one micro-batch size on so many GPUs,
+/// each a replica: the best plan on few of them.
+double iteration_s(const TemporaryFolder& work, int num_gpus, const std::string& profile) {
+  const json config = {{"model", "gpt3-1.3b"},
+                       {"plan",
+                        {{"tensor", 1},
+                         {"pipeline", 1},
+                         {"data", num_gpus},
+                         {"global_batch", 64},
+                         {"micro_batch", 4},
+                         {"recompute", "none"}}}};
+  work.write("config.json", config.dump());
+  return run_json("predict config.json --profile " + profile, work)["iteration_time_s"];
+}
+
+/// The column of `jobs.csv` with the run times by job.
+std::map<std::string, double> jct_s(const TemporaryFolder& work) {
+  std::map<std::string, double> jcts;
+  std::istringstream lines(slurp(work.path() / "out" / "jobs.csv"));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    std::string job;
+    std::getline(fields, job, ',');
+    std::string field;
+    for (int column = 1; column < 9; ++column)
+      std::getline(fields, field, ',');
+    if (job != "job_id") jcts[job] = std::stod(field);
+  }
+  return jcts;
+}
+
+constexpr const char* kHeader =
+    "job_id,submit_s,num_gpus,gpu_type,duration_s,model,global_batch,iterations\n";
+
+}  // namespace
+
+TEST_CASE("gang speed: the same job on one node and on two takes what vtrain predict says of each") {
+  for (const int on_a_node : {1, 2}) {
+    CAPTURE(on_a_node);
+    const TemporaryFolder work;
+    const int gpus = 2 * on_a_node;
+    const double packed = iteration_s(work, gpus, "a100") * 1000;
+    write_profile(work, on_a_node);
+    const double spread = iteration_s(work, gpus, "part.json") * 1000;
+    REQUIRE(spread > packed * 1.02);
+    // Two jobs leave so many GPUs of each node free; the last one comes when they have gone.
+    const std::string other = std::to_string(8 - on_a_node);
+    const std::string job = std::to_string(gpus) + ",,,gpt3-1.3b,64,1000\n";
+    work.write("jobs.csv", kHeader + ("a,0," + other + ",,50000,,,\nb,0," + other + ",,50000,,,\n") +
+                               "torn,10," + job + "whole,60000," + job);
+    for (const std::string& policy :
+         {std::string("fifo"), std::string("edf"), std::string("elasticflow:slot=1s")}) {
+      CAPTURE(policy);
+      // The policies that change sizes keep this one: no more GPUs than asked for.
+      const json summary = run_json(
+          "replay --trace jobs.csv --cluster 2x8:a100 --placement consolidate --deadlines none --out out "
+          "--curves " +
+              std::string(policy == "fifo" ? "best-plan" : "none") + " --policy " + policy,
+          work);
+      const auto jcts = jct_s(work);
+      // elasticflow decides at whole seconds and books ends that it did not foresee at the next.
+      const double tolerance = policy == "fifo" || policy == "edf" ? 1e-5 : 2;
+      CHECK(std::abs(jcts.at("torn") - spread) <= tolerance);
+      CHECK(std::abs(jcts.at("whole") - packed) <= tolerance);
+      // GPU-hours: all of the time by which it took longer.
+      CHECK(summary["disruptions"]["lost_gpu_hours"]["spread"].get<double>() ==
+            doctest::Approx((spread - packed) * gpus / 3600).epsilon(1e-3));
+    }
+    // Without nodes nothing is known of links; on the fewest nodes nothing changes.
+    for (const char* placement : {"count", "consolidate-strict"}) {
+      run_json("replay --trace jobs.csv --cluster 3x8:a100 --out out --policy fifo --placement " +
+                   std::string(placement),
+               work);
+      CHECK(jct_s(work).at("torn") == doctest::Approx(packed).epsilon(1e-9));
+    }
+  }
+}
+
+TEST_CASE("gang speed: a job that asks for no type has the speed of the type that it gets") {
+  const TemporaryFolder work;
+  const double a100 = iteration_s(work, 2, "a100") * 1000;
+  const json plan = run_json("plan gpt3-1.3b --global-batch 64 --gpus 2 --profile h100", work);
+  const double h100 = plan["best"]["iteration_time_s"].get<double>() * 1000;
+  REQUIRE(h100 < a100 / 1.5);
+  // The first job fills the only node of A100.
+  work.write("jobs.csv", kHeader + std::string("a,0,8,,100000,,,\nb,1,2,,,gpt3-1.3b,64,1000\n"));
+  const auto replayed = run_vtrain(
+      "replay --trace jobs.csv --cluster 1x8:a100+1x8:h100 --policy fifo --placement yarn --out out",
+      work.path());
+  REQUIRE_MESSAGE(replayed.exit_code == 0, replayed.err);
+  CHECK(jct_s(work).at("b") == doctest::Approx(h100).epsilon(1e-7));
+  CHECK(replayed.out.find("speed of 1 job predicted for the GPU type and the nodes of each gang") !=
+        std::string::npos);
+  CHECK(replayed.out.find("profile a100, stack megatron-2021; profile h100, stack megatron-2021") ==
+        std::string::npos);  // run.json has it
+  const json run = json::parse(slurp(work.path() / "out" / "run.json"));
+  CHECK(run.dump().find("profile a100, stack megatron-2021; profile h100, stack megatron-2021") !=
+        std::string::npos);
+  run_json("replay --trace jobs.csv --cluster 1x8:a100+1x8:h100 --policy fifo --out out", work);
+  CHECK(jct_s(work).at("b") == doctest::Approx(a100).epsilon(1e-7));
+}
+
+TEST_CASE("gang speed: --spread-factor slows jobs with measured curves as it slows those with durations") {
+  const TemporaryFolder work;
+  std::filesystem::create_directories(work.path() / "throughputs");
+  work.write("throughputs/net.csv", "global_batch_size,1,2,4,8,16\n64,1,2,4,8,10\n");
+  work.write("jobs.csv",
+             "job_id,model_name,batch_size,num_gpu,submission_time,num_iteration,deadline,max_gpu\n"
+             "a,net,64,16,0,10000,100000,16\n"
+             "b,net,64,8,5000,8000,100000,8\n");
+  // 10,000 iterations at 10/s over two nodes, 8,000 at 8/s on one.
+  for (const std::string& policy :
+       {std::string("fifo"), std::string("edf"), std::string("elasticflow:slot=1s")}) {
+    CAPTURE(policy);
+    for (const double factor : {1.0, 0.8, 0.5}) {
+      const json summary = run_json(
+          "replay --trace jobs.csv --format elasticflow --cluster 2x8:a100 --placement consolidate --out out "
+          "--policy " +
+              policy + " --spread-factor " + std::to_string(factor),
+          work);
+      auto jcts = jct_s(work);
+      CHECK(jcts["a"] == doctest::Approx(1000 / factor).epsilon(1e-9));
+      CHECK(jcts["b"] == doctest::Approx(1000).epsilon(1e-9));
+      if (factor < 1)
+        CHECK(summary["disruptions"]["lost_gpu_hours"]["spread"].get<double>() ==
+              doctest::Approx(16 * (1000 / factor - 1000) / 3600).epsilon(1e-3));
+    }
+  }
+}

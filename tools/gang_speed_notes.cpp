@@ -1,0 +1,32 @@
+#include "tools/gang_speed_notes.hpp"
+
+#include <fmt/format.h>
+
+#include "core/text.hpp"
+#include "policies/registry.hpp"
+#include "sched/gang_sites.hpp"
+#include "tools/output_format.hpp"
+
+namespace vtrain {
+
+std::vector<std::string> gang_speed_notes(PredictedSpeeds& speeds, const Workload& workload,
+                                          const ClusterSpec& cluster, PlacementKind placement,
+                                          const std::vector<std::string>& policies) {
+  std::vector<std::string> notes;
+  const auto books = make_placement(placement, cluster, workload);
+  if (!GangSites(cluster, workload, speeds, *books).matter()) return notes;
+  notes.push_back(fmt::format("speed of {} predicted for the GPU type and the nodes of each gang",
+                              count_of(speeds.num_jobs(), "job")));
+  for (const std::string& spec : policies) {
+    const auto policy = make_policy(spec);
+    if (policy && !(*policy)->copes_with_disruptions())
+      notes.push_back(fmt::format("under {} their gangs are as fast anywhere as their run times say", spec));
+  }
+  if (const std::int64_t jobs = speeds.num_without_plan(workload); jobs > 0)
+    notes.push_back(fmt::format(
+        "no plan for {} on some type of GPUs that may be theirs: there they are as fast as priced",
+        count_of(jobs, "job")));
+  return notes;
+}
+
+}  // namespace vtrain

@@ -1,0 +1,21 @@
+/// What a user must know of how fast predicted jobs are where their gangs are.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "sched/cluster.hpp"
+#include "sched/placement.hpp"
+#include "workloads/job.hpp"
+#include "workloads/predicted_speeds.hpp"
+
+namespace vtrain {
+
+/// Which jobs are as fast as their gangs' sites allow, under which policies they are not, and what had to be
+/// assumed, one sentence each; none where sites make no difference. `policies` are specs that are known.
+std::vector<std::string> gang_speed_notes(PredictedSpeeds& speeds, const Workload& workload,
+                                          const ClusterSpec& cluster, PlacementKind placement,
+                                          const std::vector<std::string>& policies);
+
+}  // namespace vtrain

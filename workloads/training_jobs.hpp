@@ -1,0 +1,31 @@
+/// Which jobs of a workload the predictor can price.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "workloads/job.hpp"
+#include "workloads/model_zoo.hpp"
+
+namespace vtrain {
+
+/// Knows which of a workload's models are in the zoo.
+class TrainingJobs {
+ public:
+  explicit TrainingJobs(const Workload& workload) {
+    for (const std::string& name : workload.models.names())
+      known_models_.push_back(find_model(name).has_value());
+  }
+
+  /// Whether the job says a known model, its global batch and iterations, and has its GPUs for itself.
+  bool include(const Job& job) const {
+    return job.model && known_models_[job.model.value] && job.global_batch > 0 && job.iterations > 0 &&
+           job.gpu_share == Job{}.gpu_share;
+  }
+
+ private:
+  std::vector<bool> known_models_;  ///< by `ModelId`
+};
+
+}  // namespace vtrain
