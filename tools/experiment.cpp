@@ -157,7 +157,7 @@ void take_gang_speeds(const ExperimentArguments& arguments, const CurvesByType& 
                       Experiment& experiment) {
   auto speeds = std::make_unique<PredictedSpeeds>(experiment.workload, curves);
   if (speeds->num_jobs() == 0) return;
-  std::vector<std::string> notes = gang_speed_notes(*speeds, experiment.workload, experiment.cluster,
+  std::vector<std::string> notes = gang_speed_notes(*speeds, curves, experiment.workload, experiment.cluster,
                                                     experiment.placement, arguments.policies);
   experiment.assumptions.insert(experiment.assumptions.end(), notes.begin(), notes.end());
   experiment.gang_speeds = std::move(speeds);

@@ -141,6 +141,28 @@ TEST_CASE("gang speed: a job that asks for no type has the speed of the type tha
   CHECK(jct_s(work).at("b") == doctest::Approx(a100).epsilon(1e-7));
 }
 
+TEST_CASE("gang speed: what the predictor does not know of gangs is said") {
+  const TemporaryFolder work;
+  work.write("jobs.csv",
+             kHeader + std::string("a,0,2,,,gpt3-1.3b,64,1000\nb,0,16,,1000,gpt3-175b,1536,10\n"));
+  const auto said = [&](const std::string& arguments, const std::string& sentence) {
+    const auto result = run_vtrain("replay --trace jobs.csv --out out " + arguments, work.path());
+    REQUIRE_MESSAGE(result.exit_code == 0, result.err);
+    return result.out.find(sentence) != std::string::npos;
+  };
+  const std::string nodes =
+      "models run on A100 as on nodes of 8 GPUs, as in profile a100; the largest here have 4";
+  CHECK(said("--cluster 8x4:A100 --placement yarn --policy fifo", nodes));
+  CHECK(!said("--cluster 8x4:A100 --policy fifo", nodes));
+  CHECK(!said("--cluster 8x8:A100 --placement yarn --policy fifo", "models run on"));
+  const std::string las =
+      "under las:preset=elasticflow their gangs are as fast anywhere as their run times say";
+  CHECK(said("--cluster 4x8:a100 --placement consolidate --policy las:preset=elasticflow", las));
+  CHECK(!said("--cluster 4x8:a100 --placement yarn --policy las:preset=elasticflow", las));
+  const std::string plan = "no plan for 1 job on some type of GPUs that may be theirs";
+  CHECK(said("--cluster 4x8:a100+4x8:h100 --placement yarn --policy fifo", plan));
+}
+
 TEST_CASE("gang speed: --spread-factor slows jobs with measured curves as it slows those with durations") {
   const TemporaryFolder work;
   std::filesystem::create_directories(work.path() / "throughputs");
