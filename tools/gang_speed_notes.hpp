@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "core/result.hpp"
 #include "sched/cluster.hpp"
 #include "sched/placement.hpp"
 #include "workloads/job.hpp"

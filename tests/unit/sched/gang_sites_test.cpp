@@ -220,6 +220,7 @@ TEST_CASE("gang_sites: work is exact to the nanosecond, however often jobs are m
   int num_spread = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     CAPTURE(seed);
+    const bool by_iterations = seed % 2 == 1;
     RandomStream random(seed, "jobs");
     Workload workload;
     std::int64_t submit = 0;
@@ -228,11 +229,18 @@ TEST_CASE("gang_sites: work is exact to the nanosecond, however often jobs are m
       Job job = job_of(submit, 1 + static_cast<std::int64_t>(random.below(100)),
                        1 + static_cast<std::int32_t>(random.below(12)));
       job.duration += SimDuration(static_cast<std::int64_t>(random.below(1'000'000'000)));
+      if (by_iterations) {
+        // An iteration a millisecond.
+        job.iterations = job.duration / std::chrono::milliseconds(1) + 1;
+        job.duration = std::chrono::milliseconds(job.iterations);
+        job.curve = CurveId(static_cast<std::uint32_t>(workload.curves.size()));
+        workload.curves.emplace_back(std::vector<ThroughputLevels::Level>{{job.num_gpus, 1000.0}});
+      }
       workload.jobs.push_back(job);
     }
     FakeSpeeds speeds;
     speeds.single_ranks = 0.25;  // so that the recorded runs tell every speed
-    Mover policy(seed, ProgressRule::Duration);
+    Mover policy(seed, by_iterations ? ProgressRule::Iterations : ProgressRule::Duration);
     const char* cluster = "2x8:a100+2x8:h100";
     const auto result = simulate(workload, ClusterSpec::parse(cluster).value(), policy,
                                  {.placement = PlacementKind::Consolidate,
