@@ -156,7 +156,8 @@ TEST_CASE(
   // Replicas of the smallest plan stay what they are.
   ThroughputCurves replicas(a100(), {.kind = CurveKind::DataParallel});
   const ParallelPlan replica = replicas.best_plan("gpt3-13b", 256, GpuCount(32)).value().plan;
-  const auto of_replica = predict_physical(model, replica, spread_over_nodes(a100(), 1), default_stack());
+  const auto of_replica =
+      predict_physical(model, replica, spread_over_nodes(a100(), 1), replicas.settings().stack);
   REQUIRE(of_replica);
   CHECK(replicas.spread_iteration_time("gpt3-13b", 256, GpuCount(32), 1).value() ==
         fast_iteration_times(of_replica->work).iteration);
