@@ -37,6 +37,7 @@ std::vector<Column> shape_columns() {
       {"tensor", count(&ParallelPlan::tensor)},
       {"context", count(&ParallelPlan::context), "1"},
       {"expert", count(&ParallelPlan::expert), "1"},
+      {"expert tensor", count(&ParallelPlan::expert_tensor), "1"},
       {"pipeline (virtual)", [](const RankedPlan& p) { return stages_text(p.plan); }},
       {"data", count(&ParallelPlan::data)},
       {"micro-batch", count(&ParallelPlan::micro_batch)},

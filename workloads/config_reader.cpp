@@ -91,7 +91,6 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     "num_logits_to_keep",
     "rescale_prenorm_residual",
     "residual_in_fp32",
-    "swiglu_limit",
     "time_step_floor",
     "time_step_limit",
     "time_step_max",

@@ -124,6 +124,37 @@ void add_grouped_gradient(BackwardPass& pass, const LayerContext& layer, std::st
   target.product(grouped_weight_gradient_time(layer.profile, layer.key.precision, forward));
 }
 
+/// What Megatron-Core's grouped experts do outside fused kernels, in bytes for each element (TEGroupedMLP and
+/// fused_bias_geglu.py): biases are scaled by the router's scores in single precision, added, concatenated
+/// and converted, forward and backward; clamped inputs of the non-linearity are written and concatenated once
+/// more.
+constexpr double kBiasForward = 28;
+constexpr double kBiasBackward = 36;
+constexpr double kClampForward = 8;
+constexpr double kClampBackward = 10;
+
+void add_expert_bias(PassBuilder& pass, const LayerContext& layer, const char* name, double bytes) {
+  const double elements = real(layer.shape.expert_rows) * real(layer.shape.expert_hidden);
+  if (layer.model.has_bias && !layer.stack.fuses_experts)
+    pass.begin(name).memory(MemoryKernel::Elementwise, bytes * elements, 4);
+}
+
+void add_expert_clamp(PassBuilder& pass, const LayerContext& layer, const char* name, double bytes) {
+  const LayerShape& shape = layer.shape;
+  const double elements = real(shape.expert_rows) * real(shape.mlp_inputs) * real(shape.expert_inner);
+  if (layer.model.clamps_activation && !layer.stack.fuses_experts)
+    pass.begin(name).memory(MemoryKernel::Elementwise, bytes * elements, 3);
+}
+
+/// After an all-to-all rows lie by the GPU that they came from and are brought into the order of the experts.
+void add_expert_sort(PassBuilder& pass, const LayerContext& layer, const char* name) {
+  const LayerShape& shape = layer.shape;
+  if (layer.stack.dispatch != TokenDispatch::AllToAll || shape.local_experts == 1 ||
+      shape.expert_group.size == 1)
+    return;
+  add_permutation(pass, layer, name);
+}
+
 /// Router: the product, then softmax, top-k and their bookkeeping, 24 bytes a score.
 constexpr double kRoutingTraffic = 24;
 
@@ -146,15 +177,19 @@ void add_experts_forward(PassBuilder& pass, const LayerContext& layer) {
   }
   add_permutation(pass, layer, "permute");
   add_dispatch(pass, layer, "dispatch");
+  add_expert_sort(pass, layer, "expert_sort");
   add_expert_collective(pass, layer, "expert_gather", Collective::AllGather);
   pass.begin("expert_up_gemm");
   quantise_experts(pass, layer, real(shape.expert_rows) * real(shape.expert_hidden));
   pass.product(grouped_gemm_time(layer.profile, layer.key.precision, products.up));
+  add_expert_clamp(pass, layer, "expert_clamp", kClampForward);
   add_expert_activation(pass, layer, "expert_act", real(2 * shape.mlp_inputs + 2));
   pass.begin("expert_down_gemm");
   quantise_experts(pass, layer, inner);
   pass.product(grouped_gemm_time(layer.profile, layer.key.precision, products.down));
+  add_expert_bias(pass, layer, "expert_bias", kBiasForward);
   add_expert_collective(pass, layer, "expert_reduce_scatter", Collective::ReduceScatter);
+  add_expert_sort(pass, layer, "expert_unsort");
   add_dispatch(pass, layer, "combine");
   add_permutation(pass, layer, "unpermute");
   if (layer.model.experts.latent_size > 0) {
@@ -176,13 +211,17 @@ void add_experts_backward(BackwardPass& pass, const LayerContext& layer) {
   }
   add_permutation(pass.input, layer, "unpermute_grad");
   add_dispatch(pass.input, layer, "combine_grad");
+  add_expert_sort(pass.input, layer, "expert_unsort_grad");
   add_expert_collective(pass.input, layer, "expert_gather", Collective::AllGather);
+  add_expert_bias(pass.input, layer, "expert_bias_grad", kBiasBackward);
   pass.input.begin("expert_down_grad");
   add_grouped_gradient(pass, layer, "expert_down_weight_grad", products.down);
   add_expert_activation(pass.input, layer, "expert_act_grad", real(4 * shape.mlp_inputs + 2));
+  add_expert_clamp(pass.input, layer, "expert_clamp_grad", kClampBackward);
   pass.input.begin("expert_up_grad");
   add_grouped_gradient(pass, layer, "expert_up_weight_grad", products.up);
   add_expert_collective(pass.input, layer, "expert_reduce_scatter", Collective::ReduceScatter);
+  add_expert_sort(pass.input, layer, "expert_sort_grad");
   add_dispatch(pass.input, layer, "dispatch_grad");
   add_permutation(pass.input, layer, "permute_grad");
   if (layer.model.experts.latent_size > 0) {

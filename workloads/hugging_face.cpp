@@ -227,6 +227,7 @@ void read_gpt_oss(ConfigReader& config, std::int64_t sequence_length, Transforme
   model.has_bias = true;
   model.has_qkv_bias = false;
   model.has_attention_sinks = true;
+  model.clamps_activation = config.number_or("swiglu_limit", 7) > 0;
   const std::int64_t older_name = config.size_or("experts_per_token", 0);
   model.experts = {.num_experts = config.size("num_local_experts"),
                    .top_k = older_name > 0 ? config.size_or("num_experts_per_tok", older_name)

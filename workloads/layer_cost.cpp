@@ -125,6 +125,30 @@ class CostModel {
             .weight = finish(backward.weight, Nanoseconds(0))};
   }
 
+  /// What comes before the layers of each depth of multi-token prediction: norms of hidden state and
+  /// embedding, and their projection.
+  PassCosts prediction() {
+    const LayerShape& shape = layer_.shape;
+    const std::int64_t inner = std::max<std::int64_t>(1, shape.hidden / shape.tensor);
+    const GemmShape projection{shape.tokens, inner, 2 * shape.hidden};
+    PassBuilder forward = builder(TaskKind::Forward);
+    forward.begin("predict_embedding")
+        .memory(MemoryKernel::Elementwise, 4 * real(shape.tokens) * real(shape.hidden), 1)
+        .memory(MemoryKernel::LayerNorm, 8 * shape.split_elements, 2);
+    add_gather(forward, layer_);
+    forward.begin("predict_gemm").gemm(projection);
+    BackwardPass backward = backward_pass();
+    backward.input.begin("predict_grad");
+    backward.linear(layer_, "predict_weight_grad", projection);
+    add_reduction(backward.input, layer_);
+    backward.input.begin("predict_embedding_grad")
+        .memory(MemoryKernel::LayerNorm, 12 * shape.split_elements, 2)
+        .memory(MemoryKernel::Elementwise, 6 * real(shape.tokens) * real(shape.hidden), 1);
+    return {.forward = finish(forward, Nanoseconds(0)),
+            .backward = finish(backward.input, Nanoseconds(0)),
+            .weight = finish(backward.weight, Nanoseconds(0))};
+  }
+
   /// Gathers fully sharded weights before each pass of a layer and reduces their gradients after it, beside
   /// the computation of neighbouring layers; returns what nothing hides where there are several stages, which
   /// gather once an iteration.
@@ -182,6 +206,41 @@ class CostModel {
   std::set<std::string_view> modelled_;
 };
 
+/// One pass after another.
+void append(std::vector<Operator>& pass, const std::vector<Operator>& more) {
+  pass.insert(pass.end(), more.begin(), more.end());
+}
+
+/// The head with multi-token prediction: for each depth the projection, its layers and the head once more,
+/// all of which run backward before the model's own head.
+PassCosts with_predictions(const TransformerModel& model, const LayerCosts& costs,
+                           const PassCosts& projection) {
+  PassCosts all = costs.head;
+  PassCosts back;
+  const LayerCounts counts = prediction_layers(model);
+  for (std::int64_t depth = 0; depth < model.prediction.depth; ++depth) {
+    append(all.forward, projection.forward);
+    append(back.backward, costs.head.backward);
+    append(back.weight, costs.head.weight);
+    for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
+      for (std::int32_t i = 0; i < counts[kind]; ++i) {
+        append(all.forward, costs.layers[kind].forward);
+        append(back.backward, costs.layers[kind].recompute);
+        append(back.backward, costs.layers[kind].backward);
+        append(back.weight, costs.layers[kind].weight);
+      }
+    }
+    append(all.forward, costs.head.forward);
+    append(back.backward, projection.backward);
+    append(back.weight, projection.weight);
+  }
+  append(back.backward, all.backward);
+  append(back.weight, all.weight);
+  return {.forward = std::move(all.forward),
+          .backward = std::move(back.backward),
+          .weight = std::move(back.weight)};
+}
+
 }  // namespace
 
 LayerKey layer_key(const ParallelPlan& plan) {
@@ -213,6 +272,7 @@ LayerCosts layer_costs(const TransformerModel& model, const LayerKey& key, const
   costs.routed_weights = parts.routed_weights();
   costs.embedding = parts.embedding();
   costs.head = parts.head();
+  if (model.prediction.depth > 0) costs.head = with_predictions(model, costs, parts.prediction());
   costs.extrapolated = parts.extrapolated();
   costs.modelled = parts.modelled();
   return costs;

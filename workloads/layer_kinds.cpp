@@ -95,6 +95,27 @@ std::int64_t router_products(const TransformerModel& model) {
 
 }  // namespace
 
+LayerCounts prediction_layers(const TransformerModel& model) {
+  LayerCounts counts{};
+  if (model.prediction.depth == 0) return counts;
+  if (!model.is_hybrid()) {
+    counts[kind_of_layer(model, model.num_layers - 1)] = 1;
+    return counts;
+  }
+  for (const char letter : model.prediction.layer_pattern)
+    ++counts[kLetters.find(letter)];
+  return counts;
+}
+
+std::int64_t prediction_sets(const TransformerModel& model) {
+  return model.prediction.shares_weights ? std::min<std::int64_t>(1, model.prediction.depth)
+                                         : model.prediction.depth;
+}
+
+std::int64_t prediction_weights(const TransformerModel& model) {
+  return 2 * model.hidden_size * model.hidden_size + 3 * norm_weights(model, model.hidden_size);
+}
+
 std::int64_t norm_weights(const TransformerModel& model, std::int64_t size) {
   return model.normalization == Normalization::LayerNorm && model.has_bias ? 2 * size : size;
 }

@@ -55,6 +55,15 @@ inline LayerCounts count_layers(const TransformerModel& model) {
   return count_layers(model, 0, model.num_layers);
 }
 
+/// The layers of one depth of multi-token prediction, by kind.
+LayerCounts prediction_layers(const TransformerModel& model);
+
+/// How many sets of weights multi-token prediction has.
+std::int64_t prediction_sets(const TransformerModel& model);
+
+/// Weights of one set beside its layers': the projection of hidden state and embedding, and three norms.
+std::int64_t prediction_weights(const TransformerModel& model);
+
 /// The weights of one layer, by part; biases are counted with the matrices that they belong to.
 struct LayerWeights {
   std::int64_t attention = 0;  ///< or state space: projections, and the norms inside

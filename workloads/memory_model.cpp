@@ -55,9 +55,16 @@ struct StageParameters {
 };
 
 StageParameters parameters_of(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage) {
-  const LayerCounts layers = layers_of(model, plan, stage);
+  LayerCounts layers = layers_of(model, plan, stage);
   const double tensor = real(plan.tensor);
   StageParameters parameters;
+  if (stage == plan.pipeline - 1 && model.prediction.depth > 0) {
+    const LayerCounts predicting = prediction_layers(model);
+    const std::int64_t sets = prediction_sets(model);
+    for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind)
+      layers[kind] += static_cast<std::int32_t>(sets * predicting[kind]);
+    parameters.shared += real(sets) * real(prediction_weights(model)) / tensor;
+  }
   std::optional<Mixer> counted;  // the last mixer whose shapes are in; equal ones follow each other
   for (std::size_t i = 0; i < kNumLayerKinds; ++i) {
     if (layers[i] == 0) continue;
@@ -163,7 +170,10 @@ class ActivationModel {
   /// The fullest moment of the head: the loss, or the output layer's backward pass.
   double head() const {
     const double vocabulary = real(model_.vocab_size) / tensor_;
-    const double loss = 2 * element_ * split_tokens_ * hidden_ + rules_.loss_bytes * tokens_ * vocabulary;
+    // What each loss needs for its backward pass stays until it comes.
+    const double losses = 1 + real(model_.prediction.depth);
+    const double loss =
+        2 * element_ * split_tokens_ * hidden_ + losses * rules_.loss_bytes * tokens_ * vocabulary;
     if (!rules_.counts_backward_buffers) return loss;
     // Gradients of the logits; the input, its gathered copy and gradient, and the latter summed; the norm's.
     double output_layer =
@@ -363,7 +373,15 @@ StageMemory stage_memory(const TransformerModel& model, const ParallelPlan& plan
     working_set = std::max(working_set, recomputed + layer.gradients);
   }
   if (stage == 0) kept += activations.embedding_mask();
-  if (stage == plan.pipeline - 1) working_set = std::max(working_set, activations.head());
+  if (stage == plan.pipeline - 1) {
+    const LayerCounts predicting = prediction_layers(model);
+    for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
+      if (predicting[kind] == 0) continue;
+      kept +=
+          real(model.prediction.depth * predicting[kind]) * activations.layer(layer_kinds(model)[kind]).kept;
+    }
+    working_set = std::max(working_set, activations.head());
+  }
 
   StageMemory memory;
   memory.model_state = model_state(parameters, plan, rules);

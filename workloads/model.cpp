@@ -117,15 +117,31 @@ Result<void> check_pattern(const TransformerModel& model) {
   return check_range("window.size", model.window.size, 0, 0);
 }
 
+Result<void> check_prediction(const TransformerModel& model) {
+  const MultiTokenPrediction& prediction = model.prediction;
+  auto checked = check_range("prediction.depth", prediction.depth, kMaxLayers, 0);
+  if (!checked || prediction.depth == 0) return checked;
+  const std::string& pattern = prediction.layer_pattern;
+  const bool is_known = pattern.find_first_not_of(model.layer_pattern) == std::string::npos;
+  if (is_known && pattern.empty() != model.is_hybrid() && std::ssize(pattern) <= model.num_layers) return {};
+  return fail({.field = "prediction.layer_pattern",
+               .message = expected_found(
+                   model.is_hybrid() ? "letters of layer_pattern" : "nothing, without layer_pattern",
+                   printable(pattern))});
+}
+
 /// The layers' parameters in double, where they cannot overflow.
 Result<void> check_total(const TransformerModel& model) {
   const LayerCounts counts = count_layers(model);
-  double total = 0;
+  const LayerCounts predicting = prediction_layers(model);
+  double total = static_cast<double>(prediction_sets(model)) * static_cast<double>(prediction_weights(model));
   for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
-    if (counts[kind] == 0) continue;
+    const double count = static_cast<double>(counts[kind]) +
+                         static_cast<double>(prediction_sets(model)) * static_cast<double>(predicting[kind]);
+    if (count == 0) continue;
     const LayerWeights weights = layer_weights(model, layer_kinds(model)[kind]);
     const double experts = static_cast<double>(weights.num_experts) * static_cast<double>(weights.expert);
-    total += static_cast<double>(counts[kind]) * (static_cast<double>(weights.shared()) + experts);
+    total += count * (static_cast<double>(weights.shared()) + experts);
   }
   if (total <= kMaxParameters) return {};
   return fail({.field = "num_layers",
@@ -167,10 +183,15 @@ double mixing_products(const TransformerModel& model, Mixer mixer) {
 TokenProducts token_products(const TransformerModel& model) {
   TokenProducts products{.output_layer =
                              static_cast<double>(model.vocab_size) * static_cast<double>(model.hidden_size)};
+  const auto depth = static_cast<double>(model.prediction.depth);
+  const auto hidden = static_cast<double>(model.hidden_size);
+  products.layers = depth * 2 * hidden * hidden;
+  products.output_layer *= 1 + depth;
   const LayerCounts counts = count_layers(model);
+  const LayerCounts predicting = prediction_layers(model);
   for (std::size_t i = 0; i < kNumLayerKinds; ++i) {
     const LayerKind kind = layer_kinds(model)[i];
-    const auto count = static_cast<double>(counts[i]);
+    const double count = static_cast<double>(counts[i]) + depth * static_cast<double>(predicting[i]);
     if (count == 0) continue;
     products.layers += count * static_cast<double>(product_weights(model, kind));
     products.mixing += count * mixing_products(model, kind.mixer);
@@ -195,11 +216,13 @@ Flops product_flops(const TransformerModel& model, std::int64_t global_batch, do
 /// All weights, with `experts` routed experts counted in each layer that has them.
 std::int64_t count_parameters(const TransformerModel& model, std::int64_t experts) {
   const LayerCounts counts = count_layers(model);
-  std::int64_t layers = 0;
+  const LayerCounts predicting = prediction_layers(model);
+  std::int64_t layers = prediction_sets(model) * prediction_weights(model);
   for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
-    if (counts[kind] == 0) continue;
+    const std::int64_t count = counts[kind] + prediction_sets(model) * predicting[kind];
+    if (count == 0) continue;
     const LayerWeights layer = layer_weights(model, layer_kinds(model)[kind]);
-    layers += counts[kind] * (layer.shared() + std::min(experts, layer.num_experts) * layer.expert);
+    layers += count * (layer.shared() + std::min(experts, layer.num_experts) * layer.expert);
   }
   const std::int64_t positions = model.positions == Positions::Learned ? model.sequence_length : 0;
   const std::int64_t vocabularies = model.tied_embeddings ? 1 : 2;
@@ -246,7 +269,8 @@ Result<void> check_model(const TransformerModel& model) {
   if (!checked) return checked;
   checked = check_experts(model);
   if (!checked) return checked;
-  checked = first_error({check_window(model), check_state_space(model), check_pattern(model)});
+  checked = first_error(
+      {check_window(model), check_state_space(model), check_pattern(model), check_prediction(model)});
   return checked ? check_total(model) : checked;
 }
 

@@ -70,6 +70,17 @@ struct StateSpace {
   friend bool operator==(const StateSpace&, const StateSpace&) = default;
 };
 
+/// Multi-token prediction after the last layer (DeepSeek-AI, "DeepSeek-V3", 2024, section 2.2): `depth` times
+/// over, the hidden state and the embedding of the token after the next are normalised and projected together
+/// (2 h to h), pass some layers and predict with the output layer. `depth` 0: none.
+struct MultiTokenPrediction {
+  std::int64_t depth = 0;
+  bool shares_weights = false;  ///< all depths use the same weights (Nemotron 3)
+  /// The letters of a hybrid's layers; of others it is one layer like the last.
+  std::string layer_pattern{};
+  friend bool operator==(const MultiTokenPrediction&, const MultiTokenPrediction&) = default;
+};
+
 /// A decoder-only transformer: GPT or Llama style, dense or a mixture of experts, or a hybrid with
 /// state-space layers. The defaults are GPT-3's; a size that is 0 follows from the others, and the function
 /// of its name gives it.
@@ -90,6 +101,7 @@ struct TransformerModel {
   bool has_bias = true;              ///< linear layers add a bias
   bool has_qkv_bias = false;         ///< without `has_bias`: queries, keys and values add one all the same
   bool has_qk_norm = false;          ///< queries and keys are normalised, head by head
+  bool clamps_activation = false;    ///< the inputs of the non-linearity are clamped (gpt-oss)
   bool has_attention_sinks = false;  ///< each head learns a score that takes part in the softmax (gpt-oss)
   MixtureOfExperts experts{};
   LatentAttention latent{};
@@ -99,6 +111,7 @@ struct TransformerModel {
   /// `-` MLP, `E` experts (the `hybrid_override_pattern` of Nemotron-H). Empty: every layer has attention
   /// and, after it, an MLP or experts.
   std::string layer_pattern{};
+  MultiTokenPrediction prediction{};
 
   std::int64_t kv_heads() const { return num_kv_heads > 0 ? num_kv_heads : num_heads; }
   std::int64_t head_size() const { return size_per_head > 0 ? size_per_head : hidden_size / num_heads; }
@@ -118,9 +131,9 @@ struct TransformerModel {
   /// Columns of the attention's output, over all heads.
   std::int64_t attention_output_size() const;
 
-  /// All weights: layers, word embedding, learned positions, final norm and, unless it is tied, the output
-  /// layer. For GPT-3's architecture 12 h^2 + 13 h a layer, V h + s h embeddings and 2 h for the final norm
-  /// (Narayanan et al., SC'21, section 5.1).
+  /// All weights: layers, word embedding, learned positions, final norm, multi-token prediction and, unless
+  /// it is tied, the output layer. For GPT-3's architecture 12 h^2 + 13 h a layer, V h + s h embeddings and 2
+  /// h for the final norm (Narayanan et al., SC'21, section 5.1).
   std::int64_t num_parameters() const;
   /// The weights that a token passes: of the routed experts only `top_k` in each layer.
   std::int64_t active_parameters() const;

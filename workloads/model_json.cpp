@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 3> kActivations = {"gelu", "swiglu", "squ
 constexpr std::array<std::string_view, 2> kNormalizations = {"layer_norm", "rms_norm"};
 constexpr std::array<std::string_view, 3> kPositions = {"learned", "rotary", "none"};
 
-constexpr std::array<std::string_view, 23> kModelKeys = {"base",          "name",
+constexpr std::array<std::string_view, 25> kModelKeys = {"base",          "name",
                                                          "num_layers",    "hidden_size",
                                                          "num_heads",     "sequence_length",
                                                          "vocab_size",    "num_kv_heads",
@@ -28,7 +28,8 @@ constexpr std::array<std::string_view, 23> kModelKeys = {"base",          "name"
                                                          "activation",    "normalization",
                                                          "positions",     "tied_embeddings",
                                                          "has_bias",      "has_qkv_bias",
-                                                         "has_qk_norm",   "has_attention_sinks",
+                                                         "has_qk_norm",   "clamps_activation",
+                                                         "prediction",    "has_attention_sinks",
                                                          "experts",       "latent",
                                                          "window",        "state_space",
                                                          "layer_pattern"};
@@ -38,6 +39,7 @@ constexpr std::array<std::string_view, 7> kExpertKeys = {
 constexpr std::array<std::string_view, 5> kLatentKeys = {"query_rank", "kv_rank", "plain_head_size",
                                                          "rotary_head_size", "value_head_size"};
 constexpr std::array<std::string_view, 3> kWindowKeys = {"size", "first_layer", "full_every"};
+constexpr std::array<std::string_view, 3> kPredictionKeys = {"depth", "shares_weights", "layer_pattern"};
 constexpr std::array<std::string_view, 6> kStateSpaceKeys = {"num_heads",  "head_size",  "state_size",
                                                              "num_groups", "conv_width", "chunk_size"};
 
@@ -73,6 +75,7 @@ void read_top_level(JsonFields& fields, TransformerModel& model) {
   model.has_bias = fields.boolean_or("has_bias", model.has_bias);
   model.has_qkv_bias = fields.boolean_or("has_qkv_bias", model.has_qkv_bias);
   model.has_qk_norm = fields.boolean_or("has_qk_norm", model.has_qk_norm);
+  model.clamps_activation = fields.boolean_or("clamps_activation", model.clamps_activation);
   model.has_attention_sinks = fields.boolean_or("has_attention_sinks", model.has_attention_sinks);
   model.layer_pattern = fields.string_or("layer_pattern", model.layer_pattern);
 }
@@ -114,6 +117,13 @@ void read_state_space(JsonFields& fields, StateSpace& space) {
   read_optional(fields, "chunk_size", space.chunk_size);
 }
 
+void read_prediction(JsonFields& fields, MultiTokenPrediction& prediction) {
+  fields.allow_only(kPredictionKeys);
+  read_optional(fields, "depth", prediction.depth);
+  prediction.shares_weights = fields.boolean_or("shares_weights", prediction.shares_weights);
+  prediction.layer_pattern = fields.string_or("layer_pattern", prediction.layer_pattern);
+}
+
 /// Reads the object under a key, if there is one.
 template <class Part>
 Result<void> read_part(const JsonDocument& document, const json& object, const char* key, Part& part,
@@ -143,6 +153,7 @@ Result<TransformerModel> read_model(const JsonDocument& document, const json& ob
   for (const auto& part : {read_part(document, object, "experts", model.experts, read_experts),
                            read_part(document, object, "latent", model.latent, read_latent),
                            read_part(document, object, "window", model.window, read_window),
+                           read_part(document, object, "prediction", model.prediction, read_prediction),
                            read_part(document, object, "state_space", model.state_space, read_state_space)}) {
     if (!part) return fail(part.error());
   }

@@ -6,8 +6,9 @@
 ///
 /// Keys and defaults are those of `TransformerModel`; the first five sizes are required. `activation` is
 /// `gelu`, `swiglu` or `squared_relu`; `normalization` is `layer_norm` or `rms_norm`; `positions` is
-/// `learned`, `rotary` or `none`; `experts`, `latent`, `window` and `state_space` are objects with the keys
-/// of `MixtureOfExperts`, `LatentAttention`, `AttentionWindow` and `StateSpace`. `"base": "llama3-8b"` starts
+/// `learned`, `rotary` or `none`; `experts`, `latent`, `window`, `state_space` and `prediction` are objects
+/// with the keys of `MixtureOfExperts`, `LatentAttention`, `AttentionWindow`, `StateSpace` and
+/// `MultiTokenPrediction`. `"base": "llama3-8b"` starts
 /// from a known model (`vtrain models`) instead of from GPT-3's defaults; nothing is required then.
 #pragma once
 

@@ -269,6 +269,7 @@ void add_gpt_oss(std::vector<ZooModel>& zoo) {
     ZooModel model = llama("gpt-oss", kGptOss, sizes, 4096, 201088);
     model.architecture.has_bias = true;
     model.architecture.has_attention_sinks = true;
+    model.architecture.clamps_activation = true;
     model.architecture.window = {.size = 128, .full_every = 2};
     model.architecture.experts = {.num_experts = num_experts, .top_k = 4, .expert_ffn_size = sizes.ffn};
     zoo.push_back(model);

@@ -76,11 +76,22 @@ class PlanLister {
         if (pipeline > 1 && !choices_.pipeline) break;
         plan.pipeline = pipeline;
         plan.data = num_gpus_ / plan.tensor / plan.context / pipeline;
-        const bool divides =
-            global_batch_ % plan.data == 0 && plan.tensor * plan.context * plan.data % expert == 0;
-        if (divides && limits_.allow(plan)) add_stages(plan);
+        if (global_batch_ % plan.data == 0 && limits_.allow(plan)) add_expert_tensors(plan);
       }
     }
+  }
+
+  /// Adds the plans whose experts are whole, and those that share them as the rest of the layer is shared.
+  void add_expert_tensors(ParallelPlan& plan) {
+    const std::int64_t stage_gpus = plan.tensor * plan.context * plan.data;
+    plan.expert_tensor = 1;
+    if (stage_gpus % plan.expert == 0) add_stages(plan);
+    if (!model_.has_experts() || !choices_.expert || plan.tensor == 1) return;
+    const bool divides =
+        model_.experts.expert_ffn_size % plan.tensor == 0 && stage_gpus % (plan.expert * plan.tensor) == 0;
+    plan.expert_tensor = plan.tensor;
+    if (divides) add_stages(plan);
+    plan.expert_tensor = 1;
   }
 
   /// Adds the plans of all degrees but virtual stages.

@@ -46,6 +46,7 @@ PlanChoices plan_choices(const Stack& stack);
 ///    space, up to two nodes or the NVLink domain;
 ///  * context: a power of two with at least 1,024 tokens on each GPU;
 ///  * expert: a power of two that divides the experts and the GPUs that share a layer's data;
+///  * expert tensor: 1 or, where it divides the columns of an expert, as `tensor`;
 ///  * pipeline: a divisor of the layers (or of two more, with `ends_count_as_layers`, where the layers have
 ///    no such divisor);
 ///  * virtual stages: a divisor of the layers of a stage;

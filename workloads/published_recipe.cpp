@@ -20,6 +20,8 @@ struct RecipeLine {
   std::int64_t expert = 0;  ///< GPUs over which experts are spread, where the record does not say
   std::int64_t offloaded_layers = 0;
   std::string_view stack{};
+  std::optional<TokenDispatch> dispatch{};
+  MultiTokenPrediction prediction{};
 };
 
 /// NVIDIA-NeMo/Megatron-Bridge, scripts/performance/configs/*/*_workload_base_configs.py
@@ -97,6 +99,14 @@ constexpr std::array kLines = {
                .precision = Precision::Fp8,
                .first_release = 26.06,
                .stack = "megatron-bridge-26.06"},
+    RecipeLine{.family = "mbridge", .model = "gptoss", .dispatch = TokenDispatch::AllToAll},
+    // mtp_num_layers 2, mtp_use_repeated_layer, mtp_hybrid_override_pattern (src/megatron/bridge/recipes).
+    RecipeLine{.family = "mbridge",
+               .model = "nemotron3super",
+               .prediction = {.depth = 2, .shares_weights = true, .layer_pattern = "*E"}},
+    RecipeLine{.family = "mbridge",
+               .model = "nemotron3ultra",
+               .prediction = {.depth = 2, .shares_weights = true, .layer_pattern = "*E"}},
     RecipeLine{.family = "mbridge",
                .model = "gptoss",
                .profile = "gb200",
@@ -151,6 +161,12 @@ void complete_from_recipe(MeasuredCase& measured, const RecipeKey& key, bool say
       measured.assumed.push_back(fmt::format("experts over {} GPUs: the recipe", line.expert));
     }
     if (!line.stack.empty()) measured.stack = find_stack(line.stack).value();
+    if (line.dispatch) measured.stack.dispatch = *line.dispatch;
+    if (line.prediction.depth > 0) {
+      measured.model.prediction = line.prediction;
+      measured.assumed.push_back(
+          fmt::format("multi-token prediction of depth {}: the recipe", line.prediction.depth));
+    }
   }
   if (says_recompute) return;
   measured.plan.recompute = recompute.value_or(Recompute::None);

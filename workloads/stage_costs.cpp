@@ -79,6 +79,13 @@ StageCosts::StageParameters StageCosts::parameters(std::int64_t stage) const {
     for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind)
       if (layer_kinds(model_)[kind].has_experts()) routed += real(held.counts[kind]) * costs_.routed_weights;
   }
+  if (stage == plan_.pipeline - 1) {
+    const LayerCounts predicting = prediction_layers(model_);
+    for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
+      if (layer_kinds(model_)[kind].has_experts())
+        routed += real(prediction_sets(model_) * predicting[kind]) * costs_.routed_weights;
+    }
+  }
   return {.shared = stage_parameters(model_, plan_, stage) - routed, .routed = routed};
 }
 

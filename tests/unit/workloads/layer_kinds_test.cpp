@@ -114,6 +114,30 @@ TEST_CASE("layer_kinds: FLOPs of windows and of state spaces") {
         doctest::Approx(6.0 * 256 * (8'448 + 2'048 + 128 * 64 + 2 * 512 - 12'288)));
 }
 
+TEST_CASE("layer_kinds: multi-token prediction adds a projection, norms, layers and the output layer") {
+  TransformerModel model = hybrid();
+  const std::int64_t weights = model.num_parameters();
+  const double flops = model_flops(model, 1).value;
+  model.prediction = {.depth = 2, .shares_weights = true, .layer_pattern = "*E"};
+  REQUIRE(check_model(model));
+  // 2 x 64 x 64 and three norms of 64; attention 16,384 and a norm; router, latent and a norm, four experts.
+  const std::int64_t set = 8'192 + 192 + 16'384 + 64 + 2'304 + 64 + 4 * 768;
+  CHECK(model.num_parameters() == weights + set);
+  // A token passes each depth: two experts, attention to 256 tokens of 64 + 64 columns, output layer 6,400.
+  CHECK(model_flops(model, 1).value - flops ==
+        doctest::Approx(6.0 * 256 * 2 * (8'192 + 16'384 + 2'304 + 2 * 768 + 256 * 128 + 6'400)));
+  model.prediction.shares_weights = false;
+  CHECK(model.num_parameters() == weights + 2 * set);
+  model.prediction.layer_pattern = "X";
+  CHECK(check_model(model).error().field == "prediction.layer_pattern");
+  // Of others it is one more layer like the last.
+  TransformerModel whole = windowed({}, 3);
+  const std::int64_t layer = layer_weights(whole, kExpertsLayer).total();
+  const std::int64_t before = whole.num_parameters();
+  whole.prediction.depth = 1;
+  CHECK(whole.num_parameters() == before + layer + 8'192 + 3 * 128);
+}
+
 TEST_CASE("layer_kinds: what does not fit together is refused by name") {
   const auto field_of_error = [](const TransformerModel& model) {
     const auto checked = check_model(model);

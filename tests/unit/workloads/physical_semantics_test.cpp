@@ -330,6 +330,62 @@ Accuracy measure_accuracy(const std::string& text) {
   return accuracy;
 }
 
+TEST_CASE("physical_semantics: multi-token prediction runs its layers and the head again on the last stage") {
+  TransformerModel model{"", 4, 1024, 16, 2048};
+  const LayerKey key{.tensor = 1, .micro_batch = 4, .precision = Precision::Fp16};
+  const LayerCosts plain = layer_costs(model, key, a100(), megatron());
+  model.prediction.depth = 2;
+  const LayerCosts twice = layer_costs(model, key, a100(), megatron());
+  const auto of_projection = [](const std::vector<Operator>& pass) {
+    double sum = 0;
+    for (const Operator& op : pass) {
+      if (op.name.starts_with("predict_")) sum += op.duration.count();
+    }
+    return sum;
+  };
+  CHECK(of_projection(twice.head.forward) > 0);
+  CHECK(total_ns(twice.head.forward) == 3 * total_ns(plain.head.forward) +
+                                            2 * total_ns(plain.layers[0].forward) +
+                                            of_projection(twice.head.forward));
+  CHECK(total_ns(twice.head.backward) == 3 * total_ns(plain.head.backward) +
+                                             2 * total_ns(plain.layers[0].backward) +
+                                             of_projection(twice.head.backward));
+}
+
+TEST_CASE("physical_semantics: what grouped experts do outside fused kernels") {
+  TransformerModel model{"", 4, 1024, 16, 2048};
+  model.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 512};
+  model.activation = Activation::SwiGlu;
+  model.has_bias = false;
+  const LayerKey key{.expert = 4, .micro_batch = 4, .precision = Precision::Bf16};
+  const auto time_of = [&](const Stack& stack, std::string_view name) {
+    const LayerCosts costs = layer_costs(model, key, a100(), stack);
+    double sum = 0;
+    for (const auto* pass : {&costs.layers[1].forward, &costs.layers[1].backward}) {
+      for (const Operator& op : *pass) {
+        if (op.name == name) sum += op.duration.count();
+      }
+    }
+    return sum;
+  };
+  const Stack core = *find_stack("megatron-core");
+  const auto memory_ns = [](double bytes, int kernels) {
+    return std::round(memory_kernel_time(a100(), MemoryKernel::Elementwise, Bytes(bytes), kernels).count());
+  };
+  // 8,192 tokens, two rows each, of 1,024 columns of 2 bytes, read and written. Two experts on a GPU.
+  CHECK(time_of(core, "expert_sort") == memory_ns(4.0 * 16'384 * 1'024, 1));
+  CHECK(time_of(*find_stack("megatron-bridge"), "expert_sort") == 0);  // dispatched in the experts' order
+  CHECK(time_of(core, "expert_bias") == 0);
+  CHECK(time_of(core, "expert_clamp") == 0);
+  model.has_bias = true;
+  model.clamps_activation = true;
+  CHECK(time_of(core, "expert_bias") == memory_ns(28.0 * 16'384 * 1'024, 4));
+  CHECK(time_of(core, "expert_bias_grad") == memory_ns(36.0 * 16'384 * 1'024, 4));
+  // Both inputs of the gated non-linearity, 512 columns each.
+  CHECK(time_of(core, "expert_clamp") == memory_ns(8.0 * 16'384 * 1'024, 3));
+  CHECK(time_of(*find_stack("megatron-bridge-26.06"), "expert_bias") == 0);
+}
+
 TEST_CASE("physical_semantics: error on measured iteration times, without calibration") {
   const std::string path = VTRAIN_SHARED_DIR "/data/vtrain/ground_truth_multi.csv";
   if (!std::filesystem::exists(path)) {

@@ -52,9 +52,12 @@ std::vector<ParallelPlan> try_all(const TransformerModel& model, std::int64_t nu
       for (plan.expert = 1; plan.expert == 1 || (choices.expert && plan.expert <= model.experts.num_experts);
            plan.expert *= 2) {
         for (plan.pipeline = 1; plan.pipeline <= (choices.pipeline ? num_gpus : 1); ++plan.pipeline) {
-          for (plan.virtual_stages = 1;
-               plan.virtual_stages <= (choices.virtual_stages ? model.num_layers : 1);
-               ++plan.virtual_stages) {
+          const std::int64_t sharers = choices.expert && model.has_experts() ? plan.tensor : 1;
+          // Whole experts, then those that are shared as the rest of the layer is.
+          for (int i = 0; i < 2 * (choices.virtual_stages ? model.num_layers : 1); ++i) {
+            plan.virtual_stages = 1 + i % (choices.virtual_stages ? model.num_layers : 1);
+            plan.expert_tensor = plan.virtual_stages == i + 1 ? 1 : sharers;
+            if (plan.virtual_stages != i + 1 && sharers == 1) continue;
             for (plan.data = 1; plan.data <= num_gpus; ++plan.data) {
               if (plan.num_gpus().value != num_gpus) continue;
               plan.ends_count_as_layers =

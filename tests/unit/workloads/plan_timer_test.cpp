@@ -23,6 +23,7 @@ std::vector<TransformerModel> some_models() {
   hybrid.state_space = {.num_heads = 32, .head_size = 64, .state_size = 128, .num_groups = 8};
   hybrid.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 1024, .latent_size = 512};
   hybrid.layer_pattern = "MEM*ME-M-*ME";
+  hybrid.prediction = {.depth = 2, .shares_weights = true, .layer_pattern = "*E"};
   return {{"", 12, 2048, 16, 1024},
           {"", 10, 1536, 16, 2048},
           experts,
