@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
-#include <stdexcept>
 
 namespace vtrain {
 namespace {
@@ -57,7 +56,10 @@ void NodeSets::place_gang(const Gang& gang) {
     list.push_back(set);
   }
   const auto count = static_cast<std::size_t>((gang.gpus + gpus_per_node_ - 1) / gpus_per_node_);
-  if (count > free_nodes_.size()) throw std::logic_error("node sets: more gangs than the cluster holds");
+  if (count > free_nodes_.size()) {
+    warm_.erase(gang.id);
+    return;
+  }
   const auto set = std::make_shared<Set>();
   set->nodes.assign(free_nodes_.begin(), free_nodes_.begin() + static_cast<std::ptrdiff_t>(count));
   free_nodes_.erase(free_nodes_.begin(), free_nodes_.begin() + static_cast<std::ptrdiff_t>(count));

@@ -14,7 +14,9 @@ namespace vtrain {
 /// Buddy-like placement of pkusys/ElasticFlow (Apache-2.0). Sets of nodes hold gangs; a set with free GPUs
 /// belongs to the largest class that divides their number. All gangs are placed anew at every decision, the
 /// largest first, so nothing is ever fragmented. What counts is the first rank of a gang, its GPU of lowest
-/// number: a gang whose (first rank, size) was seen before finds processes that need no start.
+/// number: a gang whose (first rank, size) was seen before finds processes that need no start. Gangs whose
+/// sizes leave no whole set for one of them (three of 5 GPUs on two nodes of 8), on which that simulator
+/// stops, never find any.
 class NodeSets {
  public:
   /// One gang to place. `id` names the job.
