@@ -39,8 +39,7 @@ void GpuPool::keep_all(const SchedulingPass& pass) {
   }
 }
 
-GpuCount GpuPool::most(std::uint32_t kind) const {
-  if (!types_matter()) return most_.front();
+GpuCount GpuPool::most_by_type(std::uint32_t kind) const {
   std::int64_t most = 0;
   for (const std::uint32_t type : allowed(kind))
     most = by_type_->splits_gangs() ? most + left_[type] : std::max(most, left_[type]);
@@ -77,8 +76,7 @@ void GpuPool::take(std::uint32_t kind, GpuCount num_gpus) {
   }
 }
 
-bool GpuPool::keep(JobId job, GpuCount held) {
-  if (!types_matter()) return keep_in_one_number(held);
+bool GpuPool::keep_by_type(JobId job) {
   add_held(job, -1, left_);
   for (const NodeShare& share : by_type_->held(job)) {
     if (left_[by_type_->type_of(share)] >= 0) continue;
@@ -88,14 +86,7 @@ bool GpuPool::keep(JobId job, GpuCount held) {
   return true;
 }
 
-bool GpuPool::keep_in_one_number(GpuCount held) {
-  if (types_matter() || held > most_.front()) return false;
-  most_.front() -= held;
-  return true;
-}
-
-void GpuPool::leave(JobId job) {
-  if (!types_matter()) return;
+void GpuPool::leave_by_type(JobId job) {
   add_held(job, 1, free_);
   for (std::size_t type = 0; type < free_.size(); ++type)
     free_[type] = std::min(free_[type], left_[type]);

@@ -22,8 +22,7 @@ HostsByType::HostsByType(const SchedulingPass& pass) : by_type_(pass.gpus_by_typ
     add(num_gpus);
 }
 
-GpuCount HostsByType::most(const HostSet& hosts, GpuTypeId asked) const {
-  if (by_type_ == nullptr) return hosts.size();
+GpuCount HostsByType::most_by_type(const HostSet& hosts, GpuTypeId asked) const {
   GpuCount most(0);
   for (const std::uint32_t type : by_type_->allowed(asked)) {
     const GpuCount here = hosts.size_in(hosts_of_[type]);

@@ -17,7 +17,9 @@ class HostsByType {
   explicit HostsByType(const SchedulingPass& pass);
 
   /// The most of some hosts that a job can have together.
-  GpuCount most(const HostSet& hosts, GpuTypeId asked) const;
+  GpuCount most(const HostSet& hosts, GpuTypeId asked) const {
+    return by_type_ == nullptr ? hosts.size() : most_by_type(hosts, asked);
+  }
   /// The lowest `num_hosts` of some hosts that a job can have together, which are no more than the most.
   HostRanges lowest(const HostSet& hosts, GpuTypeId asked, GpuCount num_hosts) const;
   /// For a job that has just started: the lowest hosts of the types that it holds, of `first` if they suffice
@@ -28,6 +30,8 @@ class HostsByType {
   void follow_service(const SchedulingPass& pass, HostSet& free, HostSet& out) const;
 
  private:
+  GpuCount most_by_type(const HostSet& hosts, GpuTypeId asked) const;
+
   const GpusByType* by_type_ = nullptr;
   std::vector<HostRange> hosts_of_{};  ///< [types]
 };

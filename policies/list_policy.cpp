@@ -19,8 +19,7 @@ void ListPolicy::schedule(SchedulingPass& pass) {
   }
   choose(pass);
   make_room(pass);
-  const bool all_started = start_chosen(pass);
-  if (!all_started && pass.gpus_by_type() != nullptr) fill_up(pass);
+  start_chosen(pass);
   after_walk(pass, running_, started_);
 }
 
@@ -59,18 +58,14 @@ void ListPolicy::restore_order() {
   std::inplace_merge(running_.begin(), kept, running_.end());
 }
 
-void ListPolicy::begin_pool(const SchedulingPass& pass) {
-  pool_.begin(pass);
-  if (!pool_.types_matter()) return;
-  for (const ListedJob& job : running_)
-    pool_.occupy(job.job);
-}
-
 void ListPolicy::choose(const SchedulingPass& pass) {
   changes_.clear();
   preempted_.clear();
-  started_.clear();
-  begin_pool(pass);
+  pool_.begin(pass);
+  if (pool_.types_matter()) {
+    for (const ListedJob& job : running_)
+      pool_.occupy(job.job);
+  }
   auto next = running_.begin();
   for (auto waiting = waiting_->first_fitting({}, pool_.most_by_kind()); waiting;
        waiting = waiting_->first_fitting(*waiting, pool_.most_by_kind())) {
@@ -78,16 +73,13 @@ void ListPolicy::choose(const SchedulingPass& pass) {
     const auto behind = std::lower_bound(next, running_.end(), job);
     keep(pass, {next, behind});
     next = behind;
-    if (job.num_gpus <= pool_.most(job.kind)) choose_waiting(pass, *waiting);
+    const GpuCount most = pool_.most(job.kind);
+    if (job.num_gpus > most) continue;
+    changes_.push_back({job, false, gpus_within(pass, job, most)});
+    pool_.take(job.kind, changes_.back().num_gpus);
+    ++waiting->index;
   }
   keep(pass, {next, running_.end()});
-}
-
-void ListPolicy::choose_waiting(const SchedulingPass& pass, OrderedJobs::Position& position) {
-  const ListedJob& job = waiting_->at(position);
-  changes_.push_back({job, false, gpus_within(pass, job, pool_.most(job.kind))});
-  pool_.take(job.kind, changes_.back().num_gpus);
-  ++position.index;
 }
 
 void ListPolicy::keep(const SchedulingPass& pass, std::span<const ListedJob> jobs) {
@@ -104,12 +96,16 @@ void ListPolicy::keep(const SchedulingPass& pass, std::span<const ListedJob> job
     const GpuCount num_gpus = fits ? gpus_within(pass, job, most) : GpuCount(0);
     if (num_gpus == held && pool_.keep(job.job, held)) continue;
     pool_.leave(job.job);
-    // One that would have to go to GPUs of another type starts there.
-    const bool resized = fits && num_gpus != held;
-    if (!resized) preempted_.push_back(job);
-    if (!fits) continue;
-    changes_.push_back({job, resized, num_gpus});
+    if (!fits) {
+      preempted_.push_back(job);
+      continue;
+    }
     pool_.take(job.kind, num_gpus);
+    const bool resized = num_gpus != held;
+    // One that should go to GPUs of another type starts there, if that is where placement would put it.
+    const bool moves = !resized && pool_.splits_gangs();
+    if (moves) preempted_.push_back(job);
+    if (resized || moves) changes_.push_back({job, resized, num_gpus});
   }
 }
 
@@ -133,33 +129,18 @@ bool ListPolicy::start(SchedulingPass& pass, const Change& change) {
                                                    : pass.try_start(job, change.num_gpus);
 }
 
-bool ListPolicy::start_chosen(SchedulingPass& pass) {
-  bool all_started = true;
-  const std::size_t num_started = started_.size();
+void ListPolicy::start_chosen(SchedulingPass& pass) {
+  started_.clear();
   for (const Change& change : changes_) {
     if (change.runs) {
       if (change.num_gpus > pass.held_gpus(change.job.job)) pass.try_resize(change.job.job, change.num_gpus);
     } else if (start(pass, change)) {
       waiting_->erase(change.job);
       started_.push_back(change.job);
-    } else {
-      all_started = false;
     }
   }
-  const auto first_started = started_.begin() + static_cast<std::ptrdiff_t>(num_started);
-  const auto middle = running_.insert(running_.end(), first_started, started_.end());
+  const auto middle = running_.insert(running_.end(), started_.begin(), started_.end());
   std::inplace_merge(running_.begin(), middle, running_.end());
-  return all_started;
-}
-
-void ListPolicy::fill_up(SchedulingPass& pass) {
-  changes_.clear();
-  begin_pool(pass);
-  pool_.keep_all(pass);
-  for (auto waiting = waiting_->first_fitting({}, pool_.most_by_kind()); waiting;
-       waiting = waiting_->first_fitting(*waiting, pool_.most_by_kind()))
-    choose_waiting(pass, *waiting);
-  start_chosen(pass);
 }
 
 }  // namespace vtrain

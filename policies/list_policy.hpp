@@ -19,8 +19,9 @@ namespace vtrain {
 /// change between passes.
 ///
 /// The walk chooses by the number of GPUs, of each type where jobs ask for types: one that waits for its type
-/// holds up nobody who may use others. A chosen job that finds no room on the nodes (`yarn` placement) waits;
-/// those chosen after it still get their chance.
+/// holds up nobody who may use others. (For it a running job that may use several types moves to another, but
+/// only under `count` placement: others might put it back.) A chosen job that finds no room on the nodes
+/// (`yarn` placement) waits; those chosen after it still get their chance.
 ///
 /// Running jobs are a short sorted array, waiting ones a search structure, and the walk merges the two. A
 /// pass costs O(running jobs + starts and preemptions x log waiting jobs): jobs that wait and do not fit are
@@ -71,25 +72,19 @@ class ListPolicy : public Policy {
   /// Jobs that a failure stopped wait again, with the keys that they have now.
   void take_back_interrupted(const SchedulingPass& pass);
   void choose(const SchedulingPass& pass);
-  /// Makes the pool that of a pass in which nobody has been chosen yet.
-  void begin_pool(const SchedulingPass& pass);
-  /// Chooses the waiting job at a position, which moves on.
-  void choose_waiting(const SchedulingPass& pass, OrderedJobs::Position& position);
   /// Walks over running jobs that follow one another in the list.
   void keep(const SchedulingPass& pass, std::span<const ListedJob> jobs);
   /// Preempts and shrinks.
   void make_room(SchedulingPass& pass);
-  /// Starts and grows; false if some job could not start.
-  bool start_chosen(SchedulingPass& pass);
-  /// Starts waiting jobs on what is free: jobs may have got GPUs of other types than reckoned with.
-  void fill_up(SchedulingPass& pass);
+  /// Starts and grows.
+  void start_chosen(SchedulingPass& pass);
 
   GpuPool pool_;
   std::vector<ListedJob> running_;  ///< in list order
   std::optional<OrderedJobs> waiting_;
   std::vector<Change> changes_;       ///< chosen by this pass, in list order
   std::vector<ListedJob> preempted_;  ///< by the walk of this pass, in list order
-  std::vector<ListedJob> started_;    ///< by this pass
+  std::vector<ListedJob> started_;    ///< by this pass, in list order
   std::vector<ListedJob> displaced_;  ///< while order is restored
   std::int64_t last_stamp_ = 0;
 };

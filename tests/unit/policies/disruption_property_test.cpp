@@ -80,16 +80,7 @@ Disruptions random_disruptions(std::uint64_t seed, SimDuration tick) {
 
 SimulationResult replay(const Workload& workload, const std::string& spec, const Disruptions* disruptions,
                         PlacementKind placement = PlacementKind::Yarn) {
-  const auto policy = make_policy(spec);
-  REQUIRE(policy);
-  SimulationOptions options;
-  options.placement = placement;
-  options.record_runs = true;
-  options.policy_name = spec;
-  options.disruptions = disruptions;
-  auto result = simulate(workload, *ClusterSpec::parse(kCluster), **policy, options);
-  if (!result) FAIL(result.error().describe());
-  return *std::move(result);
+  return replay_recorded(workload, *ClusterSpec::parse(kCluster), spec, placement, disruptions);
 }
 
 /// Held GPU-seconds are the work that was asked for plus what was lost, to the last digit.

@@ -17,15 +17,7 @@ namespace {
 
 SimulationResult replay(const Workload& workload, const ClusterSpec& cluster, const std::string& spec,
                         PlacementKind placement = PlacementKind::Count) {
-  const auto policy = make_policy(spec);
-  REQUIRE(policy);
-  SimulationOptions options;
-  options.placement = placement;
-  options.record_runs = true;
-  options.policy_name = spec;
-  auto result = simulate(workload, cluster, **policy, options);
-  if (!result) FAIL(result.error().describe());
-  return *std::move(result);
+  return replay_recorded(workload, cluster, spec, placement);
 }
 
 Workload typed(const std::vector<JobLine>& lines, const std::vector<const char*>& types) {

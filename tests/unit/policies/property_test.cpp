@@ -44,16 +44,8 @@ class Specs {
   std::vector<std::string> specs_;
 };
 
-SimulationResult replay_recorded(const Workload& workload, const std::string& spec, PlacementKind placement) {
-  const auto policy = make_policy(spec);
-  REQUIRE(policy);
-  SimulationOptions options;
-  options.placement = placement;
-  options.record_runs = true;
-  options.policy_name = spec;
-  auto result = simulate(workload, *ClusterSpec::parse(kCluster), **policy, options);
-  if (!result) FAIL(result.error().describe());
-  return *std::move(result);
+SimulationResult replay(const Workload& workload, const std::string& spec, PlacementKind placement) {
+  return replay_recorded(workload, *ClusterSpec::parse(kCluster), spec, placement);
 }
 
 /// Every job ends in one state that fits what was done for it.
@@ -116,10 +108,10 @@ TEST_CASE("property: work is conserved, capacity kept, every job ends in one sta
         // Ticks of a second for the thresholds to be crossed; of 7 ns so that nothing hangs on whole seconds.
         const SimDuration tick = seed % 3 == 0 ? SimDuration(7) : SimDuration(std::chrono::seconds(1));
         const Workload workload = random_workload(seed, 150, kTotalGpus + 1, tick);
-        const auto result = replay_recorded(workload, spec, placement);
+        const auto result = replay(workload, spec, placement);
         check_states(workload, result, spec == "edf-admission");
         check_runs(workload, result);
-        check_same(result, replay_recorded(workload, spec, placement));
+        check_same(result, replay(workload, spec, placement));
       }
     }
   }
@@ -135,7 +127,7 @@ TEST_CASE("property: only the preemptive policies preempt") {
     std::uint32_t preemptions = 0;
     for (std::uint64_t seed = 0; seed < 5; ++seed) {
       const Workload workload = random_workload(seed, 150, kTotalGpus, std::chrono::seconds(1));
-      for (const JobOutcome& outcome : replay_recorded(workload, spec, PlacementKind::Count).outcomes) {
+      for (const JobOutcome& outcome : replay(workload, spec, PlacementKind::Count).outcomes) {
         preemptions += outcome.preemptions;
       }
     }

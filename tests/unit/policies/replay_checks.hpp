@@ -6,10 +6,29 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <string>
+#include <utility>
 
+#include "policies/registry.hpp"
 #include "sched/simulator.hpp"
 
 namespace vtrain::testing {
+
+/// Replays under a policy's spec and keeps the runs; a failure ends the test case.
+inline SimulationResult replay_recorded(const Workload& workload, const ClusterSpec& cluster,
+                                        const std::string& spec, PlacementKind placement,
+                                        const Disruptions* disruptions = nullptr) {
+  const auto policy = make_policy(spec);
+  REQUIRE(policy);
+  SimulationOptions options;
+  options.placement = placement;
+  options.record_runs = true;
+  options.policy_name = spec;
+  options.disruptions = disruptions;
+  auto result = simulate(workload, cluster, **policy, options);
+  if (!result) FAIL(result.error().describe());
+  return *std::move(result);
+}
 
 /// The recorded runs never hold more GPUs together than the cluster's `total_gpus`, and give all of them
 /// back.
