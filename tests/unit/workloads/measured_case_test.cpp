@@ -137,7 +137,8 @@ TEST_CASE("measured_case: fully sharded runs and their gradients") {
 }
 
 TEST_CASE("measured_case: the records that profiler/validation writes") {
-  // The same file is what tests/unit/profiler/validation_test.py makes the script write. Its times are invented.
+  // The same file is what tests/unit/profiler/validation_test.py makes the script write. Its times are
+  // invented.
   const auto cases = read_measured_cases(VTRAIN_SOURCE_DIR "/tests/unit/profiler/validation_records.json");
   REQUIRE_MESSAGE(cases, cases.error().describe());
   REQUIRE(cases->cases.size() == 3);
