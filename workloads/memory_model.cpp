@@ -189,6 +189,14 @@ class ActivationModel {
   double selective(LayerKind kind, double full, double scores) const {
     if (rules_.selective == SelectiveRecompute::EverySecondProduct)
       return every_second_product(kind) + scores;
+    const double gathered = rules_.keeps_gathered_inputs ? tokens_ : split_tokens_;
+    const double norm_output = hidden_ * product_input_ * gathered;
+    if (rules_.selective == SelectiveRecompute::NormsAndActivations) {
+      const double activated = kind.has_experts() ? routed_tokens() * product_input_ * expert_columns() : 0;
+      return full + scores - kind.num_halves() * norm_output - activated;
+    }
+    if (rules_.selective == SelectiveRecompute::Experts)
+      return full + scores - (kind.has_experts() ? norm_output + feed_forward(kind) : 0);
     if (rules_.keeps_scores) return full;
     // Of latent attention, queries, keys and values are made again from their compressed form.
     const bool has_latent = kind.has_attention() && model_.has_latent_attention();

@@ -20,6 +20,11 @@ enum class SelectiveRecompute : std::uint8_t {
   /// Kept are the layer's input, the outputs of every second matrix product, of attention and of
   /// reduce-scatters: torchtitan's activation checkpointing by operator.
   EverySecondProduct,
+  /// The outputs of norms and of the non-linearity of experts (layernorm and moe_act of Megatron-Core's
+  /// recompute_modules).
+  NormsAndActivations,
+  /// Experts with their router and their norm (moe and layernorm of the same).
+  Experts,
 };
 
 /// What a software stack decides about memory. The defaults are those of Megatron-LM as of 2021.

@@ -20,6 +20,7 @@ struct RecipeLine {
   std::int64_t expert = 0;  ///< GPUs over which experts are spread, where the record does not say
   std::int64_t offloaded_layers = 0;
   std::string_view stack{};
+  std::optional<SelectiveRecompute> selective{};
   std::optional<TokenDispatch> dispatch{};
   MultiTokenPrediction prediction{};
 };
@@ -100,6 +101,27 @@ constexpr std::array kLines = {
                .first_release = 26.06,
                .stack = "megatron-bridge-26.06"},
     RecipeLine{.family = "mbridge", .model = "gptoss", .dispatch = TokenDispatch::AllToAll},
+    RecipeLine{.family = "mbridge",
+               .model = "gptoss",
+               .profile = "h100",
+               .recompute = Recompute::Selective,
+               .selective = SelectiveRecompute::NormsAndActivations},
+    RecipeLine{.family = "mbridge",
+               .model = "gptoss",
+               .profile = "b200",
+               .recompute = Recompute::Selective,
+               .selective = SelectiveRecompute::NormsAndActivations},
+    RecipeLine{.family = "mbridge",
+               .model = "gptoss",
+               .profile = "gb200",
+               .precision = Precision::Bf16,
+               .recompute = Recompute::Selective,
+               .selective = SelectiveRecompute::NormsAndActivations},
+    RecipeLine{.family = "mbridge",
+               .model = "nemotron3nano",
+               .profile = "h100",
+               .recompute = Recompute::Selective,
+               .selective = SelectiveRecompute::Experts},
     // mtp_num_layers 2, mtp_use_repeated_layer, mtp_hybrid_override_pattern (src/megatron/bridge/recipes).
     RecipeLine{.family = "mbridge",
                .model = "nemotron3super",
@@ -161,6 +183,7 @@ void complete_from_recipe(MeasuredCase& measured, const RecipeKey& key, bool say
       measured.assumed.push_back(fmt::format("experts over {} GPUs: the recipe", line.expert));
     }
     if (!line.stack.empty()) measured.stack = find_stack(line.stack).value();
+    if (line.selective && !says_recompute) measured.stack.memory.selective = *line.selective;
     if (line.dispatch) measured.stack.dispatch = *line.dispatch;
     if (line.prediction.depth > 0) {
       measured.model.prediction = line.prediction;

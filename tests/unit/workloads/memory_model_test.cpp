@@ -244,6 +244,24 @@ TEST_CASE("memory_model: halves of layers keep their inputs and what they comput
     CHECK(stage_memory(model, staged, stage, a100(), kMegatronCoreMemory).total() <= estimate.peak);
 }
 
+TEST_CASE("memory_model: recomputation of norms and activations, or of experts") {
+  TransformerModel model = llama();
+  model.experts = {.num_experts = 16, .top_k = 4, .expert_ffn_size = 500};
+  const ParallelPlan none{.global_batch = 8, .micro_batch = 1, .recompute = Recompute::None};
+  ParallelPlan plan = none;
+  plan.recompute = Recompute::Selective;
+  const auto kept = [&](SelectiveRecompute rule) {
+    MemoryRules rules = kMegatronCoreMemory;
+    rules.selective = rule;
+    return stage_memory(model, plan, 0, a100(), rules).activations.value;
+  };
+  const double full = stage_memory(model, none, 0, a100(), kMegatronCoreMemory).activations.value;
+  // 512 tokens, 8 layers: outputs of two norms of 1024 columns, and four rows of 500 columns, of 2 bytes.
+  CHECK(full - kept(SelectiveRecompute::NormsAndActivations) == 512 * 8 * (2 * 2'048 + 4 * 1'000.0));
+  // One norm's output, four rows of 1024 columns and three times 500, and 13 bytes for each of 16 scores.
+  CHECK(full - kept(SelectiveRecompute::Experts) == 512 * 8 * (2'048 + 4 * (2'048 + 3'000) + 208.0));
+}
+
 TEST_CASE("memory_model: GPUs that share an expert hold their part of it and take each other's tokens") {
   TransformerModel model = llama();
   model.experts = {.num_experts = 16, .top_k = 4, .expert_ffn_size = 500};

@@ -386,6 +386,24 @@ TEST_CASE("physical_semantics: what grouped experts do outside fused kernels") {
   CHECK(time_of(*find_stack("megatron-bridge-26.06"), "expert_bias") == 0);
 }
 
+TEST_CASE("physical_semantics: what runs again is the stack's rule") {
+  TransformerModel model{"", 4, 1024, 16, 2048};
+  model.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 512};
+  const LayerKey key{.micro_batch = 4, .recompute = Recompute::Selective, .precision = Precision::Bf16};
+  const auto names = [&](SelectiveRecompute rule) {
+    Stack stack = *find_stack("megatron-core");
+    stack.memory.selective = rule;
+    std::string all;
+    const LayerCosts costs = layer_costs(model, key, a100(), stack);
+    for (const Operator& op : costs.layers[1].recompute)
+      all += std::string(op.name) + " ";
+    return all;
+  };
+  CHECK(names(SelectiveRecompute::NormsAndActivations) == "input_norm mlp_norm expert_act ");
+  CHECK(names(SelectiveRecompute::Experts) ==
+        "mlp_norm router permute expert_up_gemm expert_act expert_down_gemm expert_bias unpermute ");
+}
+
 TEST_CASE("physical_semantics: error on measured iteration times, without calibration") {
   const std::string path = VTRAIN_SHARED_DIR "/data/vtrain/ground_truth_multi.csv";
   if (!std::filesystem::exists(path)) {
