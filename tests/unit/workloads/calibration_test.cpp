@@ -137,8 +137,9 @@ TEST_CASE("calibration: expected factors lie half way to what single kernels too
       Stack stack = any->stack;
       stack.factors = {.product = expected.product, .memory = memory};
       const LayerCosts costs = layer_costs(any->model, layer_key(any->plan), profile, stack);
+      const PassCosts& dense = costs.layers.front();
       double nanoseconds = 0;
-      for (const std::vector<Operator>* pass : {&costs.dense.forward, &costs.dense.backward}) {
+      for (const std::vector<Operator>* pass : {&dense.forward, &dense.backward}) {
         for (const Operator& op : *pass)
           nanoseconds += op.duration.count() + op.gap.count();
       }
