@@ -25,8 +25,8 @@ GangSite GangSites::of(std::span<const NodeShare> shares) const {
   const std::uint32_t type = nodes_[shares.front().node.value].type;
   std::int32_t num_gpus = 0;
   std::int32_t nodes = 0;
-  std::int32_t bits =
-      0;  // the lowest one that is set is the largest power of two that divides all nodes' GPUs
+  // The lowest bit that is set is the largest power of two that divides the GPUs of every node.
+  std::int32_t bits = 0;
   for (std::size_t first = 0; first < shares.size(); ++nodes) {
     // What a gang has of a node stands together.
     std::int32_t on_node = 0;

@@ -28,7 +28,7 @@ struct RecipeLine {
 /// NVIDIA-NeMo/Megatron-Bridge, scripts/performance/configs/*/*_workload_base_configs.py
 /// (cpu_offloading_num_layers, recompute_modules, cuda_graph_impl), and NVIDIA-NeMo/Automodel,
 /// examples/benchmark/configs/*.yaml (activation_checkpointing).
-constexpr std::array kLines = {
+const std::array kLines = {
     RecipeLine{.family = "automodel", .recompute = Recompute::Full},
     RecipeLine{.family = "automodel", .model = "gptoss20b", .recompute = Recompute::None, .expert = 8},
     RecipeLine{.family = "mbridge",
