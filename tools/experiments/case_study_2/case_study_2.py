@@ -51,7 +51,10 @@ class Vtrain:
 
     def run(self, *arguments):
         command = [str(self.program), *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, text=True)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True)
+        except OSError as error:
+            sys.exit(f"error: --vtrain: expected the program, found '{self.program}': {error.strerror}")
         if done.returncode != 0:
             sys.exit(f"{' '.join(command)}\n{done.stderr.strip()}")
         return done.stdout
