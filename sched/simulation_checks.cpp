@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "core/text.hpp"
 #include "sched/gangs.hpp"
 #include "sched/gpu_types.hpp"
 
@@ -48,6 +49,12 @@ Result<void> check_disruptions(const ClusterSpec& cluster, const Workload& workl
   return {};
 }
 
+std::string in_seconds(SimTime time) {
+  std::string text;
+  append_ns_as_seconds(text, time.time_since_epoch().count());
+  return text;
+}
+
 /// What must hold of every job before a replay can begin.
 Result<void> check_jobs(const Workload& workload, const ClusterSpec& cluster, ProgressRule rule,
                         const SimulationOptions& options) {
@@ -70,6 +77,12 @@ Result<void> check_jobs(const Workload& workload, const ClusterSpec& cluster, Pr
     }
     if (options.strict && !placement->fits_empty(request_of(job, job.num_gpus)))
       return fail(job_error(job, misfit(job, workload, cluster)));
+    if (options.strict && job.deadline < job.submit) {
+      return fail(
+          job_error(job, "deadline_s",
+                    expected_found(fmt::format("none before the submission at {}", in_seconds(job.submit)),
+                                   in_seconds(job.deadline))));
+    }
     if (job.submit < last_submission) throw std::logic_error("simulate: jobs are not ordered by submission");
     last_submission = job.submit;
   }

@@ -14,7 +14,8 @@ namespace vtrain {
 /// An error that names a job.
 Error job_error(const Job& job, std::string field, std::string message);
 
-/// Every job has a duration and GPUs, and one that `strict` demands to fit does; disruptions come with a
+/// Every job has a duration and GPUs; under `strict` it fits, and no deadline lies before its submission;
+/// disruptions come with a
 /// placement and a policy that can cope with them. Throws std::logic_error if the jobs are not ordered by
 /// submission.
 Result<void> check_simulation(const Workload& workload, const ClusterSpec& cluster, const Policy& policy,

@@ -83,6 +83,14 @@ std::string run_time_knowledge(const Workload& workload) {
                      with_thousands(requested));
 }
 
+/// Says so if there are deadlines that lie before their submission; empty otherwise.
+std::string hopeless_deadlines(const Workload& workload) {
+  const auto hopeless = std::count_if(workload.jobs.begin(), workload.jobs.end(),
+                                      [](const Job& job) { return job.deadline < job.submit; });
+  if (hopeless == 0) return {};
+  return count_of(hopeless, "job") + " with a deadline before the submission, which nothing can meet";
+}
+
 /// Replays one policy.
 Result<ExperimentRun> run_policy(const Experiment& experiment, const std::string& spec, bool strict,
                                  bool record_runs, std::atomic<std::int64_t>& jobs_done) {
@@ -202,9 +210,10 @@ void add_experiment_options(CLI::App& command, ExperimentArguments& arguments) {
                   "Write timeline.json for Perfetto: always, never, or auto (up to 5,000 jobs)")
       ->check(CLI::IsMember({"always", "never", "auto"}))
       ->capture_default_str();
-  command.add_flag(
-      "--strict", arguments.trace.strict,
-      "Exit 2 at a row that would be skipped and for a job larger than the cluster, which would be rejected");
+  command.add_flag("--strict", arguments.trace.strict,
+                   "Exit 2 at a row that would be skipped, for a job larger than the cluster, which would be "
+                   "rejected, and for "
+                   "a deadline before its submission");
   command.add_flag("--json", arguments.json, "Print one JSON document; files are written only with --out");
 }
 
@@ -275,6 +284,8 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
     experiment.assumptions.insert(experiment.assumptions.end(), assumed.begin(), assumed.end());
   }
   experiment.assumptions.push_back(run_time_knowledge(experiment.workload));
+  if (std::string hopeless = hopeless_deadlines(experiment.workload); !hopeless.empty())
+    experiment.assumptions.push_back(std::move(hopeless));
   for (std::string& note : placement_notes(experiment.workload, experiment.cluster, experiment.placement))
     experiment.assumptions.push_back(std::move(note));
   if (auto taken = take_disruptions(arguments, experiment); !taken) return fail(taken.error());

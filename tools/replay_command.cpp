@@ -107,8 +107,8 @@ std::string incomplete_jobs(const std::vector<ExperimentRun>& runs) {
   for (const ExperimentRun& run : runs) {
     const Summary& summary = run.summary;
     if (summary.completed == summary.jobs) continue;
-    text += fmt::format("{}: {} of {} jobs completed;", summary.policy, with_thousands(summary.completed),
-                        with_thousands(summary.jobs));
+    text += fmt::format("{}: {} of {} completed;", summary.policy, with_thousands(summary.completed),
+                        count_of(summary.jobs, "job"));
     if (summary.rejected > 0)
       text += fmt::format(
           " {} rejected (too large for the cluster, of a GPU type that it lacks, or turned away by the "
@@ -233,8 +233,8 @@ Result<void> replay(const ExperimentArguments& arguments) {
     fmt::print("{}\n", to_json(*experiment, run, write_s).dump(2));
     return {};
   }
-  fmt::print("{}replayed  {} events in {}\n\n{}{}{}", describe_experiment(*experiment),
-             with_thousands(run.summary.events), as_duration(run.wall_s), comparison_table(*runs),
+  fmt::print("{}replayed  {} in {}\n\n{}{}{}", describe_experiment(*experiment),
+             count_of(run.summary.events, "event"), as_duration(run.wall_s), comparison_table(*runs),
              lost_gpu_hours(*runs),
              fragmentation_rates(*runs) + incomplete_jobs(*runs) + policy_figures(*runs));
   if (!arguments.out.empty()) fmt::print("{}\n", (arguments.out / "report.html").string());

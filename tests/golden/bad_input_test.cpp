@@ -132,6 +132,11 @@ std::vector<BadInput> bad_inputs() {
        good,
        replay("--placement consolidated"),
        {"placement", "Did you mean 'consolidate'?"}},
+      {"deadline before the submission, strictly",
+       "jobs.csv",
+       "job_id,submit_s,num_gpus,duration_s,deadline_s\na,10.5,1,10,9\n",
+       replay("--strict"),
+       {"deadline_s: job 'a'", "none before the submission at 10.5", "found '9'"}},
       {"GPU type that the cluster lacks, strictly",
        "jobs.csv",
        "job_id,submit_s,num_gpus,gpu_type,duration_s\na,0,1,v100,10\n",
@@ -325,4 +330,14 @@ TEST_CASE("bad input: exit 2, a message that names the place, nothing left behin
     CHECK_FALSE(fs::exists(work.path() / "out" / "jobs.csv"));
     CHECK_FALSE(fs::exists(work.path() / "out"));
   }
+}
+
+TEST_CASE("bad input: a deadline before its submission is said, and missed") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", "job_id,submit_s,num_gpus,duration_s,deadline_s\na,10,1,5,3\nb,10,1,5,300\n");
+  const auto result = run_vtrain("replay --trace jobs.csv --cluster 1x8 --policy edf", work.path());
+  CHECK(result.exit_code == 0);
+  CHECK(result.out.find("1 job with a deadline before the submission, which nothing can meet\n") !=
+        std::string::npos);
+  CHECK(result.out.find("edf            50.0 %") != std::string::npos);
 }
