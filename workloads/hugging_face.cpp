@@ -75,25 +75,34 @@ void read_window(ConfigReader& config, TransformerModel& model, AttentionWindow 
   if (model.window.first_layer >= model.num_layers) model.window = {};
 }
 
-/// What Llama's descendants have in common.
-void read_llama(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model,
-                const AttentionWindow& window) {
-  model.num_layers = config.size("num_hidden_layers");
+/// The sizes beside the number of layers.
+void read_sizes(ConfigReader& config, TransformerModel& model) {
   model.hidden_size = config.size("hidden_size");
   model.num_heads = config.size("num_attention_heads");
   model.vocab_size = config.size("vocab_size");
   model.num_kv_heads = config.size_or("num_key_value_heads", 0);
   model.size_per_head = config.size_or("head_dim", 0);
   model.ffn_size = config.size("intermediate_size");
+}
+
+void read_biases(ConfigReader& config, TransformerModel& model) {
+  const bool attention_bias = config.flag_or("attention_bias", false);
+  const bool mlp_bias = config.flag_or("mlp_bias", false);
+  model.has_bias = attention_bias && mlp_bias;
+  model.has_qkv_bias = attention_bias && !mlp_bias;
+}
+
+/// What Llama's descendants have in common.
+void read_llama(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model,
+                const AttentionWindow& window) {
+  model.num_layers = config.size("num_hidden_layers");
+  read_sizes(config, model);
   config.expect_text("hidden_act", {"silu", "swish"});
   model.activation = Activation::SwiGlu;
   model.normalization = Normalization::RmsNorm;
   model.positions = Positions::Rotary;
   model.tied_embeddings = config.flag_or("tie_word_embeddings", false);
-  const bool attention_bias = config.flag_or("attention_bias", false);
-  const bool mlp_bias = config.flag_or("mlp_bias", false);
-  model.has_bias = attention_bias && mlp_bias;
-  model.has_qkv_bias = attention_bias && !mlp_bias;
+  read_biases(config, model);
   read_sequence(config, "max_position_embeddings", sequence_length, model);
   read_window(config, model, window);
 }
@@ -204,20 +213,12 @@ void read_gpt_neox(ConfigReader& config, std::int64_t sequence_length, Transform
 
 void read_nemotron(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
   model.num_layers = config.size("num_hidden_layers");
-  model.hidden_size = config.size("hidden_size");
-  model.num_heads = config.size("num_attention_heads");
-  model.vocab_size = config.size("vocab_size");
-  model.num_kv_heads = config.size_or("num_key_value_heads", 0);
-  model.size_per_head = config.size_or("head_dim", 0);
-  model.ffn_size = config.size("intermediate_size");
+  read_sizes(config, model);
   config.expect_text("hidden_act", {"relu2"});
   model.activation = Activation::SquaredRelu;
   model.positions = Positions::Rotary;
   model.tied_embeddings = config.flag_or("tie_word_embeddings", false);
-  const bool attention_bias = config.flag_or("attention_bias", false);
-  const bool mlp_bias = config.flag_or("mlp_bias", false);
-  model.has_bias = attention_bias && mlp_bias;
-  model.has_qkv_bias = attention_bias && !mlp_bias;
+  read_biases(config, model);
   read_sequence(config, "max_position_embeddings", sequence_length, model);
 }
 
@@ -259,12 +260,7 @@ std::string read_pattern(ConfigReader& config) {
 void read_nemotron_h(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
   model.layer_pattern = read_pattern(config);
   model.num_layers = config.size_or("num_hidden_layers", std::ssize(model.layer_pattern));
-  model.hidden_size = config.size("hidden_size");
-  model.num_heads = config.size("num_attention_heads");
-  model.vocab_size = config.size("vocab_size");
-  model.num_kv_heads = config.size_or("num_key_value_heads", 0);
-  model.size_per_head = config.size_or("head_dim", 0);
-  model.ffn_size = config.size("intermediate_size");
+  read_sizes(config, model);
   config.expect_text("mlp_hidden_act", {"relu2"});
   model.activation = Activation::SquaredRelu;
   model.normalization = Normalization::RmsNorm;
