@@ -15,16 +15,19 @@ void add_stack_options(CLI::App& command, std::string& name, std::string& calibr
   for (const Stack& stack : all_stacks())
     stacks += (stacks.empty() ? "" : ", ") + stack.name;
   command.add_option("--stack", name,
-                     fmt::format("Software stack: {}; without it megatron-core, on GPUs without fp8 "
-                                 "megatron-2021",
-                                 stacks));
+                     fmt::format("Software stack: {}; without it {}", stacks, kDefaultStackHelp));
   command.add_option("--calibrate", calibration,
                      "Correct with a file of `vtrain profile calibrate`, or with `published`, the one that "
                      "is part of the program");
 }
 
+Result<Stack> choose_stack(const std::string& name, const GpuProfile& profile) {
+  if (name.empty()) return default_stack(profile);
+  return find_stack(name);
+}
+
 Result<Stack> read_stack(const std::string& name, const std::string& calibration, const GpuProfile& profile) {
-  Result<Stack> stack = name.empty() ? Result<Stack>(default_stack(profile)) : find_stack(name);
+  Result<Stack> stack = choose_stack(name, profile);
   if (!stack) {
     stack.error().field = "--stack";
     return stack;

@@ -1,4 +1,4 @@
-/// What `plan` and `scale` read alike: the cluster, the GPU profile and the GPUs.
+/// What commands that predict read alike: the stack, the cluster, the GPU profile and the GPUs.
 #pragma once
 
 #include <optional>
@@ -18,6 +18,10 @@ namespace vtrain {
 
 /// Adds `--stack`, and `--calibrate` with a file of `vtrain profile calibrate`.
 void add_stack_options(CLI::App& command, std::string& name, std::string& calibration);
+/// What `--help` says of a stack that is not named: `default_stack`.
+inline constexpr const char* kDefaultStackHelp = "megatron-core, on GPUs without fp8 megatron-2021";
+/// The stack of a name, for an empty one the default one of the GPU.
+Result<Stack> choose_stack(const std::string& name, const GpuProfile& profile);
 /// The stack of `--stack`, the default one for an empty name, with the factors that the calibration has for
 /// it on this GPU.
 Result<Stack> read_stack(const std::string& name, const std::string& calibration, const GpuProfile& profile);

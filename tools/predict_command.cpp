@@ -14,6 +14,7 @@
 #include "core/gpu_profile.hpp"
 #include "tools/command.hpp"
 #include "tools/output_format.hpp"
+#include "tools/plan_arguments.hpp"
 #include "workloads/calibration.hpp"
 #include "workloads/graph_builder.hpp"
 #include "workloads/graph_dot.hpp"
@@ -117,17 +118,9 @@ Result<Prediction> predict_as_release(const PredictArguments& arguments, const V
   return prediction;
 }
 
-/// The stack that the arguments name, or else the configuration.
-Result<Stack> choose_stack(const PredictArguments& arguments, const PredictConfig& config,
-                           const GpuProfile& profile) {
-  const std::string& name = arguments.stack.empty() ? config.stack : arguments.stack;
-  if (name.empty()) return default_stack(profile);
-  return find_stack(name);
-}
-
 Result<Prediction> predict_from_profile(const PredictArguments& arguments, const GpuProfile& profile,
                                         const PredictConfig& config) {
-  auto stack = choose_stack(arguments, config, profile);
+  auto stack = choose_stack(arguments.stack.empty() ? config.stack : arguments.stack, profile);
   if (!stack) return fail(stack.error());
   const auto calibration = read_calibration(arguments.calibration);
   if (!calibration) return fail(calibration.error());
@@ -398,8 +391,7 @@ void add_predict_command(CLI::App& app, Action& action) {
                       "is part of the program");
   command->add_option(
       "--stack", arguments->stack,
-      "Software stack, by name. Default: the configuration's, or megatron-core, on GPUs without fp8 "
-      "megatron-2021");
+      std::string("Software stack, by name. Default: the configuration's, or ") + kDefaultStackHelp);
   command->add_option("--traces", arguments->traces,
                       "Folder of kernel traces, for vtrain semantics; without it that of the recording given "
                       "as the profile, or "
