@@ -41,8 +41,6 @@ class RunBooks {
   /// where gangs have no nodes.
   const RunPlan& begin(JobId job, GpuCount num_gpus, std::span<const NodeShare> shares, SimTime now,
                        SimDuration attained);
-  /// The speed of a job on a gang.
-  RunSpeed speed(JobId job, std::span<const NodeShare> shares) const;
   /// A run has ended that held `num_gpus` for `held`, and before it the job `attained`. Returns the work in
   /// it that lasts.
   SimDuration end(JobId job, GpuCount num_gpus, SimDuration held, SimDuration attained, RunEnd how);
@@ -54,6 +52,8 @@ class RunBooks {
   enum class Start : std::uint8_t { First, AfterPreemption, AfterResize, AfterFailure };
 
   RunPlan plan(JobId job, GpuCount num_gpus) const;
+  /// The speed of a job on a gang.
+  RunSpeed speed(JobId job, std::span<const NodeShare> shares) const;
   /// The least speed that it may come to have on its next gang.
   RunSpeed slowest(JobId job, GpuCount num_gpus) const;
   /// Tells policies how long the job's next run will take at most.
