@@ -12,6 +12,7 @@
 #include "tests/support/command_runner.hpp"
 
 using nlohmann::json;
+using vtrain::testing::run_json;
 using vtrain::testing::run_vtrain;
 using vtrain::testing::slurp;
 using vtrain::testing::TemporaryFolder;
@@ -21,14 +22,6 @@ namespace {
 constexpr const char* kHeader = "job_id,submit_s,num_gpus,model,global_batch,iterations,deadline_s\n";
 /// Elastic, on the second.
 constexpr const char* kElastic = "--cluster 8x8:a100 --policy elasticflow:slot=1s ";
-
-json run_json(const std::string& arguments, const TemporaryFolder& work) {
-  const auto result = run_vtrain(arguments + " --json", work.path());
-  CAPTURE(arguments);
-  CAPTURE(result.err);
-  REQUIRE(result.exit_code == 0);
-  return json::parse(result.out);
-}
 
 /// Seconds that an iteration of gpt3-1.3b with a batch of 64 takes with the fastest plan on so many GPUs.
 double iteration_s(const std::string& gpus) {

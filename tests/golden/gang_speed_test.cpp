@@ -11,19 +11,12 @@
 #include "tests/support/command_runner.hpp"
 
 using nlohmann::json;
+using vtrain::testing::run_json;
 using vtrain::testing::run_vtrain;
 using vtrain::testing::slurp;
 using vtrain::testing::TemporaryFolder;
 
 namespace {
-
-json run_json(const std::string& arguments, const TemporaryFolder& work) {
-  const auto result = run_vtrain(arguments + " --json", work.path());
-  CAPTURE(arguments);
-  CAPTURE(result.err);
-  REQUIRE(result.exit_code == 0);
-  return json::parse(result.out);
-}
 
 /// Writes the profile of an A100 on nodes that a gang shares with others: so many of its ranks reach each
 /// other over NVLink, and have their part of the node's network.

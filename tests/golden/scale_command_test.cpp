@@ -7,21 +7,9 @@
 #include "tests/support/command_runner.hpp"
 
 using nlohmann::json;
+using vtrain::testing::run_json;
 using vtrain::testing::run_vtrain;
 using vtrain::testing::TemporaryFolder;
-
-namespace {
-
-json run_json(const std::string& arguments) {
-  const TemporaryFolder work;
-  const auto result = run_vtrain(arguments + " --json", work.path());
-  CAPTURE(arguments);
-  CAPTURE(result.err);
-  REQUIRE(result.exit_code == 0);
-  return json::parse(result.out);
-}
-
-}  // namespace
 
 TEST_CASE("scale: the largest model in time, below what the peak promises") {
   const json answer = run_json("scale --gpus 1024 --days 14");

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 namespace vtrain::testing {
@@ -27,6 +28,18 @@ CommandResult run_vtrain(const std::string& arguments, const fs::path& folder, c
       "cd '" + folder.string() + "' && XDG_CACHE_HOME='" + (cache.empty() ? output.path() : cache).string() + "' '" VTRAIN_PROGRAM "' " + arguments + " >'" + out + "' 2>'" + err + "' </dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, slurp(out), slurp(err)};
+}
+
+nlohmann::json run_json(const std::string& arguments, const TemporaryFolder& work) {
+  const auto result = run_vtrain(arguments + " --json", work.path());
+  CAPTURE(arguments);
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  return nlohmann::json::parse(result.out);
+}
+
+nlohmann::json run_json(const std::string& arguments) {
+  return run_json(arguments, TemporaryFolder());
 }
 
 TemporaryFolder::TemporaryFolder() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace vtrain::testing {
@@ -33,10 +34,16 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
+/// What `vtrain <arguments> --json` prints in a folder; a failure ends the test case.
+nlohmann::json run_json(const std::string& arguments, const TemporaryFolder& work);
+/// The same in a folder of its own.
+nlohmann::json run_json(const std::string& arguments);
+
 /// The content of a file; throws if it cannot be read.
 std::string slurp(const std::filesystem::path& path);
 
-/// The folder of third-party data beside the project. Empty, with a message that the test is skipped, where it is absent.
+/// The folder of third-party data beside the project. Empty, with a message that the test is skipped, where
+/// it is absent.
 std::filesystem::path shared_folder(const std::string& below);
 
 }  // namespace vtrain::testing

@@ -105,12 +105,7 @@ TEST_CASE("edf: elastic jobs hold no more GPUs than there are and do all of thei
     const Workload workload = testing::random_elastic_workload(seed, {.gap_s = 100});
     const SimulationResult result = replay(workload, "2x8", "edf");
     testing::check_gpus_in_use(result, 16);
-    std::vector<double> done(workload.jobs.size(), 0);
-    for (const JobRun& run : result.runs) {
-      const Job& job = workload.jobs[run.job.value];
-      done[run.job.value] +=
-          workload.curves[job.curve.value].iterations_per_s(run.num_gpus) * to_seconds(run.end - run.begin);
-    }
+    const std::vector<double> done = testing::iterations_done(workload, result);
     for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
       REQUIRE(result.outcomes[i].state == JobState::Completed);
       CHECK(done[i] == doctest::Approx(static_cast<double>(workload.jobs[i].iterations)).epsilon(1e-6));

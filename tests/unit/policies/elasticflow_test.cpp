@@ -7,6 +7,7 @@
 
 #include "core/rng.hpp"
 #include "policies/registry.hpp"
+#include "replay_checks.hpp"
 #include "sched/metrics.hpp"
 #include "sched/simulator.hpp"
 
@@ -88,12 +89,7 @@ TEST_CASE("elasticflow: the work of a job is done on the GPUs that it held") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const Workload workload = random_workload(seed, 60);
     const SimulationResult result = replay(workload, "elasticflow");
-    std::vector<double> done(workload.jobs.size(), 0);
-    for (const JobRun& run : result.runs) {
-      const Job& job = workload.jobs[run.job.value];
-      done[run.job.value] +=
-          workload.curves[job.curve.value].iterations_per_s(run.num_gpus) * to_seconds(run.end - run.begin);
-    }
+    const std::vector<double> done = testing::iterations_done(workload, result);
     for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
       // GPUs are held to the end of a slot, never shorter than the work takes.
       if (result.outcomes[i].state == JobState::Completed) {

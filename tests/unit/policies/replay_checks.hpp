@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "policies/registry.hpp"
 #include "sched/simulator.hpp"
@@ -45,6 +46,18 @@ inline void check_gpus_in_use(const SimulationResult& result, std::int64_t total
     REQUIRE(in_use <= total_gpus);
   }
   REQUIRE(in_use == 0);
+}
+
+/// Iterations that elastic jobs do in their recorded runs, by `JobId`: the speed of each gang by the job's
+/// curve for as long as it is held.
+inline std::vector<double> iterations_done(const Workload& workload, const SimulationResult& result) {
+  std::vector<double> done(workload.jobs.size(), 0);
+  for (const JobRun& run : result.runs) {
+    const Job& job = workload.jobs[run.job.value];
+    done[run.job.value] +=
+        workload.curves[job.curve.value].iterations_per_s(run.num_gpus) * to_seconds(run.end - run.begin);
+  }
+  return done;
 }
 
 /// Two replays had the same events and did the same for every job.
