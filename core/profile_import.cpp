@@ -335,12 +335,16 @@ Result<std::string> import_gpu_profile(const DeviceFile& devices, const std::str
   if (entry->contains("tables") && !base.empty()) {
     const json& tables = (*entry)["tables"];
     JsonFields known(*document, tables);
-    known.allow_only(std::array{kGemmKey});
+    known.allow_only(std::array{kGemmKey, kAttentionKey});
     if (known.error()) return fail(*known.error());
     if (tables.contains(kGemmKey)) {
       const TableEntry gemm{*document, tables[kGemmKey], std::string(kGemmKey), folder};
       if (auto added = add_relative_gemm(gemm, load_gpu_profile(base).value(), profile); !added)
         return fail(added.error());
+    }
+    if (tables.contains(kAttentionKey)) {
+      const TableEntry attention{*document, tables[kAttentionKey], std::string(kAttentionKey), folder};
+      if (auto added = add_attentions(attention, profile); !added) return fail(added.error());
     }
   } else if (entry->contains("tables")) {
     if (auto added = add_tables(*document, (*entry)["tables"], constants, folder, profile); !added)

@@ -110,7 +110,6 @@ class RecordReader {
   Result<MeasuredCase> read() {
     case_.id = top_.string("id");
     framework_ = top_.string_or("framework", "");
-    precision_ = plain_words(top_.string_or("precision", ""));
     if (top_.string_or("quality", "") == "C") miss("quality C: the record is incomplete or from memory");
     read_source();
     read_gpu();
@@ -153,9 +152,18 @@ class RecordReader {
       // Options of Megatron-LM that a record names.
       if (contains(framework_, "--overlap-grad-reduce")) case_.stack.overlap.data_parallel = true;
       if (contains(framework_, "--tp-comm-overlap")) case_.stack.overlap.tensor = true;
+      if (source.family == "torchtitan") read_torchtitan();
       return;
     }
     miss(fmt::format("no stack describes the framework '{}'", printable(framework_)));
+  }
+
+  /// torchtitan compiles layers and pipelines collectives with products only where it is told to
+  /// (train_configs/llama3_8b.toml: compile = false; enable_async_tensor_parallel).
+  void read_torchtitan() {
+    const std::string text = plain_letters(case_.id + framework_);
+    if (!contains(text, "compile")) case_.stack = find_stack("torchtitan-eager").value();
+    if (contains(text, "asynctp")) case_.stack.overlap.tensor = true;
   }
 
   void read_gpu() {
@@ -166,9 +174,17 @@ class RecordReader {
       if (!name.starts_with(gpu.name)) continue;
       if (contains(name, "pcie")) break;
       case_.profile = gpu.profile;
+      if (case_.profile == "h100" && has_limited_power(name)) case_.profile = "h100-500w";
       return;
     }
     miss(fmt::format("no profile of the GPU '{}'", printable(case_.gpu)));
+  }
+
+  /// H100 with 96 GB of HBM2e and 500 W: those of all published runs of torchtitan on H100
+  /// (benchmarks/llama3_h100_202412_torchtitan.md, asyncTP_llama3_h100_2025-06_torchtitan.md).
+  bool has_limited_power(std::string_view name) const {
+    return contains(name, "500w") || contains(name, "hbm2e") || contains(name, "96gb") ||
+           (source_ != nullptr && source_->family == "torchtitan");
   }
 
   void read_model() {
@@ -250,12 +266,22 @@ class RecordReader {
     plan.ends_count_as_layers = case_.model.num_layers % (plan.pipeline * plan.virtual_stages) != 0;
   }
 
-  Precision precision() const {
-    if (contains(precision_, "fp4")) return Precision::Fp4;
-    if (contains(precision_, "fp8")) return Precision::Fp8;
-    if (contains(precision_, "bf16")) return Precision::Bf16;
-    if (contains(precision_, "fp16")) return Precision::Fp16;
-    return Precision::Fp32;
+  /// The narrowest that the record names: mixed precision is named by what its products take.
+  Precision precision() {
+    struct Named {
+      std::string_view name;
+      Precision precision;
+    };
+    constexpr std::array kNames = {Named{"fp4", Precision::Fp4},     Named{"fp8", Precision::Fp8},
+                                   Named{"float8", Precision::Fp8},  Named{"bf16", Precision::Bf16},
+                                   Named{"fp16", Precision::Fp16},   Named{"fp32", Precision::Fp32},
+                                   Named{"float32", Precision::Fp32}};
+    const std::string text = plain_words(top_.string_or("precision", "") + " " + framework_);
+    for (const Named& named : kNames) {
+      if (contains(text, named.name)) return named.precision;
+    }
+    miss("the precision");
+    return Precision::Bf16;
   }
 
   void read_sharding() {
@@ -398,7 +424,6 @@ class RecordReader {
   const json& record_;
   const Source* source_ = nullptr;
   std::string framework_;
-  std::string precision_;
   MeasuredCase case_;
 };
 

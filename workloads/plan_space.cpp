@@ -175,7 +175,7 @@ PlanChoices plan_choices(const Stack& stack) {
   } else if (name.starts_with("pytorch-")) {
     choices.tensor = choices.context = choices.pipeline = choices.expert = false;
     choices.sharding = {Sharding::None};
-  } else if (name == "torchtitan" || name == "nemo-automodel") {
+  } else if (name.starts_with("torchtitan") || name == "nemo-automodel") {
     choices.sharding = {Sharding::Full};
   }
   return choices;

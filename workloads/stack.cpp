@@ -134,6 +134,16 @@ Stack torchtitan() {
           .memory = kTorchTitanMemory};
 }
 
+/// The same without compilation, which is torchtitan's default: the kernels of eager PyTorch.
+Stack torchtitan_eager() {
+  Stack stack = torchtitan();
+  stack.name = "torchtitan-eager";
+  stack.summary = "torchtitan without compilation: FSDP2, flash attention 2, recomputation by operator";
+  stack.traffic_factor = fsdp_eager().traffic_factor;
+  stack.issue_floor = kEagerIssue;
+  return stack;
+}
+
 /// Plain PyTorch, a script without a framework: bf16 weights, their gradients added up in fp32 (2 bytes read,
 /// 4 read and 4 written), data parallelism alone. Compiled layers as in torchtitan; eager ones have the
 /// memory traffic of FSDP's, with the attention of today's `scaled_dot_product_attention` (flash attention
@@ -168,10 +178,10 @@ Stack pytorch_unfused() {
 }  // namespace
 
 std::span<const Stack> all_stacks() {
-  static const std::vector<Stack> stacks = {
-      deepspeed_megatron(),   fsdp_eager(),      megatron_2021(),  megatron_bridge(),
-      megatron_bridge_2606(), megatron_core(),   nemo_automodel(), pytorch_compiled(),
-      pytorch_eager(),        pytorch_unfused(), torchtitan()};
+  static const std::vector<Stack> stacks = {deepspeed_megatron(), fsdp_eager(),           megatron_2021(),
+                                            megatron_bridge(),    megatron_bridge_2606(), megatron_core(),
+                                            nemo_automodel(),     pytorch_compiled(),     pytorch_eager(),
+                                            pytorch_unfused(),    torchtitan(),           torchtitan_eager()};
   return stacks;
 }
 

@@ -130,6 +130,21 @@ TEST_CASE("profile_import: a device without tables of its own extends a profile"
         base.gemm[static_cast<std::size_t>(Precision::Bf16)]->values());
 }
 
+TEST_CASE("profile_import: a GPU of less power is slower by the same factor in products and attention") {
+  const GpuProfile full = load_gpu_profile("h100").value();
+  const GpuProfile limited = load_gpu_profile("h100-500w").value();
+  // The cube root of (700 - 100) / (500 - 100).
+  const double factor = std::cbrt(1.5);
+  CHECK(full.peak_rate.value / limited.peak_rate.value == doctest::Approx(factor).epsilon(1e-3));
+  CHECK(full.peak_rate_fp8.value / limited.peak_rate_fp8.value == doctest::Approx(factor).epsilon(1e-3));
+  for (std::size_t kernel = 1; kernel < kNumAttentionKernels; ++kernel) {
+    const auto rate = [kernel](const GpuProfile& profile) {
+      return std::exp(profile.attention[kernel].log_rate->at({128, 8192, 64}).value);
+    };
+    CHECK(rate(full) / rate(limited) == doctest::Approx(factor).epsilon(1e-3));
+  }
+}
+
 TEST_CASE("profile_import: products of a machine relative to those of the profile that it extends") {
   TableFolder folder;
   const GpuProfile base = load_gpu_profile("b200").value();

@@ -136,6 +136,48 @@ TEST_CASE("measured_case: fully sharded runs and their gradients") {
   CHECK(only_case(start + R"("PURE")" + end).stack.gradient_bytes == 2);
 }
 
+TEST_CASE("measured_case: runs of torchtitan, compiled only where they say so") {
+  const auto read = [](const std::string& framework, const std::string& precision, const std::string& gpu) {
+    return only_case(R"({"id": "x", "framework": ")" + framework + R"(", )" + kModel +
+                     R"(, "system": {"gpu": ")" + gpu + R"(", "num_gpus": 32}, "precision": ")" + precision +
+                     R"(", "recompute": "selective op", "parallel": {"tp": 2, "pp": 2},
+                         "batch": {"global_batch": 128, "local_batch": 16}, "measured": {"iteration_s": 1}})");
+  };
+  const MeasuredCase eager = read("torchtitan (FSDP2)", "bf16", "A100-SXM4-80GB");
+  CHECK(eager.missing.empty());
+  CHECK(eager.stack.name == "torchtitan-eager");
+  CHECK(eager.plan.sharding == Sharding::Full);
+  CHECK(eager.plan.recompute == Recompute::Selective);
+  CHECK(eager.plan.micro_batch == 8);  // 16 sequences on two stages
+  CHECK(eager.group == "torchtitan-a100");
+  CHECK_FALSE(eager.stack.overlap.tensor);
+  const MeasuredCase compiled =
+      read("torchtitan + torch.compile + Async TP", "bf16 + Float8", "H100-SXM5-96GB");
+  CHECK(compiled.stack.name == "torchtitan");
+  CHECK(compiled.stack.overlap.tensor);
+  CHECK(compiled.plan.precision == Precision::Fp8);
+  // Their H100 have 96 GB and 500 W; nobody else's are taken for such.
+  CHECK(compiled.profile == "h100-500w");
+  CHECK(read("torchtitan", "bf16", "H100").profile == "h100-500w");
+  CHECK(read("NeMo 25", "bf16", "H100").profile == "h100");
+  CHECK(read("NeMo 25", "bf16", "H100 96GB").profile == "h100-500w");
+}
+
+TEST_CASE("measured_case: a precision that nobody knows is missing, not single precision") {
+  const auto precision = [](const std::string& name) {
+    return only_case(R"({"id": "x", "framework": "Megatron-LM", )" + kModel +
+                     R"(, "system": {"gpu": "A100", "num_gpus": 8}, "precision": ")" + name +
+                     R"(", "recompute": "none", "parallel": {"tp": 1, "pp": 1},
+                         "batch": {"global_batch": 8, "micro_batch": 1}, "measured": {"iteration_s": 1}})");
+  };
+  CHECK(precision("FP32").plan.precision == Precision::Fp32);
+  CHECK(precision("fp16 mixed").plan.precision == Precision::Fp16);
+  CHECK(precision("MXFP8").plan.precision == Precision::Fp8);
+  CHECK(precision("bf16 and float8").plan.precision == Precision::Fp8);
+  CHECK(precision("NVFP4").plan.precision == Precision::Fp4);
+  CHECK(precision("int8").missing == std::vector<std::string>{"the precision"});
+}
+
 TEST_CASE("measured_case: the records that profiler/validation writes") {
   // The same file is what tests/unit/profiler/validation_test.py makes the script write. Its times are
   // invented.
