@@ -26,12 +26,7 @@ KernelFactors factors_of(const LogFactors& logs) {
   return {.product = std::exp(logs[0]), .memory = std::exp(logs[1]), .communication = std::exp(logs[2])};
 }
 
-LogFactors logs_of(const KernelFactors& factors) {
-  return {std::log(factors.product), std::log(factors.memory), std::log(factors.communication)};
-}
-
-double objective(const LogFactors& logs, const LogFactors& expected, std::span<const Seconds> measured,
-                 const FactorPrediction& predict) {
+double objective(const LogFactors& logs, std::span<const Seconds> measured, const FactorPrediction& predict) {
   constexpr double kErrorScale = 0.04;
   constexpr LogFactors kWidths = {0.02, 0.05, 0.1};
   const KernelFactors factors = factors_of(logs);
@@ -41,7 +36,7 @@ double objective(const LogFactors& logs, const LogFactors& expected, std::span<c
     sum += std::log1p(error * error);
   }
   for (std::size_t i = 0; i < logs.size(); ++i)
-    sum += 0.5 * std::pow((logs[i] - expected[i]) / kWidths[i], 2);
+    sum += 0.5 * std::pow(logs[i] / kWidths[i], 2);
   return sum;
 }
 
@@ -80,13 +75,11 @@ KernelFactors Calibration::factors(std::string_view stack, std::string_view prof
   return found == stacks.end() ? KernelFactors{} : found->factors;
 }
 
-KernelFactors fit_factors(std::span<const Seconds> measured, const FactorPrediction& predict,
-                          const KernelFactors& expected) {
+KernelFactors fit_factors(std::span<const Seconds> measured, const FactorPrediction& predict) {
   constexpr double kFirstStep = 0.08;
   constexpr double kLastStep = 0.001;
-  const LogFactors prior = logs_of(expected);
-  LogFactors best = prior;
-  double least = objective(best, prior, measured, predict);
+  LogFactors best{};
+  double least = objective(best, measured, predict);
   for (double step = kFirstStep; step >= kLastStep; step /= 2) {
     for (bool moved = true; moved;) {
       moved = false;
@@ -94,7 +87,7 @@ KernelFactors fit_factors(std::span<const Seconds> measured, const FactorPredict
         for (const double direction : {step, -step}) {
           LogFactors next = best;
           next[i] += direction;
-          const double value = objective(next, prior, measured, predict);
+          const double value = objective(next, measured, predict);
           if (value >= least) continue;
           least = value;
           best = next;
@@ -105,12 +98,6 @@ KernelFactors fit_factors(std::span<const Seconds> measured, const FactorPredict
     }
   }
   return factors_of(best);
-}
-
-KernelFactors expected_factors(std::string_view stack, std::string_view profile) {
-  if (stack != "megatron-2021" || profile != "a100") return {};
-  // Half way to 0.89, at which AIConfigurator's tables have these products, and to 1.35.
-  return {.product = 0.945, .memory = 1.16};
 }
 
 Result<Calibration> parse_calibration(std::string text, const std::string& file) {

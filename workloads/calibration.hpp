@@ -41,22 +41,13 @@ using FactorPrediction = std::function<Seconds(std::size_t row, const KernelFact
 
 /// The factors of greatest posterior probability: the least of
 ///
-///     sum over rows of ln(1 + (e / 0.04)^2) + 1/2 sum over factors of (ln (factor / expected) / width)^2
+///     sum over rows of ln(1 + (e / 0.04)^2) + 1/2 sum over factors of (ln factor / width)^2
 ///
 /// with e the logarithm of predicted over measured time and widths of 0.02 for products, 0.05 for
 /// memory-bound kernels and 0.1 for communication. The heavy tail is for runs that are far slower than their
-/// configuration should be; the prior keeps the factors of few rows near the expected ones. Found by compass
-/// search from these, to a thousandth.
-KernelFactors fit_factors(std::span<const Seconds> measured, const FactorPrediction& predict,
-                          const KernelFactors& expected = {});
-
-/// What a fit expects of a stack on a GPU before it has seen an iteration: 1 but for `megatron-2021` on
-/// `a100`, where public measurements disagree and the middle between them is expected (geometric mean).
-/// Products: the tile model, which is Vidur's tables, and AIConfigurator's tables, by which the products of
-/// GPT models from 3.6B to 175B take 0.89 of that. Memory-bound kernels: the efficiencies of the profile, and
-/// the kernels that the public vTrain release timed, of which the single-node iterations of its simulator are
-/// made: with such products they take 1.35 times as long.
-KernelFactors expected_factors(std::string_view stack, std::string_view profile);
+/// configuration should be; the prior keeps the factors of few rows near 1. Found by compass search from
+/// there, to a thousandth.
+KernelFactors fit_factors(std::span<const Seconds> measured, const FactorPrediction& predict);
 
 /// Reads a calibration (schema `vtrain-calibration`, version 1), as `vtrain profile calibrate` writes it.
 Result<Calibration> parse_calibration(std::string text, const std::string& file);

@@ -153,7 +153,7 @@ Calibration calibrate(const CasePredictions& cases, ProfileShelf& profiles,
     const auto predict = [&](std::size_t row, const KernelFactors& factors) {
       return predict_time(rows.predicted[row].measured, profile, factors);
     };
-    stack.factors = fit_factors(measured, predict, expected_factors(name, profile_name));
+    stack.factors = fit_factors(measured, predict);
     const Calibration alone{.stacks = {stack}};
     stack.fitted = measure_accuracy(calibrated_outcomes(rows, alone, profiles));
     const CasePredictions& rest = held_out[entry.first];
