@@ -20,9 +20,11 @@ struct SurfaceFit {
 
 /// ln(time / roofline) of the GEMMs of one precision. Each stack's points (m a multiple of 64, n and k at
 /// least 256; of several times of a shape the shortest) span a grid, whose few holes take the value of the
-/// point before on k, then n, then m; the result is the mean of the stacks on the union of their grids. The
-/// left-out error counts shapes as they occur in training: m at least 2048, n and k 1024 to 16384. An error
-/// if the shapes are scattered rather than on a grid. `device` gives peak and bandwidth.
+/// point before on k, then n, then m; the result is the mean of the stacks on the union of their grids. Of
+/// 16-bit products, which all stacks take from one library, a time of more than 1.5 times the shortest one of
+/// a shape does not count. The left-out error counts shapes as they occur in training: m at least 2048, n and
+/// k 1024 to 16384. An error if the shapes are scattered rather than on a grid. `device` gives peak and
+/// bandwidth.
 Result<SurfaceFit> fit_gemm(const GpuProfile& device, Precision precision,
                             std::span<const std::vector<GemmSample>> stacks);
 

@@ -75,18 +75,38 @@ TEST_CASE("surface_fit: a hole takes the value before it on k, then n, then m") 
 }
 
 TEST_CASE("surface_fit: the mean of two stacks on the union of their grids") {
-  // The second stack knows only the rim on m; half way in ln m it has the mean of it, 1.
+  // The second stack knows only the rim on m; half way in ln m it has the mean of it, 0.2.
   const auto one = grid({{{64, 128, 256}, {256}, {256}}}, [](const Shape&) { return 0.0; });
   const auto two =
-      grid({{{64, 256}, {256}, {256}}}, [](const Shape& shape) { return shape[0] == 64 ? 0.0 : 2.0; });
+      grid({{{64, 256}, {256}, {256}}}, [](const Shape& shape) { return shape[0] == 64 ? 0.0 : 0.4; });
   const auto fit = fit_gemm(device(), Precision::Bf16, std::array{one, two});
   REQUIRE(fit);
   CHECK(fit->surface.at({64, 256, 256}).value == doctest::Approx(0));
-  CHECK(fit->surface.at({128, 256, 256}).value == doctest::Approx(0.5));
-  CHECK(fit->surface.at({256, 256, 256}).value == doctest::Approx(1));
-  // Five points off by 0, 0.5, 1, 0 and -1: (0 + (e^0.5 - 1) + (e - 1) + 0 + (1 - 1/e)) / 5 = 0.5998.
+  CHECK(fit->surface.at({128, 256, 256}).value == doctest::Approx(0.1));
+  CHECK(fit->surface.at({256, 256, 256}).value == doctest::Approx(0.2));
+  // Five points off by 0, 0.1, 0.2, 0 and -0.2: (0 + (e^0.1 - 1) + (e^0.2 - 1) + 0 + (1 - e^-0.2)) / 5 =
+  // 0.1016.
   CHECK(fit->num_points == 5);
-  CHECK(fit->spread_percent == doctest::Approx(59.98).epsilon(1e-3));
+  CHECK(fit->spread_percent == doctest::Approx(10.16).epsilon(1e-3));
+}
+
+TEST_CASE("surface_fit: of 16-bit products a time far above the shortest one does not count") {
+  // The second stack is 1.45, the third one 1.55 times as slow from 128 rows on.
+  const auto slower_by = [](double ratio, Precision precision) {
+    return std::vector{sample_of({64, 256, 256}, 0, precision),
+                       sample_of({128, 256, 256}, std::log(ratio), precision)};
+  };
+  const auto value_of = [&](Precision precision) {
+    const auto fit =
+        fit_gemm(device(), precision,
+                 std::array{slower_by(1.55, precision), slower_by(1, precision), slower_by(1.45, precision)});
+    REQUIRE(fit);
+    CHECK(fit->num_points == 6);
+    CHECK(fit->surface.at({64, 256, 256}).value == doctest::Approx(0));
+    return fit->surface.at({128, 256, 256}).value;
+  };
+  CHECK(value_of(Precision::Bf16) == doctest::Approx(std::log(1.45) / 2));
+  CHECK(value_of(Precision::Fp8) == doctest::Approx(std::log(1.45 * 1.55) / 3));
 }
 
 TEST_CASE("surface_fit: the left-out error is that of an inner line from its neighbours") {
