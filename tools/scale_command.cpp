@@ -1,6 +1,7 @@
 /// `vtrain scale`: the largest model worth training on given GPUs in a given time.
 #include <fmt/format.h>
 
+#include <spdlog/spdlog.h>
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "tools/plan_arguments.hpp"
 #include "tools/plan_table.hpp"
 #include "workloads/compute_optimal.hpp"
+#include "workloads/model_file.hpp"
 
 namespace vtrain {
 namespace {
@@ -22,6 +24,7 @@ constexpr double kSecondsPerDay = 86400;
 
 /// The arguments as given.
 struct ScaleArguments {
+  std::string model;
   std::string gpus;
   std::string cluster;
   double days = 0;
@@ -32,6 +35,15 @@ struct ScaleArguments {
   std::string stack;
   std::string calibration;
   bool json = false;
+};
+
+/// What is scaled, and what every part of the answer shares.
+struct ScaleQuestion {
+  std::string family;  ///< name of the model that was given; empty: GPT
+  std::vector<TransformerModel> ladder;
+  TrainingBudget budget;
+  GpuProfile profile;
+  Stack stack;
 };
 
 double parameters_of(const Rung& rung) {
@@ -53,9 +65,12 @@ TrainingTerms terms_of(const ScaleArguments& arguments, const Rung& rung) {
 ordered_json to_json(const ScaleArguments& arguments, const Rung& rung, const TrainingBudget& budget) {
   return {{"model", rung.model.name},
           {"parameters", rung.model.num_parameters()},
+          {"active_parameters", rung.model.active_parameters()},
           {"num_layers", rung.model.num_layers},
           {"hidden_size", rung.model.hidden_size},
           {"num_heads", rung.model.num_heads},
+          {"num_kv_heads", rung.model.kv_heads()},
+          {"mlp_size", rung.model.mlp_size()},
           {"sequence_length", rung.model.sequence_length},
           {"vocab_size", rung.model.vocab_size},
           {"tokens", rung.tokens},
@@ -66,15 +81,18 @@ ordered_json to_json(const ScaleArguments& arguments, const Rung& rung, const Tr
           {"plan", plan_to_json(rung.plan, terms_of(arguments, rung))}};
 }
 
-ordered_json to_json(const ScaleArguments& arguments, const TrainingBudget& budget,
-                     const std::string& profile, const ScalingAnswer& answer, double wall_s) {
+ordered_json to_json(const ScaleArguments& arguments, const ScaleQuestion& question,
+                     const ScalingAnswer& answer, double wall_s) {
+  const TrainingBudget& budget = question.budget;
   ordered_json rungs = ordered_json::array();
   for (const Rung& rung : answer.rungs)
     rungs.push_back(to_json(arguments, rung, budget));
   const double promised = promised_parameters(budget);
   return {{"num_gpus", budget.num_gpus.value},
           {"days", arguments.days},
-          {"profile", profile},
+          {"family", question.family},
+          {"profile", question.profile.name},
+          {"stack", question.stack.name},
           {"tokens_per_parameter", budget.tokens_per_parameter},
           {"wall_s", wall_s},
           {"promised_by_peak",
@@ -98,67 +116,113 @@ std::vector<std::size_t> shown_rungs(const ScalingAnswer& answer) {
 
 std::string ladder_table(const ScaleArguments& arguments, const ScalingAnswer& answer) {
   const bool is_usd = arguments.price > 0;
-  TextTable table({"parameters", "layers", "hidden", "tokens", "batch", "iteration", "days at peak",
-                   "of peak", "days", is_usd ? "cost" : "GPU-hours", ""});
+  const bool has_experts = answer.rungs.front().model.has_experts();
+  std::vector<std::string> header = {"parameters"};
+  if (has_experts) header.push_back("active");
+  for (const char* title : {"layers", "hidden", "heads", "tokens", "batch", "iteration", "days at peak",
+                            "of peak", "days", is_usd ? "cost" : "GPU-hours", ""})
+    header.push_back(title);
+  TextTable table(std::move(header));
   for (const std::size_t i : shown_rungs(answer)) {
     const Rung& rung = answer.rungs[i];
     const double cost = terms_of(arguments, rung).training_cost(rung.plan);
-    table.add_row({billions(parameters_of(rung)), with_thousands(rung.model.num_layers),
-                   with_thousands(rung.model.hidden_size), billions(rung.tokens),
-                   with_thousands(rung.plan.plan.global_batch), iteration_text(rung.plan.iteration),
-                   fmt::format("{:.1f}", rung.time_at_peak.count() / kSecondsPerDay),
-                   as_percent(rung.utilization()), fmt::format("{:.1f}", rung.time.count() / kSecondsPerDay),
-                   fmt::format("{}{}", is_usd ? "$" : "", with_thousands(std::llround(cost))),
-                   i == answer.best ? "*" : ""});
+    std::vector<std::string> cells = {billions(parameters_of(rung))};
+    if (has_experts) cells.push_back(billions(static_cast<double>(rung.model.active_parameters())));
+    for (std::string& cell : std::vector<std::string>{
+             with_thousands(rung.model.num_layers), with_thousands(rung.model.hidden_size),
+             with_thousands(rung.model.num_heads), billions(rung.tokens),
+             with_thousands(rung.plan.plan.global_batch), iteration_text(rung.plan.iteration),
+             fmt::format("{:.1f}", rung.time_at_peak.count() / kSecondsPerDay),
+             as_percent(rung.utilization()), fmt::format("{:.1f}", rung.time.count() / kSecondsPerDay),
+             fmt::format("{}{}", is_usd ? "$" : "", with_thousands(std::llround(cost))),
+             i == answer.best ? "*" : ""})
+      cells.push_back(std::move(cell));
+    table.add_row(std::move(cells));
   }
   return table.to_string();
 }
 
-std::string to_text(const ScaleArguments& arguments, const TrainingBudget& budget, const std::string& profile,
+std::string to_text(const ScaleArguments& arguments, const ScaleQuestion& question,
                     const ScalingAnswer& answer, double wall_s) {
+  const TrainingBudget& budget = question.budget;
   const double promised = promised_parameters(budget);
   const Rung& best = answer.rungs[answer.best];
   const Rung& largest = answer.rungs.back();
+  const bool has_experts = best.model.has_experts();
+  const std::string active =
+      has_experts ? fmt::format(", {} active,", billions(static_cast<double>(best.model.active_parameters())))
+                  : "";
   return fmt::format(
-      "{} {} for {} d, {} tokens per parameter; {} models searched in {}\n\n"
-      "at peak    {} parameters on {}\n"
-      "predicted  {} parameters on {} in {:.1f} d: {}\n\n{}\n"
+      "{} {} for {} d, {} tokens per {}; {} models{} searched in {}   stack {}\n\n"
+      "at peak    {} {} on {}\n"
+      "predicted  {} parameters{} on {} in {:.1f} d: {}\n\n{}\n"
       "* the largest in time. The largest model here would take {:.1f} d.\n",
-      with_thousands(budget.num_gpus.value), profile, short_number(arguments.days),
-      short_number(budget.tokens_per_parameter), answer.rungs.size(), as_duration(wall_s), billions(promised),
-      tokens_text(promised * budget.tokens_per_parameter), billions(parameters_of(best)),
+      with_thousands(budget.num_gpus.value), question.profile.name, short_number(arguments.days),
+      short_number(budget.tokens_per_parameter), has_experts ? "active parameter" : "parameter",
+      answer.rungs.size(), question.family.empty() ? "" : " like " + question.family, as_duration(wall_s),
+      question.stack.name, billions(promised), has_experts ? "active parameters" : "parameters",
+      tokens_text(promised * budget.tokens_per_parameter), billions(parameters_of(best)), active,
       tokens_text(best.tokens), best.time.count() / kSecondsPerDay, describe_plan(best.plan.plan),
       ladder_table(arguments, answer), largest.time.count() / kSecondsPerDay);
 }
 
-Result<void> scale(const ScaleArguments& arguments) {
+/// The ladder of the model's family, or of GPT where there is none.
+Result<void> read_family(const ScaleArguments& arguments, ScaleQuestion& question) {
+  if (arguments.model.empty()) {
+    question.ladder = gpt_ladder();
+    return {};
+  }
+  const auto model = load_model(arguments.model);
+  if (!model) return fail(model.error());
+  for (const std::string& warning : model->warnings)
+    spdlog::warn("{}: {}", arguments.model, warning);
+  auto ladder = family_ladder(model->model);
+  if (!ladder) return fail(in_option(arguments.model, ladder.error()));
+  question.family = model->model.name;
+  question.ladder = *std::move(ladder);
+  return {};
+}
+
+Result<ScaleQuestion> read_question(const ScaleArguments& arguments) {
+  ScaleQuestion question;
+  if (auto read = read_family(arguments, question); !read) return fail(read.error());
   const auto cluster = read_uniform_cluster(arguments.cluster);
   if (!cluster) return fail(cluster.error());
-  const auto profile = read_profile(arguments.profile, *cluster, arguments.cluster);
+  auto profile = read_profile(arguments.profile, *cluster, arguments.cluster);
   if (!profile) return fail(profile.error());
-  const auto stack = read_stack(arguments.stack, arguments.calibration, *profile);
+  question.profile = *std::move(profile);
+  const auto stack = read_stack(arguments.stack, arguments.calibration, question.profile);
   if (!stack) return fail(stack.error());
-  const auto counts = read_gpus(arguments.gpus, *cluster, *profile, false);
+  question.stack = *stack;
+  const auto counts = read_gpus(arguments.gpus, *cluster, question.profile, false);
   if (!counts) return fail(counts.error());
   if (counts->size() != 1) {
     return fail({.field = "--gpus", .message = expected_found("one number of GPUs", arguments.gpus)});
   }
-  const TrainingBudget budget{.num_gpus = counts->front(),
-                              .time = Seconds(arguments.days * kSecondsPerDay),
-                              .peak_rate = profile->peak_rate,
-                              .tokens_per_parameter = arguments.tokens_per_parameter};
+  question.budget = {.num_gpus = counts->front(),
+                     .time = Seconds(arguments.days * kSecondsPerDay),
+                     .peak_rate = question.profile.peak_rate,
+                     .tokens_per_parameter = arguments.tokens_per_parameter};
+  return question;
+}
+
+Result<void> scale(const ScaleArguments& arguments) {
+  const auto question = read_question(arguments);
+  if (!question) return fail(question.error());
+  const TrainingBudget& budget = question->budget;
   const FindPlan find_plan = [&](const TransformerModel& model, std::int64_t batch) -> Result<RankedPlan> {
-    const auto found = PlanSearch(model, *profile, *stack).find(budget.num_gpus, batch);
+    const auto found = PlanSearch(model, question->profile, question->stack).find(budget.num_gpus, batch);
     if (!found) return fail(found.error());
     return found->best.front();
   };
   const auto start = std::chrono::steady_clock::now();
-  const std::int64_t num_nodes = std::max<std::int64_t>(1, budget.num_gpus.value / profile->gpus_per_node);
-  const auto answer = scale_model(budget, arguments.global_batch, num_nodes, find_plan);
+  const std::int64_t num_nodes =
+      std::max<std::int64_t>(1, budget.num_gpus.value / question->profile.gpus_per_node);
+  const auto answer = scale_model(budget, question->ladder, arguments.global_batch, num_nodes, find_plan);
   if (!answer) return fail(in_option("--days", answer.error()));
   const double wall_s = Seconds(std::chrono::steady_clock::now() - start).count();
-  fmt::print("{}", arguments.json ? to_json(arguments, budget, profile->name, *answer, wall_s).dump(2) + "\n"
-                                  : to_text(arguments, budget, profile->name, *answer, wall_s));
+  fmt::print("{}", arguments.json ? to_json(arguments, *question, *answer, wall_s).dump(2) + "\n"
+                                  : to_text(arguments, *question, *answer, wall_s));
   return {};
 }
 
@@ -169,16 +233,21 @@ void add_scale_command(CLI::App& app, Action& action) {
       app.add_subcommand("scale",
                          "Find the largest model worth training on a number of GPUs in a number of days.\n\n"
                          "  vtrain scale --gpus 3360 --days 30\n"
+                         "  vtrain scale llama3-8b --cluster 32x8:h100 --days 30\n"
                          "  vtrain scale --cluster 64x8:a100 --days 14 --price 2.5 --json");
   const auto arguments = std::make_shared<ScaleArguments>();
   ScaleArguments& to = *arguments;
+  command->add_option(
+      "model", to.model,
+      "Model whose family is scaled, in depth and width: a name of `vtrain models`, our own JSON, "
+      "or a config.json of Hugging Face; without it GPT");
   command->add_option("--gpus", to.gpus, "Number of GPUs");
   command->add_option("--cluster", to.cluster,
                       "Nodes x GPUs per node : type, for instance 64x8:a100; without --gpus all of it");
   command->add_option("--days", to.days, "Days of training")->check(CLI::Range(0.001, 36500.0))->required();
   command
       ->add_option("--tokens-per-parameter", to.tokens_per_parameter,
-                   "Compute-optimal tokens (Hoffmann et al., 2022)")
+                   "Compute-optimal tokens (Hoffmann et al., 2022), of experts per active parameter")
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
   command

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
@@ -52,25 +53,67 @@ constexpr std::array<Point, 8> kPublishedBatches = {{{0.125, 256},
                                                      {145.6, 2304},
                                                      {1008, 3072}}};
 
-void add_depths(std::vector<TransformerModel>& ladder, std::int64_t hidden) {
+/// Adds `model` in the multiples of 4 layers that differ by at most a quarter from `depth`.
+void add_depths(std::vector<TransformerModel>& ladder, TransformerModel model, double depth) {
   constexpr std::int64_t kLayerStep = 4;
   constexpr double kSpread = 0.25;
-  const double depth = interpolate(kPublishedDepths, static_cast<double>(hidden));
   const auto lowest = static_cast<std::int64_t>(std::ceil(depth * (1 - kSpread) / kLayerStep));
   const auto highest = static_cast<std::int64_t>(std::floor(depth * (1 + kSpread) / kLayerStep));
+  const std::string family = model.name;
   for (std::int64_t step = lowest; step <= highest; ++step) {
-    TransformerModel model{.num_layers = step * kLayerStep,
-                           .hidden_size = hidden,
-                           .num_heads = hidden / (hidden <= 2048 ? 64 : 128),
-                           .sequence_length = 2048,
-                           .vocab_size = 51200};
-    model.name = fmt::format("gpt-{:.3g}b", static_cast<double>(model.num_parameters()) / 1e9);
-    ladder.push_back(std::move(model));
+    model.num_layers = step * kLayerStep;
+    model.name.clear();
+    if (!check_model(model)) continue;
+    model.name = fmt::format("{}-{:.3g}b", family, static_cast<double>(model.num_parameters()) / 1e9);
+    ladder.push_back(model);
   }
 }
 
+void add_gpt(std::vector<TransformerModel>& ladder, std::int64_t hidden) {
+  add_depths(ladder,
+             {.name = "gpt",
+              .hidden_size = hidden,
+              .num_heads = hidden / (hidden <= 2048 ? 64 : 128),
+              .sequence_length = 2048,
+              .vocab_size = 51200},
+             interpolate(kPublishedDepths, static_cast<double>(hidden)));
+}
+
+void sort_by_size(std::vector<TransformerModel>& ladder) {
+  std::stable_sort(ladder.begin(), ladder.end(), [](const TransformerModel& a, const TransformerModel& b) {
+    return a.active_parameters() < b.active_parameters();
+  });
+}
+
+/// A size at another width: in proportion, as a multiple of the power of two up to 128 that divides the size.
+std::int64_t scaled_size(std::int64_t size, double ratio) {
+  if (size == 0) return 0;
+  constexpr std::int64_t kCoarsest = 128;
+  const std::int64_t step = std::gcd(size, kCoarsest);
+  return step * std::max<std::int64_t>(
+                    1, std::llround(ratio * static_cast<double>(size) / static_cast<double>(step)));
+}
+
+/// The model with this many heads of queries and a width in proportion. Nothing where that is no whole
+/// number.
+std::optional<TransformerModel> at_width(const TransformerModel& model, std::int64_t num_heads) {
+  if (model.hidden_size * num_heads % model.num_heads != 0) return std::nullopt;
+  const double ratio = static_cast<double>(num_heads) / static_cast<double>(model.num_heads);
+  TransformerModel scaled = model;
+  scaled.name += "-scaled";
+  scaled.num_heads = num_heads;
+  scaled.hidden_size = model.hidden_size * num_heads / model.num_heads;
+  if (model.num_kv_heads > 1) scaled.num_kv_heads = model.num_kv_heads * num_heads / model.num_heads;
+  scaled.ffn_size = scaled_size(model.ffn_size, ratio);
+  scaled.latent.query_rank = scaled_size(model.latent.query_rank, ratio);
+  for (const auto size : {&MixtureOfExperts::expert_ffn_size, &MixtureOfExperts::shared_ffn_size,
+                          &MixtureOfExperts::latent_size})
+    scaled.experts.*size = scaled_size(model.experts.*size, ratio);
+  return scaled;
+}
+
 Rung make_rung(const TrainingBudget& budget, const TransformerModel& model) {
-  const auto parameters = static_cast<double>(model.num_parameters());
+  const auto parameters = static_cast<double>(model.active_parameters());
   const double tokens = budget.tokens_per_parameter * parameters;
   const double rate = budget.peak_rate.value * budget.num_gpus.value;
   return {.model = model, .tokens = tokens, .time_at_peak = Seconds(6 * parameters * tokens / rate)};
@@ -96,27 +139,61 @@ double promised_parameters(const TrainingBudget& budget) {
 std::vector<TransformerModel> gpt_ladder() {
   std::vector<TransformerModel> ladder;
   for (std::int64_t hidden = 512; hidden <= 2048; hidden += 512)
-    add_depths(ladder, hidden);
+    add_gpt(ladder, hidden);
   for (std::int64_t hidden = 3072; hidden <= 25600; hidden += 1024)
-    add_depths(ladder, hidden);
-  std::stable_sort(ladder.begin(), ladder.end(), [](const TransformerModel& a, const TransformerModel& b) {
-    return a.num_parameters() < b.num_parameters();
-  });
+    add_gpt(ladder, hidden);
+  sort_by_size(ladder);
   return ladder;
 }
 
-std::int64_t usual_global_batch(double num_parameters, std::int64_t multiple) {
+Result<std::vector<TransformerModel>> family_ladder(const TransformerModel& model) {
+  constexpr std::int64_t kNarrowest = 512;
+  constexpr std::int64_t kWidest = 25600;
+  constexpr std::int64_t kMostGroups = 1 << 12;
+  if (auto checked = check_model(model); !checked) return fail(checked.error());
+  if (model.is_hybrid()) {
+    return fail({.field = "layer_pattern",
+                 .message = fmt::format("expected a model whose layers are alike, found the pattern '{}'",
+                                        model.layer_pattern)});
+  }
+  const auto depth_at = [](std::int64_t hidden) {
+    return interpolate(kPublishedDepths, static_cast<double>(hidden));
+  };
+  const double relative_depth = static_cast<double>(model.num_layers) / depth_at(model.hidden_size);
+  const std::int64_t group = model.kv_heads() == 1 ? 1 : model.num_heads / model.kv_heads();
+  std::vector<TransformerModel> ladder = {model};
+  std::int64_t step = 1;  // of the number of groups, a power of two
+  for (std::int64_t groups = 1; groups <= kMostGroups; groups += step) {
+    if (groups >= 16 * step) step *= 2;
+    const auto scaled = at_width(model, groups * group);
+    if (!scaled || scaled->hidden_size < kNarrowest) continue;
+    if (scaled->hidden_size > kWidest) break;
+    add_depths(ladder, *scaled, relative_depth * depth_at(scaled->hidden_size));
+  }
+  // The model itself, which the steps may have met, once.
+  const auto is_again = [&model](TransformerModel other) {
+    other.name = model.name;
+    return other == model;
+  };
+  ladder.erase(std::remove_if(ladder.begin() + 1, ladder.end(), is_again), ladder.end());
+  sort_by_size(ladder);
+  return ladder;
+}
+
+std::int64_t usual_global_batch(double num_parameters, std::int64_t sequence_length, std::int64_t multiple) {
+  constexpr double kPublishedSequence = 2048;
   std::array<Point, kPublishedBatches.size()> points = kPublishedBatches;
   for (auto& [parameters, batch] : points)
     parameters = std::log(parameters * 1e9);
-  const double batch = interpolate(points, std::log(num_parameters));
+  const double batch = interpolate(points, std::log(num_parameters)) * kPublishedSequence /
+                       static_cast<double>(sequence_length);
   return multiple * std::max<std::int64_t>(1, std::llround(batch / static_cast<double>(multiple)));
 }
 
-Result<ScalingAnswer> scale_model(const TrainingBudget& budget, std::int64_t global_batch,
-                                  std::int64_t batch_multiple, const FindPlan& find_plan) {
+Result<ScalingAnswer> scale_model(const TrainingBudget& budget, std::span<const TransformerModel> ladder,
+                                  std::int64_t global_batch, std::int64_t batch_multiple,
+                                  const FindPlan& find_plan) {
   constexpr int kSmallerShown = 3;
-  const std::vector<TransformerModel> ladder = gpt_ladder();
   std::vector<Rung> falling;  // the largest first
   std::optional<std::size_t> best;
   int num_smaller = 0;
@@ -125,8 +202,9 @@ Result<ScalingAnswer> scale_model(const TrainingBudget& budget, std::int64_t glo
     // No model takes less time than the peak rate promises.
     if (rung.time_at_peak > budget.time) continue;
     const auto parameters = static_cast<double>(model->num_parameters());
-    const std::int64_t batch =
-        global_batch > 0 ? global_batch : usual_global_batch(parameters, batch_multiple);
+    const std::int64_t batch = global_batch > 0
+                                   ? global_batch
+                                   : usual_global_batch(parameters, model->sequence_length, batch_multiple);
     if (!add_plan(rung, batch, find_plan)) continue;
     if (best) ++num_smaller;
     if (!best && rung.time <= budget.time) best = falling.size();

@@ -2,11 +2,13 @@
 /// iteration time in place of the peak rate.
 ///
 /// Hoffmann et al., "Training Compute-Optimal Large Language Models", 2022: with C FLOPs a model of N
-/// parameters is best trained on D = 20 N tokens (table 3), where C = 6 N D.
+/// parameters is best trained on D = 20 N tokens (table 3), where C = 6 N D. Of a mixture of experts N is the
+/// parameters that a token passes.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "core/result.hpp"
@@ -24,7 +26,7 @@ struct TrainingBudget {
   double tokens_per_parameter = 20;
 };
 
-/// Parameters of the model that the peak rate promises: N with 6 N (20 N) = GPUs x peak x time.
+/// Active parameters of the model that the peak rate promises: N with 6 N (20 N) = GPUs x peak x time.
 double promised_parameters(const TrainingBudget& budget);
 
 /// Shapes of GPT models from 12 layers of hidden size 512 to 128 of 25,600, by rising parameters. Hidden
@@ -35,15 +37,26 @@ double promised_parameters(const TrainingBudget& budget);
 /// tokens, vocabulary of 51,200.
 std::vector<TransformerModel> gpt_ladder();
 
+/// Models of the family of `model`, from a hidden size of 512 to 25,600, by rising active parameters, `model`
+/// among them. Kept are the sequence length, the vocabulary, the size of a head, the ratios of MLP (to
+/// multiples of 128 where its size is one), experts' inner sizes, query ranks and heads of keys and values to
+/// the hidden size, and the number of experts. Heads of keys and values (where all share one, heads of
+/// queries) are numbers of at most four binary digits before zeros, an eighth apart at most. Depths are as in
+/// `gpt_ladder`, relative to the published depth at the model's own hidden size.
+///
+/// Errors: `InvalidInput` for a hybrid, whose pattern says what every layer is.
+Result<std::vector<TransformerModel>> family_ladder(const TransformerModel& model);
+
 /// Sequences an iteration for a model of this size: those of the published models, interpolated by the
-/// logarithm of the parameters, as the nearest multiple (at least one) of `multiple`.
-std::int64_t usual_global_batch(double num_parameters, std::int64_t multiple);
+/// logarithm of the parameters, of as many tokens (theirs have sequences of 2,048), as the nearest multiple
+/// (at least one) of `multiple`.
+std::int64_t usual_global_batch(double num_parameters, std::int64_t sequence_length, std::int64_t multiple);
 
 /// A model of the ladder, trained on its compute-optimal tokens with its best plan.
 struct Rung {
   TransformerModel model{};
   double tokens = 0;
-  Seconds time_at_peak{0};  ///< 6 N D over the peak rate
+  Seconds time_at_peak{0};  ///< 6 N D over the peak rate, N the active parameters
   RankedPlan plan{};
   Seconds time{0};  ///< predicted
 
@@ -53,7 +66,8 @@ struct Rung {
 
 /// What came of the ladder.
 struct ScalingAnswer {
-  /// Models with a plan, by rising parameters: from a few smaller than the best up to what the peak promises.
+  /// Models with a plan, by rising active parameters: from a few smaller than the best up to what the peak
+  /// promises.
   std::vector<Rung> rungs{};
   std::size_t best = 0;  ///< position of the largest that is trained in time
 };
@@ -61,11 +75,13 @@ struct ScalingAnswer {
 /// Finds the best plan of a model at a global batch.
 using FindPlan = std::function<Result<RankedPlan>(const TransformerModel&, std::int64_t global_batch)>;
 
-/// Looks for the largest model of the ladder that is trained within the budget. `global_batch` 0 takes the
-/// usual one, a multiple of `batch_multiple`. Models that do not fit or divide are passed over.
+/// Looks for the largest model of a ladder, by rising active parameters, that is trained within the budget.
+/// `global_batch` 0 takes the usual one, a multiple of `batch_multiple`. Models that do not fit or divide are
+/// passed over.
 ///
 /// Errors: `Failed` if not even the smallest model with a plan is trained in time.
-Result<ScalingAnswer> scale_model(const TrainingBudget& budget, std::int64_t global_batch,
-                                  std::int64_t batch_multiple, const FindPlan& find_plan);
+Result<ScalingAnswer> scale_model(const TrainingBudget& budget, std::span<const TransformerModel> ladder,
+                                  std::int64_t global_batch, std::int64_t batch_multiple,
+                                  const FindPlan& find_plan);
 
 }  // namespace vtrain

@@ -47,6 +47,42 @@ TEST_CASE("scale: more days train larger models, more tokens per parameter small
   CHECK(parameters("--days 20 --tokens-per-parameter 200") < usual);
 }
 
+TEST_CASE("scale: the family of a model, by its name or from a file of either kind") {
+  const TemporaryFolder work;
+  work.write("ours.json", R"({"base": "llama3-8b", "sequence_length": 4096})");
+  work.write("config.json", R"({"model_type": "llama", "vocab_size": 32000, "hidden_size": 4096,
+    "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 32,
+    "max_position_embeddings": 4096, "rms_norm_eps": 1e-5, "tie_word_embeddings": false, "hidden_act": "silu"})");
+  struct Family {
+    std::string model;
+    int vocab_size = 0;
+    double mlp_ratio = 0;
+    int heads_to_kv_head = 0;
+  };
+  for (const Family& family :
+       {Family{"llama3-8b", 128256, 3.5, 4}, Family{"ours.json", 128256, 3.5, 4},
+        Family{"config.json", 32000, 11008.0 / 4096, 1}, Family{"mixtral-8x7b", 32000, 3.5, 4}}) {
+    CAPTURE(family.model);
+    const json answer = run_json("scale " + family.model + " --cluster 16x8:h100 --days 10", work);
+    const json& best = answer["best"];
+    CHECK(best["in_time"] == true);
+    CHECK(best["parameters"] > 5e9);
+    CHECK(best["vocab_size"] == family.vocab_size);
+    CHECK(best["tokens"].get<double>() == doctest::Approx(20 * best["active_parameters"].get<double>()));
+    CHECK(best["mlp_size"].get<double>() / best["hidden_size"].get<double>() ==
+          doctest::Approx(family.mlp_ratio).epsilon(0.01));
+    CHECK(best["num_heads"].get<int>() == family.heads_to_kv_head * best["num_kv_heads"].get<int>());
+  }
+  for (const char* wrong : {"lama3-8b", "missing.json", "nemotron-3-nano"}) {
+    CAPTURE(wrong);
+    const auto result =
+        run_vtrain(std::string("scale ") + wrong + " --cluster 16x8:h100 --days 10", work.path());
+    CHECK(result.exit_code == 2);
+    CHECK(result.out.empty());
+    CHECK(result.err.find(wrong) != std::string::npos);
+  }
+}
+
 TEST_CASE("scale: the table marks the answer, once") {
   const TemporaryFolder work;
   const auto result = run_vtrain("scale --gpus 64 --days 14 --price 2", work.path());

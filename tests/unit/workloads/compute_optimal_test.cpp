@@ -2,10 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
+#include <string>
 
 #include "core/rng.hpp"
+#include "workloads/model_zoo.hpp"
 
 namespace vtrain {
 namespace {
@@ -55,15 +58,78 @@ TEST_CASE(
   CHECK(ladder.back().num_parameters() > 1e12);
 }
 
+TEST_CASE("compute_optimal: a family keeps its shape at every size, and has its model once") {
+  for (const char* name : {"llama3-8b", "llama3.1-405b", "gpt3-175b", "qwen2-7b", "gpt2-1.5b", "mixtral-8x7b",
+                           "deepseek-v3", "gpt-oss-120b", "qwen3-0.6b"}) {
+    CAPTURE(std::string(name));
+    const TransformerModel base = find_model(name)->model();
+    const auto ladder = family_ladder(base).value();
+    CHECK(ladder.size() > 100);
+    CHECK(ladder.size() < 1000);
+    CHECK(std::count(ladder.begin(), ladder.end(), base) == 1);
+    std::set<std::pair<std::int64_t, std::int64_t>> shapes;
+    const double heads_to_hidden =
+        static_cast<double>(base.num_heads) / static_cast<double>(base.hidden_size);
+    for (std::size_t i = 0; i < ladder.size(); ++i) {
+      const TransformerModel& model = ladder[i];
+      CAPTURE(model.name);
+      CHECK(check_model(model));
+      CHECK(model.head_size() == base.head_size());
+      CHECK(model.num_heads * base.kv_heads() == base.num_heads * model.kv_heads());
+      const auto hidden = static_cast<double>(model.hidden_size);
+      CHECK(static_cast<double>(model.num_heads) / hidden == doctest::Approx(heads_to_hidden));
+      const double ratio = hidden / static_cast<double>(base.hidden_size);
+      CHECK(std::abs(static_cast<double>(model.mlp_size()) - ratio * static_cast<double>(base.mlp_size())) <=
+            64);
+      CHECK(model.vocab_size == base.vocab_size);
+      CHECK(model.sequence_length == base.sequence_length);
+      CHECK(model.experts.num_experts == base.experts.num_experts);
+      CHECK(model.experts.top_k == base.experts.top_k);
+      shapes.emplace(model.num_layers, model.hidden_size);
+      if (i > 0) CHECK(model.active_parameters() >= ladder[i - 1].active_parameters());
+    }
+    CHECK(shapes.size() == ladder.size());
+  }
+  // 32 layers at 4,096 are as deep as the published models; those have 48 at 8,192, a quarter of which is 12.
+  std::set<std::int64_t> depths;
+  const auto llama = family_ladder(find_model("llama3-8b")->model()).value();
+  for (const TransformerModel& model : llama)
+    if (model.hidden_size == 8192) depths.insert(model.num_layers);
+  CHECK(depths == std::set<std::int64_t>{36, 40, 44, 48, 52, 56, 60});
+  const TransformerModel hybrid = find_model("nemotron-3-nano")->model();
+  CHECK(family_ladder(hybrid).error().field == "layer_pattern");
+  CHECK(!family_ladder(TransformerModel{}));
+}
+
+TEST_CASE("compute_optimal: of experts the active parameters count") {
+  const TransformerModel experts = find_model("mixtral-8x7b")->model();
+  const TrainingBudget budget{GpuCount(1024), Seconds(30 * 86400), FlopsPerSecond(989e12)};
+  const FindPlan find_plan = [&](const TransformerModel& model, std::int64_t batch) {
+    const double tokens = static_cast<double>(batch * model.sequence_length);
+    const double flops = 6 * static_cast<double>(model.active_parameters()) * tokens;
+    RankedPlan plan{.iteration = Seconds(flops / (1024 * 989e12 * 0.5))};
+    plan.plan.global_batch = batch;
+    return plan;
+  };
+  const auto ladder = family_ladder(experts).value();
+  const auto answer = scale_model(budget, ladder, 512, 1, find_plan).value();
+  const Rung& best = answer.rungs[answer.best];
+  CHECK(best.tokens == 20 * static_cast<double>(best.model.active_parameters()));
+  CHECK(best.utilization() == doctest::Approx(0.5).epsilon(0.01));
+  CHECK(static_cast<double>(best.model.active_parameters()) < promised_parameters(budget));
+}
+
 TEST_CASE("compute_optimal: the usual batch follows the published ones, in whole multiples") {
-  CHECK(usual_global_batch(145.6e9, 1) == 2304);
-  CHECK(usual_global_batch(39.1e9, 1) == 1536);
-  CHECK(usual_global_batch(1e6, 1) == 256);
-  CHECK(usual_global_batch(1e13, 1) == 3072);
+  CHECK(usual_global_batch(145.6e9, 2048, 1) == 2304);
+  CHECK(usual_global_batch(39.1e9, 2048, 1) == 1536);
+  CHECK(usual_global_batch(1e6, 2048, 1) == 256);
+  CHECK(usual_global_batch(1e13, 2048, 1) == 3072);
   // 2304 / 420 is 5.5 nodes: six of them, as halves round up.
-  CHECK(usual_global_batch(145.6e9, 420) % 420 == 0);
-  CHECK(std::abs(usual_global_batch(145.6e9, 420) - 2304) <= 210);
-  CHECK(usual_global_batch(1e9, 100'000) == 100'000);
+  CHECK(usual_global_batch(145.6e9, 2048, 420) % 420 == 0);
+  CHECK(std::abs(usual_global_batch(145.6e9, 2048, 420) - 2304) <= 210);
+  CHECK(usual_global_batch(1e9, 2048, 100'000) == 100'000);
+  // As many tokens in sequences of four times the length.
+  CHECK(usual_global_batch(145.6e9, 8192, 1) == 576);
 }
 
 /// A predictor by which training gets a part of the peak rate that falls with a model's width; narrow models
@@ -90,14 +156,14 @@ TEST_CASE("compute_optimal: the best model is the largest of all that are traine
     // Without any short cut: every model of the ladder.
     std::int64_t largest = 0;
     for (const TransformerModel& model : gpt_ladder()) {
-      const std::int64_t batch = usual_global_batch(static_cast<double>(model.num_parameters()), 4);
+      const std::int64_t batch = usual_global_batch(static_cast<double>(model.num_parameters()), 2048, 4);
       const auto plan = find_plan(model, batch);
       if (!plan) continue;
       const double tokens = 20 * static_cast<double>(model.num_parameters());
       const double iterations = std::ceil(tokens / static_cast<double>(batch * model.sequence_length));
       if (iterations * Seconds(plan->iteration) <= budget.time) largest = model.num_parameters();
     }
-    const auto answer = scale_model(budget, 0, 4, find_plan);
+    const auto answer = scale_model(budget, gpt_ladder(), 0, 4, find_plan);
     REQUIRE(answer.has_value() == (largest > 0));
     if (!answer) continue;
     const Rung& best = answer->rungs[answer->best];
@@ -118,13 +184,14 @@ TEST_CASE("compute_optimal: too little time and no plan are told apart") {
     return fail({.message = "no plan"});
   };
   TrainingBudget budget{GpuCount(8), Seconds(86400), FlopsPerSecond(312e12)};
-  CHECK(scale_model(budget, 0, 1, none).error().message == "no model of the ladder has a plan on these GPUs");
+  CHECK(scale_model(budget, gpt_ladder(), 0, 1, none).error().message ==
+        "no model of the ladder has a plan on these GPUs");
   const FindPlan slow = [](const TransformerModel&, std::int64_t) {
     return RankedPlan{.iteration = Seconds(1e9)};
   };
-  CHECK(scale_model(budget, 64, 1, slow).error().message ==
+  CHECK(scale_model(budget, gpt_ladder(), 64, 1, slow).error().message ==
         "not even the smallest model with a plan is trained in time");
-  CHECK(scale_model(budget, 64, 1, slow).error().kind == ErrorKind::Failed);
+  CHECK(scale_model(budget, gpt_ladder(), 64, 1, slow).error().kind == ErrorKind::Failed);
 }
 
 }  // namespace
