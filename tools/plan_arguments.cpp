@@ -5,8 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "core/text.hpp"
 #include "tools/plan_spec.hpp"
 #include "workloads/calibration.hpp"
+#include "workloads/plan_space.hpp"
 
 namespace vtrain {
 
@@ -68,6 +70,23 @@ Result<GpuProfile> read_profile(const std::string& name, const std::optional<Clu
                      cluster_text)});
   }
   return profile;
+}
+
+Result<void> check_offload(const Stack& stack, const GpuProfile& profile) {
+  if (!plan_choices(stack).offload) {
+    std::vector<std::string_view> able;
+    for (const Stack& known : all_stacks()) {
+      if (plan_choices(known).offload) able.push_back(known.name);
+    }
+    return fail({.field = "--offload",
+                 .message = expected_found("a stack that can: " + list_names(able), stack.name)});
+  }
+  if (profile.host_bandwidth.value <= 0) {
+    return fail({.field = "--offload",
+                 .message = fmt::format("profile '{}' has no host_bandwidth, the link to the CPU's memory",
+                                        profile.name)});
+  }
+  return {};
 }
 
 Result<std::vector<GpuCount>> read_gpus(std::string text, const std::optional<ClusterSpec>& cluster,

@@ -37,6 +37,10 @@ Result<std::optional<ClusterSpec>> read_uniform_cluster(const std::string& text)
 Result<GpuProfile> read_profile(const std::string& name, const std::optional<ClusterSpec>& cluster,
                                 const std::string& cluster_text);
 
+/// Whether there are plans of `--offload`: the stack can keep activations in the memory of the CPU, and the
+/// link to it is in the profile.
+Result<void> check_offload(const Stack& stack, const GpuProfile& profile);
+
 /// Reads `--gpus` (`parse_gpu_counts`) within the cluster. An empty text is the whole cluster or, with
 /// `parts`, every part of it.
 Result<std::vector<GpuCount>> read_gpus(std::string text, const std::optional<ClusterSpec>& cluster,

@@ -43,6 +43,7 @@ struct PlanArguments {
   std::string calibration;
   std::string precision;
   std::int64_t sequence_length = 0;
+  bool offload = false;
   bool json = false;
 };
 
@@ -58,6 +59,7 @@ struct PlanQuestion {
   TrainingTerms terms;
   std::optional<double> deadline_s;
   std::size_t top = 0;
+  bool offload = false;
   std::optional<ParallelPlan> beside;
 };
 
@@ -129,6 +131,10 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
   const auto stack = read_stack(arguments.stack, arguments.calibration, question.profile);
   if (!stack) return fail(stack.error());
   question.stack = *stack;
+  question.offload = arguments.offload;
+  if (arguments.offload) {
+    if (auto checked = check_offload(*stack, question.profile); !checked) return fail(checked.error());
+  }
   if (auto read = read_terms(arguments, question); !read) return fail(read.error());
   auto counts = read_gpus(arguments.gpus, *cluster, question.profile, question.deadline_s.has_value());
   if (!counts) return fail(counts.error());
@@ -142,12 +148,17 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
   return question;
 }
 
+/// The format of products, of every plan.
+Precision precision_of(const PlanQuestion& question) {
+  return question.precision.value_or(plan_choices(question.stack).precision);
+}
+
 /// The plan of `--beside` on this number of GPUs.
 Result<RankedPlan> predict_beside(const PlanQuestion& question, GpuCount num_gpus) {
   ParallelPlan wanted = *question.beside;
   wanted.global_batch = question.global_batch;
   const PlanChoices choices = plan_choices(question.stack);
-  wanted.precision = question.precision.value_or(choices.precision);
+  wanted.precision = precision_of(question);
   wanted.sequence_parallel = choices.sequence_parallel && wanted.tensor > 1;
   const auto plan = on_gpus(wanted, num_gpus);
   if (!plan) return fail(plan.error());
@@ -180,9 +191,10 @@ Result<PlanAnswer> answer_question(const PlanQuestion& question) {
   PlanAnswer answer;
   const auto start = std::chrono::steady_clock::now();
   PlanSearch search(question.model, question.profile, question.stack);
-  if (question.precision) search.choices().precision = *question.precision;
+  search.choices().precision = precision_of(question);
   for (const GpuCount num_gpus : question.gpu_counts) {
-    auto found = search.find(num_gpus, question.global_batch, {.top = question.top});
+    auto found =
+        search.find(num_gpus, question.global_batch, {.top = question.top, .offload = question.offload});
     std::optional<Result<RankedPlan>> beside;
     if (question.beside) beside = predict_beside(question, num_gpus);
     if (found) {
@@ -309,8 +321,10 @@ std::string counts_line(std::string_view what, const std::vector<GpuCount>& coun
                        with_thousands(counts.front().value), with_thousands(counts.back().value));
   }
   std::string list;
-  for (const GpuCount count : counts)
-    list += (list.empty() ? "" : ", ") + with_thousands(count.value);
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    list += i == 0 ? "" : i + 1 == counts.size() ? " and " : ", ";
+    list += with_thousands(counts[i].value);
+  }
   return fmt::format("{}: {} GPUs\n", what, list);
 }
 
@@ -348,14 +362,13 @@ std::string to_text(const PlanQuestion& question, const PlanAnswer& answer) {
                                : fmt::format("{} to {}", with_thousands(answer.counts.front().num_gpus.value),
                                              with_thousands(answer.counts.back().num_gpus.value));
   std::string text = fmt::format(
-      "{}   {} billion parameters   global batch {} x {} tokens   {} {}   stack {}\n{} plans, {} fit in "
-      "memory, "
-      "searched in "
-      "{}\n",
+      "{}   {} billion parameters   global batch {} x {} tokens   {} {}   stack {}, {}\n"
+      "{} plans, {} fit in {} of memory, searched in {}\n",
       question.model.name, short_number(static_cast<double>(question.model.num_parameters()) / 1e9),
       with_thousands(question.global_batch), with_thousands(question.model.sequence_length), gpus,
-      question.profile.name, question.stack.name, with_thousands(answer.num_plans),
-      with_thousands(answer.num_fitting), as_duration(answer.wall_s));
+      question.profile.name, question.stack.name, name_of(precision_of(question)),
+      with_thousands(answer.num_plans), with_thousands(answer.num_fitting),
+      as_gigabytes(question.profile.memory_capacity.value), as_duration(answer.wall_s));
   text += one ? one_count_text(question, answer.counts.front()) : front_text(question, answer);
   return text + left_out_text(question, answer);
 }
@@ -405,6 +418,9 @@ void add_plan_command(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--beside", to.beside,
                       "Also show this plan: tensor=8,pipeline=35,micro-batch=1,recompute=full");
+  command->add_flag("--offload", to.offload,
+                    "Where a plan does not fit, keep activations of as few layers as must be in the CPU's "
+                    "memory: Megatron-Core and Megatron-Bridge, one stage, no recomputation");
   command->add_option("--profile", to.profile,
                       "GPU profile, a name, a JSON file or the folder of a recording; without it that of the "
                       "cluster's GPUs, or a100");

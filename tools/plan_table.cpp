@@ -24,9 +24,15 @@ struct Column {
   std::string usual{};
 };
 
+/// `64`, with virtual stages `8 (4)`.
 std::string stages_text(const ParallelPlan& plan) {
   if (plan.virtual_stages == 1) return with_thousands(plan.pipeline);
   return fmt::format("{} ({})", with_thousands(plan.pipeline), plan.virtual_stages);
+}
+
+/// The same with a mark that `plan_table` explains.
+std::string marked_stages_text(const ParallelPlan& plan) {
+  return (plan.ends_count_as_layers ? "*" : "") + stages_text(plan);
 }
 
 std::vector<Column> shape_columns() {
@@ -38,10 +44,11 @@ std::vector<Column> shape_columns() {
       {"context", count(&ParallelPlan::context), "1"},
       {"expert", count(&ParallelPlan::expert), "1"},
       {"expert tensor", count(&ParallelPlan::expert_tensor), "1"},
-      {"pipeline (virtual)", [](const RankedPlan& p) { return stages_text(p.plan); }},
+      {"pipeline (virtual)", [](const RankedPlan& p) { return marked_stages_text(p.plan); }},
       {"data", count(&ParallelPlan::data)},
       {"micro-batch", count(&ParallelPlan::micro_batch)},
       {"recompute", [](const RankedPlan& p) { return std::string(name_of(p.plan.recompute)); }},
+      {"offloaded", count(&ParallelPlan::offloaded_layers), "0"},
       {"sharding", [](const RankedPlan& p) { return std::string(name_of(p.plan.sharding)); }, "none"},
       {"schedule", [](const RankedPlan& p) { return std::string(name_of(p.plan.schedule)); }, "1f1b"},
   };
@@ -121,7 +128,11 @@ std::string plan_table(std::span<const PlanRow> rows, const TrainingTerms& terms
       cells.push_back(column.show(row.plan));
     table.add_row(std::move(cells));
   }
-  return table.to_string();
+  const bool is_marked = std::any_of(rows.begin(), rows.end(),
+                                     [](const PlanRow& row) { return row.plan.plan.ends_count_as_layers; });
+  return table.to_string() +
+         (is_marked ? "* embedding and output layer count as a layer of the first and of the last stage\n"
+                    : "");
 }
 
 std::string describe_plan(const ParallelPlan& plan) {
@@ -131,6 +142,10 @@ std::string describe_plan(const ParallelPlan& plan) {
   if (plan.expert_tensor > 1) text += fmt::format(", expert tensor {}", plan.expert_tensor);
   text += fmt::format(", pipeline {}, data {}, micro-batch {}, recompute {}", stages_text(plan), plan.data,
                       plan.micro_batch, name_of(plan.recompute));
+  if (plan.offloaded_layers > 0) {
+    text += fmt::format(", {} {} offloaded", plan.offloaded_layers,
+                        plan.offloaded_layers == 1 ? "layer" : "layers");
+  }
   if (plan.sharding != Sharding::None) text += fmt::format(", sharding {}", name_of(plan.sharding));
   if (plan.schedule != Schedule::OneForwardOneBackward) text += fmt::format(", {}", name_of(plan.schedule));
   return text;
@@ -180,8 +195,10 @@ ordered_json plan_to_json(const RankedPlan& ranked, const TrainingTerms& terms) 
                        {"global_batch", plan.global_batch},
                        {"micro_batch", plan.micro_batch},
                        {"recompute", name_of(plan.recompute)},
+                       {"offloaded_layers", plan.offloaded_layers},
                        {"sequence_parallel", plan.sequence_parallel},
                        {"sharding", name_of(plan.sharding)},
+                       {"ends_count_as_layers", plan.ends_count_as_layers},
                        {"schedule", name_of(plan.schedule)},
                        {"precision", name_of(plan.precision)},
                        {"iteration_time_s", seconds(ranked.iteration)},

@@ -1,6 +1,7 @@
 #include "workloads/plan_search.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -42,10 +43,31 @@ tl::unexpected<Error> nothing_fits(const TransformerModel& model, GpuCount num_g
 PlanSearch::PlanSearch(TransformerModel model, const GpuProfile& profile, const Stack& stack)
     : timer_(std::move(model), profile, stack), choices_(plan_choices(stack)) {}
 
-void PlanSearch::time_all(const std::vector<ParallelPlan>& plans, std::vector<Candidate>& candidates) {
+void PlanSearch::offload_to_fit(ParallelPlan& plan, MemoryEstimate& memory) const {
+  if (!choices_.offload || plan.pipeline > 1 || plan.recompute != Recompute::None) return;
+  // Megatron-Core keeps the last layer, whose backward pass comes at once.
+  std::int64_t most = model().num_layers - 1;
+  const auto offloading = [&](std::int64_t num_layers) {
+    plan.offloaded_layers = num_layers;
+    return estimate_memory(model(), plan, profile(), stack().memory);
+  };
+  memory = offloading(most);
+  if (!memory.fits()) return;
+  // Each layer offloaded needs no more memory than one less.
+  std::int64_t too_few = 0;
+  while (most - too_few > 1) {
+    const std::int64_t middle = std::midpoint(too_few, most);
+    (offloading(middle).fits() ? most : too_few) = middle;
+  }
+  memory = offloading(most);
+}
+
+void PlanSearch::time_in_full(const std::vector<ParallelPlan>& plans, std::vector<Candidate>& candidates) {
   for (Candidate& candidate : candidates) {
-    timer_.lower_bound(plans[candidate.place]);
+    const ParallelPlan& plan = plans[candidate.place];
+    timer_.lower_bound(plan);
     candidate.iteration = timer_.iteration();
+    candidate.breakdown = timer_.breakdown(plan);
   }
 }
 
@@ -78,7 +100,7 @@ std::int64_t PlanSearch::time_best(const std::vector<ParallelPlan>& plans, std::
 Result<PlanSearchResult> PlanSearch::find(GpuCount num_gpus, std::int64_t global_batch,
                                           const PlanSearchOptions& options) {
   if (auto checked = check_model(model()); !checked) return fail(checked.error());
-  const std::vector<ParallelPlan> plans =
+  std::vector<ParallelPlan> plans =
       enumerate_plans(model(), num_gpus, global_batch, profile(), choices_, options.limits);
   if (plans.empty()) return no_plan(model(), num_gpus, global_batch);
 
@@ -86,14 +108,16 @@ Result<PlanSearchResult> PlanSearch::find(GpuCount num_gpus, std::int64_t global
   std::vector<Candidate> candidates;
   MemoryEstimate least;
   for (std::size_t place = 0; place < plans.size(); ++place) {
-    const MemoryEstimate memory = estimate_memory(model(), plans[place], profile(), stack().memory);
+    MemoryEstimate memory = estimate_memory(model(), plans[place], profile(), stack().memory);
+    if (options.offload && !memory.fits()) offload_to_fit(plans[place], memory);
     if (least.peak.value == 0 || memory.peak < least.peak) least = memory;
     if (memory.fits()) candidates.push_back({.place = place, .memory = memory});
   }
   result.num_fitting = std::ssize(candidates);
   if (candidates.empty()) return nothing_fits(model(), num_gpus, least);
-  if (options.top == 0 || candidates.size() <= options.top) {
-    time_all(plans, candidates);
+  const bool all = options.top == 0 || candidates.size() <= options.top;
+  if (all) {
+    time_in_full(plans, candidates);
     result.num_timed = result.num_fitting;
   } else {
     result.num_timed = time_best(plans, candidates, options.top);
@@ -101,12 +125,13 @@ Result<PlanSearchResult> PlanSearch::find(GpuCount num_gpus, std::int64_t global
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return std::tie(a.iteration, a.place) < std::tie(b.iteration, b.place);
   });
-  if (options.top > 0 && candidates.size() > options.top) candidates.resize(options.top);
-  for (const Candidate& candidate : candidates) {
-    const ParallelPlan& plan = plans[candidate.place];
-    timer_.lower_bound(plan);
-    result.best.push_back({plan, candidate.iteration, candidate.memory, timer_.breakdown(plan)});
+  if (!all) {
+    candidates.resize(options.top);
+    time_in_full(plans, candidates);
   }
+  for (const Candidate& candidate : candidates)
+    result.best.push_back(
+        {plans[candidate.place], candidate.iteration, candidate.memory, candidate.breakdown});
   return result;
 }
 

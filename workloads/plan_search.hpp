@@ -28,15 +28,19 @@ struct RankedPlan {
 /// What to look for.
 struct PlanSearchOptions {
   std::size_t top = 1;  ///< plans to return; 0: all that fit
+  /// Plans that do not fit keep the activations of as few layers as they must in the memory of the CPU, where
+  /// the stack can (`PlanChoices::offload`). More layers would only make the iteration longer. How much
+  /// memory the CPU has is not asked.
+  bool offload = false;
   PlanLimits limits{};
 };
 
 /// What a search found.
 struct PlanSearchResult {
   std::vector<RankedPlan> best{};  ///< plans that fit into memory, fastest first
-  std::int64_t num_plans = 0;    ///< plans that divide
-  std::int64_t num_fitting = 0;  ///< of these, plans that fit into memory
-  std::int64_t num_timed = 0;    ///< of these, plans whose time had to be known exactly
+  std::int64_t num_plans = 0;      ///< plans that divide
+  std::int64_t num_fitting = 0;    ///< of these, plans that fit into memory
+  std::int64_t num_timed = 0;      ///< of these, plans whose time had to be known exactly
 };
 
 /// Searches for plans of one model. What plans of different GPU counts and global batches share is kept from
@@ -54,9 +58,9 @@ class PlanSearch {
   /// The fastest plans that fit into memory. Of equally fast ones the first in the order of
   /// `enumerate_plans` wins.
   ///
-  /// Memory is looked at first. When only some of the plans are asked for, they are timed in the order of
-  /// `PlanTimer::lower_bound`, until no other plan can be faster than those: the result is that of timing
-  /// all.
+  /// Memory is looked at first, and with it what is offloaded. When only some of the plans are asked for,
+  /// they are timed in the order of `PlanTimer::lower_bound`, until no other plan can be faster than those:
+  /// the result is that of timing all.
   ///
   /// Errors: `InvalidInput` if the model is not valid (`check_model`) or no plan divides; `Failed` if plans
   /// divide but none fits into memory, with the least that any of them needs.
@@ -70,9 +74,13 @@ class PlanSearch {
     MemoryEstimate memory{};
     Nanoseconds bound{0};
     Nanoseconds iteration{0};
+    Breakdown breakdown{};  ///< of those that are returned
   };
 
-  void time_all(const std::vector<ParallelPlan>& plans, std::vector<Candidate>& candidates);
+  /// Makes a plan that needs too much memory fit by offloading the fewest layers that suffice, if any do.
+  void offload_to_fit(ParallelPlan& plan, MemoryEstimate& memory) const;
+  /// Iterations and breakdowns.
+  void time_in_full(const std::vector<ParallelPlan>& plans, std::vector<Candidate>& candidates);
   std::int64_t time_best(const std::vector<ParallelPlan>& plans, std::vector<Candidate>& candidates,
                          std::size_t top);
 

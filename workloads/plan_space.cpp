@@ -159,6 +159,7 @@ PlanChoices plan_choices(const Stack& stack) {
     choices.recompute = {Full, Selective, None};
   }
   const std::string_view name = stack.name;
+  choices.offload = name == "megatron-core" || name.starts_with("megatron-bridge");
   if (name == "megatron-2021" || name == "deepspeed-megatron") {
     // Sequence parallelism and selective recomputation came with Korthikanti et al., 2022.
     choices.context = choices.expert = choices.sequence_parallel = choices.ends_count_as_layers = false;

@@ -32,6 +32,9 @@ struct PlanChoices {
   bool expert = true;
   bool sequence_parallel = true;     ///< with tensor parallelism, always
   bool ends_count_as_layers = true;  ///< where the layers alone do not divide
+  /// Activations may wait in the memory of the CPU: as Megatron-Core has it (transformer_config.py,
+  /// cpu_offloading), with one stage and without recomputation.
+  bool offload = false;
   std::vector<Recompute> recompute{};
   std::vector<Sharding> sharding{};
   std::vector<Schedule> schedules{};

@@ -36,9 +36,8 @@ const PlanTimer::LayerSpans& PlanTimer::spans(const ParallelPlan& plan) {
   return spans_.emplace(key, spans).first->second;
 }
 
-BlockTimes PlanTimer::chunk_blocks(const StageCosts& stages, const LayerSpans& spans, std::int64_t stage,
-                                   std::int64_t chunk) const {
-  const ChunkLayers layers = stages.layers(stage, chunk);
+BlockTimes PlanTimer::chunk_passes(const ChunkLayers& layers, const LayerSpans& spans,
+                                   bool recomputes) const {
   const auto sum = [&](Nanoseconds PassSpans::*pass) {
     Nanoseconds span(0);
     for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind)
@@ -48,8 +47,17 @@ BlockTimes PlanTimer::chunk_blocks(const StageCosts& stages, const LayerSpans& s
     return span;
   };
   BlockTimes times{.forward = sum(&PassSpans::forward), .backward = sum(&PassSpans::backward)};
-  if (stages.recomputes(stage)) times.backward += sum(&PassSpans::recompute);
+  if (recomputes) times.backward += sum(&PassSpans::recompute);
   if (schedule_ == Schedule::ZeroBubble) times.weight = sum(&PassSpans::weight);
+  return times;
+}
+
+BlockTimes PlanTimer::chunk_blocks(const StageCosts& stages, const LayerSpans& spans, std::int64_t stage,
+                                   std::int64_t chunk) const {
+  const ChunkLayers layers = stages.layers(stage, chunk);
+  BlockTimes times = chunk_passes(layers, spans, stages.recomputes(stage));
+  times.forward += stages.offload_wait(stage, times.forward);
+  times.backward += stages.offload_wait(stage, times.backward);
   if (!layers.is_last) {
     times.forward += stages.send().hold;
     times.forward_latency = stages.send().latency;
@@ -68,6 +76,7 @@ Nanoseconds PlanTimer::lower_bound(const ParallelPlan& plan) {
   shape_ = {plan.pipeline, plan.virtual_stages, plan.num_micro_batches()};
   blocks_.clear();
   once_.clear();
+  iteration_.reset();
   for (std::int64_t stage = 0; stage < plan.pipeline; ++stage) {
     const std::size_t first = blocks_.size();
     if (stage > 0 && stages.alike(stage - 1, stage)) {
@@ -134,6 +143,7 @@ Nanoseconds PlanTimer::pipeline_bound() const {
 }
 
 Nanoseconds PlanTimer::iteration() {
+  if (iteration_) return *iteration_;
   const std::span<const Nanoseconds> ends = pipelines_.stage_ends(schedule_, shape_, blocks_);
   Nanoseconds all_done(0);
   Nanoseconds optimizer(0);
@@ -141,7 +151,8 @@ Nanoseconds PlanTimer::iteration() {
     all_done = std::max(all_done, ends[stage] + once_[stage].reduction);
     optimizer = std::max(optimizer, once_[stage].optimizer);
   }
-  return all_done + optimizer;
+  iteration_ = all_done + optimizer;
+  return *iteration_;
 }
 
 void PlanTimer::add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const LayerSpans& spans,
@@ -171,6 +182,10 @@ Breakdown PlanTimer::breakdown(const ParallelPlan& plan) {
   for (std::int64_t chunk = 0; chunk < plan.virtual_stages; ++chunk) {
     const ChunkLayers layers = stages.layers(stage, chunk);
     add_chunk(breakdown, layers, spans, stages.recomputes(stage));
+    const BlockTimes passes = chunk_passes(layers, spans, stages.recomputes(stage));
+    breakdown.compute +=
+        static_cast<double>(shape_.num_micro_batches) *
+        (stages.offload_wait(stage, passes.forward) + stages.offload_wait(stage, passes.backward));
     const int num_sends = (layers.is_first ? 0 : 1) + (layers.is_last ? 0 : 1);
     breakdown.pipeline_comm += static_cast<double>(num_sends * shape_.num_micro_batches) * stages.send().hold;
   }

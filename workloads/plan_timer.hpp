@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "core/gpu_profile.hpp"
@@ -20,8 +21,7 @@ namespace vtrain {
 
 /// Times plans. Layer costs are computed once for all plans that share them, and schedules merged once: a
 /// further plan costs a microsecond, and the pipeline's recurrence (`PipelineTimer`) where it is needed. One
-/// timer per thread; the profile must outlive it. Waiting for activations that are kept in the memory of the
-/// CPU is not part of it: searches do not offload.
+/// timer per thread; the profile must outlive it.
 class PlanTimer {
  public:
   PlanTimer(TransformerModel model, const GpuProfile& profile, Stack stack);
@@ -65,6 +65,8 @@ class PlanTimer {
 
   static PassSpans spans_of(const PassCosts& costs);
   const LayerSpans& spans(const ParallelPlan& plan);
+  /// The passes of a chunk, without sends and without waiting for activations in the CPU's memory.
+  BlockTimes chunk_passes(const ChunkLayers& layers, const LayerSpans& spans, bool recomputes) const;
   BlockTimes chunk_blocks(const StageCosts& stages, const LayerSpans& spans, std::int64_t stage,
                           std::int64_t chunk) const;
   void add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const LayerSpans& spans,
@@ -80,6 +82,7 @@ class PlanTimer {
   PipelineShape shape_{};
   std::vector<BlockTimes> blocks_;  ///< [stages][chunks]
   std::vector<OnceTimes> once_;     ///< [stages]
+  std::optional<Nanoseconds> iteration_{};
 };
 
 }  // namespace vtrain

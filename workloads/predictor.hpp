@@ -18,7 +18,9 @@ struct ExecutionGraph;
 
 /// Where the time of the slowest stage goes. The parts add up to the iteration time.
 struct Breakdown {
-  Nanoseconds compute{0};        ///< layers, their recomputation and the launch gaps inside them
+  /// Layers, their recomputation, the launch gaps inside them and waiting for activations that come from the
+  /// memory of the CPU or go there.
+  Nanoseconds compute{0};
   Nanoseconds tensor_comm{0};    ///< tensor-parallel collectives
   Nanoseconds pipeline_comm{0};  ///< sends between stages, as far as they hold the stage
   Nanoseconds data_comm{0};      ///< gradient reduction

@@ -1,6 +1,7 @@
 /// `vtrain plan` through the command line: that its parts agree with each other, whatever the predictor says.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -9,19 +10,11 @@
 #include "tests/support/command_runner.hpp"
 
 using nlohmann::json;
+using vtrain::testing::run_json;
 using vtrain::testing::run_vtrain;
 using vtrain::testing::TemporaryFolder;
 
 namespace {
-
-json run_json(const std::string& arguments) {
-  const TemporaryFolder work;
-  const auto result = run_vtrain(arguments + " --json", work.path());
-  CAPTURE(arguments);
-  CAPTURE(result.err);
-  REQUIRE(result.exit_code == 0);
-  return json::parse(result.out);
-}
 
 std::vector<std::string> run_lines(const std::string& arguments) {
   const TemporaryFolder work;
@@ -115,7 +108,7 @@ TEST_CASE("plan: the table has a line for each plan and says why the first beats
   REQUIRE(lines.size() == 9);
   CHECK(lines[0].starts_with("gpt3-175b   "));
   CHECK(lines[0].find("global batch 1,536 x 2,048 tokens   512 a100") != std::string::npos);
-  CHECK(lines[1].find(" fit in memory, searched in ") != std::string::npos);
+  CHECK(lines[1].find(" GB of memory, searched in ") != std::string::npos);
   CHECK(lines[2].find("pipeline (virtual)") != std::string::npos);
   CHECK(lines[3].starts_with("1  "));
   CHECK(lines[6].starts_with("4  "));
@@ -136,6 +129,39 @@ TEST_CASE("plan: the plan given is predicted on every GPU count that it divides"
     CHECK(answer["counts"][i]["beside"]["iteration_time_s"] >=
           answer["counts"][i]["plans"][0]["iteration_time_s"]);
   }
+}
+
+TEST_CASE(
+    "plan: --offload adds plans that keep activations in the CPU's memory, and they are predicted alike") {
+  const std::string command = "plan llama3-70b --cluster 16x4:gb200 --global-batch 256 --top 0";
+  const json without = run_json(command);
+  const json with = run_json(command + " --offload");
+  CHECK(with["num_plans"] == without["num_plans"]);
+  CHECK(with["num_fitting"] > without["num_fitting"]);
+  CHECK(with["best"]["iteration_time_s"] <= without["best"]["iteration_time_s"]);
+  const json& plans = with["counts"][0]["plans"];
+  const auto offloading =
+      std::find_if(plans.begin(), plans.end(), [](const json& plan) { return plan["offloaded_layers"] > 0; });
+  REQUIRE(offloading != plans.end());
+  const TemporaryFolder work;
+  json plan = json::object();
+  for (const char* key : {"tensor", "context", "expert", "expert_tensor", "pipeline", "virtual_stages",
+                          "data", "global_batch", "micro_batch", "recompute", "offloaded_layers",
+                          "sequence_parallel", "sharding", "schedule", "precision"})
+    plan[key] = (*offloading)[key];
+  work.write(
+      "config.json",
+      json{{"model", "llama3-70b"}, {"plan", plan}, {"profile", "gb200"}, {"stack", with["stack"]}}.dump());
+  const auto predicted = run_vtrain("predict config.json --json", work.path());
+  CAPTURE(predicted.err);
+  REQUIRE(predicted.exit_code == 0);
+  CAPTURE(predicted.out);
+  CHECK(json::parse(predicted.out)["iteration_time_s"] == (*offloading)["iteration_time_s"]);
+
+  const auto refused =
+      run_vtrain("plan llama3-70b --gpus 8 --global-batch 8 --offload --stack torchtitan", work.path());
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.err.find("--offload: expected a stack that can: ") != std::string::npos);
 }
 
 TEST_CASE("plan: a cluster gives GPUs and profile") {

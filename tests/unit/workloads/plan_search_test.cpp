@@ -18,6 +18,19 @@ const GpuProfile& a100() {
   return profile;
 }
 
+/// A plan predicted in full.
+RankedPlan predict(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
+                   const Stack& stack) {
+  const auto prediction = predict_physical(model, plan, profile, stack).value();
+  const IterationTimes times = fast_iteration_times(prediction.work);
+  return {plan, times.iteration, prediction.memory, times.breakdown};
+}
+
+void sort_by_time(std::vector<RankedPlan>& plans) {
+  std::stable_sort(plans.begin(), plans.end(),
+                   [](const RankedPlan& a, const RankedPlan& b) { return a.iteration < b.iteration; });
+}
+
 /// All plans that fit, fastest first, each predicted in full.
 std::vector<RankedPlan> predict_all(const TransformerModel& model, GpuCount num_gpus,
                                     std::int64_t global_batch, const GpuProfile& profile,
@@ -25,13 +38,31 @@ std::vector<RankedPlan> predict_all(const TransformerModel& model, GpuCount num_
   std::vector<RankedPlan> plans;
   for (const ParallelPlan& plan :
        enumerate_plans(model, num_gpus, global_batch, profile, plan_choices(stack))) {
-    const auto prediction = predict_physical(model, plan, profile, stack).value();
-    if (!prediction.memory.fits()) continue;
-    const IterationTimes times = fast_iteration_times(prediction.work);
-    plans.push_back({plan, times.iteration, prediction.memory, times.breakdown});
+    const RankedPlan predicted = predict(model, plan, profile, stack);
+    if (predicted.memory.fits()) plans.push_back(predicted);
   }
-  std::stable_sort(plans.begin(), plans.end(),
-                   [](const RankedPlan& a, const RankedPlan& b) { return a.iteration < b.iteration; });
+  sort_by_time(plans);
+  return plans;
+}
+
+/// The same with every number of offloaded layers tried where there is one stage and nothing is recomputed;
+/// of each plan the fastest that fits.
+std::vector<RankedPlan> predict_all_offloading(const TransformerModel& model, GpuCount num_gpus,
+                                               std::int64_t global_batch, const GpuProfile& profile,
+                                               const Stack& stack) {
+  std::vector<RankedPlan> plans;
+  for (ParallelPlan plan : enumerate_plans(model, num_gpus, global_batch, profile, plan_choices(stack))) {
+    const bool can = plan.pipeline == 1 && plan.recompute == Recompute::None;
+    std::vector<RankedPlan> fitting;
+    for (plan.offloaded_layers = 0; plan.offloaded_layers < (can ? model.num_layers : 1);
+         ++plan.offloaded_layers) {
+      const RankedPlan predicted = predict(model, plan, profile, stack);
+      if (predicted.memory.fits()) fitting.push_back(predicted);
+    }
+    sort_by_time(fitting);
+    if (!fitting.empty()) plans.push_back(fitting.front());
+  }
+  sort_by_time(plans);
   return plans;
 }
 
@@ -78,6 +109,66 @@ TEST_CASE("plan_search: the fastest plans are those of an exhaustive search, tie
   CHECK(num_found < 60);
   // Most plans need no exact time.
   CHECK(num_timed < num_fitting / 2);
+}
+
+TEST_CASE("plan_search: as few layers are offloaded as must be, which is what trying all numbers finds") {
+  RandomStream random(12, "offloading");
+  const auto below = [&](std::uint64_t bound) { return static_cast<std::int64_t>(random.below(bound)); };
+  const Stack stack = find_stack("megatron-core").value();
+  int num_offloading = 0;
+  int num_waiting = 0;
+  for (int i = 0; i < 40; ++i) {
+    CAPTURE(i);
+    const std::int64_t heads = 4 * (1 + below(6));
+    TransformerModel model{"", 1 + below(12), heads * 64, heads, 512 << below(3)};
+    if (below(4) == 0) model.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 512};
+    const GpuCount num_gpus(static_cast<std::int32_t>(1 + below(8)));
+    const std::int64_t global_batch = 4 * (1 + below(24));
+    GpuProfile profile = a100();
+    profile.memory_capacity = Bytes(2.5e9 + 4e9 * random.uniform());
+    profile.host_bandwidth = BytesPerSecond(1e9 * static_cast<double>(1 + below(100)));
+    const auto expected = predict_all_offloading(model, num_gpus, global_batch, profile, stack);
+    PlanSearch search(model, profile, stack);
+    const auto found = search.find(num_gpus, global_batch, {.top = 0, .offload = true});
+    REQUIRE(found.has_value() == !expected.empty());
+    if (!found) continue;
+    CHECK(found->num_fitting == std::ssize(expected));
+    REQUIRE(found->best.size() == expected.size());
+    const auto top = search.find(num_gpus, global_batch, {.top = 3, .offload = true});
+    for (std::size_t k = 0; k < expected.size(); ++k) {
+      CHECK(found->best[k].plan == expected[k].plan);
+      CHECK(found->best[k].iteration == expected[k].iteration);
+      CHECK(found->best[k].memory.peak == expected[k].memory.peak);
+      CHECK(found->best[k].breakdown.compute == expected[k].breakdown.compute);
+      CHECK(found->best[k].breakdown.bubble == expected[k].breakdown.bubble);
+      if (k < top->best.size()) CHECK(top->best[k].plan == expected[k].plan);
+      ParallelPlan plan = expected[k].plan;
+      if (plan.offloaded_layers == 0) continue;
+      ++num_offloading;
+      plan.offloaded_layers = 0;
+      if (expected[k].iteration > predict(model, plan, profile, stack).iteration) ++num_waiting;
+    }
+  }
+  CHECK(num_offloading > 50);
+  CHECK(num_waiting > 5);
+  CHECK(num_waiting < num_offloading);
+}
+
+TEST_CASE("plan_search: stacks that cannot offload, and searches that are not told to, do not") {
+  // 70 billion parameters in bf16 on 72 GPUs: without recomputation activations do not fit.
+  const GpuProfile profile = load_gpu_profile("gb200").value();
+  const TransformerModel model = find_model("llama3-70b")->model();
+  const auto num_offloading = [&](const char* stack, bool offload) {
+    const auto found = PlanSearch(model, profile, find_stack(stack).value())
+                           .find(GpuCount(64), 256, {.top = 0, .offload = offload})
+                           .value();
+    return std::count_if(found.best.begin(), found.best.end(),
+                         [](const RankedPlan& ranked) { return ranked.plan.offloaded_layers > 0; });
+  };
+  CHECK(num_offloading("megatron-core", true) > 0);
+  CHECK(num_offloading("megatron-bridge", true) > 0);
+  CHECK(num_offloading("megatron-core", false) == 0);
+  CHECK(num_offloading("torchtitan", true) == 0);
 }
 
 TEST_CASE("plan_search: one search after another, in any order, gives what each gives alone") {

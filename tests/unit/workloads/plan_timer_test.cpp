@@ -45,7 +45,11 @@ TEST_CASE("plan_timer: times are those of the full prediction to the bit, bounds
         for (const std::int32_t num_gpus : {1, 8, 24, 96}) {
           const auto plans = enumerate_plans(model, GpuCount(num_gpus), 96, profile, plan_choices(stack));
           for (int i = 0; i < 12 && !plans.empty(); ++i) {
-            const ParallelPlan& plan = plans[random.below(plans.size())];
+            ParallelPlan plan = plans[random.below(plans.size())];
+            const std::int64_t layers = model.num_layers / plan.pipeline;
+            if (random.below(4) == 0)
+              plan.offloaded_layers =
+                  static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(layers + 1)));
             const auto prediction = predict_physical(model, plan, profile, stack);
             REQUIRE(prediction);
             const IterationTimes expected = fast_iteration_times(prediction->work);
@@ -53,6 +57,7 @@ TEST_CASE("plan_timer: times are those of the full prediction to the bit, bounds
             CAPTURE(plan.tensor);
             CAPTURE(plan.pipeline);
             CAPTURE(plan.virtual_stages);
+            CAPTURE(plan.offloaded_layers);
             CAPTURE(plan.num_micro_batches());
             CAPTURE(std::string(name_of(plan.schedule)));
             const double bound = timer.lower_bound(plan).count();
