@@ -110,6 +110,9 @@ struct GpuProfile {
   double dropout_efficiency = 0;
   double optimizer_efficiency = 0;
   Bytes optimizer_traffic{};  ///< per parameter and update
+  /// Elements a second that one multiprocessor handles in kernels that do not read and write in vectors;
+  /// 0 if unknown.
+  double strided_element_rate = 0;
 
   double latent_attention_forward_rate = 0;   ///< queries and keys of 192 and values of 128, relative to 128
   double latent_attention_backward_rate = 0;  ///< likewise

@@ -98,6 +98,7 @@ constexpr std::array kConstants = {
     ratio<&P::dropout_efficiency>("dropout_efficiency"),
     ratio<&P::optimizer_efficiency>("optimizer_efficiency"),
     KnownConstant{"optimizer_traffic", "B", 1, 1e6, set_quantity<&P::optimizer_traffic>},
+    optional({"strided_element_rate", "1/s", 1e6, 1e12, set_quantity<&P::strided_element_rate>}),
     ratio<&P::latent_attention_forward_rate>("latent_attention_forward_rate", 2),
     ratio<&P::latent_attention_backward_rate>("latent_attention_backward_rate", 2),
     latency<&P::forward_issue_floor>("forward_issue_floor"),

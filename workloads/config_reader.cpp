@@ -153,11 +153,20 @@ void ConfigReader::expect_size(std::string_view key, std::int64_t expected, std:
 
 const json& ConfigReader::list(std::string_view key) {
   static const json kEmpty = json::array();
-  if (!has(key)) return kEmpty;
+  return nested(key, kEmpty, "a list");
+}
+
+const json& ConfigReader::object(std::string_view key) {
+  static const json kEmpty = json::object();
+  return nested(key, kEmpty, "an object");
+}
+
+const json& ConfigReader::nested(std::string_view key, const json& empty, std::string_view kind) {
+  if (!has(key)) return empty;
   const json& value = *object_.find(key);
-  if (value.is_array()) return value;
-  complain(key, expected_found("a list", value.dump()));
-  return kEmpty;
+  if (value.type() == empty.type()) return value;
+  complain(key, expected_found(kind, value.dump()));
+  return empty;
 }
 
 void ConfigReader::warn_of_the_rest() {

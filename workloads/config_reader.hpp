@@ -34,6 +34,8 @@ class ConfigReader {
   void expect_size(std::string_view key, std::int64_t expected, std::string_view why);
   /// The list under a key, empty when absent.
   const nlohmann::json& list(std::string_view key);
+  /// The object under a key, empty when absent.
+  const nlohmann::json& object(std::string_view key);
   void complain(std::string_view key, std::string message) { fields_.complain(key, std::move(message)); }
   void warn(std::string message) { warnings_.push_back(std::move(message)); }
   /// Warns of keys that nobody asked for, but for those that change neither the shape nor the amount of the
@@ -44,6 +46,9 @@ class ConfigReader {
   std::vector<std::string> take_warnings() { return std::move(warnings_); }
 
  private:
+  /// What is under a key, which must be of the type of `empty`; this when absent.
+  const nlohmann::json& nested(std::string_view key, const nlohmann::json& empty, std::string_view kind);
+
   JsonFields fields_;
   const nlohmann::json& object_;
   std::set<std::string, std::less<>> seen_;

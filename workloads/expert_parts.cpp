@@ -124,26 +124,51 @@ void add_grouped_gradient(BackwardPass& pass, const LayerContext& layer, std::st
   target.product(grouped_weight_gradient_time(layer.profile, layer.key.precision, forward));
 }
 
-/// What Megatron-Core's grouped experts do outside fused kernels, in bytes for each element (TEGroupedMLP and
-/// fused_bias_geglu.py): biases are scaled by the router's scores in single precision, added, concatenated
-/// and converted, forward and backward; clamped inputs of the non-linearity are written and concatenated once
-/// more.
-constexpr double kBiasForward = 28;
-constexpr double kBiasBackward = 36;
-constexpr double kClampForward = 8;
-constexpr double kClampBackward = 10;
-
-void add_expert_bias(PassBuilder& pass, const LayerContext& layer, const char* name, double bytes) {
-  const double elements = real(layer.shape.expert_rows) * real(layer.shape.expert_hidden);
-  if (layer.model.has_bias && !layer.stack.fuses_experts)
-    pass.begin(name).memory(MemoryKernel::Elementwise, bytes * elements, 4);
+/// Elements that enter the experts' non-linearity.
+double expert_inputs(const LayerShape& shape) {
+  return real(shape.expert_rows) * real(shape.mlp_inputs) * real(shape.expert_inner);
 }
 
-void add_expert_clamp(PassBuilder& pass, const LayerContext& layer, const char* name, double bytes) {
-  const LayerShape& shape = layer.shape;
-  const double elements = real(shape.expert_rows) * real(shape.mlp_inputs) * real(shape.expert_inner);
-  if (layer.model.clamps_activation && !layer.stack.fuses_experts)
-    pass.begin(name).memory(MemoryKernel::Elementwise, bytes * elements, 3);
+/// Biases of the experts' outputs, in PyTorch's own kernels (TEGroupedMLP._apply_bias of Megatron-Core): bias
+/// times score, added to the rows of each expert, all concatenated; backward the products with scores and
+/// with biases, their sums over rows and columns, and the rows' gradients concatenated. Scores are in the
+/// activations' precision, but in single precision where DeepEP or HybridEP dispatched them, which adds
+/// conversions.
+constexpr EagerWork kBias{.strided_passes = 1, .strided_traffic = 2, .traffic = 10, .num_kernels = 3};
+constexpr EagerWork kBiasGradient{.strided_passes = 2, .strided_traffic = 4, .traffic = 8, .num_kernels = 5};
+constexpr EagerWork kSingleBias{.strided_passes = 2, .strided_traffic = 7, .traffic = 14, .num_kernels = 4};
+constexpr EagerWork kSingleBiasGradient{
+    .strided_passes = 3, .strided_traffic = 22.0 / 3, .traffic = 18, .num_kernels = 7};
+
+void add_expert_bias(PassBuilder& pass, const LayerContext& layer, std::string_view name,
+                     const EagerWork& half, const EagerWork& single) {
+  if (!layer.model.has_bias || !layer.stack.eager.expert_bias) return;
+  pass.begin(name).eager(real(layer.shape.expert_rows) * real(layer.shape.expert_hidden),
+                         layer.stack.dispatch == TokenDispatch::AllToAll ? half : single);
+}
+
+/// Biases before the non-linearity, where the products do not add them (components/moe/experts.py of NeMo
+/// AutoModel): added to the rows of each expert and concatenated; backward their sums and the concatenation.
+constexpr EagerWork kInputBias{.strided_passes = 1, .strided_traffic = 4, .traffic = 4, .num_kernels = 2};
+constexpr EagerWork kInputBiasGradient{.traffic = 6, .num_kernels = 2};
+
+void add_expert_input_bias(PassBuilder& pass, const LayerContext& layer, std::string_view name,
+                           const EagerWork& work) {
+  if (layer.model.has_bias && layer.stack.eager.expert_input_bias)
+    pass.begin(name).eager(expert_inputs(layer.shape), work);
+}
+
+/// Clamped inputs of the non-linearity (weighted_bias_quick_geglu_impl of Megatron-Core): each half of the
+/// columns is a view with gaps; both are clamped and concatenated. Backward one comparison for the gate and
+/// two for the other half, their conjunction, a choice for each half, and the concatenation.
+constexpr EagerWork kClamp{.strided_passes = 1, .strided_traffic = 4, .traffic = 4, .num_kernels = 3};
+constexpr EagerWork kClampGradient{
+    .strided_passes = 2.5, .strided_traffic = 3.8, .traffic = 5.5, .num_kernels = 7};
+
+void add_expert_clamp(PassBuilder& pass, const LayerContext& layer, std::string_view name,
+                      const EagerWork& work) {
+  if (layer.model.clamps_activation && layer.stack.eager.activation_clamp)
+    pass.begin(name).eager(expert_inputs(layer.shape), work);
 }
 
 /// After an all-to-all rows lie by the GPU that they came from and are brought into the order of the experts.
@@ -182,12 +207,13 @@ void add_experts_forward(PassBuilder& pass, const LayerContext& layer) {
   pass.begin("expert_up_gemm");
   quantise_experts(pass, layer, real(shape.expert_rows) * real(shape.expert_hidden));
   pass.product(grouped_gemm_time(layer.profile, layer.key.precision, products.up));
-  add_expert_clamp(pass, layer, "expert_clamp", kClampForward);
+  add_expert_input_bias(pass, layer, "expert_input_bias", kInputBias);
+  add_expert_clamp(pass, layer, "expert_clamp", kClamp);
   add_expert_activation(pass, layer, "expert_act", real(2 * shape.mlp_inputs + 2));
   pass.begin("expert_down_gemm");
   quantise_experts(pass, layer, inner);
   pass.product(grouped_gemm_time(layer.profile, layer.key.precision, products.down));
-  add_expert_bias(pass, layer, "expert_bias", kBiasForward);
+  add_expert_bias(pass, layer, "expert_bias", kBias, kSingleBias);
   add_expert_collective(pass, layer, "expert_reduce_scatter", Collective::ReduceScatter);
   add_expert_sort(pass, layer, "expert_unsort");
   add_dispatch(pass, layer, "combine");
@@ -213,11 +239,12 @@ void add_experts_backward(BackwardPass& pass, const LayerContext& layer) {
   add_dispatch(pass.input, layer, "combine_grad");
   add_expert_sort(pass.input, layer, "expert_unsort_grad");
   add_expert_collective(pass.input, layer, "expert_gather", Collective::AllGather);
-  add_expert_bias(pass.input, layer, "expert_bias_grad", kBiasBackward);
+  add_expert_bias(pass.input, layer, "expert_bias_grad", kBiasGradient, kSingleBiasGradient);
   pass.input.begin("expert_down_grad");
   add_grouped_gradient(pass, layer, "expert_down_weight_grad", products.down);
   add_expert_activation(pass.input, layer, "expert_act_grad", real(4 * shape.mlp_inputs + 2));
-  add_expert_clamp(pass.input, layer, "expert_clamp_grad", kClampBackward);
+  add_expert_clamp(pass.input, layer, "expert_clamp_grad", kClampGradient);
+  add_expert_input_bias(pass.input, layer, "expert_input_bias_grad", kInputBiasGradient);
   pass.input.begin("expert_up_grad");
   add_grouped_gradient(pass, layer, "expert_up_weight_grad", products.up);
   add_expert_collective(pass.input, layer, "expert_reduce_scatter", Collective::ReduceScatter);

@@ -92,6 +92,27 @@ void read_biases(ConfigReader& config, TransformerModel& model) {
   model.has_qkv_bias = attention_bias && !mlp_bias;
 }
 
+/// The number under a key of an object, 0 when there is none.
+double number_in(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+/// Whether sines and cosines are multiplied by a factor that is not 1. YaRN's is given, or the ratio of two
+/// factors that are equal where their coefficients are, or it is 0.1 ln(factor) + 1.
+bool scales_rotation(const json& scaling) {
+  const auto is_yarn = [&scaling](const char* key) {
+    const auto found = scaling.find(key);
+    return found != scaling.end() && *found == "yarn";
+  };
+  if (!is_yarn("rope_type") && !is_yarn("type")) return false;
+  if (const double given = number_in(scaling, "attention_factor"); given > 0) return given != 1;
+  const double scale = number_in(scaling, "mscale");
+  const double scale_of_all = number_in(scaling, "mscale_all_dim");
+  if (scale > 0 && scale_of_all > 0) return scale != scale_of_all;
+  return number_in(scaling, "factor") > 1;
+}
+
 /// What Llama's descendants have in common.
 void read_llama(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model,
                 const AttentionWindow& window) {
@@ -101,6 +122,8 @@ void read_llama(ConfigReader& config, std::int64_t sequence_length, TransformerM
   model.activation = Activation::SwiGlu;
   model.normalization = Normalization::RmsNorm;
   model.positions = Positions::Rotary;
+  model.scales_rotation =
+      scales_rotation(config.object("rope_scaling")) || scales_rotation(config.object("rope_parameters"));
   model.tied_embeddings = config.flag_or("tie_word_embeddings", false);
   read_biases(config, model);
   read_sequence(config, "max_position_embeddings", sequence_length, model);

@@ -210,6 +210,18 @@ Nanoseconds memory_kernel_time(const GpuProfile& profile, MemoryKernel kind, Byt
          profile.kernel_overhead * num_kernels;
 }
 
+Nanoseconds eager_kernel_time(const GpuProfile& profile, double elements, const EagerWork& work) {
+  const double passed = elements * work.strided_passes;
+  Nanoseconds strided =
+      memory_kernel_time(profile, MemoryKernel::Elementwise, Bytes(passed * work.strided_traffic), 0);
+  if (profile.strided_element_rate > 0) {
+    const double rate = profile.strided_element_rate * static_cast<double>(profile.num_multiprocessors);
+    strided = std::max<Nanoseconds>(strided, Seconds(passed / rate));
+  }
+  return strided + memory_kernel_time(profile, MemoryKernel::Elementwise, Bytes(elements * work.traffic),
+                                      work.num_kernels);
+}
+
 KernelTime tensor_all_reduce_time(const GpuProfile& profile, std::int64_t tensor, Bytes size) {
   return collective_time(profile, Collective::AllReduce,
                          {.size = tensor, .per_node = std::min(tensor, profile.nvlink_domain)}, size);

@@ -87,6 +87,19 @@ enum class MemoryKernel : std::uint8_t { Elementwise, Gelu, LayerNorm, Softmax, 
 /// Time of `num_kernels` kernels that move `traffic` together.
 Nanoseconds memory_kernel_time(const GpuProfile& profile, MemoryKernel kind, Bytes traffic, int num_kernels);
 
+/// What PyTorch's own kernels do with each element of a tensor where nothing fuses them.
+struct EagerWork {
+  double strided_passes = 0;   ///< of kernels that handle one element at a time
+  double strided_traffic = 0;  ///< bytes an element and such a pass
+  double traffic = 0;          ///< bytes an element of the other kernels together
+  int num_kernels = 0;
+};
+
+/// Time of such work on `elements`. Where an operand is broadcast or a view with gaps, or the operands'
+/// types differ, PyTorch neither reads nor writes in vectors (aten/src/ATen/native/cuda/CUDALoops.cuh): the
+/// arithmetic of addresses and conversions then bounds how many elements a multiprocessor handles.
+Nanoseconds eager_kernel_time(const GpuProfile& profile, double elements, const EagerWork& work);
+
 /// The members of a communicator, placed as Megatron places them: `per_node` of them share an NVLink domain
 /// (a node, but for racks with NVLink throughout); the group lies within one if `size` <= `per_node`.
 struct GpuGroup {

@@ -102,11 +102,24 @@ void add_projections_backward(BackwardPass& pass, const LayerContext& layer) {
   }
 }
 
+/// Rotation by PyTorch's own kernels (Megatron-Core, rope_utils.py). Forward two products with what is
+/// broadcast over the heads, a half negated and concatenated with the other, the sum, and one more copy;
+/// backward the same in reverse, with zeros for the empty part that is not rotated.
+constexpr EagerWork kRotation{.strided_passes = 3.5, .strided_traffic = 4, .traffic = 10, .num_kernels = 12};
+constexpr EagerWork kRotationGradient{
+    .strided_passes = 3.5, .strided_traffic = 4, .traffic = 14, .num_kernels = 14};
+
 /// Rotating queries and keys; latent attention also splits and concatenates the parts of each head, 3 passes
 /// over all queries forward and 4 backward.
-void add_rotation(PassBuilder& pass, const LayerContext& layer, double latent_passes) {
+void add_rotation(PassBuilder& pass, const LayerContext& layer, double latent_passes,
+                  const EagerWork& eager) {
   const LayerShape& shape = layer.shape;
   if (layer.model.positions != Positions::Rotary) return;
+  if (layer.model.scales_rotation && layer.stack.eager.scaled_rotation &&
+      !layer.model.has_latent_attention()) {
+    pass.eager(elements(shape, shape.query + shape.key), eager);
+    return;
+  }
   const double traffic = layer.model.has_latent_attention() ? latent_passes * 4 * elements(shape, shape.query)
                                                             : 4 * elements(shape, shape.query + shape.key);
   pass.memory(MemoryKernel::Elementwise, traffic, 2);
@@ -135,6 +148,17 @@ void add_unfused_backward(PassBuilder& pass, const LayerContext& layer) {
   if (layer.stack.has_dropout) pass.memory(MemoryKernel::Dropout, 5 * scores, 1);
   pass.memory(MemoryKernel::Softmax, 6 * scores, 1);
   pass.begin("scores_grad").plain_gemm(context_gemm).plain_gemm(context_gemm);
+}
+
+/// The bias after attention where a kernel of its own adds it, and the sum over rows that is its gradient.
+constexpr EagerWork kOutputBias{.strided_passes = 1, .strided_traffic = 4, .num_kernels = 1};
+constexpr EagerWork kOutputBiasGradient{.traffic = 2, .num_kernels = 1};
+
+void add_output_bias(PassBuilder& pass, const LayerContext& layer, std::string_view name,
+                     const EagerWork& eager) {
+  const TransformerModel& model = layer.model;
+  if (layer.stack.eager.output_bias && model.has_bias && model.has_experts())
+    pass.begin(name).eager(layer.shape.split_elements, eager);
 }
 
 /// Attention as this mixer computes it. Unfused kernels compute every score, whatever the window.
@@ -211,11 +235,11 @@ void add_attention_forward(PassBuilder& pass, const LayerContext& layer, Mixer m
   add_gather(pass, layer);
   add_projections_forward(pass, layer);
   if (layer.stack.attention == AttentionKernel::Unfused) {
-    add_rotation(pass, layer, 3);
+    add_rotation(pass, layer, 3, kRotation);
     add_unfused_forward(pass, layer);
   } else {
     pass.begin("attention");
-    add_rotation(pass, layer, 3);
+    add_rotation(pass, layer, 3, kRotation);
     const KernelTime time =
         attention_forward_time(layer.profile, layer.stack.attention, attention_of(layer, mixer));
     pass.kernel(time);
@@ -225,24 +249,26 @@ void add_attention_forward(PassBuilder& pass, const LayerContext& layer, Mixer m
   quantise(pass, layer, elements(shape, shape.attention_output));
   pass.gemm({shape.tokens, shape.hidden, shape.attention_output});
   add_reduction(pass, layer);
+  add_output_bias(pass, layer, "attn_out_bias", kOutputBias);
   add_residual_forward(pass, layer, "attn_residual");
 }
 
 void add_attention_backward(BackwardPass& pass, const LayerContext& layer, Mixer mixer) {
   const LayerShape& shape = layer.shape;
   add_residual_backward(pass.input, layer, "attn_drop_grad");
+  add_output_bias(pass.input, layer, "attn_out_bias_grad", kOutputBiasGradient);
   add_gather(pass.input, layer);
   pass.input.begin("attn_out_grad");
   pass.linear(layer, "attn_out_weight_grad", {shape.tokens, shape.hidden, shape.attention_output});
   if (layer.stack.attention == AttentionKernel::Unfused) {
     add_unfused_backward(pass.input, layer);
-    add_rotation(pass.input, layer, 4);
+    add_rotation(pass.input, layer, 4, kRotationGradient);
   } else {
     pass.input.begin("attention_grad");
     const KernelTime time =
         attention_backward_time(layer.profile, layer.stack.attention, attention_of(layer, mixer));
     pass.input.kernel(time);
-    add_rotation(pass.input, layer, 4);
+    add_rotation(pass.input, layer, 4, kRotationGradient);
     // Keys and values travel again, and their gradients.
     pass.input.exposed("context_ring", TaskKind::TensorComm, context_ring_time(layer, time, 2));
   }

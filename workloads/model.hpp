@@ -101,6 +101,7 @@ struct TransformerModel {
   bool has_bias = true;              ///< linear layers add a bias
   bool has_qkv_bias = false;         ///< without `has_bias`: queries, keys and values add one all the same
   bool has_qk_norm = false;          ///< queries and keys are normalised, head by head
+  bool scales_rotation = false;      ///< sines and cosines are multiplied by a factor that is not 1 (YaRN)
   bool clamps_activation = false;    ///< the inputs of the non-linearity are clamped (gpt-oss)
   bool has_attention_sinks = false;  ///< each head learns a score that takes part in the softmax (gpt-oss)
   MixtureOfExperts experts{};

@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 3> kActivations = {"gelu", "swiglu", "squ
 constexpr std::array<std::string_view, 2> kNormalizations = {"layer_norm", "rms_norm"};
 constexpr std::array<std::string_view, 3> kPositions = {"learned", "rotary", "none"};
 
-constexpr std::array<std::string_view, 25> kModelKeys = {"base",          "name",
+constexpr std::array<std::string_view, 26> kModelKeys = {"base",          "name",
                                                          "num_layers",    "hidden_size",
                                                          "num_heads",     "sequence_length",
                                                          "vocab_size",    "num_kv_heads",
@@ -32,7 +32,7 @@ constexpr std::array<std::string_view, 25> kModelKeys = {"base",          "name"
                                                          "prediction",    "has_attention_sinks",
                                                          "experts",       "latent",
                                                          "window",        "state_space",
-                                                         "layer_pattern"};
+                                                         "layer_pattern", "scales_rotation"};
 constexpr std::array<std::string_view, 7> kExpertKeys = {
     "num_experts",      "top_k",           "expert_ffn_size", "shared_ffn_size",
     "num_dense_layers", "capacity_factor", "latent_size"};
@@ -75,6 +75,7 @@ void read_top_level(JsonFields& fields, TransformerModel& model) {
   model.has_bias = fields.boolean_or("has_bias", model.has_bias);
   model.has_qkv_bias = fields.boolean_or("has_qkv_bias", model.has_qkv_bias);
   model.has_qk_norm = fields.boolean_or("has_qk_norm", model.has_qk_norm);
+  model.scales_rotation = fields.boolean_or("scales_rotation", model.scales_rotation);
   model.clamps_activation = fields.boolean_or("clamps_activation", model.clamps_activation);
   model.has_attention_sinks = fields.boolean_or("has_attention_sinks", model.has_attention_sinks);
   model.layer_pattern = fields.string_or("layer_pattern", model.layer_pattern);

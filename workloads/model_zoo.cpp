@@ -268,6 +268,7 @@ void add_gpt_oss(std::vector<ZooModel>& zoo) {
   const auto gpt_oss = [&zoo](const Sizes& sizes, std::int64_t num_experts) {
     ZooModel model = llama("gpt-oss", kGptOss, sizes, 4096, 201088);
     model.architecture.has_bias = true;
+    model.architecture.scales_rotation = true;
     model.architecture.has_attention_sinks = true;
     model.architecture.clamps_activation = true;
     model.architecture.window = {.size = 128, .full_every = 2};

@@ -57,6 +57,11 @@ PassBuilder& PassBuilder::fused_memory(MemoryKernel kind, double bytes, int num_
   return *this;
 }
 
+PassBuilder& PassBuilder::eager(double elements, const EagerWork& work) {
+  operators_.back().duration += stack_.factors.memory * eager_kernel_time(profile_, elements, work);
+  return *this;
+}
+
 PassBuilder& PassBuilder::tensor_collective(std::string_view name, KernelTime time) {
   if (time.time.count() > 0) collectives_.push_back(operators_.size());
   return exposed(name, TaskKind::TensorComm, time);

@@ -101,6 +101,8 @@ const std::array kLines = {
                .first_release = 26.06,
                .stack = "megatron-bridge-26.06"},
     RecipeLine{.family = "mbridge", .model = "gptoss", .dispatch = TokenDispatch::AllToAll},
+    RecipeLine{
+        .family = "mbridge", .model = "gptoss", .profile = "b300", .dispatch = TokenDispatch::OnePerGpu},
     RecipeLine{.family = "mbridge",
                .model = "gptoss",
                .profile = "h100",

@@ -22,6 +22,13 @@ constexpr double kFlashAttentionLoss = 14;
 // Least time in which eager PyTorch issues a layer; estimates.
 constexpr IssueFloor kEagerIssue{Nanoseconds(900'000), Nanoseconds(1'400'000)};
 
+// Eager code leaves all of it to PyTorch, and so does Megatron-Core with Transformer Engine: rope_utils.py
+// ("not supported by TE's fused RoPE"), the clamps before the compiled part of
+// weighted_bias_quick_geglu_impl, TEGroupedMLP._apply_bias, and bias_dropout_fusion, which TEGroupedMLP rules
+// out with biases.
+constexpr EagerParts kAllEager{
+    .scaled_rotation = true, .activation_clamp = true, .expert_bias = true, .output_bias = true};
+
 Stack megatron_2021() {
   return {.name = "megatron-2021",
           .summary = "Megatron-LM of 2020 to 2022: unfused attention, dropout, fp16 gradients, no overlap",
@@ -46,6 +53,7 @@ Stack megatron_core() {
   return {.name = "megatron-core",
           .summary = "Megatron-Core with Transformer Engine and its defaults: fp32 gradients, no overlap",
           .loss_bytes_per_logit = kEagerMegatronLoss,
+          .eager = kAllEager,
           .memory = kMegatronCoreMemory};
 }
 
@@ -64,6 +72,7 @@ Stack megatron_bridge() {
           .loss_bytes_per_logit = kFusedLoss,
           .experts_issue = {Nanoseconds(1'200'000), Nanoseconds(2'200'000)},
           .expert_issue = {Nanoseconds(140'000), Nanoseconds(270'000)},
+          .eager = kAllEager,
           .gradient_bytes = 2,
           .accumulation_bytes = 2,
           .overlap = {.data_parallel = true, .tensor = true},
@@ -83,6 +92,8 @@ Stack megatron_bridge_2606() {
   stack.experts_issue = {};
   stack.expert_issue = {};
   stack.fuses_experts = true;
+  stack.eager.activation_clamp = false;
+  stack.eager.expert_bias = false;
   stack.overlap.experts = true;
   return stack;
 }
@@ -107,6 +118,7 @@ Stack fsdp_eager() {
           .traffic_factor = 2,
           .loss_bytes_per_logit = kFlashAttentionLoss,
           .issue_floor = kEagerIssue,
+          .eager = kAllEager,
           .accumulation_bytes = 0,
           .overlap = {.data_parallel = true, .sharding_contention = 1},
           .memory = kFsdpEagerMemory};
@@ -114,11 +126,13 @@ Stack fsdp_eager() {
 
 /// NeMo AutoModel with the Transformer Engine backend of its benchmarks (examples/benchmark/configs of
 /// NVIDIA-NeMo/Automodel: attn, linear and rms_norm te, rope fused, dispatcher deepep, masked cross entropy
-/// without conversion to single precision): PyTorch FSDP2 around cuDNN's attention.
+/// without conversion to single precision): PyTorch FSDP2 around cuDNN's attention. Activations are compiled,
+/// biases of experts are not (components/moe/experts.py).
 Stack nemo_automodel() {
   return {.name = "nemo-automodel",
           .summary = "NeMo AutoModel: FSDP2 with kernels of Transformer Engine, tokens dispatched by DeepEP",
           .loss_bytes_per_logit = kTorchLoss,
+          .eager = {.expert_bias = true, .expert_input_bias = true},
           .accumulation_bytes = 0,
           .overlap = {.data_parallel = true, .sharding_contention = 1},
           .memory = kTorchTitanMemory,

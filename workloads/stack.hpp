@@ -54,6 +54,15 @@ struct IssueFloor {
   Nanoseconds backward{0};
 };
 
+/// What a framework leaves to PyTorch's own kernels where a model asks for it.
+struct EagerParts {
+  bool scaled_rotation = false;    ///< rotary positions whose sines and cosines are multiplied by a factor
+  bool activation_clamp = false;   ///< clamping the inputs of the experts' non-linearity
+  bool expert_bias = false;        ///< the output's biases of experts, scaled by the router's scores
+  bool expert_input_bias = false;  ///< the biases of experts before the non-linearity
+  bool output_bias = false;        ///< the bias after attention, in models with experts
+};
+
 /// A software stack. Where its numbers come from is said at each definition.
 struct Stack {
   std::string name{};
@@ -72,6 +81,7 @@ struct Stack {
   IssueFloor expert_issue{};
   /// The products of experts quantise their inputs and apply the activation themselves.
   bool fuses_experts = false;
+  EagerParts eager{};
   double gradient_bytes = 4;  ///< of a gradient when it is reduced
   /// Memory traffic per weight and micro-batch of adding its gradient to those of earlier micro-batches, on
   /// top of the matrix product's.

@@ -182,7 +182,9 @@ TEST_CASE("hugging_face: gpt_oss") {
     "experts_per_token": 4, "head_dim": 64, "hidden_act": "silu", "hidden_size": 2880,
     "initial_context_length": 4096, "intermediate_size": 2880, "max_position_embeddings": 131072,
     "num_attention_heads": 64, "num_experts_per_tok": 4, "num_hidden_layers": 24, "num_key_value_heads": 8,
-    "num_local_experts": 32, "sliding_window": 128, "swiglu_limit": 7.0, "tie_word_embeddings": false,
+    "num_local_experts": 32, "rope_scaling": {"beta_fast": 32.0, "beta_slow": 1.0, "factor": 32.0,
+    "original_max_position_embeddings": 4096, "rope_type": "yarn", "truncate": false}, "rope_theta": 150000,
+    "sliding_window": 128, "swiglu_limit": 7.0, "tie_word_embeddings": false,
     "vocab_size": 201088})");
   json types = json::array();
   for (int layer = 0; layer < 24; ++layer)
@@ -198,6 +200,26 @@ TEST_CASE("hugging_face: gpt_oss") {
     check_same(*model, known("gpt-oss-20b", 4096));
     CHECK(model->warnings.empty());
   }
+}
+
+TEST_CASE("hugging_face: a factor on sines and cosines") {
+  const auto scales = [](const json& scaling) {
+    json config = llama3();
+    config["rope_scaling"] = scaling;
+    return read(config, 4096)->model.scales_rotation;
+  };
+  CHECK_FALSE(scales(nullptr));
+  CHECK_FALSE(scales({{"rope_type", "llama3"}, {"factor", 8.0}}));
+  CHECK(scales({{"rope_type", "yarn"}, {"factor", 4.0}}));
+  CHECK(scales({{"type", "yarn"}, {"factor", 4.0}}));
+  CHECK_FALSE(scales({{"rope_type", "yarn"}, {"factor", 1.0}}));
+  CHECK_FALSE(scales({{"rope_type", "yarn"}, {"factor", 4.0}, {"attention_factor", 1.0}}));
+  // As DeepSeek-V3 has it: the factors of both parts are equal.
+  CHECK_FALSE(scales({{"type", "yarn"}, {"factor", 40}, {"mscale", 1.0}, {"mscale_all_dim", 1.0}}));
+  CHECK(scales({{"type", "yarn"}, {"factor", 40}, {"mscale", 1.0}, {"mscale_all_dim", 0.5}}));
+  json config = llama3();
+  config["rope_scaling"] = "yarn";
+  CHECK(error_of(config) == "config.json:1: rope_scaling: expected an object, found '\"yarn\"'");
 }
 
 TEST_CASE("hugging_face: nemotron_h") {

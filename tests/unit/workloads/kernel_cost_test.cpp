@@ -129,6 +129,24 @@ TEST_CASE("kernel_cost: memory kernels reach their fraction of the bandwidth") {
         doctest::Approx(1e6 / 0.55 + 12000));
 }
 
+TEST_CASE("kernel_cost: kernels that do not vectorise are bound by elements or by traffic") {
+  GpuProfile profile = a100();
+  profile.memory_bandwidth = BytesPerSecond(1e12);
+  profile.elementwise_efficiency = 0.5;
+  profile.num_multiprocessors = 100;
+  profile.strided_element_rate = 1e9;
+  profile.kernel_overhead = Nanoseconds(3000);
+  // 2e9 elements pass at 1e11 a second: 20 ms. Their 4e9 bytes at 5e11 a second take 8 ms, 1e9 elements of 6
+  // bytes in the other kernels 12 ms.
+  EagerWork work{.strided_passes = 2, .strided_traffic = 2, .traffic = 6, .num_kernels = 4};
+  CHECK(eager_kernel_time(profile, 1e9, work).count() == doctest::Approx(20e6 + 12e6 + 4 * 3000));
+  work.strided_traffic = 8;  // 16e9 bytes: 32 ms
+  CHECK(eager_kernel_time(profile, 1e9, work).count() == doctest::Approx(32e6 + 12e6 + 4 * 3000));
+  work.strided_traffic = 2;
+  profile.strided_element_rate = 0;  // unknown: traffic alone
+  CHECK(eager_kernel_time(profile, 1e9, work).count() == doctest::Approx(8e6 + 12e6 + 4 * 3000));
+}
+
 TEST_CASE("kernel_cost: attention of a generation without a table runs like the nearest older one") {
   const AttentionShape shape = attention_shape(4096, 64, 128);
   const KernelTime flash2 = attention_forward_time(a100(), AttentionKernel::Flash2, shape);

@@ -56,12 +56,14 @@ TEST_CASE("model_json: experts and latent attention") {
 TEST_CASE("model_json: windows, state spaces and a pattern of layers") {
   const auto windowed = parse_model(
       R"({"base": "llama3-8b", "window": {"size": 512, "full_every": 2, "first_layer": 1},
-          "has_attention_sinks": true, "clamps_activation": true, "prediction": {"depth": 1}})",
+          "has_attention_sinks": true, "clamps_activation": true, "scales_rotation": true,
+          "prediction": {"depth": 1}})",
       "m.json");
   REQUIRE(windowed);
   CHECK(windowed->window == AttentionWindow{512, 1, 2});
   CHECK(windowed->has_attention_sinks);
   CHECK(windowed->clamps_activation);
+  CHECK(windowed->scales_rotation);
   CHECK(windowed->prediction.depth == 1);
   const auto hybrid =
       parse_model(R"({"num_layers": 4, "hidden_size": 64, "num_heads": 8, "sequence_length": 32,

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -384,11 +385,44 @@ TEST_CASE("physical_semantics: what grouped experts do outside fused kernels") {
   CHECK(time_of(core, "expert_clamp") == 0);
   model.has_bias = true;
   model.clamps_activation = true;
-  CHECK(time_of(core, "expert_bias") == memory_ns(28.0 * 16'384 * 1'024, 4));
-  CHECK(time_of(core, "expert_bias_grad") == memory_ns(36.0 * 16'384 * 1'024, 4));
+  const auto eager_ns = [](double elements, const EagerWork& work) {
+    return std::round(eager_kernel_time(a100(), elements, work).count());
+  };
+  CHECK(time_of(core, "expert_bias") == eager_ns(16'384.0 * 1'024, {1, 2, 10, 3}));
+  CHECK(time_of(core, "expert_bias_grad") == eager_ns(16'384.0 * 1'024, {2, 4, 8, 5}));
+  // Scores in single precision, as DeepEP and HybridEP have them.
+  CHECK(time_of(*find_stack("megatron-bridge"), "expert_bias") == eager_ns(16'384.0 * 1'024, {2, 7, 14, 4}));
   // Both inputs of the gated non-linearity, 512 columns each.
-  CHECK(time_of(core, "expert_clamp") == memory_ns(8.0 * 16'384 * 1'024, 3));
+  CHECK(time_of(core, "expert_clamp") == eager_ns(16'384.0 * 1'024, {1, 4, 4, 3}));
+  CHECK(time_of(core, "expert_input_bias") == 0);  // the products add it
+  CHECK(time_of(*find_stack("nemo-automodel"), "expert_input_bias") ==
+        eager_ns(16'384.0 * 1'024, {1, 4, 4, 2}));
+  CHECK(time_of(*find_stack("nemo-automodel"), "expert_clamp") == 0);  // compiled
+  CHECK(time_of(core, "attn_out_bias") == eager_ns(8'192.0 * 1'024, {1, 4, 0, 1}));
+  CHECK(time_of(*find_stack("megatron-bridge-26.06"), "expert_clamp") == 0);
   CHECK(time_of(*find_stack("megatron-bridge-26.06"), "expert_bias") == 0);
+}
+
+TEST_CASE("physical_semantics: scaled rotary positions are left to PyTorch where the fused kernel has none") {
+  TransformerModel model{"", 4, 1024, 16, 2048};
+  model.num_kv_heads = 4;
+  model.positions = Positions::Rotary;
+  const LayerKey key{.micro_batch = 4, .precision = Precision::Bf16};
+  const auto attention_ns = [&](std::string_view stack, bool scales) {
+    model.scales_rotation = scales;
+    const LayerCosts costs = layer_costs(model, key, a100(), *find_stack(stack));
+    const auto& pass = costs.layers[0].forward;
+    return std::find_if(pass.begin(), pass.end(), [](const Operator& op) { return op.name == "attention"; })
+        ->duration.count();
+  };
+  // 8,192 tokens with 1,024 columns of queries and 256 of keys.
+  constexpr double kElements = 8'192.0 * 1'280;
+  const double fused = memory_kernel_time(a100(), MemoryKernel::Elementwise, Bytes(4 * kElements), 2).count();
+  const double eager = eager_kernel_time(a100(), kElements, {3.5, 4, 10, 12}).count();
+  CHECK(eager > 5 * fused);
+  CHECK(attention_ns("megatron-core", true) - attention_ns("megatron-core", false) ==
+        doctest::Approx(eager - fused).epsilon(1e-5));
+  CHECK(attention_ns("nemo-automodel", true) == attention_ns("nemo-automodel", false));
 }
 
 TEST_CASE("physical_semantics: what runs again is the stack's rule") {
