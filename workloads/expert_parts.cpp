@@ -16,20 +16,55 @@ double places_hit(double places, double top_k) {
   return places * (1 - std::pow(1 - 1 / places, top_k));
 }
 
-/// Dispatch or combine of the tokens of one GPU. Within a node an all-to-all; between nodes one copy for each
-/// node hit travels over the GPU's share of the network.
-KernelTime dispatch_time(const LayerContext& layer) {
+/// Tokens are dispatched and combined by HybridEP: across an NVLink domain that is larger than a node.
+bool has_hybrid_dispatch(const LayerContext& layer) {
+  return layer.stack.dispatch == TokenDispatch::HybridEp &&
+         layer.profile.nvlink_domain > layer.profile.gpus_per_node;
+}
+
+/// What tokens carry: to the experts their columns and scores, back columns alone; backward the gradients.
+enum class TokenLoad { ColumnsAndScores, Columns };
+/// Kernels that spread copies of tokens, and those that sum copies up.
+enum class TokenWay { Spread, Collect };
+
+/// Bytes of one copy of a token. HybridEP sends scores, or their gradients, as a row with a number in single
+/// precision for every expert in the NVLink domain (hybrid_ep_backend.cuh of deepseek-ai/DeepEP).
+double copy_bytes(const LayerContext& layer, TokenLoad load) {
+  const LayerShape& shape = layer.shape;
+  const double columns = 2 * real(shape.expert_hidden);
+  if (load == TokenLoad::Columns || !has_hybrid_dispatch(layer)) return columns;
+  const std::int64_t gpus = std::min(shape.expert_group.size, shape.expert_group.per_node);
+  return columns + 4 * real(gpus * shape.local_experts);
+}
+
+/// Of the NVLink rate, what HybridEP's kernels reach among `size` GPUs of a domain: published for 8 to 36
+/// GB200 and 32 multiprocessors (docs/README_Hybrid-EP.md of deepseek-ai/DeepEP: 764 to 632 and 737 to 597
+/// GB/s of tokens in half precision, 0.87 to 0.76 of the rate with the scores that they spread beside them);
+/// it falls by as much with each doubling. From 512 on it stays.
+double hybrid_efficiency(TokenWay way, std::int64_t size) {
+  const double doublings = std::min(6.0, std::log2(real(size) / 8));
+  return way == TokenWay::Spread ? 0.865 - 0.049 * doublings : 0.82 - 0.073 * doublings;
+}
+
+/// Tokens to and from the GPUs of one NVLink domain.
+KernelTime domain_time(const LayerContext& layer, GpuGroup group, TokenWay way, Bytes bytes) {
+  if (!has_hybrid_dispatch(layer) || group.size == 1)
+    return collective_time(layer.profile, Collective::AllToAll, group, bytes);
+  return {bytes / (layer.profile.nvlink_bandwidth * hybrid_efficiency(way, group.size)), Evidence::Modelled};
+}
+
+/// Dispatch or combine of the tokens of one GPU. Within a domain an all-to-all; between nodes one copy for
+/// each node hit travels over the GPU's share of the network.
+KernelTime dispatch_time(const LayerContext& layer, TokenWay way, TokenLoad load) {
   const LayerShape& shape = layer.shape;
   const GpuGroup group = shape.expert_group;
   if (group.size <= 1) return {};
-  const double token_bytes = 2 * real(shape.routed_tokens) * real(shape.expert_hidden);
+  const double token_bytes = real(shape.routed_tokens) * copy_bytes(layer, load);
   const double top_k = real(layer.model.experts.top_k);
-  const bool one_per_gpu = layer.stack.dispatch == TokenDispatch::OnePerGpu;
+  const bool one_per_gpu = layer.stack.dispatch != TokenDispatch::AllToAll;
   const double copies = one_per_gpu ? places_hit(real(group.size), top_k) : top_k;
-  KernelTime time =
-      collective_time(layer.profile, Collective::AllToAll,
-                      {.size = std::min(group.size, group.per_node), .per_node = group.per_node},
-                      Bytes(token_bytes * copies));
+  const GpuGroup domain{.size = std::min(group.size, group.per_node), .per_node = group.per_node};
+  KernelTime time = domain_time(layer, domain, way, Bytes(token_bytes * copies));
   if (group.size <= group.per_node) return time;
   const double nodes = real(group.size) / real(group.per_node);
   const double hit = one_per_gpu ? places_hit(nodes, top_k) : top_k;
@@ -37,8 +72,19 @@ KernelTime dispatch_time(const LayerContext& layer) {
   return {time.time + across.time, worse(time.evidence, across.evidence)};
 }
 
-void add_dispatch(PassBuilder& pass, const LayerContext& layer, const char* name) {
-  KernelTime time = dispatch_time(layer);
+/// Before its dispatch HybridEP gathers which experts every token of the group goes to, a byte for each of
+/// them, and reads it all (allgather_routing_map and metadata_preprocessing, hybrid_ep/executor of DeepEP).
+KernelTime routing_map_time(const LayerContext& layer) {
+  const LayerShape& shape = layer.shape;
+  if (shape.expert_group.size <= 1 || !has_hybrid_dispatch(layer)) return {};
+  const Bytes map(real(shape.routed_tokens) * real(layer.model.experts.num_experts) *
+                  real(shape.expert_group.size));
+  KernelTime time = collective_time(layer.profile, Collective::AllGather, shape.expert_group, map);
+  time.time += memory_kernel_time(layer.profile, MemoryKernel::Elementwise, map, 1);
+  return time;
+}
+
+void add_dispatch(PassBuilder& pass, const LayerContext& layer, const char* name, KernelTime time) {
   // Under another micro-batch's layers: only the slowdown of these shows.
   if (layer.stack.overlap.experts) time.time *= layer.stack.overlap.contention;
   pass.exposed(name, TaskKind::TensorComm, time);
@@ -83,7 +129,7 @@ void add_shared_expert_forward(PassBuilder& pass, const LayerContext& layer) {
   pass.begin("shared_up_gemm").gemm({shape.tokens, shape.mlp_inputs * inner, shape.hidden});
   pass.begin("shared_act").memory(MemoryKernel::Gelu, real(2 * shape.mlp_inputs + 2) * elements, 1);
   pass.begin("shared_down_gemm");
-  quantise(pass, layer, elements);
+  quantise(pass, elements);
   pass.gemm({shape.tokens, shape.hidden, inner});
   add_reduction(pass, layer);
 }
@@ -94,17 +140,17 @@ void add_shared_expert_backward(BackwardPass& pass, const LayerContext& layer) {
   const std::int64_t inner = std::max<std::int64_t>(1, layer.model.experts.shared_ffn_size / shape.tensor);
   add_gather(pass.input, layer);
   pass.input.begin("shared_down_grad");
-  pass.linear(layer, "shared_down_weight_grad", {shape.tokens, shape.hidden, inner});
+  pass.linear("shared_down_weight_grad", {shape.tokens, shape.hidden, inner});
   pass.input.begin("shared_act_grad")
       .memory(MemoryKernel::Gelu, real(4 * shape.mlp_inputs + 2) * real(shape.tokens) * real(inner), 1);
   pass.input.begin("shared_up_grad");
-  pass.linear(layer, "shared_up_weight_grad", {shape.tokens, shape.mlp_inputs * inner, shape.hidden});
+  pass.linear("shared_up_weight_grad", {shape.tokens, shape.mlp_inputs * inner, shape.hidden});
   add_reduction(pass.input, layer);
 }
 
 /// The inputs of the experts' products are quantised by kernels of their own, unless the products do it.
 void quantise_experts(PassBuilder& pass, const LayerContext& layer, double elements) {
-  if (!layer.stack.fuses_experts) quantise(pass, layer, elements);
+  if (!layer.stack.fuses_experts) quantise(pass, elements);
 }
 
 /// Traffic of the experts' activation.
@@ -180,8 +226,41 @@ void add_expert_sort(PassBuilder& pass, const LayerContext& layer, const char* n
   add_permutation(pass, layer, name);
 }
 
-/// Router: the product, then softmax, top-k and their bookkeeping, 24 bytes a score.
-constexpr double kRoutingTraffic = 24;
+/// What follows a router's product, in kernels and bytes a score. Fused: scores, top-k and their bookkeeping.
+/// Else PyTorch's, counted in Megatron-Core (topk_routing_with_score_function and
+/// compute_routing_scores_for_aux_loss of moe_utils.py, router.py): scores and biases, two times top-k and
+/// maps of tokens (zeroed, scattered, converted), normalised scores, sums for the balancing loss; backward
+/// the gradients of both sets of scores.
+struct RoutingKernels {
+  double bytes = 24;
+  int count = 4;
+};
+constexpr RoutingKernels kUnfusedRoutingForward{107, 30};
+constexpr RoutingKernels kUnfusedRoutingBackward{56, 15};
+
+void add_routing(PassBuilder& pass, const LayerContext& layer, RoutingKernels unfused) {
+  const RoutingKernels kernels = layer.stack.fuses_router ? RoutingKernels{} : unfused;
+  const double scores = real(layer.shape.routed_tokens) * real(layer.model.experts.num_experts);
+  pass.memory(MemoryKernel::Elementwise, kernels.bytes * scores, kernels.count);
+}
+
+/// A projection into the latent space of experts or back, of `outputs` x `inputs` weights.
+void add_latent_projection(PassBuilder& pass, const LayerContext& layer, const char* name,
+                           std::int64_t outputs, std::int64_t inputs) {
+  if (layer.model.experts.latent_size == 0) return;
+  pass.begin(name).use(layer.precision_unless(layer.stack.wider.latent_experts));
+  quantise(pass, real(layer.shape.routed_tokens) * real(inputs));
+  pass.gemm({layer.shape.routed_tokens, outputs, inputs}).use(layer.key.precision);
+}
+
+void add_latent_gradient(BackwardPass& pass, const LayerContext& layer, const char* name,
+                         const char* weight_name, std::int64_t outputs, std::int64_t inputs) {
+  if (layer.model.experts.latent_size == 0) return;
+  pass.input.begin(name);
+  pass.use(layer.precision_unless(layer.stack.wider.latent_experts));
+  pass.linear(weight_name, {layer.shape.routed_tokens, outputs, inputs});
+  pass.use(layer.key.precision);
+}
 
 }  // namespace
 
@@ -191,17 +270,13 @@ void add_experts_forward(PassBuilder& pass, const LayerContext& layer) {
   const ExpertProducts products = expert_products(layer);
   const double inner = real(shape.expert_rows) * real(shape.expert_inner);
   add_norm_forward(pass, layer, "mlp_norm");
-  pass.begin("router")
-      .plain_gemm({shape.routed_tokens, num_experts, shape.hidden})
-      .memory(MemoryKernel::Elementwise, kRoutingTraffic * real(shape.routed_tokens) * real(num_experts), 4);
+  pass.begin("router").plain_gemm({shape.routed_tokens, num_experts, shape.hidden});
+  add_routing(pass, layer, kUnfusedRoutingForward);
   add_shared_expert_forward(pass, layer);
-  if (layer.model.experts.latent_size > 0) {
-    pass.begin("latent_down_gemm");
-    quantise(pass, layer, real(shape.routed_tokens) * real(shape.hidden));
-    pass.gemm({shape.routed_tokens, shape.expert_hidden, shape.hidden});
-  }
+  add_latent_projection(pass, layer, "latent_down_gemm", shape.expert_hidden, shape.hidden);
   add_permutation(pass, layer, "permute");
-  add_dispatch(pass, layer, "dispatch");
+  add_dispatch(pass, layer, "routing_map", routing_map_time(layer));
+  add_dispatch(pass, layer, "dispatch", dispatch_time(layer, TokenWay::Spread, TokenLoad::ColumnsAndScores));
   add_expert_sort(pass, layer, "expert_sort");
   add_expert_collective(pass, layer, "expert_gather", Collective::AllGather);
   pass.begin("expert_up_gemm");
@@ -216,13 +291,9 @@ void add_experts_forward(PassBuilder& pass, const LayerContext& layer) {
   add_expert_bias(pass, layer, "expert_bias", kBias, kSingleBias);
   add_expert_collective(pass, layer, "expert_reduce_scatter", Collective::ReduceScatter);
   add_expert_sort(pass, layer, "expert_unsort");
-  add_dispatch(pass, layer, "combine");
+  add_dispatch(pass, layer, "combine", dispatch_time(layer, TokenWay::Collect, TokenLoad::Columns));
   add_permutation(pass, layer, "unpermute");
-  if (layer.model.experts.latent_size > 0) {
-    pass.begin("latent_up_gemm");
-    quantise(pass, layer, real(shape.routed_tokens) * real(shape.expert_hidden));
-    pass.gemm({shape.routed_tokens, shape.hidden, shape.expert_hidden});
-  }
+  add_latent_projection(pass, layer, "latent_up_gemm", shape.hidden, shape.expert_hidden);
   add_residual_forward(pass, layer, "mlp_residual");
 }
 
@@ -231,12 +302,10 @@ void add_experts_backward(BackwardPass& pass, const LayerContext& layer) {
   const std::int64_t num_experts = layer.model.experts.num_experts;
   const ExpertProducts products = expert_products(layer);
   add_residual_backward(pass.input, layer, "mlp_drop_grad");
-  if (layer.model.experts.latent_size > 0) {
-    pass.input.begin("latent_up_grad");
-    pass.linear(layer, "latent_up_weight_grad", {shape.routed_tokens, shape.hidden, shape.expert_hidden});
-  }
+  add_latent_gradient(pass, layer, "latent_up_grad", "latent_up_weight_grad", shape.hidden,
+                      shape.expert_hidden);
   add_permutation(pass.input, layer, "unpermute_grad");
-  add_dispatch(pass.input, layer, "combine_grad");
+  add_dispatch(pass.input, layer, "combine_grad", dispatch_time(layer, TokenWay::Spread, TokenLoad::Columns));
   add_expert_sort(pass.input, layer, "expert_unsort_grad");
   add_expert_collective(pass.input, layer, "expert_gather", Collective::AllGather);
   add_expert_bias(pass.input, layer, "expert_bias_grad", kBiasGradient, kSingleBiasGradient);
@@ -249,17 +318,16 @@ void add_experts_backward(BackwardPass& pass, const LayerContext& layer) {
   add_grouped_gradient(pass, layer, "expert_up_weight_grad", products.up);
   add_expert_collective(pass.input, layer, "expert_reduce_scatter", Collective::ReduceScatter);
   add_expert_sort(pass.input, layer, "expert_sort_grad");
-  add_dispatch(pass.input, layer, "dispatch_grad");
+  add_dispatch(pass.input, layer, "dispatch_grad",
+               dispatch_time(layer, TokenWay::Collect, TokenLoad::ColumnsAndScores));
   add_permutation(pass.input, layer, "permute_grad");
-  if (layer.model.experts.latent_size > 0) {
-    pass.input.begin("latent_down_grad");
-    pass.linear(layer, "latent_down_weight_grad", {shape.routed_tokens, shape.expert_hidden, shape.hidden});
-  }
+  add_latent_gradient(pass, layer, "latent_down_grad", "latent_down_weight_grad", shape.expert_hidden,
+                      shape.hidden);
   add_shared_expert_backward(pass, layer);
   pass.input.begin("router_grad")
       .plain_gemm({shape.routed_tokens, shape.hidden, num_experts})
-      .plain_gemm({num_experts, shape.hidden, shape.routed_tokens})
-      .memory(MemoryKernel::Elementwise, kRoutingTraffic * real(shape.routed_tokens) * real(num_experts), 4);
+      .plain_gemm({num_experts, shape.hidden, shape.routed_tokens});
+  add_routing(pass.input, layer, kUnfusedRoutingBackward);
   add_norm_backward(pass.input, layer, "mlp_norm_grad");
 }
 

@@ -222,6 +222,14 @@ Nanoseconds eager_kernel_time(const GpuProfile& profile, double elements, const 
                                       work.num_kernels);
 }
 
+Nanoseconds scan_kernel_time(const GpuProfile& profile, Bytes traffic, int num_kernels) {
+  // Traffic of a multiprocessor. Fitted, see docs/predictor.md.
+  constexpr BytesPerSecond kRate(9.5e9);
+  const Nanoseconds bound = traffic / (kRate * static_cast<double>(profile.num_multiprocessors));
+  return std::max(memory_kernel_time(profile, MemoryKernel::Elementwise, traffic, 0), bound) +
+         profile.kernel_overhead * num_kernels;
+}
+
 KernelTime tensor_all_reduce_time(const GpuProfile& profile, std::int64_t tensor, Bytes size) {
   return collective_time(profile, Collective::AllReduce,
                          {.size = tensor, .per_node = std::min(tensor, profile.nvlink_domain)}, size);

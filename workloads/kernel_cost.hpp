@@ -100,6 +100,10 @@ struct EagerWork {
 /// arithmetic of addresses and conversions then bounds how many elements a multiprocessor handles.
 Nanoseconds eager_kernel_time(const GpuProfile& profile, double elements, const EagerWork& work);
 
+/// Time of `num_kernels` kernels of a state space's scan (Triton's, a chunk of a head at a time) that move
+/// `traffic` together. The multiprocessors bound them more than memory does.
+Nanoseconds scan_kernel_time(const GpuProfile& profile, Bytes traffic, int num_kernels);
+
 /// The members of a communicator, placed as Megatron places them: `per_node` of them share an NVLink domain
 /// (a node, but for racks with NVLink throughout); the group lies within one if `size` <= `per_node`.
 struct GpuGroup {

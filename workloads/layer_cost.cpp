@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <stdexcept>
 #include <utility>
 
 #include "workloads/layer_parts.hpp"
@@ -47,6 +48,9 @@ std::vector<Operator> recomputed(const std::vector<Operator>& forward, Recompute
     if (rule == SelectiveRecompute::Experts) is_dropped = has_experts && is_second_half;
     if (!is_full && !is_dropped) continue;
     again.push_back(op);
+    // What the CPU must issue again is little next to a whole pass.
+    const bool is_part = !is_full && rule != SelectiveRecompute::Experts;
+    if (is_part) again.back().gap = Nanoseconds(0);
     if (!is_full && every_second && is_product)
       again.back().duration = Nanoseconds(std::round(op.duration.count() / 2));
     if (op.kind == TaskKind::Forward) again.back().kind = TaskKind::Recompute;
@@ -149,7 +153,7 @@ class CostModel {
     forward.begin("predict_gemm").gemm(projection);
     BackwardPass backward = backward_pass();
     backward.input.begin("predict_grad");
-    backward.linear(layer_, "predict_weight_grad", projection);
+    backward.linear("predict_weight_grad", projection);
     add_reduction(backward.input, layer_);
     backward.input.begin("predict_embedding_grad")
         .memory(MemoryKernel::LayerNorm, 12 * shape.split_elements, 2)
@@ -216,6 +220,26 @@ class CostModel {
   std::set<std::string_view> modelled_;
 };
 
+/// Turns a pass into the mean of it and of `other`, which has the same operators and counts for `share`.
+void blend(std::vector<Operator>& pass, const std::vector<Operator>& other, double share) {
+  if (pass.size() != other.size())
+    throw std::logic_error("layers of two precisions: their operators must be the same");
+  for (std::size_t i = 0; i < pass.size(); ++i) {
+    const auto mean = [share](Nanoseconds narrow, Nanoseconds wide) {
+      return Nanoseconds(std::round(((1 - share) * narrow + share * wide).count()));
+    };
+    pass[i].duration = mean(pass[i].duration, other[i].duration);
+    pass[i].gap = mean(pass[i].gap, other[i].gap);
+  }
+}
+
+void blend(PassCosts& costs, const PassCosts& other, double share) {
+  blend(costs.forward, other.forward, share);
+  blend(costs.recompute, other.recompute, share);
+  blend(costs.backward, other.backward, share);
+  blend(costs.weight, other.weight, share);
+}
+
 /// One pass after another.
 void append(std::vector<Operator>& pass, const std::vector<Operator>& more) {
   pass.insert(pass.end(), more.begin(), more.end());
@@ -223,24 +247,30 @@ void append(std::vector<Operator>& pass, const std::vector<Operator>& more) {
 
 /// The head with multi-token prediction: for each depth the projection, its layers and the head once more,
 /// all of which run backward before the model's own head.
-PassCosts with_predictions(const TransformerModel& model, const LayerCosts& costs,
-                           const PassCosts& projection) {
-  PassCosts all = costs.head;
+PassCosts with_predictions(const TransformerModel& model, const PassCosts& head, CostModel& parts) {
+  PassCosts all = head;
   PassCosts back;
   const LayerCounts counts = prediction_layers(model);
+  const PassCosts projection = parts.prediction();
+  PerLayerKind<PassCosts> layers;
+  for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
+    if (counts[kind] == 0) continue;
+    layers[kind] = parts.layer(layer_kinds(model)[kind]);
+    parts.shard(layers[kind], parts.weights(layer_kinds(model)[kind]));
+  }
   for (std::int64_t depth = 0; depth < model.prediction.depth; ++depth) {
     append(all.forward, projection.forward);
-    append(back.backward, costs.head.backward);
-    append(back.weight, costs.head.weight);
+    append(back.backward, head.backward);
+    append(back.weight, head.weight);
     for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
       for (std::int32_t i = 0; i < counts[kind]; ++i) {
-        append(all.forward, costs.layers[kind].forward);
-        append(back.backward, costs.layers[kind].recompute);
-        append(back.backward, costs.layers[kind].backward);
-        append(back.weight, costs.layers[kind].weight);
+        append(all.forward, layers[kind].forward);
+        append(back.backward, layers[kind].recompute);
+        append(back.backward, layers[kind].backward);
+        append(back.weight, layers[kind].weight);
       }
     }
-    append(all.forward, costs.head.forward);
+    append(all.forward, head.forward);
     append(back.backward, projection.backward);
     append(back.weight, projection.weight);
   }
@@ -271,18 +301,25 @@ LayerKey layer_key(const ParallelPlan& plan) {
 LayerCosts layer_costs(const TransformerModel& model, const LayerKey& key, const GpuProfile& profile,
                        const Stack& stack) {
   CostModel parts(model, key, profile, stack);
+  LayerKey wide_key = key;
+  wide_key.precision = std::min(key.precision, Precision::Bf16);
+  CostModel wide_parts(model, wide_key, profile, stack);
   LayerCosts costs;
   const LayerCounts counts = count_layers(model);
+  const std::int64_t num_wide = wide_key == key ? 0 : std::min(stack.wider.last_layers, model.num_layers);
+  const LayerCounts wide = count_layers(model, model.num_layers - num_wide, num_wide);
   for (std::size_t i = 0; i < kNumLayerKinds; ++i) {
     if (counts[i] == 0) continue;
     const LayerKind kind = layer_kinds(model)[i];
     costs.layers[i] = parts.layer(kind);
+    if (wide[i] > 0) blend(costs.layers[i], wide_parts.layer(kind), real(wide[i]) / real(counts[i]));
     costs.gathers[i] = parts.shard(costs.layers[i], parts.weights(kind));
   }
   costs.routed_weights = parts.routed_weights();
   costs.embedding = parts.embedding();
   costs.head = parts.head();
-  if (model.prediction.depth > 0) costs.head = with_predictions(model, costs, parts.prediction());
+  if (model.prediction.depth > 0)
+    costs.head = with_predictions(model, costs.head, stack.wider.prediction ? wide_parts : parts);
   costs.extrapolated = parts.extrapolated();
   costs.modelled = parts.modelled();
   return costs;

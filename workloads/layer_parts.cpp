@@ -50,7 +50,7 @@ KernelTime context_ring_time(const LayerContext& layer, KernelTime attention, do
 void add_projections_forward(PassBuilder& pass, const LayerContext& layer) {
   const LayerShape& shape = layer.shape;
   pass.begin("qkv_gemm");
-  quantise(pass, layer, shape.split_elements);
+  quantise(pass, shape.split_elements);
   if (!layer.model.has_latent_attention()) {
     pass.gemm({shape.tokens, shape.query + shape.key + shape.value, shape.hidden});
     if (layer.is_2021()) pass.memory(MemoryKernel::Elementwise, 4 * attention_inputs(shape), 1);
@@ -79,26 +79,24 @@ void add_projections_backward(BackwardPass& pass, const LayerContext& layer) {
     } else {
       pass.input.memory(MemoryKernel::Elementwise, 4 * attention_inputs(shape), 1);
     }
-    pass.linear(layer, "qkv_weight_grad",
-                {shape.tokens, shape.query + shape.key + shape.value, shape.hidden});
+    pass.linear("qkv_weight_grad", {shape.tokens, shape.query + shape.key + shape.value, shape.hidden});
     return;
   }
   const LatentAttention& latent = layer.model.latent;
   const std::int64_t heads = layer.model.num_heads / shape.tensor;
   pass.input.begin("kv_up_grad");
-  pass.linear(layer, "kv_up_weight_grad",
+  pass.linear("kv_up_weight_grad",
               {shape.tokens, heads * (latent.plain_head_size + latent.value_head_size), latent.kv_rank});
   pass.input.begin("kv_down_grad");
-  pass.linear(layer, "kv_down_weight_grad",
-              {shape.tokens, latent.kv_rank + latent.rotary_head_size, shape.hidden});
+  pass.linear("kv_down_weight_grad", {shape.tokens, latent.kv_rank + latent.rotary_head_size, shape.hidden});
   if (latent.query_rank > 0) {
     pass.input.begin("q_up_grad");
-    pass.linear(layer, "q_up_weight_grad", {shape.tokens, shape.query, latent.query_rank});
+    pass.linear("q_up_weight_grad", {shape.tokens, shape.query, latent.query_rank});
     pass.input.begin("qkv_grad");
-    pass.linear(layer, "qkv_weight_grad", {shape.tokens, latent.query_rank, shape.hidden});
+    pass.linear("qkv_weight_grad", {shape.tokens, latent.query_rank, shape.hidden});
   } else {
     pass.input.begin("qkv_grad");
-    pass.linear(layer, "qkv_weight_grad", {shape.tokens, shape.query, shape.hidden});
+    pass.linear("qkv_weight_grad", {shape.tokens, shape.query, shape.hidden});
   }
 }
 
@@ -170,18 +168,18 @@ AttentionShape attention_of(const LayerContext& layer, Mixer mixer) {
 
 }  // namespace
 
-void BackwardPass::linear(const LayerContext& layer, std::string_view name, const GemmShape& forward) {
-  quantise(input, layer, real(forward.m) * real(forward.n));
+void BackwardPass::linear(std::string_view name, const GemmShape& forward) {
+  quantise(input, real(forward.m) * real(forward.n));
   input.gemm({forward.m, forward.k, forward.n});
   PassBuilder& target = splits_weights ? weight : input;
   if (splits_weights) weight.begin(name);
   target.weight_gradient(forward);
 }
 
-void quantise(PassBuilder& pass, const LayerContext& layer, double elements) {
+void quantise(PassBuilder& pass, double elements) {
   constexpr double kTraffic = 5;
   // Kernels of Transformer Engine, which are fused also where the rest of a layer is eager.
-  if (layer.is_quantised()) pass.fused_memory(MemoryKernel::Elementwise, kTraffic * elements, 1);
+  if (pass.is_quantised()) pass.fused_memory(MemoryKernel::Elementwise, kTraffic * elements, 1);
 }
 
 void add_norm_forward(PassBuilder& pass, const LayerContext& layer, std::string_view name) {
@@ -231,6 +229,7 @@ void add_reduction(PassBuilder& pass, const LayerContext& layer) {
 
 void add_attention_forward(PassBuilder& pass, const LayerContext& layer, Mixer mixer) {
   const LayerShape& shape = layer.shape;
+  pass.use(layer.precision_unless(layer.stack.wider.attention));
   add_norm_forward(pass, layer, "input_norm");
   add_gather(pass, layer);
   add_projections_forward(pass, layer);
@@ -246,20 +245,22 @@ void add_attention_forward(PassBuilder& pass, const LayerContext& layer, Mixer m
     pass.exposed("context_ring", TaskKind::TensorComm, context_ring_time(layer, time, 1));
   }
   pass.begin("attn_out_gemm");
-  quantise(pass, layer, elements(shape, shape.attention_output));
+  quantise(pass, elements(shape, shape.attention_output));
   pass.gemm({shape.tokens, shape.hidden, shape.attention_output});
   add_reduction(pass, layer);
   add_output_bias(pass, layer, "attn_out_bias", kOutputBias);
   add_residual_forward(pass, layer, "attn_residual");
+  pass.use(layer.key.precision);
 }
 
 void add_attention_backward(BackwardPass& pass, const LayerContext& layer, Mixer mixer) {
   const LayerShape& shape = layer.shape;
+  pass.use(layer.precision_unless(layer.stack.wider.attention));
   add_residual_backward(pass.input, layer, "attn_drop_grad");
   add_output_bias(pass.input, layer, "attn_out_bias_grad", kOutputBiasGradient);
   add_gather(pass.input, layer);
   pass.input.begin("attn_out_grad");
-  pass.linear(layer, "attn_out_weight_grad", {shape.tokens, shape.hidden, shape.attention_output});
+  pass.linear("attn_out_weight_grad", {shape.tokens, shape.hidden, shape.attention_output});
   if (layer.stack.attention == AttentionKernel::Unfused) {
     add_unfused_backward(pass.input, layer);
     add_rotation(pass.input, layer, 4, kRotationGradient);
@@ -275,6 +276,7 @@ void add_attention_backward(BackwardPass& pass, const LayerContext& layer, Mixer
   add_projections_backward(pass, layer);
   add_reduction(pass.input, layer);
   add_norm_backward(pass.input, layer, "input_norm_grad");
+  pass.use(layer.key.precision);
 }
 
 void add_mlp_forward(PassBuilder& pass, const LayerContext& layer) {
@@ -282,12 +284,12 @@ void add_mlp_forward(PassBuilder& pass, const LayerContext& layer) {
   add_norm_forward(pass, layer, "mlp_norm");
   add_gather(pass, layer);
   pass.begin("mlp_up_gemm");
-  quantise(pass, layer, shape.split_elements);
+  quantise(pass, shape.split_elements);
   pass.gemm({shape.tokens, shape.mlp_inputs * shape.mlp, shape.hidden});
   pass.begin("mlp_act").memory(MemoryKernel::Gelu,
                                real(2 * shape.mlp_inputs + 2) * elements(shape, shape.mlp), 1);
   pass.begin("mlp_down_gemm");
-  quantise(pass, layer, elements(shape, shape.mlp));
+  quantise(pass, elements(shape, shape.mlp));
   pass.gemm({shape.tokens, shape.hidden, shape.mlp});
   add_reduction(pass, layer);
   add_residual_forward(pass, layer, "mlp_residual");
@@ -298,14 +300,14 @@ void add_mlp_backward(BackwardPass& pass, const LayerContext& layer) {
   add_residual_backward(pass.input, layer, "mlp_drop_grad");
   add_gather(pass.input, layer);
   pass.input.begin("mlp_down_grad");
-  pass.linear(layer, "mlp_down_weight_grad", {shape.tokens, shape.hidden, shape.mlp});
+  pass.linear("mlp_down_weight_grad", {shape.tokens, shape.hidden, shape.mlp});
   // The gradient of the output and each input are read, the gradient of each input is written; in 2021 the
   // bias gradient reads it once more.
   pass.input.begin("mlp_act_grad");
   const double bytes = real(4 * shape.mlp_inputs + 2) + (layer.is_2021() ? 2 : 0);
   pass.input.memory(MemoryKernel::Gelu, bytes * elements(shape, shape.mlp), layer.is_2021() ? 2 : 1);
   pass.input.begin("mlp_up_grad");
-  pass.linear(layer, "mlp_up_weight_grad", {shape.tokens, shape.mlp_inputs * shape.mlp, shape.hidden});
+  pass.linear("mlp_up_weight_grad", {shape.tokens, shape.mlp_inputs * shape.mlp, shape.hidden});
   add_reduction(pass.input, layer);
   add_norm_backward(pass.input, layer, "mlp_norm_grad");
 }

@@ -1,6 +1,7 @@
 /// The parts that layers are made of, forward and backward: attention, state space, MLP, mixture of experts.
 #pragma once
 
+#include <algorithm>
 #include <string_view>
 
 #include "workloads/layer_kinds.hpp"
@@ -21,8 +22,10 @@ struct LayerContext {
 
   /// Kernels of Megatron-LM in 2021.
   bool is_2021() const { return stack.elementwise == ElementwiseKernels::Megatron2021; }
-  /// Matrix products in 8 or 4 bits, whose inputs must be quantised.
-  bool is_quantised() const { return key.precision == Precision::Fp8 || key.precision == Precision::Fp4; }
+  /// The precision of products of which the stack says whether they are computed in a wider format.
+  Precision precision_unless(bool is_wider, Precision wider = Precision::Bf16) const {
+    return is_wider ? std::min(key.precision, wider) : key.precision;
+  }
 };
 
 /// The backward pass of a layer. Weight gradients go to a pass of their own where the schedule runs them
@@ -32,13 +35,18 @@ struct BackwardPass {
   PassBuilder weight;
   bool splits_weights = false;
 
+  /// The precision of products that follow.
+  void use(Precision precision) {
+    input.use(precision);
+    weight.use(precision);
+  }
   /// The gradients of a linear layer whose forward pass is `forward`, with its quantisation.
-  void linear(const LayerContext& layer, std::string_view name, const GemmShape& forward);
+  void linear(std::string_view name, const GemmShape& forward);
 };
 
-/// Quantises `elements` inputs of a product: read as bf16, written twice, as they are and transposed (5
-/// bytes).
-void quantise(PassBuilder& pass, const LayerContext& layer, double elements);
+/// Quantises `elements` inputs of a product where products have 8 or 4 bits: read as bf16, written twice, as
+/// they are and transposed (5 bytes).
+void quantise(PassBuilder& pass, double elements);
 
 /// Norm, projections, attention, residual: the first half of a layer whose mixer has attention.
 void add_attention_forward(PassBuilder& pass, const LayerContext& layer, Mixer mixer);

@@ -15,6 +15,11 @@ PassBuilder& PassBuilder::begin(std::string_view name) {
   return *this;
 }
 
+PassBuilder& PassBuilder::use(Precision precision) {
+  precision_ = precision;
+  return *this;
+}
+
 KernelTime PassBuilder::product_time(Precision precision, const GemmShape& shape) const {
   return stack_.libraries == Libraries::Old ? modelled_gemm_time(profile_, precision, shape)
                                             : gemm_time(profile_, precision, shape);

@@ -23,9 +23,13 @@ class PassBuilder {
 
   /// Starts an operator; kernels that follow add to it.
   PassBuilder& begin(std::string_view name);
-  /// A matrix product in the layers' precision.
+  /// The precision of products and weight gradients that follow, until told otherwise: at first the layers'.
+  PassBuilder& use(Precision precision);
+  /// Whether products have 8 or 4 bits at the moment, so that their inputs must be quantised.
+  bool is_quantised() const { return precision_ == Precision::Fp8 || precision_ == Precision::Fp4; }
+  /// A matrix product in that precision.
   PassBuilder& gemm(const GemmShape& shape) { return product(product_time(precision_, shape)); }
-  /// A matrix product in bf16, whatever the layers' precision.
+  /// A matrix product in bf16, whatever that precision.
   PassBuilder& plain_gemm(const GemmShape& shape) { return product(product_time(Precision::Bf16, shape)); }
   /// The weight gradient of a linear layer whose forward pass is `forward`.
   PassBuilder& weight_gradient(const GemmShape& forward);

@@ -16,6 +16,7 @@ struct RecipeLine {
   std::optional<Precision> precision{};
   bool fully_sharded = false;  ///< only with fully sharded weights
   double first_release = 0;
+  double end_release = 0;  ///< the first one without it; 0: none
   std::optional<Recompute> recompute{};
   std::int64_t expert = 0;  ///< GPUs over which experts are spread, where the record does not say
   std::int64_t offloaded_layers = 0;
@@ -23,7 +24,16 @@ struct RecipeLine {
   std::optional<SelectiveRecompute> selective{};
   std::optional<TokenDispatch> dispatch{};
   MultiTokenPrediction prediction{};
+  std::optional<WiderProducts> wider{};
+  bool unfused_router = false;
 };
+
+/// Precisions of Nemotron 3 Super and Ultra (NVIDIA, "Nemotron 3 Super", arXiv:2604.12374, section on NVFP4;
+/// num_layers_at_end_in_bf16 of Super in src/megatron/bridge/training/mixed_precision.py). Their recipes keep
+/// multi-token prediction in bf16 whatever the rest has (keep_mtp_spec_in_bf16).
+constexpr WiderProducts kPredictionInBf16{.prediction = true};
+constexpr WiderProducts kNemotronFp4{
+    .last_layers = 14, .attention = true, .latent_experts = true, .prediction = true, .space_output = true};
 
 /// NVIDIA-NeMo/Megatron-Bridge, scripts/performance/configs/*/*_workload_base_configs.py
 /// (cpu_offloading_num_layers, recompute_modules, cuda_graph_impl), and NVIDIA-NeMo/Automodel,
@@ -100,6 +110,9 @@ const std::array kLines = {
                .precision = Precision::Fp8,
                .first_release = 26.06,
                .stack = "megatron-bridge-26.06"},
+    // Recipes name HybridEP (moe_flex_dispatcher_backend) from release 26.02 on.
+    RecipeLine{.family = "mbridge", .end_release = 26.02, .dispatch = TokenDispatch::OnePerGpu},
+    RecipeLine{.family = "dgxc", .dispatch = TokenDispatch::OnePerGpu},
     RecipeLine{.family = "mbridge", .model = "gptoss", .dispatch = TokenDispatch::AllToAll},
     RecipeLine{
         .family = "mbridge", .model = "gptoss", .profile = "b300", .dispatch = TokenDispatch::OnePerGpu},
@@ -124,6 +137,18 @@ const std::array kLines = {
                .profile = "h100",
                .recompute = Recompute::Selective,
                .selective = SelectiveRecompute::Experts},
+    RecipeLine{.family = "mbridge", .model = "nemotron3nano", .unfused_router = true},
+    RecipeLine{
+        .family = "mbridge", .model = "nemotron3super", .wider = kPredictionInBf16, .unfused_router = true},
+    RecipeLine{
+        .family = "mbridge", .model = "nemotron3super", .precision = Precision::Fp4, .wider = kNemotronFp4},
+    RecipeLine{.family = "mbridge",
+               .model = "nemotron3super",
+               .profile = "b300",
+               .precision = Precision::Fp4,
+               .recompute = Recompute::Selective,
+               .selective = SelectiveRecompute::NormsAndActivations},
+    RecipeLine{.family = "mbridge", .model = "nemotron3ultra", .wider = kPredictionInBf16},
     // mtp_num_layers 2, mtp_use_repeated_layer, mtp_hybrid_override_pattern (src/megatron/bridge/recipes).
     RecipeLine{.family = "mbridge",
                .model = "nemotron3super",
@@ -165,7 +190,7 @@ bool matches(const RecipeLine& line, const RecipeKey& key, const MeasuredCase& m
          is_or_empty(line.profile, measured.profile) &&
          (!line.precision || *line.precision == measured.plan.precision) &&
          (!line.fully_sharded || measured.plan.sharding == Sharding::Full) &&
-         key.release >= line.first_release;
+         key.release >= line.first_release && (line.end_release == 0 || key.release < line.end_release);
 }
 
 }  // namespace
@@ -187,6 +212,8 @@ void complete_from_recipe(MeasuredCase& measured, const RecipeKey& key, bool say
     if (!line.stack.empty()) measured.stack = find_stack(line.stack).value();
     if (line.selective && !says_recompute) measured.stack.memory.selective = *line.selective;
     if (line.dispatch) measured.stack.dispatch = *line.dispatch;
+    if (line.wider) measured.stack.wider = *line.wider;
+    if (line.unfused_router) measured.stack.fuses_router = false;
     if (line.prediction.depth > 0) {
       measured.model.prediction = line.prediction;
       measured.assumed.push_back(

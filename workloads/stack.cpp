@@ -77,7 +77,7 @@ Stack megatron_bridge() {
           .accumulation_bytes = 2,
           .overlap = {.data_parallel = true, .tensor = true},
           .memory = bf16_gradients(kMegatronCoreMemory),
-          .dispatch = TokenDispatch::OnePerGpu};
+          .dispatch = TokenDispatch::HybridEp};
 }
 
 /// From release 26.06 on the recipes of some mixtures of experts in 8 bits (scripts/performance/configs of

@@ -44,8 +44,22 @@ struct KernelFactors {
 
 /// How tokens travel to their experts.
 enum class TokenDispatch : std::uint8_t {
-  AllToAll,   ///< one copy of a token for each of its experts
-  OnePerGpu,  ///< one copy for each GPU that holds any of its experts (DeepEP, HybridEP)
+  AllToAll,  ///< one copy of a token for each of its experts
+  OnePerGpu,  ///< one copy for each GPU that holds any of its experts (DeepEP)
+  HybridEp,   ///< the same, by HybridEP where an NVLink domain is larger than a node
+};
+
+/// Products that a stack computes in a wider format although the plan's has 8 or 4 bits. Nothing is made
+/// narrower: in a plan of 16 bits none of it counts.
+struct WiderProducts {
+  /// So many layers at the end of the model, in bf16. Layers of a kind are taken for equal: each costs the
+  /// mean over all of them, which is right in sum on one stage.
+  std::int64_t last_layers = 0;
+  bool attention = false;       ///< projections into and out of attention, in bf16
+  bool latent_experts = false;  ///< projections into the latent space of experts and back, in bf16
+  bool prediction = false;      ///< multi-token prediction, in bf16
+  bool space_output = false;    ///< the projection after a state space, in 8 bits where the others have 4
+  friend bool operator==(const WiderProducts&, const WiderProducts&) = default;
 };
 
 /// Least time in which the CPU issues the kernels of a layer's passes.
@@ -82,6 +96,9 @@ struct Stack {
   /// The products of experts quantise their inputs and apply the activation themselves.
   bool fuses_experts = false;
   EagerParts eager{};
+  /// Scores, top-k, and the balancing loss of a router are one kernel each, instead of many of PyTorch's.
+  bool fuses_router = true;
+  WiderProducts wider{};
   double gradient_bytes = 4;  ///< of a gradient when it is reduced
   /// Memory traffic per weight and micro-batch of adding its gradient to those of earlier micro-batches, on
   /// top of the matrix product's.

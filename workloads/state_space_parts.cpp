@@ -1,6 +1,8 @@
 // The half of a layer that is a state space: Mamba-2, computed in chunks (Dao and Gu, arXiv:2405.21060,
-// section 6 and listing 1), with the kernels of its authors: one over the input of the convolution, then the
-// states of chunks, their passing on and the outputs.
+// section 6 and listing 1), with the kernels of its authors, as Megatron-Core runs them
+// (megatron/core/ssm/mamba_mixer.py; mamba_ssm/ops/triton/ssd_combined.py of state-spaces/mamba): one over
+// the input of the convolution, then the states of chunks, their passing on and the outputs, which are gated
+// by the same kernel.
 #include <algorithm>
 
 #include "workloads/layer_parts.hpp"
@@ -12,37 +14,52 @@ double real(std::int64_t value) {
   return static_cast<double>(value);
 }
 
-/// The products of the scan, each a batch over chunks and heads, or groups of heads.
-struct ScanProducts {
-  GemmShape scores;       ///< of outputs with inputs inside a chunk, per group
-  GemmShape inside;       ///< scores with the inputs
-  GemmShape states;       ///< what a chunk adds to the state
-  GemmShape outputs;      ///< what the state adds to a chunk
-  double num_states = 0;  ///< elements of the states of all chunks
+/// What the kernels of the scan read and write. Their products (a chunk x a head, a chunk x the state, the
+/// state x a head) are small and take a tenth of the time that this traffic takes.
+struct ScanTraffic {
+  double columns = 0;  ///< bytes for each element of the inner layer
+  double states = 0;   ///< bytes for each element of the states of all chunks
+  int kernels = 0;
 };
 
-ScanProducts scan_products(const LayerContext& layer) {
+/// Columns: inputs for the states and for the outputs, gate, outputs before and after the gate. States: each
+/// chunk's in single precision, again when they are passed on, and in half precision to the outputs.
+constexpr ScanTraffic kScanForward{.columns = 10, .states = 12, .kernels = 5};
+
+/// Neither states nor products of chunks were kept: they are computed again (2 columns, 12 states). Gradients
+/// of the gate and through it: input, gate, output, its gradient, twice written (12); of the states (2; 4),
+/// passed back (12) with both converted to half precision; of the inputs (6; 2), of the projections into the
+/// state (2; 2) and out of it (2; 2), of the scores inside chunks (4) and of the decay (4).
+constexpr ScanTraffic kScanBackward{.columns = 34, .states = 34, .kernels = 14};
+
+void add_scan(PassBuilder& pass, const LayerContext& layer, const ScanTraffic& traffic) {
   const LayerShape& shape = layer.shape;
   const StateSpace& space = layer.model.state_space;
-  const std::int64_t chunk = std::min(space.chunk_size, shape.tokens);
-  const std::int64_t num_chunks = shape.tokens / chunk;
-  const std::int64_t heads = num_chunks * shape.space_heads;
-  const std::int64_t groups = num_chunks * shape.space_groups;
-  return {.scores = {chunk, chunk, space.state_size, groups},
-          .inside = {chunk, space.head_size, chunk, heads},
-          .states = {space.state_size, space.head_size, chunk, heads},
-          .outputs = {chunk, space.head_size, space.state_size, heads},
-          .num_states = real(heads) * real(space.state_size) * real(space.head_size)};
+  const double chunks = real(shape.tokens) / real(std::min(space.chunk_size, shape.tokens));
+  const double columns = real(shape.tokens) * real(shape.space_inner);
+  const double states = chunks * real(shape.space_heads) * real(space.state_size) * real(space.head_size);
+  const Bytes bytes(traffic.columns * columns + traffic.states * states);
+  pass.kernel({scan_kernel_time(layer.profile, bytes, traffic.kernels), Evidence::Modelled});
 }
 
-/// States are read and written in single precision when each chunk's is passed on to the next.
-constexpr double kPassingTraffic = 8;
+/// The kernels have the sequences of a micro-batch one after the other, the rest of a layer has them side by
+/// side: several are copied.
+void add_reordering(PassBuilder& pass, const LayerContext& layer, std::string_view name,
+                    std::int64_t columns) {
+  if (layer.key.micro_batch == 1) return;
+  pass.begin(name).memory(MemoryKernel::Elementwise, 4 * real(layer.shape.tokens) * real(columns), 1);
+}
 
 /// With context parallelism tokens are exchanged for heads before the convolution and back after the scan.
 void add_exchange(PassBuilder& pass, const LayerContext& layer, std::int64_t columns) {
   const Bytes total(2 * real(layer.shape.tokens) * real(columns));
   pass.exposed("context_all_to_all", TaskKind::TensorComm,
                collective_time(layer.profile, Collective::AllToAll, layer.shape.context_group, total));
+}
+
+/// The projection at the end keeps 8 bits where a stack says so.
+Precision output_precision(const LayerContext& layer) {
+  return layer.precision_unless(layer.stack.wider.space_output, Precision::Fp8);
 }
 
 }  // namespace
@@ -53,22 +70,19 @@ void add_state_space_forward(PassBuilder& pass, const LayerContext& layer) {
   add_norm_forward(pass, layer, "input_norm");
   add_gather(pass, layer);
   pass.begin("space_in_gemm");
-  quantise(pass, layer, shape.split_elements);
+  quantise(pass, shape.split_elements);
   pass.gemm({shape.tokens, shape.space_projection, shape.hidden});
   add_exchange(pass, layer, shape.space_projection);
+  add_reordering(pass, layer, "space_reorder_in", shape.space_projection);
   pass.begin("space_conv").fused_memory(MemoryKernel::Elementwise, 4 * tokens * real(shape.space_conv), 1);
-  const ScanProducts scan = scan_products(layer);
-  pass.begin("space_scan")
-      .plain_gemm(scan.scores)
-      .plain_gemm(scan.states)
-      .fused_memory(MemoryKernel::Elementwise, kPassingTraffic * scan.num_states, 1)
-      .plain_gemm(scan.inside)
-      .plain_gemm(scan.outputs);
-  pass.begin("space_norm").fused_memory(MemoryKernel::LayerNorm, 6 * tokens * real(shape.space_inner), 1);
+  pass.begin("space_scan");
+  add_scan(pass, layer, kScanForward);
+  add_reordering(pass, layer, "space_reorder_out", shape.space_inner);
   add_exchange(pass, layer, shape.space_inner);
-  pass.begin("space_out_gemm");
-  quantise(pass, layer, tokens * real(shape.space_inner));
-  pass.gemm({shape.tokens, shape.hidden, shape.space_inner});
+  pass.begin("space_norm").fused_memory(MemoryKernel::LayerNorm, 4 * tokens * real(shape.space_inner), 1);
+  pass.begin("space_out_gemm").use(output_precision(layer));
+  quantise(pass, tokens * real(shape.space_inner));
+  pass.gemm({shape.tokens, shape.hidden, shape.space_inner}).use(layer.key.precision);
   add_reduction(pass, layer);
   add_residual_forward(pass, layer, "space_residual");
 }
@@ -79,28 +93,24 @@ void add_state_space_backward(BackwardPass& pass, const LayerContext& layer) {
   add_residual_backward(pass.input, layer, "space_drop_grad");
   add_gather(pass.input, layer);
   pass.input.begin("space_out_grad");
-  pass.linear(layer, "space_out_weight_grad", {shape.tokens, shape.hidden, shape.space_inner});
-  add_exchange(pass.input, layer, shape.space_inner);
-  // Read are output, gate and gradient, written the gradients of both.
+  pass.use(output_precision(layer));
+  pass.linear("space_out_weight_grad", {shape.tokens, shape.hidden, shape.space_inner});
+  pass.use(layer.key.precision);
   pass.input.begin("space_norm_grad")
-      .fused_memory(MemoryKernel::LayerNorm, 10 * tokens * real(shape.space_inner), 1);
-  // Neither the convolution's output nor the states are kept: they are computed again.
-  const ScanProducts scan = scan_products(layer);
-  pass.input.begin("space_scan_grad");
-  pass.input.fused_memory(MemoryKernel::Elementwise, 4 * tokens * real(shape.space_conv), 1)
-      .plain_gemm(scan.scores)
-      .plain_gemm(scan.states)
-      .fused_memory(MemoryKernel::Elementwise, 2 * kPassingTraffic * scan.num_states, 2);
-  for (const GemmShape& product : {scan.scores, scan.inside, scan.states, scan.outputs}) {
-    pass.input.plain_gemm({product.m, product.k, product.n, product.batch})
-        .plain_gemm({product.k, product.n, product.m, product.batch});
-  }
+      .fused_memory(MemoryKernel::LayerNorm, 6 * tokens * real(shape.space_inner), 1);
+  add_exchange(pass.input, layer, shape.space_inner);
+  add_reordering(pass.input, layer, "space_reorder_grad", shape.space_inner);
+  // The convolution's output is not kept either.
+  pass.input.begin("space_scan_grad")
+      .fused_memory(MemoryKernel::Elementwise, 4 * tokens * real(shape.space_conv), 1);
+  add_scan(pass.input, layer, kScanBackward);
   // Read are input and gradient, written is the input's gradient.
   pass.input.begin("space_conv_grad")
       .fused_memory(MemoryKernel::Elementwise, 6 * tokens * real(shape.space_conv), 1);
+  add_reordering(pass.input, layer, "space_order_grad", shape.space_projection);
   add_exchange(pass.input, layer, shape.space_projection);
   pass.input.begin("space_in_grad");
-  pass.linear(layer, "space_in_weight_grad", {shape.tokens, shape.space_projection, shape.hidden});
+  pass.linear("space_in_weight_grad", {shape.tokens, shape.space_projection, shape.hidden});
   add_reduction(pass.input, layer);
   add_norm_backward(pass.input, layer, "input_norm_grad");
 }

@@ -99,6 +99,11 @@ TEST_CASE("measured_case: published recipes complete what records leave to them"
   const MeasuredCase new_release = read("DeepSeekV3", "t, 26.06 NeMo", staged, "see recipe");
   CHECK(new_release.plan.recompute == Recompute::None);
   CHECK(new_release.stack.name == "megatron-bridge-26.06");
+  CHECK(old_release.stack.dispatch == TokenDispatch::HybridEp);
+  CHECK(read("DeepSeekV3", "t, 25.11 NeMo", staged, "none").stack.dispatch == TokenDispatch::OnePerGpu);
+  const MeasuredCase hybrid = read("Nemotron_3_Super", "t, 26.06 NeMo", staged, "see recipe");
+  CHECK(hybrid.stack.wider == WiderProducts{.prediction = true});
+  CHECK_FALSE(hybrid.stack.fuses_router);
   // What the record says counts.
   CHECK(read("DeepSeekV3", "t, 26.02 NeMo", staged, "none").plan.recompute == Recompute::None);
 }
