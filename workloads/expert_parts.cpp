@@ -84,12 +84,6 @@ KernelTime routing_map_time(const LayerContext& layer) {
   return time;
 }
 
-void add_dispatch(PassBuilder& pass, const LayerContext& layer, const char* name, KernelTime time) {
-  // Under another micro-batch's layers: only the slowdown of these shows.
-  if (layer.stack.overlap.experts) time.time *= layer.stack.overlap.contention;
-  pass.exposed(name, TaskKind::TensorComm, time);
-}
-
 /// Rows are read and written when they are permuted for dispatch, and again when they come back.
 void add_permutation(PassBuilder& pass, const LayerContext& layer, const char* name) {
   const LayerShape& shape = layer.shape;
@@ -148,9 +142,12 @@ void add_shared_expert_backward(BackwardPass& pass, const LayerContext& layer) {
   add_reduction(pass.input, layer);
 }
 
-/// The inputs of the experts' products are quantised by kernels of their own, unless the products do it.
+/// The inputs of the experts' products are quantised by kernels of their own, unless the products do it: in 8
+/// bits one for each expert, in 4 bits one for all (split_quantize of Transformer Engine).
 void quantise_experts(PassBuilder& pass, const LayerContext& layer, double elements) {
-  if (!layer.stack.fuses_experts) quantise(pass, elements);
+  const bool is_grouped = layer.key.precision == Precision::Fp4;
+  const int num_kernels = is_grouped ? 1 : static_cast<int>(layer.shape.local_experts);
+  if (!layer.stack.fuses_experts) quantise(pass, elements, num_kernels);
 }
 
 /// Traffic of the experts' activation.
@@ -275,8 +272,10 @@ void add_experts_forward(PassBuilder& pass, const LayerContext& layer) {
   add_shared_expert_forward(pass, layer);
   add_latent_projection(pass, layer, "latent_down_gemm", shape.expert_hidden, shape.hidden);
   add_permutation(pass, layer, "permute");
-  add_dispatch(pass, layer, "routing_map", routing_map_time(layer));
-  add_dispatch(pass, layer, "dispatch", dispatch_time(layer, TokenWay::Spread, TokenLoad::ColumnsAndScores));
+  // How many rows each expert gets decides sizes that the CPU must know, unless each gets as many.
+  if (layer.model.experts.capacity_factor == 0) pass.wait_for_gpu();
+  pass.dispatch("routing_map", routing_map_time(layer));
+  pass.dispatch("dispatch", dispatch_time(layer, TokenWay::Spread, TokenLoad::ColumnsAndScores));
   add_expert_sort(pass, layer, "expert_sort");
   add_expert_collective(pass, layer, "expert_gather", Collective::AllGather);
   pass.begin("expert_up_gemm");
@@ -291,7 +290,7 @@ void add_experts_forward(PassBuilder& pass, const LayerContext& layer) {
   add_expert_bias(pass, layer, "expert_bias", kBias, kSingleBias);
   add_expert_collective(pass, layer, "expert_reduce_scatter", Collective::ReduceScatter);
   add_expert_sort(pass, layer, "expert_unsort");
-  add_dispatch(pass, layer, "combine", dispatch_time(layer, TokenWay::Collect, TokenLoad::Columns));
+  pass.dispatch("combine", dispatch_time(layer, TokenWay::Collect, TokenLoad::Columns));
   add_permutation(pass, layer, "unpermute");
   add_latent_projection(pass, layer, "latent_up_gemm", shape.hidden, shape.expert_hidden);
   add_residual_forward(pass, layer, "mlp_residual");
@@ -305,7 +304,7 @@ void add_experts_backward(BackwardPass& pass, const LayerContext& layer) {
   add_latent_gradient(pass, layer, "latent_up_grad", "latent_up_weight_grad", shape.hidden,
                       shape.expert_hidden);
   add_permutation(pass.input, layer, "unpermute_grad");
-  add_dispatch(pass.input, layer, "combine_grad", dispatch_time(layer, TokenWay::Spread, TokenLoad::Columns));
+  pass.input.dispatch("combine_grad", dispatch_time(layer, TokenWay::Spread, TokenLoad::Columns));
   add_expert_sort(pass.input, layer, "expert_unsort_grad");
   add_expert_collective(pass.input, layer, "expert_gather", Collective::AllGather);
   add_expert_bias(pass.input, layer, "expert_bias_grad", kBiasGradient, kSingleBiasGradient);
@@ -318,8 +317,7 @@ void add_experts_backward(BackwardPass& pass, const LayerContext& layer) {
   add_grouped_gradient(pass, layer, "expert_up_weight_grad", products.up);
   add_expert_collective(pass.input, layer, "expert_reduce_scatter", Collective::ReduceScatter);
   add_expert_sort(pass.input, layer, "expert_sort_grad");
-  add_dispatch(pass.input, layer, "dispatch_grad",
-               dispatch_time(layer, TokenWay::Collect, TokenLoad::ColumnsAndScores));
+  pass.input.dispatch("dispatch_grad", dispatch_time(layer, TokenWay::Collect, TokenLoad::ColumnsAndScores));
   add_permutation(pass.input, layer, "permute_grad");
   add_latent_gradient(pass, layer, "latent_down_grad", "latent_down_weight_grad", shape.expert_hidden,
                       shape.hidden);

@@ -86,10 +86,12 @@ class CostModel {
       last.begin("grad_accumulate")
           .memory(MemoryKernel::Elementwise, layer_.stack.accumulation_bytes * accumulated, 4);
     }
-    const IssueFloor floor = issue_floor(kind);
-    PassCosts costs{.forward = finish(forward, floor.forward),
-                    .backward = finish(backward.input, floor.backward),
-                    .weight = finish(backward.weight, Nanoseconds(0))};
+    if (layer_.stack.overlap.experts) overlap_dispatch(forward, backward);
+    const IssueFloor plain = plain_issue(kind);
+    const IssueFloor experts = experts_issue(kind);
+    PassCosts costs{.forward = finish(forward, plain.forward, experts.forward),
+                    .backward = finish(backward.input, plain.backward, experts.backward),
+                    .weight = finish(backward.weight)};
     costs.recompute = recomputed(costs.forward, layer_.key.recompute, layer_.stack);
     return costs;
   }
@@ -111,7 +113,7 @@ class CostModel {
     backward.begin("embedding_grad")
         .memory(MemoryKernel::Elementwise,
                 6 * elements + table_traffic * real(shape.vocabulary) * real(shape.hidden), 1);
-    return {.forward = finish(forward, Nanoseconds(0)), .backward = finish(backward, Nanoseconds(0))};
+    return {.forward = finish(forward), .backward = finish(backward)};
   }
 
   PassCosts head() {
@@ -134,9 +136,8 @@ class CostModel {
     weight.plain_weight_gradient(logits);
     add_reduction(backward.input, layer_);
     backward.input.begin("final_norm_grad").memory(MemoryKernel::LayerNorm, 6 * shape.split_elements, 1);
-    return {.forward = finish(forward, Nanoseconds(0)),
-            .backward = finish(backward.input, Nanoseconds(0)),
-            .weight = finish(backward.weight, Nanoseconds(0))};
+    return {
+        .forward = finish(forward), .backward = finish(backward.input), .weight = finish(backward.weight)};
   }
 
   /// What comes before the layers of each depth of multi-token prediction: norms of hidden state and
@@ -158,9 +159,8 @@ class CostModel {
     backward.input.begin("predict_embedding_grad")
         .memory(MemoryKernel::LayerNorm, 12 * shape.split_elements, 2)
         .memory(MemoryKernel::Elementwise, 6 * real(shape.tokens) * real(shape.hidden), 1);
-    return {.forward = finish(forward, Nanoseconds(0)),
-            .backward = finish(backward.input, Nanoseconds(0)),
-            .weight = finish(backward.weight, Nanoseconds(0))};
+    return {
+        .forward = finish(forward), .backward = finish(backward.input), .weight = finish(backward.weight)};
   }
 
   /// Gathers fully sharded weights before each pass of a layer and reduces their gradients after it, beside
@@ -194,18 +194,35 @@ class CostModel {
   BackwardPass backward_pass() {
     return {builder(TaskKind::Backward), builder(TaskKind::Backward), layer_.key.splits_weight_gradients};
   }
-  IssueFloor issue_floor(LayerKind kind) const {
-    const Stack& stack = layer_.stack;
-    const double share = 0.5 * kind.num_halves();
-    IssueFloor floor{share * stack.issue_floor.forward, share * stack.issue_floor.backward};
-    if (!kind.has_experts()) return floor;
-    const double experts = real(layer_.shape.local_experts);
-    floor.forward += stack.experts_issue.forward + experts * stack.expert_issue.forward;
-    floor.backward += stack.experts_issue.backward + experts * stack.expert_issue.backward;
-    return floor;
+  /// Dispatch and combine of one micro-batch run under the layers of another: forward passes under backward
+  /// ones and the other way round.
+  void overlap_dispatch(PassBuilder& forward, BackwardPass& backward) const {
+    const Nanoseconds dispatch = forward.dispatch_time() + backward.input.dispatch_time();
+    if (dispatch.count() <= 0) return;
+    const Nanoseconds cover =
+        forward.computation_time() + backward.input.computation_time() + backward.weight.computation_time();
+    const double share = exposed_time(dispatch, cover, layer_.stack.overlap.contention) / dispatch;
+    forward.hide_dispatch(share);
+    backward.input.hide_dispatch(share);
   }
-  std::vector<Operator> finish(PassBuilder& pass, Nanoseconds issue_floor) {
-    std::vector<Operator> operators = pass.finish(issue_floor, layer_.key.tensor);
+  /// Issuing all but the experts.
+  IssueFloor plain_issue(LayerKind kind) const {
+    const Stack& stack = layer_.stack;
+    int halves = kind.num_halves();
+    if (stack.graphs >= CudaGraphs::Layer) halves = 0;
+    if (stack.graphs == CudaGraphs::Router && kind.has_experts()) --halves;
+    return {0.5 * halves * stack.issue_floor.forward, 0.5 * halves * stack.issue_floor.backward};
+  }
+  IssueFloor experts_issue(LayerKind kind) const {
+    const Stack& stack = layer_.stack;
+    if (!kind.has_experts() || stack.graphs == CudaGraphs::Iteration) return {};
+    const double experts = real(layer_.shape.local_experts);
+    return {stack.experts_issue.forward + experts * stack.expert_issue.forward,
+            stack.experts_issue.backward + experts * stack.expert_issue.backward};
+  }
+  std::vector<Operator> finish(PassBuilder& pass, Nanoseconds issue_before = Nanoseconds(0),
+                               Nanoseconds issue_after = Nanoseconds(0)) {
+    std::vector<Operator> operators = pass.finish(issue_before, issue_after, layer_.key.tensor);
     extrapolated_.insert(pass.extrapolated().begin(), pass.extrapolated().end());
     modelled_.insert(pass.modelled().begin(), pass.modelled().end());
     return operators;

@@ -176,10 +176,10 @@ void BackwardPass::linear(std::string_view name, const GemmShape& forward) {
   target.weight_gradient(forward);
 }
 
-void quantise(PassBuilder& pass, double elements) {
+void quantise(PassBuilder& pass, double elements, int num_kernels) {
   constexpr double kTraffic = 5;
   // Kernels of Transformer Engine, which are fused also where the rest of a layer is eager.
-  if (pass.is_quantised()) pass.fused_memory(MemoryKernel::Elementwise, kTraffic * elements, 1);
+  if (pass.is_quantised()) pass.fused_memory(MemoryKernel::Elementwise, kTraffic * elements, num_kernels);
 }
 
 void add_norm_forward(PassBuilder& pass, const LayerContext& layer, std::string_view name) {

@@ -79,6 +79,36 @@ PassBuilder& PassBuilder::exposed(std::string_view name, TaskKind kind, KernelTi
   return *this;
 }
 
+PassBuilder& PassBuilder::dispatch(std::string_view name, KernelTime time) {
+  if (time.time.count() > 0) dispatches_.push_back(operators_.size());
+  return exposed(name, TaskKind::TensorComm, time);
+}
+
+PassBuilder& PassBuilder::wait_for_gpu() {
+  waits_at_ = operators_.size();
+  return *this;
+}
+
+Nanoseconds PassBuilder::computation_time() const {
+  Nanoseconds sum(0);
+  for (const Operator& op : operators_) {
+    if (op.kind == kind_) sum += op.duration;
+  }
+  return sum;
+}
+
+Nanoseconds PassBuilder::dispatch_time() const {
+  Nanoseconds sum(0);
+  for (const std::size_t i : dispatches_)
+    sum += operators_[i].duration;
+  return sum;
+}
+
+void PassBuilder::hide_dispatch(double share) {
+  for (const std::size_t i : dispatches_)
+    operators_[i].duration *= share;
+}
+
 void PassBuilder::overlap_collectives(std::int64_t tensor) {
   Nanoseconds total(0);
   for (const std::size_t i : collectives_)
@@ -92,15 +122,22 @@ void PassBuilder::overlap_collectives(std::int64_t tensor) {
     operators_[i].duration *= shown / total;
 }
 
-std::vector<Operator> PassBuilder::finish(Nanoseconds issue_floor, std::int64_t tensor) {
-  overlap_collectives(tensor);
+void PassBuilder::wait_for_cpu(std::size_t first, std::size_t end, Nanoseconds issue) {
   double busy = 0;
-  for (Operator& op : operators_) {
+  for (std::size_t i = first; i < end; ++i)
+    busy += operators_[i].duration.count();
+  const double floor = std::round(issue.count());
+  if (first < end && busy < floor) operators_[first].gap = Nanoseconds(floor - busy);
+}
+
+std::vector<Operator> PassBuilder::finish(Nanoseconds issue_before, Nanoseconds issue_after,
+                                          std::int64_t tensor) {
+  overlap_collectives(tensor);
+  for (Operator& op : operators_)
     op.duration = Nanoseconds(std::round(op.duration.count()));
-    if (op.kind == kind_) busy += op.duration.count();
-  }
-  const double floor = std::round(issue_floor.count());
-  if (busy < floor && !operators_.empty()) operators_.front().gap = Nanoseconds(floor - busy);
+  const bool waits = waits_at_ > 0;
+  if (waits) wait_for_cpu(0, waits_at_, issue_before);
+  wait_for_cpu(waits_at_, operators_.size(), waits ? issue_after : issue_before + issue_after);
   return std::move(operators_);
 }
 

@@ -48,13 +48,23 @@ class PassBuilder {
   PassBuilder& tensor_collective(std::string_view name, KernelTime time);
   /// Communication of which only this much is not hidden behind computation.
   PassBuilder& exposed(std::string_view name, TaskKind kind, KernelTime time);
+  /// Dispatch or combine of experts, an operator of its own; left out if it takes no time.
+  PassBuilder& dispatch(std::string_view name, KernelTime time);
+  /// Here the CPU waits until the GPU is done with all before.
+  PassBuilder& wait_for_gpu();
+
+  Nanoseconds computation_time() const;
+  Nanoseconds dispatch_time() const;
+  /// Only this share of dispatch and combine shows.
+  void hide_dispatch(double share);
 
   /// The operators, rounded to whole nanoseconds. Where the stack overlaps tensor parallelism, collectives
   /// are cut into as many pieces as the group has members: the first piece shows, the rest as far as the
-  /// matrix products do not hide it, and what is hidden costs `OverlapRule::contention`. If all but
-  /// communication takes less than `issue_floor`, the GPU waits for the CPU: the difference is a gap of the
-  /// first operator.
-  std::vector<Operator> finish(Nanoseconds issue_floor, std::int64_t tensor);
+  /// matrix products do not hide it, and what is hidden costs `OverlapRule::contention`. The CPU takes
+  /// `issue_before` for the operators before it waits for the GPU and `issue_after` for those after it; if it
+  /// never waits, the sum for all. Where they take less, the GPU waits for the CPU: the difference is a gap
+  /// of the first of them.
+  std::vector<Operator> finish(Nanoseconds issue_before, Nanoseconds issue_after, std::int64_t tensor);
 
   /// Names of operators with a kernel or message outside the sizes that were measured.
   const std::vector<std::string_view>& extrapolated() const { return extrapolated_; }
@@ -63,6 +73,7 @@ class PassBuilder {
 
  private:
   void overlap_collectives(std::int64_t tensor);
+  void wait_for_cpu(std::size_t first, std::size_t end, Nanoseconds issue);
   KernelTime product_time(Precision precision, const GemmShape& shape) const;
   KernelTime weight_gradient_time(Precision precision, const GemmShape& forward) const;
   void note(std::string_view name, Evidence evidence);
@@ -74,6 +85,8 @@ class PassBuilder {
   Nanoseconds product_time_{0};
   std::vector<Operator> operators_;
   std::vector<std::size_t> collectives_;  ///< positions of the tensor-parallel group's
+  std::vector<std::size_t> dispatches_;   ///< positions of dispatch and combine
+  std::size_t waits_at_ = 0;              ///< position of the operator before which the CPU waits for the GPU
   std::vector<std::string_view> extrapolated_;
   std::vector<std::string_view> modelled_;
 };

@@ -11,18 +11,21 @@ namespace {
 /// One line of a recipe. An empty name stands for all; of several lines that match all count.
 struct RecipeLine {
   std::string_view family{};
-  std::string_view model{};  ///< the beginning of the model's name
+  std::string_view model{};    ///< the beginning of the model's name
+  std::string_view variant{};  ///< in the model's name
   std::string_view profile{};
   std::optional<Precision> precision{};
   bool fully_sharded = false;  ///< only with fully sharded weights
+  bool interleaved = false;    ///< only with virtual stages
   double first_release = 0;
-  double end_release = 0;  ///< the first one without it; 0: none
+  double end_release = 0;  ///< the first to which it does not apply; 0 for none
   std::optional<Recompute> recompute{};
   std::int64_t expert = 0;  ///< GPUs over which experts are spread, where the record does not say
   std::int64_t offloaded_layers = 0;
   std::string_view stack{};
   std::optional<SelectiveRecompute> selective{};
   std::optional<TokenDispatch> dispatch{};
+  std::optional<CudaGraphs> graphs{};
   MultiTokenPrediction prediction{};
   std::optional<WiderProducts> wider{};
   bool unfused_router = false;
@@ -36,8 +39,8 @@ constexpr WiderProducts kNemotronFp4{
     .last_layers = 14, .attention = true, .latent_experts = true, .prediction = true, .space_output = true};
 
 /// NVIDIA-NeMo/Megatron-Bridge, scripts/performance/configs/*/*_workload_base_configs.py
-/// (cpu_offloading_num_layers, recompute_modules, cuda_graph_impl), and NVIDIA-NeMo/Automodel,
-/// examples/benchmark/configs/*.yaml (activation_checkpointing).
+/// (cpu_offloading_num_layers, recompute_modules, cuda_graph_impl, moe_a2a_overlap), and
+/// NVIDIA-NeMo/Automodel, examples/benchmark/configs/*.yaml (activation_checkpointing).
 const std::array kLines = {
     RecipeLine{.family = "automodel", .recompute = Recompute::Full},
     RecipeLine{.family = "automodel", .model = "gptoss20b", .recompute = Recompute::None, .expert = 8},
@@ -97,6 +100,81 @@ const std::array kLines = {
                .precision = Precision::Fp8,
                .first_release = 26.06,
                .recompute = Recompute::None},
+    // cuda_graph_impl, cuda_graph_scope.
+    RecipeLine{.family = "mbridge", .model = "qwen3", .profile = "gb200", .graphs = CudaGraphs::Layer},
+    RecipeLine{.family = "mbridge", .model = "qwen3", .profile = "gb300", .graphs = CudaGraphs::Layer},
+    RecipeLine{.family = "mbridge",
+               .model = "qwen3",
+               .variant = "tokendrop",
+               .profile = "gb200",
+               .graphs = CudaGraphs::Iteration},
+    RecipeLine{.family = "mbridge", .model = "qwen330b", .profile = "b200", .graphs = CudaGraphs::Router},
+    RecipeLine{.family = "mbridge", .model = "qwen330b", .profile = "b300", .graphs = CudaGraphs::Router},
+    RecipeLine{.family = "mbridge",
+               .model = "qwen330b",
+               .profile = "b200",
+               .first_release = 26.04,
+               .graphs = CudaGraphs::Layer},
+    RecipeLine{.family = "mbridge", .model = "deepseekv3", .profile = "gb200", .graphs = CudaGraphs::Layer},
+    RecipeLine{.family = "mbridge",
+               .model = "deepseekv3",
+               .profile = "b300",
+               .first_release = 26.04,
+               .graphs = CudaGraphs::Layer},
+    RecipeLine{.family = "mbridge", .model = "nemotron3", .graphs = CudaGraphs::Layer},
+    RecipeLine{.family = "mbridge", .model = "nemotron3super", .profile = "b200", .graphs = CudaGraphs::None},
+    // moe_a2a_overlap; and tokens by an all-to-all where moe_flex_dispatcher_backend is not set.
+    RecipeLine{.family = "mbridge",
+               .model = "deepseekv3",
+               .profile = "h100",
+               .interleaved = true,
+               .end_release = 26.02,
+               .stack = "megatron-bridge-overlap"},
+    RecipeLine{.family = "mbridge",
+               .model = "qwen3235b",
+               .profile = "h100",
+               .interleaved = true,
+               .first_release = 25.11,
+               .stack = "megatron-bridge-overlap"},
+    RecipeLine{.family = "mbridge",
+               .model = "qwen3235b",
+               .profile = "b200",
+               .interleaved = true,
+               .first_release = 25.11,
+               .end_release = 26.02,
+               .stack = "megatron-bridge-overlap"},
+    RecipeLine{.family = "mbridge",
+               .model = "qwen3235b",
+               .profile = "b300",
+               .interleaved = true,
+               .end_release = 26.04,
+               .stack = "megatron-bridge-overlap"},
+    RecipeLine{.family = "mbridge",
+               .model = "qwen330b",
+               .profile = "h100",
+               .interleaved = true,
+               .first_release = 25.11,
+               .end_release = 26.04,
+               .stack = "megatron-bridge-overlap"},
+    RecipeLine{
+        .family = "mbridge", .model = "qwen3235b", .profile = "h100", .dispatch = TokenDispatch::AllToAll},
+    RecipeLine{
+        .family = "mbridge", .model = "qwen3235b", .profile = "b200", .dispatch = TokenDispatch::AllToAll},
+    RecipeLine{
+        .family = "mbridge", .model = "qwen3235b", .profile = "b300", .dispatch = TokenDispatch::AllToAll},
+    RecipeLine{
+        .family = "mbridge", .model = "qwen330b", .end_release = 26.02, .dispatch = TokenDispatch::AllToAll},
+    RecipeLine{.family = "mbridge",
+               .model = "qwen330b",
+               .profile = "h100",
+               .end_release = 26.04,
+               .dispatch = TokenDispatch::AllToAll},
+    RecipeLine{.family = "mbridge",
+               .model = "qwen330b",
+               .profile = "b200",
+               .end_release = 26.04,
+               .dispatch = TokenDispatch::AllToAll},
+    RecipeLine{.family = "mbridge", .variant = "tokendrop", .dispatch = TokenDispatch::AllToAll},
     // Whole iterations as CUDA graphs, dispatch under other work, fused grouped MLPs.
     RecipeLine{.family = "mbridge",
                .model = "deepseekv3",
@@ -190,7 +268,9 @@ bool matches(const RecipeLine& line, const RecipeKey& key, const MeasuredCase& m
          is_or_empty(line.profile, measured.profile) &&
          (!line.precision || *line.precision == measured.plan.precision) &&
          (!line.fully_sharded || measured.plan.sharding == Sharding::Full) &&
-         key.release >= line.first_release && (line.end_release == 0 || key.release < line.end_release);
+         (!line.interleaved || measured.plan.virtual_stages > 1) &&
+         key.model.find(line.variant) != std::string_view::npos && key.release >= line.first_release &&
+         (line.end_release == 0 || key.release < line.end_release);
 }
 
 }  // namespace
@@ -214,6 +294,7 @@ void complete_from_recipe(MeasuredCase& measured, const RecipeKey& key, bool say
     if (line.dispatch) measured.stack.dispatch = *line.dispatch;
     if (line.wider) measured.stack.wider = *line.wider;
     if (line.unfused_router) measured.stack.fuses_router = false;
+    if (line.graphs) measured.stack.graphs = *line.graphs;
     if (line.prediction.depth > 0) {
       measured.model.prediction = line.prediction;
       measured.assumed.push_back(

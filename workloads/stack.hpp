@@ -44,7 +44,7 @@ struct KernelFactors {
 
 /// How tokens travel to their experts.
 enum class TokenDispatch : std::uint8_t {
-  AllToAll,  ///< one copy of a token for each of its experts
+  AllToAll,   ///< one copy of a token for each of its experts
   OnePerGpu,  ///< one copy for each GPU that holds any of its experts (DeepEP)
   HybridEp,   ///< the same, by HybridEP where an NVLink domain is larger than a node
 };
@@ -77,6 +77,14 @@ struct EagerParts {
   bool output_bias = false;        ///< the bias after attention, in models with experts
 };
 
+/// What of a layer the GPU runs as CUDA graphs, which take the CPU no time.
+enum class CudaGraphs : std::uint8_t {
+  None,
+  Router,     ///< the half with experts as far as their router and what prepares the dispatch
+  Layer,      ///< that and attention: all but the experts
+  Iteration,  ///< everything
+};
+
 /// A software stack. Where its numbers come from is said at each definition.
 struct Stack {
   std::string name{};
@@ -90,9 +98,10 @@ struct Stack {
   double traffic_factor = 1;
   double loss_bytes_per_logit = 20;  ///< memory traffic of the loss, both passes
   IssueFloor issue_floor{};
-  /// More of it for a layer with experts, and for each expert that a GPU holds.
+  /// More of it for the experts of a layer, and for each expert that a GPU holds.
   IssueFloor experts_issue{};
   IssueFloor expert_issue{};
+  CudaGraphs graphs = CudaGraphs::None;
   /// The products of experts quantise their inputs and apply the activation themselves.
   bool fuses_experts = false;
   EagerParts eager{};

@@ -108,6 +108,36 @@ TEST_CASE("measured_case: published recipes complete what records leave to them"
   CHECK(read("DeepSeekV3", "t, 26.02 NeMo", staged, "none").plan.recompute == Recompute::None);
 }
 
+TEST_CASE("measured_case: recipes of mixtures of experts differ by GPU and release") {
+  const auto read = [](const std::string& model, const std::string& release, const std::string& gpu,
+                       int virtual_stages) {
+    return only_case(
+               R"({"id": "x", "framework": "Megatron-Bridge", "precision": "FP8", "recompute": "see recipe",
+                   "source": {"title": "summary, )" +
+               release + R"( NeMo Container"}, "model": {"name": ")" + model +
+               R"(", "seq_len": 4096}, "system": {"gpu": ")" + gpu +
+               R"(", "num_gpus": 64}, "parallel": {"tp": 1, "pp": 2, "ep": 8, "vp": )" +
+               std::to_string(virtual_stages) +
+               R"(}, "batch": {"global_batch": 64, "micro_batch": 1}, "measured": {"iteration_s": 1}})")
+        .stack;
+  };
+  // Dispatch under other layers, as long as the recipe has it and stages have several chunks.
+  CHECK(read("Qwen3_30B_a3B", "26.02", "H100", 12).name == "megatron-bridge-overlap");
+  CHECK(read("Qwen3_30B_a3B", "26.02", "H100", 1).name == "megatron-bridge");
+  CHECK(read("Qwen3_30B_a3B", "26.04", "H100", 12).name == "megatron-bridge");
+  CHECK(read("Qwen3_30B_a3B (tokendrop)", "25.09", "H100", 12).name == "megatron-bridge");
+  CHECK(read("Qwen3_30B_a3B", "26.02", "H100", 12).dispatch == TokenDispatch::AllToAll);
+  CHECK(read("Qwen3_30B_a3B", "26.04", "H100", 1).dispatch == TokenDispatch::OnePerGpu);
+  CHECK(read("DeepSeekV3 (tokendrop)", "25.09", "GB200", 1).dispatch == TokenDispatch::AllToAll);
+  CHECK(read("DeepSeekV3", "25.11", "GB200", 1).dispatch == TokenDispatch::OnePerGpu);
+  // CUDA graphs.
+  CHECK(read("Qwen3_30B_a3B", "26.02", "B200", 1).graphs == CudaGraphs::Router);
+  CHECK(read("Qwen3_30B_a3B", "26.04", "B200", 1).graphs == CudaGraphs::Layer);
+  CHECK(read("Qwen3_30B_a3B", "26.04", "H100", 1).graphs == CudaGraphs::None);
+  CHECK(read("DeepSeekV3", "26.02", "GB200", 1).graphs == CudaGraphs::Layer);
+  CHECK(read("DeepSeekV3", "26.06", "GB200", 1).graphs == CudaGraphs::Iteration);
+}
+
 TEST_CASE("measured_case: options that a record names") {
   const auto read = [](const std::string& framework) {
     return only_case(R"({"id": "x", "framework": ")" + framework + R"(", )" + kModel +
