@@ -67,6 +67,11 @@ PassBuilder& PassBuilder::eager(double elements, const EagerWork& work) {
   return *this;
 }
 
+PassBuilder& PassBuilder::wait(Nanoseconds time) {
+  operators_.back().gap += Nanoseconds(std::round(time.count()));
+  return *this;
+}
+
 PassBuilder& PassBuilder::tensor_collective(std::string_view name, KernelTime time) {
   if (time.time.count() > 0) collectives_.push_back(operators_.size());
   return exposed(name, TaskKind::TensorComm, time);
@@ -125,9 +130,9 @@ void PassBuilder::overlap_collectives(std::int64_t tensor) {
 void PassBuilder::wait_for_cpu(std::size_t first, std::size_t end, Nanoseconds issue) {
   double busy = 0;
   for (std::size_t i = first; i < end; ++i)
-    busy += operators_[i].duration.count();
+    busy += operators_[i].duration.count() + operators_[i].gap.count();
   const double floor = std::round(issue.count());
-  if (first < end && busy < floor) operators_[first].gap = Nanoseconds(floor - busy);
+  if (first < end && busy < floor) operators_[first].gap += Nanoseconds(floor - busy);
 }
 
 std::vector<Operator> PassBuilder::finish(Nanoseconds issue_before, Nanoseconds issue_after,

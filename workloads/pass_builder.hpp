@@ -44,6 +44,8 @@ class PassBuilder {
   PassBuilder& fused_memory(MemoryKernel kind, double bytes, int num_kernels);
   /// Kernels of PyTorch itself on `elements`, which no stack's traffic factor applies to.
   PassBuilder& eager(double elements, const EagerWork& work);
+  /// The GPU waits for the CPU before it goes on with this operator.
+  PassBuilder& wait(Nanoseconds time);
   /// A collective of the tensor-parallel group, an operator of its own; left out if it takes no time.
   PassBuilder& tensor_collective(std::string_view name, KernelTime time);
   /// Communication of which only this much is not hidden behind computation.

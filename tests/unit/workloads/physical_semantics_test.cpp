@@ -402,6 +402,49 @@ TEST_CASE("physical_semantics: what grouped experts do outside fused kernels") {
   CHECK(time_of(*find_stack("megatron-bridge-26.06"), "expert_bias") == 0);
 }
 
+TEST_CASE(
+    "physical_semantics: the GPU waits for the CPU after what is copied to it between the experts' "
+    "products") {
+  TransformerModel model{"", 4, 1024, 16, 2048};
+  model.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 512};
+  model.activation = Activation::SwiGlu;
+  Stack stack = *find_stack("megatron-bridge");
+  stack.experts_issue = {};
+  stack.expert_issue = {Nanoseconds(1000), Nanoseconds(3000)};
+  stack.memory.selective = SelectiveRecompute::NormsAndActivations;
+  const auto gap = [&](std::string_view name, Recompute recompute) {
+    const LayerKey key{.expert = 4, .micro_batch = 4, .recompute = recompute, .precision = Precision::Bf16};
+    const LayerCosts costs = layer_costs(model, key, a100(), stack);
+    double sum = 0;
+    for (const auto* pass :
+         {&costs.layers[1].forward, &costs.layers[1].recompute, &costs.layers[1].backward}) {
+      for (const Operator& op : *pass) {
+        if (op.name == name) sum += op.gap.count();
+      }
+    }
+    return sum;
+  };
+  CHECK(gap("expert_down_gemm", Recompute::None) == 0);
+  model.clamps_activation = true;
+  // One of the two products of each of two experts.
+  CHECK(gap("expert_down_gemm", Recompute::None) == 1000);
+  CHECK(gap("expert_down_grad", Recompute::None) == 0);
+  CHECK(gap("expert_down_gemm", Recompute::Selective) == 1000);
+  CHECK(gap("expert_down_grad", Recompute::Selective) == 3000);  // the activation runs again before it
+  stack.eager.activation_clamp = false;
+  CHECK(gap("expert_down_gemm", Recompute::None) == 0);
+  // What the CPU takes anyway is not counted twice: all of a pass takes it 1 s.
+  stack.eager.activation_clamp = true;
+  stack.issue_floor = {Nanoseconds(1e9), Nanoseconds(1e9)};
+  const LayerCosts costs =
+      layer_costs(model, {.expert = 4, .micro_batch = 4, .precision = Precision::Bf16}, a100(), stack);
+  double all = 0;
+  for (const Operator& op : costs.layers[1].forward) {
+    if (op.kind == TaskKind::Forward) all += op.duration.count() + op.gap.count();
+  }
+  CHECK(all == 1e9 + 2000);  // and issuing two experts
+}
+
 TEST_CASE("physical_semantics: scaled rotary positions are left to PyTorch where the fused kernel has none") {
   TransformerModel model{"", 4, 1024, 16, 2048};
   model.num_kv_heads = 4;
