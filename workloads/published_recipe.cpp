@@ -123,6 +123,9 @@ const std::array kLines = {
                .graphs = CudaGraphs::Layer},
     RecipeLine{.family = "mbridge", .model = "nemotron3", .graphs = CudaGraphs::Layer},
     RecipeLine{.family = "mbridge", .model = "nemotron3super", .profile = "b200", .graphs = CudaGraphs::None},
+    // Recipes name HybridEP (moe_flex_dispatcher_backend) from release 26.02 on.
+    RecipeLine{.family = "mbridge", .end_release = 26.02, .dispatch = TokenDispatch::OnePerGpu},
+    RecipeLine{.family = "dgxc", .dispatch = TokenDispatch::OnePerGpu},
     // moe_a2a_overlap; and tokens by an all-to-all where moe_flex_dispatcher_backend is not set.
     RecipeLine{.family = "mbridge",
                .model = "deepseekv3",
@@ -188,9 +191,6 @@ const std::array kLines = {
                .precision = Precision::Fp8,
                .first_release = 26.06,
                .stack = "megatron-bridge-26.06"},
-    // Recipes name HybridEP (moe_flex_dispatcher_backend) from release 26.02 on.
-    RecipeLine{.family = "mbridge", .end_release = 26.02, .dispatch = TokenDispatch::OnePerGpu},
-    RecipeLine{.family = "dgxc", .dispatch = TokenDispatch::OnePerGpu},
     RecipeLine{.family = "mbridge", .model = "gptoss", .dispatch = TokenDispatch::AllToAll},
     RecipeLine{
         .family = "mbridge", .model = "gptoss", .profile = "b300", .dispatch = TokenDispatch::OnePerGpu},
