@@ -73,8 +73,9 @@ struct CountAnswer {
 /// What the search found.
 struct PlanAnswer {
   std::vector<CountAnswer> counts;
-  std::vector<RankedPlan> fastest;  ///< of each count that has any
-  std::vector<std::size_t> front;   ///< positions in `fastest`, the best by the objective first
+  std::vector<RankedPlan> fastest;     ///< of each count that has any
+  std::vector<std::size_t> front;      ///< positions in `fastest`, the best by the objective first
+  std::vector<std::string> fallbacks;  ///< of the best: numbers that were extrapolated or missing
   std::int64_t num_plans = 0;
   std::int64_t num_fitting = 0;
   double wall_s = 0;
@@ -220,6 +221,9 @@ Result<PlanAnswer> answer_question(const PlanQuestion& question) {
     left.erase(left.begin() + static_cast<std::ptrdiff_t>(*best));
   }
   if (answer.front.empty()) return fail(too_slow(question, answer.fastest));
+  const RankedPlan& best = answer.fastest[answer.front.front()];
+  auto predicted = predict_physical(question.model, best.plan, question.profile, question.stack);
+  if (predicted) answer.fallbacks = std::move(predicted->provenance.fallbacks);
   return answer;
 }
 
@@ -264,6 +268,7 @@ ordered_json to_json(const PlanQuestion& question, const PlanAnswer& answer) {
                {"num_fitting", answer.num_fitting},
                {"wall_s", answer.wall_s},
                {"best", plan_to_json(best, question.terms)},
+               {"fallbacks", answer.fallbacks},
                {"pareto_gpus", front},
                {"counts", counts}});
   return json;
@@ -370,7 +375,7 @@ std::string to_text(const PlanQuestion& question, const PlanAnswer& answer) {
       with_thousands(answer.num_plans), with_thousands(answer.num_fitting),
       as_gigabytes(question.profile.memory_capacity.value), as_duration(answer.wall_s));
   text += one ? one_count_text(question, answer.counts.front()) : front_text(question, answer);
-  return text + left_out_text(question, answer);
+  return text + fallbacks_text(answer.fallbacks) + left_out_text(question, answer);
 }
 
 Result<void> plan(const PlanArguments& arguments) {

@@ -289,9 +289,13 @@ std::string to_text(const Prediction& prediction) {
   text += breakdown_line("optimizer", times.breakdown.optimizer, times.iteration);
   if (prediction.memory) {
     const MemoryEstimate& memory = *prediction.memory;
-    text += fmt::format("memory           {} of {} on the fullest stage (stage {}): {}\n",
+    const std::string offloaded =
+        plan.offloaded_layers == 0
+            ? ""
+            : fmt::format("   {} a stage offloaded", plural(plan.offloaded_layers, "layer"));
+    text += fmt::format("memory           {} of {} on the fullest stage (stage {}): {}   recompute {}{}\n",
                         as_gigabytes(memory.peak.value), as_gigabytes(memory.capacity.value), memory.stage,
-                        memory.fits() ? "fits" : "DOES NOT FIT");
+                        memory.fits() ? "fits" : "DOES NOT FIT", name_of(plan.recompute), offloaded);
   }
   const FlopsPerSecond rate = model_flops_per_gpu(prediction);
   text += fmt::format("speed            {} tokens/s   {} TFLOP/s per GPU   {:.0f} % of peak\n",

@@ -28,6 +28,20 @@ std::vector<std::string> run_lines(const std::string& arguments) {
   return lines;
 }
 
+/// Writes `config.json` for `predict` with a plan of an answer.
+void write_config(const TemporaryFolder& work, const std::string& model, const json& answer,
+                  const json& found) {
+  json plan = json::object();
+  for (const char* key : {"tensor", "context", "expert", "expert_tensor", "pipeline", "virtual_stages",
+                          "data", "global_batch", "micro_batch", "recompute", "offloaded_layers",
+                          "sequence_parallel", "sharding", "schedule", "precision", "ends_count_as_layers"})
+    plan[key] = found[key];
+  work.write(
+      "config.json",
+      json{{"model", model}, {"plan", plan}, {"profile", answer["profile"]}, {"stack", answer["stack"]}}
+          .dump());
+}
+
 double breakdown_sum(const json& plan) {
   double sum = 0;
   for (const auto& part : plan.at("breakdown"))
@@ -144,24 +158,27 @@ TEST_CASE(
       std::find_if(plans.begin(), plans.end(), [](const json& plan) { return plan["offloaded_layers"] > 0; });
   REQUIRE(offloading != plans.end());
   const TemporaryFolder work;
-  json plan = json::object();
-  for (const char* key : {"tensor", "context", "expert", "expert_tensor", "pipeline", "virtual_stages",
-                          "data", "global_batch", "micro_batch", "recompute", "offloaded_layers",
-                          "sequence_parallel", "sharding", "schedule", "precision"})
-    plan[key] = (*offloading)[key];
-  work.write(
-      "config.json",
-      json{{"model", "llama3-70b"}, {"plan", plan}, {"profile", "gb200"}, {"stack", with["stack"]}}.dump());
-  const auto predicted = run_vtrain("predict config.json --json", work.path());
-  CAPTURE(predicted.err);
-  REQUIRE(predicted.exit_code == 0);
-  CAPTURE(predicted.out);
-  CHECK(json::parse(predicted.out)["iteration_time_s"] == (*offloading)["iteration_time_s"]);
-
+  write_config(work, "llama3-70b", with, *offloading);
+  CHECK(run_json("predict config.json", work)["iteration_time_s"] == (*offloading)["iteration_time_s"]);
+  const auto described = run_vtrain("predict config.json", work.path());
+  CHECK(described.out.find(": fits   recompute none   ") != std::string::npos);
+  CHECK(described.out.find(" a stage offloaded\n") != std::string::npos);
   const auto refused =
       run_vtrain("plan llama3-70b --gpus 8 --global-batch 8 --offload --stack torchtitan", work.path());
   CHECK(refused.exit_code == 2);
   CHECK(refused.err.find("--offload: expected a stack that can: ") != std::string::npos);
+}
+
+TEST_CASE("plan: what the best plan rests on beside measurements is that of its prediction") {
+  const TemporaryFolder work;
+  const json answer = run_json("plan llama3-8b --cluster 2x8:h100 --global-batch 256");
+  write_config(work, "llama3-8b", answer, answer["best"]);
+  const json predicted = run_json("predict config.json", work);
+  CHECK(predicted["provenance"]["fallbacks"] == answer["fallbacks"]);
+  REQUIRE(!answer["fallbacks"].empty());
+  const auto text = run_vtrain("plan llama3-8b --cluster 2x8:h100 --global-batch 256", work.path());
+  CHECK(answer["fallbacks"][0] == "logits_gemm: outside the measured sizes");
+  CHECK(text.out.find("\noutside the measured sizes in 1: logits_gemm, ") != std::string::npos);
 }
 
 TEST_CASE("plan: a cluster gives GPUs and profile") {
