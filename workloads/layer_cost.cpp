@@ -45,6 +45,7 @@ std::vector<Operator> recomputed(const std::vector<Operator>& forward, Recompute
     if (every_second) is_dropped = !is_output;
     if (rule == SelectiveRecompute::NormsAndActivations)
       is_dropped = op.name.ends_with("_norm") || op.name == "expert_act" || op.name == "expert_clamp";
+    if (rule == SelectiveRecompute::Activations) is_dropped = op.name == "expert_act";
     if (rule == SelectiveRecompute::Experts) is_dropped = has_experts && is_second_half;
     if (!is_full && !is_dropped) continue;
     again.push_back(op);
@@ -166,15 +167,24 @@ class CostModel {
   /// Gathers fully sharded weights before each pass of a layer and reduces their gradients after it, beside
   /// the computation of neighbouring layers; returns what nothing hides where there are several stages, which
   /// gather once an iteration.
-  Nanoseconds shard(PassCosts& costs, double weights) {
-    const GpuGroup group = layer_.shape.sharding_group;
-    if (group.size <= 1) return Nanoseconds(0);
-    const double factor = layer_.stack.factors.communication;
-    const Nanoseconds gather =
-        factor * collective_time(layer_.profile, Collective::AllGather, group, Bytes(2 * weights)).time;
-    const Nanoseconds reduction = factor * collective_time(layer_.profile, Collective::ReduceScatter, group,
-                                                           Bytes(layer_.stack.gradient_bytes * weights))
-                                               .time;
+  Nanoseconds shard(PassCosts& costs, LayerKind kind) {
+    const LayerKey& key = layer_.key;
+    if (key.replicas <= 1) return Nanoseconds(0);
+    const ShardingGroups groups =
+        sharding_groups(layer_.profile, key.replicas, key.tensor, key.expert * key.expert_tensor,
+                        layer_.stack.memory.shards_in_domain);
+    const double routed = kind.has_experts() ? layer_.shape.routed_weights : 0;
+    const auto time_of = [&](Collective collective, double bytes) {
+      const Nanoseconds shared =
+          collective_time(layer_.profile, collective, groups.shared, Bytes(bytes * (weights(kind) - routed)))
+              .time;
+      if (routed <= 0) return layer_.stack.factors.communication * shared;
+      return layer_.stack.factors.communication *
+             (shared +
+              collective_time(layer_.profile, collective, groups.routed, Bytes(bytes * routed)).time);
+    };
+    const Nanoseconds gather = time_of(Collective::AllGather, 2);
+    const Nanoseconds reduction = time_of(Collective::ReduceScatter, layer_.stack.gradient_bytes);
     if (layer_.key.has_stages) return gather + reduction;
     const double contention = layer_.stack.overlap.sharding_contention;
     add_exposed(costs.forward, "weight_gather", exposed_time(gather, busy_time(costs.forward), contention));
@@ -273,7 +283,7 @@ PassCosts with_predictions(const TransformerModel& model, const PassCosts& head,
   for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
     if (counts[kind] == 0) continue;
     layers[kind] = parts.layer(layer_kinds(model)[kind]);
-    parts.shard(layers[kind], parts.weights(layer_kinds(model)[kind]));
+    parts.shard(layers[kind], layer_kinds(model)[kind]);
   }
   for (std::int64_t depth = 0; depth < model.prediction.depth; ++depth) {
     append(all.forward, projection.forward);
@@ -330,7 +340,7 @@ LayerCosts layer_costs(const TransformerModel& model, const LayerKey& key, const
     const LayerKind kind = layer_kinds(model)[i];
     costs.layers[i] = parts.layer(kind);
     if (wide[i] > 0) blend(costs.layers[i], wide_parts.layer(kind), real(wide[i]) / real(counts[i]));
-    costs.gathers[i] = parts.shard(costs.layers[i], parts.weights(kind));
+    costs.gathers[i] = parts.shard(costs.layers[i], kind);
   }
   costs.routed_weights = parts.routed_weights();
   costs.embedding = parts.embedding();

@@ -38,6 +38,19 @@ GpuGroup placed_group(const GpuProfile& profile, std::int64_t size, std::int64_t
   return {.size = size, .per_node = std::clamp<std::int64_t>(profile.nvlink_domain / stride, 1, size)};
 }
 
+ShardingGroups sharding_groups(const GpuProfile& profile, std::int64_t replicas, std::int64_t tensor,
+                               std::int64_t expert_stride, bool in_domain) {
+  const auto group_of = [&](std::int64_t size, std::int64_t stride) {
+    GpuGroup group = placed_group(profile, size, stride);
+    if (!in_domain) return group;
+    while (group.size > group.per_node || size % group.size != 0)
+      --group.size;
+    return placed_group(profile, group.size, stride);
+  };
+  return {.shared = group_of(replicas, tensor),
+          .routed = group_of(std::max<std::int64_t>(1, replicas * tensor / expert_stride), expert_stride)};
+}
+
 LayerShape layer_shape(const TransformerModel& model, const LayerKey& key, const GpuProfile& profile) {
   const std::int64_t tensor = key.tensor;
   const std::int64_t head_size = model.query_size() / model.num_heads;
@@ -62,7 +75,6 @@ LayerShape layer_shape(const TransformerModel& model, const LayerKey& key, const
   shape.split_elements = elements / static_cast<double>(key.sequence_parallel ? tensor : 1);
   shape.activations = Bytes(2 * elements);
   shape.tensor_group = placed_group(profile, tensor, 1);
-  shape.sharding_group = placed_group(profile, key.replicas, tensor);
   if (model.has_experts()) add_experts(shape, model, key, profile);
   if (model.state_space.num_heads > 0) add_state_space(shape, model, key, profile);
   return shape;

@@ -27,8 +27,7 @@ struct LayerShape {
   AttentionShape attention{};
 
   GpuGroup tensor_group{};
-  GpuGroup sharding_group{};  ///< GPUs over which weights are fully sharded; of size 1 otherwise
-  Bytes activations{};        ///< of a layer's input on all GPUs of the tensor-parallel group
+  Bytes activations{};  ///< of a layer's input on all GPUs of the tensor-parallel group
 
   // Mixture of experts.
   std::int64_t routed_tokens = 0;  ///< tokens that this GPU routes
@@ -54,6 +53,19 @@ struct LayerShape {
 /// How many members of a group share a node when neighbours in it are `stride` GPUs apart, GPUs being
 /// numbered node by node.
 GpuGroup placed_group(const GpuProfile& profile, std::int64_t size, std::int64_t stride);
+
+/// GPUs over which a layer's weights are fully sharded: those of the routed experts only over the replicas
+/// that hold the same experts. Of size 1 where there is nothing to share.
+struct ShardingGroups {
+  GpuGroup shared{};
+  GpuGroup routed{};
+};
+
+/// The groups of `replicas` (data x context) replicas of `tensor` GPUs, each expert spread over
+/// `expert_stride` GPUs (expert x expert tensor). Where they stay `in_domain`, they have as many members as
+/// an NVLink domain has room for and divides the replicas.
+ShardingGroups sharding_groups(const GpuProfile& profile, std::int64_t replicas, std::int64_t tensor,
+                               std::int64_t expert_stride, bool in_domain);
 
 /// Weights of a layer on one GPU, of its share of the routed experts too.
 double gpu_weights(const TransformerModel& model, const LayerShape& shape, LayerKind kind);

@@ -6,14 +6,17 @@
 #include <utility>
 
 #include "workloads/layer_kinds.hpp"
+#include "workloads/layer_shape.hpp"
 
 namespace vtrain {
 namespace {
 
 /// Of mixed-precision Adam: the weights, their moments and their mean in single precision.
 constexpr double kOptimizerBytes = 12;
-/// Of a sharded parameter: weight, gradient and both moments in single precision.
+/// Of a sharded parameter: weight, gradient and both moments in single precision; or weight and gradient in
+/// half precision, which may be shared by fewer GPUs than the rest.
 constexpr double kShardedBytes = 16;
+constexpr double kHalfPrecisionBytes = 4;
 /// Of an element of a gradient placeholder, whatever the precision of products.
 constexpr double kPlaceholderBytes = 2;
 
@@ -49,9 +52,10 @@ std::int64_t total(const LayerCounts& layers) {
 struct StageParameters {
   double shared = 0;
   double routed = 0;
-  double largest_layer = 0;  ///< of one layer
-  double layer_shapes = 0;   ///< of one weight of each shape: one of each mixer, one MLP and one expert
-  double embedding = 0;      ///< of that in `shared`, word embedding and output layer
+  double largest_shared = 0;  ///< of `shared`, in one layer
+  double largest_routed = 0;  ///< of `routed`, in one layer
+  double layer_shapes = 0;    ///< of one weight of each shape: one of each mixer, one MLP and one expert
+  double embedding = 0;       ///< of that in `shared`, word embedding and output layer
 };
 
 StageParameters parameters_of(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage) {
@@ -75,7 +79,8 @@ StageParameters parameters_of(const TransformerModel& model, const ParallelPlan&
         real(weights.num_experts / plan.expert) * real(weights.expert) / real(plan.expert_tensor);
     parameters.shared += shared * real(layers[i]);
     parameters.routed += routed * real(layers[i]);
-    parameters.largest_layer = std::max(parameters.largest_layer, shared + routed);
+    parameters.largest_shared = std::max(parameters.largest_shared, shared);
+    parameters.largest_routed = std::max(parameters.largest_routed, routed);
     const double mixer = counted == kind.mixer ? 0 : real(weights.attention) / tensor;
     parameters.layer_shapes +=
         mixer + real(weights.mlp) / tensor + real(weights.expert) / real(plan.expert_tensor);
@@ -96,7 +101,8 @@ StageParameters parameters_of(const TransformerModel& model, const ParallelPlan&
   return parameters;
 }
 
-Bytes model_state(const StageParameters& parameters, const ParallelPlan& plan, const MemoryRules& rules) {
+Bytes model_state(const StageParameters& parameters, const ParallelPlan& plan, const GpuProfile& profile,
+                  const MemoryRules& rules) {
   const bool is_single = plan.precision == Precision::Fp32;
   const double replicas = real(plan.data * plan.context);
   const double expert_replicas =
@@ -114,11 +120,18 @@ Bytes model_state(const StageParameters& parameters, const ParallelPlan& plan, c
     case Sharding::Full:
       break;
   }
-  const double sharded = kShardedBytes * (parameters.shared / replicas + parameters.routed / expert_replicas);
+  const ShardingGroups groups = sharding_groups(profile, plan.data * plan.context, plan.tensor,
+                                                plan.expert * plan.expert_tensor, rules.shards_in_domain);
+  const double sharded = kHalfPrecisionBytes * (parameters.shared / real(groups.shared.size) +
+                                                parameters.routed / real(groups.routed.size)) +
+                         (kShardedBytes - kHalfPrecisionBytes) *
+                             (parameters.shared / replicas + parameters.routed / expert_replicas);
   // With stages, the weights stay gathered for all micro-batches and gradients accumulate unsharded.
   if (plan.pipeline > 1) return Bytes(sharded + (weight_bytes + gradient_bytes) * total);
   // The layer at hand, the next one already gathered, and the gradients of one.
-  return Bytes(sharded + (2 * weight_bytes + gradient_bytes) * parameters.largest_layer +
+  const double gathered =
+      parameters.largest_shared + (groups.routed.size > 1 ? parameters.largest_routed : 0);
+  return Bytes(sharded + (2 * weight_bytes + gradient_bytes) * gathered +
                weight_bytes * parameters.embedding);
 }
 
@@ -192,9 +205,9 @@ class ActivationModel {
     const double gathered = rules_.keeps_gathered_inputs ? tokens_ : split_tokens_;
     const double norm_output = hidden_ * product_input_ * gathered;
     if (rules_.selective == SelectiveRecompute::NormsAndActivations) {
-      const double activated = kind.has_experts() ? routed_tokens() * product_input_ * expert_columns() : 0;
-      return full + scores - kind.num_halves() * norm_output - activated;
+      return full + scores - kind.num_halves() * norm_output - activated(kind);
     }
+    if (rules_.selective == SelectiveRecompute::Activations) return full + scores - activated(kind);
     if (rules_.selective == SelectiveRecompute::Experts)
       return full + scores - (kind.has_experts() ? norm_output + feed_forward(kind) : 0);
     if (rules_.keeps_scores) return full;
@@ -202,6 +215,11 @@ class ActivationModel {
     const bool has_latent = kind.has_attention() && model_.has_latent_attention();
     const double made_again = has_latent ? tokens_ * element_ * qkv_columns() : 0;
     return full + scores - made_again;
+  }
+
+  /// The output of the experts' non-linearity, as it is kept.
+  double activated(LayerKind kind) const {
+    return kind.has_experts() ? routed_tokens() * product_input_ * expert_columns() : 0;
   }
 
   /// Tokens that the routed experts of one GPU take, all together, when they are evenly used: with those of
@@ -259,8 +277,10 @@ class ActivationModel {
     if (!kind.has_experts()) return tokens_ * inner_bytes(real(model_.mlp_size())) / tensor_;
     const MixtureOfExperts& experts = model_.experts;
     const double shared = tokens_ * inner_bytes(real(experts.shared_ffn_size)) / tensor_;
-    const double routed =
-        routed_tokens() * (product_input_ * real(model_.routed_size()) + inner_bytes(expert_columns()));
+    const double offloaded =
+        rules_.offloads_expert_inputs ? element_ * real(model_.mlp_inputs()) * expert_columns() : 0;
+    const double routed = routed_tokens() * (product_input_ * real(model_.routed_size()) +
+                                             inner_bytes(expert_columns()) - offloaded);
     // Scores of the router and what is computed from them, in single precision, and the map of tokens.
     const double router = 13 * split_tokens_ * real(experts.num_experts);
     // What comes back to the width of the hidden size.
@@ -392,7 +412,7 @@ StageMemory stage_memory(const TransformerModel& model, const ParallelPlan& plan
   }
 
   StageMemory memory;
-  memory.model_state = model_state(parameters, plan, rules);
+  memory.model_state = model_state(parameters, plan, profile, rules);
   if (rules.keeps_gradient_placeholders) {
     memory.model_state += Bytes(kPlaceholderBytes * parameters.layer_shapes);
   }

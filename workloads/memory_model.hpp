@@ -25,6 +25,8 @@ enum class SelectiveRecompute : std::uint8_t {
   NormsAndActivations,
   /// Experts with their router and their norm (moe and layernorm of the same).
   Experts,
+  /// The output of the non-linearity of experts (moe_act of the same).
+  Activations,
 };
 
 /// What a software stack decides about memory. The defaults are those of Megatron-LM as of 2021.
@@ -46,6 +48,12 @@ struct MemoryRules {
   /// uninitialised buffer of the weight's shape: one for each shape of a layer's weights, kept for good, and
   /// one for the output layer at its turn.
   bool keeps_gradient_placeholders = false;
+  /// The inputs of the non-linearity of experts wait for the backward pass in the memory of the CPU
+  /// (fine-grained offloading of Megatron-Core). The copies are taken to be hidden.
+  bool offloads_expert_inputs = false;
+  /// Fully sharded weights and gradients are shared within an NVLink domain alone, the state of the optimizer
+  /// between all replicas (hybrid sharding: num_distributed_optimizer_instances of Megatron-FSDP).
+  bool shards_in_domain = false;
   /// What the allocator reserves over what is in use, by fragmentation.
   double reserved_over_used = 1;
 };
@@ -92,7 +100,8 @@ struct StageMemory {
   /// Weights, gradients and the state of mixed-precision Adam, in bytes a parameter: 2, `gradient_bytes` and
   /// 12 (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC'20,
   /// section 3.1), the 12 divided over the replicas with `Sharding::Optimizer`. With `Sharding::Full` 16
-  /// divided over the replicas, and the weights and gradients of the layers at hand. Gradient placeholders.
+  /// divided over the replicas (with `shards_in_domain` 4 of them over those of a domain), and the weights
+  /// and gradients of the layers at hand. Gradient placeholders.
   Bytes model_state{};
   /// Activations kept for the backward passes of all micro-batches in flight. Korthikanti et al., "Reducing
   /// Activation Recomputation in Large Transformer Models", 2022, equations 1 to 5: for GPT-3's architecture,

@@ -50,6 +50,8 @@ constexpr std::string_view kGptOss =
     "OpenAI, gpt-oss-120b and gpt-oss-20b Model Card, 2025, table 1; config.json of openai/gpt-oss-*";
 constexpr std::string_view kNemotron3 =
     "NVIDIA, Nemotron 3, 2025; config.json of nvidia/NVIDIA-Nemotron-3-*; without multi-token prediction";
+constexpr std::string_view kNemotronH =
+    "NVIDIA, Nemotron-H, arXiv:2504.03624, table 1; nemotron_h_provider.py of NVIDIA-NeMo/Megatron-Bridge";
 constexpr std::string_view kGrok = "xAI, repository grok-1, README and run.py, 2024";
 
 /// Tokens of a batch where none is published.
@@ -315,6 +317,16 @@ void add_nemotron3(std::vector<ZooModel>& zoo) {
 }
 
 void add_others(std::vector<ZooModel>& zoo) {
+  ZooModel nemotron_h =
+      llama("Nemotron-H", kNemotronH, {"nemotron-h-56b", 118, 8192, 64, 8, 32768}, 8192, 131072);
+  nemotron_h.architecture.activation = Activation::SquaredRelu;
+  nemotron_h.architecture.positions = Positions::None;
+  nemotron_h.architecture.layer_pattern =
+      "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-"
+      "M-M-M-M-M*-M-M-M-M-M-";
+  nemotron_h.architecture.state_space = {
+      .num_heads = 256, .head_size = 64, .state_size = 256, .num_groups = 8};
+  zoo.push_back(nemotron_h);
   const auto nemotron = [&zoo](const Sizes& sizes, std::int64_t batch) {
     ZooModel model = llama("Nemotron-4", kNemotron, sizes, 4096, 256000, batch);
     model.architecture.activation = Activation::SquaredRelu;

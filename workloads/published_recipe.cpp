@@ -29,6 +29,9 @@ struct RecipeLine {
   MultiTokenPrediction prediction{};
   std::optional<WiderProducts> wider{};
   bool unfused_router = false;
+  bool plain_tensor = false;     ///< collectives of tensor parallelism overlap with no product
+  bool hybrid_sharding = false;  ///< Megatron-FSDP within NVLink domains, whatever the record says
+  bool fused_experts = false;    ///< grouped MLP as one kernel, its inputs in the CPU's memory
 };
 
 /// Precisions of Nemotron 3 Super and Ultra (NVIDIA, "Nemotron 3 Super", arXiv:2604.12374, section on NVFP4;
@@ -216,8 +219,12 @@ const std::array kLines = {
                .recompute = Recompute::Selective,
                .selective = SelectiveRecompute::Experts},
     RecipeLine{.family = "mbridge", .model = "nemotron3nano", .unfused_router = true},
-    RecipeLine{
-        .family = "mbridge", .model = "nemotron3super", .wider = kPredictionInBf16, .unfused_router = true},
+    // comm_overlap None in the common recipes (_pretrain_common) of Super and Ultra.
+    RecipeLine{.family = "mbridge",
+               .model = "nemotron3super",
+               .wider = kPredictionInBf16,
+               .unfused_router = true,
+               .plain_tensor = true},
     RecipeLine{
         .family = "mbridge", .model = "nemotron3super", .precision = Precision::Fp4, .wider = kNemotronFp4},
     RecipeLine{.family = "mbridge",
@@ -226,7 +233,16 @@ const std::array kLines = {
                .precision = Precision::Fp4,
                .recompute = Recompute::Selective,
                .selective = SelectiveRecompute::NormsAndActivations},
-    RecipeLine{.family = "mbridge", .model = "nemotron3ultra", .wider = kPredictionInBf16},
+    // perf_recipes/nemotronh: optim_grads_params within 64 GPUs, cutedsl_fused_grouped_mlp, moe_act,
+    // offload_modules fused_group_mlp, moe_router_fusion.
+    RecipeLine{.family = "mbridge",
+               .model = "nemotron3ultra",
+               .recompute = Recompute::Selective,
+               .selective = SelectiveRecompute::Activations,
+               .wider = kPredictionInBf16,
+               .plain_tensor = true,
+               .hybrid_sharding = true,
+               .fused_experts = true},
     // mtp_num_layers 2, mtp_use_repeated_layer, mtp_hybrid_override_pattern (src/megatron/bridge/recipes).
     RecipeLine{.family = "mbridge",
                .model = "nemotron3super",
@@ -295,6 +311,18 @@ void complete_from_recipe(MeasuredCase& measured, const RecipeKey& key, bool say
     if (line.wider) measured.stack.wider = *line.wider;
     if (line.unfused_router) measured.stack.fuses_router = false;
     if (line.graphs) measured.stack.graphs = *line.graphs;
+    if (line.plain_tensor) measured.stack.overlap.tensor = false;
+    if (line.hybrid_sharding) {
+      measured.plan.sharding = Sharding::Full;
+      measured.stack.memory.shards_in_domain = true;
+      measured.assumed.emplace_back("weights fully sharded within NVLink domains: the recipe");
+    }
+    if (line.fused_experts) {
+      measured.stack.fuses_experts = true;
+      measured.stack.memory.offloads_expert_inputs = true;
+      measured.assumed.emplace_back(
+          "inputs of the experts' non-linearity wait in the CPU's memory: the recipe");
+    }
     if (line.prediction.depth > 0) {
       measured.model.prediction = line.prediction;
       measured.assumed.push_back(

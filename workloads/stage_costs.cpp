@@ -100,6 +100,18 @@ Nanoseconds StageCosts::reduction_time(GpuGroup group, double parameters) const 
              .time;
 }
 
+/// Between the NVLink domains that each hold all weights: of the part of a GPU, once an iteration.
+Nanoseconds StageCosts::domain_reduction(const StageParameters& held) const {
+  const std::int64_t expert_stride = plan_.expert * plan_.expert_tensor;
+  const ShardingGroups groups = sharding_groups(profile_, replicas(), plan_.tensor, expert_stride, true);
+  const auto between = [&](std::int64_t all, GpuGroup within, std::int64_t stride, double parameters) {
+    return reduction_time(placed_group(profile_, all / within.size, within.size * stride),
+                          parameters / real(within.size));
+  };
+  return between(replicas(), groups.shared, plan_.tensor, held.shared) +
+         between(expert_replicas(), groups.routed, expert_stride, held.routed);
+}
+
 Nanoseconds StageCosts::reduction(std::int64_t stage, Nanoseconds forward, Nanoseconds backward) const {
   if (!has_reduction()) return Nanoseconds(0);
   std::int64_t num_layers = 0;
@@ -110,12 +122,15 @@ Nanoseconds StageCosts::reduction(std::int64_t stage, Nanoseconds forward, Nanos
     for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind)
       gathers += costs_.gathers[kind] * real(held.counts[kind]);
   }
-  if (plan_.sharding == Sharding::Full) return whole(gathers);
+  const bool is_full = plan_.sharding == Sharding::Full;
+  if (is_full && !stack_.memory.shards_in_domain) return whole(gathers);
   const StageParameters held = parameters(stage);
   const Nanoseconds reduction =
-      reduction_time(placed_group(profile_, replicas(), plan_.tensor), held.shared) +
-      reduction_time(placed_group(profile_, expert_replicas(), plan_.expert * plan_.expert_tensor),
-                     held.routed);
+      is_full
+          ? gathers + domain_reduction(held)
+          : reduction_time(placed_group(profile_, replicas(), plan_.tensor), held.shared) +
+                reduction_time(placed_group(profile_, expert_replicas(), plan_.expert * plan_.expert_tensor),
+                               held.routed);
   if (!stack_.overlap.data_parallel) return whole(reduction);
   constexpr double kUsableWindow = 0.9;
   Nanoseconds window = backward;

@@ -104,6 +104,13 @@ TEST_CASE("measured_case: published recipes complete what records leave to them"
   const MeasuredCase hybrid = read("Nemotron_3_Super", "t, 26.06 NeMo", staged, "see recipe");
   CHECK(hybrid.stack.wider == WiderProducts{.prediction = true});
   CHECK_FALSE(hybrid.stack.fuses_router);
+  CHECK_FALSE(hybrid.stack.overlap.tensor);
+  const MeasuredCase ultra = read("Nemotron_3_Ultra", "t, 26.08 NeMo", staged, "see recipe");
+  CHECK(ultra.plan.sharding == Sharding::Full);
+  CHECK(ultra.plan.recompute == Recompute::Selective);
+  CHECK(ultra.stack.memory.selective == SelectiveRecompute::Activations);
+  CHECK(ultra.stack.memory.shards_in_domain);
+  CHECK(ultra.stack.memory.offloads_expert_inputs);
   // What the record says counts.
   CHECK(read("DeepSeekV3", "t, 26.02 NeMo", staged, "none").plan.recompute == Recompute::None);
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "workloads/layer_shape.hpp"
 #include "workloads/stage_order.hpp"
 
 namespace vtrain {
@@ -260,6 +261,43 @@ TEST_CASE("memory_model: recomputation of norms and activations, or of experts")
   CHECK(full - kept(SelectiveRecompute::NormsAndActivations) == 512 * 8 * (2 * 2'048 + 4 * 1'000.0));
   // One norm's output, four rows of 1024 columns and three times 500, and 13 bytes for each of 16 scores.
   CHECK(full - kept(SelectiveRecompute::Experts) == 512 * 8 * (2'048 + 4 * (2'048 + 3'000) + 208.0));
+  CHECK(full - kept(SelectiveRecompute::Activations) == 512 * 8 * 4 * 1'000.0);
+  // Gate and value of the experts, in the memory of the CPU.
+  MemoryRules rules = kMegatronCoreMemory;
+  rules.offloads_expert_inputs = true;
+  CHECK(full - stage_memory(model, none, 0, a100(), rules).activations.value == 512 * 8 * 4 * 2'000.0);
+}
+
+TEST_CASE("memory_model: experts are sharded over the replicas that hold them, weights within a domain") {
+  const auto check_group = [](GpuGroup group, std::int64_t size, std::int64_t per_node) {
+    CHECK(group.size == size);
+    CHECK(group.per_node == per_node);
+  };
+  const ShardingGroups all = sharding_groups(a100(), 16, 2, 4, false);
+  check_group(all.shared, 16, 4);
+  check_group(all.routed, 8, 2);
+  const ShardingGroups inside = sharding_groups(a100(), 16, 2, 4, true);
+  check_group(inside.shared, 4, 4);
+  check_group(inside.routed, 2, 2);
+  CHECK(sharding_groups(a100(), 4, 2, 64, false).routed.size == 1);
+
+  // Four bytes of a parameter over the eight GPUs of a domain instead of all 32; of the routed experts over
+  // the two with the same ones instead of eight.
+  TransformerModel model = llama();
+  model.experts = {.num_experts = 16, .top_k = 4, .expert_ffn_size = 500};
+  const ParallelPlan plan{.data = 32,
+                          .global_batch = 32,
+                          .micro_batch = 1,
+                          .recompute = Recompute::None,
+                          .expert = 4,
+                          .sharding = Sharding::Full};
+  MemoryRules rules = kMegatronCoreMemory;
+  const double everywhere = stage_memory(model, plan, 0, a100(), rules).model_state.value;
+  rules.shards_in_domain = true;
+  const double routed = 8 * 4 * 1'536'000;
+  const double shared = stage_parameters(model, plan, 0) - routed;
+  CHECK(stage_memory(model, plan, 0, a100(), rules).model_state.value - everywhere ==
+        4 * (shared * (1 / 8.0 - 1 / 32.0) + routed * (1 / 2.0 - 1 / 8.0)));
 }
 
 TEST_CASE("memory_model: GPUs that share an expert hold their part of it and take each other's tokens") {

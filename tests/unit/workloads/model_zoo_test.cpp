@@ -106,6 +106,7 @@ TEST_CASE("model_zoo: published parameter counts") {
   check_rounded("nemotron4-340b", 341e9, 341e9);
   check_rounded("grok-1", 314e9, 86e9);
   check_rounded("gpt-oss-120b", 116.8e9, 5.7e9);  // 5.1e9 without the word embedding
+  check_rounded("nemotron-h-56b", 56.3e9, 56.3e9);
   check_rounded("nemotron-3-nano", 31.6e9, 3.6e9);
   check_rounded("nemotron-3-super", 120.6e9, 12.7e9);
   check_rounded("nemotron-3-ultra", 550e9, 55e9);
