@@ -77,6 +77,16 @@ class AttentionBackward {
   std::vector<double> ratio_;
 };
 
+/// Constants of the tile model of matrix products: the output is cut into tiles, of which each multiprocessor
+/// computes one at a time.
+struct TileModel {
+  FlopsPerSecond rate{};      ///< of the whole GPU, reference tile, waves full; 0 without the model
+  double depth_overhead = 0;  ///< prologue and epilogue of a tile, in units of K
+  /// Rate of a tile relative to `rate`, for tiles of 32768, 16384, 8192 and 4096 elements.
+  std::array<double, 4> efficiency{1, 1, 1, 1};
+  std::int64_t batched_side = 1;  ///< no side of a tile of several products at once is shorter
+};
+
 /// A GPU type. Efficiencies are fractions of the peak or bandwidth they belong to. Copies share the tables.
 struct GpuProfile {
   std::string name;
@@ -97,11 +107,9 @@ struct GpuProfile {
   Nanoseconds kernel_overhead{0};      ///< of every kernel without a table
   double gemm_efficiency = 0;          ///< of a precision without a table
   double batched_gemm_efficiency = 0;  ///< without a tile model
-  FlopsPerSecond gemm_rate{};          ///< tile model: the whole GPU, largest tile, waves full; 0 without it
-  double gemm_depth_overhead = 0;      ///< tile model: prologue and epilogue of a tile, in units of K
-  /// Tile model: rate of a tile relative to `gemm_rate`, for tiles of 32768, 16384, 8192 and 4096 elements.
-  std::array<double, 4> gemm_tile_efficiency{};
-  double gemm_memory_efficiency = 0;  ///< tile model
+  TileModel tiles;                     ///< half precision, on tensor cores
+  TileModel tiles_fp32;                ///< single precision, on CUDA cores
+  double gemm_memory_efficiency = 0;   ///< of products in half precision that memory bounds
 
   double elementwise_efficiency = 0;
   double gelu_efficiency = 0;

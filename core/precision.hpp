@@ -14,6 +14,12 @@ namespace vtrain {
 enum class Precision : std::uint8_t { Fp32, Fp16, Bf16, Fp8, Fp4 };
 constexpr std::size_t kNumPrecisions = 5;
 
+/// Bytes of an element of activations and their gradients, and of weights and what is communicated of them: 4
+/// in single precision, else 2.
+constexpr double element_bytes(Precision precision) {
+  return precision == Precision::Fp32 ? 4 : 2;
+}
+
 /// `fp32`, `fp16`, `bf16`, `fp8`, `fp4`.
 std::string_view name_of(Precision precision);
 /// The precision of such a name; the error lists the known ones.

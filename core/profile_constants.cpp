@@ -30,9 +30,15 @@ void set_count(GpuProfile& profile, double value) {
   profile.*Member = static_cast<std::int64_t>(value);
 }
 
-template <std::size_t Index>
+template <auto Model, auto Member>
+void set_of_tiles(GpuProfile& profile, double value) {
+  using Type = std::remove_reference_t<decltype(profile.*Model.*Member)>;
+  profile.*Model.*Member = static_cast<Type>(value);
+}
+
+template <auto Model, std::size_t Index>
 void set_tile_efficiency(GpuProfile& profile, double value) {
-  profile.gemm_tile_efficiency[Index] = value;
+  (profile.*Model).efficiency[Index] = value;
 }
 
 template <auto Member>
@@ -60,9 +66,17 @@ constexpr KnownConstant count(std::string_view name, double high) {
   return {name, "1", 1, high, set_count<Member>, true};
 }
 
-constexpr KnownConstant of_tile_model(KnownConstant constant) {
-  constant.tile_model = true;
+constexpr KnownConstant in_group(std::string_view group, KnownConstant constant) {
+  constant.group = group;
   return constant;
+}
+
+constexpr KnownConstant of_tile_model(KnownConstant constant) {
+  return in_group("tile model", constant);
+}
+
+constexpr KnownConstant of_fp32_tiles(KnownConstant constant) {
+  return in_group("fp32 tile model", constant);
 }
 
 constexpr KnownConstant optional(KnownConstant constant) {
@@ -71,6 +85,7 @@ constexpr KnownConstant optional(KnownConstant constant) {
 }
 
 using P = GpuProfile;
+using T = TileModel;
 
 constexpr std::array kConstants = {
     KnownConstant{"memory_capacity", "B", kMegabyte, kPetabyte, set_quantity<&P::memory_capacity>},
@@ -84,13 +99,20 @@ constexpr std::array kConstants = {
     latency<&P::kernel_overhead>("kernel_overhead"),
     ratio<&P::gemm_efficiency>("gemm_efficiency"),
     ratio<&P::batched_gemm_efficiency>("batched_gemm_efficiency"),
-    of_tile_model(peak<&P::gemm_rate>("gemm_rate", 1e9)),
-    of_tile_model({"gemm_depth_overhead", "1", 0, 1e6, set_quantity<&P::gemm_depth_overhead>}),
-    of_tile_model({"gemm_tile_efficiency_32768", "1", 0.01, 2, set_tile_efficiency<0>}),
-    of_tile_model({"gemm_tile_efficiency_16384", "1", 0.01, 2, set_tile_efficiency<1>}),
-    of_tile_model({"gemm_tile_efficiency_8192", "1", 0.01, 2, set_tile_efficiency<2>}),
-    of_tile_model({"gemm_tile_efficiency_4096", "1", 0.01, 2, set_tile_efficiency<3>}),
+    of_tile_model({"gemm_rate", "FLOP/s", 1e9, 1e18, set_of_tiles<&P::tiles, &T::rate>}),
+    of_tile_model({"gemm_depth_overhead", "1", 0, 1e6, set_of_tiles<&P::tiles, &T::depth_overhead>}),
+    of_tile_model({"gemm_tile_efficiency_32768", "1", 0.01, 2, set_tile_efficiency<&P::tiles, 0>}),
+    of_tile_model({"gemm_tile_efficiency_16384", "1", 0.01, 2, set_tile_efficiency<&P::tiles, 1>}),
+    of_tile_model({"gemm_tile_efficiency_8192", "1", 0.01, 2, set_tile_efficiency<&P::tiles, 2>}),
+    of_tile_model({"gemm_tile_efficiency_4096", "1", 0.01, 2, set_tile_efficiency<&P::tiles, 3>}),
     of_tile_model(ratio<&P::gemm_memory_efficiency>("gemm_memory_efficiency")),
+    of_fp32_tiles({"gemm_fp32_rate", "FLOP/s", 1e9, 1e18, set_of_tiles<&P::tiles_fp32, &T::rate>}),
+    of_fp32_tiles(
+        {"gemm_fp32_depth_overhead", "1", 0, 1e6, set_of_tiles<&P::tiles_fp32, &T::depth_overhead>}),
+    of_fp32_tiles({"gemm_fp32_tile_efficiency_8192", "1", 0.01, 2, set_tile_efficiency<&P::tiles_fp32, 2>}),
+    of_fp32_tiles({"gemm_fp32_tile_efficiency_4096", "1", 0.01, 2, set_tile_efficiency<&P::tiles_fp32, 3>}),
+    of_fp32_tiles(
+        {"gemm_fp32_batched_side", "1", 1, 128, set_of_tiles<&P::tiles_fp32, &T::batched_side>, true}),
     ratio<&P::elementwise_efficiency>("elementwise_efficiency"),
     ratio<&P::gelu_efficiency>("gelu_efficiency"),
     ratio<&P::layer_norm_efficiency>("layer_norm_efficiency"),
@@ -186,11 +208,13 @@ Result<void> read_constants(const JsonDocument& document, const json& object, Gp
 }
 
 Result<void> check_constants(const JsonDocument& document, const GpuProfile& profile) {
-  const bool has_tile_model = std::any_of(
-      kConstants.begin(), kConstants.end(),
-      [&](const KnownConstant& known) { return known.tile_model && has_constant(profile, known.name); });
+  const auto has_group = [&](std::string_view group) {
+    return std::any_of(kConstants.begin(), kConstants.end(), [&](const KnownConstant& known) {
+      return known.group == group && has_constant(profile, known.name);
+    });
+  };
   for (const KnownConstant& known : kConstants) {
-    const bool may_be_absent = known.optional || (known.tile_model && !has_tile_model);
+    const bool may_be_absent = known.optional || (!known.group.empty() && !has_group(known.group));
     if (may_be_absent || has_constant(profile, known.name)) continue;
     return fail(document.error_at("constants", fmt::format("{}: missing", known.name)));
   }

@@ -20,9 +20,9 @@ struct KnownConstant {
   double low;
   double high;
   void (*set)(GpuProfile&, double);
-  bool whole = false;       ///< only whole numbers make sense
-  bool tile_model = false;  ///< part of the tile model of GEMMs: all of these are there or none
-  bool optional = false;    ///< a profile may leave it out
+  bool whole = false;           ///< only whole numbers make sense
+  std::string_view group = {};  ///< of constants that are all there or none; empty for a constant on its own
+  bool optional = false;        ///< a profile may leave it out
 };
 
 /// All of them, in the order in which profiles are written.

@@ -190,7 +190,8 @@ std::string measured_text(const GpuProfile& profile) {
     if (rates.log_rate != nullptr && !rates.assumed) add(name_of(static_cast<AttentionKernel>(i)));
   }
   const auto& groups = profile.collectives.of(Collective::AllGather);
-  if (!groups.empty()) add(fmt::format("collectives to {} GPUs", groups.rbegin()->first));
+  if (!groups.empty() && profile.nvlink_domain > 1)
+    add(fmt::format("collectives to {} GPUs", groups.rbegin()->first));
   return text.empty() ? "nothing" : text;
 }
 

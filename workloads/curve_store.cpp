@@ -147,8 +147,8 @@ std::string model_fingerprint(const TransformerModel& model) {
   // A new member of the model does not compile here until it is told apart too.
   const auto& [name, num_layers, hidden_size, num_heads, sequence_length, vocab_size, num_kv_heads,
                size_per_head, ffn_size, activation, normalization, positions, tied_embeddings, has_bias,
-               has_qkv_bias, has_qk_norm, scales_rotation, clamps_activation, has_attention_sinks, experts,
-               latent, window, state_space, layer_pattern, prediction] = model;
+               has_qkv_bias, has_qk_norm, scales_rotation, clamps_activation, is_bidirectional,
+               has_attention_sinks, experts, latent, window, state_space, layer_pattern, prediction] = model;
   const auto& [num_experts, top_k, expert_ffn_size, shared_ffn_size, num_dense_layers, capacity_factor,
                latent_size] = experts;
   const auto& [query_rank, kv_rank, plain_head_size, rotary_head_size, value_head_size] = latent;
@@ -156,9 +156,11 @@ std::string model_fingerprint(const TransformerModel& model) {
   const auto& [space_heads, head_size, state_size, num_groups, conv_width, chunk_size] = state_space;
   const auto& [depth, shares_weights, prediction_pattern] = prediction;
   const std::string mixers = fmt::format(
-      "rotation {} clamp {} prediction {} {} {} window {} {} {} state space {} {} {} {} {} {} pattern {}",
-      scales_rotation, clamps_activation, depth, shares_weights, prediction_pattern, window_size, first_layer,
-      full_every, space_heads, head_size, state_size, num_groups, conv_width, chunk_size, layer_pattern);
+      "rotation {} clamp {} both ways {} prediction {} {} {} window {} {} {} state space {} {} {} {} {} {} "
+      "pattern {}",
+      scales_rotation, clamps_activation, is_bidirectional, depth, shares_weights, prediction_pattern,
+      window_size, first_layer, full_every, space_heads, head_size, state_size, num_groups, conv_width,
+      chunk_size, layer_pattern);
   return fmt::format(
       "layers {} {} {} {} {} {} {} {} kinds {} {} {} {} {} {} {} {} experts {} {} {} {} {} {} {} latent {} "
       "{} "

@@ -31,7 +31,7 @@ enum class TokenWay { Spread, Collect };
 /// precision for every expert in the NVLink domain (hybrid_ep_backend.cuh of deepseek-ai/DeepEP).
 double copy_bytes(const LayerContext& layer, TokenLoad load) {
   const LayerShape& shape = layer.shape;
-  const double columns = 2 * real(shape.expert_hidden);
+  const double columns = element_bytes(layer.key.precision) * real(shape.expert_hidden);
   if (load == TokenLoad::Columns || !has_hybrid_dispatch(layer)) return columns;
   const std::int64_t gpus = std::min(shape.expert_group.size, shape.expert_group.per_node);
   return columns + 4 * real(gpus * shape.local_experts);
@@ -96,7 +96,7 @@ void add_permutation(PassBuilder& pass, const LayerContext& layer, const char* n
 void add_expert_collective(PassBuilder& pass, const LayerContext& layer, const char* name,
                            Collective collective) {
   const LayerShape& shape = layer.shape;
-  const Bytes rows(2 * real(shape.expert_rows) * real(shape.expert_hidden));
+  const Bytes rows(element_bytes(layer.key.precision) * real(shape.expert_rows) * real(shape.expert_hidden));
   pass.exposed(name, TaskKind::TensorComm,
                collective_time(layer.profile, collective, shape.expert_tensor_group, rows));
 }

@@ -13,9 +13,7 @@
 namespace vtrain {
 namespace {
 
-constexpr double kHalfPrecision = 2;  // bytes
-
-/// A tile of the output that one multiprocessor computes; `efficiency` indexes `gemm_tile_efficiency`.
+/// A tile of the output that one multiprocessor computes; `efficiency` indexes `TileModel::efficiency`.
 struct Tile {
   double m;
   double n;
@@ -49,8 +47,31 @@ double memory_efficiency(const GpuProfile& profile, MemoryKernel kind) {
   return profile.elementwise_efficiency;
 }
 
-/// The tile model of `gemm_time`; the profile must have one.
-Nanoseconds tiled_gemm_time(const GpuProfile& profile, const GemmShape& shape) {
+/// The products of a precision by tiles; rate 0 without such a model.
+struct TiledProducts {
+  TileModel tiles;
+  double element_bytes;
+  double memory_efficiency;
+};
+
+TiledProducts tiled_products(const GpuProfile& profile, Precision precision) {
+  switch (precision) {
+    case Precision::Fp32:
+      return {profile.tiles_fp32, 4, profile.elementwise_efficiency};
+    case Precision::Fp16:
+    case Precision::Bf16:
+      return {profile.tiles, 2, profile.gemm_memory_efficiency};
+    case Precision::Fp8:
+    case Precision::Fp4:
+      break;
+  }
+  return {};
+}
+
+/// The tile model of `gemm_time`; the rate must not be 0.
+Nanoseconds tiled_gemm_time(const GpuProfile& profile, const TiledProducts& products,
+                            const GemmShape& shape) {
+  const TileModel& model = products.tiles;
   const auto m = static_cast<double>(shape.m);
   const auto n = static_cast<double>(shape.n);
   const auto k = static_cast<double>(shape.k);
@@ -58,22 +79,24 @@ Nanoseconds tiled_gemm_time(const GpuProfile& profile, const GemmShape& shape) {
   const auto multiprocessors = static_cast<double>(profile.num_multiprocessors);
   // Tile elements that the busiest multiprocessor computes, divided by their efficiency.
   double elements = std::numeric_limits<double>::infinity();
+  const double least_side = shape.batch > 1 ? static_cast<double>(model.batched_side) : 1;
   for (const Tile& tile : kTiles) {
+    if (std::min(tile.m, tile.n) < least_side) continue;
     const double tiles = std::ceil(m / tile.m) * std::ceil(n / tile.n) * batch;
     const double waves = std::ceil(tiles / multiprocessors);
-    elements = std::min(elements, waves * tile.m * tile.n / profile.gemm_tile_efficiency[tile.efficiency]);
+    elements = std::min(elements, waves * tile.m * tile.n / model.efficiency[tile.efficiency]);
   }
-  const double rate_of_one = profile.gemm_rate.value / multiprocessors;
-  const Seconds compute(2 * elements * (k + profile.gemm_depth_overhead) / rate_of_one);
-  const Bytes traffic(kHalfPrecision * (m * k + n * k + m * n) * batch);
-  const Nanoseconds memory = traffic / (profile.memory_bandwidth * profile.gemm_memory_efficiency);
+  const double rate_of_one = model.rate.value / multiprocessors;
+  const Seconds compute(2 * elements * (k + model.depth_overhead) / rate_of_one);
+  const Bytes traffic(products.element_bytes * (m * k + n * k + m * n) * batch);
+  const Nanoseconds memory = traffic / (profile.memory_bandwidth * products.memory_efficiency);
   return std::max<Nanoseconds>(compute, memory) + profile.kernel_overhead;
 }
 
-/// FLOPs of a forward pass over the lower half of the scores.
+/// FLOPs of a forward pass over the lower half of the scores, or over all.
 Flops attention_flops(const AttentionShape& shape) {
-  return Flops(static_cast<double>(shape.heads) * static_cast<double>(shape.sequence) *
-               static_cast<double>(shape.queries) *
+  return Flops((shape.is_bidirectional ? 2 : 1) * static_cast<double>(shape.heads) *
+               static_cast<double>(shape.sequence) * static_cast<double>(shape.queries) *
                static_cast<double>(shape.head_size + shape.value_head_size));
 }
 
@@ -129,8 +152,8 @@ KernelTime gemm_time(const GpuProfile& profile, Precision precision, const GemmS
 }
 
 KernelTime modelled_gemm_time(const GpuProfile& profile, Precision precision, const GemmShape& shape) {
-  const bool half = precision == Precision::Bf16 || precision == Precision::Fp16;
-  if (half && profile.gemm_rate.value > 0) return {tiled_gemm_time(profile, shape), Evidence::Modelled};
+  const TiledProducts products = tiled_products(profile, precision);
+  if (products.tiles.rate.value > 0) return {tiled_gemm_time(profile, products, shape), Evidence::Modelled};
   if (profile.peak_rate_of(precision).value == 0) return modelled_gemm_time(profile, Precision::Bf16, shape);
   const Nanoseconds roofline = gemm_roofline(profile, precision, static_cast<double>(shape.m),
                                              static_cast<double>(shape.n), static_cast<double>(shape.k));
@@ -140,14 +163,15 @@ KernelTime modelled_gemm_time(const GpuProfile& profile, Precision precision, co
 }
 
 KernelTime weight_gradient_time(const GpuProfile& profile, Precision precision, const GemmShape& forward) {
-  constexpr double kAccumulating = 1.07;
+  // On CUDA cores the layout of the inputs does not matter as it does on tensor cores.
+  const double accumulating = precision == Precision::Fp32 ? 1 : 1.07;
   const GemmShape shape{.m = forward.n, .n = forward.k, .k = forward.m, .batch = forward.batch};
   if (shape.batch == 1) {
     if (const auto time = measured_time(profile, precision, ProductKind::WeightGradient, shape))
       return {*time, Evidence::Measured};
   }
   KernelTime result = gemm_time(profile, precision, shape);
-  result.time *= kAccumulating;
+  result.time *= accumulating;
   return result;
 }
 

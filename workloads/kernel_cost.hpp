@@ -29,16 +29,16 @@ KernelTime gemm_time(const GpuProfile& profile, Precision precision, const GemmS
 
 /// The same without the table, which was measured with recent libraries: for software that is older.
 ///
-/// In half precision the tile model counts if the profile has one: the output is cut into tiles, of which
-/// each multiprocessor computes one at a time: the number of waves is rounded up, and every tile pays
-/// `gemm_depth_overhead` on top of k. The best of eight tile shapes counts, but no less than reading the
-/// operands and writing the result. Otherwise it is a fixed part of the roofline (`gemm_efficiency`,
-/// `batched_gemm_efficiency`). `kernel_overhead` comes on top of both.
+/// In half and single precision the tile model counts if the profile has one: the output is cut into tiles,
+/// of which each multiprocessor computes one at a time: the number of waves is rounded up, and every tile
+/// pays `TileModel::depth_overhead` on top of k. The best of eight tile shapes counts, but no less than
+/// reading the operands and writing the result. Otherwise it is a fixed part of the roofline
+/// (`gemm_efficiency`, `batched_gemm_efficiency`). `kernel_overhead` comes on top of both.
 KernelTime modelled_gemm_time(const GpuProfile& profile, Precision precision, const GemmShape& shape);
 
 /// The weight gradient of a linear layer whose forward pass is `forward`: the product {n, k, m}, added to
 /// gradients in memory, which takes 1.07 times a plain product (SimuMax's layouts NT with accumulation over
-/// TN: 1.05 on A100, 1.08 on B200).
+/// TN: 1.05 on A100, 1.08 on B200), in single precision as long as one.
 KernelTime weight_gradient_time(const GpuProfile& profile, Precision precision, const GemmShape& forward);
 
 /// Linear layers of the experts of one GPU as one kernel: `rows` rows in all, spread evenly over
@@ -58,23 +58,25 @@ KernelTime grouped_gemm_time(const GpuProfile& profile, Precision precision, con
 KernelTime grouped_weight_gradient_time(const GpuProfile& profile, Precision precision,
                                         const GroupedGemmShape& forward);
 
-/// Causal attention of one GPU.
+/// Attention of one GPU, causal unless stated otherwise.
 struct AttentionShape {
   std::int64_t sequence = 1;     ///< tokens that are attended to
   std::int64_t queries = 1;      ///< tokens that attend: `sequence` / context-parallel degree
   std::int64_t heads = 1;        ///< micro-batch x attention heads on this GPU
   std::int64_t head_size = 128;  ///< of queries and keys
   std::int64_t value_head_size = 128;
-  std::int64_t window = 0;  ///< tokens that a token attends to; 0: all before it
+  std::int64_t window = 0;        ///< tokens that a token attends to; 0: all before it
+  bool is_bidirectional = false;  ///< a token attends to those after it as well
 };
 
 /// Time of a flash-attention kernel: forward heads x sequence x queries x (head size + value head size)
-/// FLOPs, which is the lower half of the scores, backward 2.5 times as many. With a window the time is that
-/// over the whole sequence, times the share of the scores that a kernel with a window works on: those in it
-/// and 512 for each token more, which is what kernels of H100 to GB300 with windows of 128 tokens take over
-/// sequences of 2,048 to 16,384 (medians of a GPU 450 to 700, in public tables of attention kernels). The
-/// rate is that of the profile's table for this generation of kernels at `queries` tokens; a generation that
-/// the profile does not know runs like the nearest older one, or else newer. `kernel` must not be `Unfused`
+/// FLOPs, which is the lower half of the scores (twice as many if it is bidirectional), backward 2.5 times as
+/// many. With a window the time is that over the whole sequence, times the share of the scores that a kernel
+/// with a window works on: those in it and 512 for each token more, which is what kernels of H100 to GB300
+/// with windows of 128 tokens take over sequences of 2,048 to 16,384 (medians of a GPU 450 to 700, in public
+/// tables of attention kernels). The rate is that of the profile's table for this generation of kernels at
+/// `queries` tokens; a generation that the profile does not know runs like the nearest older one, or else
+/// newer. `kernel` must not be `Unfused`
 /// (`std::logic_error`).
 KernelTime attention_forward_time(const GpuProfile& profile, AttentionKernel kernel,
                                   const AttentionShape& shape);

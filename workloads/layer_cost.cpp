@@ -110,7 +110,7 @@ class CostModel {
     }
     add_gather(backward, layer_);
     // The gradients of the tokens at hand are added into a zeroed table, which is then accumulated.
-    const double table_traffic = layer_.is_2021() ? 8 : 4;
+    const double table_traffic = layer_.is_fused() ? 4 : 8;
     backward.begin("embedding_grad")
         .memory(MemoryKernel::Elementwise,
                 6 * elements + table_traffic * real(shape.vocabulary) * real(shape.hidden), 1);
@@ -121,16 +121,17 @@ class CostModel {
     // Of the loss's traffic the larger part belongs to the forward pass.
     constexpr double kForwardShare = 0.6;
     const LayerShape& shape = layer_.shape;
-    const double loss = layer_.stack.loss_bytes_per_logit * real(shape.tokens) * real(shape.vocabulary);
+    const double loss =
+        layer_.stack.loss_bytes(layer_.key.precision) * real(shape.tokens) * real(shape.vocabulary);
     const GemmShape logits{shape.tokens, shape.vocabulary, shape.hidden};
     PassBuilder forward = builder(TaskKind::Forward);
     add_norm_forward(forward, layer_, "final_norm");
     add_gather(forward, layer_);
     forward.begin("logits_gemm").plain_gemm(logits);
     // The loss is not part of the layers, which alone are compiled or not.
-    forward.begin("loss").fused_memory(MemoryKernel::Elementwise, kForwardShare * loss, 1);
+    forward.begin("loss").loss(kForwardShare * loss);
     BackwardPass backward = backward_pass();
-    backward.input.begin("loss_grad").fused_memory(MemoryKernel::Elementwise, (1 - kForwardShare) * loss, 1);
+    backward.input.begin("loss_grad").loss((1 - kForwardShare) * loss);
     backward.input.begin("logits_grad").plain_gemm({logits.m, logits.k, logits.n});
     PassBuilder& weight = backward.splits_weights ? backward.weight : backward.input;
     if (backward.splits_weights) weight.begin("logits_weight_grad");
@@ -183,8 +184,9 @@ class CostModel {
              (shared +
               collective_time(layer_.profile, collective, groups.routed, Bytes(bytes * routed)).time);
     };
-    const Nanoseconds gather = time_of(Collective::AllGather, 2);
-    const Nanoseconds reduction = time_of(Collective::ReduceScatter, layer_.stack.gradient_bytes);
+    const Nanoseconds gather = time_of(Collective::AllGather, element_bytes(key.precision));
+    const Nanoseconds reduction =
+        time_of(Collective::ReduceScatter, layer_.stack.gradients(key.precision, 1).value);
     if (layer_.key.has_stages) return gather + reduction;
     const double contention = layer_.stack.overlap.sharding_contention;
     add_exposed(costs.forward, "weight_gather", exposed_time(gather, busy_time(costs.forward), contention));

@@ -1,4 +1,5 @@
-// Traffic is counted from each kernel's inputs, outputs and masks: 2 bytes an element, 1 a mask.
+// Traffic is counted from each kernel's inputs, outputs and masks: 2 bytes an element, 1 a mask. In single
+// precision `PassBuilder` takes twice as much.
 #include "workloads/layer_parts.hpp"
 
 #include <algorithm>
@@ -14,6 +15,12 @@ double real(std::int64_t value) {
 double elements(const LayerShape& shape, std::int64_t columns) {
   return real(shape.tokens) * real(columns);
 }
+
+/// Traffic of some kernels.
+struct KernelTraffic {
+  double bytes = 0;
+  int count = 0;
+};
 
 double attention_inputs(const LayerShape& shape) {
   return elements(shape, shape.query + shape.key + shape.value);
@@ -40,7 +47,7 @@ KernelTime context_ring_time(const LayerContext& layer, KernelTime attention, do
   const std::int64_t parts = layer.key.context;
   if (parts <= 1) return {};
   const bool within_node = layer.key.tensor * parts <= layer.profile.nvlink_domain;
-  const Bytes part(passes * 2 * elements(shape, shape.key + shape.value));
+  const Bytes part(passes * element_bytes(layer.key.precision) * elements(shape, shape.key + shape.value));
   const KernelTime hop = send_time(layer.profile, within_node, part);
   const double others = real(parts - 1);
   const Nanoseconds cover = attention.time * (others / real(parts));
@@ -54,6 +61,8 @@ void add_projections_forward(PassBuilder& pass, const LayerContext& layer) {
   if (!layer.model.has_latent_attention()) {
     pass.gemm({shape.tokens, shape.query + shape.key + shape.value, shape.hidden});
     if (layer.is_2021()) pass.memory(MemoryKernel::Elementwise, 4 * attention_inputs(shape), 1);
+    // Eager products add the bias themselves, but need copies whose heads lie one after the other.
+    if (layer.is_eager()) pass.memory(MemoryKernel::Elementwise, 4 * attention_inputs(shape), 3);
     return;
   }
   const LatentAttention& latent = layer.model.latent;
@@ -72,13 +81,15 @@ void add_projections_forward(PassBuilder& pass, const LayerContext& layer) {
 void add_projections_backward(BackwardPass& pass, const LayerContext& layer) {
   const LayerShape& shape = layer.shape;
   if (!layer.model.has_latent_attention()) {
-    // Gradients of queries, keys and values are concatenated; in 2021 those of their biases are summed too.
+    // Gradients of queries, keys and values are concatenated; where kernels are not fused those of their
+    // biases are summed too, and in eager code their heads are put back between those of the tokens.
     pass.input.begin("qkv_grad");
-    if (layer.is_2021()) {
-      pass.input.memory(MemoryKernel::Elementwise, 6 * attention_inputs(shape), 3);
-    } else {
+    if (layer.is_fused()) {
       pass.input.memory(MemoryKernel::Elementwise, 4 * attention_inputs(shape), 1);
+    } else {
+      pass.input.memory(MemoryKernel::Elementwise, 6 * attention_inputs(shape), 3);
     }
+    if (layer.is_eager()) pass.input.memory(MemoryKernel::Elementwise, 4 * attention_inputs(shape), 3);
     pass.linear("qkv_weight_grad", {shape.tokens, shape.query + shape.key + shape.value, shape.hidden});
     return;
   }
@@ -123,11 +134,20 @@ void add_rotation(PassBuilder& pass, const LayerContext& layer, double latent_pa
   pass.memory(MemoryKernel::Elementwise, traffic, 2);
 }
 
+/// Scaling and masking the scores, or the gradients of both. Megatron-LM's fused kernels are for half
+/// precision alone.
+void add_score_passes(PassBuilder& pass, const LayerContext& layer) {
+  const bool is_plain = layer.is_eager() || (layer.is_2021() && layer.key.precision == Precision::Fp32);
+  if (is_plain) pass.memory(MemoryKernel::Elementwise, 8 * score_elements(layer.shape), 2);
+}
+
 void add_unfused_forward(PassBuilder& pass, const LayerContext& layer) {
   const LayerShape& shape = layer.shape;
   const double scores = score_elements(shape);
   pass.begin("attn_scores").plain_gemm(scores_product(shape.attention));
-  pass.begin("attn_softmax").memory(MemoryKernel::Softmax, 4 * scores, 1);
+  pass.begin("attn_softmax");
+  add_score_passes(pass, layer);
+  pass.memory(MemoryKernel::Softmax, 4 * scores, 1);
   if (layer.stack.has_dropout) pass.memory(MemoryKernel::Dropout, 5 * scores, 1);
   pass.begin("attn_context").plain_gemm(context_product(shape.attention));
   pass.memory(MemoryKernel::Elementwise, 4 * elements(shape, shape.attention_output), 1);
@@ -145,6 +165,7 @@ void add_unfused_backward(PassBuilder& pass, const LayerContext& layer) {
   pass.begin("softmax_grad");
   if (layer.stack.has_dropout) pass.memory(MemoryKernel::Dropout, 5 * scores, 1);
   pass.memory(MemoryKernel::Softmax, 6 * scores, 1);
+  add_score_passes(pass, layer);
   pass.begin("scores_grad").plain_gemm(context_gemm).plain_gemm(context_gemm);
 }
 
@@ -157,6 +178,41 @@ void add_output_bias(PassBuilder& pass, const LayerContext& layer, std::string_v
   const TransformerModel& model = layer.model;
   if (layer.stack.eager.output_bias && model.has_bias && model.has_experts())
     pass.begin(name).eager(layer.shape.split_elements, eager);
+}
+
+/// Kernels of the MLP's non-linearity, bytes an element of its input.
+struct ActivationKernels {
+  KernelTraffic forward;
+  KernelTraffic backward;
+};
+
+/// Of eager code, operator by operator. GELU of decoders is the formula with tanh that GPT-2's code in
+/// transformers spells out (NewGELUActivation); of encoders it is one kernel.
+ActivationKernels eager_activation(const TransformerModel& model) {
+  switch (model.activation) {
+    case Activation::SwiGlu:
+      return {{10, 2}, {18, 3}};
+    case Activation::SquaredRelu:
+      return {{8, 2}, {16, 3}};
+    case Activation::Gelu:
+      if (!model.is_bidirectional) return {{36, 8}, {56, 11}};
+      break;
+    case Activation::Relu:
+      break;
+  }
+  return {{4, 1}, {6, 1}};
+}
+
+ActivationKernels activation_kernels(const LayerContext& layer) {
+  const double inputs = real(layer.shape.mlp_inputs);
+  ActivationKernels kernels = layer.is_eager() ? eager_activation(layer.model)
+                                               : ActivationKernels{{2 * inputs + 2, 1}, {4 * inputs + 2, 1}};
+  // The gradient of the bias is summed by a kernel of its own.
+  if (!layer.is_fused()) {
+    kernels.backward.bytes += 2;
+    ++kernels.backward.count;
+  }
+  return kernels;
 }
 
 /// Attention as this mixer computes it. Unfused kernels compute every score, whatever the window.
@@ -187,12 +243,12 @@ void add_norm_forward(PassBuilder& pass, const LayerContext& layer, std::string_
 }
 
 void add_norm_backward(PassBuilder& pass, const LayerContext& layer, std::string_view name) {
-  // In 2021 the gradients of the norm's weights read both tensors once more.
+  // Where it is not fused the kernel of the gradients of the norm's weights reads both tensors once more.
   pass.begin(name);
-  if (layer.is_2021()) {
-    pass.memory(MemoryKernel::LayerNorm, 10 * layer.shape.split_elements, 2);
-  } else {
+  if (layer.is_fused()) {
     pass.memory(MemoryKernel::LayerNorm, 6 * layer.shape.split_elements, 1);
+  } else {
+    pass.memory(MemoryKernel::LayerNorm, 10 * layer.shape.split_elements, 2);
   }
   // The gradient that the residual connection carries is added.
   pass.memory(MemoryKernel::Elementwise, 6 * layer.shape.split_elements, 1);
@@ -200,7 +256,11 @@ void add_norm_backward(PassBuilder& pass, const LayerContext& layer, std::string
 
 void add_residual_forward(PassBuilder& pass, const LayerContext& layer, std::string_view name) {
   const double split = layer.shape.split_elements;
-  if (layer.stack.has_dropout) {
+  if (layer.stack.has_dropout && layer.is_eager()) {
+    pass.begin(name)
+        .memory(MemoryKernel::Dropout, 5 * split, 1)
+        .memory(MemoryKernel::Elementwise, 6 * split, 1);
+  } else if (layer.stack.has_dropout) {
     pass.begin(name).memory(MemoryKernel::Dropout, 7 * split, 1);
   } else {
     pass.begin(name).memory(MemoryKernel::Elementwise, 6 * split, 1);
@@ -209,7 +269,7 @@ void add_residual_forward(PassBuilder& pass, const LayerContext& layer, std::str
 
 void add_residual_backward(PassBuilder& pass, const LayerContext& layer, std::string_view name) {
   if (!layer.stack.has_dropout) return;
-  pass.begin(name).memory(MemoryKernel::Dropout, 7 * layer.shape.split_elements, layer.is_2021() ? 2 : 1);
+  pass.begin(name).memory(MemoryKernel::Dropout, 7 * layer.shape.split_elements, layer.is_fused() ? 1 : 2);
 }
 
 void add_gather(PassBuilder& pass, const LayerContext& layer) {
@@ -286,8 +346,9 @@ void add_mlp_forward(PassBuilder& pass, const LayerContext& layer) {
   pass.begin("mlp_up_gemm");
   quantise(pass, shape.split_elements);
   pass.gemm({shape.tokens, shape.mlp_inputs * shape.mlp, shape.hidden});
-  pass.begin("mlp_act").memory(MemoryKernel::Gelu,
-                               real(2 * shape.mlp_inputs + 2) * elements(shape, shape.mlp), 1);
+  const KernelTraffic activation = activation_kernels(layer).forward;
+  pass.begin("mlp_act").memory(MemoryKernel::Gelu, activation.bytes * elements(shape, shape.mlp),
+                               activation.count);
   pass.begin("mlp_down_gemm");
   quantise(pass, elements(shape, shape.mlp));
   pass.gemm({shape.tokens, shape.hidden, shape.mlp});
@@ -301,11 +362,10 @@ void add_mlp_backward(BackwardPass& pass, const LayerContext& layer) {
   add_gather(pass.input, layer);
   pass.input.begin("mlp_down_grad");
   pass.linear("mlp_down_weight_grad", {shape.tokens, shape.hidden, shape.mlp});
-  // The gradient of the output and each input are read, the gradient of each input is written; in 2021 the
-  // bias gradient reads it once more.
-  pass.input.begin("mlp_act_grad");
-  const double bytes = real(4 * shape.mlp_inputs + 2) + (layer.is_2021() ? 2 : 0);
-  pass.input.memory(MemoryKernel::Gelu, bytes * elements(shape, shape.mlp), layer.is_2021() ? 2 : 1);
+  // Fused, the gradient of the output and each input are read and the gradient of each input is written.
+  const KernelTraffic activation = activation_kernels(layer).backward;
+  pass.input.begin("mlp_act_grad")
+      .memory(MemoryKernel::Gelu, activation.bytes * elements(shape, shape.mlp), activation.count);
   pass.input.begin("mlp_up_grad");
   pass.linear("mlp_up_weight_grad", {shape.tokens, shape.mlp_inputs * shape.mlp, shape.hidden});
   add_reduction(pass.input, layer);

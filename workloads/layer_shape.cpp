@@ -70,10 +70,11 @@ LayerShape layer_shape(const TransformerModel& model, const LayerKey& key, const
                      .queries = std::max<std::int64_t>(1, model.sequence_length / key.context),
                      .heads = key.micro_batch * model.num_heads / tensor,
                      .head_size = head_size,
-                     .value_head_size = model.attention_output_size() / model.num_heads};
+                     .value_head_size = model.attention_output_size() / model.num_heads,
+                     .is_bidirectional = model.is_bidirectional};
   const double elements = static_cast<double>(shape.tokens) * static_cast<double>(shape.hidden);
   shape.split_elements = elements / static_cast<double>(key.sequence_parallel ? tensor : 1);
-  shape.activations = Bytes(2 * elements);
+  shape.activations = Bytes(element_bytes(key.precision) * elements);
   shape.tensor_group = placed_group(profile, tensor, 1);
   if (model.has_experts()) add_experts(shape, model, key, profile);
   if (model.state_space.num_heads > 0) add_state_space(shape, model, key, profile);

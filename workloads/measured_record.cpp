@@ -11,6 +11,7 @@
 
 #include "core/text.hpp"
 #include "workloads/model_zoo.hpp"
+#include "workloads/neusight_runs.hpp"
 #include "workloads/published_recipe.hpp"
 
 namespace vtrain {
@@ -36,6 +37,7 @@ constexpr std::array kSources = {
     Source{"NeMo 24", "nemo", "megatron-bridge", Sharding::Optimizer},
     Source{"NeMo", "dgxc", "megatron-bridge", Sharding::Optimizer},
     Source{"torchtitan", "torchtitan", "torchtitan", Sharding::Full},
+    Source{"PyTorch 2.1 eager (HF transformers)", "transformers", "transformers-eager", Sharding::None},
     // What profiler/validation writes.
     Source{"PyTorch compiled", "pytorch-compiled", "pytorch-compiled", Sharding::None},
     Source{"PyTorch eager, unfused attention", "pytorch-unfused", "pytorch-unfused", Sharding::None},
@@ -49,6 +51,9 @@ constexpr std::array kSources = {
     Source{"Megatron-LM", "megatron", "megatron-2021", Sharding::None},
 };
 
+/// NeuSight's runs on several GPUs: Accelerate hands the model over to Megatron-LM.
+constexpr Source kAccelerate{"", "accelerate", "megatron-2021", Sharding::None};
+
 /// A GPU as records name it: the first whose `name` begins the record's, with blanks for other signs.
 struct NamedGpu {
   std::string_view name;
@@ -56,6 +61,10 @@ struct NamedGpu {
 };
 
 constexpr std::array kGpus = {
+    NamedGpu{"v100 sxm3", "v100-sxm3"},
+    NamedGpu{"v100 pcie", "v100-pcie"},
+    NamedGpu{"a100 80gb pcie", "a100-pcie"},
+    NamedGpu{"a100 pcie 80gb", "a100-pcie"},
     NamedGpu{"a100 sxm4 40gb", "a100-40gb"},
     NamedGpu{"a100", "a100"},
     NamedGpu{"h100", "h100"},
@@ -116,6 +125,7 @@ class RecordReader {
     read_model();
     read_plan();
     read_batch();
+    if (is_neusight()) complete_neusight_run(case_);
     read_measurement();
     read_attention();
     read_recipe();
@@ -147,8 +157,10 @@ class RecordReader {
   void read_source() {
     for (const Source& source : kSources) {
       if (!framework_.starts_with(source.framework)) continue;
-      source_ = &source;
-      case_.stack = find_stack(source.stack).value();
+      const bool is_transformers = source.family == "transformers";
+      const bool has_several_gpus = system_.integer_or("num_gpus", 1, kMostGpus, 1) > 1;
+      source_ = is_transformers && has_several_gpus ? &kAccelerate : &source;
+      case_.stack = find_stack(source_->stack).value();
       // Options of Megatron-LM that a record names.
       if (contains(framework_, "--overlap-grad-reduce")) case_.stack.overlap.data_parallel = true;
       if (contains(framework_, "--tp-comm-overlap")) case_.stack.overlap.tensor = true;
@@ -169,10 +181,12 @@ class RecordReader {
   void read_gpu() {
     case_.gpu = system_.string_or("gpu", "");
     std::string name = plain_words(case_.gpu);
-    if (name.starts_with("nvidia ")) name.erase(0, 7);
+    for (const std::string_view maker : {"nvidia ", "tesla "}) {
+      if (name.starts_with(maker)) name.erase(0, maker.size());
+    }
     for (const NamedGpu& gpu : kGpus) {
       if (!name.starts_with(gpu.name)) continue;
-      if (contains(name, "pcie")) break;
+      if (contains(name, "pcie") && !gpu.profile.ends_with("pcie")) break;
       case_.profile = gpu.profile;
       if (case_.profile == "h100" && has_limited_power(name)) case_.profile = "h100-500w";
       return;
@@ -224,19 +238,31 @@ class RecordReader {
   /// The model of the zoo whose name begins the record's, the longest such name.
   bool take_from_zoo() {
     const std::string name = plain_letters(case_.model.name);
+    if (is_neusight()) {
+      if (const auto model = neusight_model(name)) return take_model(*model);
+    }
     const ZooModel* best = nullptr;
     for (const ZooModel& entry : model_zoo()) {
       if (!name.starts_with(plain_letters(entry.model().name))) continue;
       if (best == nullptr || entry.model().name.size() > best->model().name.size()) best = &entry;
     }
-    if (best == nullptr) return false;
+    return best != nullptr && take_model(best->model());
+  }
+
+  /// A model under the record's name, and what the record says otherwise.
+  bool take_model(const TransformerModel& model) {
     const std::string recorded = case_.model.name;
-    case_.model = best->model();
+    case_.model = model;
     case_.model.name = recorded;
-    assume(fmt::format("architecture: '{}' of the zoo", best->model().name));
+    const bool is_of_zoo = find_model(model.name).has_value();
+    assume(fmt::format("architecture: '{}'{}", model.name, is_of_zoo ? " of the zoo" : ""));
     if (model_.has("layers")) take_fewer_layers(model_.integer("layers", 1, 100'000));
     if (contains(plain_words(recorded), "tokendrop")) case_.model.experts.capacity_factor = 1;
     return true;
+  }
+
+  bool is_neusight() const {
+    return source_ != nullptr && (source_->family == "transformers" || source_->family == "accelerate");
   }
 
   /// A model cut down to fit a node keeps at most one dense layer (SimuMax's runs).

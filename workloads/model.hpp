@@ -10,7 +10,7 @@
 namespace vtrain {
 
 /// The non-linearity of the MLP. `SwiGlu` is gated: it has a third weight matrix.
-enum class Activation : std::uint8_t { Gelu, SwiGlu, SquaredRelu };
+enum class Activation : std::uint8_t { Gelu, SwiGlu, SquaredRelu, Relu };
 
 /// The normalisation before attention and MLP, and after the last layer.
 enum class Normalization : std::uint8_t { LayerNorm, RmsNorm };
@@ -82,8 +82,8 @@ struct MultiTokenPrediction {
 };
 
 /// A decoder-only transformer: GPT or Llama style, dense or a mixture of experts, or a hybrid with
-/// state-space layers. The defaults are GPT-3's; a size that is 0 follows from the others, and the function
-/// of its name gives it.
+/// state-space layers; or, with `is_bidirectional`, an encoder like BERT. The defaults are GPT-3's; a size
+/// that is 0 follows from the others, and the function of its name gives it.
 struct TransformerModel {
   std::string name{};
   std::int64_t num_layers = 0;
@@ -103,6 +103,7 @@ struct TransformerModel {
   bool has_qk_norm = false;          ///< queries and keys are normalised, head by head
   bool scales_rotation = false;      ///< sines and cosines are multiplied by a factor that is not 1 (YaRN)
   bool clamps_activation = false;    ///< the inputs of the non-linearity are clamped (gpt-oss)
+  bool is_bidirectional = false;     ///< a token attends to those after it as well
   bool has_attention_sinks = false;  ///< each head learns a score that takes part in the softmax (gpt-oss)
   MixtureOfExperts experts{};
   LatentAttention latent{};

@@ -16,23 +16,37 @@ using nlohmann::json;
 constexpr std::int64_t kMaxSize = 1'000'000'000;
 constexpr double kMaxFactor = 1e6;
 
-constexpr std::array<std::string_view, 3> kActivations = {"gelu", "swiglu", "squared_relu"};
+constexpr std::array<std::string_view, 4> kActivations = {"gelu", "swiglu", "squared_relu", "relu"};
 constexpr std::array<std::string_view, 2> kNormalizations = {"layer_norm", "rms_norm"};
 constexpr std::array<std::string_view, 3> kPositions = {"learned", "rotary", "none"};
 
-constexpr std::array<std::string_view, 26> kModelKeys = {"base",          "name",
-                                                         "num_layers",    "hidden_size",
-                                                         "num_heads",     "sequence_length",
-                                                         "vocab_size",    "num_kv_heads",
-                                                         "size_per_head", "ffn_size",
-                                                         "activation",    "normalization",
-                                                         "positions",     "tied_embeddings",
-                                                         "has_bias",      "has_qkv_bias",
-                                                         "has_qk_norm",   "clamps_activation",
-                                                         "prediction",    "has_attention_sinks",
-                                                         "experts",       "latent",
-                                                         "window",        "state_space",
-                                                         "layer_pattern", "scales_rotation"};
+constexpr std::array<std::string_view, 27> kModelKeys = {"base",
+                                                         "name",
+                                                         "num_layers",
+                                                         "hidden_size",
+                                                         "num_heads",
+                                                         "sequence_length",
+                                                         "vocab_size",
+                                                         "num_kv_heads",
+                                                         "size_per_head",
+                                                         "ffn_size",
+                                                         "activation",
+                                                         "normalization",
+                                                         "positions",
+                                                         "tied_embeddings",
+                                                         "has_bias",
+                                                         "has_qkv_bias",
+                                                         "has_qk_norm",
+                                                         "clamps_activation",
+                                                         "prediction",
+                                                         "has_attention_sinks",
+                                                         "experts",
+                                                         "latent",
+                                                         "window",
+                                                         "state_space",
+                                                         "layer_pattern",
+                                                         "scales_rotation",
+                                                         "is_bidirectional"};
 constexpr std::array<std::string_view, 7> kExpertKeys = {
     "num_experts",      "top_k",           "expert_ffn_size", "shared_ffn_size",
     "num_dense_layers", "capacity_factor", "latent_size"};
@@ -77,6 +91,7 @@ void read_top_level(JsonFields& fields, TransformerModel& model) {
   model.has_qk_norm = fields.boolean_or("has_qk_norm", model.has_qk_norm);
   model.scales_rotation = fields.boolean_or("scales_rotation", model.scales_rotation);
   model.clamps_activation = fields.boolean_or("clamps_activation", model.clamps_activation);
+  model.is_bidirectional = fields.boolean_or("is_bidirectional", model.is_bidirectional);
   model.has_attention_sinks = fields.boolean_or("has_attention_sinks", model.has_attention_sinks);
   model.layer_pattern = fields.string_or("layer_pattern", model.layer_pattern);
 }

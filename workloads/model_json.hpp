@@ -5,7 +5,7 @@
 ///      "normalization": "rms_norm", "positions": "rotary", "tied_embeddings": false, "has_bias": false}
 ///
 /// Keys and defaults are those of `TransformerModel`; the first five sizes are required. `activation` is
-/// `gelu`, `swiglu` or `squared_relu`; `normalization` is `layer_norm` or `rms_norm`; `positions` is
+/// `gelu`, `swiglu`, `squared_relu` or `relu`; `normalization` is `layer_norm` or `rms_norm`; `positions` is
 /// `learned`, `rotary` or `none`; `experts`, `latent`, `window`, `state_space` and `prediction` are objects
 /// with the keys of `MixtureOfExperts`, `LatentAttention`, `AttentionWindow`, `StateSpace` and
 /// `MultiTokenPrediction`. `"base": "llama3-8b"` starts

@@ -23,6 +23,10 @@ constexpr std::string_view kMegatron =
 constexpr std::string_view kMtNlg =
     "Smith et al., Using DeepSpeed and Megatron to Train Megatron-Turing NLG 530B, 2022, section 3";
 constexpr std::string_view kNeoX = "Black et al., GPT-NeoX-20B, 2022, section 2; 3.15 million tokens a batch";
+constexpr std::string_view kOpt =
+    "Zhang et al., OPT: Open Pre-trained Transformer Language Models, 2022, table 1; batch in tokens / 2048";
+constexpr std::string_view kBert =
+    "Devlin et al., BERT, 2019, section 3 and appendix A.2; without pooler and the heads' own layer";
 constexpr std::string_view kMpt =
     "MosaicML LLM Foundry, scripts/train/benchmarking and yamls/pretrain (mpt-*.yaml)";
 constexpr std::string_view kLlama2 =
@@ -144,6 +148,32 @@ void add_gpt(std::vector<ZooModel>& zoo) {
   neox.architecture.positions = Positions::Rotary;
   neox.architecture.tied_embeddings = false;
   zoo.push_back(neox);
+}
+
+void add_opt(std::vector<ZooModel>& zoo) {
+  const auto opt = [&zoo](const Sizes& sizes, std::int64_t batch) {
+    ZooModel model = gpt("OPT", kOpt, sizes, 2048, 50272, batch);
+    model.architecture.activation = Activation::Relu;
+    zoo.push_back(model);
+  };
+  opt({"opt-125m", 12, 768, 12}, 256);
+  opt({"opt-1.3b", 24, 2048, 32}, 512);
+  opt({"opt-2.7b", 32, 2560, 32}, 512);
+  opt({"opt-6.7b", 32, 4096, 32}, 1024);
+  opt({"opt-13b", 40, 5120, 40}, 2048);
+  opt({"opt-30b", 48, 7168, 56}, 2048);
+  opt({"opt-66b", 64, 9216, 72}, 1024);
+  opt({"opt-175b", 96, 12288, 96}, 1024);
+}
+
+void add_bert(std::vector<ZooModel>& zoo) {
+  const auto bert = [&zoo](const Sizes& sizes) {
+    ZooModel model = gpt("BERT", kBert, sizes, 512, 30522, 256);
+    model.architecture.is_bidirectional = true;
+    zoo.push_back(model);
+  };
+  bert({"bert-base", 12, 768, 12});
+  bert({"bert-large", 24, 1024, 16});
 }
 
 /// In the LLM Foundry's benchmarks MPT has biases and learned positions.
@@ -345,7 +375,9 @@ void add_others(std::vector<ZooModel>& zoo) {
 std::span<const ZooModel> model_zoo() {
   static const std::vector<ZooModel> zoo = [] {
     std::vector<ZooModel> models;
+    add_bert(models);
     add_gpt(models);
+    add_opt(models);
     add_mpt(models);
     add_llama(models);
     add_mistral(models);

@@ -30,7 +30,7 @@ PassBuilder& PassBuilder::weight_gradient(const GemmShape& forward) {
 }
 
 PassBuilder& PassBuilder::plain_weight_gradient(const GemmShape& forward) {
-  return product(weight_gradient_time(Precision::Bf16, forward));
+  return product(weight_gradient_time(plain_precision(), forward));
 }
 
 KernelTime PassBuilder::weight_gradient_time(Precision precision, const GemmShape& forward) const {
@@ -51,14 +51,22 @@ PassBuilder& PassBuilder::kernel(KernelTime time) {
 }
 
 PassBuilder& PassBuilder::memory(MemoryKernel kind, double bytes, int num_kernels) {
+  const Bytes traffic(bytes * element_bytes(precision_) / 2);
   operators_.back().duration += stack_.factors.memory * stack_.traffic_factor *
-                                memory_kernel_time(profile_, kind, Bytes(bytes), num_kernels);
+                                memory_kernel_time(profile_, kind, traffic, num_kernels);
   return *this;
 }
 
 PassBuilder& PassBuilder::fused_memory(MemoryKernel kind, double bytes, int num_kernels) {
+  const Bytes traffic(bytes * element_bytes(precision_) / 2);
   operators_.back().duration +=
-      stack_.factors.memory * memory_kernel_time(profile_, kind, Bytes(bytes), num_kernels);
+      stack_.factors.memory * memory_kernel_time(profile_, kind, traffic, num_kernels);
+  return *this;
+}
+
+PassBuilder& PassBuilder::loss(double bytes) {
+  operators_.back().duration +=
+      stack_.factors.memory * memory_kernel_time(profile_, MemoryKernel::Elementwise, Bytes(bytes), 1);
   return *this;
 }
 

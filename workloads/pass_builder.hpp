@@ -29,8 +29,8 @@ class PassBuilder {
   bool is_quantised() const { return precision_ == Precision::Fp8 || precision_ == Precision::Fp4; }
   /// A matrix product in that precision.
   PassBuilder& gemm(const GemmShape& shape) { return product(product_time(precision_, shape)); }
-  /// A matrix product in bf16, whatever that precision.
-  PassBuilder& plain_gemm(const GemmShape& shape) { return product(product_time(Precision::Bf16, shape)); }
+  /// A matrix product in bf16 where the layers' are in 8 or 4 bits.
+  PassBuilder& plain_gemm(const GemmShape& shape) { return product(product_time(plain_precision(), shape)); }
   /// The weight gradient of a linear layer whose forward pass is `forward`.
   PassBuilder& weight_gradient(const GemmShape& forward);
   PassBuilder& plain_weight_gradient(const GemmShape& forward);
@@ -38,7 +38,8 @@ class PassBuilder {
   PassBuilder& product(KernelTime time);
   /// Attention and the like.
   PassBuilder& kernel(KernelTime time);
-  /// Memory-bound kernels; `bytes` is the traffic of fused ones.
+  /// Memory-bound kernels; `bytes` is the traffic of fused ones with elements of 2 bytes, twice as much in
+  /// single precision.
   PassBuilder& memory(MemoryKernel kind, double bytes, int num_kernels);
   /// The same for kernels that are fused in every stack.
   PassBuilder& fused_memory(MemoryKernel kind, double bytes, int num_kernels);
@@ -46,6 +47,8 @@ class PassBuilder {
   PassBuilder& eager(double elements, const EagerWork& work);
   /// The GPU waits for the CPU before it goes on with this operator.
   PassBuilder& wait(Nanoseconds time);
+  /// The same for a loss, of as many bytes as given in every precision.
+  PassBuilder& loss(double bytes);
   /// A collective of the tensor-parallel group, an operator of its own; left out if it takes no time.
   PassBuilder& tensor_collective(std::string_view name, KernelTime time);
   /// Communication of which only this much is not hidden behind computation.
@@ -76,6 +79,9 @@ class PassBuilder {
  private:
   void overlap_collectives(std::int64_t tensor);
   void wait_for_cpu(std::size_t first, std::size_t end, Nanoseconds issue);
+  Precision plain_precision() const {
+    return precision_ == Precision::Fp32 ? Precision::Fp32 : Precision::Bf16;
+  }
   KernelTime product_time(Precision precision, const GemmShape& shape) const;
   KernelTime weight_gradient_time(Precision precision, const GemmShape& forward) const;
   void note(std::string_view name, Evidence evidence);

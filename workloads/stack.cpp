@@ -14,10 +14,12 @@ namespace {
 // Traffic of the loss, bytes a logit over both passes, counted from the kernels' inputs and outputs:
 // Megatron's vocab-parallel cross entropy in eager PyTorch 54, torch's own 40, Transformer Engine's fused one
 // 20, flash-attention's 14. (A regression over the MosaicML runs gives 13.9 for the last.)
+// Where logits are turned into single precision, 6 of these for them and 6 for their gradients.
 constexpr double kEagerMegatronLoss = 54;
 constexpr double kTorchLoss = 40;
 constexpr double kFusedLoss = 20;
 constexpr double kFlashAttentionLoss = 14;
+constexpr double kLossConversion = 12;
 
 // Least time in which eager PyTorch issues a layer; estimates.
 constexpr IssueFloor kEagerIssue{Nanoseconds(900'000), Nanoseconds(1'400'000)};
@@ -40,6 +42,7 @@ Stack megatron_2021() {
           // tests of `stack` derive it); the geometric mean of that and 1.
           .traffic_factor = 1.16,
           .loss_bytes_per_logit = kEagerMegatronLoss,
+          .loss_conversion_bytes = kLossConversion,
           .issue_floor = kEagerIssue,
           .gradient_bytes = 2,
           .sends_hold_stage = true,
@@ -53,6 +56,7 @@ Stack megatron_core() {
   return {.name = "megatron-core",
           .summary = "Megatron-Core with Transformer Engine and its defaults: fp32 gradients, no overlap",
           .loss_bytes_per_logit = kEagerMegatronLoss,
+          .loss_conversion_bytes = kLossConversion,
           .eager = kAllEager,
           .memory = kMegatronCoreMemory};
 }
@@ -148,6 +152,7 @@ Stack nemo_automodel() {
   return {.name = "nemo-automodel",
           .summary = "NeMo AutoModel: FSDP2 with kernels of Transformer Engine, tokens dispatched by DeepEP",
           .loss_bytes_per_logit = kTorchLoss,
+          .loss_conversion_bytes = kLossConversion,
           .eager = {.expert_bias = true, .expert_input_bias = true},
           .accumulation_bytes = 0,
           .overlap = {.data_parallel = true, .sharding_contention = 1},
@@ -162,6 +167,7 @@ Stack torchtitan() {
           .summary = "torchtitan: FSDP2, compiled layers, flash attention 2, recomputation by operator",
           .attention = AttentionKernel::Flash2,
           .loss_bytes_per_logit = kTorchLoss,
+          .loss_conversion_bytes = kLossConversion,
           .accumulation_bytes = 0,
           .overlap = {.data_parallel = true, .sharding_contention = 1},
           .memory = kTorchTitanMemory};
@@ -188,8 +194,27 @@ Stack plain_pytorch(Stack stack, std::string_view name, std::string_view summary
   stack.attention = attention;
   stack.memory.keeps_scores = attention == AttentionKernel::Unfused;
   stack.loss_bytes_per_logit = kTorchLoss;
+  stack.loss_conversion_bytes = kLossConversion;
   stack.accumulation_bytes = kBytesOfAddingGradients;
   return stack;
+}
+
+/// Hugging Face Transformers in PyTorch without compilation, attention as its models spell it out
+/// (attn_implementation "eager"; modeling_gpt2.py, modeling_opt.py and modeling_bert.py of release 4.3x):
+/// every operator is a kernel. Gradients are reduced as DistributedDataParallel does, during the backward
+/// pass.
+Stack transformers_eager() {
+  return {
+      .name = "transformers-eager",
+      .summary = "Hugging Face Transformers, eager: unfused attention, every operator a kernel of its own",
+      .attention = AttentionKernel::Unfused,
+      .elementwise = ElementwiseKernels::Eager,
+      .has_dropout = true,
+      .loss_bytes_per_logit = kTorchLoss,
+      .loss_conversion_bytes = kLossConversion,
+      .issue_floor = kEagerIssue,
+      .overlap = {.data_parallel = true},
+      .memory = {.gradient_bytes = 4, .reserved_over_used = kReservedOverUsed}};
 }
 
 Stack pytorch_compiled() {
@@ -216,7 +241,7 @@ std::span<const Stack> all_stacks() {
       megatron_bridge(),    megatron_bridge_2606(), megatron_bridge_overlap(),
       megatron_core(),      nemo_automodel(),       pytorch_compiled(),
       pytorch_eager(),      pytorch_unfused(),      torchtitan(),
-      torchtitan_eager()};
+      torchtitan_eager(),   transformers_eager()};
   return stacks;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/precision.hpp"
 #include "core/result.hpp"
 #include "core/units.hpp"
 #include "workloads/kernel_cost.hpp"
@@ -21,6 +22,9 @@ enum class ElementwiseKernels : std::uint8_t {
   Megatron2021,
   /// Transformer Engine and compiled code: norms, activations and rotary positions are one kernel each.
   Fused,
+  /// Every operator of the formulas is a kernel of its own, as in PyTorch without compilation: scores are
+  /// scaled, masked, normalised and dropped one after the other, a GELU by tanh takes eight kernels.
+  Eager,
 };
 
 /// What of the communication runs beside computation.
@@ -97,6 +101,8 @@ struct Stack {
   /// execution, which writes every intermediate.
   double traffic_factor = 1;
   double loss_bytes_per_logit = 20;  ///< memory traffic of the loss, both passes
+  /// Of that, what turns logits of half into single precision and their gradients back.
+  double loss_conversion_bytes = 0;
   IssueFloor issue_floor{};
   /// More of it for the experts of a layer, and for each expert that a GPU holds.
   IssueFloor experts_issue{};
@@ -108,7 +114,7 @@ struct Stack {
   /// Scores, top-k, and the balancing loss of a router are one kernel each, instead of many of PyTorch's.
   bool fuses_router = true;
   WiderProducts wider{};
-  double gradient_bytes = 4;  ///< of a gradient when it is reduced
+  double gradient_bytes = 4;  ///< of a gradient when it is reduced; 4 in single precision
   /// Memory traffic per weight and micro-batch of adding its gradient to those of earlier micro-batches, on
   /// top of the matrix product's.
   double accumulation_bytes = 6;
@@ -118,6 +124,16 @@ struct Stack {
   KernelFactors factors{};
   bool sends_hold_stage = false;      ///< sends between stages are synchronous, instead of pure latency
   bool last_stage_recomputes = true;  ///< also where the last of several stages need not
+  bool updates_weights = true;        ///< an iteration ends with the optimizer's step
+
+  /// Memory traffic of the loss for each logit, both passes.
+  double loss_bytes(Precision precision) const {
+    return loss_bytes_per_logit - (precision == Precision::Fp32 ? loss_conversion_bytes : 0);
+  }
+  /// Of the gradients of so many weights when they are reduced.
+  Bytes gradients(Precision precision, double weights) const {
+    return Bytes((precision == Precision::Fp32 ? 4 : gradient_bytes) * weights);
+  }
 };
 
 /// All stacks, in the order of their names.

@@ -23,7 +23,7 @@ Nanoseconds whole(Nanoseconds time) {
 Send stage_send(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
                 const Stack& stack) {
   const double tokens = real(plan.micro_batch) * real(model.sequence_length) / real(plan.context);
-  const Bytes activations(2 * tokens * real(model.hidden_size));
+  const Bytes activations(element_bytes(plan.precision) * tokens * real(model.hidden_size));
   const bool within_node = plan.tensor * plan.context * plan.data < profile.nvlink_domain;
   Nanoseconds time = send_time(profile, within_node, Bytes(activations.value / real(plan.tensor))).time;
   if (plan.tensor > 1 && !plan.sequence_parallel) {
@@ -92,11 +92,12 @@ StageCosts::StageParameters StageCosts::parameters(std::int64_t stage) const {
 /// Reducing the gradients of `parameters` over a group, and with a sharded optimizer gathering the weights.
 Nanoseconds StageCosts::reduction_time(GpuGroup group, double parameters) const {
   if (parameters <= 0) return Nanoseconds(0);
-  const Bytes gradients(stack_.gradient_bytes * parameters);
+  const Bytes gradients = stack_.gradients(plan_.precision, parameters);
   if (plan_.sharding == Sharding::None)
     return collective_time(profile_, Collective::AllReduce, group, gradients, stack_.libraries).time;
   return collective_time(profile_, Collective::ReduceScatter, group, gradients, stack_.libraries).time +
-         collective_time(profile_, Collective::AllGather, group, Bytes(2 * parameters), stack_.libraries)
+         collective_time(profile_, Collective::AllGather, group,
+                         Bytes(element_bytes(plan_.precision) * parameters), stack_.libraries)
              .time;
 }
 
@@ -142,7 +143,7 @@ Nanoseconds StageCosts::reduction(std::int64_t stage, Nanoseconds forward, Nanos
 std::optional<std::string> StageCosts::reduction_fallback(std::int64_t stage) const {
   if (plan_.sharding == Sharding::Full || replicas() <= 1) return std::nullopt;
   const bool is_all_reduce = plan_.sharding == Sharding::None;
-  const Bytes gradients(stack_.gradient_bytes * parameters(stage).shared);
+  const Bytes gradients = stack_.gradients(plan_.precision, parameters(stage).shared);
   const KernelTime time =
       collective_time(profile_, is_all_reduce ? Collective::AllReduce : Collective::ReduceScatter,
                       placed_group(profile_, replicas(), plan_.tensor), gradients, stack_.libraries);
@@ -161,6 +162,7 @@ Nanoseconds StageCosts::offload_wait(std::int64_t stage, Nanoseconds pass) const
 }
 
 Nanoseconds StageCosts::optimizer(std::int64_t stage) const {
+  if (!stack_.updates_weights) return Nanoseconds(0);
   StageParameters held = parameters(stage);
   if (plan_.sharding != Sharding::None) {
     held.shared /= real(replicas());

@@ -52,7 +52,7 @@ void add_reordering(PassBuilder& pass, const LayerContext& layer, std::string_vi
 
 /// With context parallelism tokens are exchanged for heads before the convolution and back after the scan.
 void add_exchange(PassBuilder& pass, const LayerContext& layer, std::int64_t columns) {
-  const Bytes total(2 * real(layer.shape.tokens) * real(columns));
+  const Bytes total(element_bytes(layer.key.precision) * real(layer.shape.tokens) * real(columns));
   pass.exposed("context_all_to_all", TaskKind::TensorComm,
                collective_time(layer.profile, Collective::AllToAll, layer.shape.context_group, total));
 }

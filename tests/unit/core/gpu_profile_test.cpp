@@ -36,7 +36,7 @@ TEST_CASE("gpu_profile: the embedded A100 profile is the file in the source tree
   CHECK(embedded->memory_bandwidth.value == 2039e9);
   CHECK(embedded->peak_rate.value == 312e12);
   CHECK(embedded->num_multiprocessors == 108);
-  CHECK(embedded->gemm_tile_efficiency == std::array<double, 4>{1.0, 0.911, 0.889, 0.936});
+  CHECK(embedded->tiles.efficiency == std::array<double, 4>{1.0, 0.911, 0.889, 0.936});
   CHECK(embedded->network_rate().value == doctest::Approx(170e9));
   CHECK(embedded->collectives.of(Collective::AllReduce).size() == 7);
   CHECK(embedded->constants.size() == from_file->constants.size());
@@ -57,6 +57,37 @@ TEST_CASE("gpu_profile: what is wrong is named with its line") {
   CHECK(error_of("\"m\": [64,128,", "\"m\": [128,64,").message == "m: expected rising whole numbers");
   CHECK(error_of("\"thousandths\": [3854,", "\"thousandths\": [").message ==
         "thousandths: expected 8664 values for its grid, found 8663");
+}
+
+TEST_CASE("gpu_profile: constants of a model of products are all there or none") {
+  const auto without = [](std::initializer_list<std::string> names) {
+    std::string text = a100_text();
+    for (const std::string& name : names) {
+      const std::size_t position = text.find("\"" + name + "\"");
+      REQUIRE(position != std::string::npos);
+      text.erase(position, text.find('\n', position) - position);
+    }
+    return parse_gpu_profile(text, "p.json");
+  };
+  const auto one_missing = without({"gemm_fp32_batched_side"});
+  REQUIRE(!one_missing);
+  CHECK(one_missing.error().message == "gemm_fp32_batched_side: missing");
+  const auto none = without({"gemm_fp32_rate", "gemm_fp32_depth_overhead", "gemm_fp32_tile_efficiency_8192",
+                             "gemm_fp32_tile_efficiency_4096", "gemm_fp32_batched_side"});
+  REQUIRE_MESSAGE(none, none.error().describe());
+  CHECK(none->tiles_fp32.rate.value == 0);
+  CHECK(none->tiles.rate.value == 242.8e12);
+}
+
+TEST_CASE("gpu_profile: GPUs without NVLink reach each other over the node's network alone") {
+  for (const std::string name : {"a100-pcie", "v100-pcie"}) {
+    const GpuProfile profile = load_gpu_profile(name).value();
+    CHECK(profile.nvlink_domain == 1);
+    CHECK(profile.gpus_per_node == 8);
+    CHECK(profile.tiles_fp32.rate < profile.peak_rate_fp32);
+  }
+  CHECK(load_gpu_profile("a100-pcie")->memory_bandwidth.value == 1935e9);
+  CHECK(load_gpu_profile("v100-sxm3")->nvlink_domain == 16);
 }
 
 TEST_CASE("gpu_profile: an unknown name lists the known ones") {

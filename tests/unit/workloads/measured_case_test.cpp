@@ -161,6 +161,48 @@ TEST_CASE("measured_case: options that a record names") {
   CHECK(overlapped.overlap.tensor);
 }
 
+TEST_CASE("measured_case: NeuSight's runs name models, GPUs and times only") {
+  const auto read = [](const std::string& model, const std::string& gpu, int num_gpus,
+                       const std::string& parallel) {
+    return only_case(
+        R"json({"id": "x", "framework": "PyTorch 2.1 eager (HF transformers)", "precision": "fp32",
+            "recompute": "none", "quality": "B", "model": {"name": ")json" +
+        model + R"(", "seq_len": 1024}, "system": {"gpu": ")" + gpu + R"(", "num_gpus": )" +
+        std::to_string(num_gpus) + R"(}, "parallel": )" + parallel +
+        R"(, "batch": {"global_batch": 4}, "measured": {"iteration_s": 1.5}})");
+  };
+  const std::string alone = R"({"tp": 1, "pp": 1, "dp": 1})";
+  const MeasuredCase single = read("gpt2_large", "NVIDIA_A100_80GB_PCIe", 1, alone);
+  CHECK(single.missing.empty());
+  CHECK(single.group == "transformers-a100-pcie");
+  CHECK(single.model.num_layers == 36);
+  CHECK(single.plan.micro_batch == 4);
+  CHECK(single.plan.precision == Precision::Fp32);
+  CHECK(single.stack.name == "transformers-eager");
+  CHECK_FALSE(single.stack.updates_weights);
+  CHECK(single.stack.loss_bytes(Precision::Fp32) == 16);
+  CHECK(single.assumed.size() == 3);  // architecture, micro-batch, what is timed
+
+  const MeasuredCase replicas =
+      read("gpt2_large", "NVIDIA_H100_80GB_HBM3", 4, R"({"tp": 1, "pp": 1, "dp": 4})");
+  CHECK(replicas.missing.empty());
+  CHECK(replicas.group == "accelerate-h100");
+  CHECK(replicas.stack.name == "megatron-2021");
+  CHECK(replicas.stack.updates_weights);
+  CHECK(replicas.plan.data == 4);
+  CHECK(replicas.plan.micro_batch == 1);
+  CHECK_FALSE(replicas.plan.sequence_parallel);
+
+  const MeasuredCase wide = read("gpt3_xl", "Tesla_V100-PCIE-32GB", 1, alone);
+  CHECK(wide.profile == "v100-pcie");
+  CHECK(wide.model.hidden_size == 3072);
+  CHECK(read("opt_13", "V100-SXM3-32GB (DGX-2)", 1, alone).profile == "v100-sxm3");
+  CHECK(read("opt_13", "V100-SXM3-32GB (DGX-2)", 1, alone).model.activation == Activation::Relu);
+  CHECK(read("bert_large", "NVIDIA_A100-SXM4-40GB", 1, alone).model.is_bidirectional);
+  CHECK(read("opt_13", "NVIDIA_H100_PCIe", 1, alone).missing.size() == 1);
+  CHECK(read("switchxl4", "NVIDIA_A100_80GB_PCIe", 1, alone).missing.size() == 1);
+}
+
 TEST_CASE("measured_case: fully sharded runs and their gradients") {
   const std::string start = R"({"id": "x", "framework": "Composer/FSDP + flash attention", )" + kModel +
                             R"(, "system": {"gpu": "A100-SXM4-80GB", "num_gpus": 8}, "precision": "amp_bf16",

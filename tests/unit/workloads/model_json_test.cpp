@@ -107,8 +107,8 @@ TEST_CASE("model_json: errors name file, line and key") {
   CHECK(error_of("{\"base\": \"llama3-8\"}") ==
         "m.json:1: base: unknown model 'llama3-8'; did you mean 'llama3-8b'?");
   CHECK(error_of("{\"base\": 3}") == "m.json:1: base: expected a string, found '3'");
-  CHECK(error_of("{\"base\": \"llama3-8b\", \"activation\": \"relu\"}") ==
-        "m.json:1: activation: expected one of 'gelu', 'swiglu' and 'squared_relu', found 'relu'");
+  CHECK(error_of("{\"base\": \"llama3-8b\", \"activation\": \"tanh\"}") ==
+        "m.json:1: activation: expected one of 'gelu', 'swiglu', 'squared_relu' and 'relu', found 'tanh'");
   CHECK(error_of("{\"base\": \"llama3-8b\",\n \"num_kv_heads\": 5}") ==
         "m.json:2: num_kv_heads: expected a divisor of the 32 heads, found '5'");
   CHECK(error_of("{\"base\": \"mixtral-8x7b\",\n \"experts\": {\n\"top_k\": 9}}") ==

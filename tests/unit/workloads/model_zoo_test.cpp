@@ -53,6 +53,8 @@ TEST_CASE("model_zoo: published parameter counts") {
       {"gpt2-774m", 774'030'080},
       {"gpt2-1.5b", 1'557'611'200},
       {"gpt-neox-20b", 20'554'567'680},
+      // Published with two positions more, which no token has: 1,315,758,080.
+      {"opt-1.3b", 1'315'753'984},
       {"llama2-7b", 6'738'415'616},
       {"llama2-13b", 13'015'864'320},
       {"llama2-70b", 68'976'648'192},
@@ -100,6 +102,8 @@ TEST_CASE("model_zoo: published parameter counts") {
     CHECK(static_cast<double>(model.active_parameters()) == doctest::Approx(active).epsilon(0.05));
   };
   check_rounded("deepseek-v3", 671e9, 37e9);
+  check_rounded("bert-large", 335e6, 335e6);
+  check_rounded("bert-base", 110e6, 110e6);
   check_rounded("kimi-k2", 1.04e12, 32e9);
   check_rounded("qwen3-235b-a22b", 235e9, 22e9);
   check_rounded("mixtral-8x7b", 46.7e9, 12.9e9);
