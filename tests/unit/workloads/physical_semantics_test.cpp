@@ -54,7 +54,7 @@ TEST_CASE("physical_semantics: a layer's kernels add up") {
   // accumulating 12 h^2 gradients moves 301,989,888 bytes at 1733.15e9 B/s: 8.133 + 0.147 + 0.174 = 8.454 ms.
   const TransformerModel model{"", 24, 2048, 16, 1024};
   GpuProfile profile = a100();
-  profile.gemm_rate = FlopsPerSecond(242.8e12);
+  profile.tiles.rate = FlopsPerSecond(242.8e12);
   Stack stack = megatron();
   stack.traffic_factor = 1;
   const LayerCosts costs =
