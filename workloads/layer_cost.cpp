@@ -195,6 +195,11 @@ class CostModel {
     return Nanoseconds(0);
   }
 
+  /// How long the GPU takes for the backward pass of a layer beyond what the CPU takes to issue it.
+  Nanoseconds backward_slack(LayerKind kind, const PassCosts& costs) const {
+    return std::max(Nanoseconds(0), busy_time(costs.backward) - plain_issue(kind).backward);
+  }
+
   /// Weights of a layer on one GPU.
   double weights(LayerKind kind) const { return gpu_weights(layer_.model, layer_.shape, kind); }
   double routed_weights() const { return layer_.shape.routed_weights; }
@@ -267,6 +272,24 @@ void blend(PassCosts& costs, const PassCosts& other, double share) {
   blend(costs.recompute, other.recompute, share);
   blend(costs.backward, other.backward, share);
   blend(costs.weight, other.weight, share);
+}
+
+/// In a hybrid layers take turns. Backward nothing waits, so that the CPU issues a layer with experts while
+/// the GPU is busy with the others: their slack shortens its gap.
+void share_slack(const TransformerModel& model, const CostModel& parts, LayerCosts& costs) {
+  if (!model.is_hybrid()) return;
+  const LayerCounts counts = count_layers(model);
+  Nanoseconds slack(0);
+  for (std::size_t i = 0; i < kNumLayerKinds; ++i) {
+    const LayerKind kind = layer_kinds(model)[i];
+    if (counts[i] > 0 && !kind.has_experts())
+      slack += real(counts[i]) * parts.backward_slack(kind, costs.layers[i]);
+  }
+  for (std::size_t i = 0; i < kNumLayerKinds; ++i) {
+    if (counts[i] == 0 || !layer_kinds(model)[i].has_experts()) continue;
+    Nanoseconds& gap = costs.layers[i].backward.front().gap;
+    gap = Nanoseconds(std::round(std::max(0.0, (gap - slack / real(counts[i])).count())));
+  }
 }
 
 /// One pass after another.
@@ -344,6 +367,7 @@ LayerCosts layer_costs(const TransformerModel& model, const LayerKey& key, const
     if (wide[i] > 0) blend(costs.layers[i], wide_parts.layer(kind), real(wide[i]) / real(counts[i]));
     costs.gathers[i] = parts.shard(costs.layers[i], kind);
   }
+  share_slack(model, parts, costs);
   costs.routed_weights = parts.routed_weights();
   costs.embedding = parts.embedding();
   costs.head = parts.head();

@@ -129,7 +129,7 @@ const std::array kLines = {
     // Recipes name HybridEP (moe_flex_dispatcher_backend) from release 26.02 on.
     RecipeLine{.family = "mbridge", .end_release = 26.02, .dispatch = TokenDispatch::OnePerGpu},
     RecipeLine{.family = "dgxc", .dispatch = TokenDispatch::OnePerGpu},
-    // moe_a2a_overlap; and tokens by an all-to-all where moe_flex_dispatcher_backend is not set.
+    // moe_a2a_overlap.
     RecipeLine{.family = "mbridge",
                .model = "deepseekv3",
                .profile = "h100",
@@ -162,25 +162,6 @@ const std::array kLines = {
                .first_release = 25.11,
                .end_release = 26.04,
                .stack = "megatron-bridge-overlap"},
-    RecipeLine{
-        .family = "mbridge", .model = "qwen3235b", .profile = "h100", .dispatch = TokenDispatch::AllToAll},
-    RecipeLine{
-        .family = "mbridge", .model = "qwen3235b", .profile = "b200", .dispatch = TokenDispatch::AllToAll},
-    RecipeLine{
-        .family = "mbridge", .model = "qwen3235b", .profile = "b300", .dispatch = TokenDispatch::AllToAll},
-    RecipeLine{
-        .family = "mbridge", .model = "qwen330b", .end_release = 26.02, .dispatch = TokenDispatch::AllToAll},
-    RecipeLine{.family = "mbridge",
-               .model = "qwen330b",
-               .profile = "h100",
-               .end_release = 26.04,
-               .dispatch = TokenDispatch::AllToAll},
-    RecipeLine{.family = "mbridge",
-               .model = "qwen330b",
-               .profile = "b200",
-               .end_release = 26.04,
-               .dispatch = TokenDispatch::AllToAll},
-    RecipeLine{.family = "mbridge", .variant = "tokendrop", .dispatch = TokenDispatch::AllToAll},
     // Whole iterations as CUDA graphs, dispatch under other work, fused grouped MLPs.
     RecipeLine{.family = "mbridge",
                .model = "deepseekv3",
@@ -274,6 +255,26 @@ const std::array kLines = {
                .precision = Precision::Fp8,
                .first_release = 26.06,
                .stack = "megatron-bridge-26.06"},
+    // An all-to-all where moe_flex_dispatcher_backend is not set, and with dropped tokens.
+    RecipeLine{
+        .family = "mbridge", .model = "qwen3235b", .profile = "h100", .dispatch = TokenDispatch::AllToAll},
+    RecipeLine{
+        .family = "mbridge", .model = "qwen3235b", .profile = "b200", .dispatch = TokenDispatch::AllToAll},
+    RecipeLine{
+        .family = "mbridge", .model = "qwen3235b", .profile = "b300", .dispatch = TokenDispatch::AllToAll},
+    RecipeLine{
+        .family = "mbridge", .model = "qwen330b", .end_release = 26.02, .dispatch = TokenDispatch::AllToAll},
+    RecipeLine{.family = "mbridge",
+               .model = "qwen330b",
+               .profile = "h100",
+               .end_release = 26.04,
+               .dispatch = TokenDispatch::AllToAll},
+    RecipeLine{.family = "mbridge",
+               .model = "qwen330b",
+               .profile = "b200",
+               .end_release = 26.04,
+               .dispatch = TokenDispatch::AllToAll},
+    RecipeLine{.family = "mbridge", .variant = "tokendrop", .dispatch = TokenDispatch::AllToAll},
 };
 
 bool matches(const RecipeLine& line, const RecipeKey& key, const MeasuredCase& measured) {

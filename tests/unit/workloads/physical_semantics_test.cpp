@@ -503,6 +503,33 @@ TEST_CASE("physical_semantics: the CPU issues experts after it has waited for th
   CHECK(total_ns(layer().forward) == busy);
 }
 
+TEST_CASE("physical_semantics: the CPU catches up in the other layers of a hybrid's backward pass") {
+  TransformerModel model{"", 6, 1024, 16, 2048};
+  model.layer_pattern = "**E**E";
+  model.experts = {.num_experts = 4, .top_k = 2, .expert_ffn_size = 512};
+  const LayerKey key{.micro_batch = 1, .precision = Precision::Bf16};
+  Stack stack = *find_stack("megatron-core");
+  const auto backward_ns = [&](LayerKind wanted) {
+    const LayerCosts costs = layer_costs(model, key, a100(), stack);
+    double sum = 0;
+    for (std::size_t i = 0; i < kNumLayerKinds; ++i) {
+      if (layer_kinds(model)[i] == wanted) sum += total_ns(costs.layers[i].backward);
+    }
+    return sum;
+  };
+  constexpr LayerKind kAttention{Mixer::Attention, FeedForward::None};
+  constexpr LayerKind kExperts{Mixer::None, FeedForward::Experts};
+  const double attention = backward_ns(kAttention);
+  const double experts = backward_ns(kExperts);
+  REQUIRE(attention > 100'000);
+  // Two layers of attention for each with experts: their time covers as much of issuing it.
+  stack.experts_issue.backward = Nanoseconds(std::floor(experts + 2 * attention));
+  CHECK(backward_ns(kExperts) == doctest::Approx(experts).epsilon(1e-6));
+  stack.experts_issue.backward = Nanoseconds(experts + 2 * attention + 50'000);
+  CHECK(backward_ns(kExperts) == doctest::Approx(experts + 50'000).epsilon(1e-6));
+  CHECK(backward_ns(kAttention) == attention);
+}
+
 TEST_CASE("physical_semantics: dispatch and combine hide under another micro-batch as far as it reaches") {
   TransformerModel model{"", 4, 1024, 16, 2048};
   model.experts = {.num_experts = 16, .top_k = 4, .expert_ffn_size = 512};
