@@ -45,6 +45,9 @@ constexpr WiderProducts kNemotronFp4{
 /// (cpu_offloading_num_layers, recompute_modules, cuda_graph_impl, moe_a2a_overlap), and
 /// NVIDIA-NeMo/Automodel, examples/benchmark/configs/*.yaml (activation_checkpointing).
 const std::array kLines = {
+    // Recipes name HybridEP (moe_flex_dispatcher_backend) from release 26.02 on.
+    RecipeLine{.family = "mbridge", .end_release = 26.02, .dispatch = TokenDispatch::OnePerGpu},
+    RecipeLine{.family = "dgxc", .dispatch = TokenDispatch::OnePerGpu},
     RecipeLine{.family = "automodel", .recompute = Recompute::Full},
     RecipeLine{.family = "automodel", .model = "gptoss20b", .recompute = Recompute::None, .expert = 8},
     RecipeLine{.family = "mbridge",
