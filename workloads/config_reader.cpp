@@ -36,11 +36,13 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     "output_hidden_states",
     "output_router_logits",
     "pad_token_id",
+    "prefix",
     "return_dict",
     "task_specific_params",
     "unk_token_id",
     "use_cache",
     // Initialisation and numbers inside kernels.
+    "init_std",
     "initializer_range",
     "layer_norm_eps",
     "layer_norm_epsilon",

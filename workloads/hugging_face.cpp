@@ -18,9 +18,9 @@ namespace {
 using nlohmann::json;
 
 /// Dropout: 0 is as good as absent.
-constexpr std::array kDropouts =
-    std::to_array<std::string_view>({"attention_dropout", "attention_probs_dropout_prob", "attn_pdrop",
-                                     "embd_pdrop", "hidden_dropout", "hidden_dropout_prob", "resid_pdrop"});
+constexpr std::array kDropouts = std::to_array<std::string_view>(
+    {"activation_dropout", "attention_dropout", "dropout", "attention_probs_dropout_prob", "attn_pdrop",
+     "embd_pdrop", "hidden_dropout", "hidden_dropout_prob", "resid_pdrop"});
 
 void read_sequence(ConfigReader& config, std::string_view key, std::int64_t sequence_length,
                    TransformerModel& model) {
@@ -217,6 +217,35 @@ void read_gpt2(ConfigReader& config, std::int64_t sequence_length, TransformerMo
   read_sequence(config, "n_positions", sequence_length, model);
 }
 
+void read_opt(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
+  model.num_layers = config.size("num_hidden_layers");
+  model.hidden_size = config.size("hidden_size");
+  model.num_heads = config.size("num_attention_heads");
+  model.vocab_size = config.size("vocab_size");
+  model.ffn_size = config.size("ffn_dim");
+  config.expect_text("activation_function", {"relu"});
+  model.activation = Activation::Relu;
+  model.has_bias = config.flag_or("enable_bias", true);
+  model.tied_embeddings = config.flag_or("tie_word_embeddings", true);
+  config.expect_size("word_embed_proj_dim", model.hidden_size, "projections of embeddings are not modelled");
+  if (config.number_or("layerdrop", 0) > 0) config.warn("layerdrop: all layers are computed");
+  // Norms before or after a half of a layer cost the same.
+  config.flag_or("do_layer_norm_before", true);
+  read_sequence(config, "max_position_embeddings", sequence_length, model);
+}
+
+/// An encoder and the logits of its masked tokens.
+void read_bert(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
+  model.num_layers = config.size("num_hidden_layers");
+  read_sizes(config, model);
+  config.expect_text("hidden_act", {"gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh"});
+  config.expect_text("position_embedding_type", {"absolute"});
+  config.size_or("type_vocab_size", 2);
+  model.is_bidirectional = true;
+  model.tied_embeddings = config.flag_or("tie_word_embeddings", true);
+  read_sequence(config, "max_position_embeddings", sequence_length, model);
+}
+
 void read_gpt_neox(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
   model.num_layers = config.size("num_hidden_layers");
   model.hidden_size = config.size("hidden_size");
@@ -336,6 +365,8 @@ constexpr std::array kFamilies = std::to_array<Family>({{"llama", read_llama},
                                                         {"deepseek_v3", read_deepseek},
                                                         {"kimi_k2", read_deepseek},
                                                         {"gpt2", read_gpt2},
+                                                        {"opt", read_opt},
+                                                        {"bert", read_bert},
                                                         {"gpt_neox", read_gpt_neox},
                                                         {"gpt_oss", read_gpt_oss},
                                                         {"nemotron", read_nemotron},

@@ -178,9 +178,12 @@ StageWork make_stage(const TransformerModel& model, const StageCosts& stages, co
 }
 
 std::string_view all_reduce_source(const GpuProfile& profile, const Stack& stack) {
+  constexpr std::string_view kNone = "not measured on this GPU, from the rate of its links";
+  if (profile.nvlink_domain <= 1) return kNone;
   const std::string_view old = profile.source_of("old_collectives all_reduce");
-  return stack.libraries == Libraries::Old && !old.empty() ? old
-                                                           : profile.source_of("collectives all_reduce");
+  if (stack.libraries == Libraries::Old && !old.empty()) return old;
+  const std::string_view current = profile.source_of("collectives all_reduce");
+  return current.empty() ? kNone : current;
 }
 
 }  // namespace

@@ -264,6 +264,31 @@ TEST_CASE("hugging_face: deepseek_v3") {
   CHECK(read(lite, 4096)->model.latent.query_rank == 0);
 }
 
+TEST_CASE("hugging_face: opt and bert") {
+  json opt = json::parse(R"({"model_type": "opt", "activation_dropout": 0.0, "activation_function": "relu",
+    "attention_dropout": 0.0, "bos_token_id": 2, "do_layer_norm_before": true, "dropout": 0.1, "ffn_dim": 8192,
+    "hidden_size": 2048, "init_std": 0.02, "layerdrop": 0.0, "max_position_embeddings": 2048,
+    "num_attention_heads": 32, "num_hidden_layers": 24, "prefix": "</s>", "vocab_size": 50272,
+    "word_embed_proj_dim": 2048})");
+  const auto read_opt = read(opt, 1024);
+  REQUIRE(read_opt);
+  check_same(*read_opt, known("opt-1.3b", 1024));
+  CHECK(read_opt->warnings ==
+        std::vector<std::string>{"dropout 0.1: whether there is dropout, the stack decides"});
+  opt["word_embed_proj_dim"] = 512;
+  CHECK(error_of(opt).find("expected 2048, found '512' (projections of embeddings are not modelled)") !=
+        std::string::npos);
+
+  const auto bert = read(json::parse(R"({"model_type": "bert", "hidden_act": "gelu", "hidden_size": 1024,
+    "intermediate_size": 4096, "layer_norm_eps": 1e-12, "max_position_embeddings": 512,
+    "num_attention_heads": 16, "num_hidden_layers": 24, "position_embedding_type": "absolute",
+    "type_vocab_size": 2, "vocab_size": 30522})"),
+                         512);
+  REQUIRE(bert);
+  check_same(*bert, known("bert-large", 512));
+  CHECK(bert->warnings.empty());
+}
+
 TEST_CASE("hugging_face: gpt2, gpt_neox and nemotron") {
   const auto gpt2 = read(json::parse(R"({"model_type": "gpt2", "activation_function": "gelu_new",
     "attn_pdrop": 0.1, "embd_pdrop": 0.1, "resid_pdrop": 0.1, "layer_norm_epsilon": 1e-05, "n_ctx": 1024,
@@ -307,7 +332,7 @@ TEST_CASE("hugging_face: what is not supported is named") {
         "layer_types: layers with a window of unknown size are computed over the whole sequence");
 
   json family = llama3();
-  family["model_type"] = "bert";
+  family["model_type"] = "t5";
   CHECK(error_of(family).starts_with(
       "config.json:1: model_type: expected one of 'llama', 'mistral', 'mixtral', "));
   family.erase("model_type");

@@ -150,7 +150,7 @@ TEST_CASE("predict_config: a model alone is told what is missing") {
   const std::string plan = message.substr(message.find("\"plan\": {"));
   CHECK(parse_predict_config("{\"model\": \"llama3-8b\", " + plan, "c.json"));
   // What is wrong with the model is told first.
-  CHECK(error_of(R"({"model_type": "bert"})").starts_with("c.json:1: model_type: expected one of"));
+  CHECK(error_of(R"({"model_type": "t5"})").starts_with("c.json:1: model_type: expected one of"));
 }
 
 TEST_CASE("predict_config: errors name file, line and key") {
