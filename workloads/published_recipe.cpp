@@ -178,6 +178,8 @@ const std::array kLines = {
                .precision = Precision::Fp8,
                .first_release = 26.06,
                .stack = "megatron-bridge-26.06"},
+    RecipeLine{.family = "mbridge", .model = "gptoss", .profile = "gb300", .graphs = CudaGraphs::Layer},
+    RecipeLine{.family = "mbridge", .model = "gptoss", .profile = "b300", .graphs = CudaGraphs::Layer},
     RecipeLine{.family = "mbridge", .model = "gptoss", .dispatch = TokenDispatch::AllToAll},
     RecipeLine{
         .family = "mbridge", .model = "gptoss", .profile = "b300", .dispatch = TokenDispatch::OnePerGpu},
