@@ -24,6 +24,7 @@ namespace embedded {
 extern const std::string_view a100_profile;
 extern const std::string_view a100_40gb_profile;
 extern const std::string_view a100_pcie_profile;
+extern const std::string_view a100_pcie_40gb_profile;
 extern const std::string_view h100_profile;
 extern const std::string_view h100_500w_profile;
 extern const std::string_view h200_profile;
@@ -41,17 +42,17 @@ namespace {
 constexpr std::string_view kSchema = "vtrain-gpu-profile";
 constexpr std::int64_t kVersion = 2;
 
-constexpr std::array<std::string_view, 13> kEmbeddedNames = {
-    "v100-sxm3", "v100-pcie", "a100",         "a100-40gb", "a100-pcie", "h100", "h100-500w",
-    "h200",      "b200",      "b200-simumax", "b300",      "gb200",     "gb300"};
+constexpr std::array<std::string_view, 14> kEmbeddedNames = {
+    "v100-sxm3", "v100-pcie", "a100", "a100-40gb",    "a100-pcie", "a100-pcie-40gb", "h100",
+    "h100-500w", "h200",      "b200", "b200-simumax", "b300",      "gb200",          "gb300"};
 
 std::string_view embedded_text(std::string_view name) {
   const std::array<std::string_view, kEmbeddedNames.size()> texts = {
-      embedded::v100_sxm3_profile,    embedded::v100_pcie_profile, embedded::a100_profile,
-      embedded::a100_40gb_profile,    embedded::a100_pcie_profile, embedded::h100_profile,
-      embedded::h100_500w_profile,    embedded::h200_profile,      embedded::b200_profile,
-      embedded::b200_simumax_profile, embedded::b300_profile,      embedded::gb200_profile,
-      embedded::gb300_profile};
+      embedded::v100_sxm3_profile, embedded::v100_pcie_profile,    embedded::a100_profile,
+      embedded::a100_40gb_profile, embedded::a100_pcie_profile,    embedded::a100_pcie_40gb_profile,
+      embedded::h100_profile,      embedded::h100_500w_profile,    embedded::h200_profile,
+      embedded::b200_profile,      embedded::b200_simumax_profile, embedded::b300_profile,
+      embedded::gb200_profile,     embedded::gb300_profile};
   const auto found = std::find(kEmbeddedNames.begin(), kEmbeddedNames.end(), name);
   return found == kEmbeddedNames.end() ? std::string_view{}
                                        : texts[static_cast<std::size_t>(found - kEmbeddedNames.begin())];

@@ -63,6 +63,7 @@ struct NamedGpu {
 constexpr std::array kGpus = {
     NamedGpu{"v100 sxm3", "v100-sxm3"},
     NamedGpu{"v100 pcie", "v100-pcie"},
+    NamedGpu{"a100 pcie 40gb", "a100-pcie-40gb"},
     NamedGpu{"a100 80gb pcie", "a100-pcie"},
     NamedGpu{"a100 pcie 80gb", "a100-pcie"},
     NamedGpu{"a100 sxm4 40gb", "a100-40gb"},
@@ -186,7 +187,7 @@ class RecordReader {
     }
     for (const NamedGpu& gpu : kGpus) {
       if (!name.starts_with(gpu.name)) continue;
-      if (contains(name, "pcie") && !gpu.profile.ends_with("pcie")) break;
+      if (contains(name, "pcie") && !contains(gpu.profile, "pcie")) break;
       case_.profile = gpu.profile;
       if (case_.profile == "h100" && has_limited_power(name)) case_.profile = "h100-500w";
       return;

@@ -197,6 +197,7 @@ TEST_CASE("measured_case: NeuSight's runs name models, GPUs and times only") {
   CHECK(wide.profile == "v100-pcie");
   CHECK(wide.model.hidden_size == 3072);
   CHECK(read("opt_13", "V100-SXM3-32GB (DGX-2)", 1, alone).profile == "v100-sxm3");
+  CHECK(read("opt_13", "NVIDIA_A100-PCIE-40GB", 1, alone).profile == "a100-pcie-40gb");
   CHECK(read("opt_13", "V100-SXM3-32GB (DGX-2)", 1, alone).model.activation == Activation::Relu);
   CHECK(read("bert_large", "NVIDIA_A100-SXM4-40GB", 1, alone).model.is_bidirectional);
   CHECK(read("opt_13", "NVIDIA_H100_PCIe", 1, alone).missing.size() == 1);
