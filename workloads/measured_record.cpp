@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
+#include "workloads/measured_sources.hpp"
 #include "workloads/model_zoo.hpp"
 #include "workloads/neusight_runs.hpp"
 #include "workloads/published_recipe.hpp"
@@ -21,82 +21,6 @@ using nlohmann::json;
 
 constexpr std::int64_t kMostGpus = 10'000'000;
 constexpr std::int64_t kMostTokens = 1'000'000'000;
-
-/// A source of measurements: how its `framework` begins, and what its records take for granted.
-struct Source {
-  std::string_view framework;
-  std::string_view family;
-  std::string_view stack;
-  Sharding sharding;  ///< where the record does not say
-};
-
-constexpr std::array kSources = {
-    Source{"Composer/FSDP", "mpt", "fsdp-eager", Sharding::Full},
-    Source{"Megatron-Bridge", "mbridge", "megatron-bridge", Sharding::Optimizer},
-    Source{"NeMo AutoModel", "automodel", "nemo-automodel", Sharding::Full},
-    Source{"NeMo 24", "nemo", "megatron-bridge", Sharding::Optimizer},
-    Source{"NeMo", "dgxc", "megatron-bridge", Sharding::Optimizer},
-    Source{"torchtitan", "torchtitan", "torchtitan", Sharding::Full},
-    Source{"PyTorch 2.1 eager (HF transformers)", "transformers", "transformers-eager", Sharding::None},
-    // What profiler/validation writes.
-    Source{"PyTorch compiled", "pytorch-compiled", "pytorch-compiled", Sharding::None},
-    Source{"PyTorch eager, unfused attention", "pytorch-unfused", "pytorch-unfused", Sharding::None},
-    Source{"PyTorch eager", "pytorch-eager", "pytorch-eager", Sharding::None},
-    Source{"DeepSpeed", "mtnlg", "deepspeed-megatron", Sharding::None},
-    Source{"Megatron-LM 23e00ed09", "simumax", "megatron-core", Sharding::Optimizer},
-    Source{"Megatron-LM 2024", "megatron24", "megatron-core", Sharding::Optimizer},
-    Source{"Megatron-LM 2022", "korthikanti22", "megatron-2021", Sharding::None},
-    Source{"Megatron-LM 2020", "megatron20", "megatron-2021", Sharding::None},
-    Source{"Megatron-LM (Apr 2021)", "megatron21", "megatron-2021", Sharding::None},
-    Source{"Megatron-LM", "megatron", "megatron-2021", Sharding::None},
-};
-
-/// NeuSight's runs on several GPUs: Accelerate hands the model over to Megatron-LM.
-constexpr Source kAccelerate{"", "accelerate", "megatron-2021", Sharding::None};
-
-/// A GPU as records name it: the first whose `name` begins the record's, with blanks for other signs.
-struct NamedGpu {
-  std::string_view name;
-  std::string_view profile;
-};
-
-constexpr std::array kGpus = {
-    NamedGpu{"v100 sxm3", "v100-sxm3"},
-    NamedGpu{"v100 pcie", "v100-pcie"},
-    NamedGpu{"a100 pcie 40gb", "a100-pcie-40gb"},
-    NamedGpu{"a100 80gb pcie", "a100-pcie"},
-    NamedGpu{"a100 pcie 80gb", "a100-pcie"},
-    NamedGpu{"a100 sxm4 40gb", "a100-40gb"},
-    NamedGpu{"a100", "a100"},
-    NamedGpu{"h100", "h100"},
-    NamedGpu{"h200", "h200"},
-    NamedGpu{"gb200", "gb200"},
-    NamedGpu{"gb300", "gb300"},
-    NamedGpu{"b200", "b200"},
-    NamedGpu{"b300", "b300"},
-};
-
-/// Lower case letters and digits, with one blank for whatever stands between them.
-std::string plain_words(std::string_view text) {
-  std::string words;
-  for (const char c : text) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
-      words.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
-    } else if (!words.empty() && words.back() != ' ') {
-      words.push_back(' ');
-    }
-  }
-  while (!words.empty() && words.back() == ' ')
-    words.pop_back();
-  return words;
-}
-
-/// The same without blanks.
-std::string plain_letters(std::string_view text) {
-  std::string letters = plain_words(text);
-  std::erase(letters, ' ');
-  return letters;
-}
 
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
@@ -156,19 +80,14 @@ class RecordReader {
   void assume(std::string what) { case_.assumed.push_back(std::move(what)); }
 
   void read_source() {
-    for (const Source& source : kSources) {
-      if (!framework_.starts_with(source.framework)) continue;
-      const bool is_transformers = source.family == "transformers";
-      const bool has_several_gpus = system_.integer_or("num_gpus", 1, kMostGpus, 1) > 1;
-      source_ = is_transformers && has_several_gpus ? &kAccelerate : &source;
-      case_.stack = find_stack(source_->stack).value();
-      // Options of Megatron-LM that a record names.
-      if (contains(framework_, "--overlap-grad-reduce")) case_.stack.overlap.data_parallel = true;
-      if (contains(framework_, "--tp-comm-overlap")) case_.stack.overlap.tensor = true;
-      if (source.family == "torchtitan") read_torchtitan();
-      return;
-    }
-    miss(fmt::format("no stack describes the framework '{}'", printable(framework_)));
+    source_ = find_source(framework_, system_.integer_or("num_gpus", 1, kMostGpus, 1) > 1);
+    if (source_ == nullptr)
+      return miss(fmt::format("no stack describes the framework '{}'", printable(framework_)));
+    case_.stack = find_stack(source_->stack).value();
+    // Options of Megatron-LM that a record names.
+    if (contains(framework_, "--overlap-grad-reduce")) case_.stack.overlap.data_parallel = true;
+    if (contains(framework_, "--tp-comm-overlap")) case_.stack.overlap.tensor = true;
+    if (source_->family == "torchtitan") read_torchtitan();
   }
 
   /// torchtitan compiles layers and pipelines collectives with products only where it is told to
@@ -181,25 +100,8 @@ class RecordReader {
 
   void read_gpu() {
     case_.gpu = system_.string_or("gpu", "");
-    std::string name = plain_words(case_.gpu);
-    for (const std::string_view maker : {"nvidia ", "tesla "}) {
-      if (name.starts_with(maker)) name.erase(0, maker.size());
-    }
-    for (const NamedGpu& gpu : kGpus) {
-      if (!name.starts_with(gpu.name)) continue;
-      if (contains(name, "pcie") && !contains(gpu.profile, "pcie")) break;
-      case_.profile = gpu.profile;
-      if (case_.profile == "h100" && has_limited_power(name)) case_.profile = "h100-500w";
-      return;
-    }
-    miss(fmt::format("no profile of the GPU '{}'", printable(case_.gpu)));
-  }
-
-  /// H100 with 96 GB of HBM2e and 500 W: those of all published runs of torchtitan on H100
-  /// (benchmarks/llama3_h100_202412_torchtitan.md, asyncTP_llama3_h100_2025-06_torchtitan.md).
-  bool has_limited_power(std::string_view name) const {
-    return contains(name, "500w") || contains(name, "hbm2e") || contains(name, "96gb") ||
-           (source_ != nullptr && source_->family == "torchtitan");
+    case_.profile = find_profile(case_.gpu, source_);
+    if (case_.profile.empty()) miss(fmt::format("no profile of the GPU '{}'", printable(case_.gpu)));
   }
 
   void read_model() {
@@ -449,7 +351,7 @@ class RecordReader {
   JsonFields derived_;
   const json& parallel_json_;
   const json& record_;
-  const Source* source_ = nullptr;
+  const MeasuredSource* source_ = nullptr;
   std::string framework_;
   MeasuredCase case_;
 };

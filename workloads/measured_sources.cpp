@@ -1,0 +1,113 @@
+#include "workloads/measured_sources.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace vtrain {
+namespace {
+
+constexpr std::array kSources = {
+    MeasuredSource{"Composer/FSDP", "mpt", "fsdp-eager", Sharding::Full},
+    MeasuredSource{"Megatron-Bridge", "mbridge", "megatron-bridge", Sharding::Optimizer},
+    MeasuredSource{"NeMo AutoModel", "automodel", "nemo-automodel", Sharding::Full},
+    MeasuredSource{"NeMo 24", "nemo", "megatron-bridge", Sharding::Optimizer},
+    MeasuredSource{"NeMo", "dgxc", "megatron-bridge", Sharding::Optimizer},
+    MeasuredSource{"torchtitan", "torchtitan", "torchtitan", Sharding::Full},
+    MeasuredSource{"PyTorch 2.1 eager (HF transformers)", "transformers", "transformers-eager",
+                   Sharding::None},
+    // What profiler/validation writes.
+    MeasuredSource{"PyTorch compiled", "pytorch-compiled", "pytorch-compiled", Sharding::None},
+    MeasuredSource{"PyTorch eager, unfused attention", "pytorch-unfused", "pytorch-unfused", Sharding::None},
+    MeasuredSource{"PyTorch eager", "pytorch-eager", "pytorch-eager", Sharding::None},
+    MeasuredSource{"DeepSpeed", "mtnlg", "deepspeed-megatron", Sharding::None},
+    MeasuredSource{"Megatron-LM 23e00ed09", "simumax", "megatron-core", Sharding::Optimizer},
+    MeasuredSource{"Megatron-LM 2024", "megatron24", "megatron-core", Sharding::Optimizer},
+    MeasuredSource{"Megatron-LM 2022", "korthikanti22", "megatron-2021", Sharding::None},
+    MeasuredSource{"Megatron-LM 2020", "megatron20", "megatron-2021", Sharding::None},
+    MeasuredSource{"Megatron-LM (Apr 2021)", "megatron21", "megatron-2021", Sharding::None},
+    MeasuredSource{"Megatron-LM", "megatron", "megatron-2021", Sharding::None},
+};
+
+/// NeuSight's runs on several GPUs: Accelerate hands the model over to Megatron-LM.
+constexpr MeasuredSource kAccelerate{"", "accelerate", "megatron-2021", Sharding::None};
+
+/// A GPU as records name it: the first whose `name` begins the record's, with blanks for other signs.
+struct NamedGpu {
+  std::string_view name;
+  std::string_view profile;
+};
+
+constexpr std::array kGpus = {
+    NamedGpu{"v100 sxm3", "v100-sxm3"},
+    NamedGpu{"v100 pcie", "v100-pcie"},
+    NamedGpu{"a100 pcie 40gb", "a100-pcie-40gb"},
+    NamedGpu{"a100 80gb pcie", "a100-pcie"},
+    NamedGpu{"a100 pcie 80gb", "a100-pcie"},
+    NamedGpu{"a100 sxm4 40gb", "a100-40gb"},
+    NamedGpu{"a100", "a100"},
+    NamedGpu{"h100", "h100"},
+    NamedGpu{"h200", "h200"},
+    NamedGpu{"gb200", "gb200"},
+    NamedGpu{"gb300", "gb300"},
+    NamedGpu{"b200", "b200"},
+    NamedGpu{"b300", "b300"},
+};
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+/// H100 with 96 GB of HBM2e and 500 W: those of all published runs of torchtitan on H100
+/// (benchmarks/llama3_h100_202412_torchtitan.md, asyncTP_llama3_h100_2025-06_torchtitan.md).
+bool has_limited_power(std::string_view name, const MeasuredSource* source) {
+  return contains(name, "500w") || contains(name, "hbm2e") || contains(name, "96gb") ||
+         (source != nullptr && source->family == "torchtitan");
+}
+
+}  // namespace
+
+const MeasuredSource* find_source(std::string_view framework, bool has_several_gpus) {
+  const auto* const found = std::find_if(
+      kSources.begin(), kSources.end(),
+      [framework](const MeasuredSource& source) { return framework.starts_with(source.framework); });
+  if (found == kSources.end()) return nullptr;
+  return found->family == "transformers" && has_several_gpus ? &kAccelerate : found;
+}
+
+std::string_view find_profile(std::string_view gpu, const MeasuredSource* source) {
+  std::string name = plain_words(gpu);
+  for (const std::string_view maker : {"nvidia ", "tesla "}) {
+    if (name.starts_with(maker)) name.erase(0, maker.size());
+  }
+  for (const NamedGpu& known : kGpus) {
+    if (!name.starts_with(known.name)) continue;
+    if (contains(name, "pcie") && !contains(known.profile, "pcie")) return {};
+    return known.profile == "h100" && has_limited_power(name, source) ? "h100-500w" : known.profile;
+  }
+  return {};
+}
+
+/// Lower case letters and digits, with one blank for whatever stands between them.
+std::string plain_words(std::string_view text) {
+  std::string words;
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      words.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
+    } else if (!words.empty() && words.back() != ' ') {
+      words.push_back(' ');
+    }
+  }
+  while (!words.empty() && words.back() == ' ')
+    words.pop_back();
+  return words;
+}
+
+/// The same without blanks.
+std::string plain_letters(std::string_view text) {
+  std::string letters = plain_words(text);
+  std::erase(letters, ' ');
+  return letters;
+}
+
+}  // namespace vtrain
