@@ -139,6 +139,8 @@ struct GpuProfile {
   double nvlink_efficiency = 0;       ///< of collectives without a table
   double nvlink_send_efficiency = 0;  ///< of messages from one GPU to another
   BytesPerSecond host_bandwidth{};    ///< between a GPU and the memory of its CPU, one way; 0 if unknown
+  /// Time in which the CPU issues work, over that of the x86 hosts for which stacks say it.
+  double host_issue_factor = 1;
   /// Whether the last of several stages runs its forward pass again before the backward pass, as the others
   /// do.
   bool last_stage_recomputes = false;

@@ -136,6 +136,7 @@ constexpr std::array kConstants = {
     ratio<&P::nvlink_efficiency>("nvlink_efficiency"),
     ratio<&P::nvlink_send_efficiency>("nvlink_send_efficiency"),
     optional(bandwidth<&P::host_bandwidth>("host_bandwidth")),
+    optional(ratio<&P::host_issue_factor>("host_issue_factor", 100)),
     KnownConstant{"last_stage_recomputes", "1", 0, 1, set_quantity<&P::last_stage_recomputes>, true},
 };
 

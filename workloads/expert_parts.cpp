@@ -221,7 +221,8 @@ void add_expert_clamp(PassBuilder& pass, const LayerContext& layer, std::string_
 void add_offset_wait(PassBuilder& pass, const LayerContext& layer, Nanoseconds issue_of_expert) {
   constexpr double kShareOfProducts = 0.5;
   if (layer.model.clamps_activation && layer.stack.eager.activation_clamp)
-    pass.wait(kShareOfProducts * real(layer.shape.local_experts) * issue_of_expert);
+    pass.wait(kShareOfProducts * layer.profile.host_issue_factor * real(layer.shape.local_experts) *
+              issue_of_expert);
 }
 
 /// Whether the non-linearity runs again before the gradients of the products after it.

@@ -228,14 +228,16 @@ class CostModel {
     int halves = kind.num_halves();
     if (stack.graphs >= CudaGraphs::Layer) halves = 0;
     if (stack.graphs == CudaGraphs::Router && kind.has_experts()) --halves;
-    return {0.5 * halves * stack.issue_floor.forward, 0.5 * halves * stack.issue_floor.backward};
+    const double issues = 0.5 * halves * layer_.profile.host_issue_factor;
+    return {issues * stack.issue_floor.forward, issues * stack.issue_floor.backward};
   }
   IssueFloor experts_issue(LayerKind kind) const {
     const Stack& stack = layer_.stack;
     if (!kind.has_experts() || stack.graphs == CudaGraphs::Iteration) return {};
     const double experts = real(layer_.shape.local_experts);
-    return {stack.experts_issue.forward + experts * stack.expert_issue.forward,
-            stack.experts_issue.backward + experts * stack.expert_issue.backward};
+    const double factor = layer_.profile.host_issue_factor;
+    return {factor * (stack.experts_issue.forward + experts * stack.expert_issue.forward),
+            factor * (stack.experts_issue.backward + experts * stack.expert_issue.backward)};
   }
   std::vector<Operator> finish(PassBuilder& pass, Nanoseconds issue_before = Nanoseconds(0),
                                Nanoseconds issue_after = Nanoseconds(0)) {

@@ -66,7 +66,8 @@ struct WiderProducts {
   friend bool operator==(const WiderProducts&, const WiderProducts&) = default;
 };
 
-/// Least time in which the CPU issues the kernels of a layer's passes.
+/// Least time in which the CPU of an x86 host issues the kernels of a layer's passes; on others it is
+/// `GpuProfile::host_issue_factor` times as long.
 struct IssueFloor {
   Nanoseconds forward{0};
   Nanoseconds backward{0};

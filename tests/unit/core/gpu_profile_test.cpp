@@ -90,6 +90,13 @@ TEST_CASE("gpu_profile: GPUs without NVLink reach each other over the node's net
   CHECK(load_gpu_profile("v100-sxm3")->nvlink_domain == 16);
 }
 
+TEST_CASE("gpu_profile: Grace CPUs take longer to issue work, and x86 hosts of the same GPUs do not") {
+  for (const char* name : {"gb200", "gb300"})
+    CHECK(load_gpu_profile(name)->host_issue_factor > 1);
+  for (const char* name : {"a100", "h100", "b200", "b300"})
+    CHECK(load_gpu_profile(name)->host_issue_factor == 1);
+}
+
 TEST_CASE("gpu_profile: an unknown name lists the known ones") {
   const auto profile = load_gpu_profile("b400");
   REQUIRE(!profile);

@@ -481,6 +481,12 @@ TEST_CASE("physical_semantics: the CPU issues experts after it has waited for th
   // Two halves, then 8 of the 32 experts; the GPU takes far less for all of them.
   CHECK(total_ns(layer().forward) == 8'000'000 + 3'000'000 + 8 * 200'000);
   CHECK(total_ns(layer().backward) == 10'000'000 + 5'000'000 + 8 * 300'000);
+  // A slower host takes longer for all of it.
+  GpuProfile slower = a100();
+  slower.host_issue_factor = 1.5;
+  const PassCosts on_slower = layer_costs(model, key, slower, stack).layers[1];
+  CHECK(total_ns(on_slower.forward) == 1.5 * 12'600'000);
+  CHECK(total_ns(on_slower.backward) == 1.5 * 17'400'000);
   // Graphs take the CPU no time: those of the router half of what is before the wait, those of the layer all.
   const auto forward_with = [&](CudaGraphs graphs) {
     stack.graphs = graphs;
