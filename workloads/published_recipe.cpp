@@ -21,6 +21,7 @@ struct RecipeLine {
   double end_release = 0;  ///< the first to which it does not apply; 0 for none
   std::optional<Recompute> recompute{};
   std::int64_t expert = 0;  ///< GPUs over which experts are spread, where the record does not say
+  std::int64_t virtual_stages = 0;  ///< where the record has several stages and does not say
   std::int64_t offloaded_layers = 0;
   std::string_view stack{};
   std::optional<SelectiveRecompute> selective{};
@@ -43,8 +44,8 @@ constexpr WiderProducts kNemotronFp4{
     .last_layers = 14, .attention = true, .latent_experts = true, .prediction = true, .space_output = true};
 
 /// NVIDIA-NeMo/Megatron-Bridge, scripts/performance/configs/*/*_workload_base_configs.py
-/// (cpu_offloading_num_layers, recompute_modules, cuda_graph_impl, moe_a2a_overlap), and
-/// NVIDIA-NeMo/Automodel, examples/benchmark/configs/*.yaml (activation_checkpointing).
+/// (cpu_offloading_num_layers, virtual_pipeline_model_parallel_size, recompute_modules, cuda_graph_impl,
+/// moe_a2a_overlap), and NVIDIA-NeMo/Automodel, examples/benchmark/configs/*.yaml (activation_checkpointing).
 const std::array kLines = {
     // Recipes name HybridEP (moe_flex_dispatcher_backend) from release 26.02 on.
     RecipeLine{.family = "mbridge", .end_release = 26.02, .dispatch = TokenDispatch::OnePerGpu},
@@ -71,6 +72,12 @@ const std::array kLines = {
                .precision = Precision::Fp8,
                .fully_sharded = true,
                .offloaded_layers = 20},
+    // virtual_pipeline_model_parallel_size of FP8_MX, the only recipe of its 8-bit ones that has stages.
+    RecipeLine{.family = "mbridge",
+               .model = "llama370b",
+               .profile = "gb300",
+               .precision = Precision::Fp8,
+               .virtual_stages = 5},
     RecipeLine{.family = "mbridge",
                .model = "llama370b",
                .profile = "gb200",
@@ -319,6 +326,10 @@ void complete_from_recipe(MeasuredCase& measured, const RecipeKey& key, bool say
     if (line.expert > 0 && measured.plan.expert == 1) {
       measured.plan.expert = line.expert;
       measured.assumed.push_back(fmt::format("experts over {} GPUs: the recipe", line.expert));
+    }
+    if (line.virtual_stages > 0 && measured.plan.pipeline > 1 && measured.plan.virtual_stages == 1) {
+      measured.plan.virtual_stages = line.virtual_stages;
+      measured.assumed.push_back(fmt::format("{} virtual stages: the recipe", line.virtual_stages));
     }
     if (!line.stack.empty()) measured.stack = find_stack(line.stack).value();
     if (line.selective && !says_recompute) measured.stack.memory.selective = *line.selective;

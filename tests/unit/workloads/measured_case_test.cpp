@@ -92,6 +92,11 @@ TEST_CASE("measured_case: published recipes complete what records leave to them"
   const std::string staged = R"({"tp": 1, "pp": 2, "ep": 32})";
   CHECK(read("LLAMA3_70B", "t, 25.11 C", sharded, "see recipe").plan.offloaded_layers == 20);
   CHECK(read("LLAMA3_70B", "t, 25.11 C", R"({"tp": 1, "pp": 4})", "see recipe").plan.offloaded_layers == 0);
+  CHECK(read("LLAMA3_70B", "t, 25.11 C", sharded, "see recipe").plan.virtual_stages == 1);
+  const MeasuredCase interleaved =
+      read("LLAMA3_70B", "t, 26.02 N", R"({"tp": 1, "pp": 4, "vp": null})", "none");
+  CHECK(interleaved.plan.virtual_stages == 5);
+  CHECK(interleaved.assumed.back() == "5 virtual stages: the recipe");
   const MeasuredCase old_release = read("DeepSeekV3", "t, 26.02 NeMo", staged, "see recipe");
   CHECK(old_release.plan.recompute == Recompute::Selective);
   CHECK(old_release.stack.name == "megatron-bridge");
