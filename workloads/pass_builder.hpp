@@ -43,12 +43,12 @@ class PassBuilder {
   PassBuilder& memory(MemoryKernel kind, double bytes, int num_kernels);
   /// The same for kernels that are fused in every stack.
   PassBuilder& fused_memory(MemoryKernel kind, double bytes, int num_kernels);
+  /// The same for a loss, of as many bytes as given in every precision.
+  PassBuilder& loss(double bytes);
   /// Kernels of PyTorch itself on `elements`, which no stack's traffic factor applies to.
   PassBuilder& eager(double elements, const EagerWork& work);
   /// The GPU waits for the CPU before it goes on with this operator.
   PassBuilder& wait(Nanoseconds time);
-  /// The same for a loss, of as many bytes as given in every precision.
-  PassBuilder& loss(double bytes);
   /// A collective of the tensor-parallel group, an operator of its own; left out if it takes no time.
   PassBuilder& tensor_collective(std::string_view name, KernelTime time);
   /// Communication of which only this much is not hidden behind computation.
@@ -58,7 +58,9 @@ class PassBuilder {
   /// Here the CPU waits until the GPU is done with all before.
   PassBuilder& wait_for_gpu();
 
+  /// Of the operators so far, those that compute.
   Nanoseconds computation_time() const;
+  /// Of the operators so far, dispatch and combine.
   Nanoseconds dispatch_time() const;
   /// Only this share of dispatch and combine shows.
   void hide_dispatch(double share);
