@@ -125,9 +125,6 @@ struct GpuProfile {
   double latent_attention_forward_rate = 0;   ///< queries and keys of 192 and values of 128, relative to 128
   double latent_attention_backward_rate = 0;  ///< likewise
 
-  Nanoseconds forward_issue_floor{0};  ///< the CPU issues the kernels of a layer's forward pass in no less
-  Nanoseconds backward_issue_floor{0};
-
   std::int64_t gpus_per_node = 0;           ///< that share `node_network_bandwidth`
   std::int64_t nvlink_domain = 0;           ///< GPUs that reach each other over NVLink
   BytesPerSecond node_network_bandwidth{};  ///< one way, all adapters of a node

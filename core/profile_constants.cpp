@@ -123,8 +123,6 @@ constexpr std::array kConstants = {
     optional({"strided_element_rate", "1/s", 1e6, 1e12, set_quantity<&P::strided_element_rate>}),
     ratio<&P::latent_attention_forward_rate>("latent_attention_forward_rate", 2),
     ratio<&P::latent_attention_backward_rate>("latent_attention_backward_rate", 2),
-    latency<&P::forward_issue_floor>("forward_issue_floor"),
-    latency<&P::backward_issue_floor>("backward_issue_floor"),
     count<&P::gpus_per_node>("gpus_per_node", 1024),
     count<&P::nvlink_domain>("nvlink_domain", 1 << 20),
     bandwidth<&P::node_network_bandwidth>("node_network_bandwidth"),
