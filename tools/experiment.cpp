@@ -212,8 +212,7 @@ void add_experiment_options(CLI::App& command, ExperimentArguments& arguments) {
       ->capture_default_str();
   command.add_flag("--strict", arguments.trace.strict,
                    "Exit 2 at a row that would be skipped, for a job larger than the cluster, which would be "
-                   "rejected, and for "
-                   "a deadline before its submission");
+                   "rejected, and for a deadline before its submission");
   command.add_flag("--json", arguments.json, "Print one JSON document; files are written only with --out");
 }
 

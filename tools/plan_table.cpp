@@ -142,10 +142,8 @@ std::string describe_plan(const ParallelPlan& plan) {
   if (plan.expert_tensor > 1) text += fmt::format(", expert tensor {}", plan.expert_tensor);
   text += fmt::format(", pipeline {}, data {}, micro-batch {}, recompute {}", stages_text(plan), plan.data,
                       plan.micro_batch, name_of(plan.recompute));
-  if (plan.offloaded_layers > 0) {
-    text += fmt::format(", {} {} offloaded", plan.offloaded_layers,
-                        plan.offloaded_layers == 1 ? "layer" : "layers");
-  }
+  if (plan.offloaded_layers > 0)
+    text += fmt::format(", {} offloaded", count_of(plan.offloaded_layers, "layer"));
   if (plan.sharding != Sharding::None) text += fmt::format(", sharding {}", name_of(plan.sharding));
   if (plan.schedule != Schedule::OneForwardOneBackward) text += fmt::format(", {}", name_of(plan.schedule));
   return text;

@@ -78,10 +78,6 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-std::string plural(std::int64_t count, std::string_view thing) {
-  return fmt::format("{} {}{}", with_thousands(count), thing, count == 1 ? "" : "s");
-}
-
 /// The folder of kernel traces: as given, or that of a recording which was given as the profile.
 fs::path trace_folder(const PredictArguments& arguments) {
   if (!arguments.traces.empty() || arguments.profile.empty()) return arguments.traces;
@@ -103,13 +99,13 @@ Result<Prediction> predict_as_release(const PredictArguments& arguments, const V
   prediction.provenance.push_back("kernels measured: " + from.trace_file);
   if (!from.collectives_folder.empty()) {
     prediction.provenance.push_back(fmt::format(
-        "{} measured: {}", plural(from.measured_collectives, "all-reduce"), from.collectives_folder));
+        "{} measured: {}", count_of(from.measured_collectives, "all-reduce"), from.collectives_folder));
   }
   if (from.modelled_collectives > 0) {
-    prediction.provenance.push_back(plural(from.modelled_collectives, "all-reduce") + " by formula");
+    prediction.provenance.push_back(count_of(from.modelled_collectives, "all-reduce") + " by formula");
   }
   if (from.fallback_collectives > 0) {
-    prediction.fallbacks.push_back(plural(from.fallback_collectives, "all-reduce") +
+    prediction.fallbacks.push_back(count_of(from.fallback_collectives, "all-reduce") +
                                    " beyond the tables, by bandwidth");
   }
   for (const std::string& name : from.operators_without_kernels) {
@@ -264,7 +260,7 @@ std::string headline(const Prediction& prediction) {
   const ParallelPlan& plan = prediction.plan;
   std::string text =
       fmt::format("{}   {}, hidden {}, {} heads, sequence {}        {} {} = tensor {}",
-                  model.name.empty() ? prediction.config : model.name, plural(model.num_layers, "layer"),
+                  model.name.empty() ? prediction.config : model.name, count_of(model.num_layers, "layer"),
                   model.hidden_size, model.num_heads, model.sequence_length,
                   with_thousands(plan.num_gpus().value), prediction.profile, plan.tensor);
   if (plan.context > 1) text += fmt::format(" x context {}", plan.context);
@@ -292,7 +288,7 @@ std::string to_text(const Prediction& prediction) {
     const std::string offloaded =
         plan.offloaded_layers == 0
             ? ""
-            : fmt::format("   {} a stage offloaded", plural(plan.offloaded_layers, "layer"));
+            : fmt::format("   {} a stage offloaded", count_of(plan.offloaded_layers, "layer"));
     text += fmt::format("memory           {} of {} on the fullest stage (stage {}): {}   recompute {}{}\n",
                         as_gigabytes(memory.peak.value), as_gigabytes(memory.capacity.value), memory.stage,
                         memory.fits() ? "fits" : "DOES NOT FIT", name_of(plan.recompute), offloaded);

@@ -117,27 +117,26 @@ std::vector<std::size_t> shown_rungs(const ScalingAnswer& answer) {
 std::string ladder_table(const ScaleArguments& arguments, const ScalingAnswer& answer) {
   const bool is_usd = arguments.price > 0;
   const bool has_experts = answer.rungs.front().model.has_experts();
-  std::vector<std::string> header = {"parameters"};
-  if (has_experts) header.push_back("active");
-  for (const char* title : {"layers", "hidden", "heads", "tokens", "batch", "iteration", "days at peak",
-                            "of peak", "days", is_usd ? "cost" : "GPU-hours", ""})
-    header.push_back(title);
-  TextTable table(std::move(header));
+  // Of experts the second column is the parameters that a token passes.
+  const auto with_active = [has_experts](std::vector<std::string> row, std::string active) {
+    if (has_experts) row.insert(row.begin() + 1, std::move(active));
+    return row;
+  };
+  TextTable table(with_active({"parameters", "layers", "hidden", "heads", "tokens", "batch", "iteration",
+                               "days at peak", "of peak", "days", is_usd ? "cost" : "GPU-hours", ""},
+                              "active"));
   for (const std::size_t i : shown_rungs(answer)) {
     const Rung& rung = answer.rungs[i];
     const double cost = terms_of(arguments, rung).training_cost(rung.plan);
-    std::vector<std::string> cells = {billions(parameters_of(rung))};
-    if (has_experts) cells.push_back(billions(static_cast<double>(rung.model.active_parameters())));
-    for (std::string& cell : std::vector<std::string>{
-             with_thousands(rung.model.num_layers), with_thousands(rung.model.hidden_size),
-             with_thousands(rung.model.num_heads), billions(rung.tokens),
-             with_thousands(rung.plan.plan.global_batch), iteration_text(rung.plan.iteration),
-             fmt::format("{:.1f}", rung.time_at_peak.count() / kSecondsPerDay),
-             as_percent(rung.utilization()), fmt::format("{:.1f}", rung.time.count() / kSecondsPerDay),
-             fmt::format("{}{}", is_usd ? "$" : "", with_thousands(std::llround(cost))),
-             i == answer.best ? "*" : ""})
-      cells.push_back(std::move(cell));
-    table.add_row(std::move(cells));
+    table.add_row(with_active(
+        {billions(parameters_of(rung)), with_thousands(rung.model.num_layers),
+         with_thousands(rung.model.hidden_size), with_thousands(rung.model.num_heads), billions(rung.tokens),
+         with_thousands(rung.plan.plan.global_batch), iteration_text(rung.plan.iteration),
+         fmt::format("{:.1f}", rung.time_at_peak.count() / kSecondsPerDay), as_percent(rung.utilization()),
+         fmt::format("{:.1f}", rung.time.count() / kSecondsPerDay),
+         fmt::format("{}{}", is_usd ? "$" : "", with_thousands(std::llround(cost))),
+         i == answer.best ? "*" : ""},
+        billions(static_cast<double>(rung.model.active_parameters()))));
   }
   return table.to_string();
 }

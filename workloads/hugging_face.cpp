@@ -75,11 +75,15 @@ void read_window(ConfigReader& config, TransformerModel& model, AttentionWindow 
   if (model.window.first_layer >= model.num_layers) model.window = {};
 }
 
-/// The sizes beside the number of layers.
-void read_sizes(ConfigReader& config, TransformerModel& model) {
+void read_width(ConfigReader& config, TransformerModel& model) {
   model.hidden_size = config.size("hidden_size");
   model.num_heads = config.size("num_attention_heads");
   model.vocab_size = config.size("vocab_size");
+}
+
+/// The sizes beside the number of layers.
+void read_sizes(ConfigReader& config, TransformerModel& model) {
+  read_width(config, model);
   model.num_kv_heads = config.size_or("num_key_value_heads", 0);
   model.size_per_head = config.size_or("head_dim", 0);
   model.ffn_size = config.size("intermediate_size");
@@ -219,9 +223,7 @@ void read_gpt2(ConfigReader& config, std::int64_t sequence_length, TransformerMo
 
 void read_opt(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
   model.num_layers = config.size("num_hidden_layers");
-  model.hidden_size = config.size("hidden_size");
-  model.num_heads = config.size("num_attention_heads");
-  model.vocab_size = config.size("vocab_size");
+  read_width(config, model);
   model.ffn_size = config.size("ffn_dim");
   config.expect_text("activation_function", {"relu"});
   model.activation = Activation::Relu;
@@ -248,9 +250,7 @@ void read_bert(ConfigReader& config, std::int64_t sequence_length, TransformerMo
 
 void read_gpt_neox(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
   model.num_layers = config.size("num_hidden_layers");
-  model.hidden_size = config.size("hidden_size");
-  model.num_heads = config.size("num_attention_heads");
-  model.vocab_size = config.size("vocab_size");
+  read_width(config, model);
   model.ffn_size = config.size("intermediate_size");
   config.expect_text("hidden_act", {"gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh"});
   model.positions = Positions::Rotary;

@@ -47,31 +47,19 @@ double memory_efficiency(const GpuProfile& profile, MemoryKernel kind) {
   return profile.elementwise_efficiency;
 }
 
-/// The products of a precision by tiles; rate 0 without such a model.
-struct TiledProducts {
-  TileModel tiles;
-  double element_bytes;
-  double memory_efficiency;
-};
-
-TiledProducts tiled_products(const GpuProfile& profile, Precision precision) {
-  switch (precision) {
-    case Precision::Fp32:
-      return {profile.tiles_fp32, 4, profile.elementwise_efficiency};
-    case Precision::Fp16:
-    case Precision::Bf16:
-      return {profile.tiles, 2, profile.gemm_memory_efficiency};
-    case Precision::Fp8:
-    case Precision::Fp4:
-      break;
-  }
-  return {};
+/// Whether the profile has a tile model for products of a precision.
+bool has_tile_model(const GpuProfile& profile, Precision precision) {
+  if (precision == Precision::Fp32) return profile.tiles_fp32.rate.value > 0;
+  const bool is_half = precision == Precision::Fp16 || precision == Precision::Bf16;
+  return is_half && profile.tiles.rate.value > 0;
 }
 
-/// The tile model of `gemm_time`; the rate must not be 0.
-Nanoseconds tiled_gemm_time(const GpuProfile& profile, const TiledProducts& products,
-                            const GemmShape& shape) {
-  const TileModel& model = products.tiles;
+/// The tile model of `gemm_time`; the profile must have it.
+Nanoseconds tiled_gemm_time(const GpuProfile& profile, Precision precision, const GemmShape& shape) {
+  const bool is_single = precision == Precision::Fp32;
+  const TileModel& model = is_single ? profile.tiles_fp32 : profile.tiles;
+  const double memory_efficiency =
+      is_single ? profile.elementwise_efficiency : profile.gemm_memory_efficiency;
   const auto m = static_cast<double>(shape.m);
   const auto n = static_cast<double>(shape.n);
   const auto k = static_cast<double>(shape.k);
@@ -88,8 +76,8 @@ Nanoseconds tiled_gemm_time(const GpuProfile& profile, const TiledProducts& prod
   }
   const double rate_of_one = model.rate.value / multiprocessors;
   const Seconds compute(2 * elements * (k + model.depth_overhead) / rate_of_one);
-  const Bytes traffic(products.element_bytes * (m * k + n * k + m * n) * batch);
-  const Nanoseconds memory = traffic / (profile.memory_bandwidth * products.memory_efficiency);
+  const Bytes traffic(element_bytes(precision) * (m * k + n * k + m * n) * batch);
+  const Nanoseconds memory = traffic / (profile.memory_bandwidth * memory_efficiency);
   return std::max<Nanoseconds>(compute, memory) + profile.kernel_overhead;
 }
 
@@ -152,8 +140,8 @@ KernelTime gemm_time(const GpuProfile& profile, Precision precision, const GemmS
 }
 
 KernelTime modelled_gemm_time(const GpuProfile& profile, Precision precision, const GemmShape& shape) {
-  const TiledProducts products = tiled_products(profile, precision);
-  if (products.tiles.rate.value > 0) return {tiled_gemm_time(profile, products, shape), Evidence::Modelled};
+  if (has_tile_model(profile, precision))
+    return {tiled_gemm_time(profile, precision, shape), Evidence::Modelled};
   if (profile.peak_rate_of(precision).value == 0) return modelled_gemm_time(profile, Precision::Bf16, shape);
   const Nanoseconds roofline = gemm_roofline(profile, precision, static_cast<double>(shape.m),
                                              static_cast<double>(shape.n), static_cast<double>(shape.k));

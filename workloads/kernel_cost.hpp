@@ -76,8 +76,7 @@ struct AttentionShape {
 /// with windows of 128 tokens take over sequences of 2,048 to 16,384 (medians of a GPU 450 to 700, in public
 /// tables of attention kernels). The rate is that of the profile's table for this generation of kernels at
 /// `queries` tokens; a generation that the profile does not know runs like the nearest older one, or else
-/// newer. `kernel` must not be `Unfused`
-/// (`std::logic_error`).
+/// newer. `kernel` must not be `Unfused` (`std::logic_error`).
 KernelTime attention_forward_time(const GpuProfile& profile, AttentionKernel kernel,
                                   const AttentionShape& shape);
 KernelTime attention_backward_time(const GpuProfile& profile, AttentionKernel kernel,

@@ -23,11 +23,11 @@ struct LayerContext {
   bool is_fused() const { return stack.elementwise == ElementwiseKernels::Fused; }
   /// Kernels of Megatron-LM in 2021.
   bool is_2021() const { return stack.elementwise == ElementwiseKernels::Megatron2021; }
+  bool is_eager() const { return stack.elementwise == ElementwiseKernels::Eager; }
   /// The precision of products of which the stack says whether they are computed in a wider format.
   Precision precision_unless(bool is_wider, Precision wider = Precision::Bf16) const {
     return is_wider ? std::min(key.precision, wider) : key.precision;
   }
-  bool is_eager() const { return stack.elementwise == ElementwiseKernels::Eager; }
 };
 
 /// The backward pass of a layer. Weight gradients go to a pass of their own where the schedule runs them

@@ -22,10 +22,6 @@ using nlohmann::json;
 constexpr std::int64_t kMostGpus = 10'000'000;
 constexpr std::int64_t kMostTokens = 1'000'000'000;
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 /// Reads one record; the first error is kept.
 class RecordReader {
  public:

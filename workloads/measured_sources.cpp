@@ -54,10 +54,6 @@ constexpr std::array kGpus = {
     NamedGpu{"b300", "b300"},
 };
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 /// H100 with 96 GB of HBM2e and 500 W: those of all published runs of torchtitan on H100
 /// (benchmarks/llama3_h100_202412_torchtitan.md, asyncTP_llama3_h100_2025-06_torchtitan.md).
 bool has_limited_power(std::string_view name, const MeasuredSource* source) {
@@ -88,7 +84,10 @@ std::string_view find_profile(std::string_view gpu, const MeasuredSource* source
   return {};
 }
 
-/// Lower case letters and digits, with one blank for whatever stands between them.
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
 std::string plain_words(std::string_view text) {
   std::string words;
   for (const char c : text) {
@@ -103,7 +102,6 @@ std::string plain_words(std::string_view text) {
   return words;
 }
 
-/// The same without blanks.
 std::string plain_letters(std::string_view text) {
   std::string letters = plain_words(text);
   std::erase(letters, ' ');

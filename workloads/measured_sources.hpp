@@ -27,5 +27,6 @@ std::string_view find_profile(std::string_view gpu, const MeasuredSource* source
 std::string plain_words(std::string_view text);
 /// The same without blanks.
 std::string plain_letters(std::string_view text);
+bool contains(std::string_view text, std::string_view part);
 
 }  // namespace vtrain

@@ -5,10 +5,13 @@
 
 #include <fmt/format.h>
 
+#include "workloads/measured_sources.hpp"
+
 namespace vtrain {
 namespace {
 
-/// One line of a recipe. An empty name stands for all; of several lines that match all count.
+/// One line of a recipe. An empty name stands for all; of several lines that match all count, in their order:
+/// a stack replaces what earlier lines said of it.
 struct RecipeLine {
   std::string_view family{};
   std::string_view model{};    ///< the beginning of the model's name
@@ -20,7 +23,7 @@ struct RecipeLine {
   double first_release = 0;
   double end_release = 0;  ///< the first to which it does not apply; 0 for none
   std::optional<Recompute> recompute{};
-  std::int64_t expert = 0;  ///< GPUs over which experts are spread, where the record does not say
+  std::int64_t expert = 0;          ///< GPUs over which experts are spread, where the record does not say
   std::int64_t virtual_stages = 0;  ///< where the record has several stages and does not say
   std::int64_t offloaded_layers = 0;
   std::string_view stack{};
@@ -145,9 +148,6 @@ const std::array kLines = {
                .graphs = CudaGraphs::Layer},
     RecipeLine{.family = "mbridge", .model = "nemotron3", .graphs = CudaGraphs::Layer},
     RecipeLine{.family = "mbridge", .model = "nemotron3super", .profile = "b200", .graphs = CudaGraphs::None},
-    // Recipes name HybridEP (moe_flex_dispatcher_backend) from release 26.02 on.
-    RecipeLine{.family = "mbridge", .end_release = 26.02, .dispatch = TokenDispatch::OnePerGpu},
-    RecipeLine{.family = "dgxc", .dispatch = TokenDispatch::OnePerGpu},
     // moe_a2a_overlap.
     RecipeLine{.family = "mbridge",
                .model = "deepseekv3",
@@ -306,9 +306,8 @@ bool matches(const RecipeLine& line, const RecipeKey& key, const MeasuredCase& m
          is_or_empty(line.profile, measured.profile) &&
          (!line.precision || *line.precision == measured.plan.precision) &&
          (!line.fully_sharded || measured.plan.sharding == Sharding::Full) &&
-         (!line.interleaved || measured.plan.virtual_stages > 1) &&
-         key.model.find(line.variant) != std::string_view::npos && key.release >= line.first_release &&
-         (line.end_release == 0 || key.release < line.end_release);
+         (!line.interleaved || measured.plan.virtual_stages > 1) && contains(key.model, line.variant) &&
+         key.release >= line.first_release && (line.end_release == 0 || key.release < line.end_release);
 }
 
 }  // namespace

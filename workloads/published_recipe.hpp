@@ -17,7 +17,8 @@ struct RecipeKey {
 
 /// Completes a case by the recipe that its framework published for the model, GPU and precision:
 /// recomputation where the record does not say (`says_recompute`), virtual stages where it has none,
-/// activations in the memory of the CPU, and the stack of newer releases. What was taken is noted in `assumed`.
+/// activations in the memory of the CPU, and the stack of newer releases. What was taken is noted in
+/// `assumed`.
 void complete_from_recipe(MeasuredCase& measured, const RecipeKey& key, bool says_recompute);
 
 }  // namespace vtrain

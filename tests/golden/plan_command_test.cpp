@@ -8,8 +8,11 @@
 #include <vector>
 
 #include "tests/support/command_runner.hpp"
+#include "tests/support/model_examples.hpp"
 
 using nlohmann::json;
+using vtrain::testing::kLlamaConfig;
+using vtrain::testing::kOurModel;
 using vtrain::testing::run_json;
 using vtrain::testing::run_vtrain;
 using vtrain::testing::TemporaryFolder;
@@ -193,10 +196,8 @@ TEST_CASE("plan: a cluster gives GPUs and profile") {
 
 TEST_CASE("plan: models come from files too, ours and Hugging Face's") {
   const TemporaryFolder work;
-  work.write("ours.json", R"({"base": "llama3-8b", "sequence_length": 4096})");
-  work.write("config.json", R"({"model_type": "llama", "vocab_size": 32000, "hidden_size": 4096,
-    "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 32,
-    "max_position_embeddings": 4096, "rms_norm_eps": 1e-5, "tie_word_embeddings": false, "hidden_act": "silu"})");
+  work.write("ours.json", kOurModel);
+  work.write("config.json", kLlamaConfig);
   for (const char* file : {"ours.json", "config.json"}) {
     CAPTURE(file);
     const auto result =

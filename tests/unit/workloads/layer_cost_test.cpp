@@ -1,0 +1,335 @@
+#include "workloads/layer_cost.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "release_a100.hpp"
+#include "workloads/kernel_cost.hpp"
+#include "workloads/layer_kinds.hpp"
+
+namespace vtrain {
+namespace {
+
+/// Costs of one GPU's part of the layers.
+LayerCosts costs_of(const TransformerModel& model, std::int64_t tensor, std::int64_t micro_batch) {
+  return layer_costs(model, {.tensor = tensor, .micro_batch = micro_batch, .precision = Precision::Fp16},
+                     a100(), megatron());
+}
+
+TEST_CASE("layer_cost: a layer's kernels add up") {
+  // Hidden size 2048, 16 heads, sequence 1024, micro-batch 4. A second implementation of the formulas, with
+  // the rate of products that is fitted to Vidur's tables and the traffic as it is counted, gives 8.133 ms
+  // without kernel overhead and gradient accumulation. There are 15 + 34 kernels of 3 us overhead, and
+  // accumulating 12 h^2 gradients moves 301,989,888 bytes at 1733.15e9 B/s: 8.133 + 0.147 + 0.174 = 8.454 ms.
+  const TransformerModel model{"", 24, 2048, 16, 1024};
+  GpuProfile profile = a100();
+  profile.tiles.rate = FlopsPerSecond(242.8e12);
+  Stack stack = megatron();
+  stack.traffic_factor = 1;
+  const LayerCosts costs =
+      layer_costs(model, {.tensor = 1, .micro_batch = 4, .precision = Precision::Fp16}, profile, stack);
+  const double total = total_ns(costs.layers[0].forward) + total_ns(costs.layers[0].backward);
+  CHECK(total == doctest::Approx(8.454e6).epsilon(1e-4));
+  for (const Operator& op : costs.layers[0].forward) {
+    CHECK(op.kind == TaskKind::Forward);
+    CHECK(op.duration.count() == std::floor(op.duration.count()));
+  }
+}
+
+TEST_CASE("layer_cost: a small layer takes as long as the CPU needs to issue it") {
+  const TransformerModel model{"", 12, 768, 12, 128};
+  const LayerCosts costs = costs_of(model, 1, 1);
+  CHECK(total_ns(costs.layers[0].forward) == 900'000);
+  CHECK(total_ns(costs.layers[0].backward) == 1'400'000);
+  // Issuing goes on while collectives run.
+  const LayerCosts split = costs_of(model, 2, 1);
+  CHECK(total_ns(split.layers[0].forward) == 900'000);
+  CHECK(total_ns(split.layers[0].backward) == 1'400'000);
+  CHECK(split.extrapolated.empty());
+}
+
+TEST_CASE("layer_cost: multi-token prediction runs its layers and the head again on the last stage") {
+  TransformerModel model{"", 4, 1024, 16, 2048};
+  const LayerKey key{.tensor = 1, .micro_batch = 4, .precision = Precision::Fp16};
+  const LayerCosts plain = layer_costs(model, key, a100(), megatron());
+  model.prediction.depth = 2;
+  const LayerCosts twice = layer_costs(model, key, a100(), megatron());
+  const auto of_projection = [](const std::vector<Operator>& pass) {
+    double sum = 0;
+    for (const Operator& op : pass) {
+      if (op.name.starts_with("predict_")) sum += op.duration.count();
+    }
+    return sum;
+  };
+  CHECK(of_projection(twice.head.forward) > 0);
+  CHECK(total_ns(twice.head.forward) == 3 * total_ns(plain.head.forward) +
+                                            2 * total_ns(plain.layers[0].forward) +
+                                            of_projection(twice.head.forward));
+  CHECK(total_ns(twice.head.backward) == 3 * total_ns(plain.head.backward) +
+                                             2 * total_ns(plain.layers[0].backward) +
+                                             of_projection(twice.head.backward));
+}
+
+TEST_CASE("layer_cost: what grouped experts do outside fused kernels") {
+  TransformerModel model{"", 4, 1024, 16, 2048};
+  model.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 512};
+  model.activation = Activation::SwiGlu;
+  model.has_bias = false;
+  const LayerKey key{.expert = 4, .micro_batch = 4, .precision = Precision::Bf16};
+  const auto time_of = [&](const Stack& stack, std::string_view name) {
+    const LayerCosts costs = layer_costs(model, key, a100(), stack);
+    double sum = 0;
+    for (const auto* pass : {&costs.layers[1].forward, &costs.layers[1].backward}) {
+      for (const Operator& op : *pass) {
+        if (op.name == name) sum += op.duration.count();
+      }
+    }
+    return sum;
+  };
+  const Stack core = *find_stack("megatron-core");
+  const auto memory_ns = [](double bytes, int kernels) {
+    return std::round(memory_kernel_time(a100(), MemoryKernel::Elementwise, Bytes(bytes), kernels).count());
+  };
+  // 8,192 tokens, two rows each, of 1,024 columns of 2 bytes, read and written. Two experts on a GPU.
+  CHECK(time_of(core, "expert_sort") == memory_ns(4.0 * 16'384 * 1'024, 1));
+  CHECK(time_of(*find_stack("megatron-bridge"), "expert_sort") == 0);  // dispatched in the experts' order
+  CHECK(time_of(core, "expert_bias") == 0);
+  CHECK(time_of(core, "expert_clamp") == 0);
+  model.has_bias = true;
+  model.clamps_activation = true;
+  const auto eager_ns = [](double elements, const EagerWork& work) {
+    return std::round(eager_kernel_time(a100(), elements, work).count());
+  };
+  CHECK(time_of(core, "expert_bias") == eager_ns(16'384.0 * 1'024, {1, 2, 10, 3}));
+  CHECK(time_of(core, "expert_bias_grad") == eager_ns(16'384.0 * 1'024, {2, 4, 8, 5}));
+  // Scores in single precision, as DeepEP and HybridEP have them.
+  CHECK(time_of(*find_stack("megatron-bridge"), "expert_bias") == eager_ns(16'384.0 * 1'024, {2, 7, 14, 4}));
+  // Both inputs of the gated non-linearity, 512 columns each.
+  CHECK(time_of(core, "expert_clamp") == eager_ns(16'384.0 * 1'024, {1, 4, 4, 3}));
+  CHECK(time_of(core, "expert_input_bias") == 0);  // the products add it
+  CHECK(time_of(*find_stack("nemo-automodel"), "expert_input_bias") ==
+        eager_ns(16'384.0 * 1'024, {1, 4, 4, 2}));
+  CHECK(time_of(*find_stack("nemo-automodel"), "expert_clamp") == 0);  // compiled
+  CHECK(time_of(core, "attn_out_bias") == eager_ns(8'192.0 * 1'024, {1, 4, 0, 1}));
+  CHECK(time_of(*find_stack("megatron-bridge-26.06"), "expert_clamp") == 0);
+  CHECK(time_of(*find_stack("megatron-bridge-26.06"), "expert_bias") == 0);
+}
+
+TEST_CASE(
+    "layer_cost: the GPU waits for the CPU after what is copied to it between the experts' "
+    "products") {
+  TransformerModel model{"", 4, 1024, 16, 2048};
+  model.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 512};
+  model.activation = Activation::SwiGlu;
+  Stack stack = *find_stack("megatron-bridge");
+  stack.experts_issue = {};
+  stack.expert_issue = {Nanoseconds(1000), Nanoseconds(3000)};
+  stack.memory.selective = SelectiveRecompute::NormsAndActivations;
+  const auto gap = [&](std::string_view name, Recompute recompute) {
+    const LayerKey key{.expert = 4, .micro_batch = 4, .recompute = recompute, .precision = Precision::Bf16};
+    const LayerCosts costs = layer_costs(model, key, a100(), stack);
+    double sum = 0;
+    for (const auto* pass :
+         {&costs.layers[1].forward, &costs.layers[1].recompute, &costs.layers[1].backward}) {
+      for (const Operator& op : *pass) {
+        if (op.name == name) sum += op.gap.count();
+      }
+    }
+    return sum;
+  };
+  CHECK(gap("expert_down_gemm", Recompute::None) == 0);
+  model.clamps_activation = true;
+  // One of the two products of each of two experts.
+  CHECK(gap("expert_down_gemm", Recompute::None) == 1000);
+  CHECK(gap("expert_down_grad", Recompute::None) == 0);
+  CHECK(gap("expert_down_gemm", Recompute::Selective) == 1000);
+  CHECK(gap("expert_down_grad", Recompute::Selective) == 3000);  // the activation runs again before it
+  stack.eager.activation_clamp = false;
+  CHECK(gap("expert_down_gemm", Recompute::None) == 0);
+  // What the CPU takes anyway is not counted twice: all from the dispatch on takes it 1 s.
+  stack.eager.activation_clamp = true;
+  stack.experts_issue = {Nanoseconds(1e9), Nanoseconds(1e9)};
+  const LayerCosts costs =
+      layer_costs(model, {.expert = 4, .micro_batch = 4, .precision = Precision::Bf16}, a100(), stack);
+  const std::vector<Operator>& forward = costs.layers[1].forward;
+  auto op =
+      std::find_if(forward.begin(), forward.end(), [](const Operator& o) { return o.name == "dispatch"; });
+  double all = 0;
+  for (; op != forward.end(); ++op)
+    all += op->duration.count() + op->gap.count();
+  CHECK(all == 1e9 + 2000);  // and issuing two experts
+}
+
+TEST_CASE("layer_cost: scaled rotary positions are left to PyTorch where the fused kernel has none") {
+  TransformerModel model{"", 4, 1024, 16, 2048};
+  model.num_kv_heads = 4;
+  model.positions = Positions::Rotary;
+  const LayerKey key{.micro_batch = 4, .precision = Precision::Bf16};
+  const auto attention_ns = [&](std::string_view stack, bool scales) {
+    model.scales_rotation = scales;
+    const LayerCosts costs = layer_costs(model, key, a100(), *find_stack(stack));
+    const auto& pass = costs.layers[0].forward;
+    return std::find_if(pass.begin(), pass.end(), [](const Operator& op) { return op.name == "attention"; })
+        ->duration.count();
+  };
+  // 8,192 tokens with 1,024 columns of queries and 256 of keys.
+  constexpr double kElements = 8'192.0 * 1'280;
+  const double fused = memory_kernel_time(a100(), MemoryKernel::Elementwise, Bytes(4 * kElements), 2).count();
+  const double eager = eager_kernel_time(a100(), kElements, {3.5, 4, 10, 12}).count();
+  CHECK(eager > 5 * fused);
+  CHECK(attention_ns("megatron-core", true) - attention_ns("megatron-core", false) ==
+        doctest::Approx(eager - fused).epsilon(1e-5));
+  CHECK(attention_ns("nemo-automodel", true) == attention_ns("nemo-automodel", false));
+}
+
+TEST_CASE("layer_cost: the CPU issues experts after it has waited for the GPU") {
+  TransformerModel model{"", 4, 256, 4, 128};
+  model.experts = {.num_experts = 32, .top_k = 2, .expert_ffn_size = 64};
+  Stack stack = *find_stack("megatron-core");
+  stack.issue_floor = {Nanoseconds(8'000'000), Nanoseconds(10'000'000)};
+  stack.experts_issue = {Nanoseconds(3'000'000), Nanoseconds(5'000'000)};
+  stack.expert_issue = {Nanoseconds(200'000), Nanoseconds(300'000)};
+  const LayerKey key{.expert = 4, .micro_batch = 1, .precision = Precision::Bf16};
+  const auto layer = [&] { return layer_costs(model, key, a100(), stack).layers[1]; };
+  // Two halves, then 8 of the 32 experts; the GPU takes far less for all of them.
+  CHECK(total_ns(layer().forward) == 8'000'000 + 3'000'000 + 8 * 200'000);
+  CHECK(total_ns(layer().backward) == 10'000'000 + 5'000'000 + 8 * 300'000);
+  // A slower host takes longer for all of it.
+  GpuProfile slower = a100();
+  slower.host_issue_factor = 1.5;
+  const PassCosts on_slower = layer_costs(model, key, slower, stack).layers[1];
+  CHECK(total_ns(on_slower.forward) == 1.5 * 12'600'000);
+  CHECK(total_ns(on_slower.backward) == 1.5 * 17'400'000);
+  // Graphs take the CPU no time: those of the router half of what is before the wait, those of the layer all.
+  const auto forward_with = [&](CudaGraphs graphs) {
+    stack.graphs = graphs;
+    return total_ns(layer().forward);
+  };
+  CHECK(forward_with(CudaGraphs::Router) == 4'000'000 + 4'600'000);
+  const double before_wait = forward_with(CudaGraphs::Layer) - 4'600'000;
+  CHECK(before_wait > 0);
+  CHECK(before_wait < 1'000'000);
+  CHECK(forward_with(CudaGraphs::Iteration) < 1'000'000);
+
+  // What is before the wait is no cover for what comes after it; where all experts get as many rows, nobody
+  // waits.
+  stack.graphs = CudaGraphs::Layer;
+  stack.experts_issue.forward = stack.expert_issue.forward = Nanoseconds(0);
+  const double busy = total_ns(layer().forward);
+  stack.experts_issue.forward = Nanoseconds(0.9 * busy);
+  CHECK(total_ns(layer().forward) > 1.1 * busy);
+  model.experts.capacity_factor = 1;
+  CHECK(total_ns(layer().forward) == busy);
+}
+
+TEST_CASE("layer_cost: the CPU catches up in the other layers of a hybrid's backward pass") {
+  TransformerModel model{"", 6, 1024, 16, 2048};
+  model.layer_pattern = "**E**E";
+  model.experts = {.num_experts = 4, .top_k = 2, .expert_ffn_size = 512};
+  const LayerKey key{.micro_batch = 1, .precision = Precision::Bf16};
+  Stack stack = *find_stack("megatron-core");
+  const auto backward_ns = [&](LayerKind wanted) {
+    const LayerCosts costs = layer_costs(model, key, a100(), stack);
+    double sum = 0;
+    for (std::size_t i = 0; i < kNumLayerKinds; ++i) {
+      if (layer_kinds(model)[i] == wanted) sum += total_ns(costs.layers[i].backward);
+    }
+    return sum;
+  };
+  constexpr LayerKind kAttention{Mixer::Attention, FeedForward::None};
+  constexpr LayerKind kExperts{Mixer::None, FeedForward::Experts};
+  const double attention = backward_ns(kAttention);
+  const double experts = backward_ns(kExperts);
+  REQUIRE(attention > 100'000);
+  // Two layers of attention for each with experts: their time covers as much of issuing it.
+  stack.experts_issue.backward = Nanoseconds(std::floor(experts + 2 * attention));
+  CHECK(backward_ns(kExperts) == doctest::Approx(experts).epsilon(1e-6));
+  stack.experts_issue.backward = Nanoseconds(experts + 2 * attention + 50'000);
+  CHECK(backward_ns(kExperts) == doctest::Approx(experts + 50'000).epsilon(1e-6));
+  CHECK(backward_ns(kAttention) == attention);
+}
+
+TEST_CASE("layer_cost: dispatch and combine hide under another micro-batch as far as it reaches") {
+  TransformerModel model{"", 4, 1024, 16, 2048};
+  model.experts = {.num_experts = 16, .top_k = 4, .expert_ffn_size = 512};
+  Stack stack = *find_stack("megatron-core");
+  const LayerKey key{.expert = 8, .micro_batch = 4, .precision = Precision::Bf16};
+  struct Sums {
+    double dispatch = 0;
+    double computation = 0;
+  };
+  const auto sums = [&] {
+    const PassCosts layer = layer_costs(model, key, a100(), stack).layers[1];
+    Sums result;
+    for (const auto* pass : {&layer.forward, &layer.backward}) {
+      for (const Operator& op : *pass) {
+        const bool moves = op.name.find("dispatch") == 0 || op.name.find("combine") == 0;
+        (moves ? result.dispatch : result.computation) += op.duration.count();
+      }
+    }
+    return result;
+  };
+  const Sums plain = sums();
+  REQUIRE(plain.dispatch > 0);
+  stack.overlap.experts = true;
+  // Adding gradients is part of the computation; four operators are rounded to whole nanoseconds.
+  const double cover = plain.computation;
+  const double shown = std::max(0.0, plain.dispatch - cover) + 0.15 * std::min(plain.dispatch, cover);
+  CHECK(std::abs(sums().dispatch - shown) <= 4);
+  CHECK(sums().computation == plain.computation);
+  // Ten times the contention cannot hide more than there is.
+  stack.overlap.contention = 1;
+  CHECK(std::abs(sums().dispatch - plain.dispatch) <= 4);
+}
+
+TEST_CASE("layer_cost: inputs of experts are quantised one by one in 8 bits, at once in 4") {
+  TransformerModel model{"", 4, 1024, 16, 2048};
+  model.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 512};
+  const GpuProfile b200 = load_gpu_profile("b200").value();
+  const auto act_to_down = [&](Precision precision, int experts) {
+    model.experts.num_experts = experts;
+    const LayerKey key{.micro_batch = 4, .precision = precision};
+    const PassCosts layer = layer_costs(model, key, b200, *find_stack("megatron-core")).layers[1];
+    const auto rows = static_cast<std::int64_t>(8'192 * 2);
+    for (const Operator& op : layer.forward) {
+      if (op.name != "expert_down_gemm") continue;
+      return op.duration.count() -
+             grouped_gemm_time(b200, precision, {rows, 1'024, 512, experts}).time.count();
+    }
+    return 0.0;
+  };
+  // 5 bytes for each of 16,384 x 512 inputs, and a kernel for each expert or one for all.
+  const auto memory_ns = [&](int kernels) {
+    return memory_kernel_time(b200, MemoryKernel::Elementwise, Bytes(5.0 * 16'384 * 512), kernels).count();
+  };
+  CHECK(act_to_down(Precision::Fp8, 8) == doctest::Approx(memory_ns(8)).epsilon(1e-3));
+  CHECK(act_to_down(Precision::Fp8, 4) == doctest::Approx(memory_ns(4)).epsilon(1e-3));
+  CHECK(act_to_down(Precision::Fp4, 8) == doctest::Approx(memory_ns(1)).epsilon(1e-3));
+}
+
+TEST_CASE("layer_cost: what runs again is the stack's rule") {
+  TransformerModel model{"", 4, 1024, 16, 2048};
+  model.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 512};
+  const LayerKey key{.micro_batch = 4, .recompute = Recompute::Selective, .precision = Precision::Bf16};
+  const auto names = [&](SelectiveRecompute rule) {
+    Stack stack = *find_stack("megatron-core");
+    stack.memory.selective = rule;
+    std::string all;
+    const LayerCosts costs = layer_costs(model, key, a100(), stack);
+    for (const Operator& op : costs.layers[1].recompute)
+      all += std::string(op.name) + " ";
+    return all;
+  };
+  CHECK(names(SelectiveRecompute::NormsAndActivations) == "input_norm mlp_norm expert_act ");
+  CHECK(names(SelectiveRecompute::Experts) ==
+        "mlp_norm router permute expert_up_gemm expert_act expert_down_gemm expert_bias unpermute ");
+}
+
+}  // namespace
+}  // namespace vtrain

@@ -1,0 +1,34 @@
+/// The GPU and the software of the public vTrain release's iterations, for tests.
+#pragma once
+
+#include <vector>
+
+#include "core/gpu_profile.hpp"
+#include "workloads/iteration_work.hpp"
+#include "workloads/stack.hpp"
+
+namespace vtrain {
+
+/// The A100 in nodes with 800 Gbit/s, as where the iterations of the public vTrain release were measured.
+inline const GpuProfile& a100() {
+  static const GpuProfile profile = [] {
+    GpuProfile loaded = load_gpu_profile("a100").value();
+    loaded.node_network_bandwidth = BytesPerSecond(1e11);
+    return loaded;
+  }();
+  return profile;
+}
+
+inline const Stack& megatron() {
+  return default_stack(a100());
+}
+
+/// What a pass takes, gaps included.
+inline double total_ns(const std::vector<Operator>& operators) {
+  double sum = 0;
+  for (const Operator& op : operators)
+    sum += op.duration.count() + op.gap.count();
+  return sum;
+}
+
+}  // namespace vtrain
