@@ -144,10 +144,10 @@ std::string to_text(const ValidateArguments& arguments, const Validation& valida
                       with_thousands(num_predicted + num_skipped),
                       validation.calibration.empty() ? "without calibration" : validation.calibration);
   text += accuracy_table(validation.times);
-  if (validation.allocated.all.num_rows > 0) {
+  if (validation.allocated.all.num_rows > 0)
     text += "\npeak memory that tensors take\n" + accuracy_table(validation.allocated);
+  if (validation.reserved.all.num_rows > 0)
     text += "\npeak memory that the allocator reserves\n" + accuracy_table(validation.reserved);
-  }
   text += fmt::format("\nof {} runs that did run, {} are said not to fit into memory ({})\n",
                       with_thousands(num_predicted), with_thousands(validation.num_not_fitting),
                       as_percent(num_predicted == 0 ? 0
@@ -156,13 +156,24 @@ std::string to_text(const ValidateArguments& arguments, const Validation& valida
   return text + skipped_text(validation.cases.skipped);
 }
 
+double in_gibibytes(Bytes bytes) {
+  constexpr double kGibibyte = 1073741824.0;
+  return bytes.value / kGibibyte;
+}
+
+/// What was measured, if it was, and what is predicted.
+std::string memory_fields(const std::optional<Bytes>& measured, Bytes predicted) {
+  const std::string known = measured ? fmt::format("{}", in_gibibytes(*measured)) : std::string();
+  return fmt::format("{},{:.3f}", known, in_gibibytes(predicted));
+}
+
 /// One line a case: what was measured, predicted and assumed.
 Result<void> write_predictions(const std::string& path, const CasePredictions& cases,
                                const std::vector<Outcome>& outcomes) {
   std::string csv =
       "id,group,stack,profile,tensor,context,data,pipeline,virtual_stages,expert,micro_batch,measured_s,"
-      "predicted_s,error_percent,allocated_gib,predicted_allocated_gib,predicted_peak_gib,fits,assumed\n";
-  constexpr double kGibibyte = 1073741824.0;
+      "predicted_s,error_percent,allocated_gib,predicted_allocated_gib,reserved_gib,predicted_reserved_gib,"
+      "predicted_peak_gib,fits,assumed\n";
   for (std::size_t i = 0; i < cases.predicted.size(); ++i) {
     const CasePrediction& prediction = cases.predicted[i];
     const MeasuredCase& measured = prediction.measured;
@@ -173,9 +184,9 @@ Result<void> write_predictions(const std::string& path, const CasePredictions& c
                        measured.profile, plan.tensor, plan.context, plan.data, plan.pipeline,
                        plan.virtual_stages, plan.expert, plan.micro_batch, outcome.measured.count(),
                        outcome.predicted.count(), 100 * relative_error(outcome));
-    if (measured.allocated) csv += fmt::format("{}", measured.allocated->value / kGibibyte);
-    csv += fmt::format(",{:.3f},{:.3f},{},", prediction.allocated.value / kGibibyte,
-                       prediction.memory.peak.value / kGibibyte, prediction.memory.fits() ? 1 : 0);
+    csv += fmt::format("{},{},{:.3f},{},", memory_fields(measured.allocated, prediction.allocated),
+                       memory_fields(measured.reserved, prediction.reserved),
+                       in_gibibytes(prediction.memory.peak), prediction.memory.fits() ? 1 : 0);
     std::string assumed;
     for (const std::string& assumption : measured.assumed)
       assumed += (assumed.empty() ? "" : "; ") + assumption;

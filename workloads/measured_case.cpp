@@ -95,18 +95,18 @@ std::string MeasuredCase::configuration() const {
 
 Result<MeasuredCases> parse_measured_cases(std::string text, const std::string& file) {
   const std::size_t start = text.find_first_not_of(" \t\r\n");
-  if (start == std::string::npos || text[start] != '{') return parse_table(std::move(text), file);
+  const bool is_json = start != std::string::npos && (text[start] == '{' || text[start] == '[');
+  if (!is_json) return parse_table(std::move(text), file);
   const auto document = JsonDocument::parse(std::move(text), file);
   if (!document) return fail(document.error());
   const json& root = document->root();
-  const auto list = root.find("cases");
-  if (list == root.end() || !list->is_array()) {
+  const json& list = root.is_object() && root.contains("cases") ? root["cases"] : root;
+  if (!list.is_array()) {
     return fail(document->error_at(
-        "cases",
-        expected_found("a list of measured cases", list == root.end() ? "nothing" : list->type_name())));
+        "cases", expected_found("a list of measured cases", &list == &root ? "nothing" : list.type_name())));
   }
   MeasuredCases cases{.file = file, .kind = "measured iterations"};
-  for (const json& record : *list) {
+  for (const json& record : list) {
     auto read = read_measured_record(*document, record);
     if (!read) return fail(read.error());
     cases.cases.push_back(std::move(*read));

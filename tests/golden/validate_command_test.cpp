@@ -1,0 +1,104 @@
+/// `vtrain validate` through the command line: errors, tables and predictions of records with known answers.
+#include <doctest/doctest.h>
+
+#include <fmt/format.h>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/csv.hpp"
+#include "tests/support/command_runner.hpp"
+
+using nlohmann::json;
+using vtrain::CsvReader;
+using vtrain::testing::CommandResult;
+using vtrain::testing::run_json;
+using vtrain::testing::run_vtrain;
+using vtrain::testing::slurp;
+using vtrain::testing::TemporaryFolder;
+
+namespace {
+
+/// A run of Llama 3 8B on eight H100 with this plan, and what was measured of it.
+std::string record(int micro_batch, const std::string& measured) {
+  return fmt::format(
+      R"({{"id": "of {0}", "framework": "Megatron-LM 2024", "quality": "A", "precision": "bf16", "recompute": "none",
+          "model": {{"name": "llama3-8b", "seq_len": 8192}}, "system": {{"gpu": "H100", "num_gpus": 8}},
+          "parallel": {{"tp": 4, "pp": 1, "cp": 1, "dp": 2}}, "batch": {{"global_batch": 16, "micro_batch": {0}}},
+          "measured": {{{1}}}}})",
+      micro_batch, measured);
+}
+
+std::string file_of(const std::string& records) {
+  return R"({"cases": [)" + records + "]}";
+}
+
+/// A column of the predictions of a file.
+std::vector<double> predictions(const TemporaryFolder& work, const std::string& file, const char* column) {
+  const CommandResult run = run_vtrain("validate " + file + " --predictions p.csv", work.path());
+  REQUIRE(run.exit_code == 0);
+  const std::string text = slurp(work.path() / "p.csv");
+  auto reader = CsvReader::open(text, "p.csv");
+  REQUIRE(reader);
+  std::vector<double> values;
+  while (reader->next().value())
+    values.push_back(reader->number(reader->require_column(column).value(), 0, 1e9).value());
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("validate: errors are relative to what was measured") {
+  const TemporaryFolder work;
+  const auto times = [](double first, double second) {
+    return file_of(record(1, fmt::format(R"("iteration_s": {})", first)) + "," +
+                   record(2, fmt::format(R"("iteration_s": {})", second)));
+  };
+  work.write("unknown.json", times(1, 1));
+  const std::vector<double> predicted = predictions(work, "unknown.json", "predicted_s");
+  REQUIRE(predicted.size() == 2);
+  // Predicted a tenth too long and a fifth too short.
+  work.write("known.json", times(predicted[0] / 1.1, predicted[1] / 0.8));
+  const json answer = run_json("validate known.json", work);
+  CHECK(answer["n"] == 2);
+  CHECK(answer["mape_percent"].get<double>() == doctest::Approx(15));
+  CHECK(answer["bias_percent"].get<double>() == doctest::Approx(-5));
+  CHECK(answer["skipped"].empty());
+  REQUIRE(answer["groups"].size() == 1);
+  CHECK(answer["groups"][0]["group"] == "megatron24-h100");
+  // A list without the object around it is the same.
+  work.write("list.json", "[" + record(1, R"("iteration_s": 1)") + "]");
+  CHECK(predictions(work, "list.json", "predicted_s") == std::vector<double>{predicted[0]});
+}
+
+TEST_CASE("validate: memory is compared with what was recorded of it") {
+  const TemporaryFolder work;
+  work.write("reserved.json", file_of(record(1, R"("iteration_s": 1, "mem_reserved_gib": 40)")));
+  const CommandResult run = run_vtrain("validate reserved.json", work.path());
+  CHECK(run.exit_code == 0);
+  CHECK(run.out.find("peak memory that the allocator reserves") != std::string::npos);
+  CHECK(run.out.find("peak memory that tensors take") == std::string::npos);
+  const std::vector<double> reserved = predictions(work, "reserved.json", "predicted_reserved_gib");
+  const json answer = run_json("validate reserved.json", work);
+  CHECK(answer["memory"]["reserved"]["mape_percent"].get<double>() ==
+        doctest::Approx(100 * std::abs(reserved.at(0) / 40 - 1)).epsilon(1e-3));
+  CHECK(predictions(work, "reserved.json", "reserved_gib").at(0) == 40);
+}
+
+TEST_CASE("validate: what cannot be predicted is named, what cannot be read is an error") {
+  const TemporaryFolder work;
+  work.write("some.json",
+             file_of(record(1, R"("iteration_s": 1)") + "," + record(1, R"("tokens_per_s": null)")));
+  const json answer = run_json("validate some.json", work);
+  CHECK(answer["n"] == 1);
+  REQUIRE(answer["skipped"].size() == 1);
+  CHECK(answer["skipped"][0]["reason"] == "the iteration time");
+  work.write("none.json", R"({"runs": []})");
+  const CommandResult none = run_vtrain("validate none.json --predictions p.csv", work.path());
+  CHECK(none.exit_code == 2);
+  CHECK(none.err.find("none.json") != std::string::npos);
+  CHECK(none.err.find("a list of measured cases") != std::string::npos);
+  CHECK(!std::filesystem::exists(work.path() / "p.csv"));
+}
