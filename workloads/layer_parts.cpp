@@ -39,19 +39,73 @@ GemmShape context_product(const AttentionShape& attention) {
   return {attention.queries, attention.value_head_size, attention.sequence, attention.heads};
 }
 
+/// Columns of the keys and values that attention reads: where they are repeated, of every query's head.
+std::int64_t keys_and_values(const LayerContext& layer) {
+  const LayerShape& shape = layer.shape;
+  return layer.stack.eager.repeated_heads ? shape.query + shape.attention_output : shape.key + shape.value;
+}
+
+/// Repeating the heads of keys and values, or summing the gradients of the copies.
+void add_repeated_heads(PassBuilder& pass, const LayerContext& layer, std::string_view name) {
+  const LayerShape& shape = layer.shape;
+  if (!layer.stack.eager.repeated_heads || shape.key == shape.query) return;
+  const std::int64_t columns = shape.key + shape.value + keys_and_values(layer);
+  pass.begin(name).memory(MemoryKernel::Elementwise, 2 * elements(shape, columns), 2);
+}
+
+bool is_within_domain(const LayerContext& layer) {
+  return layer.key.tensor * layer.key.context <= layer.profile.nvlink_domain;
+}
+
 /// Keys and values of the other GPUs arrive in a ring while attention works on those that are there. The
 /// first hop shows, the rest as far as attention is not longer. Each GPU passes on keys and values of one
 /// part for every other part.
 KernelTime context_ring_time(const LayerContext& layer, KernelTime attention, double passes) {
-  const LayerShape& shape = layer.shape;
-  const std::int64_t parts = layer.key.context;
-  if (parts <= 1) return {};
-  const bool within_node = layer.key.tensor * parts <= layer.profile.nvlink_domain;
-  const Bytes part(passes * element_bytes(layer.key.precision) * elements(shape, shape.key + shape.value));
-  const KernelTime hop = send_time(layer.profile, within_node, part);
-  const double others = real(parts - 1);
-  const Nanoseconds cover = attention.time * (others / real(parts));
+  const Bytes part(passes * element_bytes(layer.key.precision) *
+                   elements(layer.shape, keys_and_values(layer)));
+  const KernelTime hop = send_time(layer.profile, is_within_domain(layer), part);
+  const double parts = real(layer.key.context);
+  const double others = parts - 1;
+  const Nanoseconds cover = attention.time * (others / parts);
   return {hop.time + std::max(Nanoseconds(0), hop.time * others - cover), hop.evidence};
+}
+
+/// The keys and values of all parts. Compiled code waits for a collective where it issues it
+/// (`_maybe_wrap_tensor` of torch/distributed/_functional_collectives.py); beside eager kernels it takes them
+/// its whole time (`OverlapRule::sharding_contention`).
+void add_context_gather(PassBuilder& pass, const LayerContext& layer) {
+  const double gathered = elements(layer.shape, keys_and_values(layer));
+  // They are concatenated first.
+  pass.begin("context_concat").memory(MemoryKernel::Elementwise, 4 * gathered, 1);
+  const Bytes all(element_bytes(layer.key.precision) * gathered * real(layer.key.context));
+  pass.exposed("context_gather", TaskKind::TensorComm,
+               collective_time(layer.profile, Collective::AllGather, layer.shape.context_group, all,
+                               layer.stack.libraries));
+}
+
+/// Context parallelism of PyTorch's `context_parallel`, forward (`_templated_ring_attention` of
+/// torch/distributed/tensor/experimental/_attention.py): the output of each part but the first, 2 bytes, is
+/// merged into the sum of those before it, 4 bytes.
+void add_context_merge(PassBuilder& pass, const LayerContext& layer) {
+  const double others = real(layer.key.context - 1);
+  pass.begin("context_merge")
+      .memory(MemoryKernel::Elementwise, 10 * others * elements(layer.shape, layer.shape.attention_output),
+              static_cast<int>(layer.key.context - 1));
+}
+
+/// The same backward (`_templated_ring_attention_backward`): gradients of queries, keys and values of every
+/// part are added up in single precision, and those of keys and values concatenated and sent on.
+void add_context_gradients(PassBuilder& pass, const LayerContext& layer) {
+  constexpr double kAdd = 10;
+  constexpr double kConcatenate = 8;
+  const LayerShape& shape = layer.shape;
+  const double parts = real(layer.key.context);
+  const double sent = elements(shape, keys_and_values(layer));
+  const double traffic = kAdd * elements(shape, shape.query) + (kAdd + kConcatenate) * sent;
+  pass.begin("context_add")
+      .memory(MemoryKernel::Elementwise, parts * traffic, 4 * static_cast<int>(layer.key.context));
+  const KernelTime hop = send_time(layer.profile, is_within_domain(layer), Bytes(4 * sent));
+  pass.exposed("context_gradients", TaskKind::TensorComm, {hop.time * parts, hop.evidence});
 }
 
 void add_projections_forward(PassBuilder& pass, const LayerContext& layer) {
@@ -111,27 +165,49 @@ void add_projections_backward(BackwardPass& pass, const LayerContext& layer) {
   }
 }
 
-/// Rotation by PyTorch's own kernels (Megatron-Core, rope_utils.py). Forward two products with what is
-/// broadcast over the heads, a half negated and concatenated with the other, the sum, and one more copy;
-/// backward the same in reverse, with zeros for the empty part that is not rotated.
-constexpr EagerWork kRotation{.strided_passes = 3.5, .strided_traffic = 4, .traffic = 10, .num_kernels = 12};
-constexpr EagerWork kRotationGradient{
-    .strided_passes = 3.5, .strided_traffic = 4, .traffic = 14, .num_kernels = 14};
+/// Kernels that rotate queries and keys in one pass.
+struct RotationKernels {
+  std::string_view name;
+  EagerWork eager;        ///< by PyTorch's own kernels
+  double latent_traffic;  ///< bytes an element of the queries; parts of each head are split and concatenated
+};
 
-/// Rotating queries and keys; latent attention also splits and concatenates the parts of each head, 3 passes
-/// over all queries forward and 4 backward.
-void add_rotation(PassBuilder& pass, const LayerContext& layer, double latent_passes,
-                  const EagerWork& eager) {
+/// PyTorch's own kernels as in Megatron-Core's rope_utils.py. Forward two products with what is broadcast
+/// over the heads, a half negated and concatenated with the other, the sum, and one more copy; backward the
+/// same in reverse, with zeros for the empty part that is not rotated.
+constexpr RotationKernels kRotation{
+    .name = "rotation",
+    .eager = {.strided_passes = 3.5, .strided_traffic = 4, .traffic = 10, .num_kernels = 12},
+    .latent_traffic = 12};
+constexpr RotationKernels kRotationGradient{
+    .name = "rotation_grad",
+    .eager = {.strided_passes = 3.5, .strided_traffic = 4, .traffic = 14, .num_kernels = 14},
+    .latent_traffic = 16};
+
+/// Either pass of a rotation by complex numbers: to single precision, half as many products of two numbers
+/// with what is broadcast over the heads, and back. Compiled code fuses the conversions with other kernels.
+constexpr EagerWork kComplexRotation{.strided_passes = 2.5, .strided_traffic = 8, .num_kernels = 6};
+constexpr EagerWork kCompiledComplexRotation{
+    .strided_passes = 0.5, .strided_traffic = 16, .traffic = 12, .num_kernels = 6};
+
+/// Rotating queries and keys.
+void add_rotation(PassBuilder& pass, const LayerContext& layer, const RotationKernels& kernels) {
   const LayerShape& shape = layer.shape;
   if (layer.model.positions != Positions::Rotary) return;
-  if (layer.model.scales_rotation && layer.stack.eager.scaled_rotation &&
-      !layer.model.has_latent_attention()) {
-    pass.eager(elements(shape, shape.query + shape.key), eager);
+  pass.begin(kernels.name);
+  if (layer.model.has_latent_attention()) {
+    pass.memory(MemoryKernel::Elementwise, kernels.latent_traffic * elements(shape, shape.query), 2);
     return;
   }
-  const double traffic = layer.model.has_latent_attention() ? latent_passes * 4 * elements(shape, shape.query)
-                                                            : 4 * elements(shape, shape.query + shape.key);
-  pass.memory(MemoryKernel::Elementwise, traffic, 2);
+  const double rotated = elements(shape, shape.query + shape.key);
+  const EagerParts& eager = layer.stack.eager;
+  if (eager.complex_rotation) {
+    pass.eager(rotated, layer.is_eager() ? kComplexRotation : kCompiledComplexRotation);
+  } else if (layer.is_eager() || (layer.model.scales_rotation && eager.scaled_rotation)) {
+    pass.eager(rotated, kernels.eager);
+  } else {
+    pass.memory(MemoryKernel::Elementwise, 4 * rotated, 2);
+  }
 }
 
 /// Scaling and masking the scores, or the gradients of both. Megatron-LM's fused kernels are for half
@@ -208,11 +284,32 @@ ActivationKernels activation_kernels(const LayerContext& layer) {
   ActivationKernels kernels = layer.is_eager() ? eager_activation(layer.model)
                                                : ActivationKernels{{2 * inputs + 2, 1}, {4 * inputs + 2, 1}};
   // The gradient of the bias is summed by a kernel of its own.
-  if (!layer.is_fused()) {
+  if (!layer.is_fused() && layer.model.has_bias) {
     kernels.backward.bytes += 2;
     ++kernels.backward.count;
   }
   return kernels;
+}
+
+/// A root-mean-square norm in eager code, operator by operator.
+struct NormKernels {
+  EagerWork forward;
+  EagerWork backward;
+};
+
+/// Before release 2.9 PyTorch has no kernel of its own for it (pytorch/pytorch, pull request 153666), nor
+/// have the models in transformers (LlamaRMSNorm). Forward the input is converted to single precision and
+/// squared, the squares' mean is taken, the input multiplied by its inverse root, converted back, and
+/// multiplied by the weight. Backward come the gradients of the two products, of the root and of the squares,
+/// of which two are added up. Factors of a row or column are broadcast. In single precision nothing is
+/// converted.
+NormKernels plain_norm(Precision precision) {
+  if (precision == Precision::Fp32) {
+    return {{.strided_passes = 2, .strided_traffic = 8, .traffic = 12, .num_kernels = 6},
+            {.strided_passes = 3, .strided_traffic = 8, .traffic = 52, .num_kernels = 11}};
+  }
+  return {{.strided_passes = 4, .strided_traffic = 6, .traffic = 12, .num_kernels = 8},
+          {.strided_passes = 5, .strided_traffic = 6.4, .traffic = 44, .num_kernels = 13}};
 }
 
 /// Attention as this mixer computes it. Unfused kernels compute every score, whatever the window.
@@ -239,13 +336,20 @@ void quantise(PassBuilder& pass, double elements, int num_kernels) {
 }
 
 void add_norm_forward(PassBuilder& pass, const LayerContext& layer, std::string_view name) {
-  pass.begin(name).memory(MemoryKernel::LayerNorm, 4 * layer.shape.split_elements, 1);
+  pass.begin(name);
+  if (layer.has_plain_norm()) {
+    pass.eager(layer.shape.split_elements, plain_norm(layer.key.precision).forward);
+  } else {
+    pass.memory(MemoryKernel::LayerNorm, 4 * layer.shape.split_elements, 1);
+  }
 }
 
 void add_norm_backward(PassBuilder& pass, const LayerContext& layer, std::string_view name) {
   // Where it is not fused the kernel of the gradients of the norm's weights reads both tensors once more.
   pass.begin(name);
-  if (layer.is_fused()) {
+  if (layer.has_plain_norm()) {
+    pass.eager(layer.shape.split_elements, plain_norm(layer.key.precision).backward);
+  } else if (layer.is_fused()) {
     pass.memory(MemoryKernel::LayerNorm, 6 * layer.shape.split_elements, 1);
   } else {
     pass.memory(MemoryKernel::LayerNorm, 10 * layer.shape.split_elements, 2);
@@ -285,6 +389,11 @@ void add_reduction(PassBuilder& pass, const LayerContext& layer) {
       scatters ? "reduce_scatter" : "all_reduce",
       collective_time(layer.profile, scatters ? Collective::ReduceScatter : Collective::AllReduce,
                       layer.shape.tensor_group, layer.shape.activations, layer.stack.libraries));
+  const OverlapRule& overlap = layer.stack.overlap;
+  if (!scatters || !overlap.tensor || !overlap.sums_pieces) return;
+  const LayerShape& shape = layer.shape;
+  pass.begin("sum_pieces")
+      .memory(MemoryKernel::Elementwise, 2 * (elements(shape, shape.hidden) + shape.split_elements), 1);
 }
 
 void add_attention_forward(PassBuilder& pass, const LayerContext& layer, Mixer mixer) {
@@ -293,16 +402,20 @@ void add_attention_forward(PassBuilder& pass, const LayerContext& layer, Mixer m
   add_norm_forward(pass, layer, "input_norm");
   add_gather(pass, layer);
   add_projections_forward(pass, layer);
+  add_rotation(pass, layer, kRotation);
   if (layer.stack.attention == AttentionKernel::Unfused) {
-    add_rotation(pass, layer, 3, kRotation);
     add_unfused_forward(pass, layer);
   } else {
-    pass.begin("attention");
-    add_rotation(pass, layer, 3, kRotation);
+    add_repeated_heads(pass, layer, "repeat_heads");
+    if (layer.gathers_context()) add_context_gather(pass, layer);
     const KernelTime time =
         attention_forward_time(layer.profile, layer.stack.attention, attention_of(layer, mixer));
-    pass.kernel(time);
-    pass.exposed("context_ring", TaskKind::TensorComm, context_ring_time(layer, time, 1));
+    pass.begin("attention").kernel(time);
+    if (layer.gathers_context()) {
+      add_context_merge(pass, layer);
+    } else if (layer.key.context > 1) {
+      pass.exposed("context_ring", TaskKind::TensorComm, context_ring_time(layer, time, 1));
+    }
   }
   pass.begin("attn_out_gemm");
   quantise(pass, elements(shape, shape.attention_output));
@@ -323,16 +436,20 @@ void add_attention_backward(BackwardPass& pass, const LayerContext& layer, Mixer
   pass.linear("attn_out_weight_grad", {shape.tokens, shape.hidden, shape.attention_output});
   if (layer.stack.attention == AttentionKernel::Unfused) {
     add_unfused_backward(pass.input, layer);
-    add_rotation(pass.input, layer, 4, kRotationGradient);
   } else {
-    pass.input.begin("attention_grad");
+    if (layer.gathers_context()) add_context_gather(pass.input, layer);
     const KernelTime time =
         attention_backward_time(layer.profile, layer.stack.attention, attention_of(layer, mixer));
-    pass.input.kernel(time);
-    add_rotation(pass.input, layer, 4, kRotationGradient);
-    // Keys and values travel again, and their gradients.
-    pass.input.exposed("context_ring", TaskKind::TensorComm, context_ring_time(layer, time, 2));
+    pass.input.begin("attention_grad").kernel(time);
+    if (layer.gathers_context()) {
+      add_context_gradients(pass.input, layer);
+    } else if (layer.key.context > 1) {
+      // Keys and values travel again, and their gradients.
+      pass.input.exposed("context_ring", TaskKind::TensorComm, context_ring_time(layer, time, 2));
+    }
+    add_repeated_heads(pass.input, layer, "repeat_heads_grad");
   }
+  add_rotation(pass.input, layer, kRotationGradient);
   add_projections_backward(pass, layer);
   add_reduction(pass.input, layer);
   add_norm_backward(pass.input, layer, "input_norm_grad");

@@ -21,10 +21,8 @@ void add_experts(LayerShape& shape, const TransformerModel& model, const LayerKe
                          static_cast<double>(key.expert_tensor);
 }
 
-void add_state_space(LayerShape& shape, const TransformerModel& model, const LayerKey& key,
-                     const GpuProfile& profile) {
+void add_state_space(LayerShape& shape, const TransformerModel& model, const LayerKey& key) {
   const StateSpace& space = model.state_space;
-  shape.context_group = placed_group(profile, key.context, key.tensor);
   shape.space_heads = std::max<std::int64_t>(1, space.num_heads / key.tensor);
   shape.space_groups = std::max<std::int64_t>(1, space.num_groups / key.tensor);
   shape.space_inner = std::max<std::int64_t>(1, space.inner_size() / key.tensor);
@@ -76,8 +74,9 @@ LayerShape layer_shape(const TransformerModel& model, const LayerKey& key, const
   shape.split_elements = elements / static_cast<double>(key.sequence_parallel ? tensor : 1);
   shape.activations = Bytes(element_bytes(key.precision) * elements);
   shape.tensor_group = placed_group(profile, tensor, 1);
+  shape.context_group = placed_group(profile, key.context, tensor);
   if (model.has_experts()) add_experts(shape, model, key, profile);
-  if (model.state_space.num_heads > 0) add_state_space(shape, model, key, profile);
+  if (model.state_space.num_heads > 0) add_state_space(shape, model, key);
   return shape;
 }
 

@@ -27,6 +27,7 @@ struct LayerShape {
   AttentionShape attention{};
 
   GpuGroup tensor_group{};
+  GpuGroup context_group{};
   Bytes activations{};  ///< of a layer's input on all GPUs of the tensor-parallel group
 
   // Mixture of experts.
@@ -42,7 +43,6 @@ struct LayerShape {
   double routed_weights = 0;  ///< of the routed experts of a layer on this GPU
 
   // State space.
-  GpuGroup context_group{};
   std::int64_t space_heads = 0;       ///< of one sequence
   std::int64_t space_groups = 0;      ///< of these heads
   std::int64_t space_inner = 0;       ///< columns of the inner layer

@@ -161,15 +161,21 @@ Stack nemo_automodel() {
 }
 
 /// torchtitan: FSDP2, torch.compile on each layer, PyTorch's flash attention (second generation), selective
-/// recomputation by operator.
+/// recomputation by operator. Rotation by complex numbers is not compiled ("Torchinductor does not support
+/// code generation for complex operators", pytorch/torchtitan, issue 15), keys and values are repeated for
+/// each query's head (`apply_rotary_emb` and `repeat_kv` of torchtitan/models/llama/model.py), context
+/// parallelism is PyTorch's, and so is asynchronous tensor parallelism where it is asked for (`reduce_fn` of
+/// `_fused_matmul_reduce_scatter`, torch/distributed/_symmetric_memory).
 Stack torchtitan() {
   return {.name = "torchtitan",
           .summary = "torchtitan: FSDP2, compiled layers, flash attention 2, recomputation by operator",
           .attention = AttentionKernel::Flash2,
           .loss_bytes_per_logit = kTorchLoss,
           .loss_conversion_bytes = kLossConversion,
+          .eager = {.complex_rotation = true, .repeated_heads = true},
+          .context = ContextExchange::Gather,
           .accumulation_bytes = 0,
-          .overlap = {.data_parallel = true, .sharding_contention = 1},
+          .overlap = {.data_parallel = true, .sums_pieces = true, .sharding_contention = 1},
           .memory = kTorchTitanMemory};
 }
 
@@ -178,7 +184,7 @@ Stack torchtitan_eager() {
   Stack stack = torchtitan();
   stack.name = "torchtitan-eager";
   stack.summary = "torchtitan without compilation: FSDP2, flash attention 2, recomputation by operator";
-  stack.traffic_factor = fsdp_eager().traffic_factor;
+  stack.elementwise = ElementwiseKernels::Eager;
   stack.issue_floor = kEagerIssue;
   return stack;
 }
@@ -218,8 +224,10 @@ Stack transformers_eager() {
 }
 
 Stack pytorch_compiled() {
-  return plain_pytorch(torchtitan(), "pytorch-compiled",
-                       "plain PyTorch with compiled layers, flash attention 2", AttentionKernel::Flash2);
+  Stack stack = torchtitan();
+  stack.eager = {};
+  return plain_pytorch(stack, "pytorch-compiled", "plain PyTorch with compiled layers, flash attention 2",
+                       AttentionKernel::Flash2);
 }
 
 Stack pytorch_eager() {

@@ -30,7 +30,9 @@ enum class ElementwiseKernels : std::uint8_t {
 /// What of the communication runs beside computation.
 struct OverlapRule {
   bool data_parallel = false;  ///< gradients are reduced during the last micro-batch's backward pass
-  bool tensor = false;   ///< tensor-parallel collectives are pipelined with the matrix products beside them
+  bool tensor = false;  ///< tensor-parallel collectives are pipelined with the matrix products beside them
+  /// Of a reduction that is pipelined so, each GPU sums up the pieces that arrive with a kernel of its own.
+  bool sums_pieces = false;
   bool experts = false;  ///< dispatch and combine of experts run under another micro-batch's layers
   /// What an overlapped collective costs the computation under it, as a share of its own time.
   double contention = 0.15;
@@ -73,6 +75,15 @@ struct IssueFloor {
   Nanoseconds backward{0};
 };
 
+/// How the parts of a sequence that context parallelism spreads over GPUs see each other's keys and values.
+enum class ContextExchange : std::uint8_t {
+  /// They pass from GPU to GPU while attention works on those that are there (Transformer Engine).
+  Ring,
+  /// They are gathered before attention begins, the partial outputs of each part are merged, and their
+  /// gradients travel from GPU to GPU in single precision, after each part's (PyTorch's `context_parallel`).
+  Gather,
+};
+
 /// What a framework leaves to PyTorch's own kernels where a model asks for it.
 struct EagerParts {
   bool scaled_rotation = false;    ///< rotary positions whose sines and cosines are multiplied by a factor
@@ -80,6 +91,8 @@ struct EagerParts {
   bool expert_bias = false;        ///< the output's biases of experts, scaled by the router's scores
   bool expert_input_bias = false;  ///< the biases of experts before the non-linearity
   bool output_bias = false;        ///< the bias after attention, in models with experts
+  bool complex_rotation = false;   ///< rotary positions as products of complex numbers in single precision
+  bool repeated_heads = false;     ///< keys and values of grouped queries, written once for each query's head
 };
 
 /// What of a layer the GPU runs as CUDA graphs, which take the CPU no time.
@@ -115,6 +128,7 @@ struct Stack {
   /// Scores, top-k, and the balancing loss of a router are one kernel each, instead of many of PyTorch's.
   bool fuses_router = true;
   WiderProducts wider{};
+  ContextExchange context = ContextExchange::Ring;
   double gradient_bytes = 4;  ///< of a gradient when it is reduced; 4 in single precision
   /// Memory traffic per weight and micro-batch of adding its gradient to those of earlier micro-batches, on
   /// top of the matrix product's.

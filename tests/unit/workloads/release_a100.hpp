@@ -1,6 +1,7 @@
 /// The GPU and the software of the public vTrain release's iterations, for tests.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "core/gpu_profile.hpp"
@@ -28,6 +29,15 @@ inline double total_ns(const std::vector<Operator>& operators) {
   double sum = 0;
   for (const Operator& op : operators)
     sum += op.duration.count() + op.gap.count();
+  return sum;
+}
+
+/// What all operators of a name take in a pass, without gaps.
+inline double time_of(const std::vector<Operator>& operators, std::string_view name) {
+  double sum = 0;
+  for (const Operator& op : operators) {
+    if (op.name == name) sum += op.duration.count();
+  }
   return sum;
 }
 

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "release_a100.hpp"
 #include "workloads/kernel_cost.hpp"
 #include "workloads/layer_cost.hpp"
 #include "workloads/physical_semantics.hpp"
@@ -13,23 +14,9 @@
 namespace vtrain {
 namespace {
 
-const GpuProfile& a100() {
-  static const GpuProfile profile = load_gpu_profile("a100").value();
-  return profile;
-}
-
 LayerCosts costs_of(const TransformerModel& model, const Stack& stack, Precision precision,
                     std::int64_t tensor = 1) {
   return layer_costs(model, {.tensor = tensor, .micro_batch = 4, .precision = precision}, a100(), stack);
-}
-
-/// Time of all operators of a name.
-double time_of(const std::vector<Operator>& operators, std::string_view name) {
-  double sum = 0;
-  for (const Operator& op : operators) {
-    if (op.name == name) sum += op.duration.count();
-  }
-  return sum;
 }
 
 /// Time of this many bytes at a fraction of the A100's bandwidth, and of the start of kernels.

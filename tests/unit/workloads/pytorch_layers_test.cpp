@@ -1,0 +1,118 @@
+/// What PyTorch itself does in a layer where a framework leaves it to it: torchtitan.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "release_a100.hpp"
+#include "workloads/kernel_cost.hpp"
+#include "workloads/layer_cost.hpp"
+
+namespace vtrain {
+namespace {
+
+// 32 heads of 128 columns, 8 of keys and values. A GPU has 8,192 tokens of a sequence.
+constexpr double kTokens = 8'192;
+constexpr double kQueries = 4'096;
+constexpr double kKeys = 1'024;
+
+TransformerModel llama(std::int64_t parts = 1) {
+  TransformerModel model{"", 4, 4'096, 32, 8'192 * parts};
+  model.num_kv_heads = 8;
+  model.ffn_size = 14'336;
+  model.activation = Activation::SwiGlu;
+  model.normalization = Normalization::RmsNorm;
+  model.positions = Positions::Rotary;
+  model.has_bias = false;
+  return model;
+}
+
+PassCosts layer_of(const Stack& stack, LayerKey key = {}) {
+  key.micro_batch = 1;
+  key.precision = Precision::Bf16;
+  return layer_costs(llama(key.context), key, a100(), stack).layers[0];
+}
+
+double elementwise_ns(double bytes, int kernels) {
+  return std::round(memory_kernel_time(a100(), MemoryKernel::Elementwise, Bytes(bytes), kernels).count());
+}
+
+double eager_ns(double elements, const EagerWork& work) {
+  return std::round(eager_kernel_time(a100(), elements, work).count());
+}
+
+TEST_CASE("torchtitan: keys and values are repeated for each query's head") {
+  const PassCosts layer = layer_of(*find_stack("torchtitan"));
+  // Both are read as they are and written four times as wide; backward the other way round.
+  const double bytes = 2 * kTokens * (2 * kKeys + 2 * kQueries);
+  CHECK(time_of(layer.forward, "repeat_heads") == elementwise_ns(bytes, 2));
+  CHECK(time_of(layer.backward, "repeat_heads_grad") == elementwise_ns(bytes, 2));
+  CHECK(time_of(layer_of(*find_stack("megatron-core")).forward, "repeat_heads") == 0);
+}
+
+TEST_CASE("torchtitan: rotation by complex numbers is not compiled") {
+  const double rotated = kTokens * (kQueries + kKeys);
+  const auto rotation = [](const char* stack) {
+    const PassCosts layer = layer_of(*find_stack(stack));
+    CHECK(time_of(layer.forward, "rotation") == time_of(layer.backward, "rotation_grad"));
+    return time_of(layer.forward, "rotation");
+  };
+  // Compiled: 6 bytes of each conversion, and one product of 8 + 8 bytes for every two elements.
+  CHECK(rotation("torchtitan") == eager_ns(rotated, {0.5, 16, 12, 6}));
+  CHECK(rotation("torchtitan-eager") == eager_ns(rotated, {2.5, 8, 0, 6}));
+  CHECK(rotation("pytorch-compiled") == elementwise_ns(4 * rotated, 2));
+}
+
+TEST_CASE("torchtitan-eager: a root-mean-square norm is many kernels") {
+  const double elements = kTokens * 4'096;
+  const PassCosts eager = layer_of(*find_stack("torchtitan-eager"));
+  // Conversion 6, square 8, mean 4, root's product 8, conversion 6, weight's product 4 bytes, of which the
+  // square and the mean are read and written in vectors.
+  CHECK(time_of(eager.forward, "input_norm") == eager_ns(elements, {4, 6, 12, 8}));
+  // Beside the norm's kernels the residual connection's gradient is added.
+  CHECK(
+      time_of(eager.backward, "input_norm_grad") ==
+      doctest::Approx(eager_ns(elements, {5, 6.4, 44, 13}) + elementwise_ns(6 * elements, 1)).epsilon(1e-6));
+  const double compiled = time_of(layer_of(*find_stack("torchtitan")).forward, "input_norm");
+  CHECK(compiled ==
+        std::round(memory_kernel_time(a100(), MemoryKernel::LayerNorm, Bytes(4 * elements), 1).count()));
+}
+
+TEST_CASE("torchtitan: context parallelism gathers keys and values before attention") {
+  const PassCosts layer = layer_of(*find_stack("torchtitan"), {.context = 4});
+  // Keys and values of all heads, on each of four GPUs.
+  const double columns = 2 * kQueries;
+  const Bytes all(4 * 2 * kTokens * columns);
+  const double gather = std::round(
+      collective_time(a100(), Collective::AllGather, {.size = 4, .per_node = 4}, all).time.count());
+  CHECK(time_of(layer.forward, "context_gather") == gather);
+  CHECK(time_of(layer.backward, "context_gather") == gather);
+  CHECK(time_of(layer.forward, "context_concat") == elementwise_ns(4 * kTokens * columns, 1));
+  // Three outputs of 2 bytes are merged into a sum of 4 bytes, which is read and written.
+  CHECK(time_of(layer.forward, "context_merge") == elementwise_ns(3 * 10 * kTokens * kQueries, 3));
+  // Gradients in single precision go on after each part.
+  CHECK(time_of(layer.backward, "context_gradients") ==
+        std::round(4 * send_time(a100(), true, Bytes(4 * kTokens * columns)).time.count()));
+  CHECK(time_of(layer.backward, "context_add") ==
+        elementwise_ns(4 * kTokens * (10 * kQueries + 18 * columns), 16));
+  CHECK(time_of(layer.forward, "context_ring") == 0);
+
+  // Megatron passes the heads that there are around, behind attention.
+  const PassCosts ring = layer_of(*find_stack("megatron-core"), {.context = 4});
+  CHECK(time_of(ring.forward, "context_ring") ==
+        std::round(send_time(a100(), true, Bytes(2 * kTokens * 2 * kKeys)).time.count()));
+  CHECK(time_of(ring.forward, "context_gather") == 0);
+}
+
+TEST_CASE("torchtitan: asynchronous tensor parallelism sums up pieces itself") {
+  Stack stack = *find_stack("torchtitan");
+  const LayerKey key{.tensor = 8, .sequence_parallel = true};
+  CHECK(time_of(layer_of(stack, key).forward, "sum_pieces") == 0);
+  stack.overlap.tensor = true;
+  // After attention and after the MLP: eight pieces are read, one is written.
+  const double elements = kTokens * 4'096;
+  CHECK(time_of(layer_of(stack, key).forward, "sum_pieces") == 2 * elementwise_ns(2 * elements * 9 / 8, 1));
+}
+
+}  // namespace
+}  // namespace vtrain
