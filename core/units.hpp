@@ -47,6 +47,11 @@ constexpr double to_seconds(SimTime time) {
   return to_seconds(time.time_since_epoch());
 }
 
+/// A count as a factor of a formula.
+constexpr double real(std::int64_t count) {
+  return static_cast<double>(count);
+}
+
 /// A number with a unit. `Tag` names the unit and keeps bytes from being added to FLOPs.
 template <class Tag, class Rep>
 struct Quantity {

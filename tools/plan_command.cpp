@@ -73,9 +73,9 @@ struct CountAnswer {
 /// What the search found.
 struct PlanAnswer {
   std::vector<CountAnswer> counts;
-  std::vector<RankedPlan> fastest;     ///< of each count that has any
-  std::vector<std::size_t> front;      ///< positions in `fastest`, the best by the objective first
-  std::vector<std::string> fallbacks;  ///< of the best: numbers that were extrapolated or missing
+  std::vector<RankedPlan> fastest;  ///< of each count that has any
+  std::vector<std::size_t> front;   ///< positions in `fastest`, the best by the objective first
+  Fallbacks fallbacks;              ///< of the best
   std::int64_t num_plans = 0;
   std::int64_t num_fitting = 0;
   double wall_s = 0;
@@ -268,7 +268,7 @@ ordered_json to_json(const PlanQuestion& question, const PlanAnswer& answer) {
                {"num_fitting", answer.num_fitting},
                {"wall_s", answer.wall_s},
                {"best", plan_to_json(best, question.terms)},
-               {"fallbacks", answer.fallbacks},
+               {"fallbacks", answer.fallbacks.sentences()},
                {"pareto_gpus", front},
                {"counts", counts}});
   return json;

@@ -179,19 +179,13 @@ std::string explain_difference(const RankedPlan& faster, const RankedPlan& slowe
   return text;
 }
 
-std::string fallbacks_text(std::span<const std::string> fallbacks) {
-  constexpr std::string_view kOutside = "outside the measured sizes";
-  std::string outside;
-  std::string others;
-  for (const std::string_view fallback : fallbacks) {
-    const std::size_t at = fallback.rfind(kOutside);  // after `: ` or `, `
-    if (at >= 2 && at != std::string_view::npos) {
-      outside += fmt::format("{}{}", outside.empty() ? "" : ", ", fallback.substr(0, at - 2));
-    } else {
-      others += fmt::format("fallback of 1: {}\n", fallback);
-    }
-  }
-  return outside.empty() ? others : fmt::format("{} in 1: {}\n{}", kOutside, outside, others);
+std::string fallbacks_text(const Fallbacks& fallbacks) {
+  std::string text;
+  if (!fallbacks.extrapolated.empty())
+    text = fmt::format("outside the measured sizes in 1: {}\n", fmt::join(fallbacks.extrapolated, ", "));
+  for (const std::string& missing : fallbacks.missing)
+    text += fmt::format("fallback of 1: {}\n", missing);
+  return text;
 }
 
 ordered_json plan_to_json(const RankedPlan& ranked, const TrainingTerms& terms) {

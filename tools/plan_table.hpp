@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "workloads/physical_semantics.hpp"
 #include "workloads/plan_choice.hpp"
 #include "workloads/plan_search.hpp"
 
@@ -46,9 +47,8 @@ std::string describe_plan(const ParallelPlan& plan);
 /// communication (-0.41 s), larger bubble (+0.24 s)`.
 std::string explain_difference(const RankedPlan& faster, const RankedPlan& slower);
 
-/// What plan 1 rests on beside measurements (`PhysicalProvenance::fallbacks`), in lines; what lies outside
-/// the measured sizes is one of them.
-std::string fallbacks_text(std::span<const std::string> fallbacks);
+/// What plan 1 rests on beside measurements, in lines; all that is extrapolated is one of them.
+std::string fallbacks_text(const Fallbacks& fallbacks);
 
 /// A plan with its time, breakdown, memory and costs.
 nlohmann::ordered_json plan_to_json(const RankedPlan& plan, const TrainingTerms& terms);

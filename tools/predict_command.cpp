@@ -147,7 +147,7 @@ Result<Prediction> predict_from_profile(const PredictArguments& arguments, const
   }
   for (const std::string& warning : config.warnings)
     prediction.provenance.push_back("model: " + warning);
-  prediction.fallbacks = predicted->provenance.fallbacks;
+  prediction.fallbacks = predicted->provenance.fallbacks.sentences();
   return prediction;
 }
 

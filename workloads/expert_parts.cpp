@@ -2,14 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/units.hpp"
 #include "workloads/layer_parts.hpp"
 
 namespace vtrain {
 namespace {
-
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
 
 /// Of `places` places, how many a token goes to when `top_k` experts are drawn, spread evenly over them.
 double places_hit(double places, double top_k) {

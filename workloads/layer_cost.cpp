@@ -6,14 +6,11 @@
 #include <stdexcept>
 #include <utility>
 
+#include "core/units.hpp"
 #include "workloads/layer_parts.hpp"
 
 namespace vtrain {
 namespace {
-
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
 
 Nanoseconds busy_time(const std::vector<Operator>& operators) {
   Nanoseconds sum(0);
@@ -203,6 +200,11 @@ class CostModel {
   /// Weights of a layer on one GPU.
   double weights(LayerKind kind) const { return gpu_weights(layer_.model, layer_.shape, kind); }
   double routed_weights() const { return layer_.shape.routed_weights; }
+  /// Adds the names of another model's operators whose times are extrapolated or modelled.
+  void add_evidence(const CostModel& other) {
+    extrapolated_.insert(other.extrapolated_.begin(), other.extrapolated_.end());
+    modelled_.insert(other.modelled_.begin(), other.modelled_.end());
+  }
   std::vector<std::string_view> extrapolated() const { return {extrapolated_.begin(), extrapolated_.end()}; }
   std::vector<std::string_view> modelled() const { return {modelled_.begin(), modelled_.end()}; }
 
@@ -375,6 +377,7 @@ LayerCosts layer_costs(const TransformerModel& model, const LayerKey& key, const
   costs.head = parts.head();
   if (model.prediction.depth > 0)
     costs.head = with_predictions(model, costs.head, stack.wider.prediction ? wide_parts : parts);
+  parts.add_evidence(wide_parts);
   costs.extrapolated = parts.extrapolated();
   costs.modelled = parts.modelled();
   return costs;

@@ -4,12 +4,10 @@
 
 #include <algorithm>
 
+#include "core/units.hpp"
+
 namespace vtrain {
 namespace {
-
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
 
 /// Elements of a micro-batch's tokens times columns.
 double elements(const LayerShape& shape, std::int64_t columns) {

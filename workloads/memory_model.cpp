@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/units.hpp"
 #include "workloads/layer_kinds.hpp"
 #include "workloads/layer_shape.hpp"
 
@@ -19,10 +20,6 @@ constexpr double kShardedBytes = 16;
 constexpr double kHalfPrecisionBytes = 4;
 /// Of an element of a gradient placeholder, whatever the precision of products.
 constexpr double kPlaceholderBytes = 2;
-
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
 
 /// Layers on a stage, by kind; those with a window as those without, from which they do not differ in memory.
 LayerCounts layers_of(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage) {

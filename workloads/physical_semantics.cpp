@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/units.hpp"
 #include "workloads/memory_model.hpp"
 #include "workloads/stage_costs.hpp"
 #include "workloads/stage_order.hpp"
@@ -15,10 +16,6 @@ namespace vtrain {
 namespace {
 
 using Operators = std::vector<Operator>;
-
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
 
 /// The passes of a layer that a block consists of, one after the other; null for none.
 struct LayerPasses {
@@ -188,6 +185,14 @@ std::string_view all_reduce_source(const GpuProfile& profile, const Stack& stack
 
 }  // namespace
 
+std::vector<std::string> Fallbacks::sentences() const {
+  std::vector<std::string> all;
+  for (const std::string& name : extrapolated)
+    all.push_back(name + ": outside the measured sizes");
+  all.insert(all.end(), missing.begin(), missing.end());
+  return all;
+}
+
 IterationWork make_physical_work(const TransformerModel& model, const ParallelPlan& plan,
                                  const GpuProfile& profile, const Stack& stack, const LayerCosts& costs,
                                  WorkDetail detail) {
@@ -223,13 +228,14 @@ Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const
                                             const GpuProfile& profile, const Stack& stack) {
   if (auto checked = check_plan(model, plan); !checked) return fail(checked.error());
   const LayerCosts costs = layer_costs(model, layer_key(plan), profile, stack);
-  std::vector<std::string> fallbacks;
-  for (const std::string_view name : costs.extrapolated)
-    fallbacks.push_back(fmt::format("{}: outside the measured sizes", name));
+  Fallbacks fallbacks{.extrapolated = {costs.extrapolated.begin(), costs.extrapolated.end()}};
   const StageCosts stages(model, plan, profile, stack, costs);
-  if (auto fallback = stages.reduction_fallback(0)) fallbacks.push_back(std::move(*fallback));
-  if (plan.offloaded_layers > 0 && profile.host_bandwidth.value <= 0)
-    fallbacks.push_back("offloaded activations: host_bandwidth is not in the profile, copies cost nothing");
+  if (auto reduction = stages.extrapolated_reduction(0))
+    fallbacks.extrapolated.push_back(std::move(*reduction));
+  if (plan.offloaded_layers > 0 && profile.host_bandwidth.value <= 0) {
+    fallbacks.missing.push_back(
+        "offloaded activations: host_bandwidth is not in the profile, copies cost nothing");
+  }
   return PhysicalPrediction{
       .work = make_physical_work(model, plan, profile, stack, costs, WorkDetail::Operators),
       .memory = estimate_memory(model, plan, profile, stack.memory),

@@ -38,6 +38,15 @@ enum class WorkDetail : std::uint8_t {
   Blocks,  ///< one unnamed operator for a block's compute and one for each kind of collective, for searches
 };
 
+/// What of a prediction the profile's measurements do not cover.
+struct Fallbacks {
+  std::vector<std::string> extrapolated{};  ///< operators and messages outside the measured sizes
+  std::vector<std::string> missing{};       ///< what the profile does not have, a sentence each
+
+  /// All of it, a sentence each.
+  std::vector<std::string> sentences() const;
+};
+
 /// Where the numbers of a prediction come from.
 struct PhysicalProvenance {
   std::string profile;  ///< name of the GPU profile
@@ -47,8 +56,7 @@ struct PhysicalProvenance {
   std::string stack_summary;
   /// Operators whose time is a formula's, because the profile has no measurements of their kind.
   std::vector<std::string> modelled;
-  /// What lies outside the range of the profile's measurements, one sentence each.
-  std::vector<std::string> fallbacks;
+  Fallbacks fallbacks;
 };
 
 /// The work of an iteration, the memory it takes and where both come from.

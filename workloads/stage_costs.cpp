@@ -5,16 +5,13 @@
 
 #include <fmt/format.h>
 
+#include "core/units.hpp"
 #include "workloads/layer_shape.hpp"
 #include "workloads/memory_model.hpp"
 #include "workloads/pass_builder.hpp"
 
 namespace vtrain {
 namespace {
-
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
 
 Nanoseconds whole(Nanoseconds time) {
   return Nanoseconds(std::round(time.count()));
@@ -140,7 +137,7 @@ Nanoseconds StageCosts::reduction(std::int64_t stage, Nanoseconds forward, Nanos
                reduction / real(std::max<std::int64_t>(1, num_layers)));
 }
 
-std::optional<std::string> StageCosts::reduction_fallback(std::int64_t stage) const {
+std::optional<std::string> StageCosts::extrapolated_reduction(std::int64_t stage) const {
   if (plan_.sharding == Sharding::Full || replicas() <= 1) return std::nullopt;
   const bool is_all_reduce = plan_.sharding == Sharding::None;
   const Bytes gradients = stack_.gradients(plan_.precision, parameters(stage).shared);
@@ -148,9 +145,9 @@ std::optional<std::string> StageCosts::reduction_fallback(std::int64_t stage) co
       collective_time(profile_, is_all_reduce ? Collective::AllReduce : Collective::ReduceScatter,
                       placed_group(profile_, replicas(), plan_.tensor), gradients, stack_.libraries);
   if (time.evidence != Evidence::Extrapolated) return std::nullopt;
-  return fmt::format("gradient {} over {} GPUs: {:.0f} MiB, outside the measured sizes",
-                     is_all_reduce ? "all-reduce" : "reduce-scatter", replicas(),
-                     gradients.value / 1048576.0);
+  return fmt::format("gradient {} of {:.0f} MiB over {} GPUs",
+                     is_all_reduce ? "all-reduce" : "reduce-scatter", gradients.value / 1048576.0,
+                     replicas());
 }
 
 Nanoseconds StageCosts::offload_wait(std::int64_t stage, Nanoseconds pass) const {

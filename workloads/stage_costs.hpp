@@ -47,8 +47,8 @@ class StageCosts {
   /// the gathering of weights beside the first one's forward pass, which takes `forward`; the last bucket
   /// shows. With fully sharded weights what their gathers leave over in the passes.
   Nanoseconds reduction(std::int64_t stage, Nanoseconds forward, Nanoseconds backward) const;
-  /// What of a stage's gradient reduction lies outside the measured sizes.
-  std::optional<std::string> reduction_fallback(std::int64_t stage) const;
+  /// A stage's gradient reduction in words, if it lies outside the measured sizes.
+  std::optional<std::string> extrapolated_reduction(std::int64_t stage) const;
   /// How long the GPU waits in a pass of a chunk, which takes `pass` without, for activations on their way to
   /// the memory of the CPU or back; whole nanoseconds. The copies run beside the whole pass.
   Nanoseconds offload_wait(std::int64_t stage, Nanoseconds pass) const;

@@ -5,14 +5,11 @@
 // by the same kernel.
 #include <algorithm>
 
+#include "core/units.hpp"
 #include "workloads/layer_parts.hpp"
 
 namespace vtrain {
 namespace {
-
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
 
 /// What the kernels of the scan read and write. Their products (a chunk x a head, a chunk x the state, the
 /// state x a head) are small and take a tenth of the time that this traffic takes.

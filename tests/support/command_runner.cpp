@@ -24,8 +24,9 @@ CommandResult run_vtrain(const std::string& arguments, const fs::path& folder, c
   const TemporaryFolder output;
   const std::string out = (output.path() / "out").string();
   const std::string err = (output.path() / "err").string();
-  const std::string command =
-      "cd '" + folder.string() + "' && XDG_CACHE_HOME='" + (cache.empty() ? output.path() : cache).string() + "' '" VTRAIN_PROGRAM "' " + arguments + " >'" + out + "' 2>'" + err + "' </dev/null";
+  const std::string command = "cd '" + folder.string() + "' && XDG_CACHE_HOME='" +
+                              (cache.empty() ? output.path() : cache).string() + "' '" VTRAIN_PROGRAM "' " +
+                              arguments + " >'" + out + "' 2>'" + err + "' </dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, slurp(out), slurp(err)};
 }
@@ -40,23 +41,6 @@ nlohmann::json run_json(const std::string& arguments, const TemporaryFolder& wor
 
 nlohmann::json run_json(const std::string& arguments) {
   return run_json(arguments, TemporaryFolder());
-}
-
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (fs::temp_directory_path() / "vtrain-test-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a temporary folder");
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
-
-fs::path TemporaryFolder::write(const std::string& name, const std::string& content) const {
-  const fs::path path = path_ / name;
-  std::ofstream(path, std::ios::binary) << content;
-  return path;
 }
 
 fs::path shared_folder(const std::string& below) {

@@ -5,6 +5,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "tests/support/temporary_folder.hpp"
+
 namespace vtrain::testing {
 
 /// What a command left behind.
@@ -18,21 +20,6 @@ struct CommandResult {
 /// in a folder that goes afterwards.
 CommandResult run_vtrain(const std::string& arguments, const std::filesystem::path& folder,
                          const std::filesystem::path& cache = {});
-
-/// A folder of its own below the system's temporary folder, removed with the object.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-  /// Writes a file in the folder and returns its path.
-  std::filesystem::path write(const std::string& name, const std::string& content) const;
-
- private:
-  std::filesystem::path path_;
-};
 
 /// What `vtrain <arguments> --json` prints in a folder; a failure ends the test case.
 nlohmann::json run_json(const std::string& arguments, const TemporaryFolder& work);

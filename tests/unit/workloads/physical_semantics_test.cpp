@@ -81,7 +81,7 @@ TEST_CASE("physical_semantics: passes wait for activations on their way to the C
   profile.host_bandwidth = {};
   const auto unknown = predict_physical(model, plan, profile, stack);
   REQUIRE(unknown);
-  CHECK(unknown->provenance.fallbacks.back().starts_with("offloaded activations: "));
+  CHECK(unknown->provenance.fallbacks.missing.back().starts_with("offloaded activations: "));
 }
 
 TEST_CASE("physical_semantics: stages hold what belongs to them") {
@@ -184,11 +184,14 @@ TEST_CASE("physical_semantics: extrapolated messages are named") {
   const ParallelPlan within{.tensor = 1, .data = 8, .pipeline = 1, .global_batch = 64, .micro_batch = 1};
   const auto extrapolated = predict_physical(model, within, a100(), megatron());
   REQUIRE(extrapolated);
-  REQUIRE(extrapolated->provenance.fallbacks.size() == 1);
-  CHECK(extrapolated->provenance.fallbacks[0].starts_with("gradient all-reduce over 8 GPUs: "));
+  const Fallbacks& fallbacks = extrapolated->provenance.fallbacks;
+  REQUIRE(fallbacks.extrapolated.size() == 1);
+  CHECK(fallbacks.extrapolated[0].starts_with("gradient all-reduce of "));
+  CHECK(fallbacks.extrapolated[0].ends_with(" MiB over 8 GPUs"));
+  CHECK(fallbacks.sentences() == std::vector{fallbacks.extrapolated[0] + ": outside the measured sizes"});
   CHECK(extrapolated->provenance.profile == "a100");
   const ParallelPlan beyond{.tensor = 8, .data = 8, .pipeline = 1, .global_batch = 64, .micro_batch = 1};
-  CHECK(predict_physical(model, beyond, a100(), megatron())->provenance.fallbacks.empty());
+  CHECK(predict_physical(model, beyond, a100(), megatron())->provenance.fallbacks.sentences().empty());
 }
 
 TEST_CASE("physical_semantics: a plan that does not divide names the field") {
