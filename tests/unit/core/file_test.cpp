@@ -1,6 +1,5 @@
 #include "core/file.hpp"
 
-#include <unistd.h>
 #include <zlib.h>
 
 #include <filesystem>
@@ -8,23 +7,12 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/support/temporary_folder.hpp"
+
 namespace vtrain {
 namespace {
 
-/// A folder that goes away with the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder() { std::filesystem::create_directories(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  bool is_empty() const { return std::filesystem::is_empty(path_); }
-
- private:
-  std::filesystem::path path_ =
-      std::filesystem::temp_directory_path() / ("vtrain_file_test_" + std::to_string(::getpid()));
-};
+using testing::TemporaryFolder;
 
 void write_gzip(const std::filesystem::path& path, const std::string& text) {
   gzFile file = gzopen(path.c_str(), "wb");
@@ -74,7 +62,7 @@ TEST_CASE("file: an atomic file appears only when it is complete") {
     file->write("half");
     CHECK(!std::filesystem::exists(folder / "a"));
   }
-  CHECK(folder.is_empty());
+  CHECK(std::filesystem::is_empty(folder.path()));
   auto file = AtomicFile::create(folder / "a");
   REQUIRE(file);
   file->write("one ");

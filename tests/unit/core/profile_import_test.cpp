@@ -8,6 +8,7 @@
 
 #include "core/file.hpp"
 #include "core/gpu_profile.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace vtrain {
 namespace {
@@ -17,8 +18,7 @@ namespace fs = std::filesystem;
 /// A folder of small tables that is gone after the test.
 class TableFolder {
  public:
-  TableFolder() : path_(fs::temp_directory_path() / "vtrain_profile_import_test") {
-    fs::create_directories(path_);
+  TableFolder() {
     std::string gemm = "gemm_dtype,m,n,k,latency\n";
     for (const int m : {64, 128}) {
       for (const int n : {256, 512})
@@ -30,15 +30,12 @@ class TableFolder {
           "1,1024,8,2,128,bfloat16,bfloat16,1\n");
     write("nccl.csv", "op_name,nccl_dtype,num_gpus,message_size,latency\nall_gather,half,2,512,0.02\n");
   }
-  ~TableFolder() { fs::remove_all(path_); }
-  TableFolder(const TableFolder&) = delete;
-  TableFolder& operator=(const TableFolder&) = delete;
 
-  void write(const std::string& name, const std::string& text) { REQUIRE(write_file(path_ / name, text)); }
-  const fs::path& path() const { return path_; }
+  void write(const std::string& name, const std::string& text) { REQUIRE(write_file(folder_ / name, text)); }
+  const fs::path& path() const { return folder_.path(); }
 
  private:
-  fs::path path_;
+  testing::TemporaryFolder folder_;
 };
 
 /// The A100's constants under another name, with tables of three files.

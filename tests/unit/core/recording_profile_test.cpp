@@ -1,7 +1,6 @@
 #include "core/recording_profile.hpp"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -9,6 +8,7 @@
 #include "core/file.hpp"
 #include "core/gpu_profile.hpp"
 #include "core/measured_products.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/unit/core/recording_support.hpp"
 
 namespace vtrain {
@@ -87,14 +87,13 @@ TEST_CASE("recording_profile: attention, efficiencies and collectives are those 
 }
 
 TEST_CASE("recording_profile: a folder with a recording is a profile") {
-  const fs::path folder = fs::temp_directory_path() / ("vtrain_recording_" + std::to_string(getpid()));
-  fs::create_directories(folder);
+  const testing::TemporaryFolder folder;
   REQUIRE(write_file(folder / "kernel_table.json", testing::recording_text()));
-  const auto profile = load_gpu_profile(folder.string());
+  const auto profile = load_gpu_profile(folder.path().string());
   REQUIRE_MESSAGE(profile, profile.error().describe());
   CHECK(profile->name == "h200-recorded");
-  fs::remove_all(folder);
-  CHECK_FALSE(load_gpu_profile(folder.string()));
+  fs::remove_all(folder.path());
+  CHECK_FALSE(load_gpu_profile(folder.path().string()));
 }
 
 TEST_CASE("recording_profile: the profile to extend follows from the name of the GPU") {

@@ -1,16 +1,14 @@
 /// What must hold of every policy when nodes fail, jobs write checkpoints and interruptions cost time.
 #include <doctest/doctest.h>
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "core/file.hpp"
 #include "policies/registry.hpp"
 #include "sched/simulator.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
@@ -24,25 +22,23 @@ constexpr std::uint32_t kNodes = 3;
 /// The spec of every policy whose jobs may be disrupted.
 class DisruptablePolicies {
  public:
-  DisruptablePolicies()
-      : sample_(std::filesystem::temp_directory_path() /
-                ("vtrain_disruption_" + std::to_string(getpid()) + ".csv")) {
-    REQUIRE(write_file(sample_, "duration\n3\n9\n10\n40\n100\n"));
+  DisruptablePolicies() {
+    const auto sample = folder_ / "sample.csv";
+    REQUIRE(write_file(sample, "duration\n3\n9\n10\n40\n100\n"));
     specs_ = {"las:queues=5;12,attained=time", "easy:order=asc-walltime", "elasticflow:slot=5s",
               "edf:preset=elasticflow,slot=5s"};
     for (const PolicyInfo& policy : policies()) {
       std::string spec(policy.name);
-      if (spec == "gittins") spec += ":delta=10,queues=20;60,distribution=" + sample_.string();
+      if (spec == "gittins") spec += ":delta=10,queues=20;60,distribution=" + sample.string();
       const auto made = make_policy(spec);
       REQUIRE(made);
       if ((*made)->copes_with_disruptions()) specs_.push_back(spec);
     }
   }
-  ~DisruptablePolicies() { std::filesystem::remove(sample_); }
   const std::vector<std::string>& specs() const { return specs_; }
 
  private:
-  std::filesystem::path sample_;
+  TemporaryFolder folder_;
   std::vector<std::string> specs_;
 };
 

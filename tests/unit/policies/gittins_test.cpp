@@ -2,12 +2,10 @@
 
 #include <doctest/doctest.h>
 
-#include <unistd.h>
-#include <filesystem>
 #include <string>
 
-#include "core/file.hpp"
 #include "policies/registry.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/unit/policies/golden_support.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
@@ -17,21 +15,6 @@ namespace {
 SimTime at(std::int64_t seconds) {
   return SimTime(std::chrono::seconds(seconds));
 }
-
-/// A sample in a file that goes when the test ends.
-class SampleFile {
- public:
-  explicit SampleFile(std::string_view content)
-      : path_(std::filesystem::temp_directory_path() /
-              ("vtrain_gittins_" + std::to_string(getpid()) + ".csv")) {
-    REQUIRE(write_file(path_, content));
-  }
-  ~SampleFile() { std::filesystem::remove(path_); }
-  std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 std::string error_of(const std::string& spec) {
   const auto policy = make_policy(spec);
@@ -59,9 +42,10 @@ TEST_CASE("gittins: the index by hand") {
 }
 
 TEST_CASE("gittins: a job about to end goes before one that has outlived the sample") {
+  const TemporaryFolder folder;
   // Jobs take 10 s or very long. Threshold far away, so that all stay in queue 0.
-  const SampleFile sample("duration\n10\n10\n10\n100000\n");
-  const std::string spec = "gittins:delta=20,queues=1000000,distribution=" + sample.path();
+  const std::string sample = folder.write("sample.csv", "duration\n10\n10\n10\n100000\n").string();
+  const std::string spec = "gittins:delta=20,queues=1000000,distribution=" + sample;
   // By 20 the first job has run for 20 s and its index has fallen; the second, fresh, takes the GPUs when it
   // arrives.
   const auto result = replay(make_workload({{0, 50, 1}, {20, 10, 1}}), "1x1", spec);
@@ -71,9 +55,10 @@ TEST_CASE("gittins: a job about to end goes before one that has outlived the sam
 }
 
 TEST_CASE("gittins: within equal indices the earlier submission goes first") {
-  const SampleFile sample("5\n");
-  const auto result = replay(make_workload({{0, 50, 1}, {20, 10, 1}, {21, 10, 1}}), "1x1",
-                             "gittins:distribution=" + sample.path());
+  const TemporaryFolder folder;
+  const std::string sample = folder.write("sample.csv", "5\n").string();
+  const auto result =
+      replay(make_workload({{0, 50, 1}, {20, 10, 1}, {21, 10, 1}}), "1x1", "gittins:distribution=" + sample);
   CHECK(result.outcomes[0].end == at(50));
   CHECK(result.outcomes[1].end == at(60));
   CHECK(result.outcomes[2].end == at(70));
@@ -84,15 +69,16 @@ TEST_CASE("gittins: the sample must be there and hold positive numbers") {
   CHECK(error_of("gittins:distribution=/nonexistent").find("/nonexistent") != std::string::npos);
   CHECK(error_of("gittins:delta=0,distribution=x").find("gittins:delta: expected") == 0);
   CHECK(error_of("gittins:delta=nan,distribution=x").find("gittins:delta: expected") == 0);
+  const TemporaryFolder folder;
   for (const std::string content :
        {"duration\n5\nx\n", "duration\n5\n-1\n", "duration\n5\n0\n", "5\n6\nnan\n"}) {
-    const SampleFile sample(content);
-    const std::string error = error_of("gittins:distribution=" + sample.path());
+    const std::string sample = folder.write("sample.csv", content).string();
+    const std::string error = error_of("gittins:distribution=" + sample);
     CAPTURE(error);
-    CHECK(error.find(sample.path() + ":3: duration: expected a number above 0, found '") == 0);
+    CHECK(error.find(sample + ":3: duration: expected a number above 0, found '") == 0);
   }
-  const SampleFile empty("duration\n");
-  CHECK(error_of("gittins:distribution=" + empty.path()).find("at least one duration") != std::string::npos);
+  const std::string empty = folder.write("empty.csv", "duration\n").string();
+  CHECK(error_of("gittins:distribution=" + empty).find("at least one duration") != std::string::npos);
 }
 
 }  // namespace vtrain::testing

@@ -1,14 +1,13 @@
 /// What must hold of every policy on any workload.
 #include <doctest/doctest.h>
 
-#include <unistd.h>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "core/file.hpp"
 #include "policies/registry.hpp"
 #include "sched/simulator.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
@@ -21,11 +20,10 @@ constexpr const char* kCluster = "2x8+1x4";
 /// The spec of every policy in the table, and some with other parameters.
 class Specs {
  public:
-  Specs()
-      : sample_(std::filesystem::temp_directory_path() /
-                ("vtrain_sample_" + std::to_string(getpid()) + ".csv")) {
-    REQUIRE(write_file(sample_, "duration\n3\n9\n10\n40\n100\n"));
-    const std::string distribution = "distribution=" + sample_.string();
+  Specs() {
+    const auto sample = folder_ / "sample.csv";
+    REQUIRE(write_file(sample, "duration\n3\n9\n10\n40\n100\n"));
+    const std::string distribution = "distribution=" + sample.string();
     for (const char* parameters : {"attained=time", "timer=peer", "timer=exact"}) {
       specs_.push_back(std::string("las:queues=5;12,") + parameters);
     }
@@ -36,11 +34,10 @@ class Specs {
       specs_.push_back(name == "gittins" ? name + ":delta=10,queues=20;60," + distribution : name);
     }
   }
-  ~Specs() { std::filesystem::remove(sample_); }
   const std::vector<std::string>& all() const { return specs_; }
 
  private:
-  std::filesystem::path sample_;
+  TemporaryFolder folder_;
   std::vector<std::string> specs_;
 };
 

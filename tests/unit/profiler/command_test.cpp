@@ -6,10 +6,10 @@
 #include <stdexcept>
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include "core/kernel_trace.hpp"
 #include "fake_device.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace vtrain::profiler {
 namespace {
@@ -66,8 +66,8 @@ TEST_CASE("command: a dry run counts operators and time without a GPU") {
 }
 
 TEST_CASE("command: records a table and its traces, then finds nothing left to do") {
-  const fs::path folder = fs::temp_directory_path() / ("vtrain_command_" + std::to_string(::getpid()));
-  fs::remove_all(folder);
+  const testing::TemporaryFolder temporary;
+  const fs::path folder = temporary / "recording";  // for the command to make
   std::uint64_t prepared = 0;
   Backend backend;
   backend.open_device = [&](int) {
@@ -103,11 +103,11 @@ TEST_CASE("command: records a table and its traces, then finds nothing left to d
   const Run other = run(line, backend);
   CHECK(other.code == 2);
   CHECK(other.err.find("choose another folder") != std::string::npos);
-  fs::remove_all(folder);
 }
 
 TEST_CASE("command: an interrupted recording says how to go on") {
-  const fs::path folder = fs::temp_directory_path() / ("vtrain_interrupted_" + std::to_string(::getpid()));
+  const testing::TemporaryFolder temporary;
+  const fs::path folder = temporary / "recording";  // for the command to make
   Backend backend;
   backend.open_device = [](int) { return std::make_unique<FakeDevice>(); };
   int asked = 0;
@@ -116,7 +116,6 @@ TEST_CASE("command: an interrupted recording says how to go on") {
   CHECK(made.code == 0);
   CHECK(made.out.find("are left: run the same command again to go on") != std::string::npos);
   CHECK(KernelTable::parse(read_whole(folder / "kernel_table.json")).operators().size() == 4);
-  fs::remove_all(folder);
 }
 
 }  // namespace

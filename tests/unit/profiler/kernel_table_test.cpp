@@ -4,10 +4,10 @@
 #include <stdexcept>
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include "fake_device.hpp"
 #include "profiler/error.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace vtrain::profiler {
 namespace {
@@ -134,8 +134,8 @@ TEST_CASE("kernel_table: rows need a session and new keys") {
 }
 
 TEST_CASE("kernel_table: files are replaced as a whole, and only a recording of the same device goes on") {
-  const fs::path folder = fs::temp_directory_path() / ("vtrain_table_" + std::to_string(::getpid()));
-  const fs::path file = folder / "inner" / "kernel_table.json";
+  const testing::TemporaryFolder folder;
+  const fs::path file = folder / "outer" / "inner" / "kernel_table.json";  // in folders still to be made
   const FakeDevice device;
   CHECK(open_table(file, "me", device.facts(), device.software()).operators().empty());
   write_whole(file, sample_table().to_json());
@@ -150,7 +150,6 @@ TEST_CASE("kernel_table: files are replaced as a whole, and only a recording of 
   // Only the table itself is left in the folder.
   CHECK(std::distance(fs::directory_iterator(file.parent_path()), fs::directory_iterator()) == 1);
   CHECK_THROWS_AS(write_whole("/proc/none/table.json", "x"), std::runtime_error);
-  fs::remove_all(folder);
 }
 
 }  // namespace

@@ -4,35 +4,27 @@
 #include <stdexcept>
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include "fake_device.hpp"
 #include "profiler/measure.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace vtrain::profiler {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder that is removed again.
-class Folder {
- public:
-  Folder() : path_(fs::temp_directory_path() / ("vtrain_recording_" + std::to_string(::getpid()))) {
-    fs::remove_all(path_);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  fs::path table() const { return path_ / "kernel_table.json"; }
+using testing::TemporaryFolder;
 
- private:
-  fs::path path_;
-};
+/// In a folder below, for the recording to make.
+fs::path table_in(const TemporaryFolder& folder) {
+  return folder / "recording" / "kernel_table.json";
+}
 
 /// A clock that advances by a second whenever it is asked.
-RecordingContext context_in(const Folder& folder, double& now) {
+RecordingContext context_in(const TemporaryFolder& folder, double& now) {
   RecordingContext context;
-  context.file = folder.table();
+  context.file = table_in(folder);
   context.now_s = [&now] { return now += 1; };
   context.utc_now = [] { return std::string("2026-01-01T00:00:00Z"); };
   context.is_interrupted = [] { return false; };
@@ -85,7 +77,7 @@ TEST_CASE("measure: what does not fit into memory is not tried") {
 }
 
 TEST_CASE("recording: goes on where an interrupted one stopped") {
-  const Folder folder;
+  const TemporaryFolder folder;
   FakeDevice device;
   double now = 0;
   RecordingContext context = context_in(folder, now);
@@ -96,7 +88,7 @@ TEST_CASE("recording: goes on where an interrupted one stopped") {
   CHECK(outcome.measured == 3);
   CHECK(outcome.remaining == 2);
 
-  KernelTable again = open_table(folder.table(), "test", device.facts(), device.software());
+  KernelTable again = open_table(table_in(folder), "test", device.facts(), device.software());
   again.begin_session({});
   const std::vector<Operator> missing = missing_operators(gemms(5), again);
   REQUIRE(missing.size() == 2);
@@ -105,7 +97,7 @@ TEST_CASE("recording: goes on where an interrupted one stopped") {
   outcome = record_operators(device, missing, {}, again, context);
   CHECK(outcome.measured == 2);
   CHECK(device.num_prepared == 5);
-  const KernelTable whole = KernelTable::parse(read_whole(folder.table()));
+  const KernelTable whole = KernelTable::parse(read_whole(table_in(folder)));
   CHECK(whole.operators().size() == 5);
   CHECK(whole.sessions().size() == 2);
   CHECK(whole.operators()[0].session == 0);
@@ -114,7 +106,7 @@ TEST_CASE("recording: goes on where an interrupted one stopped") {
 }
 
 TEST_CASE("recording: nothing is begun after the time limit") {
-  const Folder folder;
+  const TemporaryFolder folder;
   FakeDevice device;
   double now = 0;
   RecordingContext context = context_in(folder, now);
@@ -127,7 +119,7 @@ TEST_CASE("recording: nothing is begun after the time limit") {
 }
 
 TEST_CASE("recording: what cannot run is noted and tried again by the next recording") {
-  const Folder folder;
+  const TemporaryFolder folder;
   FakeDevice device;
   device.refuses = [](const Operator& op) { return op.size("m") == 128; };
   double now = 0;
@@ -145,7 +137,7 @@ TEST_CASE("recording: what cannot run is noted and tried again by the next recor
 }
 
 TEST_CASE("recording: a failure leaves the file whole") {
-  const Folder folder;
+  const TemporaryFolder folder;
   FakeDevice device;
   device.refuses = [](const Operator& op) -> bool {
     if (op.size("m") == 64 * 8) throw std::runtime_error("the GPU fell off the bus");
@@ -154,7 +146,7 @@ TEST_CASE("recording: a failure leaves the file whole") {
   double now = 0;
   KernelTable table = empty_table(device);
   CHECK_THROWS_AS(record_operators(device, gemms(9), {}, table, context_in(folder, now)), std::runtime_error);
-  const KernelTable saved = KernelTable::parse(read_whole(folder.table()));
+  const KernelTable saved = KernelTable::parse(read_whole(table_in(folder)));
   CHECK(saved.operators().size() >= 3);  // saved every 5 s of a clock that advances with every question
   CHECK(saved.operators().size() <= 7);
 }
@@ -178,7 +170,7 @@ class FakeCollectives : public CollectiveRunner {
 };
 
 TEST_CASE("recording: a sweep of collectives over GPU counts and sizes") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const FakeDevice device;
   double now = 0;
   KernelTable table = empty_table(device);
@@ -198,7 +190,7 @@ TEST_CASE("recording: a sweep of collectives over GPU counts and sizes") {
 }
 
 TEST_CASE("recording: one GPU says what it cannot measure") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const FakeDevice device;
   double now = 0;
   KernelTable table = empty_table(device);

@@ -2,18 +2,18 @@
 
 #include <doctest/doctest.h>
 
-#include <unistd.h>
 #include <filesystem>
 #include <string>
 
-#include "core/file.hpp"
 #include "tests/support/shared_data.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 using vtrain::ClusterSpec;
 using vtrain::GpuCount;
 using vtrain::have;
 using vtrain::NodeGroup;
 using vtrain::parse_cluster_table;
+using vtrain::testing::TemporaryFolder;
 
 namespace {
 
@@ -37,23 +37,6 @@ ClusterSpec file(const std::string& name) {
   REQUIRE_MESSAGE(cluster.has_value(), cluster.error().describe());
   return *std::move(cluster);
 }
-
-/// A file of a name that ends like this, which goes when the test ends.
-class TemporaryFile {
- public:
-  TemporaryFile(const std::string& suffix, std::string_view content)
-      : path_(std::filesystem::temp_directory_path() /
-              ("vtrain_table_" + std::to_string(getpid()) + suffix)) {
-    REQUIRE(vtrain::write_file(path_, content));
-  }
-  ~TemporaryFile() { std::filesystem::remove(path_); }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 constexpr std::string_view kQuotas =
     "date,vcA,vcB,total\n2020-04-01,8,16,24\n2020-04-03,8,32,40\n2020-04-02,0,16,16\n";
@@ -124,8 +107,8 @@ TEST_CASE("cluster_tables: virtual clusters are listed, and one can be picked") 
 
 TEST_CASE("cluster_tables: Gavel's clusters") {
   const auto parse = [](const std::string& text, const std::string& part) {
-    const TemporaryFile json(".json", text);
-    return ClusterSpec::parse(json.path() + part);
+    const TemporaryFolder folder;
+    return ClusterSpec::parse(folder.write("clusters.json", text).string() + part);
   };
   const auto one = parse(R"({"philly": ["500:0:3"]})", "");
   REQUIRE_MESSAGE(one.has_value(), one.error().describe());
@@ -167,11 +150,12 @@ TEST_CASE("cluster_tables: rows that are no good name the line and the column") 
 
 TEST_CASE(
     "cluster_tables: a file is accepted wherever a cluster is, plain or packed; a missing one is not found") {
-  const TemporaryFile quotas("@home.csv", kQuotas);
-  CHECK(ClusterSpec::parse(quotas.path())->total_gpus() == GpuCount(40));
-  CHECK(ClusterSpec::parse(quotas.path() + "@2020-04-02")->total_gpus() == GpuCount(16));
-  const TemporaryFile slurm(".out", "NODELIST GRES\nn[1-3] gpu:a100:4\n");
-  CHECK(ClusterSpec::parse(slurm.path())->describe() == "3 x 4 A100, 12 GPUs");
+  const TemporaryFolder folder;
+  const std::string quotas = folder.write("quotas@home.csv", kQuotas).string();
+  CHECK(ClusterSpec::parse(quotas)->total_gpus() == GpuCount(40));
+  CHECK(ClusterSpec::parse(quotas + "@2020-04-02")->total_gpus() == GpuCount(16));
+  const std::string slurm = folder.write("sinfo.out", "NODELIST GRES\nn[1-3] gpu:a100:4\n").string();
+  CHECK(ClusterSpec::parse(slurm)->describe() == "3 x 4 A100, 12 GPUs");
   for (const char* absent : {"nodes.csv", "/nowhere/nodes", "nodes.json"}) {
     const auto cluster = ClusterSpec::parse(absent);
     REQUIRE_FALSE(cluster.has_value());

@@ -2,30 +2,14 @@
 
 #include <doctest/doctest.h>
 
-#include <unistd.h>
-#include <cstdio>
-#include <filesystem>
 #include <string>
 
-#include "core/file.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace vtrain {
 namespace {
 
-/// A JSON file that goes when the test ends.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(std::string_view content)
-      : path_(std::filesystem::temp_directory_path() /
-              ("vtrain_cluster_" + std::to_string(getpid()) + ".json")) {
-    REQUIRE(write_file(path_, content));
-  }
-  ~TemporaryFile() { std::filesystem::remove(path_); }
-  std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
+using testing::TemporaryFolder;
 
 std::string error_of(const std::string& text) {
   const auto cluster = ClusterSpec::parse(text);
@@ -79,17 +63,21 @@ TEST_CASE("cluster: at most ten million GPUs in all") {
 }
 
 TEST_CASE("cluster: a JSON file says the same as the short form") {
-  const TemporaryFile file(R"({"groups": [{"num_nodes": 16, "gpus_per_node": 8, "gpu_type": "a100"},
+  const TemporaryFolder folder;
+  const auto file =
+      folder.write("cluster.json", R"({"groups": [{"num_nodes": 16, "gpus_per_node": 8, "gpu_type": "a100"},
                                           {"num_nodes": 2, "gpus_per_node": 4}]})");
-  const auto cluster = ClusterSpec::parse(file.path());
+  const auto cluster = ClusterSpec::parse(file.string());
   REQUIRE(cluster);
   CHECK(cluster->groups == ClusterSpec::parse("16x8:a100+2x4")->groups);
 }
 
 TEST_CASE("cluster: a JSON file may say what NVLink joins and how many nodes a rack has") {
-  const TemporaryFile file(
+  const TemporaryFolder folder;
+  const auto file = folder.write(
+      "cluster.json",
       R"({"groups": [{"num_nodes": 16, "gpus_per_node": 8, "gpus_per_island": 4, "nodes_per_rack": 6}]})");
-  const auto cluster = ClusterSpec::parse(file.path());
+  const auto cluster = ClusterSpec::parse(file.string());
   REQUIRE(cluster);
   CHECK(cluster->groups.front().gpus_per_island == GpuCount(4));
   CHECK(cluster->groups.front().nodes_per_rack == 6);
@@ -115,12 +103,13 @@ TEST_CASE("cluster: errors in a JSON file name the file and the key") {
       {R"({"groups": [{"num_nodes": 1, "gpus_per_node": 8, "nodes_per_rack": 0}]})", "nodes_per_rack"},
       {R"({"groups": [3]})", "expected a JSON object"},
       {R"({"groups": [)", "malformed JSON"}};
+  const TemporaryFolder folder;
   for (const Case& bad : cases) {
     CAPTURE(bad.content);
-    const TemporaryFile file(bad.content);
-    const std::string error = error_of(file.path());
+    const std::string file = folder.write("cluster.json", bad.content).string();
+    const std::string error = error_of(file);
     CAPTURE(error);
-    CHECK(contains(error, file.path()));
+    CHECK(contains(error, file));
     CHECK(contains(error, bad.part));
   }
   CHECK(contains(error_of("/nonexistent/cluster.json"), "/nonexistent/cluster.json"));

@@ -1,27 +1,25 @@
 #include "traces/batsim_writer.hpp"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <string>
 
 #include "core/file.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "traces/trace_format.hpp"
 
 using vtrain::parse_trace;
 using vtrain::Trace;
+using vtrain::testing::TemporaryFolder;
 
 namespace {
 
 std::string written(const Trace& trace) {
-  const auto path =
-      std::filesystem::temp_directory_path() / ("vtrain_batsim_test_" + std::to_string(::getpid()));
+  const TemporaryFolder folder;
+  const auto path = folder / "jobs.json";
   const auto done = vtrain::write_batsim(trace, path);
   REQUIRE_MESSAGE(done.has_value(), done.error().describe());
-  const auto text = vtrain::read_file(path);
-  std::filesystem::remove(path);
-  return text.value();
+  return vtrain::read_file(path).value();
 }
 
 }  // namespace

@@ -1,18 +1,16 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
-#include <unistd.h>
-
+#include "tests/support/temporary_folder.hpp"
 #include "traces/trace_format.hpp"
 
 using namespace std::chrono_literals;
 using vtrain::Job;
 using vtrain::parse_trace;
 using vtrain::SimTime;
+using vtrain::testing::TemporaryFolder;
 
 namespace {
 
@@ -20,18 +18,13 @@ namespace {
 class Folder {
  public:
   Folder() {
-    std::filesystem::create_directories(path_);
-    std::ofstream(path_ / "throughputs.json") << R"json({"v100": {"('LM (batch size 5)', 2)": {"null": 2.0}},
-                   "k80": {"('LM (batch size 5)', 2)": {"null": 0.5}}})json";
+    folder_.write("throughputs.json", R"json({"v100": {"('LM (batch size 5)', 2)": {"null": 2.0}},
+                   "k80": {"('LM (batch size 5)', 2)": {"null": 0.5}}})json");
   }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  std::string operator/(const std::string& name) const { return (folder_ / name).string(); }
 
  private:
-  std::filesystem::path path_ =
-      std::filesystem::temp_directory_path() / ("vtrain_gavel_test_" + std::to_string(::getpid()));
+  TemporaryFolder folder_;
 };
 
 std::string seven(const std::string& steps, const std::string& arrival, const std::string& num_gpus) {

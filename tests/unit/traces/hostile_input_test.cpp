@@ -2,10 +2,7 @@
 /// with a place, never anything else.
 #include <doctest/doctest.h>
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -14,6 +11,7 @@
 #include "core/file.hpp"
 #include "core/text.hpp"
 #include "tests/support/packed.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/support/trace_examples.hpp"
 #include "traces/trace_format.hpp"
 
@@ -21,6 +19,7 @@ using vtrain::kTraceExamples;
 using vtrain::parse_trace;
 using vtrain::read_trace;
 using vtrain::testing::gzip;
+using vtrain::testing::TemporaryFolder;
 using vtrain::testing::zstd;
 
 namespace {
@@ -178,7 +177,8 @@ TEST_CASE("hostile input: the last row twice is one job, an error, or two where 
 }
 
 TEST_CASE("hostile input: packed files are read, and cut off anywhere they are errors") {
-  const auto path = std::filesystem::temp_directory_path() / ("vtrain_hostile_" + std::to_string(getpid()));
+  const TemporaryFolder folder;
+  const auto path = folder / "trace";
   for (const auto& entry : kTraceExamples) {
     const std::string_view name = entry[0];
     const std::string_view example = entry[1];
@@ -196,5 +196,4 @@ TEST_CASE("hostile input: packed files are read, and cut off anywhere they are e
       }
     }
   }
-  std::filesystem::remove(path);
 }

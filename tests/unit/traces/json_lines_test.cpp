@@ -1,30 +1,28 @@
 #include "traces/json_lines.hpp"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <filesystem>
 #include <string>
 
 #include "core/file.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "traces/trace_format.hpp"
 #include "traces/vtrain_csv.hpp"
 
 using namespace std::chrono_literals;
 using vtrain::parse_trace;
 using vtrain::Trace;
+using vtrain::testing::TemporaryFolder;
 
 namespace {
 
 std::string written(const Trace& trace) {
-  const auto path =
-      std::filesystem::temp_directory_path() / ("vtrain_jsonl_test_" + std::to_string(::getpid()));
+  const TemporaryFolder folder;
+  const auto path = folder / "jobs.jsonl";
   const auto done = vtrain::write_json_lines(trace, path);
   REQUIRE_MESSAGE(done.has_value(), done.error().describe());
-  const auto text = vtrain::read_file(path);
-  std::filesystem::remove(path);
-  return text.value();
+  return vtrain::read_file(path).value();
 }
 
 std::string error_of(const std::string& text) {

@@ -1,12 +1,10 @@
 // Formats of cluster simulators: Tiresias and its descendants Muri and Chronus, ElasticFlow, and Sia.
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
+#include "tests/support/temporary_folder.hpp"
 #include "traces/trace_format.hpp"
 
 using namespace std::chrono_literals;
@@ -14,6 +12,7 @@ using vtrain::Job;
 using vtrain::parse_trace;
 using vtrain::SimTime;
 using vtrain::Trace;
+using vtrain::testing::TemporaryFolder;
 
 namespace {
 
@@ -165,10 +164,8 @@ TEST_CASE("elasticflow: a job without a duration and without throughputs is an e
 }
 
 TEST_CASE("elasticflow: a job without a duration is priced with the tables, or says what was not profiled") {
-  const auto folder =
-      std::filesystem::temp_directory_path() / ("vtrain_elasticflow_test_" + std::to_string(::getpid()));
-  std::filesystem::create_directories(folder / "throughputs");
-  std::ofstream(folder / "throughputs" / "bert.csv") << "global_batch_size,1,2,4\n64,1,nan,4\n";
+  const TemporaryFolder folder;
+  folder.write("throughputs/bert.csv", "global_batch_size,1,2,4\n64,1,nan,4\n");
   const std::string rows = kReleased + "a,0,100,bert,50,64,4,\nb,0,100,bert,50,64,1,7\n";
   // The folder `throughputs` beside the trace, and the same by name.
   for (const auto& trace :
@@ -188,7 +185,6 @@ TEST_CASE("elasticflow: a job without a duration is priced with the tables, or s
   CHECK(hole.error().describe() == (folder / "trace.csv").string() +
                                        ":2: num_iteration: 'bert' was not profiled on 2 GPUs at global batch "
                                        "64; profiled numbers of GPUs are 1, 2 and 4");
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("sia: jobs without run times are read and said to have none") {

@@ -1,13 +1,12 @@
 // The Standard Workload Format, read and written.
 #include <doctest/doctest.h>
 
-#include <unistd.h>
-
 #include <chrono>
 #include <filesystem>
 #include <string>
 
 #include "core/file.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "traces/swf_writer.hpp"
 #include "traces/trace_format.hpp"
 
@@ -17,6 +16,7 @@ using vtrain::JobStatus;
 using vtrain::parse_trace;
 using vtrain::SimTime;
 using vtrain::Trace;
+using vtrain::testing::TemporaryFolder;
 
 namespace {
 
@@ -42,13 +42,11 @@ std::string line(const std::string& first_five, const std::string& requested = "
 }
 
 std::string written(const Trace& trace) {
-  const auto path =
-      std::filesystem::temp_directory_path() / ("vtrain_swf_test_" + std::to_string(::getpid()));
+  const TemporaryFolder folder;
+  const auto path = folder / "log.swf";
   const auto done = vtrain::write_swf(trace, path);
   REQUIRE_MESSAGE(done.has_value(), done.error().describe());
-  const auto text = vtrain::read_file(path);
-  std::filesystem::remove(path);
-  return text.value();
+  return vtrain::read_file(path).value();
 }
 
 }  // namespace
@@ -180,8 +178,8 @@ TEST_CASE("swf: a job without a run time cannot be written, and nothing is left 
   const auto trace =
       parse_trace("job_id,submit_s,num_gpus,model,global_batch,iterations\na,0,1,gpt2,8,100\n", "jobs.csv");
   REQUIRE(trace);
-  const auto path =
-      std::filesystem::temp_directory_path() / ("vtrain_swf_none_" + std::to_string(::getpid()));
+  const TemporaryFolder folder;
+  const auto path = folder / "log.swf";
   const auto done = vtrain::write_swf(*trace, path);
   REQUIRE_FALSE(done.has_value());
   CHECK(done.error().message == "job 'a' has no run time, and SWF has no models to compute one from");

@@ -2,19 +2,17 @@
 
 #include <doctest/doctest.h>
 
-#include <unistd.h>
-
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
+#include "tests/support/temporary_folder.hpp"
 #include "tests/support/trace_examples.hpp"
 
 using vtrain::kTraceExamples;
 using vtrain::parse_trace;
 using vtrain::trace_formats;
+using vtrain::testing::TemporaryFolder;
 
 namespace {
 
@@ -28,22 +26,6 @@ constexpr std::string_view kTableExamples[][5] = {
      "worker.csv", "job_name,RES\nd,\"{\"\"nvidia.com/gpu\"\": 8}\"\n"},
 };
 
-/// A folder that goes with all its files.
-class TemporaryFolder {
- public:
-  explicit TemporaryFolder(const std::string& name)
-      : path_(std::filesystem::temp_directory_path() / (name + std::to_string(getpid()))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 }  // namespace
 
 TEST_CASE(
@@ -52,9 +34,8 @@ TEST_CASE(
   for (const auto& example : kTableExamples) {
     const auto& [name, main_file, main_text, other_file, other_text] = example;
     CAPTURE(example[0]);
-    const TemporaryFolder folder("vtrain_tables_" + std::string(name));
-    const std::filesystem::path main_path = folder.path() / main_file;
-    std::ofstream(main_path) << main_text;
+    const TemporaryFolder folder;
+    const std::filesystem::path main_path = folder.write(main_file, main_text);
     for (const vtrain::TraceFormat& format : trace_formats())
       CHECK(format.recognise(main_text) == (format.name == name));
     const auto alone = vtrain::read_trace(folder.path().string());
@@ -63,18 +44,17 @@ TEST_CASE(
     CHECK(alone.error().describe() == main_path.string() + ": expected " + std::string(other_file) +
                                           " beside it, which says how many GPUs each job has");
 
-    std::ofstream(folder.path() / other_file) << other_text;
+    const std::filesystem::path other_path = folder.write(other_file, other_text);
     for (const std::string& path : {folder.path().string(), main_path.string()}) {
       const auto trace = vtrain::read_trace(path);
       REQUIRE_MESSAGE(trace.has_value(), trace.error().describe());
       CHECK(trace->format == name);
       CHECK(trace->workload.jobs.size() == 1);
-      CHECK(trace->files ==
-            std::vector<std::string>{main_path.string(), (folder.path() / other_file).string()});
+      CHECK(trace->files == std::vector<std::string>{main_path.string(), other_path.string()});
     }
     CHECK_FALSE(vtrain::read_trace(folder.path().string(), "itp").has_value());
   }
-  const TemporaryFolder empty("vtrain_empty");
+  const TemporaryFolder empty;
   const auto none = vtrain::read_trace(empty.path().string());
   REQUIRE_FALSE(none.has_value());
   CHECK(none.error().message == "expected a file, or a folder with one of 'pai_job_table.csv' and 'job.csv'");
@@ -126,13 +106,12 @@ TEST_CASE("trace_format: binary junk and a truncated gzip file are errors that c
   REQUIRE_FALSE(junk.has_value());
   CHECK(junk.error().describe().ends_with("found '\\x7fELF\\x02\\x01\\x01\\x00\\x00'"));
 
-  const std::filesystem::path path = std::filesystem::temp_directory_path() / "vtrain_truncated_test.csv.gz";
-  std::ofstream(path, std::ios::binary)
-      << std::string_view("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xcb", 11);
+  const TemporaryFolder folder;
+  const std::filesystem::path path =
+      folder.write("jobs.csv.gz", std::string_view("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xcb", 11));
   const auto truncated = vtrain::read_trace(path.string());
   REQUIRE_FALSE(truncated.has_value());
   CHECK(truncated.error().message == "truncated gzip data");
-  std::filesystem::remove(path);
 
   const auto absent = vtrain::read_trace("/nowhere/jobs.csv");
   REQUIRE_FALSE(absent.has_value());

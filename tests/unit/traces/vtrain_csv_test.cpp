@@ -2,12 +2,12 @@
 
 #include <doctest/doctest.h>
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "core/csv.hpp"
 #include "core/rng.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "traces/trace_difference.hpp"
 #include "traces/trace_format.hpp"
 
@@ -17,6 +17,7 @@ using vtrain::SimDuration;
 using vtrain::SimTime;
 using vtrain::to_vtrain_csv;
 using vtrain::Workload;
+using vtrain::testing::TemporaryFolder;
 
 namespace {
 
@@ -175,10 +176,10 @@ TEST_CASE("vtrain_csv: a file keeps jobs and assumptions") {
       parse_trace("# half of it\njob_id,submit_s,num_gpus,duration_s,status\na,0,1,5.25,failed\n", "f");
   REQUIRE(trace.has_value());
   trace->assumptions.push_back("two\nlines");
-  const std::filesystem::path path = std::filesystem::temp_directory_path() / "vtrain_csv_test.csv";
+  const TemporaryFolder folder;
+  const auto path = folder / "jobs.csv";
   REQUIRE(vtrain::write_vtrain_csv(*trace, path).has_value());
   const auto again = vtrain::read_trace(path.string());
-  std::filesystem::remove(path);
   REQUIRE_MESSAGE(again.has_value(), again.error().describe());
   CHECK(again->assumptions == std::vector<std::string>{"half of it", "two\\x0alines"});
   check_equal(trace->workload, again->workload);

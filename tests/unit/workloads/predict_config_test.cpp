@@ -2,11 +2,11 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 
 #include "core/file.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "workloads/model_file.hpp"
 #include "workloads/model_zoo.hpp"
 
@@ -98,8 +98,7 @@ TEST_CASE("predict_config: the model may stand in the file") {
 }
 
 TEST_CASE("predict_config: models from files beside the configuration") {
-  char pattern[] = "/tmp/vtrain_predict_config_XXXXXX";
-  const fs::path folder = mkdtemp(pattern);
+  const testing::TemporaryFolder folder;
   fs::create_directory(folder / "My-Llama");
   REQUIRE(write_file(folder / "My-Llama" / "config.json", kHuggingFace));
   REQUIRE(write_file(folder / "own.json", R"({"base": "gpt3-125m", "num_layers": 2, "name": ""})"));
@@ -124,7 +123,6 @@ TEST_CASE("predict_config: models from files beside the configuration") {
   const auto absent = read_predict_config(folder / "c.json");
   REQUIRE(!absent);
   CHECK(absent.error().file == (folder / "none.json").string());
-  fs::remove_all(folder);
 }
 
 TEST_CASE("predict_config: a configuration of the public release") {

@@ -2,35 +2,17 @@
 
 #include <doctest/doctest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <string>
 
-#include <unistd.h>
+#include "tests/support/temporary_folder.hpp"
 
 namespace vtrain {
 namespace {
 
-/// A folder of files that goes away with the test.
-class Folder {
- public:
-  Folder() { std::filesystem::create_directories(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(path_ / name) << text;
-    return (path_ / name).string();
-  }
-  std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_ =
-      std::filesystem::temp_directory_path() / ("vtrain_throughput_test_" + std::to_string(::getpid()));
-};
+using testing::TemporaryFolder;
 
 std::string error_of(const std::string& table) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const auto tables = read_throughput_tables(folder.write("m.csv", table));
   REQUIRE(!tables);
   const std::string text = tables.error().describe();
@@ -38,7 +20,7 @@ std::string error_of(const std::string& table) {
 }
 
 TEST_CASE("throughput_table: levels and rows keep the order of the file, holes are 0") {
-  const Folder folder;
+  const TemporaryFolder folder;
   folder.write("bert.csv", "global_batch_size,4,1,2\n64,3.5,1,nan\n32,6,,4\n");
   folder.write("vgg16.csv", "1,global_batch_size\n0.5,8\n");
   folder.write("README.md", "not a table");
@@ -62,7 +44,7 @@ TEST_CASE("throughput_table: levels and rows keep the order of the file, holes a
 }
 
 TEST_CASE("throughput_table: a duration is iterations / throughput, or says what was not profiled") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const auto tables = read_throughput_tables(folder.write("bert.csv", "global_batch_size,1,2\n64,0.5,nan\n"));
   REQUIRE(tables);
   // 3 iterations / 0.5 a second = 6 s.
@@ -96,7 +78,7 @@ TEST_CASE("throughput_table: what is wrong in a table is named with line and col
 }
 
 TEST_CASE("throughput_table: files that are missing, twice there or no tables") {
-  const Folder folder;
+  const TemporaryFolder folder;
   CHECK(read_throughput_tables("/nowhere").error().kind == ErrorKind::NotFound);
   CHECK(read_throughput_tables(folder.path()).error().message == "no MODEL.csv in this folder");
   CHECK(read_throughput_tables(folder.write("a.txt", "x")).error().message ==
@@ -107,7 +89,7 @@ TEST_CASE("throughput_table: files that are missing, twice there or no tables") 
 }
 
 TEST_CASE("throughput_table: Gavel's JSON, by GPU type and job type") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const auto by_type = read_gavel_throughputs(folder.write("t.json", R"json({
     "k80": {"('LM (batch size 5)', 1)": {"null": 0.0}},
     "v100": {"('LM (batch size 5)', 4)": {"null": 8, "('A3C', 1)": [1, 2]},
@@ -128,7 +110,7 @@ TEST_CASE("throughput_table: Gavel's JSON, by GPU type and job type") {
 }
 
 TEST_CASE("throughput_table: JSON of another shape is an error that names the file") {
-  const Folder folder;
+  const TemporaryFolder folder;
   for (const std::string bad :
        {R"json([])json", R"json({"v100": []})json", R"json({"v100": {"LM": {"null": 1}}})json",
         R"json({"v100": {"('LM', 0)": {"null": 1}}})json", R"json({"v100": {"('LM', 1)": 3}})json",

@@ -1,15 +1,13 @@
 #include "workloads/vtrain_config.hpp"
 
-#include <unistd.h>
-
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/temporary_folder.hpp"
 #include "workloads/vtrain_semantics.hpp"
 
 namespace vtrain {
@@ -197,7 +195,6 @@ TEST_CASE("vtrain_semantics: which all-reduce tables a plan needs") {
 class Fixture {
  public:
   Fixture() {
-    std::filesystem::create_directories(folder_);
     // Every operator launches one kernel of 100 ns, 1,000 ns apart.
     std::string text;
     int time = 0;
@@ -214,18 +211,12 @@ class Fixture {
       write(name, "size,time,busbw\n1048576,50,10\n1073741824,5000,200\n");
     }
   }
-  Fixture(const Fixture&) = delete;
-  Fixture& operator=(const Fixture&) = delete;
-  ~Fixture() { std::filesystem::remove_all(folder_); }
 
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name) << text;
-  }
-  const std::filesystem::path& folder() const { return folder_; }
+  void write(const std::string& name, const std::string& text) const { folder_.write(name, text); }
+  const std::filesystem::path& folder() const { return folder_.path(); }
 
  private:
-  std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() / ("vtrain_config_test_" + std::to_string(::getpid()));
+  testing::TemporaryFolder folder_;
 };
 
 TEST_CASE("vtrain_semantics: a prediction from files, with its provenance") {
