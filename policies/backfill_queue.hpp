@@ -15,7 +15,7 @@
 #include "core/units.hpp"
 #include "policies/waiting_queue.hpp"
 #include "sched/policy.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "sched/gpu_types.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 namespace {

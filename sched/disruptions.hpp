@@ -10,7 +10,7 @@
 #include "sched/interruption_cost.hpp"
 #include "sched/outage.hpp"
 #include "sched/run_plan.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

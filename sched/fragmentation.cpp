@@ -5,7 +5,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 namespace {

@@ -9,7 +9,7 @@
 #include "sched/node_table.hpp"
 #include "sched/placement.hpp"
 #include "sched/run_plan.hpp"
-#include "workloads/gang_speeds.hpp"
+#include "workloads/jobs/gang_speeds.hpp"
 
 namespace vtrain {
 

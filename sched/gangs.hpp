@@ -11,7 +11,7 @@
 #include "sched/fragmentation.hpp"
 #include "sched/node_service.hpp"
 #include "sched/placement.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "core/text.hpp"
-#include "workloads/name_table.hpp"
+#include "workloads/jobs/name_table.hpp"
 
 namespace vtrain {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sched/gangs.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

@@ -11,7 +11,7 @@
 #include "sched/disruption_summary.hpp"
 #include "sched/policy.hpp"
 #include "sched/simulator.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

@@ -12,7 +12,7 @@
 #include "core/result.hpp"
 #include "core/units.hpp"
 #include "sched/cluster.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

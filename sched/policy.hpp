@@ -9,7 +9,7 @@
 #include "core/ids.hpp"
 #include "core/units.hpp"
 #include "sched/run_plan.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

@@ -12,7 +12,7 @@
 #include "sched/lost_time.hpp"
 #include "sched/placement.hpp"
 #include "sched/run_plan.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

@@ -7,7 +7,7 @@
 #include "sched/cluster.hpp"
 #include "sched/policy.hpp"
 #include "sched/simulator.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

@@ -14,8 +14,8 @@
 #include "sched/lost_time.hpp"
 #include "sched/placement.hpp"
 #include "sched/policy.hpp"
-#include "workloads/gang_speeds.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/gang_speeds.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

@@ -13,6 +13,9 @@ set(may_include_profiler core profiler)
 set(may_include_tools core workloads traces sched policies profiler tools)
 set(modules core workloads traces sched policies profiler tools)
 
+# Within workloads the predictor stands alone: these two rest on it and know nothing of each other.
+set(above_the_predictor "^workloads/(jobs|validation)/")
+
 # What only some modules may use: Boost.Graph behind core's own names, CUDA in the profiler.
 set(only_core_may_include "boost/graph/")
 set(only_profiler_may_include "cuda|cupti|nccl|cublas|cudnn")
@@ -37,6 +40,10 @@ foreach(module IN LISTS modules)
       string(REGEX REPLACE "/.*$" "" folder "${target}")
       if(folder IN_LIST modules AND target MATCHES "/" AND NOT folder IN_LIST may_include_${module})
         list(APPEND violations "${name} includes ${target}: ${module} may include only ${may_include_${module}}")
+      endif()
+      string(REGEX MATCH "${above_the_predictor}" above "${target}")
+      if(module STREQUAL "workloads" AND above AND NOT name MATCHES "^${above}")
+        list(APPEND violations "${name} includes ${target}: it rests on the predictor, not the other way round")
       endif()
       if(target MATCHES "^(${only_profiler_may_include})" AND NOT module STREQUAL "profiler")
         list(APPEND violations "${name} includes ${target}: only the profiler may")

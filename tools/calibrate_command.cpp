@@ -15,8 +15,8 @@
 #include "tools/command.hpp"
 #include "tools/cross_validation.hpp"
 #include "tools/output_format.hpp"
-#include "workloads/calibration.hpp"
-#include "workloads/case_prediction.hpp"
+#include "workloads/validation/calibration.hpp"
+#include "workloads/validation/case_prediction.hpp"
 
 namespace vtrain {
 namespace {

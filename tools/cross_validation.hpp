@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "workloads/accuracy.hpp"
-#include "workloads/case_prediction.hpp"
+#include "workloads/validation/accuracy.hpp"
+#include "workloads/validation/case_prediction.hpp"
 
 namespace vtrain {
 

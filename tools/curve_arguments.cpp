@@ -15,8 +15,8 @@
 #include "tools/file_hash.hpp"
 #include "tools/output_format.hpp"
 #include "tools/plan_arguments.hpp"
-#include "workloads/elastic_jobs.hpp"
-#include "workloads/name_table.hpp"
+#include "workloads/jobs/elastic_jobs.hpp"
+#include "workloads/jobs/name_table.hpp"
 
 namespace vtrain {
 

@@ -9,9 +9,9 @@
 #include "core/result.hpp"
 #include "sched/cluster.hpp"
 #include "tools/curve_cache.hpp"
-#include "workloads/curves_by_type.hpp"
-#include "workloads/job.hpp"
-#include "workloads/throughput_curve.hpp"
+#include "workloads/jobs/curves_by_type.hpp"
+#include "workloads/jobs/job.hpp"
+#include "workloads/jobs/throughput_curve.hpp"
 
 namespace CLI {
 class App;

@@ -12,7 +12,7 @@
 #include "sched/cluster.hpp"
 #include "sched/disruptions.hpp"
 #include "sched/placement.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace CLI {
 class App;

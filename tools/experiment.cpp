@@ -20,7 +20,7 @@
 #include "tools/trace_description.hpp"
 #include "traces/trace_generator.hpp"
 #include "traces/trace_statistics.hpp"
-#include "workloads/predicted_speeds.hpp"
+#include "workloads/jobs/predicted_speeds.hpp"
 
 namespace vtrain {
 namespace {

@@ -17,8 +17,8 @@
 #include "tools/disruption_arguments.hpp"
 #include "tools/trace_arguments.hpp"
 #include "tools/transformations.hpp"
-#include "workloads/gang_speeds.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/gang_speeds.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace CLI {
 class App;

@@ -6,8 +6,8 @@
 
 #include "sched/cluster.hpp"
 #include "sched/placement.hpp"
-#include "workloads/job.hpp"
-#include "workloads/predicted_speeds.hpp"
+#include "workloads/jobs/job.hpp"
+#include "workloads/jobs/predicted_speeds.hpp"
 
 namespace vtrain {
 

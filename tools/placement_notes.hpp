@@ -6,7 +6,7 @@
 
 #include "sched/cluster.hpp"
 #include "sched/placement.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

@@ -7,8 +7,8 @@
 
 #include "core/text.hpp"
 #include "tools/plan_spec.hpp"
-#include "workloads/calibration.hpp"
 #include "workloads/plan_space.hpp"
+#include "workloads/validation/calibration.hpp"
 
 namespace vtrain {
 

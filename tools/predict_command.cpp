@@ -15,7 +15,6 @@
 #include "tools/command.hpp"
 #include "tools/output_format.hpp"
 #include "tools/plan_arguments.hpp"
-#include "workloads/calibration.hpp"
 #include "workloads/graph_builder.hpp"
 #include "workloads/graph_dot.hpp"
 #include "workloads/physical_semantics.hpp"
@@ -23,6 +22,7 @@
 #include "workloads/predictor.hpp"
 #include "workloads/stack.hpp"
 #include "workloads/timeline.hpp"
+#include "workloads/validation/calibration.hpp"
 #include "workloads/vtrain_semantics.hpp"
 
 namespace vtrain {

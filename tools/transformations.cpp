@@ -12,7 +12,7 @@
 #include "traces/estimate_rule.hpp"
 #include "traces/tenant_rule.hpp"
 #include "traces/trace_slice.hpp"
-#include "workloads/job_pricing.hpp"
+#include "workloads/jobs/job_pricing.hpp"
 
 namespace vtrain {
 namespace {

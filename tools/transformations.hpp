@@ -8,8 +8,8 @@
 
 #include "core/result.hpp"
 #include "traces/model_mix.hpp"
-#include "workloads/curves_by_type.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/curves_by_type.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace CLI {
 class App;

@@ -14,10 +14,10 @@
 #include "tools/command.hpp"
 #include "tools/cross_validation.hpp"
 #include "tools/output_format.hpp"
-#include "workloads/accuracy.hpp"
-#include "workloads/calibration.hpp"
-#include "workloads/case_prediction.hpp"
-#include "workloads/measured_case.hpp"
+#include "workloads/validation/accuracy.hpp"
+#include "workloads/validation/calibration.hpp"
+#include "workloads/validation/case_prediction.hpp"
+#include "workloads/validation/measured_case.hpp"
 
 namespace vtrain {
 namespace {

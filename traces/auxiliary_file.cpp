@@ -9,7 +9,7 @@
 
 #include "core/csv.hpp"
 #include "core/text.hpp"
-#include "workloads/throughput_table.hpp"
+#include "workloads/jobs/throughput_table.hpp"
 
 namespace vtrain {
 namespace {

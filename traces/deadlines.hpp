@@ -7,7 +7,7 @@
 
 #include "core/result.hpp"
 #include "core/rng.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

@@ -11,7 +11,7 @@
 
 #include "traces/job_csv.hpp"
 #include "traces/job_fields.hpp"
-#include "workloads/throughput_table.hpp"
+#include "workloads/jobs/throughput_table.hpp"
 
 namespace vtrain {
 namespace {

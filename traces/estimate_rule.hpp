@@ -8,7 +8,7 @@
 
 #include "core/result.hpp"
 #include "core/units.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

@@ -13,7 +13,7 @@
 #include "core/line_reader.hpp"
 #include "core/text.hpp"
 #include "traces/job_fields.hpp"
-#include "workloads/throughput_table.hpp"
+#include "workloads/jobs/throughput_table.hpp"
 
 namespace vtrain {
 namespace {

@@ -10,7 +10,7 @@
 #include "core/result.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

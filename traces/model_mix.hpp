@@ -13,7 +13,7 @@
 #include "core/result.hpp"
 #include "core/rng.hpp"
 #include "core/units.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

@@ -5,7 +5,7 @@
 
 #include "core/result.hpp"
 #include "traces/workload_shape.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

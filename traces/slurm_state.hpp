@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/result.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

@@ -11,7 +11,7 @@
 
 #include "core/result.hpp"
 #include "traces/skipped_rows.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

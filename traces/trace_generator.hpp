@@ -11,7 +11,7 @@
 #include "traces/model_mix.hpp"
 #include "traces/status_mix.hpp"
 #include "traces/workload_shape.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

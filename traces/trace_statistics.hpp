@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/units.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

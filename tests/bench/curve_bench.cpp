@@ -6,8 +6,8 @@
 #include <string>
 
 #include "core/rng.hpp"
-#include "workloads/elastic_jobs.hpp"
-#include "workloads/job_pricing.hpp"
+#include "workloads/jobs/elastic_jobs.hpp"
+#include "workloads/jobs/job_pricing.hpp"
 
 namespace vtrain {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "workloads/calibration.hpp"
+#include "workloads/validation/calibration.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace vtrain;

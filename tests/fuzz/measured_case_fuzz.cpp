@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "workloads/measured_case.hpp"
 #include "workloads/memory_model.hpp"
+#include "workloads/validation/measured_case.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace vtrain;

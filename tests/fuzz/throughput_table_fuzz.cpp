@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "workloads/throughput_table.hpp"
+#include "workloads/jobs/throughput_table.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);

@@ -9,7 +9,7 @@
 #include "sched/cluster.hpp"
 #include "sched/outage.hpp"
 #include "sched/simulator.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain::report {
 

@@ -8,7 +8,7 @@
 #include "sched/cluster.hpp"
 #include "sched/metrics.hpp"
 #include "sched/simulator.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "traces/trace_statistics.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain::report {
 

@@ -8,7 +8,7 @@
 
 #include "sched/cluster.hpp"
 #include "traces/trace_statistics.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

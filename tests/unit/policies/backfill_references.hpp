@@ -10,7 +10,7 @@
 
 #include "sched/policy.hpp"
 #include "sched/simulator.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain::testing {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sched/simulator.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain::testing {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/rng.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain::testing {
 

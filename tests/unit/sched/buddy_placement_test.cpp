@@ -8,7 +8,7 @@
 
 #include "core/rng.hpp"
 #include "sched/placement.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/file.hpp"
 #include "sched/fgd_placement.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sched/placement.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 namespace {

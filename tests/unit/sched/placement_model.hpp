@@ -12,7 +12,7 @@
 #include "sched/fragmentation.hpp"
 #include "sched/node_table.hpp"
 #include "sched/placement.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain::testing {
 

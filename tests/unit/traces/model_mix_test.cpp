@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
+#include "workloads/jobs/throughput_curve.hpp"
 #include "workloads/model_zoo.hpp"
-#include "workloads/throughput_curve.hpp"
 
 using vtrain::assign_models;
 using vtrain::GpuCount;

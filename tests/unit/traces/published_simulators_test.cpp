@@ -13,7 +13,7 @@
 #include "tests/support/tar_archive.hpp"
 #include "traces/trace_format.hpp"
 #include "traces/trace_statistics.hpp"
-#include "workloads/throughput_table.hpp"
+#include "workloads/jobs/throughput_table.hpp"
 
 using vtrain::have;
 using vtrain::read_trace;

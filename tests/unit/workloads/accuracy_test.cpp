@@ -1,4 +1,4 @@
-#include "workloads/accuracy.hpp"
+#include "workloads/validation/accuracy.hpp"
 
 #include <doctest/doctest.h>
 

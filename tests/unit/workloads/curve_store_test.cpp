@@ -1,4 +1,4 @@
-#include "workloads/curve_store.hpp"
+#include "workloads/jobs/curve_store.hpp"
 
 #include <doctest/doctest.h>
 

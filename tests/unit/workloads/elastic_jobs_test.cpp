@@ -1,4 +1,4 @@
-#include "workloads/elastic_jobs.hpp"
+#include "workloads/jobs/elastic_jobs.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "workloads/job_pricing.hpp"
+#include "workloads/jobs/job_pricing.hpp"
 
 namespace vtrain {
 namespace {

@@ -1,11 +1,11 @@
-#include "workloads/measured_case.hpp"
+#include "workloads/validation/measured_case.hpp"
 
 #include <doctest/doctest.h>
 
 #include <filesystem>
 #include <string>
 
-#include "workloads/case_prediction.hpp"
+#include "workloads/validation/case_prediction.hpp"
 
 namespace vtrain {
 namespace {

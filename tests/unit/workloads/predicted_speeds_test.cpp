@@ -1,4 +1,4 @@
-#include "workloads/predicted_speeds.hpp"
+#include "workloads/jobs/predicted_speeds.hpp"
 
 #include <doctest/doctest.h>
 

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <filesystem>
 
-#include "workloads/case_prediction.hpp"
 #include "workloads/layer_cost.hpp"
 #include "workloads/model_zoo.hpp"
 #include "workloads/physical_semantics.hpp"
 #include "workloads/predictor.hpp"
+#include "workloads/validation/case_prediction.hpp"
 
 namespace vtrain {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "core/gpu_profile.hpp"
 #include "workloads/layer_cost.hpp"
-#include "workloads/measured_case.hpp"
+#include "workloads/validation/measured_case.hpp"
 
 namespace vtrain {
 namespace {

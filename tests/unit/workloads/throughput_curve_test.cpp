@@ -1,4 +1,4 @@
-#include "workloads/throughput_curve.hpp"
+#include "workloads/jobs/throughput_curve.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "workloads/job_pricing.hpp"
+#include "workloads/jobs/job_pricing.hpp"
 #include "workloads/physical_semantics.hpp"
 
 namespace vtrain {

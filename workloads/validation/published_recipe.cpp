@@ -1,11 +1,11 @@
-#include "workloads/published_recipe.hpp"
+#include "workloads/validation/published_recipe.hpp"
 
 #include <array>
 #include <optional>
 
 #include <fmt/format.h>
 
-#include "workloads/measured_sources.hpp"
+#include "workloads/validation/measured_sources.hpp"
 
 namespace vtrain {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "core/gpu_profile.hpp"
 #include "core/result.hpp"
-#include "workloads/accuracy.hpp"
-#include "workloads/calibration.hpp"
-#include "workloads/measured_case.hpp"
 #include "workloads/predictor.hpp"
+#include "workloads/validation/accuracy.hpp"
+#include "workloads/validation/calibration.hpp"
+#include "workloads/validation/measured_case.hpp"
 
 namespace vtrain {
 

@@ -1,11 +1,11 @@
-#include "workloads/predicted_speeds.hpp"
+#include "workloads/jobs/predicted_speeds.hpp"
 
 #include <algorithm>
 #include <set>
 #include <tuple>
 #include <utility>
 
-#include "workloads/training_jobs.hpp"
+#include "workloads/jobs/training_jobs.hpp"
 
 namespace vtrain {
 

@@ -1,4 +1,4 @@
-#include "workloads/name_table.hpp"
+#include "workloads/jobs/name_table.hpp"
 
 namespace vtrain {
 

@@ -1,4 +1,4 @@
-#include "workloads/throughput_table.hpp"
+#include "workloads/jobs/throughput_table.hpp"
 
 #include <algorithm>
 #include <cmath>

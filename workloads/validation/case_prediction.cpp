@@ -1,4 +1,4 @@
-#include "workloads/case_prediction.hpp"
+#include "workloads/validation/case_prediction.hpp"
 
 #include <optional>
 #include <utility>

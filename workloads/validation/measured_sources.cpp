@@ -1,4 +1,4 @@
-#include "workloads/measured_sources.hpp"
+#include "workloads/validation/measured_sources.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "workloads/neusight_runs.hpp"
+#include "workloads/validation/neusight_runs.hpp"
 
 #include <algorithm>
 #include <array>

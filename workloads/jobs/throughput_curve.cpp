@@ -1,4 +1,4 @@
-#include "workloads/throughput_curve.hpp"
+#include "workloads/jobs/throughput_curve.hpp"
 
 #include <algorithm>
 #include <array>

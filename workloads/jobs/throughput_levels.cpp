@@ -1,4 +1,4 @@
-#include "workloads/throughput_levels.hpp"
+#include "workloads/jobs/throughput_levels.hpp"
 
 #include <algorithm>
 #include <stdexcept>

@@ -5,7 +5,7 @@
 
 #include "core/json_reader.hpp"
 #include "core/result.hpp"
-#include "workloads/measured_case.hpp"
+#include "workloads/validation/measured_case.hpp"
 
 namespace vtrain {
 

@@ -1,4 +1,4 @@
-#include "workloads/elastic_jobs.hpp"
+#include "workloads/jobs/elastic_jobs.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "workloads/training_jobs.hpp"
+#include "workloads/jobs/training_jobs.hpp"
 
 namespace vtrain {
 namespace {

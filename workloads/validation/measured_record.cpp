@@ -1,4 +1,4 @@
-#include "workloads/measured_record.hpp"
+#include "workloads/validation/measured_record.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
-#include "workloads/measured_sources.hpp"
 #include "workloads/model_zoo.hpp"
-#include "workloads/neusight_runs.hpp"
-#include "workloads/published_recipe.hpp"
+#include "workloads/validation/measured_sources.hpp"
+#include "workloads/validation/neusight_runs.hpp"
+#include "workloads/validation/published_recipe.hpp"
 
 namespace vtrain {
 namespace {

@@ -1,4 +1,4 @@
-#include "workloads/measured_case.hpp"
+#include "workloads/validation/measured_case.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 #include "core/csv.hpp"
 #include "core/file.hpp"
 #include "core/json_reader.hpp"
-#include "workloads/measured_record.hpp"
+#include "workloads/validation/measured_record.hpp"
 
 namespace vtrain {
 namespace {

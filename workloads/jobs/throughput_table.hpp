@@ -12,7 +12,7 @@
 
 #include "core/result.hpp"
 #include "core/units.hpp"
-#include "workloads/throughput_levels.hpp"
+#include "workloads/jobs/throughput_levels.hpp"
 
 namespace vtrain {
 

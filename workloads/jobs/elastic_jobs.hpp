@@ -5,8 +5,8 @@
 
 #include "core/result.hpp"
 #include "core/units.hpp"
-#include "workloads/curves_by_type.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/curves_by_type.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

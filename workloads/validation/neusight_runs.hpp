@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
-#include "workloads/measured_case.hpp"
 #include "workloads/model.hpp"
+#include "workloads/validation/measured_case.hpp"
 
 namespace vtrain {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 #include "workloads/model_zoo.hpp"
 
 namespace vtrain {

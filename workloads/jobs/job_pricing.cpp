@@ -1,4 +1,4 @@
-#include "workloads/job_pricing.hpp"
+#include "workloads/jobs/job_pricing.hpp"
 
 #include <string>
 #include <utility>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/result.hpp"
-#include "workloads/curves_by_type.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/curves_by_type.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "workloads/curves_by_type.hpp"
-#include "workloads/gang_speeds.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/curves_by_type.hpp"
+#include "workloads/jobs/gang_speeds.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

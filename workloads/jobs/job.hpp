@@ -9,8 +9,8 @@
 
 #include "core/ids.hpp"
 #include "core/units.hpp"
-#include "workloads/name_table.hpp"
-#include "workloads/throughput_levels.hpp"
+#include "workloads/jobs/name_table.hpp"
+#include "workloads/jobs/throughput_levels.hpp"
 
 namespace vtrain {
 

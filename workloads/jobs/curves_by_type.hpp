@@ -8,7 +8,7 @@
 
 #include "core/ids.hpp"
 #include "core/units.hpp"
-#include "workloads/throughput_curve.hpp"
+#include "workloads/jobs/throughput_curve.hpp"
 
 namespace vtrain {
 

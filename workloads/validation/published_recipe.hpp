@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "workloads/measured_case.hpp"
+#include "workloads/validation/measured_case.hpp"
 
 namespace vtrain {
 

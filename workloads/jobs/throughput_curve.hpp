@@ -12,12 +12,12 @@
 #include "core/gpu_profile.hpp"
 #include "core/result.hpp"
 #include "core/units.hpp"
-#include "workloads/curve_store.hpp"
-#include "workloads/job.hpp"
+#include "workloads/jobs/curve_store.hpp"
+#include "workloads/jobs/job.hpp"
+#include "workloads/jobs/throughput_levels.hpp"
 #include "workloads/plan_search.hpp"
 #include "workloads/plan_timer.hpp"
 #include "workloads/stack.hpp"
-#include "workloads/throughput_levels.hpp"
 
 namespace vtrain {
 

@@ -10,8 +10,8 @@
 
 #include "core/result.hpp"
 #include "core/units.hpp"
-#include "workloads/accuracy.hpp"
 #include "workloads/stack.hpp"
+#include "workloads/validation/accuracy.hpp"
 
 namespace vtrain {
 

@@ -1,4 +1,4 @@
-#include "workloads/job.hpp"
+#include "workloads/jobs/job.hpp"
 
 #include <algorithm>
 #include <array>

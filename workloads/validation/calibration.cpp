@@ -1,4 +1,4 @@
-#include "workloads/calibration.hpp"
+#include "workloads/validation/calibration.hpp"
 
 #include <algorithm>
 #include <array>
