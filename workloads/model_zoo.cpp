@@ -18,6 +18,8 @@ constexpr std::string_view kGpt3Heads =
     "Brown et al., NeurIPS 2020, table 2.1; 16 heads of 128 (the table's 24 do not divide 2048)";
 constexpr std::string_view kGpt3Hidden =
     "Brown et al., NeurIPS 2020, table 2.1; hidden size 40 x 128 = 5120 (the table prints 5140)";
+constexpr std::string_view kNemoGpt3 =
+    "NVIDIA/NeMo-Megatron-Launcher, launcher_scripts/conf/training/gpt3/*.yaml";
 constexpr std::string_view kMegatron =
     "Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters, SC'21, table 1";
 constexpr std::string_view kMtNlg =
@@ -50,6 +52,8 @@ constexpr std::string_view kKimi =
     "Kimi Team, Kimi K2, 2025, table 2; config.json of moonshotai/Kimi-K2-Base";
 constexpr std::string_view kNemotron =
     "Nvidia, Nemotron-4 340B Technical Report, 2024, table 1; Parmar et al., Nemotron-4 15B, 2024, table 1";
+constexpr std::string_view kOldNemotron =
+    "NVIDIA-NeMo/Megatron-Bridge, nemotron_provider.py: Nemotron3ModelProvider8B and 22B, of 2023 and 2024";
 constexpr std::string_view kGptOss =
     "OpenAI, gpt-oss-120b and gpt-oss-20b Model Card, 2025, table 1; config.json of openai/gpt-oss-*";
 constexpr std::string_view kNemotron3 =
@@ -127,8 +131,10 @@ void add_gpt(std::vector<ZooModel>& zoo) {
   gpt3({"gpt3-760m", 24, 1536, 16}, 256);
   gpt3({"gpt3-1.3b", 24, 2048, 16}, 512, kGpt3Heads);
   gpt3({"gpt3-2.7b", 32, 2560, 32}, 512);
+  gpt3({"gpt3-5b", 24, 4096, 32}, 2048, kNemoGpt3);
   gpt3({"gpt3-6.7b", 32, 4096, 32}, 1024);
   gpt3({"gpt3-13b", 40, 5120, 40}, 1024, kGpt3Hidden);
+  gpt3({"gpt3-20b", 44, 6144, 48}, 2048, kNemoGpt3);
   gpt3({"gpt3-175b", 96, 12288, 96}, 1536);
   const auto megatron = [&zoo](const Sizes& sizes, std::int64_t batch) {
     zoo.push_back(gpt("Megatron", kMegatron, sizes, 2048, 51200, batch));
@@ -357,14 +363,17 @@ void add_others(std::vector<ZooModel>& zoo) {
   nemotron_h.architecture.state_space = {
       .num_heads = 256, .head_size = 64, .state_size = 256, .num_groups = 8};
   zoo.push_back(nemotron_h);
-  const auto nemotron = [&zoo](const Sizes& sizes, std::int64_t batch) {
-    ZooModel model = llama("Nemotron-4", kNemotron, sizes, 4096, 256000, batch);
+  const auto nemotron = [&zoo](std::string_view family, std::string_view source, const Sizes& sizes,
+                               std::int64_t batch = 0) {
+    ZooModel model = llama(family, source, sizes, 4096, 256000, batch);
     model.architecture.activation = Activation::SquaredRelu;
     model.architecture.normalization = Normalization::LayerNorm;
     zoo.push_back(model);
   };
-  nemotron({"nemotron4-15b", 32, 6144, 48, 8, 24576}, 1152);
-  nemotron({"nemotron4-340b", 96, 18432, 96, 8, 73728}, 2304);
+  nemotron("Nemotron", kOldNemotron, {"nemotron-8b", 32, 4096, 32, 32, 16384});
+  nemotron("Nemotron", kOldNemotron, {"nemotron-22b", 40, 6144, 48, 48, 24576});
+  nemotron("Nemotron-4", kNemotron, {"nemotron4-15b", 32, 6144, 48, 8, 24576}, 1152);
+  nemotron("Nemotron-4", kNemotron, {"nemotron4-340b", 96, 18432, 96, 8, 73728}, 2304);
   ZooModel grok = llama("Grok", kGrok, {"grok-1", 64, 6144, 48, 8, 32768, 0, true}, 8192, 131072);
   grok.architecture.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 32768};
   zoo.push_back(grok);

@@ -136,7 +136,7 @@ class RecordReader {
 
   /// The model of the zoo whose name begins the record's, the longest such name.
   bool take_from_zoo() {
-    const std::string name = plain_letters(case_.model.name);
+    const std::string name = plain_letters(name_in_zoo(case_.model.name));
     if (is_neusight()) {
       if (const auto model = neusight_model(name)) return take_model(*model);
     }

@@ -54,6 +54,17 @@ constexpr std::array kGpus = {
     NamedGpu{"b300", "b300"},
 };
 
+/// A model that sources call otherwise than the zoo, by its `plain_letters`.
+struct OtherName {
+  std::string_view letters;
+  std::string_view in_zoo;
+};
+
+constexpr std::array kOtherNames = {
+    OtherName{"nemotron340b", "nemotron4-340b"},  // NeMo 24
+    OtherName{"qwen3moe30b", "qwen3-30b-a3b"},    // NeMo AutoModel
+};
+
 /// H100 with 96 GB of HBM2e and 500 W: those of all published runs of torchtitan on H100
 /// (benchmarks/llama3_h100_202412_torchtitan.md, asyncTP_llama3_h100_2025-06_torchtitan.md).
 bool has_limited_power(std::string_view name, const MeasuredSource* source) {
@@ -82,6 +93,13 @@ std::string_view find_profile(std::string_view gpu, const MeasuredSource* source
     return known.profile == "h100" && has_limited_power(name, source) ? "h100-500w" : known.profile;
   }
   return {};
+}
+
+std::string_view name_in_zoo(std::string_view model) {
+  const auto* const found = std::find_if(
+      kOtherNames.begin(), kOtherNames.end(),
+      [letters = plain_letters(model)](const OtherName& name) { return name.letters == letters; });
+  return found == kOtherNames.end() ? model : found->in_zoo;
 }
 
 bool contains(std::string_view text, std::string_view part) {

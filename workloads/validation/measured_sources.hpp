@@ -23,6 +23,9 @@ const MeasuredSource* find_source(std::string_view framework, bool has_several_g
 /// `source` may be null.
 std::string_view find_profile(std::string_view gpu, const MeasuredSource* source);
 
+/// The name in the zoo of a model that a source calls otherwise; of any other model its own.
+std::string_view name_in_zoo(std::string_view model);
+
 /// Lower case letters and digits, with one blank for whatever stands between them.
 std::string plain_words(std::string_view text);
 /// The same without blanks.

@@ -253,6 +253,26 @@ TEST_CASE("measured_case: runs of torchtitan, compiled only where they say so") 
   CHECK(read("NeMo 25", "bf16", "H100 96GB").profile == "h100-500w");
 }
 
+TEST_CASE("measured_case: models that pages of NeMo call otherwise than the zoo") {
+  const auto read = [](const std::string& name) {
+    return only_case(
+        R"({"id": "x", "framework": "NeMo 24.07", "quality": "B", "system": {"gpu": "H100", "num_gpus": 128},
+            "precision": "FP8", "recompute": "not stated", "parallel": {"tp": 8, "pp": 4, "cp": 1, "vp": 1},
+            "batch": {"global_batch": 32, "micro_batch": 1}, "measured": {"iteration_s": 1},
+            "model": {"name": ")" +
+        name + R"(", "seq_len": 4096}})");
+  };
+  const MeasuredCase largest = read("Nemotron-340B");
+  CHECK(largest.missing.empty());
+  CHECK(largest.group == "nemo-h100");
+  CHECK(largest.model.hidden_size == 18432);
+  CHECK(read("Qwen3 MoE 30B").model.experts.num_experts == 128);
+  CHECK(read("Nemotron-22B").model.num_layers == 40);
+  CHECK(read("Nemotron-8B").model.ffn_size == 16384);
+  CHECK(read("GPT3-20B").model.num_layers == 44);
+  CHECK(read("GPT3-5B").model.hidden_size == 4096);
+}
+
 TEST_CASE("measured_case: a precision that nobody knows is missing, not single precision") {
   const auto precision = [](const std::string& name) {
     return only_case(R"({"id": "x", "framework": "Megatron-LM", )" + kModel +
