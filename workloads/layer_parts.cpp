@@ -9,11 +9,6 @@
 namespace vtrain {
 namespace {
 
-/// Elements of a micro-batch's tokens times columns.
-double elements(const LayerShape& shape, std::int64_t columns) {
-  return real(shape.tokens) * real(columns);
-}
-
 /// Traffic of some kernels.
 struct KernelTraffic {
   double bytes = 0;
@@ -37,73 +32,12 @@ GemmShape context_product(const AttentionShape& attention) {
   return {attention.queries, attention.value_head_size, attention.sequence, attention.heads};
 }
 
-/// Columns of the keys and values that attention reads: where they are repeated, of every query's head.
-std::int64_t keys_and_values(const LayerContext& layer) {
-  const LayerShape& shape = layer.shape;
-  return layer.stack.eager.repeated_heads ? shape.query + shape.attention_output : shape.key + shape.value;
-}
-
 /// Repeating the heads of keys and values, or summing the gradients of the copies.
 void add_repeated_heads(PassBuilder& pass, const LayerContext& layer, std::string_view name) {
   const LayerShape& shape = layer.shape;
   if (!layer.stack.eager.repeated_heads || shape.key == shape.query) return;
   const std::int64_t columns = shape.key + shape.value + keys_and_values(layer);
   pass.begin(name).memory(MemoryKernel::Elementwise, 2 * elements(shape, columns), 2);
-}
-
-bool is_within_domain(const LayerContext& layer) {
-  return layer.key.tensor * layer.key.context <= layer.profile.nvlink_domain;
-}
-
-/// Keys and values of the other GPUs arrive in a ring while attention works on those that are there. The
-/// first hop shows, the rest as far as attention is not longer. Each GPU passes on keys and values of one
-/// part for every other part.
-KernelTime context_ring_time(const LayerContext& layer, KernelTime attention, double passes) {
-  const Bytes part(passes * element_bytes(layer.key.precision) *
-                   elements(layer.shape, keys_and_values(layer)));
-  const KernelTime hop = send_time(layer.profile, is_within_domain(layer), part);
-  const double parts = real(layer.key.context);
-  const double others = parts - 1;
-  const Nanoseconds cover = attention.time * (others / parts);
-  return {hop.time + std::max(Nanoseconds(0), hop.time * others - cover), hop.evidence};
-}
-
-/// The keys and values of all parts. Compiled code waits for a collective where it issues it
-/// (`_maybe_wrap_tensor` of torch/distributed/_functional_collectives.py); beside eager kernels it takes them
-/// its whole time (`OverlapRule::sharding_contention`).
-void add_context_gather(PassBuilder& pass, const LayerContext& layer) {
-  const double gathered = elements(layer.shape, keys_and_values(layer));
-  // They are concatenated first.
-  pass.begin("context_concat").memory(MemoryKernel::Elementwise, 4 * gathered, 1);
-  const Bytes all(element_bytes(layer.key.precision) * gathered * real(layer.key.context));
-  pass.exposed("context_gather", TaskKind::TensorComm,
-               collective_time(layer.profile, Collective::AllGather, layer.shape.context_group, all,
-                               layer.stack.libraries));
-}
-
-/// Context parallelism of PyTorch's `context_parallel`, forward (`_templated_ring_attention` of
-/// torch/distributed/tensor/experimental/_attention.py): the output of each part but the first, 2 bytes, is
-/// merged into the sum of those before it, 4 bytes.
-void add_context_merge(PassBuilder& pass, const LayerContext& layer) {
-  const double others = real(layer.key.context - 1);
-  pass.begin("context_merge")
-      .memory(MemoryKernel::Elementwise, 10 * others * elements(layer.shape, layer.shape.attention_output),
-              static_cast<int>(layer.key.context - 1));
-}
-
-/// The same backward (`_templated_ring_attention_backward`): gradients of queries, keys and values of every
-/// part are added up in single precision, and those of keys and values concatenated and sent on.
-void add_context_gradients(PassBuilder& pass, const LayerContext& layer) {
-  constexpr double kAdd = 10;
-  constexpr double kConcatenate = 8;
-  const LayerShape& shape = layer.shape;
-  const double parts = real(layer.key.context);
-  const double sent = elements(shape, keys_and_values(layer));
-  const double traffic = kAdd * elements(shape, shape.query) + (kAdd + kConcatenate) * sent;
-  pass.begin("context_add")
-      .memory(MemoryKernel::Elementwise, parts * traffic, 4 * static_cast<int>(layer.key.context));
-  const KernelTime hop = send_time(layer.profile, is_within_domain(layer), Bytes(4 * sent));
-  pass.exposed("context_gradients", TaskKind::TensorComm, {hop.time * parts, hop.evidence});
 }
 
 void add_projections_forward(PassBuilder& pass, const LayerContext& layer) {
@@ -405,15 +339,7 @@ void add_attention_forward(PassBuilder& pass, const LayerContext& layer, Mixer m
     add_unfused_forward(pass, layer);
   } else {
     add_repeated_heads(pass, layer, "repeat_heads");
-    if (layer.gathers_context()) add_context_gather(pass, layer);
-    const KernelTime time =
-        attention_forward_time(layer.profile, layer.stack.attention, attention_of(layer, mixer));
-    pass.begin("attention").kernel(time);
-    if (layer.gathers_context()) {
-      add_context_merge(pass, layer);
-    } else if (layer.key.context > 1) {
-      pass.exposed("context_ring", TaskKind::TensorComm, context_ring_time(layer, time, 1));
-    }
+    add_flash_forward(pass, layer, attention_of(layer, mixer));
   }
   pass.begin("attn_out_gemm");
   quantise(pass, elements(shape, shape.attention_output));
@@ -435,16 +361,7 @@ void add_attention_backward(BackwardPass& pass, const LayerContext& layer, Mixer
   if (layer.stack.attention == AttentionKernel::Unfused) {
     add_unfused_backward(pass.input, layer);
   } else {
-    if (layer.gathers_context()) add_context_gather(pass.input, layer);
-    const KernelTime time =
-        attention_backward_time(layer.profile, layer.stack.attention, attention_of(layer, mixer));
-    pass.input.begin("attention_grad").kernel(time);
-    if (layer.gathers_context()) {
-      add_context_gradients(pass.input, layer);
-    } else if (layer.key.context > 1) {
-      // Keys and values travel again, and their gradients.
-      pass.input.exposed("context_ring", TaskKind::TensorComm, context_ring_time(layer, time, 2));
-    }
+    add_flash_backward(pass.input, layer, attention_of(layer, mixer));
     add_repeated_heads(pass.input, layer, "repeat_heads_grad");
   }
   add_rotation(pass.input, layer, kRotationGradient);

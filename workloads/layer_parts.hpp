@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "core/units.hpp"
 #include "workloads/layer_kinds.hpp"
 #include "workloads/layer_shape.hpp"
 #include "workloads/model.hpp"
@@ -34,6 +35,17 @@ struct LayerContext {
   }
 };
 
+/// Elements of a micro-batch's tokens times columns.
+inline double elements(const LayerShape& shape, std::int64_t columns) {
+  return real(shape.tokens) * real(columns);
+}
+
+/// Columns of the keys and values that attention reads: where they are repeated, of every query's head.
+inline std::int64_t keys_and_values(const LayerContext& layer) {
+  const LayerShape& shape = layer.shape;
+  return layer.stack.eager.repeated_heads ? shape.query + shape.attention_output : shape.key + shape.value;
+}
+
 /// The backward pass of a layer. Weight gradients go to a pass of their own where the schedule runs them
 /// later.
 struct BackwardPass {
@@ -57,6 +69,10 @@ void quantise(PassBuilder& pass, double elements, int num_kernels = 1);
 /// Norm, projections, attention, residual: the first half of a layer whose mixer has attention.
 void add_attention_forward(PassBuilder& pass, const LayerContext& layer, Mixer mixer);
 void add_attention_backward(BackwardPass& pass, const LayerContext& layer, Mixer mixer);
+
+/// Attention by flash kernels, over the parts of a sequence on all GPUs of the context-parallel group.
+void add_flash_forward(PassBuilder& pass, const LayerContext& layer, const AttentionShape& attention);
+void add_flash_backward(PassBuilder& pass, const LayerContext& layer, const AttentionShape& attention);
 
 /// Norm, projections, convolution, scan, gated norm, residual: a state space in place of attention.
 void add_state_space_forward(PassBuilder& pass, const LayerContext& layer);

@@ -1,4 +1,5 @@
-/// What PyTorch itself does in a layer where a framework leaves it to it: torchtitan.
+/// What PyTorch itself does in a layer where a framework leaves it to it, and context parallelism of both
+/// kinds.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -89,19 +90,33 @@ TEST_CASE("torchtitan: context parallelism gathers keys and values before attent
   CHECK(time_of(layer.backward, "context_gather") == gather);
   CHECK(time_of(layer.forward, "context_concat") == elementwise_ns(4 * kTokens * columns, 1));
   // Three outputs of 2 bytes are merged into a sum of 4 bytes, which is read and written.
-  CHECK(time_of(layer.forward, "context_merge") == elementwise_ns(3 * 10 * kTokens * kQueries, 3));
+  CHECK(time_of(layer.forward, "context_merge") == elementwise_ns(3 * 10 * kTokens * kQueries, 4));
+  CHECK(time_of(layer.forward, "context_ring") == 0);
   // Gradients in single precision go on after each part.
-  CHECK(time_of(layer.backward, "context_gradients") ==
+  CHECK(time_of(layer.backward, "context_ring") ==
         std::round(4 * send_time(a100(), true, Bytes(4 * kTokens * columns)).time.count()));
   CHECK(time_of(layer.backward, "context_add") ==
         elementwise_ns(4 * kTokens * (10 * kQueries + 18 * columns), 16));
-  CHECK(time_of(layer.forward, "context_ring") == 0);
+}
 
-  // Megatron passes the heads that there are around, behind attention.
-  const PassCosts ring = layer_of(*find_stack("megatron-core"), {.context = 4});
-  CHECK(time_of(ring.forward, "context_ring") ==
-        std::round(send_time(a100(), true, Bytes(2 * kTokens * 2 * kKeys)).time.count()));
-  CHECK(time_of(ring.forward, "context_gather") == 0);
+TEST_CASE("megatron-core: context parallelism passes keys and values around behind attention") {
+  const PassCosts layer = layer_of(*find_stack("megatron-core"), {.context = 4});
+  // The heads that there are; the first of three hops shows.
+  const double columns = 2 * kKeys;
+  const auto hop = [](double bytes) {
+    return std::round(send_time(a100(), true, Bytes(bytes)).time.count());
+  };
+  CHECK(time_of(layer.forward, "context_ring") == hop(2 * kTokens * columns));
+  CHECK(time_of(layer.backward, "context_ring") == hop(2 * 2 * kTokens * columns));
+  CHECK(time_of(layer.forward, "context_gather") == 0);
+  CHECK(time_of(layer.backward, "context_gather") == 0);
+  CHECK(time_of(layer.forward, "context_concat") == elementwise_ns(4 * kTokens * columns, 1));
+  // The first output is scaled (read and written), three are added (two read, one written).
+  CHECK(time_of(layer.forward, "context_merge") == elementwise_ns((4 + 3 * 6) * kTokens * kQueries, 4));
+  // The same of the queries' gradients; of keys and values four are concatenated and added.
+  CHECK(time_of(layer.backward, "context_add") ==
+        elementwise_ns(kTokens * ((4 + 3 * 6) * kQueries + 4 * (4 + 6) * columns), 16));
+  CHECK(time_of(layer_of(*find_stack("megatron-core")).forward, "context_concat") == 0);
 }
 
 TEST_CASE("torchtitan: asynchronous tensor parallelism sums up pieces itself") {
