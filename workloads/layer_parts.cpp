@@ -213,8 +213,9 @@ ActivationKernels eager_activation(const TransformerModel& model) {
 
 ActivationKernels activation_kernels(const LayerContext& layer) {
   const double inputs = real(layer.shape.mlp_inputs);
-  ActivationKernels kernels = layer.is_eager() ? eager_activation(layer.model)
-                                               : ActivationKernels{{2 * inputs + 2, 1}, {4 * inputs + 2, 1}};
+  const bool is_eager = layer.is_eager() || layer.stack.eager.activation;
+  ActivationKernels kernels =
+      is_eager ? eager_activation(layer.model) : ActivationKernels{{2 * inputs + 2, 1}, {4 * inputs + 2, 1}};
   // The gradient of the bias is summed by a kernel of its own.
   if (!layer.is_fused() && layer.model.has_bias) {
     kernels.backward.bytes += 2;

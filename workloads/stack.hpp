@@ -87,6 +87,7 @@ enum class ContextExchange : std::uint8_t {
 /// What a framework leaves to PyTorch's own kernels where a model asks for it.
 struct EagerParts {
   bool scaled_rotation = false;    ///< rotary positions whose sines and cosines are multiplied by a factor
+  bool activation = false;         ///< the non-linearity of MLPs, operator by operator
   bool activation_clamp = false;   ///< clamping the inputs of the experts' non-linearity
   bool expert_bias = false;        ///< the output's biases of experts, scaled by the router's scores
   bool expert_input_bias = false;  ///< the biases of experts before the non-linearity

@@ -37,6 +37,9 @@ struct RecipeLine {
   bool plain_tensor = false;     ///< collectives of tensor parallelism overlap with no product
   bool hybrid_sharding = false;  ///< Megatron-FSDP within NVLink domains, whatever the record says
   bool fused_experts = false;    ///< grouped MLP as one kernel, its inputs in the CPU's memory
+  bool eager_loss = false;       ///< cross entropy as Megatron-Core has it by default
+  bool eager_activation = false;
+  bool dropout = false;
 };
 
 /// Precisions of Nemotron 3 Super and Ultra (NVIDIA, "Nemotron 3 Super", arXiv:2604.12374, section on NVFP4;
@@ -48,11 +51,15 @@ constexpr WiderProducts kNemotronFp4{
 
 /// NVIDIA-NeMo/Megatron-Bridge, scripts/performance/configs/*/*_workload_base_configs.py
 /// (cpu_offloading_num_layers, virtual_pipeline_model_parallel_size, recompute_modules, cuda_graph_impl,
-/// moe_a2a_overlap), and NVIDIA-NeMo/Automodel, examples/benchmark/configs/*.yaml (activation_checkpointing).
+/// moe_a2a_overlap); NVIDIA-NeMo/Automodel, examples/benchmark/configs/*.yaml (activation_checkpointing); and
+/// NVIDIA/NeMo-Framework-Launcher, launcher_scripts/conf/training/*/*.yaml (no cross_entropy_loss_fusion,
+/// bias_activation_fusion, hidden_dropout).
 const std::array kLines = {
     // Recipes name HybridEP (moe_flex_dispatcher_backend) from release 26.02 on.
     RecipeLine{.family = "mbridge", .end_release = 26.02, .dispatch = TokenDispatch::OnePerGpu},
     RecipeLine{.family = "dgxc", .dispatch = TokenDispatch::OnePerGpu},
+    RecipeLine{.family = "nemo", .model = "gpt3", .eager_loss = true, .dropout = true},
+    RecipeLine{.family = "nemo", .model = "nemotron", .eager_loss = true, .eager_activation = true},
     RecipeLine{.family = "automodel", .recompute = Recompute::Full},
     // attn: flex. FlexAttention has 0.85 to 0.9 of the rate of the second generation ("FlexAttention: The
     // Flexibility of PyTorch with the Performance of FlashAttention", pytorch.org, 2024), which stands for
@@ -349,6 +356,13 @@ void complete_from_recipe(MeasuredCase& measured, const RecipeKey& key, bool say
       measured.assumed.emplace_back(
           "inputs of the experts' non-linearity wait in the CPU's memory: the recipe");
     }
+    if (line.eager_loss) {
+      const Stack eager = find_stack("megatron-core").value();
+      measured.stack.loss_bytes_per_logit = eager.loss_bytes_per_logit;
+      measured.stack.loss_conversion_bytes = eager.loss_conversion_bytes;
+    }
+    if (line.eager_activation) measured.stack.eager.activation = true;
+    if (line.dropout) measured.stack.has_dropout = measured.stack.memory.keeps_dropout_masks = true;
     if (line.prediction.depth > 0) {
       measured.model.prediction = line.prediction;
       measured.assumed.push_back(

@@ -268,6 +268,12 @@ TEST_CASE("measured_case: models that pages of NeMo call otherwise than the zoo"
   CHECK(largest.model.hidden_size == 18432);
   CHECK(read("Qwen3 MoE 30B").model.experts.num_experts == 128);
   CHECK(read("Nemotron-22B").model.num_layers == 40);
+  // What their recipes do not fuse.
+  CHECK(largest.stack.loss_bytes_per_logit == find_stack("megatron-core")->loss_bytes_per_logit);
+  CHECK(largest.stack.eager.activation);
+  CHECK(!largest.stack.has_dropout);
+  CHECK(read("GPT3-20B").stack.has_dropout);
+  CHECK(!read("GPT3-20B").stack.eager.activation);
   CHECK(read("Nemotron-8B").model.ffn_size == 16384);
   CHECK(read("GPT3-20B").model.num_layers == 44);
   CHECK(read("GPT3-5B").model.hidden_size == 4096);

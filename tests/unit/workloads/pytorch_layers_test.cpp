@@ -79,6 +79,20 @@ TEST_CASE("torchtitan-eager: a root-mean-square norm is many kernels") {
         std::round(memory_kernel_time(a100(), MemoryKernel::LayerNorm, Bytes(4 * elements), 1).count()));
 }
 
+TEST_CASE("megatron-bridge: an activation that is not fused is operator by operator") {
+  Stack stack = *find_stack("megatron-bridge");
+  const double elements = kTokens * 14'336;
+  const auto gelu_ns = [&](double bytes, int kernels) {
+    return std::round(
+        memory_kernel_time(a100(), MemoryKernel::Gelu, Bytes(bytes * elements), kernels).count());
+  };
+  // SwiGLU: two inputs read and one output written.
+  CHECK(time_of(layer_of(stack).forward, "mlp_act") == gelu_ns(6, 1));
+  stack.eager.activation = true;
+  // SiLU reads and writes one, the product reads two and writes one.
+  CHECK(time_of(layer_of(stack).forward, "mlp_act") == gelu_ns(10, 2));
+}
+
 TEST_CASE("torchtitan: context parallelism gathers keys and values before attention") {
   const PassCosts layer = layer_of(*find_stack("torchtitan"), {.context = 4});
   // Keys and values of all heads, on each of four GPUs.
