@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -231,8 +232,12 @@ class RecordReader {
     ParallelPlan& plan = case_.plan;
     plan.global_batch = batch_.integer_or("global_batch", 1, kMostTokens, 0);
     plan.micro_batch = batch_.integer_or("micro_batch", 1, kMostTokens, 0);
-    const std::int64_t local_batch = batch_.integer_or("local_batch", 1, kMostTokens, 0);
-    // torchtitan cuts the local batch into as many micro-batches as there are stages.
+    std::int64_t local_batch = batch_.integer_or("local_batch", 1, kMostTokens, 0);
+    // torchtitan cuts the local batch into as many micro-batches as there are stages; nobody runs several
+    // stages with a single one.
+    const bool is_torchtitan = source_ != nullptr && source_->family == "torchtitan";
+    if (is_torchtitan && plan.pipeline > 1 && plan.micro_batch * plan.data == plan.global_batch)
+      local_batch = std::exchange(plan.micro_batch, 0);
     if (plan.micro_batch == 0 && local_batch > 0 && local_batch % plan.pipeline == 0)
       plan.micro_batch = local_batch / plan.pipeline;
     if (plan.global_batch == 0) return miss("the global batch");

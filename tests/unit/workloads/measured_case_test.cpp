@@ -227,11 +227,13 @@ TEST_CASE("measured_case: fully sharded runs and their gradients") {
 }
 
 TEST_CASE("measured_case: runs of torchtitan, compiled only where they say so") {
-  const auto read = [](const std::string& framework, const std::string& precision, const std::string& gpu) {
+  const auto read = [](const std::string& framework, const std::string& precision, const std::string& gpu,
+                       const std::string& batch = R"("local_batch": 16)") {
     return only_case(R"({"id": "x", "framework": ")" + framework + R"(", )" + kModel +
                      R"(, "system": {"gpu": ")" + gpu + R"(", "num_gpus": 32}, "precision": ")" + precision +
                      R"(", "recompute": "selective op", "parallel": {"tp": 2, "pp": 2},
-                         "batch": {"global_batch": 128, "local_batch": 16}, "measured": {"iteration_s": 1}})");
+                         "batch": {"global_batch": 128, )" +
+                     batch + R"(}, "measured": {"iteration_s": 1}})");
   };
   const MeasuredCase eager = read("torchtitan (FSDP2)", "bf16", "A100-SXM4-80GB");
   CHECK(eager.missing.empty());
@@ -239,6 +241,11 @@ TEST_CASE("measured_case: runs of torchtitan, compiled only where they say so") 
   CHECK(eager.plan.sharding == Sharding::Full);
   CHECK(eager.plan.recompute == Recompute::Selective);
   CHECK(eager.plan.micro_batch == 8);  // 16 sequences on two stages
+  // Eight replicas with 16 each; others run a single micro-batch if they say so.
+  const std::string all_at_once = R"("micro_batch": 16)";
+  CHECK(read("torchtitan", "bf16", "H100", all_at_once).plan.micro_batch == 8);
+  CHECK(read("torchtitan", "bf16", "H100", R"("micro_batch": 4)").plan.micro_batch == 4);
+  CHECK(read("NeMo 25", "bf16", "H100", all_at_once).plan.micro_batch == 16);
   CHECK(eager.group == "torchtitan-a100");
   CHECK_FALSE(eager.stack.overlap.tensor);
   const MeasuredCase compiled =
