@@ -60,7 +60,7 @@ std::string_view embedded_text(std::string_view name) {
 
 Error unknown_profile(std::string_view name, std::string_view advice) {
   const std::string_view nearest = nearest_name(name, kEmbeddedNames);
-  const std::string guess = nearest.empty() ? "" : fmt::format(" Did you mean '{}'?", nearest);
+  const std::string guess = nearest.empty() ? "" : fmt::format(" did you mean '{}'?", nearest);
   return {.kind = ErrorKind::NotFound,
           .field = "profile",
           .message = fmt::format("unknown profile '{}';{} known are {}{}", printable(name), guess,

@@ -228,9 +228,7 @@ void JsonFields::allow_only(std::span<const std::string_view> known) {
   if (error_) return;
   for (const auto& item : object_.items()) {
     if (std::find(known.begin(), known.end(), item.key()) != known.end()) continue;
-    const std::string_view nearest = nearest_name(item.key(), known);
-    complain(item.key(), nearest.empty() ? "unknown key; known are " + list_names(known)
-                                         : fmt::format("unknown key; did you mean '{}'?", nearest));
+    complain(item.key(), "unknown key; " + suggest_name(item.key(), known));
     return;
   }
 }

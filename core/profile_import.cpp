@@ -284,7 +284,7 @@ Error unknown_device(const DeviceFile& devices, const std::string& device, const
   return {.kind = ErrorKind::NotFound,
           .file = devices.name,
           .field = "device",
-          .message = fmt::format("unknown device '{}'; known are {}", printable(device), list_names(names))};
+          .message = fmt::format("unknown device '{}'; {}", printable(device), suggest_name(device, names))};
 }
 
 }  // namespace

@@ -251,4 +251,9 @@ std::string list_names(std::span<const std::string_view> names) {
   return text;
 }
 
+std::string suggest_name(std::string_view word, std::span<const std::string_view> known) {
+  const std::string_view nearest = nearest_name(word, known);
+  return nearest.empty() ? "known are " + list_names(known) : fmt::format("did you mean '{}'?", nearest);
+}
+
 }  // namespace vtrain

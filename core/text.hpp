@@ -63,4 +63,8 @@ std::string_view nearest_name(std::string_view word, std::span<const std::string
 /// `'edf', 'fifo' and 'las'`-style list for messages.
 std::string list_names(std::span<const std::string_view> names);
 
+/// What to say of a name that is not known: `did you mean 'edf'?`, or, when none is close, `known are 'edf',
+/// 'fifo' and 'las'`.
+std::string suggest_name(std::string_view word, std::span<const std::string_view> known);
+
 }  // namespace vtrain

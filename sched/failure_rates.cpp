@@ -93,9 +93,7 @@ Result<void> read_setting(std::string_view key, std::string_view value, const Cl
   if (key == "repair") return read_duration(key, value, 1, settings.repair_s);
   if (key == "repair-sigma") return read_number(key, value, 0, 5, settings.repair_sigma);
   if (key == "detect") return read_duration(key, value, 0, settings.detection_s);
-  const std::string_view nearest = nearest_name(name, kKeys);
-  return fail(bad(key, nearest.empty() ? fmt::format("expected one of {}", list_names(kKeys))
-                                       : fmt::format("unknown. Did you mean '{}'?", nearest)));
+  return fail(bad(key, "unknown; " + suggest_name(name, kKeys)));
 }
 
 Result<Settings> read_settings(std::string_view text, const ClusterSpec& cluster) {

@@ -84,10 +84,7 @@ Result<void> set_value(ParallelPlan& plan, std::string_view key, std::string_vie
                                          "precision"};
   for (const CountKey& known : kCountKeys)
     names.push_back(known.name);
-  const std::string_view nearest = nearest_name(key, names);
-  return fail({.message = fmt::format("unknown key '{}'; {}", printable(key),
-                                      nearest.empty() ? "known are " + list_names(names)
-                                                      : fmt::format("did you mean '{}'?", nearest))});
+  return fail({.message = fmt::format("unknown key '{}'; {}", printable(key), suggest_name(key, names))});
 }
 
 }  // namespace

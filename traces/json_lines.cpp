@@ -166,9 +166,7 @@ class JsonLinesReader {
     std::vector<std::string_view> names;
     for (const Key& known : kKeys)
       names.push_back(known.name);
-    const std::string_view nearest = nearest_name(key, names);
-    return nearest.empty() ? fmt::format("unknown key; known are {}", list_names(names))
-                           : fmt::format("unknown key; did you mean '{}'?", nearest);
+    return "unknown key; " + suggest_name(key, names);
   }
 
   LineReader lines_;

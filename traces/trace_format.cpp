@@ -93,11 +93,8 @@ constexpr std::array kFormats = {
 };
 
 Error unknown_format(std::string_view name, const std::vector<std::string_view>& known) {
-  const std::string_view nearest = nearest_name(name, known);
   return {.field = "format",
-          .message = nearest.empty()
-                         ? fmt::format("unknown trace format '{}'; known are {}", name, list_names(known))
-                         : fmt::format("unknown trace format '{}'; did you mean '{}'?", name, nearest)};
+          .message = fmt::format("unknown trace format '{}'; {}", name, suggest_name(name, known))};
 }
 
 Result<const TraceFormat*> find_format(std::string_view text, const std::string& file,

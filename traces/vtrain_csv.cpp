@@ -132,13 +132,10 @@ Result<Trace> read_vtrain_csv(const TraceInput& input) {
   for (std::size_t i = 0; i < header->columns().size(); ++i) {
     const std::string& name = header->columns()[i];
     if (std::find(kColumns.begin(), kColumns.end(), name) != kColumns.end()) continue;
-    const std::string_view nearest = nearest_name(name, kColumns);
     return fail({.file = input.file,
                  .line = header->line(),
                  .field = name,
-                 .message = nearest.empty()
-                                ? fmt::format("unknown column; known are {}", list_names(kColumns))
-                                : fmt::format("unknown column; did you mean '{}'?", nearest)});
+                 .message = "unknown column; " + suggest_name(name, kColumns)});
   }
   auto trace = read_job_csv(input, {.job_id = "job_id",
                                     .submit = "submit_s",

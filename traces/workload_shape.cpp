@@ -167,8 +167,8 @@ Result<WorkloadShape> find_workload_shape(std::string_view name) {
     if (shape.name == name) return shape;
     names.push_back(shape.name);
   }
-  return fail({.field = "shape",
-               .message = fmt::format("unknown shape '{}'; known are {}", name, list_names(names))});
+  return fail(
+      {.field = "shape", .message = fmt::format("unknown shape '{}'; {}", name, suggest_name(name, names))});
 }
 
 }  // namespace vtrain

@@ -408,12 +408,9 @@ Result<ZooModel> find_model(std::string_view name) {
   std::vector<std::string_view> names;
   for (const ZooModel& model : zoo)
     names.push_back(model.name());
-  const std::string_view nearest = nearest_name(name, names);
   return fail({.kind = ErrorKind::NotFound,
                .field = "model",
-               .message = nearest.empty()
-                              ? fmt::format("unknown model '{}'; known are {}", name, list_names(names))
-                              : fmt::format("unknown model '{}'; did you mean '{}'?", name, nearest)});
+               .message = fmt::format("unknown model '{}'; {}", name, suggest_name(name, names))});
 }
 
 }  // namespace vtrain

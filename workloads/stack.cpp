@@ -267,12 +267,9 @@ Result<Stack> find_stack(std::string_view name) {
   std::vector<std::string_view> names;
   for (const Stack& stack : stacks)
     names.push_back(stack.name);
-  const std::string_view nearest = nearest_name(name, names);
   return fail({.kind = ErrorKind::NotFound,
                .field = "stack",
-               .message = nearest.empty()
-                              ? fmt::format("unknown stack '{}'; known are {}", name, list_names(names))
-                              : fmt::format("unknown stack '{}'; did you mean '{}'?", name, nearest)});
+               .message = fmt::format("unknown stack '{}'; {}", name, suggest_name(name, names))});
 }
 
 }  // namespace vtrain

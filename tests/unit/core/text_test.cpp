@@ -82,6 +82,8 @@ TEST_CASE("text: the nearest name") {
   CHECK(nearest_name("gandiva", kNames).empty());
   CHECK(list_names(kNames) == "'fifo', 'edf' and 'easy'");
   CHECK(list_names({}).empty());
+  CHECK(suggest_name("edff", kNames) == "did you mean 'edf'?");
+  CHECK(suggest_name("gandiva", kNames) == "known are 'fifo', 'edf' and 'easy'");
 }
 
 TEST_CASE("text: trimming") {
