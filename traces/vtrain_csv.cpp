@@ -4,8 +4,6 @@
 #include <array>
 #include <charconv>
 
-#include <fmt/format.h>
-
 #include "core/csv.hpp"
 #include "core/file.hpp"
 #include "core/text.hpp"

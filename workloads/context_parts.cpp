@@ -6,6 +6,11 @@
 namespace vtrain {
 namespace {
 
+/// Keys and values of all parts of a sequence are gathered before attention.
+bool gathers(const LayerContext& layer) {
+  return layer.stack.context == ContextExchange::Gather;
+}
+
 bool is_within_domain(const LayerContext& layer) {
   return layer.key.tensor * layer.key.context <= layer.profile.nvlink_domain;
 }
@@ -23,18 +28,15 @@ KernelTime context_ring_time(const LayerContext& layer, KernelTime attention, do
   return {hop.time + std::max(Nanoseconds(0), hop.time * others - cover), hop.evidence};
 }
 
-/// Keys and values are concatenated before they travel.
-void add_context_concat(PassBuilder& pass, const LayerContext& layer) {
-  pass.begin("context_concat")
-      .memory(MemoryKernel::Elementwise, 4 * elements(layer.shape, keys_and_values(layer)), 1);
-}
-
-/// The keys and values of all parts. Compiled code waits for a collective where it issues it
+/// What comes before attention: keys and values are concatenated to travel, and those of all parts gathered
+/// where they do not pass in a ring. Compiled code waits for a collective where it issues it
 /// (`_maybe_wrap_tensor` of torch/distributed/_functional_collectives.py); beside eager kernels it takes them
 /// its whole time (`OverlapRule::sharding_contention`).
 void add_context_gather(PassBuilder& pass, const LayerContext& layer) {
-  const Bytes all(element_bytes(layer.key.precision) * real(layer.key.context) *
-                  elements(layer.shape, keys_and_values(layer)));
+  const double sent = elements(layer.shape, keys_and_values(layer));
+  pass.begin("context_concat").memory(MemoryKernel::Elementwise, 4 * sent, 1);
+  if (!gathers(layer)) return;
+  const Bytes all(element_bytes(layer.key.precision) * real(layer.key.context) * sent);
   pass.exposed("context_gather", TaskKind::TensorComm,
                collective_time(layer.profile, Collective::AllGather, layer.shape.context_group, all,
                                layer.stack.libraries));
@@ -43,11 +45,11 @@ void add_context_gather(PassBuilder& pass, const LayerContext& layer) {
 /// Attention works on one part of the sequence after the other, and partial outputs are merged. PyTorch adds
 /// each to a sum in single precision (`_templated_ring_attention` of torch/distributed/tensor/experimental/
 /// _attention.py); Transformer Engine scales the first, then adds the others in the precision that they have
-/// (AttnFuncWithCPAndKVP2P of
-/// transformer_engine/pytorch/attention/dot_product_attention/context_parallel.py).
+/// (`AttnFuncWithCPAndKVP2P` of transformer_engine/pytorch/attention/dot_product_attention/
+/// context_parallel.py).
 void add_context_merge(PassBuilder& pass, const LayerContext& layer) {
   const double others = real(layer.key.context - 1);
-  const double traffic = layer.gathers_context() ? 10 * others : 4 + 6 * others;
+  const double traffic = gathers(layer) ? 10 * others : 4 + 6 * others;
   pass.begin("context_merge")
       .memory(MemoryKernel::Elementwise, traffic * elements(layer.shape, layer.shape.attention_output),
               static_cast<int>(layer.key.context));
@@ -58,8 +60,8 @@ void add_context_merge(PassBuilder& pass, const LayerContext& layer) {
 void add_context_gradients(PassBuilder& pass, const LayerContext& layer) {
   const LayerShape& shape = layer.shape;
   const double parts = real(layer.key.context);
-  const double queries = layer.gathers_context() ? 10 * parts : 4 + 6 * (parts - 1);
-  const double sent = (layer.gathers_context() ? 10 + 8 : 6 + 4) * parts;
+  const double queries = gathers(layer) ? 10 * parts : 4 + 6 * (parts - 1);
+  const double sent = (gathers(layer) ? 10 + 8 : 6 + 4) * parts;
   pass.begin("context_add")
       .memory(MemoryKernel::Elementwise,
               queries * elements(shape, shape.query) + sent * elements(shape, keys_and_values(layer)),
@@ -81,11 +83,9 @@ void add_flash_forward(PassBuilder& pass, const LayerContext& layer, const Atten
     pass.begin("attention").kernel(time);
     return;
   }
-  add_context_concat(pass, layer);
-  if (layer.gathers_context()) add_context_gather(pass, layer);
+  add_context_gather(pass, layer);
   pass.begin("attention").kernel(time);
-  if (!layer.gathers_context())
-    pass.exposed("context_ring", TaskKind::TensorComm, context_ring_time(layer, time, 1));
+  if (!gathers(layer)) pass.exposed("context_ring", TaskKind::TensorComm, context_ring_time(layer, time, 1));
   add_context_merge(pass, layer);
 }
 
@@ -95,12 +95,11 @@ void add_flash_backward(PassBuilder& pass, const LayerContext& layer, const Atte
     pass.begin("attention_grad").kernel(time);
     return;
   }
-  add_context_concat(pass, layer);
-  if (layer.gathers_context()) add_context_gather(pass, layer);
+  add_context_gather(pass, layer);
   pass.begin("attention_grad").kernel(time);
   // In a ring keys and values travel again, and their gradients with them.
   pass.exposed("context_ring", TaskKind::TensorComm,
-               layer.gathers_context() ? gradient_ring_time(layer) : context_ring_time(layer, time, 2));
+               gathers(layer) ? gradient_ring_time(layer) : context_ring_time(layer, time, 2));
   add_context_gradients(pass, layer);
 }
 
