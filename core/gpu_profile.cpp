@@ -144,6 +144,20 @@ FlopsPerSecond GpuProfile::peak_rate_of(Precision precision) const {
   return peak_rate;
 }
 
+FlopsPerSecond GpuProfile::sustained_rate_of(Precision precision) const {
+  switch (precision) {
+    case Precision::Fp16:
+    case Precision::Bf16:
+      return sustained_rate;
+    case Precision::Fp8:
+      return sustained_rate_fp8;
+    case Precision::Fp32:
+    case Precision::Fp4:
+      return {};
+  }
+  return {};
+}
+
 std::string_view GpuProfile::source_of(std::string_view table) const {
   const auto found = std::find_if(tables.begin(), tables.end(),
                                   [table](const ProfileTable& other) { return other.name == table; });

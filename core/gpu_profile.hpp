@@ -102,6 +102,10 @@ struct GpuProfile {
   FlopsPerSecond peak_rate_fp32{};  ///< without tensor cores
   FlopsPerSecond peak_rate_fp8{};   ///< 0 if the GPU has no such tensor cores
   FlopsPerSecond peak_rate_fp4{};   ///< likewise
+  /// What large products keep up once the GPU has reached its power limit, half precision; 0 if unknown.
+  /// Tables time kernels in bursts, at clocks that a training run does not hold.
+  FlopsPerSecond sustained_rate{};
+  FlopsPerSecond sustained_rate_fp8{};  ///< likewise
   std::int64_t num_multiprocessors = 0;
 
   Nanoseconds kernel_overhead{0};      ///< of every kernel without a table
@@ -154,6 +158,8 @@ struct GpuProfile {
 
   /// Dense peak of a precision; 0 if the GPU has no tensor cores for it.
   FlopsPerSecond peak_rate_of(Precision precision) const;
+  /// What large products of a precision keep up under the power limit; 0 if unknown.
+  FlopsPerSecond sustained_rate_of(Precision precision) const;
   /// The source of a table by its name; empty without such a table.
   std::string_view source_of(std::string_view table) const;
   /// What a node's network really moves a second.

@@ -95,6 +95,8 @@ constexpr std::array kConstants = {
     peak<&P::peak_rate_fp32>("peak_rate_fp32", 1e9),
     peak<&P::peak_rate_fp8>("peak_rate_fp8", 0),
     peak<&P::peak_rate_fp4>("peak_rate_fp4", 0),
+    optional(peak<&P::sustained_rate>("sustained_rate", 0)),
+    optional(peak<&P::sustained_rate_fp8>("sustained_rate_fp8", 0)),
     count<&P::num_multiprocessors>("num_multiprocessors", 10000),
     latency<&P::kernel_overhead>("kernel_overhead"),
     ratio<&P::gemm_efficiency>("gemm_efficiency"),

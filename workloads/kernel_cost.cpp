@@ -81,6 +81,15 @@ Nanoseconds tiled_gemm_time(const GpuProfile& profile, Precision precision, cons
   return std::max<Nanoseconds>(compute, memory) + profile.kernel_overhead;
 }
 
+/// What a product takes on a GPU that has reached its power limit; 0 if its rate there is unknown.
+Nanoseconds sustained_time(const GpuProfile& profile, Precision precision, const GemmShape& shape) {
+  const FlopsPerSecond rate = profile.sustained_rate_of(precision);
+  if (rate.value == 0) return Nanoseconds{0};
+  const double multiplications = static_cast<double>(shape.m) * static_cast<double>(shape.n) *
+                                 static_cast<double>(shape.k) * static_cast<double>(shape.batch);
+  return Flops(2 * multiplications) / rate;
+}
+
 /// FLOPs of a forward pass over the lower half of the scores, or over all.
 Flops attention_flops(const AttentionShape& shape) {
   return Flops((shape.is_bidirectional ? 2 : 1) * static_cast<double>(shape.heads) *
@@ -136,7 +145,8 @@ KernelTime gemm_time(const GpuProfile& profile, Precision precision, const GemmS
   const auto n = static_cast<double>(shape.n);
   const auto k = static_cast<double>(shape.k);
   const KernelSurface::Reading slowdown = surface->at({m, n, k});
-  return {gemm_roofline(profile, precision, m, n, k) * std::exp(slowdown.value), slowdown.evidence};
+  const Nanoseconds burst = gemm_roofline(profile, precision, m, n, k) * std::exp(slowdown.value);
+  return {std::max(burst, sustained_time(profile, precision, shape)), slowdown.evidence};
 }
 
 KernelTime modelled_gemm_time(const GpuProfile& profile, Precision precision, const GemmShape& shape) {
@@ -146,7 +156,8 @@ KernelTime modelled_gemm_time(const GpuProfile& profile, Precision precision, co
   const Nanoseconds roofline = gemm_roofline(profile, precision, static_cast<double>(shape.m),
                                              static_cast<double>(shape.n), static_cast<double>(shape.k));
   const double efficiency = shape.batch == 1 ? profile.gemm_efficiency : profile.batched_gemm_efficiency;
-  return {roofline * (static_cast<double>(shape.batch) / efficiency) + profile.kernel_overhead,
+  const Nanoseconds burst = roofline * (static_cast<double>(shape.batch) / efficiency);
+  return {std::max(burst, sustained_time(profile, precision, shape)) + profile.kernel_overhead,
           Evidence::Modelled};
 }
 

@@ -23,8 +23,10 @@ struct GemmShape {
 };
 
 /// Time of one GEMM kernel: the roofline of its arithmetic and traffic, times what the profile's table says
-/// the kernels of a GPU need over it at this shape. Several products at once, and those of a precision
-/// without a table, take `modelled_gemm_time`. A precision that the GPU has no tensor cores for runs as bf16.
+/// the kernels of a GPU need over it at this shape, but no less than at the rate that the GPU sustains under
+/// its power limit (`sustained_rate_of`): the table's kernels are timed in bursts. A shape that was itself
+/// measured takes what it took. Several products at once, and those of a precision without a table, take
+/// `modelled_gemm_time`. A precision that the GPU has no tensor cores for runs as bf16.
 KernelTime gemm_time(const GpuProfile& profile, Precision precision, const GemmShape& shape);
 
 /// The same without the table, which was measured with recent libraries: for software that is older.
@@ -33,7 +35,8 @@ KernelTime gemm_time(const GpuProfile& profile, Precision precision, const GemmS
 /// of which each multiprocessor computes one at a time: the number of waves is rounded up, and every tile
 /// pays `TileModel::depth_overhead` on top of k. The best of eight tile shapes counts, but no less than
 /// reading the operands and writing the result. Otherwise it is a fixed part of the roofline
-/// (`gemm_efficiency`, `batched_gemm_efficiency`). `kernel_overhead` comes on top of both.
+/// (`gemm_efficiency`, `batched_gemm_efficiency`), or what the power limit leaves. `kernel_overhead` comes on
+/// top of both.
 KernelTime modelled_gemm_time(const GpuProfile& profile, Precision precision, const GemmShape& shape);
 
 /// The weight gradient of a linear layer whose forward pass is `forward`: the product {n, k, m}, added to

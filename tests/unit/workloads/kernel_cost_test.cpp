@@ -24,6 +24,12 @@ const GpuProfile& a100() {
   return profile;
 }
 
+/// The profile as its tables have it: of a GPU that never reaches its power limit.
+GpuProfile in_bursts(GpuProfile profile) {
+  profile.sustained_rate = profile.sustained_rate_fp8 = FlopsPerSecond(0);
+  return profile;
+}
+
 double tflops(const AttentionShape& shape, Nanoseconds time, double products = 1) {
   const double flops = 2.0 * static_cast<double>(shape.heads) * static_cast<double>(shape.sequence) *
                        static_cast<double>(shape.queries) * static_cast<double>(shape.head_size);
@@ -137,6 +143,29 @@ TEST_CASE("kernel_cost: a weight gradient is the permuted product and adds up in
   const KernelTime plain = gemm_time(a100(), Precision::Bf16, {6144, 2048, 8192});
   CHECK(weight_gradient_time(a100(), Precision::Bf16, {8192, 6144, 2048}).time.count() ==
         doctest::Approx(1.07 * plain.time.count()));
+}
+
+TEST_CASE("kernel_cost: a large product is no faster than the power limit allows") {
+  const GpuProfile h100 = profile_of("h100");
+  const GpuProfile h100_in_bursts = in_bursts(h100);
+  // 2 x 16384 x 7168 x 8192 FLOPs at 720 TFLOP/s, and at 1,280 in fp8.
+  const GemmShape large = {16384, 7168, 8192};
+  const KernelTime half = gemm_time(h100, Precision::Bf16, large);
+  CHECK(half.time.count() == doctest::Approx(1'924'145'348'608.0 / 720e3));
+  CHECK(half.evidence == gemm_time(h100_in_bursts, Precision::Bf16, large).evidence);
+  CHECK(gemm_time(h100_in_bursts, Precision::Bf16, large).time < half.time);
+  CHECK(gemm_time(h100, Precision::Fp8, large).time.count() >= 1'924'145'348'608.0 / 1280e3);
+  CHECK(modelled_gemm_time(h100, Precision::Bf16, large).time.count() ==
+        doctest::Approx(1'924'145'348'608.0 / 720e3 + 3000));
+  // A product that keeps few multiprocessors busy is not limited, nor is one on CUDA cores.
+  for (const Precision precision : {Precision::Bf16, Precision::Fp8})
+    CHECK(gemm_time(h100, precision, {512, 1024, 1024}).time ==
+          gemm_time(h100_in_bursts, precision, {512, 1024, 1024}).time);
+  CHECK(gemm_time(h100, Precision::Fp32, large).time ==
+        gemm_time(h100_in_bursts, Precision::Fp32, large).time);
+  // With less power the limit is lower by as much as the clock: the cube root of (500 - 100) / (700 - 100).
+  CHECK(gemm_time(profile_of("h100-500w"), Precision::Bf16, large).time / half.time ==
+        doctest::Approx(std::cbrt(1.5)).epsilon(1e-3));
 }
 
 TEST_CASE("kernel_cost: experts with few rows waste tiles") {
@@ -314,7 +343,8 @@ TEST_CASE("kernel_cost: GEMMs as a second implementation computed them from the 
   for (const GemmCase& test : cases) {
     CAPTURE(test.profile);
     const double expected = test.milliseconds * 1e6;
-    const KernelTime embedded = gemm_time(profile_of(test.profile), test.precision, test.shape);
+    const GpuProfile profile = in_bursts(profile_of(test.profile));
+    const KernelTime embedded = gemm_time(profile, test.precision, test.shape);
     CHECK(embedded.time.count() == doctest::Approx(expected).epsilon(5e-4));
     const auto full = full_profile(test.profile, test.folder, test.files);
     if (!full) {
@@ -322,7 +352,7 @@ TEST_CASE("kernel_cost: GEMMs as a second implementation computed them from the 
       continue;
     }
     // To half a unit of the last of the digits given.
-    CHECK(std::abs(gemm_time(*full, test.precision, test.shape).time.count() - expected) < 51);
+    CHECK(std::abs(gemm_time(in_bursts(*full), test.precision, test.shape).time.count() - expected) < 51);
   }
 }
 
