@@ -162,9 +162,9 @@ class CostModel {
         .forward = finish(forward), .backward = finish(backward.input), .weight = finish(backward.weight)};
   }
 
-  /// Gathers fully sharded weights before each pass of a layer and reduces their gradients after it, beside
-  /// the computation of neighbouring layers; returns what nothing hides where there are several stages, which
-  /// gather once an iteration.
+  /// Gathers sharded weights before the passes of a layer and reduces their gradients after them, beside the
+  /// computation of neighbouring layers; returns what nothing hides where they are gathered once an
+  /// iteration.
   Nanoseconds shard(PassCosts& costs, LayerKind kind) {
     const LayerKey& key = layer_.key;
     if (key.replicas <= 1) return Nanoseconds(0);
@@ -184,11 +184,13 @@ class CostModel {
     const Nanoseconds gather = time_of(Collective::AllGather, element_bytes(key.precision));
     const Nanoseconds reduction =
         time_of(Collective::ReduceScatter, layer_.stack.gradients(key.precision, 1).value);
-    if (layer_.key.has_stages) return gather + reduction;
+    if (key.gather == WeightGather::EveryIteration) return gather + reduction;
     const double contention = layer_.stack.overlap.sharding_contention;
     add_exposed(costs.forward, "weight_gather", exposed_time(gather, busy_time(costs.forward), contention));
     const Nanoseconds cover = busy_time(costs.recompute) + busy_time(costs.backward);
-    add_exposed(costs.backward, "gather_reduce", exposed_time(gather + reduction, cover, contention));
+    const bool gathers_again = key.gather == WeightGather::EveryPass;
+    add_exposed(costs.backward, gathers_again ? "gather_reduce" : "gradient_reduce",
+                exposed_time(gathers_again ? gather + reduction : reduction, cover, contention));
     return Nanoseconds(0);
   }
 
@@ -340,7 +342,10 @@ PassCosts with_predictions(const TransformerModel& model, const PassCosts& head,
 }  // namespace
 
 LayerKey layer_key(const ParallelPlan& plan) {
-  const bool is_sharded = plan.sharding == Sharding::Full;
+  const bool is_sharded = shards_weights(plan.sharding);
+  WeightGather gather = WeightGather::EveryPass;
+  if (plan.sharding == Sharding::Gradients) gather = WeightGather::EveryForward;
+  if (is_sharded && plan.pipeline > 1) gather = WeightGather::EveryIteration;
   return {.tensor = plan.tensor,
           .context = plan.context,
           .expert = plan.expert,
@@ -348,7 +353,7 @@ LayerKey layer_key(const ParallelPlan& plan) {
           .micro_batch = plan.micro_batch,
           .replicas = is_sharded ? plan.data * plan.context : 1,
           .sequence_parallel = plan.sequence_parallel && plan.tensor > 1,
-          .has_stages = is_sharded && plan.pipeline > 1,
+          .gather = gather,
           .splits_weight_gradients = plan.schedule == Schedule::ZeroBubble,
           .recompute = plan.recompute,
           .precision = plan.precision};

@@ -30,14 +30,21 @@ struct LayerCosts {
   PerLayerKind<PassCosts> layers;  ///< of `layer_kinds`; empty where the model has none of the kind
   PassCosts embedding;             ///< before the first layer
   PassCosts head;                  ///< after the last layer: final norm, logits, loss
-  /// Where fully sharded weights are gathered only once an iteration (with several stages): the gathers and
-  /// reductions of one layer of each kind that nothing hides.
+  /// Where sharded weights are gathered only once an iteration (`WeightGather::EveryIteration`): the gathers
+  /// and reductions of one layer of each kind that nothing hides.
   PerLayerKind<Nanoseconds> gathers{};
   double routed_weights = 0;  ///< of the routed experts of a layer with experts, on one GPU
   /// Operators with a kernel or message outside the sizes that the profile measured.
   std::vector<std::string_view> extrapolated;
   /// Operators with a kernel or message whose time is a formula's, because the profile has no measurements.
   std::vector<std::string_view> modelled;
+};
+
+/// How often sharded weights are gathered.
+enum class WeightGather : std::uint8_t {
+  EveryPass,      ///< before the forward and again before the backward pass of a micro-batch
+  EveryForward,   ///< the backward pass finds them gathered
+  EveryIteration  ///< with several stages: they stay, and gradients are reduced once
 };
 
 /// All of a plan that layer costs depend on: plans with equal keys share them.
@@ -47,9 +54,9 @@ struct LayerKey {
   std::int64_t expert = 1;
   std::int64_t expert_tensor = 1;
   std::int64_t micro_batch = 1;
-  std::int64_t replicas = 1;  ///< GPUs that share a layer's weights where these are fully sharded, else 1
+  std::int64_t replicas = 1;  ///< GPUs that share a layer's weights where these are sharded, else 1
   bool sequence_parallel = false;
-  bool has_stages = false;  ///< of interest with fully sharded weights only, else false
+  WeightGather gather = WeightGather::EveryPass;  ///< of interest with sharded weights only
   bool splits_weight_gradients = false;
   Recompute recompute = Recompute::None;
   Precision precision = Precision::Bf16;

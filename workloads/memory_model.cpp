@@ -115,6 +115,7 @@ Bytes model_state(const StageParameters& parameters, const ParallelPlan& plan, c
       return Bytes((weight_bytes + gradient_bytes) * total +
                    optimizer_bytes * (parameters.shared / replicas + parameters.routed / expert_replicas));
     case Sharding::Full:
+    case Sharding::Gradients:
       break;
   }
   const ShardingGroups groups = sharding_groups(profile, plan.data * plan.context, plan.tensor,
@@ -125,9 +126,12 @@ Bytes model_state(const StageParameters& parameters, const ParallelPlan& plan, c
                              (parameters.shared / replicas + parameters.routed / expert_replicas);
   // With stages, the weights stay gathered for all micro-batches and gradients accumulate unsharded.
   if (plan.pipeline > 1) return Bytes(sharded + (weight_bytes + gradient_bytes) * total);
-  // The layer at hand, the next one already gathered, and the gradients of one.
   const double gathered =
       parameters.largest_shared + (groups.routed.size > 1 ? parameters.largest_routed : 0);
+  // All weights once the forward pass is through, and the gradients of one layer.
+  if (plan.sharding == Sharding::Gradients)
+    return Bytes(sharded + weight_bytes * total + gradient_bytes * gathered);
+  // The layer at hand, the next one already gathered, and the gradients of one.
   return Bytes(sharded + (2 * weight_bytes + gradient_bytes) * gathered +
                weight_bytes * parameters.embedding);
 }

@@ -101,7 +101,8 @@ struct StageMemory {
   /// 12 (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC'20,
   /// section 3.1), the 12 divided over the replicas with `Sharding::Optimizer`. With `Sharding::Full` 16
   /// divided over the replicas (with `shards_in_domain` 4 of them over those of a domain), and the weights
-  /// and gradients of the layers at hand. Gradient placeholders.
+  /// and gradients of the layers at hand; with `Sharding::Gradients` those weights are all. Gradient
+  /// placeholders.
   Bytes model_state{};
   /// Activations kept for the backward passes of all micro-batches in flight. Korthikanti et al., "Reducing
   /// Activation Recomputation in Large Transformer Models", 2022, equations 1 to 5: for GPT-3's architecture,

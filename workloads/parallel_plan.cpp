@@ -20,7 +20,7 @@ constexpr std::int64_t kMaxReplicas = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxBatch = 100'000'000;
 
 constexpr std::array<std::string_view, 3> kRecomputeNames = {"none", "selective", "full"};
-constexpr std::array<std::string_view, 3> kShardingNames = {"none", "optimizer", "full"};
+constexpr std::array<std::string_view, 4> kShardingNames = {"none", "optimizer", "full", "gradients"};
 constexpr std::array<std::string_view, 3> kScheduleNames = {"1f1b", "zero-bubble", "gpipe"};
 
 /// The value whose name is at its position in `names`.

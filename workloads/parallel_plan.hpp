@@ -23,8 +23,15 @@ enum class Sharding : std::uint8_t {
   None,       ///< each replica holds everything; gradients are all-reduced
   Optimizer,  ///< ZeRO-1, Megatron's distributed optimizer: reduce-scatter of gradients, all-gather of
               ///< weights
-  Full,       ///< ZeRO-3 or FSDP: weights too; gathered layer by layer
+  Full,       ///< ZeRO-3 or FSDP: weights too; gathered layer by layer, before each pass
+  Gradients,  ///< ZeRO-2 as FSDP has it (SHARD_GRAD_OP, reshard_after_forward off): weights are gathered for
+              ///< the forward pass and kept for the backward pass
 };
+
+/// Whether a GPU holds no more than its part of the weights while it does not compute with them.
+constexpr bool shards_weights(Sharding sharding) {
+  return sharding == Sharding::Full || sharding == Sharding::Gradients;
+}
 
 /// The order in which pipeline stages work on micro-batches.
 enum class Schedule : std::uint8_t {

@@ -163,11 +163,11 @@ StageWork make_stage(const TransformerModel& model, const StageCosts& stages, co
     backward += span_of(chunk.backward) + span_of(chunk.weight);
   }
   if (stages.has_reduction()) {
-    constexpr std::array<std::string_view, 3> kNames = {"grad_all_reduce", "grad_reduce_scatter",
-                                                        "weight_gather"};
-    work.data_parallel.push_back({.name = kNames[static_cast<std::size_t>(plan.sharding)],
-                                  .kind = TaskKind::DataComm,
-                                  .duration = stages.reduction(stage, forward, backward)});
+    std::string_view name = "weight_gather";
+    if (plan.sharding == Sharding::None) name = "grad_all_reduce";
+    if (plan.sharding == Sharding::Optimizer) name = "grad_reduce_scatter";
+    work.data_parallel.push_back(
+        {.name = name, .kind = TaskKind::DataComm, .duration = stages.reduction(stage, forward, backward)});
   }
   work.optimizer.push_back(
       {.name = "adam", .kind = TaskKind::Optimizer, .duration = stages.optimizer(stage)});

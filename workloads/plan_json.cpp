@@ -66,7 +66,7 @@ Result<PlanDescription> read_plan(const JsonDocument& document, const nlohmann::
     fields.complain("recompute", "missing: expected 'none', 'selective' or 'full'");
   plan.recompute = read_choice(fields, "recompute", Recompute::Full, Recompute::None);
   plan.sequence_parallel = fields.boolean_or("sequence_parallel", false);
-  plan.sharding = read_choice(fields, "sharding", Sharding::Full, Sharding::None);
+  plan.sharding = read_choice(fields, "sharding", Sharding::Gradients, Sharding::None);
   plan.schedule = read_choice(fields, "schedule", Schedule::GPipe, Schedule::OneForwardOneBackward);
   plan.precision = read_choice(fields, "precision", Precision::Fp4, Precision::Bf16);
   plan.ends_count_as_layers = fields.boolean_or("ends_count_as_layers", false);

@@ -122,6 +122,8 @@ class PlanLister {
         plan.sharding = sharding;
         // Alone, a replica has nothing to share.
         if (plan.data * plan.context == 1 && sharding != choices_.sharding.front()) continue;
+        // With several stages the weights stay gathered either way.
+        if (plan.pipeline > 1 && sharding == Sharding::Gradients) continue;
         for (const Schedule schedule : choices_.schedules) {
           if (schedule != choices_.schedules.front() && (plan.pipeline == 1 || plan.virtual_stages > 1))
             continue;
@@ -172,11 +174,13 @@ PlanChoices plan_choices(const Stack& stack) {
     choices.sharding.push_back(Sharding::Full);  // Megatron-FSDP
   } else if (name == "fsdp-eager") {
     choices.tensor = choices.context = choices.pipeline = choices.expert = false;
-    choices.sharding = {Sharding::Full};
+    choices.sharding = {Sharding::Full, Sharding::Gradients};
   } else if (name.starts_with("pytorch-")) {
     choices.tensor = choices.context = choices.pipeline = choices.expert = false;
     choices.sharding = {Sharding::None};
-  } else if (name.starts_with("torchtitan") || name == "nemo-automodel") {
+  } else if (name.starts_with("torchtitan")) {
+    choices.sharding = {Sharding::Full, Sharding::Gradients};
+  } else if (name == "nemo-automodel") {
     choices.sharding = {Sharding::Full};
   }
   return choices;

@@ -120,11 +120,11 @@ Nanoseconds StageCosts::reduction(std::int64_t stage, Nanoseconds forward, Nanos
     for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind)
       gathers += costs_.gathers[kind] * real(held.counts[kind]);
   }
-  const bool is_full = plan_.sharding == Sharding::Full;
-  if (is_full && !stack_.memory.shards_in_domain) return whole(gathers);
+  const bool is_sharded = shards_weights(plan_.sharding);
+  if (is_sharded && !stack_.memory.shards_in_domain) return whole(gathers);
   const StageParameters held = parameters(stage);
   const Nanoseconds reduction =
-      is_full
+      is_sharded
           ? gathers + domain_reduction(held)
           : reduction_time(placed_group(profile_, replicas(), plan_.tensor), held.shared) +
                 reduction_time(placed_group(profile_, expert_replicas(), plan_.expert * plan_.expert_tensor),
@@ -138,7 +138,7 @@ Nanoseconds StageCosts::reduction(std::int64_t stage, Nanoseconds forward, Nanos
 }
 
 std::optional<std::string> StageCosts::extrapolated_reduction(std::int64_t stage) const {
-  if (plan_.sharding == Sharding::Full || replicas() <= 1) return std::nullopt;
+  if (shards_weights(plan_.sharding) || replicas() <= 1) return std::nullopt;
   const bool is_all_reduce = plan_.sharding == Sharding::None;
   const Bytes gradients = stack_.gradients(plan_.precision, parameters(stage).shared);
   const KernelTime time =

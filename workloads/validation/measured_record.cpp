@@ -49,7 +49,7 @@ class RecordReader {
     read_batch();
     if (is_neusight()) complete_neusight_run(case_);
     read_measurement();
-    read_attention();
+    read_llm_foundry();
     read_recipe();
     if (auto error = first_error()) return fail(*error);
     case_.group = group();
@@ -216,12 +216,14 @@ class RecordReader {
     const std::int64_t zero = parallel_.integer_or("zero", 0, 3, -1);
     if (zero == 0) sharding = Sharding::None;
     if (zero == 1) sharding = Sharding::Optimizer;
+    if (zero == 2) sharding = Sharding::Gradients;
     if (zero == 3) sharding = Sharding::Full;
     const auto fsdp = parallel_json_.find("fsdp");
     if (fsdp == parallel_json_.end() || fsdp->is_null()) return;
     const bool is_full = fsdp->is_string() || (fsdp->is_boolean() && fsdp->get<bool>()) ||
                          (fsdp->is_number() && fsdp->get<double>() > 1);
     if (is_full) sharding = Sharding::Full;
+    if (fsdp->is_string() && fsdp->get<std::string>() == "SHARD_GRAD_OP") sharding = Sharding::Gradients;
     // FSDP's PURE policy reduces gradients in bf16.
     if (parallel_.string_or("mixed_precision", "") != "PURE") return;
     case_.stack.gradient_bytes = 2;
@@ -252,12 +254,22 @@ class RecordReader {
       plan.global_batch = product;
   }
 
-  /// LLM Foundry went over to the second generation of flash attention before its large runs on H100, and
-  /// installs it for runs in fp8 (scripts/train/benchmarking/submit_benchmarks.py).
-  void read_attention() {
+  /// What LLM Foundry's scripts say of runs on H100 beyond the records (scripts/train/benchmarking). Those in
+  /// fp8 install the second generation of flash attention (submit_benchmarks.py), and those on 128 GPUs and
+  /// more (sweep.py) take it but for 13B and 30B, which stay with Triton's; 1B and 3B keep their weights
+  /// after the forward pass, as the published table (README.md) has it too.
+  void read_llm_foundry() {
     constexpr std::int64_t kLargeRun = 128;
     if (source_ == nullptr || source_->family != "mpt" || case_.profile != "h100") return;
-    if (case_.plan.num_gpus().value < kLargeRun && case_.plan.precision != Precision::Fp8) return;
+    const bool is_large = case_.plan.num_gpus().value >= kLargeRun;
+    const auto is_any_of = [&](std::string_view one, std::string_view other) {
+      return is_large && (case_.model.name == one || case_.model.name == other);
+    };
+    if (is_any_of("MPT-1b", "MPT-3b")) {
+      case_.plan.sharding = Sharding::Gradients;
+      assume("sharding: gradients");
+    }
+    if (is_any_of("MPT-13b", "MPT-30b") || (!is_large && case_.plan.precision != Precision::Fp8)) return;
     case_.stack.attention = AttentionKernel::Flash2;
     assume("attention: flash attention 2");
   }

@@ -180,6 +180,32 @@ TEST_CASE("layer_cost: scaled rotary positions are left to PyTorch where the fus
   CHECK(rotation_ns("transformers-eager", false) == std::round(eager));
 }
 
+TEST_CASE("layer_cost: weights that are kept for the backward pass are gathered once") {
+  const TransformerModel model{"", 4, 1024, 16, 2048};
+  Stack stack = *find_stack("fsdp-eager");
+  // Nothing is hidden: each collective takes its full time.
+  stack.overlap.sharding_contention = 1;
+  stack.issue_floor = {};
+  ParallelPlan plan{.data = 64, .global_batch = 64, .micro_batch = 1, .sharding = Sharding::Full};
+  const auto costs = [&] { return layer_costs(model, layer_key(plan), a100(), stack); };
+  const LayerCosts full = costs();
+  plan.sharding = Sharding::Gradients;
+  const LayerCosts kept = costs();
+  const double gather = time_of(full.layers[0].forward, "weight_gather");
+  CHECK(gather > 0);
+  CHECK(time_of(kept.layers[0].forward, "weight_gather") == gather);
+  // To the nanoseconds that durations are rounded to.
+  const double both = time_of(full.layers[0].backward, "gather_reduce");
+  CHECK(std::abs(both - gather - time_of(kept.layers[0].backward, "gradient_reduce")) < 2);
+  // With several stages both keep them for the whole iteration.
+  plan.data = 32;
+  plan.pipeline = 2;
+  const LayerKey kept_key = layer_key(plan);
+  plan.sharding = Sharding::Full;
+  CHECK(layer_key(plan) == kept_key);
+  CHECK(total_ns(costs().layers[0].forward) == total_ns(kept.layers[0].forward) - gather);
+}
+
 TEST_CASE("layer_cost: the CPU issues experts after it has waited for the GPU") {
   TransformerModel model{"", 4, 256, 4, 128};
   model.experts = {.num_experts = 32, .top_k = 2, .expert_ffn_size = 64};

@@ -226,6 +226,35 @@ TEST_CASE("measured_case: fully sharded runs and their gradients") {
   CHECK(only_case(start + R"("PURE")" + end).stack.gradient_bytes == 2);
 }
 
+TEST_CASE("measured_case: weights that are kept after the forward pass, and LLM Foundry's large runs") {
+  const auto read = [](const std::string& model, int num_gpus, const std::string& parallel) {
+    return only_case(R"({"id": "x", "framework": "Composer/FSDP + flash attention", "precision": "amp_bf16",
+                         "recompute": "none", "model": {"name": ")" +
+                     model + R"(", "layers": 4, "hidden": 1024,
+                         "heads": 8, "seq_len": 2048, "vocab": 50368},
+                         "system": {"gpu": "H100-SXM5-80GB", "num_gpus": )" +
+                     std::to_string(num_gpus) + R"(}, "parallel": {"tp": 1, "pp": 1, )" + parallel +
+                     R"(}, "batch": {"global_batch": 1024, "micro_batch": 2},
+                         "measured": {"iteration_s": 1}})");
+  };
+  CHECK(read("MPT-7b", 8, R"("zero": 2)").plan.sharding == Sharding::Gradients);
+  CHECK(read("MPT-7b", 8, R"("fsdp": "SHARD_GRAD_OP")").plan.sharding == Sharding::Gradients);
+  const std::string full = R"("zero": 3, "fsdp": "FULL_SHARD")";
+  const auto check = [&](const char* model, int num_gpus, Sharding sharding, AttentionKernel attention) {
+    CAPTURE(model);
+    const MeasuredCase measured = read(model, num_gpus, full);
+    CHECK(measured.missing.empty());
+    CHECK(measured.plan.sharding == sharding);
+    CHECK(measured.stack.attention == attention);
+    const bool differs = sharding != Sharding::Full || attention != AttentionKernel::Flash1;
+    CHECK(measured.assumed.empty() != differs);
+  };
+  check("MPT-3b", 64, Sharding::Full, AttentionKernel::Flash1);
+  check("MPT-3b", 128, Sharding::Gradients, AttentionKernel::Flash2);
+  check("MPT-7b", 128, Sharding::Full, AttentionKernel::Flash2);
+  check("MPT-13b", 128, Sharding::Full, AttentionKernel::Flash1);
+}
+
 TEST_CASE("measured_case: runs of torchtitan, compiled only where they say so") {
   const auto read = [](const std::string& framework, const std::string& precision, const std::string& gpu,
                        const std::string& batch = R"("local_batch": 16)") {

@@ -182,9 +182,14 @@ TEST_CASE("memory_model: what sharding divides") {
   plan.sharding = Sharding::Full;
   // Two layers gathered, gradients of one, both embeddings.
   CHECK(state() == 2 * parameters + 8 * layer + 2 * 102'400'000);
+  // All layers gathered.
+  plan.sharding = Sharding::Gradients;
+  CHECK(state() == 2 * parameters + 2 * parameters + 4 * layer);
   plan.pipeline = 2;
   const double half = 4 * layer + 51'200'000.0;
   CHECK(state() == 2 * half + 6 * half);  // weights stay gathered, gradients whole
+  plan.sharding = Sharding::Full;
+  CHECK(state() == 2 * half + 6 * half);
 }
 
 TEST_CASE("memory_model: experts are spread over GPUs of all replicas") {

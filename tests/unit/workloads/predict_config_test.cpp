@@ -29,6 +29,19 @@ std::string with_plan(const std::string& plan) {
   return "{\"model\": \"llama3-8b\",\n\"plan\": {" + plan + "}}";
 }
 
+TEST_CASE("predict_config: every kind of sharding by its name") {
+  for (const Sharding sharding : {Sharding::None, Sharding::Optimizer, Sharding::Gradients, Sharding::Full}) {
+    CAPTURE(name_of(sharding));
+    const std::string start =
+        R"("num_gpus": 8, "global_batch": 8, "micro_batch": 1, "recompute": "none", "sharding": ")";
+    const auto config =
+        parse_predict_config(with_plan(start + std::string(name_of(sharding)) + '"'), "c.json");
+    REQUIRE(config);
+    CHECK(config->plan.sharding == sharding);
+    CHECK(parse_sharding(name_of(sharding)).value() == sharding);
+  }
+}
+
 TEST_CASE("predict_config: a known model, every key of the plan") {
   const auto config = parse_predict_config(
       R"({"model": "llama3-8b", "stack": "megatron-core", "profile": "h100",
