@@ -31,6 +31,7 @@ RateCurve gemm_curve(const GpuProfile& profile, Precision precision) {
                   .size_unit = "",
                   .rate_unit = "FLOP/s",
                   .limit = profile.peak_rate_of(precision).value,
+                  .sustained = profile.sustained_rate_of(precision).value,
                   .points = {}};
   for (std::int64_t size = kSmallest; size <= kLargest; size *= 2) {
     const KernelTime time = gemm_time(profile, precision, {.m = size, .n = size, .k = size});
@@ -151,7 +152,10 @@ std::string tables_text(const GpuProfile& profile) {
 
 std::string curve_text(const RateCurve& curve) {
   constexpr double kBarWidth = 50;
-  std::string text = fmt::format("{} ({} at most)\n", curve.title, value_text(curve.limit, curve.rate_unit));
+  std::string text = fmt::format("{} ({} at most", curve.title, value_text(curve.limit, curve.rate_unit));
+  if (curve.sustained > 0)
+    text += fmt::format(", {} within the power limit", value_text(curve.sustained, curve.rate_unit));
+  text += ")\n";
   for (const RateCurve::Point& point : curve.points) {
     const double share = point.rate / curve.limit;
     std::string bar;
@@ -173,6 +177,7 @@ ordered_json curve_to_json(const RateCurve& curve) {
           {"size_unit", curve.size_unit},
           {"rate_unit", curve.rate_unit},
           {"limit", curve.limit},
+          {"sustained", curve.sustained > 0 ? ordered_json(curve.sustained) : ordered_json()},
           {"points", std::move(points)}};
 }
 

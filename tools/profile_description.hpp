@@ -21,6 +21,7 @@ struct RateCurve {
   std::string size_unit;  ///< `B`, or empty for a number of rows or tokens
   std::string rate_unit;  ///< `FLOP/s` or `B/s`
   double limit = 0;       ///< peak or link rate that bounds the rates
+  double sustained = 0;   ///< what the power limit leaves of it; 0 if unknown
   std::vector<Point> points;
 };
 
