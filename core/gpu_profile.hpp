@@ -111,9 +111,15 @@ struct GpuProfile {
   Nanoseconds kernel_overhead{0};      ///< of every kernel without a table
   double gemm_efficiency = 0;          ///< of a precision without a table
   double batched_gemm_efficiency = 0;  ///< without a tile model
-  TileModel tiles;                     ///< half precision, on tensor cores
-  TileModel tiles_fp32;                ///< single precision, on CUDA cores
-  double gemm_memory_efficiency = 0;   ///< of products in half precision that memory bounds
+  /// Traffic of turning an element of a product's input into 8 or 4 bits, in both layouts that products need,
+  /// beyond what the tables of products contain.
+  Bytes conversion_traffic{5};
+  /// Time of a product in 8 bits whose sums leave the tensor cores as it goes on (cuBLAS: no fast
+  /// accumulation), which frameworks ask for in the backward pass, over one of the table.
+  double split_accumulation_factor = 1;
+  TileModel tiles;                    ///< half precision, on tensor cores
+  TileModel tiles_fp32;               ///< single precision, on CUDA cores
+  double gemm_memory_efficiency = 0;  ///< of products in half precision that memory bounds
 
   double elementwise_efficiency = 0;
   double gelu_efficiency = 0;

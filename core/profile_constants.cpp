@@ -101,6 +101,8 @@ constexpr std::array kConstants = {
     latency<&P::kernel_overhead>("kernel_overhead"),
     ratio<&P::gemm_efficiency>("gemm_efficiency"),
     ratio<&P::batched_gemm_efficiency>("batched_gemm_efficiency"),
+    optional({"conversion_traffic", "B", 0, 100, set_quantity<&P::conversion_traffic>}),
+    optional(ratio<&P::split_accumulation_factor>("split_accumulation_factor", 10)),
     of_tile_model({"gemm_rate", "FLOP/s", 1e9, 1e18, set_of_tiles<&P::tiles, &T::rate>}),
     of_tile_model({"gemm_depth_overhead", "1", 0, 1e6, set_of_tiles<&P::tiles, &T::depth_overhead>}),
     of_tile_model({"gemm_tile_efficiency_32768", "1", 0.01, 2, set_tile_efficiency<&P::tiles, 0>}),

@@ -120,7 +120,7 @@ void add_shared_expert_forward(PassBuilder& pass, const LayerContext& layer) {
   pass.begin("shared_up_gemm").gemm({shape.tokens, shape.mlp_inputs * inner, shape.hidden});
   pass.begin("shared_act").memory(MemoryKernel::Gelu, real(2 * shape.mlp_inputs + 2) * elements, 1);
   pass.begin("shared_down_gemm");
-  quantise(pass, elements);
+  pass.quantise(elements);
   pass.gemm({shape.tokens, shape.hidden, inner});
   add_reduction(pass, layer);
 }
@@ -144,7 +144,7 @@ void add_shared_expert_backward(BackwardPass& pass, const LayerContext& layer) {
 void quantise_experts(PassBuilder& pass, const LayerContext& layer, double elements) {
   const bool is_grouped = layer.key.precision == Precision::Fp4;
   const int num_kernels = is_grouped ? 1 : static_cast<int>(layer.shape.local_experts);
-  if (!layer.stack.fuses_experts) quantise(pass, elements, num_kernels);
+  if (!layer.stack.fuses_experts) pass.quantise(elements, num_kernels);
 }
 
 /// Traffic of the experts' activation.
@@ -157,8 +157,7 @@ void add_expert_activation(PassBuilder& pass, const LayerContext& layer, std::st
 void add_grouped_gradient(BackwardPass& pass, const LayerContext& layer, std::string_view weight_name,
                           const GroupedGemmShape& forward) {
   quantise_experts(pass.input, layer, real(forward.rows) * real(forward.n));
-  pass.input.product(grouped_gemm_time(layer.profile, layer.key.precision,
-                                       {forward.rows, forward.k, forward.n, forward.num_experts}));
+  pass.input.product(grouped_input_gradient_time(layer.profile, layer.key.precision, forward));
   PassBuilder& target = pass.splits_weights ? pass.weight : pass.input;
   if (pass.splits_weights) pass.weight.begin(weight_name);
   target.product(grouped_weight_gradient_time(layer.profile, layer.key.precision, forward));
@@ -260,7 +259,7 @@ void add_latent_projection(PassBuilder& pass, const LayerContext& layer, const c
                            std::int64_t outputs, std::int64_t inputs) {
   if (layer.model.experts.latent_size == 0) return;
   pass.begin(name).use(layer.precision_unless(layer.stack.wider.latent_experts));
-  quantise(pass, real(layer.shape.routed_tokens) * real(inputs));
+  pass.quantise(real(layer.shape.routed_tokens) * real(inputs));
   pass.gemm({layer.shape.routed_tokens, outputs, inputs}).use(layer.key.precision);
 }
 

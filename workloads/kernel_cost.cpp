@@ -90,6 +90,11 @@ Nanoseconds sustained_time(const GpuProfile& profile, Precision precision, const
   return Flops(2 * multiplications) / rate;
 }
 
+/// Over the time of a product in the forward pass, that of one in the backward pass.
+double backward_factor(const GpuProfile& profile, Precision precision) {
+  return precision == Precision::Fp8 ? profile.split_accumulation_factor : 1;
+}
+
 /// FLOPs of a forward pass over the lower half of the scores, or over all.
 Flops attention_flops(const AttentionShape& shape) {
   return Flops((shape.is_bidirectional ? 2 : 1) * static_cast<double>(shape.heads) *
@@ -161,6 +166,17 @@ KernelTime modelled_gemm_time(const GpuProfile& profile, Precision precision, co
           Evidence::Modelled};
 }
 
+KernelTime input_gradient_time(const GpuProfile& profile, Precision precision, const GemmShape& forward) {
+  const GemmShape shape{.m = forward.m, .n = forward.k, .k = forward.n, .batch = forward.batch};
+  if (shape.batch == 1) {
+    if (const auto time = measured_time(profile, precision, ProductKind::Plain, shape))
+      return {*time, Evidence::Measured};
+  }
+  KernelTime result = gemm_time(profile, precision, shape);
+  result.time *= backward_factor(profile, precision);
+  return result;
+}
+
 KernelTime weight_gradient_time(const GpuProfile& profile, Precision precision, const GemmShape& forward) {
   // On CUDA cores the layout of the inputs does not matter as it does on tensor cores.
   const double accumulating = precision == Precision::Fp32 ? 1 : 1.07;
@@ -170,7 +186,7 @@ KernelTime weight_gradient_time(const GpuProfile& profile, Precision precision, 
       return {*time, Evidence::Measured};
   }
   KernelTime result = gemm_time(profile, precision, shape);
-  result.time *= accumulating;
+  result.time *= accumulating * backward_factor(profile, precision);
   return result;
 }
 
@@ -183,10 +199,19 @@ KernelTime grouped_gemm_time(const GpuProfile& profile, Precision precision, con
   return result;
 }
 
+KernelTime grouped_input_gradient_time(const GpuProfile& profile, Precision precision,
+                                       const GroupedGemmShape& forward) {
+  KernelTime result =
+      grouped_gemm_time(profile, precision, {forward.rows, forward.k, forward.n, forward.num_experts});
+  result.time *= backward_factor(profile, precision);
+  return result;
+}
+
 KernelTime grouped_weight_gradient_time(const GpuProfile& profile, Precision precision,
                                         const GroupedGemmShape& forward) {
   constexpr double kGradientTraffic = 8;  // bytes read and written per weight
   KernelTime result = grouped_gemm_time(profile, precision, forward);
+  result.time *= backward_factor(profile, precision);
   const double weights = static_cast<double>(forward.num_experts) * static_cast<double>(forward.n) *
                          static_cast<double>(forward.k);
   result.time += memory_kernel_time(profile, MemoryKernel::Elementwise, Bytes(kGradientTraffic * weights), 0);

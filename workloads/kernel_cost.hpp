@@ -39,9 +39,13 @@ KernelTime gemm_time(const GpuProfile& profile, Precision precision, const GemmS
 /// top of both.
 KernelTime modelled_gemm_time(const GpuProfile& profile, Precision precision, const GemmShape& shape);
 
-/// The weight gradient of a linear layer whose forward pass is `forward`: the product {n, k, m}, added to
-/// gradients in memory, which takes 1.07 times a plain product (SimuMax's layouts NT with accumulation over
-/// TN: 1.05 on A100, 1.08 on B200), in single precision as long as one.
+/// The gradient of the input of a linear layer whose forward pass is `forward`: the product {m, k, n}, in 8
+/// bits `split_accumulation_factor` times as long as one of the forward pass.
+KernelTime input_gradient_time(const GpuProfile& profile, Precision precision, const GemmShape& forward);
+
+/// The weight gradient: the product {n, k, m}, added to gradients in memory, which takes 1.07 times a plain
+/// product (SimuMax's layouts NT with accumulation over TN: 1.05 on A100, 1.08 on B200), in single precision
+/// as long as one; in 8 bits times `split_accumulation_factor`.
 KernelTime weight_gradient_time(const GpuProfile& profile, Precision precision, const GemmShape& forward);
 
 /// Linear layers of the experts of one GPU as one kernel: `rows` rows in all, spread evenly over
@@ -56,6 +60,10 @@ struct GroupedGemmShape {
 /// Time of a grouped GEMM in forward layout: one GEMM of all rows, times (r + 160) / r for r rows per expert.
 /// The 160 fits SimuMax's B200 kernels.
 KernelTime grouped_gemm_time(const GpuProfile& profile, Precision precision, const GroupedGemmShape& shape);
+
+/// The gradients of the inputs of a grouped layer.
+KernelTime grouped_input_gradient_time(const GpuProfile& profile, Precision precision,
+                                       const GroupedGemmShape& forward);
 
 /// The weight gradients of a grouped layer, added to fp32 gradients in memory (8 bytes per weight).
 KernelTime grouped_weight_gradient_time(const GpuProfile& profile, Precision precision,

@@ -43,7 +43,7 @@ void add_repeated_heads(PassBuilder& pass, const LayerContext& layer, std::strin
 void add_projections_forward(PassBuilder& pass, const LayerContext& layer) {
   const LayerShape& shape = layer.shape;
   pass.begin("qkv_gemm");
-  quantise(pass, shape.split_elements);
+  pass.quantise(shape.split_elements);
   if (!layer.model.has_latent_attention()) {
     pass.gemm({shape.tokens, shape.query + shape.key + shape.value, shape.hidden});
     if (layer.is_2021()) pass.memory(MemoryKernel::Elementwise, 4 * attention_inputs(shape), 1);
@@ -255,17 +255,10 @@ AttentionShape attention_of(const LayerContext& layer, Mixer mixer) {
 }  // namespace
 
 void BackwardPass::linear(std::string_view name, const GemmShape& forward) {
-  quantise(input, real(forward.m) * real(forward.n));
-  input.gemm({forward.m, forward.k, forward.n});
+  input.quantise(real(forward.m) * real(forward.n)).input_gradient(forward);
   PassBuilder& target = splits_weights ? weight : input;
   if (splits_weights) weight.begin(name);
   target.weight_gradient(forward);
-}
-
-void quantise(PassBuilder& pass, double elements, int num_kernels) {
-  constexpr double kTraffic = 5;
-  // Kernels of Transformer Engine, which are fused also where the rest of a layer is eager.
-  if (pass.is_quantised()) pass.fused_memory(MemoryKernel::Elementwise, kTraffic * elements, num_kernels);
 }
 
 void add_norm_forward(PassBuilder& pass, const LayerContext& layer, std::string_view name) {
@@ -343,7 +336,7 @@ void add_attention_forward(PassBuilder& pass, const LayerContext& layer, Mixer m
     add_flash_forward(pass, layer, attention_of(layer, mixer));
   }
   pass.begin("attn_out_gemm");
-  quantise(pass, elements(shape, shape.attention_output));
+  pass.quantise(elements(shape, shape.attention_output));
   pass.gemm({shape.tokens, shape.hidden, shape.attention_output});
   add_reduction(pass, layer);
   add_output_bias(pass, layer, "attn_out_bias", kOutputBias);
@@ -377,13 +370,13 @@ void add_mlp_forward(PassBuilder& pass, const LayerContext& layer) {
   add_norm_forward(pass, layer, "mlp_norm");
   add_gather(pass, layer);
   pass.begin("mlp_up_gemm");
-  quantise(pass, shape.split_elements);
+  pass.quantise(shape.split_elements);
   pass.gemm({shape.tokens, shape.mlp_inputs * shape.mlp, shape.hidden});
   const KernelTraffic activation = activation_kernels(layer).forward;
   pass.begin("mlp_act").memory(MemoryKernel::Gelu, activation.bytes * elements(shape, shape.mlp),
                                activation.count);
   pass.begin("mlp_down_gemm");
-  quantise(pass, elements(shape, shape.mlp));
+  pass.quantise(elements(shape, shape.mlp));
   pass.gemm({shape.tokens, shape.hidden, shape.mlp});
   add_reduction(pass, layer);
   add_residual_forward(pass, layer, "mlp_residual");

@@ -60,10 +60,6 @@ struct BackwardPass {
   void linear(std::string_view name, const GemmShape& forward);
 };
 
-/// Quantises `elements` inputs of a product where products have 8 or 4 bits: read as bf16, written twice, as
-/// they are and transposed (5 bytes).
-void quantise(PassBuilder& pass, double elements, int num_kernels = 1);
-
 /// Norm, projections, attention, residual: the first half of a layer whose mixer has attention.
 void add_attention_forward(PassBuilder& pass, const LayerContext& layer, Mixer mixer);
 void add_attention_backward(BackwardPass& pass, const LayerContext& layer, Mixer mixer);

@@ -25,6 +25,18 @@ KernelTime PassBuilder::product_time(Precision precision, const GemmShape& shape
                                             : gemm_time(profile_, precision, shape);
 }
 
+PassBuilder& PassBuilder::quantise(double elements, int num_kernels) {
+  if (precision_ != Precision::Fp8 && precision_ != Precision::Fp4) return *this;
+  // Kernels of Transformer Engine, which are fused also where the rest of a layer is eager.
+  return fused_memory(MemoryKernel::Elementwise, profile_.conversion_traffic.value * elements, num_kernels);
+}
+
+PassBuilder& PassBuilder::input_gradient(const GemmShape& forward) {
+  if (stack_.libraries == Libraries::Current)
+    return product(input_gradient_time(profile_, precision_, forward));
+  return product(modelled_gemm_time(profile_, precision_, {forward.m, forward.k, forward.n, forward.batch}));
+}
+
 PassBuilder& PassBuilder::weight_gradient(const GemmShape& forward) {
   return product(weight_gradient_time(precision_, forward));
 }

@@ -25,13 +25,15 @@ class PassBuilder {
   PassBuilder& begin(std::string_view name);
   /// The precision of products and weight gradients that follow, until told otherwise: at first the layers'.
   PassBuilder& use(Precision precision);
-  /// Whether products have 8 or 4 bits at the moment, so that their inputs must be quantised.
-  bool is_quantised() const { return precision_ == Precision::Fp8 || precision_ == Precision::Fp4; }
+  /// Quantises elements of a product's input where products have 8 or 4 bits at the moment:
+  /// `GpuProfile::conversion_traffic`, in as many kernels.
+  PassBuilder& quantise(double elements, int num_kernels = 1);
   /// A matrix product in that precision.
   PassBuilder& gemm(const GemmShape& shape) { return product(product_time(precision_, shape)); }
   /// A matrix product in bf16 where the layers' are in 8 or 4 bits.
   PassBuilder& plain_gemm(const GemmShape& shape) { return product(product_time(plain_precision(), shape)); }
-  /// The weight gradient of a linear layer whose forward pass is `forward`.
+  /// The gradients of a linear layer whose forward pass is `forward`: of its input, of its weight.
+  PassBuilder& input_gradient(const GemmShape& forward);
   PassBuilder& weight_gradient(const GemmShape& forward);
   PassBuilder& plain_weight_gradient(const GemmShape& forward);
   /// Any other matrix product.

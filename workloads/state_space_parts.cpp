@@ -67,7 +67,7 @@ void add_state_space_forward(PassBuilder& pass, const LayerContext& layer) {
   add_norm_forward(pass, layer, "input_norm");
   add_gather(pass, layer);
   pass.begin("space_in_gemm");
-  quantise(pass, shape.split_elements);
+  pass.quantise(shape.split_elements);
   pass.gemm({shape.tokens, shape.space_projection, shape.hidden});
   add_exchange(pass, layer, shape.space_projection);
   add_reordering(pass, layer, "space_reorder_in", shape.space_projection);
@@ -78,7 +78,7 @@ void add_state_space_forward(PassBuilder& pass, const LayerContext& layer) {
   add_exchange(pass, layer, shape.space_inner);
   pass.begin("space_norm").fused_memory(MemoryKernel::LayerNorm, 4 * tokens * real(shape.space_inner), 1);
   pass.begin("space_out_gemm").use(output_precision(layer));
-  quantise(pass, tokens * real(shape.space_inner));
+  pass.quantise(tokens * real(shape.space_inner));
   pass.gemm({shape.tokens, shape.hidden, shape.space_inner}).use(layer.key.precision);
   add_reduction(pass, layer);
   add_residual_forward(pass, layer, "space_residual");

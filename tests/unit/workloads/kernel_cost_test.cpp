@@ -168,6 +168,28 @@ TEST_CASE("kernel_cost: a large product is no faster than the power limit allows
         doctest::Approx(std::cbrt(1.5)).epsilon(1e-3));
 }
 
+TEST_CASE("kernel_cost: on Hopper products of the backward pass accumulate exactly in 8 bits") {
+  const GemmShape forward = {8192, 6144, 2048};
+  const GroupedGemmShape grouped{.rows = 8192, .n = 6144, .k = 2048, .num_experts = 8};
+  const auto check = [&](const char* name, Precision precision, double factor) {
+    CAPTURE(name);
+    const GpuProfile profile = profile_of(name);
+    const auto plain = [&](const GemmShape& shape) {
+      return gemm_time(profile, precision, shape).time.count();
+    };
+    CHECK(input_gradient_time(profile, precision, forward).time.count() ==
+          doctest::Approx(factor * plain({8192, 2048, 6144})));
+    CHECK(weight_gradient_time(profile, precision, forward).time.count() ==
+          doctest::Approx(1.07 * factor * plain({6144, 2048, 8192})));
+    CHECK(
+        grouped_input_gradient_time(profile, precision, grouped).time.count() ==
+        doctest::Approx(factor * grouped_gemm_time(profile, precision, {8192, 2048, 6144, 8}).time.count()));
+  };
+  check("h100", Precision::Fp8, 1.15);
+  check("h100", Precision::Bf16, 1);
+  check("b200", Precision::Fp8, 1);
+}
+
 TEST_CASE("kernel_cost: experts with few rows waste tiles") {
   const GpuProfile h100 = profile_of("h100");
   // 4096 rows over 8 experts are 512 each: (512 + 160) / 512 = 1.3125 times one product.

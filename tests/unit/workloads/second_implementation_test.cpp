@@ -1,11 +1,12 @@
 // What a second implementation of the physical model, in another language and from the full published tables,
-// predicts: iterations and the parts of a layer. Not measurements. It knows no power limit, so profiles have
-// none here.
+// predicts: iterations and the parts of a layer. Not measurements.
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <filesystem>
 #include <string>
+
+#include <fmt/format.h>
 
 #include "tests/support/temporary_folder.hpp"
 #include "workloads/layer_cost.hpp"
@@ -37,23 +38,33 @@ ParallelPlan plan_70b() {
           .precision = Precision::Fp8};
 }
 
-/// The file of an embedded profile without the rates of a power limit.
-std::filesystem::path in_bursts(const testing::TemporaryFolder& folder, const std::string& name) {
-  const std::string unknown = R"({"value": 0, "unit": "FLOP/s", "source": "as in bursts"})";
-  return folder.write(name + ".json",
-                      R"({"schema": "vtrain-gpu-profile", "version": 2, "description": "", "name": ")" +
-                          name + R"(", "extends": ")" + name + R"(", "constants": {"sustained_rate": )" +
-                          unknown + R"(, "sustained_rate_fp8": )" + unknown + "}}");
+/// The file of an embedded profile without the rates of a power limit, all conversions to 8 bits on top of
+/// the tables, and backward products as fast as forward ones.
+std::filesystem::path as_second_implementation(const testing::TemporaryFolder& folder,
+                                               const std::string& name) {
+  const auto constant = [](const char* constant_name, int value, const char* unit) {
+    return fmt::format(R"("{}": {{"value": {}, "unit": "{}", "source": "second implementation"}})",
+                       constant_name, value, unit);
+  };
+  const std::string constants = fmt::format(
+      "{}, {}, {}, {}", constant("sustained_rate", 0, "FLOP/s"), constant("sustained_rate_fp8", 0, "FLOP/s"),
+      constant("conversion_traffic", 5, "B"), constant("split_accumulation_factor", 1, "1"));
+  return folder.write(
+      name + ".json",
+      fmt::format(
+          R"({{"schema": "vtrain-gpu-profile", "version": 2, "name": "{0}", "description": "", "extends": "{0}",
+               "constants": {{{1}}}}})",
+          name, constants));
 }
 
-GpuProfile load_in_bursts(const std::string& name) {
+GpuProfile load_profile(const std::string& name) {
   const testing::TemporaryFolder folder;
-  return load_gpu_profile(in_bursts(folder, name).string()).value();
+  return load_gpu_profile(as_second_implementation(folder, name).string()).value();
 }
 
 double iteration_ms(const TransformerModel& model, const ParallelPlan& plan, const char* profile) {
   const auto predicted =
-      predict_physical(model, plan, load_in_bursts(profile), find_stack("megatron-bridge").value());
+      predict_physical(model, plan, load_profile(profile), find_stack("megatron-bridge").value());
   REQUIRE(predicted);
   return Seconds(fast_iteration_times(predicted->work).iteration).count() * 1e3;
 }
@@ -81,8 +92,8 @@ TEST_CASE("physical_semantics: iterations of Llama 3 as a second implementation 
 
 TEST_CASE("layer_cost: parts of a layer as a second implementation computes them") {
   const TransformerModel model = llama("llama3-70b");
-  const LayerCosts costs = layer_costs(model, layer_key(plan_70b()), load_in_bursts("h100"),
-                                       find_stack("megatron-bridge").value());
+  const LayerCosts costs =
+      layer_costs(model, layer_key(plan_70b()), load_profile("h100"), find_stack("megatron-bridge").value());
   // Forward: products 2.795, attention 0.461, memory-bound kernels 0.535. Backward: 6.056, 1.282, 1.147.
   CHECK(part_ms(costs.layers[0].forward, false) == doctest::Approx(2.795 + 0.461 + 0.535).epsilon(0.01));
   CHECK(part_ms(costs.layers[0].backward, false) == doctest::Approx(6.056 + 1.282 + 1.147).epsilon(0.01));
@@ -106,7 +117,7 @@ TEST_CASE("physical_semantics: MPT 7B on 128 H100 as a second implementation pre
   });
   REQUIRE(cases.cases.size() == 1);
   const testing::TemporaryFolder folder;
-  ProfileShelf profiles(in_bursts(folder, "h100").string());
+  ProfileShelf profiles(as_second_implementation(folder, "h100").string());
   const CasePredictions predictions = predict_cases(cases, profiles);
   REQUIRE(predictions.predicted.size() == 1);
   CHECK(predictions.predicted[0].predicted.count() == doctest::Approx(1.0996).epsilon(0.01));
