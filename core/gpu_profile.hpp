@@ -111,9 +111,10 @@ struct GpuProfile {
   Nanoseconds kernel_overhead{0};      ///< of every kernel without a table
   double gemm_efficiency = 0;          ///< of a precision without a table
   double batched_gemm_efficiency = 0;  ///< without a tile model
-  /// Traffic of turning an element of a product's input into 8 or 4 bits, in both layouts that products need,
+  /// Traffic of turning an element of a product's input into 8 bits, in both layouts that products need,
   /// beyond what the tables of products contain.
   Bytes conversion_traffic{5};
+  Bytes conversion_traffic_fp4{5};  ///< likewise into 4 bits
   /// Time of a product in 8 bits whose sums leave the tensor cores as it goes on (cuBLAS: no fast
   /// accumulation), which frameworks ask for in the backward pass, over one of the table.
   double split_accumulation_factor = 1;

@@ -102,6 +102,7 @@ constexpr std::array kConstants = {
     ratio<&P::gemm_efficiency>("gemm_efficiency"),
     ratio<&P::batched_gemm_efficiency>("batched_gemm_efficiency"),
     optional({"conversion_traffic", "B", 0, 100, set_quantity<&P::conversion_traffic>}),
+    optional({"conversion_traffic_fp4", "B", 0, 100, set_quantity<&P::conversion_traffic_fp4>}),
     optional(ratio<&P::split_accumulation_factor>("split_accumulation_factor", 10)),
     of_tile_model({"gemm_rate", "FLOP/s", 1e9, 1e18, set_of_tiles<&P::tiles, &T::rate>}),
     of_tile_model({"gemm_depth_overhead", "1", 0, 1e6, set_of_tiles<&P::tiles, &T::depth_overhead>}),

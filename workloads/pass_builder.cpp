@@ -27,8 +27,10 @@ KernelTime PassBuilder::product_time(Precision precision, const GemmShape& shape
 
 PassBuilder& PassBuilder::quantise(double elements, int num_kernels) {
   if (precision_ != Precision::Fp8 && precision_ != Precision::Fp4) return *this;
+  const Bytes traffic =
+      precision_ == Precision::Fp8 ? profile_.conversion_traffic : profile_.conversion_traffic_fp4;
   // Kernels of Transformer Engine, which are fused also where the rest of a layer is eager.
-  return fused_memory(MemoryKernel::Elementwise, profile_.conversion_traffic.value * elements, num_kernels);
+  return fused_memory(MemoryKernel::Elementwise, traffic.value * elements, num_kernels);
 }
 
 PassBuilder& PassBuilder::input_gradient(const GemmShape& forward) {

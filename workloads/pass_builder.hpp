@@ -25,8 +25,8 @@ class PassBuilder {
   PassBuilder& begin(std::string_view name);
   /// The precision of products and weight gradients that follow, until told otherwise: at first the layers'.
   PassBuilder& use(Precision precision);
-  /// Quantises elements of a product's input where products have 8 or 4 bits at the moment:
-  /// `GpuProfile::conversion_traffic`, in as many kernels.
+  /// Quantises elements of a product's input where products have 8 or 4 bits at the moment: the profile's
+  /// `conversion_traffic`, in as many kernels.
   PassBuilder& quantise(double elements, int num_kernels = 1);
   /// A matrix product in that precision.
   PassBuilder& gemm(const GemmShape& shape) { return product(product_time(precision_, shape)); }

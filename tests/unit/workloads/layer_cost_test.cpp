@@ -328,10 +328,12 @@ TEST_CASE("layer_cost: inputs of experts are quantised one by one in 8 bits, at 
   };
   CHECK(act_to_down(Precision::Fp8, 8) == doctest::Approx(memory_ns(8)).epsilon(1e-3));
   CHECK(act_to_down(Precision::Fp8, 4) == doctest::Approx(memory_ns(4)).epsilon(1e-3));
+  b200.conversion_traffic_fp4 = Bytes(5);
   CHECK(act_to_down(Precision::Fp4, 8) == doctest::Approx(memory_ns(1)).epsilon(1e-3));
   // Where the tables of products contain the conversion, the starts of the kernels are left.
-  b200.conversion_traffic = Bytes(0);
+  b200.conversion_traffic = b200.conversion_traffic_fp4 = Bytes(0);
   CHECK(act_to_down(Precision::Fp8, 8) == doctest::Approx(8 * b200.kernel_overhead.count()).epsilon(1e-3));
+  CHECK(act_to_down(Precision::Fp4, 8) == doctest::Approx(b200.kernel_overhead.count()).epsilon(1e-2));
 }
 
 TEST_CASE("layer_cost: what runs again is the stack's rule") {
