@@ -262,14 +262,15 @@ class RecordReader {
     constexpr std::int64_t kLargeRun = 128;
     if (source_ == nullptr || source_->family != "mpt" || case_.profile != "h100") return;
     const bool is_large = case_.plan.num_gpus().value >= kLargeRun;
-    const auto is_any_of = [&](std::string_view one, std::string_view other) {
+    const auto is_large_run_of = [&](std::string_view one, std::string_view other) {
       return is_large && (case_.model.name == one || case_.model.name == other);
     };
-    if (is_any_of("MPT-1b", "MPT-3b")) {
+    if (is_large_run_of("MPT-1b", "MPT-3b")) {
       case_.plan.sharding = Sharding::Gradients;
       assume("sharding: gradients");
     }
-    if (is_any_of("MPT-13b", "MPT-30b") || (!is_large && case_.plan.precision != Precision::Fp8)) return;
+    if (is_large_run_of("MPT-13b", "MPT-30b") || (!is_large && case_.plan.precision != Precision::Fp8))
+      return;
     case_.stack.attention = AttentionKernel::Flash2;
     assume("attention: flash attention 2");
   }
