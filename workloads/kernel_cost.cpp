@@ -136,6 +136,18 @@ std::optional<Nanoseconds> measured_time(const GpuProfile& profile, Precision pr
   return profile.products->time(table, kind, {shape.m, shape.n, shape.k});
 }
 
+/// A product of the backward pass: what its very shape was measured to take, else one of the forward pass
+/// times `slowdown` and `backward_factor`.
+KernelTime backward_gemm_time(const GpuProfile& profile, Precision precision, ProductKind kind,
+                              const GemmShape& shape, double slowdown) {
+  if (shape.batch == 1) {
+    if (const auto time = measured_time(profile, precision, kind, shape)) return {*time, Evidence::Measured};
+  }
+  KernelTime result = gemm_time(profile, precision, shape);
+  result.time *= slowdown * backward_factor(profile, precision);
+  return result;
+}
+
 }  // namespace
 
 KernelTime gemm_time(const GpuProfile& profile, Precision precision, const GemmShape& shape) {
@@ -167,27 +179,15 @@ KernelTime modelled_gemm_time(const GpuProfile& profile, Precision precision, co
 }
 
 KernelTime input_gradient_time(const GpuProfile& profile, Precision precision, const GemmShape& forward) {
-  const GemmShape shape{.m = forward.m, .n = forward.k, .k = forward.n, .batch = forward.batch};
-  if (shape.batch == 1) {
-    if (const auto time = measured_time(profile, precision, ProductKind::Plain, shape))
-      return {*time, Evidence::Measured};
-  }
-  KernelTime result = gemm_time(profile, precision, shape);
-  result.time *= backward_factor(profile, precision);
-  return result;
+  return backward_gemm_time(profile, precision, ProductKind::Plain,
+                            {forward.m, forward.k, forward.n, forward.batch}, 1);
 }
 
 KernelTime weight_gradient_time(const GpuProfile& profile, Precision precision, const GemmShape& forward) {
   // On CUDA cores the layout of the inputs does not matter as it does on tensor cores.
   const double accumulating = precision == Precision::Fp32 ? 1 : 1.07;
-  const GemmShape shape{.m = forward.n, .n = forward.k, .k = forward.m, .batch = forward.batch};
-  if (shape.batch == 1) {
-    if (const auto time = measured_time(profile, precision, ProductKind::WeightGradient, shape))
-      return {*time, Evidence::Measured};
-  }
-  KernelTime result = gemm_time(profile, precision, shape);
-  result.time *= accumulating * backward_factor(profile, precision);
-  return result;
+  return backward_gemm_time(profile, precision, ProductKind::WeightGradient,
+                            {forward.n, forward.k, forward.m, forward.batch}, accumulating);
 }
 
 KernelTime grouped_gemm_time(const GpuProfile& profile, Precision precision, const GroupedGemmShape& shape) {
