@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -42,7 +43,14 @@ std::int64_t chunk_size(const TransformerModel& model, const ParallelPlan& plan)
 Result<void> check_layers(const TransformerModel& model, const ParallelPlan& plan) {
   if (!plan.ends_count_as_layers) {
     auto checked = check_divides("pipeline", plan.pipeline, "layers", model.num_layers);
-    if (!checked) return checked;
+    if (!checked) {
+      Error error = checked.error();
+      if ((model.num_layers + 2) % plan.pipeline == 0)
+        error.message += fmt::format(
+            "; with \"ends_count_as_layers\": true embedding and output layer count too, {} in all",
+            model.num_layers + 2);
+      return fail(std::move(error));
+    }
     return check_divides("virtual_stages", plan.virtual_stages, "layers of a stage",
                          model.num_layers / plan.pipeline);
   }

@@ -179,6 +179,9 @@ TEST_CASE("predict_config: errors name file, line and key") {
         "c.json:2: tensr: unknown key; did you mean 'tensor'?");
   CHECK(error_of(with_plan(batch + ", \"tensor\": 3")) ==
         "c.json:2: tensor: expected a divisor of the 32 heads, found '3'");
+  CHECK(error_of(with_plan(batch + ", \"pipeline\": 17")) ==
+        "c.json:2: pipeline: expected a divisor of the 32 layers, found '17'; with \"ends_count_as_layers\": "
+        "true embedding and output layer count too, 34 in all");
   CHECK(error_of(with_plan(batch + ", \"tensor\": 2, \"num_gpus\": 3")) ==
         "c.json:2: num_gpus: expected a multiple of tensor x context x pipeline = 2, found '3'");
   CHECK(error_of(with_plan(batch + ", \"data\": 2, \"num_gpus\": 4")) ==
