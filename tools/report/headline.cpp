@@ -26,9 +26,13 @@ std::string join_names(std::span<const Summary* const> summaries) {
   return out;
 }
 
-std::string percentage_points(double points) {
-  // One digit, as the table has, but never a difference of nothing.
-  return points >= 0.05 ? fmt::format("{:.1f} points", points) : fmt::format("{:.1g} points", points);
+/// What the better of two ratios has more. It is the difference of the percentages as tables show them, with
+/// one digit, so that a reader who subtracts finds the same, but never a difference of nothing.
+std::string percentage_points(double better, double other) {
+  const auto shown = [](double ratio) { return std::round(1000 * ratio) / 10; };
+  const double points = shown(better) - shown(other);
+  return points >= 0.05 ? fmt::format("{:.1f} points", points)
+                        : fmt::format("{:.1g} points", 100 * (better - other));
 }
 
 double met_ratio(const Summary& summary) {
@@ -54,7 +58,7 @@ std::string deadline_answer(std::span<const Summary* const> ranked) {
   if (ties == 1) {
     return fmt::format("{} met {} of the deadlines, {} more than {}, {}.", best.policy,
                        as_percent(met_ratio(best)),
-                       percentage_points(100 * (met_ratio(best) - met_ratio(*ranked[1]))), ranked[1]->policy,
+                       percentage_points(met_ratio(best), met_ratio(*ranked[1])), ranked[1]->policy,
                        with_preemptions(best.preemptions));
   }
   std::string text = fmt::format("{} {} met {} of the deadlines", join_names(ranked.first(ties)),

@@ -68,6 +68,10 @@ TEST_CASE("report: the sentence names the best policy, the runner-up and the pri
                                     run_of("edf", 0.815, 13440, 9311)};
   CHECK(headline(runs) ==
         "edf met 81.5 % of the deadlines, 7.5 points more than easy, with 9,311 preemptions.");
+  // 14.85 points are shown as what the rounded percentages differ by: 44.0 - 29.2.
+  const std::vector<ReportRun> rounded{run_of("fifo", 169.0 / 579, 9, 0), run_of("edf", 255.0 / 579, 9, 0)};
+  CHECK(headline(rounded) ==
+        "edf met 44.0 % of the deadlines, 14.8 points more than fifo, without preemptions.");
 }
 
 TEST_CASE("report: the sentence on ties, on one policy and without deadlines") {
