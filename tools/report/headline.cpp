@@ -57,9 +57,8 @@ std::string deadline_answer(std::span<const Summary* const> ranked) {
       ranked, [&](const Summary* summary) { return met_ratio(*summary) == met_ratio(best); }));
   if (ties == 1) {
     return fmt::format("{} met {} of the deadlines, {} more than {}, {}.", best.policy,
-                       as_percent(met_ratio(best)),
-                       percentage_points(met_ratio(best), met_ratio(*ranked[1])), ranked[1]->policy,
-                       with_preemptions(best.preemptions));
+                       as_percent(met_ratio(best)), percentage_points(met_ratio(best), met_ratio(*ranked[1])),
+                       ranked[1]->policy, with_preemptions(best.preemptions));
   }
   std::string text = fmt::format("{} {} met {} of the deadlines", join_names(ranked.first(ties)),
                                  ties == 2 ? "both" : "all", as_percent(met_ratio(best)));
