@@ -181,7 +181,7 @@ class CostModel {
              (shared +
               collective_time(layer_.profile, collective, groups.routed, Bytes(bytes * routed)).time);
     };
-    const Nanoseconds gather = time_of(Collective::AllGather, element_bytes(key.precision));
+    const Nanoseconds gather = time_of(Collective::AllGather, layer_.stack.gathered_bytes(key.precision));
     const Nanoseconds reduction =
         time_of(Collective::ReduceScatter, layer_.stack.gradients(key.precision, 1).value);
     if (key.gather == WeightGather::EveryIteration) return gather + reduction;

@@ -252,6 +252,13 @@ AttentionShape attention_of(const LayerContext& layer, Mixer mixer) {
   return shape;
 }
 
+void add_gather(PassBuilder& pass, const LayerContext& layer, Bytes bytes) {
+  if (!layer.key.sequence_parallel) return;
+  pass.tensor_collective(
+      "all_gather", collective_time(layer.profile, Collective::AllGather, layer.shape.tensor_group, bytes,
+                                    layer.stack.libraries));
+}
+
 }  // namespace
 
 void BackwardPass::linear(std::string_view name, const GemmShape& forward) {
@@ -303,10 +310,13 @@ void add_residual_backward(PassBuilder& pass, const LayerContext& layer, std::st
 }
 
 void add_gather(PassBuilder& pass, const LayerContext& layer) {
-  if (!layer.key.sequence_parallel) return;
-  pass.tensor_collective("all_gather",
-                         collective_time(layer.profile, Collective::AllGather, layer.shape.tensor_group,
-                                         layer.shape.activations, layer.stack.libraries));
+  add_gather(pass, layer, layer.shape.activations);
+}
+
+void add_operand_gather(PassBuilder& pass, const LayerContext& layer) {
+  const Precision precision = layer.key.precision;
+  const double share = layer.stack.gathered_bytes(precision) / element_bytes(precision);
+  add_gather(pass, layer, Bytes(share * layer.shape.activations.value));
 }
 
 void add_reduction(PassBuilder& pass, const LayerContext& layer) {
@@ -326,7 +336,7 @@ void add_attention_forward(PassBuilder& pass, const LayerContext& layer, Mixer m
   const LayerShape& shape = layer.shape;
   pass.use(layer.precision_unless(layer.stack.wider.attention));
   add_norm_forward(pass, layer, "input_norm");
-  add_gather(pass, layer);
+  add_operand_gather(pass, layer);
   add_projections_forward(pass, layer);
   add_rotation(pass, layer, kRotation);
   if (layer.stack.attention == AttentionKernel::Unfused) {
@@ -349,7 +359,7 @@ void add_attention_backward(BackwardPass& pass, const LayerContext& layer, Mixer
   pass.use(layer.precision_unless(layer.stack.wider.attention));
   add_residual_backward(pass.input, layer, "attn_drop_grad");
   add_output_bias(pass.input, layer, "attn_out_bias_grad", kOutputBiasGradient);
-  add_gather(pass.input, layer);
+  add_operand_gather(pass.input, layer);
   pass.input.begin("attn_out_grad");
   pass.linear("attn_out_weight_grad", {shape.tokens, shape.hidden, shape.attention_output});
   if (layer.stack.attention == AttentionKernel::Unfused) {
@@ -368,7 +378,7 @@ void add_attention_backward(BackwardPass& pass, const LayerContext& layer, Mixer
 void add_mlp_forward(PassBuilder& pass, const LayerContext& layer) {
   const LayerShape& shape = layer.shape;
   add_norm_forward(pass, layer, "mlp_norm");
-  add_gather(pass, layer);
+  add_operand_gather(pass, layer);
   pass.begin("mlp_up_gemm");
   pass.quantise(shape.split_elements);
   pass.gemm({shape.tokens, shape.mlp_inputs * shape.mlp, shape.hidden});
@@ -385,7 +395,7 @@ void add_mlp_forward(PassBuilder& pass, const LayerContext& layer) {
 void add_mlp_backward(BackwardPass& pass, const LayerContext& layer) {
   const LayerShape& shape = layer.shape;
   add_residual_backward(pass.input, layer, "mlp_drop_grad");
-  add_gather(pass.input, layer);
+  add_operand_gather(pass.input, layer);
   pass.input.begin("mlp_down_grad");
   pass.linear("mlp_down_weight_grad", {shape.tokens, shape.hidden, shape.mlp});
   // Fused, the gradient of the output and each input are read and the gradient of each input is written.

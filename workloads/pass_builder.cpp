@@ -5,6 +5,22 @@
 #include <utility>
 
 namespace vtrain {
+namespace {
+
+// torchao's recipe `rowwise` (docs/predictor.md). Bytes of converting an element of an operand, which is read
+// for the largest values of its rows, read again and written, by the kernels that torch.compile writes; what
+// of it the tables of products contain for their first operand; the rate of PyTorch's CUTLASS kernel over
+// cuBLAS's; bytes of scaling an element of a gradient, for which cuBLAS is taken.
+constexpr double kRowConversion = 7;
+constexpr double kConversionInTables = 6;
+constexpr double kRowKernelRate = 0.95;
+constexpr double kRescaling = 4;
+
+double area(std::int64_t rows, std::int64_t columns) {
+  return static_cast<double>(rows) * static_cast<double>(columns);
+}
+
+}  // namespace
 
 Nanoseconds exposed_time(Nanoseconds communication, Nanoseconds cover, double contention) {
   return std::max(Nanoseconds(0), communication - cover) + contention * std::min(communication, cover);
@@ -26,21 +42,39 @@ KernelTime PassBuilder::product_time(Precision precision, const GemmShape& shape
 }
 
 PassBuilder& PassBuilder::quantise(double elements, int num_kernels) {
-  if (precision_ != Precision::Fp8 && precision_ != Precision::Fp4) return *this;
+  if ((precision_ != Precision::Fp8 && precision_ != Precision::Fp4) || scales_rows()) return *this;
   const Bytes traffic =
       precision_ == Precision::Fp8 ? profile_.conversion_traffic : profile_.conversion_traffic_fp4;
   // Kernels of Transformer Engine, which are fused also where the rest of a layer is eager.
   return fused_memory(MemoryKernel::Elementwise, traffic.value * elements, num_kernels);
 }
 
+PassBuilder& PassBuilder::scale_rows(double first, double second, double scaled) {
+  const double traffic =
+      (kRowConversion - kConversionInTables) * first + kRowConversion * second + kRescaling * scaled;
+  return fused_memory(MemoryKernel::Elementwise, traffic, scaled > 0 ? 5 : 4);
+}
+
+PassBuilder& PassBuilder::gemm(const GemmShape& shape) {
+  KernelTime time = product_time(precision_, shape);
+  if (!scales_rows()) return product(time);
+  time.time /= kRowKernelRate;
+  const auto batch = static_cast<double>(shape.batch);
+  return product(time).scale_rows(batch * area(shape.m, shape.k), batch * area(shape.k, shape.n));
+}
+
 PassBuilder& PassBuilder::input_gradient(const GemmShape& forward) {
-  if (stack_.libraries == Libraries::Current)
-    return product(input_gradient_time(profile_, precision_, forward));
-  return product(modelled_gemm_time(profile_, precision_, {forward.m, forward.k, forward.n, forward.batch}));
+  product(stack_.libraries == Libraries::Current
+              ? input_gradient_time(profile_, precision_, forward)
+              : modelled_gemm_time(profile_, precision_, {forward.m, forward.k, forward.n, forward.batch}));
+  if (!scales_rows()) return *this;
+  return scale_rows(area(forward.m, forward.n), area(forward.n, forward.k), area(forward.m, forward.k));
 }
 
 PassBuilder& PassBuilder::weight_gradient(const GemmShape& forward) {
-  return product(weight_gradient_time(precision_, forward));
+  product(weight_gradient_time(precision_, forward));
+  if (!scales_rows()) return *this;
+  return scale_rows(area(forward.n, forward.m), area(forward.m, forward.k), area(forward.n, forward.k));
 }
 
 PassBuilder& PassBuilder::plain_weight_gradient(const GemmShape& forward) {

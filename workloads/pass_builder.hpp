@@ -29,7 +29,7 @@ class PassBuilder {
   /// `conversion_traffic`, in as many kernels.
   PassBuilder& quantise(double elements, int num_kernels = 1);
   /// A matrix product in that precision.
-  PassBuilder& gemm(const GemmShape& shape) { return product(product_time(precision_, shape)); }
+  PassBuilder& gemm(const GemmShape& shape);
   /// A matrix product in bf16 where the layers' are in 8 or 4 bits.
   PassBuilder& plain_gemm(const GemmShape& shape) { return product(product_time(plain_precision(), shape)); }
   /// The gradients of a linear layer whose forward pass is `forward`: of its input, of its weight.
@@ -86,6 +86,10 @@ class PassBuilder {
   Precision plain_precision() const {
     return precision_ == Precision::Fp32 ? Precision::Fp32 : Precision::Bf16;
   }
+  /// Where each row of a product's operands has a scaling factor: converts so many elements of the operands
+  /// and scales so many of a gradient.
+  PassBuilder& scale_rows(double first, double second, double scaled = 0);
+  bool scales_rows() const { return stack_.scales_rows && precision_ == Precision::Fp8; }
   KernelTime product_time(Precision precision, const GemmShape& shape) const;
   KernelTime weight_gradient_time(Precision precision, const GemmShape& forward) const;
   void note(std::string_view name, Evidence evidence);

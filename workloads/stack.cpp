@@ -14,11 +14,13 @@ namespace {
 // Traffic of the loss, bytes a logit over both passes, counted from the kernels' inputs and outputs:
 // Megatron's vocab-parallel cross entropy in eager PyTorch 54, torch's own 40, Transformer Engine's fused one
 // 20, flash-attention's 14. (A regression over the MosaicML runs gives 13.9 for the last.)
-// Where logits are turned into single precision, 6 of these for them and 6 for their gradients.
+// Where logits are turned into single precision, 6 of these for them and 6 for their gradients. Compiled, the
+// logits are read twice, and read and written once more as their gradients.
 constexpr double kEagerMegatronLoss = 54;
 constexpr double kTorchLoss = 40;
 constexpr double kFusedLoss = 20;
 constexpr double kFlashAttentionLoss = 14;
+constexpr double kCompiledLoss = 8;
 constexpr double kLossConversion = 12;
 
 // Least time in which eager PyTorch issues a layer; estimates.
@@ -165,23 +167,50 @@ Stack nemo_automodel() {
 /// code generation for complex operators", pytorch/torchtitan, issue 15), keys and values are repeated for
 /// each query's head (`apply_rotary_emb` and `repeat_kv` of torchtitan/models/llama/model.py), context
 /// parallelism is PyTorch's, and so is asynchronous tensor parallelism where it is asked for (`reduce_fn` of
-/// `_fused_matmul_reduce_scatter`, torch/distributed/_symmetric_memory).
-Stack torchtitan() {
-  return {.name = "torchtitan",
-          .summary = "torchtitan: FSDP2, compiled layers, flash attention 2, recomputation by operator",
+/// `_fused_matmul_reduce_scatter`, torch/distributed/_symmetric_memory). In 8 bits weights and inputs are
+/// gathered in 8 bits (docs/float8.md of torchtitan: for tensor parallelism by default, for FSDP as its
+/// example has it).
+///
+/// Until March 2025, when the loss was not compiled yet.
+Stack torchtitan_2024() {
+  return {.name = "torchtitan-2024",
+          .summary = "torchtitan before April 2025: the loss is not compiled",
           .attention = AttentionKernel::Flash2,
           .loss_bytes_per_logit = kTorchLoss,
           .loss_conversion_bytes = kLossConversion,
           .eager = {.complex_rotation = true, .repeated_heads = true},
+          .gathers_in_8_bits = true,
           .context = ContextExchange::Gather,
           .accumulation_bytes = 0,
           .overlap = {.data_parallel = true, .sums_pieces = true, .sharding_contention = 1},
           .memory = kTorchTitanMemory};
 }
 
-/// The same without compilation, which is torchtitan's default: the kernels of eager PyTorch.
-Stack torchtitan_eager() {
+/// The same since then: the loss is compiled where layers are (pytorch/torchtitan, pull request 1033) and
+/// keeps nothing but the logits and their gradient in half precision.
+Stack torchtitan() {
+  Stack stack = torchtitan_2024();
+  stack.name = "torchtitan";
+  stack.summary = "torchtitan: FSDP2, compiled layers and loss, flash attention 2, recomputation by operator";
+  stack.loss_bytes_per_logit = kCompiledLoss;
+  stack.loss_conversion_bytes = 0;
+  stack.memory.loss_bytes = 4;
+  return stack;
+}
+
+/// The same with the recipe `rowwise` of torchao for 8 bits, whose operands are gathered in 16.
+Stack torchtitan_rowwise() {
   Stack stack = torchtitan();
+  stack.name = "torchtitan-rowwise";
+  stack.summary = "torchtitan whose products in 8 bits have a scaling factor for each row";
+  stack.scales_rows = true;
+  stack.gathers_in_8_bits = false;
+  return stack;
+}
+
+/// torchtitan without compilation, which is its default: the kernels of eager PyTorch.
+Stack torchtitan_eager() {
+  Stack stack = torchtitan_2024();
   stack.name = "torchtitan-eager";
   stack.summary = "torchtitan without compilation: FSDP2, flash attention 2, recomputation by operator";
   stack.elementwise = ElementwiseKernels::Eager;
@@ -224,7 +253,7 @@ Stack transformers_eager() {
 }
 
 Stack pytorch_compiled() {
-  Stack stack = torchtitan();
+  Stack stack = torchtitan_2024();
   stack.eager = {};
   return plain_pytorch(stack, "pytorch-compiled", "plain PyTorch with compiled layers, flash attention 2",
                        AttentionKernel::Flash2);
@@ -249,7 +278,8 @@ std::span<const Stack> all_stacks() {
       megatron_bridge(),    megatron_bridge_2606(), megatron_bridge_overlap(),
       megatron_core(),      nemo_automodel(),       pytorch_compiled(),
       pytorch_eager(),      pytorch_unfused(),      torchtitan(),
-      torchtitan_eager(),   transformers_eager()};
+      torchtitan_2024(),    torchtitan_eager(),     torchtitan_rowwise(),
+      transformers_eager()};
   return stacks;
 }
 

@@ -129,6 +129,11 @@ struct Stack {
   /// Scores, top-k, and the balancing loss of a router are one kernel each, instead of many of PyTorch's.
   bool fuses_router = true;
   WiderProducts wider{};
+  /// Products in 8 bits have a scaling factor for each row of their operands instead of one for each operand
+  /// (torchao's recipe `rowwise`): operands are converted for each product, along its inner dimension.
+  bool scales_rows = false;
+  /// Sharded weights and inputs of tensor-parallel products in 8 bits are converted before they are gathered.
+  bool gathers_in_8_bits = false;
   ContextExchange context = ContextExchange::Ring;
   double gradient_bytes = 4;  ///< of a gradient when it is reduced; 4 in single precision
   /// Memory traffic per weight and micro-batch of adding its gradient to those of earlier micro-batches, on
@@ -145,6 +150,10 @@ struct Stack {
   /// Memory traffic of the loss for each logit, both passes.
   double loss_bytes(Precision precision) const {
     return loss_bytes_per_logit - (precision == Precision::Fp32 ? loss_conversion_bytes : 0);
+  }
+  /// Of an element of a product's operand while it is gathered.
+  double gathered_bytes(Precision precision) const {
+    return gathers_in_8_bits && precision == Precision::Fp8 ? 1 : element_bytes(precision);
   }
   /// Of the gradients of so many weights when they are reduced.
   Bytes gradients(Precision precision, double weights) const {

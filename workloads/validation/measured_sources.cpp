@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdint>
+#include <string>
+
+#include "core/text.hpp"
 
 namespace vtrain {
 namespace {
@@ -100,6 +104,24 @@ std::string_view name_in_zoo(std::string_view model) {
       kOtherNames.begin(), kOtherNames.end(),
       [letters = plain_letters(model)](const OtherName& name) { return name.letters == letters; });
   return found == kOtherNames.end() ? model : found->in_zoo;
+}
+
+std::optional<int> month_in(std::string_view text) {
+  constexpr std::int64_t kFirst = 202001;
+  constexpr std::int64_t kLast = 204912;
+  const std::string words = plain_words(text);
+  std::string_view before;
+  for (std::size_t begin = 0; begin < words.size();) {
+    const std::size_t end = std::min(words.find(' ', begin), words.size());
+    const std::string_view word = std::string_view(words).substr(begin, end - begin);
+    const std::string month = (word.size() == 2 ? std::string(before) : std::string()) + std::string(word);
+    const auto number = parse_integer(month, kFirst, kLast);
+    if (month.size() == 6 && number && *number % 100 >= 1 && *number % 100 <= 12)
+      return static_cast<int>(*number);
+    before = word;
+    begin = end + 1;
+  }
+  return std::nullopt;
 }
 
 bool contains(std::string_view text, std::string_view part) {

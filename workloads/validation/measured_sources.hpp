@@ -1,6 +1,7 @@
 /// How published measurements name frameworks and GPUs, and what is meant.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,9 @@ std::string_view find_profile(std::string_view gpu, const MeasuredSource* source
 
 /// The name in the zoo of a model that a source calls otherwise; of any other model its own.
 std::string_view name_in_zoo(std::string_view model);
+
+/// The first month that a text names, `202412` or `2024-12` among other words: 100 x year + month.
+std::optional<int> month_in(std::string_view text);
 
 /// Lower case letters and digits, with one blank for whatever stands between them.
 std::string plain_words(std::string_view text);

@@ -257,9 +257,11 @@ TEST_CASE("measured_case: weights that are kept after the forward pass, and LLM 
 
 TEST_CASE("measured_case: runs of torchtitan, compiled only where they say so") {
   const auto read = [](const std::string& framework, const std::string& precision, const std::string& gpu,
-                       const std::string& batch = R"("local_batch": 16)") {
-    return only_case(R"({"id": "x", "framework": ")" + framework + R"(", )" + kModel +
-                     R"(, "system": {"gpu": ")" + gpu + R"(", "num_gpus": 32}, "precision": ")" + precision +
+                       const std::string& batch = R"("local_batch": 16)",
+                       const std::string& page = "docs/performance.md") {
+    return only_case(R"({"id": "x", "framework": ")" + framework + R"(", "source": {"path": ")" + page +
+                     R"("}, )" + kModel + R"(, "system": {"gpu": ")" + gpu +
+                     R"(", "num_gpus": 32}, "precision": ")" + precision +
                      R"(", "recompute": "selective op", "parallel": {"tp": 2, "pp": 2},
                          "batch": {"global_batch": 128, )" +
                      batch + R"(}, "measured": {"iteration_s": 1}})");
@@ -279,9 +281,21 @@ TEST_CASE("measured_case: runs of torchtitan, compiled only where they say so") 
   CHECK_FALSE(eager.stack.overlap.tensor);
   const MeasuredCase compiled =
       read("torchtitan + torch.compile + Async TP", "bf16 + Float8", "H100-SXM5-96GB");
-  CHECK(compiled.stack.name == "torchtitan");
+  CHECK(compiled.stack.name == "torchtitan-2024");
   CHECK(compiled.stack.overlap.tensor);
   CHECK(compiled.plan.precision == Precision::Fp8);
+  // The loss is compiled from April 2025 on.
+  const auto stack_on = [&](const std::string& page) {
+    return read("torchtitan + torch.compile", "bf16", "H100", R"("local_batch": 16)", page).stack.name;
+  };
+  CHECK(stack_on("benchmarks/llama3_h100_202412_torchtitan.md") == "torchtitan-2024");
+  CHECK(stack_on("benchmarks/llama3_h100_2025-03_torchtitan.md") == "torchtitan-2024");
+  CHECK(stack_on("benchmarks/llama3_h100_2025-04_torchtitan.md") == "torchtitan");
+  CHECK(stack_on("benchmarks/llama3-8b_h200_202506_trainy.md") == "torchtitan");
+  CHECK(stack_on("benchmarks/llama3_h100_2048_16_torchtitan.md") == "torchtitan-2024");
+  const MeasuredCase rows = read("torchtitan + torch.compile + Async TP", "float8 row-wise", "H100");
+  CHECK(rows.stack.name == "torchtitan-rowwise");
+  CHECK_FALSE(rows.stack.overlap.tensor);
   // Their H100 have 96 GB and 500 W; nobody else's are taken for such.
   CHECK(compiled.profile == "h100-500w");
   CHECK(read("torchtitan", "bf16", "H100").profile == "h100-500w");

@@ -8,6 +8,8 @@
 #include "release_a100.hpp"
 #include "workloads/kernel_cost.hpp"
 #include "workloads/layer_cost.hpp"
+#include "workloads/layer_shape.hpp"
+#include "workloads/memory_model.hpp"
 
 namespace vtrain {
 namespace {
@@ -141,6 +143,90 @@ TEST_CASE("torchtitan: asynchronous tensor parallelism sums up pieces itself") {
   // After attention and after the MLP: eight pieces are read, one is written.
   const double elements = kTokens * 4'096;
   CHECK(time_of(layer_of(stack, key).forward, "sum_pieces") == 2 * elementwise_ns(2 * elements * 9 / 8, 1));
+}
+
+const GpuProfile& h100() {
+  static const GpuProfile profile = load_gpu_profile("h100").value();
+  return profile;
+}
+
+PassCosts h100_layer(const char* stack, Precision precision, LayerKey key = {}) {
+  key.precision = precision;
+  return layer_costs(llama(), key, h100(), *find_stack(stack)).layers[0];
+}
+
+TEST_CASE("torchtitan: in 8 bits inputs of products are gathered in 8 bits, unless rows are scaled") {
+  const LayerKey key{.tensor = 8, .sequence_parallel = true};
+  const auto gathered_ns = [](double bytes) {
+    return 2 * std::round(collective_time(h100(), Collective::AllGather, placed_group(h100(), 8, 1),
+                                          Bytes(bytes * kTokens * 4'096))
+                              .time.count());
+  };
+  for (const char* stack : {"torchtitan", "torchtitan-2024"}) {
+    const PassCosts layer = h100_layer(stack, Precision::Fp8, key);
+    CHECK(time_of(layer.forward, "all_gather") == gathered_ns(1));
+    CHECK(time_of(layer.backward, "all_gather") == gathered_ns(1));
+    CHECK(time_of(h100_layer(stack, Precision::Bf16, key).forward, "all_gather") == gathered_ns(2));
+  }
+  CHECK(time_of(h100_layer("torchtitan-rowwise", Precision::Fp8, key).forward, "all_gather") ==
+        gathered_ns(2));
+  CHECK(time_of(h100_layer("megatron-core", Precision::Fp8, key).forward, "all_gather") == gathered_ns(2));
+}
+
+TEST_CASE("torchtitan: in 8 bits sharded weights are gathered in 8 bits") {
+  // Two GPUs and one sequence of 16 tokens: nothing hides the gather.
+  const auto gather_ns = [](const char* stack, Precision precision) {
+    TransformerModel model = llama();
+    model.sequence_length = 16;
+    const LayerKey key{.replicas = 2, .gather = WeightGather::EveryForward, .precision = precision};
+    return time_of(layer_costs(model, key, h100(), *find_stack(stack)).layers[0].forward, "weight_gather");
+  };
+  CHECK(gather_ns("torchtitan", Precision::Fp8) < 0.6 * gather_ns("torchtitan", Precision::Bf16));
+  CHECK(gather_ns("torchtitan-rowwise", Precision::Fp8) > 0.9 * gather_ns("torchtitan", Precision::Bf16));
+}
+
+TEST_CASE("torchtitan-rowwise: both operands of a product are converted for it") {
+  const GemmShape down{8'192, 4'096, 14'336};
+  const auto memory_ns = [](double bytes, int kernels) {
+    return memory_kernel_time(h100(), MemoryKernel::Elementwise, Bytes(bytes), kernels).count();
+  };
+  const PassCosts layer = h100_layer("torchtitan-rowwise", Precision::Fp8);
+  // The table of products has 6 of the 7 bytes for the first operand.
+  const double inputs = 8'192.0 * 14'336;
+  const double outputs = 8'192.0 * 4'096;
+  const double weights = 4'096.0 * 14'336;
+  CHECK(time_of(layer.forward, "mlp_down_gemm") ==
+        doctest::Approx(gemm_time(h100(), Precision::Fp8, down).time.count() / 0.95 +
+                        memory_ns(inputs + 7 * weights, 4))
+            .epsilon(1e-6));
+  // Gradients are scaled after their products: 4 bytes an element.
+  CHECK(time_of(layer.backward, "mlp_down_grad") ==
+        doctest::Approx(input_gradient_time(h100(), Precision::Fp8, down).time.count() +
+                        memory_ns(outputs + 7 * weights + 4 * inputs, 5) +
+                        weight_gradient_time(h100(), Precision::Fp8, down).time.count() +
+                        memory_ns(outputs + 7 * inputs + 4 * weights, 5))
+            .epsilon(1e-6));
+  // In 16 bits nothing is scaled.
+  CHECK(time_of(h100_layer("torchtitan-rowwise", Precision::Bf16).forward, "mlp_down_gemm") ==
+        time_of(h100_layer("torchtitan", Precision::Bf16).forward, "mlp_down_gemm"));
+}
+
+TEST_CASE("torchtitan: the loss is compiled since 2025") {
+  const auto loss_ns = [](const char* stack) {
+    const PassCosts head = layer_costs(llama(), {}, h100(), *find_stack(stack)).head;
+    return time_of(head.forward, "loss") + time_of(head.backward, "loss_grad");
+  };
+  // 8 bytes a logit instead of 40.
+  CHECK(loss_ns("torchtitan") < 0.25 * loss_ns("torchtitan-2024"));
+  CHECK(loss_ns("torchtitan-eager") == loss_ns("torchtitan-2024"));
+  CHECK(loss_ns("torchtitan-rowwise") == loss_ns("torchtitan"));
+  // The logits and their gradient in half precision, instead of 14 bytes.
+  const ParallelPlan plan{.tensor = 1, .data = 1, .pipeline = 1, .global_batch = 8, .micro_batch = 8};
+  const auto head_bytes = [&](const char* stack) {
+    return stage_memory(llama(), plan, 0, h100(), find_stack(stack)->memory).working_set.value;
+  };
+  CHECK(head_bytes("torchtitan-2024") - head_bytes("torchtitan") ==
+        doctest::Approx(10 * 8 * kTokens * static_cast<double>(llama().vocab_size)));
 }
 
 }  // namespace
