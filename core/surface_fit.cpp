@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -116,19 +117,15 @@ KernelSurface mean_of(const std::vector<KernelSurface>& surfaces, double most_ab
   }
   KernelSurface::Axes axes = axes_of(all, [](const Sizes& sizes) -> const Sizes& { return sizes; });
   std::vector<double> values;
+  std::vector<double> at_node;
   for (const Sizes& node : nodes_of(axes)) {
-    double lowest = std::numeric_limits<double>::infinity();
+    at_node.clear();
     for (const KernelSurface& surface : surfaces)
-      lowest = std::min(lowest, surface.at(as_point(node)).value);
-    double sum = 0;
-    int count = 0;
-    for (const KernelSurface& surface : surfaces) {
-      const double value = surface.at(as_point(node)).value;
-      if (value > lowest + most_above) continue;
-      sum += value;
-      ++count;
-    }
-    values.push_back(sum / count);
+      at_node.push_back(surface.at(as_point(node)).value);
+    const double limit = *std::min_element(at_node.begin(), at_node.end()) + most_above;
+    std::erase_if(at_node, [limit](double value) { return value > limit; });
+    values.push_back(std::accumulate(at_node.begin(), at_node.end(), 0.0) /
+                     static_cast<double>(at_node.size()));
   }
   return KernelSurface(std::move(axes), std::move(values));
 }
