@@ -88,20 +88,23 @@ class RecordReader {
   }
 
   /// torchtitan compiles layers and pipelines collectives with products only where it is told to
-  /// (train_configs/llama3_8b.toml: compile = false; enable_async_tensor_parallel), and its loss since April
-  /// 2025; pages without a date are older. Gathers of rows that are scaled one by one are not pipelined
-  /// (pytorch/pytorch, issue 149990).
+  /// (train_configs/llama3_8b.toml: compile = false; enable_async_tensor_parallel, a pass of the compiler;
+  /// its page compares it with "vanilla" runs), and its loss since April 2025; pages without a date are
+  /// older. Gathers of rows that are scaled one by one are not pipelined (pytorch/pytorch, issue 149990).
   void read_torchtitan() {
     constexpr int kFirstCompiledLoss = 202504;
     const json& source = part(record_, "source");
     const std::string page = text_of(source, "title") + " " + text_of(source, "path");
-    const std::string text = plain_letters(case_.id + framework_ + top_.string_or("precision", "") + page);
+    const std::string text = plain_letters(case_.id + framework_ + top_.string_or("precision", ""));
+    const bool is_compiled =
+        contains(text + plain_letters(page), "compile") || contains(text + plain_letters(page), "asynctp");
     std::string_view stack = "torchtitan-eager";
-    if (contains(text, "compile"))
+    if (is_compiled)
       stack = month_in(page).value_or(0) < kFirstCompiledLoss ? "torchtitan-2024" : "torchtitan";
     if (contains(text, "rowwise")) stack = "torchtitan-rowwise";
     case_.stack = find_stack(stack).value();
-    case_.stack.overlap.tensor = contains(text, "asynctp") && !case_.stack.scales_rows;
+    case_.stack.overlap.tensor =
+        contains(text, "asynctp") && !contains(text, "vanilla") && !case_.stack.scales_rows;
   }
 
   static std::string text_of(const json& object, const char* key) {

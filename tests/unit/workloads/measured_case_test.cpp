@@ -293,6 +293,12 @@ TEST_CASE("measured_case: runs of torchtitan, compiled only where they say so") 
   CHECK(stack_on("benchmarks/llama3_h100_2025-04_torchtitan.md") == "torchtitan");
   CHECK(stack_on("benchmarks/llama3-8b_h200_202506_trainy.md") == "torchtitan");
   CHECK(stack_on("benchmarks/llama3_h100_2048_16_torchtitan.md") == "torchtitan-2024");
+  // A page on asynchronous tensor parallelism has compiled runs without it, too.
+  const std::string page = "benchmarks/asyncTP_llama3_h100_2025-06_torchtitan.md";
+  const MeasuredCase vanilla = read("torchtitan, vanilla TP", "bf16", "H100", R"("local_batch": 16)", page);
+  CHECK(vanilla.stack.name == "torchtitan");
+  CHECK_FALSE(vanilla.stack.overlap.tensor);
+  CHECK(read("torchtitan, async TP", "bf16", "H100", R"("local_batch": 16)", page).stack.overlap.tensor);
   const MeasuredCase rows = read("torchtitan + torch.compile + Async TP", "float8 row-wise", "H100");
   CHECK(rows.stack.name == "torchtitan-rowwise");
   CHECK_FALSE(rows.stack.overlap.tensor);
