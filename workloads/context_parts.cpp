@@ -30,8 +30,7 @@ KernelTime context_ring_time(const LayerContext& layer, KernelTime attention, do
 
 /// What comes before attention: keys and values are concatenated to travel, and those of all parts gathered
 /// where they do not pass in a ring. Compiled code waits for a collective where it issues it
-/// (`_maybe_wrap_tensor` of torch/distributed/_functional_collectives.py); beside eager kernels it takes them
-/// its whole time (`OverlapRule::sharding_contention`).
+/// (`_maybe_wrap_tensor` of torch/distributed/_functional_collectives.py).
 void add_context_gather(PassBuilder& pass, const LayerContext& layer) {
   const double sent = elements(layer.shape, keys_and_values(layer));
   pass.begin("context_concat").memory(MemoryKernel::Elementwise, 4 * sent, 1);

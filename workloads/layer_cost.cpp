@@ -80,10 +80,8 @@ class CostModel {
     PassBuilder& last = backward.splits_weights ? backward.weight : backward.input;
     // Routed experts' gradients are accumulated by their products.
     const double accumulated = weights(kind) - (kind.has_experts() ? layer_.shape.routed_weights : 0);
-    if (layer_.stack.accumulation_bytes > 0) {
-      last.begin("grad_accumulate")
-          .memory(MemoryKernel::Elementwise, layer_.stack.accumulation_bytes * accumulated, 4);
-    }
+    if (const double bytes = accumulation_bytes(); bytes > 0)
+      last.begin("grad_accumulate").memory(MemoryKernel::Elementwise, bytes * accumulated, 4);
     if (layer_.stack.overlap.experts) overlap_dispatch(forward, backward);
     const IssueFloor plain = plain_issue(kind);
     const IssueFloor experts = experts_issue(kind);
@@ -181,22 +179,44 @@ class CostModel {
              (shared +
               collective_time(layer_.profile, collective, groups.routed, Bytes(bytes * routed)).time);
     };
-    const Nanoseconds gather = time_of(Collective::AllGather, layer_.stack.gathered_bytes(key.precision));
-    const Nanoseconds reduction =
-        time_of(Collective::ReduceScatter, layer_.stack.gradients(key.precision, 1).value);
-    if (key.gather == WeightGather::EveryIteration) return gather + reduction;
-    const double contention = layer_.stack.overlap.sharding_contention;
-    add_exposed(costs.forward, "weight_gather", exposed_time(gather, busy_time(costs.forward), contention));
+    const double gathered = layer_.stack.gathered_bytes(key.precision);
+    const double reduced = layer_.stack.gradients(key.precision, 1).value;
+    const Nanoseconds gather = time_of(Collective::AllGather, gathered);
+    const Nanoseconds reduction = time_of(Collective::ReduceScatter, reduced);
+    const double all = weights(kind);
+    const Nanoseconds copied_weights = copy_time(all * 2 * gathered);
+    const Nanoseconds copied_gradients = copy_time(all * (element_bytes(key.precision) + reduced));
+    if (key.gather == WeightGather::EveryIteration)
+      return gather + copied_weights + reduction + copied_gradients;
+    add_exposed(
+        costs.forward, "weight_gather",
+        copied_weights + exposed_time(gather, busy_time(costs.forward), contention(gather, all * gathered)));
     const Nanoseconds cover = busy_time(costs.recompute) + busy_time(costs.backward);
-    const bool gathers_again = key.gather == WeightGather::EveryPass;
-    add_exposed(costs.backward, gathers_again ? "gather_reduce" : "gradient_reduce",
-                exposed_time(gathers_again ? gather + reduction : reduction, cover, contention));
+    if (key.gather == WeightGather::EveryPass) {
+      const Nanoseconds both = gather + reduction;
+      add_exposed(costs.backward, "gather_reduce",
+                  copied_weights + copied_gradients +
+                      exposed_time(both, cover, contention(both, all * (gathered + reduced))));
+    } else {
+      add_exposed(costs.backward, "gradient_reduce",
+                  copied_gradients + exposed_time(reduction, cover, contention(reduction, all * reduced)));
+    }
     return Nanoseconds(0);
   }
 
   /// How long the GPU takes for the backward pass of a layer beyond what the CPU takes to issue it.
   Nanoseconds backward_slack(LayerKind kind, const PassCosts& costs) const {
     return std::max(Nanoseconds(0), busy_time(costs.backward) - plain_issue(kind).backward);
+  }
+
+  /// Of adding up the gradient of a weight over micro-batches. Those of weights that stay gathered are read,
+  /// and their sum is read and written.
+  double accumulation_bytes() const {
+    const LayerKey& key = layer_.key;
+    const Stack& stack = layer_.stack;
+    if (!stack.sharding.copies || key.replicas <= 1 || key.gather != WeightGather::EveryIteration)
+      return stack.accumulation_bytes;
+    return element_bytes(key.precision) + 2 * stack.gradients(key.precision, 1).value;
   }
 
   /// Weights of a layer on one GPU.
@@ -250,6 +270,22 @@ class CostModel {
     modelled_.insert(pass.modelled().begin(), pass.modelled().end());
     return operators;
   }
+  /// Of copies that the stack makes around gathers and reductions.
+  Nanoseconds copy_time(double bytes) const {
+    if (!layer_.stack.sharding.copies) return Nanoseconds(0);
+    return layer_.stack.factors.memory *
+           memory_kernel_time(layer_.profile, MemoryKernel::Elementwise, Bytes(bytes), 1);
+  }
+
+  /// What collectives of sharded weights, by which so many bytes arrive, cost the computation under them, as
+  /// a share of their time.
+  double contention(Nanoseconds time, double bytes) const {
+    const ShardingCost& sharding = layer_.stack.sharding;
+    if (time <= Nanoseconds(0)) return 0;
+    const Nanoseconds moved = Bytes(sharding.memory_traffic * bytes) / layer_.profile.memory_bandwidth;
+    return std::min(1.0, sharding.contention + moved / time);
+  }
+
   static void add_exposed(std::vector<Operator>& pass, const char* name, Nanoseconds time) {
     pass.push_back(
         {.name = name, .kind = TaskKind::DataComm, .duration = Nanoseconds(std::round(time.count()))});

@@ -33,6 +33,11 @@ constexpr IssueFloor kEagerIssue{Nanoseconds(900'000), Nanoseconds(1'400'000)};
 constexpr EagerParts kAllEager{
     .scaled_rotation = true, .activation_clamp = true, .expert_bias = true, .output_bias = true};
 
+// PyTorch's FSDP2 (torch/distributed/fsdp/_fully_shard: split_with_sizes_copy, chunk_cat). Of each byte that
+// arrives NCCL writes one into a buffer and reads it; one that is gathered goes to its place, to one that is
+// reduced another is added.
+constexpr ShardingCost kFsdp2{.memory_traffic = 3, .copies = true};
+
 Stack megatron_2021() {
   return {.name = "megatron-2021",
           .summary = "Megatron-LM of 2020 to 2022: unfused attention, dropout, fp16 gradients, no overlap",
@@ -142,7 +147,8 @@ Stack fsdp_eager() {
           .issue_floor = kEagerIssue,
           .eager = kAllEager,
           .accumulation_bytes = 0,
-          .overlap = {.data_parallel = true, .sharding_contention = 1},
+          .overlap = {.data_parallel = true},
+          .sharding = {.contention = 1},
           .memory = kFsdpEagerMemory};
 }
 
@@ -157,7 +163,8 @@ Stack nemo_automodel() {
           .loss_conversion_bytes = kLossConversion,
           .eager = {.expert_bias = true, .expert_input_bias = true},
           .accumulation_bytes = 0,
-          .overlap = {.data_parallel = true, .sharding_contention = 1},
+          .overlap = {.data_parallel = true},
+          .sharding = kFsdp2,
           .memory = kTorchTitanMemory,
           .dispatch = TokenDispatch::OnePerGpu};
 }
@@ -182,7 +189,8 @@ Stack torchtitan_2024() {
           .gathers_in_8_bits = true,
           .context = ContextExchange::Gather,
           .accumulation_bytes = 0,
-          .overlap = {.data_parallel = true, .sums_pieces = true, .sharding_contention = 1},
+          .overlap = {.data_parallel = true, .sums_pieces = true},
+          .sharding = kFsdp2,
           .memory = kTorchTitanMemory};
 }
 

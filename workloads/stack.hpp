@@ -36,8 +36,18 @@ struct OverlapRule {
   bool experts = false;  ///< dispatch and combine of experts run under another micro-batch's layers
   /// What an overlapped collective costs the computation under it, as a share of its own time.
   double contention = 0.15;
-  /// The same for the gathers and reductions of fully sharded weights.
-  double sharding_contention = 0.15;
+};
+
+/// What the gathers and reductions of fully sharded weights cost the computation beside them.
+struct ShardingCost {
+  /// As a share of their own time: the multiprocessors that they keep.
+  double contention = 0.15;
+  /// Bytes of the GPU's memory that move for each byte that arrives. Their share of the bandwidth is lost,
+  /// too.
+  double memory_traffic = 0;
+  /// Kernels copy weights out of what was gathered and gradients, in the type that is reduced, into what is
+  /// reduced; gradients that add up over micro-batches do so in that type.
+  bool copies = false;
 };
 
 /// What a stack on a GPU takes over what the profile says: factors on times, 1 without calibration.
@@ -140,6 +150,7 @@ struct Stack {
   /// top of the matrix product's.
   double accumulation_bytes = 6;
   OverlapRule overlap{};
+  ShardingCost sharding{};
   MemoryRules memory{};
   TokenDispatch dispatch = TokenDispatch::AllToAll;
   KernelFactors factors{};
