@@ -188,18 +188,16 @@ class CostModel {
     const Nanoseconds copied_gradients = copy_time(all * (element_bytes(key.precision) + reduced));
     if (key.gather == WeightGather::EveryIteration)
       return gather + copied_weights + reduction + copied_gradients;
-    add_exposed(
-        costs.forward, "weight_gather",
-        copied_weights + exposed_time(gather, busy_time(costs.forward), contention(gather, all * gathered)));
+    add_exposed(costs.forward, "weight_gather",
+                copied_weights + exposed(gather, busy_time(costs.forward), all * gathered));
     const Nanoseconds cover = busy_time(costs.recompute) + busy_time(costs.backward);
     if (key.gather == WeightGather::EveryPass) {
-      const Nanoseconds both = gather + reduction;
-      add_exposed(costs.backward, "gather_reduce",
-                  copied_weights + copied_gradients +
-                      exposed_time(both, cover, contention(both, all * (gathered + reduced))));
+      add_exposed(
+          costs.backward, "gather_reduce",
+          copied_weights + copied_gradients + exposed(gather + reduction, cover, all * (gathered + reduced)));
     } else {
       add_exposed(costs.backward, "gradient_reduce",
-                  copied_gradients + exposed_time(reduction, cover, contention(reduction, all * reduced)));
+                  copied_gradients + exposed(reduction, cover, all * reduced));
     }
     return Nanoseconds(0);
   }
@@ -214,7 +212,7 @@ class CostModel {
   double accumulation_bytes() const {
     const LayerKey& key = layer_.key;
     const Stack& stack = layer_.stack;
-    if (!stack.sharding.copies || key.replicas <= 1 || key.gather != WeightGather::EveryIteration)
+    if (!stack.data_parallel.copies || key.replicas <= 1 || key.gather != WeightGather::EveryIteration)
       return stack.accumulation_bytes;
     return element_bytes(key.precision) + 2 * stack.gradients(key.precision, 1).value;
   }
@@ -272,18 +270,17 @@ class CostModel {
   }
   /// Of copies that the stack makes around gathers and reductions.
   Nanoseconds copy_time(double bytes) const {
-    if (!layer_.stack.sharding.copies) return Nanoseconds(0);
+    if (!layer_.stack.data_parallel.copies) return Nanoseconds(0);
     return layer_.stack.factors.memory *
            memory_kernel_time(layer_.profile, MemoryKernel::Elementwise, Bytes(bytes), 1);
   }
 
   /// What collectives of sharded weights, by which so many bytes arrive, cost the computation under them, as
   /// a share of their time.
-  double contention(Nanoseconds time, double bytes) const {
-    const ShardingCost& sharding = layer_.stack.sharding;
-    if (time <= Nanoseconds(0)) return 0;
-    const Nanoseconds moved = Bytes(sharding.memory_traffic * bytes) / layer_.profile.memory_bandwidth;
-    return std::min(1.0, sharding.contention + moved / time);
+  /// What of collectives of sharded weights, by which so many bytes arrive, shows beside computation.
+  Nanoseconds exposed(Nanoseconds time, Nanoseconds cover, double bytes) const {
+    return exposed_time(
+        time, cover, layer_.stack.data_parallel.share(time, Bytes(bytes), layer_.profile.memory_bandwidth));
   }
 
   static void add_exposed(std::vector<Operator>& pass, const char* name, Nanoseconds time) {

@@ -33,10 +33,8 @@ constexpr IssueFloor kEagerIssue{Nanoseconds(900'000), Nanoseconds(1'400'000)};
 constexpr EagerParts kAllEager{
     .scaled_rotation = true, .activation_clamp = true, .expert_bias = true, .output_bias = true};
 
-// PyTorch's FSDP2 (torch/distributed/fsdp/_fully_shard: split_with_sizes_copy, chunk_cat). Of each byte that
-// arrives NCCL writes one into a buffer and reads it; one that is gathered goes to its place, to one that is
-// reduced another is added.
-constexpr ShardingCost kFsdp2{.memory_traffic = 3, .copies = true};
+// PyTorch's FSDP2 (torch/distributed/fsdp/_fully_shard: split_with_sizes_copy, chunk_cat).
+constexpr DataParallelCost kFsdp2{.copies = true};
 
 Stack megatron_2021() {
   return {.name = "megatron-2021",
@@ -148,7 +146,7 @@ Stack fsdp_eager() {
           .eager = kAllEager,
           .accumulation_bytes = 0,
           .overlap = {.data_parallel = true},
-          .sharding = {.contention = 1},
+          .data_parallel = {.contention = 1},
           .memory = kFsdpEagerMemory};
 }
 
@@ -164,7 +162,7 @@ Stack nemo_automodel() {
           .eager = {.expert_bias = true, .expert_input_bias = true},
           .accumulation_bytes = 0,
           .overlap = {.data_parallel = true},
-          .sharding = kFsdp2,
+          .data_parallel = kFsdp2,
           .memory = kTorchTitanMemory,
           .dispatch = TokenDispatch::OnePerGpu};
 }
@@ -190,7 +188,7 @@ Stack torchtitan_2024() {
           .context = ContextExchange::Gather,
           .accumulation_bytes = 0,
           .overlap = {.data_parallel = true, .sums_pieces = true},
-          .sharding = kFsdp2,
+          .data_parallel = kFsdp2,
           .memory = kTorchTitanMemory};
 }
 
@@ -239,6 +237,7 @@ Stack plain_pytorch(Stack stack, std::string_view name, std::string_view summary
   stack.loss_bytes_per_logit = kTorchLoss;
   stack.loss_conversion_bytes = kLossConversion;
   stack.accumulation_bytes = kBytesOfAddingGradients;
+  stack.data_parallel = {};
   return stack;
 }
 

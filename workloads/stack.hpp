@@ -2,6 +2,7 @@
 /// kernel is; the stack says which kernels run, what they overlap with and what runs again.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -34,20 +35,28 @@ struct OverlapRule {
   /// Of a reduction that is pipelined so, each GPU sums up the pieces that arrive with a kernel of its own.
   bool sums_pieces = false;
   bool experts = false;  ///< dispatch and combine of experts run under another micro-batch's layers
-  /// What an overlapped collective costs the computation under it, as a share of its own time.
+  /// What an overlapped collective of tensor or expert parallelism costs the computation under it, as a share
+  /// of its own time.
   double contention = 0.15;
 };
 
-/// What the gathers and reductions of fully sharded weights cost the computation beside them.
-struct ShardingCost {
+/// What reductions of gradients and gathers of weights cost the computation beside them.
+struct DataParallelCost {
   /// As a share of their own time: the multiprocessors that they keep.
   double contention = 0.15;
-  /// Bytes of the GPU's memory that move for each byte that arrives. Their share of the bandwidth is lost,
-  /// too.
-  double memory_traffic = 0;
-  /// Kernels copy weights out of what was gathered and gradients, in the type that is reduced, into what is
-  /// reduced; gradients that add up over micro-batches do so in that type.
+  /// Bytes of the GPU's memory that move for each byte that arrives, whose share of the bandwidth is lost,
+  /// too: NCCL writes it into a buffer and reads it; what is gathered goes to its place, to what is reduced
+  /// another byte is added.
+  double memory_traffic = 3;
+  /// Where weights are fully sharded, kernels copy them out of what was gathered and gradients, in the type
+  /// that is reduced, into what is reduced; gradients that add up over micro-batches do so in that type.
   bool copies = false;
+
+  /// Both costs, as a share of the `time` (> 0) that collectives take by which so many bytes arrive; at most
+  /// 1.
+  double share(Nanoseconds time, Bytes arriving, BytesPerSecond memory_bandwidth) const {
+    return std::min(1.0, contention + memory_traffic * (arriving / memory_bandwidth) / time);
+  }
 };
 
 /// What a stack on a GPU takes over what the profile says: factors on times, 1 without calibration.
@@ -150,7 +159,7 @@ struct Stack {
   /// top of the matrix product's.
   double accumulation_bytes = 6;
   OverlapRule overlap{};
-  ShardingCost sharding{};
+  DataParallelCost data_parallel{};
   MemoryRules memory{};
   TokenDispatch dispatch = TokenDispatch::AllToAll;
   KernelFactors factors{};

@@ -98,6 +98,15 @@ Nanoseconds StageCosts::reduction_time(GpuGroup group, double parameters) const 
              .time;
 }
 
+/// What arrives at a GPU while gradients are reduced: what is reduced, and the sums or the weights that are
+/// gathered then.
+Bytes StageCosts::arriving_bytes(const StageParameters& held) const {
+  const double parameters = held.shared + held.routed;
+  const Bytes gradients = stack_.gradients(plan_.precision, parameters);
+  if (plan_.sharding == Sharding::None) return gradients * 2;
+  return gradients + Bytes(element_bytes(plan_.precision) * parameters);
+}
+
 /// Between the NVLink domains that each hold all weights: of the part of a GPU, once an iteration.
 Nanoseconds StageCosts::domain_reduction(const StageParameters& held) const {
   const std::int64_t expert_stride = plan_.expert * plan_.expert_tensor;
@@ -133,7 +142,8 @@ Nanoseconds StageCosts::reduction(std::int64_t stage, Nanoseconds forward, Nanos
   constexpr double kUsableWindow = 0.9;
   Nanoseconds window = backward;
   if (plan_.sharding != Sharding::None) window += forward;
-  return whole(exposed_time(reduction, kUsableWindow * window, stack_.overlap.contention) +
+  const double share = stack_.data_parallel.share(reduction, arriving_bytes(held), profile_.memory_bandwidth);
+  return whole(exposed_time(reduction, kUsableWindow * window, share) +
                reduction / real(std::max<std::int64_t>(1, num_layers)));
 }
 

@@ -66,6 +66,7 @@ class StageCosts {
   std::int64_t expert_replicas() const;
   StageParameters parameters(std::int64_t stage) const;
   Nanoseconds reduction_time(GpuGroup group, double parameters) const;
+  Bytes arriving_bytes(const StageParameters& held) const;
   Nanoseconds domain_reduction(const StageParameters& held) const;
 
   const TransformerModel& model_;

@@ -40,7 +40,12 @@ struct RecipeLine {
   bool eager_loss = false;       ///< cross entropy as Megatron-Core has it by default
   bool eager_activation = false;
   bool dropout = false;
+  bool registered_buffers = false;  ///< collectives of sharded weights work on them (nccl_ub)
 };
+
+/// On registered buffers NCCL keeps 4 or 5 multiprocessors within an NVLink domain (Megatron-Core,
+/// distributed_data_parallel_config.py), and what arrives is written to its place.
+constexpr DataParallelCost kRegisteredBuffers{.contention = 0.03, .memory_traffic = 1};
 
 /// Precisions of Nemotron 3 Super and Ultra (NVIDIA, "Nemotron 3 Super", arXiv:2604.12374, section on NVFP4;
 /// num_layers_at_end_in_bf16 of Super in src/megatron/bridge/training/mixed_precision.py). Their recipes keep
@@ -124,6 +129,18 @@ const std::array kLines = {
                .precision = Precision::Fp8,
                .fully_sharded = true,
                .offloaded_layers = 92},
+    // ddp.nccl_ub.
+    RecipeLine{.family = "mbridge",
+               .model = "llama38b",
+               .profile = "h100",
+               .fully_sharded = true,
+               .registered_buffers = true},
+    RecipeLine{.family = "mbridge",
+               .model = "llama370b",
+               .profile = "gb300",
+               .precision = Precision::Bf16,
+               .fully_sharded = true,
+               .registered_buffers = true},
     // mla_up_proj; with dense MLPs or activations of experts beside it in some, which are small.
     RecipeLine{.family = "mbridge", .model = "deepseekv3", .recompute = Recompute::Selective},
     RecipeLine{.family = "mbridge",
@@ -362,6 +379,10 @@ void complete_from_recipe(MeasuredCase& measured, const RecipeKey& key, bool say
       measured.stack.loss_conversion_bytes = eager.loss_conversion_bytes;
     }
     if (line.eager_activation) measured.stack.eager.activation = true;
+    if (line.registered_buffers) {
+      measured.stack.data_parallel = kRegisteredBuffers;
+      measured.assumed.emplace_back("collectives of sharded weights work on registered buffers: the recipe");
+    }
     if (line.dropout) measured.stack.has_dropout = measured.stack.memory.keeps_dropout_masks = true;
     if (line.prediction.depth > 0) {
       measured.model.prediction = line.prediction;

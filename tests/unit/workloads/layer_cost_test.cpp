@@ -184,7 +184,7 @@ TEST_CASE("layer_cost: weights that are kept for the backward pass are gathered 
   const TransformerModel model{"", 4, 1024, 16, 2048};
   Stack stack = *find_stack("fsdp-eager");
   // Nothing is hidden: each collective takes its full time.
-  stack.sharding.contention = 1;
+  stack.data_parallel.contention = 1;
   stack.issue_floor = {};
   ParallelPlan plan{.data = 64, .global_batch = 64, .micro_batch = 1, .sharding = Sharding::Full};
   const auto costs = [&] { return layer_costs(model, layer_key(plan), a100(), stack); };

@@ -120,6 +120,23 @@ TEST_CASE("measured_case: published recipes complete what records leave to them"
   CHECK(read("DeepSeekV3", "t, 26.02 NeMo", staged, "none").plan.recompute == Recompute::None);
 }
 
+TEST_CASE("measured_case: collectives on registered buffers, as recipes of fully sharded weights have them") {
+  const auto contention = [](const std::string& gpu, const std::string& precision,
+                             const std::string& sharded) {
+    const MeasuredCase measured = only_case(
+        R"({"id": "x", "framework": "Megatron-Bridge", "precision": ")" + precision +
+        R"(", "recompute": "none", "source": {"title": "t, 26.02 NeMo"}, "model": {"name": "LLAMA3_70B",
+        "seq_len": 4096}, "system": {"gpu": ")" +
+        gpu + R"(", "num_gpus": 64}, "parallel": {"tp": 1, "pp": 1, "fsdp": )" + sharded +
+        R"(}, "batch": {"global_batch": 64, "micro_batch": 1}, "measured": {"iteration_s": 1}})");
+    return measured.stack.data_parallel.contention;
+  };
+  CHECK(contention("GB300", "BF16", "64") == 0.03);
+  CHECK(contention("GB300", "BF16", "0") == 0.15);
+  CHECK(contention("GB300", "FP8", "64") == 0.15);
+  CHECK(contention("GB200", "BF16", "64") == 0.15);
+}
+
 TEST_CASE("measured_case: recipes of mixtures of experts differ by GPU and release") {
   const auto read = [](const std::string& model, const std::string& release, const std::string& gpu,
                        int virtual_stages) {

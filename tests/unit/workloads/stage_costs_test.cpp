@@ -1,0 +1,49 @@
+#include "workloads/stage_costs.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "release_a100.hpp"
+#include "workloads/layer_cost.hpp"
+#include "workloads/memory_model.hpp"
+
+namespace vtrain {
+namespace {
+
+TEST_CASE("stage_costs: collectives take multiprocessors and memory bandwidth, at most all") {
+  const BytesPerSecond bandwidth(2e12);
+  const DataParallelCost cost{.contention = 0.1, .memory_traffic = 3};
+  // 200 MB arrive in 1 ms: 600 MB move, 0.3 of what memory moves in that time.
+  CHECK(cost.share(Nanoseconds(1e6), Bytes(2e8), bandwidth) == doctest::Approx(0.4));
+  CHECK(cost.share(Nanoseconds(1e6), Bytes(0), bandwidth) == doctest::Approx(0.1));
+  CHECK(cost.share(Nanoseconds(1e6), Bytes(2e9), bandwidth) == 1);
+}
+
+TEST_CASE("stage_costs: an overlapped reduction costs the computation what it takes from it") {
+  const TransformerModel model{"", 8, 1024, 16, 2048};
+  Stack stack = megatron();
+  ParallelPlan plan{.data = 64, .global_batch = 64, .micro_batch = 1, .precision = Precision::Fp16};
+  const Nanoseconds long_pass(1e12);
+  const auto reduction = [&] {
+    const LayerCosts costs = layer_costs(model, layer_key(plan), a100(), stack);
+    return StageCosts(model, plan, a100(), stack, costs).reduction(0, long_pass, long_pass).count();
+  };
+  for (const Sharding sharding : {Sharding::None, Sharding::Optimizer}) {
+    plan.sharding = sharding;
+    stack.gradient_bytes = 4;
+    stack.overlap.data_parallel = false;
+    const double all = reduction();
+    stack.overlap.data_parallel = true;
+    // Sums of gradients have 4 bytes like what is summed up, weights have 2. A layer's share shows in full.
+    const double arriving = (sharding == Sharding::None ? 8 : 6) * stage_parameters(model, plan, 0);
+    const double moving_ns = 3 * arriving / a100().memory_bandwidth.value * 1e9;
+    CHECK(std::abs(reduction() - (0.15 * all + moving_ns + all / 8)) <= 2);
+    stack.data_parallel.memory_traffic = 0;
+    CHECK(std::abs(reduction() - (0.15 * all + all / 8)) <= 2);
+    stack.data_parallel = {};
+  }
+}
+
+}  // namespace
+}  // namespace vtrain
