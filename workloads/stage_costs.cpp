@@ -119,6 +119,17 @@ Nanoseconds StageCosts::domain_reduction(const StageParameters& held) const {
          between(expert_replicas(), groups.routed, expert_stride, held.routed);
 }
 
+/// Of a stage with several chunks, a chunk at a time is reduced after its last backward pass and gathered
+/// before its first forward pass (Megatron-Core, schedules.py: grad_sync_func, param_sync_func). In between
+/// run the passes of the other chunks for a group of as many micro-batches as there are stages.
+StageCosts::ReductionWindow StageCosts::reduction_window(std::int64_t num_layers) const {
+  if (plan_.virtual_stages == 1)
+    return {.passes = 1, .num_buckets = real(std::max<std::int64_t>(1, num_layers))};
+  const double num_chunks = real(plan_.virtual_stages);
+  const double group = real(std::min(plan_.pipeline, plan_.num_micro_batches()));
+  return {.passes = group * (num_chunks - 1) / num_chunks, .num_buckets = num_chunks};
+}
+
 Nanoseconds StageCosts::reduction(std::int64_t stage, Nanoseconds forward, Nanoseconds backward) const {
   if (!has_reduction()) return Nanoseconds(0);
   std::int64_t num_layers = 0;
@@ -140,11 +151,12 @@ Nanoseconds StageCosts::reduction(std::int64_t stage, Nanoseconds forward, Nanos
                                held.routed);
   if (!stack_.overlap.data_parallel) return whole(reduction);
   constexpr double kUsableWindow = 0.9;
-  Nanoseconds window = backward;
-  if (plan_.sharding != Sharding::None) window += forward;
+  const ReductionWindow window = reduction_window(num_layers);
+  const Nanoseconds passes = plan_.sharding == Sharding::None ? backward : forward + backward;
+  const Nanoseconds cover =
+      std::min(kUsableWindow * window.passes * passes, reduction - reduction / window.num_buckets);
   const double share = stack_.data_parallel.share(reduction, arriving_bytes(held), profile_.memory_bandwidth);
-  return whole(exposed_time(reduction, kUsableWindow * window, share) +
-               reduction / real(std::max<std::int64_t>(1, num_layers)));
+  return whole(exposed_time(reduction, cover, share));
 }
 
 std::optional<std::string> StageCosts::extrapolated_reduction(std::int64_t stage) const {

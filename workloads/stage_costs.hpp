@@ -45,7 +45,8 @@ class StageCosts {
   /// What of the gradients' reduction shows, in whole nanoseconds. Where the stack overlaps it, it runs in
   /// buckets of a layer beside the last micro-batch's backward pass of the stage, which takes `backward`, and
   /// the gathering of weights beside the first one's forward pass, which takes `forward`; the last bucket
-  /// shows. With fully sharded weights what their gathers leave over in the passes.
+  /// shows. Stages with several chunks reduce and gather one after the other beside the passes of the rest.
+  /// With fully sharded weights what their gathers leave over in the passes.
   Nanoseconds reduction(std::int64_t stage, Nanoseconds forward, Nanoseconds backward) const;
   /// A stage's gradient reduction in words, if it lies outside the measured sizes.
   std::optional<std::string> extrapolated_reduction(std::int64_t stage) const;
@@ -67,6 +68,13 @@ class StageCosts {
   StageParameters parameters(std::int64_t stage) const;
   Nanoseconds reduction_time(GpuGroup group, double parameters) const;
   Bytes arriving_bytes(const StageParameters& held) const;
+  /// What runs beside an overlapped reduction, in passes of a micro-batch through the stage, and in how many
+  /// parts gradients are reduced, the last of which nothing runs beside.
+  struct ReductionWindow {
+    double passes = 1;
+    double num_buckets = 1;
+  };
+  ReductionWindow reduction_window(std::int64_t num_layers) const;
   Nanoseconds domain_reduction(const StageParameters& held) const;
 
   const TransformerModel& model_;

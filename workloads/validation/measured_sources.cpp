@@ -65,6 +65,7 @@ struct OtherName {
 };
 
 constexpr std::array kOtherNames = {
+    OtherName{"nemotron15b", "nemotron4-15b"},    // NeMo 25
     OtherName{"nemotron340b", "nemotron4-340b"},  // NeMo 24
     OtherName{"qwen3moe30b", "qwen3-30b-a3b"},    // NeMo AutoModel
 };

@@ -339,6 +339,7 @@ TEST_CASE("measured_case: models that pages of NeMo call otherwise than the zoo"
   CHECK(largest.missing.empty());
   CHECK(largest.group == "nemo-h100");
   CHECK(largest.model.hidden_size == 18432);
+  CHECK(read("Nemotron-15B").model.num_layers == 32);
   CHECK(read("Qwen3 MoE 30B").model.experts.num_experts == 128);
   CHECK(read("Nemotron-22B").model.num_layers == 40);
   // What their recipes do not fuse.

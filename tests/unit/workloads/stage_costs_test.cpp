@@ -38,11 +38,35 @@ TEST_CASE("stage_costs: an overlapped reduction costs the computation what it ta
     // Sums of gradients have 4 bytes like what is summed up, weights have 2. A layer's share shows in full.
     const double arriving = (sharding == Sharding::None ? 8 : 6) * stage_parameters(model, plan, 0);
     const double moving_ns = 3 * arriving / a100().memory_bandwidth.value * 1e9;
-    CHECK(std::abs(reduction() - (0.15 * all + moving_ns + all / 8)) <= 2);
+    CHECK(std::abs(reduction() - (all / 8 + 7.0 / 8 * (0.15 * all + moving_ns))) <= 2);
     stack.data_parallel.memory_traffic = 0;
-    CHECK(std::abs(reduction() - (0.15 * all + all / 8)) <= 2);
+    CHECK(std::abs(reduction() - (all / 8 + 7.0 / 8 * 0.15 * all)) <= 2);
     stack.data_parallel = {};
   }
+}
+
+TEST_CASE("stage_costs: chunks of a stage are reduced beside the passes of the others") {
+  const TransformerModel model{"", 16, 1024, 16, 2048};
+  Stack stack = megatron();
+  stack.data_parallel.memory_traffic = 0;
+  ParallelPlan plan{.data = 16, .pipeline = 4, .global_batch = 128, .micro_batch = 1, .virtual_stages = 2};
+  const LayerCosts costs = layer_costs(model, layer_key(plan), a100(), stack);
+  const auto reduction = [&](double backward_ns) {
+    const StageCosts stages(model, plan, a100(), stack, costs);
+    return stages.reduction(0, Nanoseconds(1e12), Nanoseconds(backward_ns)).count();
+  };
+  const double all = reduction(0);
+  stack.overlap.data_parallel = true;
+  const auto shown = [&](double hidden) { return all - hidden + 0.15 * hidden; };
+  // Beside the reduction of the last chunk four micro-batches run through the first one: half of the stage.
+  CHECK(std::abs(reduction(all / 18) - shown(0.1 * all)) <= 2);
+  // The first chunk is the last to be reduced.
+  CHECK(std::abs(reduction(10 * all) - shown(all / 2)) <= 2);
+  plan.global_batch = 32;
+  CHECK(std::abs(reduction(all / 18) - shown(0.05 * all)) <= 2);
+  plan.virtual_stages = 1;
+  CHECK(std::abs(reduction(all / 18) - shown(0.05 * all)) <= 2);
+  CHECK(std::abs(reduction(10 * all) - shown(all - all / 4)) <= 2);
 }
 
 }  // namespace
