@@ -48,6 +48,13 @@ std::string as_days(double seconds) {
   return seconds < kDay ? as_duration(seconds) : fmt::format("{:.1f} d", seconds / kDay);
 }
 
+std::string iteration_text(Nanoseconds time) {
+  const double seconds = Seconds(time).count();
+  if (seconds == 0) return "0 s";
+  if (seconds < 1) return fmt::format("{:#.4g} ms", seconds * 1e3);
+  return seconds < 1000 ? fmt::format("{:#.4g} s", seconds) : short_number(seconds) + " s";
+}
+
 std::string as_gigabytes(double bytes) {
   return fmt::format("{:.1f} GB", bytes / 1e9);
 }

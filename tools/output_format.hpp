@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/text.hpp"  // with_thousands
+#include "core/units.hpp"
 
 namespace vtrain {
 
@@ -22,6 +23,9 @@ std::string as_load(double load);
 std::string as_duration(double seconds);
 /// A duration in days with one digit: `61.0 d`; below a day as `as_duration`.
 std::string as_days(double seconds);
+/// An iteration or a part of one with four digits, so that decimals stand under each other: `44.41 s`,
+/// `812.0 ms`; `0 s` if there is none.
+std::string iteration_text(Nanoseconds time);
 /// An amount of memory: `58.1 GB` (10^9 bytes).
 std::string as_gigabytes(double bytes);
 

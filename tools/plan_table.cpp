@@ -232,12 +232,6 @@ ordered_json plan_to_json(const RankedPlan& ranked, const TrainingTerms& terms) 
   return json;
 }
 
-std::string iteration_text(Nanoseconds time) {
-  const double seconds = Seconds(time).count();
-  if (seconds < 1) return fmt::format("{:#.4g} ms", seconds * 1e3);
-  return seconds < 1000 ? fmt::format("{:#.4g} s", seconds) : short_number(seconds) + " s";
-}
-
 std::string tokens_text(double tokens) {
   constexpr std::array<std::pair<double, std::string_view>, 3> kScales = {
       {{1e12, "trillion"}, {1e9, "billion"}, {1e6, "million"}}};

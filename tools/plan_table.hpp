@@ -53,9 +53,6 @@ std::string fallbacks_text(const Fallbacks& fallbacks);
 /// A plan with its time, breakdown, memory and costs.
 nlohmann::ordered_json plan_to_json(const RankedPlan& plan, const TrainingTerms& terms);
 
-/// An iteration time with four digits: `44.41 s`, `812.3 ms`.
-std::string iteration_text(Nanoseconds time);
-
 /// `300 billion tokens`.
 std::string tokens_text(double tokens);
 

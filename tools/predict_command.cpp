@@ -223,8 +223,8 @@ std::string breakdown_line(std::string_view label, Nanoseconds part, Nanoseconds
   std::string bar;
   for (long i = std::lround(share * kBlocksPerWhole); i > 0; --i)
     bar += "█";
-  std::string line = fmt::format("  {:<14} {:>9}  {:>3.0f} %  {}", label, as_duration(Seconds(part).count()),
-                                 share * 100, bar);
+  std::string line =
+      fmt::format("  {:<14} {:>9}  {:>3.0f} %  {}", label, iteration_text(part), share * 100, bar);
   line.erase(line.find_last_not_of(' ') + 1);
   return line + "\n";
 }
@@ -275,8 +275,8 @@ std::string to_text(const Prediction& prediction) {
   const IterationTimes& times = prediction.times;
   std::string text = headline(prediction);
   text += fmt::format("iteration        {:>9}      global batch {}   micro-batch {}   {} per pipeline\n",
-                      as_duration(Seconds(times.iteration).count()), with_thousands(plan.global_batch),
-                      plan.micro_batch, plan.num_micro_batches());
+                      iteration_text(times.iteration), with_thousands(plan.global_batch), plan.micro_batch,
+                      plan.num_micro_batches());
   text += breakdown_line("compute", times.breakdown.compute, times.iteration);
   text += breakdown_line("tensor comm", times.breakdown.tensor_comm, times.iteration);
   text += breakdown_line("pipeline comm", times.breakdown.pipeline_comm, times.iteration);
