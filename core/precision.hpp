@@ -20,6 +20,12 @@ constexpr double element_bytes(Precision precision) {
   return precision == Precision::Fp32 ? 4 : 2;
 }
 
+/// Bytes of an element of a matrix product's inputs, scaling factors aside.
+constexpr double product_input_bytes(Precision precision) {
+  if (precision == Precision::Fp4) return 0.5;
+  return precision == Precision::Fp8 ? 1 : element_bytes(precision);
+}
+
 /// `fp32`, `fp16`, `bf16`, `fp8`, `fp4`.
 std::string_view name_of(Precision precision);
 /// The precision of such a name; the error lists the known ones.

@@ -179,7 +179,7 @@ class CostModel {
              (shared +
               collective_time(layer_.profile, collective, groups.routed, Bytes(bytes * routed)).time);
     };
-    const double gathered = layer_.stack.gathered_bytes(key.precision);
+    const double gathered = layer_.stack.gathered_weight_bytes(key.precision);
     const double reduced = layer_.stack.gradients(key.precision, 1).value;
     const Nanoseconds gather = time_of(Collective::AllGather, gathered);
     const Nanoseconds reduction = time_of(Collective::ReduceScatter, reduced);
@@ -229,7 +229,17 @@ class CostModel {
   std::vector<std::string_view> modelled() const { return {modelled_.begin(), modelled_.end()}; }
 
  private:
-  PassBuilder builder(TaskKind kind) { return {layer_.profile, layer_.stack, layer_.key.precision, kind}; }
+  PassBuilder builder(TaskKind kind) {
+    return {layer_.profile, layer_.stack, layer_.key.precision, kind, tensor_pieces()};
+  }
+  /// In how many pieces tensor-parallel collectives run beside products. User buffers (Transformer Engine)
+  /// are shared between the processes of one host, need sequence parallelism, and know no 4 bits.
+  std::int64_t tensor_pieces() const {
+    const LayerKey& key = layer_.key;
+    const bool overlaps = layer_.stack.overlap.tensor && key.sequence_parallel &&
+                          key.precision != Precision::Fp4 && key.tensor <= layer_.profile.gpus_per_node;
+    return overlaps ? key.tensor : 1;
+  }
   BackwardPass backward_pass() {
     return {builder(TaskKind::Backward), builder(TaskKind::Backward), layer_.key.splits_weight_gradients};
   }
@@ -263,7 +273,7 @@ class CostModel {
   }
   std::vector<Operator> finish(PassBuilder& pass, Nanoseconds issue_before = Nanoseconds(0),
                                Nanoseconds issue_after = Nanoseconds(0)) {
-    std::vector<Operator> operators = pass.finish(issue_before, issue_after, layer_.key.tensor);
+    std::vector<Operator> operators = pass.finish(issue_before, issue_after);
     extrapolated_.insert(pass.extrapolated().begin(), pass.extrapolated().end());
     modelled_.insert(pass.modelled().begin(), pass.modelled().end());
     return operators;

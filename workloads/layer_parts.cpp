@@ -261,8 +261,8 @@ void add_gather(PassBuilder& pass, const LayerContext& layer, Bytes bytes) {
 
 }  // namespace
 
-void BackwardPass::linear(std::string_view name, const GemmShape& forward) {
-  input.quantise(real(forward.m) * real(forward.n)).input_gradient(forward);
+void BackwardPass::linear(std::string_view name, const GemmShape& forward, bool in_pieces) {
+  input.quantise(real(forward.m) * real(forward.n)).input_gradient(forward, in_pieces);
   PassBuilder& target = splits_weights ? weight : input;
   if (splits_weights) weight.begin(name);
   target.weight_gradient(forward);
@@ -314,8 +314,8 @@ void add_gather(PassBuilder& pass, const LayerContext& layer) {
 }
 
 void add_operand_gather(PassBuilder& pass, const LayerContext& layer) {
-  const Precision precision = layer.key.precision;
-  const double share = layer.stack.gathered_bytes(precision) / element_bytes(precision);
+  const Precision precision = pass.precision();
+  const double share = layer.stack.gathered_input_bytes(precision) / element_bytes(precision);
   add_gather(pass, layer, Bytes(share * layer.shape.activations.value));
 }
 
@@ -361,7 +361,8 @@ void add_attention_backward(BackwardPass& pass, const LayerContext& layer, Mixer
   add_output_bias(pass.input, layer, "attn_out_bias_grad", kOutputBiasGradient);
   add_operand_gather(pass.input, layer);
   pass.input.begin("attn_out_grad");
-  pass.linear("attn_out_weight_grad", {shape.tokens, shape.hidden, shape.attention_output});
+  pass.linear("attn_out_weight_grad", {shape.tokens, shape.hidden, shape.attention_output},
+              /*in_pieces=*/true);
   if (layer.stack.attention == AttentionKernel::Unfused) {
     add_unfused_backward(pass.input, layer);
   } else {
@@ -397,7 +398,7 @@ void add_mlp_backward(BackwardPass& pass, const LayerContext& layer) {
   add_residual_backward(pass.input, layer, "mlp_drop_grad");
   add_operand_gather(pass.input, layer);
   pass.input.begin("mlp_down_grad");
-  pass.linear("mlp_down_weight_grad", {shape.tokens, shape.hidden, shape.mlp});
+  pass.linear("mlp_down_weight_grad", {shape.tokens, shape.hidden, shape.mlp}, /*in_pieces=*/true);
   // Fused, the gradient of the output and each input are read and the gradient of each input is written.
   const KernelTraffic activation = activation_kernels(layer).backward;
   pass.input.begin("mlp_act_grad")

@@ -56,8 +56,9 @@ struct BackwardPass {
     input.use(precision);
     weight.use(precision);
   }
-  /// The gradients of a linear layer whose forward pass is `forward`, with its quantisation.
-  void linear(std::string_view name, const GemmShape& forward);
+  /// The gradients of a linear layer whose forward pass is `forward`, with its quantisation. That of the
+  /// input is computed `in_pieces` where that of the output is gathered beside it.
+  void linear(std::string_view name, const GemmShape& forward, bool in_pieces = false);
 };
 
 /// Norm, projections, attention, residual: the first half of a layer whose mixer has attention.

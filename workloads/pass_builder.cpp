@@ -20,6 +20,15 @@ double area(std::int64_t rows, std::int64_t columns) {
   return static_cast<double>(rows) * static_cast<double>(columns);
 }
 
+/// Of a product whose rows are cut into pieces, which run one after the other.
+template <typename TimeOf>
+KernelTime sum_of_pieces(GemmShape shape, std::int64_t num_pieces, const TimeOf& time_of) {
+  shape.m = (shape.m + num_pieces - 1) / num_pieces;
+  KernelTime time = time_of(shape);
+  time.time *= static_cast<double>(num_pieces);
+  return time;
+}
+
 }  // namespace
 
 Nanoseconds exposed_time(Nanoseconds communication, Nanoseconds cover, double contention) {
@@ -56,17 +65,20 @@ PassBuilder& PassBuilder::scale_rows(double first, double second, double scaled)
 }
 
 PassBuilder& PassBuilder::gemm(const GemmShape& shape) {
-  KernelTime time = product_time(precision_, shape);
+  KernelTime time = sum_of_pieces(shape, tensor_pieces_,
+                                  [&](const GemmShape& piece) { return product_time(precision_, piece); });
   if (!scales_rows()) return product(time);
   time.time /= kRowKernelRate;
   const auto batch = static_cast<double>(shape.batch);
   return product(time).scale_rows(batch * area(shape.m, shape.k), batch * area(shape.k, shape.n));
 }
 
-PassBuilder& PassBuilder::input_gradient(const GemmShape& forward) {
-  product(stack_.libraries == Libraries::Current
-              ? input_gradient_time(profile_, precision_, forward)
-              : modelled_gemm_time(profile_, precision_, {forward.m, forward.k, forward.n, forward.batch}));
+PassBuilder& PassBuilder::input_gradient(const GemmShape& forward, bool in_pieces) {
+  product(sum_of_pieces(forward, in_pieces ? tensor_pieces_ : 1, [&](const GemmShape& piece) {
+    return stack_.libraries == Libraries::Current
+               ? input_gradient_time(profile_, precision_, piece)
+               : modelled_gemm_time(profile_, precision_, {piece.m, piece.k, piece.n, piece.batch});
+  }));
   if (!scales_rows()) return *this;
   return scale_rows(area(forward.m, forward.n), area(forward.n, forward.k), area(forward.m, forward.k));
 }
@@ -170,13 +182,12 @@ void PassBuilder::hide_dispatch(double share) {
     operators_[i].duration *= share;
 }
 
-void PassBuilder::overlap_collectives(std::int64_t tensor) {
+void PassBuilder::overlap_collectives() {
   Nanoseconds total(0);
   for (const std::size_t i : collectives_)
     total += operators_[i].duration;
-  // User buffers are shared between the processes of one host.
-  if (!stack_.overlap.tensor || tensor > profile_.gpus_per_node || total.count() <= 0) return;
-  const Nanoseconds first_piece = total / static_cast<double>(tensor);
+  if (tensor_pieces_ <= 1 || total.count() <= 0) return;
+  const Nanoseconds first_piece = total / static_cast<double>(tensor_pieces_);
   const Nanoseconds shown = first_piece + std::max(Nanoseconds(0), total - first_piece - product_time_) +
                             stack_.overlap.contention * std::min(total, product_time_);
   for (const std::size_t i : collectives_)
@@ -191,9 +202,8 @@ void PassBuilder::wait_for_cpu(std::size_t first, std::size_t end, Nanoseconds i
   if (first < end && busy < floor) operators_[first].gap += Nanoseconds(floor - busy);
 }
 
-std::vector<Operator> PassBuilder::finish(Nanoseconds issue_before, Nanoseconds issue_after,
-                                          std::int64_t tensor) {
-  overlap_collectives(tensor);
+std::vector<Operator> PassBuilder::finish(Nanoseconds issue_before, Nanoseconds issue_after) {
+  overlap_collectives();
   for (Operator& op : operators_)
     op.duration = Nanoseconds(std::round(op.duration.count()));
   const bool waits = waits_at_ > 0;

@@ -17,23 +17,27 @@ namespace vtrain {
 /// times rest on.
 class PassBuilder {
  public:
-  /// `kind` is that of the computation.
-  PassBuilder(const GpuProfile& profile, const Stack& stack, Precision precision, TaskKind kind)
-      : profile_(profile), stack_(stack), precision_(precision), kind_(kind) {}
+  /// `kind` is that of the computation. Where the stack overlaps tensor parallelism, collectives and the
+  /// products beside them are cut along the tokens into `tensor_pieces`, as many as the group has members.
+  PassBuilder(const GpuProfile& profile, const Stack& stack, Precision precision, TaskKind kind,
+              std::int64_t tensor_pieces = 1)
+      : profile_(profile), stack_(stack), precision_(precision), kind_(kind), tensor_pieces_(tensor_pieces) {}
 
   /// Starts an operator; kernels that follow add to it.
   PassBuilder& begin(std::string_view name);
   /// The precision of products and weight gradients that follow, until told otherwise: at first the layers'.
   PassBuilder& use(Precision precision);
+  Precision precision() const { return precision_; }
   /// Quantises elements of a product's input where products have 8 or 4 bits at the moment: the profile's
   /// `conversion_traffic`, in as many kernels.
   PassBuilder& quantise(double elements, int num_kernels = 1);
-  /// A matrix product in that precision.
+  /// A matrix product in that precision, in pieces where collectives are.
   PassBuilder& gemm(const GemmShape& shape);
   /// A matrix product in bf16 where the layers' are in 8 or 4 bits.
   PassBuilder& plain_gemm(const GemmShape& shape) { return product(product_time(plain_precision(), shape)); }
-  /// The gradients of a linear layer whose forward pass is `forward`: of its input, of its weight.
-  PassBuilder& input_gradient(const GemmShape& forward);
+  /// The gradients of a linear layer whose forward pass is `forward`: of its input, perhaps in pieces where
+  /// collectives are, of its weight.
+  PassBuilder& input_gradient(const GemmShape& forward, bool in_pieces = false);
   PassBuilder& weight_gradient(const GemmShape& forward);
   PassBuilder& plain_weight_gradient(const GemmShape& forward);
   /// Any other matrix product.
@@ -67,13 +71,12 @@ class PassBuilder {
   /// Only this share of dispatch and combine shows.
   void hide_dispatch(double share);
 
-  /// The operators, rounded to whole nanoseconds. Where the stack overlaps tensor parallelism, collectives
-  /// are cut into as many pieces as the group has members: the first piece shows, the rest as far as the
-  /// matrix products do not hide it, and what is hidden costs `OverlapRule::contention`. The CPU takes
-  /// `issue_before` for the operators before it waits for the GPU and `issue_after` for those after it; if it
-  /// never waits, the sum for all. Where they take less, the GPU waits for the CPU: the difference is a gap
-  /// of the first of them.
-  std::vector<Operator> finish(Nanoseconds issue_before, Nanoseconds issue_after, std::int64_t tensor);
+  /// The operators, rounded to whole nanoseconds. Of collectives that are cut into pieces the first piece
+  /// shows, the rest as far as the matrix products do not hide it, and what is hidden costs
+  /// `OverlapRule::contention`. The CPU takes `issue_before` for the operators before it waits for the GPU
+  /// and `issue_after` for those after it; if it never waits, the sum for all. Where they take less, the GPU
+  /// waits for the CPU: the difference is a gap of the first of them.
+  std::vector<Operator> finish(Nanoseconds issue_before, Nanoseconds issue_after);
 
   /// Names of operators with a kernel or message outside the sizes that were measured.
   const std::vector<std::string_view>& extrapolated() const { return extrapolated_; }
@@ -81,7 +84,7 @@ class PassBuilder {
   const std::vector<std::string_view>& modelled() const { return modelled_; }
 
  private:
-  void overlap_collectives(std::int64_t tensor);
+  void overlap_collectives();
   void wait_for_cpu(std::size_t first, std::size_t end, Nanoseconds issue);
   Precision plain_precision() const {
     return precision_ == Precision::Fp32 ? Precision::Fp32 : Precision::Bf16;
@@ -98,6 +101,7 @@ class PassBuilder {
   const Stack& stack_;
   Precision precision_;
   TaskKind kind_;
+  std::int64_t tensor_pieces_;
   Nanoseconds product_time_{0};
   std::vector<Operator> operators_;
   std::vector<std::size_t> collectives_;  ///< positions of the tensor-parallel group's

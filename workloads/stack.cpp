@@ -63,6 +63,7 @@ Stack megatron_core() {
           .loss_bytes_per_logit = kEagerMegatronLoss,
           .loss_conversion_bytes = kLossConversion,
           .eager = kAllEager,
+          .gathers_converted_inputs = true,
           .memory = kMegatronCoreMemory};
 }
 
@@ -84,6 +85,7 @@ Stack megatron_bridge() {
           .experts_issue = {Nanoseconds(1'000'000), Nanoseconds(2'500'000)},
           .expert_issue = {Nanoseconds(110'000), Nanoseconds(140'000)},
           .eager = kAllEager,
+          .gathers_converted_inputs = true,
           .gradient_bytes = 2,
           .accumulation_bytes = 2,
           .overlap = {.data_parallel = true, .tensor = true},
@@ -184,7 +186,8 @@ Stack torchtitan_2024() {
           .loss_bytes_per_logit = kTorchLoss,
           .loss_conversion_bytes = kLossConversion,
           .eager = {.complex_rotation = true, .repeated_heads = true},
-          .gathers_in_8_bits = true,
+          .gathers_converted_inputs = true,
+          .gathers_converted_weights = true,
           .context = ContextExchange::Gather,
           .accumulation_bytes = 0,
           .overlap = {.data_parallel = true, .sums_pieces = true},
@@ -210,7 +213,8 @@ Stack torchtitan_rowwise() {
   stack.name = "torchtitan-rowwise";
   stack.summary = "torchtitan whose products in 8 bits have a scaling factor for each row";
   stack.scales_rows = true;
-  stack.gathers_in_8_bits = false;
+  stack.gathers_converted_inputs = false;
+  stack.gathers_converted_weights = false;
   return stack;
 }
 

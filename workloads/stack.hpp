@@ -151,8 +151,10 @@ struct Stack {
   /// Products in 8 bits have a scaling factor for each row of their operands instead of one for each operand
   /// (torchao's recipe `rowwise`): operands are converted for each product, along its inner dimension.
   bool scales_rows = false;
-  /// Sharded weights and inputs of tensor-parallel products in 8 bits are converted before they are gathered.
-  bool gathers_in_8_bits = false;
+  /// Inputs of tensor-parallel products in 8 or 4 bits are converted before they are gathered; so are sharded
+  /// weights.
+  bool gathers_converted_inputs = false;
+  bool gathers_converted_weights = false;
   ContextExchange context = ContextExchange::Ring;
   double gradient_bytes = 4;  ///< of a gradient when it is reduced; 4 in single precision
   /// Memory traffic per weight and micro-batch of adding its gradient to those of earlier micro-batches, on
@@ -171,9 +173,12 @@ struct Stack {
   double loss_bytes(Precision precision) const {
     return loss_bytes_per_logit - (precision == Precision::Fp32 ? loss_conversion_bytes : 0);
   }
-  /// Of an element of a product's operand while it is gathered.
-  double gathered_bytes(Precision precision) const {
-    return gathers_in_8_bits && precision == Precision::Fp8 ? 1 : element_bytes(precision);
+  /// Of an element of a product's input, or of a sharded weight, while it is gathered.
+  double gathered_input_bytes(Precision precision) const {
+    return gathers_converted_inputs ? product_input_bytes(precision) : element_bytes(precision);
+  }
+  double gathered_weight_bytes(Precision precision) const {
+    return gathers_converted_weights ? product_input_bytes(precision) : element_bytes(precision);
   }
   /// Of the gradients of so many weights when they are reduced.
   Bytes gradients(Precision precision, double weights) const {

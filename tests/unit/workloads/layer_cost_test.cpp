@@ -306,6 +306,47 @@ TEST_CASE("layer_cost: dispatch and combine hide under another micro-batch as fa
   CHECK(std::abs(sums().dispatch - plain.dispatch) <= 4);
 }
 
+TEST_CASE("layer_cost: overlapped tensor parallelism cuts the products beside its collectives") {
+  const TransformerModel model{"", 4, 4096, 32, 2048};
+  const GpuProfile h100 = load_gpu_profile("h100").value();
+  Stack stack = *find_stack("megatron-bridge");
+  stack.issue_floor = {};
+  LayerKey key{.tensor = 4, .micro_batch = 1, .sequence_parallel = true, .precision = Precision::Bf16};
+  const auto layer = [&] { return layer_costs(model, key, h100, stack).layers[0]; };
+  const auto gemm_ns = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return gemm_time(h100, Precision::Bf16, {m, n, k}).time.count();
+  };
+  const PassCosts cut = layer();
+  CHECK(time_of(cut.forward, "mlp_up_gemm") == std::round(4 * gemm_ns(512, 4096, 4096)));
+  CHECK(time_of(cut.forward, "mlp_down_gemm") == std::round(4 * gemm_ns(512, 4096, 4096)));
+  stack.overlap.tensor = false;
+  const PassCosts whole = layer();
+  CHECK(time_of(whole.forward, "mlp_up_gemm") == std::round(gemm_ns(2048, 4096, 4096)));
+  // Backward the gradient of the output is gathered beside one product, the sums beside a whole one.
+  CHECK(time_of(cut.backward, "mlp_down_grad") > time_of(whole.backward, "mlp_down_grad"));
+  CHECK(time_of(cut.backward, "mlp_up_grad") == time_of(whole.backward, "mlp_up_grad"));
+  CHECK(time_of(cut.backward, "all_gather") < 0.5 * time_of(whole.backward, "all_gather"));
+  // User buffers need sequence parallelism, end at the host, and know no 4 bits.
+  const auto is_cut = [&](LayerKey with) {
+    key = with;
+    stack.overlap.tensor = true;
+    const double overlapped = total_ns(layer().forward);
+    stack.overlap.tensor = false;
+    return overlapped != total_ns(layer().forward);
+  };
+  const LayerKey plain = key;
+  CHECK(is_cut(plain));
+  LayerKey other = plain;
+  other.sequence_parallel = false;
+  CHECK_FALSE(is_cut(other));
+  other = plain;
+  other.tensor = 16;
+  CHECK_FALSE(is_cut(other));
+  other = plain;
+  other.precision = Precision::Fp4;
+  CHECK_FALSE(is_cut(other));
+}
+
 TEST_CASE("layer_cost: inputs of experts are quantised one by one in 8 bits, at once in 4") {
   TransformerModel model{"", 4, 1024, 16, 2048};
   model.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 512};

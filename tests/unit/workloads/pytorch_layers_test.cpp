@@ -155,22 +155,22 @@ PassCosts h100_layer(const char* stack, Precision precision, LayerKey key = {}) 
   return layer_costs(llama(), key, h100(), *find_stack(stack)).layers[0];
 }
 
-TEST_CASE("torchtitan: in 8 bits inputs of products are gathered in 8 bits, unless rows are scaled") {
+TEST_CASE("layer_cost: inputs of products are gathered as they are multiplied, unless rows are scaled") {
   const LayerKey key{.tensor = 8, .sequence_parallel = true};
   const auto gathered_ns = [](double bytes) {
     return 2 * std::round(collective_time(h100(), Collective::AllGather, placed_group(h100(), 8, 1),
                                           Bytes(bytes * kTokens * 4'096))
                               .time.count());
   };
-  for (const char* stack : {"torchtitan", "torchtitan-2024"}) {
+  for (const char* stack : {"torchtitan", "torchtitan-2024", "megatron-core"}) {
     const PassCosts layer = h100_layer(stack, Precision::Fp8, key);
     CHECK(time_of(layer.forward, "all_gather") == gathered_ns(1));
     CHECK(time_of(layer.backward, "all_gather") == gathered_ns(1));
     CHECK(time_of(h100_layer(stack, Precision::Bf16, key).forward, "all_gather") == gathered_ns(2));
   }
+  CHECK(time_of(h100_layer("megatron-core", Precision::Fp4, key).forward, "all_gather") == gathered_ns(0.5));
   CHECK(time_of(h100_layer("torchtitan-rowwise", Precision::Fp8, key).forward, "all_gather") ==
         gathered_ns(2));
-  CHECK(time_of(h100_layer("megatron-core", Precision::Fp8, key).forward, "all_gather") == gathered_ns(2));
 }
 
 TEST_CASE("torchtitan: in 8 bits sharded weights are gathered in 8 bits") {
