@@ -259,6 +259,21 @@ void add_gather(PassBuilder& pass, const LayerContext& layer, Bytes bytes) {
                                     layer.stack.libraries));
 }
 
+/// Of a layer that is split by columns: the gradient of its input is reduced, which may run beside the
+/// products of its backward pass, and so may the gathering of its input for the weight's gradient.
+void add_input_reduction(PassBuilder& pass, const LayerContext& layer, Nanoseconds products) {
+  if (!layer.stack.overlap.input_gradients) return add_reduction(pass, layer);
+  const bool scatters = layer.key.sequence_parallel;
+  const auto time_of = [&layer](Collective collective) {
+    return collective_time(layer.profile, collective, layer.shape.tensor_group, layer.shape.activations,
+                           layer.stack.libraries);
+  };
+  KernelTime time = time_of(scatters ? Collective::ReduceScatter : Collective::AllReduce);
+  if (scatters) time.time += time_of(Collective::AllGather).time;
+  time.time = exposed_time(time.time, products, layer.stack.overlap.contention);
+  pass.exposed(scatters ? "reduce_scatter" : "all_reduce", TaskKind::TensorComm, time);
+}
+
 }  // namespace
 
 void BackwardPass::linear(std::string_view name, const GemmShape& forward, bool in_pieces) {
@@ -370,8 +385,9 @@ void add_attention_backward(BackwardPass& pass, const LayerContext& layer, Mixer
     add_repeated_heads(pass.input, layer, "repeat_heads_grad");
   }
   add_rotation(pass.input, layer, kRotationGradient);
+  const Nanoseconds before = pass.input.time_of_products();
   add_projections_backward(pass, layer);
-  add_reduction(pass.input, layer);
+  add_input_reduction(pass.input, layer, pass.input.time_of_products() - before);
   add_norm_backward(pass.input, layer, "input_norm_grad");
   pass.use(layer.key.precision);
 }
@@ -404,8 +420,9 @@ void add_mlp_backward(BackwardPass& pass, const LayerContext& layer) {
   pass.input.begin("mlp_act_grad")
       .memory(MemoryKernel::Gelu, activation.bytes * elements(shape, shape.mlp), activation.count);
   pass.input.begin("mlp_up_grad");
+  const Nanoseconds before = pass.input.time_of_products();
   pass.linear("mlp_up_weight_grad", {shape.tokens, shape.mlp_inputs * shape.mlp, shape.hidden});
-  add_reduction(pass.input, layer);
+  add_input_reduction(pass.input, layer, pass.input.time_of_products() - before);
   add_norm_backward(pass.input, layer, "mlp_norm_grad");
 }
 

@@ -90,7 +90,7 @@ void add_residual_backward(PassBuilder& pass, const LayerContext& layer, std::st
 /// The collectives around a half of a layer: with sequence parallelism its input is gathered and its output
 /// reduced and scattered, without it is reduced everywhere.
 void add_gather(PassBuilder& pass, const LayerContext& layer);
-/// The same for an operand of the layers' products, which stacks may gather in 8 bits.
+/// The same for an operand of the layers' products, which stacks may convert to 8 or 4 bits before.
 void add_operand_gather(PassBuilder& pass, const LayerContext& layer);
 void add_reduction(PassBuilder& pass, const LayerContext& layer);
 

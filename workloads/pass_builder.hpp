@@ -66,6 +66,8 @@ class PassBuilder {
 
   /// Of the operators so far, those that compute.
   Nanoseconds computation_time() const;
+  /// Of the operators so far, matrix products.
+  Nanoseconds time_of_products() const { return product_time_; }
   /// Of the operators so far, dispatch and combine.
   Nanoseconds dispatch_time() const;
   /// Only this share of dispatch and combine shows.

@@ -162,13 +162,16 @@ PlanChoices plan_choices(const Stack& stack) {
   }
   const std::string_view name = stack.name;
   choices.offload = name == "megatron-core" || name.starts_with("megatron-bridge");
-  if (name == "megatron-2021" || name == "deepspeed-megatron") {
-    // Sequence parallelism and selective recomputation came with Korthikanti et al., 2022.
-    choices.context = choices.expert = choices.sequence_parallel = choices.ends_count_as_layers = false;
-    choices.recompute = {Full, None};
+  if (name == "megatron-2021" || name == "megatron-2022" || name == "deepspeed-megatron") {
+    choices.context = choices.expert = choices.ends_count_as_layers = false;
     choices.schedules = {Schedule::OneForwardOneBackward};
     choices.precision = Precision::Fp16;
-    if (name == "megatron-2021") choices.sharding = {Sharding::None};
+    // Sequence parallelism and selective recomputation came with Korthikanti et al., 2022.
+    if (name != "megatron-2022") {
+      choices.sequence_parallel = false;
+      choices.recompute = {Full, None};
+    }
+    if (name != "deepspeed-megatron") choices.sharding = {Sharding::None};
     if (name == "deepspeed-megatron") choices.virtual_stages = false;
   } else if (name == "megatron-bridge") {
     choices.sharding.push_back(Sharding::Full);  // Megatron-FSDP

@@ -55,6 +55,18 @@ Stack megatron_2021() {
           .last_stage_recomputes = false};
 }
 
+/// Megatron-LM of 2022 (Korthikanti et al., 2022): sequence parallelism, selective recomputation, and the
+/// backward collectives of layers that are split by columns beside products
+/// (async_tensor_model_parallel_allreduce of megatron/arguments.py).
+Stack megatron_2022() {
+  Stack stack = megatron_2021();
+  stack.name = "megatron-2022";
+  stack.summary = "Megatron-LM of 2022: sequence parallelism, backward collectives beside products";
+  stack.overlap.input_gradients = true;
+  stack.last_stage_recomputes = true;
+  return stack;
+}
+
 /// Megatron-Core's defaults: gradients reduced in fp32, no overlap unless asked for, fused kernels of
 /// Transformer Engine, cross entropy in eager PyTorch.
 Stack megatron_core() {
@@ -285,11 +297,10 @@ Stack pytorch_unfused() {
 
 std::span<const Stack> all_stacks() {
   static const std::vector<Stack> stacks = {
-      deepspeed_megatron(), fsdp_eager(),           megatron_2021(),
-      megatron_bridge(),    megatron_bridge_2606(), megatron_bridge_overlap(),
-      megatron_core(),      nemo_automodel(),       pytorch_compiled(),
-      pytorch_eager(),      pytorch_unfused(),      torchtitan(),
-      torchtitan_2024(),    torchtitan_eager(),     torchtitan_rowwise(),
+      deepspeed_megatron(), fsdp_eager(),           megatron_2021(),           megatron_2022(),
+      megatron_bridge(),    megatron_bridge_2606(), megatron_bridge_overlap(), megatron_core(),
+      nemo_automodel(),     pytorch_compiled(),     pytorch_eager(),           pytorch_unfused(),
+      torchtitan(),         torchtitan_2024(),      torchtitan_eager(),        torchtitan_rowwise(),
       transformers_eager()};
   return stacks;
 }

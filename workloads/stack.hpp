@@ -32,6 +32,9 @@ enum class ElementwiseKernels : std::uint8_t {
 struct OverlapRule {
   bool data_parallel = false;  ///< gradients are reduced during the last micro-batch's backward pass
   bool tensor = false;  ///< tensor-parallel collectives are pipelined with the matrix products beside them
+  /// The gradient of the input of a layer that is split by columns is reduced beside the product for the
+  /// weight's gradient, and with sequence parallelism the input is gathered once more beside its own.
+  bool input_gradients = false;
   /// Of a reduction that is pipelined so, each GPU sums up the pieces that arrive with a kernel of its own.
   bool sums_pieces = false;
   bool experts = false;  ///< dispatch and combine of experts run under another micro-batch's layers

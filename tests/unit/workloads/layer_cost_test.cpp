@@ -12,6 +12,7 @@
 #include "release_a100.hpp"
 #include "workloads/kernel_cost.hpp"
 #include "workloads/layer_kinds.hpp"
+#include "workloads/layer_shape.hpp"
 
 namespace vtrain {
 namespace {
@@ -304,6 +305,27 @@ TEST_CASE("layer_cost: dispatch and combine hide under another micro-batch as fa
   // Ten times the contention cannot hide more than there is.
   stack.overlap.contention = 1;
   CHECK(std::abs(sums().dispatch - plain.dispatch) <= 4);
+}
+
+TEST_CASE("layer_cost: Megatron-LM of 2022 reduces the gradients of inputs beside products") {
+  const TransformerModel model{"", 4, 4096, 32, 2048};
+  LayerKey key{.tensor = 8, .micro_batch = 4, .precision = Precision::Fp16};
+  const auto backward = [&](const char* stack) {
+    return layer_costs(model, key, a100(), *find_stack(stack)).layers[0].backward;
+  };
+  const auto time_ns = [&](Collective collective) {
+    const Bytes activations(2.0 * 4 * 2048 * 4096);
+    return collective_time(a100(), collective, placed_group(a100(), 8, 1), activations, Libraries::Old)
+        .time.count();
+  };
+  // Both halves of the layer reduce one gradient; products of 8,192 tokens take longer.
+  const double reduction = time_ns(Collective::AllReduce);
+  CHECK(time_of(backward("megatron-2021"), "all_reduce") == 2 * std::round(reduction));
+  CHECK(time_of(backward("megatron-2022"), "all_reduce") == 2 * std::round(0.15 * reduction));
+  key.sequence_parallel = true;
+  const double beside = time_ns(Collective::ReduceScatter) + time_ns(Collective::AllGather);
+  CHECK(time_of(backward("megatron-2022"), "reduce_scatter") == 2 * std::round(0.15 * beside));
+  CHECK(time_of(backward("megatron-2022"), "all_gather") == time_of(backward("megatron-2021"), "all_gather"));
 }
 
 TEST_CASE("layer_cost: overlapped tensor parallelism cuts the products beside its collectives") {
