@@ -28,6 +28,7 @@ constexpr std::array kSources = {
     MeasuredSource{"Megatron-LM 23e00ed09", "simumax", "megatron-core", Sharding::Optimizer},
     MeasuredSource{"Megatron-LM 2024", "megatron24", "megatron-core", Sharding::Optimizer},
     MeasuredSource{"Megatron-LM 2022", "korthikanti22", "megatron-2022", Sharding::None},
+    MeasuredSource{"Megatron-LM (May 2022)", "korthikanti22", "megatron-2022", Sharding::None},
     MeasuredSource{"Megatron-LM 2020", "megatron20", "megatron-2021", Sharding::None},
     MeasuredSource{"Megatron-LM (Apr 2021)", "megatron21", "megatron-2021", Sharding::None},
     MeasuredSource{"Megatron-LM", "megatron", "megatron-2021", Sharding::None},

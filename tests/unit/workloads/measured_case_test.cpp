@@ -181,6 +181,9 @@ TEST_CASE("measured_case: options that a record names") {
   const Stack overlapped = read("Megatron-LM 2024, --overlap-grad-reduce --tp-comm-overlap").stack;
   CHECK(overlapped.overlap.data_parallel);
   CHECK(overlapped.overlap.tensor);
+  CHECK(read("Megatron-LM 2022").stack.name == "megatron-2022");
+  CHECK(read("Megatron-LM (May 2022)").stack.name == "megatron-2022");
+  CHECK(read("Megatron-LM").stack.name == "megatron-2021");
 }
 
 TEST_CASE("measured_case: NeuSight's runs name models, GPUs and times only") {
