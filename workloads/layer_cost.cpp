@@ -285,8 +285,6 @@ class CostModel {
            memory_kernel_time(layer_.profile, MemoryKernel::Elementwise, Bytes(bytes), 1);
   }
 
-  /// What collectives of sharded weights, by which so many bytes arrive, cost the computation under them, as
-  /// a share of their time.
   /// What of collectives of sharded weights, by which so many bytes arrive, shows beside computation.
   Nanoseconds exposed(Nanoseconds time, Nanoseconds cover, double bytes) const {
     return exposed_time(

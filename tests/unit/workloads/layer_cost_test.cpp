@@ -369,6 +369,36 @@ TEST_CASE("layer_cost: overlapped tensor parallelism cuts the products beside it
   CHECK_FALSE(is_cut(other));
 }
 
+TEST_CASE("layer_cost: a layer of GPT 22B takes what Megatron-LM took in 2022") {
+  // Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022, table 4: 64
+  // heads, tensor degree 8, micro-batches of 4 sequences, on A100.
+  struct Measured {
+    Recompute recompute;
+    bool sequence_parallel;
+    double forward_ms;
+    double backward_ms;
+  };
+  for (const Measured& measured : {Measured{Recompute::None, false, 7.7, 11.9},
+                                   {Recompute::None, true, 7.2, 11.8},
+                                   {Recompute::Full, false, 7.7, 19.5},
+                                   {Recompute::Selective, false, 7.7, 13.2},
+                                   {Recompute::Selective, true, 7.2, 13.1}}) {
+    CAPTURE(name_of(measured.recompute));
+    CAPTURE(measured.sequence_parallel);
+    const TransformerModel model{"GPT 22B", 48, 6144, 64, 2048};
+    const LayerKey key{.tensor = 8,
+                       .micro_batch = 4,
+                       .sequence_parallel = measured.sequence_parallel,
+                       .recompute = measured.recompute,
+                       .precision = Precision::Fp16};
+    const PassCosts layer =
+        layer_costs(model, key, load_gpu_profile("a100").value(), *find_stack("megatron-2022")).layers[0];
+    CHECK(total_ns(layer.forward) / 1e6 == doctest::Approx(measured.forward_ms).epsilon(0.05));
+    CHECK((total_ns(layer.recompute) + total_ns(layer.backward)) / 1e6 ==
+          doctest::Approx(measured.backward_ms).epsilon(0.05));
+  }
+}
+
 TEST_CASE("layer_cost: inputs of experts are quantised one by one in 8 bits, at once in 4") {
   TransformerModel model{"", 4, 1024, 16, 2048};
   model.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 512};
