@@ -171,6 +171,19 @@ Nanoseconds gemm_roofline(const GpuProfile& profile, Precision precision, double
   return std::max(arithmetic / profile.peak_rate_of(precision), traffic / profile.memory_bandwidth);
 }
 
+Result<void> check_precision(const GpuProfile& profile, Precision precision) {
+  if (profile.peak_rate_of(precision).value > 0) return {};
+  std::vector<std::string_view> known;
+  for (std::size_t i = 0; i < kNumPrecisions; ++i) {
+    const auto other = static_cast<Precision>(i);
+    if (profile.peak_rate_of(other).value > 0) known.push_back(name_of(other));
+  }
+  return fail(
+      {.field = "precision",
+       .message = expected_found(fmt::format("one of {}, the formats of {}", list_names(known), profile.name),
+                                 name_of(precision))});
+}
+
 Result<GpuProfile> parse_gpu_profile(std::string text, const std::string& file) {
   constexpr std::array<std::string_view, 13> kKeys = {
       "schema",        "version",          "name",      "description", "made_by",

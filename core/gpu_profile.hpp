@@ -177,6 +177,9 @@ struct GpuProfile {
 /// bandwidth, inputs in `precision` (fp4 with its scales: 0.5625 bytes) and 2-byte outputs (fp32: 4).
 Nanoseconds gemm_roofline(const GpuProfile& profile, Precision precision, double m, double n, double k);
 
+/// Whether a GPU has arithmetic units for products in `precision`; the error names the formats that it has.
+Result<void> check_precision(const GpuProfile& profile, Precision precision);
+
 /// Reads a profile (schema `vtrain-gpu-profile`, version 2). A profile that `extends` another, embedded one
 /// says only what differs; otherwise every constant must be there. Each has the expected unit and a source;
 /// an unknown key is an error. `file` is used in errors.

@@ -106,6 +106,11 @@ Result<void> read_terms(const PlanArguments& arguments, PlanQuestion& question) 
   return {};
 }
 
+/// The format of products, of every plan.
+Precision precision_of(const PlanQuestion& question) {
+  return question.precision.value_or(plan_choices(question.stack).precision);
+}
+
 Result<PlanQuestion> read_question(const PlanArguments& arguments) {
   PlanQuestion question;
   const auto model = load_model(arguments.model, arguments.sequence_length);
@@ -132,6 +137,8 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
   const auto stack = read_stack(arguments.stack, arguments.calibration, question.profile);
   if (!stack) return fail(stack.error());
   question.stack = *stack;
+  if (const auto checked = check_precision(question.profile, precision_of(question)); !checked)
+    return fail({.field = "--precision", .message = checked.error().message});
   question.offload = arguments.offload;
   if (arguments.offload) {
     if (auto checked = check_offload(*stack, question.profile); !checked) return fail(checked.error());
@@ -147,11 +154,6 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
     question.beside = *plan;
   }
   return question;
-}
-
-/// The format of products, of every plan.
-Precision precision_of(const PlanQuestion& question) {
-  return question.precision.value_or(plan_choices(question.stack).precision);
 }
 
 /// The plan of `--beside` on this number of GPUs.

@@ -227,6 +227,7 @@ IterationWork LayerCostCache::work(const ParallelPlan& plan) {
 Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const ParallelPlan& plan,
                                             const GpuProfile& profile, const Stack& stack) {
   if (auto checked = check_plan(model, plan); !checked) return fail(checked.error());
+  if (auto checked = check_precision(profile, plan.precision); !checked) return fail(checked.error());
   const LayerCosts costs = layer_costs(model, layer_key(plan), profile, stack);
   Fallbacks fallbacks{.extrapolated = {costs.extrapolated.begin(), costs.extrapolated.end()}};
   const StageCosts stages(model, plan, profile, stack, costs);

@@ -95,7 +95,8 @@ class LayerCostCache {
 };
 
 /// Predicts one iteration: `fast_iteration_times` or a graph of `work` gives the time. A plan that does not
-/// fit into memory is predicted all the same; see `memory`. Errors: those of `check_plan`.
+/// fit into memory is predicted all the same; see `memory`. Errors: those of `check_plan` and
+/// `check_precision`.
 Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const ParallelPlan& plan,
                                             const GpuProfile& profile, const Stack& stack);
 
