@@ -31,6 +31,11 @@ std::string record(int micro_batch, const std::string& measured) {
       micro_batch, measured);
 }
 
+/// A record in a precision that no H100 has.
+std::string in_4_bits(std::string record) {
+  return record.replace(record.find("bf16"), 4, "nvfp4");
+}
+
 std::string file_of(const std::string& records) {
   return R"({"cases": [)" + records + "]}";
 }
@@ -90,11 +95,14 @@ TEST_CASE("validate: memory is compared with what was recorded of it") {
 TEST_CASE("validate: what cannot be predicted is named, what cannot be read is an error") {
   const TemporaryFolder work;
   work.write("some.json",
-             file_of(record(1, R"("iteration_s": 1)") + "," + record(1, R"("tokens_per_s": null)")));
+             file_of(record(1, R"("iteration_s": 1)") + "," + record(1, R"("tokens_per_s": null)") + "," +
+                     in_4_bits(record(1, R"("iteration_s": 1)"))));
   const json answer = run_json("validate some.json", work);
   CHECK(answer["n"] == 1);
-  REQUIRE(answer["skipped"].size() == 1);
+  REQUIRE(answer["skipped"].size() == 2);
   CHECK(answer["skipped"][0]["reason"] == "the iteration time");
+  CHECK(answer["skipped"][1]["reason"] ==
+        "precision: expected one of 'fp32', 'fp16', 'bf16' and 'fp8', the formats of h100, found 'fp4'");
   work.write("none.json", R"({"runs": []})");
   const CommandResult none = run_vtrain("validate none.json --predictions p.csv", work.path());
   CHECK(none.exit_code == 2);
