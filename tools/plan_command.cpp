@@ -53,7 +53,7 @@ struct PlanQuestion {
   std::int64_t global_batch = 0;
   GpuProfile profile;
   Stack stack;
-  std::optional<Precision> precision;  ///< none: the stack's
+  Precision precision = Precision::Bf16;  ///< of every plan that is searched
   std::vector<GpuCount> gpu_counts;
   Objective objective = Objective::Time;
   TrainingTerms terms;
@@ -106,9 +106,15 @@ Result<void> read_terms(const PlanArguments& arguments, PlanQuestion& question) 
   return {};
 }
 
-/// The format of products, of every plan.
-Precision precision_of(const PlanQuestion& question) {
-  return question.precision.value_or(plan_choices(question.stack).precision);
+/// As given, or that of the stack.
+Result<Precision> read_precision(const std::string& name, const Stack& stack, const GpuProfile& profile) {
+  auto precision = name.empty() ? plan_choices(stack).precision : parse_precision(name);
+  if (precision) {
+    if (const auto checked = check_precision(profile, *precision); !checked)
+      precision = fail(checked.error());
+  }
+  if (!precision) return fail({.field = "--precision", .message = precision.error().message});
+  return precision;
 }
 
 Result<PlanQuestion> read_question(const PlanArguments& arguments) {
@@ -124,11 +130,6 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
         {.field = "--global-batch",
          .message = fmt::format("missing: nothing is known of the batches of '{}'", model->model.name)});
   }
-  if (!arguments.precision.empty()) {
-    const auto precision = parse_precision(arguments.precision);
-    if (!precision) return fail({.field = "--precision", .message = precision.error().message});
-    question.precision = *precision;
-  }
   const auto cluster = read_uniform_cluster(arguments.cluster);
   if (!cluster) return fail(cluster.error());
   auto profile = read_profile(arguments.profile, *cluster, arguments.cluster);
@@ -137,8 +138,9 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
   const auto stack = read_stack(arguments.stack, arguments.calibration, question.profile);
   if (!stack) return fail(stack.error());
   question.stack = *stack;
-  if (const auto checked = check_precision(question.profile, precision_of(question)); !checked)
-    return fail({.field = "--precision", .message = checked.error().message});
+  const auto precision = read_precision(arguments.precision, *stack, question.profile);
+  if (!precision) return fail(precision.error());
+  question.precision = *precision;
   question.offload = arguments.offload;
   if (arguments.offload) {
     if (auto checked = check_offload(*stack, question.profile); !checked) return fail(checked.error());
@@ -149,7 +151,7 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
   question.gpu_counts = *std::move(counts);
   question.top = static_cast<std::size_t>(arguments.top);
   if (!arguments.beside.empty()) {
-    auto plan = parse_plan_spec(arguments.beside);
+    auto plan = parse_plan_spec(arguments.beside, {.micro_batch = 1, .precision = question.precision});
     if (!plan) return fail(in_option("--beside", plan.error()));
     question.beside = *plan;
   }
@@ -161,7 +163,6 @@ Result<RankedPlan> predict_beside(const PlanQuestion& question, GpuCount num_gpu
   ParallelPlan wanted = *question.beside;
   wanted.global_batch = question.global_batch;
   const PlanChoices choices = plan_choices(question.stack);
-  wanted.precision = precision_of(question);
   wanted.sequence_parallel = choices.sequence_parallel && wanted.tensor > 1;
   const auto plan = on_gpus(wanted, num_gpus);
   if (!plan) return fail(plan.error());
@@ -194,7 +195,7 @@ Result<PlanAnswer> answer_question(const PlanQuestion& question) {
   PlanAnswer answer;
   const auto start = std::chrono::steady_clock::now();
   PlanSearch search(question.model, question.profile, question.stack);
-  search.choices().precision = precision_of(question);
+  search.choices().precision = question.precision;
   for (const GpuCount num_gpus : question.gpu_counts) {
     auto found =
         search.find(num_gpus, question.global_batch, {.top = question.top, .offload = question.offload});
@@ -373,7 +374,7 @@ std::string to_text(const PlanQuestion& question, const PlanAnswer& answer) {
       "{} plans, {} fit in {} of memory, searched in {}\n",
       question.model.name, short_number(static_cast<double>(question.model.num_parameters()) / 1e9),
       with_thousands(question.global_batch), with_thousands(question.model.sequence_length), gpus,
-      question.profile.name, question.stack.name, name_of(precision_of(question)),
+      question.profile.name, question.stack.name, name_of(question.precision),
       with_thousands(answer.num_plans), with_thousands(answer.num_fitting),
       as_gigabytes(question.profile.memory_capacity.value), as_duration(answer.wall_s));
   text += one ? one_count_text(question, answer.counts.front()) : front_text(question, answer);

@@ -28,12 +28,17 @@ Result<void> for_each_part(std::string_view text, Take take) {
 
 /// The counts of one part of `--gpus`.
 Result<std::vector<std::int64_t>> parse_part(std::string_view part, std::int64_t gpus_per_node) {
+  const auto wrong = [part] {
+    return fail(
+        {.message = expected_found(
+             fmt::format("a number of GPUs from 1 to {} or a rising range, as 64-512", kMostGpus), part)});
+  };
   const std::size_t dash = part.find('-');
   const auto first = parse_integer(part.substr(0, dash), 1, kMostGpus);
-  if (!first) return fail(first.error());
+  if (!first) return wrong();
   if (dash == std::string_view::npos) return std::vector{*first};
   const auto last = parse_integer(part.substr(dash + 1), *first, kMostGpus);
-  if (!last) return fail(last.error());
+  if (!last) return wrong();
   std::vector<std::int64_t> counts;
   for (std::int64_t count = 1; count < gpus_per_node; count *= 2)
     counts.push_back(count);
@@ -113,8 +118,7 @@ Result<std::vector<GpuCount>> parse_gpu_counts(std::string_view text, std::int64
   return counts;
 }
 
-Result<ParallelPlan> parse_plan_spec(std::string_view text) {
-  ParallelPlan plan{.micro_batch = 1};
+Result<ParallelPlan> parse_plan_spec(std::string_view text, ParallelPlan plan) {
   const auto read = for_each_part(text, [&](std::string_view part) -> Result<void> {
     const std::size_t equals = part.find('=');
     if (equals == std::string_view::npos)

@@ -16,9 +16,8 @@ namespace vtrain {
 Result<std::vector<GpuCount>> parse_gpu_counts(std::string_view text, std::int64_t gpus_per_node);
 
 /// Reads `tensor=8,pipeline=35,micro-batch=1,recompute=full`: a plan without its data-parallel degree, which
-/// `on_gpus` adds. What is not named has the value of `ParallelPlan`, the micro-batch 1. The error names the
-/// nearest key or value.
-Result<ParallelPlan> parse_plan_spec(std::string_view text);
+/// `on_gpus` adds. What is not named is as in `plan`. The error names the nearest key or value.
+Result<ParallelPlan> parse_plan_spec(std::string_view text, ParallelPlan plan);
 
 /// The plan on this number of GPUs, with as many replicas as fill them; an error when they do not divide.
 Result<ParallelPlan> on_gpus(ParallelPlan plan, GpuCount num_gpus);

@@ -35,7 +35,11 @@ std::string marked_stages_text(const ParallelPlan& plan) {
   return (plan.ends_count_as_layers ? "*" : "") + stages_text(plan);
 }
 
-std::vector<Column> shape_columns() {
+std::string precision_text(const RankedPlan& p) {
+  return std::string(name_of(p.plan.precision));
+}
+
+std::vector<Column> shape_columns(std::span<const PlanRow> rows) {
   const auto count = [](std::int64_t ParallelPlan::*member) {
     return [member](const RankedPlan& p) { return with_thousands(p.plan.*member); };
   };
@@ -51,6 +55,7 @@ std::vector<Column> shape_columns() {
       {"offloaded", count(&ParallelPlan::offloaded_layers), "0"},
       {"sharding", [](const RankedPlan& p) { return std::string(name_of(p.plan.sharding)); }, "none"},
       {"schedule", [](const RankedPlan& p) { return std::string(name_of(p.plan.schedule)); }, "1f1b"},
+      {"precision", precision_text, rows.empty() ? "" : precision_text(rows.front().plan)},
   };
 }
 
@@ -111,7 +116,7 @@ std::string plan_table(std::span<const PlanRow> rows, const TrainingTerms& terms
   if (with_gpus) {
     columns.push_back({"GPUs", [](const RankedPlan& p) { return with_thousands(p.plan.num_gpus().value); }});
   }
-  for (auto& list : {shape_columns(), cost_columns(terms)})
+  for (auto& list : {shape_columns(rows), cost_columns(terms)})
     columns.insert(columns.end(), list.begin(), list.end());
   std::erase_if(columns, [rows](const Column& column) {
     return !column.usual.empty() && std::all_of(rows.begin(), rows.end(), [&column](const PlanRow& row) {

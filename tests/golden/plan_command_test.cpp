@@ -120,6 +120,21 @@ TEST_CASE("plan: with a deadline the cheapest plan in time is best, and none is 
         std::string::npos);
 }
 
+TEST_CASE("plan: a plan beside the others may have another precision") {
+  const std::string question = "plan llama3-8b --gpus 64 --profile h100 --top 1 --beside tensor=2,pipeline=1";
+  const auto beside = [&](const std::string& more) {
+    const TemporaryFolder work;
+    return run_json(question + more, work)["counts"][0]["beside"];
+  };
+  CHECK(beside("")["precision"] == "bf16");
+  CHECK(beside(",precision=fp8")["precision"] == "fp8");
+  CHECK(beside(",precision=fp8")["iteration_time_s"] < beside("")["iteration_time_s"]);
+  CHECK(run_lines(question)[2].find("precision") == std::string::npos);
+  CHECK(run_lines(question + ",precision=fp8")[2].find("precision") != std::string::npos);
+  CHECK(beside(",precision=fp4")["error"].get<std::string>().find("the formats of h100") !=
+        std::string::npos);
+}
+
 TEST_CASE("plan: the table has a line for each plan and says why the first beats the second") {
   const auto lines = run_lines("plan gpt3-175b --gpus 512 --top 4 --beside tensor=8,pipeline=16");
   REQUIRE(lines.size() == 9);
