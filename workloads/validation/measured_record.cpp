@@ -77,7 +77,8 @@ class RecordReader {
   void assume(std::string what) { case_.assumed.push_back(std::move(what)); }
 
   void read_source() {
-    source_ = find_source(framework_, system_.integer_or("num_gpus", 1, kMostGpus, 1) > 1);
+    source_ = find_source(framework_, system_.integer_or("num_gpus", 1, kMostGpus, 1) > 1,
+                          parallel_.boolean_or("sp", false));
     if (source_ == nullptr)
       return miss(fmt::format("no stack describes the framework '{}'", printable(framework_)));
     case_.stack = find_stack(source_->stack).value();

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <cstdint>
+#include <sstream>
 #include <string>
 
 #include "core/text.hpp"
@@ -26,13 +27,41 @@ constexpr std::array kSources = {
     MeasuredSource{"PyTorch eager", "pytorch-eager", "pytorch-eager", Sharding::None},
     MeasuredSource{"DeepSpeed", "mtnlg", "deepspeed-megatron", Sharding::None},
     MeasuredSource{"Megatron-LM 23e00ed09", "simumax", "megatron-core", Sharding::Optimizer},
-    MeasuredSource{"Megatron-LM 2024", "megatron24", "megatron-core", Sharding::Optimizer},
-    MeasuredSource{"Megatron-LM 2022", "korthikanti22", "megatron-2022", Sharding::None},
-    MeasuredSource{"Megatron-LM (May 2022)", "korthikanti22", "megatron-2022", Sharding::None},
-    MeasuredSource{"Megatron-LM 2020", "megatron20", "megatron-2021", Sharding::None},
-    MeasuredSource{"Megatron-LM (Apr 2021)", "megatron21", "megatron-2021", Sharding::None},
-    MeasuredSource{"Megatron-LM", "megatron", "megatron-2021", Sharding::None},
 };
+
+/// Megatron-LM from a year on, the latest first; 0: where no year is named.
+struct MegatronRelease {
+  int first_year;
+  MeasuredSource source;
+};
+
+constexpr int kFirstMegatron = 2019;
+
+constexpr std::array kMegatronReleases = {
+    MegatronRelease{2024, {"Megatron-LM", "megatron24", "megatron-core", Sharding::Optimizer}},
+    MegatronRelease{2022, {"Megatron-LM", "korthikanti22", "megatron-2022", Sharding::None}},
+    MegatronRelease{2021, {"Megatron-LM", "megatron21", "megatron-2021", Sharding::None}},
+    MegatronRelease{kFirstMegatron, {"Megatron-LM", "megatron20", "megatron-2021", Sharding::None}},
+    MegatronRelease{0, {"Megatron-LM", "megatron", "megatron-2021", Sharding::None}},
+};
+
+/// The first year of Megatron-LM that a text names.
+std::optional<int> year_in(std::string_view text) {
+  std::istringstream words(plain_words(text));
+  for (std::string word; words >> word;) {
+    const auto year = parse_integer(word, kFirstMegatron, 2049);
+    if (year) return static_cast<int>(*year);
+  }
+  return std::nullopt;
+}
+
+/// Sequence parallelism came with that of 2022 (Korthikanti et al.).
+const MeasuredSource* find_megatron(std::string_view framework, bool has_sequence_parallelism) {
+  const int year = year_in(framework).value_or(has_sequence_parallelism ? 2022 : 0);
+  return &std::find_if(kMegatronReleases.begin(), kMegatronReleases.end(),
+                       [year](const MegatronRelease& release) { return year >= release.first_year; })
+              ->source;
+}
 
 /// NeuSight's runs on several GPUs: Accelerate hands the model over to Megatron-LM.
 constexpr MeasuredSource kAccelerate{"", "accelerate", "megatron-2021", Sharding::None};
@@ -80,11 +109,15 @@ bool has_limited_power(std::string_view name, const MeasuredSource* source) {
 
 }  // namespace
 
-const MeasuredSource* find_source(std::string_view framework, bool has_several_gpus) {
+const MeasuredSource* find_source(std::string_view framework, bool has_several_gpus,
+                                  bool has_sequence_parallelism) {
   const auto* const found = std::find_if(
       kSources.begin(), kSources.end(),
       [framework](const MeasuredSource& source) { return framework.starts_with(source.framework); });
-  if (found == kSources.end()) return nullptr;
+  if (found == kSources.end()) {
+    return framework.starts_with("Megatron-LM") ? find_megatron(framework, has_sequence_parallelism)
+                                                : nullptr;
+  }
   return found->family == "transformers" && has_several_gpus ? &kAccelerate : found;
 }
 
@@ -111,17 +144,13 @@ std::string_view name_in_zoo(std::string_view model) {
 std::optional<int> month_in(std::string_view text) {
   constexpr std::int64_t kFirst = 202001;
   constexpr std::int64_t kLast = 204912;
-  const std::string words = plain_words(text);
-  std::string_view before;
-  for (std::size_t begin = 0; begin < words.size();) {
-    const std::size_t end = std::min(words.find(' ', begin), words.size());
-    const std::string_view word = std::string_view(words).substr(begin, end - begin);
-    const std::string month = (word.size() == 2 ? std::string(before) : std::string()) + std::string(word);
+  std::istringstream words(plain_words(text));
+  std::string before;
+  for (std::string word; words >> word; before = word) {
+    const std::string month = word.size() == 2 ? before + word : word;
     const auto number = parse_integer(month, kFirst, kLast);
     if (month.size() == 6 && number && *number % 100 >= 1 && *number % 100 <= 12)
       return static_cast<int>(*number);
-    before = word;
-    begin = end + 1;
   }
   return std::nullopt;
 }

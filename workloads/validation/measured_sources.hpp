@@ -17,8 +17,10 @@ struct MeasuredSource {
   Sharding sharding = Sharding::None;  ///< where the record does not say
 };
 
-/// The source of a record; null for a framework that no stack describes.
-const MeasuredSource* find_source(std::string_view framework, bool has_several_gpus);
+/// The source of a record; null for a framework that no stack describes. Megatron-LM is that of the year that
+/// `framework` names; without a year that of 2021, or of 2022 if the run has sequence parallelism.
+const MeasuredSource* find_source(std::string_view framework, bool has_several_gpus,
+                                  bool has_sequence_parallelism);
 
 /// The profile of a GPU as records name it (`H100-SXM5-80GB`, `NVIDIA_A100_80GB_PCIe`); empty without one.
 /// `source` may be null.

@@ -168,10 +168,11 @@ TEST_CASE("measured_case: recipes of mixtures of experts differ by GPU and relea
 }
 
 TEST_CASE("measured_case: options that a record names") {
-  const auto read = [](const std::string& framework) {
+  const auto read = [](const std::string& framework, const std::string& more = "") {
     return only_case(R"({"id": "x", "framework": ")" + framework + R"(", )" + kModel +
                      R"(, "system": {"gpu": "H100", "num_gpus": 16}, "precision": "bf16", "recompute": "none",
-                         "parallel": {"tp": 2, "pp": 1}, "batch": {"global_batch": 64, "micro_batch": 1},
+                         "parallel": {)" +
+                     more + R"("tp": 2, "pp": 1}, "batch": {"global_batch": 64, "micro_batch": 1},
                          "measured": {"iteration_s": 1}})");
   };
   const Stack plain = read("Megatron-LM 2024").stack;
@@ -183,7 +184,13 @@ TEST_CASE("measured_case: options that a record names") {
   CHECK(overlapped.overlap.tensor);
   CHECK(read("Megatron-LM 2022").stack.name == "megatron-2022");
   CHECK(read("Megatron-LM (May 2022)").stack.name == "megatron-2022");
+  CHECK(read("Megatron-LM v3.0 (Selene, 2023)").stack.name == "megatron-2022");
+  CHECK(read("Megatron-LM (Apr 2021)").group == "megatron21-h100");
+  CHECK(read("Megatron-LM 2020").group == "megatron20-h100");
+  CHECK(read("Megatron-LM 2026").stack.name == "megatron-core");
   CHECK(read("Megatron-LM").stack.name == "megatron-2021");
+  CHECK(read("Megatron-LM", R"("sp": true, )").stack.name == "megatron-2022");
+  CHECK(read("Megatron-LM (Apr 2021)", R"("sp": true, )").stack.name == "megatron-2021");
 }
 
 TEST_CASE("measured_case: NeuSight's runs name models, GPUs and times only") {
