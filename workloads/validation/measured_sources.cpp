@@ -49,7 +49,7 @@ constexpr std::array kMegatronReleases = {
 std::optional<int> year_in(std::string_view text) {
   std::istringstream words(plain_words(text));
   for (std::string word; words >> word;) {
-    const auto year = parse_integer(word, kFirstMegatron, 2049);
+    const auto year = parse_integer(word, kFirstMegatron, 2039);
     if (year) return static_cast<int>(*year);
   }
   return std::nullopt;

@@ -189,6 +189,7 @@ TEST_CASE("measured_case: options that a record names") {
   CHECK(read("Megatron-LM 2020").group == "megatron20-h100");
   CHECK(read("Megatron-LM 2026").stack.name == "megatron-core");
   CHECK(read("Megatron-LM").stack.name == "megatron-2021");
+  CHECK(read("Megatron-LM, sequences of 2048").stack.name == "megatron-2021");
   CHECK(read("Megatron-LM", R"("sp": true, )").stack.name == "megatron-2022");
   CHECK(read("Megatron-LM (Apr 2021)", R"("sp": true, )").stack.name == "megatron-2021");
 }
