@@ -1,0 +1,30 @@
+/// Records of measured runs, for tests.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "workloads/validation/measured_case.hpp"
+
+namespace vtrain {
+
+/// A file of one record.
+inline std::string one_case(const std::string& record) {
+  return R"({"schema_version": 1, "cases": [)" + record + "]}";
+}
+
+/// The case that `record` alone in a file makes.
+inline MeasuredCase only_case(const std::string& record) {
+  auto cases = parse_measured_cases(one_case(record), "cases.json");
+  REQUIRE(cases);
+  REQUIRE(cases->cases.size() == 1);
+  return cases->cases.front();
+}
+
+/// A model in full.
+inline const std::string kModel =
+    R"("model": {"name": "Llama", "layers": 8, "hidden": 1024, "ffn_hidden": 2816, "heads": 16, "kv_heads": 4,
+       "vocab": 32000, "seq_len": 2048, "activation": "swiglu", "gated_mlp": true, "pos": "rope"})";
+
+}  // namespace vtrain
