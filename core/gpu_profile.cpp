@@ -67,20 +67,10 @@ Error unknown_profile(std::string_view name, std::string_view advice) {
                                  list_names(kEmbeddedNames), advice)};
 }
 
-/// Bytes of one element of a product's inputs.
+/// Bytes of one element of a product's inputs with its part of the scaling factors: in 4 bits a byte for 16.
 double input_size(Precision precision) {
-  switch (precision) {
-    case Precision::Fp32:
-      return 4;
-    case Precision::Fp8:
-      return 1;
-    case Precision::Fp4:
-      return 0.5625;
-    case Precision::Fp16:
-    case Precision::Bf16:
-      break;
-  }
-  return 2;
+  const double scales = precision == Precision::Fp4 ? 1.0 / 16 : 0;
+  return product_input_bytes(precision) + scales;
 }
 
 /// A recording as the profile that extends that of its GPU.

@@ -151,8 +151,11 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
   question.gpu_counts = *std::move(counts);
   question.top = static_cast<std::size_t>(arguments.top);
   if (!arguments.beside.empty()) {
-    auto plan = parse_plan_spec(arguments.beside, {.micro_batch = 1, .precision = question.precision});
+    auto plan = parse_plan_spec(
+        arguments.beside,
+        {.global_batch = question.global_batch, .micro_batch = 1, .precision = question.precision});
     if (!plan) return fail(in_option("--beside", plan.error()));
+    plan->sequence_parallel = plan_choices(*stack).sequence_parallel && plan->tensor > 1;
     question.beside = *plan;
   }
   return question;
@@ -160,11 +163,7 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
 
 /// The plan of `--beside` on this number of GPUs.
 Result<RankedPlan> predict_beside(const PlanQuestion& question, GpuCount num_gpus) {
-  ParallelPlan wanted = *question.beside;
-  wanted.global_batch = question.global_batch;
-  const PlanChoices choices = plan_choices(question.stack);
-  wanted.sequence_parallel = choices.sequence_parallel && wanted.tensor > 1;
-  const auto plan = on_gpus(wanted, num_gpus);
+  const auto plan = on_gpus(*question.beside, num_gpus);
   if (!plan) return fail(plan.error());
   const auto prediction = predict_physical(question.model, *plan, question.profile, question.stack);
   if (!prediction) return fail(prediction.error());

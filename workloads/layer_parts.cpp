@@ -252,26 +252,38 @@ AttentionShape attention_of(const LayerContext& layer, Mixer mixer) {
   return shape;
 }
 
+/// Of a collective of the tensor-parallel group.
+KernelTime tensor_time(const LayerContext& layer, Collective collective, Bytes bytes) {
+  return collective_time(layer.profile, collective, layer.shape.tensor_group, bytes, layer.stack.libraries);
+}
+
 void add_gather(PassBuilder& pass, const LayerContext& layer, Bytes bytes) {
   if (!layer.key.sequence_parallel) return;
-  pass.tensor_collective(
-      "all_gather", collective_time(layer.profile, Collective::AllGather, layer.shape.tensor_group, bytes,
-                                    layer.stack.libraries));
+  pass.tensor_collective("all_gather", tensor_time(layer, Collective::AllGather, bytes));
+}
+
+/// A sum over the tensor-parallel group, of which each GPU holds all or, with sequence parallelism, its part.
+struct Reduction {
+  std::string_view name;
+  KernelTime time;
+};
+
+Reduction tensor_reduction(const LayerContext& layer) {
+  const bool scatters = layer.key.sequence_parallel;
+  const Collective collective = scatters ? Collective::ReduceScatter : Collective::AllReduce;
+  return {scatters ? "reduce_scatter" : "all_reduce",
+          tensor_time(layer, collective, layer.shape.activations)};
 }
 
 /// Of a layer that is split by columns: the gradient of its input is reduced, which may run beside the
 /// products of its backward pass, and so may the gathering of its input for the weight's gradient.
 void add_input_reduction(PassBuilder& pass, const LayerContext& layer, Nanoseconds products) {
   if (!layer.stack.overlap.input_gradients) return add_reduction(pass, layer);
-  const bool scatters = layer.key.sequence_parallel;
-  const auto time_of = [&layer](Collective collective) {
-    return collective_time(layer.profile, collective, layer.shape.tensor_group, layer.shape.activations,
-                           layer.stack.libraries);
-  };
-  KernelTime time = time_of(scatters ? Collective::ReduceScatter : Collective::AllReduce);
-  if (scatters) time.time += time_of(Collective::AllGather).time;
+  auto [name, time] = tensor_reduction(layer);
+  if (layer.key.sequence_parallel)
+    time.time += tensor_time(layer, Collective::AllGather, layer.shape.activations).time;
   time.time = exposed_time(time.time, products, layer.stack.overlap.contention);
-  pass.exposed(scatters ? "reduce_scatter" : "all_reduce", TaskKind::TensorComm, time);
+  pass.exposed(name, TaskKind::TensorComm, time);
 }
 
 }  // namespace
@@ -335,13 +347,10 @@ void add_operand_gather(PassBuilder& pass, const LayerContext& layer) {
 }
 
 void add_reduction(PassBuilder& pass, const LayerContext& layer) {
-  const bool scatters = layer.key.sequence_parallel;
-  pass.tensor_collective(
-      scatters ? "reduce_scatter" : "all_reduce",
-      collective_time(layer.profile, scatters ? Collective::ReduceScatter : Collective::AllReduce,
-                      layer.shape.tensor_group, layer.shape.activations, layer.stack.libraries));
+  const auto [name, time] = tensor_reduction(layer);
+  pass.tensor_collective(name, time);
   const OverlapRule& overlap = layer.stack.overlap;
-  if (!scatters || !overlap.tensor || !overlap.sums_pieces) return;
+  if (!layer.key.sequence_parallel || !overlap.tensor || !overlap.sums_pieces) return;
   const LayerShape& shape = layer.shape;
   pass.begin("sum_pieces")
       .memory(MemoryKernel::Elementwise, 2 * (elements(shape, shape.hidden) + shape.split_elements), 1);

@@ -35,21 +35,23 @@ struct MegatronRelease {
   MeasuredSource source;
 };
 
-constexpr int kFirstMegatron = 2019;
+constexpr int kFirstYear = 2019;
+constexpr int kLastYear = 2039;  // 2048 is a sequence length
 
 constexpr std::array kMegatronReleases = {
-    MegatronRelease{2024, {"Megatron-LM", "megatron24", "megatron-core", Sharding::Optimizer}},
-    MegatronRelease{2022, {"Megatron-LM", "korthikanti22", "megatron-2022", Sharding::None}},
-    MegatronRelease{2021, {"Megatron-LM", "megatron21", "megatron-2021", Sharding::None}},
-    MegatronRelease{kFirstMegatron, {"Megatron-LM", "megatron20", "megatron-2021", Sharding::None}},
-    MegatronRelease{0, {"Megatron-LM", "megatron", "megatron-2021", Sharding::None}},
+    MegatronRelease{2024,
+                    {.family = "megatron24", .stack = "megatron-core", .sharding = Sharding::Optimizer}},
+    MegatronRelease{2022, {.family = "korthikanti22", .stack = "megatron-2022"}},
+    MegatronRelease{2021, {.family = "megatron21", .stack = "megatron-2021"}},
+    MegatronRelease{kFirstYear, {.family = "megatron20", .stack = "megatron-2021"}},
+    MegatronRelease{0, {.family = "megatron", .stack = "megatron-2021"}},
 };
 
 /// The first year of Megatron-LM that a text names.
 std::optional<int> year_in(std::string_view text) {
   std::istringstream words(plain_words(text));
   for (std::string word; words >> word;) {
-    const auto year = parse_integer(word, kFirstMegatron, 2039);
+    const auto year = parse_integer(word, kFirstYear, kLastYear);
     if (year) return static_cast<int>(*year);
   }
   return std::nullopt;

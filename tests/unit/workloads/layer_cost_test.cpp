@@ -378,6 +378,7 @@ TEST_CASE("layer_cost: a layer of GPT 22B takes what Megatron-LM took in 2022") 
     double forward_ms;
     double backward_ms;
   };
+  const TransformerModel model{"GPT 22B", 48, 6144, 64, 2048};
   for (const Measured& measured : {Measured{Recompute::None, false, 7.7, 11.9},
                                    {Recompute::None, true, 7.2, 11.8},
                                    {Recompute::Full, false, 7.7, 19.5},
@@ -385,14 +386,12 @@ TEST_CASE("layer_cost: a layer of GPT 22B takes what Megatron-LM took in 2022") 
                                    {Recompute::Selective, true, 7.2, 13.1}}) {
     CAPTURE(name_of(measured.recompute));
     CAPTURE(measured.sequence_parallel);
-    const TransformerModel model{"GPT 22B", 48, 6144, 64, 2048};
     const LayerKey key{.tensor = 8,
                        .micro_batch = 4,
                        .sequence_parallel = measured.sequence_parallel,
                        .recompute = measured.recompute,
                        .precision = Precision::Fp16};
-    const PassCosts layer =
-        layer_costs(model, key, load_gpu_profile("a100").value(), *find_stack("megatron-2022")).layers[0];
+    const PassCosts layer = layer_costs(model, key, a100(), *find_stack("megatron-2022")).layers[0];
     CHECK(total_ns(layer.forward) / 1e6 == doctest::Approx(measured.forward_ms).epsilon(0.05));
     CHECK((total_ns(layer.recompute) + total_ns(layer.backward)) / 1e6 ==
           doctest::Approx(measured.backward_ms).epsilon(0.05));
