@@ -5,19 +5,15 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "core/json_reader.hpp"
 #include "core/profile_tables.hpp"
 
 namespace vtrain {
 namespace {
-
-std::string json_string(std::string_view text) {
-  return nlohmann::json(text).dump();
-}
 
 /// `[1, 2, ...]` in lines of at most this many characters.
 template <class Numbers, class Format>

@@ -12,6 +12,8 @@ namespace vtrain {
 
 /// `text` without blanks at both ends.
 std::string_view trim(std::string_view text);
+/// `text` with the letters A to Z in lower case.
+std::string lower_case(std::string_view text);
 
 /// Whether `text` is well-formed UTF-8 without control characters (U+0000 to U+001F and U+007F).
 bool is_printable(std::string_view text);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <numeric>
 #include <stdexcept>
 
@@ -11,22 +10,12 @@
 #include "workloads/jobs/name_table.hpp"
 
 namespace vtrain {
-namespace {
-
-std::string in_lower_case(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  return result;
-}
-
-}  // namespace
 
 GpuTypes::GpuTypes(const ClusterSpec& cluster, const NameTable& asked) {
   for (const NodeGroup& group : cluster.groups) {
     named_ |= !group.gpu_type.empty();
     const auto number = static_cast<std::uint32_t>(names_.size());
-    if (numbers_.try_emplace(in_lower_case(group.gpu_type), number).second) names_.push_back(group.gpu_type);
+    if (numbers_.try_emplace(lower_case(group.gpu_type), number).second) names_.push_back(group.gpu_type);
   }
   all_.resize(names_.size());
   std::iota(all_.begin(), all_.end(), 0);
@@ -46,7 +35,7 @@ GpuTypes::GpuTypes(const ClusterSpec& cluster, const NameTable& asked) {
 }
 
 std::optional<std::uint32_t> GpuTypes::find(std::string_view name) const {
-  const auto found = numbers_.find(in_lower_case(name));
+  const auto found = numbers_.find(lower_case(name));
   return found == numbers_.end() ? std::nullopt : std::optional(found->second);
 }
 

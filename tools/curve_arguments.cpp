@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <utility>
 
 #include "core/gpu_profile.hpp"
@@ -40,12 +39,6 @@ namespace {
 
 /// The kind of curve that is none.
 constexpr std::string_view kNoCurves = "none";
-
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 bool is_embedded(std::string_view profile) {
   const auto names = embedded_profile_names();

@@ -12,6 +12,7 @@
 #include "core/execution_graph.hpp"
 #include "core/file.hpp"
 #include "core/gpu_profile.hpp"
+#include "core/text.hpp"
 #include "tools/command.hpp"
 #include "tools/output_format.hpp"
 #include "tools/plan_arguments.hpp"
@@ -71,11 +72,6 @@ FlopsPerSecond model_flops_per_gpu(const Prediction& prediction) {
   const Flops iteration = model_flops(prediction.model, prediction.plan.global_batch);
   return FlopsPerSecond(iteration.value / Seconds(prediction.times.iteration).count() /
                         prediction.plan.num_gpus().value);
-}
-
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
 }
 
 /// The folder of kernel traces: as given, or that of a recording which was given as the profile.

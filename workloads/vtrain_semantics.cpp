@@ -1,13 +1,12 @@
 #include "workloads/vtrain_semantics.hpp"
 
-#include <algorithm>
-#include <cctype>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/file.hpp"
+#include "core/text.hpp"
 #include "workloads/graph_builder.hpp"
 
 namespace vtrain {
@@ -207,10 +206,8 @@ Result<AllReduceTables> read_needed_tables(const VtrainConfig& config, const std
 
 std::filesystem::path default_collectives_folder(const VtrainConfig& config,
                                                  const std::filesystem::path& traces) {
-  std::string gpu = config.gpu_name;
-  std::transform(gpu.begin(), gpu.end(), gpu.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return (config.trace_path.empty() ? traces : std::filesystem::path(config.trace_path)) / gpu;
+  return (config.trace_path.empty() ? traces : std::filesystem::path(config.trace_path)) /
+         lower_case(config.gpu_name);
 }
 
 }  // namespace

@@ -86,6 +86,10 @@ TEST_CASE("text: the nearest name") {
   CHECK(suggest_name("gandiva", kNames) == "known are 'fifo', 'edf' and 'easy'");
 }
 
+TEST_CASE("text: lower case of ASCII alone") {
+  CHECK(lower_case("A100-SXM4 \xC3\x84") == "a100-sxm4 \xC3\x84");
+}
+
 TEST_CASE("text: trimming") {
   CHECK(trim(" \t a b\r\n") == "a b");
   CHECK(trim("  ").empty());

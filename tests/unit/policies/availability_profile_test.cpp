@@ -6,13 +6,10 @@
 #include <vector>
 
 #include "core/rng.hpp"
+#include "tests/support/sim_time.hpp"
 
 namespace vtrain {
 namespace {
-
-SimTime at(std::int64_t seconds) {
-  return SimTime(std::chrono::seconds(seconds));
-}
 
 /// The same as an array of hosts x seconds; every host is free after its end.
 class BruteForceProfile {

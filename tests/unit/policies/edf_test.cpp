@@ -11,16 +11,13 @@
 #include "replay_checks.hpp"
 #include "sched/metrics.hpp"
 #include "sched/simulator.hpp"
+#include "tests/support/sim_time.hpp"
 #include "workload_support.hpp"
 
 namespace vtrain {
 namespace {
 
 using testing::ElasticShape;
-
-SimTime at(std::int64_t seconds) {
-  return SimTime(std::chrono::seconds(seconds));
-}
 
 SimulationResult replay(const Workload& workload, const std::string& cluster, const std::string& spec) {
   auto policy = make_policy(spec);

@@ -3,15 +3,12 @@
 #include <deque>
 #include <vector>
 
+#include "tests/support/sim_time.hpp"
 #include "tests/unit/policies/golden_support.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
 namespace vtrain::testing {
 namespace {
-
-SimTime at(std::int64_t seconds) {
-  return SimTime(std::chrono::seconds(seconds));
-}
 
 /// First come, first served on one number of free GPUs, without an event queue: the next instant is looked up
 /// among all jobs.

@@ -1,16 +1,10 @@
 #include <doctest/doctest.h>
 
+#include "tests/support/sim_time.hpp"
 #include "tests/unit/policies/golden_support.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
 namespace vtrain::testing {
-namespace {
-
-SimTime at(std::int64_t seconds) {
-  return SimTime(std::chrono::seconds(seconds));
-}
-
-}  // namespace
 
 TEST_CASE("fit_first: jobs that do not fit are skipped") {
   const Workload workload = make_workload({{0, 10, 6}, {1, 10, 4}, {2, 1, 1}, {3, 20, 2}});

@@ -5,16 +5,13 @@
 #include <string>
 
 #include "policies/registry.hpp"
+#include "tests/support/sim_time.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/unit/policies/golden_support.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
 namespace vtrain::testing {
 namespace {
-
-SimTime at(std::int64_t seconds) {
-  return SimTime(std::chrono::seconds(seconds));
-}
 
 std::string error_of(const std::string& spec) {
   const auto policy = make_policy(spec);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "policies/registry.hpp"
+#include "tests/support/sim_time.hpp"
 #include "tests/unit/policies/golden_support.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
@@ -13,9 +14,6 @@ namespace {
 
 SimTime at_ns(std::int64_t nanoseconds) {
   return SimTime(SimDuration(nanoseconds));
-}
-SimTime at(std::int64_t seconds) {
-  return SimTime(std::chrono::seconds(seconds));
 }
 
 struct LiveJob {

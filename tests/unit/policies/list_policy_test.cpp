@@ -8,15 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/sim_time.hpp"
 #include "tests/unit/policies/golden_support.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
 namespace vtrain::testing {
 namespace {
-
-SimTime at(std::int64_t seconds) {
-  return SimTime(std::chrono::seconds(seconds));
-}
 
 struct LiveJob {
   std::size_t id;

@@ -4,14 +4,9 @@
 
 #include <vector>
 
+#include "tests/support/sim_time.hpp"
+
 namespace vtrain {
-namespace {
-
-SimTime at(std::int64_t seconds) {
-  return SimTime(std::chrono::seconds(seconds));
-}
-
-}  // namespace
 
 TEST_CASE("fragmentation summary: means over time, in all and by interval") {
   // 0.5 for 10 s, 1 for 5 s, 0.2 for 185 s: intervals of 2 s.

@@ -4,12 +4,10 @@
 
 #include <vector>
 
+#include "tests/support/sim_time.hpp"
+
 namespace vtrain {
 namespace {
-
-SimTime at(std::int64_t seconds) {
-  return SimTime(std::chrono::seconds(seconds));
-}
 
 /// A workload and what became of it, a job at a time.
 struct Replay {

@@ -5,12 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/sim_time.hpp"
+
 namespace vtrain {
 namespace {
-
-SimTime at(std::int64_t seconds) {
-  return SimTime(std::chrono::seconds(seconds));
-}
 
 /// Changes of one node up to an instant, as text.
 std::vector<std::string> changes_of(OutageSchedule& schedule, NodeId node, SimTime until) {

@@ -5,14 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/sim_time.hpp"
+
 namespace vtrain {
-namespace {
-
-SimTime at(std::int64_t seconds) {
-  return SimTime(std::chrono::seconds(seconds));
-}
-
-}  // namespace
 
 TEST_CASE("outage: rows are failures or drains of a node or a range, with or without an end") {
   const auto outages = parse_outages(

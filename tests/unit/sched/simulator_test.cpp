@@ -6,12 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/sim_time.hpp"
+
 namespace vtrain {
 namespace {
-
-SimTime at(std::int64_t seconds) {
-  return SimTime(std::chrono::seconds(seconds));
-}
 
 /// A policy that is one function.
 class Scripted final : public Policy {

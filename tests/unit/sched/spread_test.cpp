@@ -7,15 +7,12 @@
 #include "sched/disruptions.hpp"
 #include "sched/run_plan.hpp"
 #include "sched/simulator.hpp"
+#include "tests/support/sim_time.hpp"
 
 namespace vtrain {
 namespace {
 
 using std::chrono::seconds;
-
-SimTime at(std::int64_t second) {
-  return SimTime(seconds(second));
-}
 
 /// Starts what it can in order of arrival, after `before`.
 class InOrder final : public Policy {

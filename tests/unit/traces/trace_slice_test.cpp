@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/sim_time.hpp"
 #include "traces/trace_format.hpp"
 #include "traces/trace_statistics.hpp"
 
+using vtrain::at;
 using vtrain::GpuCount;
 using vtrain::Job;
 using vtrain::SimDuration;
@@ -40,10 +42,6 @@ std::string kept(const SliceOptions& options) {
   for (const Job& job : workload.jobs)
     names += job.name;
   return names;
-}
-
-SimTime at(int seconds) {
-  return SimTime(std::chrono::seconds(seconds));
 }
 
 }  // namespace
