@@ -12,6 +12,7 @@
 
 #include "tools/command.hpp"
 #include "tools/interrupt.hpp"
+#include "tools/usage_error.hpp"
 
 namespace {
 
@@ -64,7 +65,9 @@ int main(int argc, char** argv) try {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kExitBadInput;
+    if (error.get_exit_code() == 0) return app.exit(error);  // help or version
+    fmt::print(stderr, "{}", vtrain::describe_usage_error(app, error));
+    return kExitBadInput;
   }
   if (const auto done = action(); !done) {
     fmt::print(stderr, "error: {}\n", done.error().describe());

@@ -47,6 +47,7 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     "layer_norm_eps",
     "layer_norm_epsilon",
     "norm_eps",
+    "original_max_position_embeddings",
     "partial_rotary_factor",
     "reorder_and_upcast_attn",
     "rms_norm_eps",
@@ -58,6 +59,7 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     "rotary_pct",
     "scale_attn_by_inverse_layer_idx",
     "scale_attn_weights",
+    "use_mrope",
     "gradient_checkpointing",
     // Heads of other tasks.
     "classifier_dropout",

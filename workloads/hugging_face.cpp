@@ -181,6 +181,28 @@ void read_qwen3_moe(ConfigReader& config, std::int64_t sequence_length, Transfor
   read_qwen_experts(config, model);
 }
 
+void warn_of_more_predictions(ConfigReader& config) {
+  const std::int64_t more = config.size_or("num_nextn_predict_layers", 0);
+  if (more > 0) {
+    config.warn(
+        fmt::format("num_nextn_predict_layers {}: the layers of multi-token prediction are left out", more));
+  }
+}
+
+/// The experts of DeepSeek's models and of those that name theirs alike: in every layer after the first ones.
+void read_deepseek_experts(ConfigReader& config, TransformerModel& model) {
+  const std::int64_t num_experts = config.size_or("n_routed_experts", 0);
+  if (num_experts > 0) {
+    const std::int64_t expert_size = config.size("moe_intermediate_size");
+    model.experts = {.num_experts = num_experts,
+                     .top_k = config.size("num_experts_per_tok"),
+                     .expert_ffn_size = expert_size,
+                     .shared_ffn_size = config.size_or("n_shared_experts", 0) * expert_size,
+                     .num_dense_layers = config.size_or("first_k_dense_replace", 0)};
+  }
+  warn_of_more_predictions(config);
+}
+
 void read_deepseek(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
   read_llama(config, sequence_length, model);
   model.num_kv_heads = 0;  // latent attention has one of each for every head
@@ -191,20 +213,20 @@ void read_deepseek(ConfigReader& config, std::int64_t sequence_length, Transform
                   .value_head_size = config.size("v_head_dim")};
   model.size_per_head = 0;
   config.expect_size("moe_layer_freq", 1, "experts in every layer after the first ones");
-  const std::int64_t num_experts = config.size_or("n_routed_experts", 0);
-  if (num_experts > 0) {
-    const std::int64_t expert_size = config.size("moe_intermediate_size");
-    model.experts = {.num_experts = num_experts,
-                     .top_k = config.size("num_experts_per_tok"),
-                     .expert_ffn_size = expert_size,
-                     .shared_ffn_size = config.size_or("n_shared_experts", 0) * expert_size,
-                     .num_dense_layers = config.size_or("first_k_dense_replace", 0)};
-  }
-  const std::int64_t more = config.size_or("num_nextn_predict_layers", 0);
-  if (more > 0) {
-    config.warn(
-        fmt::format("num_nextn_predict_layers {}: the layers of multi-token prediction are left out", more));
-  }
+  read_deepseek_experts(config, model);
+}
+
+/// Norms stand behind the halves of a layer, which costs the same as before them, and span the queries and
+/// keys of all heads.
+void read_olmo2(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
+  read_llama(config, sequence_length, model);
+  model.has_qk_norm = true;
+}
+
+void read_glm4_moe(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
+  read_llama(config, sequence_length, model);
+  model.has_qk_norm = config.flag_or("use_qk_norm", false);
+  read_deepseek_experts(config, model);
 }
 
 void read_gpt2(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
@@ -341,11 +363,7 @@ void read_nemotron_h(ConfigReader& config, std::int64_t sequence_length, Transfo
   }
   for (const std::string_view key : {"mtp_hybrid_override_pattern", "mtp_layers_block_type"})
     config.has(key);
-  const std::int64_t more = config.size_or("num_nextn_predict_layers", 0);
-  if (more > 0) {
-    config.warn(
-        fmt::format("num_nextn_predict_layers {}: the layers of multi-token prediction are left out", more));
-  }
+  warn_of_more_predictions(config);
 }
 
 /// How the configurations of a `model_type` are read.
@@ -356,6 +374,9 @@ struct Family {
 
 constexpr std::array kFamilies = std::to_array<Family>({{"llama", read_llama},
                                                         {"mistral", read_llama},
+                                                        {"phi3", read_llama},
+                                                        {"olmo2", read_olmo2},
+                                                        {"olmo3", read_olmo2},
                                                         {"mixtral", read_mixtral},
                                                         {"qwen2", read_qwen2},
                                                         {"qwen2_moe", read_qwen2_moe},
@@ -364,6 +385,7 @@ constexpr std::array kFamilies = std::to_array<Family>({{"llama", read_llama},
                                                         {"deepseek_v2", read_deepseek},
                                                         {"deepseek_v3", read_deepseek},
                                                         {"kimi_k2", read_deepseek},
+                                                        {"glm4_moe", read_glm4_moe},
                                                         {"gpt2", read_gpt2},
                                                         {"opt", read_opt},
                                                         {"bert", read_bert},

@@ -125,6 +125,7 @@ TEST_CASE("hugging_face: qwen2 and qwen3") {
   config["use_sliding_window"] = false;
   config["sliding_window"] = 131072;
   config["max_window_layers"] = 28;
+  config["use_mrope"] = false;
   const auto qwen2 = read(config, 4096);
   REQUIRE(qwen2);
   check_same(*qwen2, known("qwen2.5-7b", 4096));
@@ -145,6 +146,41 @@ TEST_CASE("hugging_face: qwen2 and qwen3") {
   every_second["decoder_sparse_step"] = 2;
   CHECK(error_of(every_second) ==
         "config.json:1: decoder_sparse_step: expected 1, found '2' (experts in every layer)");
+}
+
+TEST_CASE("hugging_face: phi3, olmo2 and olmo3") {
+  // Phi-4: 14.66 billion; huggingface.co/microsoft/phi-4.
+  const auto phi =
+      read(json::parse(R"({"model_type": "phi3", "attention_bias": false, "attention_dropout": 0.0,
+    "embd_pdrop": 0.0, "hidden_act": "silu", "hidden_size": 5120, "intermediate_size": 17920,
+    "max_position_embeddings": 16384, "num_attention_heads": 40, "num_hidden_layers": 40,
+    "num_key_value_heads": 10, "original_max_position_embeddings": 16384, "partial_rotary_factor": 1.0,
+    "resid_pdrop": 0.0, "rms_norm_eps": 1e-05, "rope_scaling": null, "rope_theta": 250000, "sliding_window": null,
+    "tie_word_embeddings": false, "vocab_size": 100352})"),
+           16384);
+  REQUIRE(phi);
+  CHECK(phi->warnings.empty());
+  CHECK(phi->model.num_parameters() == 14'659'507'200);
+
+  // OLMo 2 7B: weights of 4 h^2 + 3 h f and four norms a layer, where those of queries and keys span all
+  // heads; here they are as wide as one.
+  json config = llama3();
+  config["model_type"] = "olmo2";
+  config["num_key_value_heads"] = 32;
+  config["intermediate_size"] = 11008;
+  config["vocab_size"] = 100352;
+  const auto olmo = read(config, 4096);
+  REQUIRE(olmo);
+  CHECK(olmo->warnings.empty());
+  CHECK(olmo->model.has_qk_norm);
+  CHECK(olmo->model.num_parameters() == 7'298'617'344 - 32 * 2 * 31 * 128);
+
+  config["model_type"] = "olmo3";
+  config["sliding_window"] = 4096;
+  config["layer_types"] = json::array();
+  for (int layer = 1; layer <= 32; ++layer)
+    config["layer_types"].push_back(layer % 4 == 0 ? "full_attention" : "sliding_attention");
+  CHECK(read(config, 8192)->model.window == AttentionWindow{.size = 4096, .full_every = 4});
 }
 
 TEST_CASE("hugging_face: windows in some layers") {
@@ -262,6 +298,28 @@ TEST_CASE("hugging_face: deepseek_v3") {
   json lite = deepseek_v3();
   lite["q_lora_rank"] = nullptr;
   CHECK(read(lite, 4096)->model.latent.query_rank == 0);
+}
+
+TEST_CASE("hugging_face: glm4_moe") {
+  // GLM-4.5: "355 billion total parameters with 32 billion active" (docs of transformers), with a layer of
+  // multi-token prediction, which is left out.
+  const json config =
+      json::parse(R"({"model_type": "glm4_moe", "attention_bias": true, "attention_dropout": 0.0,
+    "first_k_dense_replace": 3, "head_dim": 128, "hidden_act": "silu", "hidden_size": 5120,
+    "intermediate_size": 12288, "max_position_embeddings": 131072, "moe_intermediate_size": 1536, "n_group": 1,
+    "n_routed_experts": 160, "n_shared_experts": 1, "norm_topk_prob": true, "num_attention_heads": 96,
+    "num_experts_per_tok": 8, "num_hidden_layers": 92, "num_key_value_heads": 8, "num_nextn_predict_layers": 1,
+    "partial_rotary_factor": 0.5, "rope_scaling": null, "routed_scaling_factor": 2.5, "topk_group": 1,
+    "use_qk_norm": true, "vocab_size": 151552})");
+  const auto model = read(config, 4096);
+  REQUIRE(model);
+  CHECK(model->warnings ==
+        std::vector<std::string>{
+            "num_nextn_predict_layers 1: the layers of multi-token prediction are left out"});
+  CHECK(model->model.has_qkv_bias);
+  CHECK(model->model.has_qk_norm);
+  CHECK(static_cast<double>(model->model.num_parameters()) == doctest::Approx(355e9).epsilon(0.01));
+  CHECK(static_cast<double>(model->model.active_parameters()) == doctest::Approx(32e9).epsilon(0.06));
 }
 
 TEST_CASE("hugging_face: opt and bert") {

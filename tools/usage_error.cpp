@@ -1,0 +1,98 @@
+#include "tools/usage_error.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/result.hpp"
+#include "core/text.hpp"
+
+namespace vtrain {
+namespace {
+
+/// The command that was reached, and how it is called: `vtrain trace info`.
+struct ReachedCommand {
+  const CLI::App* app;
+  std::string name;
+};
+
+ReachedCommand reached_command(const CLI::App& program) {
+  ReachedCommand reached{&program, program.get_name()};
+  for (auto chosen = program.get_subcommands(); !chosen.empty(); chosen = reached.app->get_subcommands()) {
+    reached.app = chosen.front();
+    reached.name += " " + reached.app->get_name();
+  }
+  return reached;
+}
+
+bool needs_command(const CLI::App& app) {
+  return app.get_require_subcommand_min() > 0 && app.get_subcommands().empty();
+}
+
+std::vector<std::string> commands_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  return names;
+}
+
+std::vector<std::string> options_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames())
+      names.push_back("--" + name);
+  }
+  return names;
+}
+
+bool is_option(std::string_view argument) {
+  return argument.starts_with('-');
+}
+
+Error unknown_command(const CLI::App& app, const std::string& name) {
+  const std::vector<std::string> commands = commands_of(app);
+  const std::vector<std::string_view> known(commands.begin(), commands.end());
+  return {.field = printable(name), .message = "unknown command; " + suggest_name(name, known)};
+}
+
+Error unknown_option(const CLI::App& app, std::string_view argument) {
+  const std::string_view name = argument.substr(0, argument.find('='));
+  const std::vector<std::string> options = options_of(app);
+  const std::vector<std::string_view> known(options.begin(), options.end());
+  // All options would fill the screen: help lists them.
+  const std::string_view nearest = nearest_name(name, known);
+  return {.field = printable(name),
+          .message = nearest.empty() ? "unknown option"
+                                     : fmt::format("unknown option; did you mean '{}'?", nearest)};
+}
+
+/// What the command did not know; nothing if it knew all that it was given.
+std::optional<Error> unknown_part(const CLI::App& app) {
+  const std::vector<std::string> left = app.remaining();
+  if (left.empty()) return std::nullopt;
+  if (needs_command(app) && !is_option(left.front())) return unknown_command(app, left.front());
+  const auto option = std::find_if(left.begin(), left.end(), is_option);
+  if (option != left.end()) return unknown_option(app, *option);
+  return Error{.field = printable(left.front()), .message = "unexpected argument"};
+}
+
+}  // namespace
+
+std::string describe_usage_error(const CLI::App& program, const CLI::ParseError& error) {
+  const auto [app, name] = reached_command(program);
+  std::string message = error.what();
+  if (const auto unknown = unknown_part(*app)) {
+    message = unknown->describe();
+  } else if (needs_command(*app)) {
+    const std::vector<std::string> commands = commands_of(*app);
+    message =
+        "expected a command: " + list_names(std::vector<std::string_view>(commands.begin(), commands.end()));
+  }
+  return fmt::format("error: {}\nRun '{} --help' for more.\n", message, name);
+}
+
+}  // namespace vtrain
