@@ -374,10 +374,10 @@ struct Family {
 
 constexpr std::array kFamilies = std::to_array<Family>({{"llama", read_llama},
                                                         {"mistral", read_llama},
+                                                        {"mixtral", read_mixtral},
                                                         {"phi3", read_llama},
                                                         {"olmo2", read_olmo2},
                                                         {"olmo3", read_olmo2},
-                                                        {"mixtral", read_mixtral},
                                                         {"qwen2", read_qwen2},
                                                         {"qwen2_moe", read_qwen2_moe},
                                                         {"qwen3", read_qwen3},

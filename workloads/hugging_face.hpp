@@ -1,6 +1,6 @@
 /// Models as Hugging Face publishes them: the `config.json` beside the weights.
 ///
-/// Read are the decoders of `model_type` `llama`, `mistral`, `phi3`, `olmo2`, `olmo3`, `mixtral`, `qwen2`,
+/// Read are the decoders of `model_type` `llama`, `mistral`, `mixtral`, `phi3`, `olmo2`, `olmo3`, `qwen2`,
 /// `qwen2_moe`, `qwen3`, `qwen3_moe`, `deepseek_v2`, `deepseek_v3`, `kimi_k2`, `glm4_moe`, `gpt2`, `opt`,
 /// `gpt_neox`, `gpt_oss`, `nemotron` and `nemotron_h`, and the encoder `bert`. Every key of the file is
 /// accounted for: it is used, or is on a list of keys that change neither the shape nor the amount of the
