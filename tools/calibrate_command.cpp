@@ -15,6 +15,7 @@
 #include "tools/command.hpp"
 #include "tools/cross_validation.hpp"
 #include "tools/output_format.hpp"
+#include "tools/value_checks.hpp"
 #include "workloads/validation/calibration.hpp"
 #include "workloads/validation/case_prediction.hpp"
 
@@ -104,12 +105,12 @@ void add_calibrate_command(CLI::App& profile, Action& action) {
   command->add_option("--out", arguments->output, "File to write")->required();
   command
       ->add_option("--percent", arguments->percent, "Share of the configurations to fit on; the rest tests")
-      ->check(CLI::Range(1.0, 50.0))
+      ->transform(number_between(1, 50))
       ->capture_default_str();
   command
       ->add_option("--least-rows", arguments->least_rows,
                    "Stacks and GPUs with fewer cases to fit on are left out")
-      ->check(CLI::Range(1, 1'000'000))
+      ->transform(whole_number(1, 1'000'000))
       ->capture_default_str();
   command->add_option("--profile", arguments->profile,
                       "One GPU profile for all, instead of that of each GPU");

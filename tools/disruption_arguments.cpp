@@ -11,6 +11,7 @@
 #include "core/file.hpp"
 #include "core/text.hpp"
 #include "tools/output_format.hpp"
+#include "tools/value_checks.hpp"
 
 namespace vtrain {
 namespace {
@@ -161,6 +162,7 @@ void add_disruption_options(CLI::App& command, DisruptionArguments& arguments) {
           "--spread-factor", arguments.spread_factor,
           "What the speed of a job is multiplied by for each level that its gang crosses, between nodes and "
           "between racks (0.8 is common; jobs that the predictor prices pay for their links instead)")
+      ->transform(number_between(kLeastSpreadFactor, 1))
       ->capture_default_str();
 }
 
@@ -170,10 +172,6 @@ Result<void> check_disruptions(const DisruptionArguments& arguments, PlacementKi
     return fail({.field = arguments.outages.empty() ? "--failures" : "--outages",
                  .message = "placement 'count' knows no nodes that could fail: choose one that does, for "
                             "instance --placement yarn"});
-  if (!(arguments.spread_factor >= kLeastSpreadFactor && arguments.spread_factor <= 1))
-    return fail({.field = "--spread-factor",
-                 .message = expected_found(fmt::format("a number from {} to 1", kLeastSpreadFactor),
-                                           fmt::format("{}", arguments.spread_factor))});
   if (arguments.spread_factor < 1 && placement == PlacementKind::Count)
     return fail({.field = "--spread-factor",
                  .message =

@@ -18,6 +18,7 @@
 #include "tools/placement_notes.hpp"
 #include "tools/progress.hpp"
 #include "tools/trace_description.hpp"
+#include "tools/value_checks.hpp"
 #include "traces/trace_generator.hpp"
 #include "traces/trace_statistics.hpp"
 #include "workloads/jobs/predicted_speeds.hpp"
@@ -208,7 +209,7 @@ void add_experiment_options(CLI::App& command, ExperimentArguments& arguments) {
   command
       .add_option("--timeline", arguments.timeline,
                   "Write timeline.json for Perfetto: always, never, or auto (up to 5,000 jobs)")
-      ->check(CLI::IsMember({"always", "never", "auto"}))
+      ->check(one_of({"always", "never", "auto"}))
       ->capture_default_str();
   command.add_flag("--strict", arguments.trace.strict,
                    "Exit 2 at a row that would be skipped, for a job larger than the cluster, which would be "

@@ -17,6 +17,7 @@
 #include "tools/plan_arguments.hpp"
 #include "tools/plan_spec.hpp"
 #include "tools/plan_table.hpp"
+#include "tools/value_checks.hpp"
 #include "workloads/model_file.hpp"
 #include "workloads/physical_semantics.hpp"
 #include "workloads/plan_choice.hpp"
@@ -411,17 +412,17 @@ void add_plan_command(CLI::App& app, Action& action) {
                       "Nodes x GPUs per node : type, for instance 64x8:a100; without --gpus all of it");
   command
       ->add_option("--global-batch", to.global_batch, "Sequences an iteration; without it the published ones")
-      ->check(CLI::PositiveNumber);
+      ->transform(whole_number(1));
   command
       ->add_option("--objective", to.objective,
                    "What is best: time, cost or gpus; with --deadline cost, otherwise time")
-      ->check(CLI::IsMember({"time", "cost", "gpus"}));
+      ->check(one_of({"time", "cost", "gpus"}));
   command->add_option("--deadline", to.deadline, "Train on all tokens in this time: 30d, 720h");
   command->add_option("--tokens", to.tokens, "Tokens to train on: 300B, 1.4T");
   command->add_option("--price", to.price, "Dollars per GPU-hour; without it costs are GPU-hours")
-      ->check(CLI::PositiveNumber);
+      ->transform(number_above_zero());
   command->add_option("--top", to.top, "Plans shown of each number of GPUs; 0 is all")
-      ->check(CLI::NonNegativeNumber)
+      ->transform(whole_number(0))
       ->capture_default_str();
   command->add_option("--beside", to.beside,
                       "Also show this plan: tensor=8,pipeline=35,micro-batch=1,recompute=full");
@@ -435,7 +436,7 @@ void add_plan_command(CLI::App& app, Action& action) {
   command->add_option("--precision", to.precision,
                       "fp32, fp16, bf16, fp8 or fp4; without it that of the stack");
   command->add_option("--sequence-length", to.sequence_length, "Tokens a sequence; without it the model's")
-      ->check(CLI::PositiveNumber);
+      ->transform(whole_number(1));
   command->add_flag("--json", to.json, "Print one JSON document");
   command->callback([=, &action] { action = [arguments] { return plan(*arguments); }; });
 }

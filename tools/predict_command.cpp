@@ -16,6 +16,7 @@
 #include "tools/command.hpp"
 #include "tools/output_format.hpp"
 #include "tools/plan_arguments.hpp"
+#include "tools/value_checks.hpp"
 #include "workloads/graph_builder.hpp"
 #include "workloads/graph_dot.hpp"
 #include "workloads/physical_semantics.hpp"
@@ -375,7 +376,7 @@ void add_predict_command(CLI::App& app, Action& action) {
   command
       ->add_option("--semantics", arguments->semantics,
                    "physical: the accurate model; vtrain: the public vTrain release to the nanosecond")
-      ->check(CLI::IsMember({"physical", "vtrain"}))
+      ->check(one_of({"physical", "vtrain"}))
       ->capture_default_str();
   command->add_option(
       "--profile", arguments->profile,
@@ -397,7 +398,7 @@ void add_predict_command(CLI::App& app, Action& action) {
                       "Write the iteration as Chrome trace events, for Perfetto");
   command->add_option("--graph", arguments->graph, "Write the execution graph as DOT, for Graphviz");
   command->add_option("--detail", arguments->detail, "Tasks of timeline and graph: operators or kernels")
-      ->check(CLI::IsMember({"operators", "kernels"}))
+      ->check(one_of({"operators", "kernels"}))
       ->capture_default_str();
   command->add_flag("--strict", arguments->strict,
                     "Exit 2 when a number had to be extrapolated or was missing");

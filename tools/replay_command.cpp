@@ -16,6 +16,7 @@
 #include "tools/report/report.hpp"
 #include "tools/run_folder.hpp"
 #include "tools/trace_description.hpp"
+#include "tools/value_checks.hpp"
 
 namespace vtrain {
 namespace {
@@ -360,6 +361,7 @@ void add_compare_command(CLI::App& app, Action& action, const std::string& comma
   add_experiment_options(*command, *arguments);
   command->add_option("--policies", *policies, "Policies, separated by commas")->capture_default_str();
   command->add_option("--threads", arguments->threads, "Policies replayed at once; 0 is one per processor")
+      ->transform(whole_number(0, 1024))
       ->capture_default_str();
   command->callback([=, &action] {
     arguments->policies = split_policies(*policies);

@@ -12,6 +12,7 @@
 #include "tools/output_format.hpp"
 #include "tools/plan_arguments.hpp"
 #include "tools/plan_table.hpp"
+#include "tools/value_checks.hpp"
 #include "workloads/compute_optimal.hpp"
 #include "workloads/model_file.hpp"
 
@@ -243,18 +244,20 @@ void add_scale_command(CLI::App& app, Action& action) {
   command->add_option("--gpus", to.gpus, "Number of GPUs");
   command->add_option("--cluster", to.cluster,
                       "Nodes x GPUs per node : type, for instance 64x8:a100; without --gpus all of it");
-  command->add_option("--days", to.days, "Days of training")->check(CLI::Range(0.001, 36500.0))->required();
+  command->add_option("--days", to.days, "Days of training")
+      ->transform(number_between(0.001, 36500))
+      ->required();
   command
       ->add_option("--tokens-per-parameter", to.tokens_per_parameter,
                    "Compute-optimal tokens (Hoffmann et al., 2022), of experts per active parameter")
-      ->check(CLI::Range(0.001, 1e6))
+      ->transform(number_between(0.001, 1e6))
       ->capture_default_str();
   command
       ->add_option("--global-batch", to.global_batch,
                    "Sequences an iteration; without it about those of published models of each size")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));
+      ->transform(whole_number(1, 100'000'000));
   command->add_option("--price", to.price, "Dollars per GPU-hour; without it costs are GPU-hours")
-      ->check(CLI::PositiveNumber);
+      ->transform(number_above_zero());
   command->add_option("--profile", to.profile,
                       "GPU profile, a name, a JSON file or the folder of a recording; without it that of the "
                       "cluster's GPUs, or a100");

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "tools/trace_description.hpp"
 #include "tools/trace_output.hpp"
 #include "tools/transformations.hpp"
+#include "tools/value_checks.hpp"
 #include "traces/estimate_rule.hpp"
 #include "traces/shape_json.hpp"
 #include "traces/status_mix.hpp"
@@ -82,8 +84,6 @@ Result<void> read_amounts(const GenerateArguments& arguments, GeneratePlan& plan
   }
   if (plan.cluster) options.cluster = plan.cluster->total_gpus();
   options.load = arguments.load.value_or(options.load);
-  if (arguments.load && options.load == 0)
-    return fail({.field = "--load", .message = expected_found("a number from 0.001 to 1000", "0")});
   options.num_jobs = arguments.days > 0 ? 0 : arguments.num_jobs.value_or(options.num_jobs);
   options.span = hours(arguments.days * 24);
   options.num_tenants = arguments.num_tenants.value_or(options.num_tenants);
@@ -207,27 +207,31 @@ void add_amount_options(CLI::App& command, GenerateArguments& to) {
       command
           .add_option("--jobs", to.num_jobs,
                       "Number of jobs; default 1000, with --from as many as its trace has")
-          ->check(CLI::PositiveNumber);
+          ->transform(whole_number(1));
   command
       .add_option("--days", to.days, "Instead of --jobs: as many jobs as offer the load for this many days")
-      ->check(CLI::PositiveNumber)
+      ->transform(number_above_zero())
       ->excludes(jobs);
   command.add_option(
       "--cluster", to.cluster,
       "The cluster that the load refers to, and no job is larger; default 16x8:a100, with --from "
       "none");
-  command.add_option(
-      "--load", to.load,
-      "Work submitted over work that the cluster could do from the first submission to the last; "
-      "default 0.9, with --from the rate of its trace");
+  command
+      .add_option("--load", to.load,
+                  "Work submitted over work that the cluster could do from the first submission to the last; "
+                  "default 0.9, with --from the rate of its trace")
+      ->transform(number_between(0.001, 1000));
   command
       .add_option("--tenants", to.num_tenants,
                   "Number of tenants, with unequal shares; default 8, with --from those of its trace")
-      ->check(CLI::PositiveNumber);
+      ->transform(whole_number(1, std::numeric_limits<std::int32_t>::max()));
   command.add_option("--max-gpus", to.max_gpus, "No job with more GPUs than this")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--max-hours", to.max_hours, "Durations up to this only")->check(CLI::PositiveNumber);
-  command.add_option("--seed", to.seed, "Seed of everything random")->capture_default_str();
+      ->transform(whole_number(1, std::numeric_limits<std::int32_t>::max()));
+  command.add_option("--max-hours", to.max_hours, "Durations up to this only")
+      ->transform(number_above_zero());
+  command.add_option("--seed", to.seed, "Seed of everything random")
+      ->transform(whole_number(0))
+      ->capture_default_str();
 }
 
 /// Which jobs, and what is made up about them.

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -10,6 +11,7 @@
 #include "tools/trace_arguments.hpp"
 #include "tools/trace_commands.hpp"
 #include "tools/trace_output.hpp"
+#include "tools/value_checks.hpp"
 #include "traces/time_span.hpp"
 #include "traces/trace_slice.hpp"
 
@@ -86,26 +88,28 @@ void add_slice_options(CLI::App& command, SliceArguments& to) {
       ->allow_extra_args(false);
   command.add_option("--statuses", to.statuses, "Only jobs that ended so, for instance completed,failed");
   command.add_option("--min-gpus", to.min_gpus, "Only jobs of at least so many GPUs")
-      ->check(CLI::PositiveNumber);
+      ->transform(whole_number(1, std::numeric_limits<std::int32_t>::max()));
   command.add_option("--max-gpus", to.max_gpus, "Only jobs of at most so many GPUs")
-      ->check(CLI::PositiveNumber);
+      ->transform(whole_number(1, std::numeric_limits<std::int32_t>::max()));
   command.add_option("--max-duration", to.max_duration, "Only jobs that run at most so long");
   command.add_option("--sample", to.options.sample, "So many jobs, drawn at random")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--seed", to.options.seed, "Seed of the sample")->capture_default_str();
-  command.add_option("--max-jobs", to.options.max_jobs, "The first so many jobs")->check(CLI::PositiveNumber);
+      ->transform(whole_number(1));
+  command.add_option("--seed", to.options.seed, "Seed of the sample")
+      ->transform(whole_number(0))
+      ->capture_default_str();
+  command.add_option("--max-jobs", to.options.max_jobs, "The first so many jobs")->transform(whole_number(1));
   command.add_option("--clip", to.clip, "Longer durations become this, iterations in proportion");
   command.add_flag("--shift-origin", to.options.shift_origin, "Count time from the first submission");
   CLI::Option* const factor =
       command
           .add_option("--scale-load", to.options.load_factor,
                       "Submissions come so many times as fast, which multiplies the offered load")
-          ->check(CLI::Range(1e-6, 1e6));
+          ->transform(number_between(1e-6, 1e6));
   CLI::Option* const cluster =
       command.add_option("--cluster", to.cluster, "The cluster that --load refers to, for instance 16x8");
   command
       .add_option("--load", to.options.load, "Instead of a factor: the offered load to reach on --cluster")
-      ->check(CLI::Range(1e-6, 1e6))
+      ->transform(number_between(1e-6, 1e6))
       ->excludes(factor)
       ->needs(cluster);
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "tools/value_checks.hpp"
 #include "traces/deadlines.hpp"
 #include "traces/estimate_rule.hpp"
 #include "traces/tenant_rule.hpp"
@@ -97,7 +98,9 @@ void add_transformation_options(CLI::App& command, TransformationArguments& argu
                   "Requested times, never below the duration: trace (as it says), exact (none: durations are "
                   "known), lognormal:SIGMA, factor:F, rounded (up to 1h, 4h, 12h, 1d, ...), rounded:1h/4h/1d")
       ->capture_default_str();
-  command.add_option("--seed", arguments.seed, "Seed of everything random")->capture_default_str();
+  command.add_option("--seed", arguments.seed, "Seed of everything random")
+      ->transform(whole_number(0))
+      ->capture_default_str();
 }
 
 bool files_as_tenants(const TransformationArguments& arguments) {

@@ -14,6 +14,7 @@
 #include "tools/command.hpp"
 #include "tools/cross_validation.hpp"
 #include "tools/output_format.hpp"
+#include "tools/value_checks.hpp"
 #include "workloads/validation/accuracy.hpp"
 #include "workloads/validation/calibration.hpp"
 #include "workloads/validation/case_prediction.hpp"
@@ -253,7 +254,7 @@ void add_validate_command(CLI::App& app, Action& action) {
           "--fit", arguments->fit_percent,
           "Fit factors on so many per cent of the rows of each stack and GPU and report the rest, for every "
           "such part")
-      ->check(CLI::Range(1.0, 50.0))
+      ->transform(number_between(1, 50))
       ->excludes("--calibrate");
   command->add_option("--predictions", arguments->predictions, "Write one line for each predicted case, CSV");
   command->add_flag("--json", arguments->json, "Print one JSON document");

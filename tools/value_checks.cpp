@@ -1,0 +1,61 @@
+#include "tools/value_checks.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/result.hpp"
+#include "core/text.hpp"
+
+namespace vtrain {
+namespace {
+
+/// Takes what `parse` takes and hands it on as plain digits. Help shows `range` behind the option's type.
+template <class Parse>
+CLI::Validator parsed_by(Parse parse, std::string range) {
+  return {[parse](std::string& value) {
+            const auto parsed = parse(value);
+            if (!parsed) return parsed.error().message;
+            value = fmt::format("{}", *parsed);
+            return std::string();
+          },
+          std::move(range)};
+}
+
+}  // namespace
+
+CLI::Validator whole_number(std::int64_t low, std::int64_t high) {
+  const bool is_bounded = high < std::numeric_limits<std::int64_t>::max();
+  return parsed_by([=](std::string_view text) { return parse_integer(text, low, high); },
+                   is_bounded ? fmt::format("{} to {}", low, high) : fmt::format("at least {}", low));
+}
+
+CLI::Validator number_between(double low, double high) {
+  return parsed_by([=](std::string_view text) { return parse_number(text, low, high); },
+                   fmt::format("{} to {}", low, high));
+}
+
+CLI::Validator number_above_zero() {
+  return parsed_by(
+      [](std::string_view text) -> Result<double> {
+        constexpr double kLeast = std::numeric_limits<double>::min();
+        constexpr double kMost = std::numeric_limits<double>::max();
+        if (auto number = parse_number(text, kLeast, kMost)) return number;
+        return fail({.message = expected_found("a number above 0", text)});
+      },
+      "above 0");
+}
+
+CLI::Validator one_of(std::vector<std::string_view> words) {
+  const std::string shown = fmt::format("{}", fmt::join(words, "|"));
+  return {[words = std::move(words)](const std::string& value) {
+            if (std::find(words.begin(), words.end(), value) != words.end()) return std::string();
+            return expected_found("one of " + list_names(words), value);
+          },
+          shown};
+}
+
+}  // namespace vtrain

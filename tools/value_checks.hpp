@@ -1,0 +1,28 @@
+/// Which values options take. Complaints say what was expected and found, as those of files do. Numbers are
+/// for `transform`, not for `check`: CLI11 would go on to read `010` as 8 and refuse `1.0`.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+namespace CLI {
+class Validator;
+}  // namespace CLI
+
+namespace vtrain {
+
+/// A whole number in [low, high], as `parse_integer` reads it.
+CLI::Validator whole_number(std::int64_t low, std::int64_t high = std::numeric_limits<std::int64_t>::max());
+
+/// A number in [low, high].
+CLI::Validator number_between(double low, double high);
+
+/// A finite number above 0.
+CLI::Validator number_above_zero();
+
+/// One of some words, for `check`.
+CLI::Validator one_of(std::vector<std::string_view> words);
+
+}  // namespace vtrain
