@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -224,9 +223,8 @@ void add_amount_options(CLI::App& command, GenerateArguments& to) {
   command
       .add_option("--tenants", to.num_tenants,
                   "Number of tenants, with unequal shares; default 8, with --from those of its trace")
-      ->transform(whole_number(1, std::numeric_limits<std::int32_t>::max()));
-  command.add_option("--max-gpus", to.max_gpus, "No job with more GPUs than this")
-      ->transform(whole_number(1, std::numeric_limits<std::int32_t>::max()));
+      ->transform(whole_number(1, 10'000));
+  command.add_option("--max-gpus", to.max_gpus, "No job with more GPUs than this")->transform(gpu_count());
   command.add_option("--max-hours", to.max_hours, "Durations up to this only")
       ->transform(number_above_zero());
   command.add_option("--seed", to.seed, "Seed of everything random")

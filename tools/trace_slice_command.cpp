@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <optional>
 
@@ -87,10 +86,8 @@ void add_slice_options(CLI::App& command, SliceArguments& to) {
       ->delimiter(',')
       ->allow_extra_args(false);
   command.add_option("--statuses", to.statuses, "Only jobs that ended so, for instance completed,failed");
-  command.add_option("--min-gpus", to.min_gpus, "Only jobs of at least so many GPUs")
-      ->transform(whole_number(1, std::numeric_limits<std::int32_t>::max()));
-  command.add_option("--max-gpus", to.max_gpus, "Only jobs of at most so many GPUs")
-      ->transform(whole_number(1, std::numeric_limits<std::int32_t>::max()));
+  command.add_option("--min-gpus", to.min_gpus, "Only jobs of at least so many GPUs")->transform(gpu_count());
+  command.add_option("--max-gpus", to.max_gpus, "Only jobs of at most so many GPUs")->transform(gpu_count());
   command.add_option("--max-duration", to.max_duration, "Only jobs that run at most so long");
   command.add_option("--sample", to.options.sample, "So many jobs, drawn at random")
       ->transform(whole_number(1));

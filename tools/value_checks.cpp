@@ -9,6 +9,7 @@
 
 #include "core/result.hpp"
 #include "core/text.hpp"
+#include "sched/node_counter.hpp"
 
 namespace vtrain {
 namespace {
@@ -31,6 +32,10 @@ CLI::Validator whole_number(std::int64_t low, std::int64_t high) {
   const bool is_bounded = high < std::numeric_limits<std::int64_t>::max();
   return parsed_by([=](std::string_view text) { return parse_integer(text, low, high); },
                    is_bounded ? fmt::format("{} to {}", low, high) : fmt::format("at least {}", low));
+}
+
+CLI::Validator gpu_count() {
+  return whole_number(1, kMaxClusterGpus);
 }
 
 CLI::Validator number_between(double low, double high) {

@@ -16,6 +16,9 @@ namespace vtrain {
 /// A whole number in [low, high], as `parse_integer` reads it.
 CLI::Validator whole_number(std::int64_t low, std::int64_t high = std::numeric_limits<std::int64_t>::max());
 
+/// A number of GPUs, from 1 to those of the largest cluster.
+CLI::Validator gpu_count();
+
 /// A number in [low, high].
 CLI::Validator number_between(double low, double high);
 
