@@ -99,7 +99,7 @@ std::optional<Error> unknown_part(const CLI::App& app) {
 
 std::string describe_usage_error(const CLI::App& program, const CLI::ParseError& error) {
   const auto [app, name] = reached_command(program);
-  std::string message = error.what();
+  std::string message = printable(error.what());
   if (const auto unknown = unknown_part(*app)) {
     message = unknown->describe();
   } else if (needs_command(*app)) {
