@@ -59,12 +59,11 @@ std::string_view embedded_text(std::string_view name) {
 }
 
 Error unknown_profile(std::string_view name, std::string_view advice) {
-  const std::string_view nearest = nearest_name(name, kEmbeddedNames);
-  const std::string guess = nearest.empty() ? "" : fmt::format(" did you mean '{}'?", nearest);
+  const std::string meant = did_you_mean(name, kEmbeddedNames);
   return {.kind = ErrorKind::NotFound,
           .field = "profile",
-          .message = fmt::format("unknown profile '{}';{} known are {}{}", printable(name), guess,
-                                 list_names(kEmbeddedNames), advice)};
+          .message = fmt::format("unknown profile '{}';{}{} known are {}{}", printable(name),
+                                 meant.empty() ? "" : " ", meant, list_names(kEmbeddedNames), advice)};
 }
 
 /// Bytes of one element of a product's inputs with its part of the scaling factors: in 4 bits a byte for 16.

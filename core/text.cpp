@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -259,9 +260,23 @@ std::string list_names(std::span<const std::string_view> names) {
   return text;
 }
 
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {
+  constexpr std::size_t kTellsEnough = 3;
+  constexpr std::size_t kFew = 8;
+  std::vector<std::string_view> meant;
+  if (const std::string_view nearest = nearest_name(word, known); !nearest.empty()) {
+    meant.push_back(nearest);
+  } else if (word.size() >= kTellsEnough) {
+    std::copy_if(known.begin(), known.end(), std::back_inserter(meant),
+                 [word](std::string_view name) { return name.find(word) != std::string_view::npos; });
+  }
+  if (meant.empty() || meant.size() > kFew) return {};
+  return fmt::format("did you mean {}{}?", meant.size() == 1 ? "" : "one of ", list_names(meant));
+}
+
 std::string suggest_name(std::string_view word, std::span<const std::string_view> known) {
-  const std::string_view nearest = nearest_name(word, known);
-  return nearest.empty() ? "known are " + list_names(known) : fmt::format("did you mean '{}'?", nearest);
+  std::string meant = did_you_mean(word, known);
+  return meant.empty() ? "known are " + list_names(known) : meant;
 }
 
 }  // namespace vtrain

@@ -65,7 +65,11 @@ std::string_view nearest_name(std::string_view word, std::span<const std::string
 /// `'edf', 'fifo' and 'las'`-style list for messages.
 std::string list_names(std::span<const std::string_view> names);
 
-/// What to say of a name that is not known: `did you mean 'edf'?`, or, when none is close, `known are 'edf',
+/// `did you mean 'edf'?` of the nearest name, or, when none is close, of the few that have `word` within
+/// them: `did you mean one of 'llama3-8b' and 'llama3-70b'?`. Empty when there are none, or many.
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
+
+/// What to say of a name that is not known: `did_you_mean`, or, when nothing resembles it, `known are 'edf',
 /// 'fifo' and 'las'`.
 std::string suggest_name(std::string_view word, std::span<const std::string_view> known);
 

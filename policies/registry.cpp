@@ -124,23 +124,24 @@ std::vector<std::string_view> names_of(const std::vector<Row>& rows) {
   return names;
 }
 
-std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known) {
-  const std::string_view nearest = nearest_name(word, known);
-  return nearest.empty() ? std::string() : fmt::format(" Did you mean '{}'?", nearest);
+/// How a sentence about an unknown name ends.
+std::string guess_or_stop(std::string_view word, const std::vector<std::string_view>& known) {
+  const std::string meant = did_you_mean(word, known);
+  return meant.empty() ? "." : "; " + meant;
 }
 
 Error unknown_policy(std::string_view name) {
   const auto known = names_of(table());
   return {.kind = ErrorKind::NotFound,
-          .message = fmt::format("unknown policy '{}'.{} `vtrain policies` lists all {}.", name,
-                                 did_you_mean(name, known), known.size())};
+          .message = fmt::format("unknown policy '{}'{} `vtrain policies` lists all {}.", name,
+                                 guess_or_stop(name, known), known.size())};
 }
 
 Error unknown_parameter(const PolicyInfo& policy, std::string_view name) {
   const auto known = names_of(policy.parameters);
   const std::string list = known.empty() ? "It has none." : fmt::format("It has {}.", list_names(known));
-  return {.message = fmt::format("policy '{}' has no parameter '{}'.{} {}", policy.name, name,
-                                 did_you_mean(name, known), list)};
+  return {.message = fmt::format("policy '{}' has no parameter '{}'{} {}", policy.name, name,
+                                 guess_or_stop(name, known), list)};
 }
 
 }  // namespace

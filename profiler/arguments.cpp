@@ -41,7 +41,7 @@ const ArgumentParser::Option& ArgumentParser::find(std::string_view name) const 
     if (option.name == name) return option;
     if (edit_distance(option.name, name) < edit_distance(nearest->name, name)) nearest = &option;
   }
-  throw InputError("unknown option '" + std::string(name.substr(0, 60)) + "'. Did you mean '" +
+  throw InputError("unknown option '" + std::string(name.substr(0, 60)) + "'; did you mean '" +
                    nearest->name + "'?");
 }
 

@@ -50,10 +50,9 @@ std::string GpuTypes::complaint(const std::string& asked) const {
   for (const std::string& name : names_) {
     if (!name.empty()) known.push_back(name);
   }
-  const std::string_view nearest = nearest_name(asked, known);
+  const std::string meant = did_you_mean(asked, known);
   const std::string expected = fmt::format("a GPU type of the cluster, which has {}", list_names(known));
-  return expected_found(expected, asked) +
-         (nearest.empty() ? std::string() : fmt::format(". Did you mean '{}'?", nearest));
+  return expected_found(expected, asked) + (meant.empty() ? "" : "; " + meant);
 }
 
 }  // namespace vtrain

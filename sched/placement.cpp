@@ -63,10 +63,10 @@ Result<PlacementKind> parse_placement(std::string_view name) {
     if (info.name == name) return info.kind;
     known.push_back(info.name);
   }
-  const std::string_view nearest = nearest_name(name, known);
-  return fail({.field = "placement",
-               .message = expected_found("one of " + list_names(known), name) +
-                          (nearest.empty() ? "" : fmt::format(". Did you mean '{}'?", nearest))});
+  const std::string meant = did_you_mean(name, known);
+  return fail(
+      {.field = "placement",
+       .message = expected_found("one of " + list_names(known), name) + (meant.empty() ? "" : "; " + meant)});
 }
 
 std::unique_ptr<Placement> make_placement(PlacementKind kind, const ClusterSpec& cluster,

@@ -59,30 +59,15 @@ Error unknown_command(const CLI::App& app, const std::string& name) {
   return {.field = printable(name), .message = "unknown command; " + suggest_name(name, known)};
 }
 
-/// The only name that has `part` within it, or empty: `--batch` is meant as `--global-batch`.
-std::string_view name_with_part(std::string_view part, const std::vector<std::string_view>& known) {
-  constexpr std::size_t kTellsEnough = 3;
-  if (part.size() < kTellsEnough) return {};
-  std::string_view found;
-  for (const std::string_view name : known) {
-    if (name.find(part) == std::string_view::npos) continue;
-    if (!found.empty()) return {};
-    found = name;
-  }
-  return found;
-}
-
 Error unknown_option(const CLI::App& app, std::string_view argument) {
   const std::string_view name = argument.substr(0, argument.find('='));
   const std::vector<std::string> options = options_of(app);
   const std::vector<std::string_view> known(options.begin(), options.end());
-  std::string_view meant = nearest_name(name, known);
+  std::string meant = did_you_mean(name, known);
   if (meant.empty())
-    meant = name_with_part(name.substr(std::min(name.find_first_not_of('-'), name.size())), known);
+    meant = did_you_mean(name.substr(std::min(name.find_first_not_of('-'), name.size())), known);
   // All options would fill the screen: help lists them.
-  return {
-      .field = printable(name),
-      .message = meant.empty() ? "unknown option" : fmt::format("unknown option; did you mean '{}'?", meant)};
+  return {.field = printable(name), .message = meant.empty() ? "unknown option" : "unknown option; " + meant};
 }
 
 /// What the command did not know; nothing if it knew all that it was given.

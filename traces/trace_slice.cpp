@@ -65,10 +65,10 @@ class Slicer {
                                               workload_.tenants.names().end());
     for (const std::string& tenant : options_.tenants) {
       if (std::find(known.begin(), known.end(), tenant) != known.end()) continue;
-      const std::string_view nearest = nearest_name(tenant, known);
-      std::string hint = known.empty()     ? "; the trace has no tenants"
-                         : nearest.empty() ? ""
-                                           : fmt::format("; did you mean '{}'?", nearest);
+      const std::string meant = did_you_mean(tenant, known);
+      const std::string hint = known.empty()   ? "; the trace has no tenants"
+                               : meant.empty() ? ""
+                                               : "; " + meant;
       return fail({.field = "tenant", .message = fmt::format("unknown tenant '{}'{}", tenant, hint)});
     }
     select(fmt::format("of tenant {}", fmt::join(options_.tenants, ", ")), [&](const Job& job) {

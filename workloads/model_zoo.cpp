@@ -408,9 +408,12 @@ Result<ZooModel> find_model(std::string_view name) {
   std::vector<std::string_view> names;
   for (const ZooModel& model : zoo)
     names.push_back(model.name());
+  const std::string meant = did_you_mean(name, names);
   return fail({.kind = ErrorKind::NotFound,
                .field = "model",
-               .message = fmt::format("unknown model '{}'; {}", name, suggest_name(name, names))});
+               .message = fmt::format(
+                   "unknown model '{}'; {}", name,
+                   meant.empty() ? fmt::format("`vtrain models` lists all {}", names.size()) : meant)});
 }
 
 }  // namespace vtrain

@@ -28,7 +28,7 @@ TEST_CASE("profile record: mistakes exit 2, a missing GPU exits 1, in one line e
   };
   const auto mistake = run_vtrain("profile record --hiden 4096", work.path());
   CHECK(mistake.exit_code == 2);
-  CHECK(mistake.err == "error: unknown option '--hiden'. Did you mean '--hidden'?\n");
+  CHECK(mistake.err == "error: unknown option '--hiden'; did you mean '--hidden'?\n");
   const auto missing =
       run_vtrain("profile record --out table --only operators --hidden 128 --time-limit 0.001", work.path());
   // On a machine with a GPU and a build with CUDA it would record.

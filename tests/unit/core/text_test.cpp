@@ -82,6 +82,13 @@ TEST_CASE("text: the nearest name") {
   CHECK(nearest_name("gandiva", kNames).empty());
   CHECK(list_names(kNames) == "'fifo', 'edf' and 'easy'");
   CHECK(list_names({}).empty());
+  constexpr std::array<std::string_view, 6> kModels = {"llama3-8b", "llama3-70b", "gpt3-125m",
+                                                       "gpt3-1.3b", "gpt3-13b",   "gpt3-175b"};
+  CHECK(did_you_mean("llama3", kModels) == "did you mean one of 'llama3-8b' and 'llama3-70b'?");
+  CHECK(did_you_mean("gpt3-13", kModels) == "did you mean 'gpt3-13b'?");  // the nearest comes first
+  CHECK(did_you_mean("125m", kModels) == "did you mean 'gpt3-125m'?");
+  CHECK(did_you_mean("-", kModels).empty());
+  CHECK(did_you_mean("opt", kModels).empty());
   CHECK(suggest_name("edff", kNames) == "did you mean 'edf'?");
   CHECK(suggest_name("gandiva", kNames) == "known are 'fifo', 'edf' and 'easy'");
 }

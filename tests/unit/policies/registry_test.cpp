@@ -30,7 +30,8 @@ TEST_CASE("registry: every row has a name of its own, a summary and a factory") 
       CHECK_FALSE(parameter.summary.empty());
     }
   }
-  for (const std::string_view name : {"fifo", "chronus", "fit-first", "sjf", "srtf", "srsf", "las", "gittins", "edf"}) {
+  for (const std::string_view name :
+       {"fifo", "chronus", "fit-first", "sjf", "srtf", "srsf", "las", "gittins", "edf"}) {
     CHECK(names.count(name) == 1);
   }
 }
@@ -51,7 +52,7 @@ TEST_CASE("registry: parameters follow a colon, separated by commas") {
 
 TEST_CASE("registry: an unknown policy is told with the nearest name") {
   const std::string all = "`vtrain policies` lists all " + std::to_string(policies().size()) + ".";
-  CHECK(error_of("edff") == "unknown policy 'edff'. Did you mean 'edf'? " + all);
+  CHECK(error_of("edff") == "unknown policy 'edff'; did you mean 'edf'? " + all);
   CHECK(error_of("quantum") == "unknown policy 'quantum'. " + all);
   CHECK(error_of("") == "unknown policy ''. " + all);
   CHECK(error_of(":a=b") == "unknown policy ''. " + all);
@@ -59,7 +60,8 @@ TEST_CASE("registry: an unknown policy is told with the nearest name") {
 
 TEST_CASE("registry: an unknown parameter is told with the known ones") {
   CHECK(error_of("las:atained=time") ==
-        "policy 'las' has no parameter 'atained'. Did you mean 'attained'? It has 'attained', 'queues', 'timer', 'preset' "
+        "policy 'las' has no parameter 'atained'; did you mean 'attained'? It has 'attained', 'queues', "
+        "'timer', 'preset' "
         "and 'slot'.");
   CHECK(error_of("fifo:x=1") == "policy 'fifo' has no parameter 'x'. It has none.");
 }

@@ -39,7 +39,7 @@ std::string refusal(const std::vector<std::string>& line) {
 }
 
 TEST_CASE("arguments: mistakes are named") {
-  CHECK(refusal({"--hiden", "1"}) == "unknown option '--hiden'. Did you mean '--hidden'?");
+  CHECK(refusal({"--hiden", "1"}) == "unknown option '--hiden'; did you mean '--hidden'?");
   CHECK(refusal({"--hidden"}) == "--hidden: expected LIST after it");
   CHECK(refusal({"--dry-run=1"}) == "--dry-run: expected no value, found '1'");
   CHECK(refusal({"--tensor", "1,x"}) == "--tensor: expected a whole number of at least 1, found 'x'");

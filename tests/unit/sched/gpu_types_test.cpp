@@ -32,7 +32,7 @@ TEST_CASE("gpu_types: jobs ask for one, for one of several, or for none; letters
   CHECK(allowed(types, either) == Numbers{0, 2});
   CHECK(allowed(types, lacking).empty());
   CHECK(types.complaint("v100m30") ==
-        "expected a GPU type of the cluster, which has 'v100m32' and 'T4', found 'v100m30'. Did you mean "
+        "expected a GPU type of the cluster, which has 'v100m32' and 'T4', found 'v100m30'; did you mean "
         "'v100m32'?");
 
   const GpuTypes unnamed(*ClusterSpec::parse("2x8+4x4"), workload.gpu_types);

@@ -75,7 +75,7 @@ TEST_CASE("placement: names") {
         "placement: expected one of 'count', 'yarn', 'best-fit', 'consolidate', 'consolidate-strict', "
         "'buddy' and "
         "'fgd', "
-        "found 'yearn'. Did you mean 'yarn'?");
+        "found 'yearn'; did you mean 'yarn'?");
   for (std::size_t i = 0; i < placements().size(); ++i)
     CHECK(placements()[i].kind == static_cast<PlacementKind>(i));
 }

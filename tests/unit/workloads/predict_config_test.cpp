@@ -200,6 +200,10 @@ TEST_CASE("model_file: a model by name has its publication and batch") {
   CHECK(model->model.sequence_length == 1024);
   CHECK(model->global_batch == 1536);
   CHECK(model->source.starts_with("Brown"));
+  CHECK(load_model("llama2").error().message ==
+        "unknown model 'llama2'; did you mean one of 'llama2-7b', 'llama2-13b' and 'llama2-70b'?");
+  CHECK(load_model("palm").error().message ==
+        "unknown model 'palm'; `vtrain models` lists all " + std::to_string(model_zoo().size()));
   CHECK(load_model("gpt3-175").error().message == "unknown model 'gpt3-175'; did you mean 'gpt3-175b'?");
 }
 
