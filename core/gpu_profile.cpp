@@ -62,8 +62,8 @@ Error unknown_profile(std::string_view name, std::string_view advice) {
   const std::string meant = did_you_mean(name, kEmbeddedNames);
   return {.kind = ErrorKind::NotFound,
           .field = "profile",
-          .message = fmt::format("unknown profile '{}';{}{} known are {}{}", printable(name),
-                                 meant.empty() ? "" : " ", meant, list_names(kEmbeddedNames), advice)};
+          .message = fmt::format("unknown profile '{}'; {}known are {}{}", printable(name),
+                                 meant.empty() ? "" : meant + " ", list_names(kEmbeddedNames), advice)};
 }
 
 /// Bytes of one element of a product's inputs with its part of the scaling factors: in 4 bits a byte for 16.

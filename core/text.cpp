@@ -274,6 +274,13 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
   return fmt::format("did you mean {}{}?", meant.size() == 1 ? "" : "one of ", list_names(meant));
 }
 
+std::string with_guess(std::string complaint, std::string_view word,
+                       std::span<const std::string_view> known) {
+  const std::string meant = did_you_mean(word, known);
+  if (!meant.empty()) complaint += "; " + meant;
+  return complaint;
+}
+
 std::string suggest_name(std::string_view word, std::span<const std::string_view> known) {
   std::string meant = did_you_mean(word, known);
   return meant.empty() ? "known are " + list_names(known) : meant;

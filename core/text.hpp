@@ -68,6 +68,8 @@ std::string list_names(std::span<const std::string_view> names);
 /// `did you mean 'edf'?` of the nearest name, or, when none is close, of the few that have `word` within
 /// them: `did you mean one of 'llama3-8b' and 'llama3-70b'?`. Empty when there are none, or many.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
+/// A complaint about `word`, with `; ` and `did_you_mean` behind it where there is something to say.
+std::string with_guess(std::string complaint, std::string_view word, std::span<const std::string_view> known);
 
 /// What to say of a name that is not known: `did_you_mean`, or, when nothing resembles it, `known are 'edf',
 /// 'fifo' and 'las'`.

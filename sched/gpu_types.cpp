@@ -50,9 +50,8 @@ std::string GpuTypes::complaint(const std::string& asked) const {
   for (const std::string& name : names_) {
     if (!name.empty()) known.push_back(name);
   }
-  const std::string meant = did_you_mean(asked, known);
   const std::string expected = fmt::format("a GPU type of the cluster, which has {}", list_names(known));
-  return expected_found(expected, asked) + (meant.empty() ? "" : "; " + meant);
+  return with_guess(expected_found(expected, asked), asked, known);
 }
 
 }  // namespace vtrain

@@ -63,10 +63,8 @@ Result<PlacementKind> parse_placement(std::string_view name) {
     if (info.name == name) return info.kind;
     known.push_back(info.name);
   }
-  const std::string meant = did_you_mean(name, known);
-  return fail(
-      {.field = "placement",
-       .message = expected_found("one of " + list_names(known), name) + (meant.empty() ? "" : "; " + meant)});
+  return fail({.field = "placement",
+               .message = with_guess(expected_found("one of " + list_names(known), name), name, known)});
 }
 
 std::unique_ptr<Placement> make_placement(PlacementKind kind, const ClusterSpec& cluster,

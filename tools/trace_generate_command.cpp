@@ -18,6 +18,7 @@
 #include "traces/estimate_rule.hpp"
 #include "traces/shape_json.hpp"
 #include "traces/status_mix.hpp"
+#include "traces/tenant_rule.hpp"
 #include "traces/trace_format.hpp"
 #include "traces/trace_generator.hpp"
 #include "traces/trace_statistics.hpp"
@@ -219,11 +220,11 @@ void add_amount_options(CLI::App& command, GenerateArguments& to) {
       .add_option("--load", to.load,
                   "Work submitted over work that the cluster could do from the first submission to the last; "
                   "default 0.9, with --from the rate of its trace")
-      ->transform(number_between(0.001, 1000));
+      ->transform(number_between(kLeastLoad, kMostLoad));
   command
       .add_option("--tenants", to.num_tenants,
                   "Number of tenants, with unequal shares; default 8, with --from those of its trace")
-      ->transform(whole_number(1, 10'000));
+      ->transform(whole_number(1, kMostTenants));
   command.add_option("--max-gpus", to.max_gpus, "No job with more GPUs than this")->transform(gpu_count());
   command.add_option("--max-hours", to.max_hours, "Durations up to this only")
       ->transform(number_above_zero());

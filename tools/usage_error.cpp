@@ -33,8 +33,8 @@ bool needs_command(const CLI::App& app) {
   return app.get_require_subcommand_min() > 0 && app.get_subcommands().empty();
 }
 
-std::vector<std::string> commands_of(const CLI::App& app) {
-  std::vector<std::string> names;
+std::vector<std::string_view> commands_of(const CLI::App& app) {
+  std::vector<std::string_view> names;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
     names.push_back(command->get_name());
   return names;
@@ -54,9 +54,7 @@ bool is_option(std::string_view argument) {
 }
 
 Error unknown_command(const CLI::App& app, const std::string& name) {
-  const std::vector<std::string> commands = commands_of(app);
-  const std::vector<std::string_view> known(commands.begin(), commands.end());
-  return {.field = printable(name), .message = "unknown command; " + suggest_name(name, known)};
+  return {.field = printable(name), .message = "unknown command; " + suggest_name(name, commands_of(app))};
 }
 
 Error unknown_option(const CLI::App& app, std::string_view argument) {
@@ -88,9 +86,7 @@ std::string describe_usage_error(const CLI::App& program, const CLI::ParseError&
   if (const auto unknown = unknown_part(*app)) {
     message = unknown->describe();
   } else if (needs_command(*app)) {
-    const std::vector<std::string> commands = commands_of(*app);
-    message =
-        "expected a command: " + list_names(std::vector<std::string_view>(commands.begin(), commands.end()));
+    message = "expected a command: " + list_names(commands_of(*app));
   }
   return fmt::format("error: {}\nRun '{} --help' for more.\n", message, name);
 }

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
+#include "traces/tenant_rule.hpp"
 
 namespace vtrain {
 namespace {
@@ -171,7 +172,6 @@ bool fit_gaps(const std::vector<double>& submissions, WorkloadShape& shape) {
 
 /// Sets how many jobs tenants have, most first, and of tenants with enough jobs by group of sizes.
 void fit_tenants(const Workload& workload, WorkloadShape& shape) {
-  constexpr std::size_t kMostTenants = 10'000;
   constexpr std::size_t kMostRows = 200;
   constexpr double kFewest = 100;
   const std::size_t num_groups = shape.durations.size();

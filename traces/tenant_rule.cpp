@@ -11,8 +11,6 @@
 namespace vtrain {
 namespace {
 
-constexpr std::int32_t kMostTenants = 10'000;
-
 Result<std::string> users_as_tenants(Workload& workload) {
   if (workload.users.size() == 0) {
     return fail({.field = "tenants", .message = "the trace does not say who its users are"});

@@ -12,6 +12,9 @@
 
 namespace vtrain {
 
+/// More tenants than this are neither drawn nor kept in a shape.
+inline constexpr std::int32_t kMostTenants = 10'000;
+
 /// Who the tenants are.
 struct TenantRule {
   enum class Kind : std::uint8_t {
@@ -23,7 +26,7 @@ struct TenantRule {
   Kind kind = Kind::Trace;
   std::int32_t count = 0;  ///< of `Synthetic`
 
-  /// `trace`, `clusters`, `users`, or a number from 1 to 10,000.
+  /// `trace`, `clusters`, `users`, or a number from 1 to `kMostTenants`.
   static Result<TenantRule> parse(std::string_view text);
 };
 

@@ -17,7 +17,6 @@ namespace {
 
 /// The most jobs of one workload.
 constexpr std::int64_t kMostJobs = 100'000'000;
-constexpr std::int32_t kMostTenants = 10'000;
 
 /// The gangs of the shape that fit into the limits.
 std::vector<GangWeight> gangs_up_to(const GeneratorOptions& options) {
@@ -148,8 +147,9 @@ Result<void> check(const GeneratorOptions& options) {
     return refuse("jobs", "expected a number of jobs or a span");
   if (options.cluster.value < 0 || (options.cluster.value == 0 && options.load != 0))
     return refuse("cluster", "expected at least one GPU");
-  if (!(options.load >= 0.001 && options.load <= 1000) && options.load != 0) {
-    return refuse("load", expected_found("a number from 0.001 to 1000", fmt::format("{}", options.load)));
+  if (!(options.load >= kLeastLoad && options.load <= kMostLoad) && options.load != 0) {
+    return refuse("load", expected_found(fmt::format("a number from {} to {}", kLeastLoad, kMostLoad),
+                                         fmt::format("{}", options.load)));
   }
   if (options.num_tenants < 0 || options.num_tenants > kMostTenants) {
     return refuse("tenants", expected_found(fmt::format("a number from 0 to {}", kMostTenants),

@@ -15,6 +15,10 @@
 
 namespace vtrain {
 
+/// Offered loads that can be generated.
+inline constexpr double kLeastLoad = 0.001;
+inline constexpr double kMostLoad = 1000;
+
 /// What to generate.
 struct GeneratorOptions {
   /// Number of jobs. 0: as many as `span` asks for.

@@ -65,11 +65,10 @@ class Slicer {
                                               workload_.tenants.names().end());
     for (const std::string& tenant : options_.tenants) {
       if (std::find(known.begin(), known.end(), tenant) != known.end()) continue;
-      const std::string meant = did_you_mean(tenant, known);
-      const std::string hint = known.empty()   ? "; the trace has no tenants"
-                               : meant.empty() ? ""
-                                               : "; " + meant;
-      return fail({.field = "tenant", .message = fmt::format("unknown tenant '{}'{}", tenant, hint)});
+      const std::string unknown = fmt::format("unknown tenant '{}'", tenant);
+      return fail({.field = "tenant",
+                   .message = known.empty() ? unknown + "; the trace has no tenants"
+                                            : with_guess(unknown, tenant, known)});
     }
     select(fmt::format("of tenant {}", fmt::join(options_.tenants, ", ")), [&](const Job& job) {
       return job.tenant && std::find(options_.tenants.begin(), options_.tenants.end(),

@@ -200,7 +200,6 @@ void read_deepseek_experts(ConfigReader& config, TransformerModel& model) {
                      .shared_ffn_size = config.size_or("n_shared_experts", 0) * expert_size,
                      .num_dense_layers = config.size_or("first_k_dense_replace", 0)};
   }
-  warn_of_more_predictions(config);
 }
 
 void read_deepseek(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
@@ -214,6 +213,7 @@ void read_deepseek(ConfigReader& config, std::int64_t sequence_length, Transform
   model.size_per_head = 0;
   config.expect_size("moe_layer_freq", 1, "experts in every layer after the first ones");
   read_deepseek_experts(config, model);
+  warn_of_more_predictions(config);
 }
 
 /// Norms stand behind the halves of a layer, which costs the same as before them, and span the queries and
@@ -227,6 +227,7 @@ void read_glm4_moe(ConfigReader& config, std::int64_t sequence_length, Transform
   read_llama(config, sequence_length, model);
   model.has_qk_norm = config.flag_or("use_qk_norm", false);
   read_deepseek_experts(config, model);
+  warn_of_more_predictions(config);
 }
 
 void read_gpt2(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
