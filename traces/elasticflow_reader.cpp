@@ -49,7 +49,7 @@ class Prices {
 
   /// Gives the job the speeds that its model and batch have in the tables, if they have any.
   Result<void> add_curve(Job& job, Workload& workload) {
-    if (path_.empty()) return {};
+    if (path_.empty() || !job.model) return {};
     if (auto opened = open(); !opened) return opened;
     const auto [known, is_new] = curves_.try_emplace({job.model, job.global_batch});
     if (is_new) {
@@ -66,11 +66,11 @@ class Prices {
   }
 
   void note(Trace& trace) const {
+    if (tables_) trace.files.assign(tables_->files().begin(), tables_->files().end());
     if (num_jobs_ == 0) return;
     trace.assumptions.push_back(
         fmt::format("{} iterations / throughput, from {}",
                     num_jobs_ == 1 ? "1 run time is" : fmt::format("{} run times are", num_jobs_), path_));
-    trace.files.assign(tables_->files().begin(), tables_->files().end());
   }
 
  private:

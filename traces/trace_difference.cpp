@@ -20,6 +20,11 @@ bool same_name(const NameTable& names_a, NameId a, const NameTable& names_b, Nam
   return names_a[a.value] == names_b[b.value];
 }
 
+bool same_curve(const JobPair& pair) {
+  if (!pair.a.curve || !pair.b.curve) return !pair.a.curve && !pair.b.curve;
+  return pair.workload_a.curves[pair.a.curve.value] == pair.workload_b.curves[pair.b.curve.value];
+}
+
 struct Field {
   std::string_view name;
   bool (*same)(const JobPair&);
@@ -41,6 +46,7 @@ constexpr std::array kFields = {
     Field{"GPU types", [](const JobPair& p) { return same_name(p.workload_a.gpu_types, p.a.gpu_type, p.workload_b.gpu_types, p.b.gpu_type); }},
     Field{"shares of a GPU", [](const JobPair& p) { return p.a.gpu_share == p.b.gpu_share; }},
     Field{"most GPUs", [](const JobPair& p) { return p.a.max_gpus == p.b.max_gpus; }},
+    Field{"measured speeds", same_curve},
     Field{"recorded starts", [](const JobPair& p) { return p.a.original_start == p.b.original_start; }},
     Field{"statuses", [](const JobPair& p) { return p.a.status == p.b.status; }},
 };

@@ -30,11 +30,14 @@ void append_jobs(Workload& to, const Workload& from) {
   const auto users = numbers_in<UserId>(to.users, from.users);
   const auto models = numbers_in<ModelId>(to.models, from.models);
   const auto gpu_types = numbers_in<GpuTypeId>(to.gpu_types, from.gpu_types);
+  const auto first_curve = static_cast<std::uint32_t>(to.curves.size());
+  to.curves.insert(to.curves.end(), from.curves.begin(), from.curves.end());
   for (Job job : from.jobs) {
     renumber(job.tenant, tenants);
     renumber(job.user, users);
     renumber(job.model, models);
     renumber(job.gpu_type, gpu_types);
+    if (job.curve) job.curve = CurveId(first_curve + job.curve.value);
     to.jobs.push_back(job);
   }
 }

@@ -14,6 +14,7 @@ class ThroughputLevels {
   struct Level {
     GpuCount num_gpus{0};
     double iterations_per_s = 0;
+    bool operator==(const Level&) const = default;
   };
 
   /// Levels ascend by GPUs, which are at least 1, and have speeds above 0; `std::logic_error` otherwise.
@@ -26,6 +27,7 @@ class ThroughputLevels {
   Level at_most(GpuCount num_gpus) const;
   /// The smallest level of more than this many GPUs; 0 GPUs when there is none.
   Level above(GpuCount num_gpus) const;
+  bool operator==(const ThroughputLevels&) const = default;
 
  private:
   std::vector<Level> levels_;

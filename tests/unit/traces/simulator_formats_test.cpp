@@ -187,6 +187,24 @@ TEST_CASE("elasticflow: a job without a duration is priced with the tables, or s
                                        "64; profiled numbers of GPUs are 1, 2 and 4");
 }
 
+TEST_CASE("elasticflow: a job without a model has no measured speeds, and needs a duration") {
+  const TemporaryFolder folder;
+  folder.write("throughputs/bert.csv", "global_batch_size,1,2,4\n64,1,2,4\n");
+  const std::string file = (folder / "trace.csv").string();
+  const auto trace = parse_trace(kReleased + "a,0,100,bert,50,64,4,7\nb,0,100,,50,64,1,7\n", file);
+  REQUIRE_MESSAGE(trace.has_value(), trace.error().describe());
+  CHECK(trace->workload.jobs[0].curve);
+  CHECK_FALSE(trace->workload.jobs[1].curve);
+  // The tables went into the speeds, though no run time was computed from them.
+  CHECK(trace->files == std::vector<std::string>{(folder / "throughputs" / "bert.csv").string()});
+  CHECK(trace->assumptions.empty());
+  const auto unpriced = parse_trace(kReleased + "b,0,100,,50,64,1,\n", file);
+  REQUIRE_FALSE(unpriced.has_value());
+  CHECK(unpriced.error().describe() ==
+        file +
+            ":2: duration: expected a duration, or a model with its global batch and iterations, found ''");
+}
+
 TEST_CASE("sia: jobs without run times are read and said to have none") {
   const Trace trace = read(
       "name,time,application,num_replicas,batch_size\n"

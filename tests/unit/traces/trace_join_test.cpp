@@ -57,6 +57,26 @@ TEST_CASE("trace_join: jobs of all traces by submission, names and what they ref
   CHECK(all.skipped.reasons()[0].first_lines.empty());
 }
 
+TEST_CASE("trace_join: jobs keep the speeds that were measured for them") {
+  using vtrain::CurveId;
+  using vtrain::GpuCount;
+  std::vector<NamedTrace> traces;
+  traces.push_back(named("one", kFirst));
+  traces.push_back(named("two", kSecond));
+  for (std::size_t i = 0; i < 2; ++i) {
+    Workload& workload = traces[i].trace.workload;
+    workload.curves.emplace_back(
+        std::vector<vtrain::ThroughputLevels::Level>{{GpuCount(1), static_cast<double>(i + 1)}});
+    workload.jobs[0].curve = CurveId(0);
+  }
+  const Workload workload = join_traces(std::move(traces), false).workload;
+  // Jobs 1 and 3, the first of each trace; the others have none.
+  CHECK(workload.curves[workload.jobs[0].curve.value].iterations_per_s(GpuCount(1)) == 1);
+  CHECK(workload.curves[workload.jobs[1].curve.value].iterations_per_s(GpuCount(1)) == 2);
+  CHECK_FALSE(workload.jobs[2].curve);
+  CHECK_FALSE(workload.jobs[3].curve);
+}
+
 TEST_CASE("trace_join: repeated job ids are put behind the names of the traces") {
   std::vector<NamedTrace> traces;
   traces.push_back(named("one", kFirst));
