@@ -33,12 +33,18 @@ void read_sequence(ConfigReader& config, std::string_view key, std::int64_t sequ
 
 /// The window of a list of layer types, of the given size: in all layers from one on, or in all but the last
 /// of every so many.
-AttentionWindow window_of_types(ConfigReader& config, const json& types, std::int64_t size) {
+AttentionWindow window_of_types(ConfigReader& config, const json& types, std::int64_t num_layers,
+                                std::int64_t size) {
   std::vector<bool> is_windowed;
   for (const json& type : types) {
     is_windowed.push_back(type == "sliding_attention");
     if (is_windowed.back() || type == "full_attention") continue;
     config.complain("layer_types", expected_found("full_attention or sliding_attention", type.dump()));
+    return {};
+  }
+  if (std::ssize(types) != num_layers) {
+    config.complain("layer_types", expected_found(fmt::format("{} types, one a layer", num_layers),
+                                                  std::to_string(types.size())));
     return {};
   }
   const auto first = std::find(is_windowed.begin(), is_windowed.end(), true);
@@ -71,7 +77,7 @@ void read_window(ConfigReader& config, TransformerModel& model, AttentionWindow 
     config.warn("layer_types: layers with a window of unknown size are computed over the whole sequence");
   }
   if (!is_used || rule.size == 0 || rule.size >= model.sequence_length) return;
-  model.window = types.empty() ? rule : window_of_types(config, types, rule.size);
+  model.window = types.empty() ? rule : window_of_types(config, types, model.num_layers, rule.size);
   if (model.window.first_layer >= model.num_layers) model.window = {};
 }
 
@@ -97,24 +103,33 @@ void read_biases(ConfigReader& config, TransformerModel& model) {
 }
 
 /// The number under a key of an object, 0 when there is none.
-double number_in(const json& object, const char* key) {
+double number_in(ConfigReader& config, const json& object, const char* key) {
   const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<double>() : 0;
+  if (found == object.end() || found->is_null()) return 0;
+  if (found->is_number()) return found->get<double>();
+  config.complain(key, expected_found("a number", found->dump()));
+  return 0;
 }
 
 /// Whether sines and cosines are multiplied by a factor that is not 1. YaRN's is given, or the ratio of two
-/// factors that are equal where their coefficients are, or it is 0.1 ln(factor) + 1.
-bool scales_rotation(const json& scaling) {
+/// factors that are equal where their coefficients are, or it is 0.1 ln(factor) + 1. Where each type of layer
+/// has a rule of its own, whether any of these does so.
+bool scales_rotation(ConfigReader& config, const json& scaling) {
+  if (std::any_of(scaling.begin(), scaling.end(), [&config](const json& rule) {
+        return rule.is_object() && scales_rotation(config, rule);
+      })) {
+    return true;
+  }
   const auto is_yarn = [&scaling](const char* key) {
     const auto found = scaling.find(key);
     return found != scaling.end() && *found == "yarn";
   };
   if (!is_yarn("rope_type") && !is_yarn("type")) return false;
-  if (const double given = number_in(scaling, "attention_factor"); given > 0) return given != 1;
-  const double scale = number_in(scaling, "mscale");
-  const double scale_of_all = number_in(scaling, "mscale_all_dim");
+  if (const double given = number_in(config, scaling, "attention_factor"); given > 0) return given != 1;
+  const double scale = number_in(config, scaling, "mscale");
+  const double scale_of_all = number_in(config, scaling, "mscale_all_dim");
   if (scale > 0 && scale_of_all > 0) return scale != scale_of_all;
-  return number_in(scaling, "factor") > 1;
+  return number_in(config, scaling, "factor") > 1;
 }
 
 /// What Llama's descendants have in common.
@@ -126,8 +141,8 @@ void read_llama(ConfigReader& config, std::int64_t sequence_length, TransformerM
   model.activation = Activation::SwiGlu;
   model.normalization = Normalization::RmsNorm;
   model.positions = Positions::Rotary;
-  model.scales_rotation =
-      scales_rotation(config.object("rope_scaling")) || scales_rotation(config.object("rope_parameters"));
+  model.scales_rotation = scales_rotation(config, config.object("rope_scaling")) ||
+                          scales_rotation(config, config.object("rope_parameters"));
   model.tied_embeddings = config.flag_or("tie_word_embeddings", false);
   read_biases(config, model);
   read_sequence(config, "max_position_embeddings", sequence_length, model);
@@ -145,13 +160,20 @@ void read_mixtral(ConfigReader& config, std::int64_t sequence_length, Transforme
                    .expert_ffn_size = model.ffn_size};
 }
 
+/// Qwen's models have the window only where they say so (configuration_qwen2.py of transformers).
+void drop_unused_window(ConfigReader& config, TransformerModel& model) {
+  if (!config.flag_or("use_sliding_window", false)) model.window = {};
+}
+
 void read_qwen2(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
   read_llama(config, sequence_length, model);
+  drop_unused_window(config, model);
   model.has_qkv_bias = true;
 }
 
 void read_qwen3(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
   read_llama(config, sequence_length, model);
+  drop_unused_window(config, model);
   if (model.size_per_head == 0) model.size_per_head = 128;  // the default of transformers
   model.has_qk_norm = true;
 }
@@ -220,6 +242,12 @@ void read_deepseek(ConfigReader& config, std::int64_t sequence_length, Transform
 /// keys of all heads.
 void read_olmo2(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
   read_llama(config, sequence_length, model);
+  model.has_qk_norm = true;
+}
+
+/// Windows in three layers of four where the file does not say (configuration_olmo3.py of transformers).
+void read_olmo3(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
+  read_llama(config, sequence_length, model, {.full_every = 4});
   model.has_qk_norm = true;
 }
 
@@ -378,7 +406,7 @@ constexpr std::array kFamilies = std::to_array<Family>({{"llama", read_llama},
                                                         {"mixtral", read_mixtral},
                                                         {"phi3", read_llama},
                                                         {"olmo2", read_olmo2},
-                                                        {"olmo3", read_olmo2},
+                                                        {"olmo3", read_olmo3},
                                                         {"qwen2", read_qwen2},
                                                         {"qwen2_moe", read_qwen2_moe},
                                                         {"qwen3", read_qwen3},

@@ -181,6 +181,8 @@ TEST_CASE("hugging_face: phi3, olmo2 and olmo3") {
   for (int layer = 1; layer <= 32; ++layer)
     config["layer_types"].push_back(layer % 4 == 0 ? "full_attention" : "sliding_attention");
   CHECK(read(config, 8192)->model.window == AttentionWindow{.size = 4096, .full_every = 4});
+  config.erase("layer_types");  // which transformers makes up alike
+  CHECK(read(config, 8192)->model.window == AttentionWindow{.size = 4096, .full_every = 4});
 }
 
 TEST_CASE("hugging_face: windows in some layers") {
@@ -190,6 +192,13 @@ TEST_CASE("hugging_face: windows in some layers") {
   config["use_sliding_window"] = true;
   config["max_window_layers"] = 28;
   CHECK(read(config, 4096)->model.window == AttentionWindow{.size = 1024, .first_layer = 28});
+  for (const char* type : {"qwen2", "qwen3"}) {
+    config["model_type"] = type;
+    config.erase("use_sliding_window");  // false unless said
+    CHECK(read(config, 4096)->model.window == AttentionWindow{});
+  }
+  config["model_type"] = "qwen2";
+  config["use_sliding_window"] = true;
   config["max_window_layers"] = 32;
   CHECK(read(config, 4096)->model.window == AttentionWindow{});
   config.erase("max_window_layers");
@@ -211,6 +220,8 @@ TEST_CASE("hugging_face: windows in some layers") {
   CHECK(error_of(config) ==
         "config.json:1: layer_types: expected full_attention or sliding_attention, found "
         "'\"linear_attention\"'");
+  config["layer_types"] = {"sliding_attention", "full_attention"};
+  CHECK(error_of(config) == "config.json:1: layer_types: expected 32 types, one a layer, found '2'");
 }
 
 TEST_CASE("hugging_face: gpt_oss") {
@@ -254,6 +265,14 @@ TEST_CASE("hugging_face: a factor on sines and cosines") {
   CHECK_FALSE(scales({{"type", "yarn"}, {"factor", 40}, {"mscale", 1.0}, {"mscale_all_dim", 1.0}}));
   CHECK(scales({{"type", "yarn"}, {"factor", 40}, {"mscale", 1.0}, {"mscale_all_dim", 0.5}}));
   json config = llama3();
+  config["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", "4"}};
+  CHECK(error_of(config) == "config.json:1: factor: expected a number, found '\"4\"'");
+  config["rope_scaling"] = nullptr;
+  config["rope_parameters"] = {{"full_attention", {{"rope_type", "yarn"}, {"factor", 4.0}}},
+                               {"sliding_attention", {{"rope_type", "default"}}}};
+  CHECK(read(config, 4096)->model.scales_rotation);
+  config["rope_parameters"]["full_attention"]["factor"] = 1.0;
+  CHECK_FALSE(read(config, 4096)->model.scales_rotation);
   config["rope_scaling"] = "yarn";
   CHECK(error_of(config) == "config.json:1: rope_scaling: expected an object, found '\"yarn\"'");
 }
