@@ -109,7 +109,7 @@ Result<void> read_terms(const PlanArguments& arguments, PlanQuestion& question) 
 
 /// As given, or that of the stack.
 Result<Precision> read_precision(const std::string& name, const Stack& stack, const GpuProfile& profile) {
-  auto precision = name.empty() ? plan_choices(stack).precision : parse_precision(name);
+  auto precision = name.empty() ? stack.choices.precision : parse_precision(name);
   if (precision) {
     if (const auto checked = check_precision(profile, *precision); !checked)
       precision = fail(checked.error());
@@ -156,7 +156,7 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
         arguments.beside,
         {.global_batch = question.global_batch, .micro_batch = 1, .precision = question.precision});
     if (!plan) return fail(in_option("--beside", plan.error()));
-    plan->sequence_parallel = plan_choices(*stack).sequence_parallel && plan->tensor > 1;
+    plan->sequence_parallel = stack->choices.sequence_parallel && plan->tensor > 1;
     question.beside = *plan;
   }
   return question;
@@ -412,7 +412,7 @@ void add_plan_command(CLI::App& app, Action& action) {
                       "Nodes x GPUs per node : type, for instance 64x8:a100; without --gpus all of it");
   command
       ->add_option("--global-batch", to.global_batch, "Sequences an iteration; without it the published ones")
-      ->transform(whole_number(1));
+      ->transform(whole_number(1, kMaxGlobalBatch));
   command
       ->add_option("--objective", to.objective,
                    "What is best: time, cost or gpus; with --deadline cost, otherwise time")
@@ -436,7 +436,7 @@ void add_plan_command(CLI::App& app, Action& action) {
   command->add_option("--precision", to.precision,
                       "fp32, fp16, bf16, fp8 or fp4; without it that of the stack");
   command->add_option("--sequence-length", to.sequence_length, "Tokens a sequence; without it the model's")
-      ->transform(whole_number(1));
+      ->transform(whole_number(1, kMaxSequenceLength));
   command->add_flag("--json", to.json, "Print one JSON document");
   command->callback([=, &action] { action = [arguments] { return plan(*arguments); }; });
 }

@@ -16,7 +16,6 @@ namespace {
 constexpr std::int64_t kMaxLayers = 10'000;
 constexpr std::int64_t kMaxHidden = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxHeads = std::int64_t{1} << 16;
-constexpr std::int64_t kMaxSequence = std::int64_t{1} << 24;
 constexpr std::int64_t kMaxVocabulary = std::int64_t{1} << 24;
 constexpr std::int64_t kMaxFfn = std::int64_t{1} << 22;
 constexpr std::int64_t kMaxExperts = std::int64_t{1} << 14;
@@ -68,7 +67,7 @@ Result<void> check_experts(const TransformerModel& model) {
 
 Result<void> check_window(const TransformerModel& model) {
   const AttentionWindow& window = model.window;
-  return first_error({check_range("window.size", window.size, kMaxSequence, 0),
+  return first_error({check_range("window.size", window.size, kMaxSequenceLength, 0),
                       check_range("window.first_layer", window.first_layer, kMaxLayers, 0),
                       check_range("window.full_every", window.full_every, kMaxLayers, 0)});
 }
@@ -81,7 +80,7 @@ Result<void> check_state_space(const TransformerModel& model) {
                          check_range("state_space.state_size", space.state_size, kMaxHeadSize),
                          check_range("state_space.num_groups", space.num_groups, kMaxHeads),
                          check_range("state_space.conv_width", space.conv_width, kMaxConvWidth),
-                         check_range("state_space.chunk_size", space.chunk_size, kMaxSequence)});
+                         check_range("state_space.chunk_size", space.chunk_size, kMaxSequenceLength)});
   if (!checked) return checked;
   return check_divides("state_space.num_groups", space.num_groups, "heads of the state space",
                        space.num_heads);
@@ -261,7 +260,7 @@ Result<void> check_model(const TransformerModel& model) {
   auto checked = first_error({check_range("num_layers", model.num_layers, kMaxLayers),
                               check_range("hidden_size", model.hidden_size, kMaxHidden),
                               check_range("num_heads", model.num_heads, kMaxHeads),
-                              check_range("sequence_length", model.sequence_length, kMaxSequence),
+                              check_range("sequence_length", model.sequence_length, kMaxSequenceLength),
                               check_range("vocab_size", model.vocab_size, kMaxVocabulary),
                               check_range("ffn_size", model.ffn_size, kMaxFfn, 0)});
   if (!checked) return checked;

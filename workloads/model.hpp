@@ -19,6 +19,9 @@ enum class Normalization : std::uint8_t { LayerNorm, RmsNorm };
 /// keys, or not at all.
 enum class Positions : std::uint8_t { Learned, Rotary, None };
 
+/// Bound of `sequence_length`, far beyond every model so far.
+inline constexpr std::int64_t kMaxSequenceLength = std::int64_t{1} << 24;
+
 /// A mixture of experts in place of the MLP. `num_experts` 0: the model is dense.
 struct MixtureOfExperts {
   std::int64_t num_experts = 0;
@@ -26,7 +29,7 @@ struct MixtureOfExperts {
   std::int64_t expert_ffn_size = 0;   ///< inner size of one expert
   std::int64_t shared_ffn_size = 0;   ///< inner size of all experts that every token passes, 0 for none
   std::int64_t num_dense_layers = 0;  ///< the first layers, which have an MLP of `ffn_size` instead
-  double capacity_factor = 0;         ///< tokens an expert takes over the mean; 0: no token is dropped
+  double capacity_factor = 0;         ///< rows of an expert over the mean; 0: as many as are routed to it
   /// Width to which tokens are projected before they are routed and from which they come back (NVIDIA,
   /// "Nemotron 3", 2025: LatentMoE); 0: experts see the hidden size.
   std::int64_t latent_size = 0;

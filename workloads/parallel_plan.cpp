@@ -18,7 +18,6 @@ namespace {
 /// Bounds far beyond every plan run so far. They keep memory bounded and integer products exact.
 constexpr std::int64_t kMaxStages = 1024;
 constexpr std::int64_t kMaxReplicas = std::int64_t{1} << 20;
-constexpr std::int64_t kMaxBatch = 100'000'000;
 
 constexpr std::array<std::string_view, 3> kRecomputeNames = {"none", "selective", "full"};
 constexpr std::array<std::string_view, 4> kShardingNames = {"none", "optimizer", "full", "gradients"};
@@ -134,8 +133,8 @@ Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan)
        check_range("virtual_stages", plan.virtual_stages, plan.pipeline > 1 ? kMaxStages : 1),
        check_range("expert", plan.expert, kMaxReplicas),
        check_range("expert_tensor", plan.expert_tensor, kMaxStages),
-       check_range("global_batch", plan.global_batch, kMaxBatch),
-       check_range("micro_batch", plan.micro_batch, kMaxBatch)});
+       check_range("global_batch", plan.global_batch, kMaxGlobalBatch),
+       check_range("micro_batch", plan.micro_batch, kMaxGlobalBatch)});
   if (!checked) return checked;
   constexpr std::int64_t kMaxGpus = 1'000'000'000;
   checked = first_error(

@@ -89,6 +89,9 @@ struct ParallelPlan {
   friend bool operator==(const ParallelPlan&, const ParallelPlan&) = default;
 };
 
+/// Bound of `global_batch`, far beyond every run so far.
+inline constexpr std::int64_t kMaxGlobalBatch = 100'000'000;
+
 /// Consecutive layers of a model.
 struct LayerRange {
   std::int64_t first = 0;

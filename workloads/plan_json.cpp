@@ -1,12 +1,14 @@
 #include "workloads/plan_json.hpp"
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "core/json_reader.hpp"
+#include "workloads/size_checks.hpp"
 
 namespace vtrain {
 namespace {
@@ -37,9 +39,11 @@ std::int64_t read_data(JsonFields& fields, const ParallelPlan& plan) {
   const std::int64_t num_gpus = fields.integer_or("num_gpus", 1, INT32_MAX, 0);
   if (num_gpus == 0 || fields.error()) return data > 0 ? data : 1;
   const std::int64_t others = plan.tensor * plan.context * plan.pipeline;
-  if (num_gpus % others != 0 || (data > 0 && num_gpus != others * data)) {
+  if (num_gpus % others != 0 || (data > 0 && num_gpus / others != data)) {
+    const std::optional<std::int64_t> all = product({others, data});
     const std::string expected = data > 0
-                                     ? fmt::format("tensor x context x pipeline x data = {}", others * data)
+                                     ? fmt::format("tensor x context x pipeline x data = {}",
+                                                   all ? std::to_string(*all) : "beyond all clusters")
                                      : fmt::format("a multiple of tensor x context x pipeline = {}", others);
     fields.complain("num_gpus", expected_found(expected, std::to_string(num_gpus)));
   }

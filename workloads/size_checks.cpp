@@ -23,6 +23,14 @@ Result<void> check_divides(std::string_view field, std::int64_t divisor, std::st
                                          std::to_string(divisor))});
 }
 
+std::optional<std::int64_t> product(std::initializer_list<std::int64_t> factors) {
+  std::int64_t result = 1;
+  for (const std::int64_t factor : factors) {
+    if (__builtin_mul_overflow(result, factor, &result)) return std::nullopt;
+  }
+  return result;
+}
+
 Result<void> first_error(std::initializer_list<Result<void>> checks) {
   for (const Result<void>& check : checks) {
     if (!check) return check;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string_view>
 
 #include "core/result.hpp"
@@ -15,6 +16,9 @@ Result<void> check_range(std::string_view field, std::int64_t value, std::int64_
 /// An error that names `field` unless `divisor` divides `value`, which is called `what`.
 Result<void> check_divides(std::string_view field, std::int64_t divisor, std::string_view what,
                            std::int64_t value);
+
+/// The product, if 64 bits hold it.
+std::optional<std::int64_t> product(std::initializer_list<std::int64_t> factors);
 
 /// The first error of a list of checks.
 Result<void> first_error(std::initializer_list<Result<void>> checks);

@@ -349,7 +349,7 @@ std::vector<BadInput> bad_inputs() {
        "x",
        "",
        "plan llama3-8b --gpus 8 --global-batch many",
-       {"error: --global-batch: expected a whole number of at least 1, found 'many'\n"}},
+       {"error: --global-batch: expected a whole number from 1 to 100000000, found 'many'\n"}},
       {"a seed that is no number",
        "jobs.csv",
        good,

@@ -11,6 +11,7 @@
 
 #include "core/text.hpp"
 #include "workloads/model_zoo.hpp"
+#include "workloads/size_checks.hpp"
 #include "workloads/validation/measured_sources.hpp"
 #include "workloads/validation/neusight_runs.hpp"
 #include "workloads/validation/published_recipe.hpp"
@@ -21,6 +22,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::int64_t kMostGpus = 10'000'000;
+constexpr std::int64_t kMostDegree = std::int64_t{1} << 20;  // three such factors fit 64 bits
 constexpr std::int64_t kMostTokens = 1'000'000'000;
 
 /// Reads one record; the first error is kept.
@@ -193,12 +195,12 @@ class RecordReader {
   void read_plan() {
     ParallelPlan& plan = case_.plan;
     if (!parallel_.has("tp") || !parallel_.has("pp")) miss("the parallel sizes");
-    plan.tensor = parallel_.integer_or("tp", 1, kMostGpus, 1);
-    plan.pipeline = parallel_.integer_or("pp", 1, kMostGpus, 1);
-    plan.context = parallel_.integer_or("cp", 1, kMostGpus, 1);
-    plan.virtual_stages = parallel_.integer_or("vp", 1, kMostGpus, 1);
-    plan.expert = parallel_.integer_or("ep", 1, kMostGpus, 1);
-    plan.expert_tensor = parallel_.integer_or("etp", 1, kMostGpus, 1);
+    plan.tensor = parallel_.integer_or("tp", 1, kMostDegree, 1);
+    plan.pipeline = parallel_.integer_or("pp", 1, kMostDegree, 1);
+    plan.context = parallel_.integer_or("cp", 1, kMostDegree, 1);
+    plan.virtual_stages = parallel_.integer_or("vp", 1, kMostDegree, 1);
+    plan.expert = parallel_.integer_or("ep", 1, kMostDegree, 1);
+    plan.expert_tensor = parallel_.integer_or("etp", 1, kMostDegree, 1);
     const std::int64_t num_gpus = system_.integer_or("num_gpus", 1, kMostGpus, 0);
     if (num_gpus == 0) miss("the number of GPUs");
     plan.data = std::max<std::int64_t>(1, num_gpus / (plan.tensor * plan.pipeline * plan.context));
@@ -266,10 +268,8 @@ class RecordReader {
     // Some sources round the global batch.
     const std::int64_t accumulated = batch_.integer_or(
         "grad_accum", 1, kMostTokens, batch_.integer_or("num_microbatches", 1, kMostTokens, 0));
-    const std::int64_t product = plan.data * plan.micro_batch * accumulated;
-    if (accumulated > 0 && product != plan.global_batch &&
-        plan.global_batch % (plan.data * plan.micro_batch) != 0)
-      plan.global_batch = product;
+    if (accumulated == 0 || plan.global_batch % (plan.data * plan.micro_batch) == 0) return;
+    plan.global_batch = product({plan.data, plan.micro_batch, accumulated}).value_or(plan.global_batch);
   }
 
   /// What LLM Foundry's scripts say of runs on H100 beyond the records (scripts/train/benchmarking). Those in

@@ -36,6 +36,25 @@ TEST_CASE("measured_case: a complete record") {
   CHECK(measured.assumed.empty());
 }
 
+TEST_CASE("measured_case: sizes beyond every cluster are no plan, whatever their product is in 64 bits") {
+  const auto read = [](const std::string& parallel, const std::string& batch) {
+    return parse_measured_cases(
+        one_case(R"({"id": "x", "framework": "Megatron-Bridge/Megatron-Core", "quality": "A", )" + kModel +
+                 R"(, "system": {"gpu": "A100-SXM4-80GB", "num_gpus": 16}, "precision": "BF16",
+                    "recompute": "none", "parallel": {)" +
+                 parallel + R"(}, "batch": {)" + batch + R"(}, "measured": {"tokens_per_s_per_gpu": 4096}})"),
+        "cases.json");
+  };
+  const auto large =
+      read(R"("tp": 4194304, "pp": 4194304, "cp": 1048576)", R"("global_batch": 64, "micro_batch": 1)");
+  REQUIRE_FALSE(large);
+  CHECK(large.error().field.ends_with("tp"));
+  const auto batches = read(R"("tp": 1, "pp": 1)",
+                            R"("global_batch": 64, "micro_batch": 1000000000, "grad_accum": 1000000000)");
+  REQUIRE(batches);
+  CHECK(batches->cases.at(0).plan.global_batch == 64);
+}
+
 TEST_CASE("measured_case: what a record lacks is listed, what is completed is said") {
   const MeasuredCase measured = only_case(
       R"({"id": "x", "framework": "something", "system": {"gpu": "TPU v5", "num_gpus": 8}, "precision": "bf16",
@@ -46,16 +65,10 @@ TEST_CASE("measured_case: what a record lacks is listed, what is completed is sa
   CHECK(measured.assumed == std::vector<std::string>{"recomputation: none"});
 
   const MeasuredCase from_zoo = only_case(
-      R"json({"id": "x", "framework": "Megatron-Bridge", "system": {"gpu": "A100", "num_gpus": 8}, "precision": "BF16",
-          "model": {"name": "Qwen3_30B_a3B (tokendrop)", "seq_len": 4096
-}
-, "recompute" : "none",
-                "parallel" : {"tp" : 1, "pp" : 1, "ep" : 8},
-                             "batch" : {"global_batch" : 8, "micro_batch" : 1},
-                                       "measured" : {
-  "iteration_s" : 1
-}
-})json");
+      R"record({"id": "x", "framework": "Megatron-Bridge", "system": {"gpu": "A100", "num_gpus": 8},
+          "precision": "BF16", "model": {"name": "Qwen3_30B_a3B (tokendrop)", "seq_len": 4096},
+          "recompute": "none", "parallel": {"tp": 1, "pp": 1, "ep": 8},
+          "batch": {"global_batch": 8, "micro_batch": 1}, "measured": {"iteration_s": 1}})record");
   CHECK(from_zoo.missing.empty());
   CHECK(from_zoo.model.experts.num_experts == 128);
   CHECK(from_zoo.model.sequence_length == 4096);

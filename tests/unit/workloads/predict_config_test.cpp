@@ -186,6 +186,10 @@ TEST_CASE("predict_config: errors name file, line and key") {
         "c.json:2: num_gpus: expected a multiple of tensor x context x pipeline = 2, found '3'");
   CHECK(error_of(with_plan(batch + ", \"data\": 2, \"num_gpus\": 4")) ==
         "c.json:2: num_gpus: expected tensor x context x pipeline x data = 2, found '4'");
+  const std::string most = std::to_string(1 << 20);
+  CHECK(error_of(with_plan(batch + ", \"tensor\": " + most + ", \"context\": " + most +
+                           ", \"pipeline\": " + most + ", \"data\": " + most + ", \"num_gpus\": 4")) ==
+        "c.json:2: num_gpus: expected tensor x context x pipeline x data = beyond all clusters, found '4'");
   CHECK(error_of(with_plan(batch + ", \"precision\": \"int8\"")) ==
         "c.json:2: precision: expected one of 'fp32', 'fp16', 'bf16', 'fp8' and 'fp4', found 'int8'");
   CHECK(error_of(with_plan(batch + ", \"expert\": 2")) ==
