@@ -73,10 +73,10 @@ Result<GpuProfile> read_profile(const std::string& name, const std::optional<Clu
 }
 
 Result<void> check_offload(const Stack& stack, const GpuProfile& profile) {
-  if (!plan_choices(stack).offload) {
+  if (!stack.choices.offload) {
     std::vector<std::string_view> able;
     for (const Stack& known : all_stacks()) {
-      if (plan_choices(known).offload) able.push_back(known.name);
+      if (known.choices.offload) able.push_back(known.name);
     }
     return fail({.field = "--offload",
                  .message = expected_found("a stack that can: " + list_names(able), stack.name)});

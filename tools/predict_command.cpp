@@ -59,7 +59,7 @@ struct Prediction {
   IterationWork work;
   IterationTimes times;
   std::optional<MemoryEstimate> memory;  ///< the public vTrain release has no memory model
-  FlopsPerSecond peak_rate{0};           ///< of one GPU
+  FlopsPerSecond peak_rate{0};           ///< of one GPU in the precision of the plan
   std::vector<std::string> provenance;
   std::vector<std::string> fallbacks;  ///< numbers that were extrapolated or missing
 };
@@ -120,9 +120,10 @@ Result<Prediction> predict_from_profile(const PredictArguments& arguments, const
   stack->factors = calibration->factors(stack->name, profile.name);
   const ParallelPlan& plan = config.plan;
   GpuProfile on_cluster = profile;
-  if (config.release) {
+  const bool names_network = config.release && config.release->inter_node_bandwidth;
+  if (names_network) {
     on_cluster.node_network_bandwidth =
-        BytesPerSecond(config.release->inter_node_bandwidth * 1e9 / 8);  // from Gbit/s
+        BytesPerSecond(*config.release->inter_node_bandwidth * 1e9 / 8);  // from Gbit/s
   }
   auto predicted = predict_physical(config.model, plan, on_cluster, *stack);
   if (!predicted) return fail(predicted.error());
@@ -136,6 +137,10 @@ Result<Prediction> predict_from_profile(const PredictArguments& arguments, const
       fmt::format("profile {}: {}", profile.name, predicted->provenance.profile_description),
       fmt::format("stack {}: {}", stack->name, stack->summary),
       "all-reduces within a node: " + predicted->provenance.all_reduce_source};
+  if (names_network) {
+    prediction.provenance.push_back(fmt::format("network of a node: {} Gbit/s, from the configuration",
+                                                short_number(*config.release->inter_node_bandwidth)));
+  }
   if (!calibration->file.empty()) {
     const bool has_factors = stack->factors != KernelFactors{};
     prediction.provenance.push_back(fmt::format(
@@ -148,13 +153,28 @@ Result<Prediction> predict_from_profile(const PredictArguments& arguments, const
   return prediction;
 }
 
+/// That of the command line, or else of the configuration, or the A100's, which the release's own semantics
+/// takes.
+Result<GpuProfile> profile_for(const PredictArguments& arguments, const PredictConfig& config,
+                               bool is_release) {
+  if (!arguments.profile.empty()) return load_gpu_profile(arguments.profile);
+  if (is_release || config.profile.empty()) return load_gpu_profile("a100");
+  auto profile = load_gpu_profile(config.profile);
+  if (profile) return profile;
+  Error error = profile.error();
+  if (error.file.empty()) {
+    error.file = config.file;
+    error.field = config.release ? "gpu_name" : "profile";
+  }
+  return fail(std::move(error));
+}
+
 Result<Prediction> predict_one(const PredictArguments& arguments, const std::string& path) {
   const auto config = read_predict_config(path);
   if (!config) return fail(config.error());
-  const std::string& name = arguments.profile.empty() ? config->profile : arguments.profile;
-  const auto profile = load_gpu_profile(name.empty() ? "a100" : name);
-  if (!profile) return fail(profile.error());
   const bool is_release = arguments.semantics == "vtrain";
+  const auto profile = profile_for(arguments, *config, is_release);
+  if (!profile) return fail(profile.error());
   if (is_release && !config->release) {
     return fail({.file = path,
                  .field = "--semantics vtrain",
@@ -170,7 +190,7 @@ Result<Prediction> predict_one(const PredictArguments& arguments, const std::str
   }
   prediction->config = path;
   prediction->model = config->model;
-  prediction->peak_rate = profile->peak_rate;
+  prediction->peak_rate = profile->peak_rate_of(config->plan.precision);
   if (arguments.strict && !prediction->fallbacks.empty()) {
     return fail({.file = path, .field = "--strict", .message = "fallback: " + prediction->fallbacks.front()});
   }

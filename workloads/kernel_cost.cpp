@@ -191,10 +191,9 @@ KernelTime weight_gradient_time(const GpuProfile& profile, Precision precision, 
 }
 
 KernelTime grouped_gemm_time(const GpuProfile& profile, Precision precision, const GroupedGemmShape& shape) {
-  constexpr double kLostRows = 160;  // per expert
-  const double rows_of_one = static_cast<double>(shape.rows) / static_cast<double>(shape.num_experts);
-  KernelTime result = gemm_time(profile, precision, {.m = shape.rows, .n = shape.n, .k = shape.k});
-  result.time *= (rows_of_one + kLostRows) / rows_of_one;
+  constexpr std::int64_t kLostRows = 160;  // per expert
+  const std::int64_t rows = shape.rows + kLostRows * shape.num_experts;
+  KernelTime result = gemm_time(profile, precision, {.m = rows, .n = shape.n, .k = shape.k});
   result.evidence = Evidence::Modelled;
   return result;
 }

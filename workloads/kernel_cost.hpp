@@ -57,8 +57,8 @@ struct GroupedGemmShape {
   std::int64_t num_experts = 1;
 };
 
-/// Time of a grouped GEMM in forward layout: one GEMM of all rows, times (r + 160) / r for r rows per expert.
-/// The 160 fits SimuMax's B200 kernels.
+/// Time of a grouped GEMM in forward layout: one GEMM of all rows and 160 more for each expert. The 160 fits
+/// SimuMax's B200 kernels.
 KernelTime grouped_gemm_time(const GpuProfile& profile, Precision precision, const GroupedGemmShape& shape);
 
 /// The gradients of the inputs of a grouped layer.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -85,9 +86,16 @@ class CostModel {
     if (layer_.stack.overlap.experts) overlap_dispatch(forward, backward);
     const IssueFloor plain = plain_issue(kind);
     const IssueFloor experts = experts_issue(kind);
-    PassCosts costs{.forward = finish(forward, plain.forward, experts.forward),
-                    .backward = finish(backward.input, plain.backward, experts.backward),
-                    .weight = finish(backward.weight)};
+    // Of a backward pass in two parts the CPU issues each in its share of the time, so that one right after
+    // the other takes as long as both in one.
+    const Nanoseconds input_time = backward.input.busy_time();
+    const Nanoseconds weight_time = backward.weight.busy_time();
+    const double input_share = weight_time.count() > 0 ? input_time / (input_time + weight_time) : 1;
+    const Nanoseconds weight_issue = (1 - input_share) * (plain.backward + experts.backward);
+    PassCosts costs{
+        .forward = finish(forward, plain.forward, experts.forward),
+        .backward = finish(backward.input, input_share * plain.backward, input_share * experts.backward),
+        .weight = finish(backward.weight, weight_issue)};
     costs.recompute = recomputed(costs.forward, layer_.key.recompute, layer_.stack);
     return costs;
   }
@@ -163,48 +171,60 @@ class CostModel {
   /// Gathers sharded weights before the passes of a layer and reduces their gradients after them, beside the
   /// computation of neighbouring layers; returns what nothing hides where they are gathered once an
   /// iteration.
-  Nanoseconds shard(PassCosts& costs, LayerKind kind) {
-    const LayerKey& key = layer_.key;
-    if (key.replicas <= 1) return Nanoseconds(0);
-    const ShardingGroups groups =
-        sharding_groups(layer_.profile, key.replicas, key.tensor, key.expert * key.expert_tensor,
-                        layer_.stack.memory.shards_in_domain);
+  Nanoseconds shard(PassCosts& costs, LayerKind kind) const {
     const double routed = kind.has_experts() ? layer_.shape.routed_weights : 0;
-    const auto time_of = [&](Collective collective, double bytes) {
-      const Nanoseconds shared =
-          collective_time(layer_.profile, collective, groups.shared, Bytes(bytes * (weights(kind) - routed)))
-              .time;
-      if (routed <= 0) return layer_.stack.factors.communication * shared;
-      return layer_.stack.factors.communication *
-             (shared +
-              collective_time(layer_.profile, collective, groups.routed, Bytes(bytes * routed)).time);
-    };
-    const double gathered = layer_.stack.gathered_weight_bytes(key.precision);
-    const double reduced = layer_.stack.gradients(key.precision, 1).value;
-    const Nanoseconds gather = time_of(Collective::AllGather, gathered);
-    const Nanoseconds reduction = time_of(Collective::ReduceScatter, reduced);
-    const double all = weights(kind);
-    const Nanoseconds copied_weights = copy_time(all * 2 * gathered);
-    const Nanoseconds copied_gradients = copy_time(all * (element_bytes(key.precision) + reduced));
-    if (key.gather == WeightGather::EveryIteration)
-      return gather + copied_weights + reduction + copied_gradients;
-    add_exposed(costs.forward, "weight_gather",
-                copied_weights + exposed(gather, busy_time(costs.forward), all * gathered));
+    const std::optional<ShardingTimes> times = sharding_times(weights(kind) - routed, routed);
+    if (!times) return Nanoseconds(0);
+    if (layer_.key.gather == WeightGather::EveryIteration) return times->all();
+    costs.forward.push_back(
+        data_collective("weight_gather", gather_beside(*times, busy_time(costs.forward))));
     const Nanoseconds cover = busy_time(costs.recompute) + busy_time(costs.backward);
-    if (key.gather == WeightGather::EveryPass) {
-      add_exposed(
-          costs.backward, "gather_reduce",
-          copied_weights + copied_gradients + exposed(gather + reduction, cover, all * (gathered + reduced)));
+    if (layer_.key.gather == WeightGather::EveryPass) {
+      const Nanoseconds both =
+          exposed(times->gather + times->reduction, cover, times->gathered_bytes + times->reduced_bytes);
+      costs.backward.push_back(
+          data_collective("gather_reduce", times->copied_weights + times->copied_gradients + both));
     } else {
-      add_exposed(costs.backward, "gradient_reduce",
-                  copied_gradients + exposed(reduction, cover, all * reduced));
+      costs.backward.push_back(data_collective("gradient_reduce", reduce_beside(*times, cover)));
     }
+    return Nanoseconds(0);
+  }
+
+  /// The same for the word embedding. Nothing runs before its gather nor beside the reduction at the end, and
+  /// its backward pass does not need the weights.
+  Nanoseconds shard_embedding(PassCosts& costs) const {
+    const LayerShape& shape = layer_.shape;
+    double weights = table_weights();
+    if (layer_.model.positions == Positions::Learned)
+      weights += real(layer_.model.sequence_length) * real(shape.hidden);
+    const std::optional<ShardingTimes> times = sharding_times(weights, 0);
+    if (!times) return Nanoseconds(0);
+    if (layer_.key.gather == WeightGather::EveryIteration) return times->all();
+    costs.forward.insert(costs.forward.begin(),
+                         data_collective("weight_gather", gather_beside(*times, Nanoseconds(0))));
+    costs.backward.push_back(data_collective("gradient_reduce", reduce_beside(*times, Nanoseconds(0))));
+    return Nanoseconds(0);
+  }
+
+  /// The same for the output layer, unless it has the embedding's weights. They stay gathered until its
+  /// backward pass, which follows at once.
+  Nanoseconds shard_head(PassCosts& costs) const {
+    const bool is_alone = layer_.key.gather != WeightGather::EveryIteration;
+    if (layer_.model.tied_embeddings && is_alone) return Nanoseconds(0);
+    const std::optional<ShardingTimes> times = sharding_times(table_weights(), 0);
+    if (!times) return Nanoseconds(0);
+    if (!is_alone) return times->all();
+    costs.forward.push_back(
+        data_collective("weight_gather", gather_beside(*times, busy_time(costs.forward))));
+    costs.backward.push_back(
+        data_collective("gradient_reduce", reduce_beside(*times, busy_time(costs.backward))));
     return Nanoseconds(0);
   }
 
   /// How long the GPU takes for the backward pass of a layer beyond what the CPU takes to issue it.
   Nanoseconds backward_slack(LayerKind kind, const PassCosts& costs) const {
-    return std::max(Nanoseconds(0), busy_time(costs.backward) - plain_issue(kind).backward);
+    const Nanoseconds busy = busy_time(costs.backward) + busy_time(costs.weight);
+    return std::max(Nanoseconds(0), busy - plain_issue(kind).backward);
   }
 
   /// Of adding up the gradient of a weight over micro-batches. Those of weights that stay gathered are read,
@@ -212,7 +232,7 @@ class CostModel {
   double accumulation_bytes() const {
     const LayerKey& key = layer_.key;
     const Stack& stack = layer_.stack;
-    if (!stack.data_parallel.copies || key.replicas <= 1 || key.gather != WeightGather::EveryIteration)
+    if (!stack.data_parallel.copies || !key.is_sharded || key.gather != WeightGather::EveryIteration)
       return stack.accumulation_bytes;
     return element_bytes(key.precision) + 2 * stack.gradients(key.precision, 1).value;
   }
@@ -285,15 +305,60 @@ class CostModel {
            memory_kernel_time(layer_.profile, MemoryKernel::Elementwise, Bytes(bytes), 1);
   }
 
+  /// Of sharded weights, the collectives and the copies around them.
+  struct ShardingTimes {
+    Nanoseconds gather{0};
+    Nanoseconds reduction{0};
+    Nanoseconds copied_weights{0};
+    Nanoseconds copied_gradients{0};
+    double gathered_bytes = 0;  ///< on one GPU
+    double reduced_bytes = 0;
+    Nanoseconds all() const { return gather + reduction + copied_weights + copied_gradients; }
+  };
+
+  /// Those of `shared` weights of a GPU and of `routed` ones, of experts; none where no GPUs share them.
+  std::optional<ShardingTimes> sharding_times(double shared, double routed) const {
+    const LayerKey& key = layer_.key;
+    if (!key.is_sharded) return std::nullopt;
+    const ShardingGroups groups =
+        sharding_groups(layer_.profile, key.replicas, key.tensor, key.expert * key.expert_tensor,
+                        layer_.stack.memory.shards_in_domain);
+    if (groups.shared.size <= 1 && (routed <= 0 || groups.routed.size <= 1)) return std::nullopt;
+    const auto time_of = [&](Collective collective, double bytes) {
+      Nanoseconds time =
+          collective_time(layer_.profile, collective, groups.shared, Bytes(bytes * shared)).time;
+      if (routed > 0)
+        time += collective_time(layer_.profile, collective, groups.routed, Bytes(bytes * routed)).time;
+      return layer_.stack.factors.communication * time;
+    };
+    const double all = shared + routed;
+    const double gathered = layer_.stack.gathered_weight_bytes(key.precision);
+    const double reduced = layer_.stack.gradients(key.precision, 1).value;
+    return ShardingTimes{.gather = time_of(Collective::AllGather, gathered),
+                         .reduction = time_of(Collective::ReduceScatter, reduced),
+                         .copied_weights = copy_time(all * 2 * gathered),
+                         .copied_gradients = copy_time(all * (element_bytes(key.precision) + reduced)),
+                         .gathered_bytes = all * gathered,
+                         .reduced_bytes = all * reduced};
+  }
+  /// What of a gather or a reduction, with its copies, shows beside computation.
+  Nanoseconds gather_beside(const ShardingTimes& times, Nanoseconds cover) const {
+    return times.copied_weights + exposed(times.gather, cover, times.gathered_bytes);
+  }
+  Nanoseconds reduce_beside(const ShardingTimes& times, Nanoseconds cover) const {
+    return times.copied_gradients + exposed(times.reduction, cover, times.reduced_bytes);
+  }
+  /// Weights of the word embedding, or of the output layer, on one GPU.
+  double table_weights() const { return real(layer_.shape.vocabulary) * real(layer_.shape.hidden); }
+
   /// What of collectives of sharded weights, by which so many bytes arrive, shows beside computation.
   Nanoseconds exposed(Nanoseconds time, Nanoseconds cover, double bytes) const {
     return exposed_time(
         time, cover, layer_.stack.data_parallel.share(time, Bytes(bytes), layer_.profile.memory_bandwidth));
   }
 
-  static void add_exposed(std::vector<Operator>& pass, const char* name, Nanoseconds time) {
-    pass.push_back(
-        {.name = name, .kind = TaskKind::DataComm, .duration = Nanoseconds(std::round(time.count()))});
+  static Operator data_collective(std::string_view name, Nanoseconds time) {
+    return {.name = name, .kind = TaskKind::DataComm, .duration = Nanoseconds(std::round(time.count()))};
   }
 
   LayerContext layer_;
@@ -334,7 +399,7 @@ void share_slack(const TransformerModel& model, const CostModel& parts, LayerCos
   }
   for (std::size_t i = 0; i < kNumLayerKinds; ++i) {
     if (counts[i] == 0 || !layer_kinds(model)[i].has_experts()) continue;
-    Nanoseconds& gap = costs.layers[i].backward.front().gap;
+    Nanoseconds& gap = first_computation(costs.layers[i].backward).gap;
     gap = Nanoseconds(std::round(std::max(0.0, (gap - slack / real(counts[i])).count())));
   }
 }
@@ -344,10 +409,11 @@ void append(std::vector<Operator>& pass, const std::vector<Operator>& more) {
   pass.insert(pass.end(), more.begin(), more.end());
 }
 
-/// The head with multi-token prediction: for each depth the projection, its layers and the head once more,
-/// all of which run backward before the model's own head.
-PassCosts with_predictions(const TransformerModel& model, const PassCosts& head, CostModel& parts) {
-  PassCosts all = head;
+/// Multi-token prediction in the head: for each depth the projection, its layers and the head once more, all
+/// of which run backward before the model's own head.
+void add_predictions(const TransformerModel& model, CostModel& parts, LayerCosts& costs) {
+  const PassCosts head = costs.head;
+  PassCosts& all = costs.head;
   PassCosts back;
   const LayerCounts counts = prediction_layers(model);
   const PassCosts projection = parts.prediction();
@@ -355,7 +421,8 @@ PassCosts with_predictions(const TransformerModel& model, const PassCosts& head,
   for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
     if (counts[kind] == 0) continue;
     layers[kind] = parts.layer(layer_kinds(model)[kind]);
-    parts.shard(layers[kind], layer_kinds(model)[kind]);
+    const Nanoseconds gathers = parts.shard(layers[kind], layer_kinds(model)[kind]);
+    costs.head_gathers += real(prediction_sets(model) * counts[kind]) * gathers;
   }
   for (std::int64_t depth = 0; depth < model.prediction.depth; ++depth) {
     append(all.forward, projection.forward);
@@ -373,11 +440,10 @@ PassCosts with_predictions(const TransformerModel& model, const PassCosts& head,
     append(back.backward, projection.backward);
     append(back.weight, projection.weight);
   }
-  append(back.backward, all.backward);
-  append(back.weight, all.weight);
-  return {.forward = std::move(all.forward),
-          .backward = std::move(back.backward),
-          .weight = std::move(back.weight)};
+  append(back.backward, head.backward);
+  append(back.weight, head.weight);
+  all.backward = std::move(back.backward);
+  all.weight = std::move(back.weight);
 }
 
 }  // namespace
@@ -392,10 +458,11 @@ LayerKey layer_key(const ParallelPlan& plan) {
           .expert = plan.expert,
           .expert_tensor = plan.expert_tensor,
           .micro_batch = plan.micro_batch,
+          .is_sharded = is_sharded,
           .replicas = is_sharded ? plan.data * plan.context : 1,
           .sequence_parallel = plan.sequence_parallel && plan.tensor > 1,
           .gather = gather,
-          .splits_weight_gradients = plan.schedule == Schedule::ZeroBubble,
+          .splits_weight_gradients = plan.schedule == Schedule::ZeroBubble && plan.pipeline > 1,
           .recompute = plan.recompute,
           .precision = plan.precision};
 }
@@ -421,8 +488,9 @@ LayerCosts layer_costs(const TransformerModel& model, const LayerKey& key, const
   costs.routed_weights = parts.routed_weights();
   costs.embedding = parts.embedding();
   costs.head = parts.head();
-  if (model.prediction.depth > 0)
-    costs.head = with_predictions(model, costs.head, stack.wider.prediction ? wide_parts : parts);
+  if (model.prediction.depth > 0) add_predictions(model, stack.wider.prediction ? wide_parts : parts, costs);
+  costs.embedding_gathers = parts.shard_embedding(costs.embedding);
+  costs.head_gathers += parts.shard_head(costs.head);
   parts.add_evidence(wide_parts);
   costs.extrapolated = parts.extrapolated();
   costs.modelled = parts.modelled();

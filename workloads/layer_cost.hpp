@@ -33,7 +33,9 @@ struct LayerCosts {
   /// Where sharded weights are gathered only once an iteration (`WeightGather::EveryIteration`): the gathers
   /// and reductions of one layer of each kind that nothing hides.
   PerLayerKind<Nanoseconds> gathers{};
-  double routed_weights = 0;  ///< of the routed experts of a layer with experts, on one GPU
+  Nanoseconds embedding_gathers{0};  ///< the same for the word embedding
+  Nanoseconds head_gathers{0};       ///< and for the output layer and the layers of multi-token prediction
+  double routed_weights = 0;         ///< of the routed experts of a layer with experts, on one GPU
   /// Operators with a kernel or message outside the sizes that the profile measured.
   std::vector<std::string_view> extrapolated;
   /// Operators with a kernel or message whose time is a formula's, because the profile has no measurements.
@@ -54,7 +56,8 @@ struct LayerKey {
   std::int64_t expert = 1;
   std::int64_t expert_tensor = 1;
   std::int64_t micro_batch = 1;
-  std::int64_t replicas = 1;  ///< GPUs that share a layer's weights where these are sharded, else 1
+  bool is_sharded = false;    ///< replicas share the weights
+  std::int64_t replicas = 1;  ///< of a layer where these are sharded, else 1
   bool sequence_parallel = false;
   WeightGather gather = WeightGather::EveryPass;  ///< of interest with sharded weights only
   bool splits_weight_gradients = false;

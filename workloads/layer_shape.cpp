@@ -1,6 +1,7 @@
 #include "workloads/layer_shape.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace vtrain {
 namespace {
@@ -9,7 +10,11 @@ void add_experts(LayerShape& shape, const TransformerModel& model, const LayerKe
                  const GpuProfile& profile) {
   const MixtureOfExperts& experts = model.experts;
   shape.routed_tokens = std::max<std::int64_t>(1, shape.tokens / (key.sequence_parallel ? key.tensor : 1));
-  shape.routed_rows = shape.routed_tokens * experts.top_k;
+  // Experts with a capacity take as many rows, filled up or with tokens dropped.
+  const double capacity = experts.capacity_factor > 0 ? experts.capacity_factor : 1;
+  constexpr double kMostRows = 0x1p40;  // so that products of it stay exact
+  const double rows = static_cast<double>(shape.routed_tokens * experts.top_k) * capacity;
+  shape.routed_rows = std::llround(std::clamp(rows, 1.0, kMostRows));
   shape.expert_rows = shape.routed_rows * key.expert_tensor;
   shape.expert_hidden = model.routed_size();
   shape.expert_inner = std::max<std::int64_t>(1, experts.expert_ffn_size / key.expert_tensor);

@@ -32,7 +32,7 @@ struct LayerShape {
 
   // Mixture of experts.
   std::int64_t routed_tokens = 0;  ///< tokens that this GPU routes
-  std::int64_t routed_rows = 0;    ///< top_k for each of them
+  std::int64_t routed_rows = 0;    ///< top_k for each of them, times the capacity factor
   std::int64_t expert_rows = 0;    ///< rows that its experts work on: those of all GPUs that share them
   std::int64_t expert_hidden = 0;  ///< columns of these rows
   std::int64_t expert_inner = 0;   ///< columns of the inner layer of an expert

@@ -54,6 +54,9 @@ struct MemoryRules {
   /// Fully sharded weights and gradients are shared within an NVLink domain alone, the state of the optimizer
   /// between all replicas (hybrid sharding: num_distributed_optimizer_instances of Megatron-FSDP).
   bool shards_in_domain = false;
+  /// Also the model's last chunk runs again what it did not keep, although its backward pass follows at once;
+  /// see `recomputes_last_chunk`.
+  bool last_chunk_recomputes = true;
   /// What the allocator reserves over what is in use, by fragmentation.
   double reserved_over_used = 1;
 };
@@ -124,6 +127,12 @@ struct StageMemory {
   Bytes used() const { return model_state + activations + working_set; }
   Bytes total() const { return used() + fragmentation + reserve; }
 };
+
+/// Whether the model's last chunk runs again, before its backward passes, what the plan does not keep. With
+/// 1F1B its backward pass follows the forward pass at once, so that keeping everything costs the activations
+/// of one micro-batch only: stacks with `last_chunk_recomputes` off do so where the GPU has room for them.
+bool recomputes_last_chunk(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
+                           const MemoryRules& rules);
 
 /// Parameters on each GPU of a stage: its layers, with all that tensor parallelism divides divided by it and
 /// the routed experts by `expert`; the embeddings V h / t + s h on the first and the output layer V h / t on

@@ -31,6 +31,12 @@ KernelTime sum_of_pieces(GemmShape shape, std::int64_t num_pieces, const TimeOf&
 
 }  // namespace
 
+Operator& first_computation(std::span<Operator> operators) {
+  const auto first = std::find_if(operators.begin(), operators.end(),
+                                  [](const Operator& op) { return !is_communication(op.kind); });
+  return first == operators.end() ? operators.front() : *first;
+}
+
 Nanoseconds exposed_time(Nanoseconds communication, Nanoseconds cover, double contention) {
   return std::max(Nanoseconds(0), communication - cover) + contention * std::min(communication, cover);
 }
@@ -170,6 +176,14 @@ Nanoseconds PassBuilder::computation_time() const {
   return sum;
 }
 
+Nanoseconds PassBuilder::busy_time() {
+  overlap_collectives();
+  Nanoseconds sum(0);
+  for (const Operator& op : operators_)
+    sum += op.duration + op.gap;
+  return sum;
+}
+
 Nanoseconds PassBuilder::dispatch_time() const {
   Nanoseconds sum(0);
   for (const std::size_t i : dispatches_)
@@ -183,6 +197,7 @@ void PassBuilder::hide_dispatch(double share) {
 }
 
 void PassBuilder::overlap_collectives() {
+  if (std::exchange(is_overlapped_, true)) return;
   Nanoseconds total(0);
   for (const std::size_t i : collectives_)
     total += operators_[i].duration;
@@ -199,7 +214,9 @@ void PassBuilder::wait_for_cpu(std::size_t first, std::size_t end, Nanoseconds i
   for (std::size_t i = first; i < end; ++i)
     busy += operators_[i].duration.count() + operators_[i].gap.count();
   const double floor = std::round(issue.count());
-  if (first < end && busy < floor) operators_[first].gap += Nanoseconds(floor - busy);
+  if (first == end || busy >= floor) return;
+  // A kernel waits, not a collective beside it.
+  first_computation(std::span(operators_).subspan(first, end - first)).gap += Nanoseconds(floor - busy);
 }
 
 std::vector<Operator> PassBuilder::finish(Nanoseconds issue_before, Nanoseconds issue_after) {

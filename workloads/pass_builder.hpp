@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,6 +67,8 @@ class PassBuilder {
 
   /// Of the operators so far, those that compute.
   Nanoseconds computation_time() const;
+  /// Of the operators as `finish` gives them, but for waits for the CPU; none may follow.
+  Nanoseconds busy_time();
   /// Of the operators so far, matrix products.
   Nanoseconds time_of_products() const { return product_time_; }
   /// Of the operators so far, dispatch and combine.
@@ -77,7 +80,7 @@ class PassBuilder {
   /// shows, the rest as far as the matrix products do not hide it, and what is hidden costs
   /// `OverlapRule::contention`. The CPU takes `issue_before` for the operators before it waits for the GPU
   /// and `issue_after` for those after it; if it never waits, the sum for all. Where they take less, the GPU
-  /// waits for the CPU: the difference is a gap of the first of them.
+  /// waits for the CPU: the difference is a gap of the first of them that computes.
   std::vector<Operator> finish(Nanoseconds issue_before, Nanoseconds issue_after);
 
   /// Names of operators with a kernel or message outside the sizes that were measured.
@@ -108,10 +111,15 @@ class PassBuilder {
   std::vector<Operator> operators_;
   std::vector<std::size_t> collectives_;  ///< positions of the tensor-parallel group's
   std::vector<std::size_t> dispatches_;   ///< positions of dispatch and combine
+  bool is_overlapped_ = false;            ///< `overlap_collectives` has run
   std::size_t waits_at_ = 0;              ///< position of the operator before which the CPU waits for the GPU
   std::vector<std::string_view> extrapolated_;
   std::vector<std::string_view> modelled_;
 };
+
+/// The first of the operators that computes, in which the GPU waits; the first of all if none does. There is
+/// at least one.
+Operator& first_computation(std::span<Operator> operators);
 
 /// What of an overlapped communication shows: what is longer than the `cover`, and the slowdown of the
 /// computation under it.

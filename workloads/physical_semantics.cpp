@@ -9,6 +9,7 @@
 
 #include "core/units.hpp"
 #include "workloads/memory_model.hpp"
+#include "workloads/pass_builder.hpp"
 #include "workloads/stage_costs.hpp"
 #include "workloads/stage_order.hpp"
 
@@ -134,9 +135,7 @@ Nanoseconds span_of(const Operators& operators) {
 
 /// The GPU waits in its first kernel of the pass.
 void add_wait(Operators& pass, Nanoseconds wait) {
-  const auto first =
-      std::find_if(pass.begin(), pass.end(), [](const Operator& op) { return !is_communication(op.kind); });
-  if (first != pass.end()) first->gap += wait;
+  if (!pass.empty()) first_computation(pass).gap += wait;
 }
 
 /// Makes one stage.
@@ -151,7 +150,7 @@ StageWork make_stage(const TransformerModel& model, const StageCosts& stages, co
     const ChunkLayers layers = stages.layers(stage, i);
     ChunkWork& chunk = work.chunks.emplace_back();
     chunk.forward = forward_block<Block>(model, costs, layers);
-    chunk.backward = backward_block<Block>(model, costs, layers, stages.recomputes(stage));
+    chunk.backward = backward_block<Block>(model, costs, layers, stages.recomputes(layers));
     if (splits_backward(plan.schedule)) chunk.weight = weight_block<Block>(model, costs, layers);
     if (!layers.is_last) chunk.send_forward = stages.send();
     if (!layers.is_first) chunk.send_backward = stages.send();
@@ -228,6 +227,7 @@ Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const
                                             const GpuProfile& profile, const Stack& stack) {
   if (auto checked = check_plan(model, plan); !checked) return fail(checked.error());
   if (auto checked = check_precision(profile, plan.precision); !checked) return fail(checked.error());
+  if (auto checked = check_stack(stack, plan); !checked) return fail(checked.error());
   const LayerCosts costs = layer_costs(model, layer_key(plan), profile, stack);
   Fallbacks fallbacks{.extrapolated = {costs.extrapolated.begin(), costs.extrapolated.end()}};
   const StageCosts stages(model, plan, profile, stack, costs);
@@ -236,6 +236,12 @@ Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const
   if (plan.offloaded_layers > 0 && profile.host_bandwidth.value <= 0) {
     fallbacks.missing.push_back(
         "offloaded activations: host_bandwidth is not in the profile, copies cost nothing");
+  }
+  if (model.has_experts() && plan.tensor > 1 && !plan.sequence_parallel) {
+    fallbacks.missing.push_back(fmt::format(
+        "experts without sequence_parallel: all {} GPUs of a tensor-parallel group route the same tokens, {} "
+        "times the work (Megatron-Core refuses such plans)",
+        plan.tensor, plan.tensor));
   }
   return PhysicalPrediction{
       .work = make_physical_work(model, plan, profile, stack, costs, WorkDetail::Operators),

@@ -41,7 +41,7 @@ tl::unexpected<Error> nothing_fits(const TransformerModel& model, GpuCount num_g
 }  // namespace
 
 PlanSearch::PlanSearch(TransformerModel model, const GpuProfile& profile, const Stack& stack)
-    : timer_(std::move(model), profile, stack), choices_(plan_choices(stack)) {}
+    : timer_(std::move(model), profile, stack), choices_(stack.choices) {}
 
 void PlanSearch::offload_to_fit(ParallelPlan& plan, MemoryEstimate& memory) const {
   if (!choices_.offload || plan.pipeline > 1 || plan.recompute != Recompute::None) return;

@@ -150,45 +150,6 @@ bool PlanLimits::allow(const ParallelPlan& plan) const {
          plan.pipeline == pipeline.value_or(plan.pipeline) && plan.data == data.value_or(plan.data);
 }
 
-PlanChoices plan_choices(const Stack& stack) {
-  using enum Recompute;
-  PlanChoices choices{.recompute = {Full, None},
-                      .sharding = {Sharding::None, Sharding::Optimizer},
-                      .schedules = {Schedule::OneForwardOneBackward, Schedule::ZeroBubble}};
-  // With fused attention there are no scores to recompute.
-  const MemoryRules& memory = stack.memory;
-  if (memory.selective != SelectiveRecompute::AttentionScores || memory.keeps_scores) {
-    choices.recompute = {Full, Selective, None};
-  }
-  const std::string_view name = stack.name;
-  choices.offload = name == "megatron-core" || name.starts_with("megatron-bridge");
-  if (name == "megatron-2021" || name == "megatron-2022" || name == "deepspeed-megatron") {
-    choices.context = choices.expert = choices.ends_count_as_layers = false;
-    choices.schedules = {Schedule::OneForwardOneBackward};
-    choices.precision = Precision::Fp16;
-    // Sequence parallelism and selective recomputation came with Korthikanti et al., 2022.
-    if (name != "megatron-2022") {
-      choices.sequence_parallel = false;
-      choices.recompute = {Full, None};
-    }
-    if (name != "deepspeed-megatron") choices.sharding = {Sharding::None};
-    if (name == "deepspeed-megatron") choices.virtual_stages = false;
-  } else if (name == "megatron-bridge") {
-    choices.sharding.push_back(Sharding::Full);  // Megatron-FSDP
-  } else if (name == "fsdp-eager") {
-    choices.tensor = choices.context = choices.pipeline = choices.expert = false;
-    choices.sharding = {Sharding::Full, Sharding::Gradients};
-  } else if (name.starts_with("pytorch-")) {
-    choices.tensor = choices.context = choices.pipeline = choices.expert = false;
-    choices.sharding = {Sharding::None};
-  } else if (name.starts_with("torchtitan")) {
-    choices.sharding = {Sharding::Full, Sharding::Gradients};
-  } else if (name == "nemo-automodel") {
-    choices.sharding = {Sharding::Full};
-  }
-  return choices;
-}
-
 std::vector<ParallelPlan> enumerate_plans(const TransformerModel& model, GpuCount num_gpus,
                                           std::int64_t global_batch, const GpuProfile& profile,
                                           const PlanChoices& choices, const PlanLimits& limits) {

@@ -23,27 +23,6 @@ struct PlanLimits {
   bool allow(const ParallelPlan& plan) const;
 };
 
-/// What a plan may choose, beside its degrees of parallelism.
-struct PlanChoices {
-  bool tensor = true;  ///< the framework has tensor parallelism
-  bool context = true;
-  bool pipeline = true;
-  bool virtual_stages = true;
-  bool expert = true;
-  bool sequence_parallel = true;     ///< with tensor parallelism, always
-  bool ends_count_as_layers = true;  ///< where the layers alone do not divide
-  /// Activations may wait in the memory of the CPU: as Megatron-Core has it (transformer_config.py,
-  /// cpu_offloading), with one stage and without recomputation.
-  bool offload = false;
-  std::vector<Recompute> recompute{};
-  std::vector<Sharding> sharding{};
-  std::vector<Schedule> schedules{};
-  Precision precision = Precision::Bf16;
-};
-
-/// What the framework of a stack offers. Selective recomputation is left out where it recomputes nothing.
-PlanChoices plan_choices(const Stack& stack);
-
 /// Every plan that uses exactly `num_gpus` and passes `check_plan`:
 ///  * tensor: a power of two that divides the heads, those of keys and values too, and the groups of a state
 ///    space, up to two nodes or the NVLink domain;

@@ -55,7 +55,7 @@ BlockTimes PlanTimer::chunk_passes(const ChunkLayers& layers, const LayerSpans& 
 BlockTimes PlanTimer::chunk_blocks(const StageCosts& stages, const LayerSpans& spans, std::int64_t stage,
                                    std::int64_t chunk) const {
   const ChunkLayers layers = stages.layers(stage, chunk);
-  BlockTimes times = chunk_passes(layers, spans, stages.recomputes(stage));
+  BlockTimes times = chunk_passes(layers, spans, stages.recomputes(layers));
   times.forward += stages.offload_wait(stage, times.forward);
   times.backward += stages.offload_wait(stage, times.backward);
   if (!layers.is_last) {
@@ -181,8 +181,8 @@ Breakdown PlanTimer::breakdown(const ParallelPlan& plan) {
   Breakdown breakdown{.data_comm = slowest->reduction, .optimizer = slowest->optimizer};
   for (std::int64_t chunk = 0; chunk < plan.virtual_stages; ++chunk) {
     const ChunkLayers layers = stages.layers(stage, chunk);
-    add_chunk(breakdown, layers, spans, stages.recomputes(stage));
-    const BlockTimes passes = chunk_passes(layers, spans, stages.recomputes(stage));
+    add_chunk(breakdown, layers, spans, stages.recomputes(layers));
+    const BlockTimes passes = chunk_passes(layers, spans, stages.recomputes(layers));
     breakdown.compute +=
         static_cast<double>(shape_.num_micro_batches) *
         (stages.offload_wait(stage, passes.forward) + stages.offload_wait(stage, passes.backward));

@@ -10,6 +10,7 @@
 
 #include "core/file.hpp"
 #include "core/json_reader.hpp"
+#include "core/text.hpp"
 #include "workloads/hugging_face.hpp"
 #include "workloads/model_file.hpp"
 #include "workloads/plan_json.hpp"
@@ -80,6 +81,7 @@ Result<PredictConfig> read_release(std::string text, const std::string& file) {
   config.model = release->model;
   config.plan = release->plan;
   config.plan.micro_batch = release->given_micro_batch;
+  config.profile = lower_case(release->gpu_name);
   config.release = std::move(*release);
   return config;
 }

@@ -1,6 +1,8 @@
 #include "workloads/stack.hpp"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -36,6 +38,16 @@ constexpr EagerParts kAllEager{
 // PyTorch's FSDP2 (torch/distributed/fsdp/_fully_shard: split_with_sizes_copy, chunk_cat).
 constexpr DataParallelCost kFsdp2{.copies = true};
 
+std::vector<Recompute> every_recompute() {
+  return {Recompute::Full, Recompute::Selective, Recompute::None};
+}
+
+/// Of a framework without any other parallelism.
+PlanChoices data_parallel_only(std::vector<Sharding> sharding) {
+  return {
+      .tensor = false, .context = false, .pipeline = false, .expert = false, .sharding = std::move(sharding)};
+}
+
 Stack megatron_2021() {
   return {.name = "megatron-2021",
           .summary = "Megatron-LM of 2020 and 2021: unfused attention, dropout, fp16 gradients, no overlap",
@@ -50,9 +62,16 @@ Stack megatron_2021() {
           .loss_conversion_bytes = kLossConversion,
           .issue_floor = kEagerIssue,
           .gradient_bytes = 2,
-          .sends_hold_stage = true,
           // The simulator of the public vTrain release has it so; chosen with its measurements in sight.
-          .last_stage_recomputes = false};
+          .memory = {.last_chunk_recomputes = false},
+          .sends_hold_stage = true,
+          .choices = {.context = false,
+                      .expert = false,
+                      .sequence_parallel = false,
+                      .ends_count_as_layers = false,
+                      .sharding = {Sharding::None},
+                      .schedules = {Schedule::OneForwardOneBackward},
+                      .precision = Precision::Fp16}};
 }
 
 /// Megatron-LM of 2022 (Korthikanti et al., 2022): sequence parallelism, selective recomputation, and the
@@ -66,7 +85,9 @@ Stack megatron_2022() {
   // what is counted.
   stack.traffic_factor = 1;
   stack.overlap.input_gradients = true;
-  stack.last_stage_recomputes = true;
+  stack.choices.sequence_parallel = true;
+  stack.choices.recompute = every_recompute();
+  stack.memory.last_chunk_recomputes = true;
   return stack;
 }
 
@@ -79,7 +100,8 @@ Stack megatron_core() {
           .loss_conversion_bytes = kLossConversion,
           .eager = kAllEager,
           .gathers_converted_inputs = true,
-          .memory = kMegatronCoreMemory};
+          .memory = kMegatronCoreMemory,
+          .choices = {.offload = true}};
 }
 
 MemoryRules bf16_gradients(MemoryRules rules) {
@@ -105,7 +127,9 @@ Stack megatron_bridge() {
           .accumulation_bytes = 2,
           .overlap = {.data_parallel = true, .tensor = true},
           .memory = bf16_gradients(kMegatronCoreMemory),
-          .dispatch = TokenDispatch::HybridEp};
+          .dispatch = TokenDispatch::HybridEp,
+          // Fully sharded: Megatron-FSDP.
+          .choices = {.offload = true, .sharding = {Sharding::None, Sharding::Optimizer, Sharding::Full}}};
 }
 
 /// The same with moe_a2a_overlap: a forward pass and the backward pass of another micro-batch are issued
@@ -145,7 +169,9 @@ Stack deepspeed_megatron() {
   Stack stack = megatron_2021();
   stack.name = "deepspeed-megatron";
   stack.summary = "Megatron-LM of 2021 under DeepSpeed's pipeline engine";
-  stack.last_stage_recomputes = true;
+  stack.choices.sharding = {Sharding::None, Sharding::Optimizer};
+  stack.choices.virtual_stages = false;
+  stack.memory.last_chunk_recomputes = true;
   return stack;
 }
 
@@ -164,7 +190,8 @@ Stack fsdp_eager() {
           .accumulation_bytes = 0,
           .overlap = {.data_parallel = true},
           .data_parallel = {.contention = 1},
-          .memory = kFsdpEagerMemory};
+          .memory = kFsdpEagerMemory,
+          .choices = data_parallel_only({Sharding::Full, Sharding::Gradients})};
 }
 
 /// NeMo AutoModel with the Transformer Engine backend of its benchmarks (examples/benchmark/configs of
@@ -181,7 +208,8 @@ Stack nemo_automodel() {
           .overlap = {.data_parallel = true},
           .data_parallel = kFsdp2,
           .memory = kTorchTitanMemory,
-          .dispatch = TokenDispatch::OnePerGpu};
+          .dispatch = TokenDispatch::OnePerGpu,
+          .choices = {.recompute = every_recompute(), .sharding = {Sharding::Full}}};
 }
 
 /// torchtitan: FSDP2, torch.compile on each layer, PyTorch's flash attention (second generation), selective
@@ -207,7 +235,8 @@ Stack torchtitan_2024() {
           .accumulation_bytes = 0,
           .overlap = {.data_parallel = true, .sums_pieces = true},
           .data_parallel = kFsdp2,
-          .memory = kTorchTitanMemory};
+          .memory = kTorchTitanMemory,
+          .choices = {.recompute = every_recompute(), .sharding = {Sharding::Full, Sharding::Gradients}}};
 }
 
 /// The same since then: the loss is compiled where layers are (pytorch/torchtitan, pull request 1033) and
@@ -257,6 +286,9 @@ Stack plain_pytorch(Stack stack, std::string_view name, std::string_view summary
   stack.loss_conversion_bytes = kLossConversion;
   stack.accumulation_bytes = kBytesOfAddingGradients;
   stack.data_parallel = {};
+  const std::vector<Recompute> recompute = stack.choices.recompute;
+  stack.choices = data_parallel_only({Sharding::None});
+  stack.choices.recompute = stack.memory.keeps_scores ? every_recompute() : recompute;
   return stack;
 }
 
@@ -275,7 +307,8 @@ Stack transformers_eager() {
       .loss_conversion_bytes = kLossConversion,
       .issue_floor = kEagerIssue,
       .overlap = {.data_parallel = true},
-      .memory = {.gradient_bytes = 4, .reserved_over_used = kReservedOverUsed}};
+      .memory = {.gradient_bytes = 4, .reserved_over_used = kReservedOverUsed},
+      .choices = data_parallel_only({Sharding::None})};
 }
 
 Stack pytorch_compiled() {
@@ -306,6 +339,14 @@ std::span<const Stack> all_stacks() {
       torchtitan(),         torchtitan_2024(),      torchtitan_eager(),        torchtitan_rowwise(),
       transformers_eager()};
   return stacks;
+}
+
+Result<void> check_stack(const Stack& stack, const ParallelPlan& plan) {
+  if (stack.attention != AttentionKernel::Unfused || plan.context == 1) return {};
+  return fail({.field = "context",
+               .message = expected_found(
+                   fmt::format("1: stack {} computes attention unfused, on whole sequences", stack.name),
+                   std::to_string(plan.context))});
 }
 
 const Stack& default_stack(const GpuProfile& profile) {

@@ -7,12 +7,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/precision.hpp"
 #include "core/result.hpp"
 #include "core/units.hpp"
 #include "workloads/kernel_cost.hpp"
 #include "workloads/memory_model.hpp"
+#include "workloads/parallel_plan.hpp"
 
 namespace vtrain {
 
@@ -126,6 +128,25 @@ enum class CudaGraphs : std::uint8_t {
   Iteration,  ///< everything
 };
 
+/// What the plans of a search may choose, beside their degrees of parallelism. The defaults are those of
+/// Megatron-Core. Selective recomputation is left out where it recomputes nothing.
+struct PlanChoices {
+  bool tensor = true;  ///< the framework has tensor parallelism
+  bool context = true;
+  bool pipeline = true;
+  bool virtual_stages = true;
+  bool expert = true;
+  bool sequence_parallel = true;     ///< with tensor parallelism, always
+  bool ends_count_as_layers = true;  ///< where the layers alone do not divide
+  /// Activations may wait in the memory of the CPU: as Megatron-Core has it (transformer_config.py,
+  /// cpu_offloading), with one stage and without recomputation.
+  bool offload = false;
+  std::vector<Recompute> recompute = {Recompute::Full, Recompute::None};
+  std::vector<Sharding> sharding = {Sharding::None, Sharding::Optimizer};
+  std::vector<Schedule> schedules = {Schedule::OneForwardOneBackward, Schedule::ZeroBubble};
+  Precision precision = Precision::Bf16;
+};
+
 /// A software stack. Where its numbers come from is said at each definition.
 struct Stack {
   std::string name{};
@@ -168,9 +189,9 @@ struct Stack {
   MemoryRules memory{};
   TokenDispatch dispatch = TokenDispatch::AllToAll;
   KernelFactors factors{};
-  bool sends_hold_stage = false;      ///< sends between stages are synchronous, instead of pure latency
-  bool last_stage_recomputes = true;  ///< also where the last of several stages need not
-  bool updates_weights = true;        ///< an iteration ends with the optimizer's step
+  bool sends_hold_stage = false;  ///< sends between stages are synchronous, instead of pure latency
+  bool updates_weights = true;    ///< an iteration ends with the optimizer's step
+  PlanChoices choices{};          ///< what a search for plans may propose
 
   /// Memory traffic of the loss for each logit, both passes.
   double loss_bytes(Precision precision) const {
@@ -191,6 +212,10 @@ struct Stack {
 
 /// All stacks, in the order of their names.
 std::span<const Stack> all_stacks();
+
+/// An error that names a field of the plan if the stack cannot run it: unfused attention needs the whole
+/// sequence on one GPU.
+Result<void> check_stack(const Stack& stack, const ParallelPlan& plan);
 
 /// What models are trained with on a GPU unless said otherwise: `megatron-core` where there are tensor cores
 /// for fp8, and `megatron-2021`, which the measurements of the paper were made with, on older GPUs.

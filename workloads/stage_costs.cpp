@@ -35,7 +35,12 @@ Send stage_send(const TransformerModel& model, const ParallelPlan& plan, const G
 
 StageCosts::StageCosts(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
                        const Stack& stack, const LayerCosts& costs)
-    : model_(model), plan_(plan), profile_(profile), stack_(stack), costs_(costs) {
+    : model_(model),
+      plan_(plan),
+      profile_(profile),
+      stack_(stack),
+      costs_(costs),
+      recomputes_last_chunk_(recomputes_last_chunk(model, plan, profile, stack.memory)) {
   if (plan.pipeline > 1) send_ = stage_send(model, plan, profile, stack);
 }
 
@@ -55,10 +60,6 @@ bool StageCosts::alike(std::int64_t a, std::int64_t b) const {
     if (first.is_first || second.is_first || first.is_last || second.is_last) return false;
   }
   return true;
-}
-
-bool StageCosts::recomputes(std::int64_t stage) const {
-  return stage < plan_.pipeline - 1 || plan_.pipeline == 1 || stack_.last_stage_recomputes;
 }
 
 bool StageCosts::has_reduction() const {
@@ -139,6 +140,8 @@ Nanoseconds StageCosts::reduction(std::int64_t stage, Nanoseconds forward, Nanos
     num_layers += held.range.count;
     for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind)
       gathers += costs_.gathers[kind] * real(held.counts[kind]);
+    if (held.is_first) gathers += costs_.embedding_gathers;
+    if (held.is_last) gathers += costs_.head_gathers;
   }
   const bool is_sharded = shards_weights(plan_.sharding);
   if (is_sharded && !stack_.memory.shards_in_domain) return whole(gathers);

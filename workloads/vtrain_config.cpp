@@ -144,8 +144,8 @@ Result<VtrainConfig> parse_vtrain_config(std::string text, const std::string& fi
   config.gpu_name = fields.string_or("gpu_name", config.gpu_name);
   config.trace_path = fields.string_or("trace_path", "");
   config.node_size = fields.integer_or("node_size", 1, kMaxParallel, config.node_size);
-  config.inter_node_bandwidth =
-      fields.number_or("inter_node_bandwidth", kMinBandwidth, kMaxBandwidth, config.inter_node_bandwidth);
+  if (fields.has("inter_node_bandwidth"))
+    config.inter_node_bandwidth = fields.number("inter_node_bandwidth", kMinBandwidth, kMaxBandwidth);
   config.intra_node_bandwidth =
       fields.number_or("intra_node_bandwidth", kMinBandwidth, kMaxBandwidth, config.intra_node_bandwidth);
   config.model.num_layers = fields.integer_or(kLayers, 1, kMaxLayers, 105);

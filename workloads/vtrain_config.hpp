@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "core/result.hpp"
@@ -20,8 +21,9 @@ struct VtrainConfig {
   /// what `plan` holds; a model of the hardware wants what was really run.
   std::int64_t given_micro_batch = 0;
   std::string gpu_name = "A100";
-  std::int64_t node_size = 8;         ///< GPUs a node
-  double inter_node_bandwidth = 800;  ///< of a node, Gbit/s
+  std::int64_t node_size = 8;  ///< GPUs a node
+  /// Of a node, Gbit/s; absent where the file does not say, for which the release has 800.
+  std::optional<double> inter_node_bandwidth{};
   double intra_node_bandwidth = 150;  ///< bus bandwidth within a node, GB/s
   std::string trace_path;  ///< folder of kernel traces, relative to the current folder; may be empty
 };

@@ -13,6 +13,7 @@ namespace vtrain {
 namespace {
 
 constexpr double kBytesPerValue = 2;
+constexpr double kInterNodeBandwidth = 800;  // Gbit/s of a node, where the configuration does not say
 
 /// Bytes of the activations between two layers, for one micro-batch.
 Bytes activation_bytes(const VtrainConfig& config) {
@@ -51,7 +52,8 @@ class CollectivePricer {
   Nanoseconds gradient_reduction(Bytes size) {
     if (reduces_within_node(config_)) return all_reduce(size, config_.plan.data);
     ++provenance_.modelled_collectives;
-    return vtrain_release::inter_node_ring_time(size, config_.plan.data, config_.inter_node_bandwidth);
+    return vtrain_release::inter_node_ring_time(size, config_.plan.data,
+                                                config_.inter_node_bandwidth.value_or(kInterNodeBandwidth));
   }
 
  private:
@@ -172,8 +174,8 @@ class WorkMaker {
       add_layer(chunk.backward, operators_of(layer).backward, layer, is_transformer(layer));
       if (recomputes) add(chunk.recompute, operators_of(layer).recompute, layer);
     }
-    const Nanoseconds send =
-        vtrain_release::send_time(activation_bytes(config_), config_.inter_node_bandwidth);
+    const Nanoseconds send = vtrain_release::send_time(
+        activation_bytes(config_), config_.inter_node_bandwidth.value_or(kInterNodeBandwidth));
     if (!is_last) chunk.send_forward.hold = send;
     if (!is_first) chunk.send_backward.hold = send;
     if (config_.plan.data > 1) {

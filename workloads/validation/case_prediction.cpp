@@ -84,6 +84,8 @@ CasePredictions predict_cases(const MeasuredCases& cases, ProfileShelf& profiles
       skip(measured, profile.error().describe());
     } else if (const auto has = check_precision(*profile, measured.plan.precision); !has) {
       skip(measured, has.error().describe());
+    } else if (const auto can = check_stack(measured.stack, measured.plan); !can) {
+      skip(measured, can.error().describe());
     } else if (measured.has_micro_batch) {
       if (const auto checked = check_plan(measured.model, measured.plan); !checked) {
         skip(measured, checked.error().describe());

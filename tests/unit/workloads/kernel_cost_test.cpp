@@ -192,14 +192,26 @@ TEST_CASE("kernel_cost: on Hopper products of the backward pass accumulate exact
 
 TEST_CASE("kernel_cost: experts with few rows waste tiles") {
   const GpuProfile h100 = profile_of("h100");
-  // 4096 rows over 8 experts are 512 each: (512 + 160) / 512 = 1.3125 times one product.
-  const KernelTime one = gemm_time(h100, Precision::Bf16, {4096, 2048, 4096});
+  // 4096 rows and 160 for each of 8 experts.
+  const KernelTime one = gemm_time(h100, Precision::Bf16, {4096 + 8 * 160, 2048, 4096});
   const GroupedGemmShape shape{.rows = 4096, .n = 2048, .k = 4096, .num_experts = 8};
   CHECK(grouped_gemm_time(h100, Precision::Bf16, shape).time.count() ==
-        doctest::Approx(1.3125 * one.time.count()));
+        doctest::Approx(one.time.count()));
   // The weight gradients read and write 8 bytes for each of 8 x 2048 x 4096 weights at 0.85 x 3350e9 B/s.
   CHECK(grouped_weight_gradient_time(h100, Precision::Bf16, shape).time.count() ==
-        doctest::Approx(1.3125 * one.time.count() + 8.0 * 67'108'864 / (0.85 * 3350)));
+        doctest::Approx(one.time.count() + 8.0 * 67'108'864 / (0.85 * 3350)));
+}
+
+TEST_CASE("kernel_cost: more rows of experts take more time") {
+  for (const char* name : {"a100", "h100", "gb200"}) {
+    const GpuProfile profile = profile_of(name);
+    Nanoseconds before(0);
+    for (std::int64_t rows = 64; rows <= 65'536; rows *= 2) {
+      const KernelTime time = grouped_gemm_time(profile, Precision::Bf16, {rows, 1'536, 2'048, 64});
+      CHECK(time.time > before);
+      before = time.time;
+    }
+  }
 }
 
 TEST_CASE("kernel_cost: memory kernels reach their fraction of the bandwidth") {

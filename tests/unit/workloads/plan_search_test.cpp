@@ -36,8 +36,7 @@ std::vector<RankedPlan> predict_all(const TransformerModel& model, GpuCount num_
                                     std::int64_t global_batch, const GpuProfile& profile,
                                     const Stack& stack) {
   std::vector<RankedPlan> plans;
-  for (const ParallelPlan& plan :
-       enumerate_plans(model, num_gpus, global_batch, profile, plan_choices(stack))) {
+  for (const ParallelPlan& plan : enumerate_plans(model, num_gpus, global_batch, profile, stack.choices)) {
     const RankedPlan predicted = predict(model, plan, profile, stack);
     if (predicted.memory.fits()) plans.push_back(predicted);
   }
@@ -51,7 +50,7 @@ std::vector<RankedPlan> predict_all_offloading(const TransformerModel& model, Gp
                                                std::int64_t global_batch, const GpuProfile& profile,
                                                const Stack& stack) {
   std::vector<RankedPlan> plans;
-  for (ParallelPlan plan : enumerate_plans(model, num_gpus, global_batch, profile, plan_choices(stack))) {
+  for (ParallelPlan plan : enumerate_plans(model, num_gpus, global_batch, profile, stack.choices)) {
     const bool can = plan.pipeline == 1 && plan.recompute == Recompute::None;
     std::vector<RankedPlan> fitting;
     for (plan.offloaded_layers = 0; plan.offloaded_layers < (can ? model.num_layers : 1);

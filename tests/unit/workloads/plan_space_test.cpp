@@ -87,7 +87,8 @@ TEST_CASE("plan_space: all plans, each once, in the order that decides ties") {
     if (below(3) == 0) model.experts = {.num_experts = 4 + 2 * below(3), .top_k = 2, .expert_ffn_size = 512};
     if (below(3) == 0) model.num_kv_heads = heads / 2;
     REQUIRE(check_model(model));
-    const PlanChoices choices = plan_choices(all_stacks()[static_cast<std::size_t>(below(6))]);
+    const PlanChoices choices =
+        all_stacks()[static_cast<std::size_t>(below(static_cast<int>(all_stacks().size())))].choices;
     const std::int64_t num_gpus = 1 + below(24);
     const std::int64_t batch = 1 + below(48);
     const auto plans =
@@ -102,16 +103,24 @@ TEST_CASE("plan_space: frameworks offer what they have") {
   const TransformerModel model = find_model("gpt3-6.7b")->model();
   for (const Stack& stack : all_stacks()) {
     CAPTURE(stack.name);
-    const auto plans = enumerate_plans(model, GpuCount(32), 128, a100(), plan_choices(stack));
+    const auto plans = enumerate_plans(model, GpuCount(32), 128, a100(), stack.choices);
     REQUIRE(!plans.empty());
     const bool is_old = stack.name == "megatron-2021" || stack.name == "deepspeed-megatron";
+    const bool is_data_parallel = stack.name == "fsdp-eager" || stack.name == "transformers-eager" ||
+                                  stack.name.starts_with("pytorch-");
+    const auto has_sharding = [&](Sharding sharding) {
+      return std::any_of(plans.begin(), plans.end(),
+                         [sharding](const ParallelPlan& plan) { return plan.sharding == sharding; });
+    };
+    if (stack.name.starts_with("megatron-bridge")) CHECK(has_sharding(Sharding::Full));
     for (const ParallelPlan& plan : plans) {
       CHECK(plan.num_gpus() == GpuCount(32));
       CHECK(is_power_of_two(plan.tensor));
       CHECK(plan.sequence_parallel == (plan.tensor > 1 && !is_old));
       if (is_old) CHECK(plan.recompute != Recompute::Selective);
       if (stack.name.starts_with("megatron-202")) CHECK(plan.sharding == Sharding::None);
-      if (stack.name == "fsdp-eager") CHECK(plan.data == 32);
+      if (is_data_parallel) CHECK(plan.data == 32);
+      CHECK(check_stack(stack, plan));
       if (stack.name == "fsdp-eager" || stack.name.starts_with("torchtitan"))
         CHECK(shards_weights(plan.sharding));
     }
@@ -120,7 +129,7 @@ TEST_CASE("plan_space: frameworks offer what they have") {
 
 TEST_CASE("plan_space: limits and impossible divisions leave what they should") {
   const TransformerModel model = find_model("mtnlg-530b")->model();
-  const PlanChoices choices = plan_choices(find_stack("megatron-2021").value());
+  const PlanChoices choices = find_stack("megatron-2021").value().choices;
   const auto published =
       enumerate_plans(model, GpuCount(2240), 1920, a100(), choices, {.tensor = 8, .pipeline = 35, .data = 8});
   REQUIRE(!published.empty());
@@ -134,7 +143,7 @@ TEST_CASE("plan_space: limits and impossible divisions leave what they should") 
   // 126 layers over 16 stages: embedding and output layer make 128.
   const TransformerModel large{"", 126, 16384, 128, 8192};
   const auto uneven =
-      enumerate_plans(large, GpuCount(128), 64, a100(), plan_choices(find_stack("megatron-core").value()),
+      enumerate_plans(large, GpuCount(128), 64, a100(), find_stack("megatron-core").value().choices,
                       {.tensor = 8, .context = 1, .pipeline = 16});
   REQUIRE(!uneven.empty());
   for (const ParallelPlan& plan : uneven)

@@ -178,7 +178,7 @@ TEST_CASE("torchtitan: in 8 bits sharded weights are gathered in 8 bits") {
   const auto gather_ns = [](const char* stack, Precision precision) {
     TransformerModel model = llama();
     model.sequence_length = 16;
-    const LayerKey key{.replicas = 2, .gather = WeightGather::EveryForward, .precision = precision};
+    const LayerKey key{.is_sharded = true, .replicas = 2, .gather = WeightGather::EveryForward, .precision = precision};
     return time_of(layer_costs(model, key, h100(), *find_stack(stack)).layers[0].forward, "weight_gather");
   };
   CHECK(gather_ns("torchtitan", Precision::Fp8) < 0.6 * gather_ns("torchtitan", Precision::Bf16));
@@ -188,7 +188,7 @@ TEST_CASE("torchtitan: in 8 bits sharded weights are gathered in 8 bits") {
 TEST_CASE("torchtitan: what moves sharded weights takes memory bandwidth from the computation, and copies") {
   // Queries, keys and values, their output, the MLP, two norms.
   constexpr double kWeights = 4'096.0 * (6'144 + 4'096 + 3 * 14'336 + 2);
-  const LayerKey key{.replicas = 8};
+  const LayerKey key{.is_sharded = true, .replicas = 8};
   const auto time_ns = [](Collective collective, double bytes) {
     return collective_time(h100(), collective, placed_group(h100(), 8, 1), Bytes(bytes * kWeights))
         .time.count();
@@ -212,11 +212,56 @@ TEST_CASE("torchtitan: what moves sharded weights takes memory bandwidth from th
   CHECK(time_of(h100_layer("fsdp-eager", Precision::Bf16, key).forward, "weight_gather") ==
         doctest::Approx(gather));
   // Over several stages gradients add up in single precision: 2 bytes and 4 are read, 4 written.
-  const LayerKey stages{.replicas = 8, .gather = WeightGather::EveryIteration};
+  const LayerKey stages{.is_sharded = true, .replicas = 8, .gather = WeightGather::EveryIteration};
   CHECK(time_of(h100_layer("torchtitan", Precision::Bf16, stages).backward, "grad_accumulate") ==
         doctest::Approx(
             memory_kernel_time(h100(), MemoryKernel::Elementwise, Bytes(10 * kWeights), 4).count()));
   CHECK(time_of(layer.backward, "grad_accumulate") == 0);
+}
+
+TEST_CASE("torchtitan: embedding and output layer are gathered and reduced like layers, the former in sight") {
+  TransformerModel model = llama();
+  model.vocab_size = 100'000;
+  model.tied_embeddings = false;
+  const LayerKey key{.is_sharded = true, .replicas = 8};
+  const auto time_ns = [&](Collective collective, double bytes) {
+    const Bytes table(bytes * 100'000 * 4'096);
+    return collective_time(h100(), collective, placed_group(h100(), 8, 1), table).time.count();
+  };
+  const Stack stack = *find_stack("fsdp-eager");  // copies nothing
+  const LayerCosts costs = layer_costs(model, key, h100(), stack);
+  CHECK(costs.embedding.forward.front().name == "weight_gather");
+  CHECK(time_of(costs.embedding.forward, "weight_gather") ==
+        doctest::Approx(time_ns(Collective::AllGather, 2)).epsilon(1e-6));
+  CHECK(costs.embedding.backward.back().name == "gradient_reduce");
+  CHECK(time_of(costs.embedding.backward, "gradient_reduce") ==
+        doctest::Approx(time_ns(Collective::ReduceScatter, 4)).epsilon(1e-6));
+  CHECK(time_of(costs.head.forward, "weight_gather") > 0);
+  CHECK(time_of(costs.head.backward, "gradient_reduce") > 0);
+  CHECK(costs.embedding_gathers.count() == 0);
+  // One table for both.
+  model.tied_embeddings = true;
+  const LayerCosts tied = layer_costs(model, key, h100(), stack);
+  CHECK(time_of(tied.head.forward, "weight_gather") == 0);
+  CHECK(time_of(tied.embedding.forward, "weight_gather") ==
+        time_of(costs.embedding.forward, "weight_gather"));
+  // With several stages both ends have a table, and do so once an iteration.
+  const LayerKey stages{.is_sharded = true, .replicas = 8, .gather = WeightGather::EveryIteration};
+  const LayerCosts once = layer_costs(model, stages, h100(), stack);
+  CHECK(once.embedding_gathers.count() ==
+        doctest::Approx(time_ns(Collective::AllGather, 2) + time_ns(Collective::ReduceScatter, 4)));
+  CHECK(once.head_gathers == once.embedding_gathers);
+  CHECK(time_of(once.embedding.forward, "weight_gather") == 0);
+}
+
+TEST_CASE("torchtitan: a single replica shares its experts among the GPUs of its tensor group") {
+  TransformerModel model = llama();
+  model.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 14'336};
+  const LayerKey key{.tensor = 8, .is_sharded = true, .sequence_parallel = true};
+  const LayerCosts costs = layer_costs(model, key, h100(), *find_stack("torchtitan"));
+  CHECK(time_of(costs.layers[1].forward, "weight_gather") > 0);
+  CHECK(time_of(costs.layers[1].backward, "gather_reduce") > 0);
+  CHECK(time_of(costs.embedding.forward, "weight_gather") == 0);
 }
 
 TEST_CASE("torchtitan-rowwise: both operands of a product are converted for it") {

@@ -53,7 +53,7 @@ TEST_CASE("vtrain_config: a complete file") {
   CHECK(config->model.vocab_size == 50257);
   CHECK(config->model.sequence_length == 2048);
   CHECK(config->node_size == 8);
-  CHECK(config->inter_node_bandwidth == 800);
+  CHECK_FALSE(config->inter_node_bandwidth.has_value());
   CHECK(config->intra_node_bandwidth == 150);
   CHECK(config->gpu_name == "A100");
 }
