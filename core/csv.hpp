@@ -29,19 +29,19 @@ class CsvReader {
   /// Longest accepted line in bytes; a longer one is an error.
   static constexpr std::size_t kMaxLine = LineReader::kMaxLine;
 
-  /// Most such comments before the header; more are an error.
+  /// Most lines of comments before the header; more are an error.
   static constexpr std::size_t kMaxComments = 50;
 
   /// Reads the header. `text` must outlive the reader; `file` is used in errors.
   static Result<CsvReader> open(std::string_view text, std::string file);
 
-  /// The lines before the header that begin with `#`, without it and the blanks around; any bytes.
-  const std::vector<std::string_view>& comments() const { return comments_; }
   /// A reader for text whose columns are known: its first line is a row, or a header of just these names,
   /// which is skipped.
   static CsvReader open_without_header(std::string_view text, std::string file,
                                        std::span<const std::string_view> columns);
 
+  /// The lines before the header that begin with `#`, without it and the blanks around; any bytes.
+  const std::vector<std::string_view>& comments() const { return comments_; }
   /// The names of the header line.
   const std::vector<std::string>& columns() const { return columns_; }
   /// The position of a column, or -1.

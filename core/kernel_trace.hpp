@@ -33,11 +33,12 @@ struct KernelSequence {
 /// Kernels by operator, for instance `Fwd_transformer`. `NONE` holds kernels launched outside every operator.
 using KernelTable = std::map<std::string, KernelSequence, std::less<>>;
 
+// clang-format off
 /// Reads a trace file `trace_{hidden}_{tensor}_{micro batch}`: one event a line, ordered by start.
 ///
-///     start ns, duration ns, TIMESTAMP, "forward start transformer"     (also backward, WU; `end` closes the
-///     operator) start ns, duration ns, RUNTIME or DRIVER, call, ..., correlation id start ns, duration ns,
-///     KERNEL, "name", ..., correlation id        (also MEMCPY and MEMSET, which do not count)
+///     start ns, duration ns, TIMESTAMP, "forward start transformer"        (also backward, WU; `end` closes the operator)
+///     start ns, duration ns, RUNTIME or DRIVER, call, ..., correlation id
+///     start ns, duration ns, KERNEL, "name", ..., correlation id           (also MEMCPY and MEMSET, which do not count)
 ///
 /// A kernel belongs to the operator in which it was launched, whenever it ran. Every comma separates, also
 /// within quotes, as in the release; only the first four fields and the last are used.
@@ -45,6 +46,7 @@ using KernelTable = std::map<std::string, KernelSequence, std::less<>>;
 /// Errors name the line: a row with too few fields or an unclosed quote, an event out of order, a kernel
 /// whose launch is not in the file, a file cut off inside an operator or before the kernel of its last
 /// launch. The order of events makes `duration + gap >= 0` hold for every kernel.
+// clang-format on
 Result<KernelTable> parse_kernel_trace(std::string_view text, const std::string& file);
 
 }  // namespace vtrain

@@ -16,14 +16,13 @@ namespace vtrain {
 /// `las:preset=elasticflow`: the `dlas-gpu` policy of ElasticFlow's artifact (pkusys/ElasticFlow,
 /// Apache-2.0), to the second, with what is odd about it:
 ///  * decisions are at least a slot apart; a job whose work is done keeps its GPUs until the next decision;
-///  * seconds on GPUs and GPU-seconds are cut to whole numbers at every decision, and a job leaves one queue
-///  a
-///    decision at most;
+///  * seconds on GPUs and GPU-seconds are cut to whole numbers at every decision, and a job leaves at most
+///    one queue a decision;
 ///  * starting costs seconds that grow with the gang (a table by cluster and gang size), but they are lost
-///  only
-///    if another decision comes before the job's end; every `slot`-th decision restarts all jobs at a cost;
-///  * a decision is due when a running job reaches its threshold, as if it had all its GPUs to itself since
-///  now.
+///    only if another decision comes before the job's end; every `slot`-th decision restarts all jobs at a
+///    cost;
+///  * a decision is due (threshold - attained) / GPUs after this one for each running job, though thresholds
+///    are GPU-seconds and `attained` is seconds.
 class ElasticFlowLas final : public Policy {
  public:
   /// `queues`: GPU-seconds at which a job leaves the first and the second queue.

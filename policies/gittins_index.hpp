@@ -26,8 +26,8 @@ class GittinsIndex {
 
  private:
   std::vector<double> sample_;  ///< sorted
-  std::vector<std::int64_t>
-      ranks_;  ///< [sample + 1], by the number of sample values at or below the attained service
+  /// [sample + 1], by the number of sample values at or below the attained service.
+  std::vector<std::int64_t> ranks_;
 };
 
 }  // namespace vtrain

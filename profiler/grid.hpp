@@ -24,8 +24,8 @@ struct GridSpec {
   std::vector<std::int64_t> sequences;
   std::vector<std::int64_t> micro_batches;
   std::vector<std::int64_t> tensors;  ///< tensor-parallel degrees; one GPU measures the shard of one
-  std::int64_t key_value_heads =
-      0;                        ///< 0: as many as heads for gpt, 8 (or as many as heads, if fewer) for llama
+  /// 0: as many as heads for gpt, 8 (or as many as heads, if fewer) for llama.
+  std::int64_t key_value_heads = 0;
   double ffn_ratio = 0;         ///< width of the MLP relative to hidden; 0: 4 for gpt, 3.5 for llama
   std::int64_t vocabulary = 0;  ///< 0: 51,200 for gpt, 128,256 for llama
   std::vector<Format> formats;

@@ -11,8 +11,7 @@
 /// | Lucid and QSSF, `,num` or `vc,node num` | nodes of 8 GPUs of each virtual cluster |
 /// | Tiresias, Muri, ElasticFlow, `num_switch,num_node_p_switch,num_gpu_p_node,...` | one group of nodes |
 /// | Gavel, `{"name": ["36:36:36"]}` | numbers of V100, P100 and K80, each a node of its own |
-/// | `scontrol show node`, `sinfo -o "%N %G %t"` | the nodes of a Slurm cluster, see `sched/slurm_nodes.hpp`
-/// |
+/// | `scontrol show node`, `sinfo -o "%N %G %t"` | the nodes of a Slurm cluster (`sched/slurm_nodes.hpp`) |
 #pragma once
 
 #include <string>

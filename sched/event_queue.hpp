@@ -23,8 +23,8 @@ struct Event {
   SimTime time{};
   EventKind kind = EventKind::End;
   JobId job;  ///< the job that ends
-  std::uint32_t version =
-      0;  ///< the job's run, or the number of the request for a timer: another one since then makes it stale
+  /// The job's run, or the number of the request for a timer: another one since then makes the event stale.
+  std::uint32_t version = 0;
 };
 
 /// Future events by (time, kind, order of scheduling).

@@ -77,8 +77,8 @@ class SharedNodes {
  private:
   struct Books {
     std::int32_t whole_gpus = 0;  ///< free as a whole
-    std::vector<std::int16_t>
-        parts;  ///< free thousandths of shared GPUs; `kWholeGpu` where a number is unused
+    /// Free thousandths of shared GPUs; `kWholeGpu` where a number is unused.
+    std::vector<std::int16_t> parts;
     bool in_service = true;
     NodesAlike* alike = nullptr;  ///< null while out of service
   };

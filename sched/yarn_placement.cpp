@@ -52,8 +52,8 @@ class FreeGpuTree {
 
  private:
   std::size_t capacity_;
-  std::vector<std::int32_t>
-      tree_;  ///< [2 * capacity]: i has children 2i and 2i + 1; -1 where there is no node
+  /// [2 * capacity]: i has children 2i and 2i + 1; -1 where there is no node.
+  std::vector<std::int32_t> tree_;
 };
 
 class YarnPlacement final : public NodePlacement {

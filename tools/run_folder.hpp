@@ -20,8 +20,7 @@ std::string cluster_timeline(const Experiment& experiment, const ExperimentRun& 
 
 /// Writes to `folder`, which is made:
 /// - `jobs.csv`: one row a job, in the order of submission. Times are seconds from the trace's origin with as
-/// many digits as
-///   needed; what a job never had (a start, a deadline) is empty;
+///   many digits as needed; what a job never had (a start, a deadline) is empty;
 /// - `timeline.json`, for a run with recorded intervals;
 /// - `summary.json`, last, so that a folder with a summary is whole.
 Result<void> write_run(const std::filesystem::path& folder, const Experiment& experiment,

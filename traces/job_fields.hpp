@@ -21,7 +21,8 @@ inline constexpr SimDuration kMaxTraceTime = std::chrono::hours(24 * 365 * 100);
 /// The longest name of a job, tenant or model in bytes.
 inline constexpr std::size_t kMaxNameBytes = 1000;
 
-/// Errors of these carry only the message; the caller adds file, line and field.
+// The errors of these functions carry only the message; the caller adds file, line and field.
+
 /// A name: 1 to `kMaxNameBytes` bytes of UTF-8 without control characters.
 Result<void> check_name(std::string_view text);
 /// Decimal seconds from the trace's origin: 0 to `kMaxTraceTime`.

@@ -6,11 +6,10 @@
 /// the first `start_time` of its tasks as the original start, and up to the job's `end_time` the run time.
 /// Its GPUs are the sum over its tasks of `inst_num` instances of `plan_gpu` per cent of a GPU each; parts of
 /// GPUs become the job's share (see `GpuSum`). By `inst_id`, from the table of tags: the GPU type that was
-/// asked for
-/// (`gpu_type_spec`), and as the model the `workload`, which few jobs have. Times are seconds with a constant
-/// subtracted, such that hours and days of the week are those of China. Not in the tables: deadline,
-/// requested time, iterations. Not kept: the GPU type that was given (`gpu_type`), CPUs, memory, `group`,
-/// instances.
+/// asked for (`gpu_type_spec`), and as the model the `workload`, which few jobs have. Times are seconds with
+/// a constant subtracted, such that hours and days of the week are those of China. Not in the tables:
+/// deadline, requested time, iterations. Not kept: the GPU type that was given (`gpu_type`), CPUs, memory,
+/// `group`, instances.
 ///
 /// Skipped: jobs without a task, without GPU, waiting or running when the log was taken, without start or
 /// end.

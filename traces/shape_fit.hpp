@@ -22,9 +22,8 @@ inline constexpr std::size_t kFewestFittedJobs = 100;
 ///   longest thousandth has its mean, and their spread as the sigma of a log-normal distribution with their
 ///   mean and median (a higher quantile where half of the gaps are 0);
 /// * how many jobs each tenant has, without its name, most first (at most 10,000 tenants); of those with 100
-/// jobs
-///   and more (at most 200) by the groups of numbers of GPUs that have durations of their own, of the others
-///   together;
+///   jobs and more (at most 200) by the groups of numbers of GPUs that have durations of their own, of the
+///   others together;
 /// * how many jobs ended in each way, by those groups and the quarter of their durations.
 ///
 /// Nothing else leaves the trace: no names, no instants, and of durations and gaps 24 values for 100 jobs or

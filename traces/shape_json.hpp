@@ -18,10 +18,15 @@ namespace vtrain {
 ///                    "day_peak_s": 6300, "gap_seconds": [0, ...]},
 ///       "gpus": [{"num_gpus": 1, "jobs": 57682}, ...],
 ///       "duration_fractions": [0, 0.1, ...],
-///       "durations": [{"most_gpus": 1, "seconds": [600, ...], "statuses": [[by status], ... four quarters]},
-///       ...], "tenants": [51258, ...], "tenant_sizes": [[jobs by entry of durations], ... a tenant, the last
-///       of all others], "statuses": {"completed": 0.604, ...}
+///       "durations": [{"most_gpus": 1, "seconds": [600, ...], "statuses": [[...], ...]}, ...],
+///       "tenants": [51258, ...],
+///       "tenant_sizes": [[...], ...],
+///       "statuses": {"completed": 0.604, ...}
 ///     }
+///
+/// `statuses` of `durations` has a list for each quarter of the run times, with a number for each status.
+/// `tenant_sizes` has a list for each tenant, with its jobs by entry of `durations`; the last list is of all
+/// other tenants.
 std::string shape_to_json(const WorkloadShape& shape);
 
 /// Reads it back. All keys but `summary`, `gap_seconds`, `tenants`, `tenant_sizes` and both `statuses` must

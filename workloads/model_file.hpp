@@ -17,9 +17,9 @@ class JsonDocument;
 /// A model with where it comes from.
 struct ModelDescription {
   TransformerModel model;
-  std::int64_t global_batch =
-      0;               ///< sequences an iteration that it is known to be trained with, 0 if unknown
-  std::string source;  ///< of a known model its publication, else the file
+  /// Sequences an iteration that it is known to be trained with, 0 if unknown.
+  std::int64_t global_batch = 0;
+  std::string source;                 ///< of a known model its publication, else the file
   std::vector<std::string> warnings;  ///< what of a configuration is not modelled
 };
 

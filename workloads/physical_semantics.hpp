@@ -7,8 +7,7 @@
 ///
 /// Choices of this model:
 ///  * recomputation is part of the backward block: Megatron-LM recomputes a layer just before its backward
-///  pass,
-///    which needs the incoming gradient to have arrived;
+///    pass, which needs the incoming gradient to have arrived;
 ///  * the weight update waits for all stages, because clipping needs the norm of all gradients;
 ///  * two stages count as in one node when tensor x context x data is below the GPUs of a node, also at node
 ///    boundaries;

@@ -36,10 +36,9 @@ SortedSamples sorted_queueing_delays(const ReportInput& input);
 /// lies below them counts at the first abscissa. Null when all values are 0 or there are none.
 nlohmann::json distribution_json(const SortedSamples& samples);
 
-/// Queue length and GPUs in use: `{"exact", "x": [seconds], "waiting": [...], "gpus": [...]}`, the latter
-/// with
-/// `{"mean", "low", "high"}` a policy (only `mean` if exact); the last x ends the last span. Null without
-/// samples.
+/// Queue length and GPUs in use: `{"exact", "x": [seconds], "waiting": [...], "gpus": [...]}`, the latter two
+/// with `{"mean", "low", "high"}` a policy (only `mean` if exact); the last x ends the last span. Null
+/// without samples.
 nlohmann::json time_series_json(const ReportInput& input);
 
 /// Deadlines met by job size (powers of two): `{"labels", "jobs", "met": [[count per group] per policy]}`.

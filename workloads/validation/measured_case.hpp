@@ -52,8 +52,7 @@ struct MeasuredCases {
 ///  * JSON with a key `cases` (schema version 1): records with `model`, `system`, `parallel`, `batch`,
 ///    `precision`, `recompute`, `framework` and `measured`;
 ///  * CSV tables of the public vTrain release. That without the column `Parameters (billion)` holds the
-///  output
-///    of its simulator and no measurement: its times are exactly affine in micro-batches and layers.
+///    output of its simulator and no measurement: its times are exactly affine in micro-batches and layers.
 /// A record that does not suffice is kept with what is missing; a malformed file is an error.
 Result<MeasuredCases> parse_measured_cases(std::string text, const std::string& file);
 

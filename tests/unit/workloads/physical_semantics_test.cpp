@@ -340,8 +340,8 @@ TEST_CASE("physical_semantics: a plan that does not divide names the field") {
 
 TEST_CASE("physical_semantics: arithmetic of a model") {
   // h = 4, L = 2, s = 6, V = 24, B = 1: 72 x 6 x 2 x 16 x (1 + 6 / 24 + 24 / 96) = 13,824 x 1.5 = 20,736. By
-  // parts, forward: 24 B s h^2
-  // + 4 B s^2 h = 2304 + 576 a layer, 2 B s h V = 1152 logits; three times 2 x 2880 + 1152 = 20,736.
+  // parts, forward: 24 B s h^2 + 4 B s^2 h = 2304 + 576 a layer, 2 B s h V = 1152 logits; in all three times
+  // 2 x 2880 + 1152, that is 20,736.
   const TransformerModel model{"", 2, 4, 1, 6, 24};
   CHECK(model_flops(model, 1).value == doctest::Approx(20'736));
   // 2 (12 x 16 + 13 x 4) + 24 x 4 + 6 x 4 + 2 x 4.
