@@ -45,7 +45,7 @@ enum class Schedule : std::uint8_t {
 std::string_view name_of(Recompute recompute);
 /// The value of such a name; the error lists the known ones.
 Result<Recompute> parse_recompute(std::string_view name);
-/// `none`, `optimizer`, `full`.
+/// `none`, `optimizer`, `full`, `gradients`.
 std::string_view name_of(Sharding sharding);
 /// The value of such a name; the error lists the known ones.
 Result<Sharding> parse_sharding(std::string_view name);

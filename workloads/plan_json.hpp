@@ -7,14 +7,16 @@
 /// |---|---|---|
 /// | `global_batch`, `micro_batch` | sequences an iteration, and a micro-batch | required |
 /// | `recompute` | `none`, `selective` or `full` | required |
-/// | `tensor`, `context`, `pipeline`, `data`, `virtual_stages`, `expert` | as in `ParallelPlan` | 1 |
+/// | `tensor`, `context`, `pipeline`, `data`, `virtual_stages` | as in `ParallelPlan` | 1 |
+/// | `expert`, `expert_tensor` | as in `ParallelPlan` | 1 |
 /// | `num_gpus` | all GPUs; in place of `data`, or checked against it | |
 /// | `sequence_length` | tokens a sequence in training, in place of the model's | the model's |
 /// | `sequence_parallel` | whether norms are split over the tensor-parallel GPUs | `false` |
-/// | `sharding` | `none`, `optimizer` (ZeRO-1) or `full` (FSDP, ZeRO-3) | `none` |
+/// | `sharding` | `none`, `optimizer` (ZeRO-1), `gradients` (ZeRO-2) or `full` (FSDP, ZeRO-3) | `none` |
 /// | `schedule` | `1f1b` (interleaved with virtual stages), `zero-bubble` or `gpipe` | `1f1b` |
 /// | `precision` | `fp32`, `fp16`, `bf16`, `fp8` or `fp4` | `bf16` |
 /// | `ends_count_as_layers` | embedding and output layer count as layers of the stages | `false` |
+/// | `offloaded_layers` | layers of each stage whose activations wait in the CPU's memory | 0 |
 #pragma once
 
 #include <cstdint>
