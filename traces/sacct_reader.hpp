@@ -1,13 +1,9 @@
-// clang-format off
 /// The accounting records of Slurm as `sacct --parsable2` prints them: fields separated by `|`, columns as
-/// the caller asked for. Recommended:
-///
-///     sacct -a -X -P -S FROM -E TO \
-///       -o JobIDRaw,User,Account,Partition,State,Submit,Start,End,ElapsedRaw,TimelimitRaw,NNodes,ReqTRES,AllocTRES
+/// the caller asked for. Recommended is `sacct -a -X -P -S FROM -E TO -o COLUMNS` with the columns
+/// JobIDRaw,User,Account,Partition,State,Submit,Start,End,ElapsedRaw,TimelimitRaw,NNodes,ReqTRES,AllocTRES.
 ///
 /// Kept: submission, run time (elapsed), GPUs and GPU type (TRES), account (or partition) as tenant, user,
 /// requested time (the time limit), status, original start. Slurm knows no model, iterations or deadline.
-// clang-format on
 #pragma once
 
 #include <string_view>
