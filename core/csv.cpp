@@ -162,15 +162,4 @@ Result<double> CsvReader::number(int column, double low, double high) const {
   return value;
 }
 
-Result<std::int64_t> CsvReader::seconds_as_ns(int column, std::int64_t low_ns) const {
-  auto value = parse_seconds_as_ns(field(column));
-  if (!value) return fail(error_at(column, std::move(value.error().message)));
-  if (*value < low_ns) {
-    std::string expected = "seconds of at least ";
-    append_ns_as_seconds(expected, low_ns);
-    return fail(error_at(column, expected_found(expected, field(column))));
-  }
-  return value;
-}
-
 }  // namespace vtrain

@@ -63,8 +63,6 @@ class CsvReader {
   Result<std::int64_t> integer(int column, std::int64_t low, std::int64_t high) const;
   /// The field as a finite number in [low, high].
   Result<double> number(int column, double low, double high) const;
-  /// The field, in seconds, as whole nanoseconds of at least `low_ns`.
-  Result<std::int64_t> seconds_as_ns(int column, std::int64_t low_ns) const;
 
  private:
   CsvReader(std::string_view text, std::string file) : lines_(text, std::move(file)) {}

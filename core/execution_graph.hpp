@@ -30,7 +30,6 @@ struct ExecutionGraph {
               static_cast<std::uint32_t>(std::distance(first, last))) {}
 
   TaskId num_tasks() const { return boost::num_vertices(graph); }
-  std::uint32_t num_dependencies() const { return boost::num_edges(graph); }
   Task& operator[](TaskId task) { return graph[task]; }
   const Task& operator[](TaskId task) const { return graph[task]; }
 

@@ -142,16 +142,12 @@ struct GpuProfile {
   double network_efficiency = 0;
   Nanoseconds network_step_latency{0};  ///< of every step of a ring through the network
   Nanoseconds send_latency{0};
-  BytesPerSecond gather_bandwidth{};  ///< all-gather within a node after a split send, of the bytes gathered
   BytesPerSecond nvlink_bandwidth{};  ///< one GPU, one way
   double nvlink_efficiency = 0;       ///< of collectives without a table
   double nvlink_send_efficiency = 0;  ///< of messages from one GPU to another
   BytesPerSecond host_bandwidth{};    ///< between a GPU and the memory of its CPU, one way; 0 if unknown
   /// Time in which the CPU issues work, over that of the x86 hosts for which stacks say it.
   double host_issue_factor = 1;
-  /// Whether the last of several stages runs its forward pass again before the backward pass, as the others
-  /// do.
-  bool last_stage_recomputes = false;
 
   /// ln(time / roofline) of GEMMs by m, n and k; by `Precision`, null where nothing was measured. The
   /// roofline of a product is its arithmetic at the peak rate or its traffic at `memory_bandwidth`.

@@ -3,7 +3,6 @@
 
 #include <compare>
 #include <cstdint>
-#include <functional>
 #include <limits>
 
 namespace vtrain {
@@ -36,8 +35,3 @@ using CurveId = Id<struct CurveTag>;
 using NodeId = Id<struct NodeTag>;
 
 }  // namespace vtrain
-
-template <class Tag>
-struct std::hash<vtrain::Id<Tag>> {
-  std::size_t operator()(vtrain::Id<Tag> id) const noexcept { return std::hash<std::uint32_t>{}(id.value); }
-};

@@ -134,13 +134,11 @@ constexpr std::array kConstants = {
     ratio<&P::network_efficiency>("network_efficiency"),
     latency<&P::network_step_latency>("network_step_latency"),
     latency<&P::send_latency>("send_latency"),
-    bandwidth<&P::gather_bandwidth>("gather_bandwidth"),
     bandwidth<&P::nvlink_bandwidth>("nvlink_bandwidth"),
     ratio<&P::nvlink_efficiency>("nvlink_efficiency"),
     ratio<&P::nvlink_send_efficiency>("nvlink_send_efficiency"),
     optional(bandwidth<&P::host_bandwidth>("host_bandwidth")),
     optional(ratio<&P::host_issue_factor>("host_issue_factor", 100)),
-    KnownConstant{"last_stage_recomputes", "1", 0, 1, set_quantity<&P::last_stage_recomputes>, true},
 };
 
 /// Where the constant of this name is, or belongs, in the order of the known names.

@@ -1,5 +1,6 @@
 /// `vtrain predict`: configurations in, iteration times out.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -133,10 +134,9 @@ Result<Prediction> predict_from_profile(const PredictArguments& arguments, const
   prediction.work = std::move(predicted->work);
   prediction.times = fast_iteration_times(prediction.work);
   prediction.memory = predicted->memory;
-  prediction.provenance = {
-      fmt::format("profile {}: {}", profile.name, predicted->provenance.profile_description),
-      fmt::format("stack {}: {}", stack->name, stack->summary),
-      "all-reduces within a node: " + predicted->provenance.all_reduce_source};
+  prediction.provenance = {fmt::format("profile {}: {}", profile.name, profile.description),
+                           fmt::format("stack {}: {}", stack->name, stack->summary),
+                           "all-reduces within a node: " + predicted->provenance.all_reduce_source};
   if (names_network) {
     prediction.provenance.push_back(fmt::format("network of a node: {} Gbit/s, from the configuration",
                                                 short_number(*config.release->inter_node_bandwidth)));
@@ -147,6 +147,9 @@ Result<Prediction> predict_from_profile(const PredictArguments& arguments, const
         "{} {}", has_factors ? "calibrated with" : "not calibrated, no factors of stack and profile in",
         calibration->file));
   }
+  const std::vector<std::string>& modelled = predicted->provenance.modelled;
+  if (!modelled.empty())
+    prediction.provenance.push_back(fmt::format("by formula: {}", fmt::join(modelled, ", ")));
   for (const std::string& warning : config.warnings)
     prediction.provenance.push_back("model: " + warning);
   prediction.fallbacks = predicted->provenance.fallbacks.sentences();

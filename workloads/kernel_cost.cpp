@@ -277,25 +277,6 @@ Nanoseconds scan_kernel_time(const GpuProfile& profile, Bytes traffic, int num_k
          profile.kernel_overhead * num_kernels;
 }
 
-KernelTime tensor_all_reduce_time(const GpuProfile& profile, std::int64_t tensor, Bytes size) {
-  return collective_time(profile, Collective::AllReduce,
-                         {.size = tensor, .per_node = std::min(tensor, profile.nvlink_domain)}, size);
-}
-
-KernelTime gradient_all_reduce_time(const GpuProfile& profile, std::int64_t tensor, std::int64_t data,
-                                    Bytes size) {
-  const std::int64_t per_node = std::max<std::int64_t>(1, profile.nvlink_domain / tensor);
-  return collective_time(profile, Collective::AllReduce, {.size = data, .per_node = std::min(data, per_node)},
-                         size);
-}
-
-Nanoseconds send_time(const GpuProfile& profile, std::int64_t tensor, std::int64_t data, Bytes activations) {
-  const Bytes part(activations.value / static_cast<double>(tensor));
-  Nanoseconds time = send_time(profile, tensor * data < profile.gpus_per_node, part).time;
-  if (tensor > 1) time += activations / profile.gather_bandwidth;
-  return time;
-}
-
 KernelTime collective_time(const GpuProfile& profile, Collective collective, GpuGroup group, Bytes total,
                            Libraries libraries) {
   if (group.size <= 1) return {};

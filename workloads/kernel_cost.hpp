@@ -140,17 +140,4 @@ KernelTime collective_time(const GpuProfile& profile, Collective collective, Gpu
 /// A message from one GPU to another, within a node or over the GPU's share of the node's network.
 KernelTime send_time(const GpuProfile& profile, bool within_node, Bytes size);
 
-/// All-reduce of `size` in a tensor-parallel group; 0 for a group of one.
-KernelTime tensor_all_reduce_time(const GpuProfile& profile, std::int64_t tensor, Bytes size);
-
-/// All-reduce of the gradients, `size` on each GPU, in a data-parallel group; 0 for a group of one. The
-/// groups of a node's tensor-parallel ranks share its network.
-KernelTime gradient_all_reduce_time(const GpuProfile& profile, std::int64_t tensor, std::int64_t data,
-                                    Bytes size);
-
-/// Sending `activations` to the next stage. Each GPU of a tensor-parallel group sends its part over its share
-/// of the node's network (over NVLink when two stages fit into a node: tensor x data below the GPUs of a
-/// node), then the group gathers the parts.
-Nanoseconds send_time(const GpuProfile& profile, std::int64_t tensor, std::int64_t data, Bytes activations);
-
 }  // namespace vtrain

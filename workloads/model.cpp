@@ -198,20 +198,6 @@ TokenProducts token_products(const TransformerModel& model) {
   return products;
 }
 
-/// So many forward passes' worth of the layers' and of the output layer's products. In units of 12 L h^2, a
-/// GPT-3 layer's weights, so that for GPT-3's architecture it is the published formula to the last bit.
-Flops product_flops(const TransformerModel& model, std::int64_t global_batch, double layer_passes,
-                    double output_passes) {
-  const auto layers = static_cast<double>(model.num_layers);
-  const auto hidden = static_cast<double>(model.hidden_size);
-  const double tokens = static_cast<double>(global_batch) * static_cast<double>(model.sequence_length);
-  const TokenProducts products = token_products(model);
-  const double unit = 12 * layers * hidden * hidden;
-  return Flops(24 * layer_passes * tokens * layers * hidden * hidden *
-               (products.layers / unit + products.mixing / unit +
-                products.output_layer * (output_passes / layer_passes) / unit));
-}
-
 /// All weights, with `experts` routed experts counted in each layer that has them.
 std::int64_t count_parameters(const TransformerModel& model, std::int64_t experts) {
   const LayerCounts counts = count_layers(model);
@@ -274,11 +260,15 @@ Result<void> check_model(const TransformerModel& model) {
 }
 
 Flops model_flops(const TransformerModel& model, std::int64_t global_batch) {
-  return product_flops(model, global_batch, 3, 3);
-}
-
-Flops model_flops_with_recompute(const TransformerModel& model, std::int64_t global_batch) {
-  return product_flops(model, global_batch, 4, 3);
+  const auto layers = static_cast<double>(model.num_layers);
+  const auto hidden = static_cast<double>(model.hidden_size);
+  const double tokens = static_cast<double>(global_batch) * static_cast<double>(model.sequence_length);
+  const TokenProducts products = token_products(model);
+  // In units of a GPT-3 layer's weights, so that for its architecture this is the published formula to the
+  // last bit.
+  const double unit = 12 * layers * hidden * hidden;
+  return Flops(72 * tokens * layers * hidden * hidden *
+               (products.layers / unit + products.mixing / unit + products.output_layer / unit));
 }
 
 }  // namespace vtrain

@@ -162,8 +162,4 @@ Result<void> check_model(const TransformerModel& model);
 /// out.
 Flops model_flops(const TransformerModel& model, std::int64_t global_batch);
 
-/// The same with the forward pass of every layer, but not of the output layer, run a second time: full
-/// recomputation (ibid., equation 3: 96 B s L h^2 (1 + s / (6 h) + V / (16 L h))).
-Flops model_flops_with_recompute(const TransformerModel& model, std::int64_t global_batch);
-
 }  // namespace vtrain

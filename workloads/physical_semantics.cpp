@@ -246,11 +246,7 @@ Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const
   return PhysicalPrediction{
       .work = make_physical_work(model, plan, profile, stack, costs, WorkDetail::Operators),
       .memory = estimate_memory(model, plan, profile, stack.memory),
-      .provenance = {.profile = profile.name,
-                     .profile_description = profile.description,
-                     .all_reduce_source = std::string(all_reduce_source(profile, stack)),
-                     .stack = stack.name,
-                     .stack_summary = stack.summary,
+      .provenance = {.all_reduce_source = std::string(all_reduce_source(profile, stack)),
                      .modelled = {costs.modelled.begin(), costs.modelled.end()},
                      .fallbacks = std::move(fallbacks)}};
 }

@@ -48,11 +48,7 @@ struct Fallbacks {
 
 /// Where the numbers of a prediction come from.
 struct PhysicalProvenance {
-  std::string profile;  ///< name of the GPU profile
-  std::string profile_description;
   std::string all_reduce_source;  ///< of the collectives' times within a node
-  std::string stack;              ///< name of the software stack
-  std::string stack_summary;
   /// Operators whose time is a formula's, because the profile has no measurements of their kind.
   std::vector<std::string> modelled;
   Fallbacks fallbacks;

@@ -27,8 +27,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (integer && (*integer < -1000 || *integer > 1000)) std::abort();
       const auto number = reader->number(column, 0, 1);
       if (number && !(*number >= 0 && *number <= 1)) std::abort();
-      const auto seconds = reader->seconds_as_ns(column, 0);
-      if (seconds && *seconds < 0) std::abort();
     }
   }
 }

@@ -69,10 +69,6 @@ GpuProfile spread_over_nodes(GpuProfile profile, std::int64_t ranks_together) {
   return profile;
 }
 
-GpuCount ThroughputCurve::largest_useful() const {
-  return points.back().plan.num_gpus();
-}
-
 ThroughputLevels ThroughputCurve::levels() const {
   std::vector<ThroughputLevels::Level> levels;
   for (const RankedPlan& point : points) {

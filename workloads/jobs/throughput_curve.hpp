@@ -44,8 +44,6 @@ struct ThroughputCurve {
   /// Ascending by GPUs; each is faster than all before it, which leaves out GPUs that bring nothing.
   std::vector<RankedPlan> points{};
 
-  /// More GPUs than these make the job no faster.
-  GpuCount largest_useful() const;
   /// Iterations a second, for schedulers.
   ThroughputLevels levels() const;
 };

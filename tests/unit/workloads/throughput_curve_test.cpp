@@ -98,8 +98,7 @@ TEST_CASE("throughput_curve: a curve rises, and ends where more GPUs bring nothi
     CHECK(levels.at_most(num_gpus).iterations_per_s >= 1 / Seconds(*time).count());
   }
   // 4 sequences cannot keep 256 GPUs busy.
-  CHECK(curve->largest_useful() < GpuCount(256));
-  CHECK(levels.levels().back().num_gpus == curve->largest_useful());
+  CHECK(levels.levels().back().num_gpus < GpuCount(256));
 
   CHECK(!curves.curve("gpt3-175b", 1536, GpuCount(8)));
   CHECK(!curves.curve("gpt3-175b", 1536, GpuCount(0)));
