@@ -63,10 +63,9 @@ DisruptionSummary summarize_disruptions(const SimulationResult& result, const Cl
   summary.useful_gpu_hours = (held.seconds() - lost.total().seconds()) / kSecondsPerHour;
   summary.out_of_service_gpu_hours =
       out_of_service_gpu_seconds(result.outages, cluster, begin, end) / kSecondsPerHour;
-  const double makespan_h = to_seconds(end - begin) / kSecondsPerHour;
-  if (makespan_h > 0)
-    summary.goodput =
-        summary.useful_gpu_hours / (makespan_h * static_cast<double>(cluster.total_gpus().value));
+  const double span_h = to_seconds(end - begin) / kSecondsPerHour;
+  if (span_h > 0)
+    summary.goodput = summary.useful_gpu_hours / (span_h * static_cast<double>(cluster.total_gpus().value));
   return summary;
 }
 

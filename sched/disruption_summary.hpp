@@ -20,9 +20,10 @@ struct DisruptionSummary {
   std::int64_t resizes = 0;           ///< times that a running job was given another number of GPUs
   std::array<double, kNumLossCauses> lost_gpu_hours{};  ///< by `LossCause`
   double useful_gpu_hours = 0;
-  /// Of nodes out of service between the first submission and the last end, whether jobs held them or not.
+  /// Of nodes out of service from the first submission until the last job gave its GPUs back, whether jobs
+  /// held them or not.
   double out_of_service_gpu_hours = 0;
-  /// Useful GPU-hours / (GPUs x makespan), in [0, 1]: the cluster's goodput.
+  /// Useful GPU-hours / (GPUs x the same time), in [0, 1]: the cluster's goodput.
   double goodput = 0;
 
   double total_lost_gpu_hours() const;
@@ -32,8 +33,8 @@ struct DisruptionSummary {
 double out_of_service_gpu_seconds(std::span<const Outage> outages, const ClusterSpec& cluster, SimTime begin,
                                   SimTime end);
 
-/// `begin` and `end` are the first submission and the last end. The replay must have been disrupted: its
-/// `losses` are there.
+/// `begin` is the first submission, `end` when the last job gave its GPUs back. The replay must have been
+/// disrupted: its `losses` are there.
 DisruptionSummary summarize_disruptions(const SimulationResult& result, const ClusterSpec& cluster,
                                         SimTime begin, SimTime end);
 

@@ -170,13 +170,13 @@ Summary summarize(const Workload& workload, const ClusterSpec& cluster, const Si
   const auto total_gpus = static_cast<double>(cluster.total_gpus().value);
   const std::vector<JobId> ended = by_end(result);
   const SimTime first_submission = workload.jobs.empty() ? SimTime{} : workload.jobs.front().submit;
-  if (!result.losses.empty()) {
-    const SimTime last_end = ended.empty() ? first_submission : result.outcomes[ended.back().value].end;
-    summary.disruptions = summarize_disruptions(result, cluster, first_submission, last_end);
-  }
+  const SimTime last_held = std::max(result.last_release, first_submission);
+  if (last_held > first_submission)
+    summary.gpu_utilization = held_gpu_s / (total_gpus * to_seconds(last_held - first_submission));
+  if (!result.losses.empty())
+    summary.disruptions = summarize_disruptions(result, cluster, first_submission, last_held);
   if (!ended.empty()) {
     summary.makespan_s = to_seconds(result.outcomes[ended.back().value].end - first_submission);
-    summary.gpu_utilization = held_gpu_s / (total_gpus * summary.makespan_s);
     if (!result.fragmentation.empty()) {
       summary.fragmentation = summarize_fragmentation(result.fragmentation, workload.jobs.front().submit,
                                                       result.outcomes[ended.back().value].end);

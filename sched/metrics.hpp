@@ -42,8 +42,11 @@ struct Summary {
   double p50_jct_s = 0;
   double p99_jct_s = 0;
   double avg_queueing_delay_s = 0;
-  double makespan_s = 0;       ///< last end - first submission
-  double gpu_utilization = 0;  ///< GPU-seconds held / (GPUs x makespan), in [0, 1]
+  double makespan_s = 0;  ///< last end - first submission
+  /// GPU-seconds held / (GPUs x time from the first submission until the last job gave its GPUs back), in
+  /// [0, 1]. That is the makespan, unless a job that never ended held GPUs after the last end, or a policy
+  /// books ends earlier than it takes the GPUs back.
+  double gpu_utilization = 0;
   /// Largest finish-time fairness over completed jobs (Themis, NSDI'20): JCT / T_iso, T_iso being the run
   /// time on an equal share of GPUs / (average number of active jobs during the job's life), with linear
   /// scaling below the gang's size.

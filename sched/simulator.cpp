@@ -367,6 +367,7 @@ class Simulation final : public SchedulingPass {
     const SimDuration held = now_ - progress.resumed;
     const SimDuration work =
         books_ ? books_->end(job, progress.num_gpus, held, progress.attained, how) : held;
+    if (held.count() > 0) result_.last_release = now_;
     progress.attained += held;
     progress.iterations += progress.speed * to_seconds(work);
     result_.outcomes[job.value].gpu_time.add(held, progress.num_gpus, gangs_.gpu_share(job));

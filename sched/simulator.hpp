@@ -73,6 +73,9 @@ struct SimulationResult {
   std::int64_t events = 0;          ///< arrivals, ends, timers and changes of nodes handled
   std::vector<LostGpuTime> losses;  ///< by `JobId`; empty if nothing could cost jobs time
   std::vector<Outage> outages;      ///< that began during the replay, in this order
+  /// When a job last gave GPUs back that it had held. Later than the last end where a job that never ended
+  /// held some, or where ends are booked earlier than GPUs come back.
+  SimTime last_release{};
 };
 
 /// With outages a replay ends this long after the last submission, whatever still runs then: a job

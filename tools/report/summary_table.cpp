@@ -48,7 +48,7 @@ constexpr std::array kColumns{
            [](const Summary& s) { return s.avg_queueing_delay_s; }, as_duration},
     Column{"Makespan", "last end minus first submission", Better::Lower,
            [](const Summary& s) { return s.makespan_s; }, as_days},
-    Column{"GPUs in use", "GPU-seconds held, of all GPUs over the makespan", Better::Higher,
+    Column{"GPUs in use", "GPU-seconds held, of all GPUs until the last one is given back", Better::Higher,
            [](const Summary& s) { return s.gpu_utilization; }, as_percent},
     Column{"Worst fairness",
            "largest finish-time fairness of a job: its JCT divided by that on an equal share of the cluster; "
@@ -75,7 +75,8 @@ double lost_to(const Summary& summary, LossCause cause) {
 }
 
 constexpr std::array kLossColumns{
-    Column{"Goodput", "GPU-hours of work that lasts, of all GPUs over the makespan", Better::Higher,
+    Column{"Goodput", "GPU-hours of work that lasts, of all GPUs until the last one is given back",
+           Better::Higher,
            [](const Summary& s) { return disrupted(s, [](const auto& d) { return d.goodput; }); },
            as_percent},
     Column{"Useful GPU-hours", "held by jobs for work that lasts", Better::Neither,

@@ -119,6 +119,24 @@ TEST_CASE("elasticflow: one job alone grows to the level that is worth it and en
   CHECK(result.outcomes[0].gpu_time.seconds() == 4 * 300);
 }
 
+TEST_CASE(
+    "elasticflow: GPUs held to the end of a slot are in use until then, though the end is booked before") {
+  // A rigid job of 1 s: where jobs may be disrupted it ends at 1, and holds its 4 GPUs until 60.
+  Workload workload;
+  Job job;
+  job.name = workload.keep("a");
+  job.num_gpus = GpuCount(4);
+  job.duration = std::chrono::seconds(1);
+  workload.jobs.push_back(job);
+  const ClusterSpec cluster = *ClusterSpec::parse("2x8");
+  const Disruptions disruptions;
+  const SimulationResult result =
+      testing::replay_recorded(workload, cluster, "elasticflow", PlacementKind::Count, &disruptions);
+  const Summary summary = summarize(workload, cluster, result, "elasticflow");
+  CHECK(result.outcomes[0].end == SimTime(std::chrono::seconds(1)));
+  CHECK(summary.gpu_utilization == doctest::Approx(4.0 / 16));
+}
+
 TEST_CASE("elasticflow: a job that may hold fewer GPUs than it can run on is turned away") {
   Workload workload = random_workload(1, 1);
   workload.curves[0] = ThroughputLevels({{GpuCount(4), 1.0}});

@@ -325,6 +325,26 @@ TEST_CASE("disruption: overlapping outages of one node are over when the last is
   CHECK(summary.disruptions->goodput == doctest::Approx(10.0 / 45));
 }
 
+TEST_CASE("disruption: what a job held that never ended counts, and so does the time for which it did") {
+  Setting setting;
+  setting.cluster = "2x4";
+  add_job(setting.workload, 0, 10, 4);
+  add_job(setting.workload, 0, 1000, 8);
+  setting.fail_node(0, 410, 460);
+  setting.fail_node(1, 510, 1e9);
+  const SimulationResult result = setting.run(start_all);
+  CHECK(result.outcomes[1].state == JobState::Unfinished);
+  CHECK(result.last_release == at(510));
+  const Summary summary = summarize(setting.workload, *ClusterSpec::parse("2x4"), result, "scripted");
+  CHECK(summary.makespan_s == 10);
+  // 4 GPUs for 10 s, then 8 for 400 s and, when node 0 is back, for 50 s, of 8 GPUs for 510 s. Only the first
+  // job's work lasts.
+  CHECK(summary.gpu_utilization == doctest::Approx((40 + 8 * 450) / 4080.0));
+  REQUIRE(summary.disruptions);
+  CHECK(summary.disruptions->goodput == doctest::Approx(40 / 4080.0));
+  CHECK(summary.disruptions->out_of_service_gpu_hours == doctest::Approx(50 * 4 / 3600.0));
+}
+
 TEST_CASE("disruption: a job that nothing can run any more is unfinished, and the replay ends") {
   Setting setting;
   add_job(setting.workload, 0, 10, 8);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "tests/support/sim_time.hpp"
@@ -29,6 +30,7 @@ struct Replay {
     outcome.gpu_time.add(job.duration, job.num_gpus);
     outcome.state = state;
     result.outcomes.push_back(outcome);
+    result.last_release = std::max(result.last_release, outcome.end);
     return workload.jobs.back();
   }
   Summary summary(const char* cluster = "1x8") const {
@@ -91,6 +93,16 @@ TEST_CASE("metrics: every job is counted in one state; only completed ones have 
   CHECK(summary.makespan_s == 50);
   // 40 + 200 + 24 GPU-seconds of 8 x 50.
   CHECK(summary.gpu_utilization == doctest::Approx(264.0 / 400));
+}
+
+TEST_CASE("metrics: GPUs are in use until the last one is given back, not until the last end") {
+  Replay replay;
+  replay.add(0, 0, 10, 4);
+  replay.add(0, 10, 510, 8, JobState::Unfinished);
+  const Summary summary = replay.summary();
+  CHECK(summary.makespan_s == 10);
+  // 40 + 4,000 GPU-seconds of 8 x 510.
+  CHECK(summary.gpu_utilization == doctest::Approx(4040.0 / 4080));
 }
 
 TEST_CASE("metrics: deadlines are met by completing at or before them") {
