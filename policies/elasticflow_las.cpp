@@ -46,9 +46,10 @@ void ElasticFlowLas::take_ends(SchedulingPass& pass) {
 void ElasticFlowLas::take_arrivals(const SchedulingPass& pass) {
   for (const JobId id : arrivals_.take()) {
     const Job& job = pass.job(id);
+    const SimDuration duration = pass.curve(id) == nullptr ? time_on_gpus(job) : job.duration;
     jobs_[id.value] = {.job = id,
                        .num_gpus = job.num_gpus.value,
-                       .duration = std::chrono::ceil<std::chrono::seconds>(job.duration).count(),
+                       .duration = std::chrono::ceil<std::chrono::seconds>(duration).count(),
                        .checked = to_whole_seconds(job.submit)};
     live_.push_back(id.value);
     queues_[0].push_back(id.value);

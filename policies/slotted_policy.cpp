@@ -147,7 +147,7 @@ std::vector<std::uint32_t> SlottedPolicy::take_arrivals(SchedulingPass& pass) {
     if (live.levels == nullptr) {
       // A rigid job does a second's work a second.
       live.levels = &rigid_.emplace_back(std::vector<ThroughputLevels::Level>{{job.num_gpus, 1.0}});
-      live.iterations_left = to_seconds(job.duration);
+      live.iterations_left = to_seconds(time_on_gpus(job));
     }
     const std::int64_t largest = live.levels->levels().back().num_gpus.value;
     live.max_gpus = job.max_gpus.value > 0 ? std::min<std::int64_t>(job.max_gpus.value, largest) : largest;

@@ -22,10 +22,15 @@ enum class JobState : std::uint8_t {
   Waiting,       ///< submitted (or preempted) and without GPUs
   Running,
   Completed,
-  Failed,      ///< ended at its requested time before its work was done
+  Failed,      ///< ended at its requested time before its work was done, see `ProgressRule`
   Rejected,    ///< larger than the cluster, or turned away by admission
   Unfinished,  ///< still waiting when nothing more could happen
 };
+
+/// Time for which a rigid job holds its GPUs in all: its duration, cut at the time limit.
+inline SimDuration time_on_gpus(const Job& job) {
+  return std::min(job.duration, job.walltime());
+}
 
 /// One scheduling pass, at one instant: what a policy may see and what it may say. It lives for one call of
 /// `Policy::schedule`. At an instant all ends come first, then changes of nodes, then all arrivals, then one
@@ -182,7 +187,8 @@ class SchedulingPass {
   std::span<const JobOverhead> overheads_;  ///< empty unless something costs jobs time
 };
 
-/// What makes jobs progress and end under a policy.
+/// What makes jobs progress and end under a policy. A rigid job is ended at its requested time under all of
+/// them, an elastic one only under `Duration`: the time was asked for with other GPUs than it may get.
 enum class ProgressRule : std::uint8_t {
   Duration,    ///< gangs have the size that was asked for; a job ends when it has run for its duration
   Iterations,  ///< gangs may have any size of the job's curve; a job ends when its iterations are done. Rigid

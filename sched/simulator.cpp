@@ -137,9 +137,6 @@ class Simulation final : public SchedulingPass {
  private:
   static constexpr SimTime kNever = SimTime::max();
 
-  /// Time for which a job holds its GPUs in all: its duration, cut at the time limit.
-  static SimDuration time_on_gpus(const Job& job) { return std::min(job.duration, job.walltime()); }
-
   void require(JobId job, JobState state, std::string_view deed, std::string_view state_name) const {
     if (job.value >= jobs_.size()) throw policy_fault(fmt::format("{} a job that does not exist", deed));
     if (progress_by_job_[job.value].state != state) {
@@ -266,8 +263,7 @@ class Simulation final : public SchedulingPass {
   void end(JobId job, SimTime booked, SimTime finished) {
     const Job& description = jobs_[job.value];
     close_run(job, RunEnd::Done);
-    const bool by_duration =
-        rule_ == ProgressRule::Duration || (rule_ == ProgressRule::Iterations && curve(job) == nullptr);
+    const bool by_duration = rule_ == ProgressRule::Duration || curve(job) == nullptr;
     const bool cut = by_duration && description.duration > description.walltime();
     progress_by_job_[job.value].state = cut ? JobState::Failed : JobState::Completed;
     --num_running_;

@@ -84,6 +84,18 @@ std::string run_time_knowledge(const Workload& workload) {
                      with_thousands(requested));
 }
 
+/// Says so if requested times would end elastic jobs before their work is done; empty otherwise.
+std::string limits_without_effect(const Workload& workload) {
+  const auto too_short = std::count_if(workload.jobs.begin(), workload.jobs.end(), [](const Job& job) {
+    return job.curve && job.walltime() < job.duration;
+  });
+  if (too_short == 0) return {};
+  return fmt::format(
+      "under elastic policies and ElasticFlow's presets no elastic job is ended at its requested time, which "
+      "is shorter than the run time of {}",
+      with_thousands(too_short));
+}
+
 /// Says so if there are deadlines that lie before their submission; empty otherwise.
 std::string hopeless_deadlines(const Workload& workload) {
   const auto hopeless = std::count_if(workload.jobs.begin(), workload.jobs.end(),
@@ -284,6 +296,8 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
     experiment.assumptions.insert(experiment.assumptions.end(), assumed.begin(), assumed.end());
   }
   experiment.assumptions.push_back(run_time_knowledge(experiment.workload));
+  if (std::string limits = limits_without_effect(experiment.workload); !limits.empty())
+    experiment.assumptions.push_back(std::move(limits));
   if (std::string hopeless = hopeless_deadlines(experiment.workload); !hopeless.empty())
     experiment.assumptions.push_back(std::move(hopeless));
   for (std::string& note : placement_notes(experiment.workload, experiment.cluster, experiment.placement))

@@ -10,6 +10,7 @@
 #include "replay_checks.hpp"
 #include "sched/metrics.hpp"
 #include "sched/simulator.hpp"
+#include "workload_support.hpp"
 
 namespace vtrain {
 namespace {
@@ -46,11 +47,11 @@ Workload random_workload(std::uint64_t seed, int num_jobs) {
   return workload;
 }
 
-SimulationResult replay(const Workload& workload, const std::string& spec) {
+SimulationResult replay(const Workload& workload, const std::string& spec, const char* cluster = "2x8") {
   auto policy = make_policy(spec);
   REQUIRE(policy);
   auto result =
-      simulate(workload, *ClusterSpec::parse("2x8"), **policy, {.record_runs = true, .policy_name = spec});
+      simulate(workload, *ClusterSpec::parse(cluster), **policy, {.record_runs = true, .policy_name = spec});
   REQUIRE_MESSAGE(result, result.error().describe());
   return *std::move(result);
 }
@@ -144,6 +145,35 @@ TEST_CASE("elasticflow: a job that may hold fewer GPUs than it can run on is tur
   workload.jobs[0].max_gpus = GpuCount(2);
   for (const char* spec : {"elasticflow", "edf:preset=elasticflow"})
     CHECK(replay(workload, spec).outcomes[0].state == JobState::Rejected);
+}
+
+TEST_CASE("elasticflow: a rigid job fails at its requested time under every policy") {
+  // 4 GPUs are busy until 100, when the first job is ended; `elasticflow` looks at 120, and the preset of las
+  // charges seconds for starting.
+  Workload workload = testing::make_workload({{0, 1000, 4}, {10, 100, 4}});
+  for (Job& job : workload.jobs)
+    job.requested_time = std::chrono::seconds(100);
+  for (const char* spec :
+       {"fifo", "edf", "edf-admission", "elasticflow", "edf:preset=elasticflow", "las:preset=elasticflow"}) {
+    CAPTURE(spec);
+    const SimulationResult result = replay(workload, spec, "1x4");
+    CHECK(result.outcomes[0].state == JobState::Failed);
+    CHECK(result.outcomes[0].finished >= SimTime(std::chrono::seconds(100)));
+    CHECK(result.outcomes[0].gpu_time.seconds() <= 4 * 120);
+    CHECK(result.outcomes[1].state == JobState::Completed);
+  }
+}
+
+TEST_CASE("elasticflow: an elastic job is not ended at the time that it asked for with other GPUs") {
+  Workload workload = random_workload(1, 1);
+  workload.jobs[0].requested_time = std::chrono::seconds(1);
+  workload.jobs[0].deadline = Job::kNoDeadline;
+  CHECK(replay(workload, "fifo").outcomes[0].state == JobState::Failed);
+  for (const char* spec :
+       {"edf", "edf-admission", "elasticflow", "edf:preset=elasticflow", "las:preset=elasticflow"}) {
+    CAPTURE(spec);
+    CHECK(replay(workload, spec).outcomes[0].state == JobState::Completed);
+  }
 }
 
 TEST_CASE("elasticflow: submissions need not be whole seconds: they count from the next one on") {

@@ -31,6 +31,12 @@ inline SimulationResult replay_recorded(const Workload& workload, const ClusterS
   return *std::move(result);
 }
 
+/// A rigid job was done, or ended at its requested time if that was too short.
+inline void check_end(const Job& job, const JobOutcome& outcome) {
+  const bool cut = job.duration > job.walltime();
+  REQUIRE(outcome.state == (cut ? JobState::Failed : JobState::Completed));
+}
+
 /// The recorded runs never hold more GPUs together than the cluster's `total_gpus`, and give all of them
 /// back.
 inline void check_gpus_in_use(const SimulationResult& result, std::int64_t total_gpus) {
