@@ -17,7 +17,7 @@ Gangs::Gangs(PlacementKind kind, const ClusterSpec& cluster, const Workload& wor
 bool Gangs::place_listed(JobId job, const GangRequest& request) {
   const bool placed = placement_->place(request, open(job));
   if (!placed) close(job);
-  if (placed && service_) service_->occupy(job, list_of(job), gpu_share(job));
+  if (placed && service_) service_->occupy(job, list_of(job), gpu_share(job, list_of(job)));
   return placed;
 }
 
@@ -37,7 +37,7 @@ bool Gangs::resize(JobId job, GpuCount from, GpuCount to) {
   if (place(job, to)) return true;
   placement_->take_again(request_of(jobs_[job.value], from), former_);
   if (needs_shares_) open(job) = former_;
-  if (service_) service_->occupy(job, former_, gpu_share(job));
+  if (service_) service_->occupy(job, former_, gpu_share(job, former_));
   return false;
 }
 

@@ -48,8 +48,12 @@ class Gangs {
     if (!needs_shares_) return {};
     return slots_[slot_of_[job.value]];
   }
-  /// Thousandths of each of its GPUs that a job takes from others.
-  std::int16_t gpu_share(JobId job) const { return shares_gpus_ ? jobs_[job.value].gpu_share : kWholeGpu; }
+  /// Thousandths of each of its GPUs that a job takes from others on a gang. Those that need several nodes
+  /// hold whole GPUs, whatever they use.
+  std::int16_t gpu_share(JobId job, std::span<const NodeShare> shares) const {
+    if (!shares_gpus_ || shares.front().first_gpu == NodeShare::kNoNumber) return kWholeGpu;
+    return jobs_[job.value].gpu_share;
+  }
   const Placement& placement() const { return *placement_; }
   /// Null unless nodes may go out of service.
   NodeService* service() { return service_ ? &*service_ : nullptr; }

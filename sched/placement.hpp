@@ -57,6 +57,9 @@ inline GangRequest request_of(const Job& job, GpuCount num_gpus) {
 
 /// GPUs that one gang holds on one node.
 struct NodeShare {
+  /// In place of a number under placements that share GPUs: these are whole ones.
+  static constexpr std::int32_t kNoNumber = -1;
+
   NodeId node;
   GpuCount gpus{0};
   /// Which of the node's GPUs, where a placement tells them apart: the number of the first. Its own books.

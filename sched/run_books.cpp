@@ -2,8 +2,6 @@
 
 #include <limits>
 
-#include "sched/fragmentation.hpp"
-
 namespace vtrain {
 
 RunBooks::RunBooks(std::span<const Job> jobs, const Disruptions& disruptions, const Placement& placement,
@@ -61,13 +59,13 @@ const RunPlan& RunBooks::begin(JobId id, GpuCount num_gpus, std::span<const Node
   return overhead.plan;
 }
 
-SimDuration RunBooks::end(JobId id, GpuCount num_gpus, SimDuration held, SimDuration attained, RunEnd how) {
+SimDuration RunBooks::end(JobId id, GpuCount num_gpus, std::int16_t gpu_share, SimDuration held,
+                          SimDuration attained, RunEnd how) {
   JobOverhead& overhead = overheads_[id.value];
   const RunPlan& plan = overhead.plan;
   const SimDuration work = plan.work(held);
   const SimDuration lasting = how == RunEnd::Failed ? plan.saved_work(held) : work;
   LostGpuTime& losses = losses_[id.value];
-  const std::int16_t gpu_share = placement_.shares_gpus() ? jobs_[id.value].gpu_share : kWholeGpu;
   losses[setup_cause(id)].add(plan.setting_up(held), num_gpus, gpu_share);
   losses[LossCause::Checkpoint].add(plan.writing(held), num_gpus, gpu_share);
   losses[LossCause::Spread].add(plan.slowed(held), num_gpus, gpu_share);

@@ -41,9 +41,10 @@ class RunBooks {
   /// where gangs have no nodes.
   const RunPlan& begin(JobId job, GpuCount num_gpus, std::span<const NodeShare> shares, SimTime now,
                        SimDuration attained);
-  /// A run has ended that held `num_gpus` for `held`, and before it the job `attained`. Returns the work in
-  /// it that lasts.
-  SimDuration end(JobId job, GpuCount num_gpus, SimDuration held, SimDuration attained, RunEnd how);
+  /// A run has ended that held `gpu_share` thousandths of each of `num_gpus` for `held`, and before it the
+  /// job `attained`. Returns the work in it that lasts.
+  SimDuration end(JobId job, GpuCount num_gpus, std::int16_t gpu_share, SimDuration held,
+                  SimDuration attained, RunEnd how);
   /// What every job lost, by `JobId`.
   std::vector<LostGpuTime> take_losses() { return std::move(losses_); }
 

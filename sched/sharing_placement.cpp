@@ -5,9 +5,6 @@
 namespace vtrain {
 namespace {
 
-/// Stands for a GPU's number in shares of whole GPUs.
-constexpr std::int32_t kNoNumber = -1;
-
 bool has_room(const NodeState& state, const GangRequest& request) {
   std::int32_t gpus = state.whole_gpus;
   if (request.gpu_share < kWholeGpu) {
@@ -60,7 +57,7 @@ void SharingPlacement::take(const Choice& choice, const GangRequest& request,
   const std::uint32_t node = *choice.alike->nodes.begin();
   if (request.gpu_share == kWholeGpu) {
     nodes_.take_whole(node, request.num_gpus.value);
-    shares.push_back({NodeId(node), request.num_gpus, kNoNumber});
+    shares.push_back({NodeId(node), request.num_gpus, NodeShare::kNoNumber});
     return;
   }
   numbers_.clear();
@@ -90,7 +87,7 @@ bool SharingPlacement::place_on_nodes(std::uint32_t type, std::int32_t num_gpus,
     for (std::size_t left = largest->nodes.size(); needed >= size && left > 0; --left, needed -= size) {
       const std::uint32_t node = *largest->nodes.begin();
       nodes_.take_whole(node, size);
-      shares.push_back({NodeId(node), GpuCount(size), kNoNumber});
+      shares.push_back({NodeId(node), GpuCount(size), NodeShare::kNoNumber});
     }
   }
   if (needed == 0) return true;
@@ -113,7 +110,7 @@ void SharingPlacement::set_in_service(NodeId node, bool in_service) {
 void SharingPlacement::release(const GangRequest& request, const std::vector<NodeShare>& shares) {
   refused_.clear();
   for (const NodeShare& share : shares) {
-    if (share.first_gpu == kNoNumber) {
+    if (share.first_gpu == NodeShare::kNoNumber) {
       nodes_.give_back_whole(share.node.value, share.gpus.value);
     } else {
       nodes_.give_back_part(share.node.value, share.first_gpu, request.gpu_share);
@@ -123,7 +120,7 @@ void SharingPlacement::release(const GangRequest& request, const std::vector<Nod
 
 void SharingPlacement::take_again(const GangRequest& request, const std::vector<NodeShare>& shares) {
   for (const NodeShare& share : shares) {
-    if (share.first_gpu == kNoNumber) {
+    if (share.first_gpu == NodeShare::kNoNumber) {
       nodes_.take_whole(share.node.value, share.gpus.value);
     } else {
       nodes_.take_part_again(share.node.value, share.first_gpu, request.gpu_share);

@@ -361,12 +361,13 @@ class Simulation final : public SchedulingPass {
   void book_run(JobId job, RunEnd how, std::span<const NodeShare> shares) {
     JobProgress& progress = progress_by_job_[job.value];
     const SimDuration held = now_ - progress.resumed;
+    const std::int16_t gpu_share = gangs_.gpu_share(job, shares);
     const SimDuration work =
-        books_ ? books_->end(job, progress.num_gpus, held, progress.attained, how) : held;
+        books_ ? books_->end(job, progress.num_gpus, gpu_share, held, progress.attained, how) : held;
     if (held.count() > 0) result_.last_release = now_;
     progress.attained += held;
     progress.iterations += progress.speed * to_seconds(work);
-    result_.outcomes[job.value].gpu_time.add(held, progress.num_gpus, gangs_.gpu_share(job));
+    result_.outcomes[job.value].gpu_time.add(held, progress.num_gpus, gpu_share);
     if (options_.record_runs && held.count() > 0) record_run(job, shares);
   }
 

@@ -126,6 +126,18 @@ TEST_CASE("disruption: a failing node stops its job, which waits, starts anew an
   CHECK(result.outages[0] == setting.disruptions.outages[0]);
 }
 
+TEST_CASE("disruption: a gang of parts of GPUs on several nodes loses the time of whole ones") {
+  Setting setting;
+  setting.cluster = "2x4";
+  setting.placement = PlacementKind::BestFit;
+  add_job(setting.workload, 0, 100, 8);
+  setting.workload.jobs[0].gpu_share = 500;
+  setting.fail_node(1, 40, 50);
+  const SimulationResult result = setting.run(start_all);
+  CHECK(result.outcomes[0].gpu_time.seconds() == 140 * 8);
+  CHECK(lost(result, 0, LossCause::LostWork) == 40 * 8);
+}
+
 TEST_CASE("disruption: work up to the last complete checkpoint stays") {
   Setting setting;
   add_job(setting.workload, 0, 25, 4);

@@ -72,6 +72,21 @@ TEST_CASE("simulator: jobs start, end and give their GPUs back") {
   CHECK(result->events == 4);  // two arrivals, two ends
 }
 
+TEST_CASE("simulator: parts of GPUs count as parts, but a gang that needs several nodes holds whole GPUs") {
+  Workload workload;
+  add_job(workload, 0, 100, 8);
+  add_job(workload, 0, 100, 4);
+  workload.jobs[0].gpu_share = 500;
+  workload.jobs[1].gpu_share = 500;
+  SimulationOptions options;
+  options.placement = PlacementKind::BestFit;
+  const auto result = run(workload, start_all, options, "2x4");
+  REQUIRE(result);
+  CHECK(result->outcomes[1].start == at(100));
+  CHECK(result->outcomes[0].gpu_time.seconds() == 800);
+  CHECK(result->outcomes[1].gpu_time.seconds() == 200);
+}
+
 TEST_CASE("simulator: at one instant all ends, then all arrivals, then one pass") {
   Workload workload;
   add_job(workload, 0, 10, 4);
