@@ -38,6 +38,7 @@ void SlottedPolicy::schedule(SchedulingPass& pass) {
     jobs_.resize(pass.jobs().size());
     cluster_gpus_ = pass.total_gpus().value;
   }
+  if (standstill_) end_standstill(pass);
   if (pass.disrupted()) take_disruptions(pass);
   const bool others = std::ranges::any_of(live_, [this](std::uint32_t id) { return jobs_[id].planned; });
   arrivals_.collect(pass, last_decision_, others);
@@ -51,7 +52,10 @@ void SlottedPolicy::schedule(SchedulingPass& pass) {
     decide(pass, now, std::move(arrived));
     apply(pass);
     last_decision_ = now;
+    const auto next = due(pass);
+    if (next && stands_still(pass, now)) standstill_ = std::max(*next - now, WholeSeconds{1});
   }
+  if (standstill_) return;
   if (const auto time = due(pass)) pass.wake_at(to_sim_time(std::max(*time, now + 1)));
 }
 
@@ -63,7 +67,7 @@ std::optional<WholeSeconds> SlottedPolicy::due(const SchedulingPass& pass) const
     several |= first && *first != jobs_[id].end;
     if (!first || jobs_[id].end < *first) first = jobs_[id].end;
   }
-  if (const auto change = next_change()) {
+  if (const auto change = next_change(); change && *change > last_decision_) {
     several |= first && *first != *change;
     if (!first || *change < *first) first = change;
   }
@@ -184,8 +188,31 @@ void SlottedPolicy::apply(SchedulingPass& pass) {
     }
   }
   // Placements may refuse a gang for which there are GPUs enough; it is planned again at the next decision.
-  for (const std::uint32_t id : live_)
+  std::vector<std::pair<std::uint32_t, std::int64_t>> refused;
+  const auto runs = [&](std::uint32_t id) { return pass.held_gpus(jobs_[id].job).value > 0; };
+  const bool nothing_runs = std::ranges::none_of(live_, runs);
+  for (const std::uint32_t id : live_) {
+    if (nothing_runs) refused.emplace_back(id, jobs_[id].gpus);
     jobs_[id].gpus = pass.held_gpus(jobs_[id].job).value;
+  }
+  refused_again_ = !refused.empty() && refused == refused_;
+  refused_ = std::move(refused);
+}
+
+bool SlottedPolicy::stands_still(const SchedulingPass& pass, WholeSeconds now) const {
+  if (!refused_again_ || arrivals_.due() || pass.jobs().back().submit > pass.now()) return false;
+  // Plans depend on the time that is left before a deadline.
+  return std::ranges::all_of(
+      live_, [&](std::uint32_t id) { return jobs_[id].best_effort || jobs_[id].deadline + slot_ < now; });
+}
+
+void SlottedPolicy::end_standstill(const SchedulingPass& pass) {
+  const WholeSeconds passed =
+      (to_whole_seconds(pass.now()) - 1 - *last_decision_) / *standstill_ * *standstill_;
+  *last_decision_ += passed;
+  for (const std::uint32_t id : live_)
+    jobs_[id].end += passed;
+  standstill_.reset();
 }
 
 }  // namespace vtrain

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/result.hpp"
@@ -88,6 +89,10 @@ class SlottedPolicy : public Policy {
   void take_ends(SchedulingPass& pass, WholeSeconds now);
   std::vector<std::uint32_t> take_arrivals(SchedulingPass& pass);
   void apply(SchedulingPass& pass);
+  /// Whether all decisions to come would be like the one just made, until a node comes or goes.
+  bool stands_still(const SchedulingPass& pass, WholeSeconds now) const;
+  /// Takes the decisions of a standstill for made that would have come before this instant.
+  void end_standstill(const SchedulingPass& pass);
   /// When the next decision is due, as far as is known now.
   std::optional<WholeSeconds> due(const SchedulingPass& pass) const;
 
@@ -98,6 +103,13 @@ class SlottedPolicy : public Policy {
   std::int64_t cluster_gpus_ = 0;
   std::optional<WholeSeconds> last_decision_;
   std::optional<WholeSeconds> disrupted_at_;  ///< by something that no decision has taken in yet
+  /// What the last decision gave jobs, in the order of `live_`, if placement refused all of it and nothing
+  /// ran.
+  std::vector<std::pair<std::uint32_t, std::int64_t>> refused_;
+  bool refused_again_ = false;  ///< the decision before gave them the same
+  /// Time between the decisions of a standstill, which are left out. Jobs whose gangs find no room in what is
+  /// in service would otherwise be planned once a slot to the end of the replay.
+  std::optional<WholeSeconds> standstill_;
 };
 
 }  // namespace vtrain

@@ -176,6 +176,25 @@ TEST_CASE("elasticflow: an elastic job is not ended at the time that it asked fo
   }
 }
 
+TEST_CASE("elasticflow: jobs that find no room in what is in service are not planned again and again") {
+  // Both jobs need all nodes; one is away from 100 s on, for a million seconds or for good.
+  const Workload workload = testing::make_workload({{0, 1000, 8}, {0, 1, 8}});
+  for (const char* spec : {"elasticflow:slot=7", "edf:preset=elasticflow,slot=7"}) {
+    for (const bool for_good : {false, true}) {
+      CAPTURE(spec);
+      CAPTURE(for_good);
+      Disruptions disruptions;
+      const SimTime back(std::chrono::seconds(1'000'000));
+      disruptions.outages.push_back({NodeId(1), OutageKind::Failure, SimTime(std::chrono::seconds(100)),
+                                     for_good ? SimTime::max() : back});
+      const SimulationResult result = testing::replay_recorded(workload, *ClusterSpec::parse("2x4"), spec,
+                                                               PlacementKind::Yarn, &disruptions);
+      CHECK(result.events < 1000);
+      CHECK(result.outcomes[0].state == (for_good ? JobState::Unfinished : JobState::Completed));
+    }
+  }
+}
+
 TEST_CASE("elasticflow: submissions need not be whole seconds: they count from the next one on") {
   Workload workload = random_workload(1, 2);
   workload.jobs[0].submit = SimTime(std::chrono::milliseconds(500));
