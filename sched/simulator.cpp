@@ -173,6 +173,10 @@ class Simulation final : public SchedulingPass {
     if (!events_.empty()) next = events_.top().time;
     if (next_arrival_ < jobs_.size()) next = std::min(next, jobs_[next_arrival_].submit);
     if (outages_) next = with_node_changes(next);
+    if (outages_ && next != kNever && next - jobs_.back().submit > kLongestAfterLastSubmission) {
+      result_.stopped_early = true;
+      return false;
+    }
     if (next == kNever) return false;
     now_ = next;
     return true;
@@ -182,8 +186,7 @@ class Simulation final : public SchedulingPass {
   /// have nothing to hope for once all nodes are back.
   SimTime with_node_changes(SimTime next) const {
     const bool matters = next != kNever || (num_waiting_ > 0 && outages_->awaits_return());
-    if (matters) next = std::min(next, outages_->next());
-    return next - jobs_.back().submit > kLongestAfterLastSubmission ? kNever : next;
+    return matters ? std::min(next, outages_->next()) : next;
   }
 
   /// Takes in everything that happens now: ends, then changes of nodes, then arrivals, then a timer. False if

@@ -76,6 +76,8 @@ struct SimulationResult {
   /// When a job last gave GPUs back that it had held. Later than the last end where a job that never ended
   /// held some, or where ends are booked earlier than GPUs come back.
   SimTime last_release{};
+  /// Whether the replay ended `kLongestAfterLastSubmission`, though more could have happened.
+  bool stopped_early = false;
 };
 
 /// With outages a replay ends this long after the last submission, whatever still runs then: a job

@@ -118,6 +118,7 @@ std::string incomplete_jobs(const std::vector<ExperimentRun>& runs) {
     if (summary.failed > 0)
       text += fmt::format(" {} ended at their requested time", with_thousands(summary.failed));
     if (summary.unfinished > 0) text += fmt::format(" {} never finished", with_thousands(summary.unfinished));
+    if (run.result.stopped_early) text += ", as the replay was ended ten years after the last submission";
     text += "\n";
   }
   return text;

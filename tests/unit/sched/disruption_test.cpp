@@ -361,7 +361,9 @@ TEST_CASE("disruption: a job that nothing can run any more is unfinished, and th
   Setting setting;
   add_job(setting.workload, 0, 10, 8);
   setting.disruptions.outages.push_back({NodeId(0), OutageKind::Failure, at(3), Outage::kNeverEnds});
-  CHECK(setting.run(start_all).outcomes[0].state == JobState::Unfinished);
+  const SimulationResult without_hope = setting.run(start_all);
+  CHECK(without_hope.outcomes[0].state == JobState::Unfinished);
+  CHECK_FALSE(without_hope.stopped_early);
   // The same for one that fails again and again before its end: the replay ends after ten years.
   setting.disruptions.outages.clear();
   setting.disruptions.failures = *FailureRates::parse("mtbf=30d,repair=10d", *ClusterSpec::parse("1x8"));
@@ -369,6 +371,7 @@ TEST_CASE("disruption: a job that nothing can run any more is unfinished, and th
   const SimulationResult result = setting.run(start_all);
   CHECK(result.outcomes[0].state == JobState::Unfinished);
   CHECK(result.outcomes[0].failures > 40);
+  CHECK(result.stopped_early);
   CHECK(result.runs.back().end <= at(0) + kLongestAfterLastSubmission);
 }
 
