@@ -158,8 +158,6 @@ class SchedulingPass {
     const SimDuration work = overheads_.empty() ? held : overheads_[job.value].plan.work(held);
     return left - progress.speed * to_seconds(work);
   }
-  /// When the job last started or resumed; meaningful while it runs.
-  SimTime resumed_at(JobId job) const { return progress_[job.value].resumed; }
 
  protected:
   /// The moving part of a job.

@@ -46,9 +46,6 @@ class TopologyBooks {
   std::uint32_t node_of(std::uint32_t island) const { return node_of_[island]; }
   /// The number of a node's first island; its others follow.
   std::uint32_t first_island(std::uint32_t node) const { return first_island_[node]; }
-  std::uint32_t num_islands(std::uint32_t node) const {
-    return first_island_[node + 1] - first_island_[node];
-  }
   /// Free GPUs of an island whose node is in service.
   std::int32_t free_in_island(std::uint32_t island) const { return free_in_island_[island]; }
 

@@ -55,7 +55,7 @@ class ReferenceEasyFast final : public Policy {
   }
   void prioritize(const SchedulingPass& pass, JobId id) {
     priority_ = id;
-    const auto end = [&](JobId job) { return pass.resumed_at(job) + pass.job(job).walltime(); };
+    const auto end = [&](JobId job) { return pass.planned_end(job); };
     std::vector<JobId> by_end = running_;
     std::stable_sort(by_end.begin(), by_end.end(), [&](JobId a, JobId b) { return end(a) < end(b); });
     GpuCount free = pass.free_gpus();
