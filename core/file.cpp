@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -77,9 +78,32 @@ UnfinishedFiles& unfinished_files() {
   return files;
 }
 
+/// What a chain of symbolic links ends at, which need not exist; the path itself if it is no link.
+std::filesystem::path link_target(std::filesystem::path path) {
+  constexpr int kMostLinks = 40;  // as Linux follows
+  std::error_code code;
+  for (int i = 0; i < kMostLinks; ++i) {
+    const auto target = std::filesystem::read_symlink(path, code);
+    if (code) break;
+    path = path.parent_path() / target;
+  }
+  return path;
+}
+
+/// A new file beside `path`, open for writing, with the permissions that any new file has.
+std::pair<std::string, int> open_temporary(const std::filesystem::path& path) {
+  static std::atomic<unsigned> counter = 0;
+  constexpr mode_t kLessTheUmask = 0666;
+  for (;;) {
+    std::string name = fmt::format("{}.{}-{}.tmp", path.string(), ::getpid(), counter++);
+    const int descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kLessTheUmask);
+    if (descriptor >= 0 || errno != EEXIST) return {std::move(name), descriptor};
+  }
+}
+
 }  // namespace
 
-Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit) {
+Result<std::string> read_raw_file(const std::filesystem::path& path, std::size_t limit) {
   const bool standard_input = path == "-";
   const int descriptor = standard_input ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) {
@@ -90,6 +114,11 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t lim
   }
   auto content = read_descriptor(descriptor, path.string(), limit);
   if (!standard_input) ::close(descriptor);
+  return content;
+}
+
+Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit) {
+  auto content = read_raw_file(path, limit);
   return content ? decompress(*std::move(content), path.string(), limit) : content;
 }
 
@@ -98,45 +127,66 @@ AtomicFile::AtomicFile(std::filesystem::path path, std::filesystem::path tempora
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)),
-      temporary_(std::move(other.temporary_)),
+      temporary_(std::exchange(other.temporary_, {})),
       descriptor_(std::exchange(other.descriptor_, -1)),
-      failed_(other.failed_) {}
+      pending_(std::move(other.pending_)),
+      failure_(other.failure_) {}
 
 AtomicFile::~AtomicFile() {
-  if (descriptor_ < 0) return;
-  ::close(descriptor_);
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (temporary_.empty()) return;
   ::unlink(temporary_.c_str());
   unfinished_files().forget(temporary_);
 }
 
-Result<AtomicFile> AtomicFile::create(std::filesystem::path path) {
-  std::string temporary = path.string() + ".XXXXXX";
-  const int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
+Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path) {
+  struct stat status {};
+  const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (exists && !S_ISREG(status.st_mode)) {
+    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);  // fails for a folder
+    if (descriptor < 0) return fail(io_error(path, "write", errno));
+    return AtomicFile(path, {}, descriptor);
+  }
+  auto target = link_target(path);
+  auto [temporary, descriptor] = open_temporary(target);
   if (descriptor < 0) return fail(io_error(path, "write", errno));
-  constexpr mode_t kReadableByAll = 0644;
-  ::fchmod(descriptor, kReadableByAll);
+  constexpr mode_t kPermissions = 07777;
+  if (exists) ::fchmod(descriptor, status.st_mode & kPermissions);
   unfinished_files().add(temporary);
-  return AtomicFile(std::move(path), std::move(temporary), descriptor);
+  return AtomicFile(std::move(target), std::move(temporary), descriptor);
 }
 
 void AtomicFile::write(std::string_view text) {
-  while (!text.empty() && !failed_) {
+  constexpr std::size_t kBuffer = 1 << 16;
+  if (pending_.size() + text.size() < kBuffer) {
+    pending_ += text;
+    return;
+  }
+  write_now(pending_);
+  pending_.clear();
+  write_now(text);
+}
+
+void AtomicFile::write_now(std::string_view text) {
+  while (!text.empty() && failure_ == 0) {
     const ssize_t written = ::write(descriptor_, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      failed_ = true;
-      return;
+    if (written >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno != EINTR) {
+      failure_ = errno;
     }
-    text.remove_prefix(static_cast<std::size_t>(written));
   }
 }
 
 Result<void> AtomicFile::commit() {
-  if (failed_ || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    return fail(io_error(path_, "write", errno));
-  }
+  write_now(pending_);
+  // Some file systems report a full disk only here.
+  if (::close(std::exchange(descriptor_, -1)) != 0 && failure_ == 0) failure_ = errno;
+  const bool in_place = temporary_.empty();
+  if (failure_ == 0 && !in_place && ::rename(temporary_.c_str(), path_.c_str()) != 0) failure_ = errno;
+  if (failure_ != 0) return fail(io_error(path_, "write", failure_));
   unfinished_files().forget(temporary_);
-  ::close(std::exchange(descriptor_, -1));
+  temporary_.clear();
   return {};
 }
 

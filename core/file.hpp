@@ -9,32 +9,43 @@
 
 namespace vtrain {
 
+/// The most bytes that a file may have, and its content when unpacked, where nothing else is said.
+inline constexpr std::size_t kMostContent = std::size_t{4} << 30;
+
 /// The content of a file, unpacked if it is gzip or zstd (recognised by its first bytes, not by its name). At
 /// most `limit` bytes of content are accepted. `-` is standard input.
-Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit = std::size_t{4} << 30);
+Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit = kMostContent);
+
+/// The bytes of a file as they are, packed or not; otherwise as `read_file`.
+Result<std::string> read_raw_file(const std::filesystem::path& path, std::size_t limit = kMostContent);
 
 /// A file that appears under its name only when it is complete: it is written beside its place under a
 /// temporary name and renamed by `commit`. Without `commit` nothing stays behind.
+///
+/// A symbolic link stays one: what it points to is written. What is there and cannot be replaced by a file
+/// (a device, a pipe, a socket) is opened and written as it comes.
 class AtomicFile {
  public:
   /// Creates the temporary file; the folder must exist.
-  static Result<AtomicFile> create(std::filesystem::path path);
+  static Result<AtomicFile> create(const std::filesystem::path& path);
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&& other) = delete;
   ~AtomicFile();
 
-  /// Appends. An error (disk full) is remembered and returned by `commit`.
+  /// Appends; small pieces are collected. An error (disk full) is remembered and returned by `commit`.
   void write(std::string_view text);
-  /// Flushes and renames into place.
+  /// Writes what is left, closes the file and renames it into place.
   Result<void> commit();
 
  private:
   AtomicFile(std::filesystem::path path, std::filesystem::path temporary, int descriptor);
+  void write_now(std::string_view text);
 
-  std::filesystem::path path_;
-  std::filesystem::path temporary_;
+  std::filesystem::path path_;       ///< what `temporary_` becomes, or what is written as it comes
+  std::filesystem::path temporary_;  ///< empty: `path_` is no regular file
   int descriptor_ = -1;
-  bool failed_ = false;
+  std::string pending_;
+  int failure_ = 0;  ///< `errno` of the first write that failed
 };
 
 /// Removes the temporary files of every `AtomicFile` that is not committed yet. For a program that is about

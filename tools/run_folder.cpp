@@ -77,21 +77,16 @@ Result<void> write_jobs_csv(const std::filesystem::path& path, const Workload& w
                             const SimulationResult& result) {
   auto file = AtomicFile::create(path);
   if (!file) return fail(std::move(file.error()));
-  // Written piece by piece: a million rows need no second copy in memory.
-  constexpr std::size_t kPiece = 1 << 20;
-  std::string rows =
+  // Written row by row: a million rows need no second copy in memory.
+  file->write(
       "job_id,tenant,model,submit_s,start_s,end_s,state,num_gpus,jct_s,queueing_delay_s,deadline_s,deadline_"
-      "met,"
-      "preemptions,gpu_seconds\n";
-  rows.reserve(kPiece + 4096);
+      "met,preemptions,gpu_seconds\n");
+  std::string row;
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
-    append_job(rows, workload, workload.jobs[i], result.outcomes[i]);
-    if (rows.size() >= kPiece) {
-      file->write(rows);
-      rows.clear();
-    }
+    row.clear();
+    append_job(row, workload, workload.jobs[i], result.outcomes[i]);
+    file->write(row);
   }
-  file->write(rows);
   return file->commit();
 }
 

@@ -53,24 +53,19 @@ Result<void> write_batsim(const Trace& trace, const std::filesystem::path& path)
   }
   auto file = AtomicFile::create(path);
   if (!file) return fail(std::move(file.error()));
-  constexpr std::size_t kChunk = 1 << 16;
-  std::string text = header(trace);
+  file->write(header(trace));
   const auto append = [&](const std::string& element, bool first) {
-    if (!first) text += ",\n";
-    text += element;
-    if (text.size() < kChunk) return;
-    file->write(text);
-    text.clear();
+    if (!first) file->write(",\n");
+    file->write(element);
   };
   for (const Job& job : trace.workload.jobs)
     append(job_text(job), &job == &trace.workload.jobs.front());
-  text += "\n],\n\"profiles\": {\n";
+  file->write("\n],\n\"profiles\": {\n");
   for (const SimDuration duration : durations) {
     append(fmt::format("\"delay {0}\": {{\"type\": \"delay\", \"delay\": {0}}}", seconds(duration)),
            duration == *durations.begin());
   }
-  text += "\n}\n}\n";
-  file->write(text);
+  file->write("\n}\n}\n");
   return file->commit();
 }
 

@@ -244,17 +244,14 @@ Result<void> write_json_lines(const Trace& trace, const std::filesystem::path& p
   auto file = AtomicFile::create(path);
   if (!file) return fail(std::move(file.error()));
   const JsonLinesWriter writer(trace.workload);
-  std::string text;
   for (const std::string& assumption : trace.assumptions)
-    text += fmt::format("{{\"{}\":{}}}\n", kAssumption, json_string(assumption));
-  constexpr std::size_t kChunk = 1 << 16;
+    file->write(fmt::format("{{\"{}\":{}}}\n", kAssumption, json_string(assumption)));
+  std::string line;
   for (const Job& job : trace.workload.jobs) {
-    writer.append_job(text, job);
-    if (text.size() < kChunk) continue;
-    file->write(text);
-    text.clear();
+    line.clear();
+    writer.append_job(line, job);
+    file->write(line);
   }
-  file->write(text);
   return file->commit();
 }
 

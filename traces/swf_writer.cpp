@@ -126,16 +126,14 @@ Result<void> write_swf(const Trace& trace, const std::filesystem::path& path) {
   auto file = AtomicFile::create(path);
   if (!file) return fail(std::move(file.error()));
   const SwfWriter writer(trace);
-  constexpr std::size_t kChunk = 1 << 16;
-  std::string text = writer.header();
+  file->write(writer.header());
+  std::string line;
   std::size_t number = 0;
   for (const Job& job : trace.workload.jobs) {
-    writer.append_job(text, job, ++number);
-    if (text.size() < kChunk) continue;
-    file->write(text);
-    text.clear();
+    line.clear();
+    writer.append_job(line, job, ++number);
+    file->write(line);
   }
-  file->write(text);
   return file->commit();
 }
 

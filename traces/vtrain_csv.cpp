@@ -162,18 +162,16 @@ Result<void> write_vtrain_csv(const Trace& trace, const std::filesystem::path& p
   auto file = AtomicFile::create(path);
   if (!file) return fail(std::move(file.error()));
   const JobCsvWriter writer(trace.workload);
-  constexpr std::size_t kChunk = 1 << 16;
-  std::string text;
   for (const std::string& assumption : trace.assumptions)
-    text += "# " + printable(assumption) + "\n";
-  writer.append_header(text);
+    file->write("# " + printable(assumption) + "\n");
+  std::string line;
+  writer.append_header(line);
+  file->write(line);
   for (const Job& job : trace.workload.jobs) {
-    writer.append_row(text, job);
-    if (text.size() < kChunk) continue;
-    file->write(text);
-    text.clear();
+    line.clear();
+    writer.append_row(line, job);
+    file->write(line);
   }
-  file->write(text);
   return file->commit();
 }
 
