@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "core/text.hpp"
+
 namespace vtrain {
 
 LineReader::LineReader(std::string_view text, std::string file) : rest_(text), file_(std::move(file)) {
@@ -27,7 +29,7 @@ Result<bool> LineReader::next() {
            .line = number_,
            .message = fmt::format("line of {} bytes, at most {} are accepted", line_.size(), kMaxLine)});
     }
-    if (!line_.empty()) return true;
+    if (!trim(line_).empty()) return true;
   }
   return false;
 }

@@ -9,7 +9,8 @@
 
 namespace vtrain {
 
-/// The lines of a text that are not blank. Accepts a UTF-8 byte-order mark, CRLF and a missing final newline.
+/// The lines of a text that hold more than blanks. Accepts a UTF-8 byte-order mark, CRLF and a missing final
+/// newline.
 class LineReader {
  public:
   /// Longest accepted line in bytes; a longer one is an error, so that binary junk cannot exhaust memory.
@@ -18,7 +19,7 @@ class LineReader {
   /// `text` must outlive the reader; `file` is used in errors.
   LineReader(std::string_view text, std::string file);
 
-  /// Moves to the next line that is not empty: true, or false at the end. After the error of a line that is
+  /// Moves to the next line that is not blank: true, or false at the end. After the error of a line that is
   /// too long the next call goes on behind it.
   Result<bool> next();
   /// The line at hand without its end.

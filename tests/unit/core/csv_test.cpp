@@ -23,6 +23,17 @@ TEST_CASE("csv: header, rows, line numbers") {
   CHECK(!reader->next().value());
 }
 
+TEST_CASE("csv: lines of blanks are no rows, blanks in quotes are") {
+  auto reader = CsvReader::open("  \na\n \t\n1\n  \r\n\"  \"\n   ", "f.csv");
+  REQUIRE(reader);
+  REQUIRE(reader->next().value());
+  CHECK(reader->field(0) == "1");
+  CHECK(reader->line() == 4);
+  REQUIRE(reader->next().value());
+  CHECK(reader->field(0) == "  ");
+  CHECK_FALSE(reader->next().value());
+}
+
 TEST_CASE("csv: quoted fields") {
   auto reader = CsvReader::open("a,b,c\n\"x,y\",\"he said \"\"no\"\"\",\n\"\",2,\"3\"\n", "f");
   REQUIRE(reader);
