@@ -33,31 +33,40 @@ Result<std::string> decompress(std::string content, const std::string& name, std
 Result<std::string> gunzip(std::string_view packed, const std::string& name, std::size_t limit) {
   z_stream stream{};
   constexpr int kGzip = 15 + 16;
+  constexpr std::size_t kLargestPiece = std::size_t{1} << 30;
   if (inflateInit2(&stream, kGzip) != Z_OK)
     return fail({.file = name, .message = "cannot start unpacking gzip"});
   struct Closer {
     z_stream& stream;
     ~Closer() { inflateEnd(&stream); }
   } closer{stream};
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
-  stream.avail_in = static_cast<uInt>(packed.size());
+  std::string_view rest = packed;  // what the stream has not been given yet, which counts in 32 bits
   std::string content;
   std::size_t used = 0;
   content.resize(first_room(packed.size(), limit));
   for (;;) {
     if (used == content.size()) content.resize(content.size() * 2);
+    if (stream.avail_in == 0) {
+      const std::string_view piece = rest.substr(0, kLargestPiece);
+      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));
+      stream.avail_in = static_cast<uInt>(piece.size());
+      rest.remove_prefix(piece.size());
+    }
     stream.next_out = reinterpret_cast<Bytef*>(content.data() + used);
-    stream.avail_out = static_cast<uInt>(std::min<std::size_t>(content.size() - used, 1u << 30));
+    stream.avail_out = static_cast<uInt>(std::min(content.size() - used, kLargestPiece));
     const uInt room = stream.avail_out;
     const int code = inflate(&stream, Z_NO_FLUSH);
     used += room - stream.avail_out;
     if (used > limit) return too_large(name, limit);
     if (code == Z_STREAM_END) {
-      if (stream.avail_in == 0) break;
-      inflateReset(&stream);  // a gzip file may hold several members
-    } else if (code == Z_BUF_ERROR || (code == Z_OK && stream.avail_in == 0 && stream.avail_out > 0)) {
+      const std::string_view behind = packed.substr(packed.size() - rest.size() - stream.avail_in);
+      // A gzip file may hold several members, and tapes and disks pad it with zeros (gzip(1)).
+      if (behind.find_first_not_of('\0') == std::string_view::npos) break;
+      inflateReset(&stream);
+    } else if (rest.empty() &&
+               (code == Z_BUF_ERROR || (code == Z_OK && stream.avail_in == 0 && stream.avail_out > 0))) {
       return fail({.file = name, .message = "truncated gzip data"});
-    } else if (code != Z_OK) {
+    } else if (code != Z_OK && code != Z_BUF_ERROR) {
       return fail({.file = name, .message = "damaged gzip data"});
     }
   }

@@ -37,6 +37,15 @@ TEST_CASE("decompress: several gzip members or zstd frames are one text, empty o
   CHECK(unzstd(zstd(""), "f", kAmple).value().empty());
 }
 
+TEST_CASE("decompress: zeros behind gzip data are padding, anything else is damage") {
+  const std::string text = numbers();
+  const std::string padding(1000, '\0');
+  CHECK(gunzip(gzip(text) + padding, "f", kAmple).value() == text);
+  CHECK(gunzip(gzip(text) + gzip(text) + padding, "f", kAmple).value() == text + text);
+  CHECK_FALSE(gunzip(gzip(text) + padding + "x", "f", kAmple));
+  CHECK_FALSE(gunzip(gzip(text) + "nonsense", "f", kAmple));
+}
+
 TEST_CASE("decompress: truncated and damaged data are errors that name the file") {
   for (const std::string& packed : {gzip(numbers()), zstd(numbers())}) {
     for (const std::size_t size : {packed.size() / 2, packed.size() - 1, std::size_t{6}}) {
