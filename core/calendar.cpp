@@ -1,5 +1,6 @@
 #include "core/calendar.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include "core/text.hpp"
@@ -8,9 +9,8 @@ namespace vtrain {
 namespace {
 
 using std::chrono::local_days;
-using std::chrono::local_seconds;
+using std::chrono::nanoseconds;
 using std::chrono::seconds;
-using std::chrono::sys_seconds;
 using std::chrono::year_month_day;
 
 /// Reads a text from left to right. A read that does not fit moves nothing and is false.
@@ -37,6 +37,17 @@ class Scanner {
     return true;
   }
 
+  /// The digits of a fraction of a second behind its point, at least one.
+  bool fraction(nanoseconds& to) {
+    const std::size_t digits = std::min(rest_.find_first_not_of("0123456789"), rest_.size());
+    if (digits == 0) return false;
+    std::int64_t place = 100'000'000;
+    for (std::size_t i = 0; i < digits && place > 0; ++i, place /= 10)
+      to += nanoseconds(place * (rest_[i] - '0'));
+    rest_.remove_prefix(digits);
+    return true;
+  }
+
   bool at_end() const { return rest_.empty(); }
 
  private:
@@ -58,15 +69,13 @@ bool scan_date(Scanner& in, year_month_day& to) {
   return to.ok();
 }
 
-/// `:09`, `:09.000` or nothing.
-bool scan_seconds(Scanner& in, int& second) {
+/// `:09`, `:09.5` or nothing.
+bool scan_seconds(Scanner& in, nanoseconds& to) {
   if (!in.one_of(":")) return true;
+  int second = 0;
   if (!in.number(second, 2, 0, 59)) return false;
-  if (!in.one_of(".")) return true;
-  if (!in.one_of("0")) return false;
-  while (in.one_of("0")) {
-  }
-  return true;
+  to = seconds(second);
+  return !in.one_of(".") || in.fraction(to);
 }
 
 /// `Z`, `+08:00`, `-0700`, `+08` or nothing.
@@ -91,7 +100,7 @@ bool scan_offset(Scanner& in, std::optional<seconds>& offset) {
 /// From when to when clocks are an hour ahead, as what the clock shows at the change: 2:00 of standard time
 /// in spring, 2:00 of daylight time in autumn.
 struct DaylightSaving {
-  local_seconds from, to;
+  LocalTime from, to;
 
   explicit DaylightSaving(std::chrono::year year) {
     using namespace std::chrono;
@@ -100,23 +109,23 @@ struct DaylightSaving {
   }
 };
 
-sys_seconds minus(local_seconds local, seconds offset) {
-  return sys_seconds(local.time_since_epoch() - offset);
+Instant minus(LocalTime local, seconds offset) {
+  return Instant(local.time_since_epoch() - offset);
 }
 
 }  // namespace
 
-sys_seconds CivilTime::utc(const TimeZone& zone) const {
+Instant CivilTime::utc(const TimeZone& zone) const {
   if (offset) return minus(local, *offset);
-  const sys_seconds standard = minus(local, zone.standard_offset);
+  const Instant standard = minus(local, zone.standard_offset);
   if (!zone.us_daylight_saving) return standard;
   const DaylightSaving summer(year_month_day(std::chrono::floor<std::chrono::days>(local)).year());
   const bool ahead = local >= summer.from + std::chrono::hours(1) && local < summer.to;
   return ahead ? standard - std::chrono::hours(1) : standard;
 }
 
-sys_seconds CivilTime::utc_not_before(sys_seconds earliest, const TimeZone& zone) const {
-  const sys_seconds first = utc(zone);
+Instant CivilTime::utc_not_before(Instant earliest, const TimeZone& zone) const {
+  const Instant first = utc(zone);
   if (offset || !zone.us_daylight_saving || first >= earliest) return first;
   const DaylightSaving summer(year_month_day(std::chrono::floor<std::chrono::days>(local)).year());
   const bool twice = local >= summer.to - std::chrono::hours(1) && local < summer.to;
@@ -129,14 +138,13 @@ Result<CivilTime> parse_civil_time(std::string_view text) {
   year_month_day date;
   int hour = 0;
   int minute = 0;
-  int second = 0;
+  nanoseconds second{};
   if (!scan_date(in, date) || !in.one_of(" T") || !in.number(hour, 2, 0, 23) || !in.one_of(":") ||
       !in.number(minute, 2, 0, 59) || !scan_seconds(in, second) || !scan_offset(in, time.offset) ||
       !in.at_end()) {
     return fail({.message = expected_found("a date and time as 2017-10-07 01:12:09", text)});
   }
-  time.local = local_days(date) + std::chrono::hours(hour) + std::chrono::minutes(minute) +
-               std::chrono::seconds(second);
+  time.local = local_days(date) + std::chrono::hours(hour) + std::chrono::minutes(minute) + second;
   return time;
 }
 

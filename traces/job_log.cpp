@@ -43,7 +43,7 @@ bool is_name(std::string_view text) {
   return check_name(text).has_value();
 }
 
-SimTime to_sim_time(std::chrono::sys_seconds instant) {
+SimTime to_sim_time(Instant instant) {
   return SimTime(instant.time_since_epoch());
 }
 

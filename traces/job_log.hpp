@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/calendar.hpp"
 #include "core/result.hpp"
 #include "traces/trace_format.hpp"
 
@@ -63,7 +64,7 @@ std::string_view take_name(std::string_view text, NameTable& names, NameId& to) 
 }
 
 /// A date as an instant of a log whose origin is not known yet: counted from 1970.
-SimTime to_sim_time(std::chrono::sys_seconds instant);
+SimTime to_sim_time(Instant instant);
 
 /// Sets submission, original start and duration. Answers why such a job cannot be replayed, or nothing. A
 /// start before the submission (clocks of two machines) is not kept.

@@ -47,14 +47,14 @@ JobStatus job_status(std::string_view word) {
 
 /// What the attempts come to: sets GPUs, start and duration. Answers why the job cannot be replayed, or
 /// nothing.
-std::string_view add_up(const std::vector<Attempt>& attempts, std::chrono::sys_seconds submitted, Job& job) {
+std::string_view add_up(const std::vector<Attempt>& attempts, Instant submitted, Job& job) {
   if (attempts.empty()) return skip::kNeverStarted;
   const auto with_gpus =
       std::find_if(attempts.begin(), attempts.end(), [](const Attempt& each) { return each.num_gpus > 0; });
   if (with_gpus == attempts.end()) return skip::kNoGpu;
-  std::chrono::seconds run_time(0);
-  std::optional<std::chrono::sys_seconds> first_start;
-  std::chrono::sys_seconds now = submitted;
+  SimDuration run_time(0);
+  std::optional<Instant> first_start;
+  Instant now = submitted;
   for (const Attempt& attempt : attempts) {
     if (is_missing(attempt.start)) return "an attempt without a start";
     if (is_missing(attempt.end))
