@@ -127,6 +127,16 @@ std::string describe_arrivals(const WorkloadShape& shape) {
   return text;
 }
 
+/// What `generate` would refuse is an error of the trace, or of the name, before anything is written.
+Result<void> check_shape(const std::string& json_text, const std::string& trace) {
+  auto again = parse_shape(json_text, trace);
+  if (again) return {};
+  Error error = std::move(again.error());
+  error.line = 0;  // that of the shape, not of the trace
+  if (error.field == "name") error = {.field = "--name", .message = std::move(error.message)};
+  return fail(std::move(error));
+}
+
 Result<void> fit(const FitArguments& arguments) {
   const auto read = read_traces(arguments.trace);
   if (!read) return fail(read.error());
@@ -136,9 +146,11 @@ Result<void> fit(const FitArguments& arguments) {
     shape.error().file = read->name();
     return fail(std::move(shape.error()));
   }
+  const std::string json_text = shape_to_json(*shape);
+  if (auto checked = check_shape(json_text, read->name()); !checked) return checked;
   const auto generated = generate_as_many(*shape);
   if (!generated) return fail(generated.error());
-  if (auto written = write_file(arguments.out, shape_to_json(*shape)); !written) return written;
+  if (auto written = write_file(arguments.out, json_text); !written) return written;
   const TraceStatistics statistics = trace_statistics(workload);
   if (arguments.json) {
     const ordered_json json = {{"generator", arguments.out},

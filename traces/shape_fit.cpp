@@ -160,8 +160,9 @@ bool fit_gaps(const std::vector<double>& submissions, WorkloadShape& shape) {
   while (level + 1 != kLevels.end() && quantile(level->fraction) <= 0)
     ++level;
   const double ratio = mean / std::max(quantile(level->fraction), mean * 1e-9);
-  shape.gap_sigma =
-      rounded(level->score + std::sqrt(std::max(0.0, level->score * level->score + 2 * std::log(ratio))));
+  const double sigma =
+      level->score + std::sqrt(std::max(0.0, level->score * level->score + 2 * std::log(ratio)));
+  shape.gap_sigma = rounded(std::min(sigma, kMostGapSigma));
 
   // The median of n exponential gaps is ln 2 of their mean, with a standard deviation of at most
   // 1 / sqrt(n).

@@ -28,8 +28,6 @@ constexpr std::size_t kMostEntries = 10'000;
 constexpr double kMostWeight = 1e15;
 constexpr double kMostSeconds = Seconds(kMaxTraceTime).count();
 constexpr double kMostAmplitude = 0.99;
-/// exp of ten standard deviations of this is still far from the limits of a double.
-constexpr double kMostSigma = 10;
 
 /// A list as `[a, b]`.
 template <class Numbers>
@@ -93,7 +91,9 @@ class ShapeReader {
     if (found == object.end()) {
       complain(key, "missing");
     } else if (!found->is_array() || found->empty() || found->size() > kMostEntries) {
-      complain(key, fmt::format("expected a list of 1 to {} entries", with_thousands(kMostEntries)));
+      complain(key, fmt::format("expected a list of 1 to {} entries, found {}", with_thousands(kMostEntries),
+                                found->is_array() ? with_thousands(static_cast<std::int64_t>(found->size()))
+                                                  : std::string(found->type_name())));
     } else {
       return &*found;
     }
@@ -127,7 +127,7 @@ class ShapeReader {
       fields.complain("process", arrivals.error().message);
     }
     shape_.mean_gap = Seconds(fields.number("mean_gap_s", 0, kMostSeconds));
-    shape_.gap_sigma = fields.number("gap_sigma", 0, kMostSigma);
+    shape_.gap_sigma = fields.number("gap_sigma", 0, kMostGapSigma);
     shape_.day_amplitude = fields.number("day_amplitude", 0, kMostAmplitude);
     shape_.day_peak = Seconds(fields.number("day_peak_s", 0, 86400));
     return take(fields);

@@ -26,6 +26,10 @@ std::span<const std::string_view> arrivals_names();
 /// Reads one of them.
 Result<Arrivals> parse_arrivals(std::string_view text);
 
+/// The widest spread of gaps; exp of ten standard deviations of this is still far from the limits of a
+/// double.
+inline constexpr double kMostGapSigma = 10;
+
 /// How many jobs ask for this many GPUs.
 struct GangWeight {
   GpuCount num_gpus{1};
@@ -67,7 +71,8 @@ struct WorkloadShape {
   /// The rate of submission is proportional to 1 + amplitude x cos(2 pi (t - peak) / day); below 1.
   double day_amplitude = 0;
   Seconds day_peak{0};  ///< when the rate is highest, from the first submission on
-  /// The standard deviation of the logarithm of the gaps between submissions, for log-normal gaps.
+  /// The standard deviation of the logarithm of the gaps between submissions, for log-normal gaps; at most
+  /// `kMostGapSigma`.
   double gap_sigma = 0;
   /// The gaps themselves at the fractions of the durations, for `Arrivals::Bursty`: seconds from 0 on that do
   /// not descend, the last above 0. Empty: they are log-normal.

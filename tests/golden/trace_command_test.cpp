@@ -232,6 +232,38 @@ TEST_CASE("trace fit: a generator that stands for a trace, and what generate mak
   }
 }
 
+TEST_CASE("trace fit: what generate would refuse is refused before it is written") {
+  const TemporaryFolder folder;
+  std::string jobs = "job_id,submit_s,num_gpus,duration_s\n";
+  for (int i = 0; i < 100; ++i)
+    jobs += std::to_string(i) + "," + std::to_string(i) + ",1,60\n";
+  folder.write("jobs.csv", jobs);
+  folder.write("large.csv", jobs + "large,100,20000000,60\n");
+  std::string sizes = jobs;
+  for (int i = 0; i < 12'000; ++i)
+    sizes += "s" + std::to_string(i) + ",200," + std::to_string(i + 1) + ",60\n";
+  folder.write("sizes.csv", sizes);
+  // All at once, but for the last: the spread of the gaps has no limit of its own.
+  std::string once = "job_id,submit_s,num_gpus,duration_s\n";
+  for (int i = 0; i < 2000; ++i)
+    once += std::to_string(i) + "," + (i < 1999 ? "0" : "3000000000") + ",1,60\n";
+  folder.write("once.csv", once);
+  const auto error_of = [&](const std::string& arguments) {
+    const CommandResult bad = run_vtrain("trace fit --out g.json " + arguments, folder.path());
+    CHECK(bad.exit_code == 2);
+    CHECK_FALSE(fs::exists(folder / "g.json"));
+    return bad.err;
+  };
+  CHECK(error_of("jobs.csv --name 'a\nb'").starts_with("error: --name: expected text of at most"));
+  CHECK(error_of("jobs.csv --name " + std::string(2000, 'x')).starts_with("error: --name: expected text of"));
+  CHECK(error_of("large.csv").starts_with("error: large.csv: num_gpus: expected"));
+  CHECK(error_of("sizes.csv") ==
+        "error: sizes.csv: gpus: expected a list of 1 to 10,000 entries, found 12,000\n");
+  REQUIRE(run_vtrain("trace fit --out g.json once.csv", folder.path()).exit_code == 0);
+  CHECK(json::parse(slurp(folder / "g.json"))["arrivals"]["gap_sigma"] <= 10);
+  CHECK(run_vtrain("trace generate --from g.json --jobs 10 --out new.csv", folder.path()).exit_code == 0);
+}
+
 TEST_CASE("trace generate: estimates, statuses and other formats as other commands have them") {
   const TemporaryFolder folder;
   const CommandResult made = run_vtrain(

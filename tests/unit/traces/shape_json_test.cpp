@@ -106,7 +106,7 @@ TEST_CASE("shape_json: an error names the file, the line, the key, what was expe
   CHECK(error_of(replaced("[250, 50]", "[0, 0]")) ==
         "g.json:14: tenants: expected a number of jobs above 0, found only 0");
   CHECK(error_of(replaced("[250, 50]", "250")) ==
-        "g.json:14: tenants: expected a list of 1 to 10,000 entries");
+        "g.json:14: tenants: expected a list of 1 to 10,000 entries, found number");
   CHECK(error_of(replaced("\"gpus\"", "\"gpu\""))
             .starts_with("g.json:6: gpu: unknown key; did you mean 'gpus'"));
   CHECK(error_of("[]").starts_with("g.json: expected a JSON object"));
