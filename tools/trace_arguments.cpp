@@ -3,13 +3,25 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
+#include <set>
 #include <utility>
 
 #include "traces/trace_join.hpp"
 #include "traces/trace_statistics.hpp"
 
 namespace vtrain {
+namespace {
+
+/// A file that is given twice would have every job twice, under the same name.
+Result<void> check_files_differ(const std::vector<std::string>& files) {
+  std::set<std::string> seen;
+  for (const std::string& file : files) {
+    if (!seen.insert(file).second) return fail({.file = file, .message = "the trace is given twice"});
+  }
+  return {};
+}
+
+}  // namespace
 
 void add_trace_arguments(CLI::App& command, TraceArguments& arguments) {
   command
@@ -40,9 +52,12 @@ std::string TraceFiles::name() const {
 }
 
 Result<TraceFiles> read_traces(const TraceArguments& arguments, bool files_as_tenants) {
+  if (auto checked = check_files_differ(arguments.files); !checked) return fail(std::move(checked.error()));
   TraceFiles read;
   std::vector<NamedTrace> traces;
-  for (const std::string& path : arguments.files) {
+  const std::vector<std::string> names = trace_names(arguments.files);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string& path = arguments.files[i];
     auto trace = read_trace(path, arguments.format,
                             {.strict = arguments.strict,
                              .throughputs = arguments.throughputs,
@@ -50,8 +65,7 @@ Result<TraceFiles> read_traces(const TraceArguments& arguments, bool files_as_te
     if (!trace) return fail(std::move(trace.error()));
     const TraceStatistics statistics = trace_statistics(trace->workload);
     read.files.push_back({path, trace->format, statistics.jobs, statistics.gpu_hours, trace->skipped});
-    const std::string name = std::filesystem::path(path).filename().string();
-    traces.push_back({name.substr(0, name.find('.', 1)), *std::move(trace)});
+    traces.push_back({names[i], *std::move(trace)});
   }
   read.trace = join_traces(std::move(traces), files_as_tenants);
   return read;

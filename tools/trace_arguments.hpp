@@ -46,8 +46,7 @@ struct TraceFiles {
   std::string name() const;
 };
 
-/// Reads the files and joins them (`join_traces`); a trace has the name of its file without folder and
-/// endings.
+/// Reads the files and joins them (`join_traces`) under their names (`trace_names`).
 Result<TraceFiles> read_traces(const TraceArguments& arguments, bool files_as_tenants = false);
 
 }  // namespace vtrain

@@ -76,7 +76,8 @@ void add_transformation_options(CLI::App& command, TransformationArguments& argu
                      "Only jobs that ended so where they were recorded, for instance completed,failed");
   command
       .add_option("--tenants", arguments.tenants,
-                  "Tenants: trace (as it says), clusters (each file is one), users, or a number, drawn with "
+                  "Tenants: trace (as it says), clusters (each file is one, by its name), users, or a "
+                  "number, drawn with "
                   "unequal shares")
       ->capture_default_str();
   command

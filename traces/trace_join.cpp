@@ -1,6 +1,8 @@
 #include "traces/trace_join.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -51,7 +53,33 @@ void keep_job_names(Workload& workload, const std::vector<std::string_view>& nam
   }
 }
 
+/// Gives those names that several have another one.
+template <class Name>
+void rename_repeated(std::vector<std::string>& names, Name other_name) {
+  std::map<std::string, std::size_t> counts;
+  for (const std::string& name : names)
+    ++counts[name];
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (counts[names[i]] > 1) names[i] = other_name(i);
+  }
+}
+
 }  // namespace
+
+std::vector<std::string> trace_names(const std::vector<std::string>& paths) {
+  const auto file_name = [&](std::size_t i) {
+    const std::filesystem::path path(paths[i]);
+    return (path.has_filename() ? path : path.parent_path()).filename().string();  // `folder/` is a folder
+  };
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const std::string name = file_name(i);
+    names.push_back(name.substr(0, name.find('.', 1)));
+  }
+  rename_repeated(names, file_name);
+  rename_repeated(names, [&](std::size_t i) { return paths[i]; });
+  return names;
+}
 
 Trace join_traces(std::vector<NamedTrace> traces, bool names_as_tenants) {
   if (names_as_tenants) {

@@ -15,6 +15,11 @@ struct NamedTrace {
   Trace trace;
 };
 
+/// A name for each of some traces, from where they are: that of the file or folder without endings
+/// (`data/jobs.v1.csv` is `jobs`); where several would have it, with its endings; where this is not enough
+/// either, the whole path. No two are the same if no two paths are.
+std::vector<std::string> trace_names(const std::vector<std::string>& paths);
+
 /// The jobs of all traces, ordered by submission, ties in the order of the traces. Their times count from one
 /// origin. Where a job id occurs twice, all ids are put behind the name of their trace: `cluster01/17`.
 /// Files, assumptions and skipped rows are those of all, the latter without lines.

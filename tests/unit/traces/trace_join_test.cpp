@@ -104,3 +104,15 @@ TEST_CASE("trace_join: the names of the traces as tenants, also of a single one"
   CHECK(tenant_of(single.workload, 1) == "one");
   CHECK(single.workload.jobs[1].name == "2");
 }
+
+TEST_CASE("trace_join: traces have the names of their files, as long as it takes to tell them apart") {
+  using vtrain::trace_names;
+  using Names = std::vector<std::string>;
+  CHECK(trace_names({"itp/cluster01.csv.gz", "b/.hidden.csv", "-"}) == Names{"cluster01", ".hidden", "-"});
+  CHECK(trace_names({"data/pai/", "pai.csv"}) == Names{"pai", "pai.csv"});
+  CHECK(trace_names({"jobs.v1.csv", "x/jobs.v2.csv", "x/other.csv"}) ==
+        Names{"jobs.v1.csv", "jobs.v2.csv", "other"});
+  CHECK(trace_names({"a/jobs.csv", "b/jobs.csv", "b/jobs.swf"}) ==
+        Names{"a/jobs.csv", "b/jobs.csv", "jobs.swf"});
+  CHECK(trace_names({"jobs.csv", "./jobs.csv"}) == Names{"jobs.csv", "./jobs.csv"});
+}
