@@ -11,6 +11,7 @@
 #include "core/gpu_profile.hpp"
 #include "policies/registry.hpp"
 #include "tools/command.hpp"
+#include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
 #include "workloads/model_zoo.hpp"
 
@@ -32,7 +33,7 @@ Result<void> list_policies(bool json) {
       }
       list.push_back({{"name", policy.name}, {"summary", policy.summary}, {"parameters", parameters}});
     }
-    fmt::print("{}\n", list.dump(2));
+    print_json(list);
     return {};
   }
   for (const PolicyInfo& policy : policies()) {
@@ -81,7 +82,7 @@ Result<void> list_models(bool json) {
     ordered_json list = ordered_json::array();
     for (const ZooModel& entry : model_zoo())
       list.push_back(to_json(entry));
-    fmt::print("{}\n", list.dump(2));
+    print_json(list);
     return {};
   }
   TextTable table({"model", "parameters", "active", "layers", "hidden", "heads", "kv heads", "MLP", "experts",
@@ -132,7 +133,7 @@ Result<void> list_clusters(bool json) {
                    fmt::format("{} GB/s", short_number(profile->node_network_bandwidth.value / 1e9))});
   }
   if (json) {
-    fmt::print("{}\n", list.dump(2));
+    print_json(list);
     return {};
   }
   fmt::print(

@@ -1,12 +1,15 @@
-/// `vtrain`: the command line. Every subcommand is one file pair beside this one.
+/// `vtrain`: the command line. Every subcommand has a file beside this one.
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <CLI/CLI.hpp>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -73,8 +76,16 @@ int main(int argc, char** argv) try {
     fmt::print(stderr, "error: {}\n", done.error().describe());
     return exit_code(done.error().kind);
   }
-  // A full disk or a closed pipe shows when the last of the output is flushed.
-  return std::fflush(stdout) == 0 ? 0 : kExitFailed;
+  // A full disk shows when the last of the output is flushed.
+  if (std::fflush(stdout) == 0) return 0;
+  fmt::print(stderr, "error: cannot write to standard output: {}\n", std::strerror(errno));
+  return kExitFailed;
+} catch (const std::system_error& error) {
+  // Of printing, or of starting a thread.
+  const bool printing = std::ferror(stdout) != 0;
+  fmt::print(stderr, "error: {}{}\n", printing ? "cannot write to standard output: " : "",
+             printing ? error.code().message() : error.what());
+  return kExitFailed;
 } catch (const std::exception& error) {
   fmt::print(stderr, "error: {}\n", error.what());
   return kExitFailed;

@@ -12,6 +12,8 @@
 #include "core/file.hpp"
 #include "tools/command.hpp"
 #include "tools/experiment.hpp"
+#include "tools/file_hash.hpp"
+#include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
 #include "tools/report/report.hpp"
 #include "tools/run_folder.hpp"
@@ -232,7 +234,7 @@ Result<void> replay(const ExperimentArguments& arguments) {
   }
   const double write_s = seconds_since(write_start);
   if (arguments.json) {
-    fmt::print("{}\n", to_json(*experiment, run, write_s).dump(2));
+    print_json(to_json(*experiment, run, write_s));
     return {};
   }
   fmt::print("{}replayed  {} in {}\n\n{}{}{}", describe_experiment(*experiment),
@@ -298,7 +300,7 @@ Result<void> compare(ExperimentArguments arguments) {
                                    {"skipped", skipped_to_json(experiment->skipped)},
                                    {"assumptions", experiment->assumptions},
                                    {"runs", list}};
-    fmt::print("{}\n", document.dump(2));
+    print_json(document);
     return {};
   }
   fmt::print(

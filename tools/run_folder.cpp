@@ -14,6 +14,7 @@
 #include "core/csv.hpp"
 #include "core/file.hpp"
 #include "core/text.hpp"
+#include "tools/json_output.hpp"
 #include "tools/trace_description.hpp"
 
 namespace vtrain {
@@ -341,7 +342,7 @@ Result<void> write_run(const std::filesystem::path& folder, const Experiment& ex
       return timeline;
     }
   }
-  return write_file(folder / "summary.json", summary_to_json(run.summary).dump(2) + "\n");
+  return write_file(folder / "summary.json", json_text(summary_to_json(run.summary)));
 }
 
 Result<void> write_run_provenance(const std::filesystem::path& folder, const ExperimentArguments& arguments,
@@ -367,8 +368,7 @@ Result<void> write_run_provenance(const std::filesystem::path& folder, const Exp
       {"read_s", experiment.read_s},
       {"simulation_wall_s", wall},
   };
-  return write_file(folder / "run.json",
-                    document.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+  return write_file(folder / "run.json", json_text(document));
 }
 
 }  // namespace vtrain

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/file.hpp"
+#include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
 #include "tools/trace_arguments.hpp"
 #include "tools/trace_commands.hpp"
@@ -158,7 +159,7 @@ Result<void> fit(const FitArguments& arguments) {
                                {"skipped_rows", read->trace.skipped.total()},
                                {"trace", statistics_to_json(statistics, std::nullopt)},
                                {"generated", statistics_to_json(*generated, std::nullopt)}};
-    fmt::print("{}\n", json.dump(2));
+    print_json(json);
     return {};
   }
   fmt::print(

@@ -10,6 +10,7 @@
 
 #include "sched/cluster.hpp"
 #include "tools/curve_arguments.hpp"
+#include "tools/json_output.hpp"
 #include "tools/trace_commands.hpp"
 #include "tools/trace_description.hpp"
 #include "tools/trace_output.hpp"
@@ -153,8 +154,8 @@ Result<std::vector<FieldDifference>> write(const Trace& trace, const OutputArgum
   return std::vector<FieldDifference>();
 }
 
-void print_json(const GenerateArguments& arguments, const GeneratorOptions& options, const Trace& trace,
-                const TraceStatistics& statistics) {
+void print_generated(const GenerateArguments& arguments, const GeneratorOptions& options, const Trace& trace,
+                     const TraceStatistics& statistics) {
   ordered_json json = {
       {"trace", arguments.output.path},
       {"format", arguments.output.format},
@@ -166,7 +167,7 @@ void print_json(const GenerateArguments& arguments, const GeneratorOptions& opti
       {"assumptions", trace.assumptions}};
   json.update(statistics_to_json(statistics,
                                  options.cluster.value > 0 ? std::optional(options.cluster) : std::nullopt));
-  fmt::print("{}\n", json.dump(2));
+  print_json(json);
 }
 
 Result<void> generate(const GenerateArguments& arguments) {
@@ -191,7 +192,7 @@ Result<void> generate(const GenerateArguments& arguments) {
   const TraceStatistics statistics = trace_statistics(trace.workload);
   const std::string& out = arguments.output.path;
   if (arguments.output.json) {
-    print_json(arguments, options, trace, statistics);
+    print_generated(arguments, options, trace, statistics);
     return {};
   }
   const std::string cluster = arguments.cluster.value_or("16x8:a100");

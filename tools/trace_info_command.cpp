@@ -10,6 +10,7 @@
 
 #include "core/file.hpp"
 #include "tools/file_hash.hpp"
+#include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
 #include "tools/report/trace_report.hpp"
 #include "tools/trace_arguments.hpp"
@@ -135,7 +136,7 @@ void show_cluster(const std::string& file, const ClusterSpec& spec, bool json_on
     const ordered_json json = {
         {"cluster", file},  {"nodes", cluster->total_nodes()},      {"gpus", cluster->total_gpus().value},
         {"groups", groups}, {"virtual_clusters", virtual_clusters}, {"assumptions", cluster->notes}};
-    fmt::print("{}\n", json.dump(2));
+    print_json(json);
     return;
   }
   const std::int32_t nodes = cluster->total_nodes();
@@ -151,7 +152,7 @@ void show_auxiliary(const std::string& path, const AuxiliaryFile& file, bool jso
                                {"unit", file.unit},
                                {"count", file.count},
                                {"jobs", file.num_jobs}};
-    fmt::print("{}\n", json.dump(2));
+    print_json(json);
     return;
   }
   const std::string_view unit =
@@ -190,7 +191,7 @@ Result<void> show_info(const InfoArguments& arguments) {
     if (auto written = write_report(arguments, *read, statistics, *cluster); !written) return written;
   }
   if (arguments.json) {
-    fmt::print("{}\n", to_json(*read, statistics, *cluster).dump(2));
+    print_json(to_json(*read, statistics, *cluster));
     return {};
   }
   std::string text =

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
 #include "tools/trace_description.hpp"
 #include "traces/trace_statistics.hpp"
@@ -58,7 +59,7 @@ void print_written_trace(const std::string& source, const Trace& trace,
     json["skipped"] = skipped_to_json(trace.skipped);
     json["assumptions"] = trace.assumptions;
     json["not_kept"] = std::move(not_kept);
-    fmt::print("{}\n", json.dump(2));
+    print_json(json);
     return;
   }
   fmt::print(
