@@ -26,6 +26,14 @@ int exit_code(vtrain::ErrorKind kind) {
   return kind == vtrain::ErrorKind::Failed ? kExitFailed : kExitBadInput;
 }
 
+/// An argument in quotes, as a POSIX shell reads it: an apostrophe stands outside of them.
+std::string quoted(std::string_view argument) {
+  std::string text = "'";
+  for (const char c : argument)
+    text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
 /// The command as it can be pasted into a shell, the program by its plain name.
 std::string command_line(int argc, char** argv) {
   std::string text = "vtrain";
@@ -33,7 +41,7 @@ std::string command_line(int argc, char** argv) {
     const std::string_view argument = argv[i];
     const bool plain =
         !argument.empty() && argument.find_first_of(" \t\n'\"\\$`&|;<>()*?[]{}!#~") == std::string_view::npos;
-    text += plain ? fmt::format(" {}", argument) : fmt::format(" '{}'", argument);
+    text += " " + (plain ? std::string(argument) : quoted(argument));
   }
   return text;
 }

@@ -26,6 +26,14 @@ constexpr std::string_view kJobs = "job_id,submit_s,num_gpus,duration_s\na,0,1,1
 
 }  // namespace
 
+TEST_CASE("replay: the command of run.json can be pasted into a shell") {
+  const TemporaryFolder work;
+  work.write("it's.csv", kJobs);
+  REQUIRE(run_vtrain("replay --trace \"it's.csv\" --cluster 1x8 --out out", work.path()).exit_code == 0);
+  CHECK(json::parse(slurp(work / "out/run.json"))["command"] ==
+        "vtrain replay --trace 'it'\\''s.csv' --cluster 1x8 --out out");
+}
+
 TEST_CASE("output: what cannot be written is said") {
   const TemporaryFolder work;
   const CommandResult result = run_vtrain("policies >&- 2> message; echo $?", work.path());
