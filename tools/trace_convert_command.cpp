@@ -31,9 +31,9 @@ Result<void> convert(const ConvertArguments& arguments) {
   const auto changes = transform(read->trace.workload, arguments.transformations, curves->curves(), false);
   if (!changes) return fail(changes.error());
   read->trace.assumptions.insert(read->trace.assumptions.end(), changes->begin(), changes->end());
-  const auto lost = write_trace(read->trace, arguments.output);
-  if (!lost) return fail(lost.error());
-  print_written_trace(fmt::format("{} ({})", read->name(), read->trace.format), read->trace, *lost,
+  const auto written = write_trace(read->trace, arguments.output);
+  if (!written) return fail(written.error());
+  print_written_trace(fmt::format("{} ({})", read->name(), read->trace.format), read->trace, *written,
                       arguments.output);
   return {};
 }

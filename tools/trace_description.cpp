@@ -54,19 +54,20 @@ std::string describe_jobs(const std::string& name, const TraceStatistics& statis
     text += fmt::format("cluster   {}   offered load {}\n", cluster->describe(),
                         as_load(statistics.offered_load(cluster->total_gpus())));
   }
-  const auto count = [&](std::string_view label, std::int64_t jobs, std::string_view what) {
+  const auto count = [&](std::string_view label, std::int64_t jobs, std::string_view one_does,
+                         std::string_view several_do, std::string_view what) {
     if (jobs == 0) return;
-    text += fmt::format("{:<9} {} of {} jobs {}\n", label, with_thousands(jobs),
-                        with_thousands(statistics.jobs), what);
+    text += fmt::format("{:<9} {} of {} {} {}\n", label, with_thousands(jobs),
+                        count_of(statistics.jobs, "job"), jobs == 1 ? one_does : several_do, what);
   };
-  count("deadlines", statistics.with_deadline, "have a deadline");
-  count("requested", statistics.with_requested_time, "say the time that their user asked for");
-  count("elastic", statistics.elastic, "say the most GPUs they may get");
-  count("shared", statistics.on_shared_gpus,
-        fmt::format("use a part of each GPU; {} GPU-hours with these parts, whole GPUs elsewhere",
+  count("deadlines", statistics.with_deadline, "has", "have", "a deadline");
+  count("requested", statistics.with_requested_time, "says", "say", "the time that the user asked for");
+  count("elastic", statistics.elastic, "says", "say", "the most GPUs to get");
+  count("shared", statistics.on_shared_gpus, "uses", "use",
+        fmt::format("a part of each GPU; {} GPU-hours with these parts, whole GPUs elsewhere",
                     with_thousands(std::llround(statistics.used_gpu_hours))));
-  count("unpriced", statistics.unpriced,
-        "are given by model and iterations; the predictor gives their duration");
+  count("unpriced", statistics.unpriced, "is", "are",
+        "given by model and iterations; the predictor gives the duration");
   return text;
 }
 

@@ -13,6 +13,7 @@
 #include "tools/trace_arguments.hpp"
 #include "tools/trace_commands.hpp"
 #include "tools/trace_description.hpp"
+#include "tools/value_checks.hpp"
 #include "traces/shape_fit.hpp"
 #include "traces/shape_json.hpp"
 #include "traces/trace_generator.hpp"
@@ -186,7 +187,7 @@ void add_trace_fit(CLI::App& trace, Action& action) {
   const auto arguments = std::make_shared<FitArguments>();
   arguments->name = "fitted";
   add_trace_arguments(*command, arguments->trace);
-  command->add_option("--out", arguments->out, "File to write, as JSON")->required();
+  command->add_option("--out", arguments->out, "File to write, as JSON")->check(plain_file())->required();
   command->add_option("--name", arguments->name, "Name of the shape, which generated traces state")
       ->capture_default_str();
   command->add_flag("--json", arguments->json, "Print one JSON document");

@@ -147,11 +147,11 @@ std::vector<std::string> describe_plan(const GeneratePlan& plan) {
   return sentences;
 }
 
-/// Writes the trace. Our own CSV keeps everything; of other formats the fields that were lost come back.
-Result<std::vector<FieldDifference>> write(const Trace& trace, const OutputArguments& output) {
+/// Writes the trace. Our own CSV keeps everything, so it need not be read back.
+Result<WrittenTrace> write(const Trace& trace, const OutputArguments& output) {
   if (output.format != "vtrain") return write_trace(trace, output);
   if (auto written = write_vtrain_csv(trace, output.path); !written) return fail(written.error());
-  return std::vector<FieldDifference>();
+  return WrittenTrace{trace_statistics(trace.workload), std::vector<FieldDifference>()};
 }
 
 void print_generated(const GenerateArguments& arguments, const GeneratorOptions& options, const Trace& trace,
@@ -187,9 +187,9 @@ Result<void> generate(const GenerateArguments& arguments) {
   if (!estimated) return fail(std::move(estimated.error()));
   if (plan->estimates.kind != EstimateRule::Kind::Exact && !estimated->empty())
     trace.assumptions.push_back(*std::move(estimated));
-  const auto lost = write(trace, arguments.output);
-  if (!lost) return fail(lost.error());
-  const TraceStatistics statistics = trace_statistics(trace.workload);
+  const auto written = write(trace, arguments.output);
+  if (!written) return fail(written.error());
+  const TraceStatistics& statistics = written->statistics;
   const std::string& out = arguments.output.path;
   if (arguments.output.json) {
     print_generated(arguments, options, trace, statistics);
@@ -198,7 +198,7 @@ Result<void> generate(const GenerateArguments& arguments) {
   const std::string cluster = arguments.cluster.value_or("16x8:a100");
   fmt::print("{}{}{}\n{}\nnext\n  vtrain trace info {}\n  vtrain compare --trace {} --cluster {}\n",
              describe_jobs(out, statistics, plan->cluster), assumed_lines(trace.assumptions),
-             lost_line(*lost), distribution_table(statistics), out, out, cluster);
+             lost_line(*written), distribution_table(statistics), out, out, cluster);
   return {};
 }
 

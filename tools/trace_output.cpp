@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
 #include "tools/trace_description.hpp"
-#include "traces/trace_statistics.hpp"
+#include "tools/value_checks.hpp"
 
 namespace vtrain {
 namespace {
@@ -18,11 +19,12 @@ using nlohmann::ordered_json;
 
 }  // namespace
 
-std::string lost_line(const std::vector<FieldDifference>& lost) {
+std::string lost_line(const WrittenTrace& written) {
+  if (!written.lost) return "not kept  unknown: what was written cannot be read back\n";
   std::string text;
-  for (const FieldDifference& difference : lost) {
-    text += fmt::format("{}{} of {} jobs", text.empty() ? "" : ", ", difference.field,
-                        with_thousands(difference.jobs));
+  for (const FieldDifference& difference : *written.lost) {
+    text += fmt::format("{}{} of {}", text.empty() ? "" : ", ", difference.field,
+                        count_of(difference.jobs, "job"));
   }
   return text.empty() ? "" : fmt::format("not kept  {}\n", text);
 }
@@ -32,29 +34,32 @@ void add_output_options(CLI::App& command, OutputArguments& arguments) {
   for (const TraceFormat& format : trace_formats()) {
     if (format.write != nullptr) formats += fmt::format("{}{}", formats.empty() ? "" : ", ", format.name);
   }
-  command.add_option("--out", arguments.path, "File to write")->required();
+  command.add_option("--out", arguments.path, "File to write")->check(plain_file())->required();
   command.add_option("--to", arguments.format, "Format of the file: " + formats)->capture_default_str();
   command.add_flag("--json", arguments.json, "Print one JSON document");
 }
 
-Result<std::vector<FieldDifference>> write_trace(const Trace& trace, const OutputArguments& arguments) {
+Result<WrittenTrace> write_trace(const Trace& trace, const OutputArguments& arguments) {
   const auto format = find_written_format(arguments.format);
   if (!format) return fail({.field = "--to", .message = format.error().message});
   if (auto written = (*format)->write(trace, arguments.path); !written) return fail(written.error());
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(arguments.path, ignored))
+    return WrittenTrace{trace_statistics(trace.workload), std::nullopt};
   const auto again = read_trace(arguments.path, arguments.format);
   if (!again) return fail(again.error());
-  return compare_workloads(trace.workload, again->workload);
+  return WrittenTrace{trace_statistics(again->workload), compare_workloads(trace.workload, again->workload)};
 }
 
-void print_written_trace(const std::string& source, const Trace& trace,
-                         const std::vector<FieldDifference>& lost, const OutputArguments& arguments) {
-  const TraceStatistics statistics = trace_statistics(trace.workload);
+void print_written_trace(const std::string& source, const Trace& trace, const WrittenTrace& written,
+                         const OutputArguments& arguments) {
   if (arguments.json) {
-    ordered_json not_kept = ordered_json::array();
-    for (const FieldDifference& difference : lost)
+    ordered_json not_kept;
+    if (written.lost) not_kept = ordered_json::array();
+    for (const FieldDifference& difference : written.lost.value_or(std::vector<FieldDifference>()))
       not_kept.push_back({{"field", difference.field}, {"jobs", difference.jobs}});
     ordered_json json = {{"source", source}, {"trace", arguments.path}, {"format", arguments.format}};
-    json.update(statistics_to_json(statistics, std::nullopt));
+    json.update(statistics_to_json(written.statistics, std::nullopt));
     json["skipped_rows"] = trace.skipped.total();
     json["skipped"] = skipped_to_json(trace.skipped);
     json["assumptions"] = trace.assumptions;
@@ -62,10 +67,10 @@ void print_written_trace(const std::string& source, const Trace& trace,
     print_json(json);
     return;
   }
-  fmt::print(
-      "from      {}\n{}{}{}{}", source,
-      describe_jobs(fmt::format("{} ({})", arguments.path, arguments.format), statistics, std::nullopt),
-      skipped_line(trace.skipped), assumed_lines(trace.assumptions), lost_line(lost));
+  fmt::print("from      {}\n{}{}{}{}", source,
+             describe_jobs(fmt::format("{} ({})", arguments.path, arguments.format), written.statistics,
+                           std::nullopt),
+             skipped_line(trace.skipped), assumed_lines(trace.assumptions), lost_line(written));
 }
 
 }  // namespace vtrain

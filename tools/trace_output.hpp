@@ -1,13 +1,14 @@
 /// Writing the trace that a command made, and telling people what came out.
 #pragma once
 
-#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/result.hpp"
 #include "traces/trace_difference.hpp"
 #include "traces/trace_format.hpp"
+#include "traces/trace_statistics.hpp"
 
 namespace CLI {
 class App;
@@ -25,14 +26,22 @@ struct OutputArguments {
 /// Adds `--out`, `--to` and `--json`.
 void add_output_options(CLI::App& command, OutputArguments& arguments);
 
-/// Writes the trace and reads it back, so that what the format cannot say is known: the fields that differ.
-Result<std::vector<FieldDifference>> write_trace(const Trace& trace, const OutputArguments& arguments);
+/// What a file holds that was written.
+struct WrittenTrace {
+  TraceStatistics statistics;
+  /// The fields that the format cannot say; unknown where the file cannot be read back (a pipe, a device), of
+  /// which `statistics` are those of the trace that was to be written.
+  std::optional<std::vector<FieldDifference>> lost;
+};
+
+/// Writes the trace and reads it back, so that what the format cannot say is known.
+Result<WrittenTrace> write_trace(const Trace& trace, const OutputArguments& arguments);
 
 /// The line of what was lost, empty when nothing was.
-std::string lost_line(const std::vector<FieldDifference>& lost);
+std::string lost_line(const WrittenTrace& written);
 
 /// Prints what was made of `source`: jobs, load, what was skipped and assumed, and what was lost.
-void print_written_trace(const std::string& source, const Trace& trace,
-                         const std::vector<FieldDifference>& lost, const OutputArguments& arguments);
+void print_written_trace(const std::string& source, const Trace& trace, const WrittenTrace& written,
+                         const OutputArguments& arguments);
 
 }  // namespace vtrain

@@ -73,9 +73,9 @@ Result<void> slice(const SliceArguments& arguments) {
   const auto sentences = slice_trace(trace.workload, *options);
   if (!sentences) return fail(sentences.error());
   trace.assumptions.insert(trace.assumptions.end(), sentences->begin(), sentences->end());
-  const auto lost = write_trace(trace, arguments.output);
-  if (!lost) return fail(lost.error());
-  print_written_trace(fmt::format("{} ({})", read->name(), trace.format), trace, *lost, arguments.output);
+  const auto written = write_trace(trace, arguments.output);
+  if (!written) return fail(written.error());
+  print_written_trace(fmt::format("{} ({})", read->name(), trace.format), trace, *written, arguments.output);
   return {};
 }
 

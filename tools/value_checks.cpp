@@ -54,6 +54,16 @@ CLI::Validator number_above_zero() {
       "above 0");
 }
 
+CLI::Validator plain_file() {
+  return {[](const std::string& name) -> std::string {
+            if (name == "-") return "expected the name of a file, found '-' (/dev/stdout is standard output)";
+            if (name.ends_with(".gz") || name.ends_with(".zst"))
+              return expected_found("a name without .gz or .zst: what is written is not compressed", name);
+            return {};
+          },
+          {}};
+}
+
 CLI::Validator one_of(std::vector<std::string_view> words) {
   const std::string shown = fmt::format("{}", fmt::join(words, "|"));
   return {[words = std::move(words)](const std::string& value) {

@@ -25,6 +25,10 @@ CLI::Validator number_between(double low, double high);
 /// A finite number above 0.
 CLI::Validator number_above_zero();
 
+/// The name of a file to write as plain text, for `check`: neither `-`, as which commands read standard
+/// input, nor one that promises compression.
+CLI::Validator plain_file();
+
 /// One of some words, for `check`.
 CLI::Validator one_of(std::vector<std::string_view> words);
 

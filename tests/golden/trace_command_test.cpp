@@ -1,5 +1,8 @@
 /// `vtrain trace` through the real command line.
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -54,7 +57,7 @@ TEST_CASE("trace info: what a recorded log says, for people and as JSON") {
   CHECK(text.starts_with(
       "trace     log.csv (vtrain)   3 jobs   20 s   7 GPU-hours\n"
       "cluster   1 x 8, 8 GPUs   offered load 157.50\n"  // 7 h / (8 x 20 s)
-      "shared    1 of 3 jobs use a part of each GPU; 7 GPU-hours with these parts, whole GPUs elsewhere\n"
+      "shared    1 of 3 jobs uses a part of each GPU; 7 GPU-hours with these parts, whole GPUs elsewhere\n"
       "assumed   half of the waits are made up\n"));
 }
 
@@ -93,6 +96,60 @@ TEST_CASE("trace convert: several files become one, and what was assumed goes al
   CHECK(unknown.exit_code == 2);
   CHECK(unknown.err == "error: --to: unknown trace format 'vtrian'; did you mean 'vtrain'?\n");
   CHECK_FALSE(fs::exists(folder.path() / "x.csv"));
+}
+
+TEST_CASE("trace convert: traces of the same name keep their jobs apart") {
+  const TemporaryFolder folder;
+  folder.write("a/jobs.csv", "job_id,submit_s,num_gpus,duration_s\nx,5,2,60\n");
+  folder.write("b/jobs.csv", "job_id,submit_s,num_gpus,duration_s\nx,0,1,30\n");
+  REQUIRE(run_vtrain("trace convert a/jobs.csv b/jobs.csv --tenants clusters --out both.csv", folder.path())
+              .exit_code == 0);
+  CHECK(slurp(folder.path() / "both.csv")
+            .ends_with("b/jobs.csv/x,b/jobs.csv,0,1,30\na/jobs.csv/x,a/jobs.csv,5,2,60\n"));
+  const CommandResult twice = run_vtrain("trace info a/jobs.csv a/jobs.csv", folder.path());
+  CHECK(twice.exit_code == 2);
+  CHECK(twice.err == "error: a/jobs.csv: the trace is given twice\n");
+}
+
+TEST_CASE("trace convert: what is described is what was written") {
+  const TemporaryFolder folder;
+  folder.write("jobs.csv", "job_id,submit_s,num_gpus,duration_s,deadline_s\n1,0,1,10,90\n2,5,2,20,\n");
+  CHECK(run_vtrain("trace convert jobs.csv --to swf --out jobs.swf", folder.path()).out ==
+        "from      jobs.csv (vtrain)\n"
+        "trace     jobs.swf (swf)   2 jobs   5 s   0 GPU-hours\n"
+        "not kept  deadlines of 1 job\n");
+  CHECK(run_vtrain("trace convert jobs.csv --out same.csv", folder.path()).out ==
+        "from      jobs.csv (vtrain)\n"
+        "trace     same.csv (vtrain)   2 jobs   5 s   0 GPU-hours\n"
+        "deadlines 1 of 2 jobs has a deadline\n");
+  const json swf =
+      json::parse(run_vtrain("trace convert jobs.csv --to swf --out jobs.swf --json", folder.path()).out);
+  CHECK(swf["jobs_with_deadline"] == 0);
+  CHECK(swf["not_kept"] == json::parse(R"([{"field": "deadlines", "jobs": 1}])"));
+}
+
+TEST_CASE("trace convert: --out is a file of plain text, or a pipe that cannot be read back") {
+  const TemporaryFolder folder;
+  const fs::path jobs = folder.write("jobs.csv", "job_id,submit_s,num_gpus,duration_s\na,0,1,10\n");
+  for (const std::string name : {"-", "jobs.csv.gz", "jobs.zst"}) {
+    CAPTURE(name);
+    const CommandResult refused = run_vtrain("trace convert jobs.csv --out " + name, folder.path());
+    CHECK(refused.exit_code == 2);
+    CHECK(refused.out.empty());
+    CHECK(refused.err.starts_with("error: --out: expected"));
+    CHECK_FALSE(fs::exists(folder.path() / name));
+  }
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  const int pipe = ::open((folder / "pipe").c_str(), O_RDWR | O_NONBLOCK);
+  const CommandResult piped = run_vtrain("trace convert jobs.csv --out pipe --json", folder.path());
+  REQUIRE(piped.exit_code == 0);
+  CHECK(json::parse(piped.out)["jobs"] == 1);
+  CHECK(json::parse(piped.out)["not_kept"] == nullptr);
+  std::string got(1000, '\0');
+  got.resize(static_cast<std::size_t>(std::max<ssize_t>(::read(pipe, got.data(), got.size()), 0)));
+  ::close(pipe);
+  CHECK(got == slurp(jobs));
+  CHECK(fs::is_fifo(folder / "pipe"));
 }
 
 TEST_CASE("trace slice: a week of a tenant at another load") {
