@@ -9,7 +9,7 @@ namespace vtrain {
 
 std::string short_number(double number) {
   if (!std::isfinite(number)) return "-";
-  if (std::abs(number) >= 1000) return with_thousands(std::llround(number));
+  if (std::abs(number) >= 999.95) return with_thousands(std::llround(number));
   return fmt::format("{:.4g}", number);
 }
 
@@ -26,8 +26,9 @@ std::string as_duration(double seconds) {
   if (!std::isfinite(seconds)) return "-";
   if (seconds < 0) return "-" + as_duration(-seconds);
   if (seconds == 0) return "0 s";
-  if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
-  if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
+  // Each unit ends where its three digits would round up to the next.
+  if (seconds < 0.9995e-3) return fmt::format("{:.3g} us", seconds * 1e6);
+  if (seconds < 0.9995) return fmt::format("{:.3g} ms", seconds * 1e3);
   if (seconds < 59.95) return fmt::format("{:.3g} s", seconds);
   // Two units, rounded to the smaller one: 59 m 59.6 s is 1 h 00 m.
   constexpr double kMinute = 60;
@@ -45,14 +46,14 @@ std::string as_duration(double seconds) {
 
 std::string as_days(double seconds) {
   constexpr double kDay = 86400;
-  return seconds < kDay ? as_duration(seconds) : fmt::format("{:.1f} d", seconds / kDay);
+  return !(seconds >= kDay) ? as_duration(seconds) : fmt::format("{:.1f} d", seconds / kDay);
 }
 
 std::string iteration_text(Nanoseconds time) {
   const double seconds = Seconds(time).count();
   if (seconds == 0) return "0 s";
-  if (seconds < 1) return fmt::format("{:#.4g} ms", seconds * 1e3);
-  return seconds < 1000 ? fmt::format("{:#.4g} s", seconds) : short_number(seconds) + " s";
+  if (seconds < 0.99995) return fmt::format("{:#.4g} ms", seconds * 1e3);
+  return seconds < 999.95 ? fmt::format("{:#.4g} s", seconds) : short_number(seconds) + " s";
 }
 
 std::string as_gigabytes(double bytes) {

@@ -4,14 +4,14 @@ const minute = 60, hour = 3600, day = 86400;
 
 const twoDigits = (number) => String(number).padStart(2, "0");
 const count = (number) => number.toLocaleString("en-US", {maximumFractionDigits: 1});
-const percent = (number) => (number >= 99.95 && number < 100 ? "> 99.9" : number.toFixed(1)) + " %";
+const percent = (number) => (number == null ? "-" : (number >= 99.95 && number < 100 ? "> 99.9" : number.toFixed(1)) + " %");
 
-// The two largest units, as in the table.
+// The two largest units, as in the table. Each unit ends where its digits would round up to the next.
 function duration(seconds) {
   if (seconds < 0) return "-" + duration(-seconds);
   if (seconds === 0) return "0 s";
-  if (seconds < 1e-3) return `${Number((seconds * 1e6).toPrecision(3))} us`;
-  if (seconds < 1) return `${Number((seconds * 1e3).toPrecision(3))} ms`;
+  if (seconds < 0.9995e-3) return `${Number((seconds * 1e6).toPrecision(3))} us`;
+  if (seconds < 0.9995) return `${Number((seconds * 1e3).toPrecision(3))} ms`;
   if (seconds < 59.95) return `${Number(seconds.toPrecision(3))} s`;
   const pair = (large, small, a, b) => {
     const total = Math.round(seconds / small), per = large / small;

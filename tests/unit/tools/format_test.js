@@ -8,7 +8,7 @@ const {count, duration, instant, percent, roundDuration} = vm.runInNewContext(
   fs.readFileSync(process.argv[2], "utf8") + "\n({count, duration, instant, percent, roundDuration});");
 
 for (const [seconds, text] of [
-  [0, "0 s"], [8.1e-6, "8.1 us"], [0.0123, "12.3 ms"], [9.81, "9.81 s"], [60, "1 m 00 s"], [2170, "36 m 10 s"], [3599.6, "1 h 00 m"],
+  [0, "0 s"], [8.1e-6, "8.1 us"], [0.0123, "12.3 ms"], [9.81, "9.81 s"], [0.9997, "1 s"], [0.9994, "999 ms"], [0.9997e-3, "1 ms"], [60, "1 m 00 s"], [2170, "36 m 10 s"], [3599.6, "1 h 00 m"],
   [18720, "5 h 12 m"], [273600, "3 d 04 h"], [86400 * 1234, "1,234 d 00 h"], [-60, "-1 m 00 s"],
 ]) assert.strictEqual(duration(seconds), text);
 
@@ -18,6 +18,7 @@ assert.strictEqual(count(1234567), "1,234,567");
 assert.strictEqual(percent(81.53), "81.5 %");
 assert.strictEqual(percent(99.97), "> 99.9 %");  // never 100 % unless it is all
 assert.strictEqual(percent(100), "100.0 %");
+assert.strictEqual(percent(null), "-");
 assert.strictEqual(roundDuration(7200), "2 h");
 assert.strictEqual(roundDuration(30), "30 s");
 assert.strictEqual(roundDuration(7 * 86400), "7 d");

@@ -1,0 +1,30 @@
+#include "tools/output_format.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+using namespace vtrain;
+
+TEST_CASE("output_format: durations have the unit that their rounded digits fit") {
+  CHECK(as_duration(0.9994) == "999 ms");
+  CHECK(as_duration(0.9997) == "1 s");
+  CHECK(as_duration(0.9994e-3) == "999 us");
+  CHECK(as_duration(0.9997e-3) == "1 ms");
+  CHECK(as_duration(59.96) == "1 m 00 s");
+  CHECK(as_duration(-3600) == "-1 h 00 m");
+  CHECK(as_days(86400) == "1.0 d");
+  CHECK(iteration_text(Seconds(0.99994)) == "999.9 ms");
+  CHECK(iteration_text(Seconds(0.99997)) == "1.000 s");
+  CHECK(iteration_text(Seconds(999.94)) == "999.9 s");
+  CHECK(iteration_text(Seconds(999.97)) == "1,000 s");
+}
+
+TEST_CASE("output_format: values that do not exist are a dash") {
+  const double none = std::nan("");
+  CHECK(as_duration(none) == "-");
+  CHECK(as_days(none) == "-");
+  CHECK(as_percent(none) == "-");
+  CHECK(as_load(none) == "-");
+  CHECK(short_number(none) == "-");
+}
