@@ -76,7 +76,7 @@ std::vector<double> finish_time_fairness(const Workload& workload, double total_
 }
 
 double mean(const std::vector<double>& values) {
-  if (values.empty()) return 0;
+  if (values.empty()) return kNoValue;
   double sum = 0;
   for (const double value : values)
     sum += value;
@@ -84,15 +84,15 @@ double mean(const std::vector<double>& values) {
 }
 
 void summarize_fairness(const std::vector<double>& fairness, Summary& summary) {
+  if (fairness.empty()) return;
   double sum = 0;
   double sum_of_squares = 0;
   for (const double value : fairness) {
-    summary.finish_time_fairness_max = std::max(summary.finish_time_fairness_max, value);
     sum += 1 / value;
     sum_of_squares += 1 / (value * value);
   }
-  if (!fairness.empty())
-    summary.jain_index = sum * sum / (static_cast<double>(fairness.size()) * sum_of_squares);
+  summary.finish_time_fairness_max = *std::max_element(fairness.begin(), fairness.end());
+  summary.jain_index = sum * sum / (static_cast<double>(fairness.size()) * sum_of_squares);
 }
 
 void count_state(JobState state, Summary& summary) {
@@ -130,7 +130,7 @@ bool deadline_met(const Job& job, const JobOutcome& outcome) {
 }
 
 double percentile(std::vector<double>& values, double percent) {
-  if (values.empty()) return 0;
+  if (values.empty()) return kNoValue;
   const auto size = static_cast<double>(values.size());
   const double rank = std::clamp(std::ceil(percent / 100 * size), 1.0, size);
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(rank) - 1;

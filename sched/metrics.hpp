@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,11 +23,14 @@ SimDuration queueing_delay(const Job& job, const JobOutcome& outcome);
 /// Whether a job with a deadline completed by it. Rejected, failed and unfinished jobs have missed theirs.
 bool deadline_met(const Job& job, const JobOutcome& outcome);
 /// Nearest-rank percentile (the smallest value with at least `percent` % of the values at or below it) of
-/// values in any order; 0 for none. Reorders `values`.
+/// values in any order; NaN for none. Reorders `values`.
 double percentile(std::vector<double>& values, double percent);
 
+/// What stands for the value of a metric over no jobs.
+inline constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
+
 /// One replay in numbers. Averages and percentiles of JCT are over completed jobs, those of queueing delay
-/// over started ones.
+/// over started ones. What is over no jobs is NaN: no JCT is shorter than one of none.
 struct Summary {
   std::string policy;  ///< the spec as given
   std::int64_t jobs = 0;
@@ -38,22 +42,21 @@ struct Summary {
   std::int64_t deadline_met = 0;
   /// deadline_met / deadline_jobs; nothing when no job has a deadline.
   std::optional<double> deadline_satisfactory_ratio;
-  double avg_jct_s = 0;
-  double p50_jct_s = 0;
-  double p99_jct_s = 0;
-  double avg_queueing_delay_s = 0;
-  double makespan_s = 0;  ///< last end - first submission
+  double avg_jct_s = kNoValue;
+  double p50_jct_s = kNoValue;
+  double p99_jct_s = kNoValue;
+  double avg_queueing_delay_s = kNoValue;
+  double makespan_s = kNoValue;  ///< last end - first submission
   /// GPU-seconds held / (GPUs x time from the first submission until the last job gave its GPUs back), in
   /// [0, 1]. That is the makespan, unless a job that never ended held GPUs after the last end, or a policy
   /// books ends earlier than it takes the GPUs back.
-  double gpu_utilization = 0;
+  double gpu_utilization = kNoValue;
   /// Largest finish-time fairness over completed jobs (Themis, NSDI'20): JCT / T_iso, T_iso being the run
   /// time on an equal share of GPUs / (average number of active jobs during the job's life), with linear
   /// scaling below the gang's size.
-  double finish_time_fairness_max = 0;
-  /// Jain's index (1984) of 1 / finish-time fairness over completed jobs, in (0, 1]; 1 is equal treatment, 0
-  /// stands for no completed job.
-  double jain_index = 0;
+  double finish_time_fairness_max = kNoValue;
+  /// Jain's index (1984) of 1 / finish-time fairness over completed jobs, in (0, 1]; 1 is equal treatment.
+  double jain_index = kNoValue;
   /// Under placements that keep it.
   std::optional<FragmentationSummary> fragmentation;
   std::int64_t preemptions = 0;

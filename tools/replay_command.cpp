@@ -47,8 +47,8 @@ const std::vector<Column>& comparison_columns() {
   using enum Column::Best;
   static const std::vector<Column> columns = {
       {"deadlines met",
-       [](const Summary& s) { return as_percent(s.deadline_satisfactory_ratio.value_or(kNotANumber)); },
-       [](const Summary& s) { return s.deadline_satisfactory_ratio.value_or(kNotANumber); }, High},
+       [](const Summary& s) { return as_percent(s.deadline_satisfactory_ratio.value_or(kNoValue)); },
+       [](const Summary& s) { return s.deadline_satisfactory_ratio.value_or(kNoValue); }, High},
       {"avg JCT", [](const Summary& s) { return as_duration(s.avg_jct_s); },
        [](const Summary& s) { return s.avg_jct_s; }, Low},
       {"p99 JCT", [](const Summary& s) { return as_duration(s.p99_jct_s); },
@@ -68,11 +68,16 @@ const std::vector<Column>& comparison_columns() {
 /// How the best value of a column is shown; empty where no policy is better than another as far as is shown.
 std::string best_shown(const std::vector<ExperimentRun>& runs, const Column& column) {
   if (column.best == Column::Best::None) return {};
+  std::vector<const Summary*> known;
+  for (const ExperimentRun& run : runs) {
+    if (!std::isnan(column.value(run.summary))) known.push_back(&run.summary);
+  }
+  if (known.empty()) return {};
   const auto [low, high] = std::minmax_element(
-      runs.begin(), runs.end(),
-      [&column](const auto& a, const auto& b) { return column.value(a.summary) < column.value(b.summary); });
-  const std::string lowest = column.show(low->summary);
-  const std::string highest = column.show(high->summary);
+      known.begin(), known.end(),
+      [&column](const Summary* a, const Summary* b) { return column.value(*a) < column.value(*b); });
+  const std::string lowest = column.show(**low);
+  const std::string highest = column.show(**high);
   if (lowest == highest) return {};
   return column.best == Column::Best::Low ? lowest : highest;
 }
@@ -96,8 +101,12 @@ std::string comparison_table(const std::vector<ExperimentRun>& runs) {
 
 /// A sentence for the reader who wonders why the rows are the same.
 std::string nobody_waited(const std::vector<ExperimentRun>& runs) {
-  const bool nobody = std::all_of(runs.begin(), runs.end(), [](const ExperimentRun& run) {
-    return run.summary.avg_queueing_delay_s == 0 && run.summary.preemptions == 0;
+  const Summary& first = runs.front().summary;
+  const bool nobody = std::all_of(runs.begin(), runs.end(), [&first](const ExperimentRun& run) {
+    const Summary& summary = run.summary;
+    return summary.avg_queueing_delay_s == 0 && summary.preemptions == 0 &&
+           summary.completed == first.completed && summary.avg_jct_s == first.avg_jct_s &&
+           summary.makespan_s == first.makespan_s;
   });
   return nobody && runs.size() > 1
              ? "No job ever waited: with this load on this cluster the policies cannot differ.\n"

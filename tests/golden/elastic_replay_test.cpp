@@ -162,5 +162,5 @@ TEST_CASE("elastic replay: a job that names a type of GPUs is priced on that typ
   CHECK(jct_s("a100", "--policy fifo --stack megatron-core") ==
         near(iteration_s("8 --stack megatron-core") * 1000));
   // Eight GPUs of a type are all that it may use, and all that help most.
-  CHECK(jct_s("h100", "--policy elasticflow:slot=1s") <= h100 + 1);
+  CHECK(jct_s("h100", "--policy elasticflow:slot=1s --deadlines 3") <= h100 + 1);
 }

@@ -23,8 +23,47 @@ using vtrain::testing::TemporaryFolder;
 namespace {
 
 constexpr std::string_view kJobs = "job_id,submit_s,num_gpus,duration_s\na,0,1,10\nb,5,2,20\n";
+/// Two jobs that miss their deadlines even on an empty cluster.
+constexpr std::string_view kHopeless =
+    "job_id,submit_s,num_gpus,duration_s,deadline_s\na,0,8,1000,10\nb,5,8,2000,20\n";
 
 }  // namespace
+
+TEST_CASE("compare: a policy that completes no job has no JCT, which is not the best") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", kHopeless);
+  const std::string command =
+      "compare --trace jobs.csv --cluster 1x8 --policies fifo,elasticflow,edf --out out";
+  const CommandResult shown = run_vtrain(command, work.path());
+  REQUIRE(shown.exit_code == 0);
+  // elasticflow turns both jobs away; for fifo and edf JCTs are 1,000 and 2,995 s.
+  CHECK(shown.out.find(
+            "elasticflow          0.0 %            -            -           -            -              -") !=
+        std::string::npos);
+  CHECK(shown.out.find("0 s *") == std::string::npos);
+  const json rejected = json::parse(slurp(work / "out/elasticflow/summary.json"));
+  CHECK(rejected["completed"] == 0);
+  for (const char* key : {"avg_jct_s", "p50_jct_s", "p99_jct_s", "avg_queueing_delay_s", "makespan_s",
+                          "gpu_utilization", "finish_time_fairness_max", "jain_index"}) {
+    CAPTURE(key);
+    CHECK(rejected[key].is_null());
+  }
+  CHECK(slurp(work / "out/report.html").find("has the shortest average JCT of them") == std::string::npos);
+}
+
+TEST_CASE("compare: that policies cannot differ is only said where they do not") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", kHopeless);
+  const auto says_so = [&](const std::string& policies) {
+    const CommandResult shown =
+        run_vtrain("compare --trace jobs.csv --cluster 2x8 --policies " + policies, work.path());
+    REQUIRE(shown.exit_code == 0);
+    return shown.out.find("No job ever waited") != std::string::npos;
+  };
+  CHECK(says_so("fifo,easy"));
+  CHECK_FALSE(says_so("fifo,edf-admission"));
+  CHECK_FALSE(says_so("edf-admission,elasticflow"));  // both turn all jobs away
+}
 
 TEST_CASE("replay: the command of run.json can be pasted into a shell") {
   const TemporaryFolder work;

@@ -193,9 +193,8 @@ json distribution_json(const SortedSamples& samples) {
     json& line = percent.emplace_back(json::array());
     for (const double at : x) {
       const auto below = std::ranges::upper_bound(values, at) - values.begin();
-      const double share =
-          values.empty() ? 0 : static_cast<double>(below) / static_cast<double>(values.size());
-      line.push_back(rounded(100 * share, 5));
+      const double share = static_cast<double>(below) / static_cast<double>(values.size());
+      line.push_back(values.empty() ? json() : json(rounded(100 * share, 5)));  // null: no line
     }
   }
   return {{"exact", exact}, {"x", std::move(x)}, {"percent", std::move(percent)}};

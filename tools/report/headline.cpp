@@ -39,7 +39,12 @@ double met_ratio(const Summary& summary) {
   return summary.deadline_satisfactory_ratio.value_or(0);
 }
 
+bool completed_nothing(const Summary& summary) {
+  return std::isnan(summary.avg_jct_s);
+}
+
 std::string single_answer(const Summary& only) {
+  if (completed_nothing(only)) return fmt::format("{} completed no job.", only.policy);
   const std::string jct = as_duration(only.avg_jct_s);
   if (!only.deadline_satisfactory_ratio) {
     return fmt::format("{} finished {} of {} jobs with an average JCT of {}, {}.", only.policy,
@@ -73,6 +78,11 @@ std::string deadline_answer(std::span<const Summary* const> ranked) {
 std::string jct_answer(std::span<const Summary* const> ranked) {
   const Summary& best = *ranked.front();
   const Summary& second = *ranked[1];
+  if (completed_nothing(best)) return "No policy completed a job.";
+  if (completed_nothing(second)) {
+    return fmt::format("Only {} completed jobs, with an average JCT of {}, {}.", best.policy,
+                       as_duration(best.avg_jct_s), with_preemptions(best.preemptions));
+  }
   const double saved = 1 - best.avg_jct_s / second.avg_jct_s;
   if (!(saved > 0)) {
     return fmt::format("{} and {} have the same average JCT, {}.", best.policy, second.policy,
@@ -93,6 +103,7 @@ std::string headline(std::span<const ReportRun> runs) {
   const bool by_deadlines = runs.front().summary.deadline_satisfactory_ratio.has_value();
   std::ranges::stable_sort(ranked, [by_deadlines](const Summary* a, const Summary* b) {
     if (by_deadlines && met_ratio(*a) != met_ratio(*b)) return met_ratio(*a) > met_ratio(*b);
+    if (completed_nothing(*a) || completed_nothing(*b)) return completed_nothing(*a) < completed_nothing(*b);
     return a->avg_jct_s < b->avg_jct_s;
   });
   return by_deadlines ? deadline_answer(ranked) : jct_answer(ranked);

@@ -54,8 +54,9 @@ void add_distributions(const ReportInput& input, json& data, std::string& html) 
                        const SortedSamples& samples) {
     json distribution = distribution_json(samples);
     if (distribution.is_null()) {
-      html += fmt::format("<p class=\"note half\">{}: 0 s for every job under every policy.</p>\n",
-                          escape_html(title));
+      const bool any = std::ranges::any_of(samples, [](const auto& values) { return !values.empty(); });
+      html += fmt::format("<p class=\"note half\">{}: {}.</p>\n", escape_html(title),
+                          any ? "0 s for every job under every policy" : "no job has one under any policy");
       return;
     }
     Figure figure{id, title, distribution_caption(subject, distribution), "half",

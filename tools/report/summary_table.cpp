@@ -29,7 +29,7 @@ std::string as_count(double value) {
   return with_thousands(std::llround(value));
 }
 std::string as_ratio(double value) {
-  return fmt::format("{:.3f}", value);
+  return std::isnan(value) ? "-" : fmt::format("{:.3f}", value);
 }
 std::string as_fairness(double value) {
   return value < 100 ? fmt::format("{:.2f}", value) : short_number(value);
@@ -117,9 +117,13 @@ bool is_shown(const Column& column, std::span<const ReportRun> runs) {
 /// The best value as it is shown, if marking it says something: values that look alike are marked alike.
 std::optional<std::string> best_text(const Column& column, std::span<const ReportRun> runs) {
   if (column.better == Better::Neither) return std::nullopt;
-  const auto value_of = [&](const ReportRun& run) { return column.value(run.summary); };
-  const std::string lowest = column.show(value_of(*std::ranges::min_element(runs, {}, value_of)));
-  const std::string highest = column.show(value_of(*std::ranges::max_element(runs, {}, value_of)));
+  std::vector<double> known;
+  for (const ReportRun& run : runs) {
+    if (const double value = column.value(run.summary); !std::isnan(value)) known.push_back(value);
+  }
+  if (known.empty()) return std::nullopt;
+  const std::string lowest = column.show(std::ranges::min(known));
+  const std::string highest = column.show(std::ranges::max(known));
   if (lowest == highest) return std::nullopt;
   return column.better == Better::Lower ? lowest : highest;
 }

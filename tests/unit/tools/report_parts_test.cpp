@@ -95,6 +95,24 @@ TEST_CASE("report: the sentence on ties, on one policy and without deadlines") {
   CHECK(headline(same) == "fifo and easy have the same average JCT, 2 m 00 s.");
 }
 
+TEST_CASE("report: a policy that completes nothing has no JCT, which is not the shortest") {
+  std::vector<ReportRun> runs{run_of("strict", {}, kNoValue, 0), run_of("fifo", {}, 90, 0)};
+  CHECK(headline(runs) == "Only fifo completed jobs, with an average JCT of 1 m 30 s, without preemptions.");
+  CHECK(summary_table(runs).find("<strong>") == std::string::npos);
+  CHECK(summary_table(runs).find("<td>-</td>") != std::string::npos);
+  runs.push_back(run_of("las", {}, 100, 1));
+  CHECK(headline(runs).starts_with(
+      "fifo has the shortest average JCT, 1 m 30 s, which is 10.0 % less than las"));
+  CHECK(summary_table(runs).find("<strong>1 m 30 s</strong>") != std::string::npos);
+  const std::vector<ReportRun> none{run_of("strict", {}, kNoValue, 0), run_of("fifo", {}, kNoValue, 0)};
+  CHECK(headline(none) == "No policy completed a job.");
+  CHECK(headline(std::vector<ReportRun>{none.front()}) == "strict completed no job.");
+  // Both missed all deadlines, the one because it admitted nothing.
+  const std::vector<ReportRun> late{run_of("edf-admission", 0.0, kNoValue, 0), run_of("fifo", 0.0, 90, 0)};
+  CHECK(headline(late) == "fifo and edf-admission both met 0.0 % of the deadlines.");
+  CHECK(distribution_json({{10}, {}})["percent"][1] == nlohmann::json::parse("[null]"));
+}
+
 TEST_CASE("report: the table marks the best of a column, and nothing where all look alike") {
   std::vector<ReportRun> runs{run_of("fifo", 0.5, 100, 0), run_of("<edf>", 0.75, 200, 1234)};
   const std::string html = summary_table(runs);
