@@ -67,6 +67,10 @@ Result<PlacementKind> parse_placement(std::string_view name) {
                .message = with_guess(expected_found("one of " + list_names(known), name), name, known)});
 }
 
+bool shares_gpus(PlacementKind kind) {
+  return kind == PlacementKind::BestFit || kind == PlacementKind::Fgd;
+}
+
 std::unique_ptr<Placement> make_placement(PlacementKind kind, const ClusterSpec& cluster,
                                           const Workload& workload) {
   for (const Row& row : kRows) {

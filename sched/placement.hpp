@@ -39,6 +39,9 @@ std::span<const PlacementInfo> placements();
 /// Reads a name; the error lists the names there are, with the nearest.
 Result<PlacementKind> parse_placement(std::string_view name);
 
+/// Whether gangs may share GPUs under a placement, each its part (`Placement::shares_gpus`).
+bool shares_gpus(PlacementKind kind);
+
 /// What a gang asks of the cluster.
 struct GangRequest {
   GpuCount num_gpus{1};

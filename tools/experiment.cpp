@@ -346,14 +346,15 @@ bool wants_timeline(const ExperimentArguments& arguments, const Experiment& expe
 
 std::string describe_experiment(const Experiment& experiment) {
   const TraceStatistics statistics = trace_statistics(experiment.workload);
+  const bool shared = shares_gpus(experiment.placement);
   const std::string format =
       experiment.trace_format.empty() ? "" : fmt::format(" ({})", experiment.trace_format);
   return fmt::format(
       "trace     {}{}   {} job{}   {}   {} GPU-hours   offered load {}\n{}cluster   {}\n{}",
       experiment.trace_name, format, with_thousands(statistics.jobs), statistics.jobs == 1 ? "" : "s",
-      as_days(to_seconds(statistics.span())), with_thousands(std::llround(statistics.gpu_hours)),
-      as_load(statistics.offered_load(experiment.cluster.total_gpus())), skipped_line(experiment.skipped),
-      experiment.cluster.describe(), assumed_lines(experiment.assumptions));
+      as_days(to_seconds(statistics.span())), with_thousands(std::llround(statistics.gpu_hours_of(shared))),
+      as_load(statistics.offered_load(experiment.cluster.total_gpus(), shared)),
+      skipped_line(experiment.skipped), experiment.cluster.describe(), assumed_lines(experiment.assumptions));
 }
 
 }  // namespace vtrain

@@ -50,7 +50,7 @@ std::vector<std::string> placement_notes(const Workload& workload, const Cluster
     notes.push_back("jobs rejected because the cluster lacks their GPU type: " + lacking);
   const auto shared = std::count_if(workload.jobs.begin(), workload.jobs.end(),
                                     [](const Job& job) { return job.gpu_share < kWholeGpu; });
-  const bool shares = placement == PlacementKind::BestFit || placement == PlacementKind::Fgd;
+  const bool shares = shares_gpus(placement);
   if (shared > 0 && !shares) {
     notes.push_back(
         fmt::format("{} jobs that use part of a GPU hold all of it: only best-fit and fgd share GPUs",

@@ -200,6 +200,7 @@ std::string render(const Experiment& experiment, const std::vector<ExperimentRun
   ReportInput input;
   input.workload = &experiment.workload;
   input.cluster = experiment.cluster;
+  input.gpus_are_shared = shares_gpus(experiment.placement);
   input.trace_name = experiment.trace_name;
   input.assumptions = experiment.assumptions;
   input.provenance = experiment.provenance;

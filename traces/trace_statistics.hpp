@@ -69,9 +69,11 @@ struct TraceStatistics {
 
   /// From the first submission to the last.
   SimDuration span() const { return last_submit - first_submit; }
+  /// `used_gpu_hours` where jobs share GPUs, `gpu_hours` where each has its own.
+  double gpu_hours_of(bool gpus_are_shared) const { return gpus_are_shared ? used_gpu_hours : gpu_hours; }
   /// Work submitted over work that the cluster could do in `span()`: GPU-hours / (GPUs x hours). NaN when the
   /// span is 0.
-  double offered_load(GpuCount cluster) const;
+  double offered_load(GpuCount cluster, bool gpus_are_shared = false) const;
 };
 
 /// `workload` is ordered by submission. O(n log n).

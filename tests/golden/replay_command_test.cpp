@@ -65,6 +65,20 @@ TEST_CASE("compare: that policies cannot differ is only said where they do not")
   CHECK_FALSE(says_so("edf-admission,elasticflow"));  // both turn all jobs away
 }
 
+TEST_CASE("replay: where jobs share GPUs their parts make the load") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", "job_id,submit_s,num_gpus,gpu_share,duration_s\na,0,1,0.1,100\nb,10,1,0.1,100\n");
+  // 2 jobs x 100 s x 0.1 GPU in 10 s of 1 GPU; 20 where each has the whole GPU.
+  const CommandResult shared =
+      run_vtrain("replay --trace jobs.csv --cluster 1x1 --placement fgd --out out", work.path());
+  CHECK(shared.out.find("offered load 2.00") != std::string::npos);
+  const std::string page = slurp(work / "out/report.html");
+  CHECK(page.find("offered load 2.00") != std::string::npos);
+  CHECK(page.find("GPUs in use, whole or in part") != std::string::npos);
+  CHECK(run_vtrain("replay --trace jobs.csv --cluster 1x1", work.path()).out.find("offered load 20.00") !=
+        std::string::npos);
+}
+
 TEST_CASE("replay: the command of run.json can be pasted into a shell") {
   const TemporaryFolder work;
   work.write("it's.csv", kJobs);

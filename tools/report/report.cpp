@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sched/fragmentation.hpp"
 #include "tools/output_format.hpp"
 #include "tools/report/chart_data.hpp"
 #include "tools/report/headline.hpp"
@@ -39,8 +40,10 @@ std::string describe_jobs(const ReportInput& input) {
   std::string text = fmt::format("{} job{}", with_thousands(num_jobs), num_jobs == 1 ? "" : "s");
   if (jobs.empty()) return text;
   double gpu_seconds = 0;
-  for (const Job& job : jobs)
-    gpu_seconds += to_seconds(job.duration) * job.num_gpus.value;
+  for (const Job& job : jobs) {
+    const double share = input.gpus_are_shared ? static_cast<double>(job.gpu_share) / kWholeGpu : 1;
+    gpu_seconds += to_seconds(job.duration) * job.num_gpus.value * share;
+  }
   const double span = to_seconds(jobs.back().submit - jobs.front().submit);
   text += fmt::format(" submitted over {}, {} GPU-hours of work", as_days(span),
                       short_number(gpu_seconds / 3600));
@@ -86,8 +89,9 @@ void add_time_series(const ReportInput& input, json& data, std::string& html) {
          time_caption("Number of jobs that wait, over time since the trace's origin.", series), "full", ""});
   }
   html += figure_html(
-      {"gpus", "GPUs in use",
-       time_caption(fmt::format("Number of GPUs that jobs hold, of {}, over time since the trace's origin.",
+      {"gpus", input.gpus_are_shared ? "GPUs in use, whole or in part" : "GPUs in use",
+       time_caption(fmt::format("Number of GPUs {}, of {}, over time since the trace's origin.",
+                                input.gpus_are_shared ? "of which jobs hold all or a part" : "that jobs hold",
                                 with_thousands(input.cluster.total_gpus().value)),
                     series),
        "full", ""});

@@ -22,6 +22,7 @@ struct ReportRun {
 struct ReportInput {
   const Workload* workload = nullptr;
   ClusterSpec cluster;
+  bool gpus_are_shared = false;  ///< jobs that use a part of a GPU leave the rest to others
   std::string trace_name;
   std::vector<ReportRun> runs;  ///< at least one, in the order of the table
   /// Label and value, shown in this order: inputs with hashes, seeds, versions, the command to repeat it.
