@@ -52,11 +52,25 @@ Result<ClusterSpec> default_cluster(const ExperimentArguments& arguments,
 Result<void> take_cluster(ClusterSpec cluster, Experiment& experiment) {
   experiment.assumptions.insert(experiment.assumptions.end(), cluster.notes.begin(), cluster.notes.end());
   if (!cluster.file.empty()) {
-    const auto hash = sha256_of_file(cluster.file);
-    if (!hash) return fail(hash.error());
-    experiment.provenance.emplace_back("cluster", fmt::format("{}, sha256 {}", cluster.file, *hash));
+    auto file = path_and_hash(cluster.file);
+    if (!file) return fail(std::move(file.error()));
+    experiment.provenance.emplace_back("cluster", *std::move(file));
   }
   experiment.cluster = std::move(cluster);
+  return {};
+}
+
+/// Keeps the hashes of the files that policies read: samples of service (`gittins:distribution=FILE`).
+Result<void> take_policy_files(const std::vector<std::string>& policies, Experiment& experiment) {
+  constexpr std::string_view kParameter = "distribution=";
+  for (const std::string& spec : policies) {
+    const std::size_t at = spec.find(kParameter);
+    if (at == std::string::npos) continue;
+    const std::size_t begin = at + kParameter.size();
+    auto file = path_and_hash(spec.substr(begin, spec.find(',', begin) - begin));
+    if (!file) return fail(std::move(file.error()));
+    experiment.provenance.emplace_back("sample of " + spec, *std::move(file));
+  }
   return {};
 }
 
@@ -157,11 +171,10 @@ Result<std::optional<std::int32_t>> take_trace(const ExperimentArguments& argume
   if (!read) return fail(named("--format", read.error()));
   const std::vector<std::string>& files = read->trace.files;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const std::string& path = files[i];
-    const auto hash = sha256_of_file(path);
-    if (!hash) return fail(hash.error());
+    auto file = read->path_and_hash(files[i]);
+    if (!file) return fail(std::move(file.error()));
     experiment.provenance.emplace_back(files.size() == 1 ? "trace" : fmt::format("trace file {}", i + 1),
-                                       fmt::format("{}, sha256 {}", path, *hash));
+                                       *std::move(file));
   }
   if (const std::string skipped = skipped_rows_text(read->trace.skipped); !skipped.empty())
     experiment.provenance.emplace_back("skipped", skipped);
@@ -191,10 +204,9 @@ Result<void> take_disruptions(const ExperimentArguments& arguments, Experiment& 
   if (!disruptions) return fail(disruptions.error());
   if (!*disruptions) return {};
   if (!arguments.disruptions.outages.empty()) {
-    const std::string path = arguments.disruptions.outages.string();
-    const auto hash = sha256_of_file(path);
-    if (!hash) return fail(hash.error());
-    experiment.provenance.emplace_back("outages", fmt::format("{}, sha256 {}", path, *hash));
+    auto file = path_and_hash(arguments.disruptions.outages.string());
+    if (!file) return fail(std::move(file.error()));
+    experiment.provenance.emplace_back("outages", *std::move(file));
   }
   std::vector<std::string> sentences = describe_disruptions(**disruptions, arguments.disruptions);
   experiment.assumptions.insert(experiment.assumptions.end(), sentences.begin(), sentences.end());
@@ -239,6 +251,8 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   const auto placement = parse_placement(arguments.placement);
   if (!placement) return fail(named("--placement", placement.error()));
   experiment.placement = *placement;
+  if (arguments.trace.files.empty() && !arguments.trace.throughputs.empty())
+    return fail({.field = "--throughputs", .message = "needs --trace, which the tables are of"});
   if (auto checked = check_transformations(arguments.transformations); !checked) return fail(checked.error());
   if (auto checked = check_disruptions(arguments.disruptions, *placement); !checked)
     return fail(checked.error());
@@ -264,6 +278,7 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
     cluster = *std::move(named);
   }
   if (auto taken = take_cluster(*std::move(cluster), experiment); !taken) return fail(taken.error());
+  if (auto taken = take_policy_files(arguments.policies, experiment); !taken) return fail(taken.error());
 
   const CurvesByType curves = experiment.curves->on(experiment.cluster, experiment.workload);
   if (arguments.trace.files.empty()) {

@@ -3,9 +3,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
 #include <set>
 #include <utility>
 
+#include "core/decompress.hpp"
+#include "core/file.hpp"
+#include "tools/file_hash.hpp"
 #include "traces/trace_join.hpp"
 #include "traces/trace_statistics.hpp"
 
@@ -19,6 +24,42 @@ Result<void> check_files_differ(const std::vector<std::string>& files) {
     if (!seen.insert(file).second) return fail({.file = file, .message = "the trace is given twice"});
   }
   return {};
+}
+
+bool can_be_read_again(const std::string& path) {
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path, ignored);
+  return path != "-" && (!exists(status) || is_regular_file(status) || is_directory(status));
+}
+
+/// Reads a trace; of what can be read only once the hash is taken on the way.
+Result<Trace> read_one(const std::string& path, const TraceArguments& arguments,
+                       std::map<std::string, std::string>& hashes) {
+  const ReadOptions options{.strict = arguments.strict,
+                            .throughputs = arguments.throughputs,
+                            .throughputs_gpu = arguments.throughputs_gpu};
+  if (can_be_read_again(path)) return read_trace(path, arguments.format, options);
+  auto bytes = read_raw_file(path);
+  if (!bytes) return fail(std::move(bytes.error()));
+  hashes[path] = sha256_of_text(*bytes);
+  const auto text = decompress(*std::move(bytes), path, kMostContent);
+  if (!text) return fail(text.error());
+  auto trace = parse_trace(*text, path, arguments.format, options);
+  if (trace) trace->files.insert(trace->files.begin(), path);
+  return trace;
+}
+
+/// Throughput tables that nothing reads are a mistake.
+Result<void> check_throughputs(const TraceArguments& arguments, const std::vector<TraceFile>& files) {
+  const bool used = std::any_of(files.begin(), files.end(), [](const TraceFile& file) {
+    return file.format == "elasticflow" || file.format == "gavel";
+  });
+  if (arguments.throughputs.empty() || used) return {};
+  return fail(
+      {.field = "--throughputs",
+       .message = fmt::format("expected a trace of the format elasticflow or gavel, which have throughput "
+                              "tables, found {}",
+                              files.front().format)});
 }
 
 }  // namespace
@@ -51,6 +92,13 @@ std::string TraceFiles::name() const {
                            : fmt::format("{} and {} more", files.front().path, files.size() - 1);
 }
 
+Result<std::string> TraceFiles::path_and_hash(const std::string& path) const {
+  const auto known = hashes.find(path);
+  return known == hashes.end()
+             ? vtrain::path_and_hash(path)
+             : fmt::format("{}, sha256 {}", path == "-" ? "standard input" : path, known->second);
+}
+
 Result<TraceFiles> read_traces(const TraceArguments& arguments, bool files_as_tenants) {
   if (auto checked = check_files_differ(arguments.files); !checked) return fail(std::move(checked.error()));
   TraceFiles read;
@@ -58,15 +106,14 @@ Result<TraceFiles> read_traces(const TraceArguments& arguments, bool files_as_te
   const std::vector<std::string> names = trace_names(arguments.files);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string& path = arguments.files[i];
-    auto trace = read_trace(path, arguments.format,
-                            {.strict = arguments.strict,
-                             .throughputs = arguments.throughputs,
-                             .throughputs_gpu = arguments.throughputs_gpu});
+    auto trace = read_one(path, arguments, read.hashes);
     if (!trace) return fail(std::move(trace.error()));
     const TraceStatistics statistics = trace_statistics(trace->workload);
     read.files.push_back({path, trace->format, statistics.jobs, statistics.gpu_hours, trace->skipped});
     traces.push_back({names[i], *std::move(trace)});
   }
+  if (auto checked = check_throughputs(arguments, read.files); !checked)
+    return fail(std::move(checked.error()));
   read.trace = join_traces(std::move(traces), files_as_tenants);
   return read;
 }

@@ -1,6 +1,7 @@
 /// How commands are told which traces to read.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -41,9 +42,13 @@ struct TraceFile {
 struct TraceFiles {
   Trace trace;  ///< the jobs of all files
   std::vector<TraceFile> files;
+  /// SHA-256 of what can be read only once (standard input, pipes), by path.
+  std::map<std::string, std::string> hashes;
 
   /// For people: the file, or the first one and how many more.
   std::string name() const;
+  /// One of `trace.files` with the SHA-256 of its bytes, for provenance.
+  Result<std::string> path_and_hash(const std::string& path) const;
 };
 
 /// Reads the files and joins them (`join_traces`) under their names (`trace_names`).

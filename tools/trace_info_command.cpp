@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "core/file.hpp"
-#include "tools/file_hash.hpp"
 #include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
 #include "tools/report/trace_report.hpp"
@@ -107,13 +106,9 @@ Result<void> write_report(const InfoArguments& arguments, const TraceFiles& read
                          .trace_name = fmt::format("{} ({})", read.name(), read.trace.format),
                          .assumptions = read.trace.assumptions};
   for (const std::string& path : read.trace.files) {
-    if (path == "-") {
-      input.provenance.emplace_back("file", "standard input");
-      continue;
-    }
-    const auto hash = sha256_of_file(path);
-    if (!hash) return fail(hash.error());
-    input.provenance.emplace_back("file", fmt::format("{}, sha256 {}", path, *hash));
+    auto file = read.path_and_hash(path);
+    if (!file) return fail(std::move(file.error()));
+    input.provenance.emplace_back("file", *std::move(file));
   }
   if (const std::string skipped = skipped_rows_text(read.trace.skipped); !skipped.empty())
     input.provenance.emplace_back("skipped", skipped);

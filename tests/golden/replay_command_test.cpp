@@ -79,12 +79,50 @@ TEST_CASE("replay: where jobs share GPUs their parts make the load") {
         std::string::npos);
 }
 
+TEST_CASE("replay: the inputs of run.json have the hashes of what was read") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", kJobs);
+  work.write("service.txt", "10\n40\n");
+  REQUIRE(::mkfifo((work / "pipe").c_str(), 0600) == 0);
+  const auto writer = std::async(std::launch::async, [&] { std::ofstream(work / "pipe") << kJobs; });
+  const std::string policy = "gittins:distribution=service.txt";
+  REQUIRE(
+      run_vtrain("replay --trace pipe --cluster 1x8 --out piped --policy " + policy, work.path()).exit_code ==
+      0);
+  REQUIRE(run_vtrain("replay --trace jobs.csv --cluster 1x8 --out read --policy " + policy, work.path())
+              .exit_code == 0);
+  const json piped = json::parse(slurp(work / "piped/run.json"))["inputs"];
+  const json read = json::parse(slurp(work / "read/run.json"))["inputs"];
+  const auto hash_of = [](const json& input) {
+    const std::string text = input;
+    return text.substr(text.find("sha256 "));
+  };
+  CHECK(hash_of(piped["trace"]) == hash_of(read["trace"]));
+  // sha256sum service.txt
+  CHECK(read["sample of " + policy] ==
+        "service.txt, sha256 44ffb61d19beea000f9ad30f4195b99a4b4c248741076287a6f79a1cafc0ca72");
+}
+
 TEST_CASE("replay: the command of run.json can be pasted into a shell") {
   const TemporaryFolder work;
   work.write("it's.csv", kJobs);
   REQUIRE(run_vtrain("replay --trace \"it's.csv\" --cluster 1x8 --out out", work.path()).exit_code == 0);
   CHECK(json::parse(slurp(work / "out/run.json"))["command"] ==
         "vtrain replay --trace 'it'\\''s.csv' --cluster 1x8 --out out");
+}
+
+TEST_CASE("replay: throughput tables are for formats that have them") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", kJobs);
+  const CommandResult other = run_vtrain("trace info jobs.csv --throughputs none.json", work.path());
+  CHECK(other.exit_code == 2);
+  CHECK(other.err ==
+        "error: --throughputs: expected a trace of the format elasticflow or gavel, which have throughput "
+        "tables, "
+        "found vtrain\n");
+  const CommandResult generated = run_vtrain("replay --throughputs none.json", work.path());
+  CHECK(generated.exit_code == 2);
+  CHECK(generated.err == "error: --throughputs: needs --trace, which the tables are of\n");
 }
 
 TEST_CASE("output: what cannot be written is said") {
