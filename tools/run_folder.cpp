@@ -113,14 +113,23 @@ std::string interruptions_to_csv(const Workload& workload, const SimulationResul
   return rows;
 }
 
+/// Writes a file that not every run has. One that is left from another run in the same folder goes.
+template <class Content>
+Result<void> write_or_remove(const std::filesystem::path& path, bool wanted, Content content) {
+  if (wanted) return write_file(path, content());
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+  return {};
+}
+
 /// The files that only a disrupted replay has.
 Result<void> write_disruptions(const std::filesystem::path& folder, const Workload& workload,
                                const SimulationResult& result) {
-  if (result.losses.empty()) return {};
-  if (auto lost = write_file(folder / "interruptions.csv", interruptions_to_csv(workload, result)); !lost)
-    return lost;
-  if (result.outages.empty()) return {};
-  return write_file(folder / "outages.csv", outages_to_csv(result.outages));
+  auto written = write_or_remove(folder / "interruptions.csv", !result.losses.empty(),
+                                 [&] { return interruptions_to_csv(workload, result); });
+  if (!written) return written;
+  return write_or_remove(folder / "outages.csv", !result.losses.empty() && !result.outages.empty(),
+                         [&] { return outages_to_csv(result.outages); });
 }
 
 ordered_json disruption_summary_to_json(const DisruptionSummary& summary) {
@@ -337,10 +346,10 @@ Result<void> write_run(const std::filesystem::path& folder, const Experiment& ex
   if (auto made = create_output_folder(folder); !made) return made;
   if (auto jobs = write_jobs_csv(folder / "jobs.csv", experiment.workload, run.result); !jobs) return jobs;
   if (auto written = write_disruptions(folder, experiment.workload, run.result); !written) return written;
-  if (!run.result.runs.empty()) {
-    if (auto timeline = write_file(folder / "timeline.json", cluster_timeline(experiment, run)); !timeline) {
-      return timeline;
-    }
+  if (auto timeline = write_or_remove(folder / "timeline.json", !run.result.runs.empty(),
+                                      [&] { return cluster_timeline(experiment, run); });
+      !timeline) {
+    return timeline;
   }
   return write_file(folder / "summary.json", json_text(summary_to_json(run.summary)));
 }

@@ -20,9 +20,15 @@ std::string cluster_timeline(const Experiment& experiment, const ExperimentRun& 
 
 /// Writes to `folder`, which is made:
 /// - `jobs.csv`: one row a job, in the order of submission. Times are seconds from the trace's origin with as
-///   many digits as needed; what a job never had (a start, a deadline) is empty;
+///   many digits as needed; what a job never had (a start, a deadline) is empty. Under policies that work in
+///   slots (`elasticflow`, presets of `las` and `edf`) `end_s` is the end that the policy books, in whole
+///   seconds or slots. `deadline_met` goes by the instant at which the work was done, which may lie before;
+/// - `interruptions.csv` and `outages.csv`, for a run in which something could happen to jobs and did to
+///   nodes;
 /// - `timeline.json`, for a run with recorded intervals;
 /// - `summary.json`, last, so that a folder with a summary is whole.
+///
+/// Those of these files that the run does not have are removed, so that all are of one run.
 Result<void> write_run(const std::filesystem::path& folder, const Experiment& experiment,
                        const ExperimentRun& run);
 

@@ -27,6 +27,13 @@ constexpr std::string_view kJobs = "job_id,submit_s,num_gpus,duration_s\na,0,1,1
 constexpr std::string_view kHopeless =
     "job_id,submit_s,num_gpus,duration_s,deadline_s\na,0,8,1000,10\nb,5,8,2000,20\n";
 
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder))
+    names.insert(entry.path().filename().string());
+  return names;
+}
+
 }  // namespace
 
 TEST_CASE("compare: a policy that completes no job has no JCT, which is not the best") {
@@ -101,6 +108,19 @@ TEST_CASE("replay: the inputs of run.json have the hashes of what was read") {
   // sha256sum service.txt
   CHECK(read["sample of " + policy] ==
         "service.txt, sha256 44ffb61d19beea000f9ad30f4195b99a4b4c248741076287a6f79a1cafc0ca72");
+}
+
+TEST_CASE("replay: a folder holds the files of one run") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", "job_id,submit_s,num_gpus,duration_s\na,0,16,3600\n");
+  const std::string command = "replay --trace jobs.csv --cluster 2x8 --placement yarn --out out ";
+  REQUIRE(run_vtrain(command + "--failures mtbf=30m --timeline always", work.path()).exit_code == 0);
+  CHECK(names_in(work / "out") == std::set<std::string>{"interruptions.csv", "jobs.csv", "outages.csv",
+                                                        "report.html", "run.json", "summary.json",
+                                                        "timeline.json"});
+  REQUIRE(run_vtrain(command + "--timeline never", work.path()).exit_code == 0);
+  CHECK(names_in(work / "out") ==
+        std::set<std::string>{"jobs.csv", "report.html", "run.json", "summary.json"});
 }
 
 TEST_CASE("replay: the command of run.json can be pasted into a shell") {
