@@ -8,8 +8,11 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <system_error>
 
 #include "core/file.hpp"
+#include "core/text.hpp"
 #include "tools/command.hpp"
 #include "tools/experiment.hpp"
 #include "tools/file_hash.hpp"
@@ -211,11 +214,24 @@ std::string render(const Experiment& experiment, const std::vector<ExperimentRun
   return render_report(input);
 }
 
-/// A policy spec as a folder name: `las:timer=peer` is `las-timer=peer`.
-std::string folder_name(std::string spec) {
-  std::replace_if(
-      spec.begin(), spec.end(), [](char c) { return c == ':' || c == '/' || c == ';'; }, '-');
-  return spec;
+/// Policy specs as folder names: `las:timer=peer` is `las-timer=peer`. A name that would be too long or is
+/// taken ends in a hash of its spec.
+std::vector<std::string> folder_names(const std::vector<std::string>& specs) {
+  constexpr std::size_t kLongest = 100;
+  constexpr std::size_t kHashDigits = 12;
+  std::set<std::string> taken;
+  std::vector<std::string> names;
+  for (const std::string& spec : specs) {
+    std::string name = spec;
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return c == ':' || c == '/' || c == ';'; }, '-');
+    if (name.size() > kLongest || !taken.insert(name).second) {
+      name = name.substr(0, kLongest - kHashDigits - 1) + "-" + sha256_of_text(spec).substr(0, kHashDigits);
+      taken.insert(name);
+    }
+    names.push_back(std::move(name));
+  }
+  return names;
 }
 
 ordered_json to_json(const Experiment& experiment, const ExperimentRun& run, double write_s) {
@@ -265,9 +281,9 @@ std::filesystem::path next_run_folder() {
 
 Result<void> write_comparison(const std::filesystem::path& folder, const ExperimentArguments& arguments,
                               const Experiment& experiment, const std::vector<ExperimentRun>& runs) {
-  for (const ExperimentRun& run : runs) {
-    if (auto written = write_run(folder / folder_name(run.summary.policy), experiment, run); !written)
-      return written;
+  const std::vector<std::string> names = folder_names(arguments.policies);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (auto written = write_run(folder / names[i], experiment, runs[i]); !written) return written;
   }
   if (auto written = write_run_provenance(folder, arguments, experiment, runs); !written) return written;
   return write_file(folder / "report.html", render(experiment, runs, arguments));
@@ -281,7 +297,20 @@ next, for instance
   vtrain policies
 )";
 
+/// What a list of policies may not be.
+Result<void> check_policies(const std::vector<std::string>& specs) {
+  if (specs.empty())
+    return fail({.field = "--policies", .message = "expected the names of policies, found ''"});
+  std::set<std::string> seen;
+  for (const std::string& spec : specs) {
+    if (!seen.insert(spec).second)
+      return fail({.field = "--policies", .message = fmt::format("'{}' is named twice", printable(spec))});
+  }
+  return {};
+}
+
 Result<void> compare(ExperimentArguments arguments) {
+  if (auto checked = check_policies(arguments.policies); !checked) return checked;
   const auto experiment = prepare_experiment(arguments);
   if (!experiment) return fail(experiment.error());
   if (arguments.out.empty() && !arguments.json) arguments.out = next_run_folder();
@@ -323,12 +352,12 @@ Result<void> compare(ExperimentArguments arguments) {
 }
 
 /// Splits `fifo,las:timer=peer,queues=3250;7200,edf` into specs: a part with `=` but no `:` before it goes on
-/// with the parameters of the policy before.
+/// with the parameters of the policy before. Blanks around specs are left out.
 std::vector<std::string> split_policies(std::string_view list) {
   std::vector<std::string> specs;
   while (!list.empty()) {
     const std::size_t comma = list.find(',');
-    const std::string_view part = list.substr(0, comma);
+    const std::string_view part = trim(list.substr(0, comma));
     const std::size_t equals = part.find('=');
     if (equals != std::string_view::npos && part.find(':') > equals && !specs.empty()) {
       specs.back() += "," + std::string(part);

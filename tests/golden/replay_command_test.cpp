@@ -131,6 +131,36 @@ TEST_CASE("replay: the command of run.json can be pasted into a shell") {
         "vtrain replay --trace 'it'\\''s.csv' --cluster 1x8 --out out");
 }
 
+TEST_CASE("compare: policies are named once, blanks around them do not count") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", kJobs);
+  const std::string command = "compare --trace jobs.csv --cluster 1x8 --out out --policies ";
+  const CommandResult none = run_vtrain(command + "''", work.path());
+  CHECK(none.exit_code == 2);
+  CHECK(none.err == "error: --policies: expected the names of policies, found ''\n");
+  const CommandResult twice = run_vtrain(command + "fifo,easy,fifo", work.path());
+  CHECK(twice.exit_code == 2);
+  CHECK(twice.err == "error: --policies: 'fifo' is named twice\n");
+  CHECK_FALSE(fs::exists(work / "out"));
+  REQUIRE(run_vtrain(command + "'fifo, easy'", work.path()).exit_code == 0);
+  CHECK(names_in(work / "out") == std::set<std::string>{"easy", "fifo", "report.html", "run.json"});
+}
+
+TEST_CASE("compare: parameters longer than a file name have a folder nevertheless, each its own") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", kJobs);
+  std::string queues = "las:queues=1";
+  for (int i = 2; i < 200; ++i)
+    queues += ";" + std::to_string(i);
+  REQUIRE(run_vtrain("compare --trace jobs.csv --cluster 1x8 --out out --policies 'fifo," + queues + "," +
+                         queues + ";200'",
+                     work.path())
+              .exit_code == 0);
+  CHECK(names_in(work / "out").size() == 5);
+  for (const std::string& name : names_in(work / "out"))
+    CHECK(name.size() <= 100);
+}
+
 TEST_CASE("replay: throughput tables are for formats that have them") {
   const TemporaryFolder work;
   work.write("jobs.csv", kJobs);
