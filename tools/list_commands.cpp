@@ -20,6 +20,14 @@ namespace {
 
 using nlohmann::ordered_json;
 
+/// The default with its unit, unless it has it already (`60s`); of what has none the unit.
+std::string default_text(const PolicyParameter& parameter) {
+  if (parameter.default_value.empty()) return std::string(parameter.unit);
+  const bool has_unit = parameter.unit.empty() || parameter.default_value.ends_with(parameter.unit);
+  return fmt::format("default {}{}{}", parameter.default_value, has_unit ? "" : " ",
+                     has_unit ? "" : parameter.unit);
+}
+
 Result<void> list_policies(bool json) {
   if (json) {
     ordered_json list = ordered_json::array();
@@ -39,11 +47,7 @@ Result<void> list_policies(bool json) {
   for (const PolicyInfo& policy : policies()) {
     fmt::print("{:<13} {}\n", policy.name, policy.summary);
     for (const PolicyParameter& parameter : policy.parameters) {
-      const std::string unit = parameter.unit.empty() ? "" : fmt::format(" {}", parameter.unit);
-      const std::string value = parameter.default_value.empty()
-                                    ? "must be given"
-                                    : fmt::format("default {}{}", parameter.default_value, unit);
-      fmt::print("{:<13}   {}: {} ({})\n", "", parameter.name, parameter.summary, value);
+      fmt::print("{:<13}   {}: {} ({})\n", "", parameter.name, parameter.summary, default_text(parameter));
     }
   }
   fmt::print(

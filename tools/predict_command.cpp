@@ -332,14 +332,18 @@ std::string to_text(const Prediction& prediction) {
 Result<std::vector<std::string>> expand_inputs(const std::vector<std::string>& inputs) {
   std::vector<std::string> files;
   for (const std::string& input : inputs) {
-    if (!fs::is_directory(input)) {
-      files.push_back(input);
+    std::error_code code;
+    if (!fs::is_directory(input, code)) {
+      files.push_back(input);  // reading it says what is wrong
       continue;
     }
     std::vector<std::string> found;
-    for (const auto& entry : fs::directory_iterator(input)) {
-      if (entry.path().extension() == ".json") found.push_back(entry.path().string());
+    for (fs::directory_iterator entry(input, code), end; !code && entry != end; entry.increment(code)) {
+      if (entry->path().extension() == ".json") found.push_back(entry->path().string());
     }
+    if (code)
+      return fail(
+          {.kind = ErrorKind::Io, .file = input, .message = "cannot read the folder: " + code.message()});
     if (found.empty())
       return fail({.kind = ErrorKind::NotFound, .file = input, .message = "no .json file in the folder"});
     std::sort(found.begin(), found.end());

@@ -276,6 +276,9 @@ ordered_json profile_to_json(const GpuProfile& profile) {
 
 std::string list_profiles(const std::vector<GpuProfile>& profiles) {
   TextTable table({"profile", "memory", "bandwidth", "bf16", "fp8", "fp4", "NVLink", "network a node"});
+  std::size_t longest = 0;
+  for (const GpuProfile& profile : profiles)
+    longest = std::max(longest, profile.name.size());
   std::string measured;
   for (const GpuProfile& profile : profiles) {
     const auto peak = [&](Precision precision) {
@@ -284,12 +287,12 @@ std::string list_profiles(const std::vector<GpuProfile>& profiles) {
     };
     table.add_row({profile.name, as_gigabytes(profile.memory_capacity.value),
                    value_text(profile.memory_bandwidth.value, "B/s"), peak(Precision::Bf16),
-                   peak(Precision::Fp8), peak(Precision::Fp4), fmt::format("{} GPUs", profile.nvlink_domain),
+                   peak(Precision::Fp8), peak(Precision::Fp4), count_of(profile.nvlink_domain, "GPU"),
                    fmt::format("{} x {}", profile.gpus_per_node,
                                value_text(profile.node_network_bandwidth.value /
                                               static_cast<double>(profile.gpus_per_node),
                                           "B/s"))});
-    measured += fmt::format("{:<10} measured: {}\n", profile.name, measured_text(profile));
+    measured += fmt::format("{:<{}}  measured: {}\n", profile.name, longest, measured_text(profile));
   }
   return table.to_string() + "\n" + measured;
 }

@@ -187,3 +187,11 @@ TEST_CASE("output: file names that are no UTF-8 stand in JSON with replacement c
   work.write("jobs\xff.csv", kJobs);
   CHECK(run_json("trace info 'jobs\xff.csv'", work)["trace"] == "jobs\xef\xbf\xbd.csv");
 }
+
+TEST_CASE("policies: a default has its unit once") {
+  const std::string text = run_vtrain("policies", TemporaryFolder().path()).out;
+  CHECK(text.find("(default 60s)") != std::string::npos);
+  CHECK(text.find("(default 3250 GPU-s)") != std::string::npos);
+  CHECK(text.find("60s s") == std::string::npos);
+  CHECK(text.find("must be given") == std::string::npos);
+}
