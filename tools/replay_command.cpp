@@ -44,8 +44,6 @@ struct Column {
   enum class Best { Low, High, None } best;
 };
 
-constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
-
 const std::vector<Column>& comparison_columns() {
   using enum Column::Best;
   static const std::vector<Column> columns = {
@@ -242,11 +240,26 @@ ordered_json to_json(const Experiment& experiment, const ExperimentRun& run, dou
   return json;
 }
 
+/// Replays the jobs once there is a folder for the results: one that cannot be written is found out before
+/// the work, not after it. A folder that is new goes again if the work fails.
+Result<std::vector<ExperimentRun>> run_with_folder(const ExperimentArguments& arguments,
+                                                   const Experiment& experiment, bool record,
+                                                   bool is_new_folder) {
+  if (!arguments.out.empty()) {
+    if (auto made = create_output_folder(arguments.out); !made) return fail(std::move(made.error()));
+  }
+  auto runs = run_policies(experiment, arguments, record);
+  std::error_code ignored;
+  if (!runs && is_new_folder) std::filesystem::remove(arguments.out, ignored);
+  return runs;
+}
+
 Result<void> replay(const ExperimentArguments& arguments) {
   const auto experiment = prepare_experiment(arguments);
   if (!experiment) return fail(experiment.error());
   const bool record = !arguments.out.empty() && wants_timeline(arguments, *experiment);
-  const auto runs = run_policies(*experiment, arguments, record);
+  const bool is_new_folder = !arguments.out.empty() && !std::filesystem::exists(arguments.out);
+  const auto runs = run_with_folder(arguments, *experiment, record, is_new_folder);
   if (!runs) return fail(runs.error());
   const ExperimentRun& run = runs->front();
 
@@ -271,11 +284,18 @@ Result<void> replay(const ExperimentArguments& arguments) {
   return {};
 }
 
-/// The first of runs/compare-1, runs/compare-2, ... that does not exist.
-std::filesystem::path next_run_folder() {
+/// Makes the first of runs/compare-1, runs/compare-2, ... that does not exist; nobody else made it.
+Result<std::filesystem::path> make_next_run_folder() {
+  if (auto made = create_output_folder("runs"); !made) return fail(std::move(made.error()));
   for (int number = 1;; ++number) {
     std::filesystem::path folder = fmt::format("runs/compare-{}", number);
-    if (!std::filesystem::exists(folder)) return folder;
+    std::error_code code;
+    if (std::filesystem::create_directory(folder, code)) return folder;
+    if (code && code != std::errc::file_exists) {
+      return fail({.kind = ErrorKind::Io,
+                   .file = folder.string(),
+                   .message = "cannot create the folder: " + code.message()});
+    }
   }
 }
 
@@ -313,13 +333,16 @@ Result<void> compare(ExperimentArguments arguments) {
   if (auto checked = check_policies(arguments.policies); !checked) return checked;
   const auto experiment = prepare_experiment(arguments);
   if (!experiment) return fail(experiment.error());
-  if (arguments.out.empty() && !arguments.json) arguments.out = next_run_folder();
-  if (!arguments.out.empty()) {
-    // An output folder that cannot be written is found out before the work, not after it.
-    if (auto made = create_output_folder(arguments.out); !made) return made;
+  bool is_new_folder = !arguments.out.empty() && !std::filesystem::exists(arguments.out);
+  if (arguments.out.empty() && !arguments.json) {
+    is_new_folder = true;
+    auto folder = make_next_run_folder();
+    if (!folder) return fail(std::move(folder.error()));
+    arguments.out = *std::move(folder);
   }
   const auto start = std::chrono::steady_clock::now();
-  const auto runs = run_policies(*experiment, arguments, wants_timeline(arguments, *experiment));
+  const auto runs =
+      run_with_folder(arguments, *experiment, wants_timeline(arguments, *experiment), is_new_folder);
   if (!runs) return fail(runs.error());
   const double replay_s = seconds_since(start);
 

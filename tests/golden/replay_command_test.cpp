@@ -131,6 +131,15 @@ TEST_CASE("replay: the command of run.json can be pasted into a shell") {
         "vtrain replay --trace 'it'\\''s.csv' --cluster 1x8 --out out");
 }
 
+TEST_CASE("replay: an output folder that cannot be made is found out before the work") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", kJobs);
+  const CommandResult refused =
+      run_vtrain("replay --trace jobs.csv --cluster 1x8 --out jobs.csv/x", work.path());
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.err == "error: jobs.csv/x: cannot create the folder: Not a directory\n");
+}
+
 TEST_CASE("compare: policies are named once, blanks around them do not count") {
   const TemporaryFolder work;
   work.write("jobs.csv", kJobs);
@@ -159,6 +168,21 @@ TEST_CASE("compare: parameters longer than a file name have a folder nevertheles
   CHECK(names_in(work / "out").size() == 5);
   for (const std::string& name : names_in(work / "out"))
     CHECK(name.size() <= 100);
+}
+
+TEST_CASE("compare: runs at once have folders of their own") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", kJobs);
+  std::vector<std::future<CommandResult>> runs;
+  constexpr std::size_t kRuns = 6;
+  for (std::size_t i = 0; i < kRuns; ++i) {
+    runs.push_back(std::async(std::launch::async, [&] {
+      return run_vtrain("compare --trace jobs.csv --cluster 1x8 --policies fifo,easy", work.path());
+    }));
+  }
+  for (auto& run : runs)
+    CHECK(run.get().exit_code == 0);
+  CHECK(names_in(work / "runs").size() == kRuns);
 }
 
 TEST_CASE("replay: throughput tables are for formats that have them") {
