@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <type_traits>
 
 #include "sched/cluster.hpp"
 #include "tools/trace_arguments.hpp"
@@ -27,12 +28,15 @@ struct SliceArguments {
   std::int32_t max_gpus = 0;
 };
 
-/// Reads the time of an option, if it was given, into `to`.
+/// Reads the time of an option, if it was given, into `to`: an instant, or a duration, which is above 0.
 template <class Time>
 Result<void> take_time(const std::string& option, const std::string& text, Time& to) {
   if (text.empty()) return {};
   const auto span = parse_time_span(text);
   if (!span) return fail({.field = option, .message = span.error().message});
+  if (std::is_same_v<Time, SimDuration> && span->count() == 0)
+    return fail(
+        {.field = option, .message = expected_found("a time above 0 such as 90, 15m, 1.5h or 7d", text)});
   to = Time(*span);
   return {};
 }
