@@ -95,9 +95,10 @@ void add_transformation_options(CLI::App& command, TransformationArguments& argu
           "that get none); auto (elasticflow if no job has one)")
       ->capture_default_str();
   command
-      .add_option("--estimates", arguments.estimates,
-                  "Requested times, never below the duration: trace (as it says), exact (none: durations are "
-                  "known), lognormal:SIGMA, factor:F, rounded (up to 1h, 4h, 12h, 1d, ...), rounded:1h/4h/1d")
+      .add_option(
+          "--estimates", arguments.estimates,
+          "Requested times: trace (as it says), exact (none: durations are known), or made, never below "
+          "the duration: lognormal:SIGMA, factor:F, rounded (up to 1h, 4h, 12h, 1d, ...), rounded:1h/4h/1d")
       ->capture_default_str();
   command.add_option("--seed", arguments.seed, "Seed of everything random")
       ->transform(whole_number(0))

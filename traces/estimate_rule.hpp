@@ -12,8 +12,9 @@
 
 namespace vtrain {
 
-/// What becomes of the requested times of jobs. A job is ended at its requested time, so that no estimate is
-/// below the duration: one that would be is the duration.
+/// What becomes of the requested times of jobs. A job is ended at its requested time, so that no estimate
+/// that is made is below the duration: one that would be is the duration. Those of the trace stay as they
+/// are.
 struct EstimateRule {
   enum class Kind : std::uint8_t {
     Trace,      ///< as the trace says
