@@ -287,6 +287,7 @@ class Simulation final : public SchedulingPass {
     const GpuCount least = levels == nullptr ? jobs_[job.value].num_gpus : levels->levels().front().num_gpus;
     if (!gangs_.placement().fits_empty(request_of(jobs_[job.value], least))) {
       progress_by_job_[job.value].state = JobState::Rejected;
+      count_done();
       return;
     }
     progress_by_job_[job.value].state = JobState::Waiting;

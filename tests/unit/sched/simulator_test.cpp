@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <functional>
 #include <string>
 #include <vector>
@@ -85,6 +86,18 @@ TEST_CASE("simulator: parts of GPUs count as parts, but a gang that needs severa
   CHECK(result->outcomes[1].start == at(100));
   CHECK(result->outcomes[0].gpu_time.seconds() == 800);
   CHECK(result->outcomes[1].gpu_time.seconds() == 200);
+}
+
+TEST_CASE("simulator: jobs too large for the cluster count as done") {
+  // Jobs are counted 1,024 at a time.
+  Workload workload;
+  for (int i = 0; i < 1024; ++i)
+    add_job(workload, i, 10, 9);
+  std::atomic<std::int64_t> done = 0;
+  SimulationOptions options;
+  options.jobs_done = &done;
+  REQUIRE(run(workload, start_all, options));
+  CHECK(done == 1024);
 }
 
 TEST_CASE("simulator: at one instant all ends, then all arrivals, then one pass") {
