@@ -1,6 +1,13 @@
 #include "tools/progress.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "tests/support/temporary_folder.hpp"
 
 using vtrain::progress_line;
 
@@ -16,7 +23,20 @@ TEST_CASE("progress: nothing is said of a rate before the first item or of time 
         "searching  [==============================]  100 %  2 plans/s");
 }
 
-TEST_CASE("progress: short work shows nothing and does not wait") {
-  const std::atomic<std::int64_t> done = 0;
-  const vtrain::ProgressBar bar("replaying", "jobs", 10, done);
+TEST_CASE("progress: short work shows nothing") {
+  const vtrain::testing::TemporaryFolder folder;
+  const auto path = folder / "stderr";
+  const int stderr_before = ::dup(STDERR_FILENO);
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT, 0600);
+  REQUIRE(::dup2(file, STDERR_FILENO) == STDERR_FILENO);
+  {
+    std::atomic<std::int64_t> done = 0;
+    const vtrain::ProgressBar bar("replaying", "jobs", 10, done);
+    done = 10;
+  }
+  std::fflush(stderr);
+  ::dup2(stderr_before, STDERR_FILENO);
+  ::close(stderr_before);
+  ::close(file);
+  CHECK(std::filesystem::file_size(path) == 0);
 }
