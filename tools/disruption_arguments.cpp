@@ -11,6 +11,7 @@
 #include "core/file.hpp"
 #include "core/text.hpp"
 #include "tools/output_format.hpp"
+#include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
 
 namespace vtrain {
@@ -18,13 +19,6 @@ namespace {
 
 /// Slower than that a job hardly trains.
 constexpr double kLeastSpreadFactor = 0.01;
-
-/// An option's error: `--name: expected ..., found ...`, or `--name: key: ...`.
-Error named(std::string option, Error error) {
-  if (!error.file.empty()) return error;
-  error.field = error.field.empty() ? std::move(option) : fmt::format("{}: {}", option, error.field);
-  return error;
-}
 
 /// Reads `10GB/s`, with MB, GB or TB of 10^6, 10^9 or 10^12 bytes.
 Result<BytesPerSecond> parse_bandwidth(std::string_view text) {
@@ -61,13 +55,13 @@ struct Rules {
 
 Result<Rules> read_rules(const DisruptionArguments& arguments) {
   auto interruption_cost = InterruptionCost::parse(arguments.interruption_cost);
-  if (!interruption_cost) return fail(named("--interruption-cost", interruption_cost.error()));
+  if (!interruption_cost) return fail(in_option("--interruption-cost", interruption_cost.error()));
   const auto checkpoints = CheckpointRule::parse(arguments.checkpoints);
-  if (!checkpoints) return fail(named("--checkpoints", checkpoints.error()));
+  if (!checkpoints) return fail(in_option("--checkpoints", checkpoints.error()));
   const auto checkpoint_cost = parse_checkpoint_cost(arguments.checkpoint_cost);
-  if (!checkpoint_cost) return fail(named("--checkpoint-cost", checkpoint_cost.error()));
+  if (!checkpoint_cost) return fail(in_option("--checkpoint-cost", checkpoint_cost.error()));
   const auto bandwidth = parse_bandwidth(arguments.checkpoint_bandwidth);
-  if (!bandwidth) return fail(named("--checkpoint-bandwidth", bandwidth.error()));
+  if (!bandwidth) return fail(in_option("--checkpoint-bandwidth", bandwidth.error()));
   if (checkpoints->needs_mtbf() && arguments.failures == "none")
     return fail({.field = "--checkpoints",
                  .message = fmt::format("'{}' computes the interval from how often nodes fail: say so with "
@@ -192,15 +186,15 @@ Result<std::optional<Disruptions>> read_disruptions(const DisruptionArguments& a
   disruptions.seed = seed;
   disruptions.spread_factor = arguments.spread_factor;
   if (auto set = set_checkpoint_times(*rules, workload, disruptions); !set)
-    return fail(named(rules->checkpoint_cost ? "--interruption-cost" : "--checkpoint-cost", set.error()));
+    return fail(in_option(rules->checkpoint_cost ? "--interruption-cost" : "--checkpoint-cost", set.error()));
   if (arguments.failures != "none") {
     auto failures = FailureRates::parse(arguments.failures, cluster);
-    if (!failures) return fail(named("--failures", failures.error()));
+    if (!failures) return fail(in_option("--failures", failures.error()));
     disruptions.failures = *std::move(failures);
   }
   if (!arguments.outages.empty()) {
     auto outages = read_outages(arguments.outages, cluster);
-    if (!outages) return fail(named("--outages", outages.error()));
+    if (!outages) return fail(in_option("--outages", outages.error()));
     disruptions.outages = *std::move(outages);
   }
   return disruptions.any() ? std::optional(std::move(disruptions)) : std::nullopt;

@@ -18,6 +18,7 @@
 #include "tools/placement_notes.hpp"
 #include "tools/progress.hpp"
 #include "tools/trace_description.hpp"
+#include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
 #include "traces/trace_generator.hpp"
 #include "traces/trace_statistics.hpp"
@@ -33,12 +34,6 @@ constexpr std::string_view kDefaultCluster = "16x8:a100";
 constexpr double kDefaultLoad = 1.1;
 /// Its longest job. The published traces have jobs of weeks, of which a few would be a day's whole work.
 constexpr SimDuration kDefaultMaxDuration = std::chrono::hours(8);
-
-/// An option's error: `--name: expected ..., found ...`.
-Error named(std::string option, Error error) {
-  if (error.file.empty() && error.field.empty()) error.field = std::move(option);
-  return error;
-}
 
 /// The cluster where none was given.
 Result<ClusterSpec> default_cluster(const ExperimentArguments& arguments,
@@ -168,7 +163,7 @@ Result<void> generate_default_day(const ExperimentArguments& arguments, const Cu
 /// Reads the trace into the experiment; returns the cluster size that the trace itself names.
 Result<std::optional<std::int32_t>> take_trace(const ExperimentArguments& arguments, Experiment& experiment) {
   auto read = read_traces(arguments.trace, files_as_tenants(arguments.transformations));
-  if (!read) return fail(named("--format", read.error()));
+  if (!read) return fail(in_option("--format", read.error()));
   const std::vector<std::string>& files = read->trace.files;
   for (std::size_t i = 0; i < files.size(); ++i) {
     auto file = read->path_and_hash(files[i]);
@@ -249,7 +244,7 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
     if (auto policy = make_policy(spec); !policy) return fail(policy.error());
   }
   const auto placement = parse_placement(arguments.placement);
-  if (!placement) return fail(named("--placement", placement.error()));
+  if (!placement) return fail(in_option("--placement", placement.error()));
   experiment.placement = *placement;
   if (arguments.trace.files.empty() && !arguments.trace.throughputs.empty())
     return fail({.field = "--throughputs", .message = "needs --trace, which the tables are of"});

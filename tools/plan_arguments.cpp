@@ -7,6 +7,7 @@
 
 #include "core/text.hpp"
 #include "tools/plan_spec.hpp"
+#include "tools/usage_error.hpp"
 #include "workloads/plan_space.hpp"
 #include "workloads/validation/calibration.hpp"
 
@@ -40,11 +41,6 @@ Result<Stack> read_stack(const std::string& name, const std::string& calibration
   return stack;
 }
 
-Error in_option(std::string option, Error error) {
-  error.field = error.field.empty() ? std::move(option) : option + ": " + error.field;
-  return error;
-}
-
 Result<std::optional<ClusterSpec>> read_uniform_cluster(const std::string& text) {
   if (text.empty()) return std::optional<ClusterSpec>();
   auto cluster = ClusterSpec::parse(text);
@@ -70,6 +66,21 @@ Result<GpuProfile> read_profile(const std::string& name, const std::optional<Clu
                      cluster_text)});
   }
   return profile;
+}
+
+Result<TrainingTarget> read_target(const std::string& cluster, const std::string& profile,
+                                   const std::string& stack, const std::string& calibration) {
+  TrainingTarget target;
+  auto nodes = read_uniform_cluster(cluster);
+  if (!nodes) return fail(std::move(nodes.error()));
+  target.cluster = *std::move(nodes);
+  auto gpu = read_profile(profile, target.cluster, cluster);
+  if (!gpu) return fail(std::move(gpu.error()));
+  target.profile = *std::move(gpu);
+  auto chosen = read_stack(stack, calibration, target.profile);
+  if (!chosen) return fail(std::move(chosen.error()));
+  target.stack = *std::move(chosen);
+  return target;
 }
 
 Result<void> check_offload(const Stack& stack, const GpuProfile& profile) {

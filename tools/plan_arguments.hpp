@@ -26,9 +26,6 @@ Result<Stack> choose_stack(const std::string& name, const GpuProfile& profile);
 /// it on this GPU.
 Result<Stack> read_stack(const std::string& name, const std::string& calibration, const GpuProfile& profile);
 
-/// The same error with the option in which it was made.
-Error in_option(std::string option, Error error);
-
 /// Reads `--cluster`: nodes of one kind, or nothing for an empty text.
 Result<std::optional<ClusterSpec>> read_uniform_cluster(const std::string& text);
 
@@ -36,6 +33,17 @@ Result<std::optional<ClusterSpec>> read_uniform_cluster(const std::string& text)
 /// the cluster, which was given as `cluster_text`, must have as many GPUs as those of the profile.
 Result<GpuProfile> read_profile(const std::string& name, const std::optional<ClusterSpec>& cluster,
                                 const std::string& cluster_text);
+
+/// What is to be trained on.
+struct TrainingTarget {
+  std::optional<ClusterSpec> cluster;  ///< none: only a number of GPUs is given
+  GpuProfile profile;
+  Stack stack;
+};
+
+/// Reads `--cluster`, `--profile`, `--stack` and `--calibrate`, as the functions above do.
+Result<TrainingTarget> read_target(const std::string& cluster, const std::string& profile,
+                                   const std::string& stack, const std::string& calibration);
 
 /// Whether there are plans of `--offload`: the stack can keep activations in the memory of the CPU, and the
 /// link to it is in the profile.

@@ -13,10 +13,12 @@
 #include "core/text.hpp"
 #include "sched/cluster.hpp"
 #include "tools/command.hpp"
+#include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
 #include "tools/plan_arguments.hpp"
 #include "tools/plan_spec.hpp"
 #include "tools/plan_table.hpp"
+#include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
 #include "workloads/model_file.hpp"
 #include "workloads/physical_semantics.hpp"
@@ -131,23 +133,20 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
         {.field = "--global-batch",
          .message = fmt::format("missing: nothing is known of the batches of '{}'", model->model.name)});
   }
-  const auto cluster = read_uniform_cluster(arguments.cluster);
-  if (!cluster) return fail(cluster.error());
-  auto profile = read_profile(arguments.profile, *cluster, arguments.cluster);
-  if (!profile) return fail(profile.error());
-  question.profile = *std::move(profile);
-  const auto stack = read_stack(arguments.stack, arguments.calibration, question.profile);
-  if (!stack) return fail(stack.error());
-  question.stack = *stack;
-  const auto precision = read_precision(arguments.precision, *stack, question.profile);
+  auto target = read_target(arguments.cluster, arguments.profile, arguments.stack, arguments.calibration);
+  if (!target) return fail(std::move(target.error()));
+  question.profile = std::move(target->profile);
+  question.stack = std::move(target->stack);
+  const auto precision = read_precision(arguments.precision, question.stack, question.profile);
   if (!precision) return fail(precision.error());
   question.precision = *precision;
   question.offload = arguments.offload;
   if (arguments.offload) {
-    if (auto checked = check_offload(*stack, question.profile); !checked) return fail(checked.error());
+    if (auto checked = check_offload(question.stack, question.profile); !checked)
+      return fail(checked.error());
   }
   if (auto read = read_terms(arguments, question); !read) return fail(read.error());
-  auto counts = read_gpus(arguments.gpus, *cluster, question.profile, question.deadline_s.has_value());
+  auto counts = read_gpus(arguments.gpus, target->cluster, question.profile, question.deadline_s.has_value());
   if (!counts) return fail(counts.error());
   question.gpu_counts = *std::move(counts);
   question.top = static_cast<std::size_t>(arguments.top);
@@ -156,7 +155,7 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
         arguments.beside,
         {.global_batch = question.global_batch, .micro_batch = 1, .precision = question.precision});
     if (!plan) return fail(in_option("--beside", plan.error()));
-    plan->sequence_parallel = stack->choices.sequence_parallel && plan->tensor > 1;
+    plan->sequence_parallel = question.stack.choices.sequence_parallel && plan->tensor > 1;
     question.beside = *plan;
   }
   return question;
@@ -386,7 +385,7 @@ Result<void> plan(const PlanArguments& arguments) {
   if (!question) return fail(question.error());
   const auto answer = answer_question(*question);
   if (!answer) return fail(answer.error());
-  fmt::print("{}", arguments.json ? to_json(*question, *answer).dump(2) + "\n" : to_text(*question, *answer));
+  fmt::print("{}", arguments.json ? json_text(to_json(*question, *answer)) : to_text(*question, *answer));
   return {};
 }
 

@@ -15,6 +15,7 @@
 #include "core/gpu_profile.hpp"
 #include "core/text.hpp"
 #include "tools/command.hpp"
+#include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
 #include "tools/plan_arguments.hpp"
 #include "tools/value_checks.hpp"
@@ -382,7 +383,7 @@ Result<void> predict(const PredictArguments& arguments) {
     list.push_back(to_json(*prediction, arguments.semantics));
     text += (text.empty() ? "" : "\n") + to_text(*prediction);
   }
-  fmt::print("{}{}", arguments.json ? (one ? list.front() : list).dump(2) : text, arguments.json ? "\n" : "");
+  fmt::print("{}", arguments.json ? json_text(one ? list.front() : list) : text);
   return {};
 }
 

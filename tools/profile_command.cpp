@@ -18,6 +18,7 @@
 #include "profiler/command.hpp"
 #include "profiler/error.hpp"
 #include "tools/command.hpp"
+#include "tools/json_output.hpp"
 #include "tools/profile_description.hpp"
 
 namespace vtrain {
@@ -95,14 +96,14 @@ Result<void> list_embedded(bool json) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const GpuProfile& profile : profiles)
     list.push_back(profile_summary_to_json(profile));
-  fmt::print("{}\n", list.dump(2));
+  print_json(list);
   return {};
 }
 
 Result<void> show_profile(const std::string& name, bool json) {
   const auto profile = load_gpu_profile(name);
   if (!profile) return fail(profile.error());
-  fmt::print("{}", json ? profile_to_json(*profile).dump(2) + "\n" : describe_profile(*profile));
+  fmt::print("{}", json ? json_text(profile_to_json(*profile)) : describe_profile(*profile));
   return {};
 }
 
@@ -151,8 +152,11 @@ void add_import(CLI::App& command, Action& action) {
   import->add_option("--base", arguments->base,
                      "Profile that completes a recording; by default that of the GPU it was made on");
   import->add_option("--out", arguments->output, "File to write; by default the profile is printed");
-  import->callback([=, &action] { action = [=] { return import_profile(*arguments); }; });
-}
+  import->callback([=, &action] { action = [=] { return import_profile(*arguments);
+};
+}  // namespace
+);
+}  // namespace vtrain
 
 /// The profiler has no `Result`: what it throws becomes an error here.
 Result<void> record_profile(const std::vector<std::string>& arguments) {

@@ -9,9 +9,11 @@
 #include <optional>
 
 #include "tools/command.hpp"
+#include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
 #include "tools/plan_arguments.hpp"
 #include "tools/plan_table.hpp"
+#include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
 #include "workloads/compute_optimal.hpp"
 #include "workloads/model_file.hpp"
@@ -186,15 +188,11 @@ Result<void> read_family(const ScaleArguments& arguments, ScaleQuestion& questio
 Result<ScaleQuestion> read_question(const ScaleArguments& arguments) {
   ScaleQuestion question;
   if (auto read = read_family(arguments, question); !read) return fail(read.error());
-  const auto cluster = read_uniform_cluster(arguments.cluster);
-  if (!cluster) return fail(cluster.error());
-  auto profile = read_profile(arguments.profile, *cluster, arguments.cluster);
-  if (!profile) return fail(profile.error());
-  question.profile = *std::move(profile);
-  const auto stack = read_stack(arguments.stack, arguments.calibration, question.profile);
-  if (!stack) return fail(stack.error());
-  question.stack = *stack;
-  const auto counts = read_gpus(arguments.gpus, *cluster, question.profile, false);
+  auto target = read_target(arguments.cluster, arguments.profile, arguments.stack, arguments.calibration);
+  if (!target) return fail(std::move(target.error()));
+  question.profile = std::move(target->profile);
+  question.stack = std::move(target->stack);
+  const auto counts = read_gpus(arguments.gpus, target->cluster, question.profile, false);
   if (!counts) return fail(counts.error());
   if (counts->size() != 1) {
     return fail({.field = "--gpus", .message = expected_found("one number of GPUs", arguments.gpus)});
@@ -221,7 +219,7 @@ Result<void> scale(const ScaleArguments& arguments) {
   const auto answer = scale_model(budget, question->ladder, arguments.global_batch, num_nodes, find_plan);
   if (!answer) return fail(in_option("--days", answer.error()));
   const double wall_s = Seconds(std::chrono::steady_clock::now() - start).count();
-  fmt::print("{}", arguments.json ? to_json(arguments, *question, *answer, wall_s).dump(2) + "\n"
+  fmt::print("{}", arguments.json ? json_text(to_json(arguments, *question, *answer, wall_s))
                                   : to_text(arguments, *question, *answer, wall_s));
   return {};
 }

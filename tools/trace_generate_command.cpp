@@ -15,6 +15,7 @@
 #include "tools/trace_description.hpp"
 #include "tools/trace_output.hpp"
 #include "tools/transformations.hpp"
+#include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
 #include "traces/estimate_rule.hpp"
 #include "traces/shape_json.hpp"
@@ -59,15 +60,6 @@ struct GeneratePlan {
   std::optional<ClusterSpec> cluster;
 };
 
-/// An option's error: `--name: expected ..., found ...`.
-template <class T>
-Result<T> named(std::string option, Result<T> result) {
-  return std::move(result).map_error([&](Error error) {
-    error.field = std::move(option);
-    return error;
-  });
-}
-
 /// Rate, limits and tenants: numbers, and the cluster they refer to.
 Result<void> read_amounts(const GenerateArguments& arguments, GeneratePlan& plan) {
   const bool fitted = !arguments.from.empty();
@@ -105,27 +97,27 @@ Result<GeneratePlan> read_plan(const GenerateArguments& arguments) {
   options.arrivals = shape->arrivals;
   if (auto read = read_amounts(arguments, plan); !read) return fail(std::move(read.error()));
   if (arguments.arrivals) {
-    const auto arrivals = named("--arrivals", parse_arrivals(*arguments.arrivals));
+    const auto arrivals = in_option("--arrivals", parse_arrivals(*arguments.arrivals));
     if (!arrivals) return fail(arrivals.error());
     options.arrivals = *arrivals;
   }
   if (arguments.assign) {
-    const auto models = named("--assign", ModelMix::parse(*arguments.assign));
+    const auto models = in_option("--assign", ModelMix::parse(*arguments.assign));
     if (!models) return fail(models.error());
     options.models = *models;
   }
   if (arguments.deadlines == "none") {
     options.deadlines.reset();
   } else if (arguments.deadlines) {
-    const auto rule = named("--deadlines", DeadlineRule::parse(*arguments.deadlines));
+    const auto rule = in_option("--deadlines", DeadlineRule::parse(*arguments.deadlines));
     if (!rule) return fail(rule.error());
     options.deadlines = *rule;
   }
-  const auto estimates = named("--estimates", EstimateRule::parse(arguments.estimates));
+  const auto estimates = in_option("--estimates", EstimateRule::parse(arguments.estimates));
   if (!estimates) return fail(estimates.error());
   plan.estimates = *estimates;
   if (!arguments.statuses.empty()) {
-    const auto mix = named("--statuses", parse_status_mix(arguments.statuses, options.shape.statuses));
+    const auto mix = in_option("--statuses", parse_status_mix(arguments.statuses, options.shape.statuses));
     if (!mix) return fail(mix.error());
     options.statuses = *mix;
   }

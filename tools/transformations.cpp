@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
 #include "traces/deadlines.hpp"
 #include "traces/estimate_rule.hpp"
@@ -17,15 +18,6 @@
 
 namespace vtrain {
 namespace {
-
-/// An option's error: `--name: expected ..., found ...`.
-template <class T>
-Result<T> named(std::string option, Result<T> result) {
-  return std::move(result).map_error([&](Error error) {
-    error.field = std::move(option);
-    return error;
-  });
-}
 
 /// All rules, as read from the arguments.
 struct Rules {
@@ -40,25 +32,25 @@ struct Rules {
 Result<Rules> read_rules(const TransformationArguments& arguments) {
   Rules rules;
   if (!arguments.statuses.empty()) {
-    auto statuses = named("--statuses", parse_statuses(arguments.statuses));
+    auto statuses = in_option("--statuses", parse_statuses(arguments.statuses));
     if (!statuses) return fail(std::move(statuses.error()));
     rules.statuses = *std::move(statuses);
   }
-  const auto tenants = named("--tenants", TenantRule::parse(arguments.tenants));
+  const auto tenants = in_option("--tenants", TenantRule::parse(arguments.tenants));
   if (!tenants) return fail(tenants.error());
   rules.tenants = *tenants;
-  auto models = named("--assign", ModelMix::parse(arguments.assign));
+  auto models = in_option("--assign", ModelMix::parse(arguments.assign));
   if (!models) return fail(std::move(models.error()));
   rules.models = *std::move(models);
   rules.deadlines_only_if_none = arguments.deadlines == "auto";
   if (arguments.deadlines != "none") {
     const auto rule =
-        named("--deadlines",
-              DeadlineRule::parse(rules.deadlines_only_if_none ? "elasticflow" : arguments.deadlines));
+        in_option("--deadlines",
+                  DeadlineRule::parse(rules.deadlines_only_if_none ? "elasticflow" : arguments.deadlines));
     if (!rule) return fail(rule.error());
     rules.deadlines = *rule;
   }
-  auto estimates = named("--estimates", EstimateRule::parse(arguments.estimates));
+  auto estimates = in_option("--estimates", EstimateRule::parse(arguments.estimates));
   if (!estimates) return fail(std::move(estimates.error()));
   rules.estimates = *std::move(estimates);
   return rules;

@@ -91,4 +91,10 @@ std::string describe_usage_error(const CLI::App& program, const CLI::ParseError&
   return fmt::format("error: {}\nRun '{} --help' for more.\n", message, name);
 }
 
+Error in_option(std::string option, Error error) {
+  if (!error.file.empty() || error.field.starts_with("--")) return error;
+  error.field = error.field.empty() ? std::move(option) : option + ": " + error.field;
+  return error;
+}
+
 }  // namespace vtrain

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <string>
+#include <utility>
+
+#include "core/result.hpp"
 
 namespace CLI {
 class App;
@@ -13,5 +16,16 @@ namespace vtrain {
 /// What to print of a command line that `program` did not take: which option, argument or command is unknown,
 /// with the nearest known one, or else what CLI11 says; then which command has the help.
 std::string describe_usage_error(const CLI::App& program, const CLI::ParseError& error);
+
+/// An error in what an option was given: `--name: expected ..., found ...`, or `--name: key: ...`. One in a
+/// file or of another option says where it is by itself.
+Error in_option(std::string option, Error error);
+
+/// The same of a result.
+template <class T>
+Result<T> in_option(std::string option, Result<T> result) {
+  if (result) return result;
+  return fail(in_option(std::move(option), std::move(result.error())));
+}
 
 }  // namespace vtrain

@@ -13,6 +13,7 @@
 #include "core/file.hpp"
 #include "tools/command.hpp"
 #include "tools/cross_validation.hpp"
+#include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
 #include "tools/value_checks.hpp"
 #include "workloads/validation/accuracy.hpp"
@@ -226,7 +227,7 @@ Result<void> validate(const ValidateArguments& arguments) {
     if (!written) return written;
   }
   fmt::print("{}",
-             arguments.json ? to_json(arguments, validation).dump(2) + "\n" : to_text(arguments, validation));
+             arguments.json ? json_text(to_json(arguments, validation)) : to_text(arguments, validation));
   return {};
 }
 
