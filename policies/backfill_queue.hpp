@@ -31,7 +31,7 @@ struct QueuedJob {
   GpuCount num_gpus{0};
   SimDuration walltime{0};  ///< the longest that it runs; must not change while it waits
   GpuTypeId gpu_type{};     ///< that it asks for, see `Job`
-  std::int16_t gpu_share = Job{}.gpu_share;
+  std::int16_t gpu_share = kWholeGpu;
 };
 
 /// A job of a pass as the queues know it, if it waits or ends now.

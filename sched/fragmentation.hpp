@@ -13,13 +13,9 @@
 #include <vector>
 
 #include "sched/gpu_types.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
-
-struct Workload;
-
-/// All of one GPU, in thousandths.
-constexpr std::int16_t kWholeGpu = 1000;
 
 /// A size of jobs.
 struct TypicalSize {

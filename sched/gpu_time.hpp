@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/units.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 
@@ -19,8 +20,8 @@ class GpuTime {
   }
   /// The same for jobs that use `gpu_share` thousandths of each GPU; less than a nanosecond is left out.
   void add(SimDuration duration, GpuCount num_gpus, std::int16_t gpu_share) {
-    if (gpu_share == 1000) return add(duration, num_gpus);
-    add(duration / 1000 * gpu_share + duration % 1000 * gpu_share / 1000, num_gpus);
+    if (gpu_share == kWholeGpu) return add(duration, num_gpus);
+    add(duration / kWholeGpu * gpu_share + duration % kWholeGpu * gpu_share / kWholeGpu, num_gpus);
   }
   /// Adds what another has.
   void add(const GpuTime& other) {

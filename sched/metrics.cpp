@@ -23,14 +23,6 @@ class ActiveJobs {
   double job_seconds_ = 0;
 };
 
-bool has_ended(const JobOutcome& outcome) {
-  return outcome.state == JobState::Completed || outcome.state == JobState::Failed;
-}
-
-bool has_started(const JobOutcome& outcome) {
-  return has_ended(outcome) || outcome.attained.count() > 0;
-}
-
 /// Jobs that ended, in the order of their ends.
 std::vector<JobId> by_end(const SimulationResult& result) {
   std::vector<JobId> ended;
@@ -123,6 +115,14 @@ SimDuration job_completion_time(const Job& job, const JobOutcome& outcome) {
 
 SimDuration queueing_delay(const Job& job, const JobOutcome& outcome) {
   return outcome.start - job.submit;
+}
+
+bool has_ended(const JobOutcome& outcome) {
+  return outcome.state == JobState::Completed || outcome.state == JobState::Failed;
+}
+
+bool has_started(const JobOutcome& outcome) {
+  return has_ended(outcome) || outcome.attained.count() > 0;
 }
 
 bool deadline_met(const Job& job, const JobOutcome& outcome) {

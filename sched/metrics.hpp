@@ -20,6 +20,10 @@ namespace vtrain {
 SimDuration job_completion_time(const Job& job, const JobOutcome& outcome);
 /// Queueing delay: first start - submission. For jobs that started.
 SimDuration queueing_delay(const Job& job, const JobOutcome& outcome);
+/// Whether a job came to an end on the cluster, by itself or at its requested time.
+bool has_ended(const JobOutcome& outcome);
+/// Whether it ever had GPUs to work on.
+bool has_started(const JobOutcome& outcome);
 /// Whether a job with a deadline completed by it. Rejected, failed and unfinished jobs have missed theirs.
 bool deadline_met(const Job& job, const JobOutcome& outcome);
 /// Nearest-rank percentile (the smallest value with at least `percent` % of the values at or below it) of

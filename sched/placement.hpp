@@ -48,9 +48,9 @@ struct GangRequest {
   /// The type its GPUs must have, a position in `Workload::gpu_types`; none: any. Without meaning on a
   /// cluster that names no types.
   GpuTypeId gpu_type{};
-  /// The part of each GPU that it uses, in thousandths, from 1 to 1000. Placements that do not share GPUs
-  /// take it as 1000.
-  std::int16_t gpu_share = 1000;
+  /// The part of each GPU that it uses, in thousandths, from 1 to `kWholeGpu`. Placements that do not
+  /// share GPUs take it as `kWholeGpu`.
+  std::int16_t gpu_share = kWholeGpu;
 };
 
 /// What a job asks of the cluster when it is to have `num_gpus` GPUs.

@@ -49,7 +49,7 @@ std::vector<std::string> placement_notes(const Workload& workload, const Cluster
   if (const std::string lacking = lacking_types(workload, types); types.named() && !lacking.empty())
     notes.push_back("jobs rejected because the cluster lacks their GPU type: " + lacking);
   const auto shared = std::count_if(workload.jobs.begin(), workload.jobs.end(),
-                                    [](const Job& job) { return job.gpu_share < kWholeGpu; });
+                                    [](const Job& job) { return job.shares_gpus(); });
   const bool shares = shares_gpus(placement);
   if (shared > 0 && !shares) {
     notes.push_back(

@@ -14,6 +14,7 @@
 #include "core/csv.hpp"
 #include "core/file.hpp"
 #include "core/text.hpp"
+#include "sched/metrics.hpp"
 #include "tools/json_output.hpp"
 #include "tools/trace_description.hpp"
 
@@ -39,17 +40,13 @@ std::string_view state_name(JobState state) {
   throw std::logic_error("a job state without a name");
 }
 
-bool has_ended(const JobOutcome& outcome) {
-  return outcome.state == JobState::Completed || outcome.state == JobState::Failed;
-}
-
 void append_job(std::string& out, const Workload& workload, const Job& job, const JobOutcome& outcome) {
   const auto comma_then_seconds = [&out](bool known, std::int64_t nanoseconds) {
     out += ',';
     if (known) append_ns_as_seconds(out, nanoseconds);
   };
   const bool ended = has_ended(outcome);
-  const bool started = ended || outcome.attained.count() > 0;
+  const bool started = has_started(outcome);
   append_csv_field(out, job.name);
   out += ',';
   if (job.tenant) append_csv_field(out, workload.tenants[job.tenant.value]);

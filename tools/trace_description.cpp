@@ -139,19 +139,11 @@ std::string share_table(const std::string& title, const std::vector<NamedShare>&
   if (shares.empty()) return {};
   constexpr std::size_t kShown = 20;
   TextTable table({title, "jobs", "of jobs", "GPU-hours", "of GPU-hours"});
-  JobShare others;
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    if (i < kShown) {
-      table.add_row(share_row(shares[i].name, shares[i].share, statistics));
-    } else {
-      others.jobs += shares[i].share.jobs;
-      others.gpu_hours += shares[i].share.gpu_hours;
-    }
-  }
-  if (shares.size() > kShown) {
-    const auto count = static_cast<std::int64_t>(shares.size() - kShown);
-    table.add_row(share_row(fmt::format("{} others", with_thousands(count)), others, statistics));
-  }
+  const auto [shown, others, num_others] = first_shares(shares, kShown);
+  for (const NamedShare& share : shown)
+    table.add_row(share_row(share.name, share.share, statistics));
+  if (num_others > 0)
+    table.add_row(share_row(fmt::format("{} others", with_thousands(num_others)), others, statistics));
   return "\n" + table.to_string();
 }
 

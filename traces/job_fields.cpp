@@ -120,7 +120,7 @@ Result<GpuCount> parse_num_gpus(std::string_view text) {
 }
 
 Result<std::int16_t> parse_gpu_share(std::string_view text) {
-  constexpr double kPerGpu = 1000;
+  constexpr double kPerGpu = kWholeGpu;
   const auto share = parse_number(text, 1 / kPerGpu, 1);
   const double thousandths = share ? std::round(*share * kPerGpu) : 0;
   // Parsing rounds to the nearest double, so that a tenth of a thousandth is far above what rounding leaves.

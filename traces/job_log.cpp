@@ -143,8 +143,8 @@ Result<Trace> JobLog::finish(Origin origin, Repeats repeats) {
 
 void note_shared_gpus(Trace& trace) {
   const auto& jobs = trace.workload.jobs;
-  const auto count = std::count_if(jobs.begin(), jobs.end(),
-                                   [](const Job& job) { return job.gpu_share != Job{}.gpu_share; });
+  const auto count =
+      std::count_if(jobs.begin(), jobs.end(), [](const Job& job) { return job.shares_gpus(); });
   if (count > 0)
     trace.assumptions.push_back(
         fmt::format("jobs that use a part of each of their GPUs: {}", with_thousands(count)));

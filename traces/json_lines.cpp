@@ -188,8 +188,7 @@ class JsonLinesWriter {
     append_count(out, "num_gpus", job.num_gpus.value);
     append_name(out, "gpu_type", workload_.gpu_types, job.gpu_type);
     // Thousandths are written as milliseconds are: exactly, and as short as possible.
-    append_seconds(out, "gpu_share", std::chrono::milliseconds(job.gpu_share),
-                   job.gpu_share != Job{}.gpu_share);
+    append_seconds(out, "gpu_share", std::chrono::milliseconds(job.gpu_share), job.shares_gpus());
     append_count(out, "max_gpus", job.max_gpus.value);
     append_seconds(out, "duration_s", job.duration, job.duration.count() > 0);
     append_seconds(out, "requested_s", job.requested_time, job.requested_time.count() > 0);

@@ -98,7 +98,7 @@ std::string_view GpuSum::give(Job& job) const {
   if (whole_ != std::floor(whole_) || whole_ > std::numeric_limits<std::int32_t>::max())
     return skip::kBadNumber;
   job.num_gpus = GpuCount(static_cast<std::int32_t>(whole_));
-  constexpr double kPerGpu = 1000;
+  constexpr double kPerGpu = kWholeGpu;
   job.gpu_share = static_cast<std::int16_t>(std::clamp(std::round(used_ / whole_ * kPerGpu), 1.0, kPerGpu));
   return {};
 }

@@ -228,7 +228,7 @@ Result<std::string> assign_models(Workload& workload, const ModelMix& mix, std::
   const std::vector<bool> known = known_models(workload);
   for (Job& job : workload.jobs) {
     const bool has_model = job.model && known[job.model.value] && job.global_batch > 0 && job.iterations > 0;
-    if (has_model || job.gpu_share != Job{}.gpu_share) continue;
+    if (has_model || job.shares_gpus()) continue;
     if (job.duration.count() <= 0) {
       return fail_job(job,
                       {.field = "assign", .message = "needs a duration to be given a model, and has none"});

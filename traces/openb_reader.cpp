@@ -30,7 +30,7 @@ RowReader bind(ColumnFinder& columns) {
     job.name = row.text(name);
     job.num_gpus = row.num_gpus(gpus);
     const std::int64_t share = row.count(milli);
-    if (share < 1 || share > Job{}.gpu_share) row.reject(skip::kBadNumber, milli);
+    if (share < 1 || share > kWholeGpu) row.reject(skip::kBadNumber, milli);
     if (job.num_gpus.value == 1) job.gpu_share = static_cast<std::int16_t>(share);
     if (phase >= 0) job.status = job_status(row.text(phase));
     row.set_run(job, row.instant(creation, skip::kNoSubmission), row.instant(scheduled, skip::kNeverStarted),

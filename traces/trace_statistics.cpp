@@ -47,11 +47,21 @@ void count_fields(const Job& job, TraceStatistics& result) {
   result.with_deadline += job.has_deadline() ? 1 : 0;
   result.with_requested_time += job.requested_time.count() > 0 ? 1 : 0;
   result.with_original_start += job.original_start != Job::kNoStart ? 1 : 0;
-  result.on_shared_gpus += job.gpu_share != Job{}.gpu_share ? 1 : 0;
+  result.on_shared_gpus += job.shares_gpus() ? 1 : 0;
   result.elastic += job.max_gpus.value > 0 ? 1 : 0;
 }
 
 }  // namespace
+
+FirstShares first_shares(std::span<const NamedShare> shares, std::size_t most) {
+  FirstShares first{.shown = shares.first(std::min(most, shares.size()))};
+  for (const NamedShare& share : shares.subspan(first.shown.size())) {
+    first.others.jobs += share.share.jobs;
+    first.others.gpu_hours += share.share.gpu_hours;
+    ++first.num_others;
+  }
+  return first;
+}
 
 Distribution describe(std::vector<SimDuration>& values) {
   Distribution result;
@@ -98,7 +108,7 @@ TraceStatistics trace_statistics(const Workload& workload) {
   for (const Job& job : workload.jobs) {
     const double gpu_hours = Hours(job.duration).count() * job.num_gpus.value;
     result.gpu_hours += gpu_hours;
-    result.used_gpu_hours += gpu_hours * job.gpu_share / Job{}.gpu_share;
+    result.used_gpu_hours += gpu_hours * job.gpu_share / kWholeGpu;
     count_fields(job, result);
     add(result.by_num_gpus[job.num_gpus.value], gpu_hours);
     add(tenants, job.tenant, gpu_hours);

@@ -42,6 +42,16 @@ struct NamedShare {
   JobShare share;
 };
 
+/// The first of some shares, and the sum of those after them.
+struct FirstShares {
+  std::span<const NamedShare> shown;
+  JobShare others{};
+  std::int64_t num_others = 0;
+};
+
+/// At most `most` shares, as they stand.
+FirstShares first_shares(std::span<const NamedShare> shares, std::size_t most);
+
 struct TraceStatistics {
   std::int64_t jobs = 0;
   SimTime first_submit{};

@@ -30,7 +30,7 @@ class JobCsvWriter {
       tenant_ |= static_cast<bool>(job.tenant);
       user_ |= static_cast<bool>(job.user);
       gpu_type_ |= static_cast<bool>(job.gpu_type);
-      gpu_share_ |= job.gpu_share != Job{}.gpu_share;
+      gpu_share_ |= job.shares_gpus();
       max_gpus_ |= job.max_gpus.value > 0;
       duration_ |= job.duration.count() > 0;
       requested_ |= job.requested_time.count() > 0;
@@ -107,7 +107,7 @@ class JobCsvWriter {
   /// A share in thousandths is written as seconds in nanoseconds are: exactly, and as short as possible.
   static void append_share(std::string& out, std::int16_t thousandths) {
     constexpr std::int64_t kBillionthsPerThousandth = 1'000'000;
-    append_seconds(out, thousandths * kBillionthsPerThousandth, thousandths != Job{}.gpu_share);
+    append_seconds(out, thousandths * kBillionthsPerThousandth, thousandths != kWholeGpu);
   }
 
   const Workload& workload_;

@@ -12,6 +12,7 @@
 #include <numeric>
 #include <optional>
 
+#include "sched/metrics.hpp"
 #include "tools/output_format.hpp"
 #include "tools/report/gantt.hpp"
 #include "tools/report/html.hpp"
@@ -167,9 +168,7 @@ SortedSamples sorted_jcts(const ReportInput& input) {
 
 SortedSamples sorted_queueing_delays(const ReportInput& input) {
   return sorted_samples(input, [](const Job& job, const JobOutcome& outcome) -> std::optional<SimDuration> {
-    const bool started = outcome.state == JobState::Completed || outcome.state == JobState::Failed ||
-                         outcome.attained.count() > 0;
-    if (!started) return std::nullopt;
+    if (!has_started(outcome)) return std::nullopt;
     return queueing_delay(job, outcome);
   });
 }

@@ -130,19 +130,10 @@ json work_by_name_json(std::span<const NamedShare> shares, const TraceStatistics
   constexpr std::size_t kMostNames = 10;
   if (shares.size() < 2) return nullptr;
   Groups groups;
-  JobShare others;
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    if (i < kMostNames) {
-      groups.add(short_name(shares[i].name), shares[i].share);
-    } else {
-      others.jobs += shares[i].share.jobs;
-      others.gpu_hours += shares[i].share.gpu_hours;
-    }
-  }
-  if (shares.size() > kMostNames) {
-    const auto count = static_cast<std::int64_t>(shares.size() - kMostNames);
-    groups.add(fmt::format("{} others", with_thousands(count)), others);
-  }
+  const auto [shown, others, num_others] = first_shares(shares, kMostNames);
+  for (const NamedShare& share : shown)
+    groups.add(short_name(share.name), share.share);
+  if (num_others > 0) groups.add(fmt::format("{} others", with_thousands(num_others)), others);
   return std::move(groups).finish(static_cast<double>(statistics.jobs), statistics.gpu_hours);
 }
 

@@ -116,17 +116,10 @@ std::string shares_html(std::string_view title, std::span<const NamedShare> shar
                     as_percent(part(share, statistics)), with_thousands(std::llround(share.gpu_hours)),
                     as_percent(share.gpu_hours / statistics.gpu_hours)});
   };
-  JobShare others;
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    if (i < kShown) {
-      add(short_name(shares[i].name), shares[i].share);
-    } else {
-      others.jobs += shares[i].share.jobs;
-      others.gpu_hours += shares[i].share.gpu_hours;
-    }
-  }
-  if (shares.size() > kShown)
-    add(fmt::format("{} others", with_thousands(static_cast<std::int64_t>(shares.size() - kShown))), others);
+  const auto [shown, others, num_others] = first_shares(shares, kShown);
+  for (const NamedShare& share : shown)
+    add(short_name(share.name), share.share);
+  if (num_others > 0) add(fmt::format("{} others", with_thousands(num_others)), others);
   return fmt::format("<details><summary>{} in numbers</summary>\n{}</details>\n", escape_html(title),
                      table_html("", title, header, rows));
 }

@@ -23,6 +23,9 @@ std::span<const std::string_view> status_names();
 /// The name of one of them.
 std::string_view status_name(JobStatus status);
 
+/// All of one GPU, in the thousandths in which parts of GPUs are counted.
+inline constexpr std::int16_t kWholeGpu = 1000;
+
 /// One training job: a gang of GPUs that is held as a whole from start to end (or to a preemption).
 struct Job {
   std::string_view name;  ///< the trace's own job id; the text lives in the `Workload`
@@ -46,14 +49,17 @@ struct Job {
   /// When it started on the cluster where it was recorded; `kNoStart` when the trace does not say.
   SimTime original_start = kNoStart;
   GpuCount max_gpus{0};  ///< the most GPUs that an elastic policy may give it, 0 when not given
-  /// The part of each of its GPUs that it uses, in thousandths: below 1000 only for jobs on a shared GPU.
-  std::int16_t gpu_share = 1000;
+  /// The part of each of its GPUs that it uses, in thousandths: below `kWholeGpu` only for jobs on a shared
+  /// GPU.
+  std::int16_t gpu_share = kWholeGpu;
   JobStatus status = JobStatus::Unknown;
 
   static constexpr SimTime kNoDeadline = SimTime::max();
   static constexpr SimTime kNoStart = SimTime::max();
 
   bool has_deadline() const { return deadline != kNoDeadline; }
+  /// Whether it leaves a part of its GPUs to other jobs.
+  bool shares_gpus() const { return gpu_share < kWholeGpu; }
   /// What a scheduler that trusts the user may assume of the run time.
   SimDuration walltime() const { return requested_time.count() > 0 ? requested_time : duration; }
 };

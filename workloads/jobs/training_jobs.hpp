@@ -21,7 +21,7 @@ class TrainingJobs {
   /// Whether the job says a known model, its global batch and iterations, and has its GPUs for itself.
   bool include(const Job& job) const {
     return job.model && known_models_[job.model.value] && job.global_batch > 0 && job.iterations > 0 &&
-           job.gpu_share == Job{}.gpu_share;
+           !job.shares_gpus();
   }
 
  private:
