@@ -132,7 +132,7 @@ void add_show(CLI::App& command, Action& action) {
 }
 
 void add_import(CLI::App& command, Action& action) {
-  CLI::App* import = command.add_subcommand(
+  CLI::App* importer = command.add_subcommand(
       "import",
       "Make a GPU profile from what `vtrain profile record` measured, or from published tables of measured "
       "kernels: AIConfigurator's GEMM, attention and NCCL tables, SimuMax's operator efficiencies, and the "
@@ -141,22 +141,20 @@ void add_import(CLI::App& command, Action& action) {
       "  vtrain profile import recordings/h200 --out h200-recorded.json\n"
       "  vtrain profile import data --device h100 --out h100.json");
   const auto arguments = std::make_shared<ImportArguments>();
-  import
+  importer
       ->add_option("FOLDER", arguments->folder,
                    "Folder of a recording, or folder that the tables' names in the description start from")
       ->required();
-  import->add_option("--device", arguments->device, "Name of the device in the description");
-  import->add_option("--devices", arguments->devices,
-                     "Descriptions of devices (JSON); by default those of the profiles that are part of the "
-                     "program");
-  import->add_option("--base", arguments->base,
-                     "Profile that completes a recording; by default that of the GPU it was made on");
-  import->add_option("--out", arguments->output, "File to write; by default the profile is printed");
-  import->callback([=, &action] { action = [=] { return import_profile(*arguments);
-};
-}  // namespace
-);
-}  // namespace vtrain
+  importer->add_option("--device", arguments->device, "Name of the device in the description");
+  importer->add_option(
+      "--devices", arguments->devices,
+      "Descriptions of devices (JSON); by default those of the profiles that are part of the "
+      "program");
+  importer->add_option("--base", arguments->base,
+                       "Profile that completes a recording; by default that of the GPU it was made on");
+  importer->add_option("--out", arguments->output, "File to write; by default the profile is printed");
+  importer->callback([=, &action] { action = [=] { return import_profile(*arguments); }; });
+}
 
 /// The profiler has no `Result`: what it throws becomes an error here.
 Result<void> record_profile(const std::vector<std::string>& arguments) {

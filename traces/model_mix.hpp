@@ -91,8 +91,7 @@ class ModelAssigner {
 
 /// Assigns models to the jobs that do not train a model of the zoo already; jobs on shared GPUs are left as
 /// they are. Returns a sentence that says so, and by how much whole iterations change the work; empty for
-/// `None`. Errors name the job: it has no duration, or nothing of the mix runs on its
-/// GPUs.
+/// `None`. Errors name the job: it has no duration, or nothing of the mix runs on its GPUs.
 Result<std::string> assign_models(Workload& workload, const ModelMix& mix, std::uint64_t seed,
                                   const IterationTime& iteration_time);
 
