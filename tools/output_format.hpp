@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +33,14 @@ std::string as_gigabytes(double bytes);
 
 /// A number of things: `1 job`, `2,000 jobs`.
 std::string count_of(std::int64_t count, std::string_view thing);
+
+/// Which of a metric's values is the best.
+enum class Better : std::uint8_t { Lower, Higher, Neither };
+
+/// How the best of some values is shown. Nothing where marking it says nothing: neither is better, all look
+/// alike, or none exists (NaN).
+std::optional<std::string> best_shown(std::span<const double> values, Better better,
+                                      std::string (*show)(double));
 
 /// A table of aligned columns: the first column is flush left, the others flush right.
 class TextTable {

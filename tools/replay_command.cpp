@@ -3,11 +3,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <system_error>
 
@@ -36,64 +38,42 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return Seconds(std::chrono::steady_clock::now() - start).count();
 }
 
-/// One column of the comparison: how a value is shown, and which is the best.
+/// One column of the comparison.
 struct Column {
   std::string_view title;
-  std::string (*show)(const Summary&);
   double (*value)(const Summary&);
-  enum class Best { Low, High, None } best;
+  std::string (*show)(double);
+  Better better;
 };
 
-const std::vector<Column>& comparison_columns() {
-  using enum Column::Best;
-  static const std::vector<Column> columns = {
-      {"deadlines met",
-       [](const Summary& s) { return as_percent(s.deadline_satisfactory_ratio.value_or(kNoValue)); },
-       [](const Summary& s) { return s.deadline_satisfactory_ratio.value_or(kNoValue); }, High},
-      {"avg JCT", [](const Summary& s) { return as_duration(s.avg_jct_s); },
-       [](const Summary& s) { return s.avg_jct_s; }, Low},
-      {"p99 JCT", [](const Summary& s) { return as_duration(s.p99_jct_s); },
-       [](const Summary& s) { return s.p99_jct_s; }, Low},
-      {"avg wait", [](const Summary& s) { return as_duration(s.avg_queueing_delay_s); },
-       [](const Summary& s) { return s.avg_queueing_delay_s; }, Low},
-      {"makespan", [](const Summary& s) { return as_days(s.makespan_s); },
-       [](const Summary& s) { return s.makespan_s; }, Low},
-      {"GPUs in use", [](const Summary& s) { return as_percent(s.gpu_utilization); },
-       [](const Summary& s) { return s.gpu_utilization; }, High},
-      {"preemptions", [](const Summary& s) { return with_thousands(s.preemptions); },
-       [](const Summary& s) { return static_cast<double>(s.preemptions); }, None},
-  };
-  return columns;
-}
-
-/// How the best value of a column is shown; empty where no policy is better than another as far as is shown.
-std::string best_shown(const std::vector<ExperimentRun>& runs, const Column& column) {
-  if (column.best == Column::Best::None) return {};
-  std::vector<const Summary*> known;
-  for (const ExperimentRun& run : runs) {
-    if (!std::isnan(column.value(run.summary))) known.push_back(&run.summary);
-  }
-  if (known.empty()) return {};
-  const auto [low, high] = std::minmax_element(
-      known.begin(), known.end(),
-      [&column](const Summary* a, const Summary* b) { return column.value(*a) < column.value(*b); });
-  const std::string lowest = column.show(**low);
-  const std::string highest = column.show(**high);
-  if (lowest == highest) return {};
-  return column.best == Column::Best::Low ? lowest : highest;
-}
+constexpr std::array kColumns{
+    Column{"deadlines met", [](const Summary& s) { return s.deadline_satisfactory_ratio.value_or(kNoValue); },
+           as_percent, Better::Higher},
+    Column{"avg JCT", [](const Summary& s) { return s.avg_jct_s; }, as_duration, Better::Lower},
+    Column{"p99 JCT", [](const Summary& s) { return s.p99_jct_s; }, as_duration, Better::Lower},
+    Column{"avg wait", [](const Summary& s) { return s.avg_queueing_delay_s; }, as_duration, Better::Lower},
+    Column{"makespan", [](const Summary& s) { return s.makespan_s; }, as_days, Better::Lower},
+    Column{"GPUs in use", [](const Summary& s) { return s.gpu_utilization; }, as_percent, Better::Higher},
+    Column{"preemptions", [](const Summary& s) { return static_cast<double>(s.preemptions); },
+           [](double count) { return with_thousands(std::llround(count)); }, Better::Neither},
+};
 
 std::string comparison_table(const std::vector<ExperimentRun>& runs) {
-  const std::vector<Column>& columns = comparison_columns();
   std::vector<std::string> header = {"policy"};
-  for (const Column& column : columns)
+  std::vector<std::optional<std::string>> best;
+  for (const Column& column : kColumns) {
     header.push_back(std::string(column.title) + "  ");
+    std::vector<double> values;
+    for (const ExperimentRun& run : runs)
+      values.push_back(column.value(run.summary));
+    best.push_back(best_shown(values, column.better, column.show));
+  }
   TextTable table(std::move(header));
   for (const ExperimentRun& run : runs) {
     std::vector<std::string> row = {run.summary.policy};
-    for (const Column& column : columns) {
-      const std::string shown = column.show(run.summary);
-      row.push_back(shown + (shown == best_shown(runs, column) ? " *" : "  "));
+    for (std::size_t i = 0; i < kColumns.size(); ++i) {
+      const std::string shown = kColumns[i].show(kColumns[i].value(run.summary));
+      row.push_back(shown + (shown == best[i] ? " *" : "  "));
     }
     table.add_row(std::move(row));
   }

@@ -15,8 +15,6 @@
 namespace vtrain::report {
 namespace {
 
-enum class Better : std::uint8_t { Lower, Higher, Neither };
-
 struct Column {
   std::string_view title;
   std::string_view meaning;
@@ -114,18 +112,11 @@ bool is_shown(const Column& column, std::span<const ReportRun> runs) {
   return std::ranges::any_of(runs, known);
 }
 
-/// The best value as it is shown, if marking it says something: values that look alike are marked alike.
-std::optional<std::string> best_text(const Column& column, std::span<const ReportRun> runs) {
-  if (column.better == Better::Neither) return std::nullopt;
-  std::vector<double> known;
-  for (const ReportRun& run : runs) {
-    if (const double value = column.value(run.summary); !std::isnan(value)) known.push_back(value);
-  }
-  if (known.empty()) return std::nullopt;
-  const std::string lowest = column.show(std::ranges::min(known));
-  const std::string highest = column.show(std::ranges::max(known));
-  if (lowest == highest) return std::nullopt;
-  return column.better == Better::Lower ? lowest : highest;
+std::optional<std::string> best_of(const Column& column, std::span<const ReportRun> runs) {
+  std::vector<double> values;
+  for (const ReportRun& run : runs)
+    values.push_back(column.value(run.summary));
+  return best_shown(values, column.better, column.show);
 }
 
 std::string table_cell(const Column& column, const Summary& summary, const std::optional<std::string>& best) {
@@ -181,12 +172,12 @@ std::string column_table(std::span<const Column> all, std::span<const ReportRun>
   for (std::size_t i = 0; i < runs.size(); ++i) {
     html += row_head(i, runs[i].summary);
     for (const Column* column : columns)
-      html += table_cell(*column, runs[i].summary, best_text(*column, runs));
+      html += table_cell(*column, runs[i].summary, best_of(*column, runs));
     html += "</tr>\n";
   }
   html += "</tbody>\n</table>\n</div>\n";
-  const bool any_best = std::ranges::any_of(
-      columns, [&](const Column* column) { return best_text(*column, runs).has_value(); });
+  const bool any_best =
+      std::ranges::any_of(columns, [&](const Column* column) { return best_of(*column, runs).has_value(); });
   if (any_best) html += "<p class=\"note\">* best of its column</p>\n";
   html += "<details><summary>What the columns mean</summary>\n<dl>\n";
   for (const Column* column : columns) {
