@@ -51,7 +51,8 @@ const std::vector<PolicyInfo>& table() {
        make_las},
       {"gittins",
        "las by GPU time, each queue in the order of the Gittins index, preemptive",
-       {{"distribution", "", "GPU-s", "file with a sample of the jobs' service, one number a line; needed"},
+       {{"distribution", "", "GPU-s", "file with a sample of the jobs' service, one number a line; needed",
+         true},
         {"delta", "3250", "GPU-s", "service quantum of the index"},
         kQueues,
         kTimer},
@@ -150,11 +151,12 @@ std::string_view PolicyArguments::operator[](std::string_view parameter) const {
   for (const auto& [name, value] : values_) {
     if (name == parameter) return value;
   }
-  throw std::logic_error(fmt::format("policy '{}' asks for '{}', which its table lacks", policy_, parameter));
+  throw std::logic_error(
+      fmt::format("policy '{}' asks for '{}', which its table lacks", policy_->name, parameter));
 }
 
 Error PolicyArguments::bad_value(std::string_view parameter, std::string_view expected) const {
-  return {.field = fmt::format("{}:{}", policy_, parameter),
+  return {.field = fmt::format("{}:{}", policy_->name, parameter),
           .message = expected_found(expected, (*this)[parameter])};
 }
 
@@ -162,7 +164,7 @@ std::span<const PolicyInfo> policies() {
   return table();
 }
 
-Result<std::unique_ptr<Policy>> make_policy(std::string_view spec) {
+Result<PolicyArguments> PolicyArguments::parse(std::string_view spec) {
   const std::size_t colon = spec.find(':');
   const std::string_view name = trim(spec.substr(0, colon));
   const auto policy =
@@ -170,7 +172,7 @@ Result<std::unique_ptr<Policy>> make_policy(std::string_view spec) {
   if (policy == table().end()) return fail(unknown_policy(name));
 
   PolicyArguments arguments;
-  arguments.policy_ = name;
+  arguments.policy_ = &*policy;
   for (const PolicyParameter& parameter : policy->parameters) {
     arguments.values_.emplace_back(parameter.name, parameter.default_value);
   }
@@ -194,7 +196,23 @@ Result<std::unique_ptr<Policy>> make_policy(std::string_view spec) {
     given.push_back(key);
     value->second = trim(pair.substr(equals + 1));
   }
-  return policy->make(arguments);
+  return arguments;
+}
+
+Result<std::unique_ptr<Policy>> make_policy(std::string_view spec) {
+  const auto arguments = PolicyArguments::parse(spec);
+  if (!arguments) return fail(arguments.error());
+  return arguments->policy().make(*arguments);
+}
+
+Result<std::vector<std::string>> files_of_policy(std::string_view spec) {
+  const auto arguments = PolicyArguments::parse(spec);
+  if (!arguments) return fail(arguments.error());
+  std::vector<std::string> files;
+  for (const PolicyParameter& parameter : arguments->policy().parameters) {
+    if (parameter.is_file) files.emplace_back((*arguments)[parameter.name]);
+  }
+  return files;
 }
 
 }  // namespace vtrain

@@ -18,19 +18,26 @@ struct PolicyParameter {
   std::string_view default_value;
   std::string_view unit;  ///< empty for choices
   std::string_view summary;
+  bool is_file = false;  ///< the value is the path of a file that the policy reads
 };
+
+struct PolicyInfo;
 
 /// `NAME:key=value,...` taken apart and checked against the table: every parameter has a value.
 class PolicyArguments {
  public:
+  /// Errors: an unknown policy or parameter (with the nearest known name), a parameter without a value, or
+  /// given twice.
+  static Result<PolicyArguments> parse(std::string_view spec);
+  /// The policy's row of the table.
+  const PolicyInfo& policy() const { return *policy_; }
   /// The value given, or the default. The parameter must be in the policy's table.
   std::string_view operator[](std::string_view parameter) const;
   /// The error for a value that the policy cannot use.
   Error bad_value(std::string_view parameter, std::string_view expected) const;
 
  private:
-  friend Result<std::unique_ptr<Policy>> make_policy(std::string_view spec);
-  std::string policy_;
+  const PolicyInfo* policy_ = nullptr;
   std::vector<std::pair<std::string_view, std::string>> values_;
 };
 
@@ -48,5 +55,8 @@ std::span<const PolicyInfo> policies();
 /// Makes the policy of a spec such as `fifo` or `las:attained=time,queues=3250;7200`. Errors: an unknown
 /// policy or parameter (with the nearest known name), a value out of range.
 Result<std::unique_ptr<Policy>> make_policy(std::string_view spec);
+
+/// The files that the policy of a spec reads; errors of the spec as of `make_policy`.
+Result<std::vector<std::string>> files_of_policy(std::string_view spec);
 
 }  // namespace vtrain

@@ -57,14 +57,14 @@ Result<void> take_cluster(ClusterSpec cluster, Experiment& experiment) {
 
 /// Keeps the hashes of the files that policies read: samples of service (`gittins:distribution=FILE`).
 Result<void> take_policy_files(const std::vector<std::string>& policies, Experiment& experiment) {
-  constexpr std::string_view kParameter = "distribution=";
   for (const std::string& spec : policies) {
-    const std::size_t at = spec.find(kParameter);
-    if (at == std::string::npos) continue;
-    const std::size_t begin = at + kParameter.size();
-    auto file = path_and_hash(spec.substr(begin, spec.find(',', begin) - begin));
-    if (!file) return fail(std::move(file.error()));
-    experiment.provenance.emplace_back("sample of " + spec, *std::move(file));
+    const auto files = files_of_policy(spec);
+    if (!files) return fail(files.error());
+    for (const std::string& path : *files) {
+      auto file = path_and_hash(path);
+      if (!file) return fail(std::move(file.error()));
+      experiment.provenance.emplace_back("sample of " + spec, *std::move(file));
+    }
   }
   return {};
 }

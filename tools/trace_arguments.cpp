@@ -1,6 +1,7 @@
 #include "tools/trace_arguments.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -51,15 +52,18 @@ Result<Trace> read_one(const std::string& path, const TraceArguments& arguments,
 
 /// Throughput tables that nothing reads are a mistake.
 Result<void> check_throughputs(const TraceArguments& arguments, const std::vector<TraceFile>& files) {
-  const bool used = std::any_of(files.begin(), files.end(), [](const TraceFile& file) {
-    return file.format == "elasticflow" || file.format == "gavel";
+  std::vector<std::string_view> able;
+  for (const TraceFormat& format : trace_formats()) {
+    if (format.takes_throughputs) able.push_back(format.name);
+  }
+  const bool used = std::any_of(files.begin(), files.end(), [&able](const TraceFile& file) {
+    return std::find(able.begin(), able.end(), file.format) != able.end();
   });
   if (arguments.throughputs.empty() || used) return {};
   return fail(
       {.field = "--throughputs",
-       .message = fmt::format("expected a trace of the format elasticflow or gavel, which have throughput "
-                              "tables, found {}",
-                              files.front().format)});
+       .message = fmt::format("expected a trace of the format {}, which have throughput tables, found {}",
+                              fmt::join(able, " or "), files.front().format)});
 }
 
 }  // namespace

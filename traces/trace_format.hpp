@@ -60,6 +60,7 @@ struct TraceFormat {
   /// Of a format of several tables: the name under which the table with the jobs is published. A folder is of
   /// the format whose main file it holds.
   std::string_view main_file{};
+  bool takes_throughputs = false;  ///< states work in iterations; see `ReadOptions::throughputs`
 };
 
 /// All formats; `auto` takes the one that recognises the file.
