@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "sched/cluster.hpp"
-#include "sched/fragmentation.hpp"
 #include "sched/node_service.hpp"
 #include "sched/placement.hpp"
 #include "workloads/jobs/job.hpp"

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "sched/fragmentation.hpp"
-
 namespace vtrain {
 
 void NodeService::occupy(JobId job, std::span<const NodeShare> shares, std::int16_t gpu_share) {

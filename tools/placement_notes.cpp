@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "core/text.hpp"
-#include "sched/fragmentation.hpp"
 #include "sched/gpu_types.hpp"
 
 namespace vtrain {

@@ -13,13 +13,18 @@ namespace vtrain {
 namespace {
 
 constexpr double kBytesPerValue = 2;
-constexpr double kInterNodeBandwidth = 800;  // Gbit/s of a node, where the configuration does not say
 
 /// Bytes of the activations between two layers, for one micro-batch.
 Bytes activation_bytes(const VtrainConfig& config) {
   return Bytes(static_cast<double>(config.plan.micro_batch) *
                static_cast<double>(config.model.sequence_length) *
                static_cast<double>(config.model.hidden_size) * kBytesPerValue);
+}
+
+/// Gbit/s of a node.
+double inter_node_bandwidth(const VtrainConfig& config) {
+  constexpr double kDefault = 800;
+  return config.inter_node_bandwidth.value_or(kDefault);
 }
 
 bool has_table(std::int64_t num_gpus) {
@@ -52,8 +57,7 @@ class CollectivePricer {
   Nanoseconds gradient_reduction(Bytes size) {
     if (reduces_within_node(config_)) return all_reduce(size, config_.plan.data);
     ++provenance_.modelled_collectives;
-    return vtrain_release::inter_node_ring_time(size, config_.plan.data,
-                                                config_.inter_node_bandwidth.value_or(kInterNodeBandwidth));
+    return vtrain_release::inter_node_ring_time(size, config_.plan.data, inter_node_bandwidth(config_));
   }
 
  private:
@@ -174,8 +178,8 @@ class WorkMaker {
       add_layer(chunk.backward, operators_of(layer).backward, layer, is_transformer(layer));
       if (recomputes) add(chunk.recompute, operators_of(layer).recompute, layer);
     }
-    const Nanoseconds send = vtrain_release::send_time(
-        activation_bytes(config_), config_.inter_node_bandwidth.value_or(kInterNodeBandwidth));
+    const Nanoseconds send =
+        vtrain_release::send_time(activation_bytes(config_), inter_node_bandwidth(config_));
     if (!is_last) chunk.send_forward.hold = send;
     if (!is_first) chunk.send_backward.hold = send;
     if (config_.plan.data > 1) {

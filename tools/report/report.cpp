@@ -8,7 +8,6 @@
 #include <string_view>
 #include <utility>
 
-#include "sched/fragmentation.hpp"
 #include "tools/output_format.hpp"
 #include "tools/report/chart_data.hpp"
 #include "tools/report/headline.hpp"
