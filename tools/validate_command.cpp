@@ -237,7 +237,7 @@ void add_validate_command(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("validate",
                          "Compare predictions with published measurements of training iterations.\n\n"
-                         "  vtrain validate ground_truth_multi.csv\n"
+                         "  vtrain validate docs/measured/torchtitan.json\n"
                          "  vtrain validate cases.json --fit 10 --predictions predictions.csv");
   const auto arguments = std::make_shared<ValidateArguments>();
   command

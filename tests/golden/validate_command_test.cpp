@@ -110,3 +110,25 @@ TEST_CASE("validate: what cannot be predicted is named, what cannot be read is a
   CHECK(none.err.find("a list of measured cases") != std::string::npos);
   CHECK(!std::filesystem::exists(work.path() / "p.csv"));
 }
+
+TEST_CASE("validate: the published runs of the repository are as far off as their page says") {
+  const std::filesystem::path folder(VTRAIN_MEASURED_DIR);
+  const std::string page = slurp(folder / "README.md");
+  const TemporaryFolder work;
+  int groups = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".json") continue;
+    const std::string name = entry.path().filename().string();
+    const json answer = run_json("validate '" + entry.path().string() + "'", work);
+    CHECK_MESSAGE(answer["skipped"].empty(), name);
+    for (const json& group : answer["groups"]) {
+      ++groups;
+      const std::string row = fmt::format(
+          "| [{0}]({0}) | {1} | {2} | {3:.1f} % | {4:.1f} % | {5:+.1f} % |\n", name,
+          group["group"].get<std::string>(), group["n"].get<int>(), group["mape_percent"].get<double>(),
+          group["median_ape_percent"].get<double>(), group["bias_percent"].get<double>());
+      CHECK_MESSAGE(page.find(row) != std::string::npos, "not in README.md: ", row);
+    }
+  }
+  CHECK(groups == 9);
+}
