@@ -203,7 +203,8 @@ Result<GpuProfile> parse_gpu_profile(std::string text, const std::string& file) 
     if (auto read = read_constants(*document, document->root()["constants"], profile); !read)
       return fail(read.error());
   }
-  if (auto complete = check_constants(*document, profile); !complete) return fail(complete.error());
+  if (auto complete = check_constants(*document, document->root(), profile); !complete)
+    return fail(complete.error());
   if (auto read = read_tables(*document, document->root(), profile); !read) return fail(read.error());
   return profile;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -89,6 +90,102 @@ bool nests_too_deeply(std::string_view text) {
   return false;
 }
 
+/// The path of what stands under a key of the object at `path`, or at an index in brackets of the list there.
+std::string under(std::string_view path, std::string_view key) {
+  const bool needs_dot = !path.empty() && !key.empty() && key.front() != '[';
+  return fmt::format("{}{}{}", path, needs_dot ? "." : "", printable(key));
+}
+
+std::string in_brackets(std::size_t index) {
+  return fmt::format("[{}]", index);
+}
+
+/// Extends `path`, that of `at`, to that of `wanted`; false if `wanted` is no part of `at`.
+bool extend_to(const json& wanted, const json& at, std::string& path) {
+  if (&at == &wanted) return true;
+  if (!at.is_structured()) return false;
+  const std::string here = path;
+  std::size_t index = 0;
+  for (const auto& item : at.items()) {
+    path = under(here, at.is_array() ? in_brackets(index++) : item.key());
+    if (extend_to(wanted, item.value(), path)) return true;
+  }
+  path = here;
+  return false;
+}
+
+/// Finds the line of the deepest part of a path that a text has, the last of several: of equal keys the last
+/// one counts.
+class LineFinder : public JsonEvents {
+ public:
+  explicit LineFinder(std::string_view path) : wanted_(path) {}
+
+  /// 0 where the text has no part of the path.
+  std::int64_t find(std::string_view text) {
+    text_ = text;
+    [[maybe_unused]] const auto parsed = parse(text, {});  // it was parsed before
+    return line_;
+  }
+
+  bool null() override { return begin_value(); }
+  bool boolean(bool) override { return begin_value(); }
+  bool number_integer(json::number_integer_t) override { return begin_value(); }
+  bool number_unsigned(json::number_unsigned_t) override { return begin_value(); }
+  bool number_float(json::number_float_t, const std::string&) override { return begin_value(); }
+  bool string(std::string&) override { return begin_value(); }
+  bool binary(json::binary_t&) override { return begin_value(); }
+  bool start_object(std::size_t) override { return begin_container(false); }
+  bool start_array(std::size_t) override { return begin_container(true); }
+  bool end_object() override { return end_container(); }
+  bool end_array() override { return end_container(); }
+  bool key(std::string& name) override {
+    if (containers_.back().is_on_path) visit(name);
+    return true;
+  }
+
+ private:
+  struct Container {
+    std::string path{};
+    bool is_on_path = true;
+    bool is_list = false;
+    std::size_t length = 0;  ///< of a list, so far
+  };
+
+  /// The value under a key or at an index of the last container.
+  void visit(std::string_view key) {
+    next_.path = under(containers_.back().path, key);
+    const std::string_view rest = wanted_.substr(std::min(next_.path.size(), wanted_.size()));
+    next_.is_on_path =
+        wanted_.starts_with(next_.path) && (rest.empty() || rest.front() == '.' || rest.front() == '[');
+    if (next_.is_on_path) line_ = line_of(text_, num_read() - 1);
+  }
+
+  bool begin_value() {
+    if (containers_.empty() || !containers_.back().is_list) return true;
+    Container& list = containers_.back();
+    if (list.is_on_path) visit(in_brackets(list.length++));
+    return true;
+  }
+
+  bool begin_container(bool is_list) {
+    begin_value();
+    const bool is_on_path = containers_.empty() || (containers_.back().is_on_path && next_.is_on_path);
+    containers_.push_back({.path = next_.path, .is_on_path = is_on_path, .is_list = is_list});
+    return true;
+  }
+
+  bool end_container() {
+    containers_.pop_back();
+    return true;
+  }
+
+  std::string_view wanted_;
+  std::string_view text_;
+  std::vector<Container> containers_;
+  Container next_;  ///< what begins next, if the last container is on the path
+  std::int64_t line_ = 0;
+};
+
 }  // namespace
 
 std::string json_string(std::string_view text) {
@@ -113,12 +210,12 @@ Result<JsonDocument> JsonDocument::parse(std::string text, std::string file) {
   return document;
 }
 
-Error JsonDocument::error_at(std::string_view key, std::string message) const {
-  const std::size_t position = key.empty() ? std::string::npos : text_.find(fmt::format("\"{}\"", key));
-  return {.file = file_,
-          .line = position == std::string::npos ? 0 : line_of(text_, position),
-          .field = std::string(key),
-          .message = std::move(message)};
+Error JsonDocument::error_at(const json& object, std::string_view key, std::string message) const {
+  std::string path;
+  extend_to(object, root_, path);
+  path = under(path, key);
+  const std::int64_t line = LineFinder(path).find(text_);
+  return {.file = file_, .line = line, .field = std::move(path), .message = std::move(message)};
 }
 
 Result<void> JsonEvents::parse(std::string_view text, std::string file) {
@@ -141,7 +238,7 @@ bool JsonEvents::parse_error(std::size_t, const std::string&, const json::except
 JsonFields::JsonFields(const JsonDocument& document, const json& object)
     : document_(document), object_(object) {
   if (!object.is_object()) {
-    error_ = document.error_at("", expected_found("a JSON object", object.dump().substr(0, 80)));
+    error_ = document.error_at(object, "", expected_found("a JSON object", object.dump().substr(0, 80)));
   }
 }
 
@@ -233,8 +330,8 @@ void JsonFields::allow_only(std::span<const std::string_view> known) {
   }
 }
 
-void JsonFields::complain(std::string_view key, std::string message) {
-  if (!error_) error_ = document_.error_at(key, std::move(message));
+void JsonFields::complain(const json& object, std::string_view key, std::string message) {
+  if (!error_) error_ = document_.error_at(object, key, std::move(message));
 }
 
 }  // namespace vtrain

@@ -23,8 +23,10 @@ class JsonDocument {
 
   const nlohmann::json& root() const { return root_; }
   const std::string& file() const { return file_; }
-  /// An error at the first place where `key` stands as a key.
-  Error error_at(std::string_view key, std::string message) const;
+  /// An error at what is, or is missing, under `key` of `object`, which is a part of this document. The key
+  /// may be a path, `experts.top_k`, or empty for the object itself. The error's field is the path from the
+  /// root, `groups[1].num_nodes`, its line that of the deepest part of the path that the document has.
+  Error error_at(const nlohmann::json& object, std::string_view key, std::string message) const;
 
  private:
   std::string text_;
@@ -82,7 +84,9 @@ class JsonFields {
   /// Complains about a key that is not in `known`, naming the nearest one that is.
   void allow_only(std::span<const std::string_view> known);
   /// Remembers an error of the caller's at `key`, unless there is one already.
-  void complain(std::string_view key, std::string message);
+  void complain(std::string_view key, std::string message) { complain(object_, key, std::move(message)); }
+  /// The same at a key of another object of the document.
+  void complain(const nlohmann::json& object, std::string_view key, std::string message);
   /// The first error, if any.
   const std::optional<Error>& error() const { return error_; }
 

@@ -28,35 +28,9 @@ constexpr std::int64_t kMaxRepetitions = 1'000'000'000;
 Result<const json*> list_at(const JsonDocument& document, std::string_view key) {
   const auto found = document.root().find(key);
   if (found == document.root().end() || !found->is_array())
-    return fail(document.error_at(key, "expected a list"));
+    return fail(document.error_at(document.root(), key, "expected a list"));
   return &*found;
 }
-
-/// The fields of one row, whose errors say which row it is.
-class RowFields {
- public:
-  RowFields(const JsonDocument& document, const json& row) : fields_(document, row), document_(document) {
-    if (!fields_.error()) key_ = fields_.string_or("key", "");
-  }
-
-  JsonFields& operator*() { return fields_; }
-  JsonFields* operator->() { return &fields_; }
-  const std::string& key() const { return key_; }
-  /// The first complaint, at the line of the row.
-  std::optional<Error> error() const {
-    if (!fields_.error()) return std::nullopt;
-    if (key_.empty()) return fields_.error();
-    return located(fields_.error()->field, fields_.error()->message);
-  }
-  Error located(std::string_view field, std::string_view message) const {
-    return document_.error_at(key_, fmt::format("{}: {}", field, message));
-  }
-
- private:
-  JsonFields fields_;
-  const JsonDocument& document_;
-  std::string key_;
-};
 
 RecordedDevice read_device(JsonFields& fields) {
   RecordedDevice device;
@@ -115,13 +89,10 @@ Result<RecordedKernel> read_kernel(const JsonDocument& document, const json& row
 }
 
 /// Reads `warm` or `cold` of an operator's row.
-Result<RecordedTiming> read_timing(const JsonDocument& document, const RowFields& row, const json& object,
-                                   std::string_view state, std::size_t num_names) {
+Result<RecordedTiming> read_timing(const JsonDocument& document, const json& object, std::string_view state,
+                                   std::size_t num_names) {
   const auto found = object.find(state);
-  if (found == object.end()) return fail(row.located(state, "missing"));
-  const auto located = [&](const Error& error) {
-    return fail(row.located(fmt::format("{}: {}", state, error.field), error.message));
-  };
+  if (found == object.end()) return fail(document.error_at(object, state, "missing"));
   JsonFields fields(document, *found);
   RecordedTiming timing;
   timing.repetitions = fields.integer("repetitions", 1, kMaxRepetitions);
@@ -130,13 +101,13 @@ Result<RecordedTiming> read_timing(const JsonDocument& document, const RowFields
   timing.high = Nanoseconds(static_cast<double>(fields.integer("high_ns", 1, kLongestNs)));
   if (!fields.error() && !(timing.low <= timing.time && timing.time <= timing.high))
     fields.complain("time_ns", "expected a median between low_ns and high_ns");
-  if (fields.error()) return located(*fields.error());
+  if (fields.error()) return fail(*fields.error());
   const auto kernels = found->find("kernels");
   if (kernels == found->end() || !kernels->is_array() || kernels->empty())
-    return fail(row.located(fmt::format("{}: kernels", state), "expected a list with a kernel at least"));
+    return fail(document.error_at(*found, "kernels", "expected a list with a kernel at least"));
   for (const json& kernel_row : *kernels) {
     auto kernel = read_kernel(document, kernel_row, num_names);
-    if (!kernel) return located(kernel.error());
+    if (!kernel) return fail(kernel.error());
     timing.kernels.push_back(*kernel);
   }
   return timing;
@@ -144,34 +115,34 @@ Result<RecordedTiming> read_timing(const JsonDocument& document, const RowFields
 
 Result<RecordedOperator> read_operator(const JsonDocument& document, const json& object,
                                        const KernelRecording& recording) {
-  RowFields row(document, object);
+  JsonFields fields(document, object);
   RecordedOperator op;
-  op.key = row->string("key");
-  op.operation = row->string("operator");
-  op.pass = row->string("pass");
-  op.variant = row->string_or("variant", "");
-  const std::string precision = row->string("precision");
-  op.flops = row->number("flops", 0, kLargestRate);
-  op.traffic = Bytes(row->number("bytes", 0, kLargestRate));
+  op.key = fields.string("key");
+  op.operation = fields.string("operator");
+  op.pass = fields.string("pass");
+  op.variant = fields.string_or("variant", "");
+  const std::string precision = fields.string("precision");
+  op.flops = fields.number("flops", 0, kLargestRate);
+  op.traffic = Bytes(fields.number("bytes", 0, kLargestRate));
   const std::int64_t last_session = std::ssize(recording.sessions) - 1;
-  op.session = static_cast<std::size_t>(row->integer("session", 0, std::max<std::int64_t>(last_session, 0)));
-  if (last_session < 0) row->complain("session", "expected a position in sessions, which is empty");
-  if (auto error = row.error()) return fail(*std::move(error));
+  op.session =
+      static_cast<std::size_t>(fields.integer("session", 0, std::max<std::int64_t>(last_session, 0)));
+  if (last_session < 0) fields.complain("session", "expected a position in sessions, which is empty");
+  if (fields.error()) return fail(*fields.error());
   const auto format = parse_precision(precision);
-  if (!format) return fail(row.located("precision", format.error().message));
+  if (!format) return fail(document.error_at(object, "precision", format.error().message));
   op.precision = *format;
 
   const auto shape = object.find("shape");
   if (shape == object.end() || !shape->is_object() || shape->empty())
-    return fail(row.located("shape", "expected sizes by name"));
+    return fail(document.error_at(object, "shape", "expected sizes by name"));
   JsonFields sizes(document, *shape);
   for (const auto& item : shape->items())
     op.shape.emplace(item.key(), sizes.integer(item.key(), 1, kLargestSize));
-  if (sizes.error())
-    return fail(row.located("shape", fmt::format("{}: {}", sizes.error()->field, sizes.error()->message)));
+  if (sizes.error()) return fail(*sizes.error());
 
   for (const auto& [state, timing] : {std::pair("warm", &op.warm), std::pair("cold", &op.cold)}) {
-    auto read = read_timing(document, row, object, state, recording.kernel_names.size());
+    auto read = read_timing(document, object, state, recording.kernel_names.size());
     if (!read) return fail(read.error());
     *timing = *std::move(read);
   }
@@ -179,20 +150,20 @@ Result<RecordedOperator> read_operator(const JsonDocument& document, const json&
 }
 
 Result<RecordedCollective> read_collective(const JsonDocument& document, const json& object) {
-  RowFields row(document, object);
+  JsonFields fields(document, object);
   RecordedCollective collective;
-  collective.key = row->string("key");
-  const std::string name = row->string("collective");
-  collective.num_gpus = row->integer("num_gpus", 2, kMaxGpus);
-  collective.num_nodes = row->integer("num_nodes", 1, kMaxGpus);
-  collective.bytes = Bytes(static_cast<double>(row->integer("bytes", 1, kLargestSize)));
-  collective.time = Nanoseconds(static_cast<double>(row->integer("time_ns", 1, kLongestNs)));
-  if (auto error = row.error()) return fail(*std::move(error));
+  collective.key = fields.string("key");
+  const std::string name = fields.string("collective");
+  collective.num_gpus = fields.integer("num_gpus", 2, kMaxGpus);
+  collective.num_nodes = fields.integer("num_nodes", 1, kMaxGpus);
+  collective.bytes = Bytes(static_cast<double>(fields.integer("bytes", 1, kLargestSize)));
+  collective.time = Nanoseconds(static_cast<double>(fields.integer("time_ns", 1, kLongestNs)));
+  if (fields.error()) return fail(*fields.error());
   const auto known = std::find_if(kCollectives.begin(), kCollectives.end(),
                                   [&](Collective one) { return name_of(one) == name; });
   if (known != kCollectives.end()) collective.collective = *known;
   if (!collective.collective && name != "send_recv")
-    return fail(row.located("collective", expected_found("a collective of nccl-tests", name)));
+    return fail(document.error_at(object, "collective", expected_found("a collective of nccl-tests", name)));
   return collective;
 }
 
@@ -207,7 +178,7 @@ Result<void> read_rows(const JsonDocument& document, std::string_view list, std:
     auto row = read(object);
     if (!row) return fail(row.error());
     if (!keys.insert(row->key).second)
-      return fail(document.error_at(row->key, fmt::format("{}: expected one row of a key, found two", list)));
+      return fail(document.error_at(object, "key", expected_found("one row of a key", "two of " + row->key)));
     rows.push_back(*std::move(row));
   }
   return {};
@@ -239,8 +210,7 @@ Result<void> read_head(const JsonDocument& document, KernelRecording& recording)
   const auto names = list_at(document, "kernel_names");
   if (!names) return fail(names.error());
   for (const json& name : **names) {
-    if (!name.is_string())
-      return fail(document.error_at("kernel_names", expected_found("a name", name.dump())));
+    if (!name.is_string()) return fail(document.error_at(name, "", expected_found("a name", name.dump())));
     recording.kernel_names.push_back(name.get<std::string>());
   }
   return {};

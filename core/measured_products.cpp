@@ -18,12 +18,13 @@ using nlohmann::json;
 constexpr std::int64_t kLargest = std::int64_t{1} << 50;
 constexpr std::size_t kMaxRows = 1'000'000;
 
-/// Adds the rows of one list; `name` is that of the precision.
-Result<void> read_list(const JsonDocument& document, const json& rows, std::string_view name,
-                       Precision precision, ProductKind kind, MeasuredProducts& products) {
+/// Adds the rows of one list.
+Result<void> read_list(const JsonDocument& document, const json& rows, Precision precision, ProductKind kind,
+                       MeasuredProducts& products) {
   const auto expected = [&](const json& found) {
-    return fail(document.error_at(name, expected_found("rows of m, n, k and ns, whole numbers of at least 1",
-                                                       found.dump().substr(0, 80))));
+    return fail(document.error_at(
+        found, "",
+        expected_found("rows of m, n, k and ns, whole numbers of at least 1", found.dump().substr(0, 80))));
   };
   if (!rows.is_array() || rows.size() > kMaxRows) return expected(rows);
   for (const json& row : rows) {
@@ -65,7 +66,7 @@ bool MeasuredProducts::empty() const {
 
 Result<MeasuredProducts> read_products(const JsonDocument& document, const json& object) {
   MeasuredProducts products;
-  if (!object.is_object()) return fail(document.error_at("products", "expected a JSON object"));
+  if (!object.is_object()) return fail(document.error_at(object, "", "expected a JSON object"));
   for (const auto& [name, entry] : object.items()) {
     constexpr std::array<std::string_view, 3> kKeys = {"source", "plain", "weight_gradient"};
     JsonFields fields(document, entry);
@@ -73,12 +74,12 @@ Result<MeasuredProducts> read_products(const JsonDocument& document, const json&
     fields.string("source");
     if (fields.error()) return fail(*fields.error());
     const auto precision = parse_precision(name);
-    if (!precision) return fail(document.error_at(name, precision.error().message));
+    if (!precision) return fail(document.error_at(object, name, precision.error().message));
     for (const auto& [key, kind] :
          {std::pair(kKeys[1], ProductKind::Plain), std::pair(kKeys[2], ProductKind::WeightGradient)}) {
       const auto rows = entry.find(key);
       if (rows == entry.end()) continue;
-      if (auto read = read_list(document, *rows, name, *precision, kind, products); !read)
+      if (auto read = read_list(document, *rows, *precision, kind, products); !read)
         return fail(read.error());
     }
   }

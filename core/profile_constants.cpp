@@ -168,11 +168,7 @@ Result<void> read_constant(const JsonDocument& document, const json& object, con
   constant.source = fields.string("source");
   if (constant.unit != known.unit) fields.complain("unit", expected_found(known.unit, constant.unit));
   if (constant.source.empty()) fields.complain("source", "expected where the value comes from, found ''");
-  if (fields.error()) {
-    // The keys repeat in every constant: only the constant's own name finds the line.
-    return fail(
-        document.error_at(known.name, fmt::format("{}: {}", fields.error()->field, fields.error()->message)));
-  }
+  if (fields.error()) return fail(*fields.error());
   known.set(profile, constant.value);
   const auto place = place_of(profile.constants, known.name);
   if (place != profile.constants.end() && place->name == known.name) {
@@ -209,7 +205,7 @@ Result<void> read_constants(const JsonDocument& document, const json& object, Gp
   return {};
 }
 
-Result<void> check_constants(const JsonDocument& document, const GpuProfile& profile) {
+Result<void> check_constants(const JsonDocument& document, const json& object, const GpuProfile& profile) {
   const auto has_group = [&](std::string_view group) {
     return std::any_of(kConstants.begin(), kConstants.end(), [&](const KnownConstant& known) {
       return known.group == group && has_constant(profile, known.name);
@@ -218,7 +214,7 @@ Result<void> check_constants(const JsonDocument& document, const GpuProfile& pro
   for (const KnownConstant& known : kConstants) {
     const bool may_be_absent = known.optional || (!known.group.empty() && !has_group(known.group));
     if (may_be_absent || has_constant(profile, known.name)) continue;
-    return fail(document.error_at("constants", fmt::format("{}: missing", known.name)));
+    return fail(document.error_at(object, fmt::format("constants.{}", known.name), "missing"));
   }
   return {};
 }

@@ -33,6 +33,7 @@ std::span<const KnownConstant> known_constants();
 Result<void> read_constants(const JsonDocument& document, const nlohmann::json& object, GpuProfile& profile);
 
 /// An error that names the first constant that the profile lacks.
-Result<void> check_constants(const JsonDocument& document, const GpuProfile& profile);
+Result<void> check_constants(const JsonDocument& document, const nlohmann::json& object,
+                             const GpuProfile& profile);
 
 }  // namespace vtrain

@@ -36,10 +36,11 @@ constexpr std::size_t kMaxTable = std::size_t{1} << 30;  // bytes
 struct TableEntry {
   const JsonDocument& document;
   const json& object;
-  std::string name;  ///< key, for errors
   const std::filesystem::path& folder;
 
-  Error error(const std::string& message) const { return document.error_at(name, message); }
+  Error error(std::string_view key, std::string message) const {
+    return document.error_at(object, key, std::move(message));
+  }
 };
 
 /// The fields of an entry, complaining about keys that are not in `known`.
@@ -62,10 +63,12 @@ Result<TableFiles> read_files(const TableEntry& entry, std::span<const std::stri
   TableFiles files{.names = {}, .source = fields->string("source")};
   if (fields->error()) return fail(*fields->error());
   const json names = entry.object.value("files", json());
-  if (!names.is_array() || names.empty()) return fail(entry.error("files: expected an array of file names"));
+  if (!names.is_array() || names.empty())
+    return fail(entry.error("files", "expected an array of file names"));
   for (const json& name : names) {
     if (!name.is_string() || std::filesystem::path(name.get<std::string>()).is_absolute()) {
-      return fail(entry.error("files: " + expected_found("a file name relative to the folder", name.dump())));
+      return fail(entry.error(fmt::format("files[{}]", files.names.size()),
+                              expected_found("a file name relative to the folder", name.dump())));
     }
     files.names.push_back(name.get<std::string>());
     files.source += fmt::format("{} {}", files.names.size() == 1 ? ":" : ",", files.names.back());
@@ -114,11 +117,12 @@ Result<void> add_gemm(const TableEntry& entry, const GpuProfile& device, Profile
         });
     if (!measured) continue;
     if (device.peak_rate_of(precision).value == 0) {
-      return fail(entry.error(fmt::format(
-          "the tables have {0} products, but peak_rate_{0} of the device is 0", name_of(precision))));
+      return fail(entry.error(
+          "files", fmt::format("the tables have {0} products, but peak_rate_{0} of the device is 0",
+                               name_of(precision))));
     }
     auto fit = fit_gemm(device, precision, *stacks);
-    if (!fit) return fail(entry.error(fit.error().message));
+    if (!fit) return fail(entry.error("files", fit.error().message));
     profile.add_gemm(precision, *fit, files->source);
   }
   return {};
@@ -132,7 +136,7 @@ Result<void> add_relative_gemm(const TableEntry& entry, const GpuProfile& base, 
   const auto operators = read_operators(entry, *files);
   if (!operators) return fail(operators.error());
   const auto rate = fit_relative_rate(base, *operators);
-  if (!rate) return fail(entry.error(rate.error().message));
+  if (!rate) return fail(entry.error("files", rate.error().message));
   profile.add_relative_gemm(Precision::Bf16, *rate, files->source);
   return {};
 }
@@ -141,13 +145,13 @@ Result<void> add_relative_gemm(const TableEntry& entry, const GpuProfile& base, 
 Result<void> add_head_size(const TableEntry& entry, const std::string& key, const json& rate,
                            KernelSurface& surface) {
   const auto head_size = parse_integer(key, 1, 1 << 16);
-  if (!head_size) return fail(entry.error("head_size_rates: " + head_size.error().message));
+  if (!head_size) return fail(entry.error("head_size_rates." + key, head_size.error().message));
   if (!rate.is_number() || !(rate > 0 && rate < 100))
-    return fail(entry.error("head_size_rates: " + expected_found("a number above 0", rate.dump())));
+    return fail(entry.error("head_size_rates." + key, expected_found("a number above 0", rate.dump())));
   KernelSurface::Axes axes = surface.axes();
   const auto place = std::lower_bound(axes[0].begin(), axes[0].end(), *head_size);
   if (place != axes[0].end() && *place == *head_size)
-    return fail(entry.error(fmt::format("head_size_rates: head size {} was measured", key)));
+    return fail(entry.error("head_size_rates." + key, "this head size was measured"));
   axes[0].insert(place, *head_size);
   std::vector<double> values;
   for (const std::int64_t size : axes[0]) {
@@ -184,9 +188,9 @@ Result<void> add_attention(const TableEntry& entry, AttentionKernel kernel, Prof
   const auto stacks = read_stacks(entry, *files, parse_attention_table);
   if (!stacks) return fail(stacks.error());
   auto fit = fit_attention(*stacks);
-  if (!fit) return fail(entry.error(fit.error().message));
+  if (!fit) return fail(entry.error("files", fit.error().message));
   const json rates = entry.object.value("head_size_rates", json::object());
-  if (!rates.is_object()) return fail(entry.error("head_size_rates: expected rates by head size"));
+  if (!rates.is_object()) return fail(entry.error("head_size_rates", "expected rates by head size"));
   for (const auto& [key, rate] : rates.items()) {
     if (auto added = add_head_size(entry, key, rate, fit->surface); !added) return added;
   }
@@ -200,7 +204,7 @@ Result<void> add_attentions(const TableEntry& entry, ProfileText& profile) {
   for (std::size_t i = 0; i < kKernels.size(); ++i) {
     const auto found = entry.object.find(kKernels[i]);
     if (found == entry.object.end()) continue;
-    const TableEntry kernel{entry.document, *found, std::string(kKernels[i]), entry.folder};
+    const TableEntry kernel{entry.document, *found, entry.folder};
     if (auto added = add_attention(kernel, static_cast<AttentionKernel>(i + 1), profile); !added)
       return added;
   }
@@ -214,7 +218,7 @@ Result<void> add_attention_backward(const TableEntry& entry, ProfileText& profil
   const auto operators = read_operators(entry, *files);
   if (!operators) return fail(operators.error());
   const auto fit = fit_attention_backward(*operators);
-  if (!fit) return fail(entry.error(fit.error().message));
+  if (!fit) return fail(entry.error("files", fit.error().message));
   profile.add_attention_backward(*fit, files->source);
   return {};
 }
@@ -225,13 +229,13 @@ Result<std::vector<CollectiveSample>> parse_collectives(std::string_view text, c
   return one_size ? parse_all_reduce_table(text, file) : parse_nccl_table(text, file);
 }
 
-Result<void> add_collectives(const TableEntry& entry, ProfileText& profile) {
+Result<void> add_collectives(const TableEntry& entry, std::string_view key, ProfileText& profile) {
   constexpr std::array<std::string_view, 2> kKeys = {"source", "files"};
   const auto files = read_files(entry, kKeys);
   if (!files) return fail(files.error());
   const auto stacks = read_stacks(entry, *files, parse_collectives);
   if (!stacks) return fail(stacks.error());
-  profile.add_collectives(entry.name, fit_collectives(*stacks), files->source);
+  profile.add_collectives(key, fit_collectives(*stacks), files->source);
   return {};
 }
 
@@ -245,11 +249,11 @@ Result<void> add_tables(const JsonDocument& document, const json& tables, const 
   for (const std::string_view key : kKeys) {
     const auto found = tables.find(key);
     if (found == tables.end()) continue;
-    const TableEntry entry{document, *found, std::string(key), folder};
+    const TableEntry entry{document, *found, folder};
     const Result<void> added = key == kGemmKey                ? add_gemm(entry, device, profile)
                                : key == kAttentionKey         ? add_attentions(entry, profile)
                                : key == kAttentionBackwardKey ? add_attention_backward(entry, profile)
-                                                              : add_collectives(entry, profile);
+                                                              : add_collectives(entry, key, profile);
     if (!added) return added;
   }
   return {};
@@ -326,9 +330,8 @@ Result<std::string> import_gpu_profile(const DeviceFile& devices, const std::str
       return fail(read.error());
   }
   if (base.empty()) {
-    if (auto complete = check_constants(*document, constants); !complete) {
-      return fail(document->error_at(device, complete.error().message));
-    }
+    if (auto complete = check_constants(*document, *entry, constants); !complete)
+      return fail(complete.error());
   }
   ProfileText profile(device, description, made_by, base);
   profile.add_constants(constants.constants);
@@ -338,12 +341,12 @@ Result<std::string> import_gpu_profile(const DeviceFile& devices, const std::str
     known.allow_only(std::array{kGemmKey, kAttentionKey});
     if (known.error()) return fail(*known.error());
     if (tables.contains(kGemmKey)) {
-      const TableEntry gemm{*document, tables[kGemmKey], std::string(kGemmKey), folder};
+      const TableEntry gemm{*document, tables[kGemmKey], folder};
       if (auto added = add_relative_gemm(gemm, load_gpu_profile(base).value(), profile); !added)
         return fail(added.error());
     }
     if (tables.contains(kAttentionKey)) {
-      const TableEntry attention{*document, tables[kAttentionKey], std::string(kAttentionKey), folder};
+      const TableEntry attention{*document, tables[kAttentionKey], folder};
       if (auto added = add_attentions(attention, profile); !added) return fail(added.error());
     }
   } else if (entry->contains("tables")) {

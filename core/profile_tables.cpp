@@ -22,29 +22,30 @@ constexpr std::size_t kMaxNumbers = 1'000'000;
 constexpr double kMaxSize = 1e15;
 constexpr double kTera = 1e12;
 
-/// One table of the file. Keys repeat from table to table, so that an error stands at the table's own name.
+/// One table of the file.
 struct TableObject {
   const JsonDocument& document;
   const json& object;
-  std::string_view name;
 
-  Error error(std::string message) const { return document.error_at(name, std::move(message)); }
+  Error error(std::string_view key, std::string message) const {
+    return document.error_at(object, key, std::move(message));
+  }
 };
 
 /// The numbers of an array, each in [low, high].
 Result<std::vector<double>> read_numbers(const TableObject& table, std::string_view key, double low,
                                          double high) {
   const auto found = table.object.find(key);
-  if (found == table.object.end()) return fail(table.error(fmt::format("{}: missing", key)));
+  if (found == table.object.end()) return fail(table.error(key, "missing"));
   if (!found->is_array() || found->empty() || found->size() > kMaxNumbers)
-    return fail(table.error(fmt::format("{}: expected an array of 1 to {} numbers", key, kMaxNumbers)));
+    return fail(table.error(key, fmt::format("expected an array of 1 to {} numbers", kMaxNumbers)));
   std::vector<double> numbers;
   numbers.reserve(found->size());
   for (const json& item : *found) {
     const double number = item.is_number() ? item.get<double>() : std::nan("");
     if (!(number >= low && number <= high)) {
-      return fail(table.error(fmt::format(
-          "{}: {}", key, expected_found(fmt::format("numbers from {} to {}", low, high), item.dump()))));
+      return fail(table.error(fmt::format("{}[{}]", key, numbers.size()),
+                              expected_found(fmt::format("a number from {} to {}", low, high), item.dump())));
     }
     numbers.push_back(number);
   }
@@ -59,7 +60,7 @@ Result<std::vector<std::int64_t>> read_sizes(const TableObject& table, std::stri
                                  [](double number) { return number == std::floor(number); });
   if (!whole ||
       std::adjacent_find(numbers->begin(), numbers->end(), std::greater_equal<>()) != numbers->end())
-    return fail(table.error(fmt::format("{}: expected rising whole numbers", key)));
+    return fail(table.error(key, "expected rising whole numbers"));
   return std::vector<std::int64_t>(numbers->begin(), numbers->end());
 }
 
@@ -74,8 +75,7 @@ Result<void> read_description(const TableObject& table, std::string name,
   JsonFields fields(table.document, table.object);
   fields.allow_only(keys);
   ProfileTable described{.name = std::move(name), .source = fields.string("source")};
-  if (fields.error())
-    return fail(table.error(fmt::format("{}: {}", fields.error()->field, fields.error()->message)));
+  if (fields.error()) return fail(*fields.error());
   if (table.object.contains("fit")) {
     JsonFields fit(table.document, table.object["fit"]);
     fit.allow_only(kFitKeys);
@@ -83,8 +83,7 @@ Result<void> read_description(const TableObject& table, std::string name,
     described.spread_percent = fit.number_or("spread_percent", 0, kMaxPercent, -1);
     described.left_out_error_percent = fit.number_or("left_out_error_percent", 0, kMaxPercent, -1);
     described.compaction_error_percent = fit.number_or("compaction_error_percent", 0, kMaxPercent, -1);
-    if (fit.error())
-      return fail(table.error(fmt::format("fit: {}: {}", fit.error()->field, fit.error()->message)));
+    if (fit.error()) return fail(*fit.error());
   }
   const auto known = std::find_if(profile.tables.begin(), profile.tables.end(),
                                   [&](const ProfileTable& other) { return other.name == described.name; });
@@ -110,7 +109,7 @@ Result<std::shared_ptr<const KernelSurface>> read_surface(const TableObject& tab
   auto values = read_numbers(table, values_key, low, high);
   if (!values) return fail(values.error());
   if (const auto fault = KernelSurface::find_fault(axes, values->size()))
-    return fail(table.error(fmt::format("{}: {}", values_key, *fault)));
+    return fail(table.error(values_key, *fault));
   std::transform(values->begin(), values->end(), values->begin(), to_value);
   return std::make_shared<const KernelSurface>(std::move(axes), std::move(*values));
 }
@@ -119,11 +118,10 @@ Result<std::shared_ptr<const KernelSurface>> read_surface(const TableObject& tab
 Result<void> scale_gemm(const TableObject& table, Precision precision, GpuProfile& profile) {
   JsonFields fields(table.document, table.object);
   const double factor = fields.number("relative_rate", 0.01, 100);
-  if (fields.error())
-    return fail(table.error(fmt::format("{}: {}", fields.error()->field, fields.error()->message)));
+  if (fields.error()) return fail(*fields.error());
   std::shared_ptr<const KernelSurface>& surface = profile.gemm[static_cast<std::size_t>(precision)];
   if (surface == nullptr)
-    return fail(table.error("relative_rate: expected a profile that extends one with a table"));
+    return fail(table.error("relative_rate", "expected a profile that extends one with a table"));
   std::vector<double> values = surface->values();
   for (double& value : values)
     value -= std::log(factor);
@@ -138,7 +136,7 @@ Result<void> read_gemm(const JsonDocument& document, const json& object, GpuProf
   fields.allow_only(kPrecisions);
   if (fields.error()) return fail(*fields.error());
   for (const auto& [key, entry] : object.items()) {
-    const TableObject table{document, entry, key};
+    const TableObject table{document, entry};
     const Precision precision = parse_precision(key).value();
     const bool is_scaled = entry.is_object() && entry.contains("relative_rate");
     auto described = is_scaled
@@ -168,11 +166,10 @@ Result<AttentionRates> scaled_rates(const TableObject& table, const GpuProfile& 
   const std::string kernel = fields.string("kernel");
   const std::string from = fields.string_or("from_profile", "");
   const double factor = fields.number("relative_rate", 1e-3, 1e3);
-  if (fields.error())
-    return fail(table.error(fmt::format("{}: {}", fields.error()->field, fields.error()->message)));
+  if (fields.error()) return fail(*fields.error());
   const auto names = embedded_profile_names();
   if (!from.empty() && std::find(names.begin(), names.end(), from) == names.end())
-    return fail(table.error("from_profile: " + expected_found(list_names(names), from)));
+    return fail(table.error("from_profile", expected_found(list_names(names), from)));
   GpuProfile other;
   if (!from.empty()) other = load_gpu_profile(from).value();
   const auto& rates = from.empty() ? profile.attention : other.attention;
@@ -185,7 +182,7 @@ Result<AttentionRates> scaled_rates(const TableObject& table, const GpuProfile& 
       value += std::log(factor);
     return AttentionRates{std::make_shared<const KernelSurface>(surface->axes(), std::move(values)), true};
   }
-  return fail(table.error("kernel: " + expected_found("a generation that was measured there", kernel)));
+  return fail(table.error("kernel", expected_found("a generation that was measured there", kernel)));
 }
 
 Result<void> read_attention(const JsonDocument& document, const json& object, GpuProfile& profile) {
@@ -198,7 +195,7 @@ Result<void> read_attention(const JsonDocument& document, const json& object, Gp
     for (std::size_t i = 0; i < kKernels.size(); ++i) {
       const auto entry = object.find(kKernels[i]);
       if (entry == object.end() || entry->contains("tflops") != measured) continue;
-      const TableObject table{document, *entry, kKernels[i]};
+      const TableObject table{document, *entry};
       const std::string name = fmt::format("attention {}", kKernels[i]);
       AttentionRates& rates = profile.attention[i + 1];
       if (measured) {
@@ -221,7 +218,7 @@ Result<void> read_attention(const JsonDocument& document, const json& object, Gp
 }
 
 Result<void> read_attention_backward(const JsonDocument& document, const json& object, GpuProfile& profile) {
-  const TableObject table{document, object, kAttentionBackwardKey};
+  const TableObject table{document, object};
   if (auto described = read_description(table, std::string(kAttentionBackwardKey),
                                         {"heads_times_sequence", "relative_rate"}, profile);
       !described)
@@ -231,8 +228,8 @@ Result<void> read_attention_backward(const JsonDocument& document, const json& o
   auto ratio = read_numbers(table, "relative_rate", 0.01, 100);
   if (!ratio) return fail(ratio.error());
   if (work->size() != ratio->size()) {
-    return fail(table.error(
-        fmt::format("relative_rate: expected {} numbers, found '{}'", work->size(), ratio->size())));
+    return fail(table.error("relative_rate",
+                            fmt::format("expected {} numbers, found '{}'", work->size(), ratio->size())));
   }
   profile.attention_backward =
       AttentionBackward(std::vector<double>(work->begin(), work->end()), std::move(*ratio));
@@ -243,19 +240,18 @@ Result<void> read_message_table(const JsonDocument& document, const json& object
                                 CollectiveTables& tables) {
   constexpr std::array<std::string_view, 3> kKeys = {"gpus", "bytes", "ns"};
   constexpr std::int64_t kMaxGpus = 1 << 20;
-  const TableObject table{document, object, name_of(collective)};
+  const TableObject table{document, object};
   JsonFields fields(document, object);
   fields.allow_only(kKeys);
   const std::int64_t num_gpus = fields.integer("gpus", 2, kMaxGpus);
-  if (fields.error())
-    return fail(table.error(fmt::format("{}: {}", fields.error()->field, fields.error()->message)));
+  if (fields.error()) return fail(*fields.error());
   const auto bytes = read_sizes(table, "bytes");
   if (!bytes) return fail(bytes.error());
   const auto times = read_numbers(table, "ns", 1, kMaxSize);
   if (!times) return fail(times.error());
   if (times->size() != bytes->size()) {
-    return fail(table.error(fmt::format("ns: expected {} times for {} GPUs, found '{}'", bytes->size(),
-                                        num_gpus, times->size())));
+    return fail(table.error("ns", fmt::format("expected {} times for {} GPUs, found '{}'", bytes->size(),
+                                              num_gpus, times->size())));
   }
   std::vector<MessageTable::Entry> entries;
   for (std::size_t i = 0; i < bytes->size(); ++i)
@@ -275,14 +271,14 @@ Result<void> read_collectives(const JsonDocument& document, const json& object, 
   for (const Collective collective : kCollectives) {
     const auto entry = object.find(name_of(collective));
     if (entry == object.end()) continue;
-    const TableObject table{document, *entry, name_of(collective)};
+    const TableObject table{document, *entry};
     if (auto described =
             read_description(table, fmt::format("{} {}", key, name_of(collective)), {"groups"}, profile);
         !described)
       return described;
     const auto groups = entry->find("groups");
     if (groups == entry->end() || !groups->is_array() || groups->empty())
-      return fail(table.error("groups: expected an array of tables by number of GPUs"));
+      return fail(table.error("groups", "expected an array of tables by number of GPUs"));
     for (const json& group : *groups) {
       if (auto read = read_message_table(document, group, collective, tables); !read) return read;
     }
@@ -328,7 +324,8 @@ Result<void> read_tables(const JsonDocument& document, const json& profile_objec
     const auto found = profile_object.find(key);
     if (found == profile_object.end()) continue;
     if (!found->is_object())
-      return fail(document.error_at(key, expected_found("a JSON object", found->dump().substr(0, 80))));
+      return fail(
+          document.error_at(*found, "", expected_found("a JSON object", found->dump().substr(0, 80))));
     if (auto read = reader(document, *found, profile); !read) return read;
   }
   return {};

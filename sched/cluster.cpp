@@ -66,12 +66,12 @@ Result<ClusterSpec> read_groups(const JsonDocument& document) {
   JsonFields top(document, document.root());
   top.allow_only(std::array<std::string_view, 1>{"groups"});
   if (top.error()) return fail(*top.error());
-  const nlohmann::json groups = document.root().value("groups", nlohmann::json());
-  if (!groups.is_array() || groups.empty()) {
-    return fail(document.error_at("groups", "expected a list of at least one group of nodes"));
-  }
+  const nlohmann::json& root = document.root();
+  const auto groups = root.find("groups");
+  if (groups == root.end() || !groups->is_array() || groups->empty())
+    return fail(document.error_at(root, "groups", "expected a list of at least one group of nodes"));
   ClusterSpec cluster;
-  for (const nlohmann::json& item : groups) {
+  for (const nlohmann::json& item : *groups) {
     JsonFields fields(document, item);
     fields.allow_only(std::array<std::string_view, 5>{"num_nodes", "gpus_per_node", "gpu_type",
                                                       "gpus_per_island", "nodes_per_rack"});

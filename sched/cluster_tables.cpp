@@ -313,16 +313,17 @@ Result<ClusterSpec> parse_gavel_cluster(const JsonDocument& document, std::strin
     const bool last = &type == &kTypes.back();
     if (!count || last != (colon == std::string_view::npos)) {
       return fail(document.error_at(
-          found.key(), expected_found("one text with the numbers of V100, P100 and K80, as [\"36:36:36\"]",
-                                      list.dump(-1, ' ', true).substr(0, 80))));
+          list, "",
+          expected_found("one text with the numbers of V100, P100 and K80, as [\"36:36:36\"]",
+                         list.dump(-1, ' ', true).substr(0, 80))));
     }
     if (auto added = nodes.add(*count, 1, type); !added) {
-      return fail(document.error_at(found.key(), added.error().message));
+      return fail(document.error_at(list, "", added.error().message));
     }
     if (!last) rest.remove_prefix(colon + 1);
   }
   auto cluster = nodes.finish();
-  if (!cluster) return fail(document.error_at(found.key(), cluster.error().message));
+  if (!cluster) return fail(document.error_at(list, "", cluster.error().message));
   cluster->notes.emplace_back("the file counts GPUs: each is a node of its own");
   return cluster;
 }

@@ -50,10 +50,10 @@ std::string table_json(const Entries& entries, Show show) {
 /// The parts of one document; the first error ends the reading.
 class ShapeReader {
  public:
-  explicit ShapeReader(const JsonDocument& document) : document_(document) {}
+  explicit ShapeReader(const JsonDocument& document) : document_(document), root_(document.root()) {}
 
   Result<WorkloadShape> read() {
-    JsonFields top(document_, document_.root());
+    JsonFields top(document_, root_);
     constexpr std::array<std::string_view, 11> kKeys = {
         "vtrain_generator",   "name",      "summary", "jobs",         "arrivals", "gpus",
         "duration_fractions", "durations", "tenants", "tenant_sizes", "statuses"};
@@ -76,8 +76,8 @@ class ShapeReader {
   }
 
  private:
-  bool complain(std::string_view key, std::string message) {
-    error_ = document_.error_at(key, std::move(message));
+  bool complain(const json& object, std::string_view key, std::string message) {
+    error_ = document_.error_at(object, key, std::move(message));
     return false;
   }
   bool take(const JsonFields& fields) {
@@ -89,11 +89,12 @@ class ShapeReader {
   const json* list(const json& object, std::string_view key) {
     const auto found = object.find(key);
     if (found == object.end()) {
-      complain(key, "missing");
+      complain(object, key, "missing");
     } else if (!found->is_array() || found->empty() || found->size() > kMostEntries) {
-      complain(key, fmt::format("expected a list of 1 to {} entries, found {}", with_thousands(kMostEntries),
-                                found->is_array() ? with_thousands(static_cast<std::int64_t>(found->size()))
-                                                  : std::string(found->type_name())));
+      complain(object, key,
+               fmt::format("expected a list of 1 to {} entries, found {}", with_thousands(kMostEntries),
+                           found->is_array() ? with_thousands(static_cast<std::int64_t>(found->size()))
+                                             : std::string(found->type_name())));
     } else {
       return &*found;
     }
@@ -107,7 +108,8 @@ class ShapeReader {
     for (const json& entry : *entries) {
       const double number = entry.is_number() ? entry.get<double>() : low - 1;
       if (!(number >= low && number <= high)) {
-        return complain(key, expected_found(fmt::format("numbers from {} to {}", low, high), entry.dump()));
+        return complain(entry, "",
+                        expected_found(fmt::format("a number from {} to {}", low, high), entry.dump()));
       }
       to.push_back(number);
     }
@@ -115,8 +117,8 @@ class ShapeReader {
   }
 
   bool read_arrivals() {
-    if (!document_.root().contains("arrivals")) return complain("arrivals", "missing");
-    JsonFields fields(document_, document_.root()["arrivals"]);
+    if (!root_.contains("arrivals")) return complain(root_, "arrivals", "missing");
+    JsonFields fields(document_, root_["arrivals"]);
     constexpr std::array<std::string_view, 6> kKeys = {"process",       "mean_gap_s", "gap_sigma",
                                                        "day_amplitude", "day_peak_s", "gap_seconds"};
     fields.allow_only(kKeys);
@@ -134,7 +136,7 @@ class ShapeReader {
   }
 
   bool read_gpus() {
-    const json* const entries = list(document_.root(), "gpus");
+    const json* const entries = list(root_, "gpus");
     if (entries == nullptr) return false;
     for (const json& entry : *entries) {
       JsonFields fields(document_, entry);
@@ -143,32 +145,33 @@ class ShapeReader {
       const GpuCount num_gpus(static_cast<std::int32_t>(fields.integer("num_gpus", 1, kMostGpus)));
       const double weight = fields.number("jobs", 0, kMostWeight);
       if (!take(fields)) return false;
-      if (weight == 0) return complain("gpus", "expected a number of jobs above 0, found 0");
+      if (weight == 0) return complain(entry, "jobs", "expected a number of jobs above 0, found 0");
       if (!shape_.gangs.empty() && num_gpus <= shape_.gangs.back().num_gpus)
-        return complain("gpus", expected_found("ascending numbers of GPUs", std::to_string(num_gpus.value)));
+        return complain(entry, "num_gpus",
+                        expected_found("ascending numbers of GPUs", std::to_string(num_gpus.value)));
       shape_.gangs.push_back({num_gpus, weight});
     }
     return true;
   }
 
   bool read_fractions() {
-    if (!numbers(document_.root(), "duration_fractions", 0, 1, fractions_)) return false;
+    if (!numbers(root_, "duration_fractions", 0, 1, fractions_)) return false;
     const bool ascending =
         std::adjacent_find(fractions_.begin(), fractions_.end(), std::greater_equal<>()) == fractions_.end();
     if (ascending && fractions_.size() >= 2 && fractions_.front() == 0 && fractions_.back() == 1) return true;
-    return complain("duration_fractions",
+    return complain(root_, "duration_fractions",
                     expected_found("ascending fractions from 0 to 1", list_json(fractions_)));
   }
 
   bool read_gaps() {
-    const json& arrivals = document_.root()["arrivals"];
+    const json& arrivals = root_["arrivals"];
     if (!arrivals.contains("gap_seconds")) return true;
     std::vector<double>& gaps = shape_.gap_seconds;
     if (!numbers(arrivals, "gap_seconds", 0, kMostSeconds, gaps)) return false;
     if (gaps.size() == fractions_.size() && std::is_sorted(gaps.begin(), gaps.end()) && gaps.back() > 0)
       return true;
     return complain(
-        "gap_seconds",
+        arrivals, "gap_seconds",
         expected_found(
             fmt::format("{} gaps that do not descend, one a fraction, the last above 0", fractions_.size()),
             list_json(gaps)));
@@ -188,16 +191,16 @@ class ShapeReader {
                            return number >= 0 && number <= kMostWeight;
                          });
       if (!valid) {
-        return complain(
-            key,
-            expected_found(fmt::format("rows of {} numbers from 0 to {}", width, kMostWeight), entry.dump()));
+        return complain(entry, "",
+                        expected_found(fmt::format("a row of {} numbers from 0 to {}", width, kMostWeight),
+                                       entry.dump()));
       }
     }
     return true;
   }
 
   bool read_durations() {
-    const json* const entries = list(document_.root(), "durations");
+    const json* const entries = list(root_, "durations");
     if (entries == nullptr) return false;
     for (const json& entry : *entries) {
       JsonFields fields(document_, entry);
@@ -207,15 +210,16 @@ class ShapeReader {
       quantiles.most_gpus = GpuCount(static_cast<std::int32_t>(fields.integer("most_gpus", 1, kMostGpus)));
       if (!take(fields)) return false;
       if (!shape_.durations.empty() && quantiles.most_gpus <= shape_.durations.back().most_gpus) {
-        return complain("most_gpus", expected_found("ascending numbers of GPUs",
-                                                    std::to_string(quantiles.most_gpus.value)));
+        return complain(
+            entry, "most_gpus",
+            expected_found("ascending numbers of GPUs", std::to_string(quantiles.most_gpus.value)));
       }
       constexpr double kLeastSeconds = 1e-9;
       if (!numbers(entry, "seconds", kLeastSeconds, kMostSeconds, quantiles.seconds)) return false;
       if (quantiles.seconds.size() != fractions_.size() ||
           !std::is_sorted(quantiles.seconds.begin(), quantiles.seconds.end())) {
         return complain(
-            "seconds",
+            entry, "seconds",
             expected_found(fmt::format("{} durations that do not descend, one a fraction", fractions_.size()),
                            list_json(quantiles.seconds)));
       }
@@ -223,7 +227,7 @@ class ShapeReader {
       if (entry.contains("statuses")) {
         if (!rows(entry, "statuses", shape_.statuses.size(), quantiles.statuses)) return false;
         if (quantiles.statuses.size() != kRunTimeQuarters)
-          return complain("statuses",
+          return complain(entry, "statuses",
                           fmt::format("expected {} rows, one a quarter of the durations, found {}",
                                       kRunTimeQuarters, quantiles.statuses.size()));
       }
@@ -233,44 +237,46 @@ class ShapeReader {
   }
 
   bool read_tenants() {
-    if (!document_.root().contains("tenants")) return true;
-    if (!numbers(document_.root(), "tenants", 0, kMostWeight, shape_.tenants)) return false;
+    if (!root_.contains("tenants")) return true;
+    if (!numbers(root_, "tenants", 0, kMostWeight, shape_.tenants)) return false;
     const bool any = *std::max_element(shape_.tenants.begin(), shape_.tenants.end()) > 0;
-    return any || complain("tenants", "expected a number of jobs above 0, found only 0");
+    return any || complain(root_, "tenants", "expected a number of jobs above 0, found only 0");
   }
 
   bool read_tenant_sizes() {
-    if (!document_.root().contains("tenant_sizes")) return true;
+    if (!root_.contains("tenant_sizes")) return true;
     std::vector<std::vector<double>>& sizes = shape_.tenant_sizes;
-    if (!rows(document_.root(), "tenant_sizes", shape_.durations.size(), sizes)) return false;
+    if (!rows(root_, "tenant_sizes", shape_.durations.size(), sizes)) return false;
     if (sizes.size() > shape_.tenants.size()) {
-      return complain("tenant_sizes", fmt::format("expected at most as many rows as tenants, {}, found {}",
-                                                  shape_.tenants.size(), sizes.size()));
+      return complain(root_, "tenant_sizes",
+                      fmt::format("expected at most as many rows as tenants, {}, found {}",
+                                  shape_.tenants.size(), sizes.size()));
     }
     const auto rest = shape_.tenants.begin() + static_cast<std::ptrdiff_t>(sizes.size()) - 1;
     if (*std::max_element(rest, shape_.tenants.end()) <= 0)
-      return complain("tenant_sizes", "expected jobs of the tenants of the last row, found none");
+      return complain(root_, "tenant_sizes", "expected jobs of the tenants of the last row, found none");
     for (std::size_t group = 0; group < shape_.durations.size(); ++group) {
       if (std::all_of(sizes.begin(), sizes.end(), [&](const auto& row) { return row[group] == 0; }))
-        return complain("tenant_sizes",
+        return complain(root_, "tenant_sizes",
                         fmt::format("expected jobs in each column, found none in column {}", group));
     }
     return true;
   }
 
   bool read_statuses() {
-    if (!document_.root().contains("statuses")) return true;
-    JsonFields fields(document_, document_.root()["statuses"]);
+    if (!root_.contains("statuses")) return true;
+    JsonFields fields(document_, root_["statuses"]);
     fields.allow_only(status_names());
     for (std::size_t i = 0; i < status_names().size() && !fields.error(); ++i) {
       const double weight = fields.number_or(status_names()[i], 0, kMostWeight, 0);
       if (weight > 0) shape_.statuses.push_back({static_cast<JobStatus>(i), weight});
     }
     if (!take(fields)) return false;
-    return !shape_.statuses.empty() || complain("statuses", "expected a share above 0, found none");
+    return !shape_.statuses.empty() || complain(root_, "statuses", "expected a share above 0, found none");
   }
 
   const JsonDocument& document_;
+  const json& root_;
   WorkloadShape shape_;
   std::vector<double> fractions_;
   Error error_;

@@ -37,6 +37,9 @@ class ConfigReader {
   /// The object under a key, empty when absent.
   const nlohmann::json& object(std::string_view key);
   void complain(std::string_view key, std::string message) { fields_.complain(key, std::move(message)); }
+  void complain(const nlohmann::json& object, std::string_view key, std::string message) {
+    fields_.complain(object, key, std::move(message));
+  }
   void warn(std::string message) { warnings_.push_back(std::move(message)); }
   /// Warns of keys that nobody asked for, but for those that change neither the shape nor the amount of the
   /// computation.

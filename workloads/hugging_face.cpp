@@ -107,7 +107,7 @@ double number_in(ConfigReader& config, const json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || found->is_null()) return 0;
   if (found->is_number()) return found->get<double>();
-  config.complain(key, expected_found("a number", found->dump()));
+  config.complain(object, key, expected_found("a number", found->dump()));
   return 0;
 }
 
@@ -432,7 +432,7 @@ Result<Family> find_family(const JsonDocument& document, const json& object) {
     if (family.model_type == type) return family;
     names.push_back(family.model_type);
   }
-  return fail(document.error_at("model_type", expected_found("one of " + list_names(names), type)));
+  return fail(document.error_at(object, "model_type", expected_found("one of " + list_names(names), type)));
 }
 
 }  // namespace

@@ -99,8 +99,9 @@ void read_top_level(JsonFields& fields, TransformerModel& model) {
 void read_experts(JsonFields& fields, MixtureOfExperts& experts) {
   fields.allow_only(kExpertKeys);
   read_optional(fields, "num_experts", experts.num_experts);
-  read_optional(fields, "top_k", experts.top_k);
-  read_optional(fields, "expert_ffn_size", experts.expert_ffn_size);
+  const auto read = experts.num_experts > 0 ? read_size : read_optional;
+  read(fields, "top_k", experts.top_k);
+  read(fields, "expert_ffn_size", experts.expert_ffn_size);
   read_optional(fields, "shared_ffn_size", experts.shared_ffn_size);
   read_optional(fields, "num_dense_layers", experts.num_dense_layers);
   read_optional(fields, "latent_size", experts.latent_size);
@@ -159,7 +160,7 @@ Result<TransformerModel> read_model(const JsonDocument& document, const json& ob
   TransformerModel model;
   if (fields.has("base")) {
     const auto base = find_model(fields.string("base"));
-    if (!fields.error() && !base) return fail(document.error_at("base", base.error().message));
+    if (!fields.error() && !base) return fail(document.error_at(object, "base", base.error().message));
     if (base) model = base->model();
   } else {
     model.vocab_size = 0;  // no default: it must be given
@@ -173,13 +174,8 @@ Result<TransformerModel> read_model(const JsonDocument& document, const json& ob
                            read_part(document, object, "state_space", model.state_space, read_state_space)}) {
     if (!part) return fail(part.error());
   }
-  if (const auto checked = check_model(model); !checked) {
-    // The last part of `experts.top_k` is the key.
-    const std::string& field = checked.error().field;
-    Error error = document.error_at(field.substr(field.rfind('.') + 1), checked.error().message);
-    error.field = field;
-    return fail(std::move(error));
-  }
+  if (const auto checked = check_model(model); !checked)
+    return fail(document.error_at(object, checked.error().field, checked.error().message));
   return model;
 }
 

@@ -32,7 +32,7 @@ bool has_any(const json& object, std::span<const std::string_view> keys) {
 
 tl::unexpected<Error> plan_is_missing(const JsonDocument& document) {
   return fail(document.error_at(
-      "plan",
+      document.root(), "plan",
       "missing: the file describes a model; a prediction needs its training plan too, for instance "
       "{\"model\": \"" +
           std::filesystem::path(document.file()).filename().string() +
@@ -46,7 +46,7 @@ Result<ModelDescription> read_model_part(const JsonDocument& document, const jso
   const std::filesystem::path folder = std::filesystem::path(document.file()).parent_path();
   auto model = load_model(part.get<std::string>(), sequence_length, folder);
   if (model || !model.error().file.empty()) return model;
-  return fail(document.error_at("model", model.error().message));
+  return fail(document.error_at(part, "", model.error().message));
 }
 
 Result<PredictConfig> read_own(const JsonDocument& document) {
@@ -68,7 +68,8 @@ Result<PredictConfig> read_own(const JsonDocument& document) {
   config.plan = plan->plan;
   config.warnings = std::move(model->warnings);
   if (const auto checked = check_plan(config.model, config.plan); !checked) {
-    return fail(document.error_at(checked.error().field, checked.error().message));
+    return fail(
+        document.error_at(document.root().at("plan"), checked.error().field, checked.error().message));
   }
   return config;
 }

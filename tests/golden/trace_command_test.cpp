@@ -314,7 +314,7 @@ TEST_CASE("trace fit: what generate would refuse is refused before it is written
   };
   CHECK(error_of("jobs.csv --name 'a\nb'").starts_with("error: --name: expected text of at most"));
   CHECK(error_of("jobs.csv --name " + std::string(2000, 'x')).starts_with("error: --name: expected text of"));
-  CHECK(error_of("large.csv").starts_with("error: large.csv: num_gpus: expected"));
+  CHECK(error_of("large.csv").starts_with("error: large.csv: gpus[1].num_gpus: expected"));
   CHECK(error_of("sizes.csv") ==
         "error: sizes.csv: gpus: expected a list of 1 to 10,000 entries, found 12,000\n");
   REQUIRE(run_vtrain("trace fit --out g.json once.csv", folder.path()).exit_code == 0);

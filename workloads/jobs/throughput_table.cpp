@@ -81,13 +81,13 @@ std::optional<std::pair<std::string, GpuCount>> parse_gavel_key(std::string_view
 /// The tables of one GPU type.
 Result<ThroughputTables> read_gavel_type(const JsonDocument& document, const nlohmann::json& jobs) {
   constexpr std::string_view kExpected = "an object of \"('JOB TYPE', GPUs)\" with \"null\": steps/s";
-  if (!jobs.is_object()) return fail(document.error_at("", expected_found(kExpected, jobs.dump())));
+  if (!jobs.is_object()) return fail(document.error_at(jobs, "", expected_found(kExpected, jobs.dump())));
   std::map<std::string, std::map<GpuCount, double>> speeds;
   for (const auto& [key, pairs] : jobs.items()) {
     const auto job = parse_gavel_key(key);
     const auto alone = pairs.is_object() ? pairs.find("null") : pairs.end();
     const bool is_speed = pairs.is_object() && alone != pairs.end() && alone->is_number() && *alone >= 0.0;
-    if (!job || !is_speed) return fail(document.error_at(key, expected_found(kExpected, key)));
+    if (!job || !is_speed) return fail(document.error_at(jobs, key, expected_found(kExpected, key)));
     speeds[job->first][job->second] = alone->get<double>();
   }
   ThroughputTables tables;
@@ -226,7 +226,7 @@ Result<ThroughputsByGpu> parse_gavel_throughputs(std::string text, const std::st
   const auto document = JsonDocument::parse(std::move(text), file);
   if (!document) return fail(document.error());
   if (!document->root().is_object()) {
-    return fail(document->error_at("", "expected a JSON object of GPU types"));
+    return fail(document->error_at(document->root(), "", "expected a JSON object of GPU types"));
   }
   ThroughputsByGpu by_gpu;
   for (const auto& [gpu_type, jobs] : document->root().items()) {

@@ -110,7 +110,8 @@ Result<Calibration> parse_calibration(std::string text, const std::string& file)
   if (top.error()) return fail(*top.error());
   const auto list = document->root().find("stacks");
   if (list == document->root().end() || !list->is_array())
-    return fail(document->error_at("stacks", expected_found("a list of calibrated stacks", "none")));
+    return fail(document->error_at(document->root(), "stacks",
+                                   expected_found("a list of calibrated stacks", "none")));
   Calibration calibration{.file = file, .made_by = top.string_or("made_by", "")};
   if (top.error()) return fail(*top.error());
   for (const nlohmann::json& object : *list) {

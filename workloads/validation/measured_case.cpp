@@ -105,7 +105,8 @@ Result<MeasuredCases> parse_measured_cases(std::string text, const std::string& 
   const json& list = root.is_object() && root.contains("cases") ? root["cases"] : root;
   if (!list.is_array()) {
     return fail(document->error_at(
-        "cases", expected_found("a list of measured cases", &list == &root ? "nothing" : list.type_name())));
+        root, "cases",
+        expected_found("a list of measured cases", &list == &root ? "nothing" : list.type_name())));
   }
   MeasuredCases cases{.file = file, .kind = "measured iterations"};
   for (const json& record : list) {

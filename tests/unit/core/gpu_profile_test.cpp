@@ -46,17 +46,24 @@ TEST_CASE("gpu_profile: the embedded A100 profile is the file in the source tree
 
 TEST_CASE("gpu_profile: what is wrong is named with its line") {
   const Error range = error_of("\"value\": 2.039e12", "\"value\": -1");
-  CHECK(range.describe().starts_with("p.json:10: memory_bandwidth: value: expected a number from"));
-  CHECK(error_of("\"value\": 108", "\"value\": 108.5").message ==
-        "value: expected a whole number, found '108.5'");
-  CHECK(error_of("\"unit\": \"B/s\"", "\"unit\": \"GB/s\"").message == "unit: expected B/s, found 'GB/s'");
+  CHECK(range.describe().starts_with("p.json:10: constants.memory_bandwidth.value: expected a number from"));
+  const Error fraction = error_of("\"value\": 108", "\"value\": 108.5");
+  CHECK(fraction.field == "constants.num_multiprocessors.value");
+  CHECK(fraction.message == "expected a whole number, found '108.5'");
+  const Error unit = error_of("\"unit\": \"B/s\"", "\"unit\": \"GB/s\"");
+  CHECK(unit.field == "constants.memory_bandwidth.unit");
+  CHECK(unit.message == "expected B/s, found 'GB/s'");
   CHECK(error_of("\"gelu_efficiency\"", "\"gelu_eficiency\"").message ==
         "unknown key; did you mean 'gelu_efficiency'?");
   CHECK(error_of("\"version\": 2", "\"version\": 3").field == "version");
   CHECK(error_of("vtrain-gpu-profile", "other").message == "expected vtrain-gpu-profile, found 'other'");
-  CHECK(error_of("\"m\": [64,128,", "\"m\": [128,64,").message == "m: expected rising whole numbers");
-  CHECK(error_of("\"thousandths\": [3854,", "\"thousandths\": [").message ==
-        "thousandths: expected 8664 values for its grid, found 8663");
+  const Error axis = error_of("\"m\": [64,128,", "\"m\": [128,64,");
+  CHECK(axis.field == "gemm.bf16.m");
+  CHECK(axis.message == "expected rising whole numbers");
+  CHECK(error_of("\"m\": [64,128,", "\"m\": [64,-128,").field == "gemm.bf16.m[1]");
+  const Error grid = error_of("\"thousandths\": [3854,", "\"thousandths\": [");
+  CHECK(grid.field == "gemm.bf16.thousandths");
+  CHECK(grid.message == "expected 8664 values for its grid, found 8663");
 }
 
 TEST_CASE("gpu_profile: constants of a model of products are all there or none") {
@@ -71,7 +78,7 @@ TEST_CASE("gpu_profile: constants of a model of products are all there or none")
   };
   const auto one_missing = without({"gemm_fp32_batched_side"});
   REQUIRE(!one_missing);
-  CHECK(one_missing.error().message == "gemm_fp32_batched_side: missing");
+  CHECK(one_missing.error().describe() == "p.json:7: constants.gemm_fp32_batched_side: missing");
   const auto none = without({"gemm_fp32_rate", "gemm_fp32_depth_overhead", "gemm_fp32_tile_efficiency_8192",
                              "gemm_fp32_tile_efficiency_4096", "gemm_fp32_batched_side"});
   REQUIRE_MESSAGE(none, none.error().describe());

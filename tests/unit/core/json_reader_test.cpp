@@ -43,6 +43,43 @@ TEST_CASE("json_reader: the first error is kept, with the line of its key") {
   CHECK(fields.error()->describe() == "f.json:3: b: expected a whole number from 1 to 5, found '\"x\"'");
 }
 
+TEST_CASE("json_reader: an error stands at its own place, however often its key does") {
+  const std::string text = R"({
+    "n": 1, "text": "n",
+    "list": [
+      {"n": 2},
+      {"n": 3, "deep": {
+        "n": [4,
+              5]}}
+    ],
+    "n": 6
+  })";
+  const auto document = JsonDocument::parse(text, "f.json");
+  REQUIRE(document);
+  const nlohmann::json& root = document->root();
+  const nlohmann::json& last = root["list"][1];
+  const auto at = [&](const nlohmann::json& object, std::string_view key) {
+    return document->error_at(object, key, "wrong").describe();
+  };
+  // Of equal keys the last one counts.
+  CHECK(at(root, "n") == "f.json:9: n: wrong");
+  CHECK(at(root["list"][0], "n") == "f.json:4: list[0].n: wrong");
+  CHECK(at(last, "n") == "f.json:5: list[1].n: wrong");
+  CHECK(at(last, "deep.n") == "f.json:6: list[1].deep.n: wrong");
+  CHECK(at(last["deep"]["n"][1], "") == "f.json:7: list[1].deep.n[1]: wrong");
+  CHECK(at(last["deep"], "n[1]") == "f.json:7: list[1].deep.n[1]: wrong");
+  // What is missing is missed where its object begins.
+  CHECK(at(last, "m") == "f.json:5: list[1].m: wrong");
+  CHECK(at(root, "m") == "f.json: m: wrong");
+  CHECK(at(root, "list[7].n") == "f.json:3: list[7].n: wrong");
+  CHECK(at(root, "") == "f.json: wrong");
+  const auto list = JsonDocument::parse("[1,\n {\"a\": 2}]", "f.json");
+  REQUIRE(list);
+  CHECK(list->error_at(list->root()[1], "a", "wrong").describe() == "f.json:2: [1].a: wrong");
+  // No part of the document.
+  CHECK(document->error_at(nlohmann::json::object(), "n", "wrong").field == "n");
+}
+
 TEST_CASE("json_reader: each kind of wrong value") {
   const auto error_of = [](const std::string& value, auto access) {
     const auto document = JsonDocument::parse("{\"k\": " + value + "}", "f.json");

@@ -96,19 +96,22 @@ TEST_CASE("profile_import: tables become a profile that reads back") {
 TEST_CASE("profile_import: what is wrong is named") {
   const TableFolder folder;
   CHECK(import_error(R"({"gem": {}})", folder.path()).message == "unknown key; did you mean 'gemm'?");
-  CHECK(import_error(R"({"gemm": {"source": "s", "files": []}})", folder.path()).message ==
-        "files: expected an array of file names");
-  CHECK(import_error(R"({"gemm": {"files": ["gemm.csv"]}})", folder.path()).field == "source");
+  const Error no_files = import_error(R"({"gemm": {"source": "s", "files": []}})", folder.path());
+  CHECK(no_files.field == "devices.a100.tables.gemm.files");
+  CHECK(no_files.message == "expected an array of file names");
+  CHECK(import_error(R"({"gemm": {"files": ["gemm.csv"]}})", folder.path()).field ==
+        "devices.a100.tables.gemm.source");
   CHECK(import_error(R"({"gemm": {"source": "s", "files": ["none.csv"]}})", folder.path()).file ==
         (folder.path() / "none.csv").string());
   CHECK(import_error(R"({"gemm": {"source": "s", "files": ["nccl.csv"]}})", folder.path())
             .describe()
             .find("nccl.csv:1: gemm_dtype") != std::string::npos);
   CHECK(import_error(R"({"attention": {"flash9": {}}})", folder.path()).message.starts_with("unknown key"));
-  CHECK(import_error(R"({"attention": {"flash2": {"source": "s", "files": ["attention.csv"],
-                        "head_size_rates": {"128": 0.5}}}})",
-                     folder.path())
-            .message == "head_size_rates: head size 128 was measured");
+  const Error measured = import_error(R"({"attention": {"flash2": {"source": "s", "files": ["attention.csv"],
+                                          "head_size_rates": {"128": 0.5}}}})",
+                                      folder.path());
+  CHECK(measured.field == "devices.a100.tables.attention.flash2.head_size_rates.128");
+  CHECK(measured.message == "this head size was measured");
   const auto unknown = import_gpu_profile(embedded_device_file(), "a1000", folder.path(), "");
   REQUIRE(!unknown);
   CHECK(unknown.error().message.starts_with("unknown device 'a1000'; did you mean 'a100'?"));

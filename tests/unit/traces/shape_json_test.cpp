@@ -79,28 +79,32 @@ TEST_CASE("shape_json: an error names the file, the line, the key, what was expe
   CHECK(error_of(replaced("\"jobs\": 300", "\"jobs\": -3"))
             .starts_with("g.json:4: jobs: expected a whole number"));
   CHECK(error_of(replaced("bursty", "poisson")) ==
-        "g.json:5: process: expected stationary, diurnal or bursty, found 'poisson'");
+        "g.json:5: arrivals.process: expected stationary, diurnal or bursty, found 'poisson'");
   CHECK(error_of(replaced("0.25, \"day_peak_s\"", "1.25, \"day_peak_s\"")) ==
-        "g.json:5: day_amplitude: expected a number from 0 to 0.99, found '1.25'");
+        "g.json:5: arrivals.day_amplitude: expected a number from 0 to 0.99, found '1.25'");
   CHECK(error_of(replaced("\"gap_sigma\"", "\"gap_sigmas\"")) ==
-        "g.json:5: gap_sigmas: unknown key; did you mean 'gap_sigma'?");
+        "g.json:5: arrivals.gap_sigmas: unknown key; did you mean 'gap_sigma'?");
   CHECK(error_of(replaced("\"num_gpus\": 8", "\"num_gpus\": 1")) ==
-        "g.json:6: gpus: expected ascending numbers of GPUs, found '1'");
+        "g.json:8: gpus[1].num_gpus: expected ascending numbers of GPUs, found '1'");
   CHECK(error_of(replaced("\"num_gpus\": 8", "\"num_gpus\": \"8\""))
-            .starts_with("g.json:7: num_gpus: expected a"));
+            .starts_with("g.json:8: gpus[1].num_gpus: expected a"));
   CHECK(error_of(replaced("\"jobs\": 100", "\"jobs\": 0")) ==
-        "g.json:6: gpus: expected a number of jobs above 0, found 0");
+        "g.json:8: gpus[1].jobs: expected a number of jobs above 0, found 0");
   CHECK(error_of(replaced("0.995", "0.9"))
             .starts_with(
                 "g.json:10: duration_fractions: expected ascending fractions from 0 to 1, found '[0, 0.1,"));
   CHECK(error_of(replaced("0.999, 1]", "0.999]"))
             .starts_with("g.json:10: duration_fractions: expected ascending"));
   CHECK(error_of(replaced("[1, 2, 3", "[3, 2, 1"))
-            .starts_with("g.json:12: seconds: expected 12 durations that do not descend, one a fraction, "
-                         "found '[3, 2, 1"));
-  CHECK(error_of(replaced("11, 12.5", "11")).starts_with("g.json:12: seconds: expected 12 durations"));
-  CHECK(error_of(replaced("[1, 2, 3", "[0, 2, 3")).starts_with("g.json:12: seconds: expected numbers from"));
-  CHECK(error_of(replaced("\"failed\": 0.1", "\"lost\": 0.1")).starts_with("g.json:15: lost: unknown key"));
+            .starts_with(
+                "g.json:12: durations[0].seconds: expected 12 durations that do not descend, one a fraction, "
+                "found '[3, 2, 1"));
+  CHECK(error_of(replaced("11, 12.5", "11"))
+            .starts_with("g.json:12: durations[0].seconds: expected 12 durations"));
+  CHECK(error_of(replaced("[1, 2, 3", "[0, 2, 3"))
+            .starts_with("g.json:12: durations[0].seconds[0]: expected a number from"));
+  CHECK(error_of(replaced("\"failed\": 0.1", "\"lost\": 0.1"))
+            .starts_with("g.json:15: statuses.lost: unknown key"));
   CHECK(error_of(replaced("{\"completed\": 0.9, \"failed\": 0.1}", "{}")) ==
         "g.json:15: statuses: expected a share above 0, found none");
   CHECK(error_of(replaced("[250, 50]", "[0, 0]")) ==
@@ -144,9 +148,10 @@ TEST_CASE("shape_json: gaps, tenants by size and statuses by run time") {
   CHECK(error(", 8, 9]}", ", 9, 8]}").find("gap_seconds: expected 12 gaps that do not descend") !=
         std::string::npos);
   CHECK(error("7, 8, 9]}", "7, 8]}").find("gap_seconds: expected 12 gaps") != std::string::npos);
-  CHECK(error("[5, 0]]", "[5]]").find("statuses: expected rows of 2 numbers from 0 to") != std::string::npos);
+  CHECK(error("[5, 0]]", "[5]]").find("statuses[3]: expected a row of 2 numbers from 0 to") !=
+        std::string::npos);
   CHECK(error(", [5, 0]]", "]").find("statuses: expected 4 rows") != std::string::npos);
-  CHECK(error("[[250], [50]]", "[[250], [-1]]").find("tenant_sizes: expected rows of 1 number") !=
+  CHECK(error("[[250], [50]]", "[[250], [-1]]").find("tenant_sizes[1]: expected a row of 1 number") !=
         std::string::npos);
   CHECK(error("[[250], [50]]", "[[1], [1], [1]]").find("at most as many rows as tenants, 2, found 3") !=
         std::string::npos);

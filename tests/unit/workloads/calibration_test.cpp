@@ -98,9 +98,10 @@ TEST_CASE("calibration: malformed files name the field") {
   CHECK(field_of(R"({"schema": "vtrain-calibration", "version": 2, "stacks": []})") == "version");
   CHECK(field_of(R"({"schema": "vtrain-calibration", "version": 1})") == "stacks");
   CHECK(field_of(R"({"schema": "vtrain-calibration", "version": 1, "stacks": [{"stack": "x"}]})") ==
-        "profile");
+        "stacks[0].profile");
   CHECK(field_of(R"({"schema": "vtrain-calibration", "version": 1, "stacks": [
-      {"stack": "x", "profile": "y", "product": 0, "memory": 1, "communication": 1}]})") == "product");
+      {"stack": "x", "profile": "y", "product": 0, "memory": 1, "communication": 1}]})") ==
+        "stacks[0].product");
   CHECK(field_of(R"({"schema": "vtrain-calibration", "version": 1, "stacks": []})") == "none");
 }
 

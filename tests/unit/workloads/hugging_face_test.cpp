@@ -266,7 +266,7 @@ TEST_CASE("hugging_face: a factor on sines and cosines") {
   CHECK(scales({{"type", "yarn"}, {"factor", 40}, {"mscale", 1.0}, {"mscale_all_dim", 0.5}}));
   json config = llama3();
   config["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", "4"}};
-  CHECK(error_of(config) == "config.json:1: factor: expected a number, found '\"4\"'");
+  CHECK(error_of(config) == "config.json:1: rope_scaling.factor: expected a number, found '\"4\"'");
   config["rope_scaling"] = nullptr;
   config["rope_parameters"] = {{"full_attention", {{"rope_type", "yarn"}, {"factor", 4.0}}},
                                {"sliding_attention", {{"rope_type", "default"}}}};

@@ -372,7 +372,7 @@ TEST_CASE("measured_case: files that are none") {
   CHECK(!parse_measured_cases(R"({"cases": [3]})", "x"));
   const auto wrong = parse_measured_cases(R"({"cases": [{"id": "x", "parallel": {"tp": "two"}}]})", "x");
   REQUIRE(!wrong);
-  CHECK(wrong.error().field == "tp");
+  CHECK(wrong.error().field == "cases[0].parallel.tp");
 }
 
 TEST_CASE("measured_case: a missing micro-batch is that of the fastest plan that fits") {

@@ -114,9 +114,14 @@ TEST_CASE("model_json: errors name file, line and key") {
   CHECK(error_of("{\"base\": \"mixtral-8x7b\",\n \"experts\": {\n\"top_k\": 9}}") ==
         "m.json:3: experts.top_k: expected a whole number from 1 to 8, found '9'");
   CHECK(error_of("{\"base\": \"mixtral-8x7b\", \"experts\": {\"topk\": 1}}") ==
-        "m.json:1: topk: unknown key; did you mean 'top_k'?");
+        "m.json:1: experts.topk: unknown key; did you mean 'top_k'?");
   CHECK(error_of("{\"base\": \"mixtral-8x7b\", \"experts\": 8}") ==
-        "m.json: expected a JSON object, found '8'");
+        "m.json:1: experts: expected a JSON object, found '8'");
+  // Experts are sized by whoever describes them.
+  const std::string sizes = R"("num_layers": 4, "hidden_size": 64, "num_heads": 8, "sequence_length": 32,
+    "vocab_size": 100,)";
+  CHECK(error_of("{" + sizes + "\n\"experts\": {\"num_experts\": 8, \"top_k\": 2}}") ==
+        "m.json:3: experts.expert_ffn_size: missing");
   CHECK(error_of("[]") == "m.json: expected a JSON object, found '[]'");
 }
 

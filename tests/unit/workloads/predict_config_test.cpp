@@ -172,30 +172,34 @@ TEST_CASE("predict_config: errors name file, line and key") {
         "c.json:1: modle: unknown key; did you mean 'model'?");
   CHECK(error_of("{\"model\": \"llama3-8\", \"plan\": {" + batch + "}}") ==
         "c.json:1: model: unknown model 'llama3-8'; did you mean 'llama3-8b'?");
-  CHECK(error_of(with_plan("\"micro_batch\": 1")) == "c.json: global_batch: missing");
+  CHECK(error_of(with_plan("\"micro_batch\": 1")) == "c.json:2: plan.global_batch: missing");
   CHECK(error_of(with_plan("\"global_batch\": 8, \"micro_batch\": 1")) ==
-        "c.json: recompute: missing: expected 'none', 'selective' or 'full'");
+        "c.json:2: plan.recompute: missing: expected 'none', 'selective' or 'full'");
   CHECK(error_of(with_plan(batch + ", \"tensr\": 2")) ==
-        "c.json:2: tensr: unknown key; did you mean 'tensor'?");
+        "c.json:2: plan.tensr: unknown key; did you mean 'tensor'?");
   CHECK(error_of(with_plan(batch + ", \"tensor\": 3")) ==
-        "c.json:2: tensor: expected a divisor of the 32 heads, found '3'");
+        "c.json:2: plan.tensor: expected a divisor of the 32 heads, found '3'");
   CHECK(error_of(with_plan(batch + ", \"pipeline\": 17")) ==
-        "c.json:2: pipeline: expected a divisor of the 32 layers, found '17'; with \"ends_count_as_layers\": "
+        "c.json:2: plan.pipeline: expected a divisor of the 32 layers, found '17'; with "
+        "\"ends_count_as_layers\": "
         "true embedding and output layer count too, 34 in all");
   CHECK(error_of(with_plan(batch + ", \"tensor\": 2, \"num_gpus\": 3")) ==
-        "c.json:2: num_gpus: expected a multiple of tensor x context x pipeline = 2, found '3'");
+        "c.json:2: plan.num_gpus: expected a multiple of tensor x context x pipeline = 2, found '3'");
   CHECK(error_of(with_plan(batch + ", \"data\": 2, \"num_gpus\": 4")) ==
-        "c.json:2: num_gpus: expected tensor x context x pipeline x data = 2, found '4'");
+        "c.json:2: plan.num_gpus: expected tensor x context x pipeline x data = 2, found '4'");
   const std::string most = std::to_string(1 << 20);
   CHECK(error_of(with_plan(batch + ", \"tensor\": " + most + ", \"context\": " + most +
                            ", \"pipeline\": " + most + ", \"data\": " + most + ", \"num_gpus\": 4")) ==
-        "c.json:2: num_gpus: expected tensor x context x pipeline x data = beyond all clusters, found '4'");
+        "c.json:2: plan.num_gpus: expected tensor x context x pipeline x data = beyond all clusters, found "
+        "'4'");
   CHECK(error_of(with_plan(batch + ", \"precision\": \"int8\"")) ==
-        "c.json:2: precision: expected one of 'fp32', 'fp16', 'bf16', 'fp8' and 'fp4', found 'int8'");
+        "c.json:2: plan.precision: expected one of 'fp32', 'fp16', 'bf16', 'fp8' and 'fp4', found 'int8'");
   CHECK(error_of(with_plan(batch + ", \"expert\": 2")) ==
-        "c.json:2: expert: expected 1, as the model has no experts, found '2'");
-  CHECK(error_of("{\"model\": 3, \"plan\": {" + batch + "}}") == "c.json: expected a JSON object, found '3'");
-  CHECK(error_of("{\"model\": \"llama3-8b\", \"plan\": 3}") == "c.json: expected a JSON object, found '3'");
+        "c.json:2: plan.expert: expected 1, as the model has no experts, found '2'");
+  CHECK(error_of("{\"model\": 3, \"plan\": {" + batch + "}}") ==
+        "c.json:1: model: expected a JSON object, found '3'");
+  CHECK(error_of("{\"model\": \"llama3-8b\", \"plan\": 3}") ==
+        "c.json:1: plan: expected a JSON object, found '3'");
 }
 
 TEST_CASE("model_file: a model by name has its publication and batch") {
