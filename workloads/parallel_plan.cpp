@@ -44,7 +44,9 @@ Result<void> check_layers(const TransformerModel& model, const ParallelPlan& pla
     auto checked = check_divides("pipeline", plan.pipeline, "layers", model.num_layers);
     if (!checked) {
       Error error = checked.error();
-      if ((model.num_layers + 2) % plan.pipeline == 0)
+      ParallelPlan with_ends = plan;
+      with_ends.ends_count_as_layers = true;
+      if (check_layers(model, with_ends))
         error.message += fmt::format(
             "; with \"ends_count_as_layers\": true embedding and output layer count too, {} in all",
             model.num_layers + 2);

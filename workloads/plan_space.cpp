@@ -97,20 +97,28 @@ class PlanLister {
   /// Adds the plans of all degrees but virtual stages.
   void add_stages(ParallelPlan& plan) {
     if (plan.pipeline > model_.num_layers) return;
-    plan.ends_count_as_layers = choices_.ends_count_as_layers && model_.num_layers % plan.pipeline != 0;
-    const std::int64_t slots = model_.num_layers + (plan.ends_count_as_layers ? 2 : 0);
-    // Each of the two ends must hold a layer too.
-    if (slots % plan.pipeline != 0 || (plan.ends_count_as_layers && slots / plan.pipeline < 2)) return;
-    for (const std::int64_t virtual_stages : divisors_of(slots / plan.pipeline)) {
-      if (virtual_stages > 1 && (!choices_.virtual_stages || plan.pipeline == 1)) break;
-      if (plan.ends_count_as_layers && slots / plan.pipeline / virtual_stages < 2) break;
-      plan.virtual_stages = virtual_stages;
+    plan.ends_count_as_layers = model_.num_layers % plan.pipeline != 0;
+    if (plan.ends_count_as_layers && !choices_.ends_count_as_layers) return;
+    const bool interleaves = choices_.virtual_stages && plan.pipeline > 1;
+    const std::int64_t most = interleaves ? model_.num_layers / plan.pipeline : 1;
+    for (plan.virtual_stages = 1; plan.virtual_stages <= most; ++plan.virtual_stages) {
+      if (!splits_layers(plan)) continue;
       for (const std::int64_t micro_batch : divisors_of(global_batch_ / plan.data)) {
         if (micro_batch > 1 && micro_batch * model_.sequence_length > kMostTokens) break;
         plan.micro_batch = micro_batch;
         add_choices(plan);
       }
     }
+  }
+
+  /// Whether the layers can be cut into the plan's chunks: into equal ones; or, where the ends count as
+  /// layers, into equal ones but for the last, which has what is left. The embedding has a layer beside it.
+  bool splits_layers(const ParallelPlan& plan) const {
+    const std::int64_t num_chunks = plan.pipeline * plan.virtual_stages;
+    if (!plan.ends_count_as_layers) return model_.num_layers % num_chunks == 0;
+    const std::int64_t slots = model_.num_layers + 2;
+    const std::int64_t size = (slots + num_chunks - 1) / num_chunks;
+    return size >= 2 && (num_chunks - 1) * size < slots;
   }
 
   void add_choices(ParallelPlan& plan) {

@@ -38,7 +38,8 @@ std::vector<ParallelPlan> try_all(const TransformerModel& model, std::int64_t nu
             if (plan.data * plan.context == 1 && sharding != choices.sharding.front()) continue;
             if (plan.pipeline > 1 && sharding == Sharding::Gradients) continue;
             if (plan.pipeline == 1 && schedule != choices.schedules.front()) continue;
-            if (check_plan(model, plan)) plans.push_back(plan);
+            // The embedding has a layer beside it.
+            if (check_plan(model, plan) && chunk_layers(model, plan, 0, 0).count > 0) plans.push_back(plan);
           }
         }
       }
@@ -53,6 +54,7 @@ std::vector<ParallelPlan> try_all(const TransformerModel& model, std::int64_t nu
       for (plan.expert = 1; plan.expert == 1 || (choices.expert && plan.expert <= model.experts.num_experts);
            plan.expert *= 2) {
         for (plan.pipeline = 1; plan.pipeline <= (choices.pipeline ? num_gpus : 1); ++plan.pipeline) {
+          if (plan.pipeline > model.num_layers) break;
           const std::int64_t sharers = choices.expert && model.has_experts() ? plan.tensor : 1;
           // Whole experts, then those that are shared as the rest of the layer is.
           for (int i = 0; i < 2 * (choices.virtual_stages ? model.num_layers : 1); ++i) {
@@ -63,9 +65,6 @@ std::vector<ParallelPlan> try_all(const TransformerModel& model, std::int64_t nu
               if (plan.num_gpus().value != num_gpus) continue;
               plan.ends_count_as_layers =
                   choices.ends_count_as_layers && model.num_layers % plan.pipeline != 0;
-              const std::int64_t slots = model.num_layers + 2;
-              const std::int64_t chunks = plan.pipeline * plan.virtual_stages;
-              if (plan.ends_count_as_layers && (slots % chunks != 0 || slots / chunks < 2)) continue;
               with_choices();
             }
           }
@@ -148,6 +147,11 @@ TEST_CASE("plan_space: limits and impossible divisions leave what they should") 
   REQUIRE(!uneven.empty());
   for (const ParallelPlan& plan : uneven)
     CHECK(plan.ends_count_as_layers);
+  // 61 layers over 16 stages: 15 of four, embedding included, and one of two layers and the output layer.
+  const auto deepseek = enumerate_plans(find_model("deepseek-v3")->model(), GpuCount(1024), 8192, a100(),
+                                        find_stack("megatron-core").value().choices, {.pipeline = 16});
+  REQUIRE(!deepseek.empty());
+  CHECK(chunk_layers(find_model("deepseek-v3")->model(), deepseek.front(), 15, 0).count == 2);
 }
 
 }  // namespace
