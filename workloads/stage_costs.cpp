@@ -17,12 +17,26 @@ Nanoseconds whole(Nanoseconds time) {
   return Nanoseconds(std::round(time.count()));
 }
 
+/// Of the links between the stages of a pipeline, the share that leaves an NVLink domain. With several chunks
+/// a stage the last one sends to the first, too.
+double share_across(const ParallelPlan& plan, const GpuProfile& profile) {
+  const std::int64_t wraps = plan.virtual_stages > 1 ? 1 : 0;
+  const std::int64_t links = plan.pipeline - 1 + wraps;
+  const std::int64_t borders = (plan.num_gpus().value - 1) / profile.nvlink_domain;
+  return borders == 0 ? 0 : real(std::min(links, borders + wraps)) / real(links);
+}
+
 Send stage_send(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
                 const Stack& stack) {
   const double tokens = real(plan.micro_batch) * real(model.sequence_length) / real(plan.context);
   const Bytes activations(element_bytes(plan.precision) * tokens * real(model.hidden_size));
-  const bool within_node = plan.tensor * plan.context * plan.data < profile.nvlink_domain;
-  Nanoseconds time = send_time(profile, within_node, Bytes(activations.value / real(plan.tensor))).time;
+  const Bytes part(activations.value / real(plan.tensor));
+  const Nanoseconds within = send_time(profile, true, part).time;
+  const Nanoseconds across = send_time(profile, false, part).time;
+  // A stage that a send holds waits for the slowest link, a micro-batch on its way for all of them.
+  const double share = share_across(plan, profile);
+  Nanoseconds time =
+      stack.sends_hold_stage ? (share > 0 ? across : within) : within + share * (across - within);
   if (plan.tensor > 1 && !plan.sequence_parallel) {
     time += collective_time(profile, Collective::AllGather, placed_group(profile, plan.tensor, 1),
                             activations, stack.libraries)

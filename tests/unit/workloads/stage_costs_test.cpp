@@ -69,5 +69,35 @@ TEST_CASE("stage_costs: chunks of a stage are reduced beside the passes of the o
   CHECK(std::abs(reduction(10 * all) - shown(all - all / 4)) <= 2);
 }
 
+TEST_CASE("stage_costs: activations that leave the NVLink domain between stages take the network") {
+  const TransformerModel model{"", 32, 1024, 16, 2048};
+  Stack stack = megatron();
+  const auto send = [&](std::int64_t data, std::int64_t pipeline, std::int64_t virtual_stages) {
+    const ParallelPlan plan{.data = data,
+                            .pipeline = pipeline,
+                            .global_batch = 64 * data,
+                            .micro_batch = 1,
+                            .virtual_stages = virtual_stages};
+    const LayerCosts costs = layer_costs(model, layer_key(plan), a100(), stack);
+    const Send sent = StageCosts(model, plan, a100(), stack, costs).send();
+    return (stack.sends_hold_stage ? sent.hold : sent.latency).count();
+  };
+  stack.sends_hold_stage = false;
+  const double within = send(2, 4, 1);
+  const double across = send(8, 4, 1);
+  CHECK(across > 2 * within);
+  CHECK(send(4, 2, 1) == within);
+  CHECK(send(32, 2, 1) == across);
+  // Of 15 links one between two nodes; of 16 with the one back to the first stage, that one too.
+  CHECK(std::abs(send(1, 16, 1) - (within + (across - within) / 15)) <= 1);
+  CHECK(std::abs(send(1, 16, 2) - (within + (across - within) * 2 / 16)) <= 1);
+  // Stages of 7 GPUs of 8: none of the links stays within nodes for all replicas.
+  CHECK(std::abs(send(7, 4, 1) - across) <= 1);
+  // Who holds the stage holds it for the slowest.
+  stack.sends_hold_stage = true;
+  CHECK(send(1, 16, 1) == across);
+  CHECK(send(2, 4, 1) == within);
+}
+
 }  // namespace
 }  // namespace vtrain
