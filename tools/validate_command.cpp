@@ -52,6 +52,7 @@ std::string number_or_dash(const std::optional<double>& value, int digits) {
 }
 
 std::vector<std::string> accuracy_row(const std::string& name, const Accuracy& accuracy) {
+  if (accuracy.num_rows == 0) return {name, "0", "0", "-", "-", "-", "-", "-", "-", "-"};
   return {name,
           with_thousands(accuracy.num_rows),
           with_thousands(accuracy.num_distinct),
@@ -77,12 +78,15 @@ ordered_json optional_json(const std::optional<double>& value) {
 }
 
 ordered_json accuracy_json(const Accuracy& accuracy) {
+  const auto of_rows = [&accuracy](double figure) {
+    return accuracy.num_rows > 0 ? ordered_json(figure) : ordered_json(nullptr);
+  };
   return {{"n", accuracy.num_rows},
           {"distinct", accuracy.num_distinct},
-          {"mape_percent", accuracy.mape_percent},
-          {"median_ape_percent", accuracy.median_ape_percent},
-          {"p95_ape_percent", accuracy.p95_ape_percent},
-          {"bias_percent", accuracy.bias_percent},
+          {"mape_percent", of_rows(accuracy.mape_percent)},
+          {"median_ape_percent", of_rows(accuracy.median_ape_percent)},
+          {"p95_ape_percent", of_rows(accuracy.p95_ape_percent)},
+          {"bias_percent", of_rows(accuracy.bias_percent)},
           {"r2", optional_json(accuracy.r2)},
           {"spearman", optional_json(accuracy.spearman)},
           {"top1_regret_percent", optional_json(accuracy.top1_regret_percent)}};
@@ -204,6 +208,10 @@ Result<void> validate(const ValidateArguments& arguments) {
   const auto calibration = read_calibration(arguments.calibration);
   if (!calibration) return fail(calibration.error());
   ProfileShelf profiles(arguments.profile);
+  if (!arguments.profile.empty()) {
+    if (const auto& profile = profiles.profile(arguments.profile); !profile)
+      return fail(profile.error());
+  }
   Validation validation{.kind = cases->kind, .cases = predict_cases(*cases, profiles)};
   for (const CasePrediction& prediction : validation.cases.predicted) {
     if (!prediction.memory.fits()) ++validation.num_not_fitting;

@@ -171,7 +171,7 @@ class CostModel {
   /// Gathers sharded weights before the passes of a layer and reduces their gradients after them, beside the
   /// computation of neighbouring layers; returns what nothing hides where they are gathered once an
   /// iteration.
-  Nanoseconds shard(PassCosts& costs, LayerKind kind) const {
+  Nanoseconds shard(PassCosts& costs, LayerKind kind) {
     const double routed = kind.has_experts() ? layer_.shape.routed_weights : 0;
     const std::optional<ShardingTimes> times = sharding_times(weights(kind) - routed, routed);
     if (!times) return Nanoseconds(0);
@@ -192,7 +192,7 @@ class CostModel {
 
   /// The same for the word embedding. Nothing runs before its gather nor beside the reduction at the end, and
   /// its backward pass does not need the weights.
-  Nanoseconds shard_embedding(PassCosts& costs) const {
+  Nanoseconds shard_embedding(PassCosts& costs) {
     const LayerShape& shape = layer_.shape;
     double weights = table_weights();
     if (layer_.model.positions == Positions::Learned)
@@ -208,7 +208,7 @@ class CostModel {
 
   /// The same for the output layer, unless it has the embedding's weights. They stay gathered until its
   /// backward pass, which follows at once.
-  Nanoseconds shard_head(PassCosts& costs) const {
+  Nanoseconds shard_head(PassCosts& costs) {
     const bool is_alone = layer_.key.gather != WeightGather::EveryIteration;
     if (layer_.model.tied_embeddings && is_alone) return Nanoseconds(0);
     const std::optional<ShardingTimes> times = sharding_times(table_weights(), 0);
@@ -317,25 +317,29 @@ class CostModel {
   };
 
   /// Those of `shared` weights of a GPU and of `routed` ones, of experts; none where no GPUs share them.
-  std::optional<ShardingTimes> sharding_times(double shared, double routed) const {
+  std::optional<ShardingTimes> sharding_times(double shared, double routed) {
     const LayerKey& key = layer_.key;
     if (!key.is_sharded) return std::nullopt;
     const ShardingGroups groups =
         sharding_groups(layer_.profile, key.replicas, key.tensor, key.expert * key.expert_tensor,
                         layer_.stack.memory.shards_in_domain);
     if (groups.shared.size <= 1 && (routed <= 0 || groups.routed.size <= 1)) return std::nullopt;
-    const auto time_of = [&](Collective collective, double bytes) {
-      Nanoseconds time =
-          collective_time(layer_.profile, collective, groups.shared, Bytes(bytes * shared)).time;
-      if (routed > 0)
-        time += collective_time(layer_.profile, collective, groups.routed, Bytes(bytes * routed)).time;
-      return layer_.stack.factors.communication * time;
+    const auto time_of = [&](std::string_view name, Collective collective, double bytes) {
+      Nanoseconds sum(0);
+      for (const auto& [group, weights] :
+           {std::pair(groups.shared, shared), std::pair(groups.routed, routed)}) {
+        if (weights <= 0) continue;
+        const KernelTime time = collective_time(layer_.profile, collective, group, Bytes(bytes * weights));
+        if (time.evidence == Evidence::Extrapolated) extrapolated_.insert(name);
+        sum += time.time;
+      }
+      return layer_.stack.factors.communication * sum;
     };
     const double all = shared + routed;
     const double gathered = layer_.stack.gathered_weight_bytes(key.precision);
     const double reduced = layer_.stack.gradients(key.precision, 1).value;
-    return ShardingTimes{.gather = time_of(Collective::AllGather, gathered),
-                         .reduction = time_of(Collective::ReduceScatter, reduced),
+    return ShardingTimes{.gather = time_of("weight_gather", Collective::AllGather, gathered),
+                         .reduction = time_of("gradient_reduce", Collective::ReduceScatter, reduced),
                          .copied_weights = copy_time(all * 2 * gathered),
                          .copied_gradients = copy_time(all * (element_bytes(key.precision) + reduced)),
                          .gathered_bytes = all * gathered,

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/json_reader.hpp"
+#include "core/text.hpp"
 #include "workloads/model_zoo.hpp"
 
 namespace vtrain {
@@ -70,6 +71,8 @@ void read_optional(JsonFields& fields, std::string_view key, std::int64_t& size)
 void read_top_level(JsonFields& fields, TransformerModel& model) {
   fields.allow_only(kModelKeys);
   model.name = fields.string_or("name", model.name);
+  if (!is_printable(model.name))
+    fields.complain("name", expected_found("text without control characters", printable(model.name)));
   read_size(fields, "num_layers", model.num_layers);
   read_size(fields, "hidden_size", model.hidden_size);
   read_size(fields, "num_heads", model.num_heads);

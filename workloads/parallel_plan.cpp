@@ -150,6 +150,12 @@ Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan)
                      plan.global_batch / plan.data),
        check_range("data", plan.tensor * plan.context * plan.pipeline * plan.data, kMaxGpus)});
   if (!checked) return checked;
+  if (plan.sequence_parallel) {
+    checked =
+        check_divides("tensor", plan.tensor, "tokens of a sequence on a GPU, which sequence_parallel splits",
+                      model.sequence_length / plan.context);
+    if (!checked) return checked;
+  }
   return check_schedule(plan.schedule, {.num_stages = plan.pipeline,
                                         .num_chunks = plan.virtual_stages,
                                         .num_micro_batches = plan.num_micro_batches()});

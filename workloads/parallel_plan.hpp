@@ -108,8 +108,9 @@ LayerRange chunk_layers(const TransformerModel& model, const ParallelPlan& plan,
 /// Whether the plan fits the model: `check_model`; tensor divides the heads, pipeline x virtual stages the
 /// layers (where `ends_count_as_layers`, it must leave no chunk empty), data the global batch and the
 /// micro-batch what is left of it; expert divides the experts, and expert x expert tensor the GPUs that share
-/// a layer's data; no stage offloads more layers than it has; the schedule can run a pipeline of this shape
-/// (`check_schedule`). The error names the field of the plan.
+/// a layer's data; with sequence parallelism tensor divides the tokens too; no stage offloads more layers
+/// than it has; the schedule can run a pipeline of this shape (`check_schedule`). The error names the field
+/// of the plan.
 Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan);
 
 }  // namespace vtrain

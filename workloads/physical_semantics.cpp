@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -231,8 +232,8 @@ Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const
   const LayerCosts costs = layer_costs(model, layer_key(plan), profile, stack);
   Fallbacks fallbacks{.extrapolated = {costs.extrapolated.begin(), costs.extrapolated.end()}};
   const StageCosts stages(model, plan, profile, stack, costs);
-  if (auto reduction = stages.extrapolated_reduction(0))
-    fallbacks.extrapolated.push_back(std::move(*reduction));
+  for (std::string& reduction : stages.extrapolated_reductions())
+    fallbacks.extrapolated.push_back(std::move(reduction));
   if (plan.offloaded_layers > 0 && profile.host_bandwidth.value <= 0) {
     fallbacks.missing.push_back(
         "offloaded activations: host_bandwidth is not in the profile, copies cost nothing");
@@ -242,6 +243,17 @@ Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const
         "experts without sequence_parallel: all {} GPUs of a tensor-parallel group route the same tokens, {} "
         "times the work (Megatron-Core refuses such plans)",
         plan.tensor, plan.tensor));
+  }
+  const PlanChoices& choices = stack.choices;
+  for (const auto& [has, degree, name] :
+       {std::tuple(choices.tensor, plan.tensor, "tensor"),
+        std::tuple(choices.context, plan.context, "context"),
+        std::tuple(choices.pipeline, plan.pipeline, "pipeline"),
+        std::tuple(choices.virtual_stages, plan.virtual_stages, "virtual stages"),
+        std::tuple(choices.expert, plan.expert, "expert")}) {
+    if (!has && degree > 1)
+      fallbacks.missing.push_back(
+          fmt::format("{} {}: not known of stack {}, timed as in Megatron-Core", name, degree, stack.name));
   }
   return PhysicalPrediction{
       .work = make_physical_work(model, plan, profile, stack, costs, WorkDetail::Operators),

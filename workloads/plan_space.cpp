@@ -53,7 +53,8 @@ class PlanLister {
       const std::int64_t most = model_.sequence_length / kLeastTokens;
       for (const std::int64_t context : powers_of_two(model_.sequence_length, most, choices_.context)) {
         plan.context = context;
-        if (num_gpus_ % (tensor * context) == 0) add_pipelines(plan);
+        const bool splits_tokens = !plan.sequence_parallel || model_.sequence_length / context % tensor == 0;
+        if (splits_tokens && num_gpus_ % (tensor * context) == 0) add_pipelines(plan);
       }
     }
     return std::move(plans_);

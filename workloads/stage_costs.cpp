@@ -176,17 +176,30 @@ Nanoseconds StageCosts::reduction(std::int64_t stage, Nanoseconds forward, Nanos
   return whole(exposed_time(reduction, cover, share));
 }
 
-std::optional<std::string> StageCosts::extrapolated_reduction(std::int64_t stage) const {
-  if (shards_weights(plan_.sharding) || replicas() <= 1) return std::nullopt;
+std::vector<std::string> StageCosts::extrapolated_reductions() const {
+  std::vector<std::string> found;
+  if (shards_weights(plan_.sharding)) return found;
+  StageParameters most{};
+  for (std::int64_t stage = 0; stage < plan_.pipeline; ++stage) {
+    const StageParameters held = parameters(stage);
+    most = {std::max(most.shared, held.shared), std::max(most.routed, held.routed)};
+  }
   const bool is_all_reduce = plan_.sharding == Sharding::None;
-  const Bytes gradients = stack_.gradients(plan_.precision, parameters(stage).shared);
-  const KernelTime time =
-      collective_time(profile_, is_all_reduce ? Collective::AllReduce : Collective::ReduceScatter,
-                      placed_group(profile_, replicas(), plan_.tensor), gradients, stack_.libraries);
-  if (time.evidence != Evidence::Extrapolated) return std::nullopt;
-  return fmt::format("gradient {} of {:.0f} MiB over {} GPUs",
-                     is_all_reduce ? "all-reduce" : "reduce-scatter", gradients.value / 1048576.0,
-                     replicas());
+  const auto add = [&](std::string_view whose, GpuGroup group, double parameters) {
+    if (group.size <= 1 || parameters <= 0) return;
+    const Bytes gradients = stack_.gradients(plan_.precision, parameters);
+    const KernelTime time =
+        collective_time(profile_, is_all_reduce ? Collective::AllReduce : Collective::ReduceScatter, group,
+                        gradients, stack_.libraries);
+    if (time.evidence != Evidence::Extrapolated) return;
+    found.push_back(fmt::format("{}gradient {} of {:.0f} MiB over {} GPUs", whose,
+                                is_all_reduce ? "all-reduce" : "reduce-scatter", gradients.value / 1048576.0,
+                                group.size));
+  };
+  add("", placed_group(profile_, replicas(), plan_.tensor), most.shared);
+  add("experts' ", placed_group(profile_, expert_replicas(), plan_.expert * plan_.expert_tensor),
+      most.routed);
+  return found;
 }
 
 Nanoseconds StageCosts::offload_wait(std::int64_t stage, Nanoseconds pass) const {

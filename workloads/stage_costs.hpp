@@ -48,8 +48,9 @@ class StageCosts {
   /// shows. Stages with several chunks reduce and gather one after the other beside the passes of the rest.
   /// With fully sharded weights what their gathers leave over in the passes.
   Nanoseconds reduction(std::int64_t stage, Nanoseconds forward, Nanoseconds backward) const;
-  /// A stage's gradient reduction in words, if it lies outside the measured sizes.
-  std::optional<std::string> extrapolated_reduction(std::int64_t stage) const;
+  /// The reductions of gradients that lie outside the measured sizes, in words: those of the stage with most
+  /// of them. Those of fully sharded weights belong to the layers (`LayerCosts::extrapolated`).
+  std::vector<std::string> extrapolated_reductions() const;
   /// How long the GPU waits in a pass of a chunk, which takes `pass` without, for activations on their way to
   /// the memory of the CPU or back; whole nanoseconds. The copies run beside the whole pass.
   Nanoseconds offload_wait(std::int64_t stage, Nanoseconds pass) const;

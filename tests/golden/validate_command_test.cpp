@@ -103,6 +103,16 @@ TEST_CASE("validate: what cannot be predicted is named, what cannot be read is a
   CHECK(answer["skipped"][0]["reason"] == "the iteration time");
   CHECK(answer["skipped"][1]["reason"] ==
         "precision: expected one of 'fp32', 'fp16', 'bf16' and 'fp8', the formats of h100, found 'fp4'");
+  // Figures of no rows are none.
+  work.write("untimed.json", file_of(record(1, R"("tokens_per_s": null)")));
+  const json untimed = run_json("validate untimed.json", work);
+  CHECK(untimed["n"] == 0);
+  CHECK(untimed["mape_percent"].is_null());
+  CHECK(untimed["memory"]["allocated"]["bias_percent"].is_null());
+  CHECK(run_vtrain("validate untimed.json", work.path()).out.find("0.0 %  ") == std::string::npos);
+  const CommandResult misspelled = run_vtrain("validate some.json --profile h1000", work.path());
+  CHECK(misspelled.exit_code == 2);
+  CHECK(misspelled.err.starts_with("error: profile: unknown profile 'h1000'; did you mean 'h100'"));
   work.write("none.json", R"({"runs": []})");
   const CommandResult none = run_vtrain("validate none.json --predictions p.csv", work.path());
   CHECK(none.exit_code == 2);

@@ -117,6 +117,8 @@ TEST_CASE("model_json: errors name file, line and key") {
         "m.json:1: experts.topk: unknown key; did you mean 'top_k'?");
   CHECK(error_of("{\"base\": \"mixtral-8x7b\", \"experts\": 8}") ==
         "m.json:1: experts: expected a JSON object, found '8'");
+  CHECK(error_of("{\"base\": \"llama3-8b\", \"name\": \"\\u001b[31m\"}") ==
+        "m.json:1: name: expected text without control characters, found '\\x1b[31m'");
   // Experts are sized by whoever describes them.
   const std::string sizes = R"("num_layers": 4, "hidden_size": 64, "num_heads": 8, "sequence_length": 32,
     "vocab_size": 100,)";

@@ -305,6 +305,40 @@ TEST_CASE("physical_semantics: extrapolated messages are named") {
   CHECK(fallbacks.sentences() == std::vector{fallbacks.extrapolated[0] + ": outside the measured sizes"});
   const ParallelPlan beyond{.tensor = 8, .data = 8, .pipeline = 1, .global_batch = 64, .micro_batch = 1};
   CHECK(predict_physical(model, beyond, a100(), megatron())->provenance.fallbacks.sentences().empty());
+  // The experts of a stage are reduced over the replicas that hold the same ones; fully sharded weights, 1.6
+  // GiB a layer, are gathered and reduced layer by layer.
+  const GpuProfile h100 = load_gpu_profile("h100").value();
+  const auto named = [&](const char* model_name, const ParallelPlan& plan) {
+    const Stack stack = find_stack("megatron-bridge").value();
+    return predict_physical(find_model(model_name)->model(), plan, h100, stack)
+        ->provenance.fallbacks.extrapolated;
+  };
+  ParallelPlan plan{.data = 8, .global_batch = 8, .micro_batch = 1, .precision = Precision::Bf16};
+  plan.expert = 2;
+  plan.sharding = Sharding::Optimizer;
+  const std::vector<std::string> experts = named("mixtral-8x7b", plan);
+  REQUIRE(experts.size() >= 2);
+  CHECK(experts[experts.size() - 2].ends_with(" over 8 GPUs"));
+  CHECK(experts.back().starts_with("experts' gradient reduce-scatter of "));
+  CHECK(experts.back().ends_with(" over 4 GPUs"));
+  plan.expert = 1;
+  plan.sharding = Sharding::Full;
+  const std::vector<std::string> sharded = named("llama3-70b", plan);
+  for (const char* name : {"gradient_reduce", "weight_gather"})
+    CHECK(std::find(sharded.begin(), sharded.end(), name) != sharded.end());
+}
+
+TEST_CASE("physical_semantics: what a stack does not have is timed, and said") {
+  const TransformerModel model{"", 8, 1024, 16, 2048};
+  const auto sentences = [&](const char* stack, const ParallelPlan& plan) {
+    return predict_physical(model, plan, a100(), find_stack(stack).value())->provenance.fallbacks.missing;
+  };
+  ParallelPlan plan{.tensor = 2, .pipeline = 4, .global_batch = 8, .micro_batch = 1};
+  plan.sequence_parallel = true;
+  CHECK(sentences("pytorch-eager", plan) ==
+        std::vector<std::string>{"tensor 2: not known of stack pytorch-eager, timed as in Megatron-Core",
+                                 "pipeline 4: not known of stack pytorch-eager, timed as in Megatron-Core"});
+  CHECK(sentences("megatron-core", plan).empty());
 }
 
 TEST_CASE("physical_semantics: a plan that does not divide names the field") {
@@ -322,6 +356,12 @@ TEST_CASE("physical_semantics: a plan that does not divide names the field") {
   CHECK(field_of(good, {1, 3, 1, 4, 1}) == "data");
   CHECK(field_of(good, {1, 2, 1, 8, 3}) == "micro_batch");
   CHECK(field_of(good, {0, 1, 1, 4, 1}) == "tensor");
+  TransformerModel odd = good;
+  odd.sequence_length = 12;
+  ParallelPlan split{.tensor = 8, .global_batch = 4, .micro_batch = 1};
+  CHECK(field_of(odd, split).empty());
+  split.sequence_parallel = true;
+  CHECK(field_of(odd, split) == "tensor");
   ParallelPlan chunked{.tensor = 1, .data = 1, .pipeline = 3, .global_batch = 6, .micro_batch = 1};
   chunked.virtual_stages = 2;
   CHECK(field_of(good, chunked).empty());
