@@ -99,6 +99,7 @@ struct GpuProfile {
   Bytes memory_reserve{};   ///< of that, taken by the libraries
   BytesPerSecond memory_bandwidth{};
   FlopsPerSecond peak_rate{};       ///< dense, half precision: the denominator of MFU
+  bool has_bf16 = true;             ///< else half precision is fp16 alone
   FlopsPerSecond peak_rate_fp32{};  ///< without tensor cores
   FlopsPerSecond peak_rate_fp8{};   ///< 0 if the GPU has no such tensor cores
   FlopsPerSecond peak_rate_fp4{};   ///< likewise

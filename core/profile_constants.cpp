@@ -92,6 +92,7 @@ constexpr std::array kConstants = {
     KnownConstant{"memory_reserve", "B", 0, kPetabyte, set_quantity<&P::memory_reserve>},
     bandwidth<&P::memory_bandwidth>("memory_bandwidth"),
     peak<&P::peak_rate>("peak_rate", 1e9),
+    optional({"has_bf16", "1", 0, 1, set_quantity<&P::has_bf16>, true}),
     peak<&P::peak_rate_fp32>("peak_rate_fp32", 1e9),
     peak<&P::peak_rate_fp8>("peak_rate_fp8", 0),
     peak<&P::peak_rate_fp4>("peak_rate_fp4", 0),

@@ -236,7 +236,8 @@ ordered_json profile_summary_to_json(const GpuProfile& profile) {
           {"memory_bytes", profile.memory_capacity.value},
           {"memory_bytes_per_second", profile.memory_bandwidth.value},
           {"peak_flops_per_second",
-           {{"bf16", profile.peak_rate.value},
+           {{"bf16", profile.has_bf16 ? profile.peak_rate.value : 0},
+            {"fp16", profile.peak_rate.value},
             {"fp32", profile.peak_rate_fp32.value},
             {"fp8", profile.peak_rate_fp8.value},
             {"fp4", profile.peak_rate_fp4.value}}},
@@ -275,7 +276,7 @@ ordered_json profile_to_json(const GpuProfile& profile) {
 }
 
 std::string list_profiles(const std::vector<GpuProfile>& profiles) {
-  TextTable table({"profile", "memory", "bandwidth", "bf16", "fp8", "fp4", "NVLink", "network a node"});
+  TextTable table({"profile", "memory", "bandwidth", "16 bits", "fp8", "fp4", "NVLink", "network a node"});
   std::size_t longest = 0;
   for (const GpuProfile& profile : profiles)
     longest = std::max(longest, profile.name.size());

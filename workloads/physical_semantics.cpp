@@ -238,6 +238,8 @@ Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const
     fallbacks.missing.push_back(
         "offloaded activations: host_bandwidth is not in the profile, copies cost nothing");
   }
+  if (plan.precision == Precision::Bf16 && !profile.has_bf16)
+    fallbacks.missing.push_back(fmt::format("bf16: {} has none, timed as fp16", profile.name));
   if (model.has_experts() && plan.tensor > 1 && !plan.sequence_parallel) {
     fallbacks.missing.push_back(fmt::format(
         "experts without sequence_parallel: all {} GPUs of a tensor-parallel group route the same tokens, {} "

@@ -339,6 +339,14 @@ TEST_CASE("physical_semantics: what a stack does not have is timed, and said") {
         std::vector<std::string>{"tensor 2: not known of stack pytorch-eager, timed as in Megatron-Core",
                                  "pipeline 4: not known of stack pytorch-eager, timed as in Megatron-Core"});
   CHECK(sentences("megatron-core", plan).empty());
+  const GpuProfile v100 = load_gpu_profile("v100-pcie").value();
+  for (const Precision precision : {Precision::Fp16, Precision::Bf16}) {
+    plan.precision = precision;
+    const auto predicted = predict_physical(model, plan, v100, default_stack(v100));
+    const std::vector<std::string> expected = {"bf16: v100-pcie has none, timed as fp16"};
+    CHECK(predicted->provenance.fallbacks.missing ==
+          (precision == Precision::Bf16 ? expected : std::vector<std::string>{}));
+  }
 }
 
 TEST_CASE("physical_semantics: a plan that does not divide names the field") {
