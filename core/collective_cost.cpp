@@ -94,23 +94,6 @@ const AllReduceEntry* AllReduceTable::find(std::int64_t mebibytes) const {
   return found != entries_.end() && found->mebibytes == mebibytes ? &*found : nullptr;
 }
 
-Nanoseconds AllReduceTable::interpolate(Bytes size) const {
-  const double mebibytes = size.value / static_cast<double>(kMebibyte);
-  const AllReduceEntry& first = entries_.front();
-  const AllReduceEntry& last = entries_.back();
-  if (mebibytes <= static_cast<double>(first.mebibytes)) return first.time;
-  if (mebibytes >= static_cast<double>(last.mebibytes)) {
-    return last.time * (mebibytes / static_cast<double>(last.mebibytes));
-  }
-  const auto above = std::partition_point(
-      entries_.begin(), entries_.end(),
-      [mebibytes](const AllReduceEntry& entry) { return static_cast<double>(entry.mebibytes) < mebibytes; });
-  const auto below = above - 1;
-  const double part = (mebibytes - static_cast<double>(below->mebibytes)) /
-                      static_cast<double>(above->mebibytes - below->mebibytes);
-  return below->time + (above->time - below->time) * part;
-}
-
 std::filesystem::path all_reduce_table_path(const std::filesystem::path& folder, std::int64_t num_gpus) {
   return folder / fmt::format("AR_GPU{}_1M_1024M_LUT", num_gpus);
 }

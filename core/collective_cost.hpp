@@ -39,9 +39,6 @@ class AllReduceTable {
   const AllReduceEntry* find(std::int64_t mebibytes) const;
   /// The row of 1024 MiB.
   const AllReduceEntry& gibibyte() const { return entries_[gibibyte_]; }
-  /// Time for a message of any size: linear between two rows, the first row's time below the table (there
-  /// latency rules), and the last row's time scaled with the size above it (there bandwidth rules).
-  Nanoseconds interpolate(Bytes size) const;
 
  private:
   std::vector<AllReduceEntry> entries_;

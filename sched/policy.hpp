@@ -32,9 +32,9 @@ inline SimDuration time_on_gpus(const Job& job) {
   return std::min(job.duration, job.walltime());
 }
 
-/// One scheduling pass, at one instant: what a policy may see and what it may say. It lives for one call of
-/// `Policy::schedule`. At an instant all ends come first, then changes of nodes, then all arrivals, then one
-/// pass.
+/// One scheduling pass, at one instant: what a policy may see and what it may say. It is valid during one
+/// call of `Policy::schedule`. At an instant all ends come first, then changes of nodes, then all arrivals,
+/// then one pass.
 ///
 /// A saying takes effect at once, so a policy sees the cluster it has made so far. The simulator owns
 /// progress, placement and accounting; it refuses, with the policy's name and the job, to start what is not

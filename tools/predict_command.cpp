@@ -85,16 +85,15 @@ fs::path trace_folder(const PredictArguments& arguments) {
 }
 
 Result<Prediction> predict_as_release(const PredictArguments& arguments, const VtrainConfig& config) {
-  auto predicted =
-      predict_vtrain(config, trace_folder(arguments), arguments.collectives, PredictionMode::FastPath);
+  auto predicted = predict_vtrain(config, trace_folder(arguments), arguments.collectives);
   if (!predicted) return fail(predicted.error());
-  const VtrainProvenance& from = predicted->inputs.provenance;
+  const VtrainProvenance& from = predicted->provenance;
   Prediction prediction;
   prediction.plan = config.plan;
   prediction.profile = lower_case(config.gpu_name);
-  prediction.kernels = predicted->inputs.kernels;
-  prediction.work = std::move(predicted->inputs.work);
-  prediction.times = std::move(predicted->times);
+  prediction.kernels = predicted->kernels;
+  prediction.work = std::move(predicted->work);
+  prediction.times = fast_iteration_times(prediction.work);
   prediction.provenance.push_back("kernels measured: " + from.trace_file);
   if (!from.collectives_folder.empty()) {
     prediction.provenance.push_back(fmt::format(

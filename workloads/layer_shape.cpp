@@ -29,7 +29,6 @@ void add_experts(LayerShape& shape, const TransformerModel& model, const LayerKe
 void add_state_space(LayerShape& shape, const TransformerModel& model, const LayerKey& key) {
   const StateSpace& space = model.state_space;
   shape.space_heads = std::max<std::int64_t>(1, space.num_heads / key.tensor);
-  shape.space_groups = std::max<std::int64_t>(1, space.num_groups / key.tensor);
   shape.space_inner = std::max<std::int64_t>(1, space.inner_size() / key.tensor);
   shape.space_conv = std::max<std::int64_t>(1, space.conv_size() / key.tensor);
   shape.space_projection = std::max<std::int64_t>(1, space.projection_size() / key.tensor);

@@ -44,7 +44,6 @@ struct LayerShape {
 
   // State space.
   std::int64_t space_heads = 0;       ///< of one sequence
-  std::int64_t space_groups = 0;      ///< of these heads
   std::int64_t space_inner = 0;       ///< columns of the inner layer
   std::int64_t space_conv = 0;        ///< columns that pass the convolution
   std::int64_t space_projection = 0;  ///< columns of the projection at the entrance

@@ -1,11 +1,11 @@
 #include "workloads/vtrain_config.hpp"
 
 #include <array>
+#include <filesystem>
 #include <string_view>
 
 #include <fmt/format.h>
 
-#include "core/file.hpp"
 #include "core/json_reader.hpp"
 
 namespace vtrain {
@@ -174,13 +174,6 @@ Result<VtrainConfig> parse_vtrain_config(std::string text, const std::string& fi
   if (!fields.error()) check_plan(fields, config);
   if (fields.error()) return fail(*fields.error());
   return config;
-}
-
-Result<VtrainConfig> read_vtrain_config(const std::filesystem::path& path) {
-  constexpr std::size_t kMaxFile = std::size_t{1} << 20;
-  auto text = read_file(path, kMaxFile);
-  if (!text) return fail(std::move(text.error()));
-  return parse_vtrain_config(std::move(*text), path.string());
 }
 
 }  // namespace vtrain

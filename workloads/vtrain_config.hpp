@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -40,8 +39,5 @@ constexpr std::int64_t kMaxLayers = 65536;
 /// Errors name file, line and field: malformed JSON, an unknown key (with the nearest known one), a number
 /// out of range, a plan that does not divide (with both fields), a plan without a single micro-batch.
 Result<VtrainConfig> parse_vtrain_config(std::string text, const std::string& file);
-
-/// The same from a file.
-Result<VtrainConfig> read_vtrain_config(const std::filesystem::path& path);
 
 }  // namespace vtrain

@@ -7,7 +7,6 @@
 
 #include "core/file.hpp"
 #include "core/text.hpp"
-#include "workloads/graph_builder.hpp"
 
 namespace vtrain {
 namespace {
@@ -250,9 +249,8 @@ Result<VtrainWork> make_vtrain_work(const VtrainConfig& config, std::shared_ptr<
   return WorkMaker(config, std::move(kernels), tables).make();
 }
 
-Result<VtrainPrediction> predict_vtrain(const VtrainConfig& config, const std::filesystem::path& trace_folder,
-                                        const std::filesystem::path& collectives_folder,
-                                        PredictionMode mode) {
+Result<VtrainWork> predict_vtrain(const VtrainConfig& config, const std::filesystem::path& trace_folder,
+                                  const std::filesystem::path& collectives_folder) {
   const std::filesystem::path traces =
       trace_folder.empty() ? std::filesystem::path(config.trace_path) : trace_folder;
   if (traces.empty()) {
@@ -271,25 +269,14 @@ Result<VtrainPrediction> predict_vtrain(const VtrainConfig& config, const std::f
   const auto tables = read_needed_tables(config, collectives);
   if (!tables) return fail(tables.error());
 
-  auto inputs = make_vtrain_work(config, std::make_shared<const KernelTable>(std::move(*kernels)), *tables);
-  if (!inputs) {
-    if (inputs.error().file.empty()) inputs.error().file = trace_file.string();
-    return fail(std::move(inputs.error()));
+  auto made = make_vtrain_work(config, std::make_shared<const KernelTable>(std::move(*kernels)), *tables);
+  if (!made) {
+    if (made.error().file.empty()) made.error().file = trace_file.string();
+    return fail(std::move(made.error()));
   }
-  inputs->provenance.trace_file = trace_file.string();
-  if (!tables->empty()) inputs->provenance.collectives_folder = collectives.string();
-  VtrainPrediction prediction{.inputs = std::move(*inputs), .times = {}, .graph = {}};
-  const IterationWork& work = prediction.inputs.work;
-  if (mode == PredictionMode::FastPath) {
-    prediction.times = fast_iteration_times(work);
-    return prediction;
-  }
-  auto graph =
-      build_graph(work, mode == PredictionMode::KernelGraph ? GraphDetail::Kernels : GraphDetail::Operators);
-  if (!graph) return fail(std::move(graph.error()));
-  prediction.times = simulated_iteration_times(work, *graph);
-  prediction.graph = std::move(*graph);
-  return prediction;
+  made->provenance.trace_file = trace_file.string();
+  if (!tables->empty()) made->provenance.collectives_folder = collectives.string();
+  return made;
 }
 
 }  // namespace vtrain

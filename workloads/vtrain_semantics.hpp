@@ -5,15 +5,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/collective_cost.hpp"
-#include "core/execution_graph.hpp"
 #include "core/kernel_trace.hpp"
 #include "core/result.hpp"
-#include "workloads/predictor.hpp"
+#include "workloads/iteration_work.hpp"
 #include "workloads/vtrain_config.hpp"
 
 namespace vtrain {
@@ -50,26 +48,12 @@ std::vector<std::int64_t> needed_tables(const VtrainConfig& config);
 /// Bytes of the gradients that each data-parallel rank of a stage reduces: two for every parameter.
 Bytes gradient_bytes(const VtrainConfig& config, std::int64_t stage);
 
-/// How to time an iteration.
-enum class PredictionMode {
-  FastPath,       ///< without a graph
-  OperatorGraph,  ///< by simulating a graph of operators, which is returned
-  KernelGraph,    ///< by simulating a graph of kernels, which is returned
-};
-
-/// A prediction and what it was made from.
-struct VtrainPrediction {
-  VtrainWork inputs;
-  IterationTimes times;
-  std::optional<ExecutionGraph> graph;  ///< as `PredictionMode` says
-};
-
-/// Reads what the configuration needs and predicts.
+/// Reads what the configuration needs and puts the work of an iteration together.
 ///
 /// `trace_folder` holds `trace_{hidden}_{tensor}_{micro batch}`; empty: the configuration's `trace_path`.
 /// `collectives_folder` holds `AR_GPU{n}_1M_1024M_LUT`; empty: the lower-case GPU name below `trace_path`, or
 /// below `trace_folder` where there is none.
-Result<VtrainPrediction> predict_vtrain(const VtrainConfig& config, const std::filesystem::path& trace_folder,
-                                        const std::filesystem::path& collectives_folder, PredictionMode mode);
+Result<VtrainWork> predict_vtrain(const VtrainConfig& config, const std::filesystem::path& trace_folder,
+                                  const std::filesystem::path& collectives_folder);
 
 }  // namespace vtrain

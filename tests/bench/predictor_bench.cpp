@@ -10,6 +10,7 @@
 #include "core/file.hpp"
 #include "core/graph_simulation.hpp"
 #include "workloads/graph_builder.hpp"
+#include "workloads/predictor.hpp"
 #include "workloads/vtrain_semantics.hpp"
 
 namespace vtrain {

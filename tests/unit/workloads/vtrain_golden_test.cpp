@@ -11,6 +11,7 @@
 #include "core/file.hpp"
 #include "core/kernel_trace.hpp"
 #include "workloads/graph_builder.hpp"
+#include "workloads/predictor.hpp"
 #include "workloads/vtrain_semantics.hpp"
 
 namespace vtrain {
