@@ -4,6 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/units.hpp"
+#include "workloads/memory_model.hpp"
+#include "workloads/predictor.hpp"
+
 namespace vtrain {
 
 std::string json_text(const nlohmann::ordered_json& document) {
@@ -12,6 +16,23 @@ std::string json_text(const nlohmann::ordered_json& document) {
 
 void print_json(const nlohmann::ordered_json& document) {
   fmt::print("{}", json_text(document));
+}
+
+nlohmann::ordered_json breakdown_to_json(const Breakdown& breakdown) {
+  const auto seconds = [](Nanoseconds time) { return Seconds(time).count(); };
+  return {{"compute_s", seconds(breakdown.compute)},
+          {"tensor_comm_s", seconds(breakdown.tensor_comm)},
+          {"pipeline_comm_s", seconds(breakdown.pipeline_comm)},
+          {"data_comm_s", seconds(breakdown.data_comm)},
+          {"optimizer_s", seconds(breakdown.optimizer)},
+          {"bubble_s", seconds(breakdown.bubble)}};
+}
+
+nlohmann::ordered_json memory_to_json(const MemoryEstimate& memory) {
+  return {{"peak_bytes_per_gpu", memory.peak.value},
+          {"capacity_bytes", memory.capacity.value},
+          {"stage", memory.stage},
+          {"fits", memory.fits()}};
 }
 
 }  // namespace vtrain

@@ -8,7 +8,9 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
+#include "workloads/plan_json.hpp"
 
 namespace vtrain {
 namespace {
@@ -194,41 +196,15 @@ std::string fallbacks_text(const Fallbacks& fallbacks) {
 }
 
 ordered_json plan_to_json(const RankedPlan& ranked, const TrainingTerms& terms) {
-  const ParallelPlan& plan = ranked.plan;
-  const auto seconds = [](Nanoseconds time) { return Seconds(time).count(); };
-  ordered_json json = {{"num_gpus", plan.num_gpus().value},
-                       {"tensor", plan.tensor},
-                       {"context", plan.context},
-                       {"expert", plan.expert},
-                       {"expert_tensor", plan.expert_tensor},
-                       {"pipeline", plan.pipeline},
-                       {"virtual_stages", plan.virtual_stages},
-                       {"data", plan.data},
-                       {"global_batch", plan.global_batch},
-                       {"micro_batch", plan.micro_batch},
-                       {"recompute", name_of(plan.recompute)},
-                       {"offloaded_layers", plan.offloaded_layers},
-                       {"sequence_parallel", plan.sequence_parallel},
-                       {"sharding", name_of(plan.sharding)},
-                       {"ends_count_as_layers", plan.ends_count_as_layers},
-                       {"schedule", name_of(plan.schedule)},
-                       {"precision", name_of(plan.precision)},
-                       {"iteration_time_s", seconds(ranked.iteration)},
-                       {"breakdown",
-                        {{"compute_s", seconds(ranked.breakdown.compute)},
-                         {"tensor_comm_s", seconds(ranked.breakdown.tensor_comm)},
-                         {"pipeline_comm_s", seconds(ranked.breakdown.pipeline_comm)},
-                         {"data_comm_s", seconds(ranked.breakdown.data_comm)},
-                         {"optimizer_s", seconds(ranked.breakdown.optimizer)},
-                         {"bubble_s", seconds(ranked.breakdown.bubble)}}},
-                       {"memory",
-                        {{"peak_bytes_per_gpu", ranked.memory.peak.value},
-                         {"capacity_bytes", ranked.memory.capacity.value},
-                         {"stage", ranked.memory.stage},
-                         {"fits", ranked.memory.fits()}}},
-                       {"tokens_per_s", terms.tokens_per_iteration / seconds(ranked.iteration)},
-                       {"gpu_hours_per_million_tokens",
-                        gpu_seconds(ranked) / kSecondsPerHour / (terms.tokens_per_iteration / 1e6)}};
+  const double iteration_s = Seconds(ranked.iteration).count();
+  ordered_json json = {{"num_gpus", ranked.plan.num_gpus().value}};
+  json.update(plan_to_json(ranked.plan));
+  json["iteration_time_s"] = iteration_s;
+  json["breakdown"] = breakdown_to_json(ranked.breakdown);
+  json["memory"] = memory_to_json(ranked.memory);
+  json["tokens_per_s"] = terms.tokens_per_iteration / iteration_s;
+  json["gpu_hours_per_million_tokens"] =
+      gpu_seconds(ranked) / kSecondsPerHour / (terms.tokens_per_iteration / 1e6);
   if (terms.usd_per_gpu_hour) json["usd_per_million_tokens"] = terms.cost_per_million_tokens(ranked);
   if (!terms.tokens) return json;
   json["training_s"] = terms.training_seconds(ranked);

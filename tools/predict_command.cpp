@@ -202,34 +202,20 @@ Result<Prediction> predict_one(const PredictArguments& arguments, const std::str
 
 ordered_json to_json(const Prediction& prediction, const std::string& semantics) {
   const IterationTimes& times = prediction.times;
-  const auto seconds = [](Nanoseconds time) { return Seconds(time).count(); };
   ordered_json stages = ordered_json::array();
   for (const StageTimes& stage : times.stages) {
     stages.push_back({{"end_ns", stage.end.count()}, {"compute_ns", stage.compute.count()}});
   }
-  ordered_json memory;
-  if (prediction.memory) {
-    memory = {{"peak_bytes_per_gpu", prediction.memory->peak.value},
-              {"capacity_bytes", prediction.memory->capacity.value},
-              {"stage", prediction.memory->stage},
-              {"fits", prediction.memory->fits()}};
-  }
   const FlopsPerSecond rate = model_flops_per_gpu(prediction);
   return {{"config", prediction.config},
           {"iteration_time_ns", times.iteration.count()},
-          {"iteration_time_s", seconds(times.iteration)},
+          {"iteration_time_s", Seconds(times.iteration).count()},
           {"semantics", semantics},
           {"profile", prediction.profile},
-          {"breakdown",
-           {{"compute_s", seconds(times.breakdown.compute)},
-            {"tensor_comm_s", seconds(times.breakdown.tensor_comm)},
-            {"pipeline_comm_s", seconds(times.breakdown.pipeline_comm)},
-            {"data_comm_s", seconds(times.breakdown.data_comm)},
-            {"optimizer_s", seconds(times.breakdown.optimizer)},
-            {"bubble_s", seconds(times.breakdown.bubble)}}},
+          {"breakdown", breakdown_to_json(times.breakdown)},
           {"slowest_stage", times.slowest_stage},
           {"stages", stages},
-          {"memory", memory},
+          {"memory", prediction.memory ? memory_to_json(*prediction.memory) : ordered_json(nullptr)},
           {"tokens_per_s", tokens_per_second(prediction)},
           {"model_tflops_per_gpu", rate.value / 1e12},
           {"mfu", rate.value / prediction.peak_rate.value},

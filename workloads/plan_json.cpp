@@ -80,4 +80,27 @@ Result<PlanDescription> read_plan(const JsonDocument& document, const nlohmann::
   return description;
 }
 
+nlohmann::ordered_json plan_to_json(const ParallelPlan& plan) {
+  // A new member of the plan does not compile here until it is written too.
+  const auto& [tensor, data, pipeline, global_batch, micro_batch, recompute, sequence_parallel, context,
+               virtual_stages, expert, sharding, schedule, precision, ends_count_as_layers, expert_tensor,
+               offloaded_layers] = plan;
+  return {{"tensor", tensor},
+          {"context", context},
+          {"expert", expert},
+          {"expert_tensor", expert_tensor},
+          {"pipeline", pipeline},
+          {"virtual_stages", virtual_stages},
+          {"data", data},
+          {"global_batch", global_batch},
+          {"micro_batch", micro_batch},
+          {"recompute", name_of(recompute)},
+          {"offloaded_layers", offloaded_layers},
+          {"sequence_parallel", sequence_parallel},
+          {"sharding", name_of(sharding)},
+          {"ends_count_as_layers", ends_count_as_layers},
+          {"schedule", name_of(schedule)},
+          {"precision", name_of(precision)}};
+}
+
 }  // namespace vtrain

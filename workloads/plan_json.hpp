@@ -40,4 +40,7 @@ struct PlanDescription {
 /// divide.
 Result<PlanDescription> read_plan(const JsonDocument& document, const nlohmann::json& object);
 
+/// A plan as `read_plan` reads it, all keys in the order of the table of degrees, batches and choices.
+nlohmann::ordered_json plan_to_json(const ParallelPlan& plan);
+
 }  // namespace vtrain

@@ -5,35 +5,14 @@
 
 #include <fmt/format.h>
 
+#include "workloads/plan_json.hpp"
+
 namespace vtrain {
 namespace {
 
 using nlohmann::json;
 
 constexpr std::string_view kSchema = "vtrain-throughput-curve";
-
-json plan_to_json(const ParallelPlan& plan) {
-  // A new member of the plan does not compile here until it is kept too.
-  const auto& [tensor, data, pipeline, global_batch, micro_batch, recompute, sequence_parallel, context,
-               virtual_stages, expert, sharding, schedule, precision, ends_count_as_layers, expert_tensor,
-               offloaded_layers] = plan;
-  return {{"tensor", tensor},
-          {"data", data},
-          {"pipeline", pipeline},
-          {"global_batch", global_batch},
-          {"micro_batch", micro_batch},
-          {"recompute", name_of(recompute)},
-          {"sequence_parallel", sequence_parallel},
-          {"context", context},
-          {"virtual_stages", virtual_stages},
-          {"expert", expert},
-          {"sharding", name_of(sharding)},
-          {"schedule", name_of(schedule)},
-          {"precision", name_of(precision)},
-          {"ends_count_as_layers", ends_count_as_layers},
-          {"expert_tensor", expert_tensor},
-          {"offloaded_layers", offloaded_layers}};
-}
 
 /// Throws what nlohmann_json throws, or `tl::bad_expected_access`, when the text is not a plan.
 ParallelPlan plan_from_json(const json& object) {
