@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "core/embedded_file.hpp"
 #include "core/file.hpp"
 #include "core/json_reader.hpp"
 #include "core/kernel_recording.hpp"
@@ -21,20 +22,7 @@
 namespace vtrain {
 
 namespace embedded {
-extern const std::string_view a100_profile;
-extern const std::string_view a100_40gb_profile;
-extern const std::string_view a100_pcie_profile;
-extern const std::string_view a100_pcie_40gb_profile;
-extern const std::string_view h100_profile;
-extern const std::string_view h100_500w_profile;
-extern const std::string_view h200_profile;
-extern const std::string_view b200_profile;
-extern const std::string_view b200_simumax_profile;
-extern const std::string_view b300_profile;
-extern const std::string_view gb200_profile;
-extern const std::string_view gb300_profile;
-extern const std::string_view v100_sxm3_profile;
-extern const std::string_view v100_pcie_profile;
+std::span<const EmbeddedFile> gpu_profiles();
 }  // namespace embedded
 
 namespace {
@@ -42,28 +30,21 @@ namespace {
 constexpr std::string_view kSchema = "vtrain-gpu-profile";
 constexpr std::int64_t kVersion = 2;
 
-constexpr std::array<std::string_view, 14> kEmbeddedNames = {
-    "v100-sxm3", "v100-pcie", "a100", "a100-40gb",    "a100-pcie", "a100-pcie-40gb", "h100",
-    "h100-500w", "h200",      "b200", "b200-simumax", "b300",      "gb200",          "gb300"};
-
+/// The text of an embedded profile; empty if there is none of this name.
 std::string_view embedded_text(std::string_view name) {
-  const std::array<std::string_view, kEmbeddedNames.size()> texts = {
-      embedded::v100_sxm3_profile, embedded::v100_pcie_profile,    embedded::a100_profile,
-      embedded::a100_40gb_profile, embedded::a100_pcie_profile,    embedded::a100_pcie_40gb_profile,
-      embedded::h100_profile,      embedded::h100_500w_profile,    embedded::h200_profile,
-      embedded::b200_profile,      embedded::b200_simumax_profile, embedded::b300_profile,
-      embedded::gb200_profile,     embedded::gb300_profile};
-  const auto found = std::find(kEmbeddedNames.begin(), kEmbeddedNames.end(), name);
-  return found == kEmbeddedNames.end() ? std::string_view{}
-                                       : texts[static_cast<std::size_t>(found - kEmbeddedNames.begin())];
+  for (const EmbeddedFile& file : embedded::gpu_profiles()) {
+    if (file.name == name) return file.text;
+  }
+  return {};
 }
 
 Error unknown_profile(std::string_view name, std::string_view advice) {
-  const std::string meant = did_you_mean(name, kEmbeddedNames);
-  return {.kind = ErrorKind::NotFound,
-          .field = "profile",
-          .message = fmt::format("unknown profile '{}'; {}known are {}{}", printable(name),
-                                 meant.empty() ? "" : meant + " ", list_names(kEmbeddedNames), advice)};
+  const std::string meant = did_you_mean(name, embedded_profile_names());
+  return {
+      .kind = ErrorKind::NotFound,
+      .field = "profile",
+      .message = fmt::format("unknown profile '{}'; {}known are {}{}", printable(name),
+                             meant.empty() ? "" : meant + " ", list_names(embedded_profile_names()), advice)};
 }
 
 /// Bytes of one element of a product's inputs with its part of the scaling factors: in 4 bits a byte for 16.
@@ -210,7 +191,13 @@ Result<GpuProfile> parse_gpu_profile(std::string text, const std::string& file) 
 }
 
 std::span<const std::string_view> embedded_profile_names() {
-  return kEmbeddedNames;
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> listed;
+    for (const EmbeddedFile& file : embedded::gpu_profiles())
+      listed.push_back(file.name);
+    return listed;
+  }();
+  return names;
 }
 
 Result<GpuProfile> load_gpu_profile(const std::string& name) {

@@ -19,6 +19,34 @@ function(vtrain_embed_file target file symbol)
   target_sources(${target} PRIVATE ${output})
 endfunction()
 
+# vtrain_embed_files(TARGET FUNCTION FILE...): compiles the bytes of every FILE into TARGET, as
+#
+#     std::span<const vtrain::EmbeddedFile> vtrain::embedded::FUNCTION();
+#
+# in the order of the files, by their names without the extension.
+function(vtrain_embed_files target function)
+  foreach(file IN LISTS ARGN)
+    cmake_path(GET file STEM name)
+    string(MAKE_C_IDENTIFIER ${function}_${name} symbol)
+    vtrain_embed_file(${target} ${file} ${symbol})
+    string(APPEND declarations "extern const std::string_view ${symbol};\n")
+    string(APPEND entries "      {\"${name}\", ${symbol}},\n")
+  endforeach()
+  set(output ${CMAKE_CURRENT_BINARY_DIR}/embedded/${function}.cpp)
+  file(CONFIGURE OUTPUT ${output} @ONLY CONTENT "// Generated.
+#include \"core/embedded_file.hpp\"
+namespace vtrain::embedded {
+@declarations@std::span<const EmbeddedFile> @function@();
+std::span<const EmbeddedFile> @function@() {
+  static const EmbeddedFile files[] = {
+@entries@  };
+  return files;
+}
+}  // namespace vtrain::embedded
+")
+  target_sources(${target} PRIVATE ${output})
+endfunction()
+
 if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
   # A string of escapes compiles many times faster than an array of numbers, and needs no care for any byte.
   file(READ ${INPUT} bytes HEX)

@@ -1,0 +1,14 @@
+/// Files that are part of the program.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace vtrain {
+
+struct EmbeddedFile {
+  std::string_view name;  ///< without folder and extension
+  std::string_view text;
+};
+
+}  // namespace vtrain
