@@ -27,9 +27,6 @@ std::span<const EmbeddedFile> gpu_profiles();
 
 namespace {
 
-constexpr std::string_view kSchema = "vtrain-gpu-profile";
-constexpr std::int64_t kVersion = 2;
-
 /// The text of an embedded profile; empty if there is none of this name.
 std::string_view embedded_text(std::string_view name) {
   for (const EmbeddedFile& file : embedded::gpu_profiles()) {
@@ -164,8 +161,8 @@ Result<GpuProfile> parse_gpu_profile(std::string text, const std::string& file) 
   JsonFields fields(*document, document->root());
   fields.allow_only(kKeys);
   const std::string schema = fields.string("schema");
-  if (schema != kSchema) fields.complain("schema", expected_found(kSchema, schema));
-  fields.integer("version", kVersion, kVersion);
+  if (schema != kProfileSchema) fields.complain("schema", expected_found(kProfileSchema, schema));
+  fields.integer("version", kProfileVersion, kProfileVersion);
   const std::string name = fields.string("name");
   const std::string base = fields.string_or("extends", "");
   const std::string description = fields.string_or("description", "");

@@ -177,7 +177,14 @@ Nanoseconds gemm_roofline(const GpuProfile& profile, Precision precision, double
 /// Whether a GPU has arithmetic units for products in `precision`; the error names the formats that it has.
 Result<void> check_precision(const GpuProfile& profile, Precision precision);
 
-/// Reads a profile (schema `vtrain-gpu-profile`, version 2). A profile that `extends` another, embedded one
+/// What a profile's JSON says of itself.
+inline constexpr std::string_view kProfileSchema = "vtrain-gpu-profile";
+inline constexpr std::int64_t kProfileVersion = 2;
+
+/// The embedded profile that is taken where nothing names one.
+inline constexpr std::string_view kDefaultProfile = "a100";
+
+/// Reads a profile of this schema and version. A profile that `extends` another, embedded one
 /// says only what differs; otherwise every constant must be there. Each has the expected unit and a source;
 /// an unknown key is an error. `file` is used in errors.
 Result<GpuProfile> parse_gpu_profile(std::string text, const std::string& file);

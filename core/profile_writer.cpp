@@ -73,8 +73,8 @@ std::string fit_text(const SurfaceFit& fit, double compaction_error_percent) {
 
 ProfileText::ProfileText(std::string_view name, std::string_view description, std::string_view made_by,
                          std::string_view base) {
-  text_ = fmt::format("{{\n  \"schema\": \"vtrain-gpu-profile\",\n  \"version\": 2,\n  \"name\": {},\n",
-                      json_string(name));
+  text_ = fmt::format("{{\n  \"schema\": \"{}\",\n  \"version\": {},\n  \"name\": {},\n", kProfileSchema,
+                      kProfileVersion, json_string(name));
   text_ += fmt::format("  \"description\": {},\n  \"made_by\": {}", json_string(description),
                        json_string(made_by));
   if (!base.empty()) text_ += fmt::format(",\n  \"extends\": {}", json_string(base));

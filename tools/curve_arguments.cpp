@@ -45,16 +45,14 @@ bool is_embedded(std::string_view profile) {
   return std::find(names.begin(), names.end(), profile) != names.end();
 }
 
-constexpr std::string_view kFallbackProfile = "a100";
-
-/// The profile of a type of GPUs; the fallback where there is none, with a sentence that says so.
+/// The profile of a type of GPUs; the default one where there is none, with a sentence that says so.
 std::string profile_of(const std::string& gpu_type, std::vector<std::string>& assumptions) {
   if (is_embedded(lower_case(gpu_type))) return lower_case(gpu_type);
   if (!gpu_type.empty()) {
     assumptions.push_back(fmt::format("models run on {} as fast as on {}: there is no profile of it",
-                                      printable(gpu_type), kFallbackProfile));
+                                      printable(gpu_type), kDefaultProfile));
   }
-  return std::string(kFallbackProfile);
+  return std::string(kDefaultProfile);
 }
 
 /// The profiles by type of GPUs: the given one for all of them, or those of the cluster's types.
@@ -62,7 +60,7 @@ std::vector<std::string> profiles_of(const CurveArguments& arguments,
                                      const std::optional<ClusterSpec>& cluster,
                                      std::vector<std::string>& assumptions) {
   if (!arguments.profile.empty()) return {arguments.profile};
-  if (!cluster) return {std::string(kFallbackProfile)};
+  if (!cluster) return {std::string(kDefaultProfile)};
   const GpuTypes types(*cluster, NameTable{});
   std::vector<std::string> profiles;
   for (const std::string& type : types.names())

@@ -57,7 +57,7 @@ Result<GpuProfile> read_profile(const std::string& name, const std::optional<Clu
                                 const std::string& cluster_text) {
   std::string wanted = name;
   if (wanted.empty() && cluster) wanted = cluster->groups.front().gpu_type;
-  auto profile = load_gpu_profile(wanted.empty() ? "a100" : wanted);
+  auto profile = load_gpu_profile(wanted.empty() ? std::string(kDefaultProfile) : wanted);
   if (!profile) return fail(profile.error());
   if (cluster && cluster->groups.front().gpus_per_node.value != profile->gpus_per_node) {
     return fail({.field = "--cluster",

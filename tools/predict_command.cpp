@@ -161,7 +161,7 @@ Result<Prediction> predict_from_profile(const PredictArguments& arguments, const
 Result<GpuProfile> profile_for(const PredictArguments& arguments, const PredictConfig& config,
                                bool is_release) {
   if (!arguments.profile.empty()) return load_gpu_profile(arguments.profile);
-  if (is_release || config.profile.empty()) return load_gpu_profile("a100");
+  if (is_release || config.profile.empty()) return load_gpu_profile(std::string(kDefaultProfile));
   auto profile = load_gpu_profile(config.profile);
   if (profile) return profile;
   Error error = profile.error();
