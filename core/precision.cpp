@@ -16,10 +16,7 @@ std::string_view name_of(Precision precision) {
 }
 
 Result<Precision> parse_precision(std::string_view name) {
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name) return static_cast<Precision>(i);
-  }
-  return fail({.field = "precision", .message = expected_found("fp32, fp16, bf16, fp8 or fp4", name)});
+  return parse_name<Precision>("precision", kNames, name);
 }
 
 }  // namespace vtrain

@@ -65,6 +65,16 @@ std::string_view nearest_name(std::string_view word, std::span<const std::string
 /// `'edf', 'fifo' and 'las'`-style list for messages.
 std::string list_names(std::span<const std::string_view> names);
 
+/// The value of an enumeration by the name at its place in `names`; the error, of this field, lists them.
+template <class Value>
+Result<Value> parse_name(std::string_view field, std::span<const std::string_view> names,
+                         std::string_view name) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == name) return static_cast<Value>(i);
+  }
+  return fail({.field = std::string(field), .message = expected_found("one of " + list_names(names), name)});
+}
+
 /// `did you mean 'edf'?` of the nearest name, or, when none is close, of the few that have `word` within
 /// them: `did you mean one of 'llama3-8b' and 'llama3-70b'?`. Empty when there are none, or many.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);

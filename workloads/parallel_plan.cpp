@@ -23,15 +23,6 @@ constexpr std::array<std::string_view, 3> kRecomputeNames = {"none", "selective"
 constexpr std::array<std::string_view, 4> kShardingNames = {"none", "optimizer", "full", "gradients"};
 constexpr std::array<std::string_view, 3> kScheduleNames = {"1f1b", "zero-bubble", "gpipe"};
 
-/// The value whose name is at its position in `names`.
-template <class Value>
-Result<Value> parse_name(std::string_view field, std::span<const std::string_view> names,
-                         std::string_view name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found != names.end()) return static_cast<Value>(found - names.begin());
-  return fail({.field = std::string(field), .message = expected_found(list_names(names), name)});
-}
-
 /// Layers of each model chunk, the ends included where they count.
 std::int64_t chunk_size(const TransformerModel& model, const ParallelPlan& plan) {
   const std::int64_t num_chunks = plan.pipeline * plan.virtual_stages;

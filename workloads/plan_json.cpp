@@ -22,15 +22,15 @@ constexpr std::array kPlanKeys = std::to_array<std::string_view>(
      "micro_batch", "sequence_length", "recompute", "sequence_parallel", "sharding", "schedule", "precision",
      "ends_count_as_layers", "expert_tensor", "offloaded_layers"});
 
-/// One of the values of an enumeration from `first` to `last`, by `name_of`.
+/// The value of an enumeration by its name, or `absent`.
 template <class Value>
-Value read_choice(JsonFields& fields, std::string_view key, Value last, Value absent) {
-  std::array<std::string_view, 8> names;
-  const std::size_t count = static_cast<std::size_t>(last) + 1;
-  for (std::size_t i = 0; i < count; ++i)
-    names[i] = name_of(static_cast<Value>(i));
-  return static_cast<Value>(
-      fields.choice_or(key, std::span(names).first(count), static_cast<std::size_t>(absent)));
+Value read_name(JsonFields& fields, std::string_view key, Result<Value> (*parse)(std::string_view),
+                Value absent) {
+  if (!fields.has(key) || fields.error()) return absent;
+  const std::string name = fields.string(key);
+  const auto value = parse(name);
+  if (!value) fields.complain(key, value.error().message);
+  return value.value_or(absent);
 }
 
 /// The data-parallel degree: given, or what is left of the GPUs.
@@ -68,11 +68,11 @@ Result<PlanDescription> read_plan(const JsonDocument& document, const nlohmann::
   description.sequence_length = fields.integer_or("sequence_length", 1, kMaxBatch, 0);
   if (!fields.has("recompute"))
     fields.complain("recompute", "missing: expected 'none', 'selective' or 'full'");
-  plan.recompute = read_choice(fields, "recompute", Recompute::Full, Recompute::None);
+  plan.recompute = read_name(fields, "recompute", parse_recompute, Recompute::None);
   plan.sequence_parallel = fields.boolean_or("sequence_parallel", false);
-  plan.sharding = read_choice(fields, "sharding", Sharding::Gradients, Sharding::None);
-  plan.schedule = read_choice(fields, "schedule", Schedule::GPipe, Schedule::OneForwardOneBackward);
-  plan.precision = read_choice(fields, "precision", Precision::Fp4, Precision::Bf16);
+  plan.sharding = read_name(fields, "sharding", parse_sharding, Sharding::None);
+  plan.schedule = read_name(fields, "schedule", parse_schedule, Schedule::OneForwardOneBackward);
+  plan.precision = read_name(fields, "precision", parse_precision, Precision::Bf16);
   plan.ends_count_as_layers = fields.boolean_or("ends_count_as_layers", false);
   plan.expert_tensor = fields.integer_or("expert_tensor", 1, kMaxSize, 1);
   plan.offloaded_layers = fields.integer_or("offloaded_layers", 0, kMaxSize, 0);

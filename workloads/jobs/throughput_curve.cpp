@@ -47,9 +47,7 @@ std::string_view name_of(CurveKind kind) {
 }
 
 Result<CurveKind> parse_curve_kind(std::string_view name) {
-  const auto found = std::find(kKindNames.begin(), kKindNames.end(), name);
-  if (found != kKindNames.end()) return static_cast<CurveKind>(found - kKindNames.begin());
-  return fail({.message = expected_found(list_names(kKindNames), name)});
+  return parse_name<CurveKind>("", kKindNames, name);
 }
 
 std::vector<GpuCount> curve_gpu_counts(GpuCount largest, std::int64_t gpus_per_node) {
