@@ -122,6 +122,19 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t lim
   return content ? decompress(*std::move(content), path.string(), limit) : content;
 }
 
+std::optional<int> standard_stream(const std::filesystem::path& path) {
+  struct stat wanted {};
+  if (::stat(path.c_str(), &wanted) != 0) return std::nullopt;
+  for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO}) {
+    struct stat status {};
+    if (::fstat(descriptor, &status) == 0 && status.st_dev == wanted.st_dev &&
+        status.st_ino == wanted.st_ino) {
+      return descriptor;
+    }
+  }
+  return std::nullopt;
+}
+
 AtomicFile::AtomicFile(std::filesystem::path path, std::filesystem::path temporary, int descriptor)
     : path_(std::move(path)), temporary_(std::move(temporary)), descriptor_(descriptor) {}
 
@@ -140,6 +153,13 @@ AtomicFile::~AtomicFile() {
 }
 
 Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path) {
+  if (const auto stream = standard_stream(path)) {
+    // Not opened anew, which would begin at the start of the file; not renamed, which would take its name
+    // from what others write to it.
+    const int descriptor = ::fcntl(*stream, F_DUPFD_CLOEXEC, 0);
+    if (descriptor < 0) return fail(io_error(path, "write", errno));
+    return AtomicFile(path, {}, descriptor);
+  }
   struct stat status {};
   const bool exists = ::stat(path.c_str(), &status) == 0;
   if (exists && !S_ISREG(status.st_mode)) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,11 +20,16 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t lim
 /// The bytes of a file as they are, packed or not; otherwise as `read_file`.
 Result<std::string> read_raw_file(const std::filesystem::path& path, std::size_t limit = kMostContent);
 
+/// The descriptor of standard output or standard error, if the path leads to where that goes: `/dev/stdout`,
+/// or the name of the file that a shell redirected it to.
+std::optional<int> standard_stream(const std::filesystem::path& path);
+
 /// A file that appears under its name only when it is complete: it is written beside its place under a
 /// temporary name and renamed by `commit`. Without `commit` nothing stays behind.
 ///
 /// A symbolic link stays one: what it points to is written. What is there and cannot be replaced by a file
-/// (a device, a pipe, a socket) is opened and written as it comes.
+/// (a device, a pipe, a socket) is opened and written as it comes. So is what standard output or standard
+/// error goes to, behind what is there already.
 class AtomicFile {
  public:
   /// Creates the temporary file; the folder must exist.
@@ -42,7 +48,7 @@ class AtomicFile {
   void write_now(std::string_view text);
 
   std::filesystem::path path_;       ///< what `temporary_` becomes, or what is written as it comes
-  std::filesystem::path temporary_;  ///< empty: `path_` is no regular file
+  std::filesystem::path temporary_;  ///< empty: `path_` is not to be replaced
   int descriptor_ = -1;
   std::string pending_;
   int failure_ = 0;  ///< `errno` of the first write that failed

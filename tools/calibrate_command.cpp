@@ -85,7 +85,7 @@ Result<void> calibrate_stacks(const CalibrateArguments& arguments) {
                                 arguments.least_rows, num_parts)});
   }
   if (auto written = write_file(arguments.output, calibration_json(calibration)); !written) return written;
-  fmt::print("{}\nwritten: {}\n", to_text(calibration), arguments.output);
+  fmt::print(summary_stream(arguments.output), "{}\nwritten: {}\n", to_text(calibration), arguments.output);
   return {};
 }
 

@@ -14,8 +14,8 @@ std::string json_text(const nlohmann::ordered_json& document) {
   return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-void print_json(const nlohmann::ordered_json& document) {
-  fmt::print("{}", json_text(document));
+void print_json(const nlohmann::ordered_json& document, std::FILE* stream) {
+  fmt::print(stream, "{}", json_text(document));
 }
 
 nlohmann::ordered_json breakdown_to_json(const Breakdown& breakdown) {

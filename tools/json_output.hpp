@@ -1,6 +1,7 @@
 /// JSON documents as commands print and write them.
 #pragma once
 
+#include <cstdio>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -13,8 +14,8 @@ struct MemoryEstimate;
 /// names may have, become U+FFFD.
 std::string json_text(const nlohmann::ordered_json& document);
 
-/// Prints it on standard output.
-void print_json(const nlohmann::ordered_json& document);
+/// Prints it, on standard output unless another stream is given.
+void print_json(const nlohmann::ordered_json& document, std::FILE* stream = stdout);
 
 /// What an iteration's time is made of, in seconds.
 nlohmann::ordered_json breakdown_to_json(const Breakdown& breakdown);

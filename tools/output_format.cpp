@@ -1,10 +1,13 @@
 #include "tools/output_format.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "core/file.hpp"
 
 namespace vtrain {
 
@@ -85,6 +88,10 @@ std::optional<std::string> best_shown(std::span<const double> values, Better bet
   std::string highest = show(high);
   if (lowest == highest) return std::nullopt;
   return better == Better::Lower ? lowest : highest;
+}
+
+std::FILE* summary_stream(const std::filesystem::path& written) {
+  return standard_stream(written) == STDOUT_FILENO ? stderr : stdout;
 }
 
 TextTable::TextTable(std::vector<std::string> header) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -41,6 +43,10 @@ enum class Better : std::uint8_t { Lower, Higher, Neither };
 /// alike, or none exists (NaN).
 std::optional<std::string> best_shown(std::span<const double> values, Better better,
                                       std::string (*show)(double));
+
+/// Where what is told of a file that was written goes: standard output, or standard error if the file is what
+/// standard output goes to (`--out /dev/stdout`).
+std::FILE* summary_stream(const std::filesystem::path& written);
 
 /// A table of aligned columns: the first column is flush left, the others flush right.
 class TextTable {

@@ -154,16 +154,18 @@ Result<void> fit(const FitArguments& arguments) {
   if (!generated) return fail(generated.error());
   if (auto written = write_file(arguments.out, json_text); !written) return written;
   const TraceStatistics statistics = trace_statistics(workload);
+  std::FILE* const stream = summary_stream(arguments.out);
   if (arguments.json) {
     const ordered_json json = {{"generator", arguments.out},
                                {"name", shape->name},
                                {"skipped_rows", read->trace.skipped.total()},
                                {"trace", statistics_to_json(statistics, std::nullopt)},
                                {"generated", statistics_to_json(*generated, std::nullopt)}};
-    print_json(json);
+    print_json(json, stream);
     return {};
   }
   fmt::print(
+      stream,
       "{}{}{}arrivals  {}\nfitted    {} sizes, durations of {} groups of sizes, {} tenants, {} "
       "statuses\n{}\n{}\nnext\n"
       "  vtrain trace generate --from {} --seed 1 --out jobs.csv\n",

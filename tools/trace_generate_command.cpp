@@ -11,6 +11,7 @@
 #include "sched/cluster.hpp"
 #include "tools/curve_arguments.hpp"
 #include "tools/json_output.hpp"
+#include "tools/output_format.hpp"
 #include "tools/trace_commands.hpp"
 #include "tools/trace_description.hpp"
 #include "tools/trace_output.hpp"
@@ -159,7 +160,7 @@ void print_generated(const GenerateArguments& arguments, const GeneratorOptions&
       {"assumptions", trace.assumptions}};
   json.update(statistics_to_json(statistics,
                                  options.cluster.value > 0 ? std::optional(options.cluster) : std::nullopt));
-  print_json(json);
+  print_json(json, summary_stream(arguments.output.path));
 }
 
 Result<void> generate(const GenerateArguments& arguments) {
@@ -188,7 +189,8 @@ Result<void> generate(const GenerateArguments& arguments) {
     return {};
   }
   const std::string cluster = arguments.cluster.value_or("16x8:a100");
-  fmt::print("{}{}{}\n{}\nnext\n  vtrain trace info {}\n  vtrain compare --trace {} --cluster {}\n",
+  fmt::print(summary_stream(out),
+             "{}{}{}\n{}\nnext\n  vtrain trace info {}\n  vtrain compare --trace {} --cluster {}\n",
              describe_jobs(out, statistics, plan->cluster), assumed_lines(trace.assumptions),
              lost_line(*written), distribution_table(statistics), out, out, cluster);
   return {};

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/file.hpp"
 #include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
 #include "tools/trace_description.hpp"
@@ -44,7 +45,7 @@ Result<WrittenTrace> write_trace(const Trace& trace, const OutputArguments& argu
   if (!format) return fail({.field = "--to", .message = format.error().message});
   if (auto written = (*format)->write(trace, arguments.path); !written) return fail(written.error());
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(arguments.path, ignored))
+  if (standard_stream(arguments.path) || !std::filesystem::is_regular_file(arguments.path, ignored))
     return WrittenTrace{trace_statistics(trace.workload), std::nullopt};
   const auto again = read_trace(arguments.path, arguments.format);
   if (!again) return fail(again.error());
@@ -53,6 +54,7 @@ Result<WrittenTrace> write_trace(const Trace& trace, const OutputArguments& argu
 
 void print_written_trace(const std::string& source, const Trace& trace, const WrittenTrace& written,
                          const OutputArguments& arguments) {
+  std::FILE* const stream = summary_stream(arguments.path);
   if (arguments.json) {
     ordered_json not_kept;
     if (written.lost) not_kept = ordered_json::array();
@@ -64,10 +66,10 @@ void print_written_trace(const std::string& source, const Trace& trace, const Wr
     json["skipped"] = skipped_to_json(trace.skipped);
     json["assumptions"] = trace.assumptions;
     json["not_kept"] = std::move(not_kept);
-    print_json(json);
+    print_json(json, stream);
     return;
   }
-  fmt::print("from      {}\n{}{}{}{}", source,
+  fmt::print(stream, "from      {}\n{}{}{}{}", source,
              describe_jobs(fmt::format("{} ({})", arguments.path, arguments.format), written.statistics,
                            std::nullopt),
              skipped_line(trace.skipped), assumed_lines(trace.assumptions), lost_line(written));

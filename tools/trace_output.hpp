@@ -29,7 +29,8 @@ void add_output_options(CLI::App& command, OutputArguments& arguments);
 /// What a file holds that was written.
 struct WrittenTrace {
   TraceStatistics statistics;
-  /// The fields that the format cannot say; unknown where the file cannot be read back (a pipe, a device), of
+  /// The fields that the format cannot say; unknown where the file cannot be read back (a pipe, a device,
+  /// standard output), of
   /// which `statistics` are those of the trace that was to be written.
   std::optional<std::vector<FieldDifference>> lost;
 };

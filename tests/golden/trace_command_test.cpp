@@ -152,6 +152,36 @@ TEST_CASE("trace convert: --out is a file of plain text, or a pipe that cannot b
   CHECK(fs::is_fifo(folder / "pipe"));
 }
 
+TEST_CASE("trace: --out /dev/stdout leaves standard output to the trace, whatever that is") {
+  const TemporaryFolder folder;
+  const fs::path jobs = folder.write("jobs.csv", "job_id,submit_s,num_gpus,duration_s\na,0,1,10\n");
+  const std::string summary =
+      "from      jobs.csv (vtrain)\n"
+      "trace     /dev/stdout (vtrain)   1 job   0 s   0 GPU-hours\n"
+      "not kept  unknown: what was written cannot be read back\n";
+  const CommandResult to_file = run_vtrain("trace convert jobs.csv --out /dev/stdout", folder.path());
+  CHECK(to_file.exit_code == 0);
+  CHECK(to_file.out == slurp(jobs));
+  CHECK(to_file.err == summary);
+  run_vtrain("trace convert jobs.csv --out /dev/stdout 2>err | cat >got; true", folder.path());
+  CHECK(slurp(folder / "got") == slurp(jobs));
+  CHECK(slurp(folder / "err") == summary);
+  // What the file has already, and what others write to it later, stays.
+  folder.write("all.csv", "before\n");
+  run_vtrain("trace convert jobs.csv --out all.csv --json >>all.csv 2>err; echo after >>all.csv; true",
+             folder.path());
+  CHECK(slurp(folder / "all.csv") == "before\n" + slurp(jobs) + "after\n");
+  CHECK(json::parse(slurp(folder / "err"))["jobs"] == 1);
+  for (const std::string command : {"trace generate --jobs 200", "trace fit made.csv"}) {
+    CAPTURE(command);
+    REQUIRE(run_vtrain("trace generate --jobs 200 --out made.csv", folder.path()).exit_code == 0);
+    REQUIRE(run_vtrain(command + " --out file", folder.path()).exit_code == 0);
+    const CommandResult printed = run_vtrain(command + " --out /dev/stdout", folder.path());
+    CHECK(printed.out == slurp(folder / "file"));
+    CHECK(printed.err.find("next\n  vtrain trace ") != std::string::npos);
+  }
+}
+
 TEST_CASE("trace slice: a week of a tenant at another load") {
   const TemporaryFolder folder;
   folder.write(
