@@ -28,7 +28,8 @@ auto entry_before(std::int64_t mebibytes) {
 Result<AllReduceTable> AllReduceTable::parse(std::string_view text, const std::string& file) {
   constexpr std::int64_t kMaxSize = std::int64_t{1} << 50;
   constexpr std::int64_t kMaxTime = std::int64_t{1} << 50;
-  auto reader = CsvReader::open(text, file);
+  // Read by position: nccl-tests names the columns of both kinds of runs alike.
+  auto reader = CsvReader::open_any_header(text, file);
   if (!reader) return fail(std::move(reader.error()));
   const int columns = static_cast<int>(reader->columns().size());
   if (columns < 3) {

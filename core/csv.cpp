@@ -77,24 +77,55 @@ std::size_t most_csv_rows(std::string_view text, std::size_t num_columns) {
   return std::min(num_lines, text.size() / (2 * num_columns)) + 1;
 }
 
-Result<CsvReader> CsvReader::open(std::string_view text, std::string file) {
-  CsvReader reader(text, std::move(file));
-  LineReader& lines = reader.lines_;
-  auto found = lines.next();
-  while (found && *found && lines.line().starts_with('#') && reader.comments_.size() < kMaxComments) {
-    reader.comments_.push_back(trim(lines.line().substr(1)));
-    found = lines.next();
+std::string_view repeated_column(std::vector<std::string_view> names) {
+  std::erase_if(names, [](std::string_view name) { return name.empty(); });
+  std::sort(names.begin(), names.end());
+  const auto repeated = std::adjacent_find(names.begin(), names.end());
+  return repeated == names.end() ? std::string_view() : *repeated;
+}
+
+Result<void> CsvReader::read_header() {
+  auto found = lines_.next();
+  while (found && *found && lines_.line().starts_with('#')) {
+    if (comments_.size() == kMaxComments) {
+      return fail({.file = lines_.file(),
+                   .line = lines_.number(),
+                   .message = fmt::format("more than {} lines of comments before the header",
+                                          with_thousands(kMaxComments))});
+    }
+    comments_.push_back(trim(lines_.line().substr(1)));
+    found = lines_.next();
   }
   if (!found) return fail(std::move(found.error()));
-  if (!*found) return fail({.file = lines.file(), .message = "empty: expected a header line"});
-  if (auto header = reader.split(lines.line()); !header) return fail(std::move(header.error()));
-  for (const std::string_view name : reader.fields_) {
+  if (!*found) return fail({.file = lines_.file(), .message = "empty: expected a header line"});
+  if (auto header = split(lines_.line()); !header) return header;
+  header_line_ = lines_.number();
+  for (const std::string_view name : fields_) {
     if (!is_printable(trim(name))) {
-      return fail({.file = lines.file(),
-                   .line = lines.number(),
-                   .message = expected_found("a header line with the names of the columns", lines.line())});
+      return fail({.file = lines_.file(),
+                   .line = header_line_,
+                   .message = expected_found("a header line with the names of the columns", lines_.line())});
     }
-    reader.columns_.emplace_back(trim(name));
+    columns_.emplace_back(trim(name));
+  }
+  return {};
+}
+
+Result<CsvReader> CsvReader::open_any_header(std::string_view text, std::string file) {
+  CsvReader reader(text, std::move(file));
+  if (auto header = reader.read_header(); !header) return fail(std::move(header.error()));
+  return reader;
+}
+
+Result<CsvReader> CsvReader::open(std::string_view text, std::string file) {
+  auto reader = open_any_header(text, std::move(file));
+  if (!reader) return reader;
+  const std::vector<std::string_view> names(reader->columns_.begin(), reader->columns_.end());
+  if (const std::string_view repeated = repeated_column(names); !repeated.empty()) {
+    return fail({.file = reader->lines_.file(),
+                 .line = reader->header_line_,
+                 .field = std::string(repeated),
+                 .message = std::string(kRepeatedColumn)});
   }
   return reader;
 }
@@ -125,7 +156,7 @@ Result<int> CsvReader::require_column(std::string_view name) const {
   const std::vector<std::string_view> names(columns_.begin(),
                                             too_many ? columns_.begin() + kMaxListed : columns_.end());
   return fail({.file = lines_.file(),
-               .line = 1,
+               .line = header_line_,
                .field = std::string(name),
                .message = fmt::format("column missing; the header has {}{}", list_names(names),
                                       too_many ? " and more" : "")});

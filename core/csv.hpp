@@ -21,6 +21,13 @@ void append_csv_field(std::string& out, std::string_view text);
 /// field.
 std::size_t most_csv_rows(std::string_view text, std::size_t num_columns);
 
+/// What is wrong with a header in which a column stands twice.
+inline constexpr std::string_view kRepeatedColumn = "the header has this column twice";
+
+/// A name that stands twice among those of columns, empty if none does. Columns without a name are not
+/// compared.
+std::string_view repeated_column(std::vector<std::string_view> names);
+
 /// Rows of CSV text with a header line. Accepts a UTF-8 byte-order mark, CRLF, a missing final newline,
 /// quoted fields (RFC 4180) and blank lines, which it skips. Lines before the header that begin with `#` are
 /// comments.
@@ -30,10 +37,14 @@ class CsvReader {
   static constexpr std::size_t kMaxLine = LineReader::kMaxLine;
 
   /// Most lines of comments before the header; more are an error.
-  static constexpr std::size_t kMaxComments = 50;
+  static constexpr std::size_t kMaxComments = 10'000;
 
-  /// Reads the header. `text` must outlive the reader; `file` is used in errors.
+  /// Reads the header, in which no name may stand twice. `text` must outlive the reader; `file` is used in
+  /// errors.
   static Result<CsvReader> open(std::string_view text, std::string file);
+
+  /// The same, whatever the names: for text that is yet to be recognised by them, or is read by position.
+  static Result<CsvReader> open_any_header(std::string_view text, std::string file);
 
   /// A reader for text whose columns are known: its first line is a row, or a header of just these names,
   /// which is skipped.
@@ -66,12 +77,14 @@ class CsvReader {
 
  private:
   CsvReader(std::string_view text, std::string file) : lines_(text, std::move(file)) {}
+  Result<void> read_header();
   Result<void> split(std::string_view line);
   Result<void> split_quoted(const char*& at, const char* end);
 
   LineReader lines_;
   std::vector<std::string_view> comments_;
   std::vector<std::string> columns_;
+  std::int64_t header_line_ = 0;
   std::vector<std::string_view> fields_;
   std::deque<std::string> unquoted_;  ///< owns the fields that held doubled quotes
 };

@@ -54,7 +54,7 @@ bool has_columns(const std::vector<std::string>& columns, std::string_view wante
 }
 
 std::optional<AuxiliaryFile> recognise_table(std::string_view text) {
-  auto rows = CsvReader::open(text, {});
+  auto rows = CsvReader::open_any_header(text, {});
   if (!rows) return std::nullopt;
   const auto table = std::find_if(kTables.begin(), kTables.end(), [&](const AuxiliaryTable& each) {
     return has_columns(rows->columns(), each.columns);

@@ -135,7 +135,7 @@ Result<void> read_rows(JobCsvReader& reader, Prices& prices) {
 }  // namespace
 
 bool recognise_elasticflow(std::string_view head) {
-  const auto header = CsvReader::open(head, {});
+  const auto header = CsvReader::open_any_header(head, {});
   if (!header) return false;
   const auto has = [&](std::string_view name) { return header->find_column(name) >= 0; };
   const bool released = has("submission_time") && has("num_iteration") && has("deadline");

@@ -205,16 +205,16 @@ Result<Trace> read_job_csv(const TraceInput& input, const JobColumns& columns) {
 
 bool header_has(std::string_view head, std::initializer_list<std::string_view> required,
                 std::initializer_list<std::string_view> optional) {
-  const auto header = CsvReader::open(head, {});
+  const auto header = CsvReader::open_any_header(head, {});
   if (!header) return false;
-  std::size_t known = 0;
-  for (const std::string_view name : required) {
-    if (header->find_column(name) < 0) return false;
-    ++known;
-  }
-  for (const std::string_view name : optional)
-    known += header->find_column(name) >= 0 ? 1 : 0;
-  return known == header->columns().size();
+  const auto& columns = header->columns();
+  const auto among = [](std::string_view name, const auto& names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  return std::all_of(required.begin(), required.end(),
+                     [&](std::string_view name) { return among(name, columns); }) &&
+         std::all_of(columns.begin(), columns.end(),
+                     [&](std::string_view name) { return among(name, required) || among(name, optional); });
 }
 
 }  // namespace vtrain

@@ -10,7 +10,7 @@
 namespace vtrain {
 
 bool header_includes(std::string_view head, std::initializer_list<std::string_view> names) {
-  const auto header = CsvReader::open(head, {});
+  const auto header = CsvReader::open_any_header(head, {});
   return header && std::all_of(names.begin(), names.end(),
                                [&](std::string_view name) { return header->find_column(name) >= 0; });
 }

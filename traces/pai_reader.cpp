@@ -124,7 +124,7 @@ RowReader job_reader(const TaskSums& tasks, const TagsOfInstances& tags) {
 
 bool recognise_pai(std::string_view head) {
   constexpr std::array<std::string_view, 4> kStatuses = {"Running", "Terminated", "Failed", "Waiting"};
-  const auto first = CsvReader::open(head, {});
+  const auto first = CsvReader::open_any_header(head, {});
   if (!first || first->columns().size() != kJobColumns.size()) return false;
   const auto& fields = first->columns();
   return std::equal(fields.begin(), fields.end(), kJobColumns.begin()) ||

@@ -8,7 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "core/csv.hpp"
 #include "core/file.hpp"
+#include "core/line_reader.hpp"
 #include "core/text.hpp"
 #include "traces/acme_reader.hpp"
 #include "traces/batsim_reader.hpp"
@@ -103,10 +105,23 @@ Error unknown_format(std::string_view name, const std::vector<std::string_view>&
           .message = fmt::format("unknown trace format '{}'; {}", name, suggest_name(name, known))};
 }
 
+/// The beginning of a text, by which formats are told: the comments that our own CSV begins with, and some
+/// more.
+std::string_view head_of(std::string_view text) {
+  constexpr std::size_t kHeadBytes = 8192;
+  LineReader lines(text, {});
+  std::size_t comments_end = 0;
+  for (std::size_t i = 0; i < CsvReader::kMaxComments; ++i) {
+    const auto more = lines.next();
+    if (!more || !*more || !lines.line().starts_with('#')) break;
+    comments_end = static_cast<std::size_t>(lines.line().data() + lines.line().size() - text.data());
+  }
+  return text.substr(0, comments_end + kHeadBytes);
+}
+
 Result<const TraceFormat*> find_format(std::string_view text, const std::string& file,
                                        std::string_view name) {
-  constexpr std::size_t kHeadBytes = 8192;
-  const std::string_view head = text.substr(0, kHeadBytes);
+  const std::string_view head = head_of(text);
   std::vector<std::string_view> names;
   for (const TraceFormat& format : kFormats) {
     if (name == "auto" ? format.recognise(head) : format.name == name) return &format;
@@ -116,6 +131,9 @@ Result<const TraceFormat*> find_format(std::string_view text, const std::string&
     // POSIX.1-1988: the word stands at byte 257 of the first header.
     if (head.size() > 262 && head.substr(257, 5) == "ustar") {
       return fail({.file = file, .message = "a tar archive: unpack it and name the files in it"});
+    }
+    if (head.starts_with('#')) {
+      if (const auto header = CsvReader::open(head, file); !header) return fail(header.error());
     }
     const std::string_view first_line = head.substr(0, head.find('\n'));
     return fail({.file = file,

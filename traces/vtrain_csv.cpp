@@ -119,7 +119,7 @@ class JobCsvWriter {
 }  // namespace
 
 bool recognise_vtrain_csv(std::string_view head) {
-  const auto header = CsvReader::open(head, {});
+  const auto header = CsvReader::open_any_header(head, {});
   return header && header->find_column("job_id") >= 0 && header->find_column("submit_s") >= 0 &&
          header->find_column("end_s") < 0;
 }

@@ -65,6 +65,19 @@ TEST_CASE("csv: malformed rows name their line") {
   CHECK(!CsvReader::open("\n\n", "f"));
 }
 
+TEST_CASE("csv: errors of the header stand at its line, behind comments") {
+  const auto twice = CsvReader::open("# made up\n\nid, gpus ,gpus\n1,2,3\n", "jobs.csv");
+  REQUIRE_FALSE(twice.has_value());
+  CHECK(twice.error().describe() == "jobs.csv:3: gpus: the header has this column twice");
+  CHECK(CsvReader::open_any_header("id,gpus,gpus\n", "jobs.csv").has_value());
+  // Columns of row numbers and the like, which nobody reads by name.
+  CHECK(CsvReader::open(",id,\n1,2,3\n", "jobs.csv").has_value());
+  const auto reader = CsvReader::open("# made up\nid\n", "jobs.csv");
+  REQUIRE(reader);
+  CHECK(reader->require_column("gpus").error().describe() ==
+        "jobs.csv:2: gpus: column missing; the header has 'id'");
+}
+
 TEST_CASE("csv: a missing column and a bad value name what was expected") {
   auto reader = CsvReader::open("id,gpus\n1,1.5\n", "jobs.csv");
   REQUIRE(reader);

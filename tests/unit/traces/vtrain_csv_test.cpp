@@ -166,9 +166,12 @@ TEST_CASE("vtrain_csv: comments before the header are assumptions, and errors st
   CHECK(error_of("# made up\njob_id,submit_s,num_gpus,duration_s\na,0,x,5\n") ==
         "jobs.csv:3: num_gpus: expected a whole number of at least 1, found 'x'");
   std::string many;
-  for (std::size_t i = 0; i <= vtrain::CsvReader::kMaxComments; ++i)
-    many += "# again\n";
-  CHECK(error_of(many + "job_id,submit_s,num_gpus,duration_s\na,0,1,5\n").starts_with("jobs.csv:51: "));
+  for (std::size_t i = 0; i < vtrain::CsvReader::kMaxComments; ++i)
+    many += "# once more\n";
+  const std::string rows = "job_id,submit_s,num_gpus,duration_s\na,0,1,5\n";
+  CHECK(parse_trace(many + rows, "f")->assumptions.size() == vtrain::CsvReader::kMaxComments);
+  CHECK(error_of("# too many\n" + many + rows) ==
+        "jobs.csv:10001: more than 10,000 lines of comments before the header");
 }
 
 TEST_CASE("vtrain_csv: a file keeps jobs and assumptions") {
