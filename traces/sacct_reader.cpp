@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/calendar.hpp"
+#include "core/csv.hpp"
 #include "core/line_reader.hpp"
 #include "core/text.hpp"
 #include "traces/job_fields.hpp"
@@ -20,6 +21,7 @@ namespace vtrain {
 namespace {
 
 constexpr std::string_view kExport =
+    "sacct -a -X -P -o "
     "JobIDRaw,User,Account,Partition,State,Submit,Start,End,ElapsedRaw,TimelimitRaw,NNodes,ReqTRES,AllocTRES";
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -49,6 +51,7 @@ struct Columns {
     count = names.size();
     job_id = find("JobID");
     if (job_id < 0) job_id = find("JobIDRaw");
+    cluster = find("Cluster");
     job_name = find("JobName");
     user = find("User");
     tenant = find("Account");
@@ -76,7 +79,7 @@ struct Columns {
   }
 
   std::size_t count = 0;
-  int job_id, job_name, user, tenant, state, submit, start, end;
+  int job_id, cluster, job_name, user, tenant, state, submit, start, end;
   int elapsed_raw, elapsed, limit_raw, limit, num_nodes;
   std::array<int, 2> tres, gres;  ///< what was allocated, what was requested
 };
@@ -217,16 +220,11 @@ class SacctRow {
       const SimTime start = instant(at_.start, skip::kNeverStarted);
       if (start >= job.submit) job.original_start = start;
     }
-    if (at_.end >= 0 && !has(at_.end)) reject(skip::kNotEnded, at_.end);
+    if (at_.end >= 0) instant(at_.end, skip::kNotEnded);
     job.duration = run_time();
     if (job.duration > kMaxTraceTime) reject(skip::kTooLong, at_.end);
     if (job.duration.count() == 0) reject(skip::kNoRunTime, std::max(at_.elapsed_raw, at_.elapsed));
-    if (has(at_.limit_raw)) {
-      const auto minutes = parse_duration(text(at_.limit_raw), kMinutes);
-      if (minutes) job.requested_time = *minutes;
-    } else if (has(at_.limit)) {
-      job.requested_time = parse_clock(text(at_.limit)).value_or(SimDuration());
-    }
+    job.requested_time = limit();
   }
 
   void take_gpus(Job& job, Workload& workload) {
@@ -263,14 +261,31 @@ class SacctRow {
     return end - start;
   }
 
+  /// 0 is none.
+  SimDuration limit() {
+    const int column = has(at_.limit_raw) ? at_.limit_raw : at_.limit;
+    const std::string_view word = text(column);
+    if (!has(column) || same_word(word, "UNLIMITED") || same_word(word, "Partition_Limit")) return {};
+    std::optional<SimDuration> limit;
+    if (column == at_.limit) {
+      limit = parse_clock(word);
+    } else if (const auto minutes = parse_instant(word, kMinutes)) {
+      limit = minutes->time_since_epoch();
+    }
+    if (!limit) reject(skip::kBadTime, column);
+    return limit.value_or(SimDuration());
+  }
+
   /// What was allocated; what was requested if that is not said.
-  std::optional<GpuRequest> requested() const {
+  std::optional<GpuRequest> requested() {
     for (const int column : at_.tres) {
       if (has(column)) return parse_tres(text(column));
     }
-    const std::int64_t num_nodes = has(at_.num_nodes) ? parse_count(text(at_.num_nodes)).value_or(1) : 1;
+    const auto num_nodes = has(at_.num_nodes) ? parse_count(text(at_.num_nodes)) : 1;
     for (const int column : at_.gres) {
-      if (has(column)) return parse_gres(text(column), num_nodes);
+      if (!has(column)) continue;
+      if (!num_nodes) reject(skip::kBadNumber, at_.num_nodes);
+      return parse_gres(text(column), num_nodes.value_or(1));
     }
     return GpuRequest{};
   }
@@ -297,6 +312,10 @@ class SacctReader {
       }
       if (!*more) break;
       if (auto read = read_row(); !read) return fail(std::move(read.error()));
+    }
+    if (!several_clusters_ && at_.cluster >= 0) {
+      for (Job& job : log_.workload().jobs)
+        job.name.remove_prefix(cluster_.size() + 1);
     }
     auto trace =
         log_.finish(is_local_ ? Origin::FirstLocalSubmission : Origin::FirstSubmission, Repeats::KeepLast);
@@ -329,11 +348,21 @@ class SacctReader {
     row.take_names(job, log_.workload());
     if (row.reason().empty()) {
       is_local_ |= row.is_local();
-      return log_.add(job, lines_.number());
+      return add(job, row.text(at_.cluster));
     }
     const std::string_view field =
         row.column() < 0 ? std::string_view() : names_[static_cast<std::size_t>(row.column())];
     return log_.skip(row.reason(), lines_.number(), field, row.text(row.column()));
+  }
+
+  /// Each cluster counts its jobs from 1, so the name of a job begins with that of its cluster.
+  Result<void> add(Job job, std::string_view cluster) {
+    if (at_.cluster < 0) return log_.add(job, lines_.number());
+    if (log_.workload().jobs.empty()) cluster_ = cluster;
+    several_clusters_ |= cluster != cluster_;
+    const std::string name = fmt::format("{}/{}", cluster, job.name);
+    job.name = name;
+    return log_.add(job, lines_.number());
   }
 
   LineReader lines_;
@@ -342,6 +371,8 @@ class SacctReader {
   JobLog log_;
   std::int64_t num_steps_ = 0;
   bool is_local_ = false;
+  std::string_view cluster_;  ///< of the first job
+  bool several_clusters_ = false;
 };
 
 }  // namespace
@@ -351,7 +382,13 @@ bool recognise_sacct(std::string_view head) {
   const auto more = lines.next();
   if (!more || !*more) return false;
   const auto names = split(lines.line(), '|');
-  return names.size() > 1 && Columns(names).job_id >= 0;
+  if (names.size() > 1 && Columns(names).job_id >= 0) return true;
+  // What sacct prints without -P, without a header or behind a warning, so that it is told how to export.
+  constexpr std::size_t kFewestFields = 4;
+  const std::string_view first = trim(names.front());
+  const bool is_row = names.size() >= kFewestFields && !first.empty() &&
+                      std::isdigit(static_cast<unsigned char>(first.front()));
+  return is_row || first.starts_with("JobID ") || first.starts_with("sacct: ");
 }
 
 Result<Trace> read_sacct(const TraceInput& input) {
@@ -364,8 +401,15 @@ Result<Trace> read_sacct(const TraceInput& input) {
     return fail({.file = input.file,
                  .line = lines.number(),
                  .field = std::string(missing),
-                 .message = fmt::format("column missing; the header has {}. Export with for instance -o {}",
+                 .message = fmt::format("column missing; the header has {}. Export with for instance {}",
                                         printable(list_names(names)), kExport)});
+  }
+  const std::string header = lower_case(lines.line());  // sacct takes names in any case
+  if (const std::string_view repeated = repeated_column(split(header, '|')); !repeated.empty()) {
+    return fail({.file = input.file,
+                 .line = lines.number(),
+                 .field = printable(repeated),
+                 .message = std::string(kRepeatedColumn)});
   }
   return SacctReader(input, std::move(lines), at, names).read();
 }

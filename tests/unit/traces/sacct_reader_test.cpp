@@ -117,6 +117,54 @@ TEST_CASE("sacct: columns in any order and case, a bar at the end of every line,
   CHECK(trace.workload.jobs[2].status == JobStatus::Unknown);
 }
 
+TEST_CASE("sacct: jobs of several clusters are told apart by the names of these") {
+  const std::string header = "Cluster|JobIDRaw|Submit|ElapsedRaw|AllocTRES\n";
+  const std::string alpha = "alpha|100|2024-03-01T10:00:00|60|gres/gpu=4\n";
+  const Trace several = read(header + alpha + "beta|100|2024-03-01T11:00:00|60|gres/gpu=8\n" +
+                             "beta|100|2024-03-01T11:00:00|90|gres/gpu=8\n");
+  REQUIRE(several.workload.jobs.size() == 2);
+  CHECK(several.workload.jobs[0].name == "alpha/100");
+  CHECK(several.workload.jobs[1].name == "beta/100");
+  CHECK(several.workload.jobs[1].duration == 90s);
+  CHECK(skipped(several, "earlier run of a requeued job") == 1);
+  CHECK(read(header + alpha).workload.jobs[0].name == "100");
+}
+
+TEST_CASE("sacct: limits, ends and nodes that are malformed are no job, not a job with another meaning") {
+  const auto job_with = [](const std::string& end, const std::string& limit) {
+    return read(
+        "JobID|Submit|Start|End|ElapsedRaw|Timelimit|AllocTRES\n"
+        "1|2024-03-01T10:00:00|2024-03-01T10:00:00|2024-03-01T10:01:00|60|00:05:00|gres/gpu=1\n"
+        "2|2024-03-01T10:00:00|2024-03-01T10:00:00|" +
+        end + "|60|" + limit + "|gres/gpu=1\n");
+  };
+  const std::string end = "2024-03-01T10:01:00";
+  for (const std::string none : {"UNLIMITED", "Partition_Limit", "", "00:00:00"}) {
+    CAPTURE(none);
+    REQUIRE(job_with(end, none).workload.jobs.size() == 2);
+    CHECK(job_with(end, none).workload.jobs[1].requested_time == 0s);
+  }
+  CHECK(skipped(job_with(end, "5h"), "malformed time") == 1);
+  CHECK(skipped(job_with(end, "-1"), "malformed time") == 1);
+  CHECK(skipped(job_with("2024-03-41T10:01:00", "UNLIMITED"), "malformed time") == 1);
+  const Trace raw = read(
+      "JobID|Submit|ElapsedRaw|TimelimitRaw|NNodes|AllocGRES\n"
+      "1|2024-03-01T10:00:00|60|UNLIMITED|2|gpu:4\n"
+      "2|2024-03-01T10:00:00|60|ten|2|gpu:4\n"
+      "3|2024-03-01T10:00:00|60|10|two|gpu:4\n"
+      "4|2024-03-01T10:00:00|60|10|-2|gpu:4\n"
+      "5|2024-03-01T10:00:00|60|0|2|gpu:4\n");
+  CHECK(raw.workload.jobs.size() == 2);
+  CHECK(skipped(raw, "malformed time") == 1);
+  CHECK(skipped(raw, "malformed number") == 2);
+  const auto strict =
+      parse_trace("JobID|Submit|ElapsedRaw|TimelimitRaw|AllocTRES\n1|2024-03-01T10:00:00|60|ten|gres/gpu=1\n",
+                  "f", "auto", {.strict = true});
+  REQUIRE_FALSE(strict.has_value());
+  CHECK(strict.error().describe() ==
+        "f:2: TimelimitRaw: expected a job to replay (malformed time), found 'ten'");
+}
+
 TEST_CASE("sacct: steps are passed over, also under strict") {
   const std::string text = kHeader + row("5", "COMPLETED", "10", "gres/gpu=1") +
                            row("5.batch", "COMPLETED", "10", "cpu=1") +
@@ -179,5 +227,22 @@ TEST_CASE("sacct: an export without what is needed says how to export") {
   REQUIRE_FALSE(trace.has_value());
   CHECK(trace.error().describe().starts_with(
       "jobs.txt:1: Submit: column missing; the header has 'JobID', 'JobName', 'Partition', 'State' and "
-      "'ExitCode'. Export with for instance -o JobIDRaw,User,Account"));
+      "'ExitCode'. Export with for instance sacct -a -X -P -o JobIDRaw,User,Account"));
+  const auto error_of = [](const std::string& text) {
+    const auto refused = parse_trace(text, "jobs.txt");
+    REQUIRE_FALSE(refused.has_value());
+    return refused.error().describe();
+  };
+  // Columns of blanks, no header, what sacct complains about, a column twice.
+  for (const std::string text :
+       {"JobID           JobName  Partition    Account\n------------ ---------- ---\n",
+        "       JobID    JobName  Partition\n------------ ----------\n",
+        "1|amy|gpu|gpu|COMPLETED\n2|amy|vision|gpu|FAILED\n",
+        "sacct: warning: something\nJobID|Submit|ElapsedRaw|AllocTRES\n"}) {
+    CAPTURE(text);
+    CHECK(error_of(text).starts_with("jobs.txt:1: JobID: column missing; the header has '"));
+    CHECK(error_of(text).find("Export with for instance sacct -a -X -P -o JobIDRaw") != std::string::npos);
+  }
+  CHECK(error_of("JobID|Submit|ElapsedRaw|AllocTRES|submit\n1|2|3|gres/gpu=1|2\n") ==
+        "jobs.txt:1: submit: the header has this column twice");
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/text.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/trace_examples.hpp"
 
@@ -126,4 +127,18 @@ TEST_CASE("trace_format: only formats with a writer are found for writing") {
   REQUIRE_FALSE(unknown.has_value());
   CHECK(unknown.error().describe() == "format: unknown trace format 'vtrian'; did you mean 'vtrain'?");
   CHECK_FALSE(vtrain::find_written_format("itp").has_value());
+}
+
+TEST_CASE("trace_format: a column that stands twice is an error of every format that has a header") {
+  for (const auto& [name, text] : kTraceExamples) {
+    std::string example(text);
+    const std::size_t end = example.substr(0, example.find('\n')).find_first_of(",|");
+    if (end == std::string::npos || example.front() == '{' || example.front() == '[') continue;
+    CAPTURE(example);
+    const std::string first = vtrain::lower_case(example.substr(0, end));
+    example.insert(example.find('\n'), example[end] + first);
+    const auto trace = parse_trace(example, "f");
+    REQUIRE_FALSE(trace.has_value());
+    CHECK(trace.error().describe() == "f:1: " + first + ": the header has this column twice");
+  }
 }
