@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -69,9 +70,14 @@ class Cursor {
   const char** position_;
 };
 
-/// Whether brackets nest deeper than the limit, which the parser would follow until the stack is full.
-bool nests_too_deeply(std::string_view text) {
-  constexpr int kMaxDepth = 64;
+/// What the brackets and colons of a JSON text tell before it is parsed.
+struct Outline {
+  int depth = 0;             ///< of the deepest brackets
+  std::size_t num_keys = 0;  ///< of all objects together, if it is JSON
+};
+
+Outline outline_of(std::string_view text) {
+  Outline outline;
   int depth = 0;
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -82,12 +88,23 @@ bool nests_too_deeply(std::string_view text) {
     } else if (c == '"') {
       in_string = true;
     } else if (c == '[' || c == '{') {
-      if (++depth > kMaxDepth) return true;
+      outline.depth = std::max(outline.depth, ++depth);
     } else if (c == ']' || c == '}') {
       --depth;
+    } else if (c == ':') {
+      ++outline.num_keys;
     }
   }
-  return false;
+  return outline;
+}
+
+/// Keys of all objects in a value, of which each has one of a name.
+std::size_t count_keys(const json& value) {
+  std::size_t count = value.is_object() ? value.size() : 0;
+  if (!value.is_structured()) return count;
+  for (const json& part : value)
+    count += count_keys(part);
+  return count;
 }
 
 /// The path of what stands under a key of the object at `path`, or at an index in brackets of the list there.
@@ -114,8 +131,7 @@ bool extend_to(const json& wanted, const json& at, std::string& path) {
   return false;
 }
 
-/// Finds the line of the deepest part of a path that a text has, the last of several: of equal keys the last
-/// one counts.
+/// Finds the line of the deepest part of a path that a text has.
 class LineFinder : public JsonEvents {
  public:
   explicit LineFinder(std::string_view path) : wanted_(path) {}
@@ -186,6 +202,68 @@ class LineFinder : public JsonEvents {
   std::int64_t line_ = 0;
 };
 
+/// Finds the first key that stands twice in its object.
+class RepeatedKeyFinder : public JsonEvents {
+ public:
+  /// The text has such a key.
+  Error find(std::string_view text, std::string file) {
+    text_ = text;
+    [[maybe_unused]] const auto parsed = parse(text, {});  // it was parsed before
+    error_.file = std::move(file);
+    return error_;
+  }
+
+  bool null() override { return begin_value(); }
+  bool boolean(bool) override { return begin_value(); }
+  bool number_integer(json::number_integer_t) override { return begin_value(); }
+  bool number_unsigned(json::number_unsigned_t) override { return begin_value(); }
+  bool number_float(json::number_float_t, const std::string&) override { return begin_value(); }
+  bool string(std::string&) override { return begin_value(); }
+  bool binary(json::binary_t&) override { return begin_value(); }
+  bool start_object(std::size_t) override { return begin_container(false); }
+  bool start_array(std::size_t) override { return begin_container(true); }
+  bool end_object() override { return end_container(); }
+  bool end_array() override { return end_container(); }
+  bool key(std::string& name) override {
+    Container& object = containers_.back();
+    object.at = name;
+    if (object.keys.insert(name).second) return true;
+    error_.line = line_of(text_, num_read() - 1);
+    for (const Container& container : containers_)
+      error_.field = under(error_.field, container.at);
+    error_.message = "the key stands twice in this object";
+    return false;
+  }
+
+ private:
+  struct Container {
+    bool is_list = false;
+    std::size_t length = 0;        ///< of a list, so far
+    std::set<std::string> keys{};  ///< of an object, so far
+    std::string at{};              ///< the key or the index in brackets of what is read
+  };
+
+  bool begin_value() {
+    if (containers_.empty() || !containers_.back().is_list) return true;
+    Container& list = containers_.back();
+    list.at = in_brackets(list.length++);
+    return true;
+  }
+  bool begin_container(bool is_list) {
+    begin_value();
+    containers_.push_back({.is_list = is_list});
+    return true;
+  }
+  bool end_container() {
+    containers_.pop_back();
+    return true;
+  }
+
+  std::string_view text_;
+  std::vector<Container> containers_;
+  Error error_;
+};
+
 }  // namespace
 
 std::string json_string(std::string_view text) {
@@ -197,7 +275,9 @@ Result<JsonDocument> JsonDocument::parse(std::string text, std::string file) {
   JsonDocument document;
   document.text_ = std::move(text);
   document.file_ = std::move(file);
-  if (nests_too_deeply(document.text_)) {
+  constexpr int kMaxDepth = 64;  // the parser would follow deeper brackets until the stack is full
+  const Outline outline = outline_of(document.text_);
+  if (outline.depth > kMaxDepth) {
     return fail({.file = document.file_, .message = "JSON nested more than 64 levels deep"});
   }
   try {
@@ -207,6 +287,9 @@ Result<JsonDocument> JsonDocument::parse(std::string text, std::string file) {
   } catch (const json::exception& error) {
     return fail(overflow_error(document.text_, document.file_, error.what()));
   }
+  // Of equal keys the parser keeps one. Which, is looked for only where there are any.
+  if (count_keys(document.root_) != outline.num_keys)
+    return fail(RepeatedKeyFinder().find(document.text_, document.file_));
   return document;
 }
 

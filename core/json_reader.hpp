@@ -18,7 +18,7 @@ std::string json_string(std::string_view text);
 /// A JSON document with the text it came from, so that errors can name lines.
 class JsonDocument {
  public:
-  /// Parses `text`; at most 64 levels of nesting. `file` is used in errors.
+  /// Parses `text`; at most 64 levels of nesting, no key twice in an object. `file` is used in errors.
   static Result<JsonDocument> parse(std::string text, std::string file);
 
   const nlohmann::json& root() const { return root_; }

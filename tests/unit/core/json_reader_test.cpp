@@ -45,14 +45,14 @@ TEST_CASE("json_reader: the first error is kept, with the line of its key") {
 
 TEST_CASE("json_reader: an error stands at its own place, however often its key does") {
   const std::string text = R"({
-    "n": 1, "text": "n",
+    "text": "n", "n": 1,
     "list": [
       {"n": 2},
       {"n": 3, "deep": {
         "n": [4,
               5]}}
     ],
-    "n": 6
+    "last": 6
   })";
   const auto document = JsonDocument::parse(text, "f.json");
   REQUIRE(document);
@@ -61,8 +61,8 @@ TEST_CASE("json_reader: an error stands at its own place, however often its key 
   const auto at = [&](const nlohmann::json& object, std::string_view key) {
     return document->error_at(object, key, "wrong").describe();
   };
-  // Of equal keys the last one counts.
-  CHECK(at(root, "n") == "f.json:9: n: wrong");
+  CHECK(at(root, "n") == "f.json:2: n: wrong");
+  CHECK(at(root, "last") == "f.json:9: last: wrong");
   CHECK(at(root["list"][0], "n") == "f.json:4: list[0].n: wrong");
   CHECK(at(last, "n") == "f.json:5: list[1].n: wrong");
   CHECK(at(last, "deep.n") == "f.json:6: list[1].deep.n: wrong");
@@ -78,6 +78,18 @@ TEST_CASE("json_reader: an error stands at its own place, however often its key 
   CHECK(list->error_at(list->root()[1], "a", "wrong").describe() == "f.json:2: [1].a: wrong");
   // No part of the document.
   CHECK(document->error_at(nlohmann::json::object(), "n", "wrong").field == "n");
+}
+
+TEST_CASE("json_reader: a key that stands twice in an object is an error") {
+  const auto error_of = [](const std::string& text) {
+    const auto document = JsonDocument::parse(text, "f.json");
+    REQUIRE_FALSE(document);
+    return document.error().describe();
+  };
+  CHECK(error_of("{\"n\": 1,\n \"n\": 1}") == "f.json:2: n: the key stands twice in this object");
+  CHECK(error_of("{\"n\": [{\"n\": 1}, {\"a\": 0,\n\"b\": {\"c\": {}, \"\\u0063\": []}}]}") ==
+        "f.json:2: n[1].b.c: the key stands twice in this object");
+  CHECK(JsonDocument::parse(R"({"a:b": "c:d", "n": [{"n": ":"}, {"n": "\"n\":"}], "": {"": 1}})", "f"));
 }
 
 TEST_CASE("json_reader: each kind of wrong value") {
