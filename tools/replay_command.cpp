@@ -17,7 +17,6 @@
 #include "core/text.hpp"
 #include "tools/command.hpp"
 #include "tools/experiment.hpp"
-#include "tools/file_hash.hpp"
 #include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
 #include "tools/report/report.hpp"
@@ -192,26 +191,6 @@ std::string render(const Experiment& experiment, const std::vector<ExperimentRun
   return render_report(input);
 }
 
-/// Policy specs as folder names: `las:timer=peer` is `las-timer=peer`. A name that would be too long or is
-/// taken ends in a hash of its spec.
-std::vector<std::string> folder_names(const std::vector<std::string>& specs) {
-  constexpr std::size_t kLongest = 100;
-  constexpr std::size_t kHashDigits = 12;
-  std::set<std::string> taken;
-  std::vector<std::string> names;
-  for (const std::string& spec : specs) {
-    std::string name = spec;
-    std::replace_if(
-        name.begin(), name.end(), [](char c) { return c == ':' || c == '/' || c == ';'; }, '-');
-    if (name.size() > kLongest || !taken.insert(name).second) {
-      name = name.substr(0, kLongest - kHashDigits - 1) + "-" + sha256_of_text(spec).substr(0, kHashDigits);
-      taken.insert(name);
-    }
-    names.push_back(std::move(name));
-  }
-  return names;
-}
-
 ordered_json to_json(const Experiment& experiment, const ExperimentRun& run, double write_s) {
   ordered_json json = summary_to_json(run.summary);
   json["wall_s"] = run.wall_s;
@@ -246,6 +225,7 @@ Result<void> replay(const ExperimentArguments& arguments) {
   const auto write_start = std::chrono::steady_clock::now();
   if (!arguments.out.empty()) {
     if (auto written = write_run(arguments.out, *experiment, run); !written) return written;
+    remove_previous_run(arguments.out, {""});
     if (auto written = write_run_provenance(arguments.out, arguments, *experiment, *runs); !written)
       return written;
     if (auto page = write_file(arguments.out / "report.html", render(*experiment, *runs, arguments)); !page)
@@ -281,10 +261,11 @@ Result<std::filesystem::path> make_next_run_folder() {
 
 Result<void> write_comparison(const std::filesystem::path& folder, const ExperimentArguments& arguments,
                               const Experiment& experiment, const std::vector<ExperimentRun>& runs) {
-  const std::vector<std::string> names = folder_names(arguments.policies);
+  const std::vector<std::string> names = policy_folders(arguments.policies);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (auto written = write_run(folder / names[i], experiment, runs[i]); !written) return written;
   }
+  remove_previous_run(folder, names);
   if (auto written = write_run_provenance(folder, arguments, experiment, runs); !written) return written;
   return write_file(folder / "report.html", render(experiment, runs, arguments));
 }

@@ -9,12 +9,15 @@
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <system_error>
 #include <utility>
 
 #include "core/csv.hpp"
 #include "core/file.hpp"
 #include "core/text.hpp"
 #include "sched/metrics.hpp"
+#include "tools/file_hash.hpp"
 #include "tools/json_output.hpp"
 #include "tools/trace_description.hpp"
 
@@ -22,6 +25,13 @@ namespace vtrain {
 namespace {
 
 using nlohmann::ordered_json;
+
+constexpr std::string_view kProvenance = "run.json";
+constexpr const char* kWallOfPolicies = "simulation_wall_s";
+
+/// What `write_run` may write.
+constexpr std::array<std::string_view, 5> kRunFiles = {"jobs.csv", "interruptions.csv", "outages.csv",
+                                                       "timeline.json", "summary.json"};
 
 std::string_view state_name(JobState state) {
   switch (state) {
@@ -351,6 +361,46 @@ Result<void> write_run(const std::filesystem::path& folder, const Experiment& ex
   return write_file(folder / "summary.json", json_text(summary_to_json(run.summary)));
 }
 
+std::vector<std::string> policy_folders(const std::vector<std::string>& specs) {
+  constexpr std::size_t kLongest = 100;
+  constexpr std::size_t kHashDigits = 12;
+  std::set<std::string> taken;
+  std::vector<std::string> names;
+  for (const std::string& spec : specs) {
+    std::string name = spec;
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return c == ':' || c == '/' || c == ';'; }, '-');
+    if (name.size() > kLongest || !taken.insert(name).second) {
+      name = name.substr(0, kLongest - kHashDigits - 1) + "-" + sha256_of_text(spec).substr(0, kHashDigits);
+      taken.insert(name);
+    }
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+void remove_previous_run(const std::filesystem::path& folder, const std::vector<std::string>& kept) {
+  const auto text = read_file(folder / kProvenance);
+  const auto run = ordered_json::parse(text.value_or(""), nullptr, false);
+  if (!run.is_object() || !run.contains(kWallOfPolicies)) return;
+  std::vector<std::string> specs;
+  for (const auto& policy : run[kWallOfPolicies].items())
+    specs.push_back(policy.key());
+  std::vector<std::string> places = policy_folders(specs);
+  // A folder with a run.json is that of another run.
+  std::error_code ignored;  // of what is not there, or not empty
+  std::erase_if(places, [&](const std::string& place) {
+    return place.starts_with('.') || std::filesystem::exists(folder / place / kProvenance, ignored);
+  });
+  places.emplace_back();
+  for (const std::string& place : places) {
+    if (std::find(kept.begin(), kept.end(), place) != kept.end()) continue;
+    for (const std::string_view file : kRunFiles)
+      std::filesystem::remove(folder / place / file, ignored);
+    std::filesystem::remove(folder / place, ignored);
+  }
+}
+
 Result<void> write_run_provenance(const std::filesystem::path& folder, const ExperimentArguments& arguments,
                                   const Experiment& experiment, const std::vector<ExperimentRun>& runs) {
   ordered_json inputs = ordered_json::object();
@@ -372,9 +422,9 @@ Result<void> write_run_provenance(const std::filesystem::path& folder, const Exp
       {"skipped", skipped_to_json(experiment.skipped)},
       {"assumptions", experiment.assumptions},
       {"read_s", experiment.read_s},
-      {"simulation_wall_s", wall},
+      {kWallOfPolicies, wall},
   };
-  return write_file(folder / "run.json", json_text(document));
+  return write_file(folder / kProvenance, json_text(document));
 }
 
 }  // namespace vtrain

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "core/result.hpp"
 #include "tools/experiment.hpp"
@@ -31,6 +32,15 @@ std::string cluster_timeline(const Experiment& experiment, const ExperimentRun& 
 /// Those of these files that the run does not have are removed, so that all are of one run.
 Result<void> write_run(const std::filesystem::path& folder, const Experiment& experiment,
                        const ExperimentRun& run);
+
+/// Policy specs as names of folders: `las:timer=peer` is `las-timer=peer`. A name that would be too long or
+/// is taken ends in a hash of its spec.
+std::vector<std::string> policy_folders(const std::vector<std::string>& specs);
+
+/// Removes what `write_run` wrote for the run whose `run.json` is in `folder`: there, and in the folders of
+/// its policies, which go if nothing else is in them. Places in `kept` stay as they are: names of folders, or
+/// `""` for `folder` itself.
+void remove_previous_run(const std::filesystem::path& folder, const std::vector<std::string>& kept);
 
 /// Writes `run.json`: what differs when the same command is run again (times, host, version), and the inputs
 /// with their hashes.

@@ -58,6 +58,36 @@ TEST_CASE("compare: a policy that completes no job has no JCT, which is not the 
   CHECK(slurp(work / "out/report.html").find("has the shortest average JCT of them") == std::string::npos);
 }
 
+TEST_CASE("compare: a folder that is used again holds one run, and what others put there") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", kJobs);
+  const auto run = [&](const std::string& arguments) {
+    REQUIRE(run_vtrain(arguments + " --trace jobs.csv --cluster 1x8 --out out", work.path()).exit_code == 0);
+  };
+  const auto has = [&](const std::string& path) { return fs::exists(work / "out" / path); };
+  run("compare --policies fifo,easy,las:timer=peer");
+  work.write("out/easy/notes.txt", "mine");
+  work.write("out/other/jobs.csv", "mine");
+  run("compare --policies fifo,srtf");
+  CHECK(has("fifo/summary.json"));
+  CHECK(has("srtf/summary.json"));
+  CHECK_FALSE(has("las-timer=peer"));
+  CHECK_FALSE(has("easy/jobs.csv"));
+  CHECK(has("easy/notes.txt"));
+  CHECK(has("other/jobs.csv"));
+  run("replay --policy srtf");
+  CHECK_FALSE(has("fifo"));
+  CHECK_FALSE(has("srtf"));
+  CHECK(has("summary.json"));
+  // A run of its own, although its folder has the name of a policy.
+  REQUIRE(run_vtrain("replay --trace jobs.csv --cluster 1x8 --policy srtf --out out/srtf", work.path())
+              .exit_code == 0);
+  run("compare --policies fifo,easy");
+  CHECK(has("srtf/summary.json"));
+  CHECK_FALSE(has("summary.json"));
+  CHECK_FALSE(has("jobs.csv"));
+}
+
 TEST_CASE("compare: that policies cannot differ is only said where they do not") {
   const TemporaryFolder work;
   work.write("jobs.csv", kHopeless);
