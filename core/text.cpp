@@ -38,7 +38,8 @@ double number_with_unit(std::string_view text, std::span<const std::pair<char, d
   return 0;
 }
 
-/// Bytes of the first character of `text`, 0 if it is a control character or no well-formed UTF-8.
+/// Bytes of the first character of `text`, 0 if it is a control character (U+0000 to U+001F, U+007F to
+/// U+009F) or no well-formed UTF-8.
 std::size_t character_length(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   if (lead < 0x80) return lead < 0x20 || lead == 0x7f ? 0 : 1;
@@ -51,8 +52,10 @@ std::size_t character_length(std::string_view text) {
     code = code << 6 | (byte & 0x3fu);
   }
   // Surrogates, code points beyond Unicode, and code points that a shorter form holds are not well-formed.
+  const bool is_control = code <= 0x9f;
+  const bool is_surrogate = code >= 0xd800 && code <= 0xdfff;
   const bool too_long = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
-  return too_long || (code >= 0xd800 && code <= 0xdfff) || code > 0x10ffff ? 0 : length;
+  return is_control || is_surrogate || too_long || code > 0x10ffff ? 0 : length;
 }
 
 /// A decimal number of units as nanoseconds. Inline, so that the unit of nearly every file is a constant.

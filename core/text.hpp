@@ -15,7 +15,7 @@ std::string_view trim(std::string_view text);
 /// `text` with the letters A to Z in lower case.
 std::string lower_case(std::string_view text);
 
-/// Whether `text` is well-formed UTF-8 without control characters (U+0000 to U+001F and U+007F).
+/// Whether `text` is well-formed UTF-8 without control characters (U+0000 to U+001F, U+007F to U+009F).
 bool is_printable(std::string_view text);
 /// `text` with every other byte as `\xNN`, so that a terminal or a JSON document can show it.
 std::string printable(std::string_view text);

@@ -9,6 +9,19 @@
 namespace vtrain {
 namespace {
 
+TEST_CASE("text: control characters are not printable, also those of two bytes") {
+  for (const std::string_view text : {"\x1b[2J", "\x7f", "\xc2\x80",
+                                      "\xc2\x9b"
+                                      "2J",
+                                      "\xc2\x9f"}) {
+    CAPTURE(text);
+    CHECK_FALSE(is_printable(text));
+  }
+  CHECK(is_printable("\xc2\xa0\xc3\xa9 \xe2\x86\x92"));
+  CHECK(printable("a\xc2\x9b"
+                  "2J") == "a\\xc2\\x9b2J");
+}
+
 TEST_CASE("text: whole numbers") {
   CHECK(parse_integer(" 42 ", 0, 100).value() == 42);
   CHECK(parse_integer("-3", -5, 5).value() == -3);
