@@ -36,7 +36,7 @@ struct Entry {
   std::string user{};
   std::string status{};
   std::vector<Attempt> attempts{};
-  bool malformed = false;  ///< something stands where a job or an attempt must
+  bool malformed = false;  ///< something else stands where a list, an attempt or text must
 };
 
 JobStatus job_status(std::string_view word) {
@@ -87,12 +87,12 @@ class LogHandler : public JsonEvents {
     return log_.finish(Origin::FirstSubmission);
   }
 
-  bool null() override { return scalar(); }
-  bool boolean(bool) override { return scalar(); }
-  bool number_integer(json::number_integer_t) override { return scalar(); }
-  bool number_unsigned(json::number_unsigned_t) override { return scalar(); }
-  bool number_float(json::number_float_t, const std::string&) override { return scalar(); }
-  bool binary(json::binary_t&) override { return scalar(); }
+  bool null() override { return scalar(Kind::Null); }
+  bool boolean(bool) override { return scalar(Kind::Other); }
+  bool number_integer(json::number_integer_t) override { return scalar(Kind::Other); }
+  bool number_unsigned(json::number_unsigned_t) override { return scalar(Kind::Other); }
+  bool number_float(json::number_float_t, const std::string&) override { return scalar(Kind::Other); }
+  bool binary(json::binary_t&) override { return scalar(Kind::Other); }
 
   bool string(std::string& text) override {
     if (place() == Place::Gpus) {
@@ -100,7 +100,7 @@ class LogHandler : public JsonEvents {
     } else if (target_ != nullptr) {
       target_->swap(text);
     }
-    return scalar();
+    return scalar(Kind::String);
   }
 
   bool key(std::string& name) override {
@@ -111,6 +111,7 @@ class LogHandler : public JsonEvents {
 
   bool start_object(std::size_t) override {
     const Place parent = place();
+    check(Kind::Object);
     if (parent == Place::Jobs) begin_job();
     if (parent == Place::Attempts) begin_attempt();
     return enter(parent == Place::Jobs       ? Place::Job
@@ -121,6 +122,8 @@ class LogHandler : public JsonEvents {
 
   bool start_array(std::size_t) override {
     const Place parent = place();
+    check(Kind::Array);
+    if (parent == Place::Jobs && !keep(log_.skip(skip::kMalformed, current_line()))) return false;
     return enter(parent == Place::Top                              ? Place::Jobs
                  : parent == Place::Job && key_ == Key::Attempts   ? Place::Attempts
                  : parent == Place::Attempt && key_ == Key::Detail ? Place::Machines
@@ -140,6 +143,7 @@ class LogHandler : public JsonEvents {
   }
 
  private:
+  enum class Kind : std::uint8_t { Null, String, Array, Object, Other };
   enum class Place : std::uint8_t { Top, Jobs, Job, Attempts, Attempt, Machines, Machine, Gpus, Other };
   enum class Key : std::uint8_t {
     Other,
@@ -205,11 +209,23 @@ class LogHandler : public JsonEvents {
     return true;
   }
 
+  /// Marks the job if something else stands here than must.
+  void check(Kind found) {
+    const auto must_be = [&](Kind wanted) { entry_.malformed |= found != wanted; };
+    if (place() == Place::Attempts || place() == Place::Machines) must_be(Kind::Object);
+    if (place() == Place::Gpus) must_be(Kind::String);
+    if ((place() == Place::Job && key_ == Key::Attempts) ||
+        (place() == Place::Attempt && key_ == Key::Detail) ||
+        (place() == Place::Machine && key_ == Key::Gpus))
+      must_be(Kind::Array);
+    if (target_ != nullptr && found != Kind::Null) must_be(Kind::String);
+  }
+
   /// Any value that is neither an object nor an array.
-  bool scalar() {
+  bool scalar(Kind kind) {
+    check(kind);
     target_ = nullptr;
     if (place() == Place::Top) return stop("expected a JSON array of jobs");
-    if (place() == Place::Attempts || place() == Place::Machines) entry_.malformed = true;
     return place() != Place::Jobs || keep(log_.skip(skip::kMalformed, current_line()));
   }
 

@@ -100,7 +100,28 @@ TEST_CASE("philly-log: jobs that cannot be replayed are counted with the line on
         "job id of an earlier row");
   CHECK(reason_of(job("", attempt("2017-10-07 01:00:10", "2017-10-07 01:00:20", 1))) == "malformed name");
   CHECK(reason_of("\n17") == "malformed row (columns, quotes or length)");
+  CHECK(reason_of("\n[]") == "malformed row (columns, quotes or length)");
   CHECK(reason_of(job("a", "5")) == "malformed row (columns, quotes or length)");
+  // Nothing of another kind makes a smaller job.
+  const std::string whole = job("a", attempt("2017-10-07 01:00:10", "2017-10-07 01:00:20", 2));
+  const auto with = [&](std::string_view part, const std::string& other) {
+    std::string changed = whole;
+    const std::size_t at = changed.find(part);
+    REQUIRE(at != std::string::npos);
+    return changed.replace(at, part.size(), other);
+  };
+  const std::string gpu_list = "[\"gpu0\",\"gpu1\"]";
+  const std::string machines = "[{\"ip\": \"m1\", \"gpus\": " + gpu_list + "}]";
+  for (const std::string& bad :
+       {with(gpu_list, "2"), with(gpu_list, "null"), with(gpu_list, "\"gpu0\""), with(gpu_list, "{}"),
+        with("\"gpu1\"", "1"), with("\"gpu1\"", "[]"), with(machines, "2"), with(machines, "null"),
+        with(machines, "{}"), with(machines, "[[], " + machines.substr(1)), with("\"v1\"", "5"),
+        with("\"u1\"", "[]"), with("\"2017-10-07 01:00:20\"", "5"),
+        std::string(
+            "\n{\"jobid\": \"a\", \"attempts\": \"x\", \"submitted_time\": \"2017-10-07 01:00:00\"}")}) {
+    CAPTURE(bad);
+    CHECK(reason_of(bad) == "malformed row (columns, quotes or length)");
+  }
 }
 
 TEST_CASE("philly-log: an attempt over the hour that came twice") {
