@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/file.hpp"
 
@@ -72,22 +71,6 @@ std::size_t display_width(std::string_view text) {
 
 std::string count_of(std::int64_t count, std::string_view thing) {
   return fmt::format("{} {}{}", with_thousands(count), thing, count == 1 ? "" : "s");
-}
-
-std::optional<std::string> best_shown(std::span<const double> values, Better better,
-                                      std::string (*show)(double)) {
-  double low = std::numeric_limits<double>::infinity();
-  double high = -low;
-  for (const double value : values) {
-    if (std::isnan(value)) continue;
-    low = std::min(low, value);
-    high = std::max(high, value);
-  }
-  if (better == Better::Neither || low > high) return std::nullopt;
-  std::string lowest = show(low);
-  std::string highest = show(high);
-  if (lowest == highest) return std::nullopt;
-  return better == Better::Lower ? lowest : highest;
 }
 
 std::FILE* summary_stream(const std::filesystem::path& written) {

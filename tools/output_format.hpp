@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,14 +33,6 @@ std::string as_gigabytes(double bytes);
 
 /// A number of things: `1 job`, `2,000 jobs`.
 std::string count_of(std::int64_t count, std::string_view thing);
-
-/// Which of a metric's values is the best.
-enum class Better : std::uint8_t { Lower, Higher, Neither };
-
-/// How the best of some values is shown. Nothing where marking it says nothing: neither is better, all look
-/// alike, or none exists (NaN).
-std::optional<std::string> best_shown(std::span<const double> values, Better better,
-                                      std::string (*show)(double));
 
 /// Where what is told of a file that was written goes: standard output, or standard error if the file is what
 /// standard output goes to (`--out /dev/stdout`).

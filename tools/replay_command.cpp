@@ -19,6 +19,7 @@
 #include "tools/experiment.hpp"
 #include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
+#include "tools/report/metric.hpp"
 #include "tools/report/report.hpp"
 #include "tools/run_folder.hpp"
 #include "tools/trace_description.hpp"
@@ -40,43 +41,52 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 /// One column of the comparison.
 struct Column {
   std::string_view title;
-  double (*value)(const Summary&);
-  std::string (*show)(double);
-  Better better;
+  Metric metric;
 };
 
 constexpr std::array kColumns{
-    Column{"deadlines met", [](const Summary& s) { return s.deadline_satisfactory_ratio.value_or(kNoValue); },
-           as_percent, Better::Higher},
-    Column{"avg JCT", [](const Summary& s) { return s.avg_jct_s; }, as_duration, Better::Lower},
-    Column{"p99 JCT", [](const Summary& s) { return s.p99_jct_s; }, as_duration, Better::Lower},
-    Column{"avg wait", [](const Summary& s) { return s.avg_queueing_delay_s; }, as_duration, Better::Lower},
-    Column{"makespan", [](const Summary& s) { return s.makespan_s; }, as_days, Better::Lower},
-    Column{"GPUs in use", [](const Summary& s) { return s.gpu_utilization; }, as_percent, Better::Higher},
-    Column{"preemptions", [](const Summary& s) { return static_cast<double>(s.preemptions); },
-           [](double count) { return with_thousands(std::llround(count)); }, Better::Neither},
+    Column{"deadlines met",
+           {Better::Higher, [](const Summary& s) { return s.deadline_satisfactory_ratio.value_or(kNoValue); },
+            as_percent}},
+    Column{"avg JCT", {Better::Lower, [](const Summary& s) { return s.avg_jct_s; }, as_duration}},
+    Column{"p99 JCT", {Better::Lower, [](const Summary& s) { return s.p99_jct_s; }, as_duration}},
+    Column{"avg wait", {Better::Lower, [](const Summary& s) { return s.avg_queueing_delay_s; }, as_duration}},
+    Column{"makespan", {Better::Lower, [](const Summary& s) { return s.makespan_s; }, as_days}},
+    Column{"GPUs in use", {Better::Higher, [](const Summary& s) { return s.gpu_utilization; }, as_percent}},
+    Column{"preemptions",
+           {Better::Neither, [](const Summary& s) { return static_cast<double>(s.preemptions); },
+            [](double count) { return with_thousands(std::llround(count)); }}},
 };
 
-std::string comparison_table(const std::vector<ExperimentRun>& runs) {
+/// A row for each policy; a star marks the best value of a column.
+struct Comparison {
+  std::string table{};
+  bool has_stars = false;
+};
+
+Comparison comparison_of(const std::vector<ExperimentRun>& runs) {
+  std::vector<const Summary*> replays;
+  for (const ExperimentRun& run : runs)
+    replays.push_back(&run.summary);
+  Comparison comparison;
   std::vector<std::string> header = {"policy"};
-  std::vector<std::optional<std::string>> best;
+  std::vector<std::vector<bool>> best;
   for (const Column& column : kColumns) {
     header.push_back(std::string(column.title) + "  ");
-    std::vector<double> values;
-    for (const ExperimentRun& run : runs)
-      values.push_back(column.value(run.summary));
-    best.push_back(best_shown(values, column.better, column.show));
+    best.push_back(best_replays(column.metric, replays));
   }
   TextTable table(std::move(header));
-  for (const ExperimentRun& run : runs) {
-    std::vector<std::string> row = {run.summary.policy};
-    for (std::size_t i = 0; i < kColumns.size(); ++i) {
-      const std::string shown = kColumns[i].show(kColumns[i].value(run.summary));
-      row.push_back(shown + (shown == best[i] ? " *" : "  "));
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    std::vector<std::string> row = {runs[i].summary.policy};
+    for (std::size_t column = 0; column < kColumns.size(); ++column) {
+      const Metric& metric = kColumns[column].metric;
+      comparison.has_stars |= best[column][i];
+      row.push_back(metric.show(metric.value(runs[i].summary)) + (best[column][i] ? " *" : "  "));
     }
     table.add_row(std::move(row));
   }
-  return table.to_string();
+  comparison.table = table.to_string();
+  return comparison;
 }
 
 /// A sentence for the reader who wonders why the rows are the same.
@@ -237,7 +247,7 @@ Result<void> replay(const ExperimentArguments& arguments) {
     return {};
   }
   fmt::print("{}replayed  {} in {}\n\n{}{}{}", describe_experiment(*experiment),
-             count_of(run.summary.events, "event"), as_duration(run.wall_s), comparison_table(*runs),
+             count_of(run.summary.events, "event"), as_duration(run.wall_s), comparison_of(*runs).table,
              lost_gpu_hours(*runs),
              fragmentation_rates(*runs) + incomplete_jobs(*runs) + policy_figures(*runs));
   if (!arguments.out.empty()) fmt::print("{}\n", (arguments.out / "report.html").string());
@@ -326,10 +336,12 @@ Result<void> compare(ExperimentArguments arguments) {
     print_json(document);
     return {};
   }
+  const Comparison comparison = comparison_of(*runs);
   fmt::print(
-      "{}replayed  {} in {}\n\n{}* best        {}\n{}{}", describe_experiment(*experiment),
+      "{}replayed  {} in {}\n\n{}{}{}\n{}{}", describe_experiment(*experiment),
       runs->size() == 1 ? "1 policy" : fmt::format("{} policies", runs->size()), as_duration(replay_s),
-      comparison_table(*runs), (arguments.out / "report.html").string(), lost_gpu_hours(*runs),
+      comparison.table, comparison.has_stars ? "* best        " : "",
+      (arguments.out / "report.html").string(), lost_gpu_hours(*runs),
       nobody_waited(*runs) + fragmentation_rates(*runs) + incomplete_jobs(*runs) + policy_figures(*runs));
   if (arguments.trace.files.empty()) fmt::print("{}", kNextCommands);
   return {};

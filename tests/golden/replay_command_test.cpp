@@ -95,6 +95,8 @@ TEST_CASE("compare: that policies cannot differ is only said where they do not")
     const CommandResult shown =
         run_vtrain("compare --trace jobs.csv --cluster 2x8 --policies " + policies, work.path());
     REQUIRE(shown.exit_code == 0);
+    // Nor is it said what a star means where there is none.
+    CHECK((shown.out.find("* best") != std::string::npos) == (shown.out.find(" % *") != std::string::npos));
     return shown.out.find("No job ever waited") != std::string::npos;
   };
   CHECK(says_so("fifo,easy"));

@@ -67,7 +67,7 @@ std::string deadline_answer(std::span<const Summary* const> ranked) {
   }
   std::string text = fmt::format("{} {} met {} of the deadlines", join_names(ranked.first(ties)),
                                  ties == 2 ? "both" : "all", as_percent(met_ratio(best)));
-  if (best.avg_jct_s < ranked[1]->avg_jct_s) {
+  if (best.completed == ranked[1]->completed && best.avg_jct_s < ranked[1]->avg_jct_s) {
     text += fmt::format("; {} has the shortest average JCT of them, {}, {}", best.policy,
                         as_duration(best.avg_jct_s), with_preemptions(best.preemptions));
   }
@@ -79,9 +79,10 @@ std::string jct_answer(std::span<const Summary* const> ranked) {
   const Summary& best = *ranked.front();
   const Summary& second = *ranked[1];
   if (completed_nothing(best)) return "No policy completed a job.";
-  if (completed_nothing(second)) {
-    return fmt::format("Only {} completed jobs, with an average JCT of {}, {}.", best.policy,
-                       as_duration(best.avg_jct_s), with_preemptions(best.preemptions));
+  if (second.completed < best.completed) {
+    return fmt::format("{} completed the most jobs, {} of {}, with an average JCT of {}, {}.", best.policy,
+                       with_thousands(best.completed), with_thousands(best.jobs), as_duration(best.avg_jct_s),
+                       with_preemptions(best.preemptions));
   }
   const double saved = 1 - best.avg_jct_s / second.avg_jct_s;
   if (!(saved > 0)) {
@@ -103,7 +104,9 @@ std::string headline(std::span<const ReportRun> runs) {
   const bool by_deadlines = runs.front().summary.deadline_satisfactory_ratio.has_value();
   std::ranges::stable_sort(ranked, [by_deadlines](const Summary* a, const Summary* b) {
     if (by_deadlines && met_ratio(*a) != met_ratio(*b)) return met_ratio(*a) > met_ratio(*b);
-    if (completed_nothing(*a) || completed_nothing(*b)) return completed_nothing(*a) < completed_nothing(*b);
+    // Who turns jobs away has short JCTs.
+    if (a->completed != b->completed) return a->completed > b->completed;
+    if (completed_nothing(*a)) return false;
     return a->avg_jct_s < b->avg_jct_s;
   });
   return by_deadlines ? deadline_answer(ranked) : jct_answer(ranked);

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 #include <ranges>
 
 #include "sched/metrics.hpp"
 #include "tools/output_format.hpp"
 #include "tools/report/html.hpp"
+#include "tools/report/metric.hpp"
 
 namespace vtrain::report {
 namespace {
@@ -18,9 +18,7 @@ namespace {
 struct Column {
   std::string_view title;
   std::string_view meaning;
-  Better better;
-  double (*value)(const Summary&);
-  std::string (*show)(double);
+  Metric metric;
 };
 
 std::string as_count(double value) {
@@ -34,31 +32,44 @@ std::string as_fairness(double value) {
 }
 
 constexpr std::array kColumns{
-    Column{"Deadlines met", "share of the jobs with a deadline that completed by it", Better::Higher,
-           [](const Summary& s) { return s.deadline_satisfactory_ratio.value_or(std::nan("")); }, as_percent},
-    Column{"Average JCT", "job completion time, end minus submission, over completed jobs", Better::Lower,
-           [](const Summary& s) { return s.avg_jct_s; }, as_duration},
-    Column{"Median JCT", "half of the completed jobs took at most this long", Better::Lower,
-           [](const Summary& s) { return s.p50_jct_s; }, as_duration},
-    Column{"p99 JCT", "99 % of the completed jobs took at most this long", Better::Lower,
-           [](const Summary& s) { return s.p99_jct_s; }, as_duration},
-    Column{"Average wait", "queueing delay, first start minus submission, over started jobs", Better::Lower,
-           [](const Summary& s) { return s.avg_queueing_delay_s; }, as_duration},
-    Column{"Makespan", "last end minus first submission", Better::Lower,
-           [](const Summary& s) { return s.makespan_s; }, as_days},
-    Column{"GPUs in use", "GPU-seconds held, of all GPUs until the last one is given back", Better::Higher,
-           [](const Summary& s) { return s.gpu_utilization; }, as_percent},
+    Column{
+        "Deadlines met",
+        "share of the jobs with a deadline that completed by it",
+        {Better::Higher,
+         [](const Summary& s) { return s.deadline_satisfactory_ratio.value_or(std::nan("")); }, as_percent}},
+    Column{"Average JCT",
+           "job completion time, end minus submission, over completed jobs",
+           {Better::Lower, [](const Summary& s) { return s.avg_jct_s; }, as_duration}},
+    Column{"Median JCT",
+           "half of the completed jobs took at most this long",
+           {Better::Lower, [](const Summary& s) { return s.p50_jct_s; }, as_duration}},
+    Column{"p99 JCT",
+           "99 % of the completed jobs took at most this long",
+           {Better::Lower, [](const Summary& s) { return s.p99_jct_s; }, as_duration}},
+    Column{"Average wait",
+           "queueing delay, first start minus submission, over started jobs",
+           {Better::Lower, [](const Summary& s) { return s.avg_queueing_delay_s; }, as_duration}},
+    Column{"Makespan",
+           "last end minus first submission",
+           {Better::Lower, [](const Summary& s) { return s.makespan_s; }, as_days}},
+    Column{"GPUs in use",
+           "GPU-seconds held, of all GPUs until the last one is given back",
+           {Better::Higher, [](const Summary& s) { return s.gpu_utilization; }, as_percent}},
     Column{"Worst fairness",
            "largest finish-time fairness of a job: its JCT divided by that on an equal share of the cluster; "
            "1 is fair",
-           Better::Lower, [](const Summary& s) { return s.finish_time_fairness_max; }, as_fairness},
-    Column{"Jain index", "evenness of finish-time fairness over the jobs, in (0, 1]; 1 is equal treatment",
-           Better::Higher, [](const Summary& s) { return s.jain_index; }, as_ratio},
-    Column{"Preemptions", "times that a running job lost its GPUs", Better::Neither,
-           [](const Summary& s) { return static_cast<double>(s.preemptions); }, as_count},
-    Column{"Not completed", "jobs rejected, failed or unfinished; averages do not count them",
-           Better::Neither, [](const Summary& s) { return static_cast<double>(s.jobs - s.completed); },
-           as_count},
+           {Better::Lower, [](const Summary& s) { return s.finish_time_fairness_max; }, as_fairness}},
+    Column{"Jain index",
+           "evenness of finish-time fairness over the jobs, in (0, 1]; 1 is equal treatment",
+           {Better::Higher, [](const Summary& s) { return s.jain_index; }, as_ratio}},
+    Column{"Preemptions",
+           "times that a running job lost its GPUs",
+           {Better::Neither, [](const Summary& s) { return static_cast<double>(s.preemptions); }, as_count}},
+    Column{"Not completed",
+           "jobs rejected, failed or unfinished. Averages do not count them; of times, the best are those of "
+           "the policies that completed the most jobs",
+           {Better::Neither, [](const Summary& s) { return static_cast<double>(s.jobs - s.completed); },
+            as_count}},
 };
 
 /// What a replay says of its disruptions; NaN for one in which nothing could cost jobs time.
@@ -73,58 +84,72 @@ double lost_to(const Summary& summary, LossCause cause) {
 }
 
 constexpr std::array kLossColumns{
-    Column{"Goodput", "GPU-hours of work that lasts, of all GPUs until the last one is given back",
-           Better::Higher,
-           [](const Summary& s) { return disrupted(s, [](const auto& d) { return d.goodput; }); },
-           as_percent},
-    Column{"Useful GPU-hours", "held by jobs for work that lasts", Better::Neither,
-           [](const Summary& s) { return disrupted(s, [](const auto& d) { return d.useful_gpu_hours; }); },
-           short_number},
-    Column{"Lost work", "GPU-hours since the last complete checkpoint, lost with failing nodes",
-           Better::Lower, [](const Summary& s) { return lost_to(s, LossCause::LostWork); }, short_number},
-    Column{"Failure restarts", "GPU-hours of noticing failures and starting again", Better::Lower,
-           [](const Summary& s) { return lost_to(s, LossCause::FailureRestart); }, short_number},
-    Column{"Preemptions", "GPU-hours of saving and starting again after preemptions", Better::Lower,
-           [](const Summary& s) { return lost_to(s, LossCause::Preemption); }, short_number},
-    Column{"Resizes", "GPU-hours of saving and starting again on another number of GPUs", Better::Lower,
-           [](const Summary& s) { return lost_to(s, LossCause::Resize); }, short_number},
-    Column{"Checkpoints", "GPU-hours of writing periodic checkpoints", Better::Lower,
-           [](const Summary& s) { return lost_to(s, LossCause::Checkpoint); }, short_number},
-    Column{"Spread", "GPU-hours of training slower than on one node", Better::Lower,
-           [](const Summary& s) { return lost_to(s, LossCause::Spread); }, short_number},
-    Column{"Out of service", "GPU-hours of nodes that were away", Better::Neither,
-           [](const Summary& s) {
-             return disrupted(s, [](const auto& d) { return d.out_of_service_gpu_hours; });
-           },
-           short_number},
-    Column{"Jobs stopped", "times that a failing node stopped a job", Better::Neither,
-           [](const Summary& s) {
-             return disrupted(s, [](const auto& d) { return static_cast<double>(d.interruptions); });
-           },
-           as_count},
+    Column{
+        "Goodput",
+        "GPU-hours of work that lasts, of all GPUs until the last one is given back",
+        {Better::Higher,
+         [](const Summary& s) { return disrupted(s, [](const auto& d) { return d.goodput; }); }, as_percent}},
+    Column{"Useful GPU-hours",
+           "held by jobs for work that lasts",
+           {Better::Neither,
+            [](const Summary& s) { return disrupted(s, [](const auto& d) { return d.useful_gpu_hours; }); },
+            short_number}},
+    Column{"Lost work",
+           "GPU-hours since the last complete checkpoint, lost with failing nodes",
+           {Better::Lower, [](const Summary& s) { return lost_to(s, LossCause::LostWork); }, short_number}},
+    Column{"Failure restarts",
+           "GPU-hours of noticing failures and starting again",
+           {Better::Lower, [](const Summary& s) { return lost_to(s, LossCause::FailureRestart); },
+            short_number}},
+    Column{"Preemptions",
+           "GPU-hours of saving and starting again after preemptions",
+           {Better::Lower, [](const Summary& s) { return lost_to(s, LossCause::Preemption); }, short_number}},
+    Column{"Resizes",
+           "GPU-hours of saving and starting again on another number of GPUs",
+           {Better::Lower, [](const Summary& s) { return lost_to(s, LossCause::Resize); }, short_number}},
+    Column{"Checkpoints",
+           "GPU-hours of writing periodic checkpoints",
+           {Better::Lower, [](const Summary& s) { return lost_to(s, LossCause::Checkpoint); }, short_number}},
+    Column{"Spread",
+           "GPU-hours of training slower than on one node",
+           {Better::Lower, [](const Summary& s) { return lost_to(s, LossCause::Spread); }, short_number}},
+    Column{"Out of service",
+           "GPU-hours of nodes that were away",
+           {Better::Neither,
+            [](const Summary& s) {
+              return disrupted(s, [](const auto& d) { return d.out_of_service_gpu_hours; });
+            },
+            short_number}},
+    Column{"Jobs stopped",
+           "times that a failing node stopped a job",
+           {Better::Neither,
+            [](const Summary& s) {
+              return disrupted(s, [](const auto& d) { return static_cast<double>(d.interruptions); });
+            },
+            as_count}},
 };
 
 bool is_shown(const Column& column, std::span<const ReportRun> runs) {
-  const auto known = [&](const ReportRun& run) { return !std::isnan(column.value(run.summary)); };
+  const auto known = [&](const ReportRun& run) { return !std::isnan(column.metric.value(run.summary)); };
   if (column.title == "Not completed") {
-    return std::ranges::any_of(runs, [&](const ReportRun& run) { return column.value(run.summary) > 0; });
+    return std::ranges::any_of(runs,
+                               [&](const ReportRun& run) { return column.metric.value(run.summary) > 0; });
   }
   return std::ranges::any_of(runs, known);
 }
 
-std::optional<std::string> best_of(const Column& column, std::span<const ReportRun> runs) {
-  std::vector<double> values;
+std::vector<bool> best_of(const Column& column, std::span<const ReportRun> runs) {
+  std::vector<const Summary*> replays;
   for (const ReportRun& run : runs)
-    values.push_back(column.value(run.summary));
-  return best_shown(values, column.better, column.show);
+    replays.push_back(&run.summary);
+  return best_replays(column.metric, replays);
 }
 
-std::string table_cell(const Column& column, const Summary& summary, const std::optional<std::string>& best) {
-  const double value = column.value(summary);
-  const std::string shown = column.show(value);
-  const std::string text = escape_html(shown);
+std::string table_cell(const Metric& metric, const Summary& summary, bool is_best) {
+  const double value = metric.value(summary);
+  const std::string text = escape_html(metric.show(value));
   const std::string exact = std::isnan(value) ? "" : fmt::format(" title=\"{:.10g}\"", value);
-  if (shown == best) {
+  if (is_best) {
     return fmt::format(
         "<td class=\"best\"{}><strong>{}</strong><span aria-hidden=\"true\">\u202f*</span>"
         "<span class=\"unseen\"> (best)</span></td>",
@@ -156,8 +181,11 @@ namespace {
 std::string column_table(std::span<const Column> all, std::span<const ReportRun> runs, std::string_view id,
                          std::string_view label) {
   std::vector<const Column*> columns;
+  std::vector<std::vector<bool>> best;
   for (const Column& column : all) {
-    if (is_shown(column, runs)) columns.push_back(&column);
+    if (!is_shown(column, runs)) continue;
+    columns.push_back(&column);
+    best.push_back(best_of(column, runs));
   }
   if (columns.empty()) return {};
   std::string html = fmt::format(
@@ -171,13 +199,13 @@ std::string column_table(std::span<const Column> all, std::span<const ReportRun>
   html += "</tr></thead>\n<tbody>\n";
   for (std::size_t i = 0; i < runs.size(); ++i) {
     html += row_head(i, runs[i].summary);
-    for (const Column* column : columns)
-      html += table_cell(*column, runs[i].summary, best_of(*column, runs));
+    for (std::size_t column = 0; column < columns.size(); ++column)
+      html += table_cell(columns[column]->metric, runs[i].summary, best[column][i]);
     html += "</tr>\n";
   }
   html += "</tbody>\n</table>\n</div>\n";
-  const bool any_best =
-      std::ranges::any_of(columns, [&](const Column* column) { return best_of(*column, runs).has_value(); });
+  const bool any_best = std::ranges::any_of(
+      best, [](const std::vector<bool>& column) { return std::ranges::find(column, true) != column.end(); });
   if (any_best) html += "<p class=\"note\">* best of its column</p>\n";
   html += "<details><summary>What the columns mean</summary>\n<dl>\n";
   for (const Column* column : columns) {

@@ -1,16 +1,19 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/rng.hpp"
+#include "tools/output_format.hpp"
 #include "tools/report/chart_data.hpp"
 #include "tools/report/gantt.hpp"
 #include "tools/report/headline.hpp"
 #include "tools/report/html.hpp"
+#include "tools/report/metric.hpp"
 #include "tools/report/step_series.hpp"
 #include "tools/report/summary_table.hpp"
 
@@ -28,7 +31,8 @@ SimTime at_seconds(std::int64_t seconds) {
 ReportRun run_of(const char* policy, std::optional<double> met, double avg_jct_s, std::int64_t preemptions) {
   ReportRun run;
   run.summary.policy = policy;
-  run.summary.jobs = run.summary.completed = 1000;
+  run.summary.jobs = 1000;
+  run.summary.completed = std::isnan(avg_jct_s) ? 0 : 1000;
   run.summary.deadline_satisfactory_ratio = met;
   run.summary.avg_jct_s = avg_jct_s;
   run.summary.preemptions = preemptions;
@@ -97,7 +101,9 @@ TEST_CASE("report: the sentence on ties, on one policy and without deadlines") {
 
 TEST_CASE("report: a policy that completes nothing has no JCT, which is not the shortest") {
   std::vector<ReportRun> runs{run_of("strict", {}, kNoValue, 0), run_of("fifo", {}, 90, 0)};
-  CHECK(headline(runs) == "Only fifo completed jobs, with an average JCT of 1 m 30 s, without preemptions.");
+  CHECK(
+      headline(runs) ==
+      "fifo completed the most jobs, 1,000 of 1,000, with an average JCT of 1 m 30 s, without preemptions.");
   CHECK(summary_table(runs).find("<strong>") == std::string::npos);
   CHECK(summary_table(runs).find("<td>-</td>") != std::string::npos);
   runs.push_back(run_of("las", {}, 100, 1));
@@ -129,6 +135,40 @@ TEST_CASE("report: the table marks the best of a column, and nothing where all l
   CHECK(alike.find("<strong>") == std::string::npos);
   CHECK(alike.find("* best") == std::string::npos);
   CHECK(alike.find("Not completed") != std::string::npos);
+}
+
+TEST_CASE("report: a policy that turns jobs away has not the best times") {
+  // The times of 100 of 1,000 jobs.
+  std::vector<ReportRun> runs{run_of("fifo", 0.5, 100, 0), run_of("easy", 0.5, 90, 0),
+                              run_of("picky", 0.75, 10, 0)};
+  for (ReportRun& run : runs) {
+    run.summary.avg_queueing_delay_s = run.summary.makespan_s = run.summary.avg_jct_s;
+    run.summary.gpu_utilization = run.summary.avg_jct_s / 1000;
+  }
+  runs[2].summary.completed = 100;
+  const auto best = [&](Better better, double (*value)(const Summary&)) {
+    const std::vector<const Summary*> replays{&runs[0].summary, &runs[1].summary, &runs[2].summary};
+    return best_replays({better, value, as_duration}, replays);
+  };
+  const auto jct = [](const Summary& s) { return s.avg_jct_s; };
+  CHECK(best(Better::Lower, jct) == std::vector<bool>{false, true, false});
+  CHECK(best(Better::Higher, jct) == std::vector<bool>{true, false, false});
+  CHECK(best(Better::Neither, jct) == std::vector<bool>{false, false, false});
+  const std::string html = summary_table(runs);
+  CHECK(html.find("<strong>75.0 %</strong>") != std::string::npos);
+  CHECK(html.find("<strong>1 m 30 s</strong>") != std::string::npos);
+  CHECK(html.find("<strong>10 s</strong>") == std::string::npos);
+  for (ReportRun& run : runs)
+    run.summary.deadline_satisfactory_ratio.reset();
+  CHECK(headline(runs) ==
+        "easy has the shortest average JCT, 1 m 30 s, which is 10.0 % less than fifo (1 m 40 s), without "
+        "preemptions.");
+  // Nobody to compare with.
+  runs[0].summary.completed = 999;
+  CHECK(best(Better::Lower, jct) == std::vector<bool>{false, false, false});
+  CHECK(
+      headline(runs) ==
+      "easy completed the most jobs, 1,000 of 1,000, with an average JCT of 1 m 30 s, without preemptions.");
 }
 
 TEST_CASE("report: what jobs lost is told by cause where something could cost them time") {

@@ -1,0 +1,29 @@
+/// Metrics by which replays are compared, in the terminal and on the page.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sched/metrics.hpp"
+
+namespace vtrain {
+
+/// Which of a metric's values is the best.
+enum class Better : std::uint8_t { Lower, Higher, Neither };
+
+/// One number of a replay.
+struct Metric {
+  Better better = Better::Neither;
+  double (*value)(const Summary&) = nullptr;  ///< NaN if it does not exist
+  std::string (*show)(double) = nullptr;
+};
+
+/// Which of some replays of the same jobs have the best value of a metric, as it is shown. None has where
+/// marking it says nothing: neither is better, all look alike, or none exists. What is better when it is
+/// lower is compared only among the replays that completed the most jobs: who turns jobs away makes waits
+/// short.
+std::vector<bool> best_replays(const Metric& metric, std::span<const Summary* const> replays);
+
+}  // namespace vtrain
