@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -322,12 +323,17 @@ Result<std::vector<ExperimentRun>> run_policies(const Experiment& experiment,
                                                 const ExperimentArguments& arguments, bool record_runs) {
   const std::size_t count = arguments.policies.size();
   std::vector<std::optional<Result<ExperimentRun>>> results(count);
+  std::vector<std::exception_ptr> thrown(count);  // an exception must not leave its thread
   std::atomic<std::size_t> next = 0;
   std::atomic<std::int64_t> jobs_done = 0;
   const auto work = [&] {
     for (std::size_t i = next++; i < count; i = next++) {
-      results[i] =
-          run_policy(experiment, arguments.policies[i], arguments.trace.strict, record_runs, jobs_done);
+      try {
+        results[i] =
+            run_policy(experiment, arguments.policies[i], arguments.trace.strict, record_runs, jobs_done);
+      } catch (...) {
+        thrown[i] = std::current_exception();
+      }
     }
   };
   {
@@ -339,6 +345,9 @@ Result<std::vector<ExperimentRun>> run_policies(const Experiment& experiment,
     for (std::size_t i = 1; i < std::min<std::size_t>(threads, count); ++i)
       workers.emplace_back(work);
     work();
+  }
+  for (const std::exception_ptr& exception : thrown) {
+    if (exception) std::rethrow_exception(exception);
   }
   std::vector<ExperimentRun> runs;
   for (auto& result : results) {

@@ -10,10 +10,16 @@
 namespace vtrain {
 
 void stop_cleanly_on_interrupt() {
+  // A file that may grow no further is then an error of the write.
+  std::signal(SIGXFSZ, SIG_IGN);
   sigset_t signals;
   sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction action {};
+    sigaction(signal, nullptr, &action);
+    // What nohup, or a shell that starts it in the background, has it ignore stays ignored.
+    if (action.sa_handler != SIG_IGN) sigaddset(&signals, signal);
+  }
   // Threads inherit the mask, so the signals reach only the thread that waits for them, which may take locks.
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::thread([signals] {

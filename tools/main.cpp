@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <new>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -46,6 +47,13 @@ std::string command_line(int argc, char** argv) {
   return text;
 }
 
+/// Ends the output; what is written to a full disk fails only here. The exit code.
+int finish_output() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
+  fmt::print(stderr, "error: cannot write to standard output: {}\n", std::strerror(errno));
+  return kExitFailed;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -76,7 +84,10 @@ int main(int argc, char** argv) try {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // help or version
+    if (error.get_exit_code() == 0) {
+      app.exit(error);  // prints the help or the version
+      return finish_output();
+    }
     fmt::print(stderr, "{}", vtrain::describe_usage_error(app, error));
     return kExitBadInput;
   }
@@ -84,15 +95,15 @@ int main(int argc, char** argv) try {
     fmt::print(stderr, "error: {}\n", done.error().describe());
     return exit_code(done.error().kind);
   }
-  // A full disk shows when the last of the output is flushed.
-  if (std::fflush(stdout) == 0) return 0;
-  fmt::print(stderr, "error: cannot write to standard output: {}\n", std::strerror(errno));
-  return kExitFailed;
+  return finish_output();
 } catch (const std::system_error& error) {
   // Of printing, or of starting a thread.
   const bool printing = std::ferror(stdout) != 0;
   fmt::print(stderr, "error: {}{}\n", printing ? "cannot write to standard output: " : "",
              printing ? error.code().message() : error.what());
+  return kExitFailed;
+} catch (const std::bad_alloc&) {
+  std::fputs("error: out of memory\n", stderr);
   return kExitFailed;
 } catch (const std::exception& error) {
   fmt::print(stderr, "error: {}\n", error.what());
