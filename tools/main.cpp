@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "core/result.hpp"
 #include "tools/command.hpp"
 #include "tools/interrupt.hpp"
 #include "tools/usage_error.hpp"
@@ -45,6 +46,19 @@ std::string command_line(int argc, char** argv) {
     text += " " + (plain ? std::string(argument) : quoted(argument));
   }
   return text;
+}
+
+/// No option means anything without a value, which is what a variable that is not set leaves of it.
+void refuse_empty_values(CLI::App& command) {
+  const CLI::Validator is_given(
+      [](const std::string& value) {
+        return value.empty() ? vtrain::expected_found("a value", value) : std::string();
+      },
+      "");
+  for (CLI::Option* option : command.get_options())
+    option->check(is_given);
+  for (CLI::App* subcommand : command.get_subcommands({}))
+    refuse_empty_values(*subcommand);
 }
 
 /// Ends the output; what is written to a full disk fails only here. The exit code.
@@ -80,6 +94,7 @@ int main(int argc, char** argv) try {
   vtrain::add_replay_command(app, action, command);
   vtrain::add_compare_command(app, action, command);
   vtrain::add_list_commands(app, action);
+  refuse_empty_values(app);
 
   try {
     app.parse(argc, argv);
