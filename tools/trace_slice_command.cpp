@@ -121,7 +121,7 @@ void add_trace_slice(CLI::App& trace, Action& action) {
   CLI::App* command = trace.add_subcommand(
       "slice",
       "Write a part of a trace, or the same jobs at another load.\n\n"
-      "  vtrain trace slice jobs.csv --from 7d --until 14d --shift-origin --out week.csv\n"
+      "  vtrain trace slice jobs.csv --from 1d --until 2d --shift-origin --out day.csv\n"
       "  vtrain trace slice jobs.csv --clip 14d --load 0.9 --cluster 16x8 --out busy.csv");
   const auto arguments = std::make_shared<SliceArguments>();
   add_trace_arguments(*command, arguments->trace);

@@ -21,12 +21,13 @@ class Slicer {
   Slicer(Workload& workload, const SliceOptions& options) : workload_(workload), options_(options) {}
 
   Result<std::vector<std::string>> slice() {
+    const std::string submissions = describe_submissions();
     select_by_submission();
     if (auto selected = select_by_tenant(); !selected) return fail(std::move(selected.error()));
     if (auto selected = select_by_status(); !selected) return fail(std::move(selected.error()));
     select_by_size();
     select_some();
-    if (jobs().empty()) return fail({.message = "no job of the trace is left in the slice"});
+    if (jobs().empty()) return fail({.message = "no job of the trace is left in the slice" + submissions});
     clip();
     shift_origin();
     if (auto scaled = scale_load(); !scaled) return fail(std::move(scaled.error()));
@@ -47,6 +48,12 @@ class Slicer {
   static std::string count(std::size_t number) { return with_thousands(static_cast<std::int64_t>(number)); }
 
   static std::string instant(SimTime time) { return describe_time_span(time.time_since_epoch()); }
+
+  std::string describe_submissions() {
+    if (jobs().empty()) return {};
+    return fmt::format("; they are submitted from {} to {}", instant(jobs().front().submit),
+                       instant(jobs().back().submit));
+  }
 
   void select_by_submission() {
     if (options_.from) {
