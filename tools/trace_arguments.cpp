@@ -6,7 +6,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
-#include <set>
+#include <map>
+#include <system_error>
 #include <utility>
 
 #include "core/decompress.hpp"
@@ -18,11 +19,17 @@
 namespace vtrain {
 namespace {
 
-/// A file that is given twice would have every job twice, under the same name.
+/// A file that is given twice, be it under two names, would have every job twice.
 Result<void> check_files_differ(const std::vector<std::string>& files) {
-  std::set<std::string> seen;
+  std::map<std::filesystem::path, std::string> seen;  // first names by real paths
   for (const std::string& file : files) {
-    if (!seen.insert(file).second) return fail({.file = file, .message = "the trace is given twice"});
+    std::error_code ignored;
+    const auto real_path = std::filesystem::weakly_canonical(file, ignored);
+    const auto [first, is_new] = seen.try_emplace(ignored ? std::filesystem::path(file) : real_path, file);
+    if (is_new) continue;
+    const std::string& name = first->second;
+    return fail(
+        {.file = file, .message = "the trace is given twice" + (name == file ? "" : ", first as " + name)});
   }
   return {};
 }

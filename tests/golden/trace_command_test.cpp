@@ -109,6 +109,11 @@ TEST_CASE("trace convert: traces of the same name keep their jobs apart") {
   const CommandResult twice = run_vtrain("trace info a/jobs.csv a/jobs.csv", folder.path());
   CHECK(twice.exit_code == 2);
   CHECK(twice.err == "error: a/jobs.csv: the trace is given twice\n");
+  fs::create_symlink("a/jobs.csv", folder / "link.csv");
+  for (const std::string other : {"./a/jobs.csv", "a/../a/jobs.csv", "link.csv"}) {
+    CHECK(run_vtrain("trace info a/jobs.csv " + other, folder.path()).err ==
+          "error: " + other + ": the trace is given twice, first as a/jobs.csv\n");
+  }
 }
 
 TEST_CASE("trace convert: what is described is what was written") {
