@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "core/text.hpp"
@@ -98,6 +99,7 @@ Result<void> read_setting(std::string_view key, std::string_view value, const Cl
 
 Result<Settings> read_settings(std::string_view text, const ClusterSpec& cluster) {
   Settings settings;
+  std::set<std::string_view> seen;
   while (!text.empty()) {
     const std::size_t comma = text.find(',');
     const std::string_view pair = trim(text.substr(0, comma));
@@ -105,7 +107,9 @@ Result<Settings> read_settings(std::string_view text, const ClusterSpec& cluster
     const std::size_t equals = pair.find('=');
     if (equals == std::string_view::npos)
       return fail({.message = expected_found("none or key=value pairs such as mtbf=6300h,repair=4h", pair)});
-    auto read = read_setting(trim(pair.substr(0, equals)), trim(pair.substr(equals + 1)), cluster, settings);
+    const std::string_view key = trim(pair.substr(0, equals));
+    if (!seen.insert(key).second) return fail(bad(key, "named twice"));
+    auto read = read_setting(key, trim(pair.substr(equals + 1)), cluster, settings);
     if (!read) return fail(std::move(read.error()));
   }
   if (settings.node.empty() && settings.gpu.empty())
