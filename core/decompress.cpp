@@ -15,6 +15,17 @@ tl::unexpected<Error> too_large(const std::string& name, std::size_t limit) {
   return fail({.file = name, .message = fmt::format("unpacks to more than {} bytes", limit)});
 }
 
+/// What packed the content, if it is none of ours; empty otherwise.
+std::string_view other_packer(std::string_view content) {
+  if (content.starts_with("\xfd"
+                          "7zXZ"))
+    return "xz";
+  if (content.starts_with("PK\x03\x04")) return "zip";
+  const bool is_bzip2 =
+      content.starts_with("BZh") && content.substr(std::min<std::size_t>(4, content.size()), 6) == "1AY&SY";
+  return is_bzip2 ? "bzip2" : "";
+}
+
 /// A first guess of how much room the content of so many packed bytes takes.
 std::size_t first_room(std::size_t packed_bytes, std::size_t limit) {
   return std::min(limit, packed_bytes * 4) + 1024;
@@ -25,6 +36,11 @@ std::size_t first_room(std::size_t packed_bytes, std::size_t limit) {
 Result<std::string> decompress(std::string content, const std::string& name, std::size_t limit) {
   constexpr std::string_view kGzip = "\x1f\x8b";
   constexpr std::string_view kZstd = "\x28\xb5\x2f\xfd";
+  if (const std::string_view packer = other_packer(content); !packer.empty()) {
+    return fail({.file = name,
+                 .message = fmt::format(
+                     "packed by {}, which is not read: unpack it, or pack it with gzip or zstd", packer)});
+  }
   if (content.starts_with(kGzip)) return gunzip(content, name, limit);
   if (content.starts_with(kZstd)) return unzstd(content, name, limit);
   return content;

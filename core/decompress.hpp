@@ -9,7 +9,7 @@
 namespace vtrain {
 
 /// `content`, unpacked if its first bytes are those of gzip or zstd. `name` is used in errors; truncated or
-/// damaged data and more than `limit` bytes of result are errors.
+/// damaged data, more than `limit` bytes of result, and what xz, bzip2 or zip packed are errors.
 Result<std::string> decompress(std::string content, const std::string& name, std::size_t limit);
 
 /// Unpacks a gzip stream, also of several members.

@@ -7,8 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "core/csv.hpp"
 #include "core/text.hpp"
+#include "traces/sacct_reader.hpp"
 #include "workloads/jobs/throughput_table.hpp"
 
 namespace vtrain {
@@ -43,6 +46,33 @@ constexpr std::array kTables = std::to_array<AuxiliaryTable>({
     {"job_name,task_name,worker_name,inst_id,machine,gpu_name,...", "columns of PAI's pai_sensor_table.csv"},
 });
 
+/// JSON, told by some of its keys.
+struct OtherJson {
+  std::string_view key;  ///< in quotes
+  std::string_view what;
+};
+
+constexpr std::array kOtherJson = std::to_array<OtherJson>({
+    {"\"vtrain_generator\"", "no trace, but a generator: `vtrain trace generate --from` makes traces of it"},
+    {"\"finish_time_fairness_max\"", "no trace, but the summary of a replay"},
+    {"\"transformations\"", "no trace, but what a replay came from; its inputs name the trace"},
+    {"\"traceEvents\"", "no trace of jobs, but a timeline for Perfetto"},
+});
+
+/// Whether JSON is what sacct prints: a list of jobs with ids, which Batsim calls otherwise.
+bool is_json_of_sacct(std::string_view head) {
+  const std::size_t jobs = head.find("\"jobs\"");
+  return jobs != std::string_view::npos && head.find("\"job_id\"", jobs) != std::string_view::npos &&
+         head.find("\"subtime\"") == std::string_view::npos;
+}
+
+/// POSIX.1-1988: the word stands at byte 257 of the first header.
+bool is_tar(std::string_view text) {
+  return text.size() > 262 && text.substr(257, 5) == "ustar";
+}
+
+constexpr std::string_view kUnpack = "a tar archive: unpack it and name the files in it";
+
 bool has_columns(const std::vector<std::string>& columns, std::string_view wanted) {
   for (const std::string& column : columns) {
     const std::size_t comma = wanted.find(',');
@@ -76,11 +106,11 @@ std::optional<AuxiliaryFile> recognise_table(std::string_view text) {
 }
 
 /// Counts the regular files of a tar archive. POSIX.1-1988: blocks of 512 bytes; a header has the size in
-/// octal digits at byte 124, the type at 156 (`0`, or none in older archives) and the word `ustar` at 257.
+/// octal digits at byte 124 and the type at 156 (`0`, or none in older archives).
 std::optional<AuxiliaryFile> recognise_archive(std::string_view text) {
   constexpr std::size_t kBlock = 512;
-  AuxiliaryFile file{.what = "a tar archive: unpack it and name the files in it", .unit = "files"};
-  while (text.size() >= kBlock && text.substr(257, 5) == "ustar") {
+  AuxiliaryFile file{.what = std::string(kUnpack), .unit = "files"};
+  while (text.size() >= kBlock && is_tar(text)) {
     std::string_view digits = text.substr(124, 11);
     digits.remove_prefix(std::min(digits.find_first_not_of(' '), digits.size()));
     std::uint64_t size = 0;
@@ -108,6 +138,22 @@ std::optional<AuxiliaryFile> recognise_throughputs(std::string_view text) {
 }
 
 }  // namespace
+
+std::string describe_other_file(std::string_view head) {
+  const std::string_view text = trim(head);
+  if (text.empty()) return "empty: expected a trace";
+  if (is_tar(head)) return std::string(kUnpack);
+  if (text.starts_with("<!DOCTYPE")) return "no trace, but a web page";
+  if (text.starts_with("job_id,tenant,model,submit_s,start_s,end_s,state,"))
+    return "no trace, but how the jobs of a replay ended";
+  if (!text.starts_with('{')) return {};
+  for (const auto& [key, what] : kOtherJson) {
+    if (text.find(key) != std::string_view::npos) return std::string(what);
+  }
+  if (is_json_of_sacct(text))
+    return fmt::format("JSON of sacct, which is not read; export with {}", kSacctExport);
+  return {};
+}
 
 std::optional<AuxiliaryFile> recognise_auxiliary_file(std::string_view text) {
   if (auto archive = recognise_archive(text)) return archive;

@@ -16,6 +16,10 @@ struct AuxiliaryFile {
   std::int64_t num_jobs = 0;  ///< the jobs that a table of counts adds up to, 0 when it has none
 };
 
+/// Tells from the beginning of a text what it is, where that might be taken for a trace or is often given as
+/// one: vtrain's own outputs, the JSON of sacct, a page, an archive, nothing. Empty for any other text.
+std::string describe_other_file(std::string_view head);
+
 /// Tells from the content: series of load, summaries, topologies and lists of sizes of the traces of Helios,
 /// Acme, Philly and Alibaba; throughput tables of ElasticFlow and Gavel; the column names that are published
 /// apart from PAI's tables; archives. Nothing for any other text, and for a table with a malformed row.

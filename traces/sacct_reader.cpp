@@ -20,10 +20,6 @@
 namespace vtrain {
 namespace {
 
-constexpr std::string_view kExport =
-    "sacct -a -X -P -o "
-    "JobIDRaw,User,Account,Partition,State,Submit,Start,End,ElapsedRaw,TimelimitRaw,NNodes,ReqTRES,AllocTRES";
-
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   for (;;) {
@@ -402,7 +398,7 @@ Result<Trace> read_sacct(const TraceInput& input) {
                  .line = lines.number(),
                  .field = std::string(missing),
                  .message = fmt::format("column missing; the header has {}. Export with for instance {}",
-                                        printable(list_names(names)), kExport)});
+                                        printable(list_names(names)), kSacctExport)});
   }
   const std::string header = lower_case(lines.line());  // sacct takes names in any case
   if (const std::string_view repeated = repeated_column(split(header, '|')); !repeated.empty()) {

@@ -1,6 +1,5 @@
 /// The accounting records of Slurm as `sacct --parsable2` prints them: fields separated by `|`, columns as
-/// the caller asked for. Recommended is `sacct -a -X -P -S FROM -E TO -o COLUMNS` with the columns
-/// JobIDRaw,User,Account,Partition,State,Submit,Start,End,ElapsedRaw,TimelimitRaw,NNodes,ReqTRES,AllocTRES.
+/// the caller asked for.
 ///
 /// Kept: submission, run time (elapsed), GPUs and GPU type (TRES), account (or partition) as tenant, user,
 /// requested time (the time limit), status, original start. Slurm knows no model, iterations or deadline.
@@ -13,7 +12,14 @@
 
 namespace vtrain {
 
-/// Whether the first line has several columns separated by `|`, among them `JobID` or `JobIDRaw`.
+/// A command that exports what is read; `-S FROM -E TO` says of when.
+inline constexpr std::string_view kSacctExport =
+    "sacct -a -X -P -o "
+    "JobIDRaw,User,Account,Partition,State,Submit,Start,End,ElapsedRaw,TimelimitRaw,NNodes,ReqTRES,AllocTRES";
+
+/// Whether the first line has several columns separated by `|`, among them `JobID` or `JobIDRaw`, or is what
+/// sacct prints first without `-P`, without a header or with a warning, of which `read_sacct` says how to
+/// export.
 bool recognise_sacct(std::string_view head);
 
 /// Columns are found by name, whatever its case. There must be `JobID` or `JobIDRaw`, `Submit`; `ElapsedRaw`,
@@ -26,7 +32,8 @@ bool recognise_sacct(std::string_view head);
 /// * Times are local without offset, or seconds since 1970 (`SLURM_TIME_FORMAT=%s`). Local ones are taken as
 ///   those of one clock, so a wait across a change of clocks is off by its hour; run times are not. Time 0 is
 ///   the first submission.
-/// * A time limit of `UNLIMITED` or `Partition_Limit` is none.
+/// * A time limit of `UNLIMITED`, `Partition_Limit` or 0 is none.
+/// * Where `Cluster` has several values, the names of jobs are `cluster/id`.
 /// * Rows of job steps (`123.batch`) say nothing more and are passed over. The tasks of an array and the
 ///   components of a heterogeneous job are jobs. Of a requeued job (`--duplicates`) the last run is kept,
 ///   with the submission that it had.

@@ -13,6 +13,7 @@
 #include "core/line_reader.hpp"
 #include "core/text.hpp"
 #include "traces/acme_reader.hpp"
+#include "traces/auxiliary_file.hpp"
 #include "traces/batsim_reader.hpp"
 #include "traces/batsim_writer.hpp"
 #include "traces/chronus_reader.hpp"
@@ -122,16 +123,16 @@ std::string_view head_of(std::string_view text) {
 Result<const TraceFormat*> find_format(std::string_view text, const std::string& file,
                                        std::string_view name) {
   const std::string_view head = head_of(text);
+  if (name == "auto") {
+    if (std::string other = describe_other_file(head); !other.empty())
+      return fail({.file = file, .message = std::move(other)});
+  }
   std::vector<std::string_view> names;
   for (const TraceFormat& format : kFormats) {
     if (name == "auto" ? format.recognise(head) : format.name == name) return &format;
     names.push_back(format.name);
   }
   if (name == "auto") {
-    // POSIX.1-1988: the word stands at byte 257 of the first header.
-    if (head.size() > 262 && head.substr(257, 5) == "ustar") {
-      return fail({.file = file, .message = "a tar archive: unpack it and name the files in it"});
-    }
     if (head.starts_with('#')) {
       if (const auto header = CsvReader::open(head, file); !header) return fail(header.error());
     }

@@ -165,7 +165,7 @@ std::vector<BadInput> bad_inputs() {
        {"jobs.csv/sub"}},
       {"binary junk", "jobs.csv", std::string("\x7f\x45LF\0\1\2", 7), replay(""), {"jobs.csv"}},
       {"truncated gzip", "jobs.csv", "\x1f\x8b\x08", replay(""), {"jobs.csv", "gzip"}},
-      {"empty file", "jobs.csv", "", replay(""), {"jobs.csv", "expected a trace", "''"}},
+      {"empty file", "jobs.csv", "", replay(""), {"jobs.csv: empty: expected a trace"}},
       {"unknown model", "x", "", "plan gpt3-175 --gpus 8", {"unknown model 'gpt3-175'", "'gpt3-175b'"}},
       {"plan without GPUs", "x", "", "plan gpt3-175b", {"--gpus", "--cluster"}},
       {"no GPUs", "x", "", "plan gpt3-175b --gpus 0", {"--gpus", "from 1", "'0'"}},

@@ -187,6 +187,30 @@ TEST_CASE("trace: --out /dev/stdout leaves standard output to the trace, whateve
   }
 }
 
+TEST_CASE("trace: what vtrain itself writes beside traces is told from them") {
+  const TemporaryFolder folder;
+  folder.write("jobs.csv", "job_id,submit_s,num_gpus,duration_s\na,0,1,10\nb,9,1,10\n");
+  REQUIRE(run_vtrain("replay --trace jobs.csv --cluster 1x8 --out out", folder.path()).exit_code == 0);
+  REQUIRE(run_vtrain("trace generate --jobs 200 --assign none --out a.csv", folder.path()).exit_code == 0);
+  REQUIRE(run_vtrain("trace fit a.csv --out generator.json", folder.path()).exit_code == 0);
+  const auto error_of = [&](const std::string& file) {
+    const CommandResult result = run_vtrain("trace info " + file, folder.path());
+    CHECK(result.exit_code == 2);
+    CHECK(run_vtrain("replay --cluster 1x8 --trace " + file, folder.path()).err == result.err);
+    return result.err;
+  };
+  CHECK(error_of("out/jobs.csv") == "error: out/jobs.csv: no trace, but how the jobs of a replay ended\n");
+  CHECK(error_of("out/summary.json") == "error: out/summary.json: no trace, but the summary of a replay\n");
+  CHECK(error_of("out/run.json") ==
+        "error: out/run.json: no trace, but what a replay came from; its inputs name the trace\n");
+  CHECK(error_of("out/timeline.json") ==
+        "error: out/timeline.json: no trace of jobs, but a timeline for Perfetto\n");
+  CHECK(error_of("out/report.html") == "error: out/report.html: no trace, but a web page\n");
+  CHECK(error_of("generator.json") ==
+        "error: generator.json: no trace, but a generator: `vtrain trace generate --from` makes traces of "
+        "it\n");
+}
+
 TEST_CASE("trace slice: a week of a tenant at another load") {
   const TemporaryFolder folder;
   folder.write(

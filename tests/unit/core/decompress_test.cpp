@@ -30,6 +30,19 @@ TEST_CASE("decompress: gzip and zstd are told by their first bytes, all else is 
   CHECK(decompress("\x1f", "f", kAmple).value() == "\x1f");
 }
 
+TEST_CASE("decompress: what others packed is an error that names them") {
+  const auto message_of = [](const std::string& content) {
+    return decompress(content, "f", kAmple).error().describe();
+  };
+  CHECK(message_of("\xfd"
+                   "7zXZ\x01\x02") ==
+        "f: packed by xz, which is not read: unpack it, or pack it with gzip or zstd");
+  CHECK(message_of("BZh91AY&SY\xf9").starts_with("f: packed by bzip2"));
+  CHECK(message_of("PK\x03\x04\x14").starts_with("f: packed by zip"));
+  for (const std::string text : {"BZh", "BZh9", "BZhang,1\n", "PKW,2\n"})
+    CHECK(decompress(text, "f", kAmple).value() == text);
+}
+
 TEST_CASE("decompress: several gzip members or zstd frames are one text, empty ones included") {
   const std::string text = numbers();
   CHECK(gunzip(gzip(text) + gzip(text), "f", kAmple).value() == text + text);

@@ -7,6 +7,8 @@
 
 #include "core/file.hpp"
 #include "tests/support/shared_data.hpp"
+#include "tests/support/trace_examples.hpp"
+#include "traces/trace_format.hpp"
 
 using vtrain::have;
 using vtrain::recognise_auxiliary_file;
@@ -55,6 +57,20 @@ TEST_CASE("auxiliary_file: archives and throughputs") {
   std::string bad = member("x");
   bad.replace(124, 11, "zzzzzzzzzzz");
   CHECK_FALSE(recognise_auxiliary_file(bad).has_value());
+}
+
+TEST_CASE("auxiliary_file: what is given for a trace is named in the error") {
+  const auto error_of = [](const std::string& text) {
+    const auto trace = vtrain::parse_trace(text, "f");
+    return trace ? "no error" : trace.error().describe();
+  };
+  CHECK(error_of(" \n") == "f: empty: expected a trace");
+  CHECK(error_of(member("x")) == "f: a tar archive: unpack it and name the files in it");
+  CHECK(error_of("{\"jobs\": [{\"account\": \"a\", \"job_id\": 1}], \"meta\": {}}")
+            .starts_with("f: JSON of sacct, which is not read; export with sacct -a -X -P -o JobIDRaw,"));
+  CHECK(vtrain::describe_other_file("{\"jobs\": [{\"id\": \"job_id\", \"subtime\": 0}]}").empty());
+  for (const auto& [name, example] : vtrain::kTraceExamples)
+    CHECK(vtrain::describe_other_file(example).empty());
 }
 
 TEST_CASE("auxiliary_file: anything else is nothing") {
