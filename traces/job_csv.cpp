@@ -122,6 +122,11 @@ Result<Job> JobCsvReader::job() {
                     take_time(at_.original_start, parse_instant, job.original_start) &&
                     take_if_given(at_.status, parse_status, job.status);
   if (!good) return fail(std::move(error_));
+  if (job.max_gpus.value > 0 && job.max_gpus < job.num_gpus) {
+    return fail(rows_.error_at(
+        at_.max_gpus, expected_found(fmt::format("at least the {} GPUs asked for", job.num_gpus.value),
+                                     rows_.field(at_.max_gpus))));
+  }
   return job;
 }
 

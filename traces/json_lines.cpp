@@ -152,6 +152,11 @@ class JsonLinesReader {
     if (job.name.empty()) return complain("job_id", "missing");
     if (!has_submit) return complain("submit_s", "missing");
     if (!has_num_gpus) return complain("num_gpus", "missing");
+    if (job.max_gpus.value > 0 && job.max_gpus < job.num_gpus) {
+      return complain("max_gpus",
+                      expected_found(fmt::format("at least the {} GPUs asked for", job.num_gpus.value),
+                                     std::to_string(job.max_gpus.value)));
+    }
     const bool has_work = job.model && job.global_batch > 0 && job.iterations > 0;
     if (job.duration.count() == 0 && !has_work) {
       return complain("duration_s",

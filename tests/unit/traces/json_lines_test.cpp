@@ -77,6 +77,8 @@ TEST_CASE("json_lines: every field survives writing and reading, to the nanoseco
 
 TEST_CASE("json_lines: a bad value names file, line, key, what was expected and what was found") {
   const std::string good = "{\"job_id\":\"a\",\"submit_s\":0,\"num_gpus\":1,\"duration_s\":5}\n";
+  CHECK(error_of("{\"job_id\":\"a\",\"submit_s\":0,\"num_gpus\":8,\"duration_s\":5,\"max_gpus\":4}") ==
+        "jobs.jsonl:1: max_gpus: expected at least the 8 GPUs asked for, found '4'");
   CHECK(error_of(good + "\n" + good) ==
         "jobs.jsonl:3: job_id: expected a job id of its own, found 'a': line 1 has the same");
   CHECK(error_of("{\"job_id\":\"a\",\"submit_s\":0,\"num_gpus\":1,\"duration\":5}") ==

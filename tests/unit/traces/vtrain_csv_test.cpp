@@ -118,7 +118,7 @@ TEST_CASE("vtrain_csv: what is written is read back to the nanosecond") {
     if (random.below(2) == 0) job.gpu_type = workload.gpu_type("A100|H" + std::to_string(random.below(3)));
     if (random.below(2) == 0) job.gpu_share = static_cast<std::int16_t>(1 + random.below(1000));
     if (random.below(2) == 0)
-      job.max_gpus = vtrain::GpuCount(1 + static_cast<std::int32_t>(random.below(512)));
+      job.max_gpus = vtrain::GpuCount(job.num_gpus.value + static_cast<std::int32_t>(random.below(512)));
     if (random.below(2) == 0)
       job.original_start = job.submit + SimDuration(static_cast<std::int64_t>(random.below(1u << 30)));
     job.status = static_cast<vtrain::JobStatus>(random.below(vtrain::status_names().size()));
@@ -155,6 +155,8 @@ TEST_CASE("vtrain_csv: shares of a GPU and statuses that do not exist are refuse
         "'running', found 'done'");
   CHECK(error_of("job_id,submit_s,num_gpus,duration_s,max_gpus\na,0,1,5,0\n")
             .starts_with("jobs.csv:2: max_gpus: "));
+  CHECK(error_of("job_id,submit_s,num_gpus,duration_s,max_gpus\na,0,8,5,8\nb,0,8,5,4\n") ==
+        "jobs.csv:3: max_gpus: expected at least the 8 GPUs asked for, found '4'");
 }
 
 TEST_CASE("vtrain_csv: comments before the header are assumptions, and errors still name the right line") {
