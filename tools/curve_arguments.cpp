@@ -74,7 +74,8 @@ Result<CurveSettings> read_settings(const CurveArguments& arguments) {
     const auto kind = parse_curve_kind(arguments.kind);
     if (!kind) {
       constexpr std::array<std::string_view, 3> kKnown = {"best-plan", "data-parallel", kNoCurves};
-      return fail({.field = "--curves", .message = expected_found(list_names(kKnown), arguments.kind)});
+      return fail(
+          {.field = "--curves", .message = expected_found("one of " + list_names(kKnown), arguments.kind)});
     }
     settings.kind = *kind;
   }
@@ -164,7 +165,7 @@ namespace {
 /// Which jobs are elastic.
 std::vector<std::string> elastic_sentences(const CachedCurves& curves, std::int64_t predicted,
                                            std::int64_t elastic, std::int64_t jobs) {
-  const std::string of_all = fmt::format("of {} jobs elastic", with_thousands(jobs));
+  const std::string of_all = fmt::format("of {} elastic", count_of(jobs, "job"));
   if (elastic == 0) {
     return {"none " + of_all +
             (curves.elastic() ? ": none says a known model, its global batch and iterations" : "")};

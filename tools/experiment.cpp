@@ -255,7 +255,7 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   std::optional<ClusterSpec> cluster;
   if (!arguments.cluster.empty()) {
     auto given = ClusterSpec::parse(arguments.cluster);
-    if (!given) return fail(given.error());
+    if (!given) return fail(in_option("--cluster", given.error()));
     cluster = *std::move(given);
   }
   auto cached_curves = CachedCurves::open(arguments.curves, cluster);
@@ -369,9 +369,9 @@ std::string describe_experiment(const Experiment& experiment) {
   const std::string format =
       experiment.trace_format.empty() ? "" : fmt::format(" ({})", experiment.trace_format);
   return fmt::format(
-      "trace     {}{}   {} job{}   {}   {} GPU-hours   offered load {}\n{}cluster   {}\n{}",
-      experiment.trace_name, format, with_thousands(statistics.jobs), statistics.jobs == 1 ? "" : "s",
-      as_days(to_seconds(statistics.span())), with_thousands(std::llround(statistics.gpu_hours_of(shared))),
+      "trace     {}{}   {}   {}   {}   offered load {}\n{}cluster   {}\n{}", experiment.trace_name, format,
+      count_of(statistics.jobs, "job"), as_days(to_seconds(statistics.span())),
+      count_of(std::llround(statistics.gpu_hours_of(shared)), "GPU-hour"),
       as_load(statistics.offered_load(experiment.cluster.total_gpus(), shared)),
       skipped_line(experiment.skipped), experiment.cluster.describe(), assumed_lines(experiment.assumptions));
 }

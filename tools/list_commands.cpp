@@ -20,12 +20,16 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// The default with its unit, unless it has it already (`60s`); of what has none the unit.
+/// The unit of the default, empty where that has it already (`60s`).
+std::string_view unit_of_default(const PolicyParameter& parameter) {
+  return parameter.default_value.ends_with(parameter.unit) ? "" : parameter.unit;
+}
+
+/// The default with its unit; of what has none the unit.
 std::string default_text(const PolicyParameter& parameter) {
   if (parameter.default_value.empty()) return std::string(parameter.unit);
-  const bool has_unit = parameter.unit.empty() || parameter.default_value.ends_with(parameter.unit);
-  return fmt::format("default {}{}{}", parameter.default_value, has_unit ? "" : " ",
-                     has_unit ? "" : parameter.unit);
+  const std::string_view unit = unit_of_default(parameter);
+  return fmt::format("default {}{}{}", parameter.default_value, unit.empty() ? "" : " ", unit);
 }
 
 Result<void> list_policies(bool json) {
@@ -36,7 +40,7 @@ Result<void> list_policies(bool json) {
       for (const PolicyParameter& parameter : policy.parameters) {
         parameters.push_back({{"name", parameter.name},
                               {"default", parameter.default_value},
-                              {"unit", parameter.unit},
+                              {"unit", unit_of_default(parameter)},
                               {"summary", parameter.summary}});
       }
       list.push_back({{"name", policy.name}, {"summary", policy.summary}, {"parameters", parameters}});

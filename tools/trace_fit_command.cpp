@@ -166,13 +166,14 @@ Result<void> fit(const FitArguments& arguments) {
   }
   fmt::print(
       stream,
-      "{}{}{}arrivals  {}\nfitted    {} sizes, durations of {} groups of sizes, {} tenants, {} "
-      "statuses\n{}\n{}\nnext\n"
+      "{}{}{}arrivals  {}\nfitted    {}, durations of {} of sizes, {}, {}\n"
+      "{}\n{}\nnext\n"
       "  vtrain trace generate --from {} --seed 1 --out jobs.csv\n",
       describe_jobs(fmt::format("{} ({})", read->name(), read->trace.format), statistics, std::nullopt),
       skipped_line(read->trace.skipped), not_kept(statistics), describe_arrivals(*shape),
-      with_thousands(static_cast<std::int64_t>(shape->gangs.size())), shape->durations.size(),
-      with_thousands(static_cast<std::int64_t>(shape->tenants.size())), shape->statuses.size(),
+      count_of(std::ssize(shape->gangs), "size"), count_of(std::ssize(shape->durations), "group"),
+      count_of(std::ssize(shape->tenants), "tenant"),
+      shape->statuses.size() == 1 ? "1 status" : fmt::format("{} statuses", shape->statuses.size()),
       fmt::format("written   {}\n", arguments.out), comparison_table(statistics, *generated), arguments.out);
   return {};
 }

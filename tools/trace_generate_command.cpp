@@ -71,7 +71,7 @@ Result<void> read_amounts(const GenerateArguments& arguments, GeneratePlan& plan
   GeneratorOptions& options = plan.options;
   if (!fitted || arguments.cluster) {
     auto cluster = ClusterSpec::parse(arguments.cluster.value_or("16x8:a100"));
-    if (!cluster) return fail(cluster.error());
+    if (!cluster) return fail(in_option("--cluster", cluster.error()));
     plan.cluster = *std::move(cluster);
   } else if (arguments.load) {
     return fail({.field = "--load", .message = "needs --cluster, which the load refers to"});

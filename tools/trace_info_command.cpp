@@ -15,6 +15,7 @@
 #include "tools/trace_arguments.hpp"
 #include "tools/trace_commands.hpp"
 #include "tools/trace_description.hpp"
+#include "tools/usage_error.hpp"
 #include "traces/auxiliary_file.hpp"
 
 namespace vtrain {
@@ -34,7 +35,7 @@ struct InfoArguments {
 Result<std::optional<ClusterSpec>> find_cluster(const InfoArguments& arguments, const Trace& trace) {
   if (!arguments.cluster.empty()) {
     auto parsed = ClusterSpec::parse(arguments.cluster);
-    if (!parsed) return fail(std::move(parsed.error()));
+    if (!parsed) return fail(in_option("--cluster", std::move(parsed.error())));
     return *std::move(parsed);
   }
   if (!trace.num_gpus) return std::nullopt;

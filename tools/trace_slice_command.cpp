@@ -11,6 +11,7 @@
 #include "tools/trace_arguments.hpp"
 #include "tools/trace_commands.hpp"
 #include "tools/trace_output.hpp"
+#include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
 #include "traces/time_span.hpp"
 #include "traces/trace_slice.hpp"
@@ -62,7 +63,7 @@ Result<SliceOptions> slice_options(const SliceArguments& arguments) {
   }
   if (!arguments.cluster.empty()) {
     const auto cluster = ClusterSpec::parse(arguments.cluster);
-    if (!cluster) return fail(cluster.error());
+    if (!cluster) return fail(in_option("--cluster", cluster.error()));
     options.cluster = cluster->total_gpus();
   }
   return options;

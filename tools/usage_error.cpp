@@ -93,7 +93,8 @@ std::string describe_usage_error(const CLI::App& program, const CLI::ParseError&
 
 Error in_option(std::string option, Error error) {
   if (!error.file.empty() || error.field.starts_with("--")) return error;
-  error.field = error.field.empty() ? std::move(option) : option + ": " + error.field;
+  const bool is_named = option == "--" + error.field;
+  error.field = error.field.empty() || is_named ? std::move(option) : option + ": " + error.field;
   return error;
 }
 

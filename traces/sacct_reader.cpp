@@ -316,7 +316,8 @@ class SacctReader {
     auto trace =
         log_.finish(is_local_ ? Origin::FirstLocalSubmission : Origin::FirstSubmission, Repeats::KeepLast);
     if (trace && num_steps_ > 0) {
-      trace->assumptions.push_back(fmt::format("{} rows of job steps were passed over", num_steps_));
+      trace->assumptions.push_back(
+          fmt::format("{} rows of job steps were passed over", with_thousands(num_steps_)));
     }
     return trace;
   }

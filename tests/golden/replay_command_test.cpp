@@ -172,13 +172,35 @@ TEST_CASE("replay: an output folder that cannot be made is found out before the 
   CHECK(refused.err == "error: jobs.csv/x: cannot create the folder: Not a directory\n");
 }
 
+TEST_CASE("replay: jobs that did not complete are told by reason") {
+  const TemporaryFolder work;
+  work.write("jobs.csv",
+             "job_id,submit_s,num_gpus,duration_s,requested_s\na,0,1,3600,60\nb,5,9,20,\nc,9,1,9,\n");
+  const CommandResult shown = run_vtrain("replay --trace jobs.csv --cluster 1x8", work.path());
+  CHECK(shown.out.find("   3 jobs   9 s   1 GPU-hour   offered load ") != std::string::npos);
+  CHECK(shown.out.find(
+            "fifo: 1 of 3 jobs completed; 1 rejected (too large for the cluster, of a GPU type that it "
+            "lacks, or turned away by the policy), 1 ended at their requested time\n") != std::string::npos);
+}
+
+TEST_CASE("policies: a default has its unit in one place") {
+  const json list = json::parse(run_vtrain("policies --json", TemporaryFolder().path()).out);
+  for (const json& policy : list) {
+    for (const json& parameter : policy["parameters"]) {
+      CAPTURE(parameter);
+      const std::string unit = parameter["unit"];
+      CHECK((unit.empty() || !parameter["default"].get<std::string>().ends_with(unit)));
+    }
+  }
+}
+
 TEST_CASE("compare: policies are named once, blanks around them do not count") {
   const TemporaryFolder work;
   work.write("jobs.csv", kJobs);
   const std::string command = "compare --trace jobs.csv --cluster 1x8 --out out --policies ";
   const CommandResult none = run_vtrain(command + "''", work.path());
   CHECK(none.exit_code == 2);
-  CHECK(none.err == "error: --policies: expected the names of policies, found ''\n");
+  CHECK(none.err.starts_with("error: --policies: expected a value, found ''\n"));
   const CommandResult twice = run_vtrain(command + "fifo,easy,fifo", work.path());
   CHECK(twice.exit_code == 2);
   CHECK(twice.err == "error: --policies: 'fifo' is named twice\n");

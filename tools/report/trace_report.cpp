@@ -40,10 +40,9 @@ std::string answer(const TraceStatistics& statistics) {
   const auto gpus = [](std::int32_t count) {
     return fmt::format("{} GPU{}", with_thousands(count), count == 1 ? "" : "s");
   };
-  std::string text =
-      fmt::format("{} job{} for {} GPU-hours in {}", with_thousands(statistics.jobs),
-                  statistics.jobs == 1 ? " asks" : "s ask",
-                  with_thousands(std::llround(statistics.gpu_hours)), as_days(to_seconds(statistics.span())));
+  std::string text = fmt::format(
+      "{} {} for {} in {}", count_of(statistics.jobs, "job"), statistics.jobs == 1 ? "asks" : "ask",
+      count_of(std::llround(statistics.gpu_hours), "GPU-hour"), as_days(to_seconds(statistics.span())));
   text += fmt::format("; {} of them use {}", as_percent(part(commonest.second, statistics)),
                       gpus(commonest.first));
   if (statistics.gpu_hours > 0 && largest.first != commonest.first) {
