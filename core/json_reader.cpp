@@ -131,17 +131,12 @@ bool extend_to(const json& wanted, const json& at, std::string& path) {
   return false;
 }
 
-/// Finds the line of the deepest part of a path that a text has.
-class LineFinder : public JsonEvents {
+/// Walks over a JSON text, which has been parsed before, and tells where every key and every element of a
+/// list stands.
+class PlaceWalk : public JsonEvents {
  public:
-  explicit LineFinder(std::string_view path) : wanted_(path) {}
-
-  /// 0 where the text has no part of the path.
-  std::int64_t find(std::string_view text) {
-    text_ = text;
-    [[maybe_unused]] const auto parsed = parse(text, {});  // it was parsed before
-    return line_;
-  }
+  explicit PlaceWalk(std::string_view text) : text_(text) {}
+  void walk() { [[maybe_unused]] const auto parsed = parse(text_, {}); }
 
   bool null() override { return begin_value(); }
   bool boolean(bool) override { return begin_value(); }
@@ -154,113 +149,81 @@ class LineFinder : public JsonEvents {
   bool start_array(std::size_t) override { return begin_container(true); }
   bool end_object() override { return end_container(); }
   bool end_array() override { return end_container(); }
-  bool key(std::string& name) override {
-    if (containers_.back().is_on_path) visit(name);
-    return true;
-  }
+  bool key(std::string& name) override { return begin_place(name); }
+
+ protected:
+  /// What stands at `path` begins on `line()`; false ends the walk.
+  virtual bool visit(const std::string& path) = 0;
+  std::int64_t line() const { return line_of(text_, num_read() - 1); }
 
  private:
   struct Container {
     std::string path{};
-    bool is_on_path = true;
     bool is_list = false;
     std::size_t length = 0;  ///< of a list, so far
   };
 
-  /// The value under a key or at an index of the last container.
-  void visit(std::string_view key) {
-    next_.path = under(containers_.back().path, key);
-    const std::string_view rest = wanted_.substr(std::min(next_.path.size(), wanted_.size()));
-    next_.is_on_path =
-        wanted_.starts_with(next_.path) && (rest.empty() || rest.front() == '.' || rest.front() == '[');
-    if (next_.is_on_path) line_ = line_of(text_, num_read() - 1);
+  bool begin_place(std::string_view key) {
+    path_ = under(containers_.back().path, key);
+    return visit(path_);
   }
-
   bool begin_value() {
     if (containers_.empty() || !containers_.back().is_list) return true;
-    Container& list = containers_.back();
-    if (list.is_on_path) visit(in_brackets(list.length++));
-    return true;
+    return begin_place(in_brackets(containers_.back().length++));
   }
-
   bool begin_container(bool is_list) {
-    begin_value();
-    const bool is_on_path = containers_.empty() || (containers_.back().is_on_path && next_.is_on_path);
-    containers_.push_back({.path = next_.path, .is_on_path = is_on_path, .is_list = is_list});
+    if (!begin_value()) return false;
+    containers_.push_back({.path = path_, .is_list = is_list});
     return true;
   }
-
   bool end_container() {
     containers_.pop_back();
+    return true;
+  }
+
+  std::string_view text_;
+  std::vector<Container> containers_;
+  std::string path_;  ///< of what began last
+};
+
+/// Finds the line of the deepest part of a path that a text has; 0 where it has none.
+class LineFinder : public PlaceWalk {
+ public:
+  LineFinder(std::string_view text, std::string_view path) : PlaceWalk(text), wanted_(path) { walk(); }
+  std::int64_t found() const { return line_; }
+
+ private:
+  bool visit(const std::string& path) override {
+    const std::string_view rest = wanted_.substr(std::min(path.size(), wanted_.size()));
+    const bool is_part =
+        wanted_.starts_with(path) && (rest.empty() || rest.front() == '.' || rest.front() == '[');
+    if (is_part) line_ = line();
     return true;
   }
 
   std::string_view wanted_;
-  std::string_view text_;
-  std::vector<Container> containers_;
-  Container next_;  ///< what begins next, if the last container is on the path
   std::int64_t line_ = 0;
 };
 
 /// Finds the first key that stands twice in its object.
-class RepeatedKeyFinder : public JsonEvents {
+class RepeatedKeyFinder : public PlaceWalk {
  public:
-  /// The text has such a key.
-  Error find(std::string_view text, std::string file) {
-    text_ = text;
-    [[maybe_unused]] const auto parsed = parse(text, {});  // it was parsed before
+  RepeatedKeyFinder(std::string_view text, std::string file) : PlaceWalk(text) {
+    walk();
     error_.file = std::move(file);
-    return error_;
   }
+  const Error& found() const { return error_; }
 
-  bool null() override { return begin_value(); }
-  bool boolean(bool) override { return begin_value(); }
-  bool number_integer(json::number_integer_t) override { return begin_value(); }
-  bool number_unsigned(json::number_unsigned_t) override { return begin_value(); }
-  bool number_float(json::number_float_t, const std::string&) override { return begin_value(); }
-  bool string(std::string&) override { return begin_value(); }
-  bool binary(json::binary_t&) override { return begin_value(); }
-  bool start_object(std::size_t) override { return begin_container(false); }
-  bool start_array(std::size_t) override { return begin_container(true); }
-  bool end_object() override { return end_container(); }
-  bool end_array() override { return end_container(); }
-  bool key(std::string& name) override {
-    Container& object = containers_.back();
-    object.at = name;
-    if (object.keys.insert(name).second) return true;
-    error_.line = line_of(text_, num_read() - 1);
-    for (const Container& container : containers_)
-      error_.field = under(error_.field, container.at);
+ private:
+  bool visit(const std::string& path) override {
+    if (places_.insert(path).second) return true;
+    error_.line = line();
+    error_.field = path;
     error_.message = "the key stands twice in this object";
     return false;
   }
 
- private:
-  struct Container {
-    bool is_list = false;
-    std::size_t length = 0;        ///< of a list, so far
-    std::set<std::string> keys{};  ///< of an object, so far
-    std::string at{};              ///< the key or the index in brackets of what is read
-  };
-
-  bool begin_value() {
-    if (containers_.empty() || !containers_.back().is_list) return true;
-    Container& list = containers_.back();
-    list.at = in_brackets(list.length++);
-    return true;
-  }
-  bool begin_container(bool is_list) {
-    begin_value();
-    containers_.push_back({.is_list = is_list});
-    return true;
-  }
-  bool end_container() {
-    containers_.pop_back();
-    return true;
-  }
-
-  std::string_view text_;
-  std::vector<Container> containers_;
+  std::set<std::string> places_;
   Error error_;
 };
 
@@ -289,7 +252,7 @@ Result<JsonDocument> JsonDocument::parse(std::string text, std::string file) {
   }
   // Of equal keys the parser keeps one. Which, is looked for only where there are any.
   if (count_keys(document.root_) != outline.num_keys)
-    return fail(RepeatedKeyFinder().find(document.text_, document.file_));
+    return fail(RepeatedKeyFinder(document.text_, document.file_).found());
   return document;
 }
 
@@ -297,7 +260,7 @@ Error JsonDocument::error_at(const json& object, std::string_view key, std::stri
   std::string path;
   extend_to(object, root_, path);
   path = under(path, key);
-  const std::int64_t line = LineFinder(path).find(text_);
+  const std::int64_t line = LineFinder(text_, path).found();
   return {.file = file_, .line = line, .field = std::move(path), .message = std::move(message)};
 }
 
