@@ -248,12 +248,10 @@ Result<SimDuration> parse_lease(const PolicyArguments& arguments) {
   return SimDuration(std::llround(*seconds * 1e9));
 }
 
-Result<LeasePreference> parse_preference(const PolicyArguments& arguments) {
+LeasePreference preference(const PolicyArguments& arguments) {
   const std::string_view name = arguments["prefer"];
-  if (name == "adaptive") return LeasePreference::Adaptive;
   if (name == "early") return LeasePreference::Early;
-  if (name == "late") return LeasePreference::Late;
-  return fail(arguments.bad_value("prefer", "adaptive, early or late"));
+  return name == "late" ? LeasePreference::Late : LeasePreference::Adaptive;
 }
 
 Result<std::int64_t> parse_count(const PolicyArguments& arguments, std::string_view parameter,
@@ -299,9 +297,7 @@ Result<std::unique_ptr<Policy>> make_chronus(const PolicyArguments& arguments) {
   const auto inflation = parse_number(arguments["inflation"], 1, 100);
   if (!inflation) return fail(arguments.bad_value("inflation", "a factor from 1 to 100"));
   options.inflation = *inflation;
-  const auto preference = parse_preference(arguments);
-  if (!preference) return fail(preference.error());
-  options.preference = *preference;
+  options.preference = preference(arguments);
   const auto book = parse_book(arguments);
   if (!book) return fail(book.error());
   options.book = *book;

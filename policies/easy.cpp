@@ -155,10 +155,8 @@ class Easy final : public Policy {
 }  // namespace
 
 Result<std::unique_ptr<Policy>> make_easy(const PolicyArguments& arguments) {
-  const std::string_view order = arguments["order"];
-  if (order == "fcfs") return std::make_unique<Easy<ArrivalOrderQueue>>();
-  if (order == "asc-walltime") return std::make_unique<Easy<WalltimeOrderQueue>>();
-  return fail(arguments.bad_value("order", "fcfs or asc-walltime"));
+  if (arguments["order"] == "fcfs") return std::make_unique<Easy<ArrivalOrderQueue>>();
+  return std::make_unique<Easy<WalltimeOrderQueue>>();
 }
 
 }  // namespace vtrain

@@ -16,16 +16,12 @@ class RigidEdf final : public ListPolicy {
 }  // namespace
 
 Result<std::unique_ptr<Policy>> make_edf(const PolicyArguments& arguments) {
-  const std::string_view preset = arguments["preset"];
-  if (preset == "elasticflow") {
+  if (arguments["preset"] == "elasticflow") {
     const auto slot = parse_slot(arguments);
     if (!slot) return fail(slot.error());
     return std::make_unique<ElasticFlowEdf>(*slot);
   }
-  if (preset != "none") return fail(arguments.bad_value("preset", "none or elasticflow"));
-  const std::string_view resize = arguments["resize"];
-  if (resize == "yes") return std::make_unique<ElasticEdf>();
-  if (resize != "no") return fail(arguments.bad_value("resize", "yes or no"));
+  if (arguments["resize"] == "yes") return std::make_unique<ElasticEdf>();
   return std::make_unique<RigidEdf>();
 }
 

@@ -134,18 +134,9 @@ void ElasticFlow::admit(SchedulingPass& pass, const std::vector<std::uint32_t>& 
 
 Result<std::unique_ptr<Policy>> make_elasticflow(const PolicyArguments& arguments) {
   ElasticFlowOptions options;
-  const std::string_view admission = arguments["admission"];
-  if (admission != "job" && admission != "batch")
-    return fail(arguments.bad_value("admission", "job or batch"));
-  options.admission = admission == "job" ? AdmissionTest::Job : AdmissionTest::Batch;
-  const std::string_view greedy = arguments["greedy"];
-  if (greedy != "smallest" && greedy != "largest")
-    return fail(arguments.bad_value("greedy", "smallest or largest"));
-  options.greedy = greedy == "smallest" ? SpareGpus::Smallest : SpareGpus::Largest;
-  const std::string_view overhead = arguments["overhead"];
-  if (overhead != "none" && overhead != "table")
-    return fail(arguments.bad_value("overhead", "none or table"));
-  options.overhead = overhead == "none" ? DecisionOverhead::None : DecisionOverhead::Table;
+  options.admission = arguments["admission"] == "job" ? AdmissionTest::Job : AdmissionTest::Batch;
+  options.greedy = arguments["greedy"] == "smallest" ? SpareGpus::Smallest : SpareGpus::Largest;
+  options.overhead = arguments["overhead"] == "none" ? DecisionOverhead::None : DecisionOverhead::Table;
   const auto slot = parse_slot(arguments);
   if (!slot) return fail(slot.error());
   options.slot = *slot;

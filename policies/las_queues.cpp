@@ -29,9 +29,7 @@ Result<LasOptions> las_options(const PolicyArguments& arguments) {
     more = end != std::string_view::npos;
     if (more) rest.remove_prefix(end + 1);
   }
-  const std::string_view timer = arguments["timer"];
-  if (timer != "exact" && timer != "peer") return fail(arguments.bad_value("timer", "exact or peer"));
-  options.timer = timer == "exact" ? DemotionTimer::Exact : DemotionTimer::Peer;
+  options.timer = arguments["timer"] == "exact" ? DemotionTimer::Exact : DemotionTimer::Peer;
   return options;
 }
 

@@ -26,13 +26,19 @@ namespace {
 
 const PolicyParameter kQueues{"queues", "3250;7200", "s or GPU-s",
                               "attained service at which a job leaves the first, second, ... queue"};
-const PolicyParameter kTimer{"timer", "exact", "",
+const PolicyParameter kTimer{"timer",
+                             "exact",
+                             "",
                              "exact: a job leaves its queue when it reaches the threshold; "
-                             "peer: as late as in the Tiresias simulator"};
+                             "peer: as late as in the Tiresias simulator",
+                             {"exact", "peer"}};
 
-const PolicyParameter kPreset{"preset", "none", "",
-                              "elasticflow: to the second as in ElasticFlow's simulator"};
-const PolicyParameter kSlot{"slot", "60s", "s", "decisions are at least this far apart"};
+const PolicyParameter kPreset{"preset",
+                              "none",
+                              "",
+                              "elasticflow: to the second as in ElasticFlow's simulator",
+                              {"none", "elasticflow"}};
+const PolicyParameter kSlot{"slot", "60s", "", "decisions are at least this far apart"};
 
 const std::vector<PolicyInfo>& table() {
   static const std::vector<PolicyInfo> rows = {
@@ -43,7 +49,11 @@ const std::vector<PolicyInfo>& table() {
       {"srsf", "least remaining GPU time first, preemptive", {}, make_srsf},
       {"las",
        "least attained service first in discrete queues, preemptive (Tiresias)",
-       {{"attained", "gpu-time", "", "what counts as service: time or gpu-time (time x GPUs)"},
+       {{"attained",
+         "gpu-time",
+         "",
+         "what counts as service: time or gpu-time (time x GPUs)",
+         {"time", "gpu-time"}},
         kQueues,
         kTimer,
         kPreset,
@@ -51,7 +61,11 @@ const std::vector<PolicyInfo>& table() {
        make_las},
       {"gittins",
        "las by GPU time, each queue in the order of the Gittins index, preemptive",
-       {{"distribution", "", "GPU-s", "file with a sample of the jobs' service, one number a line; needed",
+       {{"distribution",
+         "",
+         "GPU-s",
+         "file with a sample of the jobs' service, one number a line; needed",
+         {},
          true},
         {"delta", "3250", "GPU-s", "service quantum of the index"},
         kQueues,
@@ -59,9 +73,12 @@ const std::vector<PolicyInfo>& table() {
        make_gittins},
       {"edf",
        "earliest deadline first, preemptive, elastic; jobs without a deadline last",
-       {{"resize", "yes", "",
+       {{"resize",
+         "yes",
+         "",
          "yes: a job with a throughput curve gets the GPUs on which it is fastest among those left; no: what "
-         "it asks for"},
+         "it asks for",
+         {"yes", "no"}},
         kPreset,
         kSlot},
        make_edf},
@@ -71,22 +88,34 @@ const std::vector<PolicyInfo>& table() {
        make_edf_admission},
       {"elasticflow",
        "admits jobs that can meet their deadlines, resizes them as GPUs come free (ElasticFlow)",
-       {{"admission", "job", "",
-         "job: each on its own; batch: all of a slot are admitted or turned away as one"},
-        {"greedy", "smallest", "",
-         "who grows first: the job with the smallest or the largest increase in GPU time"},
+       {{"admission",
+         "job",
+         "",
+         "job: each on its own; batch: all of a slot are admitted or turned away as one",
+         {"job", "batch"}},
+        {"greedy",
+         "smallest",
+         "",
+         "who grows first: the job with the smallest or the largest increase in GPU time",
+         {"smallest", "largest"}},
         kSlot,
-        {"overhead", "none", "",
+        {"overhead",
+         "none",
+         "",
          "what a decision costs running jobs: none, or table (seconds by gang size, as ElasticFlow "
-         "measured)"}},
+         "measured)",
+         {"none", "table"}}},
        make_elasticflow},
       {"chronus",
        "leases GPUs to jobs that can meet their deadlines, by integer programming; others take what is left "
        "(Chronus)",
        {{"lease", "20m", "", "length of a lease; who holds GPUs is settled at its start"},
-        {"prefer", "adaptive", "",
+        {"prefer",
+         "adaptive",
+         "",
          "when accepted jobs run: early or late among their leases, or adaptive: late while a job that was "
-         "not accepted may still be in time"},
+         "not accepted may still be in time",
+         {"adaptive", "early", "late"}},
         {"inflation", "1", "", "what run times are multiplied by in estimates; 1.1 in Chronus"},
         {"overhead", "none", "",
          "cost of a preemption in estimates, at most one per lease and doubling of the gang; 30s in Chronus"},
@@ -104,8 +133,11 @@ const std::vector<PolicyInfo>& table() {
        make_easy_fast},
       {"easy",
        "EASY backfilling: later jobs start early if they do not delay the first one",
-       {{"order", "fcfs", "",
-         "who is first: fcfs (the job that came first) or asc-walltime (the shortest requested time)"}},
+       {{"order",
+         "fcfs",
+         "",
+         "who is first: fcfs (the job that came first) or asc-walltime (the shortest requested time)",
+         {"fcfs", "asc-walltime"}}},
        make_easy},
       {"conservative",
        "conservative backfilling: every waiting job holds a reservation that only moves forward",
@@ -195,6 +227,10 @@ Result<PolicyArguments> PolicyArguments::parse(std::string_view spec) {
     }
     given.push_back(key);
     value->second = trim(pair.substr(equals + 1));
+    const auto& choices =
+        policy->parameters[static_cast<std::size_t>(value - arguments.values_.begin())].choices;
+    if (!choices.empty() && std::find(choices.begin(), choices.end(), value->second) == choices.end())
+      return fail(arguments.bad_value(key, "one of " + list_names(choices)));
   }
   return arguments;
 }

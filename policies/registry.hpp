@@ -16,9 +16,10 @@ namespace vtrain {
 struct PolicyParameter {
   std::string_view name;
   std::string_view default_value;
-  std::string_view unit;  ///< empty for choices
+  std::string_view unit;  ///< empty for choices, and where the default has it
   std::string_view summary;
-  bool is_file = false;  ///< the value is the path of a file that the policy reads
+  std::vector<std::string_view> choices{};  ///< the only values, if there are any
+  bool is_file = false;                     ///< the value is the path of a file that the policy reads
 };
 
 struct PolicyInfo;
@@ -26,8 +27,8 @@ struct PolicyInfo;
 /// `NAME:key=value,...` taken apart and checked against the table: every parameter has a value.
 class PolicyArguments {
  public:
-  /// Errors: an unknown policy or parameter (with the nearest known name), a parameter without a value, or
-  /// given twice.
+  /// Errors: an unknown policy or parameter (with the nearest known name), a parameter without a value or
+  /// given twice, a value that is none of the parameter's choices.
   static Result<PolicyArguments> parse(std::string_view spec);
   /// The policy's row of the table.
   const PolicyInfo& policy() const { return *policy_; }

@@ -15,12 +15,13 @@ constexpr WholeSeconds kNever = WholeSeconds{1} << 32;
 }  // namespace
 
 Result<WholeSeconds> parse_slot(const PolicyArguments& arguments) {
-  std::string_view text = arguments["slot"];
-  if (text.ends_with('s')) text.remove_suffix(1);
-  constexpr WholeSeconds kDay = 86400;
-  const auto slot = parse_integer(text, 1, kDay);
-  if (!slot) return fail(arguments.bad_value("slot", "whole seconds from 1 to 86400"));
-  return *slot;
+  constexpr double kDay = 86400;
+  const std::string_view text = arguments["slot"];
+  const bool has_unit = text.find_first_not_of("0123456789") != std::string_view::npos;
+  const auto slot = has_unit ? parse_duration_seconds(text) : parse_number(text, 1, kDay);
+  if (!slot || *slot < 1 || *slot > kDay || *slot != std::floor(*slot))
+    return fail(arguments.bad_value("slot", "whole seconds from 1s to 1d, such as 60s or 5m"));
+  return static_cast<WholeSeconds>(*slot);
 }
 
 std::int64_t SlottedJob::level_within(std::int64_t num_gpus) const {

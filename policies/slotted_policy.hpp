@@ -40,7 +40,7 @@ struct SlottedJob {
 
 class PolicyArguments;
 
-/// Reads the parameter `slot`: whole seconds of at least 1, with or without a final `s`.
+/// Reads the parameter `slot`: a duration of whole seconds from 1 s to a day; a number alone counts seconds.
 Result<WholeSeconds> parse_slot(const PolicyArguments& arguments);
 
 /// Base of policies that plan when each job will end and look again when something happens. It keeps the live

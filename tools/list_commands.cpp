@@ -20,16 +20,11 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// The unit of the default, empty where that has it already (`60s`).
-std::string_view unit_of_default(const PolicyParameter& parameter) {
-  return parameter.default_value.ends_with(parameter.unit) ? "" : parameter.unit;
-}
-
 /// The default with its unit; of what has none the unit.
 std::string default_text(const PolicyParameter& parameter) {
   if (parameter.default_value.empty()) return std::string(parameter.unit);
-  const std::string_view unit = unit_of_default(parameter);
-  return fmt::format("default {}{}{}", parameter.default_value, unit.empty() ? "" : " ", unit);
+  return fmt::format("default {}{}{}", parameter.default_value, parameter.unit.empty() ? "" : " ",
+                     parameter.unit);
 }
 
 Result<void> list_policies(bool json) {
@@ -40,7 +35,8 @@ Result<void> list_policies(bool json) {
       for (const PolicyParameter& parameter : policy.parameters) {
         parameters.push_back({{"name", parameter.name},
                               {"default", parameter.default_value},
-                              {"unit", unit_of_default(parameter)},
+                              {"unit", parameter.unit},
+                              {"choices", parameter.choices},
                               {"summary", parameter.summary}});
       }
       list.push_back({{"name", policy.name}, {"summary", policy.summary}, {"parameters", parameters}});

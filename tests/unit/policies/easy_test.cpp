@@ -30,7 +30,7 @@ TEST_CASE("easy: jobs of equal wall time keep the order of arrival") {
 TEST_CASE("easy: an order that does not exist is refused") {
   const auto made = make_policy("easy:order=random");
   REQUIRE_FALSE(made);
-  CHECK(made.error().describe() == "easy:order: expected fcfs or asc-walltime, found 'random'");
+  CHECK(made.error().describe() == "easy:order: expected one of 'fcfs' and 'asc-walltime', found 'random'");
 }
 
 TEST_CASE("easy: the same schedules as a profile that is searched for every job") {

@@ -165,8 +165,8 @@ TEST_CASE("las: bad values name the parameter") {
     REQUIRE_FALSE(policy);
     return policy.error().describe();
   };
-  CHECK(error_of("las:attained=gpu") == "las:attained: expected time or gpu-time, found 'gpu'");
-  CHECK(error_of("las:timer=late") == "las:timer: expected exact or peer, found 'late'");
+  CHECK(error_of("las:attained=gpu") == "las:attained: expected one of 'time' and 'gpu-time', found 'gpu'");
+  CHECK(error_of("las:timer=late") == "las:timer: expected one of 'exact' and 'peer', found 'late'");
   for (const std::string queues : {"", "0", "-5", "10;10", "10;5", "10;", ";", "x", "1e3", "2000000000"}) {
     CAPTURE(queues);
     CHECK(error_of("las:queues=" + queues).find("las:queues: expected increasing thresholds") == 0);

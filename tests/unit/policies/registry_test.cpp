@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -48,6 +49,28 @@ TEST_CASE("registry: parameters follow a colon, separated by commas") {
   CHECK(make_policy("las: timer=peer , attained=gpu-time"));
   CHECK(make_policy("las:"));
   CHECK(make_policy(" fifo "));
+}
+
+TEST_CASE("registry: a choice is checked even where another one leaves it without use") {
+  CHECK(error_of("edf:preset=elasticflow,resize=maybe") ==
+        "edf:resize: expected one of 'yes' and 'no', found 'maybe'");
+  CHECK(error_of("chronus:prefer=now") ==
+        "chronus:prefer: expected one of 'adaptive', 'early' and 'late', found 'now'");
+  for (const PolicyInfo& policy : policies()) {
+    for (const PolicyParameter& parameter : policy.parameters) {
+      CAPTURE(parameter.name);
+      const auto& choices = parameter.choices;
+      CHECK((choices.empty() ||
+             std::find(choices.begin(), choices.end(), parameter.default_value) != choices.end()));
+    }
+  }
+}
+
+TEST_CASE("registry: slots are durations of whole seconds") {
+  for (const char* slot : {"60", "60s", "1m", "24h", "1d"})
+    CHECK(make_policy(std::string("elasticflow:slot=") + slot));
+  for (const char* slot : {"0", "0.5s", "1.5m1", "25h", "-1", "m", ""})
+    CHECK_FALSE(make_policy(std::string("elasticflow:slot=") + slot));
 }
 
 TEST_CASE("registry: an unknown policy is told with the nearest name") {
