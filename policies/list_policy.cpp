@@ -20,6 +20,7 @@ void ListPolicy::schedule(SchedulingPass& pass) {
   choose(pass);
   make_room(pass);
   start_chosen(pass);
+  if (!all_found_room_) use_free_gpus(pass);
   after_walk(pass, running_, started_);
 }
 
@@ -117,29 +118,108 @@ void ListPolicy::make_room(SchedulingPass& pass) {
     }
     std::erase_if(running_, [&](const ListedJob& job) { return pass.state(job.job) != JobState::Running; });
   }
+  shrunk_.clear();
   for (const Change& change : changes_) {
-    if (change.runs && change.num_gpus < pass.held_gpus(change.job.job))
-      pass.try_resize(change.job.job, change.num_gpus);
+    if (change.runs && change.num_gpus < pass.held_gpus(change.job.job) &&
+        pass.try_resize(change.job.job, change.num_gpus))
+      shrunk_.push_back(change.job);
   }
 }
 
-bool ListPolicy::start(SchedulingPass& pass, const Change& change) {
-  const JobId job = change.job.job;
-  return change.num_gpus == pass.job(job).num_gpus ? pass.try_start(job)
-                                                   : pass.try_start(job, change.num_gpus);
+bool ListPolicy::start(SchedulingPass& pass, const ListedJob& listed, GpuCount num_gpus) {
+  const Job& job = pass.job(listed.job);
+  const bool started =
+      num_gpus == job.num_gpus ? pass.try_start(listed.job) : pass.try_start(listed.job, num_gpus);
+  if (!started) {
+    all_found_room_ = false;
+    refusals_.push_back({listed.kind, num_gpus, job.gpu_share});
+  }
+  return started;
 }
 
 void ListPolicy::start_chosen(SchedulingPass& pass) {
   started_.clear();
+  refusals_.clear();
+  all_found_room_ = true;
   for (const Change& change : changes_) {
+    const ListedJob& job = change.job;
     if (change.runs) {
-      if (change.num_gpus > pass.held_gpus(change.job.job)) pass.try_resize(change.job.job, change.num_gpus);
-    } else if (start(pass, change)) {
-      waiting_->erase(change.job);
-      started_.push_back(change.job);
+      if (change.num_gpus > pass.held_gpus(job.job) && !resize(pass, job, change.num_gpus))
+        all_found_room_ = false;
+    } else if (!was_refused(pass, job, change.num_gpus) && start(pass, job, change.num_gpus)) {
+      waiting_->erase(job);
+      started_.push_back(job);
     }
   }
-  const auto middle = running_.insert(running_.end(), started_.begin(), started_.end());
+  let_run(started_);
+}
+
+void ListPolicy::use_free_gpus(SchedulingPass& pass) {
+  std::vector<ListedJob> resumed;
+  std::vector<ListedJob> started;
+  std::vector<GpuCount> free(GpuPool::num_kinds(pass), pass.free_gpus());
+  auto running = running_.begin();
+  auto preempted = preempted_.begin();
+  for (auto waiting = waiting_->first_fitting({}, free); waiting;
+       waiting = waiting_->first_fitting(*waiting, free)) {
+    const ListedJob& job = waiting_->at(*waiting);
+    ++waiting->index;
+    const auto behind = std::lower_bound(running, running_.end(), job);
+    grow(pass, {running, behind});
+    running = behind;
+    preempted = std::lower_bound(preempted, preempted_.end(), job);
+    if (preempted != preempted_.end() && preempted->job == job.job && pass.try_resume(job.job)) {
+      resumed.push_back(job);
+    } else if (start_on_free_gpus(pass, job)) {
+      started.push_back(job);
+    }
+    std::fill(free.begin(), free.end(), pass.free_gpus());
+  }
+  grow(pass, {running, running_.end()});
+  for (const std::vector<ListedJob>* const jobs : {&resumed, &started}) {
+    for (const ListedJob& job : *jobs)
+      waiting_->erase(job);
+    let_run(*jobs);
+  }
+  const auto middle = started_.insert(started_.end(), started.begin(), started.end());
+  std::inplace_merge(started_.begin(), middle, started_.end());
+}
+
+void ListPolicy::grow(SchedulingPass& pass, std::span<const ListedJob> jobs) {
+  if (!resizes()) return;
+  for (const ListedJob& job : jobs) {
+    if (std::binary_search(shrunk_.begin(), shrunk_.end(), job) && pass.try_resume(job.job))
+      refusals_.clear();
+    const GpuCount held = pass.held_gpus(job.job);
+    GpuCount num_gpus = gpus_within(pass, job, held + pass.free_gpus());
+    while (num_gpus > held && !resize(pass, job, num_gpus))
+      num_gpus = gpus_within(pass, job, num_gpus - GpuCount(1));
+  }
+}
+
+bool ListPolicy::resize(SchedulingPass& pass, const ListedJob& job, GpuCount num_gpus) {
+  const bool resized = pass.try_resize(job.job, num_gpus);
+  if (resized) refusals_.clear();
+  return resized;
+}
+
+bool ListPolicy::start_on_free_gpus(SchedulingPass& pass, const ListedJob& job) {
+  GpuCount most = pass.free_gpus();
+  while (job.num_gpus <= most) {
+    const GpuCount num_gpus = gpus_within(pass, job, most);
+    if (!was_refused(pass, job, num_gpus) && start(pass, job, num_gpus)) return true;
+    most = num_gpus - GpuCount(1);
+  }
+  return false;
+}
+
+bool ListPolicy::was_refused(const SchedulingPass& pass, const ListedJob& job, GpuCount num_gpus) const {
+  const Refusal refusal{job.kind, num_gpus, pass.job(job.job).gpu_share};
+  return std::find(refusals_.begin(), refusals_.end(), refusal) != refusals_.end();
+}
+
+void ListPolicy::let_run(std::span<const ListedJob> jobs) {
+  const auto middle = running_.insert(running_.end(), jobs.begin(), jobs.end());
   std::inplace_merge(running_.begin(), middle, running_.end());
 }
 

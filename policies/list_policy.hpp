@@ -20,8 +20,13 @@ namespace vtrain {
 ///
 /// The walk chooses by the number of GPUs, of each type where jobs ask for types: one that waits for its type
 /// holds up nobody who may use others. (For it a running job that may use several types moves to another, but
-/// only under `count` placement: others might put it back.) A chosen job that finds no room on the nodes
-/// (`yarn` placement) waits; those chosen after it still get their chance.
+/// only under `count` placement: others might put it back.)
+///
+/// A placement may refuse a chosen job although enough GPUs are free (`yarn`). Then the list is walked once
+/// more, and every job on it may have what is free now: one that was preempted or shrunk by the first walk
+/// has its gang back, as if nothing had been, unless some of it went to a job ahead of it; any other that
+/// waits is started if placement finds room, on fewer GPUs if it is elastic; a running elastic one grows.
+/// So nobody waits for GPUs that are free, and nobody has lost his in vain. Nobody is preempted in this walk.
 ///
 /// Running jobs are a short sorted array, waiting ones a search structure, and the walk merges the two. A
 /// pass costs O(running jobs + starts and preemptions x log waiting jobs): jobs that wait and do not fit are
@@ -63,8 +68,18 @@ class ListPolicy : public Policy {
     bool runs = false;  ///< already
     GpuCount num_gpus{0};
   };
+  /// A gang for which placement has no room, and will have none as long as GPUs are only taken.
+  struct Refusal {
+    std::uint32_t kind = 0;
+    GpuCount num_gpus{0};
+    std::int16_t gpu_share = kWholeGpu;
+    friend bool operator==(const Refusal&, const Refusal&) = default;
+  };
 
-  static bool start(SchedulingPass& pass, const Change& change);
+  /// Starts a job; keeps it in mind if that is refused.
+  bool start(SchedulingPass& pass, const ListedJob& job, GpuCount num_gpus);
+  /// Gives a running job a larger gang.
+  bool resize(SchedulingPass& pass, const ListedJob& job, GpuCount num_gpus);
   void take_out_ended(const SchedulingPass& pass);
   /// Sorts the running jobs after keys have changed: what is out of order is taken out, sorted, and merged in
   /// again.
@@ -78,13 +93,25 @@ class ListPolicy : public Policy {
   void make_room(SchedulingPass& pass);
   /// Starts and grows.
   void start_chosen(SchedulingPass& pass);
+  /// The second walk, over what is free.
+  void use_free_gpus(SchedulingPass& pass);
+  /// The same for jobs that run and follow one another in the list.
+  void grow(SchedulingPass& pass, std::span<const ListedJob> jobs);
+  /// Starts a waiting job on what is free, if placement finds room.
+  bool start_on_free_gpus(SchedulingPass& pass, const ListedJob& job);
+  bool was_refused(const SchedulingPass& pass, const ListedJob& job, GpuCount num_gpus) const;
+  /// Puts jobs that have got GPUs, in list order, among the running ones.
+  void let_run(std::span<const ListedJob> jobs);
 
   GpuPool pool_;
   std::vector<ListedJob> running_;  ///< in list order
   std::optional<OrderedJobs> waiting_;
   std::vector<Change> changes_;       ///< chosen by this pass, in list order
   std::vector<ListedJob> preempted_;  ///< by the walk of this pass, in list order
+  std::vector<ListedJob> shrunk_;     ///< by this pass, in list order
   std::vector<ListedJob> started_;    ///< by this pass, in list order
+  std::vector<Refusal> refusals_;     ///< of this pass, since a job last moved to another gang
+  bool all_found_room_ = true;        ///< in this pass
   std::vector<ListedJob> displaced_;  ///< while order is restored
   std::int64_t last_stamp_ = 0;
 };

@@ -119,6 +119,11 @@ void BuddyBlocks::give_back(const Piece& piece) {
     add_free(block);
 }
 
+bool BuddyBlocks::all_free(const Piece& piece) const {
+  const auto first = held_.begin() + static_cast<std::ptrdiff_t>(place_of(piece.node, piece.first_gpu));
+  return std::find(first, first + piece.gpus, true) == first + piece.gpus;
+}
+
 void BuddyBlocks::take_again(const Piece& piece) {
   mark(piece, true);
   if (piece.gpus == gpus_per_node_) {

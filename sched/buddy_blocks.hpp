@@ -32,6 +32,8 @@ class BuddyBlocks {
   void take(std::int32_t gpus, std::vector<Piece>& pieces);
   /// Gives GPUs of a node back.
   void give_back(const Piece& piece);
+  /// Whether no gang holds any of these GPUs.
+  bool all_free(const Piece& piece) const;
   /// Takes exactly these GPUs, which are free.
   void take_again(const Piece& piece);
   /// Takes what is free on a node out of the books; what is given back on it is withheld as well. Returns the

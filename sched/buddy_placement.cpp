@@ -54,6 +54,13 @@ class BuddyPlacement final : public NodePlacement {
     }
   }
 
+  bool may_take_again(const GangRequest&, const std::vector<NodeShare>& shares) const override {
+    return std::ranges::all_of(shares, [this](const NodeShare& share) {
+      const Home home = home_of_[share.node.value];
+      return rows_[home.row].all_free({home.place, share.first_gpu, share.gpus.value});
+    });
+  }
+
   void take_again(const GangRequest& request, const std::vector<NodeShare>& shares) override {
     for (const NodeShare& share : shares) {
       const Home home = home_of_[share.node.value];

@@ -25,6 +25,12 @@ class TopologyPlacement : public NodePlacement {
       free_ += GpuCount(books_.add(island_of(share), share.gpus.value));
   }
 
+  bool may_take_again(const GangRequest&, const std::vector<NodeShare>& shares) const final {
+    return std::ranges::all_of(shares, [this](const NodeShare& share) {
+      return share.gpus.value <= books_.free_in_island(island_of(share));
+    });
+  }
+
   void take_again(const GangRequest&, const std::vector<NodeShare>& shares) final {
     for (const NodeShare& share : shares)
       free_ += GpuCount(books_.add(island_of(share), -share.gpus.value));

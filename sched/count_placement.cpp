@@ -22,6 +22,9 @@ class CountPlacement : public Placement {
   void release(const GangRequest& request, const std::vector<NodeShare>&) override {
     free_ += request.num_gpus;
   }
+  bool may_take_again(const GangRequest& request, const std::vector<NodeShare>&) const override {
+    return request.num_gpus <= free_;
+  }
   void take_again(const GangRequest& request, const std::vector<NodeShare>&) override {
     free_ -= request.num_gpus;
   }
@@ -67,6 +70,10 @@ class CountByTypePlacement final : public CountPlacement {
     for (const NodeShare& share : shares)
       free_[share.node.value] += share.gpus.value;
     CountPlacement::release(request, shares);
+  }
+  bool may_take_again(const GangRequest&, const std::vector<NodeShare>& shares) const override {
+    return std::ranges::all_of(
+        shares, [this](const NodeShare& share) { return share.gpus.value <= free_[share.node.value]; });
   }
   void take_again(const GangRequest& request, const std::vector<NodeShare>& shares) override {
     for (const NodeShare& share : shares)

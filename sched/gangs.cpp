@@ -27,18 +27,41 @@ void Gangs::release_listed(JobId job, const GangRequest& request) {
   close(job);
 }
 
+bool Gangs::in_service(std::span<const NodeShare> shares) const {
+  return !service_ || std::ranges::all_of(shares, [this](const NodeShare& share) {
+    return service_->in_service(share.node);
+  });
+}
+
+void Gangs::take_again(JobId job, GpuCount num_gpus, const std::vector<NodeShare>& shares) {
+  placement_->take_again(request_of(jobs_[job.value], num_gpus), shares);
+  if (needs_shares_) open(job) = shares;
+  if (service_) service_->occupy(job, shares, gpu_share(job, shares));
+}
+
 bool Gangs::resize(JobId job, GpuCount from, GpuCount to) {
-  if (service_ && !std::ranges::all_of(shares(job), [this](const NodeShare& share) {
-        return service_->in_service(share.node);
-      }))
-    return false;
+  if (!in_service(shares(job))) return false;
   if (needs_shares_) former_ = list_of(job);
   release(job, from);
   if (place(job, to)) return true;
-  placement_->take_again(request_of(jobs_[job.value], from), former_);
-  if (needs_shares_) open(job) = former_;
-  if (service_) service_->occupy(job, former_, gpu_share(job, former_));
+  take_again(job, from, former_);
   return false;
+}
+
+bool Gangs::restore(JobId job, GpuCount now, GpuCount before, const std::vector<NodeShare>& shares) {
+  const bool holds = now.value > 0;
+  if (!in_service(shares) || (holds && !in_service(this->shares(job)))) return false;
+  if (holds) {
+    if (needs_shares_) former_ = list_of(job);
+    release(job, now);
+  }
+  const bool free = placement_->may_take_again(request_of(jobs_[job.value], before), shares);
+  if (free) {
+    take_again(job, before, shares);
+  } else if (holds) {
+    take_again(job, now, former_);
+  }
+  return free;
 }
 
 std::vector<NodeShare>& Gangs::open(JobId job) {

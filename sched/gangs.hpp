@@ -36,6 +36,9 @@ class Gangs {
   /// it does not fit, or when some of its nodes are out of service, so that it could not be put back. Then
   /// the gang is where it was.
   bool resize(JobId job, GpuCount from, GpuCount to);
+  /// Gives a job the gang that it had, in place of the one of `now` GPUs that it has (0: of none); false,
+  /// with nothing changed, when some of its GPUs have been taken since, or nodes are out of service.
+  bool restore(JobId job, GpuCount now, GpuCount before, const std::vector<NodeShare>& shares);
 
   /// The nodes of a job that runs; empty under a placement without nodes.
   std::span<const NodeShare> shares(JobId job) const {
@@ -61,6 +64,9 @@ class Gangs {
  private:
   bool place_listed(JobId job, const GangRequest& request);
   void release_listed(JobId job, const GangRequest& request);
+  void take_again(JobId job, GpuCount num_gpus, const std::vector<NodeShare>& shares);
+  /// Whether all nodes of a gang are in service.
+  bool in_service(std::span<const NodeShare> shares) const;
   /// An empty list for a job that starts.
   std::vector<NodeShare>& open(JobId job);
   std::vector<NodeShare>& list_of(JobId job) { return slots_[slot_of_[job.value]]; }
@@ -76,7 +82,7 @@ class Gangs {
   std::vector<std::vector<NodeShare>> slots_;  ///< those of gangs that run, and empty ones
   std::vector<std::uint32_t> free_slots_;
   std::vector<NodeShare> no_shares_;  ///< stays empty
-  std::vector<NodeShare> former_;     ///< of a gang that is resized
+  std::vector<NodeShare> former_;     ///< of a gang that is resized or restored
 };
 
 }  // namespace vtrain

@@ -82,6 +82,8 @@ class Placement {
   virtual bool place(const GangRequest& request, std::vector<NodeShare>& shares) = 0;
   /// Gives a gang's GPUs back: those that `place` appended for the same request.
   virtual void release(const GangRequest& request, const std::vector<NodeShare>& shares) = 0;
+  /// Whether none of the GPUs that a gang gave back has been taken since, of nodes that are in service.
+  virtual bool may_take_again(const GangRequest& request, const std::vector<NodeShare>& shares) const = 0;
   /// Undoes a `release` with the same arguments: the gang has exactly these GPUs again. None of them has been
   /// taken since, and their nodes are in service.
   virtual void take_again(const GangRequest& request, const std::vector<NodeShare>& shares) = 0;
@@ -95,7 +97,7 @@ class Placement {
   virtual bool shares_gpus() const { return false; }
   /// Whether gangs have nodes: not under `count`, where a node cannot go out of service.
   virtual bool knows_nodes() const { return true; }
-  /// Whether `release` needs what `place` appended. If not, all three may be given an empty list and a
+  /// Whether `release` needs what `place` appended. If not, all four may be given an empty list and a
   /// request of which only the number of GPUs is set.
   virtual bool needs_shares() const { return true; }
   /// Whether every gang is on as few nodes as its GPUs fill of the largest ones of its type.

@@ -59,6 +59,10 @@ class SchedulingPass {
   virtual bool try_resize(JobId job, GpuCount num_gpus) = 0;
   /// Takes a running job's GPUs away. It waits again and has lost nothing of its work.
   virtual void preempt(JobId job) = 0;
+  /// Takes a preemption or a resizing back that was said in this pass, the first if there were several: the
+  /// job runs on with the GPUs that it had, as if nothing had been said. False, with nothing changed, if
+  /// nothing was, or some of these GPUs have been taken since, or are out of service.
+  virtual bool try_resume(JobId job) = 0;
   /// Turns a waiting job away for good.
   virtual void reject(JobId job) = 0;
   /// Ends a running job now and books `end`, not later than now, as its end. Its deadline is met if its work

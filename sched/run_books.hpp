@@ -27,6 +27,9 @@ enum class RunEnd : std::uint8_t {
 /// Makes the plan of every run and books what came of it. Exists only where something costs jobs time, so
 /// that other replays do not pay for it.
 class RunBooks {
+  /// How a job's run begins.
+  enum class Start : std::uint8_t { First, AfterPreemption, AfterResize, AfterFailure };
+
  public:
   /// `jobs`, `disruptions`, `placement` and `sites` outlive the books. Without `sites` nothing is known of
   /// the speed of gangs beyond the disruptions' `spread_factor`.
@@ -45,13 +48,23 @@ class RunBooks {
   /// job `attained`. Returns the work in it that lasts.
   SimDuration end(JobId job, GpuCount num_gpus, std::int16_t gpu_share, SimDuration held,
                   SimDuration attained, RunEnd how);
+  /// All that the books say of one job.
+  struct Account {
+    JobOverhead overhead;
+    Start start;
+    LostGpuTime losses;
+  };
+  Account account(JobId job) const { return {overheads_[job.value], starts_[job.value], losses_[job.value]}; }
+  /// Makes the books say again what they said.
+  void restore(JobId job, const Account& account) {
+    overheads_[job.value] = account.overhead;
+    starts_[job.value] = account.start;
+    losses_[job.value] = account.losses;
+  }
   /// What every job lost, by `JobId`.
   std::vector<LostGpuTime> take_losses() { return std::move(losses_); }
 
  private:
-  /// How a job's run begins.
-  enum class Start : std::uint8_t { First, AfterPreemption, AfterResize, AfterFailure };
-
   RunPlan plan(JobId job, GpuCount num_gpus) const;
   /// The speed of a job on a gang.
   RunSpeed speed(JobId job, std::span<const NodeShare> shares) const;

@@ -68,6 +68,14 @@ class SharedNodes {
   void take_part_again(std::uint32_t node, std::int32_t number, std::int16_t gpu_share);
   void set_in_service(std::uint32_t node, bool in_service);
 
+  /// GPUs of a node that are free as a whole, in service or not.
+  std::int32_t whole_gpus(std::uint32_t node) const { return books_[node].whole_gpus; }
+  /// Free thousandths of the GPU that once had this number; `kWholeGpu` if nobody uses the number now: any
+  /// whole GPU may have it.
+  std::int16_t free_part(std::uint32_t node, std::int32_t number) const {
+    return books_[node].parts[static_cast<std::size_t>(number)];
+  }
+
   /// GPUs in service of which something is free.
   GpuCount with_room() const { return GpuCount(with_room_); }
   /// GPUs in service that are free as a whole.

@@ -118,6 +118,18 @@ void SharingPlacement::release(const GangRequest& request, const std::vector<Nod
   }
 }
 
+bool SharingPlacement::may_take_again(const GangRequest& request,
+                                      const std::vector<NodeShare>& shares) const {
+  std::int32_t whole_gpus = 0;  // of the one node that a gang of parts is on
+  return std::ranges::all_of(shares, [&](const NodeShare& share) {
+    const std::uint32_t node = share.node.value;
+    if (share.first_gpu == NodeShare::kNoNumber) return share.gpus.value <= nodes_.whole_gpus(node);
+    const std::int16_t part = nodes_.free_part(node, share.first_gpu);
+    if (part == kWholeGpu) return ++whole_gpus <= nodes_.whole_gpus(node);
+    return request.gpu_share <= part;
+  });
+}
+
 void SharingPlacement::take_again(const GangRequest& request, const std::vector<NodeShare>& shares) {
   for (const NodeShare& share : shares) {
     if (share.first_gpu == NodeShare::kNoNumber) {

@@ -97,7 +97,9 @@ class Simulation final : public SchedulingPass {
     if (num_gpus > free_gpus_ + before) return false;
     const std::span<const NodeShare> shares = gangs_.shares(job);
     former_shares_.assign(shares.begin(), shares.end());
+    FormerRun former = run_of(job);
     if (!gangs_.resize(job, before, num_gpus)) return false;
+    former_runs_.push_back(std::move(former));
     book_run(job, RunEnd::Resized, former_shares_);
     open_run(job, num_gpus);
     sweep_stale_events();
@@ -124,9 +126,35 @@ class Simulation final : public SchedulingPass {
 
   void preempt(JobId job) override {
     require(job, JobState::Running, "preempted", "running");
+    former_runs_.push_back(run_of(job));
     send_back(job, RunEnd::Preempted);
     ++result_.outcomes[job.value].preemptions;
     sweep_stale_events();
+  }
+
+  bool try_resume(JobId job) override {
+    const auto former = std::ranges::find(former_runs_, job, &FormerRun::job);
+    if (former == former_runs_.end()) return false;
+    JobProgress& progress = progress_by_job_[job.value];
+    const bool runs = progress.state == JobState::Running;
+    if (!gangs_.restore(job, runs ? progress.num_gpus : GpuCount(0), former->progress.num_gpus,
+                        former->shares))
+      return false;
+    if (!runs) {
+      --num_waiting_;
+      ++num_running_;
+    }
+    update_gpus();
+    const std::uint32_t runs_so_far = progress.run;
+    progress = former->progress;
+    progress.run = runs_so_far;
+    result_.outcomes[job.value] = former->outcome;
+    if (former->account) books_->restore(job, *former->account);
+    if (progress.resumed < now_) forget_recorded_run(job);
+    std::erase_if(former_runs_, [job](const FormerRun& run) { return run.job == job; });
+    foresee_end(job);
+    sweep_stale_events();
+    return true;
   }
 
   void wake_at(SimTime time) override {
@@ -136,6 +164,32 @@ class Simulation final : public SchedulingPass {
 
  private:
   static constexpr SimTime kNever = SimTime::max();
+
+  /// A run that the pass has cut short, with all that its end changes.
+  struct FormerRun {
+    JobId job;
+    JobProgress progress;
+    JobOutcome outcome;
+    std::optional<RunBooks::Account> account;
+    std::vector<NodeShare> shares;  ///< what placement gave it
+  };
+
+  FormerRun run_of(JobId job) const {
+    const std::span<const NodeShare> held = gangs_.held(job);
+    FormerRun run{job, progress_by_job_[job.value], result_.outcomes[job.value], {}, {}};
+    if (books_) run.account = books_->account(job);
+    run.shares.assign(held.begin(), held.end());
+    return run;
+  }
+
+  /// Takes a run that was recorded at this instant out of the record.
+  void forget_recorded_run(JobId job) {
+    const auto earlier = std::find_if(result_.runs.rbegin(), result_.runs.rend(),
+                                      [this](const JobRun& run) { return run.end != now_; });
+    const auto run = std::find_if(earlier.base(), result_.runs.end(),
+                                  [job](const JobRun& candidate) { return candidate.job == job; });
+    if (run != result_.runs.end()) result_.runs.erase(run);
+  }
 
   void require(JobId job, JobState state, std::string_view deed, std::string_view state_name) const {
     if (job.value >= jobs_.size()) throw policy_fault(fmt::format("{} a job that does not exist", deed));
@@ -195,6 +249,7 @@ class Simulation final : public SchedulingPass {
     ended_.clear();
     interrupted_.clear();
     arrived_.clear();
+    former_runs_.clear();
     capacity_changed_ = false;
     bool timer = false;
     for (; !events_.empty() && events_.top().time == now_; events_.pop()) {
@@ -314,28 +369,35 @@ class Simulation final : public SchedulingPass {
     JobProgress& progress = progress_by_job_[job.value];
     progress.resumed = now_;
     progress.num_gpus = num_gpus;
+    foresee_end(job);
+  }
+
+  /// Begins the books of a run, and foresees its end.
+  void foresee_end(JobId job) {
+    JobProgress& progress = progress_by_job_[job.value];
+    const SimTime begin = progress.resumed;
     ++progress.run;
     if (rule_ == ProgressRule::Policy) {
-      if (books_) books_->begin(job, num_gpus, gangs_.shares(job), now_, progress.attained);
+      if (books_) books_->begin(job, progress.num_gpus, gangs_.shares(job), begin, progress.attained);
       return;
     }
     const SimDuration left = time_left(job);
-    if (left >= kNever - now_) {
+    if (left >= kNever - begin) {
       throw SimulationFault(job_error(jobs_[job.value], "duration",
                                       "ends later than the simulated clock can tell (292 years)"));
     }
-    events_.push({now_ + left, EventKind::End, job, progress.run});
+    events_.push({begin + left, EventKind::End, job, progress.run});
   }
 
-  /// Time until the job's work is done on the GPUs that it has been given now.
+  /// Time from the beginning of a job's run until its work is done.
   SimDuration time_left(JobId job) {
     JobProgress& progress = progress_by_job_[job.value];
     const ThroughputLevels* const levels = rule_ == ProgressRule::Iterations ? curve(job) : nullptr;
     if (levels != nullptr) progress.speed = levels->iterations_per_s(progress.num_gpus);
     const SimDuration work = levels != nullptr ? time_for_iterations(job) : time_for_duration(job);
-    return books_ ? books_->begin(job, progress.num_gpus, gangs_.shares(job), now_, progress.attained)
-                        .time_for(work)
-                  : work;
+    if (!books_) return work;
+    return books_->begin(job, progress.num_gpus, gangs_.shares(job), progress.resumed, progress.attained)
+        .time_for(work);
   }
 
   /// Work still to go at the current speed.
@@ -429,6 +491,7 @@ class Simulation final : public SchedulingPass {
   std::vector<JobId> arrived_;
   std::vector<JobProgress> progress_by_job_;
   std::vector<NodeShare> former_shares_;  ///< of a gang that changes its size
+  std::vector<FormerRun> former_runs_;    ///< of this pass, in the order in which they were cut short
   SimulationResult result_;
 };
 

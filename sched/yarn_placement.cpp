@@ -104,6 +104,13 @@ class YarnPlacement final : public NodePlacement {
     }
   }
 
+  bool may_take_again(const GangRequest&, const std::vector<NodeShare>& shares) const override {
+    return std::ranges::all_of(shares, [this](const NodeShare& share) {
+      const Home& home = homes_[share.node.value];
+      return share.gpus.value <= free_by_type_[home.type].at(home.place);
+    });
+  }
+
   void take_again(const GangRequest&, const std::vector<NodeShare>& shares) override {
     for (const NodeShare& share : shares)
       add(share.node.value, -share.gpus.value);

@@ -351,6 +351,7 @@ void check_against(const Rule& rule, const ClusterSpec& cluster, const Workload&
       rule.kind == PlacementKind::Consolidate || rule.kind == PlacementKind::ConsolidateStrict;
   PlacementModel model(cluster, workload, islands);
   std::vector<Gang> gangs;
+  std::vector<Gang> released;
   for (int step = 0; step < 1500; ++step) {
     const std::uint64_t deed = random.below(20);
     if (deed == 0) {
@@ -364,11 +365,25 @@ void check_against(const Rule& rule, const ClusterSpec& cluster, const Workload&
       const bool in_service =
           std::all_of(gang->shares.begin(), gang->shares.end(),
                       [&](const NodeShare& share) { return model.nodes()[share.node.value].in_service; });
+      if (in_service) REQUIRE(placement->may_take_again(gang->request, gang->shares));
       if (in_service && random.below(3) == 0) {
         placement->take_again(gang->request, gang->shares);
       } else {
         model.give_back(gang->request, gang->shares, sharing);
+        released.push_back(std::move(*gang));
         gangs.erase(gang);
+      }
+    } else if (deed == 9 && !released.empty()) {
+      // What others have taken since the model refuses to give.
+      Gang gang = std::move(released.back());
+      released.pop_back();
+      const bool in_service =
+          std::all_of(gang.shares.begin(), gang.shares.end(),
+                      [&](const NodeShare& share) { return model.nodes()[share.node.value].in_service; });
+      if (in_service && placement->may_take_again(gang.request, gang.shares)) {
+        placement->take_again(gang.request, gang.shares);
+        model.take(gang.request, gang.shares, sharing);
+        gangs.push_back(std::move(gang));
       }
     } else {
       Gang gang{random_request(random, cluster), {}};

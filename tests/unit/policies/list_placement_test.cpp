@@ -1,0 +1,250 @@
+/// The list policies under placements that refuse gangs.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sched/placement.hpp"
+#include "tests/support/sim_time.hpp"
+#include "tests/unit/policies/golden_support.hpp"
+#include "tests/unit/policies/replay_checks.hpp"
+#include "tests/unit/policies/workload_support.hpp"
+
+namespace vtrain::testing {
+namespace {
+
+/// A job on the one list of `ListByHand`.
+struct LiveJob {
+  std::size_t id = 0;
+  SimDuration executed{0};
+  bool runs = false;
+  std::vector<NodeShare> shares{};
+};
+
+using Key = std::function<double(const Job&, SimDuration executed)>;
+
+/// The rule as it reads, for rigid jobs: one list, a stable sort at every event, a walk by number, and where
+/// a chosen job found no room a second one over what is free.
+class ListByHand {
+ public:
+  ListByHand(const Workload& workload, const ClusterSpec& cluster, PlacementKind kind, Key key)
+      : workload_(workload),
+        total_(cluster.total_gpus()),
+        placement_(make_placement(kind, cluster, workload)),
+        key_(std::move(key)),
+        outcomes_(workload.jobs.size()) {}
+
+  std::vector<JobOutcome> run() {
+    std::size_t next = 0;
+    SimTime now{};
+    while (next < workload_.jobs.size() || !list_.empty()) {
+      SimTime then = next < workload_.jobs.size() ? workload_.jobs[next].submit : SimTime::max();
+      for (const LiveJob& live : list_) {
+        if (live.runs) then = std::min(then, now + left(live));
+      }
+      for (LiveJob& live : list_) {
+        if (live.runs) live.executed += then - now;
+      }
+      now = then;
+      for (LiveJob& live : list_) {
+        if (left(live) > SimDuration(0)) continue;
+        outcomes_[live.id].end = now;
+        placement_->release(request(live), live.shares);
+      }
+      std::erase_if(list_, [&](const LiveJob& live) { return left(live) == SimDuration(0); });
+      for (; next < workload_.jobs.size() && workload_.jobs[next].submit == now; ++next) {
+        if (placement_->fits_empty(request({next}))) list_.push_back({next});
+      }
+      pass(now);
+    }
+    return outcomes_;
+  }
+  /// How often a chosen job found no room.
+  int refusals() const { return refusals_; }
+
+ private:
+  const Job& job(const LiveJob& live) const { return workload_.jobs[live.id]; }
+  GangRequest request(const LiveJob& live) const { return request_of(job(live), job(live).num_gpus); }
+  SimDuration left(const LiveJob& live) const { return time_on_gpus(job(live)) - live.executed; }
+
+  bool start(LiveJob& live, SimTime now) {
+    live.runs = placement_->place(request(live), live.shares);
+    if (live.runs && live.executed == SimDuration(0) && outcomes_[live.id].preemptions == 0)
+      outcomes_[live.id].start = now;
+    return live.runs;
+  }
+
+  void pass(SimTime now) {
+    std::stable_sort(list_.begin(), list_.end(), [&](const LiveJob& a, const LiveJob& b) {
+      return key_(job(a), a.executed) < key_(job(b), b.executed);
+    });
+    GpuCount free = total_;
+    std::vector<LiveJob*> chosen;
+    std::vector<LiveJob*> preempted;
+    for (LiveJob& live : list_) {
+      if (job(live).num_gpus <= free) {
+        free -= job(live).num_gpus;
+        if (!live.runs) chosen.push_back(&live);
+      } else if (live.runs) {
+        preempted.push_back(&live);
+      }
+    }
+    for (LiveJob* const live : preempted) {
+      placement_->release(request(*live), live->shares);
+      live->runs = false;
+    }
+    bool all_started = true;
+    for (LiveJob* const live : chosen)
+      all_started &= start(*live, now);
+    if (!all_started) {
+      ++refusals_;
+      second_walk(now, preempted);
+    }
+    for (LiveJob* const live : preempted) {
+      ++outcomes_[live->id].preemptions;
+      if (!live->runs) live->shares.clear();
+    }
+  }
+
+  /// Takes out of `preempted` who has his gang back.
+  void second_walk(SimTime now, std::vector<LiveJob*>& preempted) {
+    for (LiveJob& live : list_) {
+      if (live.runs) continue;
+      const auto victim = std::find(preempted.begin(), preempted.end(), &live);
+      if (victim != preempted.end() && placement_->may_take_again(request(live), live.shares)) {
+        placement_->take_again(request(live), live.shares);
+        live.runs = true;
+        preempted.erase(victim);
+        continue;
+      }
+      live.shares.clear();
+      start(live, now);
+    }
+  }
+
+  const Workload& workload_;
+  GpuCount total_;
+  std::unique_ptr<Placement> placement_;
+  Key key_;
+  std::vector<LiveJob> list_;
+  std::vector<JobOutcome> outcomes_;
+  int refusals_ = 0;
+};
+
+struct ListedPolicy {
+  std::string spec;
+  Key key;
+};
+
+const std::vector<ListedPolicy>& listed_policies() {
+  static const std::vector<ListedPolicy> policies = {
+      {"sjf", [](const Job& job, SimDuration) { return job.num_gpus.value; }},
+      {"srtf", [](const Job& job,
+                  SimDuration executed) { return static_cast<double>((job.duration - executed).count()); }},
+      {"srsf",
+       [](const Job& job, SimDuration executed) {
+         return static_cast<double>((job.duration - executed).count()) * job.num_gpus.value;
+       }},
+      {"edf", [](const Job& job, SimDuration) { return to_seconds(job.deadline); }}};
+  return policies;
+}
+
+}  // namespace
+
+TEST_CASE("list_policy: whoever fits in what is free starts where a chosen job finds no room") {
+  // L holds the node of 8. The walk by number chooses B, which only that node could hold; c and d run beside
+  // it on the nodes of 4.
+  const Workload workload = make_workload({{0, 1000, 8}, {1, 1100, 8}, {2, 2000, 4}, {2, 2000, 4}});
+  for (const char* spec : {"sjf", "srtf", "srsf", "edf", "edf-admission"}) {
+    CAPTURE(spec);
+    const auto result = replay(workload, "2x4+1x8", spec, PlacementKind::Yarn);
+    CHECK(result.outcomes[1].start == at(1000));
+    CHECK(result.outcomes[2].start == at(2));
+    CHECK(result.outcomes[3].start == at(2));
+    for (const JobOutcome& outcome : result.outcomes)
+      CHECK(outcome.preemptions == 0);
+  }
+}
+
+TEST_CASE("list_policy: nobody is preempted for a job that finds no room") {
+  // Two nodes of 2: j0 and j1 on the first, j2 and j3 on the second. At 2, after j1's end, j4 needs two GPUs
+  // of one node: by number it takes those of j3, but j0 and j2 run on.
+  const Workload workload = make_workload({{0, 1000, 1}, {0, 1, 1}, {0, 1001, 1}, {0, 1002, 1}, {2, 10, 2}});
+  const auto result =
+      replay_recorded(workload, *ClusterSpec::parse("2x2"), "srtf", PlacementKind::Yarn, nullptr);
+  CHECK(result.outcomes[3].end == at(1002));
+  CHECK(result.outcomes[3].preemptions == 0);
+  CHECK(result.outcomes[4].start == at(1000));
+  CHECK(result.runs.size() == 5);  // one a job: what was taken back is in no record
+}
+
+TEST_CASE("list_policy: GPUs of those preempted in vain go to the jobs ahead of them first") {
+  // j0 holds the node of 8, j1 and j2 the nodes of 4. j3 needs the node of 8: by number it takes what j1 and
+  // j2 hold. j4, which is ahead of both, has the first of these nodes; j2 keeps the other.
+  const Workload workload =
+      make_workload({{0, 1000, 8}, {0, 1900, 4}, {1, 1800, 3}, {2, 1100, 8}, {3, 1200, 4}});
+  const auto result = replay(workload, "2x4+1x8", "srtf", PlacementKind::Yarn);
+  CHECK(result.outcomes[4].start == at(3));
+  CHECK(result.outcomes[1].preemptions == 1);
+  CHECK(result.outcomes[2].preemptions == 0);
+  CHECK(result.outcomes[3].start == at(1000));
+}
+
+TEST_CASE(
+    "list_policy: an elastic job that shrinks in vain has its gang back, one that waits takes fewer GPUs") {
+  // j0 is on the first node of 4. j1 and j3 may use 1, 2 or 4 GPUs, at a speed of one a GPU: j1 has the other
+  // node. At 2 comes j2, due before both, and finds no room: by number it takes 2 of the 4 GPUs of j1. At 3
+  // j3 would like 4 GPUs, and 1 is free.
+  Workload workload = make_workload({{0, 100, 3, 200}, {0, 100, 4, 900}, {2, 10, 3, 150}, {3, 10, 4, 1000}});
+  workload.curves.emplace_back(
+      std::vector<ThroughputLevels::Level>{{GpuCount(1), 1.0}, {GpuCount(2), 2.0}, {GpuCount(4), 4.0}});
+  for (const std::size_t elastic : {1, 3}) {
+    workload.jobs[elastic].curve = CurveId(0);
+    workload.jobs[elastic].iterations = elastic == 1 ? 400 : 40;
+  }
+  const auto result =
+      replay_recorded(workload, *ClusterSpec::parse("2x4"), "edf", PlacementKind::Yarn, nullptr);
+  CHECK(result.outcomes[1].end == at(100));
+  CHECK(result.outcomes[1].resizes == 0);
+  CHECK(result.outcomes[1].preemptions == 0);
+  CHECK(result.outcomes[2].start == at(100));
+  CHECK(result.outcomes[3].start == at(3));
+  CHECK(result.outcomes[3].end == at(43));
+  CHECK(result.outcomes[3].resizes == 0);
+  CHECK(result.runs.size() == 4);
+}
+
+TEST_CASE("property: list policies equal the rule applied to one list, under placements that refuse gangs") {
+  constexpr PlacementKind kPlacements[] = {PlacementKind::Yarn, PlacementKind::BestFit,
+                                           PlacementKind::ConsolidateStrict, PlacementKind::Buddy,
+                                           PlacementKind::Fgd};
+  const ClusterSpec cluster = *ClusterSpec::parse("2x8+3x4+1x2");
+  for (const ListedPolicy& policy : listed_policies()) {
+    CAPTURE(policy.spec);
+    for (const PlacementKind kind : kPlacements) {
+      CAPTURE(static_cast<int>(kind));
+      int refusals = 0;
+      for (std::uint64_t seed = 0; seed < 12; ++seed) {
+        CAPTURE(seed);
+        const Workload workload = random_workload(seed, 150, 18, SimDuration(3));
+        const auto result = replay_recorded(workload, cluster, policy.spec, kind);
+        ListByHand by_hand(workload, cluster, kind, policy.key);
+        const std::vector<JobOutcome> expected = by_hand.run();
+        refusals += by_hand.refusals();
+        for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+          CAPTURE(i);
+          REQUIRE(result.outcomes[i].start == expected[i].start);
+          REQUIRE(result.outcomes[i].end == expected[i].end);
+          REQUIRE(result.outcomes[i].preemptions == expected[i].preemptions);
+        }
+        check_gpus_in_use(result, cluster.total_gpus().value);
+      }
+      CHECK(refusals > 100);
+    }
+  }
+}
+
+}  // namespace vtrain::testing
