@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "sched/placement.hpp"
-
 namespace vtrain {
 
 std::size_t GpuPool::num_kinds(const SchedulingPass& pass) {
@@ -19,6 +17,17 @@ void GpuPool::begin(const SchedulingPass& pass) {
   most_.assign(num_kinds(pass), pass.usable_gpus());
   if (!types_matter()) return;
   by_type_->get_usable(left_);
+  free_ = left_;
+}
+
+void GpuPool::set_aside(std::span<const NodeShare> gpus) {
+  for (const NodeShare& share : gpus) {
+    if (types_matter()) {
+      left_[by_type_->type_of(share)] -= share.gpus.value;
+    } else {
+      most_.front() -= share.gpus;
+    }
+  }
   free_ = left_;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sched/gpus_by_type.hpp"
+#include "sched/placement.hpp"
 #include "sched/policy.hpp"
 
 namespace vtrain {
@@ -28,6 +29,8 @@ class GpuPool {
   bool types_matter() const { return by_type_ != nullptr; }
   /// Whether gangs may have GPUs of several types, so that a number is all that placement needs.
   bool splits_gangs() const { return types_matter() && by_type_->splits_gangs(); }
+  /// GPUs that some jobs keep whatever the pass decides are not left. Comes before all else.
+  void set_aside(std::span<const NodeShare> gpus);
   /// What a running job holds is not free.
   void occupy(JobId job);
   /// All running jobs, which occupy what they hold, keep it: what is free is left.

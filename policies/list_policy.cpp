@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace vtrain {
+namespace {
+
+bool stays(const SchedulingPass& pass, JobId job) {
+  return std::ranges::binary_search(pass.staying(), job);
+}
+
+}  // namespace
 
 void ListPolicy::schedule(SchedulingPass& pass) {
   if (!waiting_) waiting_.emplace(GpuPool::num_kinds(pass));
@@ -20,7 +27,7 @@ void ListPolicy::schedule(SchedulingPass& pass) {
   choose(pass);
   make_room(pass);
   start_chosen(pass);
-  if (!all_found_room_) use_free_gpus(pass);
+  if (!all_found_room_ || pass.shares_gpus()) use_free_gpus(pass);
   after_walk(pass, running_, started_);
 }
 
@@ -63,9 +70,11 @@ void ListPolicy::choose(const SchedulingPass& pass) {
   changes_.clear();
   preempted_.clear();
   pool_.begin(pass);
+  pool_.set_aside(pass.kept_gpus());
   if (pool_.types_matter()) {
-    for (const ListedJob& job : running_)
-      pool_.occupy(job.job);
+    for (const ListedJob& job : running_) {
+      if (!stays(pass, job.job)) pool_.occupy(job.job);
+    }
   }
   auto next = running_.begin();
   for (auto waiting = waiting_->first_fitting({}, pool_.most_by_kind()); waiting;
@@ -84,13 +93,15 @@ void ListPolicy::choose(const SchedulingPass& pass) {
 }
 
 void ListPolicy::keep(const SchedulingPass& pass, std::span<const ListedJob> jobs) {
-  if (!resizes()) {
+  const bool some_stay = !pass.staying().empty();
+  if (!resizes() && !some_stay) {
     GpuCount held(0);
     for (const ListedJob& job : jobs)
       held += job.num_gpus;
     if (pool_.keep_in_one_number(held)) return;
   }
   for (const ListedJob& job : jobs) {
+    if (some_stay && stays(pass, job.job)) continue;
     const GpuCount held = pass.held_gpus(job.job);
     const GpuCount most = pool_.most(job.kind);
     const bool fits = job.num_gpus <= most;

@@ -27,6 +27,9 @@ namespace vtrain {
 /// has its gang back, as if nothing had been, unless some of it went to a job ahead of it; any other that
 /// waits is started if placement finds room, on fewer GPUs if it is elastic; a running elastic one grows.
 /// So nobody waits for GPUs that are free, and nobody has lost his in vain. Nobody is preempted in this walk.
+/// There is always one where jobs use parts of GPUs, as the first walk reckons in whole ones.
+///
+/// Jobs on drained nodes keep what they hold, whatever comes before them in the list.
 ///
 /// Running jobs are a short sorted array, waiting ones a search structure, and the walk merges the two. A
 /// pass costs O(running jobs + starts and preemptions x log waiting jobs): jobs that wait and do not fit are

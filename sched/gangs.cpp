@@ -11,7 +11,7 @@ Gangs::Gangs(PlacementKind kind, const ClusterSpec& cluster, const Workload& wor
       knows_nodes_(placement_->knows_nodes()),
       shares_gpus_(placement_->shares_gpus()),
       slot_of_(needs_shares_ ? workload.jobs.size() : 0) {
-  if (takes_nodes_out) service_.emplace(*placement_, static_cast<std::uint32_t>(cluster.total_nodes()));
+  if (takes_nodes_out) service_.emplace(*placement_, cluster);
 }
 
 bool Gangs::place_listed(JobId job, const GangRequest& request) {

@@ -4,6 +4,13 @@
 
 namespace vtrain {
 
+NodeService::NodeService(Placement& placement, const ClusterSpec& cluster) : placement_(placement) {
+  for (const NodeGroup& group : cluster.groups) {
+    for (std::int32_t i = 0; i < group.num_nodes; ++i)
+      nodes_.emplace_back().num_gpus = group.gpus_per_node;
+  }
+}
+
 void NodeService::occupy(JobId job, std::span<const NodeShare> shares, std::int16_t gpu_share) {
   for (const NodeShare& share : shares)
     nodes_[share.node.value].holdings.push_back({job, gpu_share < kWholeGpu ? share.first_gpu : kNotShared});
@@ -40,6 +47,7 @@ std::vector<JobId> NodeService::jobs_on(NodeId node) const {
 void NodeService::take_out(NodeId id) {
   Node& node = nodes_[id.value];
   if (node.outages++ > 0) return;
+  out_of_service_.insert(std::ranges::upper_bound(out_of_service_, id), id);
   const GpuCount before = placement_.idle_gpus();
   placement_.set_in_service(id, false);
   node.withheld = before - placement_.idle_gpus();
@@ -49,6 +57,7 @@ void NodeService::take_out(NodeId id) {
 void NodeService::bring_back(NodeId id) {
   Node& node = nodes_[id.value];
   if (--node.outages > 0) return;
+  out_of_service_.erase(std::ranges::lower_bound(out_of_service_, id));
   placement_.set_in_service(id, true);
   withheld_gpus_ -= node.withheld;
   node.withheld = GpuCount(0);

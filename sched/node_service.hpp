@@ -15,7 +15,7 @@ namespace vtrain {
 /// placement which nodes are in service.
 class NodeService {
  public:
-  NodeService(Placement& placement, std::uint32_t num_nodes) : placement_(placement), nodes_(num_nodes) {}
+  NodeService(Placement& placement, const ClusterSpec& cluster);
 
   /// A job has got a gang, or gives it back; the placement knows already. `gpu_share`: thousandths that it
   /// uses of each GPU; parts of one GPU have the same number in their shares.
@@ -29,6 +29,10 @@ class NodeService {
   /// One reason less; without any the node is back.
   void bring_back(NodeId node);
   bool in_service(NodeId node) const { return nodes_[node.value].outages == 0; }
+  /// The nodes out of service, ascending.
+  std::span<const NodeId> out_of_service() const { return out_of_service_; }
+  /// GPUs of a node out of service that gangs hold, as a whole or in part.
+  GpuCount held_gpus(NodeId node) const { return nodes_[node.value].num_gpus - nodes_[node.value].withheld; }
   /// GPUs out of service that no gang holds.
   GpuCount withheld_gpus() const { return withheld_gpus_; }
   /// Those of one node.
@@ -43,12 +47,14 @@ class NodeService {
 
   struct Node {
     std::vector<Holding> holdings;
+    GpuCount num_gpus{0};
     std::int32_t outages = 0;  ///< that are going on
     GpuCount withheld{0};      ///< GPUs that no gang holds, while it is out of service
   };
 
   Placement& placement_;
   std::vector<Node> nodes_;
+  std::vector<NodeId> out_of_service_;  ///< ascending
   GpuCount withheld_gpus_{0};
 };
 

@@ -8,6 +8,7 @@
 
 #include "core/ids.hpp"
 #include "core/units.hpp"
+#include "sched/placement.hpp"
 #include "sched/run_plan.hpp"
 #include "workloads/jobs/job.hpp"
 
@@ -87,6 +88,14 @@ class SchedulingPass {
   /// GPUs that jobs hold and those that are free: all of the cluster but what is out of service. GPUs of a
   /// node that takes no new jobs count until the jobs on them give them back.
   GpuCount usable_gpus() const { return usable_gpus_; }
+  /// Jobs that run on nodes that have gone out of service since (drained ones), as the pass begins, in the
+  /// order of their ids. They are to keep what they hold: the GPUs there are of use to nobody else.
+  std::span<const JobId> staying() const { return staying_; }
+  /// What these jobs hold, each GPU once: also those on other nodes.
+  std::span<const NodeShare> kept_gpus() const { return kept_gpus_; }
+  /// Whether jobs use parts of GPUs, and leave the rest of them to others: then numbers of GPUs say little of
+  /// what fits.
+  bool shares_gpus() const { return shares_gpus_; }
   /// GPUs of the whole cluster.
   GpuCount total_gpus() const { return total_gpus_; }
   /// The same by type; null where all GPUs are alike to jobs.
@@ -180,6 +189,9 @@ class SchedulingPass {
   GpuCount usable_gpus_{0};
   GpuCount total_gpus_{0};
   bool capacity_changed_ = false;
+  bool shares_gpus_ = false;
+  std::vector<JobId> staying_;
+  std::vector<NodeShare> kept_gpus_;
   std::vector<JobId> interrupted_;
   const ClusterSpec* cluster_ = nullptr;
   const GpusByType* gpus_by_type_ = nullptr;

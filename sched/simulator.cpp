@@ -44,6 +44,7 @@ class Simulation final : public SchedulingPass {
     cluster_ = &cluster;
     if (GpusByType::matter(cluster, workload)) gpus_by_type_ = &by_type_.emplace(cluster, workload, gangs_);
     jobs_ = workload.jobs;
+    shares_gpus_ = gangs_.placement().shares_gpus() && std::ranges::any_of(jobs_, &Job::shares_gpus);
     curves_ = workload.curves;
     progress_ = progress_by_job_;
     result_.outcomes.resize(jobs_.size());
@@ -264,6 +265,7 @@ class Simulation final : public SchedulingPass {
       }
     }
     if (outages_) change_nodes();
+    if (outages_) find_staying();
     for (; next_arrival_ < jobs_.size() && jobs_[next_arrival_].submit == now_; ++next_arrival_) {
       ++result_.events;
       arrive(JobId(next_arrival_));
@@ -291,6 +293,26 @@ class Simulation final : public SchedulingPass {
     }
     std::sort(interrupted_.begin(), interrupted_.end());
     update_gpus();
+  }
+
+  /// Finds the jobs on nodes out of service, and what they hold.
+  void find_staying() {
+    staying_.clear();
+    kept_gpus_.clear();
+    const NodeService& service = *gangs_.service();
+    for (const NodeId node : service.out_of_service()) {
+      if (service.held_gpus(node).value == 0) continue;
+      kept_gpus_.push_back({node, service.held_gpus(node)});
+      for (const JobId job : service.jobs_on(node))
+        staying_.push_back(job);
+    }
+    std::ranges::sort(staying_);
+    staying_.erase(std::ranges::unique(staying_).begin(), staying_.end());
+    for (const JobId job : staying_) {
+      for (const NodeShare& share : gangs_.shares(job)) {
+        if (service.in_service(share.node)) kept_gpus_.push_back(share);
+      }
+    }
   }
 
   void stop_jobs_on(NodeId node) {

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "sched/disruptions.hpp"
+#include "sched/node_table.hpp"
 #include "sched/placement.hpp"
 #include "tests/support/sim_time.hpp"
 #include "tests/unit/policies/golden_support.hpp"
@@ -20,22 +22,33 @@ namespace {
 struct LiveJob {
   std::size_t id = 0;
   SimDuration executed{0};
+  SimDuration saved{0};  ///< executed when it last started
   bool runs = false;
   std::vector<NodeShare> shares{};
 };
 
-using Key = std::function<double(const Job&, SimDuration executed)>;
+struct ListedPolicy {
+  std::string spec;
+  std::function<double(const Job&, SimDuration executed)> key;
+  bool keys_change = true;  ///< while jobs run
+};
 
 /// The rule as it reads, for rigid jobs: one list, a stable sort at every event, a walk by number, and where
-/// a chosen job found no room a second one over what is free.
+/// a chosen job found no room or GPUs are shared a second one over what is free. All outages end.
 class ListByHand {
  public:
-  ListByHand(const Workload& workload, const ClusterSpec& cluster, PlacementKind kind, Key key)
+  ListByHand(const Workload& workload, const ClusterSpec& cluster, PlacementKind kind, ListedPolicy policy,
+             std::vector<Outage> outages = {})
       : workload_(workload),
-        total_(cluster.total_gpus()),
+        nodes_(cluster, workload),
         placement_(make_placement(kind, cluster, workload)),
-        key_(std::move(key)),
-        outcomes_(workload.jobs.size()) {}
+        sharing_(shares_gpus(kind) && std::ranges::any_of(workload.jobs, &Job::shares_gpus)),
+        policy_(std::move(policy)),
+        outages_(std::move(outages)),
+        outcomes_(workload.jobs.size()) {
+    for (JobOutcome& outcome : outcomes_)
+      outcome.start = SimTime::max();
+  }
 
   std::vector<JobOutcome> run() {
     std::size_t next = 0;
@@ -44,6 +57,11 @@ class ListByHand {
       SimTime then = next < workload_.jobs.size() ? workload_.jobs[next].submit : SimTime::max();
       for (const LiveJob& live : list_) {
         if (live.runs) then = std::min(then, now + left(live));
+      }
+      for (const Outage& outage : outages_) {
+        for (const SimTime change : {outage.begin, outage.end}) {
+          if (change > now) then = std::min(then, change);
+        }
       }
       for (LiveJob& live : list_) {
         if (live.runs) live.executed += then - now;
@@ -55,6 +73,7 @@ class ListByHand {
         placement_->release(request(live), live.shares);
       }
       std::erase_if(list_, [&](const LiveJob& live) { return left(live) == SimDuration(0); });
+      change_nodes(now);
       for (; next < workload_.jobs.size() && workload_.jobs[next].submit == now; ++next) {
         if (placement_->fits_empty(request({next}))) list_.push_back({next});
       }
@@ -70,21 +89,72 @@ class ListByHand {
   GangRequest request(const LiveJob& live) const { return request_of(job(live), job(live).num_gpus); }
   SimDuration left(const LiveJob& live) const { return time_on_gpus(job(live)) - live.executed; }
 
+  bool is_out(NodeId node, SimTime now) const {
+    return std::ranges::any_of(outages_, [&](const Outage& outage) {
+      return outage.node == node && outage.begin <= now && now < outage.end;
+    });
+  }
+  bool is_out(const LiveJob& live, SimTime now) const {
+    return live.runs &&
+           std::ranges::any_of(live.shares, [&](const NodeShare& share) { return is_out(share.node, now); });
+  }
+
+  void change_nodes(SimTime now) {
+    // Where keys change while jobs run, these come behind waiting ones with the same key, also when they
+    // stop.
+    if (policy_.keys_change)
+      std::ranges::stable_partition(list_, [](const LiveJob& live) { return !live.runs; });
+    for (std::uint32_t node = 0; node < nodes_.nodes().size(); ++node) {
+      const auto fails = [&](const Outage& outage) {
+        return outage.node == NodeId(node) && outage.begin == now && outage.kind == OutageKind::Failure;
+      };
+      if (std::ranges::any_of(outages_, fails)) stop_jobs_on(NodeId(node));
+      placement_->set_in_service(NodeId(node), !is_out(NodeId(node), now));
+    }
+  }
+
+  void stop_jobs_on(NodeId node) {
+    for (LiveJob& live : list_) {
+      if (!live.runs || !std::ranges::any_of(live.shares, [&](const NodeShare& s) { return s.node == node; }))
+        continue;
+      placement_->release(request(live), live.shares);
+      live.shares.clear();
+      live.runs = false;
+      live.executed = live.saved;
+      ++outcomes_[live.id].failures;
+    }
+  }
+
   bool start(LiveJob& live, SimTime now) {
     live.runs = placement_->place(request(live), live.shares);
-    if (live.runs && live.executed == SimDuration(0) && outcomes_[live.id].preemptions == 0)
-      outcomes_[live.id].start = now;
-    return live.runs;
+    if (!live.runs) return false;
+    live.saved = live.executed;
+    outcomes_[live.id].start = std::min(outcomes_[live.id].start, now);
+    return true;
+  }
+
+  /// GPUs of nodes in service, but for those of jobs that are on another node as well.
+  GpuCount gpus_to_give(SimTime now) const {
+    GpuCount gpus(0);
+    for (std::uint32_t node = 0; node < nodes_.nodes().size(); ++node)
+      gpus += GpuCount(is_out(NodeId(node), now) ? 0 : nodes_[node].num_gpus);
+    for (const LiveJob& live : list_) {
+      if (!is_out(live, now)) continue;
+      for (const NodeShare& share : live.shares)
+        gpus -= is_out(share.node, now) ? GpuCount(0) : share.gpus;
+    }
+    return gpus;
   }
 
   void pass(SimTime now) {
     std::stable_sort(list_.begin(), list_.end(), [&](const LiveJob& a, const LiveJob& b) {
-      return key_(job(a), a.executed) < key_(job(b), b.executed);
+      return policy_.key(job(a), a.executed) < policy_.key(job(b), b.executed);
     });
-    GpuCount free = total_;
+    GpuCount free = gpus_to_give(now);
     std::vector<LiveJob*> chosen;
     std::vector<LiveJob*> preempted;
     for (LiveJob& live : list_) {
+      if (is_out(live, now)) continue;
       if (job(live).num_gpus <= free) {
         free -= job(live).num_gpus;
         if (!live.runs) chosen.push_back(&live);
@@ -99,10 +169,8 @@ class ListByHand {
     bool all_started = true;
     for (LiveJob* const live : chosen)
       all_started &= start(*live, now);
-    if (!all_started) {
-      ++refusals_;
-      second_walk(now, preempted);
-    }
+    refusals_ += all_started ? 0 : 1;
+    if (!all_started || sharing_) second_walk(now, preempted);
     for (LiveJob* const live : preempted) {
       ++outcomes_[live->id].preemptions;
       if (!live->runs) live->shares.clear();
@@ -126,29 +194,26 @@ class ListByHand {
   }
 
   const Workload& workload_;
-  GpuCount total_;
+  NodeTable nodes_;
   std::unique_ptr<Placement> placement_;
-  Key key_;
+  bool sharing_;
+  ListedPolicy policy_;
+  std::vector<Outage> outages_;
   std::vector<LiveJob> list_;
   std::vector<JobOutcome> outcomes_;
   int refusals_ = 0;
 };
 
-struct ListedPolicy {
-  std::string spec;
-  Key key;
-};
-
 const std::vector<ListedPolicy>& listed_policies() {
   static const std::vector<ListedPolicy> policies = {
-      {"sjf", [](const Job& job, SimDuration) { return job.num_gpus.value; }},
+      {"sjf", [](const Job& job, SimDuration) { return job.num_gpus.value; }, false},
       {"srtf", [](const Job& job,
                   SimDuration executed) { return static_cast<double>((job.duration - executed).count()); }},
       {"srsf",
        [](const Job& job, SimDuration executed) {
          return static_cast<double>((job.duration - executed).count()) * job.num_gpus.value;
        }},
-      {"edf", [](const Job& job, SimDuration) { return to_seconds(job.deadline); }}};
+      {"edf", [](const Job& job, SimDuration) { return to_seconds(job.deadline); }, false}};
   return policies;
 }
 
@@ -217,6 +282,45 @@ TEST_CASE(
   CHECK(result.runs.size() == 4);
 }
 
+TEST_CASE("list_policy: a job on a drained node is not preempted for one that cannot go there") {
+  // j1 is on node 1, which is drained at 5. j2 is ahead of it in the list, and needs a node.
+  const Workload workload = make_workload({{0, 100, 8, 1000}, {0, 110, 8, 900}, {10, 50, 8, 100}});
+  Disruptions drain;
+  drain.outages = {{NodeId(1), OutageKind::Drain, at(5), at(10000)}};
+  const auto result =
+      replay_recorded(workload, *ClusterSpec::parse("2x8"), "srtf", PlacementKind::Yarn, &drain);
+  CHECK(result.outcomes[1].end == at(110));
+  CHECK(result.outcomes[1].preemptions == 0);
+  CHECK(result.outcomes[2].start == at(10));
+}
+
+TEST_CASE("list_policy: a drained node with shared GPUs costs nobody his own") {
+  // j0 and j1 share a GPU of node 0, j2 holds node 1. Node 0 is drained at 50: 5 GPUs are held, and the three
+  // jobs use 6 in whole ones.
+  Workload workload = make_workload({{0, 1000, 1}, {1, 1000, 1}, {2, 100, 4}});
+  workload.jobs[0].gpu_share = workload.jobs[1].gpu_share = 250;
+  Disruptions drain;
+  drain.outages = {{NodeId(0), OutageKind::Drain, at(50), at(900)}};
+  for (const ListedPolicy& policy : listed_policies()) {
+    CAPTURE(policy.spec);
+    const auto result =
+        replay_recorded(workload, *ClusterSpec::parse("2x4"), policy.spec, PlacementKind::BestFit, &drain);
+    CHECK(result.outcomes[0].end == at(1000));
+    CHECK(result.outcomes[1].end == at(1001));
+    CHECK(result.outcomes[2].end == at(102));
+  }
+}
+
+TEST_CASE("list_policy: jobs share a GPU") {
+  // On one GPU, of which each uses a half: the third waits for the first to end.
+  Workload workload = make_workload({{0, 10, 1}, {0, 20, 1}, {0, 30, 1}});
+  for (Job& job : workload.jobs)
+    job.gpu_share = 500;
+  const auto result = replay(workload, "1x1", "srtf", PlacementKind::Fgd);
+  CHECK(result.outcomes[1].start == at(0));
+  CHECK(result.outcomes[2].start == at(10));
+}
+
 TEST_CASE("property: list policies equal the rule applied to one list, under placements that refuse gangs") {
   constexpr PlacementKind kPlacements[] = {PlacementKind::Yarn, PlacementKind::BestFit,
                                            PlacementKind::ConsolidateStrict, PlacementKind::Buddy,
@@ -227,20 +331,34 @@ TEST_CASE("property: list policies equal the rule applied to one list, under pla
     for (const PlacementKind kind : kPlacements) {
       CAPTURE(static_cast<int>(kind));
       int refusals = 0;
-      for (std::uint64_t seed = 0; seed < 12; ++seed) {
+      for (std::uint64_t seed = 0; seed < 24; ++seed) {
         CAPTURE(seed);
-        const Workload workload = random_workload(seed, 150, 18, SimDuration(3));
-        const auto result = replay_recorded(workload, cluster, policy.spec, kind);
-        ListByHand by_hand(workload, cluster, kind, policy.key);
+        Workload workload = random_workload(seed, 150, 18, SimDuration(3));
+        RandomStream random(seed, "nodes");
+        // Every other replay shares GPUs, and two of four have outages.
+        for (std::size_t i = 0; seed % 2 == 1 && i < workload.jobs.size(); i += 2)
+          workload.jobs[i].gpu_share = static_cast<std::int16_t>(100 + random.below(500));
+        Disruptions outages;
+        for (int i = 0; seed % 4 >= 2 && i < 15; ++i) {
+          const SimTime begin(SimDuration(3 * static_cast<std::int64_t>(1 + random.below(600))));
+          const SimDuration length(3 * static_cast<std::int64_t>(1 + random.below(60)));
+          outages.outages.push_back({NodeId(static_cast<std::uint32_t>(random.below(6))),
+                                     random.below(3) == 0 ? OutageKind::Failure : OutageKind::Drain, begin,
+                                     begin + length});
+        }
+        const auto result = replay_recorded(workload, cluster, policy.spec, kind,
+                                            outages.outages.empty() ? nullptr : &outages);
+        ListByHand by_hand(workload, cluster, kind, policy, outages.outages);
         const std::vector<JobOutcome> expected = by_hand.run();
         refusals += by_hand.refusals();
         for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
           CAPTURE(i);
+          if (result.outcomes[i].state == JobState::Rejected) continue;
           REQUIRE(result.outcomes[i].start == expected[i].start);
           REQUIRE(result.outcomes[i].end == expected[i].end);
           REQUIRE(result.outcomes[i].preemptions == expected[i].preemptions);
+          REQUIRE(result.outcomes[i].failures == expected[i].failures);
         }
-        check_gpus_in_use(result, cluster.total_gpus().value);
       }
       CHECK(refusals > 100);
     }
