@@ -154,6 +154,7 @@ std::vector<std::uint32_t> SlottedPolicy::take_arrivals(SchedulingPass& pass) {
       live.levels = &rigid_.emplace_back(std::vector<ThroughputLevels::Level>{{job.num_gpus, 1.0}});
       live.iterations_left = to_seconds(time_on_gpus(job));
     }
+    if (job.max_gpus.value == 0 && job.curve) live.levels = &worthwhile(*live.levels, job.curve);
     const std::int64_t largest = live.levels->levels().back().num_gpus.value;
     live.max_gpus = job.max_gpus.value > 0 ? std::min<std::int64_t>(job.max_gpus.value, largest) : largest;
     live.max_gpus = live.level_within(std::min(live.max_gpus, cluster_gpus_));
@@ -169,6 +170,18 @@ std::vector<std::uint32_t> SlottedPolicy::take_arrivals(SchedulingPass& pass) {
     arrived.push_back(id.value);
   }
   return arrived;
+}
+
+const ThroughputLevels& SlottedPolicy::worthwhile(const ThroughputLevels& curve, CurveId id) {
+  const auto [known, is_new] = worthwhile_.try_emplace(id);
+  if (is_new) {
+    std::vector<ThroughputLevels::Level> levels;
+    for (const ThroughputLevels::Level& level : curve.levels()) {
+      if (levels.empty() || level.iterations_per_s > levels.back().iterations_per_s) levels.push_back(level);
+    }
+    known->second.emplace(std::move(levels));
+  }
+  return *known->second;
 }
 
 void SlottedPolicy::apply(SchedulingPass& pass) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -47,6 +48,9 @@ Result<WholeSeconds> parse_slot(const PolicyArguments& arguments);
 /// jobs, their progress and the clock of decisions; a policy says in `decide` which GPUs jobs hold from now
 /// on.
 ///
+/// A job for which the trace gives a most number of GPUs may hold all levels up to it, as in ElasticFlow's
+/// simulator; any other only those on which it is faster than on fewer GPUs: more would make it late.
+///
 /// Semantics of ElasticFlow's simulator (pkusys/ElasticFlow, Apache-2.0). What happens within a slot of the
 /// last decision waits for the slot to end, unless it is the only thing still to come. A job whose work is
 /// done keeps its GPUs until then; its booked end is the planned one, or, if other things came first and it
@@ -88,6 +92,8 @@ class SlottedPolicy : public Policy {
   bool end_if_done(SchedulingPass& pass, const SlottedJob& job);
   void take_ends(SchedulingPass& pass, WholeSeconds now);
   std::vector<std::uint32_t> take_arrivals(SchedulingPass& pass);
+  /// The levels of a curve on which a job is faster than on all smaller ones.
+  const ThroughputLevels& worthwhile(const ThroughputLevels& curve, CurveId id);
   void apply(SchedulingPass& pass);
   /// Whether all decisions to come would be like the one just made, until a node comes or goes.
   bool stands_still(const SchedulingPass& pass, WholeSeconds now) const;
@@ -100,6 +106,7 @@ class SlottedPolicy : public Policy {
   SlottedArrivals arrivals_;
   std::vector<SlottedJob> jobs_;        ///< by `JobId`
   std::deque<ThroughputLevels> rigid_;  ///< of jobs without a curve
+  std::map<CurveId, std::optional<ThroughputLevels>> worthwhile_;
   std::int64_t cluster_gpus_ = 0;
   std::optional<WholeSeconds> last_decision_;
   std::optional<WholeSeconds> disrupted_at_;  ///< by something that no decision has taken in yet

@@ -56,7 +56,35 @@ SimulationResult replay(const Workload& workload, const std::string& spec, const
   return *std::move(result);
 }
 
+/// One job of 10,000 iterations on a curve whose last level is slower than the one before.
+Workload job_on_falling_curve(std::int64_t deadline_s, std::int32_t max_gpus) {
+  Workload workload = testing::make_workload({{0, 10'000, 1, deadline_s}});
+  workload.curves.emplace_back(std::vector<ThroughputLevels::Level>{
+      {GpuCount(1), 5.0}, {GpuCount(16), 25.0}, {GpuCount(32), 30.5}, {GpuCount(64), 29.5}});
+  workload.jobs[0].curve = CurveId(0);
+  workload.jobs[0].iterations = 10'000;
+  workload.jobs[0].max_gpus = GpuCount(max_gpus);
+  return workload;
+}
+
 }  // namespace
+
+TEST_CASE(
+    "elasticflow: a job gets no more GPUs than make it faster, unless the trace says how many it may hold") {
+  // 10,000 / 30.5 = 327.9 s on 32 GPUs, 10,000 / 29.5 = 339.0 s on 64, each rounded up to 10 s.
+  for (const char* spec : {"elasticflow:slot=10s", "elasticflow:slot=10s,greedy=largest"}) {
+    CAPTURE(spec);
+    for (const std::int64_t deadline_s : {335, -1}) {
+      const SimulationResult result = replay(job_on_falling_curve(deadline_s, 0), spec, "8x8");
+      REQUIRE(result.runs.size() == 1);
+      CHECK(result.runs[0].num_gpus == GpuCount(32));
+      CHECK(to_seconds(result.outcomes[0].finished) == 328);
+    }
+  }
+  // As in ElasticFlow's simulator, where every trace says it.
+  const SimulationResult given = replay(job_on_falling_curve(-1, 64), "elasticflow:slot=10s", "8x8");
+  CHECK(given.runs[0].num_gpus == GpuCount(64));
+}
 
 // Not so on every workload: plans are made anew at every decision, see `ElasticFlow`.
 TEST_CASE(
