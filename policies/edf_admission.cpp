@@ -1,63 +1,79 @@
 #include "policies/edf_admission.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 
 namespace vtrain {
 namespace {
 
-/// So much before its deadline a job must end to be admitted: more than what rounding to nanoseconds, at
-/// every event of its life, may add up to.
-constexpr double kMarginSeconds = 1e-3;
-/// Ends closer than this are the same.
-constexpr double kSameSeconds = 1e-6;
-constexpr double kNever = std::numeric_limits<double>::infinity();
+/// So much before its deadline a job must end to be admitted whose end follows from the speeds of curves, its
+/// own or those of jobs before it: more than what rounding to nanoseconds, at every event of their lives, may
+/// add up to. Rigid jobs alone are followed exactly.
+constexpr SimDuration kMargin = std::chrono::milliseconds(1);
+/// Ends of such jobs that are no further apart are the same.
+constexpr SimDuration kSame = std::chrono::microseconds(1);
+constexpr SimDuration kNever = SimDuration::max();
 
-double speed_on(const SchedulingPass& pass, JobId job, GpuCount num_gpus) {
-  const ThroughputLevels* const curve = pass.curve(job);
-  return curve == nullptr ? 1 : curve->iterations_per_s(num_gpus);
+SimDuration time_for_iterations(double iterations, double speed) {
+  constexpr double kLongest = 9.2e18;
+  const double nanoseconds = std::ceil(std::max(iterations, 0.0) / speed * 1e9);
+  return nanoseconds < kLongest ? SimDuration(static_cast<std::int64_t>(nanoseconds)) : kNever;
+}
+
+SimDuration sum(SimDuration a, SimDuration b) {
+  return a < kNever - b ? a + b : kNever;
 }
 
 }  // namespace
 
 EdfAdmission::Planned EdfAdmission::planned(const SchedulingPass& pass, JobId job) {
-  const bool rigid = pass.curve(job) == nullptr;
-  return {.job = job, .left = rigid ? to_seconds(pass.remaining(job)) : pass.remaining_iterations(job)};
+  if (pass.curve(job) != nullptr) return {.job = job, .iterations = pass.remaining_iterations(job)};
+  return {.job = job, .left = pass.remaining(job)};
 }
 
 void EdfAdmission::follow(const SchedulingPass& pass, std::vector<Planned>& jobs) {
   struct Run {
     Planned* planned;
-    double speed;
+    double speed;  ///< 0 for a rigid job
   };
   std::vector<Planned*> live;
+  bool exact = true;
   for (Planned& planned : jobs) {
     planned.end = kNever;
+    exact &= pass.curve(planned.job) == nullptr;
+    planned.exact = exact;
     live.push_back(&planned);
   }
   std::vector<Run> running;
-  double now = 0;
+  SimDuration now(0);
   while (!live.empty()) {
     running.clear();
     GpuCount left = pass.usable_gpus();
-    double next = kNever;
+    SimDuration next = kNever;
     for (Planned* const planned : live) {
       if (left.value == 0) break;
       const GpuCount gpus = fastest_within(pass, planned->job, left);
       if (gpus.value == 0) continue;
       left -= gpus;
-      running.push_back({planned, speed_on(pass, planned->job, gpus)});
-      planned->end = now + std::max(planned->left, 0.0) / running.back().speed;
+      const ThroughputLevels* const curve = pass.curve(planned->job);
+      const double speed = curve == nullptr ? 0 : curve->iterations_per_s(gpus);
+      running.push_back({planned, speed});
+      planned->end =
+          sum(now, curve == nullptr ? planned->left : time_for_iterations(planned->iterations, speed));
       next = std::min(next, planned->end);
     }
-    // Nobody else can ever run on what is in service.
-    if (running.empty()) return;
+    // Nobody else can ever run on what is in service, or ends while the clock can tell.
+    if (next == kNever) return;
     for (const Run& run : running) {
       if (run.planned->end <= next) {
         std::erase(live, run.planned);
+        continue;
+      }
+      run.planned->end = kNever;
+      if (run.speed > 0) {
+        run.planned->iterations -= run.speed * to_seconds(next - now);
       } else {
-        run.planned->left -= run.speed * (next - now);
-        run.planned->end = kNever;
+        run.planned->left -= next - now;
       }
     }
     now = next;
@@ -79,7 +95,7 @@ bool EdfAdmission::admits(const SchedulingPass& pass, JobId id) {
   with.insert(with.begin() + index, planned(pass, id));
   follow(pass, with);
   const auto is_late = [&](const Planned& job) {
-    return job.end > to_seconds(deadline(job.job) - pass.now()) - kMarginSeconds;
+    return job.end > deadline(job.job) - pass.now() - (job.exact ? SimDuration(0) : kMargin);
   };
   if (is_late(with[static_cast<std::size_t>(index)])) return false;
   if (std::ranges::any_of(with, is_late)) {
@@ -87,7 +103,8 @@ bool EdfAdmission::admits(const SchedulingPass& pass, JobId id) {
     // Who is late anyway does not count, unless he would be later.
     with.erase(with.begin() + index);
     for (std::size_t i = 0; i < with.size(); ++i) {
-      if (is_late(with[i]) && with[i].end > without[i].end + kSameSeconds) return false;
+      const SimDuration same = with[i].exact && without[i].exact ? SimDuration(0) : kSame;
+      if (is_late(with[i]) && with[i].end > sum(without[i].end, same)) return false;
     }
   }
   admitted_.insert(place, id);

@@ -23,8 +23,10 @@ class EdfAdmission final : public ElasticEdf {
   /// An admitted job in the schedule that is followed.
   struct Planned {
     JobId job;
-    double left = 0;  ///< iterations; seconds of a rigid job
-    double end = 0;   ///< s from now
+    SimDuration left{0};    ///< of a rigid job
+    double iterations = 0;  ///< left of an elastic one
+    SimDuration end{0};     ///< from now
+    bool exact = true;      ///< whether no elastic job is among it and those before it
   };
 
   bool admits(const SchedulingPass& pass, JobId job) override;

@@ -157,6 +157,49 @@ TEST_CASE("edf-admission: who would be late, or make another late, is turned awa
   CHECK(replay(workload, "1x4", "edf-admission").outcomes[4].state == JobState::Rejected);
 }
 
+TEST_CASE("edf-admission: a rigid job that ends at its very deadline is let in") {
+  // On an empty node each time; the second runs beside the first.
+  const Workload workload =
+      testing::make_workload({{0, 100, 4, 100}, {10, 50, 2, 60}, {200, 30, 4, 230}, {201, 30, 8, 259}});
+  const SimulationResult result = replay(workload, "1x8", "edf-admission");
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(deadline_met(workload.jobs[i], result.outcomes[i]));
+  CHECK(result.outcomes[3].state == JobState::Rejected);  // from 230 on it would end at 260
+}
+
+TEST_CASE(
+    "edf-admission: rigid jobs are let in exactly when edf brings them and all before them home in time") {
+  int in_time_to_the_tick = 0;
+  int rejected = 0;
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    CAPTURE(seed);
+    Workload workload = testing::random_workload(seed, 60, 8, SimDuration(3));
+    for (Job& job : workload.jobs)
+      job.requested_time = SimDuration(0);
+    const SimulationResult result = replay(workload, "1x8", "edf-admission");
+    Workload admitted;
+    for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+      CAPTURE(i);
+      admitted.jobs.push_back(workload.jobs[i]);
+      const SimulationResult by_edf = replay(admitted, "1x8", "edf");
+      bool all_in_time = true;
+      for (std::size_t k = 0; k < admitted.jobs.size(); ++k) {
+        const Job& job = admitted.jobs[k];
+        all_in_time &= !job.has_deadline() || deadline_met(job, by_edf.outcomes[k]);
+      }
+      REQUIRE((result.outcomes[i].state != JobState::Rejected) == all_in_time);
+      if (all_in_time) {
+        in_time_to_the_tick += result.outcomes[i].end == workload.jobs[i].deadline ? 1 : 0;
+      } else {
+        ++rejected;
+        admitted.jobs.pop_back();
+      }
+    }
+  }
+  CHECK(in_time_to_the_tick > 20);
+  CHECK(rejected > 100);
+}
+
 TEST_CASE("edf-admission: a deadline before the submission is a rejection") {
   Workload workload;
   add_elastic(workload, 100, 50);
