@@ -1,15 +1,16 @@
 #include "sched/gpu_time.hpp"
 
-#include "core/text.hpp"
+#include <fmt/format.h>
+
+#include <iterator>
 
 namespace vtrain {
 
 void GpuTime::append_to(std::string& out) const {
-  out += std::to_string(seconds_);
-  if (billionths_ == 0) return;
-  std::string fraction;
-  append_ns_as_seconds(fraction, billionths_);
-  out += fraction.substr(1);  // without the 0 before the point
+  fmt::format_to(std::back_inserter(out), "{}", seconds_);
+  if (trillionths_ == 0) return;
+  fmt::format_to(std::back_inserter(out), ".{:012}", trillionths_);
+  out.erase(out.find_last_not_of('0') + 1);
 }
 
 }  // namespace vtrain

@@ -9,38 +9,51 @@
 
 namespace vtrain {
 
-/// GPU-seconds that a job held: whole ones and billionths beyond them, so that sums are exact.
+/// GPU-seconds that a job held: whole ones and trillionths beyond them, which is thousandths of a GPU for a
+/// nanosecond, so that sums are exact.
 class GpuTime {
  public:
   /// Adds `num_gpus` GPUs held for `duration`, which is not negative.
   void add(SimDuration duration, GpuCount num_gpus) {
-    const std::int64_t rest = duration.count() % kPerSecond * num_gpus.value + billionths_;
-    seconds_ += duration.count() / kPerSecond * num_gpus.value + rest / kPerSecond;
-    billionths_ = rest % kPerSecond;
+    const std::int64_t seconds = duration.count() / kNsPerSecond;
+    const std::int64_t rest = duration.count() % kNsPerSecond * num_gpus.value;
+    add(seconds * num_gpus.value + rest / kNsPerSecond, rest % kNsPerSecond * kPerNs);
   }
-  /// The same for jobs that use `gpu_share` thousandths of each GPU; less than a nanosecond is left out.
+  /// The same for jobs that use `gpu_share` thousandths of each GPU.
   void add(SimDuration duration, GpuCount num_gpus, std::int16_t gpu_share) {
     if (gpu_share == kWholeGpu) return add(duration, num_gpus);
-    add(duration / kWholeGpu * gpu_share + duration % kWholeGpu * gpu_share / kWholeGpu, num_gpus);
+    const std::int64_t thousandths = std::int64_t{num_gpus.value} * gpu_share;
+    add(duration, GpuCount(static_cast<std::int32_t>(thousandths / kWholeGpu)));
+    const std::int64_t part = thousandths % kWholeGpu;
+    const std::int64_t seconds = duration.count() / kNsPerSecond * part;
+    add(seconds / kWholeGpu,
+        seconds % kWholeGpu * (kPerSecond / kWholeGpu) + duration.count() % kNsPerSecond * part);
   }
   /// Adds what another has.
-  void add(const GpuTime& other) {
-    const std::int64_t rest = billionths_ + other.billionths_;
-    seconds_ += other.seconds_ + rest / kPerSecond;
-    billionths_ = rest % kPerSecond;
-  }
+  void add(const GpuTime& other) { add(other.seconds_, other.trillionths_); }
   friend bool operator==(const GpuTime&, const GpuTime&) = default;
   /// GPU-seconds, to the nearest double.
   double seconds() const {
-    return static_cast<double>(seconds_) + static_cast<double>(billionths_) / static_cast<double>(kPerSecond);
+    return static_cast<double>(seconds_) +
+           static_cast<double>(trillionths_) / static_cast<double>(kPerSecond);
   }
   /// Appends GPU-seconds with as many digits as needed.
   void append_to(std::string& out) const;
 
  private:
-  static constexpr std::int64_t kPerSecond = 1'000'000'000;
+  static constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+  static constexpr std::int64_t kPerNs = 1'000;
+  static constexpr std::int64_t kPerSecond = kNsPerSecond * kPerNs;
+
+  /// Adds whole GPU-seconds, and trillionths of fewer than two.
+  void add(std::int64_t seconds, std::int64_t trillionths) {
+    const std::int64_t rest = trillionths_ + trillionths;
+    seconds_ += seconds + rest / kPerSecond;
+    trillionths_ = rest % kPerSecond;
+  }
+
   std::int64_t seconds_ = 0;
-  std::int64_t billionths_ = 0;
+  std::int64_t trillionths_ = 0;
 };
 
 }  // namespace vtrain

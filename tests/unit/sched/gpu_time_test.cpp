@@ -28,3 +28,27 @@ TEST_CASE("gpu_time: as many digits as needed") {
   time.append_to(text);
   CHECK(text == "2");
 }
+
+TEST_CASE("gpu_time: parts of GPUs are exact to the thousandth of a nanosecond") {
+  const auto text_of = [](const GpuTime& time) {
+    std::string text;
+    time.append_to(text);
+    return text;
+  };
+  GpuTime time;
+  time.add(SimDuration(9), GpuCount(2), 999);  // 9 ns x 1.998 GPUs
+  CHECK(text_of(time) == "0.000000017982");
+  for (int i = 0; i < 999; ++i)
+    time.add(SimDuration(9), GpuCount(2), 999);
+  CHECK(text_of(time) == "0.000017982");
+  GpuTime thirds;
+  for (const int share : {333, 333, 334})
+    thirds.add(SimDuration(1'000'000'001), GpuCount(1), static_cast<std::int16_t>(share));
+  GpuTime whole;
+  whole.add(SimDuration(1'000'000'001), GpuCount(1));
+  CHECK(thirds == whole);
+  // A century on a million GPUs, of each 999 thousandths.
+  GpuTime large;
+  large.add(std::chrono::hours(24 * 365 * 100), GpuCount(1'000'000), 999);
+  CHECK(text_of(large) == "3150446400000000");
+}
