@@ -155,6 +155,21 @@ TEST_CASE("replay: a folder holds the files of one run") {
         std::set<std::string>{"jobs.csv", "report.html", "run.json", "summary.json"});
 }
 
+TEST_CASE("replay: checkpoints may cost nothing") {
+  // The failure at 25 takes the 5 s since the last checkpoint, and nothing else.
+  const TemporaryFolder work;
+  work.write("jobs.csv", "job_id,submit_s,num_gpus,duration_s\na,0,4,50\n");
+  work.write("out.csv", "node,begin_s,end_s,kind\n0,25,35,failure\n");
+  for (const std::string cost : {"0", "0s"}) {
+    const json result = run_json(
+        "replay --trace jobs.csv --cluster 1x4 --placement yarn --outages out.csv --checkpoints 10s "
+        "--checkpoint-cost " +
+            cost + " --json",
+        work);
+    CHECK(result["makespan_s"] == 25 + 10 + 30);
+  }
+}
+
 TEST_CASE("replay: the command of run.json can be pasted into a shell") {
   const TemporaryFolder work;
   work.write("it's.csv", kJobs);
