@@ -48,6 +48,7 @@ class Simulation final : public SchedulingPass {
     curves_ = workload.curves;
     progress_ = progress_by_job_;
     result_.outcomes.resize(jobs_.size());
+    result_.runs_recorded = options.record_runs;
     if (options.gang_speeds != nullptr && policy.copes_with_disruptions())
       sites_.emplace(cluster, workload, *options.gang_speeds, gangs_.placement());
     if (disruptions_ || (sites_ && sites_->matter())) {

@@ -68,6 +68,7 @@ struct SimulationResult {
   std::vector<JobOutcome> outcomes;    ///< by `JobId`
   std::vector<ClusterSample> samples;  ///< in order of time, one per instant at which something changed
   std::vector<JobRun> runs;            ///< in order of their ends, if asked for
+  bool runs_recorded = false;          ///< whether they were
   /// In order of time, under placements that keep the rate.
   std::vector<FragmentationSample> fragmentation;
   std::int64_t events = 0;          ///< arrivals, ends, timers and changes of nodes handled

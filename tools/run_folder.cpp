@@ -353,7 +353,7 @@ Result<void> write_run(const std::filesystem::path& folder, const Experiment& ex
   if (auto made = create_output_folder(folder); !made) return made;
   if (auto jobs = write_jobs_csv(folder / "jobs.csv", experiment.workload, run.result); !jobs) return jobs;
   if (auto written = write_disruptions(folder, experiment.workload, run.result); !written) return written;
-  if (auto timeline = write_or_remove(folder / "timeline.json", !run.result.runs.empty(),
+  if (auto timeline = write_or_remove(folder / "timeline.json", run.result.runs_recorded,
                                       [&] { return cluster_timeline(experiment, run); });
       !timeline) {
     return timeline;

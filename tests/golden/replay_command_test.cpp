@@ -170,6 +170,19 @@ TEST_CASE("replay: checkpoints may cost nothing") {
   }
 }
 
+TEST_CASE("replay: a timeline that is wanted is written, even if no job ever runs") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", "job_id,submit_s,num_gpus,duration_s\na,10,4,5\n");
+  work.write("out.csv", "node,begin_s,end_s,kind\n0,0,,failure\n");
+  REQUIRE(
+      run_vtrain("replay --trace jobs.csv --cluster 1x4 --placement yarn --outages out.csv --timeline always "
+                 "--out out",
+                 work.path())
+          .exit_code == 0);
+  CHECK(json::parse(slurp(work / "out/summary.json"))["completed"] == 0);
+  CHECK(json::parse(slurp(work / "out/timeline.json")).contains("traceEvents"));
+}
+
 TEST_CASE("replay: the command of run.json can be pasted into a shell") {
   const TemporaryFolder work;
   work.write("it's.csv", kJobs);
