@@ -11,7 +11,8 @@ WholeSeconds whole_seconds_passed(SimTime time) {
 }
 
 SimTime to_sim_time(WholeSeconds seconds) {
-  return SimTime(std::chrono::seconds(seconds));
+  constexpr auto kLast = std::chrono::floor<std::chrono::seconds>(SimTime::max().time_since_epoch());
+  return seconds < kLast.count() ? SimTime(std::chrono::seconds(seconds)) : SimTime::max();
 }
 
 void SlottedArrivals::collect(const SchedulingPass& pass, std::optional<WholeSeconds> last_decision,

@@ -18,6 +18,7 @@ using WholeSeconds = std::int64_t;
 WholeSeconds to_whole_seconds(SimTime time);
 /// The last whole second not after an instant: what the scheduler's clock shows then.
 WholeSeconds whole_seconds_passed(SimTime time);
+/// The instant; `SimTime::max()` where the simulated clock cannot tell it.
 SimTime to_sim_time(WholeSeconds seconds);
 
 /// Jobs that have come since the last decision, in order. A job that comes within a slot of it waits for the

@@ -70,7 +70,8 @@ class SchedulingPass {
   /// was `finished` by then. Only under `ProgressRule::Policy`.
   virtual void complete(JobId job, SimTime end, SimTime finished) = 0;
   /// Asks for a pass at `time` (later than now) even if nothing arrives or ends then. Only the last request
-  /// counts, and only until the next pass, whatever caused it.
+  /// counts, and only until the next pass, whatever caused it. `SimTime::max()` ends the replay with the
+  /// error that the clock cannot tell what the policy waits for.
   virtual void wake_at(SimTime time) = 0;
 
   /// Jobs that a failing node stopped at this instant, in the order of their ids. They wait again, as if they

@@ -161,6 +161,11 @@ class Simulation final : public SchedulingPass {
 
   void wake_at(SimTime time) override {
     if (time <= now_) throw policy_fault("asked for a timer that does not lie in the future");
+    if (time == kNever) {
+      throw SimulationFault(
+          {.message = fmt::format("policy '{}' plans for later than the simulated clock can tell (292 years)",
+                                  options_.policy_name)});
+    }
     events_.push({time, EventKind::Timer, {}, ++timer_version_});
   }
 

@@ -183,6 +183,21 @@ TEST_CASE("replay: a timeline that is wanted is written, even if no job ever run
   CHECK(json::parse(slurp(work / "out/timeline.json")).contains("traceEvents"));
 }
 
+TEST_CASE("replay: jobs that end beyond the clock's range are an error in the input under every policy") {
+  const TemporaryFolder work;
+  std::string jobs = "job_id,submit_s,num_gpus,duration_s\n";
+  for (int i = 0; i < 6; ++i)
+    jobs += "j" + std::to_string(i) + "," + std::to_string(i) + ",1,3000000000\n";
+  work.write("jobs.csv", jobs);
+  for (const std::string policy : {"fifo", "las", "las:preset=elasticflow", "edf:preset=elasticflow"}) {
+    CAPTURE(policy);
+    const CommandResult result =
+        run_vtrain("replay --trace jobs.csv --cluster 1x1 --policy " + policy, work.path());
+    CHECK(result.exit_code == 2);
+    CHECK(result.err.find("later than the simulated clock can tell (292 years)") != std::string::npos);
+  }
+}
+
 TEST_CASE("replay: the command of run.json can be pasted into a shell") {
   const TemporaryFolder work;
   work.write("it's.csv", kJobs);

@@ -286,6 +286,16 @@ TEST_CASE("simulator: what a policy cannot do ends the replay with its name and 
         "policy 'scripted' asked for a timer that does not lie in the future");
 }
 
+TEST_CASE("simulator: a timer beyond the clock's range is an error in the jobs, not in the policy") {
+  Workload workload;
+  add_job(workload, 0, 10, 1);
+  const auto result = run(workload, [](SchedulingPass& pass) { pass.wake_at(SimTime::max()); });
+  REQUIRE_FALSE(result);
+  CHECK(result.error().kind == ErrorKind::InvalidInput);
+  CHECK(result.error().describe() ==
+        "policy 'scripted' plans for later than the simulated clock can tell (292 years)");
+}
+
 TEST_CASE("simulator: jobs without a duration, without GPUs or beyond the clock's range are errors") {
   const auto failure = [](const Workload& workload) {
     const auto result = run(workload, start_all);
