@@ -171,8 +171,8 @@ void ListPolicy::use_free_gpus(SchedulingPass& pass) {
   std::vector<GpuCount> free(GpuPool::num_kinds(pass), pass.free_gpus());
   auto running = running_.begin();
   auto preempted = preempted_.begin();
-  for (auto waiting = waiting_->first_fitting({}, free); waiting;
-       waiting = waiting_->first_fitting(*waiting, free)) {
+  for (auto waiting = waiting_->first_fitting({}, free, refused_sizes(pass)); waiting;
+       waiting = waiting_->first_fitting(*waiting, free, refused_sizes(pass))) {
     const ListedJob& job = waiting_->at(*waiting);
     ++waiting->index;
     const auto behind = std::lower_bound(running, running_.end(), job);
@@ -227,6 +227,14 @@ bool ListPolicy::start_on_free_gpus(SchedulingPass& pass, const ListedJob& job) 
 bool ListPolicy::was_refused(const SchedulingPass& pass, const ListedJob& job, GpuCount num_gpus) const {
   const Refusal refusal{job.kind, num_gpus, pass.job(job.job).gpu_share};
   return std::find(refusals_.begin(), refusals_.end(), refusal) != refusals_.end();
+}
+
+OrderedJobs::Sizes ListPolicy::refused_sizes(const SchedulingPass& pass) const {
+  OrderedJobs::Sizes sizes = 0;
+  if (resizes() || pass.shares_gpus() || GpuPool::num_kinds(pass) > 1) return sizes;
+  for (const Refusal& refusal : refusals_)
+    sizes |= OrderedJobs::size(refusal.num_gpus);
+  return sizes;
 }
 
 void ListPolicy::let_run(std::span<const ListedJob> jobs) {

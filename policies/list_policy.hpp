@@ -34,7 +34,8 @@ namespace vtrain {
 /// Running jobs are a short sorted array, waiting ones a search structure, and the walk merges the two. A
 /// pass costs O(running jobs + starts and preemptions x log waiting jobs): jobs that wait and do not fit are
 /// never looked at. Where jobs keep their sizes, those that run and stay ahead of whoever starts are only
-/// summed up, and not at all while nobody waits.
+/// summed up, and not at all while nobody waits. A second walk looks at the waiting jobs that need no more
+/// GPUs than are free, but where jobs are alike in all but size not at blocks of sizes that were refused.
 class ListPolicy : public Policy {
  public:
   void schedule(SchedulingPass& pass) final;
@@ -103,6 +104,9 @@ class ListPolicy : public Policy {
   /// Starts a waiting job on what is free, if placement finds room.
   bool start_on_free_gpus(SchedulingPass& pass, const ListedJob& job);
   bool was_refused(const SchedulingPass& pass, const ListedJob& job, GpuCount num_gpus) const;
+  /// Sizes for which there is no room, where nothing else tells one waiting job from another. Those that were
+  /// preempted are no exception: their own GPUs would be room.
+  OrderedJobs::Sizes refused_sizes(const SchedulingPass& pass) const;
   /// Puts jobs that have got GPUs, in list order, among the running ones.
   void let_run(std::span<const ListedJob> jobs);
 

@@ -21,6 +21,7 @@ void OrderedJobs::insert(const ListedJob& job) {
   block.insert(std::upper_bound(block.begin(), block.end(), job), job);
   GpuCount& smallest_gang = smallest(at)[job.kind];
   smallest_gang = std::min(smallest_gang, job.num_gpus);
+  sizes_[at] |= size_in_block(job.num_gpus);
   if (block.size() <= kMaxBlock) return;
   const auto middle = iterator_at(block, block.size() / 2);
   Block upper(middle, block.end());
@@ -48,11 +49,13 @@ void OrderedJobs::erase(const ListedJob& job) {
 void OrderedJobs::add_block(std::size_t at, Block block) {
   blocks_.insert(iterator_at(blocks_, at), std::move(block));
   smallest_gang_.insert(iterator_at(smallest_gang_, at * num_kinds_), num_kinds_, kNoGang);
+  sizes_.insert(iterator_at(sizes_, at), Sizes{0});
   update_smallest(at);
 }
 
 void OrderedJobs::erase_block(std::size_t at) {
   blocks_.erase(iterator_at(blocks_, at));
+  sizes_.erase(iterator_at(sizes_, at));
   const auto first = iterator_at(smallest_gang_, at * num_kinds_);
   smallest_gang_.erase(first, first + static_cast<std::ptrdiff_t>(num_kinds_));
 }
@@ -65,12 +68,14 @@ bool OrderedJobs::may_fit(std::size_t block, std::span<const GpuCount> max_gpus)
 }
 
 std::optional<OrderedJobs::Position> OrderedJobs::first_fitting(Position from,
-                                                                std::span<const GpuCount> max_gpus) const {
+                                                                std::span<const GpuCount> max_gpus,
+                                                                Sizes without) const {
   for (; from.block < blocks_.size(); ++from.block, from.index = 0) {
-    if (!may_fit(from.block, max_gpus)) continue;
+    if (!may_fit(from.block, max_gpus) || (sizes_[from.block] & ~without) == 0) continue;
     const Block& block = blocks_[from.block];
     for (; from.index < block.size(); ++from.index) {
-      if (block[from.index].num_gpus <= max_gpus[block[from.index].kind]) return from;
+      const ListedJob& job = block[from.index];
+      if (job.num_gpus <= max_gpus[job.kind] && (size(job.num_gpus) & without) == 0) return from;
     }
   }
   return std::nullopt;
@@ -87,8 +92,11 @@ std::size_t OrderedJobs::block_of(const ListedJob& job) const {
 void OrderedJobs::update_smallest(std::size_t block) {
   const std::span<GpuCount> gangs = smallest(block);
   std::fill(gangs.begin(), gangs.end(), kNoGang);
-  for (const ListedJob& job : blocks_[block])
+  sizes_[block] = 0;
+  for (const ListedJob& job : blocks_[block]) {
     gangs[job.kind] = std::min(gangs[job.kind], job.num_gpus);
+    sizes_[block] |= size_in_block(job.num_gpus);
+  }
 }
 
 }  // namespace vtrain

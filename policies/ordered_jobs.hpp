@@ -1,6 +1,7 @@
 /// Jobs in order of priority, with a search for the next one that fits.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -53,8 +54,13 @@ class OrderedJobs {
   void insert(const ListedJob& job);
   /// Takes out a job that is in the list.
   void erase(const ListedJob& job);
-  /// The first job at or after `from` that needs at most `max_gpus[kind]`, if any.
-  std::optional<Position> first_fitting(Position from, std::span<const GpuCount> max_gpus) const;
+  /// Numbers of GPUs below 63, a bit each.
+  using Sizes = std::uint64_t;
+  static Sizes size(GpuCount num_gpus) { return num_gpus < kLarge ? Sizes{1} << num_gpus.value : 0; }
+  /// The first job at or after `from` that needs at most `max_gpus[kind]` and none of the numbers `without`,
+  /// if any.
+  std::optional<Position> first_fitting(Position from, std::span<const GpuCount> max_gpus,
+                                        Sizes without = 0) const;
   /// The same with one kind of jobs.
   std::optional<Position> first_fitting(Position from, GpuCount max_gpus) const {
     return first_fitting(from, {&max_gpus, 1});
@@ -65,6 +71,9 @@ class OrderedJobs {
  private:
   using Block = std::vector<ListedJob>;
   static constexpr std::size_t kMaxBlock = 128;
+  static constexpr GpuCount kLarge{63};  ///< from here on sizes have the last bit in common
+
+  static Sizes size_in_block(GpuCount num_gpus) { return Sizes{1} << std::min(num_gpus, kLarge).value; }
 
   std::size_t block_of(const ListedJob& job) const;
   void add_block(std::size_t at, Block block);
@@ -78,6 +87,7 @@ class OrderedJobs {
 
   std::size_t num_kinds_;
   std::vector<Block> blocks_;            ///< none is empty
+  std::vector<Sizes> sizes_;             ///< [blocks]: that are there
   std::vector<GpuCount> smallest_gang_;  ///< [blocks][kinds]; a number larger than any where there is none
 };
 

@@ -50,13 +50,20 @@ TEST_CASE("ordered_jobs: equals a sorted list under random insertions, searches 
     std::vector<GpuCount> limits;
     for (std::uint32_t kind = 0; kind < kKinds; ++kind)
       limits.emplace_back(static_cast<std::int32_t>(random.below(65)));
-    auto position = jobs.first_fitting({}, limits);
+    // No sizes, some, or all but a few.
+    OrderedJobs::Sizes without = 0;
+    for (std::int32_t size = 1; size <= 64; ++size) {
+      if (random.below(20) < static_cast<std::uint64_t>(round / 20 % 3) * 9)
+        without |= OrderedJobs::size(GpuCount(size));
+    }
+    auto position = jobs.first_fitting({}, limits, without);
     for (const ListedJob& job : list) {
-      if (job.num_gpus > limits[job.kind]) continue;
+      const bool left_out = job.num_gpus.value < 63 && (without >> job.num_gpus.value & 1) != 0;
+      if (left_out || job.num_gpus > limits[job.kind]) continue;
       REQUIRE(position);
       REQUIRE(jobs.at(*position).job == job.job);
       ++position->index;
-      position = jobs.first_fitting(*position, limits);
+      position = jobs.first_fitting(*position, limits, without);
     }
     REQUIRE_FALSE(position);
   }
