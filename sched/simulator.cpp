@@ -313,7 +313,7 @@ class Simulation final : public SchedulingPass {
         staying_.push_back(job);
     }
     std::ranges::sort(staying_);
-    staying_.erase(std::ranges::unique(staying_).begin(), staying_.end());
+    staying_.erase(std::unique(staying_.begin(), staying_.end()), staying_.end());
     for (const JobId job : staying_) {
       for (const NodeShare& share : gangs_.shares(job)) {
         if (service.in_service(share.node)) kept_gpus_.push_back(share);
