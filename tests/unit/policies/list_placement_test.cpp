@@ -103,7 +103,7 @@ class ListByHand {
     // Where keys change while jobs run, these come behind waiting ones with the same key, also when they
     // stop.
     if (policy_.keys_change)
-      std::ranges::stable_partition(list_, [](const LiveJob& live) { return !live.runs; });
+      std::stable_partition(list_.begin(), list_.end(), [](const LiveJob& live) { return !live.runs; });
     for (std::uint32_t node = 0; node < nodes_.nodes().size(); ++node) {
       const auto fails = [&](const Outage& outage) {
         return outage.node == NodeId(node) && outage.begin == now && outage.kind == OutageKind::Failure;
