@@ -48,6 +48,13 @@ Error syntax_error(std::string_view text, std::string file, const json::parse_er
           .message = fmt::format("malformed JSON: {}", printable(error.what()))};
 }
 
+/// A NUL, at which the parser would stop as if the text ended there.
+std::optional<Error> find_nul(std::string_view text, const std::string& file) {
+  const std::size_t position = text.find('\0');
+  if (position == std::string_view::npos) return std::nullopt;
+  return Error{.file = file, .line = line_of(text, position), .message = "malformed JSON: a NUL character"};
+}
+
 /// Walks over text and tells where the parser is, which its handler cannot ask.
 class Cursor {
  public:
@@ -238,6 +245,7 @@ Result<JsonDocument> JsonDocument::parse(std::string text, std::string file) {
   JsonDocument document;
   document.text_ = std::move(text);
   document.file_ = std::move(file);
+  if (auto nul = find_nul(document.text_, document.file_)) return fail(*std::move(nul));
   constexpr int kMaxDepth = 64;  // the parser would follow deeper brackets until the stack is full
   const Outline outline = outline_of(document.text_);
   if (outline.depth > kMaxDepth) {
@@ -268,7 +276,8 @@ Result<void> JsonEvents::parse(std::string_view text, std::string file) {
   text_ = text;
   file_ = std::move(file);
   position_ = text.data();
-  error_.reset();
+  error_ = find_nul(text_, file_);
+  if (error_) return fail(*error_);
   json::sax_parse(Cursor(text.data(), position_), Cursor(text.data() + text.size(), position_), this);
   if (error_) return fail(*error_);
   return {};

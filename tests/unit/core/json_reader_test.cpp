@@ -188,7 +188,14 @@ TEST_CASE("json_reader: events know how much was read, and fail as documents do"
   CHECK(events.prefixes()[1] == "\xef\xbb\xbf{\"a\" : [\"b\\n\"");
   // What the derived class ends is no error.
   CHECK(events.parse("[false, \"a\" \"b\"]", "f.json"));
-  for (const std::string text : {"{\n\"a\" 1}", "[1,\n2", "", "{\"a\":\n1e999}", "[\"\xff\"]", "[1] 2"}) {
+  const std::vector<std::string> malformed = {std::string("0\n\0{\"a\": 1}", 11),
+                                              "{\n\"a\" 1}",
+                                              "[1,\n2",
+                                              "",
+                                              "{\"a\":\n1e999}",
+                                              "[\"\xff\"]",
+                                              "[1] 2"};
+  for (const std::string& text : malformed) {
     CAPTURE(text);
     const auto streamed = PrefixesOfStrings(text).parse(text, "f.json");
     const auto document = JsonDocument::parse(text, "f.json");
