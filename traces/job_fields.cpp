@@ -141,12 +141,7 @@ Result<std::int64_t> parse_iterations(std::string_view text) {
 }
 
 Result<JobStatus> parse_status(std::string_view text) {
-  const auto names = status_names();
-  const auto found = std::find(names.begin(), names.end(), text);
-  if (found == names.end()) {
-    return fail({.message = expected_found(fmt::format("one of {}", list_names(names)), text)});
-  }
-  return static_cast<JobStatus>(found - names.begin());
+  return parse_name<JobStatus>("", status_names(), text);
 }
 
 std::size_t count_words(std::string_view text, std::string_view word) {
