@@ -183,14 +183,9 @@ Result<std::vector<CollectiveSample>> parse_all_reduce_table(std::string_view te
 }
 
 std::int64_t OperatorSample::size(std::string_view key) const {
-  std::string_view rest = shape;
-  while (!rest.empty()) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view pair = trim(rest.substr(0, comma));
-    rest = comma == std::string_view::npos ? std::string_view{} : rest.substr(comma + 1);
-    const std::size_t equals = pair.find('=');
-    if (equals == std::string_view::npos || pair.substr(0, equals) != key) continue;
-    return parse_integer(pair.substr(equals + 1), 0, kMaxSize).value_or(0);
+  for (const std::string_view part : split(shape, ',')) {
+    const auto [name, value] = split_once(part, '=');
+    if (value && name == key) return parse_integer(*value, 0, kMaxSize).value_or(0);
   }
   return 0;
 }

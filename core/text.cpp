@@ -27,17 +27,6 @@ std::string range_text(std::string_view what, double low, double high) {
                        : fmt::format("{} of at least {}", what, low);
 }
 
-/// A number that is followed by one of `units`, multiplied by that unit's factor; 0 when it is none.
-double number_with_unit(std::string_view text, std::span<const std::pair<char, double>> units) {
-  const std::string_view digits = trim(text);
-  if (digits.empty()) return 0;
-  for (const auto& [letter, factor] : units) {
-    if (digits.back() != letter) continue;
-    return parse_number(digits.substr(0, digits.size() - 1), 0, 1e18).value_or(0) * factor;
-  }
-  return 0;
-}
-
 /// Bytes of the first character of `text`, 0 if it is a control character (U+0000 to U+001F, U+007F to
 /// U+009F) or no well-formed UTF-8.
 std::size_t character_length(std::string_view text) {
@@ -136,6 +125,23 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(trim(text.substr(0, end)));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::pair<std::string_view, std::optional<std::string_view>> split_once(std::string_view text,
+                                                                        char separator) {
+  const std::size_t at = text.find(separator);
+  if (at == std::string_view::npos) return {trim(text), std::nullopt};
+  return {trim(text.substr(0, at)), trim(text.substr(at + 1))};
+}
+
 Result<std::int64_t> parse_integer(std::string_view text, std::int64_t low, std::int64_t high) {
   const std::string_view digits = trim(text);
   std::int64_t value = 0;
@@ -164,21 +170,19 @@ Result<double> parse_number(std::string_view text, double low, double high) {
   return value;
 }
 
-Result<double> parse_duration_seconds(std::string_view text) {
-  constexpr std::array<std::pair<char, double>, 4> kUnits = {
-      {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}}};
-  constexpr double kHundredYears = 100 * 365.25 * 86400;
-  const double seconds = number_with_unit(text, kUnits);
-  if (seconds > 0 && seconds <= kHundredYears) return seconds;
-  return bad_value("a duration up to 100 years such as 90s, 45m, 720h or 30d", text);
-}
-
 Result<double> parse_large_count(std::string_view text) {
   constexpr std::array<std::pair<char, double>, 4> kUnits = {
       {{'K', 1e3}, {'M', 1e6}, {'B', 1e9}, {'T', 1e12}}};
   constexpr double kMost = 1e18;
-  const auto plain = parse_number(text, 0, kMost);
-  const double count = plain ? *plain : number_with_unit(text, kUnits);
+  std::string_view number = trim(text);
+  double factor = 1;
+  for (const auto& [letter, thousands] : kUnits) {
+    if (!number.ends_with(letter)) continue;
+    number.remove_suffix(1);
+    factor = thousands;
+    break;
+  }
+  const double count = parse_number(number, 0, kMost).value_or(0) * factor;
   if (count > 0 && count <= kMost) return count;
   return bad_value("a number above 0 such as 300B, 1.4T or 3e11", text);
 }

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/result.hpp"
 
@@ -20,15 +23,19 @@ bool is_printable(std::string_view text);
 /// `text` with every other byte as `\xNN`, so that a terminal or a JSON document can show it.
 std::string printable(std::string_view text);
 
+/// The parts of `text` between separators, without blanks at their ends; at least one.
+std::vector<std::string_view> split(std::string_view text, char separator);
+/// What stands before the first separator, and what stands behind it; nothing where there is none. Without
+/// blanks at the ends.
+std::pair<std::string_view, std::optional<std::string_view>> split_once(std::string_view text,
+                                                                        char separator);
+
 /// A whole number in [low, high]. `1.0` counts as 1, as several published traces write counts so. The error
 /// carries only the message; the caller adds file, line and field.
 Result<std::int64_t> parse_integer(std::string_view text, std::int64_t low, std::int64_t high);
 
 /// A finite number in [low, high].
 Result<double> parse_number(std::string_view text, double low, double high);
-
-/// A duration above zero with its unit, in seconds: `90s`, `45m`, `720h`, `1.5d`. At most 100 years.
-Result<double> parse_duration_seconds(std::string_view text);
 
 /// A count above zero, up to 10^18, that may end in K, M, B or T for 10^3, 10^6, 10^9 or 10^12: `300B`,
 /// `1.4T`, `3e11`.

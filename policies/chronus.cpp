@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
+#include "core/time_span.hpp"
 
 namespace vtrain {
 namespace {
@@ -234,18 +235,17 @@ namespace {
 /// A duration with its unit, or 0 for the word `none`.
 Result<Seconds> parse_optional_duration(const PolicyArguments& arguments, std::string_view parameter) {
   if (arguments[parameter] == "none") return Seconds(0);
-  const auto seconds = parse_duration_seconds(arguments[parameter]);
-  if (!seconds) return fail(arguments.bad_value(parameter, "none, or a duration such as 30s or 5m"));
-  return Seconds(*seconds);
+  const auto span = parse_time_span(arguments[parameter]);
+  if (!span || span->count() == 0)
+    return fail(arguments.bad_value(parameter, "none, or a duration such as 30s or 5m"));
+  return Seconds(*span);
 }
 
 Result<SimDuration> parse_lease(const PolicyArguments& arguments) {
-  constexpr double kMinute = 60;
-  constexpr double kMonth = 30 * 86400;
-  const auto seconds = parse_duration_seconds(arguments["lease"]);
-  if (!seconds || *seconds < kMinute || *seconds > kMonth)
+  const auto lease = parse_time_span(arguments["lease"]);
+  if (!lease || *lease < std::chrono::minutes(1) || *lease > std::chrono::days(30))
     return fail(arguments.bad_value("lease", "a duration from 1m to 30d"));
-  return SimDuration(std::llround(*seconds * 1e9));
+  return *lease;
 }
 
 LeasePreference preference(const PolicyArguments& arguments) {

@@ -15,19 +15,14 @@ constexpr SimDuration kMaxThreshold = std::chrono::seconds(1'000'000'000);
 
 Result<LasOptions> las_options(const PolicyArguments& arguments) {
   LasOptions options;
-  std::string_view rest = arguments["queues"];
-  bool more = true;
-  while (more) {
-    const std::size_t end = rest.find(';');
-    const auto nanoseconds = parse_seconds_as_ns(rest.substr(0, end));
+  for (const std::string_view part : split(arguments["queues"], ';')) {
+    const auto nanoseconds = parse_seconds_as_ns(part);
     const SimDuration previous = options.thresholds.empty() ? SimDuration(0) : options.thresholds.back();
     if (!nanoseconds || SimDuration(*nanoseconds) <= previous || SimDuration(*nanoseconds) > kMaxThreshold) {
       return fail(
           arguments.bad_value("queues", "increasing thresholds from above 0 to 1e9 s, joined by ';'"));
     }
     options.thresholds.emplace_back(*nanoseconds);
-    more = end != std::string_view::npos;
-    if (more) rest.remove_prefix(end + 1);
   }
   options.timer = arguments["timer"] == "exact" ? DemotionTimer::Exact : DemotionTimer::Peer;
   return options;

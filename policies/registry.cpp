@@ -197,8 +197,8 @@ std::span<const PolicyInfo> policies() {
 }
 
 Result<PolicyArguments> PolicyArguments::parse(std::string_view spec) {
-  const std::size_t colon = spec.find(':');
-  const std::string_view name = trim(spec.substr(0, colon));
+  const auto parts = split_once(spec, ':');
+  const std::string_view name = parts.first;
   const auto policy =
       std::find_if(table().begin(), table().end(), [&](const PolicyInfo& row) { return row.name == name; });
   if (policy == table().end()) return fail(unknown_policy(name));
@@ -208,17 +208,13 @@ Result<PolicyArguments> PolicyArguments::parse(std::string_view spec) {
   for (const PolicyParameter& parameter : policy->parameters) {
     arguments.values_.emplace_back(parameter.name, parameter.default_value);
   }
+  if (parts.second.value_or("").empty()) return arguments;
   std::vector<std::string_view> given;
-  std::string_view rest = colon == std::string_view::npos ? std::string_view() : spec.substr(colon + 1);
-  while (!rest.empty()) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view pair = rest.substr(0, comma);
-    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
-    const std::size_t equals = pair.find('=');
-    if (equals == std::string_view::npos) {
+  for (const std::string_view pair : split(*parts.second, ',')) {
+    const auto assignment = split_once(pair, '=');
+    const std::string_view key = assignment.first;
+    if (!assignment.second)
       return fail({.field = std::string(name), .message = expected_found("parameter=value", pair)});
-    }
-    const std::string_view key = trim(pair.substr(0, equals));
     const auto value = std::find_if(arguments.values_.begin(), arguments.values_.end(),
                                     [&](const auto& known) { return known.first == key; });
     if (value == arguments.values_.end()) return fail(unknown_parameter(*policy, key));
@@ -226,7 +222,7 @@ Result<PolicyArguments> PolicyArguments::parse(std::string_view spec) {
       return fail({.field = fmt::format("{}:{}", name, key), .message = "expected once, found twice"});
     }
     given.push_back(key);
-    value->second = trim(pair.substr(equals + 1));
+    value->second = *assignment.second;
     const auto& choices =
         policy->parameters[static_cast<std::size_t>(value - arguments.values_.begin())].choices;
     if (!choices.empty() && std::find(choices.begin(), choices.end(), value->second) == choices.end())

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/text.hpp"
+#include "core/time_span.hpp"
 #include "policies/registry.hpp"
 
 namespace vtrain {
@@ -15,13 +15,11 @@ constexpr WholeSeconds kNever = WholeSeconds{1} << 32;
 }  // namespace
 
 Result<WholeSeconds> parse_slot(const PolicyArguments& arguments) {
-  constexpr double kDay = 86400;
-  const std::string_view text = arguments["slot"];
-  const bool has_unit = text.find_first_not_of("0123456789") != std::string_view::npos;
-  const auto slot = has_unit ? parse_duration_seconds(text) : parse_number(text, 1, kDay);
-  if (!slot || *slot < 1 || *slot > kDay || *slot != std::floor(*slot))
+  constexpr SimDuration kSecond = std::chrono::seconds(1);
+  const auto slot = parse_time_span_or_seconds(arguments["slot"]);
+  if (!slot || *slot < kSecond || *slot > std::chrono::days(1) || *slot % kSecond != SimDuration(0))
     return fail(arguments.bad_value("slot", "whole seconds from 1s to 1d, such as 60s or 5m"));
-  return static_cast<WholeSeconds>(*slot);
+  return *slot / kSecond;
 }
 
 std::int64_t SlottedJob::level_within(std::int64_t num_gpus) const {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/text.hpp"
+#include "core/time_span.hpp"
 
 namespace vtrain {
 
@@ -21,11 +21,11 @@ Result<CheckpointRule> CheckpointRule::parse(std::string_view text) {
   if (text == "none") return CheckpointRule{};
   if (text == "young") return CheckpointRule{Kind::Young, {}};
   if (text == "daly") return CheckpointRule{Kind::Daly, {}};
-  const auto seconds = parse_duration_seconds(text);
-  if (!seconds || *seconds < 1)
+  const auto span = parse_time_span(text);
+  if (!span || *span < std::chrono::seconds(1))
     return fail(
         {.message = expected_found("none, young, daly or an interval of at least 1s such as 30m", text)});
-  return CheckpointRule{Kind::Interval, to_sim_duration(Seconds(*seconds))};
+  return CheckpointRule{Kind::Interval, *span};
 }
 
 std::optional<SimDuration> CheckpointRule::interval_of(double checkpoint_s, double mtbf_s) const {
@@ -33,8 +33,7 @@ std::optional<SimDuration> CheckpointRule::interval_of(double checkpoint_s, doub
   if (kind == Kind::Interval) return interval;
   const double seconds =
       kind == Kind::Young ? young_interval_s(checkpoint_s, mtbf_s) : daly_interval_s(checkpoint_s, mtbf_s);
-  constexpr double kHundredYears = 100 * 365.25 * 86400;
-  if (!(seconds < kHundredYears)) return std::nullopt;
+  if (!(seconds < to_seconds(kHundredYears))) return std::nullopt;
   return std::max(to_sim_duration(Seconds(seconds)), SimDuration(1));
 }
 

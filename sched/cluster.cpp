@@ -52,14 +52,12 @@ Result<NodeGroup> parse_group(std::string_view text) {
 
 Result<ClusterSpec> parse_short_form(std::string_view text) {
   ClusterSpec cluster;
-  while (true) {
-    const std::size_t plus = text.find('+');
-    auto group = parse_group(trim(text.substr(0, plus)));
+  for (const std::string_view part : split(text, '+')) {
+    auto group = parse_group(part);
     if (!group) return fail(group.error());
     cluster.groups.push_back(*std::move(group));
-    if (plus == std::string_view::npos) return cluster;
-    text.remove_prefix(plus + 1);
   }
+  return cluster;
 }
 
 Result<ClusterSpec> read_groups(const JsonDocument& document) {

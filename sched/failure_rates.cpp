@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/text.hpp"
+#include "core/time_span.hpp"
 
 namespace vtrain {
 namespace {
@@ -47,14 +48,10 @@ struct Settings {
 };
 
 Result<void> read_duration(std::string_view key, std::string_view value, double least_s, double& seconds) {
-  if (least_s == 0 && (value == "0" || value == "0s")) {
-    seconds = 0;
-    return {};
-  }
-  const auto parsed = parse_duration_seconds(value);
-  if (!parsed) return fail(bad(key, parsed.error().message));
-  if (*parsed < least_s) return fail(bad(key, expected_found(fmt::format("at least {}s", least_s), value)));
-  seconds = *parsed;
+  const auto span = parse_time_span(value);
+  if (!span) return fail(bad(key, span.error().message));
+  seconds = to_seconds(*span);
+  if (seconds < least_s) return fail(bad(key, expected_found(fmt::format("at least {}s", least_s), value)));
   return {};
 }
 
@@ -85,11 +82,9 @@ Result<void> read_mean_time(std::string_view key, std::string_view type, std::st
 
 Result<void> read_setting(std::string_view key, std::string_view value, const ClusterSpec& cluster,
                           Settings& settings) {
-  const std::size_t colon = key.find(':');
-  const std::string_view name = key.substr(0, colon);
-  const std::string_view type = colon == std::string_view::npos ? std::string_view() : key.substr(colon + 1);
-  if (name == "mtbf") return read_mean_time(key, type, value, cluster, settings.node);
-  if (name == "gpu-mtbf") return read_mean_time(key, type, value, cluster, settings.gpu);
+  const auto [name, type] = split_once(key, ':');
+  if (name == "mtbf") return read_mean_time(key, type.value_or(""), value, cluster, settings.node);
+  if (name == "gpu-mtbf") return read_mean_time(key, type.value_or(""), value, cluster, settings.gpu);
   if (key == "shape") return read_number(key, value, 0.1, 10, settings.shape);
   if (key == "repair") return read_duration(key, value, 1, settings.repair_s);
   if (key == "repair-sigma") return read_number(key, value, 0, 5, settings.repair_sigma);
@@ -100,16 +95,12 @@ Result<void> read_setting(std::string_view key, std::string_view value, const Cl
 Result<Settings> read_settings(std::string_view text, const ClusterSpec& cluster) {
   Settings settings;
   std::set<std::string_view> seen;
-  while (!text.empty()) {
-    const std::size_t comma = text.find(',');
-    const std::string_view pair = trim(text.substr(0, comma));
-    text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
-    const std::size_t equals = pair.find('=');
-    if (equals == std::string_view::npos)
+  for (const std::string_view pair : split(text, ',')) {
+    const auto [key, value] = split_once(pair, '=');
+    if (!value)
       return fail({.message = expected_found("none or key=value pairs such as mtbf=6300h,repair=4h", pair)});
-    const std::string_view key = trim(pair.substr(0, equals));
-    if (!seen.insert(key).second) return fail(bad(key, "named twice"));
-    auto read = read_setting(key, trim(pair.substr(equals + 1)), cluster, settings);
+    if (!seen.insert(key).second) return fail(bad(key, "expected once, found twice"));
+    auto read = read_setting(key, *value, cluster, settings);
     if (!read) return fail(std::move(read.error()));
   }
   if (settings.node.empty() && settings.gpu.empty())

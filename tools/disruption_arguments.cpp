@@ -10,6 +10,7 @@
 
 #include "core/file.hpp"
 #include "core/text.hpp"
+#include "core/time_span.hpp"
 #include "tools/output_format.hpp"
 #include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
@@ -35,10 +36,9 @@ Result<BytesPerSecond> parse_bandwidth(std::string_view text) {
 /// The time that a checkpoint takes; none: it follows from the size of the model (`bytes`).
 Result<std::optional<SimDuration>> parse_checkpoint_cost(std::string_view text) {
   if (text == "bytes") return std::nullopt;
-  if (text == "0" || text == "0s") return SimDuration(0);
-  const auto seconds = parse_duration_seconds(text);
-  if (!seconds) return fail({.message = expected_found("bytes, 0 or a duration such as 30s", text)});
-  return to_sim_duration(Seconds(*seconds));
+  const auto span = parse_time_span(text);
+  if (!span) return fail({.message = expected_found("bytes, 0 or a duration such as 30s", text)});
+  return *span;
 }
 
 /// What can be read without jobs and cluster.

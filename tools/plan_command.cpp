@@ -11,6 +11,7 @@
 
 #include "core/gpu_profile.hpp"
 #include "core/text.hpp"
+#include "core/time_span.hpp"
 #include "sched/cluster.hpp"
 #include "tools/command.hpp"
 #include "tools/json_output.hpp"
@@ -94,9 +95,12 @@ Result<void> read_terms(const PlanArguments& arguments, PlanQuestion& question) 
     question.terms.tokens = *tokens;
   }
   if (!arguments.deadline.empty()) {
-    const auto deadline = parse_duration_seconds(arguments.deadline);
-    if (!deadline) return fail(in_option("--deadline", deadline.error()));
-    question.deadline_s = *deadline;
+    const auto deadline = parse_time_span(arguments.deadline);
+    if (!deadline || deadline->count() == 0)
+      return fail({.field = "--deadline",
+                   .message = expected_found("a duration above 0, up to 100 years, such as 720h or 30d",
+                                             arguments.deadline)});
+    question.deadline_s = to_seconds(*deadline);
     if (!question.terms.tokens) {
       return fail({.field = "--deadline", .message = "needs --tokens, for instance --tokens 300B"});
     }

@@ -15,17 +15,6 @@ namespace {
 constexpr std::int64_t kMostGpus = 1'000'000;
 constexpr std::size_t kMostCounts = 4096;
 
-/// Calls `take` with every part between commas, until it returns an error.
-template <class Take>
-Result<void> for_each_part(std::string_view text, Take take) {
-  while (true) {
-    const std::size_t comma = text.find(',');
-    if (auto taken = take(trim(text.substr(0, comma))); !taken) return taken;
-    if (comma == std::string_view::npos) return {};
-    text.remove_prefix(comma + 1);
-  }
-}
-
 /// The counts of one part of `--gpus`.
 Result<std::vector<std::int64_t>> parse_part(std::string_view part, std::int64_t gpus_per_node) {
   const auto wrong = [part] {
@@ -96,7 +85,7 @@ Result<void> set_value(ParallelPlan& plan, std::string_view key, std::string_vie
 
 Result<std::vector<GpuCount>> parse_gpu_counts(std::string_view text, std::int64_t gpus_per_node) {
   std::vector<GpuCount> counts;
-  const auto read = for_each_part(text, [&](std::string_view part) -> Result<void> {
+  for (const std::string_view part : split(text, ',')) {
     const auto of_part = parse_part(part, gpus_per_node);
     if (!of_part) return fail(of_part.error());
     for (const std::int64_t count : *of_part)
@@ -105,9 +94,7 @@ Result<std::vector<GpuCount>> parse_gpu_counts(std::string_view text, std::int64
       return fail({.message = fmt::format("expected at most {} GPU counts, found '{}'", kMostCounts,
                                           printable(part))});
     }
-    return {};
-  });
-  if (!read) return fail(read.error());
+  }
   std::sort(counts.begin(), counts.end());
   counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
   if (counts.empty()) {
@@ -119,16 +106,14 @@ Result<std::vector<GpuCount>> parse_gpu_counts(std::string_view text, std::int64
 }
 
 Result<ParallelPlan> parse_plan_spec(std::string_view text, ParallelPlan plan) {
-  const auto read = for_each_part(text, [&](std::string_view part) -> Result<void> {
-    const std::size_t equals = part.find('=');
-    if (equals == std::string_view::npos)
-      return fail({.message = expected_found("key=value, for instance tensor=8", part)});
-    const std::string_view key = trim(part.substr(0, equals));
-    auto set = set_value(plan, key, trim(part.substr(equals + 1)));
-    if (!set && !set.error().message.starts_with("unknown key")) set.error().field = key;
-    return set;
-  });
-  if (!read) return fail(read.error());
+  for (const std::string_view part : split(text, ',')) {
+    const auto [key, value] = split_once(part, '=');
+    if (!value) return fail({.message = expected_found("key=value, for instance tensor=8", part)});
+    if (auto set = set_value(plan, key, *value); !set) {
+      if (!set.error().message.starts_with("unknown key")) set.error().field = key;
+      return fail(std::move(set.error()));
+    }
+  }
   return plan;
 }
 

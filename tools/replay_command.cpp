@@ -350,16 +350,13 @@ Result<void> compare(ExperimentArguments arguments) {
 /// with the parameters of the policy before. Blanks around specs are left out.
 std::vector<std::string> split_policies(std::string_view list) {
   std::vector<std::string> specs;
-  while (!list.empty()) {
-    const std::size_t comma = list.find(',');
-    const std::string_view part = trim(list.substr(0, comma));
+  for (const std::string_view part : split(list, ',')) {
     const std::size_t equals = part.find('=');
     if (equals != std::string_view::npos && part.find(':') > equals && !specs.empty()) {
       specs.back() += "," + std::string(part);
     } else {
       specs.emplace_back(part);
     }
-    list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
   }
   return specs;
 }

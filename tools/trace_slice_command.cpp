@@ -7,13 +7,13 @@
 #include <optional>
 #include <type_traits>
 
+#include "core/time_span.hpp"
 #include "sched/cluster.hpp"
 #include "tools/trace_arguments.hpp"
 #include "tools/trace_commands.hpp"
 #include "tools/trace_output.hpp"
 #include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
-#include "traces/time_span.hpp"
 #include "traces/trace_slice.hpp"
 
 namespace vtrain {
@@ -33,7 +33,7 @@ struct SliceArguments {
 template <class Time>
 Result<void> take_time(const std::string& option, const std::string& text, Time& to) {
   if (text.empty()) return {};
-  const auto span = parse_time_span(text);
+  const auto span = parse_time_span_or_seconds(text);
   if (!span) return fail({.field = option, .message = span.error().message});
   if (std::is_same_v<Time, SimDuration> && span->count() == 0)
     return fail(

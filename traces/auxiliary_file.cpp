@@ -74,13 +74,11 @@ bool is_tar(std::string_view text) {
 constexpr std::string_view kUnpack = "a tar archive: unpack it and name the files in it";
 
 bool has_columns(const std::vector<std::string>& columns, std::string_view wanted) {
-  for (const std::string& column : columns) {
-    const std::size_t comma = wanted.find(',');
-    if (column != wanted.substr(0, comma)) return false;
-    wanted.remove_prefix(comma == std::string_view::npos ? wanted.size() : comma + 1);
-    if (wanted == "...") return true;
-  }
-  return wanted.empty();
+  std::vector<std::string_view> names = split(wanted, ',');
+  const bool may_go_on = names.back() == "...";
+  if (may_go_on) names.pop_back();
+  return (may_go_on ? columns.size() >= names.size() : columns.size() == names.size()) &&
+         std::equal(names.begin(), names.end(), columns.begin());
 }
 
 std::optional<AuxiliaryFile> recognise_table(std::string_view text) {

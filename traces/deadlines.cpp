@@ -18,20 +18,17 @@ Result<DeadlineRule> DeadlineRule::parse(std::string_view text) {
                                    text)});
   };
   DeadlineRule rule;
-  const std::size_t comma = text.find(',');
-  const std::string_view factors = text.substr(0, comma);
-  if (comma != std::string_view::npos) {
-    const std::string_view option = text.substr(comma + 1);
-    if (!option.starts_with(kBestEffort)) return refuse();
-    const auto share = parse_number(option.substr(kBestEffort.size()), 0, 1);
+  const auto [factors, option] = split_once(text, ',');
+  if (option) {
+    if (!option->starts_with(kBestEffort)) return refuse();
+    const auto share = parse_number(option->substr(kBestEffort.size()), 0, 1);
     if (!share) return refuse();
     rule.best_effort = *share;
   }
   if (factors == "elasticflow") return rule;
-  const std::size_t colon = factors.find(':');
-  const auto low = parse_number(factors.substr(0, colon), 0, kMostFactor);
-  const auto high =
-      colon == std::string_view::npos ? low : parse_number(factors.substr(colon + 1), 0, kMostFactor);
+  const auto [from, to] = split_once(factors, ':');
+  const auto low = parse_number(from, 0, kMostFactor);
+  const auto high = to ? parse_number(*to, 0, kMostFactor) : low;
   if (!low || !high || *low > *high) return refuse();
   rule.low = *low;
   rule.high = *high;

@@ -7,8 +7,8 @@
 
 #include "core/rng.hpp"
 #include "core/text.hpp"
+#include "core/time_span.hpp"
 #include "traces/job_fields.hpp"
-#include "traces/time_span.hpp"
 
 namespace vtrain {
 namespace {
@@ -20,14 +20,12 @@ constexpr std::string_view kRoundTimes = "1h/4h/12h/1d/2d/4d/7d/14d/30d";
 /// `A/B/...`, ascending and above 0; empty if it is not that.
 std::vector<SimDuration> parse_limits(std::string_view text) {
   std::vector<SimDuration> limits;
-  for (;;) {
-    const std::size_t slash = text.find('/');
-    const auto limit = parse_time_span(text.substr(0, slash));
+  for (const std::string_view part : split(text, '/')) {
+    const auto limit = parse_time_span_or_seconds(part);
     if (!limit || limit->count() == 0 || (!limits.empty() && *limit <= limits.back())) return {};
     limits.push_back(*limit);
-    if (slash == std::string_view::npos) return limits;
-    text.remove_prefix(slash + 1);
   }
+  return limits;
 }
 
 SimDuration rounded_up(SimDuration duration, const std::vector<SimDuration>& limits) {

@@ -30,16 +30,6 @@ constexpr std::array kDialects = {
 };
 constexpr int kJobType = 0;
 
-std::vector<std::string_view> split_tabs(std::string_view line) {
-  std::vector<std::string_view> fields;
-  for (;;) {
-    const std::size_t tab = line.find('\t');
-    fields.push_back(line.substr(0, tab));
-    if (tab == std::string_view::npos) return fields;
-    line.remove_prefix(tab + 1);
-  }
-}
-
 const Dialect* find_dialect(std::size_t num_fields) {
   const auto found = std::find_if(kDialects.begin(), kDialects.end(),
                                   [&](const Dialect& dialect) { return dialect.num_fields == num_fields; });
@@ -92,7 +82,7 @@ class GavelReader {
 
   Result<void> read_row() {
     ++num_rows_;
-    fields_ = split_tabs(lines_.line());
+    fields_ = split(lines_.line(), '\t');
     if (dialect_ == nullptr) dialect_ = find_dialect(fields_.size());
     if (dialect_ == nullptr || fields_.size() != dialect_->num_fields) {
       return complain(
@@ -199,7 +189,7 @@ bool recognise_gavel(std::string_view head) {
   LineReader lines(head, {});
   const auto more = lines.next();
   if (!more || !*more) return false;
-  const auto fields = split_tabs(lines.line());
+  const auto fields = split(lines.line(), '\t');
   const Dialect* dialect = find_dialect(fields.size());
   if (dialect == nullptr) return false;
   const auto field = [&](int position) { return fields[static_cast<std::size_t>(position)]; };

@@ -9,14 +9,14 @@
 
 #include "core/result.hpp"
 #include "core/text.hpp"
+#include "core/time_span.hpp"
 #include "core/units.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 
-/// The longest time that a trace may name, 100 years of 365 days: an instant plus a duration then stays
-/// within the 292 years that 64 bits of nanoseconds hold.
-inline constexpr SimDuration kMaxTraceTime = std::chrono::hours(24 * 365 * 100);
+/// The longest time that a trace may name.
+inline constexpr SimDuration kMaxTraceTime = kHundredYears;
 
 /// The longest name of a job, tenant or model in bytes.
 inline constexpr std::size_t kMaxNameBytes = 1000;

@@ -115,17 +115,14 @@ Result<ModelMix> ModelMix::parse(std::string_view text) {
     return fail({.field = "assign", .message = std::move(message)});
   };
   ModelMix mix{.kind = Kind::One};
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view part = rest.substr(0, comma);
-    rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
-    if (part.starts_with("model=")) {
-      const auto model = find_model(part.substr(6));
+  for (const std::string_view part : split(text, ',')) {
+    const auto [key, value] = split_once(part, '=');
+    if (value && key == "model") {
+      const auto model = find_model(*value);
       if (!model) return refuse(model.error().message);
       mix.model = model->name();
-    } else if (part.starts_with("global-batch=")) {
-      const auto batch = parse_integer(part.substr(13), 1, std::numeric_limits<std::int32_t>::max());
+    } else if (value && key == "global-batch") {
+      const auto batch = parse_integer(*value, 1, std::numeric_limits<std::int32_t>::max());
       if (!batch) return refuse("global-batch: " + batch.error().message);
       mix.global_batch = static_cast<std::int32_t>(*batch);
     } else {

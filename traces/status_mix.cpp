@@ -27,11 +27,9 @@ Result<std::vector<StatusWeight>> parse_status_mix(std::string_view text,
   constexpr double kMostWeight = 1e15;
   const bool weighted = text.find('=') != std::string_view::npos;
   std::vector<StatusWeight> mix;
-  for (;;) {
-    const std::size_t comma = text.find(',');
-    const std::string_view part = trim(text.substr(0, comma));
-    const std::size_t equals = part.find('=');
-    const auto status = parse_status(trim(part.substr(0, equals)));
+  for (const std::string_view part : split(text, ',')) {
+    const auto [name, number] = split_once(part, '=');
+    const auto status = parse_status(name);
     if (!status) return bad_mix(status.error().message);
     if (has_status(mix, *status)) return bad_mix(expected_found("each status once", status_name(*status)));
     if (!weighted) {
@@ -39,14 +37,10 @@ Result<std::vector<StatusWeight>> parse_status_mix(std::string_view text,
         if (entry.status == *status) mix.push_back(entry);
       }
     } else {
-      const std::string_view number =
-          equals == std::string_view::npos ? std::string_view() : trim(part.substr(equals + 1));
-      const auto weight = parse_number(number, 0, kMostWeight);
+      const auto weight = parse_number(number.value_or(""), 0, kMostWeight);
       if (!weight) return bad_mix(expected_found("a share for each status, as completed=0.7", part));
       if (*weight > 0) mix.push_back({*status, *weight});
     }
-    if (comma == std::string_view::npos) break;
-    text.remove_prefix(comma + 1);
   }
   if (!mix.empty()) return mix;
   if (weighted) return bad_mix("expected a share above 0");

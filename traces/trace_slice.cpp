@@ -9,8 +9,8 @@
 
 #include "core/rng.hpp"
 #include "core/text.hpp"
+#include "core/time_span.hpp"
 #include "traces/job_fields.hpp"
-#include "traces/time_span.hpp"
 #include "traces/trace_statistics.hpp"
 
 namespace vtrain {
@@ -217,14 +217,12 @@ Result<std::vector<std::string>> slice_trace(Workload& workload, const SliceOpti
 
 Result<std::vector<JobStatus>> parse_statuses(std::string_view text) {
   std::vector<JobStatus> statuses;
-  for (;;) {
-    const std::size_t comma = text.find(',');
-    const auto status = parse_status(trim(text.substr(0, comma)));
+  for (const std::string_view part : split(text, ',')) {
+    const auto status = parse_status(part);
     if (!status) return fail({.field = "statuses", .message = status.error().message});
     statuses.push_back(*status);
-    if (comma == std::string_view::npos) return statuses;
-    text.remove_prefix(comma + 1);
   }
+  return statuses;
 }
 
 }  // namespace vtrain

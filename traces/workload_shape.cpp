@@ -155,10 +155,7 @@ std::span<const std::string_view> arrivals_names() {
 }
 
 Result<Arrivals> parse_arrivals(std::string_view text) {
-  const auto found = std::find(kArrivalsNames.begin(), kArrivalsNames.end(), text);
-  if (found == kArrivalsNames.end())
-    return fail({.field = "arrivals", .message = expected_found("stationary, diurnal or bursty", text)});
-  return static_cast<Arrivals>(found - kArrivalsNames.begin());
+  return parse_name<Arrivals>("arrivals", kArrivalsNames, text);
 }
 
 Result<WorkloadShape> find_workload_shape(std::string_view name) {

@@ -316,7 +316,7 @@ std::vector<BadInput> bad_inputs() {
        "jobs.csv",
        good,
        replay("--placement yarn --failures mtbf=5h,repair=1h,mtbf=600h"),
-       {"error: --failures: mtbf: named twice\n"}},
+       {"error: --failures: mtbf: expected once, found twice\n"}},
       {"failures of a GPU type that the cluster does not have",
        "jobs.csv",
        good,

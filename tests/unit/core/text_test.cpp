@@ -2,12 +2,18 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
 namespace vtrain {
 namespace {
+
+using namespace std::string_view_literals;
 
 TEST_CASE("text: control characters are not printable, also those of two bytes") {
   for (const std::string_view text : {"\x1b[2J", "\x7f", "\xc2\x80",
@@ -42,15 +48,18 @@ TEST_CASE("text: numbers") {
   }
 }
 
-TEST_CASE("text: durations and large counts with their units") {
-  CHECK(parse_duration_seconds("90s").value() == 90);
-  CHECK(parse_duration_seconds(" 45m").value() == 2700);
-  CHECK(parse_duration_seconds("720h").value() == 2'592'000);
-  CHECK(parse_duration_seconds("1.5d").value() == 129'600);
-  for (const char* bad : {"", "d", "30", "0d", "-1d", "30 days", "1e9d", "nand", "1d12h"}) {
-    CAPTURE(bad);
-    CHECK(!parse_duration_seconds(bad));
-  }
+TEST_CASE("text: parts between separators, without blanks") {
+  using Parts = std::vector<std::string_view>;
+  CHECK(split("a, b,c ", ',') == Parts{"a", "b", "c"});
+  CHECK(split("", ',') == Parts{""});
+  CHECK(split("a,,b,", ',') == Parts{"a", "", "b", ""});
+  CHECK(split("a\t\tb", '\t') == Parts{"a", "", "b"});
+  CHECK(split_once(" key = a=b ", '=') == std::pair("key"sv, std::optional("a=b"sv)));
+  CHECK(split_once("key=", '=') == std::pair("key"sv, std::optional(""sv)));
+  CHECK(split_once(" key ", '=') == std::pair("key"sv, std::optional<std::string_view>()));
+}
+
+TEST_CASE("text: large counts") {
   CHECK(parse_large_count("300B").value() == 300e9);
   CHECK(parse_large_count("1.4T").value() == 1.4e12);
   CHECK(parse_large_count("3e11").value() == 3e11);

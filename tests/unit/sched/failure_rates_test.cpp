@@ -89,7 +89,7 @@ TEST_CASE("failure_rates: a wrong setting is an error that says what is there") 
                                                                   {"mtbf:h100=5h", "'h100'"},
                                                                   {"mtbf=5h,shape=0", "0.1"},
                                                                   {"mtbf=5h,repair-sigma=9", "5"},
-                                                                  {"mtbf=5h,repair=0s", "duration"}};
+                                                                  {"mtbf=5h,repair=0s", "at least 1s"}};
   for (const auto& text_and_message : wrong) {
     const std::string& text = text_and_message.first;
     CAPTURE(text);

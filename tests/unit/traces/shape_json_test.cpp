@@ -79,7 +79,7 @@ TEST_CASE("shape_json: an error names the file, the line, the key, what was expe
   CHECK(error_of(replaced("\"jobs\": 300", "\"jobs\": -3"))
             .starts_with("g.json:4: jobs: expected a whole number"));
   CHECK(error_of(replaced("bursty", "poisson")) ==
-        "g.json:5: arrivals.process: expected stationary, diurnal or bursty, found 'poisson'");
+        "g.json:5: arrivals.process: expected one of 'stationary', 'diurnal' and 'bursty', found 'poisson'");
   CHECK(error_of(replaced("0.25, \"day_peak_s\"", "1.25, \"day_peak_s\"")) ==
         "g.json:5: arrivals.day_amplitude: expected a number from 0 to 0.99, found '1.25'");
   CHECK(error_of(replaced("\"gap_sigma\"", "\"gap_sigmas\"")) ==
