@@ -43,13 +43,14 @@ struct CountKey {
   std::string_view name;
   std::int64_t ParallelPlan::*member;
 };
-constexpr std::array<CountKey, 7> kCountKeys = {{{"tensor", &ParallelPlan::tensor},
+constexpr std::array<CountKey, 8> kCountKeys = {{{"tensor", &ParallelPlan::tensor},
                                                  {"context", &ParallelPlan::context},
                                                  {"expert", &ParallelPlan::expert},
                                                  {"expert-tensor", &ParallelPlan::expert_tensor},
                                                  {"pipeline", &ParallelPlan::pipeline},
                                                  {"virtual", &ParallelPlan::virtual_stages},
-                                                 {"micro-batch", &ParallelPlan::micro_batch}}};
+                                                 {"micro-batch", &ParallelPlan::micro_batch},
+                                                 {"replicate", &ParallelPlan::replicate}}};
 
 /// Stores a value that was read, or returns what was wrong with it.
 template <class Value>

@@ -56,6 +56,7 @@ std::vector<Column> shape_columns(std::span<const PlanRow> rows) {
       {"recompute", [](const RankedPlan& p) { return std::string(name_of(p.plan.recompute)); }},
       {"offloaded", count(&ParallelPlan::offloaded_layers), "0"},
       {"sharding", [](const RankedPlan& p) { return std::string(name_of(p.plan.sharding)); }, "none"},
+      {"replicate", count(&ParallelPlan::replicate), "1"},
       {"schedule", [](const RankedPlan& p) { return std::string(name_of(p.plan.schedule)); }, "1f1b"},
       {"precision", precision_text, rows.empty() ? "" : precision_text(rows.front().plan)},
   };
@@ -152,6 +153,7 @@ std::string describe_plan(const ParallelPlan& plan) {
   if (plan.offloaded_layers > 0)
     text += fmt::format(", {} offloaded", count_of(plan.offloaded_layers, "layer"));
   if (plan.sharding != Sharding::None) text += fmt::format(", sharding {}", name_of(plan.sharding));
+  if (plan.replicate > 1) text += fmt::format(", replicate {}", plan.replicate);
   if (plan.schedule != Schedule::OneForwardOneBackward) text += fmt::format(", {}", name_of(plan.schedule));
   return text;
 }

@@ -271,6 +271,7 @@ std::string headline(const Prediction& prediction) {
                   with_thousands(plan.num_gpus().value), prediction.profile, plan.tensor);
   if (plan.context > 1) text += fmt::format(" x context {}", plan.context);
   text += fmt::format(" x data {} x pipeline {}", plan.data, plan.pipeline);
+  if (plan.replicate > 1) text += fmt::format(", sharded in {} sets", plan.replicate);
   if (plan.virtual_stages > 1) text += fmt::format(" ({} virtual)", plan.virtual_stages);
   if (plan.expert > 1) text += fmt::format(", experts over {}", plan.expert * plan.expert_tensor);
   return text + "\n";

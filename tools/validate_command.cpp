@@ -102,6 +102,16 @@ ordered_json groups_json(const GroupedAccuracy& accuracy) {
   return groups;
 }
 
+/// Keys of records that mean nothing to the reader, with the number of their records.
+std::map<std::string, std::int64_t> unread_keys(const std::vector<CasePrediction>& predicted) {
+  std::map<std::string, std::int64_t> keys;
+  for (const CasePrediction& prediction : predicted) {
+    for (const std::string& key : prediction.measured.unread)
+      ++keys[key];
+  }
+  return keys;
+}
+
 ordered_json to_json(const ValidateArguments& arguments, const Validation& validation) {
   ordered_json skipped = ordered_json::array();
   for (const SkippedCase& skip : validation.cases.skipped)
@@ -123,6 +133,7 @@ ordered_json to_json(const ValidateArguments& arguments, const Validation& valid
                     {"runs_said_not_to_fit", validation.num_not_fitting}};
   root["skipped"] = std::move(skipped);
   root["assumed"] = std::move(assumed);
+  root["unread_keys"] = unread_keys(validation.cases.predicted);
   return root;
 }
 
@@ -142,6 +153,13 @@ std::string skipped_text(const std::vector<SkippedCase>& skipped) {
   return text;
 }
 
+std::string unread_text(const std::vector<CasePrediction>& predicted) {
+  std::string text;
+  for (const auto& [key, count] : unread_keys(predicted))
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", printable(key), with_thousands(count));
+  return text.empty() ? text : fmt::format("\nnot read, by number of records: {}\n", text);
+}
+
 std::string to_text(const ValidateArguments& arguments, const Validation& validation) {
   const auto num_predicted = static_cast<std::int64_t>(validation.cases.predicted.size());
   const auto num_skipped = static_cast<std::int64_t>(validation.cases.skipped.size());
@@ -159,7 +177,7 @@ std::string to_text(const ValidateArguments& arguments, const Validation& valida
                       as_percent(num_predicted == 0 ? 0
                                                     : static_cast<double>(validation.num_not_fitting) /
                                                           static_cast<double>(num_predicted)));
-  return text + skipped_text(validation.cases.skipped);
+  return text + unread_text(validation.cases.predicted) + skipped_text(validation.cases.skipped);
 }
 
 double in_gibibytes(Bytes bytes) {
@@ -209,8 +227,7 @@ Result<void> validate(const ValidateArguments& arguments) {
   if (!calibration) return fail(calibration.error());
   ProfileShelf profiles(arguments.profile);
   if (!arguments.profile.empty()) {
-    if (const auto& profile = profiles.profile(arguments.profile); !profile)
-      return fail(profile.error());
+    if (const auto& profile = profiles.profile(arguments.profile); !profile) return fail(profile.error());
   }
   Validation validation{.kind = cases->kind, .cases = predict_cases(*cases, profiles)};
   for (const CasePrediction& prediction : validation.cases.predicted) {

@@ -25,7 +25,7 @@ KernelTime context_ring_time(const LayerContext& layer, KernelTime attention, do
   const double parts = real(layer.key.context);
   const double others = parts - 1;
   const Nanoseconds cover = attention.time * (others / parts);
-  return {hop.time + std::max(Nanoseconds(0), hop.time * others - cover), hop.evidence};
+  return {hop.time + std::max(Nanoseconds(0), hop.time * (others - 1) - cover), hop.evidence};
 }
 
 /// What comes before attention: keys and values are concatenated to travel, and those of all parts gathered

@@ -320,30 +320,42 @@ class CostModel {
   std::optional<ShardingTimes> sharding_times(double shared, double routed) {
     const LayerKey& key = layer_.key;
     if (!key.is_sharded) return std::nullopt;
-    const ShardingGroups groups =
-        sharding_groups(layer_.profile, key.replicas, key.tensor, key.expert * key.expert_tensor,
-                        layer_.stack.memory.shards_in_domain);
-    if (groups.shared.size <= 1 && (routed <= 0 || groups.routed.size <= 1)) return std::nullopt;
+    const ShardingGroups groups = sharding_groups(layer_.profile, key.replicas, key.tensor,
+                                                  key.expert * key.expert_tensor, key.replicate);
+    const GpuGroup between = reduction_between_sets();
+    if (groups.shared.size <= 1 && (routed <= 0 || groups.routed.size <= 1) && between.size <= 1)
+      return std::nullopt;
+    const auto time_over = [&](std::string_view name, Collective collective, GpuGroup group, double bytes) {
+      if (bytes <= 0) return Nanoseconds(0);
+      const KernelTime time = collective_time(layer_.profile, collective, group, Bytes(bytes));
+      if (time.evidence == Evidence::Extrapolated) extrapolated_.insert(name);
+      return time.time;
+    };
     const auto time_of = [&](std::string_view name, Collective collective, double bytes) {
-      Nanoseconds sum(0);
-      for (const auto& [group, weights] :
-           {std::pair(groups.shared, shared), std::pair(groups.routed, routed)}) {
-        if (weights <= 0) continue;
-        const KernelTime time = collective_time(layer_.profile, collective, group, Bytes(bytes * weights));
-        if (time.evidence == Evidence::Extrapolated) extrapolated_.insert(name);
-        sum += time.time;
-      }
-      return layer_.stack.factors.communication * sum;
+      return time_over(name, collective, groups.shared, bytes * shared) +
+             time_over(name, collective, groups.routed, bytes * routed);
     };
     const double all = shared + routed;
+    const double part = shared / real(groups.shared.size) + routed / real(groups.routed.size);
     const double gathered = layer_.stack.gathered_weight_bytes(key.precision);
     const double reduced = layer_.stack.gradients(key.precision, 1).value;
-    return ShardingTimes{.gather = time_of("weight_gather", Collective::AllGather, gathered),
-                         .reduction = time_of("gradient_reduce", Collective::ReduceScatter, reduced),
+    const Nanoseconds reduction =
+        time_of("gradient_reduce", Collective::ReduceScatter, reduced) +
+        time_over("gradient_reduce", Collective::AllReduce, between, reduced * part);
+    const double factor = layer_.stack.factors.communication;
+    return ShardingTimes{.gather = factor * time_of("weight_gather", Collective::AllGather, gathered),
+                         .reduction = factor * reduction,
                          .copied_weights = copy_time(all * 2 * gathered),
                          .copied_gradients = copy_time(all * (element_bytes(key.precision) + reduced)),
                          .gathered_bytes = all * gathered,
                          .reduced_bytes = all * reduced};
+  }
+  /// Over which each layer's gradients are summed after they are within a set; of one GPU where that is done
+  /// once an iteration.
+  GpuGroup reduction_between_sets() const {
+    const LayerKey& key = layer_.key;
+    if (layer_.stack.memory.shards_optimizer_over_sets) return {};
+    return replicate_group(layer_.profile, key.replicas, key.tensor, key.replicate);
   }
   /// What of a gather or a reduction, with its copies, shows beside computation.
   Nanoseconds gather_beside(const ShardingTimes& times, Nanoseconds cover) const {
@@ -463,7 +475,8 @@ LayerKey layer_key(const ParallelPlan& plan) {
           .expert_tensor = plan.expert_tensor,
           .micro_batch = plan.micro_batch,
           .is_sharded = is_sharded,
-          .replicas = is_sharded ? plan.data * plan.context : 1,
+          .replicas = is_sharded ? plan.num_replicas() : 1,
+          .replicate = plan.replicate,
           .sequence_parallel = plan.sequence_parallel && plan.tensor > 1,
           .gather = gather,
           .splits_weight_gradients = plan.schedule == Schedule::ZeroBubble && plan.pipeline > 1,

@@ -56,8 +56,9 @@ struct LayerKey {
   std::int64_t expert = 1;
   std::int64_t expert_tensor = 1;
   std::int64_t micro_batch = 1;
-  bool is_sharded = false;    ///< replicas share the weights
-  std::int64_t replicas = 1;  ///< of a layer where these are sharded, else 1
+  bool is_sharded = false;     ///< replicas share the weights
+  std::int64_t replicas = 1;   ///< of a layer where these are sharded, else 1
+  std::int64_t replicate = 1;  ///< sets of them that each hold all weights
   bool sequence_parallel = false;
   WeightGather gather = WeightGather::EveryPass;  ///< of interest with sharded weights only
   bool splits_weight_gradients = false;

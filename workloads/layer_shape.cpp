@@ -41,16 +41,16 @@ GpuGroup placed_group(const GpuProfile& profile, std::int64_t size, std::int64_t
 }
 
 ShardingGroups sharding_groups(const GpuProfile& profile, std::int64_t replicas, std::int64_t tensor,
-                               std::int64_t expert_stride, bool in_domain) {
-  const auto group_of = [&](std::int64_t size, std::int64_t stride) {
-    GpuGroup group = placed_group(profile, size, stride);
-    if (!in_domain) return group;
-    while (group.size > group.per_node || size % group.size != 0)
-      --group.size;
-    return placed_group(profile, group.size, stride);
-  };
-  return {.shared = group_of(replicas, tensor),
-          .routed = group_of(std::max<std::int64_t>(1, replicas * tensor / expert_stride), expert_stride)};
+                               std::int64_t expert_stride, std::int64_t replicate) {
+  const std::int64_t in_set = replicas / replicate;
+  return {.shared = placed_group(profile, in_set, tensor),
+          .routed = placed_group(profile, std::max<std::int64_t>(1, in_set * tensor / expert_stride),
+                                 expert_stride)};
+}
+
+GpuGroup replicate_group(const GpuProfile& profile, std::int64_t replicas, std::int64_t tensor,
+                         std::int64_t replicate) {
+  return placed_group(profile, replicate, replicas / replicate * tensor);
 }
 
 LayerShape layer_shape(const TransformerModel& model, const LayerKey& key, const GpuProfile& profile) {

@@ -61,10 +61,12 @@ struct ShardingGroups {
 };
 
 /// The groups of `replicas` (data x context) replicas of `tensor` GPUs, each expert spread over
-/// `expert_stride` GPUs (expert x expert tensor). Where they stay `in_domain`, they have as many members as
-/// an NVLink domain has room for and divides the replicas.
+/// `expert_stride` GPUs (expert x expert tensor), in `replicate` sets that each hold all weights.
 ShardingGroups sharding_groups(const GpuProfile& profile, std::int64_t replicas, std::int64_t tensor,
-                               std::int64_t expert_stride, bool in_domain);
+                               std::int64_t expert_stride, std::int64_t replicate);
+/// Between such sets: the GPUs that hold the same parts.
+GpuGroup replicate_group(const GpuProfile& profile, std::int64_t replicas, std::int64_t tensor,
+                         std::int64_t replicate);
 
 /// Weights of a layer on one GPU, of its share of the routed experts too.
 double gpu_weights(const TransformerModel& model, const LayerShape& shape, LayerKind kind);

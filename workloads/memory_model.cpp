@@ -101,7 +101,7 @@ StageParameters parameters_of(const TransformerModel& model, const ParallelPlan&
 Bytes model_state(const StageParameters& parameters, const ParallelPlan& plan, const GpuProfile& profile,
                   const MemoryRules& rules) {
   const bool is_single = plan.precision == Precision::Fp32;
-  const double replicas = real(plan.data * plan.context);
+  const double replicas = real(plan.num_replicas());
   const double expert_replicas =
       std::max(1.0, replicas * real(plan.tensor) / real(plan.expert * plan.expert_tensor));
   const double weight_bytes = is_single ? 4 : 2;
@@ -118,12 +118,14 @@ Bytes model_state(const StageParameters& parameters, const ParallelPlan& plan, c
     case Sharding::Gradients:
       break;
   }
-  const ShardingGroups groups = sharding_groups(profile, plan.data * plan.context, plan.tensor,
-                                                plan.expert * plan.expert_tensor, rules.shards_in_domain);
-  const double sharded = kHalfPrecisionBytes * (parameters.shared / real(groups.shared.size) +
-                                                parameters.routed / real(groups.routed.size)) +
-                         (kShardedBytes - kHalfPrecisionBytes) *
-                             (parameters.shared / replicas + parameters.routed / expert_replicas);
+  const ShardingGroups groups = sharding_groups(profile, plan.num_replicas(), plan.tensor,
+                                                plan.expert * plan.expert_tensor, plan.replicate);
+  const double in_set =
+      parameters.shared / real(groups.shared.size) + parameters.routed / real(groups.routed.size);
+  const double everywhere = parameters.shared / replicas + parameters.routed / expert_replicas;
+  const double sharded =
+      kHalfPrecisionBytes * in_set +
+      (kShardedBytes - kHalfPrecisionBytes) * (rules.shards_optimizer_over_sets ? everywhere : in_set);
   // With stages, the weights stay gathered for all micro-batches and gradients accumulate unsharded.
   if (plan.pipeline > 1) return Bytes(sharded + (weight_bytes + gradient_bytes) * total);
   const double gathered =

@@ -51,9 +51,11 @@ struct MemoryRules {
   /// The inputs of the non-linearity of experts wait for the backward pass in the memory of the CPU
   /// (fine-grained offloading of Megatron-Core). The copies are taken to be hidden.
   bool offloads_expert_inputs = false;
-  /// Fully sharded weights and gradients are shared within an NVLink domain alone, the state of the optimizer
-  /// between all replicas (hybrid sharding: num_distributed_optimizer_instances of Megatron-FSDP).
-  bool shards_in_domain = false;
+  /// Where several sets of replicas hold all weights (`ParallelPlan::replicate`), the state of the optimizer
+  /// is sharded over all of them, so that gradients are reduced and weights gathered between the sets once an
+  /// iteration (Megatron-FSDP). Else it is sharded within a set, and gradients are all-reduced between sets
+  /// after each layer (PyTorch).
+  bool shards_optimizer_over_sets = false;
   /// Also the model's last chunk runs again what it did not keep, although its backward pass follows at once;
   /// see `recomputes_last_chunk`.
   bool last_chunk_recomputes = true;
@@ -76,6 +78,7 @@ inline constexpr MemoryRules kMegatronCoreMemory{.gradient_bytes = 4,
                                                  .loss_bytes = 6,
                                                  .counts_backward_buffers = true,
                                                  .keeps_gradient_placeholders = true,
+                                                 .shards_optimizer_over_sets = true,
                                                  .reserved_over_used = kReservedOverUsed};
 
 /// torchtitan: fused attention, gradients reduced in single precision. PyTorch's cross entropy holds the
@@ -103,8 +106,8 @@ struct StageMemory {
   /// Weights, gradients and the state of mixed-precision Adam, in bytes a parameter: 2, `gradient_bytes` and
   /// 12 (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC'20,
   /// section 3.1), the 12 divided over the replicas with `Sharding::Optimizer`. With `Sharding::Full` 16
-  /// divided over the replicas (with `shards_in_domain` 4 of them over those of a domain), and the weights
-  /// and gradients of the layers at hand; with `Sharding::Gradients` those weights are all. Gradient
+  /// divided over the replicas of a set (with `shards_optimizer_over_sets` 12 of them over all), and the
+  /// weights and gradients of the layers at hand; with `Sharding::Gradients` those weights are all. Gradient
   /// placeholders.
   Bytes model_state{};
   /// Activations kept for the backward passes of all micro-batches in flight. Korthikanti et al., "Reducing

@@ -118,6 +118,18 @@ Result<Schedule> parse_schedule(std::string_view name) {
   return parse_name<Schedule>("schedule", kScheduleNames, name);
 }
 
+Result<void> check_replicate(const ParallelPlan& plan) {
+  if (plan.replicate > 1 && !shards_weights(plan.sharding)) {
+    return fail(
+        {.field = "replicate",
+         .message = expected_found("1 where weights are not fully sharded", std::to_string(plan.replicate))});
+  }
+  auto checked = check_divides("replicate", plan.replicate, "replicas (data x context)", plan.num_replicas());
+  if (!checked || plan.replicate == 1) return checked;
+  return check_divides("expert", plan.expert * plan.expert_tensor, "GPUs of a set that holds all weights",
+                       plan.num_replicas() / plan.replicate * plan.tensor);
+}
+
 Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan) {
   auto checked = first_error(
       {check_model(model), check_range("tensor", plan.tensor, kMaxStages),
@@ -126,6 +138,7 @@ Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan)
        check_range("virtual_stages", plan.virtual_stages, plan.pipeline > 1 ? kMaxStages : 1),
        check_range("expert", plan.expert, kMaxReplicas),
        check_range("expert_tensor", plan.expert_tensor, kMaxStages),
+       check_range("replicate", plan.replicate, kMaxReplicas),
        check_range("global_batch", plan.global_batch, kMaxGlobalBatch),
        check_range("micro_batch", plan.micro_batch, kMaxGlobalBatch)});
   if (!checked) return checked;
@@ -139,7 +152,8 @@ Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan)
        check_divides("data", plan.data, "sequences of the global batch", plan.global_batch),
        check_divides("micro_batch", plan.micro_batch, "sequences of a replica",
                      plan.global_batch / plan.data),
-       check_range("data", plan.tensor * plan.context * plan.pipeline * plan.data, kMaxGpus)});
+       check_range("data", plan.tensor * plan.context * plan.pipeline * plan.data, kMaxGpus),
+       check_replicate(plan)});
   if (!checked) return checked;
   if (plan.sequence_parallel) {
     checked =

@@ -80,12 +80,18 @@ struct ParallelPlan {
   /// Layers of each stage whose activations wait for the backward pass in the memory of the CPU
   /// (Transformer Engine: cpu_offloading_num_layers).
   std::int64_t offloaded_layers = 0;
+  /// Sets of replicas over each of which weights are fully sharded, with `Sharding::Full` and `Gradients`;
+  /// neighbours are in one set (hybrid sharding: data_parallel_replicate_degree of torchtitan,
+  /// num_distributed_optimizer_instances of Megatron-FSDP).
+  std::int64_t replicate = 1;
 
   GpuCount num_gpus() const {
     return GpuCount(static_cast<std::int32_t>(tensor * context * data * pipeline));
   }
   /// Micro-batches that each pipeline works through in an iteration.
   std::int64_t num_micro_batches() const { return global_batch / data / micro_batch; }
+  /// Replicas with weights of their own, each computing a part of the batch or of its sequences.
+  std::int64_t num_replicas() const { return data * context; }
   friend bool operator==(const ParallelPlan&, const ParallelPlan&) = default;
 };
 
@@ -108,7 +114,8 @@ LayerRange chunk_layers(const TransformerModel& model, const ParallelPlan& plan,
 /// Whether the plan fits the model: `check_model`; tensor divides the heads, pipeline x virtual stages the
 /// layers (where `ends_count_as_layers`, it must leave no chunk empty), data the global batch and the
 /// micro-batch what is left of it; expert divides the experts, and expert x expert tensor the GPUs that share
-/// a layer's data; with sequence parallelism tensor divides the tokens too; no stage offloads more layers
+/// a layer's data; replicate, where weights are fully sharded, the replicas, and leaves each set all experts;
+/// with sequence parallelism tensor divides the tokens too; no stage offloads more layers
 /// than it has; the schedule can run a pipeline of this shape (`check_schedule`). The error names the field
 /// of the plan.
 Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan);

@@ -20,7 +20,7 @@ constexpr std::int64_t kMaxBatch = 1'000'000'000;
 constexpr std::array kPlanKeys = std::to_array<std::string_view>(
     {"tensor", "context", "pipeline", "data", "virtual_stages", "expert", "num_gpus", "global_batch",
      "micro_batch", "sequence_length", "recompute", "sequence_parallel", "sharding", "schedule", "precision",
-     "ends_count_as_layers", "expert_tensor", "offloaded_layers"});
+     "ends_count_as_layers", "expert_tensor", "offloaded_layers", "replicate"});
 
 /// The value of an enumeration by its name, or `absent`.
 template <class Value>
@@ -76,6 +76,7 @@ Result<PlanDescription> read_plan(const JsonDocument& document, const nlohmann::
   plan.ends_count_as_layers = fields.boolean_or("ends_count_as_layers", false);
   plan.expert_tensor = fields.integer_or("expert_tensor", 1, kMaxSize, 1);
   plan.offloaded_layers = fields.integer_or("offloaded_layers", 0, kMaxSize, 0);
+  plan.replicate = fields.integer_or("replicate", 1, kMaxSize, 1);
   if (fields.error()) return fail(*fields.error());
   return description;
 }
@@ -84,7 +85,7 @@ nlohmann::ordered_json plan_to_json(const ParallelPlan& plan) {
   // A new member of the plan does not compile here until it is written too.
   const auto& [tensor, data, pipeline, global_batch, micro_batch, recompute, sequence_parallel, context,
                virtual_stages, expert, sharding, schedule, precision, ends_count_as_layers, expert_tensor,
-               offloaded_layers] = plan;
+               offloaded_layers, replicate] = plan;
   return {{"tensor", tensor},
           {"context", context},
           {"expert", expert},
@@ -98,6 +99,7 @@ nlohmann::ordered_json plan_to_json(const ParallelPlan& plan) {
           {"offloaded_layers", offloaded_layers},
           {"sequence_parallel", sequence_parallel},
           {"sharding", name_of(sharding)},
+          {"replicate", replicate},
           {"ends_count_as_layers", ends_count_as_layers},
           {"schedule", name_of(schedule)},
           {"precision", name_of(precision)}};

@@ -13,6 +13,7 @@
 /// | `sequence_length` | tokens a sequence in training, in place of the model's | the model's |
 /// | `sequence_parallel` | whether norms are split over the tensor-parallel GPUs | `false` |
 /// | `sharding` | `none`, `optimizer` (ZeRO-1), `gradients` (ZeRO-2) or `full` (FSDP, ZeRO-3) | `none` |
+/// | `replicate` | sets of replicas that each hold all weights, where these are fully sharded | 1 |
 /// | `schedule` | `1f1b` (interleaved with virtual stages), `zero-bubble` or `gpipe` | `1f1b` |
 /// | `precision` | `fp32`, `fp16`, `bf16`, `fp8` or `fp4` | `bf16` |
 /// | `ends_count_as_layers` | embedding and output layer count as layers of the stages | `false` |

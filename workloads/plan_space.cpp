@@ -41,6 +41,7 @@ class PlanLister {
         num_gpus_(num_gpus),
         global_batch_(global_batch),
         most_tensor_(std::max(2 * profile.gpus_per_node, profile.nvlink_domain)),
+        nvlink_domain_(profile.nvlink_domain),
         choices_(choices),
         limits_(limits) {}
 
@@ -133,13 +134,29 @@ class PlanLister {
         if (plan.data * plan.context == 1 && sharding != choices_.sharding.front()) continue;
         // With several stages the weights stay gathered either way.
         if (plan.pipeline > 1 && sharding == Sharding::Gradients) continue;
-        for (const Schedule schedule : choices_.schedules) {
-          if (schedule != choices_.schedules.front() && (plan.pipeline == 1 || plan.virtual_stages > 1))
-            continue;
-          plan.schedule = schedule;
-          plans_.push_back(plan);
-        }
+        add_sets(plan);
       }
+    }
+  }
+
+  /// Adds the plans whose weights are sharded over all replicas, and those of sets that fill NVLink domains.
+  void add_sets(ParallelPlan& plan) {
+    plan.replicate = 1;
+    add_schedules(plan);
+    const std::int64_t set = nvlink_domain_ / plan.tensor;
+    const std::int64_t replicas = plan.num_replicas();
+    if (!shards_weights(plan.sharding) || set <= 1 || set >= replicas || replicas % set != 0) return;
+    if (set * plan.tensor % (plan.expert * plan.expert_tensor) != 0) return;
+    plan.replicate = replicas / set;
+    add_schedules(plan);
+    plan.replicate = 1;
+  }
+
+  void add_schedules(ParallelPlan& plan) {
+    for (const Schedule schedule : choices_.schedules) {
+      if (schedule != choices_.schedules.front() && (plan.pipeline == 1 || plan.virtual_stages > 1)) continue;
+      plan.schedule = schedule;
+      plans_.push_back(plan);
     }
   }
 
@@ -147,6 +164,7 @@ class PlanLister {
   std::int64_t num_gpus_;
   std::int64_t global_batch_;
   std::int64_t most_tensor_;
+  std::int64_t nvlink_domain_;
   const PlanChoices& choices_;
   const PlanLimits& limits_;
   std::vector<ParallelPlan> plans_;

@@ -35,7 +35,8 @@ struct PlanLimits {
 ///  * data: what is left of the GPUs, a divisor of the global batch;
 ///  * micro-batch: a divisor of a replica's sequences, of one sequence or of at most 262,144 tokens;
 ///  * recomputation, sharding and schedule: the choices; sharding only where there are replicas, zero bubble
-///    only without virtual stages.
+///    only without virtual stages;
+///  * replicate: 1, and with fully sharded weights as many sets as fill NVLink domains.
 ///
 /// Ordered by these, in this order and that of the choices, which is the order that decides ties.
 std::vector<ParallelPlan> enumerate_plans(const TransformerModel& model, GpuCount num_gpus,

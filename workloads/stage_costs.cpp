@@ -122,16 +122,13 @@ Bytes StageCosts::arriving_bytes(const StageParameters& held) const {
   return gradients + Bytes(element_bytes(plan_.precision) * parameters);
 }
 
-/// Between the NVLink domains that each hold all weights: of the part of a GPU, once an iteration.
-Nanoseconds StageCosts::domain_reduction(const StageParameters& held) const {
-  const std::int64_t expert_stride = plan_.expert * plan_.expert_tensor;
-  const ShardingGroups groups = sharding_groups(profile_, replicas(), plan_.tensor, expert_stride, true);
-  const auto between = [&](std::int64_t all, GpuGroup within, std::int64_t stride, double parameters) {
-    return reduction_time(placed_group(profile_, all / within.size, within.size * stride),
-                          parameters / real(within.size));
-  };
-  return between(replicas(), groups.shared, plan_.tensor, held.shared) +
-         between(expert_replicas(), groups.routed, expert_stride, held.routed);
+/// Between the sets of replicas that each hold all weights: of the parts of a GPU, once an iteration.
+Nanoseconds StageCosts::reduction_between_sets(const StageParameters& held) const {
+  const ShardingGroups groups = sharding_groups(profile_, replicas(), plan_.tensor,
+                                                plan_.expert * plan_.expert_tensor, plan_.replicate);
+  const GpuGroup between = replicate_group(profile_, replicas(), plan_.tensor, plan_.replicate);
+  return reduction_time(between, held.shared / real(groups.shared.size)) +
+         reduction_time(between, held.routed / real(groups.routed.size));
 }
 
 /// Of a stage with several chunks, a chunk at a time is reduced after its last backward pass and gathered
@@ -158,11 +155,12 @@ Nanoseconds StageCosts::reduction(std::int64_t stage, Nanoseconds forward, Nanos
     if (held.is_last) gathers += costs_.head_gathers;
   }
   const bool is_sharded = shards_weights(plan_.sharding);
-  if (is_sharded && !stack_.memory.shards_in_domain) return whole(gathers);
+  const bool reduces_between_sets = plan_.replicate > 1 && stack_.memory.shards_optimizer_over_sets;
+  if (is_sharded && !reduces_between_sets) return whole(gathers);
   const StageParameters held = parameters(stage);
   const Nanoseconds reduction =
       is_sharded
-          ? gathers + domain_reduction(held)
+          ? gathers + reduction_between_sets(held)
           : reduction_time(placed_group(profile_, replicas(), plan_.tensor), held.shared) +
                 reduction_time(placed_group(profile_, expert_replicas(), plan_.expert * plan_.expert_tensor),
                                held.routed);
@@ -214,8 +212,9 @@ Nanoseconds StageCosts::optimizer(std::int64_t stage) const {
   if (!stack_.updates_weights) return Nanoseconds(0);
   StageParameters held = parameters(stage);
   if (plan_.sharding != Sharding::None) {
-    held.shared /= real(replicas());
-    held.routed /= real(expert_replicas());
+    const std::int64_t replicate = stack_.memory.shards_optimizer_over_sets ? 1 : plan_.replicate;
+    held.shared /= real(replicas() / replicate);
+    held.routed /= real(expert_replicas() / replicate);
   }
   const Bytes traffic = profile_.optimizer_traffic * (held.shared + held.routed);
   return whole(memory_kernel_time(profile_, MemoryKernel::Optimizer, traffic, 1));

@@ -64,7 +64,7 @@ class StageCosts {
     double routed = 0;
   };
 
-  std::int64_t replicas() const { return plan_.data * plan_.context; }
+  std::int64_t replicas() const { return plan_.num_replicas(); }
   std::int64_t expert_replicas() const;
   StageParameters parameters(std::int64_t stage) const;
   Nanoseconds reduction_time(GpuGroup group, double parameters) const;
@@ -76,7 +76,7 @@ class StageCosts {
     double num_buckets = 1;
   };
   ReductionWindow reduction_window(std::int64_t num_layers) const;
-  Nanoseconds domain_reduction(const StageParameters& held) const;
+  Nanoseconds reduction_between_sets(const StageParameters& held) const;
 
   const TransformerModel& model_;
   const ParallelPlan& plan_;

@@ -33,7 +33,8 @@ ParallelPlan plan_from_json(const json& object) {
           .precision = parse_precision(text("precision")).value(),
           .ends_count_as_layers = object.at("ends_count_as_layers").get<bool>(),
           .expert_tensor = count("expert_tensor"),
-          .offloaded_layers = count("offloaded_layers")};
+          .offloaded_layers = count("offloaded_layers"),
+          .replicate = count("replicate")};
 }
 
 json ranked_to_json(const RankedPlan& ranked) {

@@ -14,18 +14,31 @@ namespace {
 /// The GPU in the cluster of a case.
 GpuProfile profile_of(const MeasuredCase& measured, const GpuProfile& profile) {
   GpuProfile in_cluster = profile;
+  if (measured.gpus_per_node && *measured.gpus_per_node != profile.gpus_per_node) {
+    // NVLink ends with the node where it does so in the profile.
+    if (profile.nvlink_domain == profile.gpus_per_node) in_cluster.nvlink_domain = *measured.gpus_per_node;
+    in_cluster.node_network_bandwidth =
+        profile.node_network_bandwidth * (real(*measured.gpus_per_node) / real(profile.gpus_per_node));
+    in_cluster.gpus_per_node = *measured.gpus_per_node;
+  }
   if (measured.node_network) in_cluster.node_network_bandwidth = *measured.node_network;
   return in_cluster;
+}
+
+bool has_own_cluster(const MeasuredCase& measured) {
+  return measured.node_network || measured.gpus_per_node;
 }
 
 /// Predicts a complete case.
 CasePrediction predict_complete(const MeasuredCase& measured, const GpuProfile& profile) {
   const ParallelPlan& plan = measured.plan;
-  CasePrediction prediction{.measured = measured,
-                            .predicted = predict_time(measured, profile, {}),
-                            .memory = estimate_memory(measured.model, plan, profile, measured.stack.memory)};
+  const GpuProfile in_cluster = profile_of(measured, profile);
+  CasePrediction prediction{
+      .measured = measured,
+      .predicted = predict_time(measured, profile, {}),
+      .memory = estimate_memory(measured.model, plan, in_cluster, measured.stack.memory)};
   const StageMemory fullest =
-      stage_memory(measured.model, plan, prediction.memory.stage, profile, measured.stack.memory);
+      stage_memory(measured.model, plan, prediction.memory.stage, in_cluster, measured.stack.memory);
   prediction.allocated = fullest.used();
   prediction.reserved = fullest.used() + fullest.fragmentation;
   return prediction;
@@ -108,7 +121,7 @@ Seconds predict_time(const MeasuredCase& measured, const GpuProfile& profile, co
     LayerCostCache cache(measured.model, in_cluster, stack);
     return fast_iteration_times(cache.work(measured.plan)).iteration;
   };
-  return measured.node_network ? predict(profile_of(measured, profile)) : predict(profile);
+  return has_own_cluster(measured) ? predict(profile_of(measured, profile)) : predict(profile);
 }
 
 Outcome outcome_of(const CasePrediction& prediction) {

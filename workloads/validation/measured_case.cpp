@@ -89,10 +89,12 @@ std::string MeasuredCase::choice() const {
 std::string MeasuredCase::configuration() const {
   // Which rows a calibration is fitted on rests on this text: enumerators keep their numbers, new ones come
   // last.
-  return choice() + fmt::format("|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", plan.tensor, plan.context, plan.data,
-                                plan.pipeline, plan.virtual_stages, plan.expert, plan.micro_batch,
-                                static_cast<int>(plan.recompute), static_cast<int>(plan.sharding),
-                                plan.sequence_parallel ? 1 : 0, plan.expert_tensor, plan.offloaded_layers);
+  return choice() +
+         fmt::format("|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", plan.tensor, plan.context, plan.data,
+                     plan.pipeline, plan.virtual_stages, plan.expert, plan.micro_batch,
+                     static_cast<int>(plan.recompute), static_cast<int>(plan.sharding),
+                     plan.sequence_parallel ? 1 : 0, plan.expert_tensor, plan.offloaded_layers) +
+         (plan.replicate > 1 ? fmt::format("|{}", plan.replicate) : "");
 }
 
 Result<MeasuredCases> parse_measured_cases(std::string text, const std::string& file) {

@@ -22,9 +22,12 @@ struct MeasuredCase {
   std::string gpu{};      ///< as the record names it
   TransformerModel model{};
   ParallelPlan plan{};
-  Stack stack{};                                 ///< with what the record says otherwise
-  std::optional<BytesPerSecond> node_network{};  ///< of a node, where it is not that of the profile
-  bool has_micro_batch = true;                   ///< else `plan.micro_batch` must be chosen
+  Stack stack{};  ///< with what the record says otherwise
+  /// Of a node, where the record says it; else as the profile has it. The adapters are those of as many GPUs
+  /// where only the GPUs are named.
+  std::optional<std::int64_t> gpus_per_node{};
+  std::optional<BytesPerSecond> node_network{};
+  bool has_micro_batch = true;  ///< else `plan.micro_batch` must be chosen
   Seconds measured{0};
   std::optional<Bytes> allocated{};  ///< measured peak of the tensors of the fullest GPU
   std::optional<Bytes> reserved{};   ///< measured peak of the allocator
@@ -32,6 +35,8 @@ struct MeasuredCase {
   std::vector<std::string> missing{};
   /// What the record does not say and was completed, with where from.
   std::vector<std::string> assumed{};
+  /// Keys of the record that mean nothing here, as `system.network`.
+  std::vector<std::string> unread{};
 
   /// Equal for records of the same configuration.
   std::string configuration() const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -56,6 +57,7 @@ class RecordReader {
     if (auto error = first_error()) return fail(*error);
     case_.group = group();
     take_own_profile();
+    list_unread();
     if (case_.missing.empty() && case_.has_micro_batch) check();
     return case_;
   }
@@ -81,8 +83,24 @@ class RecordReader {
   void read_source() {
     source_ = find_source(framework_, system_.integer_or("num_gpus", 1, kMostGpus, 1) > 1,
                           parallel_.boolean_or("sp", false));
-    if (source_ == nullptr)
-      return miss(fmt::format("no stack describes the framework '{}'", printable(framework_)));
+    read_framework();
+    const std::string stack = top_.string_or("stack", "");
+    if (stack.empty()) return;
+    if (auto named = find_stack(stack)) {
+      case_.stack = *std::move(named);
+    } else {
+      top_.complain("stack", named.error().message);
+    }
+  }
+
+  /// The stack that the framework's name stands for, with what the name says otherwise.
+  void read_framework() {
+    if (source_ == nullptr) {
+      if (!top_.has("stack"))
+        miss(fmt::format("no stack describes the framework '{}'; \"stack\" can name one",
+                         printable(framework_)));
+      return;
+    }
     case_.stack = find_stack(source_->stack).value();
     // Options of Megatron-LM that a record names.
     if (contains(framework_, "--overlap-grad-reduce")) case_.stack.overlap.data_parallel = true;
@@ -117,8 +135,14 @@ class RecordReader {
 
   void read_gpu() {
     case_.gpu = system_.string_or("gpu", "");
-    case_.profile = find_profile(case_.gpu, source_);
-    if (case_.profile.empty()) miss(fmt::format("no profile of the GPU '{}'", printable(case_.gpu)));
+    case_.profile = system_.string_or("profile", std::string(find_profile(case_.gpu, source_)));
+    if (case_.profile.empty())
+      miss(fmt::format("no profile of the GPU '{}'; \"profile\" can name one", printable(case_.gpu)));
+    if (system_.has("gpus_per_node")) case_.gpus_per_node = system_.integer("gpus_per_node", 1, kMostGpus);
+    constexpr double kBytesPerGigabit = 1e9 / 8;
+    if (system_.has("node_network_gbit_s"))
+      case_.node_network =
+          BytesPerSecond(system_.number("node_network_gbit_s", 1e-3, 1e6) * kBytesPerGigabit);
   }
 
   void read_model() {
@@ -143,16 +167,26 @@ class RecordReader {
     model.num_kv_heads = model_.integer_or("kv_heads", 1, kMost, model.num_heads);
     model.ffn_size = model_.integer_or("ffn_hidden", 1, kMost, 4 * model.hidden_size);
     model.vocab_size = model_.integer_or("vocab", 1, kMost, model.vocab_size);
-    const std::string activation = model_.string_or("activation", "gelu");
-    model.activation = activation == "swiglu"         ? Activation::SwiGlu
-                       : activation == "squared_relu" ? Activation::SquaredRelu
-                                                      : Activation::Gelu;
+    model.activation = activation();
     model.has_bias = model_.boolean_or("bias", model.has_bias);
-    if (model_.string_or("pos", "learned") != "rope") return;
+    const std::string positions = plain_letters(model_.string_or("pos", "learned"));
+    const bool is_rotary = positions == "rope" || positions == "rotary";
+    if (!is_rotary && positions != "learned")
+      miss(fmt::format("the positions: learned or rope, found '{}'", printable(positions)));
+    if (!is_rotary) return;
     model.positions = Positions::Rotary;
     model.normalization = Normalization::RmsNorm;
     model.tied_embeddings = false;
     model.has_bias = false;
+  }
+
+  Activation activation() {
+    const std::string name = plain_letters(model_.string_or("activation", "gelu"));
+    if (name == "swiglu") return Activation::SwiGlu;
+    if (name == "squaredrelu") return Activation::SquaredRelu;
+    if (name != "gelu")
+      miss(fmt::format("the activation: gelu, swiglu or squared_relu, found '{}'", printable(name)));
+    return Activation::Gelu;
   }
 
   /// The model of the zoo whose name begins the record's, the longest such name.
@@ -203,7 +237,11 @@ class RecordReader {
     plan.expert_tensor = parallel_.integer_or("etp", 1, kMostDegree, 1);
     const std::int64_t num_gpus = system_.integer_or("num_gpus", 1, kMostGpus, 0);
     if (num_gpus == 0) miss("the number of GPUs");
-    plan.data = std::max<std::int64_t>(1, num_gpus / (plan.tensor * plan.pipeline * plan.context));
+    const std::int64_t replica = plan.tensor * plan.pipeline * plan.context;
+    plan.data = std::max<std::int64_t>(1, num_gpus / replica);
+    if (num_gpus % replica != 0)
+      miss(fmt::format("a plan that fits together: {} GPUs are no multiple of tp x pp x cp = {}", num_gpus,
+                       replica));
     plan.precision = precision();
     read_sharding();
     const bool is_modern = case_.stack.elementwise == ElementwiseKernels::Fused;
@@ -232,7 +270,7 @@ class RecordReader {
 
   void read_sharding() {
     Sharding& sharding = case_.plan.sharding;
-    if (source_ != nullptr) sharding = source_->sharding;
+    sharding = source_ != nullptr ? source_->sharding : case_.stack.choices.sharding.front();
     const std::int64_t zero = parallel_.integer_or("zero", 0, 3, -1);
     if (zero == 0) sharding = Sharding::None;
     if (zero == 1) sharding = Sharding::Optimizer;
@@ -240,14 +278,40 @@ class RecordReader {
     if (zero == 3) sharding = Sharding::Full;
     const auto fsdp = parallel_json_.find("fsdp");
     if (fsdp == parallel_json_.end() || fsdp->is_null()) return;
-    const bool is_full = fsdp->is_string() || (fsdp->is_boolean() && fsdp->get<bool>()) ||
-                         (fsdp->is_number() && fsdp->get<double>() > 1);
-    if (is_full) sharding = Sharding::Full;
-    if (fsdp->is_string() && fsdp->get<std::string>() == "SHARD_GRAD_OP") sharding = Sharding::Gradients;
+    if (fsdp->is_string()) {
+      sharding = fsdp_strategy(fsdp->get<std::string>());
+    } else if (fsdp->is_boolean() && fsdp->get<bool>()) {
+      sharding = Sharding::Full;
+    } else if (fsdp->is_number_integer() && fsdp->get<std::int64_t>() > 1) {
+      sharding = Sharding::Full;
+      shard_over(fsdp->get<std::int64_t>());
+    }
     // FSDP's PURE policy reduces gradients in bf16.
     if (parallel_.string_or("mixed_precision", "") != "PURE") return;
     case_.stack.gradient_bytes = 2;
     case_.stack.memory.gradient_bytes = 2;
+  }
+
+  /// Fewer of the replicas than there are make a set of their own.
+  void shard_over(std::int64_t degree) {
+    ParallelPlan& plan = case_.plan;
+    if (degree < plan.data && plan.data % degree == 0) plan.replicate = plan.data / degree;
+  }
+
+  /// By the names of torch.distributed.fsdp.ShardingStrategy; hybrid sharding is within nodes.
+  Sharding fsdp_strategy(const std::string& name) {
+    if (name == "FULL_SHARD") return Sharding::Full;
+    if (name == "SHARD_GRAD_OP") return Sharding::Gradients;
+    if (name == "NO_SHARD") return Sharding::None;
+    if (name == "HYBRID_SHARD") {
+      const ParallelPlan& plan = case_.plan;
+      if (!case_.gpus_per_node) miss("gpus_per_node, over which HYBRID_SHARD shards");
+      shard_over(std::max<std::int64_t>(1, case_.gpus_per_node.value_or(1) / (plan.tensor * plan.context)));
+      return Sharding::Full;
+    }
+    miss(fmt::format("the sharding: FULL_SHARD, HYBRID_SHARD, SHARD_GRAD_OP or NO_SHARD, found '{}'",
+                     printable(name)));
+    return Sharding::Full;
   }
 
   void read_batch() {
@@ -305,6 +369,8 @@ class RecordReader {
       case_.plan.recompute = Recompute::Full;
     } else {
       says = false;
+      if (!text.empty() && !text.starts_with("not stated"))
+        miss(fmt::format("the recomputation: none, selective or full, found '{}'", printable(text)));
     }
     const std::string model = plain_letters(case_.model.name);
     complete_from_recipe(case_,
@@ -351,7 +417,9 @@ class RecordReader {
   }
 
   std::string group() const {
-    const std::string_view family = source_ == nullptr ? std::string_view("other") : source_->family;
+    const std::string_view family = source_ != nullptr  ? source_->family
+                                    : top_.has("stack") ? std::string_view(case_.stack.name)
+                                                        : std::string_view("other");
     std::string name = fmt::format("{}-{}", family, case_.profile.empty() ? "other" : case_.profile);
     if (case_.model.has_experts()) name += "-moe";
     if (case_.model.window.size > 0) name += "-window";
@@ -365,6 +433,37 @@ class RecordReader {
   void take_own_profile() {
     if (source_ != nullptr && source_->family == "simumax" && case_.profile == "b200")
       case_.profile = "b200-simumax";
+  }
+
+  /// Keys that say something of the run, as users mistype them too. Those of measurements are facts beside
+  /// it: a record may have any.
+  void list_unread() {
+    struct Part {
+      std::string_view name;
+      std::span<const std::string_view> keys;
+    };
+    static constexpr std::array<std::string_view, 15> kTop = {
+        "id",        "source",    "how_read",  "quality", "model",    "system",  "parallel", "batch",
+        "precision", "recompute", "framework", "stack",   "measured", "derived", "caveats"};
+    static constexpr std::array<std::string_view, 14> kModel = {
+        "name",  "layers",   "hidden",     "ffn_hidden", "heads",     "kv_heads", "seq_len",
+        "vocab", "params_b", "activation", "attention",  "gated_mlp", "pos",      "bias"};
+    static constexpr std::array<std::string_view, 9> kSystem = {
+        "gpu",     "gpus_per_node",      "intra", "inter", "num_gpus", "nodes", "system",
+        "profile", "node_network_gbit_s"};
+    static constexpr std::array<std::string_view, 11> kParallel = {
+        "tp", "pp", "dp", "sp", "vp", "zero", "fsdp", "mixed_precision", "cp", "ep", "etp"};
+    static constexpr std::array<std::string_view, 6> kBatch = {
+        "global_batch", "micro_batch", "grad_accum", "local_batch", "num_microbatches", "batch_per_dp"};
+    const std::array<Part, 5> parts = {
+        {{"", kTop}, {"model", kModel}, {"system", kSystem}, {"parallel", kParallel}, {"batch", kBatch}}};
+    for (const Part& known : parts) {
+      const json& object = known.name.empty() ? record_ : part(record_, std::string(known.name).c_str());
+      for (const auto& [key, value] : object.items()) {
+        if (std::find(known.keys.begin(), known.keys.end(), key) != known.keys.end()) continue;
+        case_.unread.push_back(known.name.empty() ? key : fmt::format("{}.{}", known.name, key));
+      }
+    }
   }
 
   /// A record that does not fit together cannot be predicted.

@@ -34,10 +34,10 @@ struct RecipeLine {
   MultiTokenPrediction prediction{};
   std::optional<WiderProducts> wider{};
   bool unfused_router = false;
-  bool plain_tensor = false;     ///< collectives of tensor parallelism overlap with no product
-  bool hybrid_sharding = false;  ///< Megatron-FSDP within NVLink domains, whatever the record says
-  bool fused_experts = false;    ///< grouped MLP as one kernel, its inputs in the CPU's memory
-  bool eager_loss = false;       ///< cross entropy as Megatron-Core has it by default
+  bool plain_tensor = false;      ///< collectives of tensor parallelism overlap with no product
+  std::int64_t sharded_over = 0;  ///< GPUs over which Megatron-FSDP shards, whatever the record says
+  bool fused_experts = false;     ///< grouped MLP as one kernel, its inputs in the CPU's memory
+  bool eager_loss = false;        ///< cross entropy as Megatron-Core has it by default
   bool eager_activation = false;
   bool dropout = false;
   bool registered_buffers = false;  ///< collectives of sharded weights work on them (nccl_ub)
@@ -267,7 +267,7 @@ const std::array kLines = {
                .selective = SelectiveRecompute::Activations,
                .wider = kPredictionInBf16,
                .plain_tensor = true,
-               .hybrid_sharding = true,
+               .sharded_over = 64,
                .fused_experts = true},
     // mtp_num_layers 2, mtp_use_repeated_layer, mtp_hybrid_override_pattern (src/megatron/bridge/recipes).
     RecipeLine{.family = "mbridge",
@@ -362,10 +362,12 @@ void complete_from_recipe(MeasuredCase& measured, const RecipeKey& key, bool say
     if (line.unfused_router) measured.stack.fuses_router = false;
     if (line.graphs) measured.stack.graphs = *line.graphs;
     if (line.plain_tensor) measured.stack.overlap.tensor = false;
-    if (line.hybrid_sharding) {
+    if (line.sharded_over > 0) {
       measured.plan.sharding = Sharding::Full;
-      measured.stack.memory.shards_in_domain = true;
-      measured.assumed.emplace_back("weights fully sharded within NVLink domains: the recipe");
+      const std::int64_t stage_gpus = measured.plan.num_replicas() * measured.plan.tensor;
+      if (stage_gpus % line.sharded_over == 0) measured.plan.replicate = stage_gpus / line.sharded_over;
+      measured.assumed.push_back(
+          fmt::format("weights fully sharded over {} GPUs: the recipe", line.sharded_over));
     }
     if (line.fused_experts) {
       measured.stack.fuses_experts = true;

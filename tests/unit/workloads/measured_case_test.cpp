@@ -147,6 +147,81 @@ TEST_CASE("measured_case: NeuSight's runs name models, GPUs and times only") {
   CHECK(read("switchxl4", "NVIDIA_A100_80GB_PCIe", 1, alone).missing.size() == 1);
 }
 
+/// A record of FSDP on 8 H200 whose parts can be exchanged.
+struct Record {
+  std::string model = R"("activation": "swiglu", "pos": "rope")";
+  std::string system = R"("gpu": "H200", "num_gpus": 8)";
+  std::string parallel = R"("tp": 2, "pp": 1)";
+  std::string more = R"("recompute": "full")";
+
+  MeasuredCase read() const {
+    return only_case(
+        R"({"id": "x", "framework": "something", "stack": "torchtitan-eager", "precision": "bf16",
+                         "model": {"name": "Llama", "layers": 8, "hidden": 1024, "heads": 16, "seq_len": 2048, )" +
+        model + R"(}, "system": {)" + system + R"(}, "parallel": {)" + parallel +
+        R"(}, "batch": {"global_batch": 64, "micro_batch": 1}, "measured": {"iteration_s": 1}, )" + more +
+        "}");
+  }
+  std::string missing() const {
+    const std::vector<std::string> list = read().missing;
+    return list.size() == 1 ? list.front() : std::to_string(list.size()) + " things";
+  }
+};
+
+TEST_CASE("measured_case: a record can name the stack, the profile and the cluster") {
+  const MeasuredCase measured =
+      Record{.system = R"("gpu": "H200 of ours", "profile": "h100", "num_gpus": 8, "gpus_per_node": 4,
+                          "node_network_gbit_s": 400)"}
+          .read();
+  CHECK(measured.missing.empty());
+  CHECK(measured.stack.name == "torchtitan-eager");
+  CHECK(measured.plan.sharding == Sharding::Full);
+  CHECK(measured.group == "torchtitan-eager-h100");
+  CHECK(measured.profile == "h100");
+  CHECK(measured.gpus_per_node == 4);
+  CHECK(measured.node_network->value == 50e9);
+  const auto unknown = parse_measured_cases(
+      one_case(R"({"id": "x", "framework": "torchtitan", "stack": "torchtitans"})"), "cases.json");
+  REQUIRE_FALSE(unknown);
+  CHECK(unknown.error().describe().starts_with("cases.json:1: cases[0].stack: unknown stack 'torchtitans'"));
+}
+
+TEST_CASE("measured_case: fewer GPUs a node are a slower iteration, and so is a slower network") {
+  const auto seconds = [](const std::string& system) {
+    const MeasuredCase measured =
+        Record{.system = R"("gpu": "H200", "num_gpus": 64)" + system, .parallel = R"("tp": 8, "pp": 1)"}
+            .read();
+    MeasuredCases cases{.file = "cases.json", .kind = "measured iterations", .cases = {measured}};
+    ProfileShelf profiles("");
+    const CasePredictions predictions = predict_cases(cases, profiles);
+    REQUIRE(predictions.predicted.size() == 1);
+    return predictions.predicted[0].predicted.count();
+  };
+  const double whole = seconds("");
+  CHECK(seconds(R"(, "gpus_per_node": 8, "node_network_gbit_s": 3200)") == whole);
+  CHECK(seconds(R"(, "gpus_per_node": 4)") > whole);
+  CHECK(seconds(R"(, "node_network_gbit_s": 100)") > whole);
+}
+
+TEST_CASE("measured_case: a value that nobody knows is missing, not something else") {
+  CHECK(Record{}.read().missing.empty());
+  CHECK(Record{.model = R"("activation": "SwiGLU", "pos": "RoPE")"}.read().model.is_gated());
+  CHECK(Record{.model = R"("activation": "silu")"}.missing() ==
+        "the activation: gelu, swiglu or squared_relu, found 'silu'");
+  CHECK(Record{.model = R"("pos": "alibi")"}.missing() == "the positions: learned or rope, found 'alibi'");
+  CHECK(Record{.more = R"("recompute": "ful")"}.missing() ==
+        "the recomputation: none, selective or full, found 'ful'");
+  CHECK(Record{.parallel = R"("tp": 2, "pp": 1, "fsdp": "SHARDED")"}.missing() ==
+        "the sharding: FULL_SHARD, HYBRID_SHARD, SHARD_GRAD_OP or NO_SHARD, found 'SHARDED'");
+  CHECK(Record{.parallel = R"("tp": 2, "pp": 1, "fsdp": "NO_SHARD")"}.read().plan.sharding == Sharding::None);
+  CHECK(Record{.parallel = R"("tp": 3, "pp": 1)"}.read().missing.front() ==
+        "a plan that fits together: 8 GPUs are no multiple of tp x pp x cp = 3");
+  CHECK(Record{.system = R"("gpu": "H200", "num_gpus": 8, "network": "slow")",
+               .more = R"("recompute": "full", "compile": true)"}
+            .read()
+            .unread == std::vector<std::string>{"compile", "system.network"});
+}
+
 TEST_CASE("measured_case: fully sharded runs and their gradients") {
   const std::string start = R"({"id": "x", "framework": "Composer/FSDP + flash attention", )" + kModel +
                             R"(, "system": {"gpu": "A100-SXM4-80GB", "num_gpus": 8}, "precision": "amp_bf16",

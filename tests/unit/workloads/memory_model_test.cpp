@@ -278,31 +278,37 @@ TEST_CASE("memory_model: experts are sharded over the replicas that hold them, w
     CHECK(group.size == size);
     CHECK(group.per_node == per_node);
   };
-  const ShardingGroups all = sharding_groups(a100(), 16, 2, 4, false);
+  const ShardingGroups all = sharding_groups(a100(), 16, 2, 4, 1);
   check_group(all.shared, 16, 4);
   check_group(all.routed, 8, 2);
-  const ShardingGroups inside = sharding_groups(a100(), 16, 2, 4, true);
+  const ShardingGroups inside = sharding_groups(a100(), 16, 2, 4, 4);
   check_group(inside.shared, 4, 4);
   check_group(inside.routed, 2, 2);
-  CHECK(sharding_groups(a100(), 4, 2, 64, false).routed.size == 1);
+  check_group(replicate_group(a100(), 16, 2, 4), 4, 1);
+  CHECK(sharding_groups(a100(), 4, 2, 64, 1).routed.size == 1);
 
-  // Four bytes of a parameter over the eight GPUs of a domain instead of all 32; of the routed experts over
-  // the two with the same ones instead of eight.
+  // Four bytes of a parameter over the eight GPUs of a set instead of all 32; of the routed experts over the
+  // two with the same ones instead of eight.
   TransformerModel model = llama();
   model.experts = {.num_experts = 16, .top_k = 4, .expert_ffn_size = 500};
-  const ParallelPlan plan{.data = 32,
-                          .global_batch = 32,
-                          .micro_batch = 1,
-                          .recompute = Recompute::None,
-                          .expert = 4,
-                          .sharding = Sharding::Full};
-  MemoryRules rules = kMegatronCoreMemory;
-  const double everywhere = stage_memory(model, plan, 0, a100(), rules).model_state.value;
-  rules.shards_in_domain = true;
+  ParallelPlan plan{.data = 32,
+                    .global_batch = 32,
+                    .micro_batch = 1,
+                    .recompute = Recompute::None,
+                    .expert = 4,
+                    .sharding = Sharding::Full};
+  const auto state = [&](const MemoryRules& rules) {
+    return stage_memory(model, plan, 0, a100(), rules).model_state.value;
+  };
+  const double everywhere = state(kMegatronCoreMemory);
+  const double everywhere_in_pytorch = state(kTorchTitanMemory);
+  plan.replicate = 4;
   const double routed = 8 * 4 * 1'536'000;
   const double shared = stage_parameters(model, plan, 0) - routed;
-  CHECK(stage_memory(model, plan, 0, a100(), rules).model_state.value - everywhere ==
-        4 * (shared * (1 / 8.0 - 1 / 32.0) + routed * (1 / 2.0 - 1 / 8.0)));
+  const double more = shared * (1 / 8.0 - 1 / 32.0) + routed * (1 / 2.0 - 1 / 8.0);
+  CHECK(state(kMegatronCoreMemory) - everywhere == 4 * more);
+  // PyTorch keeps the optimizer's twelve bytes there too.
+  CHECK(state(kTorchTitanMemory) - everywhere_in_pytorch == 16 * more);
 }
 
 TEST_CASE("memory_model: GPUs that share an expert hold their part of it and take each other's tokens") {

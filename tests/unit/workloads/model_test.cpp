@@ -234,6 +234,22 @@ TEST_CASE("parallel_plan: GPUs that share an expert divide its columns and the G
   CHECK(check_plan(llama(), plan).error().field == "expert_tensor");
 }
 
+TEST_CASE("parallel_plan: sets of replicas are of one size, hold all experts, and need sharded weights") {
+  ParallelPlan plan{.data = 8, .global_batch = 8, .micro_batch = 1, .sharding = Sharding::Full};
+  plan.replicate = 2;
+  CHECK(check_plan(llama(), plan));
+  plan.replicate = 3;
+  CHECK(check_plan(llama(), plan).error().field == "replicate");
+  plan.replicate = 2;
+  plan.sharding = Sharding::Optimizer;
+  CHECK(check_plan(llama(), plan).error().field == "replicate");
+  plan.sharding = Sharding::Full;
+  plan.expert = 2;
+  CHECK(check_plan(mixture(), plan));
+  plan.replicate = 8;
+  CHECK(check_plan(mixture(), plan).error().field == "expert");
+}
+
 TEST_CASE("parallel_plan: a stage offloads no more layers than it has") {
   const std::int64_t layers = gpt().num_layers;
   ParallelPlan plan{.global_batch = 8, .micro_batch = 1};

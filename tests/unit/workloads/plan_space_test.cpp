@@ -31,15 +31,21 @@ std::vector<ParallelPlan> try_all(const TransformerModel& model, std::int64_t nu
       if (plan.micro_batch > 1 && plan.micro_batch * model.sequence_length > 1 << 18) continue;
       for (const Recompute recompute : choices.recompute) {
         for (const Sharding sharding : choices.sharding) {
-          for (const Schedule schedule : choices.schedules) {
-            plan.recompute = recompute;
-            plan.sharding = sharding;
-            plan.schedule = schedule;
-            if (plan.data * plan.context == 1 && sharding != choices.sharding.front()) continue;
-            if (plan.pipeline > 1 && sharding == Sharding::Gradients) continue;
-            if (plan.pipeline == 1 && schedule != choices.schedules.front()) continue;
-            // The embedding has a layer beside it.
-            if (check_plan(model, plan) && chunk_layers(model, plan, 0, 0).count > 0) plans.push_back(plan);
+          for (plan.replicate = 1; plan.replicate <= num_gpus; ++plan.replicate) {
+            for (const Schedule schedule : choices.schedules) {
+              plan.recompute = recompute;
+              plan.sharding = sharding;
+              plan.schedule = schedule;
+              if (plan.data * plan.context == 1 && sharding != choices.sharding.front()) continue;
+              if (plan.pipeline > 1 && sharding == Sharding::Gradients) continue;
+              if (plan.pipeline == 1 && schedule != choices.schedules.front()) continue;
+              // A set of replicas fills a node, and is one of several replicas.
+              const std::int64_t replicas_of_set = plan.num_replicas() / plan.replicate;
+              if (plan.replicate > 1 && (replicas_of_set == 1 || replicas_of_set * plan.tensor != 8))
+                continue;
+              // The embedding has a layer beside it.
+              if (check_plan(model, plan) && chunk_layers(model, plan, 0, 0).count > 0) plans.push_back(plan);
+            }
           }
         }
       }
@@ -79,7 +85,8 @@ TEST_CASE("plan_space: all plans, each once, in the order that decides ties") {
   RandomStream random(2, "spaces");
   const auto below = [&](std::uint64_t bound) { return static_cast<std::int64_t>(random.below(bound)); };
   std::size_t num_plans = 0;
-  for (int i = 0; i < 200; ++i) {
+  std::int64_t num_hybrid = 0;
+  for (int i = 0; i < 400; ++i) {
     CAPTURE(i);
     const std::int64_t heads = 2 * (1 + below(10));
     TransformerModel model{"", 1 + below(12), heads * 64, heads, 512 << below(4)};
@@ -88,14 +95,16 @@ TEST_CASE("plan_space: all plans, each once, in the order that decides ties") {
     REQUIRE(check_model(model));
     const PlanChoices choices =
         all_stacks()[static_cast<std::size_t>(below(static_cast<int>(all_stacks().size())))].choices;
-    const std::int64_t num_gpus = 1 + below(24);
+    const std::int64_t num_gpus = 1 + below(32);
     const std::int64_t batch = 1 + below(48);
     const auto plans =
         enumerate_plans(model, GpuCount(static_cast<std::int32_t>(num_gpus)), batch, a100(), choices);
     CHECK(plans == try_all(model, num_gpus, batch, choices));
     num_plans += plans.size();
+    num_hybrid += std::ranges::count_if(plans, [](const ParallelPlan& plan) { return plan.replicate > 1; });
   }
   CHECK(num_plans > 500);
+  CHECK(num_hybrid > 50);
 }
 
 TEST_CASE("plan_space: frameworks offer what they have") {

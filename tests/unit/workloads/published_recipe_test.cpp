@@ -44,7 +44,6 @@ TEST_CASE("published_recipe: recipes complete what records leave to them") {
   CHECK(ultra.plan.sharding == Sharding::Full);
   CHECK(ultra.plan.recompute == Recompute::Selective);
   CHECK(ultra.stack.memory.selective == SelectiveRecompute::Activations);
-  CHECK(ultra.stack.memory.shards_in_domain);
   CHECK(ultra.stack.memory.offloads_expert_inputs);
   // What the record says counts.
   CHECK(read("DeepSeekV3", "t, 26.02 NeMo", staged, "none").plan.recompute == Recompute::None);

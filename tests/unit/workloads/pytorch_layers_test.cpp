@@ -178,7 +178,8 @@ TEST_CASE("torchtitan: in 8 bits sharded weights are gathered in 8 bits") {
   const auto gather_ns = [](const char* stack, Precision precision) {
     TransformerModel model = llama();
     model.sequence_length = 16;
-    const LayerKey key{.is_sharded = true, .replicas = 2, .gather = WeightGather::EveryForward, .precision = precision};
+    const LayerKey key{
+        .is_sharded = true, .replicas = 2, .gather = WeightGather::EveryForward, .precision = precision};
     return time_of(layer_costs(model, key, h100(), *find_stack(stack)).layers[0].forward, "weight_gather");
   };
   CHECK(gather_ns("torchtitan", Precision::Fp8) < 0.6 * gather_ns("torchtitan", Precision::Bf16));
@@ -219,7 +220,30 @@ TEST_CASE("torchtitan: what moves sharded weights takes memory bandwidth from th
   CHECK(time_of(layer.backward, "grad_accumulate") == 0);
 }
 
-TEST_CASE("torchtitan: embedding and output layer are gathered and reduced like layers, the former in sight") {
+TEST_CASE(
+    "torchtitan: in sets of replicas weights are gathered within a set, gradients summed between sets") {
+  TransformerModel model = llama();
+  model.tied_embeddings = false;
+  const Stack stack = *find_stack("fsdp-eager");  // copies nothing
+  // 32 replicas in sets of 8, which are nodes. Nothing hides the collectives of the embedding.
+  const LayerCosts sets =
+      layer_costs(model, {.is_sharded = true, .replicas = 32, .replicate = 4}, h100(), stack);
+  const LayerCosts node = layer_costs(model, {.is_sharded = true, .replicas = 8}, h100(), stack);
+  CHECK(time_of(sets.embedding.forward, "weight_gather") == time_of(node.embedding.forward, "weight_gather"));
+  const Bytes part(4.0 * static_cast<double>(model.vocab_size) * 4'096 / 8);
+  const double between =
+      collective_time(h100(), Collective::AllReduce, {.size = 4, .per_node = 1}, part).time.count();
+  CHECK(time_of(sets.embedding.backward, "gradient_reduce") ==
+        doctest::Approx(time_of(node.embedding.backward, "gradient_reduce") + between).epsilon(1e-6));
+  // Megatron-FSDP sums between sets once an iteration.
+  const LayerCosts megatron = layer_costs(model, {.is_sharded = true, .replicas = 32, .replicate = 4}, h100(),
+                                          *find_stack("megatron-bridge"));
+  CHECK(time_of(megatron.embedding.backward, "gradient_reduce") <
+        time_of(sets.embedding.backward, "gradient_reduce"));
+}
+
+TEST_CASE(
+    "torchtitan: embedding and output layer are gathered and reduced like layers, the former in sight") {
   TransformerModel model = llama();
   model.vocab_size = 100'000;
   model.tied_embeddings = false;
