@@ -185,8 +185,9 @@ inline constexpr std::int64_t kProfileVersion = 2;
 inline constexpr std::string_view kDefaultProfile = "a100";
 
 /// Reads a profile of this schema and version. A profile that `extends` another, embedded one
-/// says only what differs; otherwise every constant must be there. Each has the expected unit and a source;
-/// an unknown key is an error. `file` is used in errors.
+/// says only what differs; otherwise every constant must be there that is not optional
+/// (profile_constants.cpp). Each has the expected unit and a source; an unknown key is an error. `file` is
+/// used in errors.
 Result<GpuProfile> parse_gpu_profile(std::string text, const std::string& file);
 
 /// The names of the profiles that are part of the program.

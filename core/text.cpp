@@ -233,10 +233,12 @@ std::string with_thousands(std::int64_t number) {
 }
 
 std::string_view nearest_name(std::string_view word, std::span<const std::string_view> known) {
+  const std::string wanted = lower_case(word);
   std::string_view best;
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
   std::vector<std::size_t> row;
-  for (const std::string_view name : known) {
+  for (const std::string_view known_name : known) {
+    const std::string name = lower_case(known_name);
     // Levenshtein distance, one row at a time.
     row.resize(name.size() + 1);
     for (std::size_t j = 0; j <= name.size(); ++j)
@@ -245,14 +247,14 @@ std::string_view nearest_name(std::string_view word, std::span<const std::string
       std::size_t diagonal = row[0];
       row[0] = i;
       for (std::size_t j = 1; j <= name.size(); ++j) {
-        const std::size_t substituted = diagonal + (word[i - 1] == name[j - 1] ? 0 : 1);
+        const std::size_t substituted = diagonal + (wanted[i - 1] == name[j - 1] ? 0 : 1);
         diagonal = row[j];
         row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
       }
     }
     if (row.back() < best_distance) {
       best_distance = row.back();
-      best = name;
+      best = known_name;
     }
   }
   return best;

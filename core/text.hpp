@@ -66,7 +66,8 @@ void append_ns_as_seconds(std::string& out, std::int64_t nanoseconds, std::int64
 /// `1234567` as `1,234,567`.
 std::string with_thousands(std::int64_t number);
 
-/// The name in `known` that is nearest to `word` by edit distance, or empty when none is close.
+/// The name in `known` that is nearest to `word` by edit distance, whatever the case of letters, or empty when
+/// none is close.
 std::string_view nearest_name(std::string_view word, std::span<const std::string_view> known);
 
 /// `'edf', 'fifo' and 'las'`-style list for messages.

@@ -37,7 +37,7 @@ inline SimDuration to_sim_duration(Nanoseconds duration) {
   return SimDuration(static_cast<std::int64_t>(std::llround(duration.count())));
 }
 
-/// Seconds as a double; exact up to 2^53 ns (104 days), then to the nearest double.
+/// Seconds as a double, to the nearest one up to 2^53 ns (104 days).
 constexpr double to_seconds(SimDuration duration) {
   return Seconds(duration).count();
 }

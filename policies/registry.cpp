@@ -24,8 +24,13 @@
 namespace vtrain {
 namespace {
 
-const PolicyParameter kQueues{"queues", "3250;7200", "s or GPU-s",
-                              "attained service at which a job leaves the first, second, ... queue"};
+/// Thresholds of service in a unit.
+PolicyParameter queues(std::string_view unit) {
+  return {"queues", "3250;7200", unit, "attained service at which a job leaves the first, second, ... queue"};
+}
+constexpr std::string_view kWithPreset = "preset=elasticflow";
+constexpr std::string_view kWithoutPreset = "preset=none";
+
 const PolicyParameter kTimer{"timer",
                              "exact",
                              "",
@@ -40,6 +45,12 @@ const PolicyParameter kPreset{"preset",
                               {"none", "elasticflow"}};
 const PolicyParameter kSlot{"slot", "60s", "", "decisions are at least this far apart"};
 
+/// A parameter that has no effect without another.
+PolicyParameter only_with(std::string_view condition, PolicyParameter parameter) {
+  parameter.condition = condition;
+  return parameter;
+}
+
 const std::vector<PolicyInfo>& table() {
   static const std::vector<PolicyInfo> rows = {
       {"fifo", "first come, first served: nothing overtakes the job at the head", {}, make_fifo},
@@ -49,15 +60,12 @@ const std::vector<PolicyInfo>& table() {
       {"srsf", "least remaining GPU time first, preemptive", {}, make_srsf},
       {"las",
        "least attained service first in discrete queues, preemptive (Tiresias)",
-       {{"attained",
-         "gpu-time",
-         "",
-         "what counts as service: time or gpu-time (time x GPUs)",
-         {"time", "gpu-time"}},
-        kQueues,
-        kTimer,
-        kPreset,
-        kSlot},
+       {only_with(kWithoutPreset, {"attained",
+                                   "gpu-time",
+                                   "",
+                                   "what counts as service: time or gpu-time (time x GPUs)",
+                                   {"time", "gpu-time"}}),
+        queues("s or GPU-s"), only_with(kWithoutPreset, kTimer), kPreset, only_with(kWithPreset, kSlot)},
        make_las},
       {"gittins",
        "las by GPU time, each queue in the order of the Gittins index, preemptive",
@@ -68,19 +76,19 @@ const std::vector<PolicyInfo>& table() {
          {},
          true},
         {"delta", "3250", "GPU-s", "service quantum of the index"},
-        kQueues,
+        queues("GPU-s"),
         kTimer},
        make_gittins},
       {"edf",
        "earliest deadline first, preemptive, elastic; jobs without a deadline last",
-       {{"resize",
-         "yes",
-         "",
-         "yes: a job with a throughput curve gets the GPUs on which it is fastest among those left; no: what "
-         "it asks for",
-         {"yes", "no"}},
-        kPreset,
-        kSlot},
+       {only_with(kWithoutPreset, {"resize",
+                                   "yes",
+                                   "",
+                                   "yes: a job with a throughput curve gets the GPUs on which it is fastest "
+                                   "among those left; no: what "
+                                   "it asks for",
+                                   {"yes", "no"}}),
+        kPreset, only_with(kWithPreset, kSlot)},
        make_edf},
       {"edf-admission",
        "edf that admits a job only if it and all admitted before will meet their deadlines",
@@ -228,7 +236,20 @@ Result<PolicyArguments> PolicyArguments::parse(std::string_view spec) {
     if (!choices.empty() && std::find(choices.begin(), choices.end(), value->second) == choices.end())
       return fail(arguments.bad_value(key, "one of " + list_names(choices)));
   }
+  if (auto checked = arguments.check_conditions(given); !checked) return fail(std::move(checked.error()));
   return arguments;
+}
+
+Result<void> PolicyArguments::check_conditions(std::span<const std::string_view> given) const {
+  for (const PolicyParameter& parameter : policy_->parameters) {
+    if (parameter.condition.empty() || std::find(given.begin(), given.end(), parameter.name) == given.end())
+      continue;
+    const auto [name, value] = split_once(parameter.condition, '=');
+    if ((*this)[name] == value) continue;
+    return fail({.field = fmt::format("{}:{}", policy_->name, parameter.name),
+                 .message = fmt::format("has no effect with {}={}", name, (*this)[name])});
+  }
+  return {};
 }
 
 Result<std::unique_ptr<Policy>> make_policy(std::string_view spec) {

@@ -20,6 +20,7 @@ struct PolicyParameter {
   std::string_view summary;
   std::vector<std::string_view> choices{};  ///< the only values, if there are any
   bool is_file = false;                     ///< the value is the path of a file that the policy reads
+  std::string_view condition{};  ///< `name=value` of another parameter without which it has no effect
 };
 
 struct PolicyInfo;
@@ -28,7 +29,8 @@ struct PolicyInfo;
 class PolicyArguments {
  public:
   /// Errors: an unknown policy or parameter (with the nearest known name), a parameter without a value or
-  /// given twice, a value that is none of the parameter's choices.
+  /// given twice, a value that is none of the parameter's choices, a parameter without effect beside the
+  /// others.
   static Result<PolicyArguments> parse(std::string_view spec);
   /// The policy's row of the table.
   const PolicyInfo& policy() const { return *policy_; }
@@ -38,6 +40,8 @@ class PolicyArguments {
   Error bad_value(std::string_view parameter, std::string_view expected) const;
 
  private:
+  Result<void> check_conditions(std::span<const std::string_view> given) const;
+
   const PolicyInfo* policy_ = nullptr;
   std::vector<std::pair<std::string_view, std::string>> values_;
 };

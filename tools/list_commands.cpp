@@ -36,6 +36,7 @@ Result<void> list_policies(bool json) {
         parameters.push_back({{"name", parameter.name},
                               {"default", parameter.default_value},
                               {"unit", parameter.unit},
+                              {"condition", parameter.condition},
                               {"choices", parameter.choices},
                               {"summary", parameter.summary}});
       }
@@ -47,7 +48,8 @@ Result<void> list_policies(bool json) {
   for (const PolicyInfo& policy : policies()) {
     fmt::print("{:<13} {}\n", policy.name, policy.summary);
     for (const PolicyParameter& parameter : policy.parameters) {
-      fmt::print("{:<13}   {}: {} ({})\n", "", parameter.name, parameter.summary, default_text(parameter));
+      fmt::print("{:<13}   {}: {} ({}{}{})\n", "", parameter.name, parameter.summary, default_text(parameter),
+                 parameter.condition.empty() ? "" : "; only with ", parameter.condition);
     }
   }
   fmt::print(

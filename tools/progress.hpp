@@ -10,7 +10,7 @@
 
 namespace vtrain {
 
-/// The text of a bar: `replaying  [=======>    ]  62 %  1.2 M jobs/s  4 s left`, without a line break.
+/// The text of a bar: `replaying  [======    ]  62 %  1,204,118 jobs/s  4 s left`, without a line break.
 /// `elapsed_s` is above 0; `done` is at most `total`.
 std::string progress_line(const std::string& what, const std::string& unit, std::int64_t done,
                           std::int64_t total, double elapsed_s);

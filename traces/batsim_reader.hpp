@@ -18,7 +18,7 @@ bool recognise_batsim(std::string_view head);
 /// Reads `nb_res`, `jobs` (`id`, `subtime`, `res`, `profile`, and `walltime` unless it is absent or -1) and
 /// the `profiles` that jobs use, all of which must be of type `delay`. Times are seconds; those with at most
 /// nine digits after the point are read as written, others to the nearest nanosecond. The text is read in one
-/// pass: a job costs 4 bytes beside what every format costs, and a profile at most 40.
+/// pass: a job costs 4 bytes beside what every format costs, and a profile at most 36.
 Result<Trace> read_batsim(const TraceInput& input);
 
 }  // namespace vtrain

@@ -54,7 +54,7 @@ struct SameName {
 };
 
 /// The first job, in the order given, that has the name of one before it. O(n); needs no memory when names
-/// ascend by length and then by letter, as whole numbers do, and 11 bytes a job otherwise.
+/// ascend by length and then by letter, as whole numbers do, and 5 bytes a job otherwise.
 std::optional<SameName> find_same_name(const std::vector<Job>& jobs);
 /// Every job that has the name of one before it, in the order given, each with the first job of that name.
 /// The same cost.

@@ -140,5 +140,5 @@ TEST_CASE("validate: the published runs of the repository are as far off as thei
       CHECK_MESSAGE(page.find(row) != std::string::npos, "not in README.md: ", row);
     }
   }
-  CHECK(groups == 9);
+  CHECK(groups == 14);
 }

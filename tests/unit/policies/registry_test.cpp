@@ -76,6 +76,7 @@ TEST_CASE("registry: slots are durations of whole seconds") {
 TEST_CASE("registry: an unknown policy is told with the nearest name") {
   const std::string all = "`vtrain policies` lists all " + std::to_string(policies().size()) + ".";
   CHECK(error_of("edff") == "unknown policy 'edff'; did you mean 'edf'? " + all);
+  CHECK(error_of("EDF") == "unknown policy 'EDF'; did you mean 'edf'? " + all);
   CHECK(error_of("quantum") == "unknown policy 'quantum'. " + all);
   CHECK(error_of("") == "unknown policy ''. " + all);
   CHECK(error_of(":a=b") == "unknown policy ''. " + all);
@@ -93,6 +94,29 @@ TEST_CASE("registry: a parameter is name=value and given once") {
   CHECK(error_of("las:time") == "las: expected parameter=value, found 'time'");
   CHECK(error_of("las:timer=peer,,") == "las: expected parameter=value, found ''");
   CHECK(error_of("las:timer=peer,timer=exact") == "las:timer: expected once, found twice");
+}
+
+TEST_CASE("registry: a parameter that has no effect beside the others is refused") {
+  CHECK(error_of("las:slot=12h") == "las:slot: has no effect with preset=none");
+  CHECK(error_of("edf:slot=60s") == "edf:slot: has no effect with preset=none");
+  CHECK(error_of("las:timer=peer,preset=elasticflow") == "las:timer: has no effect with preset=elasticflow");
+  CHECK(error_of("edf:preset=elasticflow,resize=yes") == "edf:resize: has no effect with preset=elasticflow");
+  CHECK(make_policy("las:preset=elasticflow,slot=5m"));
+  CHECK(make_policy("edf:resize=no,preset=none"));
+  // Every condition names a parameter of the policy and one of its choices.
+  for (const PolicyInfo& policy : policies()) {
+    for (const PolicyParameter& parameter : policy.parameters) {
+      if (parameter.condition.empty()) continue;
+      CAPTURE(parameter.name);
+      const auto named =
+          std::find_if(policy.parameters.begin(), policy.parameters.end(), [&](const PolicyParameter& other) {
+            return parameter.condition.starts_with(std::string(other.name) + "=");
+          });
+      REQUIRE(named != policy.parameters.end());
+      const std::string_view value = parameter.condition.substr(named->name.size() + 1);
+      CHECK(std::find(named->choices.begin(), named->choices.end(), value) != named->choices.end());
+    }
+  }
 }
 
 }  // namespace vtrain
