@@ -1,11 +1,11 @@
 #include "sched/slurm_nodes.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "core/slurm_lists.hpp"
 #include "core/text.hpp"
 #include "sched/node_counter.hpp"
 
@@ -16,9 +16,9 @@ constexpr std::string_view kNodeName = "NodeName=";
 constexpr std::string_view kBlanks = " \t\r\n";
 
 /// Takes the next word from the front of `rest`; empty at the end.
-std::string_view next_word(std::string_view& rest, std::string_view separators) {
-  rest.remove_prefix(std::min(rest.find_first_not_of(separators), rest.size()));
-  const std::string_view word = rest.substr(0, rest.find_first_of(separators));
+std::string_view next_word(std::string_view& rest) {
+  rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
+  const std::string_view word = rest.substr(0, rest.find_first_of(kBlanks));
   rest.remove_prefix(word.size());
   return word;
 }
@@ -29,23 +29,6 @@ std::string_view next_line(std::string_view& rest) {
   const std::string_view line = rest.substr(0, end);
   rest.remove_prefix(std::min(end + 1, rest.size()));
   return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
-}
-
-/// The parts of a list; commas in brackets or parentheses do not separate.
-std::vector<std::string_view> split_list(std::string_view text) {
-  std::vector<std::string_view> parts;
-  int depth = 0;
-  std::size_t first = 0;
-  for (std::size_t i = 0; i <= text.size(); ++i) {
-    const char c = i < text.size() ? text[i] : ',';
-    if (c == '[' || c == '(') ++depth;
-    if (c == ']' || c == ')') --depth;
-    if (i < text.size() && (c != ',' || depth > 0)) continue;
-    if (const std::string_view part = trim(text.substr(first, i - first)); !part.empty())
-      parts.push_back(part);
-    first = i + 1;
-  }
-  return parts;
 }
 
 /// Whether nodes in this state are not at hand now: `DOWN*`, `IDLE+DRAIN`, `drng`, `fail`.
@@ -91,17 +74,6 @@ class SlurmNodes {
   std::int64_t out_of_service_ = 0;
 };
 
-/// Adds to the GPUs of a type.
-void add_gpus(std::vector<SlurmGpus>& gpus, std::string_view type, std::int64_t count) {
-  const auto found =
-      std::find_if(gpus.begin(), gpus.end(), [type](const SlurmGpus& known) { return known.type == type; });
-  if (found == gpus.end()) {
-    gpus.push_back({.type = std::string(type), .count = count});
-  } else {
-    found->count += count;
-  }
-}
-
 /// What `scontrol` says of one node.
 struct NodeText {
   std::int64_t line = 0;
@@ -126,56 +98,11 @@ Result<void> add_node(SlurmNodes& nodes, const NodeText& node, const std::string
   return {};
 }
 
-/// `7` of width 3 as `007`.
-void append_padded(std::string& out, std::uint64_t number, std::size_t width) {
-  const std::string digits = std::to_string(number);
-  out.append(width - std::min(width, digits.size()), '0');
-  out += digits;
-}
-
-tl::unexpected<Error> bad_host_list(std::string_view found) {
-  return fail({.message = expected_found("a list of hosts as gpu[001-004,8],login", found)});
-}
-
-/// A number of up to 9 digits.
-bool parse_digits(std::string_view text, std::uint64_t& to) {
-  const auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), to);
-  return !text.empty() && text.size() <= 9 && code == std::errc() && stop == text.data() + text.size();
-}
-
-/// Appends to each prefix each number in the ranges between brackets.
-Result<std::vector<std::string>> append_ranges(const std::vector<std::string>& prefixes,
-                                               std::string_view ranges, std::size_t most) {
-  std::vector<std::string> names;
-  for (const std::string& prefix : prefixes) {
-    for (const std::string_view range : split_list(ranges)) {
-      const std::size_t dash = range.find('-');
-      const std::string_view low_text = range.substr(0, dash);
-      std::uint64_t low = 0;
-      std::uint64_t high = 0;
-      if (!parse_digits(low_text, low)) return bad_host_list(ranges);
-      if (dash == std::string_view::npos) {
-        high = low;
-      } else if (!parse_digits(range.substr(dash + 1), high)) {
-        return bad_host_list(ranges);
-      }
-      if (high < low || high - low >= most - std::min(most, names.size())) {
-        return fail(
-            {.message = expected_found(fmt::format("ascending ranges of at most {} hosts", most), ranges)});
-      }
-      for (std::uint64_t number = low; number <= high; ++number)
-        append_padded(names.emplace_back(prefix), number, low_text.size());
-    }
-  }
-  if (names.empty()) return bad_host_list(ranges);
-  return names;
-}
-
 /// The fields of a line of `sinfo`.
 std::vector<std::string_view> sinfo_fields(std::string_view line) {
   std::vector<std::string_view> fields;
   if (line.find('|') == std::string_view::npos) {
-    for (std::string_view word = next_word(line, kBlanks); !word.empty(); word = next_word(line, kBlanks))
+    for (std::string_view word = next_word(line); !word.empty(); word = next_word(line))
       fields.push_back(word);
     return fields;
   }
@@ -194,76 +121,6 @@ int find_field(const std::vector<std::string_view>& header, std::string_view nam
 
 }  // namespace
 
-Result<std::vector<SlurmGpus>> parse_gres(std::string_view text) {
-  std::vector<SlurmGpus> gpus;
-  for (std::string_view item : split_list(text)) {
-    for (const std::string_view prefix : {"gres:", "gres/"}) {
-      if (item.starts_with(prefix)) item.remove_prefix(prefix.size());
-    }
-    item = item.substr(0, item.find('('));  // sockets or indices
-    std::string_view rest = item;
-    if (next_word(rest, ":") != "gpu") continue;
-    std::string_view type;
-    std::int64_t count = 1;
-    while (!rest.empty()) {
-      const std::string_view word = next_word(rest, ":");
-      if (const auto number = parse_integer(word, 0, kMaxClusterGpus); number && rest.empty()) {
-        count = *number;
-      } else if (word != "no_consume" && type.empty()) {
-        type = word;
-      } else if (word != "no_consume") {
-        return fail({.message = expected_found("GPUs as gpu:a100:8", item)});
-      }
-    }
-    if (count > 0) add_gpus(gpus, type, count);
-  }
-  return gpus;
-}
-
-Result<std::vector<SlurmGpus>> parse_tres(std::string_view text) {
-  constexpr std::string_view kGpu = "gres/gpu";
-  std::vector<SlurmGpus> typed;
-  std::vector<SlurmGpus> total;
-  for (const std::string_view item : split_list(text)) {
-    const std::size_t equals = item.find('=');
-    if (!item.starts_with(kGpu) || equals == std::string_view::npos) continue;
-    const std::string_view name = item.substr(kGpu.size(), equals - kGpu.size());
-    if (!name.empty() && !name.starts_with(':')) continue;  // gres/gpumem and others
-    const auto count = parse_integer(item.substr(equals + 1), 0, kMaxClusterGpus);
-    if (!count) return fail(count.error());
-    if (*count > 0) add_gpus(name.empty() ? total : typed, name.empty() ? name : name.substr(1), *count);
-  }
-  return typed.empty() ? total : typed;
-}
-
-Result<std::vector<std::string>> expand_host_list(std::string_view text, std::size_t most) {
-  constexpr std::size_t kMostBytes = 255;  // of a host name: RFC 1035, section 2.3.4
-  std::vector<std::string> all;
-  for (const std::string_view item : split_list(text)) {
-    std::vector<std::string> names = {""};
-    for (std::string_view rest = item; !rest.empty();) {
-      const std::size_t open = std::min(rest.find('['), rest.size());
-      for (std::string& name : names) {
-        if (name.size() + open > kMostBytes) return bad_host_list(item);
-        name += rest.substr(0, open);
-      }
-      rest.remove_prefix(open);
-      if (rest.empty()) break;
-      const std::size_t close = rest.find(']');
-      if (close == std::string_view::npos) return bad_host_list(item);
-      auto longer = append_ranges(names, rest.substr(1, close - 1), most);
-      if (!longer) return longer;
-      names = *std::move(longer);
-      rest.remove_prefix(close + 1);
-    }
-    if (all.size() + names.size() > most) {
-      return fail({.message = expected_found(fmt::format("at most {} hosts", most), text)});
-    }
-    all.insert(all.end(), std::make_move_iterator(names.begin()), std::make_move_iterator(names.end()));
-  }
-  return all;
-}
-
 bool is_scontrol_output(std::string_view text) {
   return trim(text.substr(0, 4096)).starts_with(kNodeName);
 }
@@ -275,7 +132,7 @@ Result<ClusterSpec> parse_scontrol_nodes(std::string_view text, const std::strin
   while (!text.empty()) {
     std::string_view line = next_line(text);
     ++line_number;
-    for (std::string_view word = next_word(line, kBlanks); !word.empty(); word = next_word(line, kBlanks)) {
+    for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) {
       const auto take = [word](std::string_view key, std::string_view& to) {
         if (to.empty() && word.starts_with(key)) to = word.substr(key.size());
       };

@@ -12,6 +12,7 @@
 #include "core/calendar.hpp"
 #include "core/csv.hpp"
 #include "core/line_reader.hpp"
+#include "core/slurm_lists.hpp"
 #include "core/text.hpp"
 #include "traces/job_fields.hpp"
 #include "traces/job_log.hpp"
@@ -70,63 +71,9 @@ struct Columns {
   std::array<int, 2> tres, gres;  ///< what was allocated, what was requested
 };
 
-/// GPUs of a job, and of which type if all are of one.
-struct GpuRequest {
-  std::int64_t count = 0;
-  std::string_view type{};
-
-  void add(std::int64_t more, std::string_view of_type) {
-    if (more == 0) return;
-    type = count == 0 || type == of_type ? of_type : std::string_view();
-    count += more;
-  }
-};
-
 std::optional<std::int64_t> parse_count(std::string_view text) {
   const auto count = parse_integer(text, 0, std::numeric_limits<std::int32_t>::max());
   return count ? std::optional(*count) : std::nullopt;
-}
-
-/// `billing=16,gres/gpu=8,gres/gpu:a100=8,mem=256G`. None when a count is malformed.
-std::optional<GpuRequest> parse_tres(std::string_view text) {
-  constexpr std::string_view kGpu = "gres/gpu";
-  GpuRequest typed;
-  std::optional<std::int64_t> total;
-  for (const std::string_view entry : split(text, ',')) {
-    const std::size_t equals = entry.find('=');
-    const std::string_view name = trim(entry.substr(0, equals));
-    if (!name.starts_with(kGpu) || equals == std::string_view::npos) continue;
-    const std::string_view type = name.substr(kGpu.size());
-    if (!type.empty() && type[0] != ':') continue;  // gres/gpumem, gres/gpuutil
-    const auto count = parse_count(entry.substr(equals + 1));
-    if (!count) return std::nullopt;
-    if (type.empty()) {
-      total = *count;
-    } else {
-      typed.add(*count, type.substr(1));
-    }
-  }
-  if (total) typed.count = *total;
-  return typed;
-}
-
-/// `gpu:2`, `gpu:a100:2` or `gres:gpu:2`, of each node, perhaps with a list of them in brackets.
-std::optional<GpuRequest> parse_gres(std::string_view text, std::int64_t num_nodes) {
-  GpuRequest request;
-  for (std::string_view entry : split(text, ',')) {
-    entry = trim(entry.substr(0, entry.find('(')));
-    if (entry.starts_with("gres:")) entry.remove_prefix(5);
-    const auto parts = split(entry, ':');
-    if (parts[0] != "gpu") continue;
-    // Without a number it is one.
-    const bool has_count = parts.size() > 1 && !parts.back().empty() &&
-                           std::isdigit(static_cast<unsigned char>(parts.back()[0]));
-    const auto count = has_count ? parse_count(parts.back()) : std::optional<std::int64_t>(1);
-    if (!count || *count * num_nodes > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
-    const bool has_type = parts.size() > (has_count ? 2u : 1u);
-    request.add(*count * num_nodes, has_type ? parts[1] : std::string_view());
-  }
-  return request;
 }
 
 /// `[DD-]HH:MM:SS` or `MM:SS`, with a fraction that is dropped.
@@ -214,13 +161,17 @@ class SacctRow {
   }
 
   void take_gpus(Job& job, Workload& workload) {
-    const auto request = requested();
-    if (!request || request->count > std::numeric_limits<std::int32_t>::max()) {
-      return reject(skip::kBadNumber, std::max(at_.tres[0], at_.gres[0]));
-    }
-    if (request->count == 0) return reject(skip::kNoGpu, std::max(at_.tres[0], at_.gres[0]));
-    job.num_gpus = GpuCount(static_cast<std::int32_t>(request->count));
-    if (reason_.empty()) reject(take_name(request->type, workload.gpu_types, job.gpu_type), at_.tres[0]);
+    const int column = std::max(at_.tres[0], at_.gres[0]);
+    const auto gpus = requested();
+    if (!gpus) return reject(skip::kBadNumber, column);
+    std::int64_t count = 0;
+    for (const SlurmGpus& part : *gpus)
+      count += part.count;
+    if (count > std::numeric_limits<std::int32_t>::max()) return reject(skip::kBadNumber, column);
+    if (count == 0) return reject(skip::kNoGpu, column);
+    job.num_gpus = GpuCount(static_cast<std::int32_t>(count));
+    const std::string_view type = gpus->size() == 1 ? gpus->front().type : std::string_view();
+    if (reason_.empty()) reject(take_name(type, workload.gpu_types, job.gpu_type), at_.tres[0]);
   }
 
   void take_names(Job& job, Workload& workload) {
@@ -263,7 +214,7 @@ class SacctRow {
   }
 
   /// What was allocated; what was requested if that is not said.
-  std::optional<GpuRequest> requested() {
+  Result<std::vector<SlurmGpus>> requested() {
     for (const int column : at_.tres) {
       if (has(column)) return parse_tres(text(column));
     }
@@ -271,9 +222,14 @@ class SacctRow {
     for (const int column : at_.gres) {
       if (!has(column)) continue;
       if (!num_nodes) reject(skip::kBadNumber, at_.num_nodes);
-      return parse_gres(text(column), num_nodes.value_or(1));
+      auto gpus = parse_gres(text(column));
+      if (gpus) {
+        for (SlurmGpus& part : *gpus)
+          part.count *= num_nodes.value_or(1);  // GRES are those of each node
+      }
+      return gpus;
     }
-    return GpuRequest{};
+    return {};
   }
 
   const Columns& at_;

@@ -74,6 +74,7 @@ TEST_CASE("sacct: GPUs and their type in TRES") {
   CHECK(gpus_of("cpu=2,gres/gpu:a100=4") == "4 a100");
   CHECK(gpus_of("gres/gpu:a100=4,gres/gpu:v100=2") == "6 any");
   CHECK(gpus_of("gres/gpu:a100=4,gres/gpu:v100=0,gres/gpu=4") == "4 a100");
+  CHECK(gpus_of("gres/gpu:a100=1,gres/gpu=4") == "4 any");  // of the other three no type is said
   CHECK(gpus_of("gres/gpumem=80G,gres/gpuutil=50,gres/gpu:a100_3g.20gb=1") == "1 a100_3g.20gb");
 }
 
@@ -88,8 +89,11 @@ TEST_CASE("sacct: what was requested counts where nothing is said of what was al
       "3|2024-03-01T10:00:00|00:01:00|1||gres:gpu:k80:1\n"
       "4|2024-03-01T10:00:00|00:01:00|1|gpu|\n"
       "5|2024-03-01T10:00:00|00:01:00|1|craynetwork:1|\n"
-      "6|2024-03-01T10:00:00|00:01:00|2|gpu:a100:4(IDX:0-3)|\n");
-  REQUIRE(old.workload.jobs.size() == 5);
+      "6|2024-03-01T10:00:00|00:01:00|2|gpu:a100:4(IDX:0-3)|\n"
+      "7|2024-03-01T10:00:00|00:01:00|1|gpu:3g.20gb|\n"
+      "8|2024-03-01T10:00:00|00:01:00|1|gpu:no_consume:2|\n"
+      "9|2024-03-01T10:00:00|00:01:00|1|gpu:a:b:1|\n");
+  REQUIRE(old.workload.jobs.size() == 7);
   CHECK(old.workload.jobs[0].num_gpus.value == 6);
   CHECK(old.workload.jobs[1].num_gpus.value == 8);
   CHECK(old.workload.jobs[2].num_gpus.value == 1);
@@ -97,7 +101,11 @@ TEST_CASE("sacct: what was requested counts where nothing is said of what was al
   CHECK(old.workload.jobs[3].num_gpus.value == 1);
   CHECK(old.workload.jobs[4].num_gpus.value == 8);
   CHECK(old.workload.gpu_types[old.workload.jobs[4].gpu_type.value] == "a100");
+  CHECK(old.workload.gpu_types[old.workload.jobs[5].gpu_type.value] == "3g.20gb");
+  CHECK(old.workload.jobs[6].num_gpus.value == 2);
+  CHECK_FALSE(old.workload.jobs[6].gpu_type);
   CHECK(skipped(old, "no GPU requested") == 1);
+  CHECK(skipped(old, "malformed number") == 1);
 }
 
 TEST_CASE("sacct: columns in any order and case, a bar at the end of every line, bars in job names") {
