@@ -10,43 +10,17 @@
 #include "core/rng.hpp"
 #include "sched/metrics.hpp"
 #include "sched/simulator.hpp"
+#include "tests/support/sim_time.hpp"
+#include "tests/unit/sched/scripted_policy.hpp"
 
 namespace vtrain {
 namespace {
 
 using std::chrono::seconds;
-
-SimTime at(double time_s) {
-  return SimTime(to_sim_duration(Seconds(time_s)));
-}
-
-using Script = std::function<void(SchedulingPass&)>;
-
-class Scripted final : public Policy {
- public:
-  Scripted(Script script, ProgressRule rule) : script_(std::move(script)), rule_(rule) {}
-  void schedule(SchedulingPass& pass) override { script_(pass); }
-  ProgressRule progress_rule() const override { return rule_; }
-
- private:
-  Script script_;
-  ProgressRule rule_;
-};
-
-void start_all(SchedulingPass& pass) {
-  for (std::uint32_t i = 0; i < pass.jobs().size(); ++i) {
-    if (pass.state(JobId(i)) == JobState::Waiting) pass.try_start(JobId(i));
-  }
-}
-
-void add_job(Workload& workload, double submit_s, double duration_s, std::int32_t num_gpus) {
-  Job job;
-  job.name = workload.keep("j" + std::to_string(workload.jobs.size()));
-  job.submit = at(submit_s);
-  job.duration = to_sim_duration(Seconds(duration_s));
-  job.num_gpus = GpuCount(num_gpus);
-  workload.jobs.push_back(job);
-}
+using testing::add_job;
+using testing::Script;
+using testing::Scripted;
+using testing::start_all;
 
 struct Setting {
   Workload workload{};

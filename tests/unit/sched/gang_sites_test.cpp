@@ -10,12 +10,16 @@
 
 #include "core/rng.hpp"
 #include "sched/simulator.hpp"
+#include "tests/unit/sched/scripted_policy.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 namespace {
 
 using std::chrono::seconds;
+using testing::job_of;
+using testing::Scripted;
+using testing::start_all;
 
 /// The second type is twice as fast; a gang that is spread has 1/4 of the speed, or 1/8 with single ranks.
 class FakeSpeeds final : public GangSpeeds {
@@ -29,29 +33,6 @@ class FakeSpeeds final : public GangSpeeds {
   double slowest(JobId, GpuCount, bool may_spread) override { return may_spread ? 0.125 : 1; }
 
   double single_ranks = 0.125;
-};
-
-Job job_of(std::int64_t submit_s, std::int64_t duration_s, std::int32_t num_gpus) {
-  Job job;
-  job.submit = SimTime(seconds(submit_s));
-  job.duration = seconds(duration_s);
-  job.num_gpus = GpuCount(num_gpus);
-  return job;
-}
-
-/// Starts what it can in order of submission.
-class InOrder : public Policy {
- public:
-  explicit InOrder(ProgressRule rule = ProgressRule::Duration) : rule_(rule) {}
-  void schedule(SchedulingPass& pass) override {
-    for (std::uint32_t job = 0; job < pass.jobs().size(); ++job) {
-      if (pass.state(JobId(job)) == JobState::Waiting) pass.try_start(JobId(job));
-    }
-  }
-  ProgressRule progress_rule() const override { return rule_; }
-
- private:
-  ProgressRule rule_;
 };
 
 SimulationResult run(const Workload& workload, const char* cluster, PlacementKind placement, Policy& policy,
@@ -146,7 +127,7 @@ TEST_CASE("gang_sites: a job runs at the speed of where its gang is, rigid or by
   workload.jobs[0].iterations = 100;
   workload.jobs[0].curve = CurveId(0);
   const auto jct = [&](const char* cluster, PlacementKind placement, ProgressRule rule) {
-    InOrder policy(rule);
+    Scripted policy(start_all, rule);
     const SimulationResult result = run(workload, cluster, placement, policy, speeds);
     return result.outcomes[0].end - SimTime();
   };
@@ -173,7 +154,7 @@ TEST_CASE("gang_sites: what spreading costs is booked apart from what a slower t
     double slowest(JobId job, GpuCount gpus, bool spread) override { return fake.slowest(job, gpus, spread); }
     FakeSpeeds fake;
   } third_only;
-  InOrder policy;
+  Scripted policy(start_all);
   const SimulationResult a100 = run(workload, "2x8:a100", PlacementKind::Consolidate, policy, third_only);
   CHECK(a100.outcomes[0].end == SimTime(seconds(1000)));
   CHECK(a100.outcomes[2].end == SimTime(seconds(400)));
@@ -191,9 +172,9 @@ TEST_CASE("gang_sites: what spreading costs is booked apart from what a slower t
 
 TEST_CASE("gang_sites: work is exact to the nanosecond, however often jobs are moved between sites") {
   /// Preempts and looks at random instants, and adds up what every run must have done.
-  class Mover final : public InOrder {
+  class Mover final : public Policy {
    public:
-    Mover(std::uint64_t seed, ProgressRule rule) : InOrder(rule), random_(seed, "moves") {}
+    Mover(std::uint64_t seed, ProgressRule rule) : rule_(rule), random_(seed, "moves") {}
     void schedule(SchedulingPass& pass) override {
       for (std::uint32_t job = 0; job < pass.jobs().size(); ++job) {
         const JobId id(job);
@@ -207,13 +188,15 @@ TEST_CASE("gang_sites: work is exact to the nanosecond, however often jobs are m
           ++moves_[job];
         }
       }
-      InOrder::schedule(pass);
+      start_all(pass);
       if (random_.below(2) == 0)
         pass.wake_at(pass.now() + SimDuration(1 + static_cast<std::int64_t>(random_.below(20'000'000'000))));
     }
+    ProgressRule progress_rule() const override { return rule_; }
     std::map<std::uint32_t, std::int64_t> moves_;
 
    private:
+    ProgressRule rule_;
     RandomStream random_;
     std::map<std::uint32_t, SimDuration> work_;
   };

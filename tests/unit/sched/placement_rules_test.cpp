@@ -290,17 +290,11 @@ std::vector<Rule> rules(const Workload& workload) {
   return {yarn(), best_fit(), fgd(workload), consolidate(), consolidate_strict()};
 }
 
-ClusterSpec cluster_of(const std::string& text) {
-  auto cluster = ClusterSpec::parse(text);
-  REQUIRE(cluster);
-  return *std::move(cluster);
-}
-
 /// Types, islands, racks, and unequal nodes.
 std::vector<ClusterSpec> clusters() {
   std::vector<ClusterSpec> result;
   for (const char* text : {"1x1", "5x8", "3x4+4x8+2x3", "4x8:a100+6x4:v100+3x8:a100", "3x6:t4+2x4"})
-    result.push_back(cluster_of(text));
+    result.push_back(ClusterSpec::parse(text).value());
   ClusterSpec racks;
   racks.groups = {{.num_nodes = 7,
                    .gpus_per_node = GpuCount(8),

@@ -8,40 +8,18 @@
 #include <vector>
 
 #include "tests/support/sim_time.hpp"
+#include "tests/unit/sched/scripted_policy.hpp"
 
 namespace vtrain {
 namespace {
 
-/// A policy that is one function.
-class Scripted final : public Policy {
- public:
-  explicit Scripted(std::function<void(SchedulingPass&)> script) : script_(std::move(script)) {}
-  void schedule(SchedulingPass& pass) override { script_(pass); }
+using testing::add_job;
+using testing::Script;
+using testing::Scripted;
+using testing::start_all;
 
- private:
-  std::function<void(SchedulingPass&)> script_;
-};
-
-/// Starts every waiting job that fits, in order of ids.
-void start_all(SchedulingPass& pass) {
-  for (std::uint32_t i = 0; i < pass.jobs().size(); ++i) {
-    if (pass.state(JobId(i)) == JobState::Waiting) pass.try_start(JobId(i));
-  }
-}
-
-void add_job(Workload& workload, std::int64_t submit_s, std::int64_t duration_s, std::int32_t num_gpus,
-             std::int64_t requested_s = 0) {
-  Job job;
-  job.name = workload.keep("j" + std::to_string(workload.jobs.size()));
-  job.submit = at(submit_s);
-  job.duration = std::chrono::seconds(duration_s);
-  job.requested_time = std::chrono::seconds(requested_s);
-  job.num_gpus = GpuCount(num_gpus);
-  workload.jobs.push_back(job);
-}
-
-Result<SimulationResult> run(const Workload& workload, std::function<void(SchedulingPass&)> script,
-                             SimulationOptions options = {}, const char* cluster = "1x8") {
+Result<SimulationResult> run(const Workload& workload, Script script, SimulationOptions options = {},
+                             const char* cluster = "1x8") {
   const auto spec = ClusterSpec::parse(cluster);
   REQUIRE(spec);
   Scripted policy(std::move(script));
@@ -266,7 +244,7 @@ TEST_CASE("simulator: what a policy cannot do ends the replay with its name and 
   Workload workload;
   add_job(workload, 0, 10, 4);
   add_job(workload, 5, 10, 4);
-  const auto failure = [&](std::function<void(SchedulingPass&)> script) {
+  const auto failure = [&](Script script) {
     const auto result = run(workload, std::move(script));
     REQUIRE_FALSE(result);
     CHECK(result.error().kind == ErrorKind::Failed);
@@ -377,19 +355,6 @@ TEST_CASE("simulator: an empty workload gives an empty result") {
 
 namespace {
 
-/// Scripted, with jobs that may have any size of their curve.
-class ScriptedElastic final : public Policy {
- public:
-  ScriptedElastic(ProgressRule rule, std::function<void(SchedulingPass&)> script)
-      : rule_(rule), script_(std::move(script)) {}
-  void schedule(SchedulingPass& pass) override { script_(pass); }
-  ProgressRule progress_rule() const override { return rule_; }
-
- private:
-  ProgressRule rule_;
-  std::function<void(SchedulingPass&)> script_;
-};
-
 /// A job of 100 iterations that does 1, 1.5 and 2 iterations a second on 1, 2 and 4 GPUs.
 Workload one_elastic_job() {
   Workload workload;
@@ -401,9 +366,8 @@ Workload one_elastic_job() {
   return workload;
 }
 
-Result<SimulationResult> run_elastic(const Workload& workload, ProgressRule rule,
-                                     std::function<void(SchedulingPass&)> script) {
-  ScriptedElastic policy(rule, std::move(script));
+Result<SimulationResult> run_elastic(const Workload& workload, ProgressRule rule, Script script) {
+  Scripted policy(std::move(script), rule);
   return simulate(workload, *ClusterSpec::parse("1x4"), policy, {.policy_name = "scripted"});
 }
 

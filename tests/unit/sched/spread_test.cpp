@@ -8,40 +8,17 @@
 #include "sched/run_plan.hpp"
 #include "sched/simulator.hpp"
 #include "tests/support/sim_time.hpp"
+#include "tests/unit/sched/scripted_policy.hpp"
 
 namespace vtrain {
 namespace {
 
 using std::chrono::seconds;
+using testing::job_of;
+using testing::Script;
 
-/// Starts what it can in order of arrival, after `before`.
-class InOrder final : public Policy {
- public:
-  InOrder(std::function<void(SchedulingPass&)> before, ProgressRule rule)
-      : before_(std::move(before)), rule_(rule) {}
-  void schedule(SchedulingPass& pass) override {
-    if (before_) before_(pass);
-    for (std::uint32_t job = 0; job < pass.jobs().size(); ++job) {
-      if (pass.state(JobId(job)) == JobState::Waiting) pass.try_start(JobId(job));
-    }
-  }
-  ProgressRule progress_rule() const override { return rule_; }
-
- private:
-  std::function<void(SchedulingPass&)> before_;
-  ProgressRule rule_;
-};
-
-Job job_of(std::int64_t submit_s, std::int64_t duration_s, std::int32_t num_gpus) {
-  Job job;
-  job.submit = at(submit_s);
-  job.duration = seconds(duration_s);
-  job.num_gpus = GpuCount(num_gpus);
-  return job;
-}
-
-SimulationResult run(const Workload& workload, double factor,
-                     std::function<void(SchedulingPass&)> before = {},
+/// On 4 nodes of 4 GPUs in 2 racks: what `before` does, then all that fits is started.
+SimulationResult run(const Workload& workload, double factor, const Script& before = {},
                      ProgressRule rule = ProgressRule::Duration) {
   ClusterSpec cluster;
   cluster.groups = {{.num_nodes = 4, .gpus_per_node = GpuCount(4), .nodes_per_rack = 2}};
@@ -50,7 +27,11 @@ SimulationResult run(const Workload& workload, double factor,
   SimulationOptions options;
   options.placement = PlacementKind::Consolidate;
   options.disruptions = &disruptions;
-  InOrder policy(std::move(before), rule);
+  const auto script = [&before](SchedulingPass& pass) {
+    if (before) before(pass);
+    testing::start_all(pass);
+  };
+  testing::Scripted policy(script, rule);
   auto result = simulate(workload, cluster, policy, options);
   if (!result) FAIL(result.error().describe());
   return *std::move(result);
