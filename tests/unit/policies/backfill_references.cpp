@@ -11,7 +11,7 @@
 
 #include "core/rng.hpp"
 #include "policies/availability_profile.hpp"
-#include "policies/registry.hpp"
+#include "tests/unit/policies/replay_checks.hpp"
 
 namespace vtrain::testing {
 namespace {
@@ -196,28 +196,6 @@ std::unique_ptr<Policy> reference_conservative(std::vector<SimTime>& first_promi
   return std::make_unique<ReferenceConservative>(first_promises);
 }
 
-SimulationResult replay(const Workload& workload, int num_gpus, Policy& policy, PlacementKind placement) {
-  ClusterSpec cluster;
-  constexpr int kGpusPerNode = 8;
-  cluster.groups.push_back({num_gpus / kGpusPerNode, GpuCount(kGpusPerNode), ""});
-  SimulationOptions options;
-  options.placement = placement;
-  auto result = simulate(workload, cluster, policy, options);
-  REQUIRE(result);
-  return *std::move(result);
-}
-
-int count_differences(const SimulationResult& a, const SimulationResult& b) {
-  REQUIRE(a.outcomes.size() == b.outcomes.size());
-  int differences = 0;
-  for (std::size_t i = 0; i < a.outcomes.size(); ++i) {
-    const JobOutcome& x = a.outcomes[i];
-    const JobOutcome& y = b.outcomes[i];
-    if (x.start != y.start || x.end != y.end || x.state != y.state) ++differences;
-  }
-  return differences;
-}
-
 void check_against_reference(const std::string& policy,
                              const std::function<std::unique_ptr<Policy>()>& make_reference) {
   std::uint64_t seed = 1;
@@ -226,10 +204,9 @@ void check_against_reference(const std::string& policy,
       for (int round = 0; round < 5; ++round, ++seed) {
         CAPTURE(seed);
         const Workload workload = random_workload(seed, 400, num_gpus, walltimes);
-        const auto made = make_policy(policy);
-        REQUIRE(made);
-        const SimulationResult result = replay(workload, num_gpus, **made);
-        CHECK(count_differences(result, replay(workload, num_gpus, *make_reference())) == 0);
+        const ClusterSpec cluster = ClusterSpec::parse(std::to_string(num_gpus / 8) + "x8").value();
+        const SimulationResult result = replay(workload, cluster, policy);
+        check_same_outcomes(result, replay(workload, cluster, *make_reference()));
         CHECK(all_ended(result));
       }
     }
@@ -248,33 +225,14 @@ void check_all_end_under_yarn(const std::string& policy) {
     for (int round = 0; round < 10; ++round, ++seed) {
       CAPTURE(seed);
       const Workload workload = random_workload(seed, 300, 32, walltimes);
-      const auto made = make_policy(policy);
-      REQUIRE(made);
-      CHECK(all_ended(replay(workload, 32, **made, PlacementKind::Yarn)));
+      CHECK(all_ended(replay(workload, "4x8", policy, {.placement = PlacementKind::Yarn})));
     }
   }
 }
 
-Workload make_workload(const std::vector<PlainJob>& jobs) {
-  Workload workload;
-  for (const PlainJob& plain : jobs) {
-    Job job;
-    job.name = workload.keep(std::to_string(workload.jobs.size()));
-    job.submit = SimTime(std::chrono::seconds(plain.submit_s));
-    job.num_gpus = GpuCount(plain.num_gpus);
-    job.duration = std::chrono::seconds(plain.duration_s);
-    job.requested_time = std::chrono::seconds(plain.requested_s);
-    workload.jobs.push_back(job);
-  }
-  return workload;
-}
-
-std::vector<double> start_times_s(const std::vector<PlainJob>& jobs, int num_gpus,
-                                  const std::string& policy) {
-  const auto made = make_policy(policy);
-  REQUIRE(made);
+std::vector<double> start_times_s(const std::vector<JobLine>& jobs, const std::string& policy) {
   std::vector<double> starts;
-  for (const JobOutcome& outcome : replay(make_workload(jobs), num_gpus, **made).outcomes)
+  for (const JobOutcome& outcome : replay(make_workload(jobs), "1x8", policy).outcomes)
     starts.push_back(to_seconds(outcome.start));
   return starts;
 }

@@ -10,6 +10,7 @@
 
 #include "sched/policy.hpp"
 #include "sched/simulator.hpp"
+#include "tests/unit/policies/workload_support.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain::testing {
@@ -33,11 +34,6 @@ enum class Walltimes {
 /// one instant.
 Workload random_workload(std::uint64_t seed, int num_jobs, int max_gpus, Walltimes walltimes);
 
-/// Replays on nodes of 8 GPUs; a failure ends the test case.
-SimulationResult replay(const Workload& workload, int num_gpus, Policy& policy,
-                        PlacementKind placement = PlacementKind::Count);
-/// Jobs whose start, end or state differ.
-int count_differences(const SimulationResult& a, const SimulationResult& b);
 /// Whether every job ran to its end.
 bool all_ended(const SimulationResult& result);
 /// Checks that a policy, by its spec, schedules random workloads of every kind as its reference does.
@@ -48,16 +44,7 @@ void check_against_reference(const std::string& policy,
 /// that a gang cannot have.
 void check_all_end_under_yarn(const std::string& policy);
 
-/// A job in whole seconds, for small examples; 0 requested is none.
-struct PlainJob {
-  int submit_s;
-  int num_gpus;
-  int duration_s;
-  int requested_s = 0;
-};
-
-Workload make_workload(const std::vector<PlainJob>& jobs);
-/// When the jobs start under a policy, by its spec.
-std::vector<double> start_times_s(const std::vector<PlainJob>& jobs, int num_gpus, const std::string& policy);
+/// When the jobs start on a node of 8 GPUs under a policy, by its spec.
+std::vector<double> start_times_s(const std::vector<JobLine>& jobs, const std::string& policy);
 
 }  // namespace vtrain::testing

@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/shared_data.hpp"
 #include "tests/unit/policies/golden_support.hpp"
+#include "tests/unit/policies/replay_checks.hpp"
 
 namespace vtrain::testing {
 namespace {
@@ -28,16 +30,10 @@ const std::vector<PeerRun> kPeerRuns = {
     {"conservative_bf-fcfs", "conservative", 23904.86, 410665},
 };
 
-bool skip() {
-  if (std::filesystem::exists(golden_folder() / "batsim")) return false;
-  MESSAGE("skipped: " << golden_folder().string() << " absent");
-  return true;
-}
-
 }  // namespace
 
 TEST_CASE("batsim golden: start and end of every job of every backfilling schedule on file") {
-  if (skip()) return;
+  if (!have(golden_folder() / "batsim")) return;
   const auto folder = golden_folder() / "batsim";
   int num_schedules = 0;
   for (const std::string wall_times : {"over", "tight"}) {
@@ -58,7 +54,7 @@ TEST_CASE("batsim golden: start and end of every job of every backfilling schedu
 }
 
 TEST_CASE("batsim golden: mean JCT and makespan with wall times 1 s above the durations") {
-  if (skip()) return;
+  if (!have(golden_folder() / "batsim")) return;
   Workload workload = read_tiresias_trace(golden_folder() / "tiresias" / "syn480.csv");
   for (Job& job : workload.jobs)
     job.requested_time = job.duration + std::chrono::seconds(1);

@@ -6,21 +6,23 @@
 
 #include "policies/registry.hpp"
 #include "tests/unit/policies/backfill_references.hpp"
+#include "tests/unit/policies/replay_checks.hpp"
 
 namespace vtrain::testing {
 
 TEST_CASE("conservative: nobody overtakes at the cost of any reservation") {
   // 8 GPUs. Job 0 holds 6 until 10, job 1 is promised 8 for 10-15, job 2 is promised 7 for 15-25. Job 3 (1
   // GPU, 12 s) would fit until 14 but for job 1; from 15 on it fits beside job 2. Job 4 fits until 10.
-  const std::vector<PlainJob> jobs = {{0, 6, 10}, {1, 8, 5}, {1, 7, 10}, {2, 1, 12}, {3, 2, 7}};
-  CHECK(start_times_s(jobs, 8, "conservative") == std::vector<double>{0, 10, 15, 15, 3});
+  const std::vector<JobLine> jobs = {{0, 10, 6}, {1, 5, 8}, {1, 10, 7}, {2, 12, 1}, {3, 7, 2}};
+  CHECK(start_times_s(jobs, "conservative") == std::vector<double>{0, 10, 15, 15, 3});
 }
 
 TEST_CASE("conservative: an early end moves reservations forward") {
   // Job 0 may run until 100 and ends at 10. Job 1 was promised 100 and starts at 10; job 2 was promised 105
   // and starts at 15.
-  const std::vector<PlainJob> jobs = {{0, 8, 10, 100}, {1, 8, 5}, {2, 8, 5}};
-  CHECK(start_times_s(jobs, 8, "conservative") == std::vector<double>{0, 10, 15});
+  const std::vector<JobLine> jobs = {
+      {.duration_s = 10, .num_gpus = 8, .requested_s = 100}, {1, 5, 8}, {2, 5, 8}};
+  CHECK(start_times_s(jobs, "conservative") == std::vector<double>{0, 10, 15});
 }
 
 TEST_CASE("conservative: the same schedules as renewing every reservation at every end") {
@@ -35,8 +37,8 @@ TEST_CASE("conservative: no job starts later than first promised") {
       CAPTURE(seed);
       const Workload workload = random_workload(seed, 300, 64, walltimes);
       std::vector<SimTime> promises;
-      replay(workload, 64, *reference_conservative(promises));
-      const SimulationResult result = replay(workload, 64, **make_policy("conservative"));
+      replay(workload, ClusterSpec::parse("8x8").value(), *reference_conservative(promises));
+      const SimulationResult result = replay(workload, "8x8", "conservative");
       REQUIRE(promises.size() == workload.jobs.size());
       for (std::size_t i = 0; i < promises.size(); ++i) {
         // With exact wall times nothing ever frees a place before its time, so a promise is also never
@@ -56,10 +58,10 @@ TEST_CASE("conservative: every job ends though gangs find no room among enough f
 }
 
 TEST_CASE("conservative: wall times beyond the end of time are no obstacle") {
-  Workload workload = make_workload({{0, 8, 10}, {0, 8, 10}, {1, 8, 10}, {2, 1, 10}});
+  Workload workload = make_workload({{0, 10, 8}, {0, 10, 8}, {1, 10, 8}, {2, 10, 1}});
   for (Job& job : workload.jobs)
     job.requested_time = SimDuration::max();
-  const SimulationResult result = replay(workload, 8, **make_policy("conservative"));
+  const SimulationResult result = replay(workload, "1x8", "conservative");
   CHECK(all_ended(result));
 }
 

@@ -76,7 +76,8 @@ Disruptions random_disruptions(std::uint64_t seed, SimDuration tick) {
 
 SimulationResult replay(const Workload& workload, const std::string& spec, const Disruptions* disruptions,
                         PlacementKind placement = PlacementKind::Yarn) {
-  return replay_recorded(workload, *ClusterSpec::parse(kCluster), spec, placement, disruptions);
+  return testing::replay(workload, std::string(kCluster), spec,
+                         {.placement = placement, .record_runs = true, .disruptions = disruptions});
 }
 
 /// Held GPU-seconds are the work that was asked for plus what was lost, to the last digit.

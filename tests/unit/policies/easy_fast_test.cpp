@@ -13,22 +13,23 @@ TEST_CASE("easy_fast: the shadow of the priority job is computed once") {
   // 8 GPUs. Job 0 holds 7, may run until 100 and ends at 10. Job 1 needs all 8: its shadow is 100. Job 2 ends
   // by the shadow and starts at once, until 52. Job 3, at 11, would end at 91: too late for the 52 at which
   // job 1 could start by now, but not for its shadow.
-  const std::vector<PlainJob> jobs = {{0, 7, 10, 100}, {1, 8, 10}, {2, 1, 50}, {11, 1, 80}};
-  CHECK(start_times_s(jobs, 8, "easy-fast") == std::vector<double>{0, 91, 2, 11});
+  const std::vector<JobLine> jobs = {
+      {.duration_s = 10, .num_gpus = 7, .requested_s = 100}, {1, 10, 8}, {2, 50, 1}, {11, 80, 1}};
+  CHECK(start_times_s(jobs, "easy-fast") == std::vector<double>{0, 91, 2, 11});
   // `easy` renews the reservation when job 0 ends.
-  CHECK(start_times_s(jobs, 8, "easy") == std::vector<double>{0, 52, 2, 62});
+  CHECK(start_times_s(jobs, "easy") == std::vector<double>{0, 52, 2, 62});
 }
 
 TEST_CASE("easy_fast: GPUs that the priority job would leave over are not given to longer jobs") {
   // Job 1's shadow is 10. Job 2 fits now and beside job 1 at 10, but ends after the shadow.
-  const std::vector<PlainJob> jobs = {{0, 6, 10}, {1, 7, 5}, {2, 1, 20}};
-  CHECK(start_times_s(jobs, 8, "easy-fast") == std::vector<double>{0, 10, 10});
-  CHECK(start_times_s(jobs, 8, "easy") == std::vector<double>{0, 10, 2});
+  const std::vector<JobLine> jobs = {{0, 10, 6}, {1, 5, 7}, {2, 20, 1}};
+  CHECK(start_times_s(jobs, "easy-fast") == std::vector<double>{0, 10, 10});
+  CHECK(start_times_s(jobs, "easy") == std::vector<double>{0, 10, 2});
 }
 
 TEST_CASE("easy_fast: a job that ends at the shadow overtakes, one that ends later does not") {
-  const std::vector<PlainJob> jobs = {{0, 7, 10}, {1, 8, 5}, {2, 1, 9}, {2, 1, 8}};
-  CHECK(start_times_s(jobs, 8, "easy-fast") == std::vector<double>{0, 10, 15, 2});
+  const std::vector<JobLine> jobs = {{0, 10, 7}, {1, 5, 8}, {2, 9, 1}, {2, 8, 1}};
+  CHECK(start_times_s(jobs, "easy-fast") == std::vector<double>{0, 10, 15, 2});
 }
 
 TEST_CASE("easy_fast: the same schedules as lists that are walked") {

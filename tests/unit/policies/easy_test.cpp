@@ -6,25 +6,26 @@
 
 #include "policies/registry.hpp"
 #include "tests/unit/policies/backfill_references.hpp"
+#include "tests/unit/policies/replay_checks.hpp"
 
 namespace vtrain::testing {
 
 TEST_CASE("easy: a job overtakes on hosts that are not reserved, or until the reservation begins") {
   // 8 GPUs. Job 0 holds hosts 0-5 until 10. Job 1 needs 7: hosts 0-6 from 10 on. Job 2 (long) may have host 7
   // but must not take the lower host 6. Job 3 would hold host 6 until 23: no. Job 4 holds it until 10: yes.
-  const std::vector<PlainJob> jobs = {{0, 6, 10}, {1, 7, 10}, {2, 1, 100}, {3, 1, 20}, {3, 1, 7}};
-  CHECK(start_times_s(jobs, 8, "easy") == std::vector<double>{0, 10, 2, 20, 3});
+  const std::vector<JobLine> jobs = {{0, 10, 6}, {1, 10, 7}, {2, 100, 1}, {3, 20, 1}, {3, 7, 1}};
+  CHECK(start_times_s(jobs, "easy") == std::vector<double>{0, 10, 2, 20, 3});
 }
 
 TEST_CASE("easy: with asc-walltime a shorter arrival takes the reservation over") {
-  const std::vector<PlainJob> jobs = {{0, 8, 10}, {1, 8, 50}, {2, 8, 5}};
-  CHECK(start_times_s(jobs, 8, "easy:order=asc-walltime") == std::vector<double>{0, 15, 10});
-  CHECK(start_times_s(jobs, 8, "easy:order=fcfs") == std::vector<double>{0, 10, 60});
+  const std::vector<JobLine> jobs = {{0, 10, 8}, {1, 50, 8}, {2, 5, 8}};
+  CHECK(start_times_s(jobs, "easy:order=asc-walltime") == std::vector<double>{0, 15, 10});
+  CHECK(start_times_s(jobs, "easy:order=fcfs") == std::vector<double>{0, 10, 60});
 }
 
 TEST_CASE("easy: jobs of equal wall time keep the order of arrival") {
-  const std::vector<PlainJob> jobs = {{0, 8, 10}, {1, 8, 5}, {2, 8, 5}, {2, 8, 5}};
-  CHECK(start_times_s(jobs, 8, "easy:order=asc-walltime") == std::vector<double>{0, 10, 15, 20});
+  const std::vector<JobLine> jobs = {{0, 10, 8}, {1, 5, 8}, {2, 5, 8}, {2, 5, 8}};
+  CHECK(start_times_s(jobs, "easy:order=asc-walltime") == std::vector<double>{0, 10, 15, 20});
 }
 
 TEST_CASE("easy: an order that does not exist is refused") {
@@ -45,7 +46,7 @@ TEST_CASE("easy: jobs behind the head do not delay it if run times are known") {
   int num_heads = 0;
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     const Workload workload = random_workload(seed, 200, 32, Walltimes::Exact);
-    const SimulationResult full = replay(workload, 32, **make_policy("easy"));
+    const SimulationResult full = replay(workload, "4x8", "easy");
     for (std::size_t k = 0; k < workload.jobs.size(); ++k) {
       bool waits_alone = full.outcomes[k].start > workload.jobs[k].submit;
       for (std::size_t i = 0; i < k; ++i)
@@ -53,7 +54,7 @@ TEST_CASE("easy: jobs behind the head do not delay it if run times are known") {
       if (!waits_alone) continue;
       Workload shorter = random_workload(seed, 200, 32, Walltimes::Exact);
       shorter.jobs.resize(k + 1);
-      CHECK(replay(shorter, 32, **make_policy("easy")).outcomes[k].start == full.outcomes[k].start);
+      CHECK(replay(shorter, "4x8", "easy").outcomes[k].start == full.outcomes[k].start);
       ++num_heads;
     }
   }

@@ -18,15 +18,7 @@ namespace vtrain {
 namespace {
 
 using testing::ElasticShape;
-
-SimulationResult replay(const Workload& workload, const std::string& cluster, const std::string& spec) {
-  auto policy = make_policy(spec);
-  REQUIRE_MESSAGE(policy, policy.error().describe());
-  auto result =
-      simulate(workload, *ClusterSpec::parse(cluster), **policy, {.record_runs = true, .policy_name = spec});
-  REQUIRE_MESSAGE(result, result.error().describe());
-  return *std::move(result);
-}
+using testing::replay;
 
 /// An elastic job of 1,000 iterations at 1, 2, 4 and 3 iterations a second on 1, 2, 4 and 8 GPUs.
 void add_elastic(Workload& workload, std::int64_t submit_s, std::int64_t deadline_s) {
@@ -100,7 +92,7 @@ TEST_CASE("edf: elastic jobs hold no more GPUs than there are and do all of thei
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     const Workload workload = testing::random_elastic_workload(seed, {.gap_s = 100});
-    const SimulationResult result = replay(workload, "2x8", "edf");
+    const SimulationResult result = replay(workload, "2x8", "edf", {.record_runs = true});
     testing::check_gpus_in_use(result, 16);
     const std::vector<double> done = testing::iterations_done(workload, result);
     for (std::size_t i = 0; i < workload.jobs.size(); ++i) {

@@ -6,6 +6,7 @@
 #include "elastic_support.hpp"
 #include "elasticflow_reference.hpp"
 #include "policies/elasticflow.hpp"
+#include "replay_checks.hpp"
 #include "sched/simulator.hpp"
 
 namespace vtrain {
@@ -13,30 +14,14 @@ namespace {
 
 using testing::ElasticShape;
 
-SimulationResult replay_on(const char* cluster, const Workload& workload, Policy& policy) {
-  auto result = simulate(workload, *ClusterSpec::parse(cluster), policy, {.policy_name = "elasticflow"});
-  REQUIRE_MESSAGE(result, result.error().describe());
-  return *std::move(result);
-}
-
 /// Replays under both and compares all that became of every job.
-void check_same(const Workload& workload, const ElasticFlowOptions& options, const char* cluster) {
+void check_against_reference(const Workload& workload, const ElasticFlowOptions& options,
+                             const char* cluster) {
   ElasticFlow policy(options);
   const auto reference = testing::reference_elasticflow(options);
-  const SimulationResult found = replay_on(cluster, workload, policy);
-  const SimulationResult expected = replay_on(cluster, workload, *reference);
-  for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
-    CAPTURE(i);
-    const JobOutcome& a = found.outcomes[i];
-    const JobOutcome& b = expected.outcomes[i];
-    REQUIRE(a.state == b.state);
-    REQUIRE(a.start == b.start);
-    REQUIRE(a.end == b.end);
-    REQUIRE(a.finished == b.finished);
-    REQUIRE(a.gpu_time.seconds() == b.gpu_time.seconds());
-    REQUIRE(a.resizes == b.resizes);
-    REQUIRE(a.preemptions == b.preemptions);
-  }
+  const ClusterSpec spec = ClusterSpec::parse(cluster).value();
+  testing::check_same_outcomes(testing::replay(workload, spec, policy),
+                               testing::replay(workload, spec, *reference));
 }
 
 void check_shape(const ElasticShape& shape, const char* cluster, std::uint64_t num_seeds) {
@@ -48,8 +33,8 @@ void check_shape(const ElasticShape& shape, const char* cluster, std::uint64_t n
           CAPTURE(slot);
           CAPTURE(static_cast<int>(admission));
           CAPTURE(static_cast<int>(greedy));
-          check_same(testing::random_elastic_workload(seed, shape),
-                     {.admission = admission, .greedy = greedy, .slot = slot}, cluster);
+          check_against_reference(testing::random_elastic_workload(seed, shape),
+                                  {.admission = admission, .greedy = greedy, .slot = slot}, cluster);
         }
       }
     }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "elastic_support.hpp"
 #include "policies/registry.hpp"
 #include "replay_checks.hpp"
 #include "sched/metrics.hpp"
@@ -15,45 +15,11 @@
 namespace vtrain {
 namespace {
 
-/// Jobs that scale with falling returns, with and without deadlines, in whole seconds.
-Workload random_workload(std::uint64_t seed, int num_jobs) {
-  RandomStream random(seed, "elasticflow");
-  Workload workload;
-  std::int64_t submit = 0;
-  for (int i = 0; i < num_jobs; ++i) {
-    std::vector<ThroughputLevels::Level> levels;
-    double speed = random.uniform(0.5, 2.0);
-    const std::uint64_t num_levels = 1 + random.below(5);
-    for (std::uint64_t level = 0; level < num_levels; ++level) {
-      levels.push_back({GpuCount(1 << level), speed});
-      speed *= random.uniform(1.1, 1.95);
-    }
-    Job job;
-    job.name = workload.keep("j" + std::to_string(i));
-    submit += static_cast<std::int64_t>(random.below(300));
-    job.submit = SimTime(std::chrono::seconds(submit));
-    job.num_gpus = levels[random.below(num_levels)].num_gpus;
-    job.iterations = 1 + static_cast<std::int64_t>(random.below(5000));
-    const double seconds = static_cast<double>(job.iterations) / levels.front().iterations_per_s;
-    job.duration = to_sim_duration(Nanoseconds(std::ceil(seconds) * 1e9));
-    if (random.below(4) > 0) {
-      job.deadline =
-          job.submit + std::chrono::seconds(60 + static_cast<std::int64_t>(seconds * random.uniform(0.2, 2)));
-    }
-    job.curve = CurveId(static_cast<std::uint32_t>(workload.curves.size()));
-    workload.curves.emplace_back(std::move(levels));
-    workload.jobs.push_back(job);
-  }
-  return workload;
-}
+using testing::replay;
 
-SimulationResult replay(const Workload& workload, const std::string& spec, const char* cluster = "2x8") {
-  auto policy = make_policy(spec);
-  REQUIRE(policy);
-  auto result =
-      simulate(workload, *ClusterSpec::parse(cluster), **policy, {.record_runs = true, .policy_name = spec});
-  REQUIRE_MESSAGE(result, result.error().describe());
-  return *std::move(result);
+/// Of jobs on nodes of 8 GPUs.
+Workload random_workload(std::uint64_t seed, int num_jobs) {
+  return testing::random_elastic_workload(seed, {.num_jobs = num_jobs});
 }
 
 /// One job of 10,000 iterations on a curve whose last level is slower than the one before.
@@ -75,14 +41,16 @@ TEST_CASE(
   for (const char* spec : {"elasticflow:slot=10s", "elasticflow:slot=10s,greedy=largest"}) {
     CAPTURE(spec);
     for (const std::int64_t deadline_s : {335, -1}) {
-      const SimulationResult result = replay(job_on_falling_curve(deadline_s, 0), spec, "8x8");
+      const SimulationResult result =
+          replay(job_on_falling_curve(deadline_s, 0), "8x8", spec, {.record_runs = true});
       REQUIRE(result.runs.size() == 1);
       CHECK(result.runs[0].num_gpus == GpuCount(32));
       CHECK(to_seconds(result.outcomes[0].finished) == 328);
     }
   }
   // As in ElasticFlow's simulator, where every trace says it.
-  const SimulationResult given = replay(job_on_falling_curve(-1, 64), "elasticflow:slot=10s", "8x8");
+  const SimulationResult given =
+      replay(job_on_falling_curve(-1, 64), "8x8", "elasticflow:slot=10s", {.record_runs = true});
   CHECK(given.runs[0].num_gpus == GpuCount(64));
 }
 
@@ -93,7 +61,7 @@ TEST_CASE(
        {"elasticflow", "elasticflow:admission=batch", "elasticflow:greedy=largest,slot=7"}) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
       const Workload workload = random_workload(seed, 60);
-      const SimulationResult result = replay(workload, spec);
+      const SimulationResult result = replay(workload, "2x8", spec);
       CAPTURE(spec);
       CAPTURE(seed);
       int admitted = 0;
@@ -119,7 +87,7 @@ TEST_CASE(
 TEST_CASE("elasticflow: the work of a job is done on the GPUs that it held") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const Workload workload = random_workload(seed, 60);
-    const SimulationResult result = replay(workload, "elasticflow");
+    const SimulationResult result = replay(workload, "2x8", "elasticflow", {.record_runs = true});
     const std::vector<double> done = testing::iterations_done(workload, result);
     for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
       // GPUs are held to the end of a slot, never shorter than the work takes.
@@ -144,7 +112,7 @@ TEST_CASE("elasticflow: one job alone grows to the level that is worth it and en
   workload.curves.emplace_back(
       std::vector<ThroughputLevels::Level>{{GpuCount(1), 1.0}, {GpuCount(2), 1.9}, {GpuCount(4), 3.6}});
   workload.jobs.push_back(job);
-  const SimulationResult result = replay(workload, "elasticflow");
+  const SimulationResult result = replay(workload, "2x8", "elasticflow");
   CHECK(result.outcomes[0].end == SimTime(std::chrono::seconds(300)));
   CHECK(result.outcomes[0].finished == SimTime(std::chrono::seconds(278)));
   CHECK(result.outcomes[0].gpu_time.seconds() == 4 * 300);
@@ -161,8 +129,7 @@ TEST_CASE(
   workload.jobs.push_back(job);
   const ClusterSpec cluster = *ClusterSpec::parse("2x8");
   const Disruptions disruptions;
-  const SimulationResult result =
-      testing::replay_recorded(workload, cluster, "elasticflow", PlacementKind::Count, &disruptions);
+  const SimulationResult result = replay(workload, cluster, "elasticflow", {.disruptions = &disruptions});
   const Summary summary = summarize(workload, cluster, result, "elasticflow");
   CHECK(result.outcomes[0].end == SimTime(std::chrono::seconds(1)));
   CHECK(summary.gpu_utilization == doctest::Approx(4.0 / 16));
@@ -174,7 +141,7 @@ TEST_CASE("elasticflow: a job that may hold fewer GPUs than it can run on is tur
   workload.jobs[0].num_gpus = GpuCount(4);
   workload.jobs[0].max_gpus = GpuCount(2);
   for (const char* spec : {"elasticflow", "edf:preset=elasticflow"})
-    CHECK(replay(workload, spec).outcomes[0].state == JobState::Rejected);
+    CHECK(replay(workload, "2x8", spec).outcomes[0].state == JobState::Rejected);
 }
 
 TEST_CASE("elasticflow: a rigid job fails at its requested time under every policy") {
@@ -186,7 +153,7 @@ TEST_CASE("elasticflow: a rigid job fails at its requested time under every poli
   for (const char* spec :
        {"fifo", "edf", "edf-admission", "elasticflow", "edf:preset=elasticflow", "las:preset=elasticflow"}) {
     CAPTURE(spec);
-    const SimulationResult result = replay(workload, spec, "1x4");
+    const SimulationResult result = replay(workload, "1x4", spec);
     CHECK(result.outcomes[0].state == JobState::Failed);
     CHECK(result.outcomes[0].finished >= SimTime(std::chrono::seconds(100)));
     CHECK(result.outcomes[0].gpu_time.seconds() <= 4 * 120);
@@ -198,11 +165,11 @@ TEST_CASE("elasticflow: an elastic job is not ended at the time that it asked fo
   Workload workload = random_workload(1, 1);
   workload.jobs[0].requested_time = std::chrono::seconds(1);
   workload.jobs[0].deadline = Job::kNoDeadline;
-  CHECK(replay(workload, "fifo").outcomes[0].state == JobState::Failed);
+  CHECK(replay(workload, "2x8", "fifo").outcomes[0].state == JobState::Failed);
   for (const char* spec :
        {"edf", "edf-admission", "elasticflow", "edf:preset=elasticflow", "las:preset=elasticflow"}) {
     CAPTURE(spec);
-    CHECK(replay(workload, spec).outcomes[0].state == JobState::Completed);
+    CHECK(replay(workload, "2x8", spec).outcomes[0].state == JobState::Completed);
   }
 }
 
@@ -217,8 +184,8 @@ TEST_CASE("elasticflow: jobs that find no room in what is in service are not pla
       const SimTime back(std::chrono::seconds(1'000'000));
       disruptions.outages.push_back({NodeId(1), OutageKind::Failure, SimTime(std::chrono::seconds(100)),
                                      for_good ? SimTime::max() : back});
-      const SimulationResult result = testing::replay_recorded(workload, *ClusterSpec::parse("2x4"), spec,
-                                                               PlacementKind::Yarn, &disruptions);
+      const SimulationResult result =
+          replay(workload, "2x4", spec, {.placement = PlacementKind::Yarn, .disruptions = &disruptions});
       CHECK(result.events < 1000);
       CHECK(result.outcomes[0].state == (for_good ? JobState::Unfinished : JobState::Completed));
     }
@@ -226,12 +193,12 @@ TEST_CASE("elasticflow: jobs that find no room in what is in service are not pla
 }
 
 TEST_CASE("elasticflow: submissions need not be whole seconds: they count from the next one on") {
-  Workload workload = random_workload(1, 2);
+  Workload workload = random_workload(2, 2);
   workload.jobs[0].submit = SimTime(std::chrono::milliseconds(500));
   workload.jobs[1].submit = SimTime(std::chrono::milliseconds(900));
   for (const char* spec : {"elasticflow", "edf:preset=elasticflow", "las:preset=elasticflow"}) {
     CAPTURE(spec);
-    const SimulationResult result = replay(workload, spec);
+    const SimulationResult result = replay(workload, "2x8", spec);
     for (const JobOutcome& outcome : result.outcomes) {
       CHECK(outcome.start == SimTime(std::chrono::seconds(1)));
       CHECK(outcome.state == JobState::Completed);

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tests/support/sim_time.hpp"
-#include "tests/unit/policies/golden_support.hpp"
+#include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
 namespace vtrain::testing {

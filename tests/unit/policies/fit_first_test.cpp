@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/support/sim_time.hpp"
-#include "tests/unit/policies/golden_support.hpp"
+#include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
 namespace vtrain::testing {
@@ -17,7 +17,7 @@ TEST_CASE("fit_first: jobs that do not fit are skipped") {
 TEST_CASE("fit_first: under yarn a gang may fit by count and still not be placed") {
   // 5 + 5 GPUs leave 3 + 3: a gang of 4 waits, a later one of 3 does not.
   const Workload workload = make_workload({{0, 10, 5}, {0, 10, 5}, {1, 5, 4}, {2, 5, 3}});
-  const auto yarn = replay(workload, "2x8", "fit-first", PlacementKind::Yarn);
+  const auto yarn = replay(workload, "2x8", "fit-first", {.placement = PlacementKind::Yarn});
   CHECK(yarn.outcomes[2].start == at(10));
   CHECK(yarn.outcomes[3].start == at(2));
   const auto count = replay(workload, "2x8", "fit-first");

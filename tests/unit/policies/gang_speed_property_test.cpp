@@ -28,13 +28,8 @@ class Thirds final : public GangSpeeds {
 
 SimulationResult replay(const Workload& workload, const std::string& spec, PlacementKind placement,
                         GangSpeeds* speeds, const char* cluster = kCluster) {
-  const auto policy = make_policy(spec);
-  REQUIRE(policy);
-  const SimulationOptions options{
-      .placement = placement, .record_runs = true, .policy_name = spec, .gang_speeds = speeds};
-  auto result = simulate(workload, *ClusterSpec::parse(cluster), **policy, options);
-  if (!result) FAIL(result.error().describe());
-  return *std::move(result);
+  return testing::replay(workload, std::string(cluster), spec,
+                         {.placement = placement, .record_runs = true, .gang_speeds = speeds});
 }
 
 /// Policies that end jobs themselves do so at a decision, at most two slots late.

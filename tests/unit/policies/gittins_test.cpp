@@ -7,7 +7,7 @@
 #include "policies/registry.hpp"
 #include "tests/support/sim_time.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tests/unit/policies/golden_support.hpp"
+#include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
 namespace vtrain::testing {

@@ -91,20 +91,6 @@ std::vector<GoldenJob> read_schedule(const std::filesystem::path& file, const st
   return schedule;
 }
 
-SimulationResult replay(const Workload& workload, const std::string& cluster, const std::string& policy,
-                        PlacementKind placement) {
-  const auto spec = ClusterSpec::parse(cluster);
-  REQUIRE(spec);
-  const auto made = make_policy(policy);
-  REQUIRE_MESSAGE(made, policy);
-  SimulationOptions options;
-  options.placement = placement;
-  options.policy_name = policy;
-  auto result = simulate(workload, *spec, **made, options);
-  REQUIRE(result);
-  return *std::move(result);
-}
-
 int count_mismatches(const Workload& workload, const SimulationResult& result,
                      const std::vector<GoldenJob>& schedule) {
   std::map<std::string, GoldenJob> by_name;

@@ -1,4 +1,4 @@
-/// Reading the schedules of other simulators, and replaying their traces.
+/// Reading the traces and schedules of other simulators.
 #pragma once
 
 #include <filesystem>
@@ -26,9 +26,6 @@ Workload read_batsim_workload(const std::filesystem::path& file);
 /// The schedule in a peer's CSV file, by the names of its columns.
 std::vector<GoldenJob> read_schedule(const std::filesystem::path& file, const std::string& name_column,
                                      const std::string& start_column, const std::string& end_column);
-/// Replays under a policy's spec; a failure ends the test case.
-SimulationResult replay(const Workload& workload, const std::string& cluster, const std::string& policy,
-                        PlacementKind placement = PlacementKind::Count);
 /// How many jobs start or end at another instant than in the peer's schedule, or are missing from it.
 int count_mismatches(const Workload& workload, const SimulationResult& result,
                      const std::vector<GoldenJob>& schedule);

@@ -15,11 +15,6 @@
 namespace vtrain::testing {
 namespace {
 
-SimulationResult replay(const Workload& workload, const ClusterSpec& cluster, const std::string& spec,
-                        PlacementKind placement = PlacementKind::Count) {
-  return replay_recorded(workload, cluster, spec, placement);
-}
-
 Workload typed(const std::vector<JobLine>& lines, const std::vector<const char*>& types) {
   Workload workload = make_workload(lines);
   for (std::size_t i = 0; i < types.size(); ++i) {
@@ -50,7 +45,7 @@ TEST_CASE("gpu types: a job that waits for its type holds up no jobs of other ty
   for (const std::string& spec : specs) {
     CAPTURE(spec);
     for (const PlacementKind placement : kPlacements) {
-      const SimulationResult result = replay(workload, cluster, spec, placement);
+      const SimulationResult result = replay(workload, cluster, spec, {.placement = placement});
       CHECK(start_s(result, 0) == 0);
       CHECK(start_s(result, 2) == 2);
       CHECK(result.outcomes[2].preemptions == 0);
@@ -67,11 +62,11 @@ TEST_CASE("gpu types: a job preempts those of its type only, and one that may us
   // j1 is on V100, 4 A100 are free: j2 takes these.
   const Workload any = typed({{0, 100, 2}, {0, 90, 4}, {10, 10, 2}}, {"a100", "v100", nullptr});
   for (const PlacementKind placement : kPlacements) {
-    const SimulationResult first = replay(asks, cluster, "srtf", placement);
+    const SimulationResult first = replay(asks, cluster, "srtf", {.placement = placement});
     CHECK(first.outcomes[0].preemptions == 1);
     CHECK(first.outcomes[1].preemptions == 0);
     CHECK(start_s(first, 2) == 10);
-    const SimulationResult second = replay(any, cluster, "srtf", placement);
+    const SimulationResult second = replay(any, cluster, "srtf", {.placement = placement});
     CHECK(second.outcomes[0].preemptions + second.outcomes[1].preemptions == 0);
     CHECK(start_s(second, 2) == 10);
   }
@@ -84,7 +79,7 @@ TEST_CASE("gpu types: the head of easy reserves GPUs of its type") {
                                   {"a100", "v100", "a100", "a100", "a100|v100", "a100"});
   const ClusterSpec cluster = *ClusterSpec::parse("1x4:a100+1x8:v100");
   for (const PlacementKind placement : {PlacementKind::Yarn, PlacementKind::BestFit}) {
-    const SimulationResult result = replay(workload, cluster, "easy", placement);
+    const SimulationResult result = replay(workload, cluster, "easy", {.placement = placement});
     CHECK(start_s(result, 2) == 100);
     CHECK(start_s(result, 3) == 150);
     CHECK(start_s(result, 4) == 3);
@@ -129,10 +124,11 @@ TEST_CASE("gpu types: where each job asks for one type a cluster is as good as o
       for (std::uint64_t seed = 0; seed < 20; ++seed) {
         CAPTURE(seed);
         const Workload workload = random_typed_workload(seed, false);
-        const SimulationResult together = replay(workload, cluster, spec, placement);
+        const SimulationResult together = replay(workload, cluster, spec, {.placement = placement});
         for (const std::uint32_t type : {0u, 1u}) {
           const ClusterSpec alone{{cluster.groups[type]}};
-          const SimulationResult apart = replay(part_of(workload, GpuTypeId(type)), alone, spec, placement);
+          const SimulationResult apart =
+              replay(part_of(workload, GpuTypeId(type)), alone, spec, {.placement = placement});
           std::size_t i = 0;
           for (std::size_t job = 0; job < workload.jobs.size(); ++job) {
             if (workload.jobs[job].gpu_type != GpuTypeId(type)) continue;
@@ -157,7 +153,7 @@ TEST_CASE("gpu types: nobody waits while enough GPUs that he may use are free, a
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
       CAPTURE(seed);
       const Workload workload = random_typed_workload(seed, false);
-      const SimulationResult result = replay(workload, cluster, spec);
+      const SimulationResult result = replay(workload, cluster, spec, {.record_runs = true});
       for (const std::uint32_t type : {0u, 1u}) {
         // GPUs of the type in use, and jobs of the type that wait, right after each instant.
         std::vector<SimTime> times;
@@ -198,7 +194,8 @@ TEST_CASE("gpu types: with jobs that may use any type all come to their end and 
       for (std::uint64_t seed = 0; seed < 10; ++seed) {
         CAPTURE(seed);
         const Workload workload = random_typed_workload(seed, true);
-        const SimulationResult result = replay(workload, cluster, spec, placement);
+        const SimulationResult result =
+            replay(workload, cluster, spec, {.placement = placement, .record_runs = true});
         check_gpus_in_use(result, 24);
         for (const JobOutcome& outcome : result.outcomes)
           REQUIRE((outcome.state == JobState::Completed || outcome.state == JobState::Failed ||

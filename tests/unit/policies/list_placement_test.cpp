@@ -11,7 +11,6 @@
 #include "sched/node_table.hpp"
 #include "sched/placement.hpp"
 #include "tests/support/sim_time.hpp"
-#include "tests/unit/policies/golden_support.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
@@ -225,7 +224,7 @@ TEST_CASE("list_policy: whoever fits in what is free starts where a chosen job f
   const Workload workload = make_workload({{0, 1000, 8}, {1, 1100, 8}, {2, 2000, 4}, {2, 2000, 4}});
   for (const char* spec : {"sjf", "srtf", "srsf", "edf", "edf-admission"}) {
     CAPTURE(spec);
-    const auto result = replay(workload, "2x4+1x8", spec, PlacementKind::Yarn);
+    const auto result = replay(workload, "2x4+1x8", spec, {.placement = PlacementKind::Yarn});
     CHECK(result.outcomes[1].start == at(1000));
     CHECK(result.outcomes[2].start == at(2));
     CHECK(result.outcomes[3].start == at(2));
@@ -239,7 +238,7 @@ TEST_CASE("list_policy: nobody is preempted for a job that finds no room") {
   // of one node: by number it takes those of j3, but j0 and j2 run on.
   const Workload workload = make_workload({{0, 1000, 1}, {0, 1, 1}, {0, 1001, 1}, {0, 1002, 1}, {2, 10, 2}});
   const auto result =
-      replay_recorded(workload, *ClusterSpec::parse("2x2"), "srtf", PlacementKind::Yarn, nullptr);
+      replay(workload, "2x2", "srtf", {.placement = PlacementKind::Yarn, .record_runs = true});
   CHECK(result.outcomes[3].end == at(1002));
   CHECK(result.outcomes[3].preemptions == 0);
   CHECK(result.outcomes[4].start == at(1000));
@@ -251,7 +250,7 @@ TEST_CASE("list_policy: GPUs of those preempted in vain go to the jobs ahead of 
   // j2 hold. j4, which is ahead of both, has the first of these nodes; j2 keeps the other.
   const Workload workload =
       make_workload({{0, 1000, 8}, {0, 1900, 4}, {1, 1800, 3}, {2, 1100, 8}, {3, 1200, 4}});
-  const auto result = replay(workload, "2x4+1x8", "srtf", PlacementKind::Yarn);
+  const auto result = replay(workload, "2x4+1x8", "srtf", {.placement = PlacementKind::Yarn});
   CHECK(result.outcomes[4].start == at(3));
   CHECK(result.outcomes[1].preemptions == 1);
   CHECK(result.outcomes[2].preemptions == 0);
@@ -270,8 +269,7 @@ TEST_CASE(
     workload.jobs[elastic].curve = CurveId(0);
     workload.jobs[elastic].iterations = elastic == 1 ? 400 : 40;
   }
-  const auto result =
-      replay_recorded(workload, *ClusterSpec::parse("2x4"), "edf", PlacementKind::Yarn, nullptr);
+  const auto result = replay(workload, "2x4", "edf", {.placement = PlacementKind::Yarn, .record_runs = true});
   CHECK(result.outcomes[1].end == at(100));
   CHECK(result.outcomes[1].resizes == 0);
   CHECK(result.outcomes[1].preemptions == 0);
@@ -288,7 +286,7 @@ TEST_CASE("list_policy: a job on a drained node is not preempted for one that ca
   Disruptions drain;
   drain.outages = {{NodeId(1), OutageKind::Drain, at(5), at(10000)}};
   const auto result =
-      replay_recorded(workload, *ClusterSpec::parse("2x8"), "srtf", PlacementKind::Yarn, &drain);
+      replay(workload, "2x8", "srtf", {.placement = PlacementKind::Yarn, .disruptions = &drain});
   CHECK(result.outcomes[1].end == at(110));
   CHECK(result.outcomes[1].preemptions == 0);
   CHECK(result.outcomes[2].start == at(10));
@@ -304,7 +302,7 @@ TEST_CASE("list_policy: a drained node with shared GPUs costs nobody his own") {
   for (const ListedPolicy& policy : listed_policies()) {
     CAPTURE(policy.spec);
     const auto result =
-        replay_recorded(workload, *ClusterSpec::parse("2x4"), policy.spec, PlacementKind::BestFit, &drain);
+        replay(workload, "2x4", policy.spec, {.placement = PlacementKind::BestFit, .disruptions = &drain});
     CHECK(result.outcomes[0].end == at(1000));
     CHECK(result.outcomes[1].end == at(1001));
     CHECK(result.outcomes[2].end == at(102));
@@ -316,7 +314,7 @@ TEST_CASE("list_policy: jobs share a GPU") {
   Workload workload = make_workload({{0, 10, 1}, {0, 20, 1}, {0, 30, 1}});
   for (Job& job : workload.jobs)
     job.gpu_share = 500;
-  const auto result = replay(workload, "1x1", "srtf", PlacementKind::Fgd);
+  const auto result = replay(workload, "1x1", "srtf", {.placement = PlacementKind::Fgd});
   CHECK(result.outcomes[1].start == at(0));
   CHECK(result.outcomes[2].start == at(10));
 }
@@ -346,8 +344,9 @@ TEST_CASE("property: list policies equal the rule applied to one list, under pla
                                      random.below(3) == 0 ? OutageKind::Failure : OutageKind::Drain, begin,
                                      begin + length});
         }
-        const auto result = replay_recorded(workload, cluster, policy.spec, kind,
-                                            outages.outages.empty() ? nullptr : &outages);
+        const auto result =
+            replay(workload, cluster, policy.spec,
+                   {.placement = kind, .disruptions = outages.outages.empty() ? nullptr : &outages});
         ListByHand by_hand(workload, cluster, kind, policy, outages.outages);
         const std::vector<JobOutcome> expected = by_hand.run();
         refusals += by_hand.refusals();

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/support/sim_time.hpp"
-#include "tests/unit/policies/golden_support.hpp"
+#include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
 namespace vtrain::testing {
@@ -148,7 +148,7 @@ TEST_CASE("list_policy: under yarn what finds no room waits, and later jobs get 
   // 5 + 5 GPUs run on two nodes with 3 + 3 left. At 1 the walk by count chooses the gang of 4 and that of 2:
   // only 2 finds room.
   const Workload workload = make_workload({{0, 10, 5}, {0, 10, 5}, {1, 20, 4}, {1, 30, 2}});
-  const auto result = replay(workload, "2x8", "srtf", PlacementKind::Yarn);
+  const auto result = replay(workload, "2x8", "srtf", {.placement = PlacementKind::Yarn});
   CHECK(result.outcomes[2].start == at(10));
   CHECK(result.outcomes[3].start == at(1));
 }

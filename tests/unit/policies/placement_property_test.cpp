@@ -7,6 +7,7 @@
 
 #include "policies/registry.hpp"
 #include "sched/simulator.hpp"
+#include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
 namespace vtrain::testing {
@@ -59,17 +60,6 @@ void check_outcome(const Workload& workload, const Placement& placement, std::si
   REQUIRE(outcome.start >= job.submit);
 }
 
-SimulationResult replay(const Workload& workload, const std::string& spec, PlacementKind placement) {
-  const auto policy = make_policy(spec);
-  REQUIRE(policy);
-  SimulationOptions options;
-  options.placement = placement;
-  options.policy_name = spec;
-  auto result = simulate(workload, *ClusterSpec::parse(kCluster), **policy, options);
-  if (!result) FAIL(result.error().describe());
-  return *std::move(result);
-}
-
 }  // namespace
 
 TEST_CASE("placement property: every job that fits comes to its end under every policy and placement") {
@@ -82,7 +72,7 @@ TEST_CASE("placement property: every job that fits comes to its end under every 
         CAPTURE(seed);
         const Workload workload = typed_workload(seed);
         const auto placement = make_placement(info.kind, cluster, workload);
-        const SimulationResult result = replay(workload, spec, info.kind);
+        const SimulationResult result = replay(workload, kCluster, spec, {.placement = info.kind});
         for (std::size_t i = 0; i < workload.jobs.size(); ++i)
           check_outcome(workload, *placement, i, result.outcomes[i]);
         for (const ClusterSample& sample : result.samples) {

@@ -42,7 +42,8 @@ class Specs {
 };
 
 SimulationResult replay(const Workload& workload, const std::string& spec, PlacementKind placement) {
-  return replay_recorded(workload, *ClusterSpec::parse(kCluster), spec, placement);
+  return testing::replay(workload, std::string(kCluster), spec,
+                         {.placement = placement, .record_runs = true});
 }
 
 /// Every job ends in one state that fits what was done for it.

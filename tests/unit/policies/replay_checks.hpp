@@ -15,20 +15,37 @@
 
 namespace vtrain::testing {
 
-/// Replays under a policy's spec and keeps the runs; a failure ends the test case.
-inline SimulationResult replay_recorded(const Workload& workload, const ClusterSpec& cluster,
-                                        const std::string& spec, PlacementKind placement,
-                                        const Disruptions* disruptions = nullptr) {
-  const auto policy = make_policy(spec);
-  REQUIRE(policy);
-  SimulationOptions options;
-  options.placement = placement;
-  options.record_runs = true;
-  options.policy_name = spec;
-  options.disruptions = disruptions;
-  auto result = simulate(workload, cluster, **policy, options);
+/// What a test may say of a replay.
+struct ReplayOptions {
+  PlacementKind placement = PlacementKind::Count;
+  bool record_runs = false;
+  const Disruptions* disruptions = nullptr;
+  GangSpeeds* gang_speeds = nullptr;
+};
+
+/// Replays under a policy; a failure ends the test case.
+inline SimulationResult replay(const Workload& workload, const ClusterSpec& cluster, Policy& policy,
+                               const ReplayOptions& options = {}) {
+  auto result = simulate(workload, cluster, policy,
+                         {.placement = options.placement,
+                          .record_runs = options.record_runs,
+                          .policy_name = "tested",
+                          .disruptions = options.disruptions,
+                          .gang_speeds = options.gang_speeds});
   if (!result) FAIL(result.error().describe());
   return *std::move(result);
+}
+/// The same under a policy's spec.
+inline SimulationResult replay(const Workload& workload, const ClusterSpec& cluster, const std::string& spec,
+                               const ReplayOptions& options = {}) {
+  const auto policy = make_policy(spec);
+  REQUIRE_MESSAGE(policy, spec);
+  return replay(workload, cluster, **policy, options);
+}
+/// The same on a cluster in the short form.
+inline SimulationResult replay(const Workload& workload, const std::string& cluster, const std::string& spec,
+                               const ReplayOptions& options = {}) {
+  return replay(workload, ClusterSpec::parse(cluster).value(), spec, options);
 }
 
 /// A rigid job was done, or ended at its requested time if that was too short.
@@ -66,18 +83,27 @@ inline std::vector<double> iterations_done(const Workload& workload, const Simul
   return done;
 }
 
-/// Two replays had the same events and did the same for every job.
-inline void check_same(const SimulationResult& a, const SimulationResult& b) {
-  REQUIRE(a.events == b.events);
-  REQUIRE(a.samples.size() == b.samples.size());
+/// Two replays did the same for every job.
+inline void check_same_outcomes(const SimulationResult& a, const SimulationResult& b) {
+  REQUIRE(a.outcomes.size() == b.outcomes.size());
   for (std::size_t i = 0; i < a.outcomes.size(); ++i) {
+    CAPTURE(i);
     REQUIRE(a.outcomes[i].start == b.outcomes[i].start);
     REQUIRE(a.outcomes[i].end == b.outcomes[i].end);
+    REQUIRE(a.outcomes[i].finished == b.outcomes[i].finished);
     REQUIRE(a.outcomes[i].gpu_time == b.outcomes[i].gpu_time);
     REQUIRE(a.outcomes[i].preemptions == b.outcomes[i].preemptions);
+    REQUIRE(a.outcomes[i].resizes == b.outcomes[i].resizes);
     REQUIRE(a.outcomes[i].failures == b.outcomes[i].failures);
     REQUIRE(a.outcomes[i].state == b.outcomes[i].state);
   }
+}
+
+/// The same, in the same events.
+inline void check_same(const SimulationResult& a, const SimulationResult& b) {
+  REQUIRE(a.events == b.events);
+  REQUIRE(a.samples.size() == b.samples.size());
+  check_same_outcomes(a, b);
 }
 
 }  // namespace vtrain::testing

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "sched/metrics.hpp"
+#include "tests/support/shared_data.hpp"
 #include "tests/unit/policies/golden_support.hpp"
+#include "tests/unit/policies/replay_checks.hpp"
 
 namespace vtrain::testing {
 namespace {
@@ -40,12 +42,6 @@ std::string policy_of(const std::string& peer) {
   return {};
 }
 
-bool skip() {
-  if (std::filesystem::exists(golden_folder() / "tiresias")) return false;
-  MESSAGE("skipped: " << golden_folder().string() << " absent");
-  return true;
-}
-
 std::string cluster_of(const std::string& trace) {
   return trace == "60_job" ? "2x8" : "8x8";
 }
@@ -53,7 +49,7 @@ std::string cluster_of(const std::string& trace) {
 }  // namespace
 
 TEST_CASE("tiresias golden: start and end of every job of every schedule on file") {
-  if (skip()) return;
+  if (!have(golden_folder() / "tiresias")) return;
   const auto folder = golden_folder() / "tiresias";
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder / "out"))
@@ -73,14 +69,15 @@ TEST_CASE("tiresias golden: start and end of every job of every schedule on file
     const Workload workload = read_tiresias_trace(folder / (name.substr(0, first) + ".csv"));
     const auto schedule = read_schedule(file, "job_id", "start_time", "end_time");
     CHECK(schedule.size() == workload.jobs.size());
-    const auto result = replay(workload, name.substr(first + 1, second - first - 1) == "n2g8" ? "2x8" : "8x8",
-                               policy_of(name.substr(second + 1, last - second - 1)), *placement);
+    const auto result =
+        replay(workload, name.substr(first + 1, second - first - 1) == "n2g8" ? "2x8" : "8x8",
+               policy_of(name.substr(second + 1, last - second - 1)), {.placement = *placement});
     CHECK(count_mismatches(workload, result, schedule) == 0);
   }
 }
 
 TEST_CASE("tiresias golden: mean JCT and makespan of every case") {
-  if (skip()) return;
+  if (!have(golden_folder() / "tiresias")) return;
   struct Case {
     std::string schedule;
     PlacementKind placement;
@@ -107,8 +104,8 @@ TEST_CASE("tiresias golden: mean JCT and makespan of every case") {
     for (const Case& expected : cases) {
       CAPTURE(traces[t]);
       CAPTURE(expected.schedule);
-      const auto result =
-          replay(workload, cluster_of(traces[t]), policy_of(expected.schedule), expected.placement);
+      const auto result = replay(workload, cluster_of(traces[t]), policy_of(expected.schedule),
+                                 {.placement = expected.placement});
       const Summary summary = summarize(workload, *cluster, result, expected.schedule);
       constexpr double kRounding = 0.005 + 1e-9;  // of two decimals
       CHECK(std::abs(summary.avg_jct_s - expected.mean_jct_s[t]) <= kRounding);

@@ -16,6 +16,7 @@ struct JobLine {
   std::int64_t duration_s = 1;
   std::int32_t num_gpus = 1;
   std::int64_t deadline_s = -1;  ///< -1: none
+  std::int64_t requested_s = 0;  ///< 0: none
 };
 
 /// Jobs named j0, j1, ...
@@ -27,6 +28,7 @@ inline Workload make_workload(const std::vector<JobLine>& lines) {
     job.submit = SimTime(std::chrono::seconds(line.submit_s));
     job.duration = std::chrono::seconds(line.duration_s);
     job.num_gpus = GpuCount(line.num_gpus);
+    job.requested_time = std::chrono::seconds(line.requested_s);
     if (line.deadline_s >= 0) job.deadline = SimTime(std::chrono::seconds(line.deadline_s));
     workload.jobs.push_back(job);
   }
