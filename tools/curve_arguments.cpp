@@ -13,7 +13,7 @@
 #include "sched/gpu_types.hpp"
 #include "tools/file_hash.hpp"
 #include "tools/output_format.hpp"
-#include "tools/plan_arguments.hpp"
+#include "tools/target_arguments.hpp"
 #include "workloads/jobs/elastic_jobs.hpp"
 #include "workloads/jobs/name_table.hpp"
 

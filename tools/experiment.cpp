@@ -36,6 +36,11 @@ constexpr double kDefaultLoad = 1.1;
 /// Its longest job. The published traces have jobs of weeks, of which a few would be a day's whole work.
 constexpr SimDuration kDefaultMaxDuration = std::chrono::hours(8);
 
+/// Adds sentences on what is assumed.
+void assume(Experiment& experiment, const std::vector<std::string>& sentences) {
+  experiment.assumptions.insert(experiment.assumptions.end(), sentences.begin(), sentences.end());
+}
+
 /// The cluster where none was given.
 Result<ClusterSpec> default_cluster(const ExperimentArguments& arguments,
                                     const std::optional<std::int32_t>& named_gpus) {
@@ -46,7 +51,7 @@ Result<ClusterSpec> default_cluster(const ExperimentArguments& arguments,
 
 /// Keeps the cluster, with what its table left open and the hash of its file.
 Result<void> take_cluster(ClusterSpec cluster, Experiment& experiment) {
-  experiment.assumptions.insert(experiment.assumptions.end(), cluster.notes.begin(), cluster.notes.end());
+  assume(experiment, cluster.notes);
   if (!cluster.file.empty()) {
     auto file = path_and_hash(cluster.file);
     if (!file) return fail(std::move(file.error()));
@@ -187,9 +192,8 @@ void take_gang_speeds(const ExperimentArguments& arguments, const CurvesByType& 
                       Experiment& experiment) {
   auto speeds = std::make_unique<PredictedSpeeds>(experiment.workload, curves);
   if (speeds->num_jobs() == 0) return;
-  std::vector<std::string> notes = gang_speed_notes(*speeds, curves, experiment.workload, experiment.cluster,
-                                                    experiment.placement, arguments.policies);
-  experiment.assumptions.insert(experiment.assumptions.end(), notes.begin(), notes.end());
+  assume(experiment, gang_speed_notes(*speeds, curves, experiment.workload, experiment.cluster,
+                                      experiment.placement, arguments.policies));
   experiment.gang_speeds = std::move(speeds);
 }
 
@@ -204,10 +208,92 @@ Result<void> take_disruptions(const ExperimentArguments& arguments, Experiment& 
     if (!file) return fail(std::move(file.error()));
     experiment.provenance.emplace_back("outages", *std::move(file));
   }
-  std::vector<std::string> sentences = describe_disruptions(**disruptions, arguments.disruptions);
-  experiment.assumptions.insert(experiment.assumptions.end(), sentences.begin(), sentences.end());
+  assume(experiment, describe_disruptions(**disruptions, arguments.disruptions));
   experiment.disruptions = **std::move(disruptions);
   return {};
+}
+
+/// Checks what can be checked before files are read: a misspelt policy should not cost a long read.
+Result<void> check_arguments(const ExperimentArguments& arguments) {
+  for (const std::string& spec : arguments.policies) {
+    if (auto policy = make_policy(spec); !policy) return fail(policy.error());
+  }
+  const auto placement = parse_placement(arguments.placement);
+  if (!placement) return fail(in_option("--placement", placement.error()));
+  if (arguments.trace.files.empty() && !arguments.trace.throughputs.empty())
+    return fail({.field = "--throughputs", .message = "needs --trace, which the tables are of"});
+  if (auto checked = check_transformations(arguments.transformations); !checked) return checked;
+  return check_disruptions(arguments.disruptions, *placement);
+}
+
+/// Reads the cluster, what prices jobs, the trace if there is one, and the hashes of what policies read.
+Result<void> read_inputs(const ExperimentArguments& arguments, Experiment& experiment) {
+  experiment.placement = parse_placement(arguments.placement).value();
+  std::optional<ClusterSpec> cluster;
+  if (!arguments.cluster.empty()) {
+    auto given = ClusterSpec::parse(arguments.cluster);
+    if (!given) return fail(in_option("--cluster", given.error()));
+    cluster = *std::move(given);
+  }
+  auto curves = CachedCurves::open(arguments.curves, cluster);
+  if (!curves) return fail(curves.error());
+  experiment.curves = std::make_unique<CachedCurves>(*std::move(curves));
+  std::optional<std::int32_t> named_gpus;
+  if (!arguments.trace.files.empty()) {
+    auto trace = take_trace(arguments, experiment);
+    if (!trace) return fail(trace.error());
+    named_gpus = *trace;
+  }
+  if (!cluster) {
+    auto named = default_cluster(arguments, named_gpus);
+    if (!named) return fail(named.error());
+    cluster = *std::move(named);
+  }
+  if (auto taken = take_cluster(*std::move(cluster), experiment); !taken) return taken;
+  return take_policy_files(arguments.policies, experiment);
+}
+
+/// Generates jobs where no trace is given, changes them as asked, and gives each a duration, its speed where
+/// its gang is and, under elastic policies, its throughput curve.
+Result<void> price_jobs(const ExperimentArguments& arguments, Experiment& experiment) {
+  const bool generated = arguments.trace.files.empty();
+  const CurvesByType curves = experiment.curves->on(experiment.cluster, experiment.workload);
+  if (generated) {
+    if (auto day = generate_default_day(arguments, curves, experiment); !day) return day;
+  }
+  const bool predicted =
+      generated || needs_prices(experiment.workload) || arguments.transformations.assign != "none";
+  TransformationArguments transformations = arguments.transformations;
+  if (generated) transformations.assign = "none";  // they have their models
+  const auto changes = transform(experiment.workload, transformations, curves, true);
+  if (!changes) return fail(changes.error());
+  assume(experiment, *changes);
+  if (predicted) experiment.provenance.emplace_back("run times", experiment.curves->describe());
+  take_gang_speeds(arguments, curves, experiment);
+  if (any_elastic_policy(arguments.policies)) {
+    const auto added =
+        add_curves(experiment.workload, experiment.cluster, *experiment.curves, arguments.trace.strict);
+    if (!added) return fail(added.error());
+    assume(experiment, *added);
+  }
+  if (predicted && experiment.placement == PlacementKind::Count &&
+      GpuTypes(experiment.cluster, experiment.workload.gpu_types).names().size() > 1) {
+    experiment.assumptions.push_back(fmt::format("jobs that ask for no GPU type are as fast as on {}",
+                                                 experiment.cluster.groups.front().gpu_type));
+  }
+  if (experiment.workload.models.size() > 0) assume(experiment, experiment.curves->assumptions());
+  return {};
+}
+
+/// Says what policies know of run times, which times in the trace are without effect, and what the placement
+/// does with these jobs.
+void note_what_policies_know(Experiment& experiment) {
+  const Workload& workload = experiment.workload;
+  experiment.assumptions.push_back(run_time_knowledge(workload));
+  for (std::string sentence : {limits_without_effect(workload), hopeless_deadlines(workload)}) {
+    if (!sentence.empty()) experiment.assumptions.push_back(std::move(sentence));
+  }
+  assume(experiment, placement_notes(workload, experiment.cluster, experiment.placement));
 }
 
 }  // namespace
@@ -239,80 +325,11 @@ void add_experiment_options(CLI::App& command, ExperimentArguments& arguments) {
 
 Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
+  if (auto checked = check_arguments(arguments); !checked) return fail(checked.error());
   Experiment experiment;
-  // Names are checked before files are read: a misspelt policy should not cost a long read.
-  for (const std::string& spec : arguments.policies) {
-    if (auto policy = make_policy(spec); !policy) return fail(policy.error());
-  }
-  const auto placement = parse_placement(arguments.placement);
-  if (!placement) return fail(in_option("--placement", placement.error()));
-  experiment.placement = *placement;
-  if (arguments.trace.files.empty() && !arguments.trace.throughputs.empty())
-    return fail({.field = "--throughputs", .message = "needs --trace, which the tables are of"});
-  if (auto checked = check_transformations(arguments.transformations); !checked) return fail(checked.error());
-  if (auto checked = check_disruptions(arguments.disruptions, *placement); !checked)
-    return fail(checked.error());
-  std::optional<ClusterSpec> cluster;
-  if (!arguments.cluster.empty()) {
-    auto given = ClusterSpec::parse(arguments.cluster);
-    if (!given) return fail(in_option("--cluster", given.error()));
-    cluster = *std::move(given);
-  }
-  auto cached_curves = CachedCurves::open(arguments.curves, cluster);
-  if (!cached_curves) return fail(cached_curves.error());
-  experiment.curves = std::make_unique<CachedCurves>(*std::move(cached_curves));
-
-  std::optional<std::int32_t> named_gpus;
-  if (!arguments.trace.files.empty()) {
-    auto trace = take_trace(arguments, experiment);
-    if (!trace) return fail(trace.error());
-    named_gpus = *trace;
-  }
-  if (!cluster) {
-    auto named = default_cluster(arguments, named_gpus);
-    if (!named) return fail(named.error());
-    cluster = *std::move(named);
-  }
-  if (auto taken = take_cluster(*std::move(cluster), experiment); !taken) return fail(taken.error());
-  if (auto taken = take_policy_files(arguments.policies, experiment); !taken) return fail(taken.error());
-
-  const CurvesByType curves = experiment.curves->on(experiment.cluster, experiment.workload);
-  if (arguments.trace.files.empty()) {
-    if (auto generated = generate_default_day(arguments, curves, experiment); !generated)
-      return fail(generated.error());
-  }
-  const bool priced = needs_prices(experiment.workload);
-  TransformationArguments transformations = arguments.transformations;
-  if (arguments.trace.files.empty()) transformations.assign = "none";  // generated jobs have their models
-  auto changes = transform(experiment.workload, transformations, curves, true);
-  if (!changes) return fail(changes.error());
-  experiment.assumptions.insert(experiment.assumptions.end(), changes->begin(), changes->end());
-  const bool predicted =
-      arguments.trace.files.empty() || priced || arguments.transformations.assign != "none";
-  if (predicted) experiment.provenance.emplace_back("run times", experiment.curves->describe());
-  take_gang_speeds(arguments, curves, experiment);
-  if (any_elastic_policy(arguments.policies)) {
-    const auto added =
-        add_curves(experiment.workload, experiment.cluster, *experiment.curves, arguments.trace.strict);
-    if (!added) return fail(added.error());
-    experiment.assumptions.insert(experiment.assumptions.end(), added->begin(), added->end());
-  }
-  if (predicted && experiment.placement == PlacementKind::Count &&
-      GpuTypes(experiment.cluster, experiment.workload.gpu_types).names().size() > 1) {
-    experiment.assumptions.push_back(fmt::format("jobs that ask for no GPU type are as fast as on {}",
-                                                 experiment.cluster.groups.front().gpu_type));
-  }
-  if (experiment.workload.models.size() > 0) {
-    const std::vector<std::string>& assumed = experiment.curves->assumptions();
-    experiment.assumptions.insert(experiment.assumptions.end(), assumed.begin(), assumed.end());
-  }
-  experiment.assumptions.push_back(run_time_knowledge(experiment.workload));
-  if (std::string limits = limits_without_effect(experiment.workload); !limits.empty())
-    experiment.assumptions.push_back(std::move(limits));
-  if (std::string hopeless = hopeless_deadlines(experiment.workload); !hopeless.empty())
-    experiment.assumptions.push_back(std::move(hopeless));
-  for (std::string& note : placement_notes(experiment.workload, experiment.cluster, experiment.placement))
-    experiment.assumptions.push_back(std::move(note));
+  if (auto read = read_inputs(arguments, experiment); !read) return fail(read.error());
+  if (auto priced = price_jobs(arguments, experiment); !priced) return fail(priced.error());
+  note_what_policies_know(experiment);
   if (auto taken = take_disruptions(arguments, experiment); !taken) return fail(taken.error());
   experiment.provenance.emplace_back("seed", std::to_string(arguments.transformations.seed));
   experiment.read_s = Seconds(std::chrono::steady_clock::now() - start).count();

@@ -17,7 +17,7 @@
 #include "tools/command.hpp"
 #include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
-#include "tools/plan_arguments.hpp"
+#include "tools/target_arguments.hpp"
 #include "tools/value_checks.hpp"
 #include "workloads/graph_builder.hpp"
 #include "workloads/graph_dot.hpp"

@@ -23,6 +23,7 @@
 #include "tools/report/metric.hpp"
 #include "tools/report/report.hpp"
 #include "tools/run_folder.hpp"
+#include "tools/summary_json.hpp"
 #include "tools/trace_description.hpp"
 #include "tools/value_checks.hpp"
 

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <system_error>
@@ -17,8 +16,10 @@
 #include "core/file.hpp"
 #include "core/text.hpp"
 #include "sched/metrics.hpp"
+#include "tools/cluster_timeline.hpp"
 #include "tools/file_hash.hpp"
 #include "tools/json_output.hpp"
+#include "tools/summary_json.hpp"
 #include "tools/trace_description.hpp"
 
 namespace vtrain {
@@ -139,214 +140,12 @@ Result<void> write_disruptions(const std::filesystem::path& folder, const Worklo
                          [&] { return outages_to_csv(result.outages); });
 }
 
-ordered_json disruption_summary_to_json(const DisruptionSummary& summary) {
-  ordered_json lost = ordered_json::object();
-  for (std::size_t cause = 0; cause < kNumLossCauses; ++cause)
-    lost[std::string(kLossCauseNames[cause])] = summary.lost_gpu_hours[cause];
-  return {{"outages", summary.outages},
-          {"interruptions", summary.interruptions},
-          {"interrupted_jobs", summary.interrupted_jobs},
-          {"resizes", summary.resizes},
-          {"useful_gpu_hours", summary.useful_gpu_hours},
-          {"lost_gpu_hours", lost},
-          {"out_of_service_gpu_hours", summary.out_of_service_gpu_hours},
-          {"goodput", summary.goodput}};
-}
-
-/// Builds the list of Chrome trace events (the "Trace Event Format" that Perfetto reads), one event a line.
-class TraceEvents {
- public:
-  void name_process(std::size_t process, std::string_view name) {
-    add(fmt::format(R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":{}}}}})", process,
-                    quoted(name)));
-  }
-  void name_thread(std::size_t process, std::size_t thread, std::string_view name) {
-    add(fmt::format(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":{}}}}})", process,
-                    thread, quoted(name)));
-  }
-  /// A job on GPUs.
-  void slice(std::size_t process, std::size_t thread, std::string_view name, const JobRun& run) {
-    slice(process, thread, "job", name, {run.begin, run.end},
-          fmt::format(R"({{"num_gpus":{}}})", run.num_gpus.value));
-  }
-  /// A node out of service, until `last` where it does not come back.
-  void slice(std::size_t process, std::size_t thread, const Outage& outage, SimTime last) {
-    const std::string_view cause = outage.kind == OutageKind::Drain ? "drain" : "failure";
-    const bool returns = outage.end != Outage::kNeverEnds;
-    slice(process, thread, "outage", cause, {outage.begin, returns ? outage.end : last},
-          fmt::format(R"({{"node":{},"cause":"{}","returns":{}}})", outage.node.value, cause, returns));
-  }
-  std::string finish() && { return "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" + events_ + "\n]}\n"; }
-
- private:
-  void slice(std::size_t process, std::size_t thread, std::string_view category, std::string_view name,
-             std::pair<SimTime, SimTime> span, std::string_view arguments) {
-    add(fmt::format(R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{}}})",
-                    quoted(name), category, process, thread, microseconds(span.first.time_since_epoch()),
-                    microseconds(span.second - span.first), arguments));
-  }
-  static std::string quoted(std::string_view text) {
-    return ordered_json(text).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-  }
-  static std::string microseconds(SimDuration duration) {
-    return fmt::format("{}.{:03}", duration.count() / 1000, duration.count() % 1000);
-  }
-  void add(std::string_view event) {
-    if (!events_.empty()) events_ += ",\n";
-    events_ += event;
-  }
-  std::string events_;
-};
-
-/// The tracks of one node. Slices of one track must not overlap in time.
-class NodeTracks {
- public:
-  /// The first track, from 1, that is free from `begin` on; it is taken until `end`.
-  std::size_t take(SimTime begin, SimTime end) {
-    const auto free =
-        std::find_if(ends_.begin(), ends_.end(), [begin](SimTime taken) { return taken <= begin; });
-    const auto index = static_cast<std::size_t>(free - ends_.begin());
-    if (free == ends_.end()) {
-      ends_.push_back(end);
-    } else {
-      *free = end;
-    }
-    return index + 1;
-  }
-  std::size_t size() const { return ends_.size(); }
-
- private:
-  std::vector<SimTime> ends_;
-};
-
-/// When the last run ends, or the last outage begins.
-SimTime last_instant(const std::vector<const JobRun*>& runs, const std::vector<Outage>& outages) {
-  SimTime last{};
-  for (const JobRun* run : runs)
-    last = std::max(last, run->end);
-  for (const Outage& outage : outages)
-    last = std::max(last, outage.begin);
-  return last;
-}
-
-/// A process per node. Jobs that share a node overlap in time, so a node has as many tracks as it ever held
-/// jobs at once, and below these as many as it had outages at once.
-void add_node_tracks(TraceEvents& events, const Experiment& experiment,
-                     const std::vector<const JobRun*>& runs, const std::vector<Outage>& outages) {
-  const auto num_nodes = static_cast<std::size_t>(experiment.cluster.total_nodes());
-  std::vector<NodeTracks> job_tracks(num_nodes);
-  std::vector<NodeTracks> outage_tracks(num_nodes);
-  for (std::size_t node = 0; node < num_nodes; ++node)
-    events.name_process(node + 1, fmt::format("node {}", node));
-  for (const JobRun* run : runs) {
-    const Job& job = experiment.workload.jobs[run->job.value];
-    for (const NodeId node : run->nodes)
-      events.slice(node.value + 1, job_tracks[node.value].take(run->begin, run->end), job.name, *run);
-  }
-  const SimTime last = last_instant(runs, outages);
-  for (const Outage& outage : outages) {
-    const std::size_t node = outage.node.value;
-    const std::size_t num_tracks = outage_tracks[node].size();
-    const std::size_t track = job_tracks[node].size() + outage_tracks[node].take(outage.begin, outage.end);
-    if (outage_tracks[node].size() > num_tracks) events.name_thread(node + 1, track, "out of service");
-    events.slice(node + 1, track, outage, last);
-  }
-}
-
-void add_job_tracks(TraceEvents& events, const Experiment& experiment,
-                    const std::vector<const JobRun*>& runs) {
-  events.name_process(1, "jobs");
-  std::vector<bool> named(experiment.workload.jobs.size(), false);
-  for (const JobRun* run : runs) {
-    const Job& job = experiment.workload.jobs[run->job.value];
-    const std::size_t track = run->job.value + std::size_t{1};
-    if (!named[run->job.value]) events.name_thread(1, track, fmt::format("job {}", job.name));
-    named[run->job.value] = true;
-    events.slice(1, track, job.name, *run);
-  }
-}
-
 std::string host_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-/// What the policy told, by name.
-ordered_json figures_to_json(const std::vector<PolicyFigure>& figures) {
-  ordered_json json = ordered_json::object();
-  for (const PolicyFigure& figure : figures) {
-    const bool whole = figure.value == std::trunc(figure.value) && std::abs(figure.value) < 1e15;
-    if (whole)
-      json[std::string(figure.name)] = static_cast<std::int64_t>(figure.value);
-    else
-      json[std::string(figure.name)] = figure.value;
-  }
-  return json;
-}
-
-ordered_json numbers_to_json(const Summary& summary) {
-  const auto number_or_null = [](double value) {
-    return std::isfinite(value) ? ordered_json(value) : ordered_json();
-  };
-  ordered_json json = {
-      {"policy", summary.policy},
-      {"jobs", summary.jobs},
-      {"completed", summary.completed},
-      {"failed", summary.failed},
-      {"rejected", summary.rejected},
-      {"unfinished", summary.unfinished},
-      {"deadline_jobs", summary.deadline_jobs},
-      {"deadline_met", summary.deadline_met},
-      {"deadline_satisfactory_ratio",
-       number_or_null(summary.deadline_satisfactory_ratio.value_or(std::nan("")))},
-      {"avg_jct_s", number_or_null(summary.avg_jct_s)},
-      {"p50_jct_s", number_or_null(summary.p50_jct_s)},
-      {"p99_jct_s", number_or_null(summary.p99_jct_s)},
-      {"avg_queueing_delay_s", number_or_null(summary.avg_queueing_delay_s)},
-      {"makespan_s", number_or_null(summary.makespan_s)},
-      {"gpu_utilization", number_or_null(summary.gpu_utilization)},
-      {"finish_time_fairness_max", number_or_null(summary.finish_time_fairness_max)},
-      {"jain_index", number_or_null(summary.jain_index)},
-      {"preemptions", summary.preemptions},
-      {"events", summary.events},
-  };
-  if (summary.disruptions) json["disruptions"] = disruption_summary_to_json(*summary.disruptions);
-  return json;
-}
-
-ordered_json to_json(const FragmentationSummary& fragmentation) {
-  return {{"definition",
-           "sum of F_n over the nodes / free GPUs, F_n being the free GPUs of a node that are of no use to a "
-           "job, in the mean over the sizes of jobs (FGD, USENIX ATC'23); means over time"},
-          {"mean_rate", fragmentation.mean_rate},
-          {"max_rate", fragmentation.max_rate},
-          {"interval_s", fragmentation.interval_s},
-          {"mean_rate_by_interval", fragmentation.mean_rate_by_interval}};
-}
-
 }  // namespace
-
-ordered_json summary_to_json(const Summary& summary) {
-  ordered_json json = numbers_to_json(summary);
-  if (!summary.figures.empty()) json["policy_figures"] = figures_to_json(summary.figures);
-  if (summary.fragmentation) json["fragmentation"] = to_json(*summary.fragmentation);
-  return json;
-}
-
-std::string cluster_timeline(const Experiment& experiment, const ExperimentRun& run) {
-  std::vector<const JobRun*> runs;
-  for (const JobRun& job_run : run.result.runs)
-    runs.push_back(&job_run);
-  std::stable_sort(runs.begin(), runs.end(),
-                   [](const JobRun* a, const JobRun* b) { return a->begin < b->begin; });
-  TraceEvents events;
-  if (experiment.placement == PlacementKind::Count) {
-    add_job_tracks(events, experiment, runs);
-  } else {
-    add_node_tracks(events, experiment, runs, run.result.outages);
-  }
-  return std::move(events).finish();
-}
 
 Result<void> write_run(const std::filesystem::path& folder, const Experiment& experiment,
                        const ExperimentRun& run) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -10,14 +9,6 @@
 #include "tools/experiment.hpp"
 
 namespace vtrain {
-
-/// A summary under the key names of `summary.json`, in that order. Ratios and averages over nothing are null.
-nlohmann::ordered_json summary_to_json(const Summary& summary);
-
-/// What happened, as Chrome trace events for Perfetto: a process for each node with its jobs (category `job`)
-/// and the times at which it was out of service (category `outage`, with its cause), or a track for each job
-/// where placement knows no nodes.
-std::string cluster_timeline(const Experiment& experiment, const ExperimentRun& run);
 
 /// Writes to `folder`, which is made:
 /// - `jobs.csv`: one row a job, in the order of submission. Times are seconds from the trace's origin with as

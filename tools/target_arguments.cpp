@@ -1,4 +1,4 @@
-#include "tools/plan_arguments.hpp"
+#include "tools/target_arguments.hpp"
 
 #include <CLI/CLI.hpp>
 #include <utility>
