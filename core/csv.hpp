@@ -63,6 +63,8 @@ class CsvReader {
   /// Moves to the next row: true, or false at the end. A row with fewer or more fields than the header is an
   /// error.
   Result<bool> next();
+  /// The fields of this row, in the order of the columns. Valid until the next call of `next`.
+  std::span<const std::string_view> fields() const { return fields_; }
   /// The field at a column of this row, without surrounding quotes. Valid until the next call of `next`.
   std::string_view field(int column) const { return fields_[static_cast<std::size_t>(column)]; }
   /// 1-based line number of this row in the file.

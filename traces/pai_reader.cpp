@@ -57,7 +57,7 @@ Result<void> for_each_row(const PaiTable& table, std::span<const std::string_vie
   for (;;) {
     auto more = rows.next();
     if (more && !*more) return {};
-    LogRow row(rows, log.workload());
+    LogRow row(rows.fields(), log.workload());
     if (more) take(row);
     if (more && !row.rejected()) continue;
     Error error = more ? rows.error_at(std::max(row.rejected_column(), 0), std::string(row.reason()))

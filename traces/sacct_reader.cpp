@@ -16,6 +16,7 @@
 #include "core/text.hpp"
 #include "traces/job_fields.hpp"
 #include "traces/job_log.hpp"
+#include "traces/log_row.hpp"
 #include "traces/slurm_state.hpp"
 
 namespace vtrain {
@@ -98,53 +99,32 @@ std::optional<SimDuration> parse_clock(std::string_view text) {
              : std::optional<SimDuration>(std::chrono::seconds(seconds));
 }
 
-/// One row on its way to a job. The first field that is no good decides why it is none.
+/// Fills a job from one row, or rejects the row.
 class SacctRow {
  public:
-  SacctRow(const Columns& at, const std::vector<std::string_view>& fields) : at_(at), fields_(fields) {}
+  SacctRow(const Columns& at, LogRow& row) : at_(at), row_(row) {}
 
-  std::string_view text(int column) const {
-    return column < 0 ? std::string_view() : trim(fields_[static_cast<std::size_t>(column)]);
+  void take(Job& job) {
+    job.name = row_.text(at_.job_id);
+    take_state(job);
+    take_times(job);
+    take_gpus(job);
+    row_.user(at_.user, job.user);
+    row_.tenant(at_.tenant, job.tenant);
   }
-  /// Whether there is a value, as Slurm writes it.
-  bool has(int column) const {
-    const std::string_view word = text(column);
-    return !is_missing(word) && word != "Unknown";
-  }
-
-  void reject(std::string_view reason, int column) {
-    if (!reason_.empty() || reason.empty()) return;
-    reason_ = reason;
-    column_ = column;
-  }
-  std::string_view reason() const { return reason_; }
-  int column() const { return column_; }
   /// Whether a date without offset was read.
   bool is_local() const { return is_local_; }
 
-  /// Seconds since 1970 by the cluster's clock. Rejects the row when there is none.
-  SimTime instant(int column, std::string_view reason) {
-    if (!has(column)) {
-      reject(reason, column);
-      return {};
-    }
-    if (text(column).find('-') == std::string_view::npos) {
-      const auto epoch = parse_instant(text(column));
-      if (!epoch) reject(skip::kBadTime, column);
-      return epoch.value_or(SimTime());
-    }
-    const auto civil = parse_civil_time(text(column));
-    if (!civil) reject(skip::kBadTime, column);
-    is_local_ |= civil && !civil->offset;
-    return civil ? to_sim_time(civil->utc(kUtc)) : SimTime();
-  }
+ private:
+  /// Whether there is a value, as Slurm writes it.
+  bool has(int column) const { return row_.has(column) && row_.text(column) != "Unknown"; }
 
   void take_state(Job& job) {
-    const std::string_view state = text(at_.state);
+    const std::string_view state = row_.text(at_.state);
     job.status = slurm_job_status(state);
-    if (state == "PENDING") reject(skip::kNeverStarted, at_.state);
-    if (state == "REQUEUED") reject(skip::kEarlierRun, at_.state);
-    if (job.status == JobStatus::Running) reject(skip::kNotEnded, at_.state);
+    if (state == "PENDING") row_.reject(skip::kNeverStarted, at_.state);
+    if (state == "REQUEUED") row_.reject(skip::kEarlierRun, at_.state);
+    if (job.status == JobStatus::Running) row_.reject(skip::kNotEnded, at_.state);
   }
 
   void take_times(Job& job) {
@@ -155,53 +135,53 @@ class SacctRow {
     }
     if (at_.end >= 0) instant(at_.end, skip::kNotEnded);
     job.duration = run_time();
-    if (job.duration > kMaxTraceTime) reject(skip::kTooLong, at_.end);
-    if (job.duration.count() == 0) reject(skip::kNoRunTime, std::max(at_.elapsed_raw, at_.elapsed));
+    if (job.duration > kMaxTraceTime) row_.reject(skip::kTooLong, at_.end);
+    if (job.duration.count() == 0) row_.reject(skip::kNoRunTime, std::max(at_.elapsed_raw, at_.elapsed));
     job.requested_time = limit();
   }
 
-  void take_gpus(Job& job, Workload& workload) {
+  void take_gpus(Job& job) {
     const int column = std::max(at_.tres[0], at_.gres[0]);
     const auto gpus = requested();
-    if (!gpus) return reject(skip::kBadNumber, column);
+    if (!gpus) return row_.reject(skip::kBadNumber, column);
     std::int64_t count = 0;
     for (const SlurmGpus& part : *gpus)
       count += part.count;
-    if (count > std::numeric_limits<std::int32_t>::max()) return reject(skip::kBadNumber, column);
-    if (count == 0) return reject(skip::kNoGpu, column);
+    if (count > std::numeric_limits<std::int32_t>::max()) return row_.reject(skip::kBadNumber, column);
+    if (count == 0) return row_.reject(skip::kNoGpu, column);
+    if (row_.rejected()) return;
     job.num_gpus = GpuCount(static_cast<std::int32_t>(count));
     const std::string_view type = gpus->size() == 1 ? gpus->front().type : std::string_view();
-    if (reason_.empty()) reject(take_name(type, workload.gpu_types, job.gpu_type), at_.tres[0]);
+    row_.reject(take_name(type, row_.workload().gpu_types, job.gpu_type), at_.tres[0]);
   }
 
-  void take_names(Job& job, Workload& workload) {
-    job.name = text(at_.job_id);
-    if (reason_.empty()) reject(take_name(text(at_.user), workload.users, job.user), at_.user);
-    if (reason_.empty()) reject(take_name(text(at_.tenant), workload.tenants, job.tenant), at_.tenant);
+  /// Seconds since 1970 by the cluster's clock. Rejects the row when there is none.
+  SimTime instant(int column, std::string_view reason) {
+    if (!has(column)) row_.reject(reason, column);
+    if (row_.text(column).find('-') == std::string_view::npos) return row_.instant(column, reason);
+    const auto civil = parse_civil_time(row_.text(column));
+    if (!civil) row_.reject(skip::kBadTime, column);
+    is_local_ |= civil && !civil->offset;
+    return civil ? to_sim_time(civil->utc(kUtc)) : SimTime();
   }
 
- private:
   SimDuration run_time() {
-    if (at_.elapsed_raw >= 0) {
-      const auto seconds = parse_instant(text(at_.elapsed_raw));
-      if (!seconds) reject(skip::kBadTime, at_.elapsed_raw);
-      return seconds.value_or(SimTime()).time_since_epoch();
-    }
+    if (at_.elapsed_raw >= 0) return row_.instant(at_.elapsed_raw, skip::kBadTime).time_since_epoch();
     if (at_.elapsed >= 0) {
-      const auto elapsed = parse_clock(text(at_.elapsed));
-      if (!elapsed) reject(skip::kBadTime, at_.elapsed);
+      const auto elapsed = parse_clock(row_.text(at_.elapsed));
+      if (!elapsed) row_.reject(skip::kBadTime, at_.elapsed);
       return elapsed.value_or(SimDuration());
     }
     const SimTime start = instant(at_.start, skip::kNeverStarted);
     const SimTime end = instant(at_.end, skip::kNotEnded);
-    if (end < start) reject(skip::kEndsBeforeStart, at_.end);
+    if (end < start) row_.reject(skip::kEndsBeforeStart, at_.end);
     return end - start;
   }
 
   /// 0 is none.
   SimDuration limit() {
     const int column = has(at_.limit_raw) ? at_.limit_raw : at_.limit;
-    const std::string_view word = text(column);
+    const std::string_view word = row_.text(column);
     if (!has(column) || same_word(word, "UNLIMITED") || same_word(word, "Partition_Limit")) return {};
     std::optional<SimDuration> limit;
     if (column == at_.limit) {
@@ -209,23 +189,22 @@ class SacctRow {
     } else if (const auto minutes = parse_instant(word, kMinutes)) {
       limit = minutes->time_since_epoch();
     }
-    if (!limit) reject(skip::kBadTime, column);
+    if (!limit) row_.reject(skip::kBadTime, column);
     return limit.value_or(SimDuration());
   }
 
   /// What was allocated; what was requested if that is not said.
   Result<std::vector<SlurmGpus>> requested() {
     for (const int column : at_.tres) {
-      if (has(column)) return parse_tres(text(column));
+      if (has(column)) return parse_tres(row_.text(column));
     }
-    const auto num_nodes = has(at_.num_nodes) ? parse_count(text(at_.num_nodes)) : 1;
     for (const int column : at_.gres) {
       if (!has(column)) continue;
-      if (!num_nodes) reject(skip::kBadNumber, at_.num_nodes);
-      auto gpus = parse_gres(text(column));
+      const std::int64_t num_nodes = has(at_.num_nodes) ? row_.count(at_.num_nodes) : 1;
+      auto gpus = parse_gres(row_.text(column));
       if (gpus) {
         for (SlurmGpus& part : *gpus)
-          part.count *= num_nodes.value_or(1);  // GRES are those of each node
+          part.count *= num_nodes;  // GRES are those of each node
       }
       return gpus;
     }
@@ -233,16 +212,13 @@ class SacctRow {
   }
 
   const Columns& at_;
-  const std::vector<std::string_view>& fields_;
-  std::string_view reason_;
-  int column_ = -1;
+  LogRow& row_;
   bool is_local_ = false;
 };
 
 class SacctReader {
  public:
-  SacctReader(const TraceInput& input, LineReader lines, const Columns& at,
-              std::vector<std::string_view> names)
+  SacctReader(const TraceInput& input, LineReader lines, const Columns& at, std::vector<std::string> names)
       : lines_(std::move(lines)), at_(at), names_(std::move(names)), log_(input) {}
 
   Result<Trace> read() {
@@ -279,38 +255,33 @@ class SacctReader {
     if (fields.size() != at_.count) {
       return log_.skip(skip::kMalformed, lines_.number(), {}, lines_.line());
     }
-    SacctRow row(at_, fields);
+    std::transform(fields.begin(), fields.end(), fields.begin(), trim);
+    LogRow row(fields, log_.workload());
     if (row.text(at_.job_id).find('.') != std::string_view::npos) {
       ++num_steps_;
       return {};
     }
     Job job;
-    row.take_state(job);
-    row.take_times(job);
-    row.take_gpus(job, log_.workload());
-    row.take_names(job, log_.workload());
-    if (row.reason().empty()) {
-      is_local_ |= row.is_local();
-      return add(job, row.text(at_.cluster));
+    SacctRow sacct(at_, row);
+    sacct.take(job);
+    std::string name;
+    if (!row.rejected()) {
+      is_local_ |= sacct.is_local();
+      if (at_.cluster >= 0) job.name = name = name_in_cluster(job.name, row.text(at_.cluster));
     }
-    const std::string_view field =
-        row.column() < 0 ? std::string_view() : names_[static_cast<std::size_t>(row.column())];
-    return log_.skip(row.reason(), lines_.number(), field, row.text(row.column()));
+    return add_row(log_, row, job, lines_.number(), names_);
   }
 
   /// Each cluster counts its jobs from 1, so the name of a job begins with that of its cluster.
-  Result<void> add(Job job, std::string_view cluster) {
-    if (at_.cluster < 0) return log_.add(job, lines_.number());
+  std::string name_in_cluster(std::string_view job, std::string_view cluster) {
     if (log_.workload().jobs.empty()) cluster_ = cluster;
     several_clusters_ |= cluster != cluster_;
-    const std::string name = fmt::format("{}/{}", cluster, job.name);
-    job.name = name;
-    return log_.add(job, lines_.number());
+    return fmt::format("{}/{}", cluster, job);
   }
 
   LineReader lines_;
   Columns at_;
-  std::vector<std::string_view> names_;
+  std::vector<std::string> names_;
   JobLog log_;
   std::int64_t num_steps_ = 0;
   bool is_local_ = false;
@@ -354,7 +325,7 @@ Result<Trace> read_sacct(const TraceInput& input) {
                  .field = printable(repeated),
                  .message = std::string(kRepeatedColumn)});
   }
-  return SacctReader(input, std::move(lines), at, names).read();
+  return SacctReader(input, std::move(lines), at, {names.begin(), names.end()}).read();
 }
 
 }  // namespace vtrain
