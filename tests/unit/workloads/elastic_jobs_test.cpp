@@ -3,28 +3,17 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
+#include "tests/unit/workloads/model_jobs.hpp"
+#include "tests/unit/workloads/plain_a100.hpp"
 #include "workloads/jobs/job_pricing.hpp"
 
 namespace vtrain {
 namespace {
 
-GpuProfile a100() {
-  return load_gpu_profile("a100").value();
-}
-
-Job& add_job(Workload& workload, const char* model, std::int32_t global_batch, std::int32_t num_gpus) {
-  Job job;
-  job.name = workload.keep("job-" + std::to_string(workload.jobs.size() + 1));
-  job.model = workload.model(model);
-  job.global_batch = global_batch;
-  job.num_gpus = GpuCount(num_gpus);
-  job.iterations = 100;
-  workload.jobs.push_back(job);
-  return workload.jobs.back();
-}
+using testing::a100;
+using testing::add_model_job;
 
 const ThroughputLevels& curve_of(const Workload& workload, std::size_t job) {
   return workload.curves.at(workload.jobs.at(job).curve.value);
@@ -39,9 +28,9 @@ std::vector<std::int32_t> sizes(const ThroughputLevels& levels) {
 
 TEST_CASE("elastic_jobs: jobs of one model and batch share a curve; it goes through their durations") {
   Workload workload;
-  add_job(workload, "gpt3-1.3b", 128, 8);
-  add_job(workload, "gpt3-1.3b", 128, 16);
-  add_job(workload, "gpt3-1.3b", 256, 16);
+  add_model_job(workload, "gpt3-1.3b", 128, 8);
+  add_model_job(workload, "gpt3-1.3b", 128, 16);
+  add_model_job(workload, "gpt3-1.3b", 256, 16);
   ThroughputCurves curves(a100());
   REQUIRE(price_jobs(workload, curves));
   const auto found = make_elastic(workload, {curves, GpuCount(64)}, {.strict = true});
@@ -61,8 +50,8 @@ TEST_CASE("elastic_jobs: jobs of one model and batch share a curve; it goes thro
 
 TEST_CASE("elastic_jobs: a number of GPUs between the points of the curve gets a point of its own") {
   Workload workload;
-  add_job(workload, "gpt3-1.3b", 96, 8);
-  add_job(workload, "gpt3-1.3b", 96, 12);  // 12 replicas of 8 sequences
+  add_model_job(workload, "gpt3-1.3b", 96, 8);
+  add_model_job(workload, "gpt3-1.3b", 96, 12);  // 12 replicas of 8 sequences
   ThroughputCurves curves(a100());
   REQUIRE(price_jobs(workload, curves));
   const auto found = make_elastic(workload, {curves, GpuCount(32)}, {.strict = true});
@@ -78,8 +67,8 @@ TEST_CASE("elastic_jobs: a number of GPUs between the points of the curve gets a
 TEST_CASE(
     "elastic_jobs: GPUs that no plan divides idle, a model that does not fit stays rigid, both are told") {
   Workload workload;
-  add_job(workload, "gpt3-1.3b", 128, 7).duration = std::chrono::hours(1);
-  add_job(workload, "gpt3-175b", 1536, 16).duration = std::chrono::hours(1);
+  add_model_job(workload, "gpt3-1.3b", 128, 7).duration = std::chrono::hours(1);
+  add_model_job(workload, "gpt3-175b", 1536, 16).duration = std::chrono::hours(1);
   ThroughputCurves curves(a100());
   const auto found = make_elastic(workload, {curves, GpuCount(64)}, {});
   REQUIRE(found);
@@ -95,8 +84,8 @@ TEST_CASE(
 
   for (const std::size_t job : {0, 1}) {
     Workload one;
-    add_job(one, job == 0 ? "gpt3-1.3b" : "gpt3-175b", job == 0 ? 128 : 1536, job == 0 ? 7 : 16).duration =
-        std::chrono::hours(1);
+    add_model_job(one, job == 0 ? "gpt3-1.3b" : "gpt3-175b", job == 0 ? 128 : 1536, job == 0 ? 7 : 16)
+        .duration = std::chrono::hours(1);
     const auto refused = make_elastic(one, {curves, GpuCount(64)}, {.strict = true});
     REQUIRE(!refused);
     CHECK(refused.error().message.starts_with("job 'job-1': model 'gpt3-1"));
@@ -108,12 +97,12 @@ TEST_CASE(
     "left") {
   Workload workload;
   workload.curves.emplace_back(std::vector<ThroughputLevels::Level>{{GpuCount(8), 1.0}});
-  add_job(workload, "resnet50", 128, 8);
-  add_job(workload, "gpt3-1.3b", 0, 8);
-  add_job(workload, "gpt3-1.3b", 128, 8).iterations = 0;
-  add_job(workload, "gpt3-1.3b", 128, 8).model = ModelId();
-  add_job(workload, "gpt3-1.3b", 128, 1).gpu_share = 500;
-  add_job(workload, "gpt3-1.3b", 128, 8).curve = CurveId(0);
+  add_model_job(workload, "resnet50", 128, 8);
+  add_model_job(workload, "gpt3-1.3b", 0, 8);
+  add_model_job(workload, "gpt3-1.3b", 128, 8).iterations = 0;
+  add_model_job(workload, "gpt3-1.3b", 128, 8).model = ModelId();
+  add_model_job(workload, "gpt3-1.3b", 128, 1).gpu_share = 500;
+  add_model_job(workload, "gpt3-1.3b", 128, 8).curve = CurveId(0);
   ThroughputCurves curves(a100());
   const auto found = make_elastic(workload, {curves, GpuCount(64)}, {.strict = true});
   REQUIRE(found);
@@ -127,9 +116,9 @@ TEST_CASE("elastic_jobs: a job is priced on the type it asks for, and has plans 
   ThroughputCurves a100s(a100());
   ThroughputCurves h100s(load_gpu_profile("h100").value());
   Workload workload;
-  add_job(workload, "gpt3-6.7b", 256, 16);
-  add_job(workload, "gpt3-6.7b", 256, 16).gpu_type = workload.gpu_type("h100");
-  add_job(workload, "gpt3-6.7b", 256, 16).gpu_type = workload.gpu_type("tpu");  // of no group
+  add_model_job(workload, "gpt3-6.7b", 256, 16);
+  add_model_job(workload, "gpt3-6.7b", 256, 16).gpu_type = workload.gpu_type("h100");
+  add_model_job(workload, "gpt3-6.7b", 256, 16).gpu_type = workload.gpu_type("tpu");  // of no group
   const CurvesByType curves({{&a100s, GpuCount(64)}, {&h100s, GpuCount(32)}}, {{1}, {}});
   REQUIRE(price_jobs(workload, curves));
   const Nanoseconds on_a100 = a100s.iteration_time("gpt3-6.7b", 256, GpuCount(16)).value();

@@ -9,19 +9,17 @@
 #include "core/file.hpp"
 #include "core/profile_import.hpp"
 #include "core/surface_fit.hpp"
+#include "tests/unit/workloads/plain_a100.hpp"
 
 namespace vtrain {
 namespace {
+
+using testing::a100;
 
 constexpr double kMebibyte = 1048576.0;
 
 GpuProfile profile_of(const std::string& name) {
   return load_gpu_profile(name).value();
-}
-
-const GpuProfile& a100() {
-  static const GpuProfile profile = profile_of("a100");
-  return profile;
 }
 
 /// The profile as its tables have it: of a GPU that never reaches its power limit.

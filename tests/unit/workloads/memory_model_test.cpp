@@ -4,16 +4,14 @@
 
 #include <algorithm>
 
+#include "tests/unit/workloads/plain_a100.hpp"
 #include "workloads/layer_shape.hpp"
 #include "workloads/stage_order.hpp"
 
 namespace vtrain {
 namespace {
 
-const GpuProfile& a100() {
-  static const GpuProfile profile = load_gpu_profile("a100").value();
-  return profile;
-}
+using testing::a100;
 
 /// h = 1024, a = 16, s = 512, V = 50,000, 8 layers.
 const TransformerModel kModel{"", 8, 1024, 16, 512, 50'000};

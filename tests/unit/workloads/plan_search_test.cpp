@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/rng.hpp"
+#include "tests/unit/workloads/plain_a100.hpp"
 #include "workloads/model_zoo.hpp"
 #include "workloads/physical_semantics.hpp"
 #include "workloads/stack.hpp"
@@ -13,10 +14,7 @@
 namespace vtrain {
 namespace {
 
-const GpuProfile& a100() {
-  static const GpuProfile profile = load_gpu_profile("a100").value();
-  return profile;
-}
+using testing::a100;
 
 /// A plan predicted in full.
 RankedPlan predict(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,

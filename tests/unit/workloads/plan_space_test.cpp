@@ -3,19 +3,16 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <tuple>
 #include <vector>
 
 #include "core/rng.hpp"
+#include "tests/unit/workloads/plain_a100.hpp"
 #include "workloads/model_zoo.hpp"
 
 namespace vtrain {
 namespace {
 
-const GpuProfile& a100() {
-  static const GpuProfile profile = load_gpu_profile("a100").value();
-  return profile;
-}
+using testing::a100;
 
 bool is_power_of_two(std::int64_t number) {
   return (number & (number - 1)) == 0;

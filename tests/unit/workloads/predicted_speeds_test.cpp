@@ -2,24 +2,16 @@
 
 #include <doctest/doctest.h>
 
-#include <string>
 #include <thread>
 #include <vector>
 
 #include "core/gpu_profile.hpp"
+#include "tests/unit/workloads/model_jobs.hpp"
 
 namespace vtrain {
 namespace {
 
-Job& add_job(Workload& workload, const char* model, std::int32_t global_batch, std::int32_t num_gpus) {
-  Job job;
-  job.model = workload.model(model);
-  job.global_batch = global_batch;
-  job.num_gpus = GpuCount(num_gpus);
-  job.iterations = 100;
-  workload.jobs.push_back(job);
-  return workload.jobs.back();
-}
+using testing::add_model_job;
 
 GpuProfile profile(const char* name) {
   return load_gpu_profile(name).value();
@@ -31,8 +23,8 @@ TEST_CASE("predicted_speeds: relative to the type by which a job is priced, pack
   ThroughputCurves a100s(profile("a100"));
   ThroughputCurves h100s(profile("h100"));
   Workload workload;
-  add_job(workload, "gpt3-6.7b", 256, 16);
-  add_job(workload, "gpt3-6.7b", 256, 16).gpu_type = workload.gpu_type("h100");
+  add_model_job(workload, "gpt3-6.7b", 256, 16);
+  add_model_job(workload, "gpt3-6.7b", 256, 16).gpu_type = workload.gpu_type("h100");
   PredictedSpeeds speeds(workload, {{{&a100s, GpuCount(64)}, {&h100s, GpuCount(32)}}, {{1}}});
   CHECK(speeds.num_jobs() == 2);
   const GpuCount gpus(16);
@@ -66,11 +58,11 @@ TEST_CASE("predicted_speeds: jobs that no predictor prices, or that have measure
   ThroughputCurves curves(profile("a100"));
   Workload workload;
   workload.curves.emplace_back(std::vector<ThroughputLevels::Level>{{GpuCount(8), 1.0}});
-  add_job(workload, "gpt3-1.3b", 128, 8);
-  add_job(workload, "resnet50", 128, 8);
-  add_job(workload, "gpt3-1.3b", 128, 8).iterations = 0;
-  add_job(workload, "gpt3-1.3b", 128, 8).curve = CurveId(0);
-  add_job(workload, "gpt3-1.3b", 128, 1).gpu_share = 500;
+  add_model_job(workload, "gpt3-1.3b", 128, 8);
+  add_model_job(workload, "resnet50", 128, 8);
+  add_model_job(workload, "gpt3-1.3b", 128, 8).iterations = 0;
+  add_model_job(workload, "gpt3-1.3b", 128, 8).curve = CurveId(0);
+  add_model_job(workload, "gpt3-1.3b", 128, 1).gpu_share = 500;
   const PredictedSpeeds speeds(workload, {curves, GpuCount(64)});
   CHECK(speeds.num_jobs() == 1);
   for (std::uint32_t job = 0; job < workload.jobs.size(); ++job)
@@ -80,8 +72,8 @@ TEST_CASE("predicted_speeds: jobs that no predictor prices, or that have measure
 TEST_CASE("predicted_speeds: over GPUs that no plan divides the next smaller number counts") {
   ThroughputCurves curves(profile("a100"));
   Workload workload;
-  add_job(workload, "gpt3-1.3b", 128, 7);    // a plan on 4
-  add_job(workload, "gpt3-175b", 1536, 16);  // none
+  add_model_job(workload, "gpt3-1.3b", 128, 7);    // a plan on 4
+  add_model_job(workload, "gpt3-175b", 1536, 16);  // none
   PredictedSpeeds speeds(workload, {curves, GpuCount(64)});
   CHECK(speeds.at(JobId(0), GpuCount(7), {}).here == 1);
   CHECK(speeds.at(JobId(0), GpuCount(7), {0, 1}).here == speeds.at(JobId(0), GpuCount(4), {0, 1}).here);
@@ -92,8 +84,8 @@ TEST_CASE("predicted_speeds: over GPUs that no plan divides the next smaller num
 TEST_CASE("predicted_speeds: several threads get the same answers as one") {
   ThroughputCurves curves(profile("a100"));
   Workload workload;
-  add_job(workload, "gpt3-1.3b", 128, 8);
-  add_job(workload, "gpt3-6.7b", 256, 16);
+  add_model_job(workload, "gpt3-1.3b", 128, 8);
+  add_model_job(workload, "gpt3-6.7b", 256, 16);
   const auto ask = [](PredictedSpeeds& speeds) {
     std::vector<double> answers;
     for (const std::uint32_t job : {0u, 1u}) {

@@ -9,15 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "tests/unit/workloads/plain_a100.hpp"
 #include "workloads/jobs/job_pricing.hpp"
 #include "workloads/physical_semantics.hpp"
 
 namespace vtrain {
 namespace {
 
-GpuProfile a100() {
-  return load_gpu_profile("a100").value();
-}
+using testing::a100;
 
 Job& add_job(Workload& workload, const char* name, const char* model, std::int32_t num_gpus,
              std::int64_t iterations) {

@@ -1,0 +1,13 @@
+/// The A100 for tests, as the program has it (`release_a100.hpp` is that of the public vTrain release).
+#pragma once
+
+#include "core/gpu_profile.hpp"
+
+namespace vtrain::testing {
+
+inline const GpuProfile& a100() {
+  static const GpuProfile profile = load_gpu_profile("a100").value();
+  return profile;
+}
+
+}  // namespace vtrain::testing
