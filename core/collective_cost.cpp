@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -97,25 +96,6 @@ const AllReduceEntry* AllReduceTable::find(std::int64_t mebibytes) const {
 
 std::filesystem::path all_reduce_table_path(const std::filesystem::path& folder, std::int64_t num_gpus) {
   return folder / fmt::format("AR_GPU{}_1M_1024M_LUT", num_gpus);
-}
-
-Result<AllReduceTables> read_all_reduce_tables(const std::filesystem::path& folder) {
-  AllReduceTables tables;
-  for (std::int64_t num_gpus = kMinTableGpus; num_gpus <= kMaxTableGpus; ++num_gpus) {
-    const std::filesystem::path path = all_reduce_table_path(folder, num_gpus);
-    std::error_code ignored;
-    if (!std::filesystem::exists(path, ignored)) continue;
-    auto table = AllReduceTable::read(path);
-    if (!table) return fail(std::move(table.error()));
-    tables.emplace(num_gpus, std::move(*table));
-  }
-  if (tables.empty()) {
-    return fail(
-        {.kind = ErrorKind::NotFound,
-         .file = folder.string(),
-         .message = "expected all-reduce tables AR_GPU2_1M_1024M_LUT to AR_GPU8_1M_1024M_LUT, found none"});
-  }
-  return tables;
 }
 
 namespace vtrain_release {

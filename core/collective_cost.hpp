@@ -55,9 +55,6 @@ constexpr std::int64_t kMaxTableGpus = 8;
 /// The file of a table: `{folder}/AR_GPU{num_gpus}_1M_1024M_LUT`.
 std::filesystem::path all_reduce_table_path(const std::filesystem::path& folder, std::int64_t num_gpus);
 
-/// Every table from 2 to 8 GPUs that the folder holds; an error if it holds none.
-Result<AllReduceTables> read_all_reduce_tables(const std::filesystem::path& folder);
-
 /// The formulas of the public vTrain release, with its units and its order of operations, so that results
 /// agree to the last bit. "GB/s" and "Gbit/s" count in 2^30. Source: measured behaviour of the release, MIT
 /// licence.

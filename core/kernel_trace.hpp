@@ -26,8 +26,6 @@ struct KernelSequence {
   std::int64_t duration_ns() const;
   /// Sum of the gaps between kernels: the gap after the last does not count.
   std::int64_t inner_gap_ns() const;
-  /// Durations and inner gaps: from the start of the first to the end of the last kernel.
-  std::int64_t span_ns() const { return duration_ns() + inner_gap_ns(); }
 };
 
 /// Kernels by operator, for instance `Fwd_transformer`. `NONE` holds kernels launched outside every operator.

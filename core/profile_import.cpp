@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -295,12 +294,6 @@ Error unknown_device(const DeviceFile& devices, const std::string& device, const
 
 DeviceFile embedded_device_file() {
   return {.text = std::string(embedded::gpu_devices), .name = "embedded devices.json"};
-}
-
-Result<std::vector<std::string>> device_names(const DeviceFile& devices) {
-  const auto document = open_devices(devices);
-  if (!document) return fail(document.error());
-  return keys_of(document->root()["devices"]);
 }
 
 Result<std::string> import_gpu_profile(const DeviceFile& devices, const std::string& device,

@@ -21,7 +21,6 @@
 
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "core/result.hpp"
 
@@ -35,9 +34,6 @@ struct DeviceFile {
 
 /// The devices that are part of the program.
 DeviceFile embedded_device_file();
-
-/// The names of the devices that a file describes, in alphabetical order.
-Result<std::vector<std::string>> device_names(const DeviceFile& devices);
 
 /// The profile of one device as JSON text, the same bytes for the same input. The files of its tables are
 /// relative to `folder`. `made_by` is the command that repeats it.

@@ -89,11 +89,7 @@ Attribution attribute(const Activity& activity) {
   Attribution attribution;
   for (const KernelRecord& kernel : activity.kernels) {
     const auto found = range_of.find(kernel.correlation);
-    if (found == range_of.end()) {
-      ++attribution.num_unattributed;
-    } else {
-      attribution.ranges[found->second].push_back(kernel);
-    }
+    if (found != range_of.end()) attribution.ranges[found->second].push_back(kernel);
   }
   for (auto& [range, kernels] : attribution.ranges) {
     std::sort(kernels.begin(), kernels.end(), [](const KernelRecord& a, const KernelRecord& b) {

@@ -13,9 +13,9 @@
 namespace vtrain::profiler {
 
 /// Kernels by range, each range in the order of the kernels' starts (then of their ends, streams and names).
+/// Those launched outside every range, or whose range record was lost, are left out.
 struct Attribution {
   std::map<std::uint64_t, std::vector<KernelRecord>> ranges;
-  std::size_t num_unattributed = 0;  ///< kernels launched outside every range, or whose range record was lost
 };
 
 /// A kernel belongs to the range in which its launch was made, whenever and on whatever stream it ran.

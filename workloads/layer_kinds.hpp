@@ -27,9 +27,6 @@ struct LayerKind {
   friend bool operator==(const LayerKind&, const LayerKind&) = default;
 };
 
-inline constexpr LayerKind kDenseLayer{Mixer::Attention, FeedForward::Mlp};
-inline constexpr LayerKind kExpertsLayer{Mixer::Attention, FeedForward::Experts};
-
 /// Kinds in one model, at most.
 inline constexpr std::size_t kNumLayerKinds = 4;
 

@@ -40,10 +40,10 @@ const Inputs& inputs() {
     Inputs made;
     const std::filesystem::path shared = VTRAIN_SHARED_DIR;
     const auto text = read_file(shared / "golden/vtrain/traces/trace_20480_8_1");
-    auto tables = read_all_reduce_tables(shared / "data/vtrain/a100");
-    if (text && tables) {
+    auto table = AllReduceTable::read(all_reduce_table_path(shared / "data/vtrain/a100", 8));
+    if (text && table) {
       made.kernels = std::make_shared<const KernelTable>(*parse_kernel_trace(*text, "trace_20480_8_1"));
-      made.tables = std::move(*tables);
+      made.tables.emplace(8, *std::move(table));
     } else {
       const std::string row = "size,time,busbw\n1073741824,8196400,229.25\n";
       made.tables.emplace(8, *AllReduceTable::parse(row, "made up"));
@@ -86,7 +86,8 @@ BENCHMARK(build_operator_graph)->Unit(benchmark::kMillisecond);
 void simulate_operator_graph(benchmark::State& state) {
   const VtrainWork made = make_work();
   const auto graph = build_graph(made.work, GraphDetail::Operators);
-  for (auto _ : state) benchmark::DoNotOptimize(simulate_graph(*graph));
+  for (auto _ : state)
+    benchmark::DoNotOptimize(simulate_graph(*graph));
 }
 BENCHMARK(simulate_operator_graph)->Unit(benchmark::kMillisecond);
 

@@ -79,11 +79,10 @@ TEST_CASE("collective_cost: what cannot be used, with line and column") {
   CHECK(error_of(header + "1048576,1,1\n").message.find("1024 MiB") != std::string::npos);
 }
 
-TEST_CASE("collective_cost: a folder without tables") {
-  const auto tables = read_all_reduce_tables("/nonexistent");
-  REQUIRE(!tables);
-  CHECK(tables.error().kind == ErrorKind::NotFound);
-  CHECK(!AllReduceTable::read("/nonexistent/AR_GPU2_1M_1024M_LUT"));
+TEST_CASE("collective_cost: a table that is absent") {
+  const auto table = AllReduceTable::read("/nonexistent/AR_GPU2_1M_1024M_LUT");
+  REQUIRE(!table);
+  CHECK(table.error().kind == ErrorKind::NotFound);
 }
 
 TEST_CASE("collective_cost: the published tables of A100 and V100") {
@@ -93,17 +92,17 @@ TEST_CASE("collective_cost: the published tables of A100 and V100") {
     return;
   }
   for (const char* gpu : {"a100", "v100"}) {
-    const auto tables = read_all_reduce_tables(data / gpu);
-    REQUIRE(tables);
-    CHECK(tables->size() == 7);
-    for (const auto& [num_gpus, parsed] : *tables)
-      CHECK(parsed.entries().size() == 1024);
+    for (std::int64_t num_gpus = kMinTableGpus; num_gpus <= kMaxTableGpus; ++num_gpus) {
+      const auto table = AllReduceTable::read(all_reduce_table_path(data / gpu, num_gpus));
+      REQUIRE(table);
+      CHECK(table->entries().size() == 1024);
+    }
   }
   // 8 A100s, 1024 MiB: 8.196 ms by the table, and 1025 MiB 4.366 ms by the fallback.
-  const auto a100 = read_all_reduce_tables(data / "a100");
-  CHECK(vtrain_release::table_time(a100->at(8), Bytes(1024 * kMiB)).time.count() ==
+  const auto a100 = AllReduceTable::read(all_reduce_table_path(data / "a100", 8));
+  CHECK(vtrain_release::table_time(*a100, Bytes(1024 * kMiB)).time.count() ==
         doctest::Approx(8.196e6).epsilon(1e-3));
-  CHECK(vtrain_release::table_time(a100->at(8), Bytes(1025 * kMiB)).time.count() ==
+  CHECK(vtrain_release::table_time(*a100, Bytes(1025 * kMiB)).time.count() ==
         doctest::Approx(4.366e6).epsilon(1e-3));
 }
 

@@ -36,9 +36,10 @@ TEST_CASE("kernel_trace: kernels belong to the operator that launched them") {
   CHECK(forward.kernels[0].gap_ns == 5);   // 80 - 75
   CHECK(forward.kernels[1].gap_ns == -2);  // 85 - 87
   CHECK(forward.duration_ns() == 12);
-  CHECK(forward.span_ns() == 17);  // the gap after the last does not count
+  CHECK(forward.inner_gap_ns() == 5);  // the gap after the last does not count
   CHECK(table->at("WU_transformer").kernels.back().gap_ns == 0);
-  CHECK(KernelSequence{}.span_ns() == 0);
+  CHECK(KernelSequence{}.duration_ns() == 0);
+  CHECK(KernelSequence{}.inner_gap_ns() == 0);
 }
 
 TEST_CASE("kernel_trace: a later launch with the same correlation id counts") {

@@ -45,8 +45,9 @@ TEST_CASE("trace_writer: the trace reads back as the operators it was made of") 
   CHECK(forward.kernels[0].gap_ns == 10);
   CHECK(forward.kernels[1].gap_ns == -5);
   CHECK(forward.kernels.back().gap_ns == -5);  // to the head's first kernel
-  // 150 + 10 an operator, and -5 between two.
-  CHECK(forward.span_ns() == static_cast<std::int64_t>(160 * num_operators - 5 * (num_operators - 1)));
+  // 150 an operator, 10 within each and -5 between two.
+  CHECK(forward.duration_ns() == static_cast<std::int64_t>(150 * num_operators));
+  CHECK(forward.inner_gap_ns() == static_cast<std::int64_t>(10 * num_operators - 5 * (num_operators - 1)));
   for (const char* const name : {"Fwd_embeddings", "Fwd_logit", "Fwd_loss", "Bwd_loss", "Bwd_logit",
                                  "Bwd_transformer", "Bwd_embeddings", "WU_embeddings", "WU_transformer"}) {
     CAPTURE(name);

@@ -132,7 +132,7 @@ TEST_CASE("layer_kinds: multi-token prediction adds a projection, norms, layers 
   CHECK(check_model(model).error().field == "prediction.layer_pattern");
   // Of others it is one more layer like the last.
   TransformerModel whole = windowed({}, 3);
-  const std::int64_t layer = layer_weights(whole, kExpertsLayer).total();
+  const std::int64_t layer = layer_weights(whole, {Mixer::Attention, FeedForward::Experts}).total();
   const std::int64_t before = whole.num_parameters();
   whole.prediction.depth = 1;
   CHECK(whole.num_parameters() == before + layer + 8'192 + 3 * 128);

@@ -10,6 +10,9 @@
 namespace vtrain {
 namespace {
 
+constexpr LayerKind kDenseLayer{Mixer::Attention, FeedForward::Mlp};
+constexpr LayerKind kExpertsLayer{Mixer::Attention, FeedForward::Experts};
+
 TransformerModel gpt() {
   return {.num_layers = 4, .hidden_size = 64, .num_heads = 8, .sequence_length = 32, .vocab_size = 100};
 }
