@@ -1,7 +1,6 @@
 /// Files that are part of the program.
 #pragma once
 
-#include <span>
 #include <string_view>
 
 namespace vtrain {

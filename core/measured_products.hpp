@@ -6,7 +6,6 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <string_view>
 
 #include "core/precision.hpp"
 #include "core/result.hpp"

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "policies/availability_profile.hpp"
 #include "policies/backfill_queue.hpp"

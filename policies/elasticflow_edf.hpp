@@ -1,8 +1,6 @@
 /// Elastic earliest deadline first as ElasticFlow's simulator runs it.
 #pragma once
 
-#include <optional>
-
 #include "policies/gpu_timeline.hpp"
 #include "policies/slotted_policy.hpp"
 

@@ -1,7 +1,6 @@
 #include "policies/elasticflow_las.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "policies/las_queues.hpp"
 #include "policies/slotted_policy.hpp"

@@ -1,7 +1,6 @@
 /// Hosts, which stand for GPUs, by GPU type.
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "policies/host_set.hpp"

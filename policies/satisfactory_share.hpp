@@ -3,8 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
-#include <vector>
 
 #include "policies/free_view.hpp"
 #include "policies/slotted_policy.hpp"

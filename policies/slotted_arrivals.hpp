@@ -1,7 +1,6 @@
 /// Arrivals as a scheduler that decides once a slot takes notice of them.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <utility>

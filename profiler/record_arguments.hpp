@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "profiler/arguments.hpp"
 #include "profiler/estimate.hpp"

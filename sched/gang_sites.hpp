@@ -1,7 +1,6 @@
 /// Where gangs are, as far as the speed of their jobs depends on it.
 #pragma once
 
-#include <cstdint>
 #include <span>
 
 #include "core/ids.hpp"

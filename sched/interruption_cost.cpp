@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-
 #include "core/text.hpp"
 #include "sched/elasticflow_overhead.hpp"
 #include "workloads/model_zoo.hpp"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "sched/node_table.hpp"
 #include "sched/placement.hpp"

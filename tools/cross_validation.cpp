@@ -3,9 +3,7 @@
 #include <openssl/evp.h>
 
 #include <array>
-#include <memory>
 #include <stdexcept>
-#include <utility>
 
 namespace vtrain {
 namespace {

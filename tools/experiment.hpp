@@ -1,7 +1,6 @@
 /// From a trace, a cluster and a list of policies to schedules: what `replay` and `compare` share.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>

@@ -4,7 +4,6 @@
 #include <spdlog/spdlog.h>
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>

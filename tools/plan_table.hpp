@@ -5,7 +5,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "workloads/physical_semantics.hpp"
 #include "workloads/plan_choice.hpp"

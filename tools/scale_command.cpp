@@ -6,7 +6,6 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "tools/command.hpp"
 #include "tools/json_output.hpp"

@@ -5,7 +5,6 @@
 /// type, model, iterations, deadline, status or original start.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "core/result.hpp"

@@ -3,7 +3,6 @@
 /// Kept: submission, duration, GPUs. The file has nothing else.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "core/result.hpp"

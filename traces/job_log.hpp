@@ -4,7 +4,6 @@
 /// than its format's is always an error.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <limits>
-#include <optional>
 #include <string>
 #include <vector>
 

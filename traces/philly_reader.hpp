@@ -2,7 +2,6 @@
 /// from published derivatives of the original log.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "core/result.hpp"

@@ -4,7 +4,6 @@
 #include <array>
 #include <limits>
 #include <map>
-#include <span>
 #include <utility>
 
 #include "core/line_reader.hpp"

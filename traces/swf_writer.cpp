@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
 #include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
 
 #include "core/result.hpp"
 #include "traces/trace_format.hpp"

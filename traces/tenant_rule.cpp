@@ -1,6 +1,5 @@
 #include "traces/tenant_rule.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>

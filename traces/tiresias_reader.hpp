@@ -4,7 +4,6 @@
 /// deadline, requested time, status or original start.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "core/result.hpp"

@@ -1,7 +1,6 @@
 #include "traces/trace_generator.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <numbers>

@@ -2,7 +2,6 @@
 /// (`traces/shape_fit.hpp`).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>

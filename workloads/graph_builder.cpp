@@ -1,7 +1,6 @@
 #include "workloads/graph_builder.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include <fmt/format.h>

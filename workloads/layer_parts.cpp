@@ -2,8 +2,6 @@
 // precision `PassBuilder` takes twice as much.
 #include "workloads/layer_parts.hpp"
 
-#include <algorithm>
-
 #include "core/units.hpp"
 
 namespace vtrain {

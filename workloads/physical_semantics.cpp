@@ -1,6 +1,5 @@
 #include "workloads/physical_semantics.hpp"
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 #include <tuple>

@@ -1,7 +1,6 @@
 #include "workloads/plan_choice.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 
 namespace vtrain {

@@ -5,10 +5,8 @@
 #include <cudnn.h>
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "profiler/cuda/device_memory.hpp"

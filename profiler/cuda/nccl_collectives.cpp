@@ -8,7 +8,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 
 #include "profiler/cuda/cuda_call.hpp"
 #include "profiler/cuda/device_memory.hpp"

@@ -2,7 +2,6 @@
 #include <benchmark/benchmark.h>
 
 #include <array>
-#include <cstddef>
 #include <string>
 
 #include "core/rng.hpp"

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "policies/registry.hpp"
 #include "sched/metrics.hpp"

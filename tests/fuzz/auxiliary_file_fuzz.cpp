@@ -1,6 +1,5 @@
 #include <cstdint>
 #include <cstdlib>
-#include <string_view>
 
 #include "traces/auxiliary_file.hpp"
 

@@ -1,7 +1,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
-#include <string_view>
 
 #include "workloads/jobs/throughput_table.hpp"
 

@@ -1,6 +1,5 @@
 #include <cstdint>
 #include <cstdlib>
-#include <string>
 
 #include "workloads/vtrain_config.hpp"
 #include "workloads/vtrain_semantics.hpp"

@@ -5,9 +5,7 @@
 #include <fmt/format.h>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
-#include <vector>
 
 #include "tests/support/command_runner.hpp"
 

@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
-#include <cmath>
 #include <fstream>
 #include <future>
 #include <nlohmann/json.hpp>

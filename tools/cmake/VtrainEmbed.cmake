@@ -34,6 +34,8 @@ function(vtrain_embed_files target function)
   endforeach()
   set(output ${CMAKE_CURRENT_BINARY_DIR}/embedded/${function}.cpp)
   file(CONFIGURE OUTPUT ${output} @ONLY CONTENT "// Generated.
+#include <span>
+
 #include \"core/embedded_file.hpp\"
 namespace vtrain::embedded {
 @declarations@std::span<const EmbeddedFile> @function@();

@@ -1,7 +1,6 @@
 /// Where each stretch of a job is drawn in a Gantt chart: across is time, up and down are GPUs.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>

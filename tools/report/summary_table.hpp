@@ -4,7 +4,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "tools/report/chart_data.hpp"
 #include "tools/report/report.hpp"

@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "core/result.hpp"
 #include "workloads/model.hpp"

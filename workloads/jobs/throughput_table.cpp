@@ -1,7 +1,6 @@
 #include "workloads/jobs/throughput_table.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>

@@ -1,7 +1,6 @@
 /// Which jobs of a workload the predictor can price.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,6 @@
 /// Predictions of measured cases.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>

@@ -1,8 +1,5 @@
 #include "workloads/validation/measured_case.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <string_view>
 #include <utility>
 

@@ -2,9 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <string>
 
 #include "core/file.hpp"

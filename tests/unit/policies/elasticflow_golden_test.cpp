@@ -1,7 +1,6 @@
 // The schedules of ElasticFlow's own simulator, job by job.
 #include <doctest/doctest.h>
 
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <string>

@@ -1,8 +1,6 @@
 // The policy that keeps what has not changed against the one that plans everything anew.
 #include <doctest/doctest.h>
 
-#include <memory>
-
 #include "elastic_support.hpp"
 #include "elasticflow_reference.hpp"
 #include "policies/elasticflow.hpp"

@@ -1,9 +1,7 @@
 /// Policies on gangs that placements refuse, or that are faster or slower than the policies plan with.
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <string>
-#include <vector>
 
 #include "policies/registry.hpp"
 #include "sched/simulator.hpp"

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <map>
-#include <memory>
 
 #include "core/csv.hpp"
 #include "core/file.hpp"

@@ -1,7 +1,6 @@
 /// Policies on clusters of several GPU types, of which jobs ask for one, for one of some, or for none.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 

@@ -2,9 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <map>
-#include <string>
 #include <utility>
 #include <vector>
 

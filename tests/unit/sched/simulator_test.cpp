@@ -3,8 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
-#include <functional>
-#include <string>
 #include <vector>
 
 #include "tests/support/sim_time.hpp"

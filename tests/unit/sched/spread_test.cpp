@@ -1,8 +1,6 @@
 /// Gangs that are slow because they are spread.
 #include <doctest/doctest.h>
 
-#include <functional>
-
 #include "core/rng.hpp"
 #include "sched/disruptions.hpp"
 #include "sched/run_plan.hpp"

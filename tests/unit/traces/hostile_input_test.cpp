@@ -2,7 +2,6 @@
 /// with a place, never anything else.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>

@@ -2,7 +2,6 @@
 // none, of a separate script.
 #include <doctest/doctest.h>
 
-#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>

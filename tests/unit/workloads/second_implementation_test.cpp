@@ -2,7 +2,6 @@
 // predicts: iterations and the parts of a layer. Not measurements.
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <filesystem>
 #include <string>
 

@@ -1,10 +1,5 @@
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "release_a100.hpp"
 #include "workloads/kernel_cost.hpp"
 #include "workloads/layer_cost.hpp"

@@ -1,7 +1,6 @@
 #include "workloads/vtrain_config.hpp"
 
 #include <filesystem>
-#include <memory>
 #include <string>
 
 #include <doctest/doctest.h>
