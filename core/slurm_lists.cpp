@@ -30,14 +30,6 @@ std::vector<std::string_view> split_list(std::string_view text) {
   return parts;
 }
 
-/// Takes the next word between colons from the front of `rest`; empty at the end.
-std::string_view next_word(std::string_view& rest) {
-  rest.remove_prefix(std::min(rest.find_first_not_of(':'), rest.size()));
-  const std::string_view word = rest.substr(0, rest.find(':'));
-  rest.remove_prefix(word.size());
-  return word;
-}
-
 bool is_number(std::string_view word) {
   return std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
@@ -113,19 +105,18 @@ Result<std::vector<SlurmGpus>> parse_gres(std::string_view text) {
       if (item.starts_with(prefix)) item.remove_prefix(prefix.size());
     }
     item = item.substr(0, item.find('('));  // sockets or indices
-    std::string_view rest = item;
-    if (next_word(rest) != "gpu") continue;
+    const auto words = split(item, ':');
+    if (words.front() != "gpu") continue;
     std::string_view type;
     std::int64_t count = 1;
-    while (!rest.empty()) {
-      const std::string_view word = next_word(rest);
-      if (word == "no_consume") continue;
-      if (rest.empty() && is_number(word)) {
-        const auto number = parse_count(word);
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      if (words[i].empty() || words[i] == "no_consume") continue;
+      if (i + 1 == words.size() && is_number(words[i])) {
+        const auto number = parse_count(words[i]);
         if (!number) return fail(number.error());
         count = *number;
       } else if (type.empty()) {
-        type = word;
+        type = words[i];
       } else {
         return fail({.message = expected_found("GPUs as gpu:a100:8", item)});
       }

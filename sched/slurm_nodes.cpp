@@ -100,18 +100,11 @@ Result<void> add_node(SlurmNodes& nodes, const NodeText& node, const std::string
 
 /// The fields of a line of `sinfo`.
 std::vector<std::string_view> sinfo_fields(std::string_view line) {
+  if (line.find('|') != std::string_view::npos) return split(line, '|');
   std::vector<std::string_view> fields;
-  if (line.find('|') == std::string_view::npos) {
-    for (std::string_view word = next_word(line); !word.empty(); word = next_word(line))
-      fields.push_back(word);
-    return fields;
-  }
-  for (;;) {
-    const std::size_t bar = line.find('|');
-    fields.push_back(trim(line.substr(0, bar)));
-    if (bar == std::string_view::npos) return fields;
-    line.remove_prefix(bar + 1);
-  }
+  for (std::string_view word = next_word(line); !word.empty(); word = next_word(line))
+    fields.push_back(word);
+  return fields;
 }
 
 int find_field(const std::vector<std::string_view>& header, std::string_view name) {

@@ -255,7 +255,6 @@ class SacctReader {
     if (fields.size() != at_.count) {
       return log_.skip(skip::kMalformed, lines_.number(), {}, lines_.line());
     }
-    std::transform(fields.begin(), fields.end(), fields.begin(), trim);
     LogRow row(fields, log_.workload());
     if (row.text(at_.job_id).find('.') != std::string_view::npos) {
       ++num_steps_;

@@ -5,10 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "core/file.hpp"
 #include "policies/registry.hpp"
 #include "sched/simulator.hpp"
-#include "tests/support/temporary_folder.hpp"
+#include "tests/unit/policies/policy_specs.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
@@ -19,28 +18,11 @@ constexpr std::int32_t kTotalGpus = 20;
 constexpr const char* kCluster = "2x8+1x4";
 constexpr std::uint32_t kNodes = 3;
 
-/// The spec of every policy whose jobs may be disrupted.
-class DisruptablePolicies {
- public:
-  DisruptablePolicies() {
-    const auto sample = folder_ / "sample.csv";
-    REQUIRE(write_file(sample, "duration\n3\n9\n10\n40\n100\n"));
-    specs_ = {"las:queues=5;12,attained=time", "easy:order=asc-walltime", "elasticflow:slot=5s",
-              "edf:preset=elasticflow,slot=5s"};
-    for (const PolicyInfo& policy : policies()) {
-      std::string spec(policy.name);
-      if (spec == "gittins") spec += ":delta=10,queues=20;60,distribution=" + sample.string();
-      const auto made = make_policy(spec);
-      REQUIRE(made);
-      if ((*made)->copes_with_disruptions()) specs_.push_back(spec);
-    }
-  }
-  const std::vector<std::string>& specs() const { return specs_; }
-
- private:
-  TemporaryFolder folder_;
-  std::vector<std::string> specs_;
-};
+PolicySpecs disruptable_policies() {
+  return PolicySpecs({"las:queues=5;12,attained=time", "easy:order=asc-walltime", "elasticflow:slot=5s",
+                      "edf:preset=elasticflow,slot=5s"},
+                     [](const Policy& policy) { return policy.copes_with_disruptions(); });
+}
 
 /// Outages of random nodes, many at once and overlapping, all of which end.
 std::vector<Outage> random_outages(RandomStream& random, SimDuration tick) {
@@ -76,7 +58,7 @@ Disruptions random_disruptions(std::uint64_t seed, SimDuration tick) {
 
 SimulationResult replay(const Workload& workload, const std::string& spec, const Disruptions* disruptions,
                         PlacementKind placement = PlacementKind::Yarn) {
-  return testing::replay(workload, std::string(kCluster), spec,
+  return testing::replay(workload, kCluster, spec,
                          {.placement = placement, .record_runs = true, .disruptions = disruptions});
 }
 
@@ -136,9 +118,8 @@ void check_nodes(const Workload& workload, const SimulationResult& result) {
 }  // namespace
 
 TEST_CASE("property: work is conserved and nodes out of service are left alone, whatever interrupts jobs") {
-  const DisruptablePolicies policies;
   std::int64_t failures = 0;
-  for (const std::string& spec : policies.specs()) {
+  for (const std::string& spec : disruptable_policies()) {
     for (std::uint64_t seed = 0; seed < 16; ++seed) {
       CAPTURE(spec);
       CAPTURE(seed);
@@ -167,9 +148,8 @@ TEST_CASE("property: work is conserved and nodes out of service are left alone, 
 }
 
 TEST_CASE("property: books that find nothing to book change nothing") {
-  const DisruptablePolicies policies;
   const Disruptions nothing;
-  for (const std::string& spec : policies.specs()) {
+  for (const std::string& spec : disruptable_policies()) {
     // These end jobs at the instant at which their work was done, not at a whole second.
     if (books_its_own_progress(spec)) continue;
     for (std::uint64_t seed = 0; seed < 4; ++seed) {

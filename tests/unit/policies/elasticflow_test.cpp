@@ -14,12 +14,8 @@
 namespace vtrain {
 namespace {
 
+using testing::random_elastic_workload;
 using testing::replay;
-
-/// Of jobs on nodes of 8 GPUs.
-Workload random_workload(std::uint64_t seed, int num_jobs) {
-  return testing::random_elastic_workload(seed, {.num_jobs = num_jobs});
-}
 
 /// One job of 10,000 iterations on a curve whose last level is slower than the one before.
 Workload job_on_falling_curve(std::int64_t deadline_s, std::int32_t max_gpus) {
@@ -59,7 +55,7 @@ TEST_CASE(
   for (const char* spec :
        {"elasticflow", "elasticflow:admission=batch", "elasticflow:greedy=largest,slot=7"}) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-      const Workload workload = random_workload(seed, 60);
+      const Workload workload = random_elastic_workload(seed, {});
       const SimulationResult result = replay(workload, "2x8", spec);
       CAPTURE(spec);
       CAPTURE(seed);
@@ -85,7 +81,7 @@ TEST_CASE(
 
 TEST_CASE("elasticflow: the work of a job is done on the GPUs that it held") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    const Workload workload = random_workload(seed, 60);
+    const Workload workload = random_elastic_workload(seed, {});
     const SimulationResult result = replay(workload, "2x8", "elasticflow", {.record_runs = true});
     const std::vector<double> done = testing::iterations_done(workload, result);
     for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
@@ -135,7 +131,7 @@ TEST_CASE(
 }
 
 TEST_CASE("elasticflow: a job that may hold fewer GPUs than it can run on is turned away") {
-  Workload workload = random_workload(1, 1);
+  Workload workload = random_elastic_workload(1, {.num_jobs = 1});
   workload.curves[0] = ThroughputLevels({{GpuCount(4), 1.0}});
   workload.jobs[0].num_gpus = GpuCount(4);
   workload.jobs[0].max_gpus = GpuCount(2);
@@ -161,7 +157,7 @@ TEST_CASE("elasticflow: a rigid job fails at its requested time under every poli
 }
 
 TEST_CASE("elasticflow: an elastic job is not ended at the time that it asked for with other GPUs") {
-  Workload workload = random_workload(1, 1);
+  Workload workload = random_elastic_workload(1, {.num_jobs = 1});
   workload.jobs[0].requested_time = std::chrono::seconds(1);
   workload.jobs[0].deadline = Job::kNoDeadline;
   CHECK(replay(workload, "2x8", "fifo").outcomes[0].state == JobState::Failed);
@@ -192,7 +188,7 @@ TEST_CASE("elasticflow: jobs that find no room in what is in service are not pla
 }
 
 TEST_CASE("elasticflow: submissions need not be whole seconds: they count from the next one on") {
-  Workload workload = random_workload(2, 2);
+  Workload workload = random_elastic_workload(2, {.num_jobs = 2});
   workload.jobs[0].submit = SimTime(std::chrono::milliseconds(500));
   workload.jobs[1].submit = SimTime(std::chrono::milliseconds(900));
   for (const char* spec : {"elasticflow", "edf:preset=elasticflow", "las:preset=elasticflow"}) {

@@ -26,7 +26,7 @@ class Thirds final : public GangSpeeds {
 
 SimulationResult replay(const Workload& workload, const std::string& spec, PlacementKind placement,
                         GangSpeeds* speeds, const char* cluster = kCluster) {
-  return testing::replay(workload, std::string(cluster), spec,
+  return testing::replay(workload, cluster, spec,
                          {.placement = placement, .record_runs = true, .gang_speeds = speeds});
 }
 

@@ -7,6 +7,7 @@
 
 #include "policies/registry.hpp"
 #include "sched/simulator.hpp"
+#include "tests/unit/policies/policy_specs.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
@@ -16,15 +17,10 @@ namespace {
 constexpr const char* kCluster = "2x8:a100+3x4:v100+1x2:t4";
 constexpr std::int32_t kTotalGpus = 30;
 
-/// All policies but those that need a file, or end jobs themselves.
-std::vector<std::string> specs() {
-  std::vector<std::string> result = {"las:queues=5;12"};
-  for (const PolicyInfo& policy : policies()) {
-    const bool duration =
-        policy.name != "gittins" && (*make_policy(policy.name))->progress_rule() == ProgressRule::Duration;
-    if (duration) result.emplace_back(policy.name);
-  }
-  return result;
+/// All policies but those that resize or end jobs themselves.
+PolicySpecs tested_policies() {
+  return PolicySpecs({"las:queues=5;12"},
+                     [](const Policy& policy) { return policy.progress_rule() == ProgressRule::Duration; });
 }
 
 /// Random jobs, of which some ask for a type (also one that the cluster lacks) and some for part of a GPU.
@@ -64,7 +60,7 @@ void check_outcome(const Workload& workload, const Placement& placement, std::si
 
 TEST_CASE("placement property: every job that fits comes to its end under every policy and placement") {
   const ClusterSpec cluster = *ClusterSpec::parse(kCluster);
-  for (const std::string& spec : specs()) {
+  for (const std::string& spec : tested_policies()) {
     CAPTURE(spec);
     for (const PlacementInfo& info : placements()) {
       CAPTURE(info.name);

@@ -4,10 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "core/file.hpp"
 #include "policies/registry.hpp"
 #include "sched/simulator.hpp"
-#include "tests/support/temporary_folder.hpp"
+#include "tests/unit/policies/policy_specs.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
@@ -17,33 +16,15 @@ namespace {
 constexpr std::int32_t kTotalGpus = 20;
 constexpr const char* kCluster = "2x8+1x4";
 
-/// The spec of every policy in the table, and some with other parameters.
-class Specs {
- public:
-  Specs() {
-    const auto sample = folder_ / "sample.csv";
-    REQUIRE(write_file(sample, "duration\n3\n9\n10\n40\n100\n"));
-    const std::string distribution = "distribution=" + sample.string();
-    for (const char* parameters : {"attained=time", "timer=peer", "timer=exact"}) {
-      specs_.push_back(std::string("las:queues=5;12,") + parameters);
-    }
-    for (const PolicyInfo& policy : policies()) {
-      const std::string name(policy.name);
-      // Policies that end jobs themselves have properties of their own: see elasticflow_test.cpp.
-      if (name == "elasticflow") continue;
-      specs_.push_back(name == "gittins" ? name + ":delta=10,queues=20;60," + distribution : name);
-    }
-  }
-  const std::vector<std::string>& all() const { return specs_; }
-
- private:
-  TemporaryFolder folder_;
-  std::vector<std::string> specs_;
-};
+/// Policies that end jobs themselves have properties of their own: see elasticflow_test.cpp.
+PolicySpecs tested_policies() {
+  return PolicySpecs(
+      {"las:queues=5;12,attained=time", "las:queues=5;12,timer=peer", "las:queues=5;12,timer=exact"},
+      [](const Policy& policy) { return policy.progress_rule() != ProgressRule::Policy; });
+}
 
 SimulationResult replay(const Workload& workload, const std::string& spec, PlacementKind placement) {
-  return testing::replay(workload, std::string(kCluster), spec,
-                         {.placement = placement, .record_runs = true});
+  return testing::replay(workload, kCluster, spec, {.placement = placement, .record_runs = true});
 }
 
 /// Every job ends in one state that fits what was done for it.
@@ -96,8 +77,7 @@ void check_runs(const Workload& workload, const SimulationResult& result) {
 }  // namespace
 
 TEST_CASE("property: work is conserved, capacity kept, every job ends in one state, and a replay repeats") {
-  const Specs specs;
-  for (const std::string& spec : specs.all()) {
+  for (const std::string& spec : tested_policies()) {
     for (const PlacementKind placement : {PlacementKind::Count, PlacementKind::Yarn}) {
       for (std::uint64_t seed = 0; seed < 12; ++seed) {
         CAPTURE(spec);
@@ -116,8 +96,7 @@ TEST_CASE("property: work is conserved, capacity kept, every job ends in one sta
 }
 
 TEST_CASE("property: only the preemptive policies preempt") {
-  const Specs specs;
-  for (const std::string& spec : specs.all()) {
+  for (const std::string& spec : tested_policies()) {
     const std::string name = spec.substr(0, spec.find(':'));
     const bool preemptive = name == "sjf" || name == "srtf" || name == "srsf" || name == "edf" ||
                             name == "edf-admission" || name == "las" || name == "gittins";

@@ -2,27 +2,12 @@
 
 #include <doctest/doctest.h>
 
-#include <string>
-
-#include "core/file.hpp"
-#include "tests/support/temporary_folder.hpp"
+#include "tests/unit/traces/trace_text.hpp"
 #include "traces/trace_format.hpp"
 
 using vtrain::parse_trace;
 using vtrain::Trace;
-using vtrain::testing::TemporaryFolder;
-
-namespace {
-
-std::string written(const Trace& trace) {
-  const TemporaryFolder folder;
-  const auto path = folder / "jobs.json";
-  const auto done = vtrain::write_batsim(trace, path);
-  REQUIRE_MESSAGE(done.has_value(), done.error().describe());
-  return vtrain::read_file(path).value();
-}
-
-}  // namespace
+using vtrain::testing::written;
 
 TEST_CASE("batsim_writer: jobs, and one profile for each duration") {
   const auto trace = parse_trace(
@@ -30,7 +15,7 @@ TEST_CASE("batsim_writer: jobs, and one profile for each duration") {
       "c,2,2,5.5,\n",
       "jobs.csv");
   REQUIRE(trace);
-  CHECK(written(*trace) == R"({
+  CHECK(written(*trace, vtrain::write_batsim) == R"({
 "nb_res": 8,
 "description": "made \"for\" a test",
 "jobs": [
@@ -52,7 +37,7 @@ TEST_CASE("batsim_writer: every field that the format has survives, to the nanos
       "2,4194303.999999999,8,1234567.123456789,2000000.000000001\n3,3153599999.001,2,60,\n",
       "jobs.csv");
   REQUIRE_MESSAGE(first.has_value(), first.error().describe());
-  const auto second = parse_trace(written(*first), "w.json");
+  const auto second = parse_trace(written(*first, vtrain::write_batsim), "w.json");
   REQUIRE_MESSAGE(second.has_value(), second.error().describe());
   CHECK(second->format == "batsim");
   CHECK(second->num_gpus == 8);

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "tests/unit/traces/trace_text.hpp"
 #include "traces/lingjun_reader.hpp"
 #include "traces/pai_reader.hpp"
 #include "traces/trace_format.hpp"
@@ -12,15 +13,9 @@ using vtrain::Job;
 using vtrain::JobStatus;
 using vtrain::parse_trace;
 using vtrain::Trace;
+using vtrain::testing::read_text;
 
 namespace {
-
-Trace read(const std::string& text, std::string_view format) {
-  auto trace = parse_trace(text, "file");
-  REQUIRE_MESSAGE(trace.has_value(), trace.error().describe());
-  CHECK(trace->format == format);
-  return *std::move(trace);
-}
 
 seconds at(vtrain::SimTime time) {
   return std::chrono::duration_cast<seconds>(time.time_since_epoch());
@@ -34,7 +29,7 @@ std::string only_skip(const Trace& trace) {
 }  // namespace
 
 TEST_CASE("helios: every field of a job") {
-  const Trace trace = read(
+  const Trace trace = read_text(
       "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
       "41,uAb,vcX,16,64,2,TIMEOUT,2020-05-01 08:00:00,2020-05-01 08:01:00,2020-05-02 08:01:00,86400,60\n"
       "42,uAb,vcY,1,4,1,NODE_FAIL,2020-05-01 09:00:00,2020-05-01 09:00:00,2020-05-01 09:00:01,1,0\n",
@@ -54,7 +49,7 @@ TEST_CASE("helios: every field of a job") {
 
 TEST_CASE("acme: times with offsets, and a run time that is not counted from the submission") {
   // Kalos: the column duration is 30 = 20 s of running + 10 s of waiting.
-  const Trace kalos = read(
+  const Trace kalos = read_text(
       "job_id,user,node_num,gpu_num,cpu_num,mem_per_pod_GB,shared_mem_per_pod,type,state,submit_time,start_"
       "time,"
       "end_time,fail_time,stop_time,duration,queue,gpu_time\n"
@@ -72,7 +67,7 @@ TEST_CASE("acme: times with offsets, and a run time that is not counted from the
   CHECK(kalos.workload.users[job.user.value] == "uf1");
   CHECK(only_skip(kalos) == "no GPU requested");
   // One log with two offsets: 19:00 in China is an hour before 12:00 UTC.
-  const Trace mixed = read(
+  const Trace mixed = read_text(
       "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration,queue,gpu_"
       "time\n"
       "1,u,1,8,128,SFT,COMPLETED,2023-03-01 12:00:00+00:00,2023-03-01 12:00:00+00:00,2023-03-01 "
@@ -85,7 +80,7 @@ TEST_CASE("acme: times with offsets, and a run time that is not counted from the
 }
 
 TEST_CASE("pollux: row numbers as ids, equal rows, and the hour that came twice") {
-  const Trace trace = read(
+  const Trace trace = read_text(
       "timestamp,duration,num_gpus,gpu_time,cluster\n"
       "2017-11-05 01:30:00,66.0,1,66.0,aa\n"
       "2017-11-05 00:30:00,66.0,4,264.0,bb\n"
@@ -107,7 +102,7 @@ TEST_CASE("pollux: row numbers as ids, equal rows, and the hour that came twice"
 
 TEST_CASE("pcs: the service is divided by the speedup of the model") {
   // 1000 s on 8 GPUs of a model that is 6.614182953 times as fast there.
-  const Trace trace = read(
+  const Trace trace = read_text(
       "app_id,submit_time,service,num_jobs,sleep_time,model_name\n"
       "0,0.0,1000.0,1,0.0,AnyModel\n"
       "1,5.0,6614.182953,8,5.0,VggnetModel256\n"
@@ -128,7 +123,7 @@ TEST_CASE("pcs: the service is divided by the speedup of the model") {
 }
 
 TEST_CASE("openb: parts of GPUs, alternatives of GPU types, QoS and phases") {
-  const Trace trace = read(
+  const Trace trace = read_text(
       "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,"
       "scheduled_time\n"
       "p0,12000,16384,1,460,V100M16|V100M32,LS,Running,100,400,150\n"
@@ -171,7 +166,7 @@ TEST_CASE("openb: a list of sizes without times says what is missing") {
 }
 
 TEST_CASE("spot-gpu: workers times GPUs, organization and GPU model") {
-  const Trace trace = read(
+  const Trace trace = read_text(
       "job_name,organization,gpu_model,cpu_request,gpu_request,worker_num,submit_time,duration,job_type\n"
       "11,57,A100-SXM4-80GB,15,8.0,4.0,10.0,100.0,HP\n"
       "12,57,,15,0.5,1.0,20.0,100.0,Spot\n"
@@ -188,7 +183,7 @@ TEST_CASE("spot-gpu: workers times GPUs, organization and GPU model") {
 }
 
 TEST_CASE("pai-simulator: fractions, waiting times, and jobs of no length") {
-  const Trace trace = read(
+  const Trace trace = read_text(
       "job_id,user,num_gpu,num_cpu,num_inst,submit_time,duration,wait_time,gpu_type,group,user_dur\n"
       "5,ae8ed1,0.5,6,1,60,100.0,7.0,T4,g,1\n"
       "6,ae8ed1,2.0,6,2,61,0,,MISC,g,1\n"

@@ -5,25 +5,16 @@
 #include <chrono>
 #include <string>
 
-#include "core/file.hpp"
-#include "tests/support/temporary_folder.hpp"
+#include "tests/unit/traces/trace_text.hpp"
 #include "traces/trace_format.hpp"
 #include "traces/vtrain_csv.hpp"
 
 using namespace std::chrono_literals;
 using vtrain::parse_trace;
 using vtrain::Trace;
-using vtrain::testing::TemporaryFolder;
+using vtrain::testing::written;
 
 namespace {
-
-std::string written(const Trace& trace) {
-  const TemporaryFolder folder;
-  const auto path = folder / "jobs.jsonl";
-  const auto done = vtrain::write_json_lines(trace, path);
-  REQUIRE_MESSAGE(done.has_value(), done.error().describe());
-  return vtrain::read_file(path).value();
-}
 
 std::string error_of(const std::string& text) {
   const auto trace = parse_trace(text, "jobs.jsonl", "jsonl");
@@ -68,7 +59,7 @@ TEST_CASE("json_lines: every field survives writing and reading, to the nanoseco
       "größe,,,3153599999.999999999,1,,,,0.000000001,,,,,,,\n";
   const auto first = parse_trace(csv, "jobs.csv");
   REQUIRE_MESSAGE(first.has_value(), first.error().describe());
-  const auto second = parse_trace(written(*first), "jobs.jsonl");
+  const auto second = parse_trace(written(*first, vtrain::write_json_lines), "jobs.jsonl");
   REQUIRE_MESSAGE(second.has_value(), second.error().describe());
   CHECK(second->format == "jsonl");
   CHECK(second->assumptions == first->assumptions);

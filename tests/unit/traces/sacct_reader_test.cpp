@@ -3,6 +3,7 @@
 #include <chrono>
 #include <string>
 
+#include "tests/unit/traces/trace_text.hpp"
 #include "traces/trace_format.hpp"
 
 using namespace std::chrono_literals;
@@ -11,21 +12,13 @@ using vtrain::JobStatus;
 using vtrain::parse_trace;
 using vtrain::SimTime;
 using vtrain::Trace;
+using vtrain::testing::read_text;
+using vtrain::testing::skipped;
 
 namespace {
 
 Trace read(const std::string& text) {
-  auto trace = parse_trace(text, "jobs.txt");
-  REQUIRE_MESSAGE(trace.has_value(), trace.error().describe());
-  CHECK(trace->format == "sacct");
-  return *std::move(trace);
-}
-
-std::int64_t skipped(const Trace& trace, std::string_view reason) {
-  for (const auto& entry : trace.skipped.reasons()) {
-    if (entry.text == reason) return entry.count;
-  }
-  return 0;
+  return read_text(text, "sacct");
 }
 
 const std::string kHeader =

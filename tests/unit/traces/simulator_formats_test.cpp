@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tests/support/temporary_folder.hpp"
+#include "tests/unit/traces/trace_text.hpp"
 #include "traces/trace_format.hpp"
 
 using namespace std::chrono_literals;
@@ -12,17 +13,10 @@ using vtrain::Job;
 using vtrain::parse_trace;
 using vtrain::SimTime;
 using vtrain::Trace;
+using vtrain::testing::read_text;
 using vtrain::testing::TemporaryFolder;
 
 namespace {
-
-/// A trace that is read as `format` of its own accord.
-Trace read(const std::string& text, std::string_view format) {
-  auto trace = parse_trace(text, "jobs.csv");
-  REQUIRE_MESSAGE(trace.has_value(), trace.error().describe());
-  CHECK(trace->format == format);
-  return *std::move(trace);
-}
 
 std::string error_of(const std::string& text, const vtrain::ReadOptions& options = {}) {
   const auto trace = parse_trace(text, "jobs.csv", "auto", options);
@@ -44,7 +38,7 @@ const std::string kSimulator =
 }  // namespace
 
 TEST_CASE("tiresias: the columns of its TensorFlow runs are accepted too") {
-  const Trace trace = read(
+  const Trace trace = read_text(
       "job_id,num_gpu,submit_time,start_time,duration,model_size,aggr_interval,model_name,model_scale\n"
       "7,12,11,14,20,400,0,vgg19,1\n",
       "tiresias");
@@ -54,7 +48,7 @@ TEST_CASE("tiresias: the columns of its TensorFlow runs are accepted too") {
 }
 
 TEST_CASE("muri: times are milliseconds") {
-  const Trace trace = read(kMuri + "3,8,250,1000,bert,4,192000.5,46122000,192,90,8,0.5,1\n", "muri");
+  const Trace trace = read_text(kMuri + "3,8,250,1000,bert,4,192000.5,46122000,192,90,8,0.5,1\n", "muri");
   const Job& job = trace.workload.jobs[0];
   CHECK(job.name == "3");
   CHECK(job.submit == SimTime(250ms));
@@ -69,11 +63,11 @@ TEST_CASE("muri: times are milliseconds") {
 }
 
 TEST_CASE("chronus: minutes, users as tenants, the first step of a soft deadline") {
-  const Trace trace = read(kChronus +
-                               "0,vc_a,4,10,600,vgg16,30,1,45,10,0,strict\n"
-                               "1,vc_b,1,20,600,vgg16,30,1,40-50-60,10-8-5,0,soft\n"
-                               "2,vc_a,1,30,600,bert,30,1,30,10,1,best\n",
-                           "chronus");
+  const Trace trace = read_text(kChronus +
+                                    "0,vc_a,4,10,600,vgg16,30,1,45,10,0,strict\n"
+                                    "1,vc_b,1,20,600,vgg16,30,1,40-50-60,10-8-5,0,soft\n"
+                                    "2,vc_a,1,30,600,bert,30,1,30,10,1,best\n",
+                                "chronus");
   const auto& jobs = trace.workload.jobs;
   REQUIRE(jobs.size() == 3);
   CHECK(jobs[0].submit == SimTime(10min));
@@ -89,7 +83,7 @@ TEST_CASE("chronus: a row without GPUs is skipped and counted, under strict an e
   const std::string text = kChronus +
                            "0,u,0,10,600,vgg16,30,1,45,10,0,strict\n"
                            "1,u,1,10,600,vgg16,30,1,45,10,0,strict\n";
-  const Trace trace = read(text, "chronus");
+  const Trace trace = read_text(text, "chronus");
   CHECK(trace.workload.jobs.size() == 1);
   REQUIRE(trace.skipped.reasons().size() == 1);
   CHECK(trace.skipped.reasons()[0].text == "no GPU requested");
@@ -117,7 +111,7 @@ TEST_CASE("chronus: an unknown kind of deadline and one out of range are errors"
 }
 
 TEST_CASE("elasticflow: the released dialect") {
-  const Trace trace = read(kReleased + "59a7-x,16566,40285,bert,21347,64,4,3890\n", "elasticflow");
+  const Trace trace = read_text(kReleased + "59a7-x,16566,40285,bert,21347,64,4,3890\n", "elasticflow");
   const Job& job = trace.workload.jobs[0];
   CHECK(job.name == "59a7-x");
   CHECK(job.submit == SimTime(16566s));
@@ -132,10 +126,10 @@ TEST_CASE("elasticflow: the released dialect") {
 }
 
 TEST_CASE("elasticflow: the simulator's dialect, with best-effort jobs and the most GPUs") {
-  const Trace trace = read(kSimulator +
-                               "0,0,36000,resnet50,20000,256,4,5816,0,64\n"
-                               "1,9,5000,vgg16,9223372036854775807,64,1,2500,1,32\n",
-                           "elasticflow");
+  const Trace trace = read_text(kSimulator +
+                                    "0,0,36000,resnet50,20000,256,4,5816,0,64\n"
+                                    "1,9,5000,vgg16,9223372036854775807,64,1,2500,1,32\n",
+                                "elasticflow");
   const auto& jobs = trace.workload.jobs;
   CHECK(jobs[0].deadline == SimTime(20000s));
   CHECK(jobs[0].max_gpus.value == 64);
@@ -147,7 +141,7 @@ TEST_CASE("elasticflow: the simulator's dialect, with best-effort jobs and the m
 }
 
 TEST_CASE("elasticflow: what jobs really do goes before the scheduler's estimates") {
-  const Trace trace = read(
+  const Trace trace = read_text(
       "job_id,submit_time,real_iteration,model_name,ddl,batch_size,num_gpu,real_duration,duration,iteration\n"
       "0,0,100,vgg16,50,256,1,20,30,150\n",
       "elasticflow");
@@ -206,7 +200,7 @@ TEST_CASE("elasticflow: a job without a model has no measured speeds, and needs 
 }
 
 TEST_CASE("sia: jobs without run times are read and said to have none") {
-  const Trace trace = read(
+  const Trace trace = read_text(
       "name,time,application,num_replicas,batch_size\n"
       "cifar10-0,107,cifar10,6,2048\ndeepspeech2-1,110.5,deepspeech2,6,320\n",
       "sia");

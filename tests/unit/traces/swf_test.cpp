@@ -2,11 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
-#include <filesystem>
 #include <string>
 
-#include "core/file.hpp"
-#include "tests/support/temporary_folder.hpp"
+#include "tests/unit/traces/trace_text.hpp"
 #include "traces/swf_writer.hpp"
 #include "traces/trace_format.hpp"
 
@@ -16,37 +14,20 @@ using vtrain::JobStatus;
 using vtrain::parse_trace;
 using vtrain::SimTime;
 using vtrain::Trace;
+using vtrain::testing::read_text;
+using vtrain::testing::skipped;
 using vtrain::testing::TemporaryFolder;
+using vtrain::testing::written;
 
 namespace {
 
 Trace read(const std::string& text) {
-  auto trace = parse_trace(text, "log.swf");
-  REQUIRE_MESSAGE(trace.has_value(), trace.error().describe());
-  CHECK(trace->format == "swf");
-  return *std::move(trace);
+  return read_text(text, "swf");
 }
 
-/// How many rows were skipped for a reason.
-std::int64_t skipped(const Trace& trace, std::string_view reason) {
-  for (const auto& entry : trace.skipped.reasons()) {
-    if (entry.text == reason) return entry.count;
-  }
-  return 0;
-}
-
-/// A line of the format: job, submission, wait, run time, processors, requested processors and time, status.
 std::string line(const std::string& first_five, const std::string& requested = "-1 -1",
                  const std::string& status = "1", const std::string& user_group = "7 3") {
   return first_five + " -1 -1 " + requested + " -1 " + status + " " + user_group + " -1 -1 -1 -1 -1\n";
-}
-
-std::string written(const Trace& trace) {
-  const TemporaryFolder folder;
-  const auto path = folder / "log.swf";
-  const auto done = vtrain::write_swf(trace, path);
-  REQUIRE_MESSAGE(done.has_value(), done.error().describe());
-  return vtrain::read_file(path).value();
 }
 
 }  // namespace
@@ -128,7 +109,7 @@ TEST_CASE("swf: what is written is read again, with every field that the format 
                           line("5 7 -1 3 64", "64 -1", "5", "8 12") +
                           line("6 9 0 3 1", "-1 -1", "-1", "-1 -1");
   const Trace first = read(log);
-  const Trace second = read(written(first));
+  const Trace second = read(written(first, vtrain::write_swf));
   CHECK(second.num_gpus == 64);
   REQUIRE(second.workload.jobs.size() == first.workload.jobs.size());
   for (std::size_t i = 0; i < first.workload.jobs.size(); ++i) {
@@ -154,7 +135,7 @@ TEST_CASE("swf: names that are no numbers are numbered, and the header says whic
       "a,vision,amy,0,1,5,timeout\nb,speech,ben,1,2,6,running\nc,vision,amy,2,1,7,\n",
       "jobs.csv");
   REQUIRE(trace);
-  CHECK(written(*trace) ==
+  CHECK(written(*trace, vtrain::write_swf) ==
         "; Version: 2.2\n; Conversion: vtrain\n; MaxJobs: 3\n; MaxRecords: 3\n"
         "; Note: processors are GPUs, groups are tenants\n; Note: made for a test\n"
         "; Note: group 1 is vision\n; Note: group 2 is speech\n; Note: user 1 is amy\n; Note: user 2 is ben\n"
@@ -162,7 +143,7 @@ TEST_CASE("swf: names that are no numbers are numbered, and the header says whic
         "2 1 -1 6 2 -1 -1 2 -1 -1 -1 2 2 -1 -1 -1 -1 -1\n"
         "3 2 -1 7 1 -1 -1 1 -1 -1 -1 1 1 -1 -1 -1 -1 -1\n");
   // Read back, the numbers stand for their names again.
-  const auto again = parse_trace(written(*trace), "jobs.swf");
+  const auto again = parse_trace(written(*trace, vtrain::write_swf), "jobs.swf");
   REQUIRE(again);
   CHECK(again->workload.tenants.names() == std::vector<std::string>{"vision", "speech"});
   CHECK(again->workload.users.names() == std::vector<std::string>{"amy", "ben"});
