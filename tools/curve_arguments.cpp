@@ -16,6 +16,7 @@
 #include "tools/target_arguments.hpp"
 #include "workloads/jobs/elastic_jobs.hpp"
 #include "workloads/jobs/name_table.hpp"
+#include "workloads/validation/calibration.hpp"
 
 namespace vtrain {
 
@@ -49,8 +50,10 @@ bool is_embedded(std::string_view profile) {
 std::string profile_of(const std::string& gpu_type, std::vector<std::string>& assumptions) {
   if (is_embedded(lower_case(gpu_type))) return lower_case(gpu_type);
   if (!gpu_type.empty()) {
-    assumptions.push_back(fmt::format("models run on {} as fast as on {}: there is no profile of it",
-                                      printable(gpu_type), kDefaultProfile));
+    assumptions.push_back(
+        with_guess(fmt::format("models run on {} as fast as on {}: there is no profile of it",
+                               printable(gpu_type), kDefaultProfile),
+                   gpu_type, embedded_profile_names()));
   }
   return std::string(kDefaultProfile);
 }
@@ -90,6 +93,9 @@ Result<CachedCurves> CachedCurves::open(const CurveArguments& arguments,
   const auto settings = read_settings(arguments);
   if (!settings) return fail(settings.error());
   opened.elastic_ = arguments.kind != kNoCurves;
+  opened.calibration_ = arguments.calibration;
+  if (!arguments.calibration.empty() && arguments.calibration != kPublishedCalibration)
+    opened.files_.emplace_back("calibration", arguments.calibration);
   const auto folder = arguments.no_cache ? std::nullopt : curve_cache_folder();
   if (folder) opened.cache_ = std::make_unique<CurveCache>(*folder);
   for (const std::string& name : profiles_of(arguments, cluster, opened.assumptions_)) {
@@ -116,8 +122,10 @@ Result<void> CachedCurves::add_type(const std::string& profile_name, const Curve
   if (!stack) return fail(std::move(stack.error()));
   settings.stack = *std::move(stack);
   if (!is_embedded(profile_name)) {
-    auto hash = sha256_of_file(recording_file(profile_name));
+    const std::string file = recording_file(profile_name).string();
+    auto hash = sha256_of_file(file);
     if (!hash) return fail(std::move(hash.error()));
+    files_.emplace_back("profile", file);
     settings.profile_content = *std::move(hash);
   }
   curves_.push_back(
@@ -150,8 +158,10 @@ std::string CachedCurves::plans() const {
 std::string CachedCurves::made_with() const {
   std::string text;
   for (const auto& curves : curves_) {
-    text += fmt::format("{}profile {}, stack {}", text.empty() ? "" : "; ", curves->profile().name,
-                        curves->settings().stack.name);
+    const Stack& stack = curves->settings().stack;
+    const std::string calibrated = describe_calibration(calibration_, stack);
+    text += fmt::format("{}profile {}, stack {}{}{}", text.empty() ? "" : "; ", curves->profile().name,
+                        stack.name, calibrated.empty() ? "" : ", ", calibrated);
   }
   return text;
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/result.hpp"
@@ -48,10 +49,12 @@ class CachedCurves {
   bool elastic() const { return elastic_; }
   /// `the best plan` or `replicas of the smallest plan that fits`.
   std::string plans() const;
-  /// `profile a100, stack megatron-2021; profile h100, stack megatron-2021`.
+  /// `profile a100, stack megatron-2021; profile h100, stack megatron-2021, calibrated with published`.
   std::string made_with() const;
   /// Where run times come from: `iterations x the iteration time of the best plan, profile a100, ...`.
   std::string describe() const;
+  /// The files that it was made from, each with what it is.
+  const std::vector<std::pair<std::string, std::string>>& files() const { return files_; }
   /// What had to be assumed about profiles, one sentence each.
   const std::vector<std::string>& assumptions() const { return assumptions_; }
 
@@ -64,6 +67,8 @@ class CachedCurves {
   std::unique_ptr<CurveCache> cache_;                      ///< none: nothing is kept
   std::vector<std::unique_ptr<ThroughputCurves>> curves_;  ///< by profile; saved to the cache when they go
   std::vector<ThroughputCurves*> by_type_;                 ///< one for all types if a profile was named
+  std::string calibration_;                                ///< as given, empty for none
+  std::vector<std::pair<std::string, std::string>> files_;
   bool elastic_ = true;
   std::vector<std::string> assumptions_;
 };

@@ -214,11 +214,6 @@ std::vector<std::string> describe_disruptions(const Disruptions& disruptions,
                                describe_cost(disruptions.interruption_cost, arguments)}) {
     if (!sentence.empty()) sentences.push_back(std::move(sentence));
   }
-  if (disruptions.spread_factor < 1)
-    sentences.push_back(fmt::format(
-        "the run times of the trace hold on one node; between nodes of a rack jobs have {:.3g} of that "
-        "speed, between racks {:.3g}",
-        disruptions.spread_factor, disruptions.spread_factor * disruptions.spread_factor));
   return sentences;
 }
 

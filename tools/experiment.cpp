@@ -49,13 +49,20 @@ Result<ClusterSpec> default_cluster(const ExperimentArguments& arguments,
   return fail({.field = "--cluster", .message = "missing: say for instance --cluster 16x8:a100"});
 }
 
+/// Keeps the name and the hash of a file that is read.
+Result<void> take_file(const std::string& label, const std::string& path, Experiment& experiment) {
+  auto file = path_and_hash(path);
+  if (!file) return fail(std::move(file.error()));
+  experiment.provenance.emplace_back(label, *std::move(file));
+  experiment.input_files.push_back(path);
+  return {};
+}
+
 /// Keeps the cluster, with what its table left open and the hash of its file.
 Result<void> take_cluster(ClusterSpec cluster, Experiment& experiment) {
   assume(experiment, cluster.notes);
   if (!cluster.file.empty()) {
-    auto file = path_and_hash(cluster.file);
-    if (!file) return fail(std::move(file.error()));
-    experiment.provenance.emplace_back("cluster", *std::move(file));
+    if (auto taken = take_file("cluster", cluster.file, experiment); !taken) return taken;
   }
   experiment.cluster = std::move(cluster);
   return {};
@@ -67,9 +74,7 @@ Result<void> take_policy_files(const std::vector<std::string>& policies, Experim
     const auto files = files_of_policy(spec);
     if (!files) return fail(files.error());
     for (const std::string& path : *files) {
-      auto file = path_and_hash(path);
-      if (!file) return fail(std::move(file.error()));
-      experiment.provenance.emplace_back("sample of " + spec, *std::move(file));
+      if (auto taken = take_file("sample of " + spec, path, experiment); !taken) return taken;
     }
   }
   return {};
@@ -176,6 +181,7 @@ Result<std::optional<std::int32_t>> take_trace(const ExperimentArguments& argume
     if (!file) return fail(std::move(file.error()));
     experiment.provenance.emplace_back(files.size() == 1 ? "trace" : fmt::format("trace file {}", i + 1),
                                        *std::move(file));
+    experiment.input_files.push_back(files[i]);
   }
   if (const std::string skipped = skipped_rows_text(read->trace.skipped); !skipped.empty())
     experiment.provenance.emplace_back("skipped", skipped);
@@ -197,6 +203,22 @@ void take_gang_speeds(const ExperimentArguments& arguments, const CurvesByType& 
   experiment.gang_speeds = std::move(speeds);
 }
 
+/// What the speed of spread gangs is taken to be; `speeds` may be null.
+std::string describe_spread_factor(double factor, const Workload& workload, const GangSpeeds* speeds) {
+  const auto num_jobs = static_cast<std::uint32_t>(workload.jobs.size());
+  std::uint32_t others = 0;
+  for (std::uint32_t job = 0; job < num_jobs; ++job)
+    others += speeds == nullptr || !speeds->knows(JobId(job)) ? 1 : 0;
+  if (others == 0)
+    return "--spread-factor slows nobody: the predictor tells how fast all jobs are on their gangs";
+  return fmt::format(
+      "the run times of the trace hold on one node; between nodes of a rack {} {:.3g} of that speed, between "
+      "racks {:.3g}",
+      others == num_jobs ? "jobs have"
+                         : fmt::format("the {} that are not predicted have", count_of(others, "job")),
+      factor, factor * factor);
+}
+
 /// Reads what is to happen to the jobs, once they and the cluster are known.
 Result<void> take_disruptions(const ExperimentArguments& arguments, Experiment& experiment) {
   auto disruptions = read_disruptions(arguments.disruptions, experiment.workload, experiment.cluster,
@@ -204,11 +226,13 @@ Result<void> take_disruptions(const ExperimentArguments& arguments, Experiment& 
   if (!disruptions) return fail(disruptions.error());
   if (!*disruptions) return {};
   if (!arguments.disruptions.outages.empty()) {
-    auto file = path_and_hash(arguments.disruptions.outages.string());
-    if (!file) return fail(std::move(file.error()));
-    experiment.provenance.emplace_back("outages", *std::move(file));
+    auto taken = take_file("outages", arguments.disruptions.outages.string(), experiment);
+    if (!taken) return taken;
   }
   assume(experiment, describe_disruptions(**disruptions, arguments.disruptions));
+  if ((*disruptions)->spread_factor < 1)
+    experiment.assumptions.push_back(describe_spread_factor(
+        (*disruptions)->spread_factor, experiment.workload, experiment.gang_speeds.get()));
   experiment.disruptions = **std::move(disruptions);
   return {};
 }
@@ -238,6 +262,9 @@ Result<void> read_inputs(const ExperimentArguments& arguments, Experiment& exper
   auto curves = CachedCurves::open(arguments.curves, cluster);
   if (!curves) return fail(curves.error());
   experiment.curves = std::make_unique<CachedCurves>(*std::move(curves));
+  for (const auto& [label, path] : experiment.curves->files()) {
+    if (auto taken = take_file(label, path, experiment); !taken) return taken;
+  }
   std::optional<std::int32_t> named_gpus;
   if (!arguments.trace.files.empty()) {
     auto trace = take_trace(arguments, experiment);
@@ -281,7 +308,11 @@ Result<void> price_jobs(const ExperimentArguments& arguments, Experiment& experi
     experiment.assumptions.push_back(fmt::format("jobs that ask for no GPU type are as fast as on {}",
                                                  experiment.cluster.groups.front().gpu_type));
   }
-  if (experiment.workload.models.size() > 0) assume(experiment, experiment.curves->assumptions());
+  if (experiment.workload.models.size() == 0) return {};
+  const std::vector<std::string>& assumed = experiment.curves->assumptions();
+  if (arguments.trace.strict && !assumed.empty())
+    return fail({.field = "--cluster", .message = assumed.front()});
+  assume(experiment, assumed);
   return {};
 }
 
@@ -317,9 +348,10 @@ void add_experiment_options(CLI::App& command, ExperimentArguments& arguments) {
                   "Write timeline.json for Perfetto: always, never, or auto (up to 5,000 jobs)")
       ->check(one_of({"always", "never", "auto"}))
       ->capture_default_str();
-  command.add_flag("--strict", arguments.trace.strict,
-                   "Exit 2 at a row that would be skipped, for a job larger than the cluster, which would be "
-                   "rejected, and for a deadline before its submission");
+  command.add_flag(
+      "--strict", arguments.trace.strict,
+      "Exit 2 at a row that would be skipped, for a job larger than the cluster, which would be "
+      "rejected, for a deadline before its submission, and for models on GPUs without a profile");
   command.add_flag("--json", arguments.json, "Print one JSON document; files are written only with --out");
 }
 

@@ -58,7 +58,8 @@ struct Experiment {
   std::vector<std::string> assumptions;       ///< what is synthetic or assumed, one sentence each
   /// Label and value of each input: file hashes, seeds, what priced the jobs.
   std::vector<std::pair<std::string, std::string>> provenance;
-  double read_s = 0;  ///< wall time of reading, pricing and deadline assignment
+  std::vector<std::string> input_files;  ///< that were read
+  double read_s = 0;                     ///< wall time of reading, pricing and deadline assignment
 };
 
 /// Reads or generates the jobs, gives each a duration and a deadline, and reads the cluster.

@@ -26,9 +26,7 @@ void stop_cleanly_on_interrupt() {
     int signal = 0;
     sigwait(&signals, &signal);
     remove_unfinished_files();
-    std::fputs(
-        "\ninterrupted: files that were complete are kept; run the same command again to make the rest\n",
-        stderr);
+    std::fputs("\ninterrupted: no file is left half-written\n", stderr);
     constexpr int kExitInterrupted = 130;
     std::_Exit(kExitInterrupted);
   }).detach();

@@ -143,9 +143,11 @@ Result<void> list_clusters(bool json) {
     return {};
   }
   fmt::print(
-      "A cluster is written NODESxGPUS:TYPE, groups joined by +: 16x8:a100, or 8x8:a100+4x4. A type that is "
-      "not listed can be\n"
-      "replayed, but no run time be predicted for it. A JSON file {{\"groups\": [{{\"num_nodes\": 16, "
+      "A cluster is written NODESxGPUS:TYPE, groups joined by +: 16x8:a100, or 8x8:a100+4x4. On a type that "
+      "is "
+      "not listed\n"
+      "models run as fast as on a100, with --strict not at all. A JSON file {{\"groups\": [{{\"num_nodes\": "
+      "16, "
       "\"gpus_per_node\": 8,\n"
       "\"gpu_type\": \"a100\"}}]}} says the same, and may add \"gpus_per_island\": 4 (what NVLink joins) and "
       "\"nodes_per_rack\": 8.\nTables of nodes, plain or packed, are told by their content: of openb, PAI, "

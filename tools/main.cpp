@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "core/result.hpp"
+#include "core/text.hpp"
 #include "tools/command.hpp"
 #include "tools/interrupt.hpp"
 #include "tools/usage_error.hpp"
@@ -111,6 +113,10 @@ int main(int argc, char** argv) try {
     return exit_code(done.error().kind);
   }
   return finish_output();
+} catch (const std::filesystem::filesystem_error& error) {
+  // Of a path that may not be looked at.
+  fmt::print(stderr, "error: {}: {}\n", vtrain::printable(error.path1().string()), error.code().message());
+  return kExitBadInput;
 } catch (const std::system_error& error) {
   // Of printing, or of starting a thread.
   const bool printing = std::ferror(stdout) != 0;

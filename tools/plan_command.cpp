@@ -56,6 +56,7 @@ struct PlanQuestion {
   std::int64_t global_batch = 0;
   GpuProfile profile;
   Stack stack;
+  std::string calibration;                ///< of the stack, for people; empty for none
   Precision precision = Precision::Bf16;  ///< of every plan that is searched
   std::vector<GpuCount> gpu_counts;
   Objective objective = Objective::Time;
@@ -140,6 +141,7 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
   if (!target) return fail(std::move(target.error()));
   question.profile = std::move(target->profile);
   question.stack = std::move(target->stack);
+  question.calibration = std::move(target->calibration);
   const auto precision = read_precision(arguments.precision, question.stack, question.profile);
   if (!precision) return fail(precision.error());
   question.precision = *precision;
@@ -265,6 +267,8 @@ ordered_json to_json(const PlanQuestion& question, const PlanAnswer& answer) {
                        {"tokens_per_iteration", question.terms.tokens_per_iteration},
                        {"profile", question.profile.name},
                        {"stack", question.stack.name},
+                       {"calibration", question.calibration.empty() ? ordered_json(nullptr)
+                                                                    : ordered_json(question.calibration)},
                        {"objective", kObjectives[static_cast<std::size_t>(question.objective)]}};
   if (question.terms.tokens) json["tokens"] = *question.terms.tokens;
   if (question.deadline_s) json["deadline_s"] = *question.deadline_s;
@@ -372,13 +376,14 @@ std::string to_text(const PlanQuestion& question, const PlanAnswer& answer) {
                                : fmt::format("{} to {}", with_thousands(answer.counts.front().num_gpus.value),
                                              with_thousands(answer.counts.back().num_gpus.value));
   std::string text = fmt::format(
-      "{}   {} billion parameters   global batch {} x {} tokens   {} {}   stack {}, {}\n"
+      "{}   {} billion parameters   global batch {} x {} tokens   {} {}   stack {}, {}{}{}\n"
       "{} plans, {} fit in {} of memory, searched in {}\n",
       question.model.name, short_number(static_cast<double>(question.model.num_parameters()) / 1e9),
       with_thousands(question.global_batch), with_thousands(question.model.sequence_length), gpus,
       question.profile.name, question.stack.name, name_of(question.precision),
-      with_thousands(answer.num_plans), with_thousands(answer.num_fitting),
-      as_gigabytes(question.profile.memory_capacity.value), as_duration(answer.wall_s));
+      question.calibration.empty() ? "" : ", ", question.calibration, with_thousands(answer.num_plans),
+      with_thousands(answer.num_fitting), as_gigabytes(question.profile.memory_capacity.value),
+      as_duration(answer.wall_s));
   text += one ? one_count_text(question, answer.counts.front()) : front_text(question, answer);
   return text + fallbacks_text(answer.fallbacks) + left_out_text(question, answer);
 }
@@ -423,7 +428,7 @@ void add_plan_command(CLI::App& app, Action& action) {
   command->add_option("--tokens", to.tokens, "Tokens to train on: 300B, 1.4T");
   command->add_option("--price", to.price, "Dollars per GPU-hour; without it costs are GPU-hours")
       ->transform(number_above_zero());
-  command->add_option("--top", to.top, "Plans shown of each number of GPUs; 0 is all")
+  command->add_option("--top", to.top, "Plans shown of a number of GPUs, of several in the JSON alone; 0 is all")
       ->transform(whole_number(0))
       ->capture_default_str();
   command->add_option("--beside", to.beside,

@@ -141,12 +141,8 @@ Result<Prediction> predict_from_profile(const PredictArguments& arguments, const
     prediction.provenance.push_back(fmt::format("network of a node: {} Gbit/s, from the configuration",
                                                 short_number(*config.release->inter_node_bandwidth)));
   }
-  if (!calibration->file.empty()) {
-    const bool has_factors = stack->factors != KernelFactors{};
-    prediction.provenance.push_back(fmt::format(
-        "{} {}", has_factors ? "calibrated with" : "not calibrated, no factors of stack and profile in",
-        calibration->file));
-  }
+  if (std::string calibrated = describe_calibration(arguments.calibration, *stack); !calibrated.empty())
+    prediction.provenance.push_back(std::move(calibrated));
   const std::vector<std::string>& modelled = predicted->provenance.modelled;
   if (!modelled.empty())
     prediction.provenance.push_back(fmt::format("by formula: {}", fmt::join(modelled, ", ")));

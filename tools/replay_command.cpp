@@ -62,7 +62,7 @@ constexpr std::array kColumns{
 /// A row for each policy; a star marks the best value of a column.
 struct Comparison {
   std::string table{};
-  bool has_stars = false;
+  std::string stars{};  ///< what they mean; empty without any
 };
 
 Comparison comparison_of(const std::vector<ExperimentRun>& runs) {
@@ -77,16 +77,23 @@ Comparison comparison_of(const std::vector<ExperimentRun>& runs) {
     best.push_back(best_replays(column.metric, replays));
   }
   TextTable table(std::move(header));
+  bool has_stars = false;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     std::vector<std::string> row = {runs[i].summary.policy};
     for (std::size_t column = 0; column < kColumns.size(); ++column) {
       const Metric& metric = kColumns[column].metric;
-      comparison.has_stars |= best[column][i];
+      has_stars |= best[column][i];
       row.push_back(metric.show(metric.value(runs[i].summary)) + (best[column][i] ? " *" : "  "));
     }
     table.add_row(std::move(row));
   }
   comparison.table = table.to_string();
+  if (!has_stars) return comparison;
+  const bool all_complete = std::ranges::all_of(runs, [&](const ExperimentRun& run) {
+    return run.summary.completed == runs.front().summary.completed;
+  });
+  comparison.stars =
+      all_complete ? "* best        " : "* best; of times among the policies that completed the most jobs\n";
   return comparison;
 }
 
@@ -216,6 +223,10 @@ Result<std::vector<ExperimentRun>> run_with_folder(const ExperimentArguments& ar
                                                    const Experiment& experiment, bool record,
                                                    bool is_new_folder) {
   if (!arguments.out.empty()) {
+    std::vector<std::string> places = policy_folders(arguments.policies);
+    places.emplace_back();
+    auto checked = check_inputs_stay(arguments.out, places, experiment.input_files);
+    if (!checked) return fail(std::move(checked.error()));
     if (auto made = create_output_folder(arguments.out); !made) return fail(std::move(made.error()));
   }
   auto runs = run_policies(experiment, arguments, record);
@@ -235,8 +246,8 @@ Result<void> replay(const ExperimentArguments& arguments) {
 
   const auto write_start = std::chrono::steady_clock::now();
   if (!arguments.out.empty()) {
+    remove_previous_run(arguments.out);
     if (auto written = write_run(arguments.out, *experiment, run); !written) return written;
-    remove_previous_run(arguments.out, {""});
     if (auto written = write_run_provenance(arguments.out, arguments, *experiment, *runs); !written)
       return written;
     if (auto page = write_file(arguments.out / "report.html", render(*experiment, *runs, arguments)); !page)
@@ -272,11 +283,11 @@ Result<std::filesystem::path> make_next_run_folder() {
 
 Result<void> write_comparison(const std::filesystem::path& folder, const ExperimentArguments& arguments,
                               const Experiment& experiment, const std::vector<ExperimentRun>& runs) {
+  remove_previous_run(folder);
   const std::vector<std::string> names = policy_folders(arguments.policies);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (auto written = write_run(folder / names[i], experiment, runs[i]); !written) return written;
   }
-  remove_previous_run(folder, names);
   if (auto written = write_run_provenance(folder, arguments, experiment, runs); !written) return written;
   return write_file(folder / "report.html", render(experiment, runs, arguments));
 }
@@ -339,8 +350,7 @@ Result<void> compare(ExperimentArguments arguments) {
   fmt::print(
       "{}replayed  {} in {}\n\n{}{}{}\n{}{}", describe_experiment(*experiment),
       runs->size() == 1 ? "1 policy" : fmt::format("{} policies", runs->size()), as_duration(replay_s),
-      comparison.table, comparison.has_stars ? "* best        " : "",
-      (arguments.out / "report.html").string(), lost_gpu_hours(*runs),
+      comparison.table, comparison.stars, (arguments.out / "report.html").string(), lost_gpu_hours(*runs),
       nobody_waited(*runs) + fragmentation_rates(*runs) + incomplete_jobs(*runs) + policy_figures(*runs));
   if (arguments.trace.files.empty()) fmt::print("{}", kNextCommands);
   return {};

@@ -30,9 +30,10 @@ using nlohmann::ordered_json;
 constexpr std::string_view kProvenance = "run.json";
 constexpr const char* kWallOfPolicies = "simulation_wall_s";
 
-/// What `write_run` may write.
-constexpr std::array<std::string_view, 5> kRunFiles = {"jobs.csv", "interruptions.csv", "outages.csv",
-                                                       "timeline.json", "summary.json"};
+/// What a run may leave in its folder.
+constexpr std::array<std::string_view, 7> kRunFiles = {"jobs.csv",      "interruptions.csv", "outages.csv",
+                                                       "timeline.json", "summary.json",      kProvenance,
+                                                       "report.html"};
 
 std::string_view state_name(JobState state) {
   switch (state) {
@@ -121,23 +122,13 @@ std::string interruptions_to_csv(const Workload& workload, const SimulationResul
   return rows;
 }
 
-/// Writes a file that not every run has. One that is left from another run in the same folder goes.
-template <class Content>
-Result<void> write_or_remove(const std::filesystem::path& path, bool wanted, Content content) {
-  if (wanted) return write_file(path, content());
-  std::error_code ignored;
-  std::filesystem::remove(path, ignored);
-  return {};
-}
-
 /// The files that only a disrupted replay has.
 Result<void> write_disruptions(const std::filesystem::path& folder, const Workload& workload,
                                const SimulationResult& result) {
-  auto written = write_or_remove(folder / "interruptions.csv", !result.losses.empty(),
-                                 [&] { return interruptions_to_csv(workload, result); });
-  if (!written) return written;
-  return write_or_remove(folder / "outages.csv", !result.losses.empty() && !result.outages.empty(),
-                         [&] { return outages_to_csv(result.outages); });
+  if (result.losses.empty()) return {};
+  auto written = write_file(folder / "interruptions.csv", interruptions_to_csv(workload, result));
+  if (!written || result.outages.empty()) return written;
+  return write_file(folder / "outages.csv", outages_to_csv(result.outages));
 }
 
 std::string host_name() {
@@ -152,10 +143,9 @@ Result<void> write_run(const std::filesystem::path& folder, const Experiment& ex
   if (auto made = create_output_folder(folder); !made) return made;
   if (auto jobs = write_jobs_csv(folder / "jobs.csv", experiment.workload, run.result); !jobs) return jobs;
   if (auto written = write_disruptions(folder, experiment.workload, run.result); !written) return written;
-  if (auto timeline = write_or_remove(folder / "timeline.json", run.result.runs_recorded,
-                                      [&] { return cluster_timeline(experiment, run); });
-      !timeline) {
-    return timeline;
+  if (run.result.runs_recorded) {
+    auto timeline = write_file(folder / "timeline.json", cluster_timeline(experiment, run));
+    if (!timeline) return timeline;
   }
   return write_file(folder / "summary.json", json_text(summary_to_json(run.summary)));
 }
@@ -178,7 +168,24 @@ std::vector<std::string> policy_folders(const std::vector<std::string>& specs) {
   return names;
 }
 
-void remove_previous_run(const std::filesystem::path& folder, const std::vector<std::string>& kept) {
+Result<void> check_inputs_stay(const std::filesystem::path& folder, const std::vector<std::string>& places,
+                               const std::vector<std::string>& inputs) {
+  for (const std::string& place : places) {
+    for (const std::string_view name : kRunFiles) {
+      const std::filesystem::path written = folder / place / name;
+      for (const std::string& input : inputs) {
+        std::error_code ignored;  // of what is not there
+        if (!std::filesystem::equivalent(written, input, ignored)) continue;
+        return fail({.field = "--out",
+                     .message = fmt::format("would overwrite '{}', which is read; name another folder",
+                                            printable(input))});
+      }
+    }
+  }
+  return {};
+}
+
+void remove_previous_run(const std::filesystem::path& folder) {
   const auto text = read_file(folder / kProvenance);
   const auto run = ordered_json::parse(text.value_or(""), nullptr, false);
   if (!run.is_object() || !run.contains(kWallOfPolicies)) return;
@@ -191,13 +198,13 @@ void remove_previous_run(const std::filesystem::path& folder, const std::vector<
   std::erase_if(places, [&](const std::string& place) {
     return place.starts_with('.') || std::filesystem::exists(folder / place / kProvenance, ignored);
   });
-  places.emplace_back();
-  for (const std::string& place : places) {
-    if (std::find(kept.begin(), kept.end(), place) != kept.end()) continue;
-    for (const std::string_view file : kRunFiles)
+  for (const std::string_view file : kRunFiles) {
+    std::filesystem::remove(folder / file, ignored);
+    for (const std::string& place : places)
       std::filesystem::remove(folder / place / file, ignored);
-    std::filesystem::remove(folder / place, ignored);
   }
+  for (const std::string& place : places)
+    std::filesystem::remove(folder / place, ignored);
 }
 
 Result<void> write_run_provenance(const std::filesystem::path& folder, const ExperimentArguments& arguments,

@@ -19,8 +19,6 @@ namespace vtrain {
 ///   nodes;
 /// - `timeline.json`, for a run with recorded intervals;
 /// - `summary.json`, last, so that a folder with a summary is whole.
-///
-/// Those of these files that the run does not have are removed, so that all are of one run.
 Result<void> write_run(const std::filesystem::path& folder, const Experiment& experiment,
                        const ExperimentRun& run);
 
@@ -28,10 +26,13 @@ Result<void> write_run(const std::filesystem::path& folder, const Experiment& ex
 /// is taken ends in a hash of its spec.
 std::vector<std::string> policy_folders(const std::vector<std::string>& specs);
 
-/// Removes what `write_run` wrote for the run whose `run.json` is in `folder`: there, and in the folders of
-/// its policies, which go if nothing else is in them. Places in `kept` stay as they are: names of folders, or
-/// `""` for `folder` itself.
-void remove_previous_run(const std::filesystem::path& folder, const std::vector<std::string>& kept);
+/// Whether no file of a run, in `folder` or in its `places`, is one of the files that are read.
+Result<void> check_inputs_stay(const std::filesystem::path& folder, const std::vector<std::string>& places,
+                               const std::vector<std::string>& inputs);
+
+/// Removes the files of the run whose `run.json` is in `folder`, there and in the folders of its policies,
+/// which go if nothing else is in them, so that all that is there afterwards is of one run.
+void remove_previous_run(const std::filesystem::path& folder);
 
 /// Writes `run.json`: what differs when the same command is run again (times, host, version), and the inputs
 /// with their hashes.

@@ -46,6 +46,7 @@ struct ScaleQuestion {
   TrainingBudget budget;
   GpuProfile profile;
   Stack stack;
+  std::string calibration;  ///< of the stack, for people; empty for none
 };
 
 double parameters_of(const Rung& rung) {
@@ -95,6 +96,8 @@ ordered_json to_json(const ScaleArguments& arguments, const ScaleQuestion& quest
           {"family", question.family},
           {"profile", question.profile.name},
           {"stack", question.stack.name},
+          {"calibration",
+           question.calibration.empty() ? ordered_json(nullptr) : ordered_json(question.calibration)},
           {"tokens_per_parameter", budget.tokens_per_parameter},
           {"wall_s", wall_s},
           {"promised_by_peak",
@@ -154,17 +157,17 @@ std::string to_text(const ScaleArguments& arguments, const ScaleQuestion& questi
       has_experts ? fmt::format(", {} active,", billions(static_cast<double>(best.model.active_parameters())))
                   : "";
   return fmt::format(
-      "{} {} for {} d, {} tokens per {}; {} models{} searched in {}   stack {}\n\n"
+      "{} {} for {} d, {} tokens per {}; {} models{} searched in {}   stack {}{}{}\n\n"
       "at peak    {} {} on {}\n"
       "predicted  {} parameters{} on {} in {:.1f} d: {}\n\n{}\n"
       "* the largest in time. The largest model here would take {:.1f} d.\n",
       with_thousands(budget.num_gpus.value), question.profile.name, short_number(arguments.days),
       short_number(budget.tokens_per_parameter), has_experts ? "active parameter" : "parameter",
       answer.rungs.size(), question.family.empty() ? "" : " like " + question.family, as_duration(wall_s),
-      question.stack.name, billions(promised), has_experts ? "active parameters" : "parameters",
-      tokens_text(promised * budget.tokens_per_parameter), billions(parameters_of(best)), active,
-      tokens_text(best.tokens), best.time.count() / kSecondsPerDay, describe_plan(best.plan.plan),
-      ladder_table(arguments, answer), largest.time.count() / kSecondsPerDay);
+      question.stack.name, question.calibration.empty() ? "" : ", ", question.calibration, billions(promised),
+      has_experts ? "active parameters" : "parameters", tokens_text(promised * budget.tokens_per_parameter),
+      billions(parameters_of(best)), active, tokens_text(best.tokens), best.time.count() / kSecondsPerDay,
+      describe_plan(best.plan.plan), ladder_table(arguments, answer), largest.time.count() / kSecondsPerDay);
 }
 
 /// The ladder of the model's family, or of GPT where there is none.
@@ -191,6 +194,7 @@ Result<ScaleQuestion> read_question(const ScaleArguments& arguments) {
   if (!target) return fail(std::move(target.error()));
   question.profile = std::move(target->profile);
   question.stack = std::move(target->stack);
+  question.calibration = std::move(target->calibration);
   const auto counts = read_gpus(arguments.gpus, target->cluster, question.profile, false);
   if (!counts) return fail(counts.error());
   if (counts->size() != 1) {

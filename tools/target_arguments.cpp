@@ -41,6 +41,14 @@ Result<Stack> read_stack(const std::string& name, const std::string& calibration
   return stack;
 }
 
+std::string describe_calibration(const std::string& calibration, const Stack& stack) {
+  if (calibration.empty()) return {};
+  const bool has_factors = stack.factors != KernelFactors{};
+  return fmt::format("{} {}",
+                     has_factors ? "calibrated with" : "not calibrated, no factors of stack and profile in",
+                     printable(calibration));
+}
+
 Result<std::optional<ClusterSpec>> read_uniform_cluster(const std::string& text) {
   if (text.empty()) return std::optional<ClusterSpec>();
   auto cluster = ClusterSpec::parse(text);
@@ -80,6 +88,7 @@ Result<TrainingTarget> read_target(const std::string& cluster, const std::string
   auto chosen = read_stack(stack, calibration, target.profile);
   if (!chosen) return fail(std::move(chosen.error()));
   target.stack = *std::move(chosen);
+  target.calibration = describe_calibration(calibration, target.stack);
   return target;
 }
 

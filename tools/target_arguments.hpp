@@ -26,6 +26,10 @@ Result<Stack> choose_stack(const std::string& name, const GpuProfile& profile);
 /// it on this GPU.
 Result<Stack> read_stack(const std::string& name, const std::string& calibration, const GpuProfile& profile);
 
+/// For people: `calibrated with published`, or that the file has no factors for this stack on this GPU; empty
+/// without a calibration.
+std::string describe_calibration(const std::string& calibration, const Stack& stack);
+
 /// Reads `--cluster`: nodes of one kind, or nothing for an empty text.
 Result<std::optional<ClusterSpec>> read_uniform_cluster(const std::string& text);
 
@@ -39,6 +43,7 @@ struct TrainingTarget {
   std::optional<ClusterSpec> cluster;  ///< none: only a number of GPUs is given
   GpuProfile profile;
   Stack stack;
+  std::string calibration{};  ///< of the stack, for people; empty for none
 };
 
 /// Reads `--cluster`, `--profile`, `--stack` and `--calibrate`, as the functions above do.

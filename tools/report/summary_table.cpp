@@ -206,7 +206,10 @@ std::string column_table(std::span<const Column> all, std::span<const ReportRun>
   html += "</tbody>\n</table>\n</div>\n";
   const bool any_best = std::ranges::any_of(
       best, [](const std::vector<bool>& column) { return std::ranges::find(column, true) != column.end(); });
-  if (any_best) html += "<p class=\"note\">* best of its column</p>\n";
+  if (any_best)
+    html +=
+        "<p class=\"note\">* best of its column; of times and rates among the policies that completed the "
+        "most jobs</p>\n";
   html += "<details><summary>What the columns mean</summary>\n<dl>\n";
   for (const Column* column : columns) {
     html += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escape_html(column->title), escape_html(column->meaning));
