@@ -171,7 +171,8 @@ std::string ClusterSpec::describe() const {
     text += fmt::format("{}{} x {}{}{}", text.empty() ? "" : " + ", with_thousands(group.num_nodes),
                         with_thousands(group.gpus_per_node.value), type.empty() ? "" : " ", type);
   }
-  return text + fmt::format(", {} GPUs", with_thousands(count_gpus(*this)));
+  return text +
+         fmt::format(", {} GPU{}", with_thousands(count_gpus(*this)), count_gpus(*this) == 1 ? "" : "s");
 }
 
 }  // namespace vtrain

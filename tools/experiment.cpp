@@ -215,7 +215,8 @@ std::string describe_spread_factor(double factor, const Workload& workload, cons
       "the run times of the trace hold on one node; between nodes of a rack {} {:.3g} of that speed, between "
       "racks {:.3g}",
       others == num_jobs ? "jobs have"
-                         : fmt::format("the {} that are not predicted have", count_of(others, "job")),
+                         : fmt::format("the {} that {} not predicted {}", count_of(others, "job"),
+                                       others == 1 ? "is" : "are", others == 1 ? "has" : "have"),
       factor, factor * factor);
 }
 
@@ -244,8 +245,15 @@ Result<void> check_arguments(const ExperimentArguments& arguments) {
   }
   const auto placement = parse_placement(arguments.placement);
   if (!placement) return fail(in_option("--placement", placement.error()));
-  if (arguments.trace.files.empty() && !arguments.trace.throughputs.empty())
-    return fail({.field = "--throughputs", .message = "needs --trace, which the tables are of"});
+  if (arguments.trace.files.empty()) {
+    const TraceArguments defaults;
+    if (!arguments.trace.throughputs.empty())
+      return fail({.field = "--throughputs", .message = "needs --trace, which the tables are of"});
+    if (arguments.trace.throughputs_gpu != defaults.throughputs_gpu)
+      return fail({.field = "--throughputs-gpu", .message = "needs --trace, which the tables are of"});
+    if (arguments.trace.format != defaults.format)
+      return fail({.field = "--format", .message = "needs --trace, which has it"});
+  }
   if (auto checked = check_transformations(arguments.transformations); !checked) return checked;
   return check_disruptions(arguments.disruptions, *placement);
 }
@@ -417,12 +425,12 @@ std::string describe_experiment(const Experiment& experiment) {
   const bool shared = shares_gpus(experiment.placement);
   const std::string format =
       experiment.trace_format.empty() ? "" : fmt::format(" ({})", experiment.trace_format);
-  return fmt::format(
-      "trace     {}{}   {}   {}   {}   offered load {}\n{}cluster   {}\n{}", experiment.trace_name, format,
-      count_of(statistics.jobs, "job"), as_days(to_seconds(statistics.span())),
-      count_of(std::llround(statistics.gpu_hours_of(shared)), "GPU-hour"),
-      as_load(statistics.offered_load(experiment.cluster.total_gpus(), shared)),
-      skipped_line(experiment.skipped), experiment.cluster.describe(), assumed_lines(experiment.assumptions));
+  return fmt::format("trace     {}{}   {}   {}   {}   offered load {}\n{}cluster   {}\n{}",
+                     experiment.trace_name, format, count_of(statistics.jobs, "job"),
+                     as_days(to_seconds(statistics.span())), as_gpu_hours(statistics.gpu_hours_of(shared)),
+                     as_load(statistics.offered_load(experiment.cluster.total_gpus(), shared)),
+                     skipped_line(experiment.skipped), experiment.cluster.describe(),
+                     assumed_lines(experiment.assumptions));
 }
 
 }  // namespace vtrain

@@ -46,10 +46,14 @@ Result<void> list_policies(bool json) {
     return {};
   }
   for (const PolicyInfo& policy : policies()) {
-    fmt::print("{:<13} {}\n", policy.name, policy.summary);
+    constexpr std::size_t kNames = 14;
+    fmt::print("{:<13} {}\n", policy.name, wrap_text(policy.summary, kTextColumns - kNames, kNames));
     for (const PolicyParameter& parameter : policy.parameters) {
-      fmt::print("{:<13}   {}: {} ({}{}{})\n", "", parameter.name, parameter.summary, default_text(parameter),
-                 parameter.condition.empty() ? "" : "; only with ", parameter.condition);
+      constexpr std::size_t kIndent = 18;
+      const std::string text =
+          fmt::format("{}: {} ({}{}{})", parameter.name, parameter.summary, default_text(parameter),
+                      parameter.condition.empty() ? "" : "; only with ", parameter.condition);
+      fmt::print("{:<16}{}\n", "", wrap_text(text, kTextColumns - kIndent, kIndent));
     }
   }
   fmt::print(

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@
 #include "core/result.hpp"
 #include "core/text.hpp"
 #include "tools/command.hpp"
+#include "tools/help_format.hpp"
 #include "tools/interrupt.hpp"
 #include "tools/usage_error.hpp"
 
@@ -83,6 +85,7 @@ int main(int argc, char** argv) try {
       "  vtrain compare                                    four policies on a generated day of LLM jobs\n"
       "  vtrain replay --trace jobs.csv --cluster 16x8 --policy easy",
       "vtrain"};
+  app.formatter(std::make_shared<vtrain::HelpFormat>());
   app.require_subcommand(1);
   app.set_version_flag("--version", "vtrain " VTRAIN_VERSION);
   const std::string command = command_line(argc, argv);

@@ -59,8 +59,32 @@ std::string iteration_text(Nanoseconds time) {
   return seconds < 999.95 ? fmt::format("{:#.4g} s", seconds) : short_number(seconds) + " s";
 }
 
+std::string as_gpu_hours(double hours) {
+  constexpr double kManyHours = 100;
+  if (hours >= kManyHours) return count_of(std::llround(hours), "GPU-hour");
+  return fmt::format("{:.3g} GPU-hour{}", hours, hours == 1 ? "" : "s");
+}
+
 std::string as_gigabytes(double bytes) {
   return fmt::format("{:.1f} GB", bytes / 1e9);
+}
+
+std::string wrap_text(std::string_view text, std::size_t columns, std::size_t indent) {
+  std::string wrapped;
+  std::size_t in_line = 0;
+  for (const std::string_view word : split(text, ' ')) {
+    const std::size_t width = display_width(word);
+    if (in_line > 0 && in_line + 1 + width > columns) {
+      wrapped += "\n" + std::string(indent, ' ');
+      in_line = 0;
+    } else if (in_line > 0) {
+      wrapped += ' ';
+      ++in_line;
+    }
+    wrapped += word;
+    in_line += width;
+  }
+  return wrapped;
 }
 
 std::size_t display_width(std::string_view text) {

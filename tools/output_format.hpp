@@ -38,6 +38,16 @@ std::string count_of(std::int64_t count, std::string_view thing);
 /// standard output goes to (`--out /dev/stdout`).
 std::FILE* summary_stream(const std::filesystem::path& written);
 
+/// Work: `1,204 GPU-hours`; below a hundred with three digits, `0.0028 GPU-hours`.
+std::string as_gpu_hours(double hours);
+
+/// Columns of a line of text at most, on any terminal.
+inline constexpr std::size_t kTextColumns = 100;
+
+/// `text` in lines of at most `columns` characters, cut at blanks, to stand behind `indent` columns of
+/// something else: all lines but the first begin with as many blanks. Longer words stay whole.
+std::string wrap_text(std::string_view text, std::size_t columns, std::size_t indent = 0);
+
 /// A table of aligned columns: the first column is flush left, the others flush right.
 class TextTable {
  public:

@@ -428,7 +428,8 @@ void add_plan_command(CLI::App& app, Action& action) {
   command->add_option("--tokens", to.tokens, "Tokens to train on: 300B, 1.4T");
   command->add_option("--price", to.price, "Dollars per GPU-hour; without it costs are GPU-hours")
       ->transform(number_above_zero());
-  command->add_option("--top", to.top, "Plans shown of a number of GPUs, of several in the JSON alone; 0 is all")
+  command
+      ->add_option("--top", to.top, "Plans shown of a number of GPUs, of several in the JSON alone; 0 is all")
       ->transform(whole_number(0))
       ->capture_default_str();
   command->add_option("--beside", to.beside,

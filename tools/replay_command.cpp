@@ -217,14 +217,14 @@ ordered_json to_json(const Experiment& experiment, const ExperimentRun& run, dou
   return json;
 }
 
-/// Replays the jobs once there is a folder for the results: one that cannot be written is found out before
-/// the work, not after it. A folder that is new goes again if the work fails.
+/// Replays the jobs once there is a folder for the results, of which some go to `places` within it: one that
+/// cannot be written is found out before the work, not after it. A folder that is new goes again if the work
+/// fails.
 Result<std::vector<ExperimentRun>> run_with_folder(const ExperimentArguments& arguments,
-                                                   const Experiment& experiment, bool record,
+                                                   const Experiment& experiment,
+                                                   const std::vector<std::string>& places, bool record,
                                                    bool is_new_folder) {
   if (!arguments.out.empty()) {
-    std::vector<std::string> places = policy_folders(arguments.policies);
-    places.emplace_back();
     auto checked = check_inputs_stay(arguments.out, places, experiment.input_files);
     if (!checked) return fail(std::move(checked.error()));
     if (auto made = create_output_folder(arguments.out); !made) return fail(std::move(made.error()));
@@ -240,15 +240,17 @@ Result<void> replay(const ExperimentArguments& arguments) {
   if (!experiment) return fail(experiment.error());
   const bool record = !arguments.out.empty() && wants_timeline(arguments, *experiment);
   const bool is_new_folder = !arguments.out.empty() && !std::filesystem::exists(arguments.out);
-  const auto runs = run_with_folder(arguments, *experiment, record, is_new_folder);
+  const auto runs = run_with_folder(arguments, *experiment, {}, record, is_new_folder);
   if (!runs) return fail(runs.error());
   const ExperimentRun& run = runs->front();
 
   const auto write_start = std::chrono::steady_clock::now();
   if (!arguments.out.empty()) {
     remove_previous_run(arguments.out);
-    if (auto written = write_run(arguments.out, *experiment, run); !written) return written;
-    if (auto written = write_run_provenance(arguments.out, arguments, *experiment, *runs); !written)
+    auto files = write_run(arguments.out, *experiment, run);
+    if (!files) return fail(std::move(files.error()));
+    if (auto written = write_run_provenance(arguments.out, arguments, *experiment, *runs, *std::move(files));
+        !written)
       return written;
     if (auto page = write_file(arguments.out / "report.html", render(*experiment, *runs, arguments)); !page)
       return page;
@@ -285,10 +287,15 @@ Result<void> write_comparison(const std::filesystem::path& folder, const Experim
                               const Experiment& experiment, const std::vector<ExperimentRun>& runs) {
   remove_previous_run(folder);
   const std::vector<std::string> names = policy_folders(arguments.policies);
+  std::vector<std::string> files;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (auto written = write_run(folder / names[i], experiment, runs[i]); !written) return written;
+    auto written = write_run(folder / names[i], experiment, runs[i]);
+    if (!written) return fail(std::move(written.error()));
+    for (const std::string& file : *written)
+      files.push_back(names[i] + "/" + file);
   }
-  if (auto written = write_run_provenance(folder, arguments, experiment, runs); !written) return written;
+  auto written = write_run_provenance(folder, arguments, experiment, runs, std::move(files));
+  if (!written) return written;
   return write_file(folder / "report.html", render(experiment, runs, arguments));
 }
 
@@ -322,8 +329,8 @@ Result<void> compare(ExperimentArguments arguments) {
     arguments.out = *std::move(folder);
   }
   const auto start = std::chrono::steady_clock::now();
-  const auto runs =
-      run_with_folder(arguments, *experiment, wants_timeline(arguments, *experiment), is_new_folder);
+  const auto runs = run_with_folder(arguments, *experiment, policy_folders(arguments.policies),
+                                    wants_timeline(arguments, *experiment), is_new_folder);
   if (!runs) return fail(runs.error());
   const double replay_s = seconds_since(start);
 

@@ -28,12 +28,11 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::string_view kProvenance = "run.json";
-constexpr const char* kWallOfPolicies = "simulation_wall_s";
+constexpr std::string_view kReport = "report.html";
 
 /// What a run may leave in its folder.
-constexpr std::array<std::string_view, 7> kRunFiles = {"jobs.csv",      "interruptions.csv", "outages.csv",
-                                                       "timeline.json", "summary.json",      kProvenance,
-                                                       "report.html"};
+constexpr std::array<std::string_view, 7> kRunFiles = {
+    "jobs.csv", "interruptions.csv", "outages.csv", "timeline.json", "summary.json", kProvenance, kReport};
 
 std::string_view state_name(JobState state) {
   switch (state) {
@@ -122,13 +121,24 @@ std::string interruptions_to_csv(const Workload& workload, const SimulationResul
   return rows;
 }
 
-/// The files that only a disrupted replay has.
-Result<void> write_disruptions(const std::filesystem::path& folder, const Workload& workload,
-                               const SimulationResult& result) {
-  if (result.losses.empty()) return {};
-  auto written = write_file(folder / "interruptions.csv", interruptions_to_csv(workload, result));
-  if (!written || result.outages.empty()) return written;
-  return write_file(folder / "outages.csv", outages_to_csv(result.outages));
+/// The files that the run whose `run.json` is in `folder` wrote, relative to it. None where there is no such
+/// run.
+std::vector<std::filesystem::path> previous_files(const std::filesystem::path& folder) {
+  const auto text = read_file(folder / kProvenance);
+  const auto run = ordered_json::parse(text.value_or(""), nullptr, false);
+  if (!run.is_object() || !run.contains("files") || !run["files"].is_array()) return {};
+  std::vector<std::filesystem::path> files;
+  for (const auto& name : run["files"]) {
+    if (!name.is_string()) continue;
+    const auto file = std::filesystem::path(name.get<std::string>()).lexically_normal();
+    // Only what is in the folder, or in that of a policy, in which no other run is by now.
+    const std::filesystem::path place = file.parent_path();
+    if (file.is_absolute() || place == ".." || place.has_parent_path()) continue;
+    std::error_code ignored;
+    if (!place.empty() && std::filesystem::exists(folder / place / kProvenance, ignored)) continue;
+    files.push_back(file);
+  }
+  return files;
 }
 
 std::string host_name() {
@@ -138,16 +148,25 @@ std::string host_name() {
 
 }  // namespace
 
-Result<void> write_run(const std::filesystem::path& folder, const Experiment& experiment,
-                       const ExperimentRun& run) {
-  if (auto made = create_output_folder(folder); !made) return made;
-  if (auto jobs = write_jobs_csv(folder / "jobs.csv", experiment.workload, run.result); !jobs) return jobs;
-  if (auto written = write_disruptions(folder, experiment.workload, run.result); !written) return written;
-  if (run.result.runs_recorded) {
-    auto timeline = write_file(folder / "timeline.json", cluster_timeline(experiment, run));
-    if (!timeline) return timeline;
+Result<std::vector<std::string>> write_run(const std::filesystem::path& folder, const Experiment& experiment,
+                                           const ExperimentRun& run) {
+  if (auto made = create_output_folder(folder); !made) return fail(std::move(made.error()));
+  const SimulationResult& result = run.result;
+  std::vector<std::string> names = {"jobs.csv"};
+  auto written = write_jobs_csv(folder / names.back(), experiment.workload, result);
+  const auto write = [&](const std::string& name, const std::string& content) {
+    if (!written) return;
+    names.push_back(name);
+    written = write_file(folder / name, content);
+  };
+  if (!result.losses.empty()) {
+    write("interruptions.csv", interruptions_to_csv(experiment.workload, result));
+    if (!result.outages.empty()) write("outages.csv", outages_to_csv(result.outages));
   }
-  return write_file(folder / "summary.json", json_text(summary_to_json(run.summary)));
+  if (result.runs_recorded) write("timeline.json", cluster_timeline(experiment, run));
+  write("summary.json", json_text(summary_to_json(run.summary)));
+  if (!written) return fail(std::move(written.error()));
+  return names;
 }
 
 std::vector<std::string> policy_folders(const std::vector<std::string>& specs) {
@@ -170,45 +189,38 @@ std::vector<std::string> policy_folders(const std::vector<std::string>& specs) {
 
 Result<void> check_inputs_stay(const std::filesystem::path& folder, const std::vector<std::string>& places,
                                const std::vector<std::string>& inputs) {
-  for (const std::string& place : places) {
-    for (const std::string_view name : kRunFiles) {
-      const std::filesystem::path written = folder / place / name;
-      for (const std::string& input : inputs) {
-        std::error_code ignored;  // of what is not there
-        if (!std::filesystem::equivalent(written, input, ignored)) continue;
-        return fail({.field = "--out",
-                     .message = fmt::format("would overwrite '{}', which is read; name another folder",
-                                            printable(input))});
-      }
+  std::vector<std::filesystem::path> files = previous_files(folder);
+  for (const std::string_view file : kRunFiles) {
+    files.emplace_back(file);
+    for (const std::string& place : places)
+      files.push_back(std::filesystem::path(place) / file);
+  }
+  for (const std::filesystem::path& file : files) {
+    for (const std::string& input : inputs) {
+      std::error_code ignored;  // of what is not there
+      if (!std::filesystem::equivalent(folder / file, input, ignored)) continue;
+      return fail({.field = "--out",
+                   .message = fmt::format("would overwrite '{}', which is read; name another folder",
+                                          printable(input))});
     }
   }
   return {};
 }
 
 void remove_previous_run(const std::filesystem::path& folder) {
-  const auto text = read_file(folder / kProvenance);
-  const auto run = ordered_json::parse(text.value_or(""), nullptr, false);
-  if (!run.is_object() || !run.contains(kWallOfPolicies)) return;
-  std::vector<std::string> specs;
-  for (const auto& policy : run[kWallOfPolicies].items())
-    specs.push_back(policy.key());
-  std::vector<std::string> places = policy_folders(specs);
-  // A folder with a run.json is that of another run.
   std::error_code ignored;  // of what is not there, or not empty
-  std::erase_if(places, [&](const std::string& place) {
-    return place.starts_with('.') || std::filesystem::exists(folder / place / kProvenance, ignored);
-  });
-  for (const std::string_view file : kRunFiles) {
+  const std::vector<std::filesystem::path> files = previous_files(folder);
+  for (const std::filesystem::path& file : files)
     std::filesystem::remove(folder / file, ignored);
-    for (const std::string& place : places)
-      std::filesystem::remove(folder / place / file, ignored);
+  for (const std::filesystem::path& file : files) {
+    if (file.has_parent_path()) std::filesystem::remove(folder / file.parent_path(), ignored);
   }
-  for (const std::string& place : places)
-    std::filesystem::remove(folder / place, ignored);
 }
 
 Result<void> write_run_provenance(const std::filesystem::path& folder, const ExperimentArguments& arguments,
-                                  const Experiment& experiment, const std::vector<ExperimentRun>& runs) {
+                                  const Experiment& experiment, const std::vector<ExperimentRun>& runs,
+                                  std::vector<std::string> files) {
+  files.insert(files.end(), {std::string(kProvenance), std::string(kReport)});
   ordered_json inputs = ordered_json::object();
   for (const auto& [label, value] : experiment.provenance)
     inputs[label] = value;
@@ -228,7 +240,8 @@ Result<void> write_run_provenance(const std::filesystem::path& folder, const Exp
       {"skipped", skipped_to_json(experiment.skipped)},
       {"assumptions", experiment.assumptions},
       {"read_s", experiment.read_s},
-      {kWallOfPolicies, wall},
+      {"simulation_wall_s", wall},
+      {"files", files},
   };
   return write_file(folder / kProvenance, json_text(document));
 }

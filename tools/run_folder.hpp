@@ -19,24 +19,28 @@ namespace vtrain {
 ///   nodes;
 /// - `timeline.json`, for a run with recorded intervals;
 /// - `summary.json`, last, so that a folder with a summary is whole.
-Result<void> write_run(const std::filesystem::path& folder, const Experiment& experiment,
-                       const ExperimentRun& run);
+///
+/// Returns their names.
+Result<std::vector<std::string>> write_run(const std::filesystem::path& folder, const Experiment& experiment,
+                                           const ExperimentRun& run);
 
 /// Policy specs as names of folders: `las:timer=peer` is `las-timer=peer`. A name that would be too long or
 /// is taken ends in a hash of its spec.
 std::vector<std::string> policy_folders(const std::vector<std::string>& specs);
 
-/// Whether no file of a run, in `folder` or in its `places`, is one of the files that are read.
+/// Whether none of the files that are read will be replaced by a run whose files go to `folder`, and to these
+/// `places` within it, or removed with the run before it.
 Result<void> check_inputs_stay(const std::filesystem::path& folder, const std::vector<std::string>& places,
                                const std::vector<std::string>& inputs);
 
-/// Removes the files of the run whose `run.json` is in `folder`, there and in the folders of its policies,
-/// which go if nothing else is in them, so that all that is there afterwards is of one run.
+/// Removes the files of the run whose `run.json` is in `folder`, and folders of its policies that are empty
+/// then, so that all that is there afterwards is of one run.
 void remove_previous_run(const std::filesystem::path& folder);
 
-/// Writes `run.json`: what differs when the same command is run again (times, host, version), and the inputs
-/// with their hashes.
+/// Writes `run.json`: what differs when the same command is run again (times, host, version), the inputs with
+/// their hashes, and the files that the run wrote: `files`, itself and `report.html`.
 Result<void> write_run_provenance(const std::filesystem::path& folder, const ExperimentArguments& arguments,
-                                  const Experiment& experiment, const std::vector<ExperimentRun>& runs);
+                                  const Experiment& experiment, const std::vector<ExperimentRun>& runs,
+                                  std::vector<std::string> files);
 
 }  // namespace vtrain

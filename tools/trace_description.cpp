@@ -47,8 +47,7 @@ std::vector<std::string> share_row(std::string label, const JobShare& share,
 std::string describe_jobs(const std::string& name, const TraceStatistics& statistics,
                           const std::optional<ClusterSpec>& cluster) {
   std::string text = fmt::format("trace     {}   {}   {}   {}\n", name, count_of(statistics.jobs, "job"),
-                                 as_days(to_seconds(statistics.span())),
-                                 count_of(std::llround(statistics.gpu_hours), "GPU-hour"));
+                                 as_days(to_seconds(statistics.span())), as_gpu_hours(statistics.gpu_hours));
   if (cluster) {
     text += fmt::format("cluster   {}   offered load {}\n", cluster->describe(),
                         as_load(statistics.offered_load(cluster->total_gpus())));
@@ -64,7 +63,7 @@ std::string describe_jobs(const std::string& name, const TraceStatistics& statis
   count("elastic", statistics.elastic, "says", "say", "the most GPUs to get");
   count("shared", statistics.on_shared_gpus, "uses", "use",
         fmt::format("a part of each GPU; {} with these parts, whole GPUs elsewhere",
-                    count_of(std::llround(statistics.used_gpu_hours), "GPU-hour")));
+                    as_gpu_hours(statistics.used_gpu_hours)));
   count("unpriced", statistics.unpriced, "is", "are",
         "given by model and iterations; the predictor gives the duration");
   return text;

@@ -154,6 +154,83 @@ TEST_CASE("replay: a folder holds the files of one run") {
         std::set<std::string>{"jobs.csv", "report.html", "run.json", "summary.json"});
 }
 
+TEST_CASE("replay: results never replace the files that they come from") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", kJobs);
+  const auto refused = [&](const std::string& command, const std::string& file) {
+    CAPTURE(command);
+    const CommandResult result = run_vtrain(command, work.path());
+    CHECK(result.exit_code == 2);
+    CHECK(result.err == "error: --out: would overwrite '" + file + "', which is read; name another folder\n");
+    CHECK(slurp(work / "jobs.csv") == kJobs);
+  };
+  refused("replay --trace jobs.csv --cluster 1x8 --out .", "jobs.csv");
+  work.write("fifo/jobs.csv", kJobs);
+  refused("compare --trace ./fifo/jobs.csv --cluster 1x8 --policies fifo,easy --out .", "./fifo/jobs.csv");
+  work.write("outages.csv", "node,kind,begin_s,end_s\n0,drain,0,5\n");
+  refused("replay --trace fifo/jobs.csv --cluster 1x8 --placement yarn --outages outages.csv --out .",
+          "outages.csv");
+  // The run before goes, and with it the file.
+  work.write("long.csv", "job_id,submit_s,num_gpus,duration_s\na,0,16,3600\n");
+  const std::string failing = " --trace long.csv --cluster 2x8 --placement yarn --out runs ";
+  REQUIRE(run_vtrain("compare --policies fifo,easy --failures mtbf=30m" + failing, work.path()).exit_code ==
+          0);
+  refused("replay --outages runs/fifo/outages.csv" + failing, "runs/fifo/outages.csv");
+  // A folder without a run keeps what is in it.
+  work.write("out/outages.csv", "mine");
+  REQUIRE(run_vtrain("replay --trace jobs.csv --cluster 1x8 --out out", work.path()).exit_code == 0);
+  CHECK(slurp(work / "out/outages.csv") == "mine");
+}
+
+TEST_CASE("replay: a run says which files priced its jobs, with their hashes") {
+  const TemporaryFolder work;
+  work.write("h100x.json", R"({"schema": "vtrain-gpu-profile", "version": 2, "name": "h100",
+      "description": "h100, 800 Gbit/s a node", "made_by": "hand", "extends": "h100", "constants":
+      {"node_network_bandwidth": {"value": 1e11, "unit": "B/s", "source": "8 adapters of 100 Gbit/s"}}})");
+  work.write("jobs.csv", "job_id,submit_s,num_gpus,model,global_batch,iterations\na,0,8,llama3-8b,64,100\n");
+  const auto inputs = [&](const std::string& options) {
+    REQUIRE(run_vtrain("replay --trace jobs.csv --cluster 1x8 --no-cache --out out " + options, work.path())
+                .exit_code == 0);
+    return json::parse(slurp(work / "out/run.json"))["inputs"];
+  };
+  const json plain = inputs("");
+  CHECK_FALSE(plain.contains("profile"));
+  CHECK(plain["run times"].get<std::string>().find("calibrat") == std::string::npos);
+  const json priced = inputs("--profile h100x.json --calibrate published");
+  CHECK(priced["profile"].get<std::string>().starts_with("h100x.json, sha256 "));
+  CHECK(priced["run times"].get<std::string>().ends_with(
+      "profile h100, stack megatron-core, not calibrated, no factors of stack and profile in published"));
+  CHECK(inputs("--stack megatron-2021 --calibrate published")["run times"].get<std::string>().ends_with(
+      "profile a100, stack megatron-2021, calibrated with published"));
+}
+
+TEST_CASE("replay: with --strict no GPU is taken for another") {
+  const TemporaryFolder work;
+  const CommandResult strict = run_vtrain("replay --cluster 16x8:a1000 --strict --out out", work.path());
+  CHECK(strict.exit_code == 2);
+  CHECK(strict.err ==
+        "error: --cluster: models run on a1000 as fast as on a100: there is no profile of it; did "
+        "you mean 'a100'?\n");
+  CHECK_FALSE(fs::exists(work / "out"));
+  CHECK(run_vtrain("replay --cluster 1x8:a1000", work.path())
+            .out.find("models run on a1000 as fast as on a100") != std::string::npos);
+}
+
+TEST_CASE("replay: a factor of spread gangs says whom it slows") {
+  const TemporaryFolder work;
+  const auto assumed = [&](const std::string& jobs) {
+    work.write("jobs.csv", "job_id,submit_s,num_gpus,duration_s,model,global_batch,iterations\n" + jobs);
+    return run_vtrain("replay --trace jobs.csv --cluster 2x8:a100 --placement yarn --spread-factor 0.5",
+                      work.path())
+        .out;
+  };
+  const std::string rigid = "a,0,8,100,,,\n";
+  const std::string predicted = "b,0,8,,llama3-8b,64,100\n";
+  CHECK(assumed(rigid).find("between nodes of a rack jobs have 0.5 of that speed") != std::string::npos);
+  CHECK(assumed(rigid + predicted).find("the 1 job that is not predicted has 0.5") != std::string::npos);
+  CHECK(assumed(predicted).find("--spread-factor slows nobody") != std::string::npos);
+}
+
 TEST_CASE("replay: checkpoints may cost nothing") {
   // The failure at 25 takes the 5 s since the last checkpoint, and nothing else.
   const TemporaryFolder work;
@@ -219,7 +296,7 @@ TEST_CASE("replay: jobs that did not complete are told by reason") {
   work.write("jobs.csv",
              "job_id,submit_s,num_gpus,duration_s,requested_s\na,0,1,3600,60\nb,5,9,20,\nc,9,1,9,\n");
   const CommandResult shown = run_vtrain("replay --trace jobs.csv --cluster 1x8", work.path());
-  CHECK(shown.out.find("   3 jobs   9 s   1 GPU-hour   offered load ") != std::string::npos);
+  CHECK(shown.out.find("   3 jobs   9 s   1.05 GPU-hours   offered load ") != std::string::npos);
   CHECK(shown.out.find(
             "fifo: 1 of 3 jobs completed; 1 rejected (too large for the cluster, of a GPU type that it "
             "lacks, or turned away by the policy), 1 ended at their requested time\n") != std::string::npos);

@@ -57,7 +57,7 @@ TEST_CASE("trace info: what a recorded log says, for people and as JSON") {
   CHECK(text.starts_with(
       "trace     log.csv (vtrain)   3 jobs   20 s   7 GPU-hours\n"
       "cluster   1 x 8, 8 GPUs   offered load 157.50\n"  // 7 h / (8 x 20 s)
-      "shared    1 of 3 jobs uses a part of each GPU; 7 GPU-hours with these parts, whole GPUs elsewhere\n"
+      "shared    1 of 3 jobs uses a part of each GPU; 6.5 GPU-hours with these parts, whole GPUs elsewhere\n"
       "assumed   half of the waits are made up\n"));
 }
 
@@ -84,7 +84,7 @@ TEST_CASE("trace convert: several files become one, and what was assumed goes al
   CHECK(result.exit_code == 0);
   CHECK(result.out ==
         "from      one.csv and 1 more (itp,vtrain)\n"
-        "trace     both.csv (vtrain)   2 jobs   5 s   0 GPU-hours\n"
+        "trace     both.csv (vtrain)   2 jobs   5 s   0.0417 GPU-hours\n"
         "assumed   made up\n");
   CHECK(slurp(folder.path() / "both.csv") ==
         "# made up\njob_id,submit_s,num_gpus,duration_s\ntwo/x,0,1,30\none/x,5,2,60\n");
@@ -121,11 +121,11 @@ TEST_CASE("trace convert: what is described is what was written") {
   folder.write("jobs.csv", "job_id,submit_s,num_gpus,duration_s,deadline_s\n1,0,1,10,90\n2,5,2,20,\n");
   CHECK(run_vtrain("trace convert jobs.csv --to swf --out jobs.swf", folder.path()).out ==
         "from      jobs.csv (vtrain)\n"
-        "trace     jobs.swf (swf)   2 jobs   5 s   0 GPU-hours\n"
+        "trace     jobs.swf (swf)   2 jobs   5 s   0.0139 GPU-hours\n"
         "not kept  deadlines of 1 job\n");
   CHECK(run_vtrain("trace convert jobs.csv --out same.csv", folder.path()).out ==
         "from      jobs.csv (vtrain)\n"
-        "trace     same.csv (vtrain)   2 jobs   5 s   0 GPU-hours\n"
+        "trace     same.csv (vtrain)   2 jobs   5 s   0.0139 GPU-hours\n"
         "deadlines 1 of 2 jobs has a deadline\n");
   const json swf =
       json::parse(run_vtrain("trace convert jobs.csv --to swf --out jobs.swf --json", folder.path()).out);
@@ -162,7 +162,7 @@ TEST_CASE("trace: --out /dev/stdout leaves standard output to the trace, whateve
   const fs::path jobs = folder.write("jobs.csv", "job_id,submit_s,num_gpus,duration_s\na,0,1,10\n");
   const std::string summary =
       "from      jobs.csv (vtrain)\n"
-      "trace     /dev/stdout (vtrain)   1 job   0 s   0 GPU-hours\n"
+      "trace     /dev/stdout (vtrain)   1 job   0 s   0.00278 GPU-hours\n"
       "not kept  unknown: what was written cannot be read back\n";
   const CommandResult to_file = run_vtrain("trace convert jobs.csv --out /dev/stdout", folder.path());
   CHECK(to_file.exit_code == 0);

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -25,6 +25,17 @@ using nlohmann::json;
 constexpr std::int64_t kMostGpus = 10'000'000;
 constexpr std::int64_t kMostDegree = std::int64_t{1} << 20;  // three such factors fit 64 bits
 constexpr std::int64_t kMostTokens = 1'000'000'000;
+
+/// What is read of a record, and what describes a run without a say in its prediction; joined by blanks.
+constexpr std::string_view kKnownKeys =
+    "id source how_read quality model system parallel batch precision recompute framework stack measured "
+    "derived caveats model.name model.layers model.hidden model.ffn_hidden model.heads model.kv_heads "
+    "model.seq_len model.vocab model.params_b model.activation model.attention model.gated_mlp model.pos "
+    "model.bias system.gpu system.profile system.num_gpus system.gpus_per_node system.node_network_gbit_s "
+    "system.nodes system.intra system.inter system.system parallel.tp parallel.pp parallel.dp parallel.cp "
+    "parallel.vp parallel.ep parallel.etp parallel.sp parallel.zero parallel.fsdp "
+    "parallel.mixed_precision batch.global_batch batch.micro_batch batch.local_batch batch.grad_accum "
+    "batch.num_microbatches batch.batch_per_dp";
 
 /// Reads one record; the first error is kept.
 class RecordReader {
@@ -435,33 +446,15 @@ class RecordReader {
       case_.profile = "b200-simumax";
   }
 
-  /// Keys that say something of the run, as users mistype them too. Those of measurements are facts beside
-  /// it: a record may have any.
+  /// Keys that mean nothing here. Those of measurements are facts beside it: a record
+  /// may have any.
   void list_unread() {
-    struct Part {
-      std::string_view name;
-      std::span<const std::string_view> keys;
-    };
-    static constexpr std::array<std::string_view, 15> kTop = {
-        "id",        "source",    "how_read",  "quality", "model",    "system",  "parallel", "batch",
-        "precision", "recompute", "framework", "stack",   "measured", "derived", "caveats"};
-    static constexpr std::array<std::string_view, 14> kModel = {
-        "name",  "layers",   "hidden",     "ffn_hidden", "heads",     "kv_heads", "seq_len",
-        "vocab", "params_b", "activation", "attention",  "gated_mlp", "pos",      "bias"};
-    static constexpr std::array<std::string_view, 9> kSystem = {
-        "gpu",     "gpus_per_node",      "intra", "inter", "num_gpus", "nodes", "system",
-        "profile", "node_network_gbit_s"};
-    static constexpr std::array<std::string_view, 11> kParallel = {
-        "tp", "pp", "dp", "sp", "vp", "zero", "fsdp", "mixed_precision", "cp", "ep", "etp"};
-    static constexpr std::array<std::string_view, 6> kBatch = {
-        "global_batch", "micro_batch", "grad_accum", "local_batch", "num_microbatches", "batch_per_dp"};
-    const std::array<Part, 5> parts = {
-        {{"", kTop}, {"model", kModel}, {"system", kSystem}, {"parallel", kParallel}, {"batch", kBatch}}};
-    for (const Part& known : parts) {
-      const json& object = known.name.empty() ? record_ : part(record_, std::string(known.name).c_str());
-      for (const auto& [key, value] : object.items()) {
-        if (std::find(known.keys.begin(), known.keys.end(), key) != known.keys.end()) continue;
-        case_.unread.push_back(known.name.empty() ? key : fmt::format("{}.{}", known.name, key));
+    const std::vector<std::string_view> known = split(kKnownKeys, ' ');
+    for (const char* const name : {"", "model", "system", "parallel", "batch"}) {
+      const std::string prefix = *name == '\0' ? "" : fmt::format("{}.", name);
+      for (const auto& [key, value] : (prefix.empty() ? record_ : part(record_, name)).items()) {
+        if (std::find(known.begin(), known.end(), prefix + key) == known.end())
+          case_.unread.push_back(prefix + key);
       }
     }
   }

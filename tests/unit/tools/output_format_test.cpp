@@ -20,6 +20,23 @@ TEST_CASE("output_format: durations have the unit that their rounded digits fit"
   CHECK(iteration_text(Seconds(999.97)) == "1,000 s");
 }
 
+TEST_CASE("output_format: text is cut at blanks") {
+  CHECK(wrap_text("one two three", 7) == "one two\nthree");
+  CHECK(wrap_text("one two three", 8, 2) == "one two\n  three");
+  CHECK(wrap_text("incomprehensible", 5) == "incomprehensible");
+  CHECK(wrap_text("a incomprehensible b", 5) == "a\nincomprehensible\nb");
+  CHECK(wrap_text("\u00e9\u00e9 \u00e9\u00e9", 5) == "\u00e9\u00e9 \u00e9\u00e9");
+  CHECK(wrap_text("", 5).empty());
+}
+
+TEST_CASE("output_format: work below a hundred GPU-hours has three digits") {
+  CHECK(as_gpu_hours(0) == "0 GPU-hours");
+  CHECK(as_gpu_hours(10 / 3600.0) == "0.00278 GPU-hours");
+  CHECK(as_gpu_hours(1) == "1 GPU-hour");
+  CHECK(as_gpu_hours(7.109) == "7.11 GPU-hours");
+  CHECK(as_gpu_hours(104'321.4) == "104,321 GPU-hours");
+}
+
 TEST_CASE("output_format: values that do not exist are a dash") {
   const double none = std::nan("");
   CHECK(as_duration(none) == "-");

@@ -1,0 +1,16 @@
+/// How `--help` is laid out.
+#pragma once
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+namespace vtrain {
+
+/// Help whose descriptions of options are wrapped.
+class HelpFormat : public CLI::Formatter {
+ public:
+  std::string make_option_desc(const CLI::Option* option) const override;
+};
+
+}  // namespace vtrain
