@@ -6,7 +6,7 @@
 namespace vtrain {
 
 AvailabilityProfile::AvailabilityProfile(GpuCount num_hosts, SimTime begin) {
-  slices_.push_back({begin, HostSet(num_hosts)});
+  slices_.push_back({begin, HostSet(num_hosts), false});
 }
 
 void AvailabilityProfile::advance(SimTime now) {
@@ -37,8 +37,9 @@ std::optional<Slot> AvailabilityProfile::earliest_slot(GpuCount num_hosts, SimDu
       common = slices_[first].free;
       covered = first + 1;
     }
-    while (covered < checked && common.size() >= num_hosts)
-      common.intersect(slices_[covered++].free);
+    for (; covered < checked && common.size() >= num_hosts; ++covered) {
+      if (!slices_[covered].only_gains) common.intersect(slices_[covered].free);
+    }
     if (common.size() >= num_hosts) return Slot{begin, end, common.lowest(num_hosts)};
     first = latest_first(covered - 1, num_hosts, common);
   }
@@ -85,9 +86,9 @@ void AvailabilityProfile::change(SimTime begin, SimTime end, Change change) {
   const std::size_t last = end == SimTime::max() ? slices_.size() : split(end);
   for (std::size_t position = first; position < last; ++position)
     change(slices_[position].free);
-  // Inside the span neighbours differed before and still do.
-  if (last < slices_.size()) merge(last);
-  if (first > 0) merge(first);
+  // Inside the span neighbours differ as they did before.
+  if (last < slices_.size()) compare_with_last(last);
+  if (first > 0) compare_with_last(first);
 }
 
 std::size_t AvailabilityProfile::split(SimTime time) {
@@ -96,13 +97,16 @@ std::size_t AvailabilityProfile::split(SimTime time) {
   const auto position = static_cast<std::size_t>(next - slices_.begin());
   if (position == 0) throw std::logic_error("AvailabilityProfile: a slot begins in the past");
   if (slices_[position - 1].begin == time) return position - 1;
-  Slice later{time, slices_[position - 1].free};
+  Slice later{time, slices_[position - 1].free, true};
   slices_.insert(next, std::move(later));
   return position;
 }
 
-void AvailabilityProfile::merge(std::size_t position) {
-  if (slices_[position - 1].free == slices_[position].free)
+void AvailabilityProfile::compare_with_last(std::size_t position) {
+  const HostSet& before = slices_[position - 1].free;
+  Slice& slice = slices_[position];
+  slice.only_gains = slice.free.includes(before);
+  if (slice.only_gains && slice.free.size() == before.size())
     slices_.erase(slices_.begin() + static_cast<std::ptrdiff_t>(position));
 }
 

@@ -52,6 +52,7 @@ class AvailabilityProfile {
   struct Slice {
     SimTime begin{};  ///< it ends where the next begins
     HostSet free;
+    bool only_gains = false;  ///< whether `free` includes that of the slice before
   };
 
   /// The first of the most slices up to `last` that have `num_hosts` free hosts in common, which `common` is
@@ -59,8 +60,9 @@ class AvailabilityProfile {
   std::size_t latest_first(std::size_t last, GpuCount num_hosts, HostSet& common) const;
   /// Makes a slice begin at `time`, which is not before the first, and returns its position.
   std::size_t split(SimTime time);
-  /// Joins the slice at `position` to the one before it if both have the same hosts.
-  void merge(std::size_t position);
+  /// Finds out what the slice at `position` has of the hosts of the one before it; joins them if both have
+  /// the same.
+  void compare_with_last(std::size_t position);
   /// Applies `change` to the free hosts of each slice in `[begin, end)`.
   template <class Change>
   void change(SimTime begin, SimTime end, Change change);

@@ -42,6 +42,11 @@ HostSet::HostSet(GpuCount num_hosts)
   insert({{0, num_hosts.value}});
 }
 
+bool HostSet::includes(const HostSet& other) const {
+  return std::equal(words_.begin(), words_.end(), other.words_.begin(),
+                    [](std::uint64_t ours, std::uint64_t theirs) { return (theirs & ~ours) == 0; });
+}
+
 void HostSet::insert(const HostRanges& hosts) {
   for (const HostRange range : hosts) {
     for_each_word(range, [this](std::size_t word, std::uint64_t mask) { words_[word] |= mask; });

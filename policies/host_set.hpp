@@ -29,6 +29,8 @@ class HostSet {
   GpuCount size() const { return GpuCount(size_); }
   /// How many of a range the set has. O(hosts of the range / 64).
   GpuCount size_in(HostRange range) const;
+  /// Whether the set has all hosts of `other`, a set over the same cluster.
+  bool includes(const HostSet& other) const;
   /// Adds hosts that are not in the set. O(hosts / 64).
   void insert(const HostRanges& hosts);
   /// Takes out hosts that are in the set. O(hosts / 64).
