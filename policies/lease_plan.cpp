@@ -38,8 +38,11 @@ std::vector<std::size_t> by_gang(const LeaseProgram& program, const LeasePlan& p
 /// The latest lease after lease 0 with room for one more lease of an option; 0 when there is none.
 std::int64_t latest_other(const LeaseOption& option, const std::vector<std::int64_t>& leases,
                           FreeLeases& free) {
+  auto held = leases.rbegin();
   for (std::int64_t lease = option.max_lease - 1; lease > 0; --lease) {
-    if (free.at(lease) >= option.num_gpus && !std::binary_search(leases.begin(), leases.end(), lease))
+    if (held != leases.rend() && *held == lease)
+      ++held;
+    else if (free.at(lease) >= option.num_gpus)
       return lease;
   }
   return 0;
@@ -85,6 +88,10 @@ void FreeLeases::take(const std::vector<std::int64_t>& leases, GpuCount num_gpus
     at(lease) -= num_gpus;
 }
 
+bool FreeLeases::over_committed() const {
+  return std::any_of(free_.begin(), free_.end(), [](GpuCount free) { return free < GpuCount(0); });
+}
+
 bool serves_all(const LeaseProgram& program, const LeasePlan& plan) {
   bool served = true;
   for (std::size_t i = 0; i < plan.size(); ++i) {
@@ -110,10 +117,7 @@ bool is_feasible(const LeaseProgram& program, const LeasePlan& plan) {
       return false;
     served = true;
   }
-  FreeLeases free(program, plan);
-  for (std::int64_t lease = 0; lease < program.num_leases(); ++lease) {
-    if (free.at(lease) < GpuCount(0)) return false;
-  }
+  if (FreeLeases(program, plan).over_committed()) return false;
   return !program.must_serve || serves_all(program, plan);
 }
 

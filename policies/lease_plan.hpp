@@ -76,6 +76,8 @@ class FreeLeases {
   std::optional<std::vector<std::int64_t>> latest(GpuCount num_gpus, std::int64_t required_leases,
                                                   std::int64_t max_lease) const;
   void take(const std::vector<std::int64_t>& leases, GpuCount num_gpus);
+  /// Whether more GPUs have been taken of some lease than it has.
+  bool over_committed() const;
   /// Free GPUs of a lease, negative when it is over-committed.
   GpuCount& at(std::int64_t lease) { return free_[static_cast<std::size_t>(lease)]; }
 
