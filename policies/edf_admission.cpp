@@ -64,6 +64,8 @@ void EdfAdmission::follow(const SchedulingPass& pass, std::vector<Planned>& jobs
     }
     // Nobody else can ever run on what is in service, or ends while the clock can tell.
     if (next == kNever) return;
+    // Rigid jobs that all run do so to their ends.
+    if (exact && running.size() == live.size()) return;
     for (const Run& run : running) {
       if (run.planned->end <= next) {
         std::erase(live, run.planned);
