@@ -9,20 +9,26 @@ bool stays(const SchedulingPass& pass, JobId job) {
   return std::ranges::binary_search(pass.staying(), job);
 }
 
+void take_out_ended(const SchedulingPass& pass, std::vector<ListedJob>& jobs) {
+  std::erase_if(jobs, [&](const ListedJob& job) {
+    const JobState state = pass.state(job.job);
+    return state != JobState::Running && state != JobState::Waiting;
+  });
+}
+
 }  // namespace
 
 void ListPolicy::schedule(SchedulingPass& pass) {
   if (!waiting_) waiting_.emplace(GpuPool::num_kinds(pass));
-  take_out_ended(pass);
-  if (update_running(pass, running_)) restore_order();
+  if (all_fit(pass)) return start_arrivals(pass);
+  bring_up_to_date(pass);
   take_back_interrupted(pass);
   for (const JobId job : pass.arrived()) {
     if (!admits(pass, job)) {
       pass.reject(job);
       continue;
     }
-    waiting_->insert({key_of_arrival(pass, job), last_stamp(), job, least_gpus(pass, job),
-                      GpuPool::kind_of(pass, pass.job(job).gpu_type)});
+    waiting_->insert(listed(pass, job));
   }
   choose(pass);
   make_room(pass);
@@ -31,12 +37,53 @@ void ListPolicy::schedule(SchedulingPass& pass) {
   after_walk(pass, running_, started_);
 }
 
-void ListPolicy::take_out_ended(const SchedulingPass& pass) {
-  if (pass.ended().empty()) return;
-  std::erase_if(running_, [&](const ListedJob& job) {
-    const JobState state = pass.state(job.job);
-    return state != JobState::Running && state != JobState::Waiting;
-  });
+ListedJob ListPolicy::listed(const SchedulingPass& pass, JobId job) {
+  return {key_of_arrival(pass, job), last_stamp(), job, least_gpus(pass, job),
+          GpuPool::kind_of(pass, pass.job(job).gpu_type)};
+}
+
+bool ListPolicy::all_fit(const SchedulingPass& pass) const {
+  constexpr std::size_t kMostUnordered = 1024;
+  if (!keeps_order() || unordered_.size() >= kMostUnordered || !waiting_->empty() || pass.disrupted() ||
+      pass.shares_gpus() || pass.gpus_by_type() != nullptr)
+    return false;
+  GpuCount left = pass.free_gpus();
+  for (const JobId job : pass.arrived()) {
+    left -= pass.job(job).num_gpus;
+    if (left < GpuCount(0)) return false;
+  }
+  return true;
+}
+
+void ListPolicy::start_arrivals(SchedulingPass& pass) {
+  some_ended_ |= !pass.ended().empty();
+  started_.clear();
+  for (const JobId job : pass.arrived())
+    started_.push_back(listed(pass, job));
+  std::sort(started_.begin(), started_.end());
+  for (const ListedJob& job : started_) {
+    if (pass.try_start(job.job))
+      unordered_.push_back(job);
+    else
+      waiting_->insert(job);
+  }
+}
+
+void ListPolicy::bring_up_to_date(const SchedulingPass& pass) {
+  some_ended_ |= !pass.ended().empty();
+  if (some_ended_) {
+    take_out_ended(pass, running_);
+    take_out_ended(pass, unordered_);
+    some_ended_ = false;
+  }
+  const auto num_ordered = std::ssize(running_);
+  running_.insert(running_.end(), unordered_.begin(), unordered_.end());
+  unordered_.clear();
+  const bool keys_changed = update_running(pass, running_);
+  const auto middle = running_.begin() + num_ordered;
+  std::sort(middle, running_.end());
+  std::inplace_merge(running_.begin(), middle, running_.end());
+  if (keys_changed) restore_order();
 }
 
 void ListPolicy::take_back_interrupted(const SchedulingPass& pass) {

@@ -34,8 +34,9 @@ namespace vtrain {
 /// Running jobs are a short sorted array, waiting ones a search structure, and the walk merges the two. A
 /// pass costs O(running jobs + starts and preemptions x log waiting jobs): jobs that wait and do not fit are
 /// never looked at. Where jobs keep their sizes, those that run and stay ahead of whoever starts are only
-/// summed up, and not at all while nobody waits. A second walk looks at the waiting jobs that need no more
-/// GPUs than are free, but where jobs are alike in all but size not at blocks of sizes that were refused.
+/// summed up. Where jobs stay in order as well, a pass in which nobody waits and all who arrive find room
+/// costs O(arrivals). A second walk looks at the waiting jobs that need no more GPUs than are free, but where
+/// jobs are alike in all but size not at blocks of sizes that were refused.
 class ListPolicy : public Policy {
  public:
   void schedule(SchedulingPass& pass) final;
@@ -46,6 +47,10 @@ class ListPolicy : public Policy {
   /// Brings the keys of the running jobs, which come in list order, up to date. Those whose key changed need
   /// a new stamp. Returns whether any did.
   virtual bool update_running(const SchedulingPass&, std::span<ListedJob>) { return false; }
+  /// Whether running jobs stay in the same order as time passes, as long as nothing disrupts them. Then
+  /// nobody asks for that order in a pass in which all jobs find room. Not for policies that turn jobs away
+  /// or look at jobs `after_walk`.
+  virtual bool keeps_order() const { return false; }
   /// Whether a job that arrives is let in; it is rejected otherwise.
   virtual bool admits(const SchedulingPass&, JobId) { return true; }
   /// The fewest GPUs on which a job can run.
@@ -84,7 +89,15 @@ class ListPolicy : public Policy {
   bool start(SchedulingPass& pass, const ListedJob& job, GpuCount num_gpus);
   /// Gives a running job a larger gang.
   bool resize(SchedulingPass& pass, const ListedJob& job, GpuCount num_gpus);
-  void take_out_ended(const SchedulingPass& pass);
+  /// A job that arrives.
+  ListedJob listed(const SchedulingPass& pass, JobId job);
+  /// Whether nobody waits and there are GPUs enough for all who arrive, so that nobody need know the order of
+  /// those that run.
+  bool all_fit(const SchedulingPass& pass) const;
+  /// Starts them.
+  void start_arrivals(SchedulingPass& pass);
+  /// Lets go of the jobs that have ended, and puts those that run in order.
+  void bring_up_to_date(const SchedulingPass& pass);
   /// Sorts the running jobs after keys have changed: what is out of order is taken out, sorted, and merged in
   /// again.
   void restore_order();
@@ -111,7 +124,9 @@ class ListPolicy : public Policy {
   void let_run(std::span<const ListedJob> jobs);
 
   GpuPool pool_;
-  std::vector<ListedJob> running_;  ///< in list order
+  std::vector<ListedJob> running_;    ///< in list order
+  std::vector<ListedJob> unordered_;  ///< those that run besides, and belong behind others of the same key
+  bool some_ended_ = false;           ///< and are still among these
   std::optional<OrderedJobs> waiting_;
   std::vector<Change> changes_;       ///< chosen by this pass, in list order
   std::vector<ListedJob> preempted_;  ///< by the walk of this pass, in list order
