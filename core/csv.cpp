@@ -97,7 +97,11 @@ Result<void> CsvReader::read_header() {
     found = lines_.next();
   }
   if (!found) return fail(std::move(found.error()));
-  if (!*found) return fail({.file = lines_.file(), .message = "empty: expected a header line"});
+  if (!*found) {
+    return fail({.file = lines_.file(),
+                 .message = comments_.empty() ? "empty: expected a header line"
+                                              : "expected a header line, found nothing but comments"});
+  }
   if (auto header = split(lines_.line()); !header) return header;
   header_line_ = lines_.number();
   for (const std::string_view name : fields_) {

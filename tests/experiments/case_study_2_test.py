@@ -37,8 +37,7 @@ class Interval(unittest.TestCase):
 
 class Run(unittest.TestCase):
     def run_script(self, out, *more):
-        command = [sys.executable, SCRIPT, "--vtrain", os.environ["VTRAIN"], "--loads", "1", "--seeds", "2", "--jobs", "12",
-                   "--out", out, *more]
+        command = [sys.executable, SCRIPT, "--vtrain", os.environ["VTRAIN"], "--out", out, *more]
         done = subprocess.run(command, capture_output=True, text=True, check=False,
                               env={**os.environ, "XDG_CACHE_HOME": str(pathlib.Path(out) / "cache")})
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -46,20 +45,27 @@ class Run(unittest.TestCase):
 
     def test_few_jobs(self):
         with tempfile.TemporaryDirectory() as folder:
-            first = self.run_script(folder)
+            few = ("--loads", "1", "--seeds", "2", "--jobs", "12")
+            first = self.run_script(folder, *few)
             rows = [line for line in first.splitlines() if line.startswith("| 1 ")]
             self.assertEqual(len(rows), 5)
             self.assertIn("elasticflow, data-parallel", rows[0])
             self.assertEqual(pathlib.Path(folder, "table.md").read_text(), "\n".join(first.splitlines()[:7]) + "\n")
-            self.assertEqual(self.run_script(folder), first)
+            self.assertEqual(self.run_script(folder, *few), first)
             trace = pathlib.Path(folder, "load-1/seed-2/trace.csv")
             # The work asked for is the load times what the cluster can do until the last submission.
             jobs = case_study.read_jobs(trace)
             work = sum(int(job["num_gpus"]) * float(job["duration_s"]) for job in jobs)
             span = float(jobs[-1]["submit_s"])
             self.assertAlmostEqual(work / (span * 1024), 1, delta=0.01)
-            recorded = self.run_script(folder, "--arrivals", str(trace))
+            recorded = self.run_script(folder, *few, "--arrivals", str(trace))
             self.assertIn("elasticflow, best plan", recorded)
+
+    def test_the_page_shows_what_the_program_says(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.run_script(folder)
+            table = pathlib.Path(folder, "table.md").read_text()
+        self.assertIn(table, SCRIPT.with_name("README.md").read_text())
 
 
 if __name__ == "__main__":
