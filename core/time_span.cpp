@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 
@@ -31,10 +32,15 @@ std::optional<SimDuration> read_time_span(std::string_view text, bool seconds_ne
   } else if (seconds_need_unit && number != "0") {
     return std::nullopt;
   }
-  const auto nanoseconds = parse_seconds_as_ns(number);
-  if (!nanoseconds || *nanoseconds < 0 || *nanoseconds > kHundredYears.count() / seconds_per_unit)
-    return std::nullopt;
-  return SimDuration(*nanoseconds * seconds_per_unit);
+  const std::int64_t most = kHundredYears.count() / seconds_per_unit;
+  if (const auto nanoseconds = parse_seconds_as_ns(number)) {
+    if (*nanoseconds < 0 || *nanoseconds > most) return std::nullopt;
+    return SimDuration(*nanoseconds * seconds_per_unit);
+  }
+  // More digits than nanoseconds have, or an exponent.
+  const auto rounded = parse_number(number, 0, static_cast<double>(most) / 1e9);
+  if (!rounded) return std::nullopt;
+  return SimDuration(std::llround(*rounded * static_cast<double>(seconds_per_unit) * 1e9));
 }
 
 }  // namespace

@@ -13,8 +13,8 @@ namespace vtrain {
 /// then stays within the 292 years that 64 bits of nanoseconds hold.
 inline constexpr SimDuration kHundredYears = std::chrono::hours(24 * 365 * 100);
 
-/// A decimal number with `s`, `m`, `h`, `d` or `w`, or `0`: 0 to `kHundredYears`, exact to the nanosecond.
-/// The error carries only the message.
+/// A decimal number with `s`, `m`, `h`, `d` or `w`, or `0`: 0 to `kHundredYears`, to the nanosecond: exact
+/// with up to nine digits behind the point, else the nearest. The error carries only the message.
 Result<SimDuration> parse_time_span(std::string_view text);
 
 /// The same where a number without a unit is seconds: `90`.

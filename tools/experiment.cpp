@@ -183,6 +183,7 @@ Result<std::optional<std::int32_t>> take_trace(const ExperimentArguments& argume
                                        *std::move(file));
     experiment.input_files.push_back(files[i]);
   }
+  if (!arguments.trace.throughputs.empty()) experiment.input_files.push_back(arguments.trace.throughputs);
   if (const std::string skipped = skipped_rows_text(read->trace.skipped); !skipped.empty())
     experiment.provenance.emplace_back("skipped", skipped);
   experiment.trace_name = read->name();
@@ -318,7 +319,7 @@ Result<void> price_jobs(const ExperimentArguments& arguments, Experiment& experi
   }
   if (experiment.workload.models.size() == 0) return {};
   const std::vector<std::string>& assumed = experiment.curves->assumptions();
-  if (arguments.trace.strict && !assumed.empty())
+  if (arguments.trace.strict && predicted && !assumed.empty())
     return fail({.field = "--cluster", .message = assumed.front()});
   assume(experiment, assumed);
   return {};

@@ -147,16 +147,14 @@ Result<void> list_clusters(bool json) {
     return {};
   }
   fmt::print(
-      "A cluster is written NODESxGPUS:TYPE, groups joined by +: 16x8:a100, or 8x8:a100+4x4. On a type that "
-      "is "
-      "not listed\n"
-      "models run as fast as on a100, with --strict not at all. A JSON file {{\"groups\": [{{\"num_nodes\": "
-      "16, "
-      "\"gpus_per_node\": 8,\n"
-      "\"gpu_type\": \"a100\"}}]}} says the same, and may add \"gpus_per_island\": 4 (what NVLink joins) and "
-      "\"nodes_per_rack\": 8.\nTables of nodes, plain or packed, are told by their content: of openb, PAI, "
-      "spot-GPU, Philly,\nHelios (FILE@2020-05-01 for a day) and Lucid, cluster specs of Tiresias, Muri, "
-      "ElasticFlow and Gavel, and what\n`sinfo -o \"%N %G %t\"` or `scontrol show node` print.\n\n{}",
+      "A cluster is written NODESxGPUS:TYPE, groups joined by +: 16x8:a100, or 8x8:a100+4x4. On a type that\n"
+      "is not listed models run as fast as on a100, with --strict not at all. A JSON file\n"
+      "{{\"groups\": [{{\"num_nodes\": 16, \"gpus_per_node\": 8, \"gpu_type\": \"a100\"}}]}} says the same, "
+      "and may\n"
+      "add \"gpus_per_island\": 4 (what NVLink joins) and \"nodes_per_rack\": 8. Tables of nodes, plain or\n"
+      "packed, are told by their content: of openb, PAI, spot-GPU, Philly, Helios (FILE@2020-05-01 for a\n"
+      "day) and Lucid, cluster specs of Tiresias, Muri, ElasticFlow and Gavel, and what\n"
+      "`sinfo -o \"%N %G %t\"` or `scontrol show node` print.\n\n{}",
       table.to_string());
   return {};
 }

@@ -62,7 +62,8 @@ std::string iteration_text(Nanoseconds time) {
 std::string as_gpu_hours(double hours) {
   constexpr double kManyHours = 100;
   if (hours >= kManyHours) return count_of(std::llround(hours), "GPU-hour");
-  return fmt::format("{:.3g} GPU-hour{}", hours, hours == 1 ? "" : "s");
+  const std::string number = fmt::format("{:.3g}", hours);
+  return fmt::format("{} GPU-hour{}", number, number == "1" ? "" : "s");
 }
 
 std::string as_gigabytes(double bytes) {
@@ -70,19 +71,19 @@ std::string as_gigabytes(double bytes) {
 }
 
 std::string wrap_text(std::string_view text, std::size_t columns, std::size_t indent) {
+  const std::string line_break = "\n" + std::string(indent, ' ');
   std::string wrapped;
-  std::size_t in_line = 0;
-  for (const std::string_view word : split(text, ' ')) {
-    const std::size_t width = display_width(word);
-    if (in_line > 0 && in_line + 1 + width > columns) {
-      wrapped += "\n" + std::string(indent, ' ');
-      in_line = 0;
-    } else if (in_line > 0) {
-      wrapped += ' ';
-      ++in_line;
+  for (const std::string_view line : split(text, '\n')) {
+    if (!wrapped.empty()) wrapped += line_break;
+    std::size_t in_line = 0;
+    for (const std::string_view word : split(line, ' ')) {
+      const std::size_t width = display_width(word);
+      const bool is_full = in_line > 0 && in_line + 1 + width > columns;
+      if (is_full) wrapped += line_break;
+      if (!is_full && in_line > 0) wrapped += ' ';
+      wrapped += word;
+      in_line = is_full || in_line == 0 ? width : in_line + 1 + width;
     }
-    wrapped += word;
-    in_line += width;
   }
   return wrapped;
 }

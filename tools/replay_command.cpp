@@ -246,9 +246,9 @@ Result<void> replay(const ExperimentArguments& arguments) {
 
   const auto write_start = std::chrono::steady_clock::now();
   if (!arguments.out.empty()) {
-    remove_previous_run(arguments.out);
     auto files = write_run(arguments.out, *experiment, run);
     if (!files) return fail(std::move(files.error()));
+    remove_previous_run(arguments.out, *files);
     if (auto written = write_run_provenance(arguments.out, arguments, *experiment, *runs, *std::move(files));
         !written)
       return written;
@@ -285,7 +285,6 @@ Result<std::filesystem::path> make_next_run_folder() {
 
 Result<void> write_comparison(const std::filesystem::path& folder, const ExperimentArguments& arguments,
                               const Experiment& experiment, const std::vector<ExperimentRun>& runs) {
-  remove_previous_run(folder);
   const std::vector<std::string> names = policy_folders(arguments.policies);
   std::vector<std::string> files;
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -294,6 +293,7 @@ Result<void> write_comparison(const std::filesystem::path& folder, const Experim
     for (const std::string& file : *written)
       files.push_back(names[i] + "/" + file);
   }
+  remove_previous_run(folder, files);
   auto written = write_run_provenance(folder, arguments, experiment, runs, std::move(files));
   if (!written) return written;
   return write_file(folder / "report.html", render(experiment, runs, arguments));

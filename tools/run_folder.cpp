@@ -29,6 +29,7 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view kProvenance = "run.json";
 constexpr std::string_view kReport = "report.html";
+constexpr const char* kWallOfPolicies = "simulation_wall_s";
 
 /// What a run may leave in its folder.
 constexpr std::array<std::string_view, 7> kRunFiles = {
@@ -126,16 +127,19 @@ std::string interruptions_to_csv(const Workload& workload, const SimulationResul
 std::vector<std::filesystem::path> previous_files(const std::filesystem::path& folder) {
   const auto text = read_file(folder / kProvenance);
   const auto run = ordered_json::parse(text.value_or(""), nullptr, false);
-  if (!run.is_object() || !run.contains("files") || !run["files"].is_array()) return {};
+  if (!run.is_object() || !run.contains(kWallOfPolicies) || !run.contains("files")) return {};
+  // Others write files of that name, too: only what a run may leave counts, where it may leave it.
   std::vector<std::filesystem::path> files;
   for (const auto& name : run["files"]) {
-    if (!name.is_string()) continue;
-    const auto file = std::filesystem::path(name.get<std::string>()).lexically_normal();
-    // Only what is in the folder, or in that of a policy, in which no other run is by now.
+    const std::filesystem::path file(name.is_string() ? name.get<std::string>() : "");
     const std::filesystem::path place = file.parent_path();
-    if (file.is_absolute() || place == ".." || place.has_parent_path()) continue;
+    const std::string leaf = file.filename().string();
+    if (std::find(kRunFiles.begin(), kRunFiles.end(), leaf) == kRunFiles.end()) continue;
+    if (file.is_absolute() || place.has_parent_path() || place.string().starts_with('.')) continue;
     std::error_code ignored;
-    if (!place.empty() && std::filesystem::exists(folder / place / kProvenance, ignored)) continue;
+    if (!place.empty() && (std::filesystem::is_symlink(folder / place, ignored) ||
+                           std::filesystem::exists(folder / place / kProvenance, ignored)))
+      continue;
     files.push_back(file);
   }
   return files;
@@ -198,7 +202,7 @@ Result<void> check_inputs_stay(const std::filesystem::path& folder, const std::v
   for (const std::filesystem::path& file : files) {
     for (const std::string& input : inputs) {
       std::error_code ignored;  // of what is not there
-      if (!std::filesystem::equivalent(folder / file, input, ignored)) continue;
+      if (!std::filesystem::equivalent(folder / file, input == "-" ? "/dev/stdin" : input, ignored)) continue;
       return fail({.field = "--out",
                    .message = fmt::format("would overwrite '{}', which is read; name another folder",
                                           printable(input))});
@@ -207,9 +211,12 @@ Result<void> check_inputs_stay(const std::filesystem::path& folder, const std::v
   return {};
 }
 
-void remove_previous_run(const std::filesystem::path& folder) {
+void remove_previous_run(const std::filesystem::path& folder, const std::vector<std::string>& kept) {
   std::error_code ignored;  // of what is not there, or not empty
-  const std::vector<std::filesystem::path> files = previous_files(folder);
+  std::vector<std::filesystem::path> files = previous_files(folder);
+  std::erase_if(files, [&](const std::filesystem::path& file) {
+    return std::find(kept.begin(), kept.end(), file.string()) != kept.end();
+  });
   for (const std::filesystem::path& file : files)
     std::filesystem::remove(folder / file, ignored);
   for (const std::filesystem::path& file : files) {
@@ -240,7 +247,7 @@ Result<void> write_run_provenance(const std::filesystem::path& folder, const Exp
       {"skipped", skipped_to_json(experiment.skipped)},
       {"assumptions", experiment.assumptions},
       {"read_s", experiment.read_s},
-      {"simulation_wall_s", wall},
+      {kWallOfPolicies, wall},
       {"files", files},
   };
   return write_file(folder / kProvenance, json_text(document));

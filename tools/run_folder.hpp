@@ -33,9 +33,10 @@ std::vector<std::string> policy_folders(const std::vector<std::string>& specs);
 Result<void> check_inputs_stay(const std::filesystem::path& folder, const std::vector<std::string>& places,
                                const std::vector<std::string>& inputs);
 
-/// Removes the files of the run whose `run.json` is in `folder`, and folders of its policies that are empty
+/// Removes the files of the run whose `run.json` is in `folder`, but for those that a new run has just `kept`
+/// (as `write_run` names them, behind the folder of the policy), and folders of its policies that are empty
 /// then, so that all that is there afterwards is of one run.
-void remove_previous_run(const std::filesystem::path& folder);
+void remove_previous_run(const std::filesystem::path& folder, const std::vector<std::string>& kept);
 
 /// Writes `run.json`: what differs when the same command is run again (times, host, version), the inputs with
 /// their hashes, and the files that the run wrote: `files`, itself and `report.html`.

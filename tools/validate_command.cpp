@@ -102,16 +102,6 @@ ordered_json groups_json(const GroupedAccuracy& accuracy) {
   return groups;
 }
 
-/// Keys of records that mean nothing to the reader, with the number of their records.
-std::map<std::string, std::int64_t> unread_keys(const std::vector<CasePrediction>& predicted) {
-  std::map<std::string, std::int64_t> keys;
-  for (const CasePrediction& prediction : predicted) {
-    for (const std::string& key : prediction.measured.unread)
-      ++keys[key];
-  }
-  return keys;
-}
-
 ordered_json to_json(const ValidateArguments& arguments, const Validation& validation) {
   ordered_json skipped = ordered_json::array();
   for (const SkippedCase& skip : validation.cases.skipped)
@@ -133,7 +123,7 @@ ordered_json to_json(const ValidateArguments& arguments, const Validation& valid
                     {"runs_said_not_to_fit", validation.num_not_fitting}};
   root["skipped"] = std::move(skipped);
   root["assumed"] = std::move(assumed);
-  root["unread_keys"] = unread_keys(validation.cases.predicted);
+  root["unread_keys"] = validation.cases.unread;
   return root;
 }
 
@@ -153,9 +143,9 @@ std::string skipped_text(const std::vector<SkippedCase>& skipped) {
   return text;
 }
 
-std::string unread_text(const std::vector<CasePrediction>& predicted) {
+std::string unread_text(const std::map<std::string, std::int64_t>& unread) {
   std::string text;
-  for (const auto& [key, count] : unread_keys(predicted))
+  for (const auto& [key, count] : unread)
     text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", printable(key), with_thousands(count));
   return text.empty() ? text : fmt::format("\nnot read, by number of records: {}\n", text);
 }
@@ -177,7 +167,7 @@ std::string to_text(const ValidateArguments& arguments, const Validation& valida
                       as_percent(num_predicted == 0 ? 0
                                                     : static_cast<double>(validation.num_not_fitting) /
                                                           static_cast<double>(num_predicted)));
-  return text + unread_text(validation.cases.predicted) + skipped_text(validation.cases.skipped);
+  return text + unread_text(validation.cases.unread) + skipped_text(validation.cases.skipped);
 }
 
 double in_gibibytes(Bytes bytes) {

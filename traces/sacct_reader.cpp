@@ -202,9 +202,11 @@ class SacctRow {
       if (!has(column)) continue;
       const std::int64_t num_nodes = has(at_.num_nodes) ? row_.count(at_.num_nodes) : 1;
       auto gpus = parse_gres(row_.text(column));
-      if (gpus) {
-        for (SlurmGpus& part : *gpus)
-          part.count *= num_nodes;  // GRES are those of each node
+      if (!gpus) return gpus;
+      for (SlurmGpus& part : *gpus) {
+        if (part.count > std::numeric_limits<std::int32_t>::max() / std::max<std::int64_t>(1, num_nodes))
+          return fail({.message = expected_found("as many GPUs as a cluster has", row_.text(column))});
+        part.count *= num_nodes;  // GRES are those of each node
       }
       return gpus;
     }

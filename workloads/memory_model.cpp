@@ -18,6 +18,7 @@ constexpr double kOptimizerBytes = 12;
 /// half precision, which may be shared by fewer GPUs than the rest.
 constexpr double kShardedBytes = 16;
 constexpr double kHalfPrecisionBytes = 4;
+constexpr double kSinglePrecisionBytes = 8;
 /// Of an element of a gradient placeholder, whatever the precision of products.
 constexpr double kPlaceholderBytes = 2;
 
@@ -123,9 +124,10 @@ Bytes model_state(const StageParameters& parameters, const ParallelPlan& plan, c
   const double in_set =
       parameters.shared / real(groups.shared.size) + parameters.routed / real(groups.routed.size);
   const double everywhere = parameters.shared / replicas + parameters.routed / expert_replicas;
-  const double sharded =
-      kHalfPrecisionBytes * in_set +
-      (kShardedBytes - kHalfPrecisionBytes) * (rules.shards_optimizer_over_sets ? everywhere : in_set);
+  // Weights and gradients; the rest is the optimizer's.
+  const double set_bytes = is_single ? kSinglePrecisionBytes : kHalfPrecisionBytes;
+  const double sharded = set_bytes * in_set + (kShardedBytes - set_bytes) *
+                                                  (rules.shards_optimizer_over_sets ? everywhere : in_set);
   // With stages, the weights stay gathered for all micro-batches and gradients accumulate unsharded.
   if (plan.pipeline > 1) return Bytes(sharded + (weight_bytes + gradient_bytes) * total);
   const double gathered =

@@ -138,14 +138,17 @@ class PlanLister {
     }
   }
 
-  /// Adds the plans whose weights are sharded over all replicas, and those of sets that fill NVLink domains.
+  /// Adds the plans whose weights are sharded over all replicas, and over the largest sets that an NVLink
+  /// domain has room for.
   void add_sets(ParallelPlan& plan) {
     plan.replicate = 1;
     add_schedules(plan);
-    const std::int64_t set = nvlink_domain_ / plan.tensor;
+    if (!shards_weights(plan.sharding)) return;
     const std::int64_t replicas = plan.num_replicas();
-    if (!shards_weights(plan.sharding) || set <= 1 || set >= replicas || replicas % set != 0) return;
-    if (set * plan.tensor % (plan.expert * plan.expert_tensor) != 0) return;
+    std::int64_t set = std::min(replicas, nvlink_domain_ / plan.tensor);
+    while (set > 1 && replicas % set != 0)
+      --set;
+    if (set <= 1 || set == replicas || set * plan.tensor % (plan.expert * plan.expert_tensor) != 0) return;
     plan.replicate = replicas / set;
     add_schedules(plan);
     plan.replicate = 1;

@@ -36,7 +36,8 @@ struct PlanLimits {
 ///  * micro-batch: a divisor of a replica's sequences, of one sequence or of at most 262,144 tokens;
 ///  * recomputation, sharding and schedule: the choices; sharding only where there are replicas, zero bubble
 ///    only without virtual stages;
-///  * replicate: 1, and with fully sharded weights as many sets as fill NVLink domains.
+///  * replicate: 1, and with fully sharded weights sets of as many replicas as an NVLink domain has room for
+///    and divide all.
 ///
 /// Ordered by these, in this order and that of the choices, which is the order that decides ties.
 std::vector<ParallelPlan> enumerate_plans(const TransformerModel& model, GpuCount num_gpus,

@@ -122,13 +122,30 @@ Bytes StageCosts::arriving_bytes(const StageParameters& held) const {
   return gradients + Bytes(element_bytes(plan_.precision) * parameters);
 }
 
-/// Between the sets of replicas that each hold all weights: of the parts of a GPU, once an iteration.
-Nanoseconds StageCosts::reduction_between_sets(const StageParameters& held) const {
+/// Whether gradients of fully sharded weights are reduced between sets of replicas once an iteration.
+bool StageCosts::reduces_between_sets() const {
+  return plan_.replicate > 1 && stack_.memory.shards_optimizer_over_sets;
+}
+
+/// What a GPU reduces of its parameters once an iteration: all, or its parts of those that a set shares.
+StageCosts::StageParameters StageCosts::reduced_parameters(std::int64_t stage) const {
+  StageParameters held = parameters(stage);
+  if (!shards_weights(plan_.sharding)) return held;
   const ShardingGroups groups = sharding_groups(profile_, replicas(), plan_.tensor,
                                                 plan_.expert * plan_.expert_tensor, plan_.replicate);
-  const GpuGroup between = replicate_group(profile_, replicas(), plan_.tensor, plan_.replicate);
-  return reduction_time(between, held.shared / real(groups.shared.size)) +
-         reduction_time(between, held.routed / real(groups.routed.size));
+  held.shared /= real(groups.shared.size);
+  held.routed /= real(groups.routed.size);
+  return held;
+}
+
+/// Over which GPUs: all that hold the same parameters, or those that hold the same parts.
+ShardingGroups StageCosts::reduction_groups() const {
+  if (shards_weights(plan_.sharding)) {
+    const GpuGroup between = replicate_group(profile_, replicas(), plan_.tensor, plan_.replicate);
+    return {.shared = between, .routed = between};
+  }
+  return {.shared = placed_group(profile_, replicas(), plan_.tensor),
+          .routed = placed_group(profile_, expert_replicas(), plan_.expert * plan_.expert_tensor)};
 }
 
 /// Of a stage with several chunks, a chunk at a time is reduced after its last backward pass and gathered
@@ -154,32 +171,27 @@ Nanoseconds StageCosts::reduction(std::int64_t stage, Nanoseconds forward, Nanos
     if (held.is_first) gathers += costs_.embedding_gathers;
     if (held.is_last) gathers += costs_.head_gathers;
   }
-  const bool is_sharded = shards_weights(plan_.sharding);
-  const bool reduces_between_sets = plan_.replicate > 1 && stack_.memory.shards_optimizer_over_sets;
-  if (is_sharded && !reduces_between_sets) return whole(gathers);
-  const StageParameters held = parameters(stage);
+  if (shards_weights(plan_.sharding) && !reduces_between_sets()) return whole(gathers);
+  const StageParameters held = reduced_parameters(stage);
+  const ShardingGroups groups = reduction_groups();
   const Nanoseconds reduction =
-      is_sharded
-          ? gathers + reduction_between_sets(held)
-          : reduction_time(placed_group(profile_, replicas(), plan_.tensor), held.shared) +
-                reduction_time(placed_group(profile_, expert_replicas(), plan_.expert * plan_.expert_tensor),
-                               held.routed);
-  if (!stack_.overlap.data_parallel) return whole(reduction);
+      reduction_time(groups.shared, held.shared) + reduction_time(groups.routed, held.routed);
+  if (!stack_.overlap.data_parallel) return whole(gathers + reduction);
   constexpr double kUsableWindow = 0.9;
   const ReductionWindow window = reduction_window(num_layers);
   const Nanoseconds passes = plan_.sharding == Sharding::None ? backward : forward + backward;
   const Nanoseconds cover =
       std::min(kUsableWindow * window.passes * passes, reduction - reduction / window.num_buckets);
   const double share = stack_.data_parallel.share(reduction, arriving_bytes(held), profile_.memory_bandwidth);
-  return whole(exposed_time(reduction, cover, share));
+  return whole(gathers + exposed_time(reduction, cover, share));
 }
 
 std::vector<std::string> StageCosts::extrapolated_reductions() const {
   std::vector<std::string> found;
-  if (shards_weights(plan_.sharding)) return found;
+  if (shards_weights(plan_.sharding) && !reduces_between_sets()) return found;
   StageParameters most{};
   for (std::int64_t stage = 0; stage < plan_.pipeline; ++stage) {
-    const StageParameters held = parameters(stage);
+    const StageParameters held = reduced_parameters(stage);
     most = {std::max(most.shared, held.shared), std::max(most.routed, held.routed)};
   }
   const bool is_all_reduce = plan_.sharding == Sharding::None;
@@ -194,9 +206,9 @@ std::vector<std::string> StageCosts::extrapolated_reductions() const {
                                 is_all_reduce ? "all-reduce" : "reduce-scatter", gradients.value / 1048576.0,
                                 group.size));
   };
-  add("", placed_group(profile_, replicas(), plan_.tensor), most.shared);
-  add("experts' ", placed_group(profile_, expert_replicas(), plan_.expert * plan_.expert_tensor),
-      most.routed);
+  const ShardingGroups groups = reduction_groups();
+  add("", groups.shared, most.shared);
+  add("experts' ", groups.routed, most.routed);
   return found;
 }
 

@@ -17,6 +17,8 @@
 
 namespace vtrain {
 
+struct ShardingGroups;
+
 /// The layers of a chunk, by kind.
 struct ChunkLayers {
   LayerRange range{};
@@ -48,7 +50,8 @@ class StageCosts {
   /// With fully sharded weights what their gathers leave over in the passes.
   Nanoseconds reduction(std::int64_t stage, Nanoseconds forward, Nanoseconds backward) const;
   /// The reductions of gradients that lie outside the measured sizes, in words: those of the stage with most
-  /// of them. Those of fully sharded weights belong to the layers (`LayerCosts::extrapolated`).
+  /// of them. Those of fully sharded weights after each layer belong to the layers
+  /// (`LayerCosts::extrapolated`).
   std::vector<std::string> extrapolated_reductions() const;
   /// How long the GPU waits in a pass of a chunk, which takes `pass` without, for activations on their way to
   /// the memory of the CPU or back; whole nanoseconds. The copies run beside the whole pass.
@@ -75,7 +78,9 @@ class StageCosts {
     double num_buckets = 1;
   };
   ReductionWindow reduction_window(std::int64_t num_layers) const;
-  Nanoseconds reduction_between_sets(const StageParameters& held) const;
+  bool reduces_between_sets() const;
+  StageParameters reduced_parameters(std::int64_t stage) const;
+  ShardingGroups reduction_groups() const;
 
   const TransformerModel& model_;
   const ParallelPlan& plan_;

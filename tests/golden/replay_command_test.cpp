@@ -182,6 +182,34 @@ TEST_CASE("replay: results never replace the files that they come from") {
   CHECK(slurp(work / "out/outages.csv") == "mine");
 }
 
+TEST_CASE("replay: only files of a run go with the run before, and only once the new one is there") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", kJobs);
+  const std::string command = "replay --trace jobs.csv --cluster 1x8 --out out";
+  work.write("out/thesis.txt", "mine");
+  work.write("out/.git/jobs.csv", "mine");
+  work.write("elsewhere/jobs.csv", "mine");
+  fs::create_directory_symlink("../elsewhere", work / "out/link");
+  const std::string files =
+      R"("files": ["thesis.txt", ".git/jobs.csv", "link/jobs.csv", "../jobs.csv", "../elsewhere/jobs.csv", 7])";
+  for (const std::string& run : {"{" + files + "}", R"({"simulation_wall_s": {}, )" + files + "}"}) {
+    CAPTURE(run);
+    work.write("out/run.json", run);
+    REQUIRE(run_vtrain(command, work.path()).exit_code == 0);
+    CHECK(slurp(work / "out/thesis.txt") == "mine");
+    CHECK(slurp(work / "out/.git/jobs.csv") == "mine");
+    CHECK(slurp(work / "elsewhere/jobs.csv") == "mine");
+    CHECK(slurp(work / "jobs.csv") == kJobs);
+  }
+  // A run that cannot be written leaves the one before.
+  REQUIRE(run_vtrain(command + " --timeline always", work.path()).exit_code == 0);
+  const std::string before = slurp(work / "out/timeline.json");
+  fs::remove(work / "out/summary.json");
+  fs::create_directories(work / "out/summary.json/x");
+  CHECK(run_vtrain(command + " --timeline never", work.path()).exit_code != 0);
+  CHECK(slurp(work / "out/timeline.json") == before);
+}
+
 TEST_CASE("replay: a run says which files priced its jobs, with their hashes") {
   const TemporaryFolder work;
   work.write("h100x.json", R"({"schema": "vtrain-gpu-profile", "version": 2, "name": "h100",

@@ -85,6 +85,8 @@ CasePredictions predict_cases(const MeasuredCases& cases, ProfileShelf& profiles
     predictions.skipped.push_back({measured.id, std::move(reason)});
   };
   for (const MeasuredCase& measured : cases.cases) {
+    for (const std::string& key : measured.unread)
+      ++predictions.unread[key];
     if (!measured.missing.empty()) {
       std::string reason;
       for (const std::string& missing : measured.missing)

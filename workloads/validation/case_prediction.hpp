@@ -47,6 +47,8 @@ struct SkippedCase {
 struct CasePredictions {
   std::vector<CasePrediction> predicted{};
   std::vector<SkippedCase> skipped{};
+  /// Keys of records that mean nothing here, with the number of their records.
+  std::map<std::string, std::int64_t> unread{};
 };
 
 /// Predicts every case whose record suffices. Where a record does not say the micro-batch, that of the

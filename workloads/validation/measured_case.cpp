@@ -80,7 +80,8 @@ Result<MeasuredCases> parse_table(std::string text, const std::string& file) {
 std::string MeasuredCase::choice() const {
   return fmt::format("{}|{}|{}|{}|{}|{}|{}", stack.name, gpu, model.name, model.num_layers, model.hidden_size,
                      model.sequence_length, plan.global_batch) +
-         fmt::format("|{}|{}", plan.num_gpus().value, static_cast<int>(plan.precision));
+         fmt::format("|{}|{}", plan.num_gpus().value, static_cast<int>(plan.precision)) +
+         (cluster.empty() ? "" : "|" + cluster);
 }
 
 std::string MeasuredCase::configuration() const {

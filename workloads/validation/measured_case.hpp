@@ -27,6 +27,7 @@ struct MeasuredCase {
   /// where only the GPUs are named.
   std::optional<std::int64_t> gpus_per_node{};
   std::optional<BytesPerSecond> node_network{};
+  std::string cluster{};  ///< these, where they are named beside the GPU: other clusters are other cases
   bool has_micro_batch = true;  ///< else `plan.micro_batch` must be chosen
   Seconds measured{0};
   std::optional<Bytes> allocated{};  ///< measured peak of the tensors of the fullest GPU

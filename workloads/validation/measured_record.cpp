@@ -95,9 +95,8 @@ class RecordReader {
     source_ = find_source(framework_, system_.integer_or("num_gpus", 1, kMostGpus, 1) > 1,
                           parallel_.boolean_or("sp", false));
     read_framework();
-    const std::string stack = top_.string_or("stack", "");
-    if (stack.empty()) return;
-    if (auto named = find_stack(stack)) {
+    if (!top_.has("stack")) return;
+    if (auto named = find_stack(top_.string("stack"))) {
       case_.stack = *std::move(named);
     } else {
       top_.complain("stack", named.error().message);
@@ -147,6 +146,10 @@ class RecordReader {
   void read_gpu() {
     case_.gpu = system_.string_or("gpu", "");
     case_.profile = system_.string_or("profile", std::string(find_profile(case_.gpu, source_)));
+    if (system_.has("profile") || system_.has("node_network_gbit_s"))
+      case_.cluster =
+          fmt::format("{} {} {}", case_.profile, system_.integer_or("gpus_per_node", 1, kMostGpus, 0),
+                      system_.number_or("node_network_gbit_s", 0, 1e6, 0));
     if (case_.profile.empty())
       miss(fmt::format("no profile of the GPU '{}'; \"profile\" can name one", printable(case_.gpu)));
     if (system_.has("gpus_per_node")) case_.gpus_per_node = system_.integer("gpus_per_node", 1, kMostGpus);
@@ -183,7 +186,7 @@ class RecordReader {
     const std::string positions = plain_letters(model_.string_or("pos", "learned"));
     const bool is_rotary = positions == "rope" || positions == "rotary";
     if (!is_rotary && positions != "learned")
-      miss(fmt::format("the positions: learned or rope, found '{}'", printable(positions)));
+      miss(fmt::format("the positions: learned or rope, found '{}'", printable(model_.string("pos"))));
     if (!is_rotary) return;
     model.positions = Positions::Rotary;
     model.normalization = Normalization::RmsNorm;
@@ -196,7 +199,8 @@ class RecordReader {
     if (name == "swiglu") return Activation::SwiGlu;
     if (name == "squaredrelu") return Activation::SquaredRelu;
     if (name != "gelu")
-      miss(fmt::format("the activation: gelu, swiglu or squared_relu, found '{}'", printable(name)));
+      miss(fmt::format("the activation: gelu, swiglu or squared_relu, found '{}'",
+                       printable(model_.string("activation"))));
     return Activation::Gelu;
   }
 
@@ -221,6 +225,10 @@ class RecordReader {
     case_.model.name = recorded;
     const bool is_of_zoo = find_model(model.name).has_value();
     assume(fmt::format("architecture: '{}'{}", model.name, is_of_zoo ? " of the zoo" : ""));
+    for (const char* const key :
+         {"hidden", "heads", "ffn_hidden", "kv_heads", "vocab", "activation", "pos", "bias"}) {
+      if (model_.has(key)) case_.unread.push_back(fmt::format("model.{}", key));
+    }
     if (model_.has("layers")) take_fewer_layers(model_.integer("layers", 1, 100'000));
     if (contains(plain_words(recorded), "tokendrop")) case_.model.experts.capacity_factor = 1;
     return true;
@@ -291,11 +299,14 @@ class RecordReader {
     if (fsdp == parallel_json_.end() || fsdp->is_null()) return;
     if (fsdp->is_string()) {
       sharding = fsdp_strategy(fsdp->get<std::string>());
-    } else if (fsdp->is_boolean() && fsdp->get<bool>()) {
-      sharding = Sharding::Full;
-    } else if (fsdp->is_number_integer() && fsdp->get<std::int64_t>() > 1) {
-      sharding = Sharding::Full;
-      shard_over(fsdp->get<std::int64_t>());
+    } else if (fsdp->is_boolean()) {
+      const bool is_on = fsdp->get<bool>();
+      if (is_on || shards_weights(sharding)) sharding = is_on ? Sharding::Full : Sharding::None;
+    } else if (fsdp->is_number_integer()) {
+      read_fsdp_degree(parallel_.integer("fsdp", 0, kMostGpus));
+    } else {
+      parallel_.complain("fsdp",
+                         expected_found("a degree, true, false or a strategy", fsdp->dump().substr(0, 80)));
     }
     // FSDP's PURE policy reduces gradients in bf16.
     if (parallel_.string_or("mixed_precision", "") != "PURE") return;
@@ -303,10 +314,28 @@ class RecordReader {
     case_.stack.memory.gradient_bytes = 2;
   }
 
-  /// Fewer of the replicas than there are make a set of their own.
+  /// 0 and 1 are no sharding; frameworks that always shard do so between the GPUs that split sequences.
+  void read_fsdp_degree(std::int64_t degree) {
+    ParallelPlan& plan = case_.plan;
+    const bool always = shards_weights(plan.sharding);
+    if (degree > 1) plan.sharding = Sharding::Full;
+    if (degree <= 1 && !always) return;
+    if (degree <= 1 && plan.context == 1) {
+      plan.sharding = Sharding::None;
+    } else {
+      shard_over(std::max<std::int64_t>(1, degree));
+    }
+  }
+
+  /// Fewer of the replicas than there are make a set of their own. Some sources count those that split
+  /// sequences, too.
   void shard_over(std::int64_t degree) {
     ParallelPlan& plan = case_.plan;
-    if (degree < plan.data && plan.data % degree == 0) plan.replicate = plan.data / degree;
+    if (degree == plan.num_replicas()) return;
+    if (plan.data % degree != 0)
+      return miss(fmt::format("a plan that fits together: weights are sharded over {} of {} replicas", degree,
+                              plan.data));
+    plan.replicate = plan.data / degree;
   }
 
   /// By the names of torch.distributed.fsdp.ShardingStrategy; hybrid sharding is within nodes.

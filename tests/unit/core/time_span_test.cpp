@@ -15,6 +15,8 @@ TEST_CASE("time_span: a number with its unit, exact") {
   CHECK(parse_time_span("0.000000001s").value() == SimDuration(1));
   CHECK(parse_time_span("36500d").value() == vtrain::kHundredYears);
   CHECK(parse_time_span("0s").value() == SimDuration(0));
+  CHECK(parse_time_span("0.041666666666666664d").value() == std::chrono::hours(1));
+  CHECK(parse_time_span("1e3h").value() == std::chrono::hours(1000));
 }
 
 TEST_CASE("time_span: without a unit only 0 says what it means, unless seconds are agreed upon") {

@@ -27,12 +27,13 @@ TEST_CASE("output_format: text is cut at blanks") {
   CHECK(wrap_text("a incomprehensible b", 5) == "a\nincomprehensible\nb");
   CHECK(wrap_text("\u00e9\u00e9 \u00e9\u00e9", 5) == "\u00e9\u00e9 \u00e9\u00e9");
   CHECK(wrap_text("", 5).empty());
+  CHECK(wrap_text("one two three\nfour", 8, 1) == "one two\n three\n four");
 }
 
 TEST_CASE("output_format: work below a hundred GPU-hours has three digits") {
   CHECK(as_gpu_hours(0) == "0 GPU-hours");
   CHECK(as_gpu_hours(10 / 3600.0) == "0.00278 GPU-hours");
-  CHECK(as_gpu_hours(1) == "1 GPU-hour");
+  CHECK(as_gpu_hours(3603 / 3600.0) == "1 GPU-hour");
   CHECK(as_gpu_hours(7.109) == "7.11 GPU-hours");
   CHECK(as_gpu_hours(104'321.4) == "104,321 GPU-hours");
 }

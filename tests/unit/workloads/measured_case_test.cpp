@@ -203,6 +203,44 @@ TEST_CASE("measured_case: fewer GPUs a node are a slower iteration, and so is a 
   CHECK(seconds(R"(, "node_network_gbit_s": 100)") > whole);
 }
 
+TEST_CASE("measured_case: weights sharded over fewer GPUs than there are replicas make sets") {
+  const auto plan = [](const std::string& fsdp, const std::string& system = "") {
+    return Record{.system = R"("gpu": "H200", "num_gpus": 64)" + system,
+                  .parallel = R"("tp": 2, "pp": 1, "fsdp": )" + fsdp}
+        .read()
+        .plan;
+  };
+  CHECK(plan("32").replicate == 1);
+  CHECK(plan("8").replicate == 4);
+  CHECK(plan("true").replicate == 1);
+  CHECK(plan("true").sharding == Sharding::Full);
+  for (const char* const off : {"false", "0", "1"}) {
+    CAPTURE(off);
+    CHECK(plan(off).sharding == Sharding::None);
+  }
+  // A node of eight GPUs holds four replicas of two.
+  CHECK(plan(R"("HYBRID_SHARD")", R"(, "gpus_per_node": 8)").replicate == 8);
+  const auto missing = [](const std::string& fsdp) {
+    return Record{.parallel = R"("tp": 2, "pp": 1, "fsdp": )" + fsdp}.missing();
+  };
+  CHECK(missing(R"("HYBRID_SHARD")") == "gpus_per_node, over which HYBRID_SHARD shards");
+  CHECK(missing("3") == "a plan that fits together: weights are sharded over 3 of 4 replicas");
+  const auto wrong = parse_measured_cases(
+      one_case(R"({"id": "x", "framework": "torchtitan", "parallel": {"fsdp": [8]}})"), "cases.json");
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.error().describe().starts_with("cases.json:1: cases[0].parallel.fsdp: expected a degree"));
+}
+
+TEST_CASE("measured_case: the same run on another network is another case") {
+  const auto choice = [](const std::string& more) {
+    return Record{.system = R"("gpu": "H200", "num_gpus": 8)" + more}.read().choice();
+  };
+  CHECK(choice("") == choice(R"(, "gpus_per_node": 8)"));
+  CHECK(choice("") != choice(R"(, "node_network_gbit_s": 100)"));
+  CHECK(choice(R"(, "node_network_gbit_s": 100)") != choice(R"(, "node_network_gbit_s": 200)"));
+  CHECK(choice(R"(, "profile": "h100")") != choice(R"(, "profile": "h200")"));
+}
+
 TEST_CASE("measured_case: a value that nobody knows is missing, not something else") {
   CHECK(Record{}.read().missing.empty());
   CHECK(Record{.model = R"("activation": "SwiGLU", "pos": "RoPE")"}.read().model.is_gated());
@@ -220,6 +258,10 @@ TEST_CASE("measured_case: a value that nobody knows is missing, not something el
                .more = R"("recompute": "full", "compile": true)"}
             .read()
             .unread == std::vector<std::string>{"compile", "system.network"});
+  // A model of the zoo has its own vocabulary.
+  CHECK(only_case(R"({"id": "x", "framework": "torchtitan", "model": {"name": "Llama 3 8B", "seq_len": 8192,
+                      "vocab": 32000}})")
+            .unread == std::vector<std::string>{"model.vocab"});
 }
 
 TEST_CASE("measured_case: fully sharded runs and their gradients") {

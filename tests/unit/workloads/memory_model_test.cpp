@@ -307,6 +307,11 @@ TEST_CASE("memory_model: experts are sharded over the replicas that hold them, w
   CHECK(state(kMegatronCoreMemory) - everywhere == 4 * more);
   // PyTorch keeps the optimizer's twelve bytes there too.
   CHECK(state(kTorchTitanMemory) - everywhere_in_pytorch == 16 * more);
+  // In single precision weights and gradients have eight.
+  plan.precision = Precision::Fp32;
+  const double in_sets = state(kMegatronCoreMemory);
+  plan.replicate = 1;
+  CHECK(in_sets - state(kMegatronCoreMemory) == 8 * more);
 }
 
 TEST_CASE("memory_model: GPUs that share an expert hold their part of it and take each other's tokens") {

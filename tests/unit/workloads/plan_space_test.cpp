@@ -36,9 +36,14 @@ std::vector<ParallelPlan> try_all(const TransformerModel& model, std::int64_t nu
               if (plan.data * plan.context == 1 && sharding != choices.sharding.front()) continue;
               if (plan.pipeline > 1 && sharding == Sharding::Gradients) continue;
               if (plan.pipeline == 1 && schedule != choices.schedules.front()) continue;
-              // A set of replicas fills a node, and is one of several replicas.
-              const std::int64_t replicas_of_set = plan.num_replicas() / plan.replicate;
-              if (plan.replicate > 1 && (replicas_of_set == 1 || replicas_of_set * plan.tensor != 8))
+              // A set is the largest in a node, and of several replicas.
+              const auto fits = [&](std::int64_t sets) {
+                return plan.num_replicas() % sets == 0 && plan.num_replicas() / sets * plan.tensor <= 8;
+              };
+              std::int64_t fewest = 1;
+              while (fewest < plan.num_replicas() && !fits(fewest))
+                ++fewest;
+              if (plan.replicate > 1 && (plan.replicate != fewest || plan.replicate == plan.num_replicas()))
                 continue;
               // The embedding has a layer beside it.
               if (check_plan(model, plan) && chunk_layers(model, plan, 0, 0).count > 0) plans.push_back(plan);

@@ -45,6 +45,43 @@ TEST_CASE("stage_costs: an overlapped reduction costs the computation what it ta
   }
 }
 
+TEST_CASE(
+    "stage_costs: sets of replicas reduce parts of gradients once an iteration, where the optimizer spans "
+    "them") {
+  const TransformerModel model{"", 8, 1024, 16, 2048};
+  Stack stack = *find_stack("megatron-bridge");
+  stack.overlap.data_parallel = false;
+  ParallelPlan plan{
+      .data = 32, .global_batch = 64, .micro_batch = 1, .sharding = Sharding::Full, .replicate = 4};
+  const auto reduction = [&] {
+    const LayerCosts costs = layer_costs(model, layer_key(plan), a100(), stack);
+    return StageCosts(model, plan, a100(), stack, costs)
+        .reduction(0, Nanoseconds(1e12), Nanoseconds(1e12))
+        .count();
+  };
+  // An eighth of the parameters between four nodes: gradients and weights of 2 bytes.
+  const double part = stage_parameters(model, plan, 0) / 8;
+  const auto time_of = [&](Collective collective) {
+    return collective_time(a100(), collective, {.size = 4, .per_node = 1}, Bytes(2 * part), stack.libraries)
+        .time.count();
+  };
+  CHECK(std::abs(reduction() - time_of(Collective::ReduceScatter) - time_of(Collective::AllGather)) <= 1);
+  // Computation hides what is reduced, but no gathers of several stages.
+  plan.pipeline = 2;
+  const double all = reduction();
+  stack.memory.shards_optimizer_over_sets = false;
+  plan.replicate = 1;
+  plan.data = 8;
+  const double gathers = reduction();
+  plan.replicate = 4;
+  plan.data = 32;
+  stack.memory.shards_optimizer_over_sets = true;
+  stack.overlap.data_parallel = true;
+  CHECK(gathers > 0);
+  CHECK(all > reduction());
+  CHECK(reduction() > gathers);
+}
+
 TEST_CASE("stage_costs: chunks of a stage are reduced beside the passes of the others") {
   const TransformerModel model{"", 16, 1024, 16, 2048};
   Stack stack = megatron();
