@@ -154,10 +154,13 @@ TEST_CASE("sacct: limits, ends and nodes that are malformed are no job, not a jo
       "2|2024-03-01T10:00:00|60|ten|2|gpu:4\n"
       "3|2024-03-01T10:00:00|60|10|two|gpu:4\n"
       "4|2024-03-01T10:00:00|60|10|-2|gpu:4\n"
-      "5|2024-03-01T10:00:00|60|0|2|gpu:4\n");
+      "5|2024-03-01T10:00:00|60|0|2|gpu:4\n"
+      // Of each node, so that the four types together are 2^64 + 4.
+      "6|2024-03-01T10:00:00|60|10|2147483647|gpu:a:2147483647,gpu:b:2147483647,gpu:c:2147483647,gpu:d:"
+      "2147483647\n");
   CHECK(raw.workload.jobs.size() == 2);
   CHECK(skipped(raw, "malformed time") == 1);
-  CHECK(skipped(raw, "malformed number") == 2);
+  CHECK(skipped(raw, "malformed number") == 3);
   const auto strict =
       parse_trace("JobID|Submit|ElapsedRaw|TimelimitRaw|AllocTRES\n1|2024-03-01T10:00:00|60|ten|gres/gpu=1\n",
                   "f", "auto", {.strict = true});
