@@ -27,6 +27,9 @@ class Gittins final : public LasQueues {
     return true;
   }
 
+  // Jobs that were submitted at the same instant, if they tie, stand as they did at the last pass.
+  bool may_skip_order() const override { return false; }
+
   GittinsIndex index_;
 };
 

@@ -1,6 +1,8 @@
 /// Discretised least attained service: the queues that `las` and `gittins` share.
 #pragma once
 
+#include <functional>
+#include <queue>
 #include <vector>
 
 #include "core/result.hpp"
@@ -47,20 +49,46 @@ class LasQueues : public ListPolicy {
  protected:
   PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) override;
   bool update_running(const SchedulingPass& pass, std::span<ListedJob> running) override;
+  /// The peer's queues depend on when it looked.
+  bool may_skip_order() const override { return options_.timer == DemotionTimer::Exact; }
   void after_walk(SchedulingPass& pass, std::span<ListedJob> running,
                   std::span<const ListedJob> started) override;
+  void after_start(SchedulingPass& pass, std::span<const ListedJob> started) override;
 
  private:
+  /// A running job leaves its queue; or would have left it, had it not been stopped.
+  struct Demotion {
+    SimTime at;
+    JobId job;
+    GpuCount num_gpus{0};
+    std::int64_t queue = 0;
+    friend bool operator>(const Demotion& a, const Demotion& b) { return a.at > b.at; }
+  };
+  /// One that has come about, on the way to the list.
+  struct Demoted {
+    SimTime at;
+    ListedJob* job;
+  };
+
   /// Time on GPUs after which a gang of this size leaves a queue; `SimDuration::max()` in the last queue.
   SimDuration time_to_leave(std::int64_t queue, GpuCount num_gpus) const;
-  /// When a running job leaves its queue, or the peer looks whether it does; `SimTime::max()` in the last.
-  SimTime timer(const SchedulingPass& pass, const ListedJob& job) const;
+  /// When a running job left a queue or will leave it; `SimTime::max()` if the clock cannot tell.
+  SimTime leaves(const SchedulingPass& pass, JobId job, GpuCount num_gpus, std::int64_t queue) const;
+  /// Takes note of when a running job will leave its queue.
+  void foresee(const SchedulingPass& pass, JobId job, GpuCount num_gpus, std::int64_t queue);
+  /// Lets go of the demotions that are due, and foresees the next ones of these jobs.
+  void pass_due(const SchedulingPass& pass);
+  /// Asks for a pass at the next demotion.
+  void wake_at_next(SchedulingPass& pass);
+  /// When the peer looks whether a running job leaves its queue; `SimTime::max()` in the last.
+  SimTime peer_timer(const SchedulingPass& pass, const ListedJob& job) const;
 
   LasOptions options_;
-  std::vector<ListedJob*> demoted_;         ///< by this pass
-  SimTime next_demotion_ = SimTime::min();  ///< the earliest timer; `min()`: not known
-  JobId next_demoted_;                      ///< whose it is; none: there is none
-  std::int64_t first_stamp_ = 0;            ///< ahead of all jobs
+  /// Of all running jobs that are not in the last queue, the next one first. Not for the peer.
+  std::priority_queue<Demotion, std::vector<Demotion>, std::greater<>> demotions_;
+  bool some_due_ = false;         ///< since the list was last brought up to date
+  std::vector<Demoted> demoted_;  ///< while it is
+  std::int64_t first_stamp_ = 0;  ///< ahead of all jobs
 };
 
 }  // namespace vtrain

@@ -44,7 +44,7 @@ ListedJob ListPolicy::listed(const SchedulingPass& pass, JobId job) {
 
 bool ListPolicy::all_fit(const SchedulingPass& pass) const {
   constexpr std::size_t kMostUnordered = 1024;
-  if (!keeps_order() || unordered_.size() >= kMostUnordered || !waiting_->empty() || pass.disrupted() ||
+  if (!may_skip_order() || unordered_.size() >= kMostUnordered || !waiting_->empty() || pass.disrupted() ||
       pass.shares_gpus() || pass.gpus_by_type() != nullptr)
     return false;
   GpuCount left = pass.free_gpus();
@@ -61,12 +61,15 @@ void ListPolicy::start_arrivals(SchedulingPass& pass) {
   for (const JobId job : pass.arrived())
     started_.push_back(listed(pass, job));
   std::sort(started_.begin(), started_.end());
-  for (const ListedJob& job : started_) {
-    if (pass.try_start(job.job))
-      unordered_.push_back(job);
-    else
-      waiting_->insert(job);
-  }
+  std::erase_if(started_, [&](const ListedJob& job) {
+    if (pass.try_start(job.job)) return false;
+    waiting_->insert(job);
+    return true;
+  });
+  unordered_.insert(unordered_.end(), started_.begin(), started_.end());
+  if (waiting_->empty()) return after_start(pass, started_);
+  bring_up_to_date(pass);
+  after_walk(pass, running_, started_);
 }
 
 void ListPolicy::bring_up_to_date(const SchedulingPass& pass) {
@@ -81,9 +84,9 @@ void ListPolicy::bring_up_to_date(const SchedulingPass& pass) {
   unordered_.clear();
   const bool keys_changed = update_running(pass, running_);
   const auto middle = running_.begin() + num_ordered;
+  if (keys_changed) restore_order({running_.begin(), middle});
   std::sort(middle, running_.end());
   std::inplace_merge(running_.begin(), middle, running_.end());
-  if (keys_changed) restore_order();
 }
 
 void ListPolicy::take_back_interrupted(const SchedulingPass& pass) {
@@ -95,11 +98,11 @@ void ListPolicy::take_back_interrupted(const SchedulingPass& pass) {
   });
 }
 
-void ListPolicy::restore_order() {
-  if (running_.empty()) return;
+void ListPolicy::restore_order(std::span<ListedJob> jobs) {
+  if (jobs.empty()) return;
   displaced_.clear();
-  auto kept = running_.end() - 1;
-  for (auto job = kept; job != running_.begin();) {
+  auto kept = jobs.end() - 1;
+  for (auto job = kept; job != jobs.begin();) {
     --job;
     if (*kept < *job) {
       displaced_.push_back(*job);
@@ -109,8 +112,8 @@ void ListPolicy::restore_order() {
   }
   if (displaced_.empty()) return;
   std::sort(displaced_.begin(), displaced_.end());
-  std::copy(displaced_.begin(), displaced_.end(), running_.begin());
-  std::inplace_merge(running_.begin(), kept, running_.end());
+  std::copy(displaced_.begin(), displaced_.end(), jobs.begin());
+  std::inplace_merge(jobs.begin(), kept, jobs.end());
 }
 
 void ListPolicy::choose(const SchedulingPass& pass) {

@@ -34,7 +34,7 @@ namespace vtrain {
 /// Running jobs are a short sorted array, waiting ones a search structure, and the walk merges the two. A
 /// pass costs O(running jobs + starts and preemptions x log waiting jobs): jobs that wait and do not fit are
 /// never looked at. Where jobs keep their sizes, those that run and stay ahead of whoever starts are only
-/// summed up. Where jobs stay in order as well, a pass in which nobody waits and all who arrive find room
+/// summed up. Where the order can be told later, a pass in which nobody waits and all who arrive find room
 /// costs O(arrivals). A second walk looks at the waiting jobs that need no more GPUs than are free, but where
 /// jobs are alike in all but size not at blocks of sizes that were refused.
 class ListPolicy : public Policy {
@@ -45,12 +45,13 @@ class ListPolicy : public Policy {
   /// The key of a job that arrives.
   virtual PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) = 0;
   /// Brings the keys of the running jobs, which come in list order, up to date. Those whose key changed need
-  /// a new stamp. Returns whether any did.
+  /// a new stamp. Returns whether any did. Jobs that were started by passes that skipped the order come last,
+  /// in the order in which they were started.
   virtual bool update_running(const SchedulingPass&, std::span<ListedJob>) { return false; }
-  /// Whether running jobs stay in the same order as time passes, as long as nothing disrupts them. Then
-  /// nobody asks for that order in a pass in which all jobs find room. Not for policies that turn jobs away
-  /// or look at jobs `after_walk`.
-  virtual bool keeps_order() const { return false; }
+  /// Whether `update_running` can tell the order of the jobs that run from what it sees, however many passes
+  /// went by without it, as long as nothing disrupts jobs. Then nobody asks for that order in a pass in which
+  /// all jobs find room. Not for policies that turn jobs away.
+  virtual bool may_skip_order() const { return false; }
   /// Whether a job that arrives is let in; it is rejected otherwise.
   virtual bool admits(const SchedulingPass&, JobId) { return true; }
   /// The fewest GPUs on which a job can run.
@@ -66,6 +67,8 @@ class ListPolicy : public Policy {
   /// stamps without changing that order, and may ask for a timer.
   virtual void after_walk(SchedulingPass&, std::span<ListedJob> /*running*/,
                           std::span<const ListedJob> /*started*/) {}
+  /// Comes instead after a pass that skipped the order; may ask for a timer.
+  virtual void after_start(SchedulingPass&, std::span<const ListedJob> /*started*/) {}
 
   /// A stamp behind all jobs of the same key.
   std::int64_t last_stamp() { return ++last_stamp_; }
@@ -94,13 +97,12 @@ class ListPolicy : public Policy {
   /// Whether nobody waits and there are GPUs enough for all who arrive, so that nobody need know the order of
   /// those that run.
   bool all_fit(const SchedulingPass& pass) const;
-  /// Starts them.
+  /// Starts them, as far as placement finds room.
   void start_arrivals(SchedulingPass& pass);
   /// Lets go of the jobs that have ended, and puts those that run in order.
   void bring_up_to_date(const SchedulingPass& pass);
-  /// Sorts the running jobs after keys have changed: what is out of order is taken out, sorted, and merged in
-  /// again.
-  void restore_order();
+  /// Sorts jobs whose keys have changed: what is out of order is taken out, sorted, and merged in again.
+  void restore_order(std::span<ListedJob> jobs);
   /// Jobs that a failure stopped wait again, with the keys that they have now.
   void take_back_interrupted(const SchedulingPass& pass);
   void choose(const SchedulingPass& pass);

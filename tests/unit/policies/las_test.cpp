@@ -124,6 +124,17 @@ TEST_CASE("las: a job that has had its share makes way for one that has not") {
   CHECK(result.outcomes[1].end == at(45));
 }
 
+TEST_CASE("las: jobs stand in the order in which they left the first queue, also if nobody waited then") {
+  // Threshold 10 GPU-s: the first job reaches it at 10, the second at 6. At 20 one GPU is wanted.
+  const Workload workload = make_workload({{0, 100, 1}, {1, 100, 2}, {20, 5, 1}});
+  const auto result = replay(workload, "1x3", "las:queues=10");
+  CHECK(result.outcomes[0].preemptions == 1);
+  CHECK(result.outcomes[0].end == at(105));
+  CHECK(result.outcomes[1].end == at(101));
+  CHECK(result.outcomes[2].end == at(25));
+  CHECK(result.events == 8);  // three arrivals, three ends, two timers
+}
+
 TEST_CASE("las: by GPU time a wide gang reaches the threshold sooner") {
   // Threshold 40 GPU-s: 8 GPUs reach it after 5 s, 4 GPUs after 10 s.
   const Workload workload = make_workload({{0, 30, 8}, {1, 30, 8}});
