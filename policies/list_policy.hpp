@@ -72,6 +72,8 @@ class ListPolicy : public Policy {
 
   /// A stamp behind all jobs of the same key.
   std::int64_t last_stamp() { return ++last_stamp_; }
+  /// So many of them in a row: the first.
+  std::int64_t last_stamps(std::int64_t count) { return (last_stamp_ += count) - count + 1; }
 
  private:
   /// What a pass does with a job beside preempting it.

@@ -1,5 +1,7 @@
 #include "policies/srsf.hpp"
 
+#include <algorithm>
+
 #include "policies/list_policy.hpp"
 
 namespace vtrain {
@@ -22,12 +24,22 @@ class LeastRemainingServiceFirst final : public ListPolicy {
   }
 
   bool update_running(const SchedulingPass& pass, std::span<ListedJob> running) override {
+    GpuCount largest(0);
+    for (const ListedJob& job : running)
+      largest = std::max(largest, job.num_gpus);
+    const auto num_running = std::ssize(running);
+    std::int64_t stamp = last_stamps(num_running * (largest.value + 1));
+    // Where nothing disrupts jobs, a larger gang that ties with a smaller one now was behind it before, as
+    // its service falls faster.
+    const std::int64_t behind = pass.disrupted() ? 0 : num_running;
     for (ListedJob& job : running) {
       job.key = service_key(pass.remaining(job.job), job.num_gpus);
-      job.stamp = last_stamp();
+      job.stamp = stamp++ + behind * job.num_gpus.value;
     }
     return true;
   }
+
+  bool may_skip_order() const override { return true; }
 };
 
 }  // namespace

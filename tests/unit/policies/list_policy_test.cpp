@@ -135,6 +135,17 @@ TEST_CASE("list_policy: srsf weighs time by GPUs, exactly also where the product
   CHECK(result.outcomes[0].preemptions == 1);
 }
 
+TEST_CASE("list_policy: srsf knows who was ahead of whom when all jobs found room until now") {
+  // At 7 the first two have 5 s x 2 = 10 s x 1 = 10 GPU-s to go, and it was 12 to 11 at 6: the narrow one is
+  // ahead.
+  const Workload workload = make_workload({{0, 12, 2}, {2, 15, 1}, {7, 1, 1}});
+  const auto result = replay(workload, "1x3", "srsf");
+  CHECK(result.outcomes[0].preemptions == 1);
+  CHECK(result.outcomes[0].end == at(13));
+  CHECK(result.outcomes[1].end == at(17));
+  CHECK(result.outcomes[2].end == at(8));
+}
+
 TEST_CASE("list_policy: edf puts jobs without a deadline last and keeps ties in order of arrival") {
   const Workload workload = make_workload({{0, 10, 8}, {0, 10, 8, 1000}, {0, 10, 8, 500}, {0, 10, 8, 1000}});
   const auto result = replay(workload, "1x8", "edf");
