@@ -11,7 +11,7 @@ class RigidEdf final : public ListPolicy {
   PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) override {
     return deadline_key(pass.job(job));
   }
-  bool may_skip_order() const override { return true; }
+  bool may_skip_order(const SchedulingPass&) override { return true; }
 };
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "policies/gittins.hpp"
 
+#include <algorithm>
+#include <vector>
+
 #include "core/text.hpp"
 #include "policies/gittins_index.hpp"
 #include "policies/las_queues.hpp"
@@ -13,6 +16,7 @@ class Gittins final : public LasQueues {
 
  private:
   PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) override {
+    if (pass.arrived().size() > 1) came_together_.push_back(job);
     return {.primary = 0,
             .secondary = -index_.rank(0),
             .tertiary = pass.job(job).submit.time_since_epoch().count()};
@@ -28,9 +32,15 @@ class Gittins final : public LasQueues {
   }
 
   // Jobs that were submitted at the same instant, if they tie, stand as they did at the last pass.
-  bool may_skip_order() const override { return false; }
+  bool may_skip_order(const SchedulingPass& pass) override {
+    if (!LasQueues::may_skip_order(pass) || pass.arrived().size() > 1) return false;
+    std::erase_if(came_together_, [&](JobId job) { return pass.state(job) != JobState::Running; });
+    const auto together = [&](JobId a, JobId b) { return pass.job(a).submit == pass.job(b).submit; };
+    return std::adjacent_find(came_together_.begin(), came_together_.end(), together) == came_together_.end();
+  }
 
   GittinsIndex index_;
+  std::vector<JobId> came_together_;  ///< jobs that others arrived with, in order of arrival
 };
 
 }  // namespace

@@ -50,7 +50,7 @@ class LasQueues : public ListPolicy {
   PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) override;
   bool update_running(const SchedulingPass& pass, std::span<ListedJob> running) override;
   /// The peer's queues depend on when it looked.
-  bool may_skip_order() const override { return options_.timer == DemotionTimer::Exact; }
+  bool may_skip_order(const SchedulingPass&) override { return options_.timer == DemotionTimer::Exact; }
   void after_walk(SchedulingPass& pass, std::span<ListedJob> running,
                   std::span<const ListedJob> started) override;
   void after_start(SchedulingPass& pass, std::span<const ListedJob> started) override;

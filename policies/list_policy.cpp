@@ -42,10 +42,10 @@ ListedJob ListPolicy::listed(const SchedulingPass& pass, JobId job) {
           GpuPool::kind_of(pass, pass.job(job).gpu_type)};
 }
 
-bool ListPolicy::all_fit(const SchedulingPass& pass) const {
+bool ListPolicy::all_fit(const SchedulingPass& pass) {
   constexpr std::size_t kMostUnordered = 1024;
-  if (!may_skip_order() || unordered_.size() >= kMostUnordered || !waiting_->empty() || pass.disrupted() ||
-      pass.shares_gpus() || pass.gpus_by_type() != nullptr)
+  if (unordered_.size() >= kMostUnordered || !waiting_->empty() || pass.disrupted() || pass.shares_gpus() ||
+      pass.gpus_by_type() != nullptr || !may_skip_order(pass))
     return false;
   GpuCount left = pass.free_gpus();
   for (const JobId job : pass.arrived()) {

@@ -48,10 +48,10 @@ class ListPolicy : public Policy {
   /// a new stamp. Returns whether any did. Jobs that were started by passes that skipped the order come last,
   /// in the order in which they were started.
   virtual bool update_running(const SchedulingPass&, std::span<ListedJob>) { return false; }
-  /// Whether `update_running` can tell the order of the jobs that run from what it sees, however many passes
-  /// went by without it, as long as nothing disrupts jobs. Then nobody asks for that order in a pass in which
-  /// all jobs find room. Not for policies that turn jobs away.
-  virtual bool may_skip_order() const { return false; }
+  /// Whether `update_running` can tell the order of the jobs that run or arrive now from what it sees, however
+  /// many passes go by without it, as long as nothing disrupts jobs. Then nobody asks for that order in a pass
+  /// in which all jobs find room. Not for policies that turn jobs away.
+  virtual bool may_skip_order(const SchedulingPass&) { return false; }
   /// Whether a job that arrives is let in; it is rejected otherwise.
   virtual bool admits(const SchedulingPass&, JobId) { return true; }
   /// The fewest GPUs on which a job can run.
@@ -98,7 +98,7 @@ class ListPolicy : public Policy {
   ListedJob listed(const SchedulingPass& pass, JobId job);
   /// Whether nobody waits and there are GPUs enough for all who arrive, so that nobody need know the order of
   /// those that run.
-  bool all_fit(const SchedulingPass& pass) const;
+  bool all_fit(const SchedulingPass& pass);
   /// Starts them, as far as placement finds room.
   void start_arrivals(SchedulingPass& pass);
   /// Lets go of the jobs that have ended, and puts those that run in order.

@@ -9,7 +9,7 @@ class ShortestJobFirst final : public ListPolicy {
   PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) override {
     return {.primary = pass.job(job).num_gpus.value};
   }
-  bool may_skip_order() const override { return true; }
+  bool may_skip_order(const SchedulingPass&) override { return true; }
 };
 
 }  // namespace

@@ -39,7 +39,7 @@ class LeastRemainingServiceFirst final : public ListPolicy {
     return true;
   }
 
-  bool may_skip_order() const override { return true; }
+  bool may_skip_order(const SchedulingPass&) override { return true; }
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ class ShortestRemainingTimeFirst final : public ListPolicy {
   }
 
   // All that run come nearer to their ends at the same pace.
-  bool may_skip_order() const override { return true; }
+  bool may_skip_order(const SchedulingPass&) override { return true; }
 };
 
 }  // namespace
