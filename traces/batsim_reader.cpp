@@ -42,7 +42,7 @@ std::string number_text(double value, std::string_view written) {
   return fmt::format("{:.9f}", value);
 }
 
-/// The line on which an element begins of the array that opens at `begin`. `text` is valid JSON.
+/// The line on which an element begins of the array that opens at `begin`. `text` is valid JSON up to there.
 std::int64_t line_of_element(std::string_view text, std::size_t begin, std::size_t index) {
   int depth = 0;
   std::size_t element = 0;
@@ -94,10 +94,10 @@ class WorkloadHandler : public JsonEvents {
     if (auto parsed = parse(input_.text, input_.file); !parsed) return fail(std::move(parsed.error()));
     if (too_deep_) return fail({.file = input_.file, .message = "JSON nested more than 64 levels deep"});
     if (!is_object_) return fail({.file = input_.file, .line = 1, .message = "expected a JSON object"});
-    if (auto taken = take_size(); !taken) return fail(std::move(taken.error()));
     if (!repeated_key_.empty()) {
       return fail({.file = input_.file, .field = repeated_key_, .message = "expected once, found twice"});
     }
+    if (auto taken = take_size(); !taken) return fail(std::move(taken.error()));
     if (!has_array_)
       return fail({.file = input_.file, .field = "jobs", .message = "expected an array of jobs"});
     if (auto taken = take_run_times(); !taken) return fail(std::move(taken.error()));
@@ -132,9 +132,10 @@ class WorkloadHandler : public JsonEvents {
       key_.swap(name);
     }
     if (place_ != Place::Top) return true;
+    // What comes after a second one is not read: places of jobs are told by one array.
     if (key_ == "jobs" && std::exchange(has_jobs_, true)) repeated_key_ = key_;
     if (key_ == "profiles" && std::exchange(has_profiles_, true)) repeated_key_ = key_;
-    return true;
+    return repeated_key_.empty();
   }
 
   bool start_object(std::size_t) override {

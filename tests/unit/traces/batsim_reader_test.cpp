@@ -138,6 +138,10 @@ TEST_CASE("batsim: what is nested too deeply, and a list that is there twice, ar
   CHECK(error_of(nested(63)) == "w.json: no jobs in the trace");
   CHECK(error_of(nested(64)) == "w.json: JSON nested more than 64 levels deep");
   CHECK(error_of(R"({"jobs": [], "jobs": []})") == "w.json: jobs: expected once, found twice");
+  // A job of the second list, which has an error of its own.
+  CHECK(
+      error_of(R"({"jobs": [{"id": "a", "subtime": 0, "res": 1, "profile": "p"}], "jobs": [{"id": "b"}]})") ==
+      "w.json: jobs: expected once, found twice");
   CHECK(error_of(R"({"jobs": [], "profiles": {}, "profiles": 5})") ==
         "w.json: profiles: expected once, found twice");
   CHECK(error_of(workload("[[1,\n2]]")) == "w.json:3: jobs[0]: expected a JSON object, found '[[1,\\x0a2]]'");
