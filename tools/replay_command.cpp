@@ -62,7 +62,7 @@ constexpr std::array kColumns{
 /// A row for each policy; a star marks the best value of a column.
 struct Comparison {
   std::string table{};
-  std::string stars{};  ///< what they mean; empty without any
+  std::string_view stars{};  ///< what they mean; empty without any
 };
 
 Comparison comparison_of(const std::vector<ExperimentRun>& runs) {
@@ -88,12 +88,7 @@ Comparison comparison_of(const std::vector<ExperimentRun>& runs) {
     table.add_row(std::move(row));
   }
   comparison.table = table.to_string();
-  if (!has_stars) return comparison;
-  const bool all_complete = std::ranges::all_of(runs, [&](const ExperimentRun& run) {
-    return run.summary.completed == runs.front().summary.completed;
-  });
-  comparison.stars =
-      all_complete ? "* best        " : "* best; of times among the policies that completed the most jobs\n";
+  if (has_stars) comparison.stars = meaning_of_stars(replays);
   return comparison;
 }
 
@@ -355,9 +350,10 @@ Result<void> compare(ExperimentArguments arguments) {
   }
   const Comparison comparison = comparison_of(*runs);
   fmt::print(
-      "{}replayed  {} in {}\n\n{}{}{}\n{}{}", describe_experiment(*experiment),
+      "{}replayed  {} in {}\n\n{}{}{}{}\n{}{}", describe_experiment(*experiment),
       runs->size() == 1 ? "1 policy" : fmt::format("{} policies", runs->size()), as_duration(replay_s),
-      comparison.table, comparison.stars, (arguments.out / "report.html").string(), lost_gpu_hours(*runs),
+      comparison.table, comparison.stars, comparison.stars.empty() ? "" : "        ",
+      (arguments.out / "report.html").string(), lost_gpu_hours(*runs),
       nobody_waited(*runs) + fragmentation_rates(*runs) + incomplete_jobs(*runs) + policy_figures(*runs));
   if (arguments.trace.files.empty()) fmt::print("{}", kNextCommands);
   return {};

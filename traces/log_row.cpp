@@ -29,23 +29,20 @@ GpuCount LogRow::num_gpus(int column) {
   return GpuCount(static_cast<std::int32_t>(number));
 }
 
+bool LogRow::require(int column, std::string_view reason) {
+  if (!rejected() && !has(column)) reject(reason, column);
+  return has(column) && !rejected();
+}
+
 SimTime LogRow::local_time(int column, const TimeZone& zone, std::string_view reason) {
-  if (rejected()) return {};
-  if (!has(column)) {
-    reject(reason, column);
-    return {};
-  }
+  if (!require(column, reason)) return {};
   const auto time = parse_civil_time(text(column));
   if (!time) reject(skip::kBadTime, column);
   return time ? to_sim_time(time->utc(zone)) : SimTime{};
 }
 
 SimTime LogRow::instant(int column, std::string_view reason) {
-  if (rejected()) return {};
-  if (!has(column)) {
-    reject(reason, column);
-    return {};
-  }
+  if (!require(column, reason)) return {};
   const auto time = parse_instant(text(column));
   if (!time) reject(skip::kBadTime, column);
   return time.value_or(SimTime{});

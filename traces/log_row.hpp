@@ -56,6 +56,8 @@ class LogRow {
   Workload& workload() { return workload_; }
 
  private:
+  /// Whether there is a value and the row is not rejected; it is now for `reason` if the value is missing.
+  bool require(int column, std::string_view reason);
   template <class NameId>
   void name(int column, NameTable& names, NameId& to) {
     if (column >= 0 && !rejected()) reject(take_name(text(column), names, to), column);

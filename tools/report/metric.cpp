@@ -31,4 +31,11 @@ std::vector<bool> best_replays(const Metric& metric, std::span<const Summary* co
   return best;
 }
 
+std::string_view meaning_of_stars(std::span<const Summary* const> replays) {
+  const bool all_alike = std::ranges::all_of(
+      replays, [&](const Summary* replay) { return replay->completed == replays.front()->completed; });
+  return all_alike ? "* best"
+                   : "* best; where less is better, among the policies that completed the most jobs";
+}
+
 }  // namespace vtrain

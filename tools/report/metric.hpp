@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sched/metrics.hpp"
@@ -25,5 +26,8 @@ struct Metric {
 /// lower is compared only among the replays that completed the most jobs: who turns jobs away makes waits
 /// short.
 std::vector<bool> best_replays(const Metric& metric, std::span<const Summary* const> replays);
+
+/// What a star beside such values says, for people; also among whom, where not all completed as many jobs.
+std::string_view meaning_of_stars(std::span<const Summary* const> replays);
 
 }  // namespace vtrain

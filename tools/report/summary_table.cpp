@@ -138,11 +138,11 @@ bool is_shown(const Column& column, std::span<const ReportRun> runs) {
   return std::ranges::any_of(runs, known);
 }
 
-std::vector<bool> best_of(const Column& column, std::span<const ReportRun> runs) {
+std::vector<const Summary*> summaries_of(std::span<const ReportRun> runs) {
   std::vector<const Summary*> replays;
   for (const ReportRun& run : runs)
     replays.push_back(&run.summary);
-  return best_replays(column.metric, replays);
+  return replays;
 }
 
 std::string table_cell(const Metric& metric, const Summary& summary, bool is_best) {
@@ -180,12 +180,13 @@ namespace {
 /// The table of those columns that say something, and what they mean; empty if none does.
 std::string column_table(std::span<const Column> all, std::span<const ReportRun> runs, std::string_view id,
                          std::string_view label) {
+  const std::vector<const Summary*> replays = summaries_of(runs);
   std::vector<const Column*> columns;
   std::vector<std::vector<bool>> best;
   for (const Column& column : all) {
     if (!is_shown(column, runs)) continue;
     columns.push_back(&column);
-    best.push_back(best_of(column, runs));
+    best.push_back(best_replays(column.metric, replays));
   }
   if (columns.empty()) return {};
   std::string html = fmt::format(
@@ -206,10 +207,7 @@ std::string column_table(std::span<const Column> all, std::span<const ReportRun>
   html += "</tbody>\n</table>\n</div>\n";
   const bool any_best = std::ranges::any_of(
       best, [](const std::vector<bool>& column) { return std::ranges::find(column, true) != column.end(); });
-  if (any_best)
-    html +=
-        "<p class=\"note\">* best of its column; of times and rates among the policies that completed the "
-        "most jobs</p>\n";
+  if (any_best) html += fmt::format("<p class=\"note\">{}</p>\n", meaning_of_stars(replays));
   html += "<details><summary>What the columns mean</summary>\n<dl>\n";
   for (const Column* column : columns) {
     html += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escape_html(column->title), escape_html(column->meaning));

@@ -475,8 +475,7 @@ class RecordReader {
       case_.profile = "b200-simumax";
   }
 
-  /// Keys that mean nothing here. Those of measurements are facts beside it: a record
-  /// may have any.
+  /// Keys that mean nothing here. Those of measurements are facts beside it: a record may have any.
   void list_unread() {
     const std::vector<std::string_view> known = split(kKnownKeys, ' ');
     for (const char* const name : {"", "model", "system", "parallel", "batch"}) {

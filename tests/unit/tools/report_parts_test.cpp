@@ -129,7 +129,9 @@ TEST_CASE("report: the table marks the best of a column, and nothing where all l
   CHECK(html.find("<edf>") == std::string::npos);
   CHECK(html.find("1,234") != std::string::npos);
   CHECK(html.find("Not completed") == std::string::npos);
+  CHECK(html.find(">* best</p>") != std::string::npos);
   runs[0].summary.completed = 990;
+  CHECK(summary_table(runs).find("among the policies that completed the most jobs</p>") != std::string::npos);
   runs[1].summary = runs[0].summary;
   const std::string alike = summary_table(runs);
   CHECK(alike.find("<strong>") == std::string::npos);

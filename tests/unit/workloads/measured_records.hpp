@@ -22,6 +22,13 @@ inline MeasuredCase only_case(const std::string& record) {
   return cases->cases.front();
 }
 
+/// The error of a file of one record, as a user reads it.
+inline std::string error_of_case(const std::string& record) {
+  const auto cases = parse_measured_cases(one_case(record), "cases.json");
+  REQUIRE_FALSE(cases);
+  return cases.error().describe();
+}
+
 /// A model in full.
 inline const std::string kModel =
     R"("model": {"name": "Llama", "layers": 8, "hidden": 1024, "ffn_hidden": 2816, "heads": 16, "kv_heads": 4,
