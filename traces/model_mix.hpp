@@ -54,8 +54,7 @@ struct ModelMix {
 
 /// Draws a model for one job after another. Where a mix says no global batch it is 16 sequences a GPU, at
 /// most the published one but at least one a GPU, halved as long as an iteration takes more than a minute. A
-/// drawn model that has no plan
-/// on the job's GPUs is replaced by the next smaller one that has.
+/// drawn model that has no plan on the job's GPUs is replaced by the next smaller one that has.
 class ModelAssigner {
  public:
   /// `iteration_time` must outlive the object.
