@@ -104,7 +104,7 @@ int main(int argc, char** argv) try {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) {
+    if (vtrain::asks_for_help(app, error)) {
       app.exit(error);  // prints the help or the version
       return finish_output();
     }

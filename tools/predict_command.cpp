@@ -1,6 +1,7 @@
 /// `vtrain predict`: configurations in, iteration times out.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -234,25 +235,7 @@ std::string breakdown_line(std::string_view label, Nanoseconds part, Nanoseconds
 /// `label` and lines of words, the lines under each other.
 std::string labelled(std::string_view label, std::string_view words) {
   constexpr std::size_t kIndent = 17;
-  constexpr std::size_t kWidth = 110;
-  std::string text = fmt::format("{:<{}}", label, kIndent);
-  std::size_t line = kIndent;
-  while (!words.empty()) {
-    const std::size_t end = std::min(words.find(' '), words.size());
-    const std::string_view word = words.substr(0, end);
-    const std::size_t width = display_width(word);
-    if (line > kIndent && line + 1 + width > kWidth) {
-      text += fmt::format("\n{:<{}}", "", kIndent);
-      line = kIndent;
-    } else if (line > kIndent) {
-      text += ' ';
-      ++line;
-    }
-    text += word;
-    line += width;
-    words.remove_prefix(std::min(end + 1, words.size()));
-  }
-  return text + "\n";
+  return fmt::format("{:<{}}{}\n", label, kIndent, wrap_text(words, kTextColumns - kIndent, kIndent));
 }
 
 /// `GPT 530B   105 layers, ...        3,360 A100 = tensor 8 x data 12 x pipeline 35`, only degrees above 1
@@ -349,7 +332,22 @@ Result<void> write_graph_files(const PredictArguments& arguments, const Predicti
   return {};
 }
 
+/// Says which options the other semantics would have read.
+void warn_of_options_without_effect(const PredictArguments& arguments) {
+  const auto warn = [](std::string_view option, bool is_given, std::string_view semantics) {
+    if (is_given) spdlog::warn("{}: without effect; it is for --semantics {}", option, semantics);
+  };
+  if (arguments.semantics == "vtrain") {
+    warn("--stack", !arguments.stack.empty(), "physical");
+    warn("--calibrate", !arguments.calibration.empty(), "physical");
+  } else {
+    warn("--traces", !arguments.traces.empty(), "vtrain");
+    warn("--collectives", !arguments.collectives.empty(), "vtrain");
+  }
+}
+
 Result<void> predict(const PredictArguments& arguments) {
+  warn_of_options_without_effect(arguments);
   const auto files = expand_inputs(arguments.inputs);
   if (!files) return fail(files.error());
   const bool one = files->size() == 1 && !fs::is_directory(arguments.inputs.front());

@@ -80,6 +80,14 @@ std::optional<Error> unknown_part(const CLI::App& app) {
 
 }  // namespace
 
+bool asks_for_help(const CLI::App& program, const CLI::ParseError& error) {
+  if (error.get_exit_code() != 0) return false;
+  const CLI::App& app = *reached_command(program).app;
+  const std::vector<std::string> left = app.remaining();
+  const bool of_unknown_command = needs_command(app) && !left.empty() && !is_option(left.front());
+  return !of_unknown_command;
+}
+
 std::string describe_usage_error(const CLI::App& program, const CLI::ParseError& error) {
   const auto [app, name] = reached_command(program);
   std::string message = printable(error.what());

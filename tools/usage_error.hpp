@@ -13,6 +13,9 @@ class ParseError;
 
 namespace vtrain {
 
+/// Whether the parse of `program` ended for help, or the version, of a command that there is.
+bool asks_for_help(const CLI::App& program, const CLI::ParseError& error);
+
 /// What to print of a command line that `program` did not take: which option, argument or command is unknown,
 /// with the nearest known one, or else what CLI11 says; then which command has the help.
 std::string describe_usage_error(const CLI::App& program, const CLI::ParseError& error);

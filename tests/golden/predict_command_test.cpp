@@ -1,0 +1,25 @@
+/// `vtrain predict` as a user sees it.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "tests/support/command_runner.hpp"
+
+using vtrain::testing::run_vtrain;
+using vtrain::testing::TemporaryFolder;
+
+TEST_CASE("predict: options of the other semantics are said to be without effect") {
+  const TemporaryFolder work;
+  work.write("config.json",
+             R"({"model": "llama3-8b", "plan": {"tensor": 8, "data": 1, "pipeline": 1, "global_batch": 8,
+    "micro_batch": 1, "recompute": "none"}})");
+  const auto plain = run_vtrain("predict config.json", work.path());
+  REQUIRE_MESSAGE(plain.exit_code == 0, plain.err);
+  CHECK(plain.err == "");
+  const auto with = run_vtrain("predict config.json --traces x --collectives y", work.path());
+  CHECK(with.exit_code == 0);
+  CHECK(with.out == plain.out);
+  CHECK(with.err ==
+        "warning: --traces: without effect; it is for --semantics vtrain\n"
+        "warning: --collectives: without effect; it is for --semantics vtrain\n");
+}
