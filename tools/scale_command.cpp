@@ -31,6 +31,7 @@ struct ScaleArguments {
   std::string cluster;
   double days = 0;
   double tokens_per_parameter = 20;
+  std::int64_t sequence_length = 0;  ///< 0: the model's
   std::int64_t global_batch = 0;
   double price = 0;
   std::string profile;
@@ -105,6 +106,7 @@ ordered_json to_json(const ScaleArguments& arguments, const ScaleQuestion& quest
             {"tokens", promised * budget.tokens_per_parameter},
             {"flops_per_second", budget.peak_rate.value * budget.num_gpus.value}}},
           {"best", rungs[answer.best]},
+          {"ladder_ends", answer.ladder_ends},
           {"ladder", rungs}};
 }
 
@@ -160,23 +162,28 @@ std::string to_text(const ScaleArguments& arguments, const ScaleQuestion& questi
       "{} {} for {} d, {} tokens per {}; {} models{} searched in {}   stack {}{}{}\n\n"
       "at peak    {} {} on {}\n"
       "predicted  {} parameters{} on {} in {:.1f} d: {}\n\n{}\n"
-      "* the largest in time. The largest model here would take {:.1f} d.\n",
+      "* the largest in time{}. The largest model here would take {:.1f} d.\n",
       with_thousands(budget.num_gpus.value), question.profile.name, short_number(arguments.days),
       short_number(budget.tokens_per_parameter), has_experts ? "active parameter" : "parameter",
       answer.rungs.size(), question.family.empty() ? "" : " like " + question.family, as_duration(wall_s),
       question.stack.name, question.calibration.empty() ? "" : ", ", question.calibration, billions(promised),
       has_experts ? "active parameters" : "parameters", tokens_text(promised * budget.tokens_per_parameter),
       billions(parameters_of(best)), active, tokens_text(best.tokens), best.time.count() / kSecondsPerDay,
-      describe_plan(best.plan.plan), ladder_table(arguments, answer), largest.time.count() / kSecondsPerDay);
+      describe_plan(best.plan.plan), ladder_table(arguments, answer),
+      answer.ladder_ends ? ", and the largest that is tried: larger ones may be in time too" : "",
+      largest.time.count() / kSecondsPerDay);
 }
 
 /// The ladder of the model's family, or of GPT where there is none.
 Result<void> read_family(const ScaleArguments& arguments, ScaleQuestion& question) {
   if (arguments.model.empty()) {
     question.ladder = gpt_ladder();
+    if (arguments.sequence_length == 0) return {};
+    for (TransformerModel& model : question.ladder)
+      model.sequence_length = arguments.sequence_length;
     return {};
   }
-  const auto model = load_model(arguments.model);
+  const auto model = load_model(arguments.model, arguments.sequence_length);
   if (!model) return fail(model.error());
   for (const std::string& warning : model->warnings)
     spdlog::warn("{}: {}", arguments.model, warning);
@@ -217,9 +224,12 @@ Result<void> scale(const ScaleArguments& arguments) {
     return found->best.front();
   };
   const auto start = std::chrono::steady_clock::now();
-  const std::int64_t num_nodes =
-      std::max<std::int64_t>(1, budget.num_gpus.value / question->profile.gpus_per_node);
-  const auto answer = scale_model(budget, question->ladder, arguments.global_batch, num_nodes, find_plan);
+  // Replicas are spread over nodes, or over the GPUs of less than one.
+  const std::int64_t num_gpus = budget.num_gpus.value;
+  const std::int64_t gpus_per_node = question->profile.gpus_per_node;
+  const std::int64_t batch_multiple = num_gpus < gpus_per_node ? num_gpus : num_gpus / gpus_per_node;
+  const auto answer =
+      scale_model(budget, question->ladder, arguments.global_batch, batch_multiple, find_plan);
   if (!answer) return fail(in_option("--days", answer.error()));
   const double wall_s = Seconds(std::chrono::steady_clock::now() - start).count();
   fmt::print("{}", arguments.json ? json_text(to_json(arguments, *question, *answer, wall_s))
@@ -253,6 +263,8 @@ void add_scale_command(CLI::App& app, Action& action) {
                    "Compute-optimal tokens (Hoffmann et al., 2022), of experts per active parameter")
       ->transform(number_between(0.001, 1e6))
       ->capture_default_str();
+  command->add_option("--sequence-length", to.sequence_length, "Tokens a sequence; without it the model's")
+      ->transform(whole_number(1, kMaxSequenceLength));
   command
       ->add_option("--global-batch", to.global_batch,
                    "Sequences an iteration; without it about those of published models of each size")

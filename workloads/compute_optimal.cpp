@@ -73,7 +73,7 @@ void add_gpt(std::vector<TransformerModel>& ladder, std::int64_t hidden) {
   add_depths(ladder,
              {.name = "gpt",
               .hidden_size = hidden,
-              .num_heads = hidden / (hidden <= 2048 ? 64 : 128),
+              .num_heads = hidden / (hidden <= 2560 ? 64 : 128),
               .sequence_length = 2048,
               .vocab_size = 51200},
              interpolate(kPublishedDepths, static_cast<double>(hidden)));
@@ -138,7 +138,7 @@ double promised_parameters(const TrainingBudget& budget) {
 
 std::vector<TransformerModel> gpt_ladder() {
   std::vector<TransformerModel> ladder;
-  for (std::int64_t hidden = 512; hidden <= 2048; hidden += 512)
+  for (std::int64_t hidden = 512; hidden <= 2560; hidden += 512)
     add_gpt(ladder, hidden);
   for (std::int64_t hidden = 3072; hidden <= 25600; hidden += 1024)
     add_gpt(ladder, hidden);
@@ -187,6 +187,9 @@ std::int64_t usual_global_batch(double num_parameters, std::int64_t sequence_len
     parameters = std::log(parameters * 1e9);
   const double batch = interpolate(points, std::log(num_parameters)) * kPublishedSequence /
                        static_cast<double>(sequence_length);
+  constexpr double kLeastMultiples = 8;
+  while (2 * kLeastMultiples * static_cast<double>(multiple) <= batch)
+    multiple *= 2;
   return multiple * std::max<std::int64_t>(1, std::llround(batch / static_cast<double>(multiple)));
 }
 
@@ -216,6 +219,7 @@ Result<ScalingAnswer> scale_model(const TrainingBudget& budget, std::span<const 
                                             : "not even the smallest model with a plan is trained in time"});
   }
   ScalingAnswer answer{.best = falling.size() - 1 - *best};
+  answer.ladder_ends = falling[*best].model == ladder.back();
   answer.rungs.assign(std::make_move_iterator(falling.rbegin()), std::make_move_iterator(falling.rend()));
   return answer;
 }

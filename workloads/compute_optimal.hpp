@@ -30,7 +30,7 @@ struct TrainingBudget {
 double promised_parameters(const TrainingBudget& budget);
 
 /// Shapes of GPT models from 12 layers of hidden size 512 to 128 of 25,600, by rising parameters. Hidden
-/// sizes are multiples of 512 with heads of 64 up to 2,048, then of 1,024 with heads of 128, so that every
+/// sizes are multiples of 512 with heads of 64 up to 2,560, then of 1,024 with heads of 128, so that every
 /// number of heads is a multiple of 8. For each there are the multiples of 4 layers that differ by at most a
 /// quarter from the depth of the published models, interpolated between them by hidden size: GPT-3 (Brown et
 /// al., 2020, table 2.1) up to 5,120, Megatron-LM (Narayanan et al., SC'21, table 1) above. Sequence of 2,048
@@ -49,7 +49,8 @@ Result<std::vector<TransformerModel>> family_ladder(const TransformerModel& mode
 
 /// Sequences an iteration for a model of this size: those of the published models, interpolated by the
 /// logarithm of the parameters, of as many tokens (theirs have sequences of 2,048), as the nearest multiple
-/// (at least one) of `multiple`.
+/// (at least one) of `multiple` times a power of two: the largest of which there are eight, so that the batch
+/// divides in many ways.
 std::int64_t usual_global_batch(double num_parameters, std::int64_t sequence_length, std::int64_t multiple);
 
 /// A model of the ladder, trained on its compute-optimal tokens with its best plan.
@@ -69,7 +70,8 @@ struct ScalingAnswer {
   /// Models with a plan, by rising active parameters: from a few smaller than the best up to what the peak
   /// promises.
   std::vector<Rung> rungs{};
-  std::size_t best = 0;  ///< position of the largest that is trained in time
+  std::size_t best = 0;      ///< position of the largest that is trained in time
+  bool ladder_ends = false;  ///< the best is the largest model of the ladder: larger ones were not tried
 };
 
 /// Finds the best plan of a model at a global batch.

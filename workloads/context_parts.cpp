@@ -74,10 +74,19 @@ KernelTime gradient_ring_time(const LayerContext& layer) {
   return {hop.time * real(layer.key.context), hop.evidence};
 }
 
+/// Flash attention has no kernels in single precision: those that take its place are taken to reach the same
+/// share of that precision's peak rate.
+KernelTime in_plan_precision(const LayerContext& layer, KernelTime half) {
+  if (layer.key.precision != Precision::Fp32) return half;
+  return {half.time * (layer.profile.peak_rate.value / layer.profile.peak_rate_fp32.value),
+          Evidence::Modelled};
+}
+
 }  // namespace
 
 void add_flash_forward(PassBuilder& pass, const LayerContext& layer, const AttentionShape& attention) {
-  const KernelTime time = attention_forward_time(layer.profile, layer.stack.attention, attention);
+  const KernelTime time =
+      in_plan_precision(layer, attention_forward_time(layer.profile, layer.stack.attention, attention));
   if (layer.key.context <= 1) {
     pass.begin("attention").kernel(time);
     return;
@@ -89,7 +98,8 @@ void add_flash_forward(PassBuilder& pass, const LayerContext& layer, const Atten
 }
 
 void add_flash_backward(PassBuilder& pass, const LayerContext& layer, const AttentionShape& attention) {
-  const KernelTime time = attention_backward_time(layer.profile, layer.stack.attention, attention);
+  const KernelTime time =
+      in_plan_precision(layer, attention_backward_time(layer.profile, layer.stack.attention, attention));
   if (layer.key.context <= 1) {
     pass.begin("attention_grad").kernel(time);
     return;

@@ -100,6 +100,7 @@ void read_biases(ConfigReader& config, TransformerModel& model) {
   const bool mlp_bias = config.flag_or("mlp_bias", false);
   model.has_bias = attention_bias && mlp_bias;
   model.has_qkv_bias = attention_bias && !mlp_bias;
+  if (mlp_bias && !attention_bias) config.warn("mlp_bias true: biases of the MLP alone are not counted");
 }
 
 /// The number under a key of an object, 0 when there is none.

@@ -68,6 +68,12 @@ void read_optional(JsonFields& fields, std::string_view key, std::int64_t& size)
   size = fields.integer_or(key, 0, kMaxSize, size);
 }
 
+/// The size without which the others of a part say nothing; 0 for none only where that is said.
+void read_main_size(JsonFields& fields, std::string_view key, std::int64_t& size) {
+  if (size == 0 && !fields.has(key)) fields.complain(key, "missing");
+  read_optional(fields, key, size);
+}
+
 void read_top_level(JsonFields& fields, TransformerModel& model) {
   fields.allow_only(kModelKeys);
   model.name = fields.string_or("name", model.name);
@@ -101,7 +107,7 @@ void read_top_level(JsonFields& fields, TransformerModel& model) {
 
 void read_experts(JsonFields& fields, MixtureOfExperts& experts) {
   fields.allow_only(kExpertKeys);
-  read_optional(fields, "num_experts", experts.num_experts);
+  read_main_size(fields, "num_experts", experts.num_experts);
   const auto read = experts.num_experts > 0 ? read_size : read_optional;
   read(fields, "top_k", experts.top_k);
   read(fields, "expert_ffn_size", experts.expert_ffn_size);
@@ -114,7 +120,7 @@ void read_experts(JsonFields& fields, MixtureOfExperts& experts) {
 void read_latent(JsonFields& fields, LatentAttention& latent) {
   fields.allow_only(kLatentKeys);
   read_optional(fields, "query_rank", latent.query_rank);
-  read_optional(fields, "kv_rank", latent.kv_rank);
+  read_main_size(fields, "kv_rank", latent.kv_rank);
   read_optional(fields, "plain_head_size", latent.plain_head_size);
   read_optional(fields, "rotary_head_size", latent.rotary_head_size);
   read_optional(fields, "value_head_size", latent.value_head_size);
@@ -122,14 +128,14 @@ void read_latent(JsonFields& fields, LatentAttention& latent) {
 
 void read_window(JsonFields& fields, AttentionWindow& window) {
   fields.allow_only(kWindowKeys);
-  read_optional(fields, "size", window.size);
+  read_main_size(fields, "size", window.size);
   read_optional(fields, "first_layer", window.first_layer);
   read_optional(fields, "full_every", window.full_every);
 }
 
 void read_state_space(JsonFields& fields, StateSpace& space) {
   fields.allow_only(kStateSpaceKeys);
-  read_optional(fields, "num_heads", space.num_heads);
+  read_main_size(fields, "num_heads", space.num_heads);
   read_optional(fields, "head_size", space.head_size);
   read_optional(fields, "state_size", space.state_size);
   read_optional(fields, "num_groups", space.num_groups);
@@ -139,7 +145,7 @@ void read_state_space(JsonFields& fields, StateSpace& space) {
 
 void read_prediction(JsonFields& fields, MultiTokenPrediction& prediction) {
   fields.allow_only(kPredictionKeys);
-  read_optional(fields, "depth", prediction.depth);
+  read_main_size(fields, "depth", prediction.depth);
   prediction.shares_weights = fields.boolean_or("shares_weights", prediction.shares_weights);
   prediction.layer_pattern = fields.string_or("layer_pattern", prediction.layer_pattern);
 }

@@ -84,6 +84,26 @@ TEST_CASE("scale: the family of a model, by its name or from a file of either ki
   }
 }
 
+TEST_CASE("scale: what the ladder of models does not hold is said") {
+  const TemporaryFolder work;
+  const std::string huge = "scale --gpus 100000 --cluster 12500x8:h100 --days ";
+  CHECK(run_json(huge + "400")["ladder_ends"] == true);
+  const auto told = run_vtrain(huge + "400", work.path());
+  CHECK(told.out.find(
+            "* the largest in time, and the largest that is tried: larger ones may be in time too.") !=
+        std::string::npos);
+  CHECK(run_json("scale --gpus 64 --days 14")["ladder_ends"] == false);
+}
+
+TEST_CASE("scale: batches divide over few GPUs, and sequences have the length that is asked for") {
+  const json few = run_json("scale --cluster 1x8:h100 --days 1");
+  for (const json& rung : few["ladder"])
+    CHECK(rung["plan"]["global_batch"].get<int>() % 8 == 0);
+  const json answer = run_json("scale llama3-8b --cluster 4x8:h100 --days 10 --sequence-length 4096");
+  CHECK(answer["best"]["sequence_length"] == 4096);
+  CHECK(run_json("scale --gpus 64 --days 14 --sequence-length 8192")["best"]["sequence_length"] == 8192);
+}
+
 TEST_CASE("scale: the table marks the answer, once") {
   const TemporaryFolder work;
   const auto result = run_vtrain("scale --gpus 64 --days 14 --price 2", work.path());

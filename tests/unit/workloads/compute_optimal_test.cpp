@@ -120,8 +120,11 @@ TEST_CASE("compute_optimal: of experts the active parameters count") {
 }
 
 TEST_CASE("compute_optimal: the usual batch follows the published ones, in whole multiples") {
-  CHECK(usual_global_batch(145.6e9, 2048, 1) == 2304);
+  CHECK(usual_global_batch(145.6e9, 2048, 1) == 2304);  // 9 x 256
   CHECK(usual_global_batch(39.1e9, 2048, 1) == 1536);
+  // Without the powers of two 487, a prime that no degree of data parallelism divides.
+  CHECK(usual_global_batch(1.318e9, 2048, 1) == 480);
+  CHECK(usual_global_batch(1.318e9, 2048, 7) == 504);
   CHECK(usual_global_batch(1e6, 2048, 1) == 256);
   CHECK(usual_global_batch(1e13, 2048, 1) == 3072);
   // 2304 / 420 is 5.5 nodes: six of them, as halves round up.

@@ -430,6 +430,10 @@ TEST_CASE("hugging_face: what is not supported is named") {
   json bias = llama3();
   bias["attention_bias"] = true;
   CHECK(read(bias, 8192)->model.has_qkv_bias);
+  json mlp_bias = llama3();
+  mlp_bias["mlp_bias"] = true;
+  CHECK(read(mlp_bias, 8192)->warnings ==
+        std::vector<std::string>{"mlp_bias true: biases of the MLP alone are not counted"});
 }
 
 }  // namespace

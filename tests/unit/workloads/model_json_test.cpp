@@ -124,6 +124,19 @@ TEST_CASE("model_json: errors name file, line and key") {
     "vocab_size": 100,)";
   CHECK(error_of("{" + sizes + "\n\"experts\": {\"num_experts\": 8, \"top_k\": 2}}") ==
         "m.json:3: experts.expert_ffn_size: missing");
+  // What says nothing by itself is not passed over.
+  for (const auto& [part, missing] :
+       {std::pair{R"("experts": {"top_k": 2, "expert_ffn_size": 64})", "experts.num_experts"},
+        std::pair{R"("window": {"full_every": 2})", "window.size"},
+        std::pair{R"("latent": {"query_rank": 512})", "latent.kv_rank"},
+        std::pair{R"("state_space": {"head_size": 64})", "state_space.num_heads"},
+        std::pair{R"("prediction": {"shares_weights": true})", "prediction.depth"}}) {
+    CHECK(error_of(std::string(R"({"base": "llama3-8b", )") + part + "}") ==
+          std::string("m.json:1: ") + missing + ": missing");
+  }
+  CHECK(
+      parse_model(R"({"base": "mixtral-8x7b", "experts": {"num_experts": 0}})", "m.json")->num_parameters() <
+      8'000'000'000);
   CHECK(error_of("[]") == "m.json: expected a JSON object, found '[]'");
 }
 

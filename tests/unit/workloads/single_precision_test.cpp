@@ -74,6 +74,17 @@ TEST_CASE("single_precision: the output layer and attention run in it too") {
             .epsilon(kRounding));
 }
 
+TEST_CASE("single_precision: attention for which there is no flash kernel keeps the share of the peak rate") {
+  const Stack stack = find_stack("torchtitan").value();
+  const LayerCosts half = costs_of(kModel, stack, Precision::Bf16);
+  const LayerCosts single = costs_of(kModel, stack, Precision::Fp32);
+  const double slower = a100().peak_rate.value / a100().peak_rate_fp32.value;
+  CHECK(time_of(single.layers[0].forward, "attention") ==
+        doctest::Approx(slower * time_of(half.layers[0].forward, "attention")).epsilon(kRounding));
+  CHECK(time_of(single.layers[0].backward, "attention_grad") ==
+        doctest::Approx(slower * time_of(half.layers[0].backward, "attention_grad")).epsilon(kRounding));
+}
+
 TEST_CASE("transformers-eager: every operator of the formulas is a kernel") {
   const Stack eager = find_stack("transformers-eager").value();
   TransformerModel model = kModel;
