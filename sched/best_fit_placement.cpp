@@ -23,7 +23,7 @@ class BestFitPlacement final : public SharingPlacement {
 }  // namespace
 
 std::unique_ptr<Placement> make_best_fit_placement(const ClusterSpec& cluster, const Workload& workload) {
-  return std::make_unique<BestFitPlacement>(cluster, workload);
+  return std::make_unique<BestFitPlacement>(PlacementKind::BestFit, cluster, workload);
 }
 
 }  // namespace vtrain

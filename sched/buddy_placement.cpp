@@ -14,7 +14,7 @@ namespace {
 class BuddyPlacement final : public NodePlacement {
  public:
   BuddyPlacement(const ClusterSpec& cluster, const Workload& workload)
-      : NodePlacement(cluster, workload), home_of_(table_.nodes().size()) {
+      : NodePlacement(PlacementKind::Buddy, cluster, workload), home_of_(table_.nodes().size()) {
     std::map<std::pair<std::uint32_t, std::int32_t>, std::uint32_t> row_by_kind;  // type, GPUs of a node
     for (std::uint32_t node = 0; node < table_.nodes().size(); ++node) {
       const auto [row, is_new] = row_by_kind.try_emplace({table_[node].type, table_[node].num_gpus},

@@ -12,8 +12,8 @@ namespace {
 /// What both have in common: gangs that fit on a node.
 class TopologyPlacement : public NodePlacement {
  public:
-  TopologyPlacement(const ClusterSpec& cluster, const Workload& workload)
-      : NodePlacement(cluster, workload), books_(table_) {}
+  TopologyPlacement(PlacementKind kind, const ClusterSpec& cluster, const Workload& workload)
+      : NodePlacement(kind, cluster, workload), books_(table_) {}
 
   bool place(const GangRequest& request, std::vector<NodeShare>& shares) final {
     if (request.num_gpus > free_) return false;
@@ -278,12 +278,12 @@ class ConsolidateStrictPlacement final : public TopologyPlacement {
 }  // namespace
 
 std::unique_ptr<Placement> make_consolidate_placement(const ClusterSpec& cluster, const Workload& workload) {
-  return std::make_unique<ConsolidatePlacement>(cluster, workload);
+  return std::make_unique<ConsolidatePlacement>(PlacementKind::Consolidate, cluster, workload);
 }
 
 std::unique_ptr<Placement> make_consolidate_strict_placement(const ClusterSpec& cluster,
                                                              const Workload& workload) {
-  return std::make_unique<ConsolidateStrictPlacement>(cluster, workload);
+  return std::make_unique<ConsolidateStrictPlacement>(PlacementKind::ConsolidateStrict, cluster, workload);
 }
 
 }  // namespace vtrain

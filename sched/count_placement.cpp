@@ -12,7 +12,8 @@ namespace {
 /// One number for the cluster.
 class CountPlacement : public Placement {
  public:
-  explicit CountPlacement(const ClusterSpec& cluster) : total_(cluster.total_gpus()), free_(total_) {}
+  explicit CountPlacement(const ClusterSpec& cluster)
+      : Placement(PlacementKind::Count), total_(cluster.total_gpus()), free_(total_) {}
 
   bool place(const GangRequest& request, std::vector<NodeShare>&) override {
     if (request.num_gpus > free_) return false;
@@ -30,7 +31,6 @@ class CountPlacement : public Placement {
   }
   bool fits_empty(const GangRequest& request) const override { return request.num_gpus <= total_; }
   GpuCount free_gpus() const final { return free_; }
-  bool knows_nodes() const final { return false; }
   bool packs_gangs() const final { return true; }
   bool needs_shares() const override { return false; }
   int levels_crossed(std::span<const NodeShare>) const final { return 0; }

@@ -65,7 +65,7 @@ NodeRoom room_after(const NodeRoom& room, const GangRequest& request, std::int16
 }
 
 std::unique_ptr<Placement> make_fgd_placement(const ClusterSpec& cluster, const Workload& workload) {
-  return std::make_unique<FgdPlacement>(cluster, workload);
+  return std::make_unique<FgdPlacement>(PlacementKind::Fgd, cluster, workload);
 }
 
 }  // namespace vtrain

@@ -19,7 +19,7 @@ GangSites::GangSites(const ClusterSpec& cluster, const Workload& workload, GangS
     : nodes_(cluster, workload),
       speeds_(speeds),
       may_spread_(!placement.packs_gangs()),
-      matter_(placement.knows_nodes() && (may_spread_ || nodes_.by_type().size() > 1)) {}
+      matter_(placement.info().knows_nodes && (may_spread_ || nodes_.by_type().size() > 1)) {}
 
 GangSite GangSites::of(std::span<const NodeShare> shares) const {
   const std::uint32_t type = nodes_[shares.front().node.value].type;

@@ -8,8 +8,8 @@ Gangs::Gangs(PlacementKind kind, const ClusterSpec& cluster, const Workload& wor
     : jobs_(workload.jobs),
       placement_(make_placement(kind, cluster, workload)),
       needs_shares_(placement_->needs_shares()),
-      knows_nodes_(placement_->knows_nodes()),
-      shares_gpus_(placement_->shares_gpus()),
+      knows_nodes_(placement_->info().knows_nodes),
+      shares_gpus_(placement_->info().shares_gpus),
       slot_of_(needs_shares_ ? workload.jobs.size() : 0) {
   if (takes_nodes_out) service_.emplace(*placement_, cluster);
 }

@@ -11,7 +11,7 @@ GpusByType::GpusByType(const ClusterSpec& cluster, const Workload& workload, con
     : types_(cluster, workload.gpu_types),
       gangs_(gangs),
       num_asked_(workload.gpu_types.size()),
-      splits_gangs_(!gangs.placement().knows_nodes()),
+      splits_gangs_(!gangs.placement().info().knows_nodes),
       total_(types_.names().size()) {
   for (const NodeGroup& group : cluster.groups) {
     const std::uint32_t type = types_.number_of(group);

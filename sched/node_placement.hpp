@@ -11,8 +11,8 @@ namespace vtrain {
 /// Holds the nodes and counts the free GPUs.
 class NodePlacement : public Placement {
  public:
-  NodePlacement(const ClusterSpec& cluster, const Workload& workload)
-      : table_(cluster, workload), free_(table_.total_gpus()) {}
+  NodePlacement(PlacementKind kind, const ClusterSpec& cluster, const Workload& workload)
+      : Placement(kind), table_(cluster, workload), free_(table_.total_gpus()) {}
 
   GpuCount free_gpus() const override { return free_; }
   /// If the nodes of a type are of one size: a gang takes whole nodes, and one other for the rest. Placements

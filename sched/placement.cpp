@@ -25,22 +25,38 @@ struct Row {
 };
 
 constexpr std::array<Row, 7> kRows = {{
-    {{PlacementKind::Count, "count", "any free GPUs, wherever they are"}, make_count_placement},
-    {{PlacementKind::Yarn, "yarn", "the first node with room; whole nodes for larger gangs"},
+    {{.kind = PlacementKind::Count,
+      .name = "count",
+      .summary = "any free GPUs, wherever they are",
+      .knows_nodes = false},
+     make_count_placement},
+    {{.kind = PlacementKind::Yarn,
+      .name = "yarn",
+      .summary = "the first node with room; whole nodes for larger gangs"},
      make_yarn_placement},
-    {{PlacementKind::BestFit, "best-fit",
-      "the node with the least room that suffices; whole nodes for larger gangs; shares GPUs"},
+    {{.kind = PlacementKind::BestFit,
+      .name = "best-fit",
+      .summary = "the node with the least room that suffices; whole nodes for larger gangs; shares GPUs",
+      .shares_gpus = true},
      make_best_fit_placement},
-    {{PlacementKind::Consolidate, "consolidate",
-      "the tightest of NVLink island, node, rack, cluster with room, over as few of its parts as can be"},
+    {{.kind = PlacementKind::Consolidate,
+      .name = "consolidate",
+      .summary =
+          "the tightest of NVLink island, node, rack, cluster with room, over as few of its parts as can be"},
      make_consolidate_placement},
-    {{PlacementKind::ConsolidateStrict, "consolidate-strict",
-      "the same, but a gang waits until the fewest nodes that can hold it are free"},
+    {{.kind = PlacementKind::ConsolidateStrict,
+      .name = "consolidate-strict",
+      .summary = "the same, but a gang waits until the fewest nodes that can hold it are free"},
      make_consolidate_strict_placement},
-    {{PlacementKind::Buddy, "buddy", "an aligned block of a power of two, the smallest with room"},
+    {{.kind = PlacementKind::Buddy,
+      .name = "buddy",
+      .summary = "an aligned block of a power of two, the smallest with room"},
      make_buddy_placement},
-    {{PlacementKind::Fgd, "fgd",
-      "the node whose free GPUs are fragmented least by it; whole nodes for larger gangs; shares GPUs"},
+    {{.kind = PlacementKind::Fgd,
+      .name = "fgd",
+      .summary =
+          "the node whose free GPUs are fragmented least by it; whole nodes for larger gangs; shares GPUs",
+      .shares_gpus = true},
      make_fgd_placement},
 }};
 
@@ -67,8 +83,10 @@ Result<PlacementKind> parse_placement(std::string_view name) {
                .message = with_guess(expected_found("one of " + list_names(known), name), name, known)});
 }
 
-bool shares_gpus(PlacementKind kind) {
-  return kind == PlacementKind::BestFit || kind == PlacementKind::Fgd;
+const PlacementInfo& info_of(PlacementKind kind) {
+  const auto* const info = std::ranges::find(kInfos, kind, &PlacementInfo::kind);
+  if (info == kInfos.end()) throw std::logic_error("info_of: a placement without a row");
+  return *info;
 }
 
 std::unique_ptr<Placement> make_placement(PlacementKind kind, const ClusterSpec& cluster,

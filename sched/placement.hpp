@@ -16,7 +16,7 @@
 
 namespace vtrain {
 
-/// The ways of placing a gang; each is a file pair `sched/<name>_placement`, and a row of `placements()`.
+/// The ways of placing a gang; each is a row of `placements()`.
 enum class PlacementKind : std::uint8_t {
   Count,
   Yarn,
@@ -32,15 +32,16 @@ struct PlacementInfo {
   PlacementKind kind;
   std::string_view name;     ///< on the command line
   std::string_view summary;  ///< one line
+  bool shares_gpus = false;  ///< whether several gangs may use one GPU, each its part
+  bool knows_nodes = true;   ///< whether gangs have nodes; a node without them cannot go out of service
 };
 
 /// All placements, in the order of the enumeration.
 std::span<const PlacementInfo> placements();
+/// The row of a placement.
+const PlacementInfo& info_of(PlacementKind kind);
 /// Reads a name; the error lists the names there are, with the nearest.
 Result<PlacementKind> parse_placement(std::string_view name);
-
-/// Whether gangs may share GPUs under a placement, each its part (`Placement::shares_gpus`).
-bool shares_gpus(PlacementKind kind);
 
 /// What a gang asks of the cluster.
 struct GangRequest {
@@ -76,7 +77,11 @@ struct NodeShare {
 /// cluster names first.
 class Placement {
  public:
+  explicit Placement(PlacementKind kind) : info_(info_of(kind)) {}
   virtual ~Placement() = default;
+
+  /// Its row of the table.
+  const PlacementInfo& info() const { return info_; }
   /// Takes the GPUs for a gang and appends where they are to `shares`; false, with nothing changed, when it
   /// does not fit.
   virtual bool place(const GangRequest& request, std::vector<NodeShare>& shares) = 0;
@@ -93,10 +98,6 @@ class Placement {
   virtual GpuCount free_gpus() const = 0;
   /// GPUs in service of which no gang holds anything; other than `free_gpus` only where GPUs are shared.
   virtual GpuCount idle_gpus() const { return free_gpus(); }
-  /// Whether several gangs may use one GPU, each its part.
-  virtual bool shares_gpus() const { return false; }
-  /// Whether gangs have nodes: not under `count`, where a node cannot go out of service.
-  virtual bool knows_nodes() const { return true; }
   /// Whether `release` needs what `place` appended. If not, all four may be given an empty list and a
   /// request of which only the number of GPUs is set.
   virtual bool needs_shares() const { return true; }
@@ -113,8 +114,11 @@ class Placement {
   /// Takes a node out of service or brings it back; all nodes begin in service. A node out of service offers
   /// no GPUs: its free ones stop counting as free at once, and those of gangs that still hold some do not
   /// count when they are given back, until the node is back. Telling the state it is in changes nothing.
-  /// Only where `knows_nodes`.
+  /// Only where placements know nodes.
   virtual void set_in_service(NodeId node, bool in_service) = 0;
+
+ private:
+  const PlacementInfo& info_;
 };
 
 /// The books of an empty cluster for the jobs of a workload: the types they may ask for, and under `fgd` and

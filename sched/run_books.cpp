@@ -44,7 +44,7 @@ RunSpeed RunBooks::speed(JobId id, std::span<const NodeShare> shares) const {
 }
 
 RunSpeed RunBooks::slowest(JobId id, GpuCount num_gpus) const {
-  if (!placement_.knows_nodes()) return {};
+  if (!placement_.info().knows_nodes) return {};
   if (sites_ != nullptr && sites_->knows(id)) return sites_->slowest(id, num_gpus);
   return disruptions_.speed(placement_.most_levels(request_of(jobs_[id.value], num_gpus)));
 }

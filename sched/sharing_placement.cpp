@@ -16,8 +16,8 @@ bool has_room(const NodeState& state, const GangRequest& request) {
 
 }  // namespace
 
-SharingPlacement::SharingPlacement(const ClusterSpec& cluster, const Workload& workload)
-    : NodePlacement(cluster, workload), nodes_(table_, typical_sizes(workload, table_.types())) {}
+SharingPlacement::SharingPlacement(PlacementKind kind, const ClusterSpec& cluster, const Workload& workload)
+    : NodePlacement(kind, cluster, workload), nodes_(table_, typical_sizes(workload, table_.types())) {}
 
 bool SharingPlacement::place(const GangRequest& request, std::vector<NodeShare>& shares) {
   if (request.num_gpus > free_gpus()) return false;

@@ -23,7 +23,7 @@ namespace vtrain {
 /// since GPUs last came free costs O(log refused requests).
 class SharingPlacement : public NodePlacement {
  public:
-  SharingPlacement(const ClusterSpec& cluster, const Workload& workload);
+  SharingPlacement(PlacementKind kind, const ClusterSpec& cluster, const Workload& workload);
 
   bool place(const GangRequest& request, std::vector<NodeShare>& shares) final;
   void release(const GangRequest& request, const std::vector<NodeShare>& shares) final;
@@ -31,7 +31,6 @@ class SharingPlacement : public NodePlacement {
   void take_again(const GangRequest& request, const std::vector<NodeShare>& shares) final;
   GpuCount free_gpus() const final { return nodes_.with_room(); }
   GpuCount idle_gpus() const final { return nodes_.idle(); }
-  bool shares_gpus() const final { return true; }
   std::optional<double> fragmentation() const final;
   void set_in_service(NodeId node, bool in_service) final;
 

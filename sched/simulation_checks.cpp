@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/text.hpp"
-#include "sched/gangs.hpp"
 #include "sched/gpu_types.hpp"
 
 namespace vtrain {
@@ -35,17 +34,18 @@ Error misfit(const Job& job, const Workload& workload, const ClusterSpec& cluste
 }
 
 /// What must hold of a policy and a placement for jobs to be disrupted.
-Result<void> check_disruptions(const ClusterSpec& cluster, const Workload& workload, const Policy& policy,
-                               const SimulationOptions& options) {
+Result<void> check_can_be_disrupted(const Policy& policy, const SimulationOptions& options) {
   if (options.disruptions == nullptr) return {};
   if (!policy.copes_with_disruptions())
     return fail({.field = fmt::format("policy '{}'", options.policy_name),
                  .message = "computes the progress of jobs itself, as the simulator that it reproduces does, "
                             "which knows no failures, checkpoints or costs of interruption"});
-  if (options.disruptions->takes_nodes_out() &&
-      !make_placement(options.placement, cluster, workload)->knows_nodes())
-    return fail({.field = "placement",
-                 .message = "'count' knows no nodes that could fail; choose one that does, such as 'yarn'"});
+  const PlacementInfo& placement = info_of(options.placement);
+  if (options.disruptions->takes_nodes_out() && !placement.knows_nodes)
+    return fail(
+        {.field = "placement",
+         .message = fmt::format("'{}' knows no nodes that could fail; choose one that does, such as 'yarn'",
+                                placement.name)});
   return {};
 }
 
@@ -98,7 +98,7 @@ Error job_error(const Job& job, std::string field, std::string message) {
 Result<void> check_simulation(const Workload& workload, const ClusterSpec& cluster, const Policy& policy,
                               const SimulationOptions& options) {
   if (auto checked = check_jobs(workload, cluster, policy.progress_rule(), options); !checked) return checked;
-  return check_disruptions(cluster, workload, policy, options);
+  return check_can_be_disrupted(policy, options);
 }
 
 }  // namespace vtrain

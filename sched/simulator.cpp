@@ -44,7 +44,7 @@ class Simulation final : public SchedulingPass {
     cluster_ = &cluster;
     if (GpusByType::matter(cluster, workload)) gpus_by_type_ = &by_type_.emplace(cluster, workload, gangs_);
     jobs_ = workload.jobs;
-    shares_gpus_ = gangs_.placement().shares_gpus() && std::ranges::any_of(jobs_, &Job::shares_gpus);
+    shares_gpus_ = gangs_.placement().info().shares_gpus && std::ranges::any_of(jobs_, &Job::shares_gpus);
     curves_ = workload.curves;
     progress_ = progress_by_job_;
     result_.outcomes.resize(jobs_.size());

@@ -59,7 +59,7 @@ class FreeGpuTree {
 class YarnPlacement final : public NodePlacement {
  public:
   YarnPlacement(const ClusterSpec& cluster, const Workload& workload)
-      : NodePlacement(cluster, workload), homes_(table_.nodes().size()) {
+      : NodePlacement(PlacementKind::Yarn, cluster, workload), homes_(table_.nodes().size()) {
     for (const NodesOfType& nodes : table_.by_type()) {
       std::vector<std::int32_t> sizes;
       std::vector<Stretch>& stretches = stretches_.emplace_back();

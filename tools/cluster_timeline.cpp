@@ -133,10 +133,10 @@ std::string cluster_timeline(const Experiment& experiment, const ExperimentRun& 
   std::stable_sort(runs.begin(), runs.end(),
                    [](const JobRun* a, const JobRun* b) { return a->begin < b->begin; });
   TraceEvents events;
-  if (experiment.placement == PlacementKind::Count) {
-    add_job_tracks(events, experiment, runs);
-  } else {
+  if (info_of(experiment.placement).knows_nodes) {
     add_node_tracks(events, experiment, runs, run.result.outages);
+  } else {
+    add_job_tracks(events, experiment, runs);
   }
   return std::move(events).finish();
 }

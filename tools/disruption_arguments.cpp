@@ -163,15 +163,19 @@ void add_disruption_options(CLI::App& command, DisruptionArguments& arguments) {
 
 Result<void> check_disruptions(const DisruptionArguments& arguments, PlacementKind placement) {
   const bool nodes_fail = arguments.failures != "none" || !arguments.outages.empty();
-  if (nodes_fail && placement == PlacementKind::Count)
-    return fail({.field = arguments.outages.empty() ? "--failures" : "--outages",
-                 .message = "placement 'count' knows no nodes that could fail: choose one that does, for "
-                            "instance --placement yarn"});
-  if (arguments.spread_factor < 1 && placement == PlacementKind::Count)
+  const PlacementInfo& info = info_of(placement);
+  if (nodes_fail && !info.knows_nodes)
+    return fail(
+        {.field = arguments.outages.empty() ? "--failures" : "--outages",
+         .message = fmt::format("placement '{}' knows no nodes that could fail: choose one that does, for "
+                                "instance --placement yarn",
+                                info.name)});
+  if (arguments.spread_factor < 1 && !info.knows_nodes)
     return fail({.field = "--spread-factor",
-                 .message =
-                     "placement 'count' knows no nodes over which gangs could be spread: choose one that "
-                     "does, for instance --placement consolidate"});
+                 .message = fmt::format(
+                     "placement '{}' knows no nodes over which gangs could be spread: choose one that "
+                     "does, for instance --placement consolidate",
+                     info.name)});
   return read_rules(arguments).map([](const Rules&) {});
 }
 

@@ -312,7 +312,7 @@ Result<void> price_jobs(const ExperimentArguments& arguments, Experiment& experi
     if (!added) return fail(added.error());
     assume(experiment, *added);
   }
-  if (predicted && experiment.placement == PlacementKind::Count &&
+  if (predicted && !info_of(experiment.placement).knows_nodes &&
       GpuTypes(experiment.cluster, experiment.workload.gpu_types).names().size() > 1) {
     experiment.assumptions.push_back(fmt::format("jobs that ask for no GPU type are as fast as on {}",
                                                  experiment.cluster.groups.front().gpu_type));
@@ -423,7 +423,7 @@ bool wants_timeline(const ExperimentArguments& arguments, const Experiment& expe
 
 std::string describe_experiment(const Experiment& experiment) {
   const TraceStatistics statistics = trace_statistics(experiment.workload);
-  const bool shared = shares_gpus(experiment.placement);
+  const bool shared = info_of(experiment.placement).shares_gpus;
   const std::string format =
       experiment.trace_format.empty() ? "" : fmt::format(" ({})", experiment.trace_format);
   return fmt::format("trace     {}{}   {}   {}   {}   offered load {}\n{}cluster   {}\n{}",

@@ -34,7 +34,7 @@ std::vector<std::string> gang_speed_notes(PredictedSpeeds& speeds, const CurvesB
                                           PlacementKind placement, const std::vector<std::string>& policies) {
   std::vector<std::string> notes;
   const auto books = make_placement(placement, cluster, workload);
-  if (books->knows_nodes()) notes = node_size_notes(curves, NodeTable(cluster, workload));
+  if (info_of(placement).knows_nodes) notes = node_size_notes(curves, NodeTable(cluster, workload));
   if (!GangSites(cluster, workload, speeds, *books).matter()) return notes;
   notes.push_back(fmt::format("speed of {} predicted for the GPU type and the nodes of each gang",
                               count_of(speeds.num_jobs(), "job")));

@@ -49,7 +49,7 @@ std::vector<std::string> placement_notes(const Workload& workload, const Cluster
     notes.push_back("jobs rejected because the cluster lacks their GPU type: " + lacking);
   const auto shared = std::count_if(workload.jobs.begin(), workload.jobs.end(),
                                     [](const Job& job) { return job.shares_gpus(); });
-  const bool shares = shares_gpus(placement);
+  const bool shares = info_of(placement).shares_gpus;
   if (shared > 0 && !shares) {
     notes.push_back(
         fmt::format("{} jobs that use part of a GPU hold all of it: only best-fit and fgd share GPUs",

@@ -193,7 +193,7 @@ std::string render(const Experiment& experiment, const std::vector<ExperimentRun
   ReportInput input;
   input.workload = &experiment.workload;
   input.cluster = experiment.cluster;
-  input.gpus_are_shared = shares_gpus(experiment.placement);
+  input.gpus_are_shared = info_of(experiment.placement).shares_gpus;
   input.trace_name = experiment.trace_name;
   input.assumptions = experiment.assumptions;
   input.provenance = experiment.provenance;

@@ -41,7 +41,7 @@ class ListByHand {
       : workload_(workload),
         nodes_(cluster, workload),
         placement_(make_placement(kind, cluster, workload)),
-        sharing_(shares_gpus(kind) && std::ranges::any_of(workload.jobs, &Job::shares_gpus)),
+        sharing_(info_of(kind).shares_gpus && std::ranges::any_of(workload.jobs, &Job::shares_gpus)),
         policy_(std::move(policy)),
         outages_(std::move(outages)),
         outcomes_(workload.jobs.size()) {

@@ -76,7 +76,7 @@ TEST_CASE("placement property: every job that fits comes to its end under every 
           REQUIRE(sample.gpus_in_use <= GpuCount(kTotalGpus));
         }
         REQUIRE(result.samples.back().gpus_in_use == GpuCount(0));
-        REQUIRE(result.fragmentation.empty() == !placement->shares_gpus());
+        REQUIRE(result.fragmentation.empty() == !placement->info().shares_gpus);
       }
     }
   }

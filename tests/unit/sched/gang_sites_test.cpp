@@ -80,11 +80,10 @@ TEST_CASE("gang_sites: they matter where gangs may be spread or have several typ
   };
   for (const PlacementInfo& info : placements()) {
     CAPTURE(info.name);
-    const bool has_nodes = info.kind != PlacementKind::Count;
     CHECK(matter(info.kind, "4x8:a100") == (info.kind == PlacementKind::Consolidate));
     CHECK(!matter(info.kind, "1x8:a100"));
-    CHECK(matter(info.kind, "4x8:a100+1x8:h100") == has_nodes);
-    CHECK(matter(info.kind, "4x8:a100+1x4:a100") == has_nodes);
+    CHECK(matter(info.kind, "4x8:a100+1x8:h100") == info.knows_nodes);
+    CHECK(matter(info.kind, "4x8:a100+1x4:a100") == info.knows_nodes);
   }
 }
 
@@ -96,7 +95,7 @@ TEST_CASE("gang_sites: placements that pack gangs do, on nodes of one size") {
     const ClusterSpec cluster = ClusterSpec::parse(text).value();
     for (const PlacementInfo& info : placements()) {
       const auto placement = make_placement(info.kind, cluster, workload);
-      if (!placement->knows_nodes() || !placement->packs_gangs()) continue;
+      if (!placement->info().knows_nodes || !placement->packs_gangs()) continue;
       CAPTURE(info.name);
       const GangSites sites(cluster, workload, speeds, *placement);
       std::vector<std::pair<GangRequest, std::vector<NodeShare>>> gangs;

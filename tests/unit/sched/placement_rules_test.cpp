@@ -340,7 +340,7 @@ struct Gang {
 void check_against(const Rule& rule, const ClusterSpec& cluster, const Workload& workload,
                    RandomStream& random) {
   const auto placement = make_placement(rule.kind, cluster, workload);
-  const bool sharing = placement->shares_gpus();
+  const bool sharing = placement->info().shares_gpus;
   const bool islands =
       rule.kind == PlacementKind::Consolidate || rule.kind == PlacementKind::ConsolidateStrict;
   PlacementModel model(cluster, workload, islands);

@@ -80,6 +80,15 @@ TEST_CASE("placement: names") {
     CHECK(placements()[i].kind == static_cast<PlacementKind>(i));
 }
 
+TEST_CASE("placement: the books of each know their row of the table") {
+  for (const PlacementInfo& info : placements()) {
+    CAPTURE(info.name);
+    CHECK(&info_of(info.kind) == &info);
+    CHECK(&make_placement(info.kind, cluster_of("2x8"), {})->info() == &info);
+  }
+  CHECK_THROWS_AS(info_of(static_cast<PlacementKind>(placements().size())), std::logic_error);
+}
+
 TEST_CASE("placement: count knows one number of free GPUs") {
   const auto placement = make_placement(PlacementKind::Count, cluster_of("2x8"), {});
   CHECK(placement->fits_empty(gang(16)));
@@ -159,7 +168,7 @@ TEST_CASE("placement: a node out of service offers nothing until it is back, wha
   CHECK(placement->free_gpus() == GpuCount(11));
   CHECK(plain(place(*placement, 8)) == Shares{{0, 8}});
   const auto count = make_placement(PlacementKind::Count, cluster_of("2x8"), {});
-  CHECK_FALSE(count->knows_nodes());
+  CHECK_FALSE(count->info().knows_nodes);
   CHECK_THROWS_AS(count->set_in_service(NodeId(0), false), std::logic_error);
 }
 
