@@ -41,41 +41,12 @@ Result<std::optional<SimDuration>> parse_checkpoint_cost(std::string_view text) 
   return *span;
 }
 
-/// What can be read without jobs and cluster.
-struct Rules {
-  InterruptionCost interruption_cost{};
-  CheckpointRule checkpoints{};
-  std::optional<SimDuration> checkpoint_cost{};
-  BytesPerSecond bandwidth{};
-
-  bool needs_models() const {
-    return interruption_cost.kind() == InterruptionCost::Kind::Checkpoint ||
-           (checkpoints.kind != CheckpointRule::Kind::None && !checkpoint_cost);
-  }
-};
-
-Result<Rules> read_rules(const DisruptionArguments& arguments) {
-  auto interruption_cost = InterruptionCost::parse(arguments.interruption_cost);
-  if (!interruption_cost) return fail(in_option("--interruption-cost", interruption_cost.error()));
-  const auto checkpoints = CheckpointRule::parse(arguments.checkpoints);
-  if (!checkpoints) return fail(in_option("--checkpoints", checkpoints.error()));
-  const auto checkpoint_cost = parse_checkpoint_cost(arguments.checkpoint_cost);
-  if (!checkpoint_cost) return fail(in_option("--checkpoint-cost", checkpoint_cost.error()));
-  const auto bandwidth = parse_bandwidth(arguments.checkpoint_bandwidth);
-  if (!bandwidth) return fail(in_option("--checkpoint-bandwidth", bandwidth.error()));
-  if (checkpoints->needs_mtbf() && arguments.failures == "none")
-    return fail({.field = "--checkpoints",
-                 .message = fmt::format("'{}' computes the interval from how often nodes fail: say so with "
-                                        "--failures, for instance --failures mtbf=6300h",
-                                        arguments.checkpoints)});
-  return Rules{*std::move(interruption_cost), *checkpoints, *checkpoint_cost, *bandwidth};
-}
-
 /// The times that saving takes, in the two places where they count.
-Result<void> set_checkpoint_times(const Rules& rules, const Workload& workload, Disruptions& disruptions) {
+Result<void> set_checkpoint_times(const DisruptionRules& rules, const Workload& workload,
+                                  Disruptions& disruptions) {
   if (rules.checkpoint_cost) disruptions.checkpoint_times = CheckpointTimes(*rules.checkpoint_cost);
   if (!rules.needs_models()) return {};
-  auto times = CheckpointTimes::from_models(workload, rules.bandwidth);
+  auto times = CheckpointTimes::from_models(workload, rules.checkpoint_bandwidth);
   if (!times) return fail(std::move(times.error()));
   if (!rules.checkpoint_cost) disruptions.checkpoint_times = *times;
   disruptions.interruption_cost.set_checkpoints(*std::move(times));
@@ -161,7 +132,12 @@ void add_disruption_options(CLI::App& command, DisruptionArguments& arguments) {
       ->capture_default_str();
 }
 
-Result<void> check_disruptions(const DisruptionArguments& arguments, PlacementKind placement) {
+bool DisruptionRules::needs_models() const {
+  return interruption_cost.kind() == InterruptionCost::Kind::Checkpoint ||
+         (checkpoints.kind != CheckpointRule::Kind::None && !checkpoint_cost);
+}
+
+Result<DisruptionRules> read_disruption_rules(const DisruptionArguments& arguments, PlacementKind placement) {
   const bool nodes_fail = arguments.failures != "none" || !arguments.outages.empty();
   const PlacementInfo& info = info_of(placement);
   if (nodes_fail && !info.knows_nodes)
@@ -176,22 +152,33 @@ Result<void> check_disruptions(const DisruptionArguments& arguments, PlacementKi
                      "placement '{}' knows no nodes over which gangs could be spread: choose one that "
                      "does, for instance --placement consolidate",
                      info.name)});
-  return read_rules(arguments).map([](const Rules&) {});
+  auto interruption_cost = InterruptionCost::parse(arguments.interruption_cost);
+  if (!interruption_cost) return fail(in_option("--interruption-cost", interruption_cost.error()));
+  const auto checkpoints = CheckpointRule::parse(arguments.checkpoints);
+  if (!checkpoints) return fail(in_option("--checkpoints", checkpoints.error()));
+  const auto checkpoint_cost = parse_checkpoint_cost(arguments.checkpoint_cost);
+  if (!checkpoint_cost) return fail(in_option("--checkpoint-cost", checkpoint_cost.error()));
+  const auto bandwidth = parse_bandwidth(arguments.checkpoint_bandwidth);
+  if (!bandwidth) return fail(in_option("--checkpoint-bandwidth", bandwidth.error()));
+  if (checkpoints->needs_mtbf() && arguments.failures == "none")
+    return fail({.field = "--checkpoints",
+                 .message = fmt::format("'{}' computes the interval from how often nodes fail: say so with "
+                                        "--failures, for instance --failures mtbf=6300h",
+                                        arguments.checkpoints)});
+  return DisruptionRules{*std::move(interruption_cost), *checkpoints, *checkpoint_cost, *bandwidth};
 }
 
 Result<std::optional<Disruptions>> read_disruptions(const DisruptionArguments& arguments,
-                                                    const Workload& workload, const ClusterSpec& cluster,
-                                                    std::uint64_t seed) {
-  const auto rules = read_rules(arguments);
-  if (!rules) return fail(rules.error());
+                                                    const DisruptionRules& rules, const Workload& workload,
+                                                    const ClusterSpec& cluster, std::uint64_t seed) {
   Disruptions disruptions;
-  disruptions.interruption_cost = rules->interruption_cost;
+  disruptions.interruption_cost = rules.interruption_cost;
   disruptions.interruption_cost.set_cluster(cluster.total_gpus());
-  disruptions.checkpoints = rules->checkpoints;
+  disruptions.checkpoints = rules.checkpoints;
   disruptions.seed = seed;
   disruptions.spread_factor = arguments.spread_factor;
-  if (auto set = set_checkpoint_times(*rules, workload, disruptions); !set)
-    return fail(in_option(rules->checkpoint_cost ? "--interruption-cost" : "--checkpoint-cost", set.error()));
+  if (auto set = set_checkpoint_times(rules, workload, disruptions); !set)
+    return fail(in_option(rules.checkpoint_cost ? "--interruption-cost" : "--checkpoint-cost", set.error()));
   if (arguments.failures != "none") {
     auto failures = FailureRates::parse(arguments.failures, cluster);
     if (!failures) return fail(in_option("--failures", failures.error()));

@@ -34,16 +34,28 @@ struct DisruptionArguments {
 /// Adds an option for each.
 void add_disruption_options(CLI::App& command, DisruptionArguments& arguments);
 
-/// Checks what does not depend on jobs and cluster, so that a misspelt word does not cost a long read, and
-/// that the placement knows nodes if some are to fail.
-Result<void> check_disruptions(const DisruptionArguments& arguments, PlacementKind placement);
+/// What the arguments say that depends neither on jobs nor on the cluster.
+struct DisruptionRules {
+  InterruptionCost interruption_cost{};
+  CheckpointRule checkpoints{};
+  std::optional<SimDuration> checkpoint_cost{};  ///< none: it follows from the size of the model
+  BytesPerSecond checkpoint_bandwidth{};
 
-/// What the arguments say of these jobs on this cluster; none if they say nothing. Errors: values that cannot
-/// be read, names that the cluster does not know, jobs without a model where its size is asked for, an
-/// interval that follows from failures where there are none.
+  /// Whether the sizes of models matter.
+  bool needs_models() const;
+};
+
+/// Reads them before anything else, so that a misspelt word does not cost a long read. Errors: values that
+/// cannot be read, an interval that follows from failures where there are none, a placement that knows no
+/// nodes where some are to fail.
+Result<DisruptionRules> read_disruption_rules(const DisruptionArguments& arguments, PlacementKind placement);
+
+/// What rules and arguments say of these jobs on this cluster; none if they say nothing. Errors: failures and
+/// outages that cannot be read, names that the cluster does not know, jobs without a model where its size is
+/// asked for.
 Result<std::optional<Disruptions>> read_disruptions(const DisruptionArguments& arguments,
-                                                    const Workload& workload, const ClusterSpec& cluster,
-                                                    std::uint64_t seed);
+                                                    const DisruptionRules& rules, const Workload& workload,
+                                                    const ClusterSpec& cluster, std::uint64_t seed);
 
 /// One sentence for everything that was assumed.
 std::vector<std::string> describe_disruptions(const Disruptions& disruptions,

@@ -146,7 +146,7 @@ Result<ExperimentRun> run_policy(const Experiment& experiment, const std::string
 }
 
 /// The embedded default: a day of LLM jobs that offers the cluster more work than it can do.
-Result<void> generate_default_day(const ExperimentArguments& arguments, const CurvesByType& curves,
+Result<void> generate_default_day(const ModelMix& models, std::uint64_t seed, const CurvesByType& curves,
                                   Experiment& experiment) {
   GeneratorOptions options;
   options.num_jobs = 0;
@@ -154,13 +154,11 @@ Result<void> generate_default_day(const ExperimentArguments& arguments, const Cu
   options.cluster = experiment.cluster.total_gpus();
   options.load = kDefaultLoad;
   options.max_duration = kDefaultMaxDuration;
-  options.seed = arguments.transformations.seed;
+  options.seed = seed;
   options.deadlines.reset();  // set by --deadlines, as for every other trace
-  if (arguments.transformations.assign != "none") {
-    const auto models = ModelMix::parse(arguments.transformations.assign);
-    if (!models) return fail(models.error());
-    options.models = *models;
-    experiment.assumptions.push_back(models->describe() + " (synthetic)");
+  if (models.kind != ModelMix::Kind::None) {
+    options.models = models;
+    experiment.assumptions.push_back(models.describe() + " (synthetic)");
   }
   auto workload = generate_trace(options, iteration_times(curves));
   if (!workload) return fail(workload.error());
@@ -222,8 +220,9 @@ std::string describe_spread_factor(double factor, const Workload& workload, cons
 }
 
 /// Reads what is to happen to the jobs, once they and the cluster are known.
-Result<void> take_disruptions(const ExperimentArguments& arguments, Experiment& experiment) {
-  auto disruptions = read_disruptions(arguments.disruptions, experiment.workload, experiment.cluster,
+Result<void> take_disruptions(const ExperimentArguments& arguments, const DisruptionRules& rules,
+                              Experiment& experiment) {
+  auto disruptions = read_disruptions(arguments.disruptions, rules, experiment.workload, experiment.cluster,
                                       arguments.transformations.seed);
   if (!disruptions) return fail(disruptions.error());
   if (!*disruptions) return {};
@@ -239,8 +238,15 @@ Result<void> take_disruptions(const ExperimentArguments& arguments, Experiment& 
   return {};
 }
 
-/// Checks what can be checked before files are read: a misspelt policy should not cost a long read.
-Result<void> check_arguments(const ExperimentArguments& arguments) {
+/// What arguments say without any file.
+struct ExperimentRules {
+  PlacementKind placement;
+  Transformations transformations;
+  DisruptionRules disruptions;
+};
+
+/// Reads what can be read before files are: a misspelt policy should not cost a long read.
+Result<ExperimentRules> read_rules(const ExperimentArguments& arguments) {
   for (const std::string& spec : arguments.policies) {
     if (auto policy = make_policy(spec); !policy) return fail(policy.error());
   }
@@ -255,13 +261,15 @@ Result<void> check_arguments(const ExperimentArguments& arguments) {
     if (arguments.trace.format != defaults.format)
       return fail({.field = "--format", .message = "needs --trace, which has it"});
   }
-  if (auto checked = check_transformations(arguments.transformations); !checked) return checked;
-  return check_disruptions(arguments.disruptions, *placement);
+  auto transformations = read_transformations(arguments.transformations);
+  if (!transformations) return fail(std::move(transformations.error()));
+  auto disruptions = read_disruption_rules(arguments.disruptions, *placement);
+  if (!disruptions) return fail(std::move(disruptions.error()));
+  return ExperimentRules{*placement, *std::move(transformations), *std::move(disruptions)};
 }
 
 /// Reads the cluster, what prices jobs, the trace if there is one, and the hashes of what policies read.
 Result<void> read_inputs(const ExperimentArguments& arguments, Experiment& experiment) {
-  experiment.placement = parse_placement(arguments.placement).value();
   std::optional<ClusterSpec> cluster;
   if (!arguments.cluster.empty()) {
     auto given = ClusterSpec::parse(arguments.cluster);
@@ -291,16 +299,18 @@ Result<void> read_inputs(const ExperimentArguments& arguments, Experiment& exper
 
 /// Generates jobs where no trace is given, changes them as asked, and gives each a duration, its speed where
 /// its gang is and, under elastic policies, its throughput curve.
-Result<void> price_jobs(const ExperimentArguments& arguments, Experiment& experiment) {
+Result<void> price_jobs(const ExperimentArguments& arguments, Transformations transformations,
+                        Experiment& experiment) {
   const bool generated = arguments.trace.files.empty();
   const CurvesByType curves = experiment.curves->on(experiment.cluster, experiment.workload);
   if (generated) {
-    if (auto day = generate_default_day(arguments, curves, experiment); !day) return day;
+    if (auto day = generate_default_day(transformations.models, transformations.seed, curves, experiment);
+        !day)
+      return day;
   }
   const bool predicted =
-      generated || needs_prices(experiment.workload) || arguments.transformations.assign != "none";
-  TransformationArguments transformations = arguments.transformations;
-  if (generated) transformations.assign = "none";  // they have their models
+      generated || needs_prices(experiment.workload) || transformations.models.kind != ModelMix::Kind::None;
+  if (generated) transformations.models = {};  // they have their models
   const auto changes = transform(experiment.workload, transformations, curves, true);
   if (!changes) return fail(changes.error());
   assume(experiment, *changes);
@@ -366,12 +376,16 @@ void add_experiment_options(CLI::App& command, ExperimentArguments& arguments) {
 
 Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
-  if (auto checked = check_arguments(arguments); !checked) return fail(checked.error());
+  const auto rules = read_rules(arguments);
+  if (!rules) return fail(rules.error());
   Experiment experiment;
+  experiment.placement = rules->placement;
   if (auto read = read_inputs(arguments, experiment); !read) return fail(read.error());
-  if (auto priced = price_jobs(arguments, experiment); !priced) return fail(priced.error());
+  if (auto priced = price_jobs(arguments, rules->transformations, experiment); !priced)
+    return fail(priced.error());
   note_what_policies_know(experiment);
-  if (auto taken = take_disruptions(arguments, experiment); !taken) return fail(taken.error());
+  if (auto taken = take_disruptions(arguments, rules->disruptions, experiment); !taken)
+    return fail(taken.error());
   experiment.provenance.emplace_back("seed", std::to_string(arguments.transformations.seed));
   experiment.read_s = Seconds(std::chrono::steady_clock::now() - start).count();
   return experiment;

@@ -23,12 +23,13 @@ struct ConvertArguments {
 };
 
 Result<void> convert(const ConvertArguments& arguments) {
-  if (auto checked = check_transformations(arguments.transformations); !checked) return checked;
+  const auto transformations = read_transformations(arguments.transformations);
+  if (!transformations) return fail(transformations.error());
   auto curves = CachedCurves::open(arguments.curves, std::nullopt);
   if (!curves) return fail(curves.error());
   auto read = read_traces(arguments.trace, files_as_tenants(arguments.transformations));
   if (!read) return fail(read.error());
-  const auto changes = transform(read->trace.workload, arguments.transformations, curves->curves(), false);
+  const auto changes = transform(read->trace.workload, *transformations, curves->curves(), false);
   if (!changes) return fail(changes.error());
   read->trace.assumptions.insert(read->trace.assumptions.end(), changes->begin(), changes->end());
   const auto written = write_trace(read->trace, arguments.output);

@@ -5,56 +5,15 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 #include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
-#include "traces/deadlines.hpp"
-#include "traces/estimate_rule.hpp"
-#include "traces/tenant_rule.hpp"
 #include "traces/trace_slice.hpp"
 #include "workloads/jobs/job_pricing.hpp"
 
 namespace vtrain {
 namespace {
-
-/// All rules, as read from the arguments.
-struct Rules {
-  std::vector<JobStatus> statuses;
-  TenantRule tenants;
-  ModelMix models;
-  std::optional<DeadlineRule> deadlines;
-  bool deadlines_only_if_none = false;  ///< `auto`
-  EstimateRule estimates;
-};
-
-Result<Rules> read_rules(const TransformationArguments& arguments) {
-  Rules rules;
-  if (!arguments.statuses.empty()) {
-    auto statuses = in_option("--statuses", parse_statuses(arguments.statuses));
-    if (!statuses) return fail(std::move(statuses.error()));
-    rules.statuses = *std::move(statuses);
-  }
-  const auto tenants = in_option("--tenants", TenantRule::parse(arguments.tenants));
-  if (!tenants) return fail(tenants.error());
-  rules.tenants = *tenants;
-  auto models = in_option("--assign", ModelMix::parse(arguments.assign));
-  if (!models) return fail(std::move(models.error()));
-  rules.models = *std::move(models);
-  rules.deadlines_only_if_none = arguments.deadlines == "auto";
-  if (arguments.deadlines != "none") {
-    const auto rule =
-        in_option("--deadlines",
-                  DeadlineRule::parse(rules.deadlines_only_if_none ? "elasticflow" : arguments.deadlines));
-    if (!rule) return fail(rule.error());
-    rules.deadlines = *rule;
-  }
-  auto estimates = in_option("--estimates", EstimateRule::parse(arguments.estimates));
-  if (!estimates) return fail(std::move(estimates.error()));
-  rules.estimates = *std::move(estimates);
-  return rules;
-}
 
 bool any_deadline(const Workload& workload) {
   return std::any_of(workload.jobs.begin(), workload.jobs.end(),
@@ -101,8 +60,32 @@ bool files_as_tenants(const TransformationArguments& arguments) {
   return arguments.tenants == "clusters";
 }
 
-Result<void> check_transformations(const TransformationArguments& arguments) {
-  return read_rules(arguments).map([](const Rules&) {});
+Result<Transformations> read_transformations(const TransformationArguments& arguments) {
+  Transformations result;
+  result.seed = arguments.seed;
+  if (!arguments.statuses.empty()) {
+    auto statuses = in_option("--statuses", parse_statuses(arguments.statuses));
+    if (!statuses) return fail(std::move(statuses.error()));
+    result.statuses = *std::move(statuses);
+  }
+  const auto tenants = in_option("--tenants", TenantRule::parse(arguments.tenants));
+  if (!tenants) return fail(tenants.error());
+  result.tenants = *tenants;
+  auto models = in_option("--assign", ModelMix::parse(arguments.assign));
+  if (!models) return fail(std::move(models.error()));
+  result.models = *std::move(models);
+  result.deadlines_only_if_none = arguments.deadlines == "auto";
+  if (arguments.deadlines != "none") {
+    const auto rule =
+        in_option("--deadlines",
+                  DeadlineRule::parse(result.deadlines_only_if_none ? "elasticflow" : arguments.deadlines));
+    if (!rule) return fail(rule.error());
+    result.deadlines = *rule;
+  }
+  auto estimates = in_option("--estimates", EstimateRule::parse(arguments.estimates));
+  if (!estimates) return fail(std::move(estimates.error()));
+  result.estimates = *std::move(estimates);
+  return result;
 }
 
 IterationTime iteration_times(const CurvesByType& curves) {
@@ -111,32 +94,33 @@ IterationTime iteration_times(const CurvesByType& curves) {
   };
 }
 
-Result<std::vector<std::string>> transform(Workload& workload, const TransformationArguments& arguments,
+Result<std::vector<std::string>> transform(Workload& workload, const Transformations& transformations,
                                            const CurvesByType& curves, bool price) {
-  const auto rules = read_rules(arguments);
-  if (!rules) return fail(rules.error());
   std::vector<std::string> sentences;
   const auto take = [&](Result<std::string> sentence) -> Result<void> {
     if (!sentence) return fail(std::move(sentence.error()));
     if (!sentence->empty()) sentences.push_back(*std::move(sentence));
     return {};
   };
-  auto sliced = slice_trace(workload, {.statuses = rules->statuses});
+  auto sliced = slice_trace(workload, {.statuses = transformations.statuses});
   if (!sliced) return fail(std::move(sliced.error()));
   sentences = *std::move(sliced);
-  const std::uint64_t seed = arguments.seed;
-  if (auto done = take(set_tenants(workload, rules->tenants, seed)); !done) return fail(done.error());
-  if (auto done = take(assign_models(workload, rules->models, seed, iteration_times(curves))); !done)
+  const std::uint64_t seed = transformations.seed;
+  if (auto done = take(set_tenants(workload, transformations.tenants, seed)); !done)
     return fail(done.error());
-  const bool wants_deadlines = rules->deadlines && !(rules->deadlines_only_if_none && any_deadline(workload));
-  if (price || wants_deadlines || rules->estimates.kind != EstimateRule::Kind::Trace) {
+  if (auto done = take(assign_models(workload, transformations.models, seed, iteration_times(curves))); !done)
+    return fail(done.error());
+  const bool wants_deadlines =
+      transformations.deadlines && !(transformations.deadlines_only_if_none && any_deadline(workload));
+  if (price || wants_deadlines || transformations.estimates.kind != EstimateRule::Kind::Trace) {
     if (auto priced = price_jobs(workload, curves); !priced) return fail(priced.error());
   }
   if (wants_deadlines) {
-    if (auto done = take(assign_deadlines(workload, *rules->deadlines, seed)); !done)
+    if (auto done = take(assign_deadlines(workload, *transformations.deadlines, seed)); !done)
       return fail(done.error());
   }
-  if (auto done = take(set_estimates(workload, rules->estimates, seed)); !done) return fail(done.error());
+  if (auto done = take(set_estimates(workload, transformations.estimates, seed)); !done)
+    return fail(done.error());
   return sentences;
 }
 

@@ -3,11 +3,15 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/result.hpp"
+#include "traces/deadlines.hpp"
+#include "traces/estimate_rule.hpp"
 #include "traces/model_mix.hpp"
+#include "traces/tenant_rule.hpp"
 #include "workloads/jobs/curves_by_type.hpp"
 #include "workloads/jobs/job.hpp"
 
@@ -33,8 +37,19 @@ void add_transformation_options(CLI::App& command, TransformationArguments& argu
 /// Whether each file of a trace is to be a tenant, which is done where files are read.
 bool files_as_tenants(const TransformationArguments& arguments);
 
+/// What the arguments say. As constructed: nothing is changed.
+struct Transformations {
+  std::vector<JobStatus> statuses{};  ///< of the jobs that stay; empty: any
+  TenantRule tenants{};
+  ModelMix models{};
+  std::optional<DeadlineRule> deadlines{};
+  bool deadlines_only_if_none = false;  ///< only where no job has one (`auto`)
+  EstimateRule estimates{};
+  std::uint64_t seed = 1;
+};
+
 /// Reads the arguments without any jobs, so that a misspelt one does not cost a long read.
-Result<void> check_transformations(const TransformationArguments& arguments);
+Result<Transformations> read_transformations(const TransformationArguments& arguments);
 
 /// Iteration times as `ModelAssigner` wants them; the curves in it must outlive the result.
 IterationTime iteration_times(const CurvesByType& curves);
@@ -42,7 +57,7 @@ IterationTime iteration_times(const CurvesByType& curves);
 /// Applies statuses, tenants and models in this order, prices the jobs that have no duration yet, if
 /// deadlines or estimates need it or `price` says so, then applies deadlines and estimates. Returns one
 /// sentence for everything that was changed.
-Result<std::vector<std::string>> transform(Workload& workload, const TransformationArguments& arguments,
+Result<std::vector<std::string>> transform(Workload& workload, const Transformations& transformations,
                                            const CurvesByType& curves, bool price);
 
 /// The arguments by option name, to repeat what was done.
