@@ -47,6 +47,17 @@ constexpr double to_seconds(SimTime time) {
   return to_seconds(time.time_since_epoch());
 }
 
+/// `a + b`, or the longest duration where the sum would lie beyond: what never ends is as long as that, and
+/// must not overflow when something is added to it. `a` and `b` are not both negative.
+constexpr SimDuration saturating_sum(SimDuration a, SimDuration b) {
+  return b.count() > 0 && a > SimDuration::max() - b ? SimDuration::max() : a + b;
+}
+
+/// The instant `span` after `time`, or the end of time where that would lie beyond.
+constexpr SimTime saturating_sum(SimTime time, SimDuration span) {
+  return SimTime(saturating_sum(time.time_since_epoch(), span));
+}
+
 /// A count as a factor of a formula.
 constexpr double real(std::int64_t count) {
   return static_cast<double>(count);

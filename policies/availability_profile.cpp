@@ -24,7 +24,7 @@ std::optional<Slot> AvailabilityProfile::earliest_slot(GpuCount num_hosts, SimDu
   std::size_t checked = 0;  // each slice of [first, checked) has enough free hosts by itself
   for (std::size_t first = 0; first < slices_.size();) {
     const SimTime begin = slices_[first].begin;
-    const SimTime end = end_of_span(begin, length);
+    const SimTime end = saturating_sum(begin, length);
     checked = std::max(checked, first);
     while (checked < slices_.size() && slices_[checked].begin < end &&
            slices_[checked].free.size() >= num_hosts)
@@ -62,7 +62,7 @@ bool AvailabilityProfile::may_begin_before(SimTime bound, SimTime reserved, GpuC
   SimTime begin =
       slices_.front().begin;  // of the stretch of slices with enough free hosts that is being looked at
   for (std::size_t i = 0; i < slices_.size() && slices_[i].begin < reserved; ++i) {
-    if (slices_[i].begin >= end_of_span(begin, length)) return true;
+    if (slices_[i].begin >= saturating_sum(begin, length)) return true;
     if (slices_[i].free.size() >= num_hosts) continue;
     if (i + 1 == slices_.size() || slices_[i + 1].begin >= bound) return false;
     begin = slices_[i + 1].begin;

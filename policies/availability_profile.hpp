@@ -18,11 +18,6 @@ struct Slot {
   friend bool operator==(const Slot&, const Slot&) = default;
 };
 
-/// `begin + length`, or the end of time where that would lie beyond.
-constexpr SimTime end_of_span(SimTime begin, SimDuration length) {
-  return length > SimTime::max() - begin ? SimTime::max() : begin + length;
-}
-
 /// The future of a cluster as consecutive slices of time, each with its set of free hosts. The last slice has
 /// no end. Neighbouring slices differ in their sets, so there are at most two a reserved slot.
 class AvailabilityProfile {

@@ -23,11 +23,6 @@ LeaseCapacity capacity_of(const SchedulingPass& pass) {
   return {.first = pass.usable_gpus(), .later = pass.total_gpus()};
 }
 
-bool is_live(const SchedulingPass& pass, JobId job) {
-  const JobState state = pass.state(job);
-  return state == JobState::Running || state == JobState::Waiting;
-}
-
 }  // namespace
 
 SimTime Chronus::start_of(std::int64_t lease) const {
@@ -78,8 +73,8 @@ void Chronus::schedule(SchedulingPass& pass) {
 
 void Chronus::take_out(SchedulingPass& pass) {
   if (!pass.ended().empty()) {
-    book_.remove_if([&](JobId job) { return !is_live(pass, job); });
-    std::erase_if(holders_, [&](JobId job) { return !is_live(pass, job); });
+    book_.remove_if([&](JobId job) { return !pass.is_live(job); });
+    std::erase_if(holders_, [&](JobId job) { return !pass.is_live(job); });
   }
   std::erase_if(running_, [&](JobId job) {
     const JobState state = pass.state(job);
@@ -115,7 +110,7 @@ void Chronus::change_standing(const SchedulingPass& pass, JobId job, Standing to
 
 void Chronus::find_late(const SchedulingPass& pass) {
   std::erase_if(unaccepted_, [&](JobId job) {
-    if (!is_live(pass, job)) return true;
+    if (!pass.is_live(job)) return true;
     if (pass.planned_remaining(job) <= pass.job(job).deadline - pass.now()) return false;
     change_standing(pass, job, Standing::Late);
     return true;

@@ -1,7 +1,6 @@
 #include "policies/edf_admission.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace vtrain {
 namespace {
@@ -13,16 +12,6 @@ constexpr SimDuration kMargin = std::chrono::milliseconds(1);
 /// Ends of such jobs that are no further apart are the same.
 constexpr SimDuration kSame = std::chrono::microseconds(1);
 constexpr SimDuration kNever = SimDuration::max();
-
-SimDuration time_for_iterations(double iterations, double speed) {
-  constexpr double kLongest = 9.2e18;
-  const double nanoseconds = std::ceil(std::max(iterations, 0.0) / speed * 1e9);
-  return nanoseconds < kLongest ? SimDuration(static_cast<std::int64_t>(nanoseconds)) : kNever;
-}
-
-SimDuration sum(SimDuration a, SimDuration b) {
-  return a < kNever - b ? a + b : kNever;
-}
 
 }  // namespace
 
@@ -58,8 +47,8 @@ void EdfAdmission::follow(const SchedulingPass& pass, std::vector<Planned>& jobs
       const ThroughputLevels* const curve = pass.curve(planned->job);
       const double speed = curve == nullptr ? 0 : curve->iterations_per_s(gpus);
       running.push_back({planned, speed});
-      planned->end =
-          sum(now, curve == nullptr ? planned->left : time_for_iterations(planned->iterations, speed));
+      planned->end = saturating_sum(
+          now, curve == nullptr ? planned->left : time_for_iterations(planned->iterations, speed));
       next = std::min(next, planned->end);
     }
     // Nobody else can ever run on what is in service, or ends while the clock can tell.
@@ -83,9 +72,7 @@ void EdfAdmission::follow(const SchedulingPass& pass, std::vector<Planned>& jobs
 }
 
 bool EdfAdmission::admits(const SchedulingPass& pass, JobId id) {
-  std::erase_if(admitted_, [&](JobId job) {
-    return pass.state(job) != JobState::Running && pass.state(job) != JobState::Waiting;
-  });
+  std::erase_if(admitted_, [&](JobId job) { return !pass.is_live(job); });
   if (!pass.job(id).has_deadline()) return true;
   const auto deadline = [&](JobId job) { return pass.job(job).deadline; };
   const auto place = std::ranges::upper_bound(admitted_, deadline(id), {}, deadline);
@@ -106,7 +93,7 @@ bool EdfAdmission::admits(const SchedulingPass& pass, JobId id) {
     with.erase(with.begin() + index);
     for (std::size_t i = 0; i < with.size(); ++i) {
       const SimDuration same = with[i].exact && without[i].exact ? SimDuration(0) : kSame;
-      if (is_late(with[i]) && with[i].end > sum(without[i].end, same)) return false;
+      if (is_late(with[i]) && with[i].end > saturating_sum(without[i].end, same)) return false;
     }
   }
   admitted_.insert(place, id);

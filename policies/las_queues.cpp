@@ -43,8 +43,7 @@ SimTime LasQueues::leaves(const SchedulingPass& pass, JobId job, GpuCount num_gp
                           std::int64_t queue) const {
   const SimDuration at = time_to_leave(queue, num_gpus);
   if (at == SimDuration::max()) return SimTime::max();
-  const SimDuration left = at - pass.attained(job);
-  return left < SimTime::max() - pass.now() ? pass.now() + left : SimTime::max();
+  return saturating_sum(pass.now(), at - pass.attained(job));
 }
 
 void LasQueues::foresee(const SchedulingPass& pass, JobId job, GpuCount num_gpus, std::int64_t queue) {
@@ -105,7 +104,7 @@ SimTime LasQueues::peer_timer(const SchedulingPass& pass, const ListedJob& job) 
   constexpr std::chrono::seconds kSoonest(1);
   const SimDuration left = std::max<SimDuration>(
       std::chrono::floor<std::chrono::seconds>((threshold - pass.attained(job.job)) / rate), kSoonest);
-  return left < SimTime::max() - pass.now() ? pass.now() + left : SimTime::max();
+  return saturating_sum(pass.now(), left);
 }
 
 void LasQueues::after_walk(SchedulingPass& pass, std::span<ListedJob> running,

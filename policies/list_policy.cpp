@@ -10,10 +10,7 @@ bool stays(const SchedulingPass& pass, JobId job) {
 }
 
 void take_out_ended(const SchedulingPass& pass, std::vector<ListedJob>& jobs) {
-  std::erase_if(jobs, [&](const ListedJob& job) {
-    const JobState state = pass.state(job.job);
-    return state != JobState::Running && state != JobState::Waiting;
-  });
+  std::erase_if(jobs, [&](const ListedJob& job) { return !pass.is_live(job.job); });
 }
 
 }  // namespace

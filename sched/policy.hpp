@@ -108,6 +108,8 @@ class SchedulingPass {
   /// All jobs of the workload, by `JobId`. Policies must not look at those not yet submitted.
   std::span<const Job> jobs() const { return jobs_; }
   JobState state(JobId job) const { return progress_[job.value].state; }
+  /// Whether the job waits or runs.
+  bool is_live(JobId job) const { return state(job) == JobState::Running || state(job) == JobState::Waiting; }
   /// Time for which the job has held its GPUs so far.
   SimDuration attained(JobId job) const {
     const JobProgress& progress = progress_[job.value];
@@ -142,9 +144,7 @@ class SchedulingPass {
   /// When the job's current run, or its last one if it does not run, is or was to end at the latest.
   SimTime planned_end(JobId job) const {
     if (!overheads_.empty()) return overheads_[job.value].planned_end;
-    const SimTime begin = progress_[job.value].resumed;
-    const SimDuration walltime = jobs_[job.value].walltime();
-    return walltime < SimTime::max() - begin ? begin + walltime : SimTime::max();
+    return saturating_sum(progress_[job.value].resumed, jobs_[job.value].walltime());
   }
   /// Time for which the job holds its GPUs from now on at the longest, if it runs on without a stop or, when
   /// it waits, starts now.

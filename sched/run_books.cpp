@@ -55,7 +55,7 @@ const RunPlan& RunBooks::begin(JobId id, GpuCount num_gpus, std::span<const Node
   overhead.plan = plan(id, num_gpus);
   overhead.plan.speed = speed(id, shares);
   const SimDuration time = overhead.plan.time_for(jobs_[id.value].walltime() - (attained - overhead.lost));
-  overhead.planned_end = time < SimTime::max() - now ? now + time : SimTime::max();
+  overhead.planned_end = saturating_sum(now, time);
   return overhead.plan;
 }
 

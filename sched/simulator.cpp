@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <stdexcept>
 
@@ -422,19 +421,17 @@ class Simulation final : public SchedulingPass {
     JobProgress& progress = progress_by_job_[job.value];
     const ThroughputLevels* const levels = rule_ == ProgressRule::Iterations ? curve(job) : nullptr;
     if (levels != nullptr) progress.speed = levels->iterations_per_s(progress.num_gpus);
-    const SimDuration work = levels != nullptr ? time_for_iterations(job) : time_for_duration(job);
+    const SimDuration work = levels != nullptr ? time_for_iterations_left(job) : time_for_duration(job);
     if (!books_) return work;
     return books_->begin(job, progress.num_gpus, gangs_.shares(job), progress.resumed, progress.attained)
         .time_for(work);
   }
 
   /// Work still to go at the current speed.
-  SimDuration time_for_iterations(JobId job) const {
+  SimDuration time_for_iterations_left(JobId job) const {
     const JobProgress& progress = progress_by_job_[job.value];
     const double left = static_cast<double>(jobs_[job.value].iterations) - progress.iterations;
-    const double nanoseconds = std::ceil(std::max(left, 0.0) / progress.speed * 1e9);
-    constexpr double kLongest = 9.2e18;
-    return nanoseconds < kLongest ? SimDuration(static_cast<std::int64_t>(nanoseconds)) : SimDuration::max();
+    return time_for_iterations(left, progress.speed);
   }
 
   /// Work still to go of a rigid job.

@@ -1,6 +1,8 @@
 #include "workloads/jobs/throughput_levels.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <stdexcept>
 #include <utility>
 
@@ -36,6 +38,13 @@ ThroughputLevels::Level ThroughputLevels::at_most(GpuCount num_gpus) const {
 ThroughputLevels::Level ThroughputLevels::above(GpuCount num_gpus) const {
   const auto next = std::upper_bound(levels_.begin(), levels_.end(), num_gpus, kFewerGpus);
   return next == levels_.end() ? Level{} : *next;
+}
+
+SimDuration time_for_iterations(double iterations, double iterations_per_s) {
+  // Just below 2^63: a larger number would not fit into the nanoseconds that it becomes.
+  constexpr double kLongest = 9.2e18;
+  const double nanoseconds = std::ceil(std::max(iterations, 0.0) / iterations_per_s * 1e9);
+  return nanoseconds < kLongest ? SimDuration(static_cast<std::int64_t>(nanoseconds)) : SimDuration::max();
 }
 
 }  // namespace vtrain

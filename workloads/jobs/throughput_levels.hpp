@@ -33,4 +33,8 @@ class ThroughputLevels {
   std::vector<Level> levels_;
 };
 
+/// The time that so many iterations take, rounded up to the nanosecond; none are less than 0.
+/// `SimDuration::max()` where the clock could not tell.
+SimDuration time_for_iterations(double iterations, double iterations_per_s);
+
 }  // namespace vtrain
