@@ -18,7 +18,7 @@ namespace vtrain {
 struct Disruptions {
   InterruptionCost interruption_cost{};
   CheckpointRule checkpoints{};
-  CheckpointTimes checkpoint_times{};      ///< what a periodic checkpoint takes
+  CheckpointTimes checkpoint_times{};      ///< what saving and loading takes
   std::optional<FailureRates> failures{};  ///< random outages
   std::vector<Outage> outages{};           ///< given ones
   std::uint64_t seed = 1;                  ///< of the random ones
@@ -33,7 +33,7 @@ struct Disruptions {
   RunSpeed speed(int levels) const;
   /// Whether anything happens at all.
   bool any() const {
-    return takes_nodes_out() || interruption_cost.kind() != InterruptionCost::Kind::None ||
+    return takes_nodes_out() || interruption_cost.rule().kind != InterruptionRule::Kind::None ||
            checkpoints.kind != CheckpointRule::Kind::None || spread_factor < 1;
   }
 };

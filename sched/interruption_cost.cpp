@@ -2,14 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "core/text.hpp"
+#include "core/time_span.hpp"
 #include "sched/elasticflow_overhead.hpp"
 #include "workloads/model_zoo.hpp"
 
 namespace vtrain {
 namespace {
-
-constexpr double kLongestCost = 1e6;  // seconds, 11 days
 
 Error unknown_model(const Job& job, std::string message) {
   return {.field = "model", .message = fmt::format("job '{}': {}", job.name, message)};
@@ -17,8 +15,10 @@ Error unknown_model(const Job& job, std::string message) {
 
 }  // namespace
 
-Result<CheckpointTimes> CheckpointTimes::from_models(const Workload& workload, BytesPerSecond bandwidth) {
+Result<CheckpointTimes> CheckpointTimes::from_models(const Workload& workload, BytesPerSecond bandwidth,
+                                                     std::optional<SimDuration> periodic) {
   CheckpointTimes times;
+  times.periodic_ = periodic;
   times.by_model_.resize(workload.models.size() + 1);  // not empty, so that it counts
   std::vector<bool> known(workload.models.size(), false);
   for (const Job& job : workload.jobs) {
@@ -37,42 +37,35 @@ Result<CheckpointTimes> CheckpointTimes::from_models(const Workload& workload, B
   return times;
 }
 
-Result<InterruptionCost> InterruptionCost::parse(std::string_view text) {
-  InterruptionCost cost;
-  if (text == "none") return cost;
-  if (text == "elasticflow") {
-    cost.kind_ = Kind::ElasticFlow;
-    return cost;
-  }
-  if (text == "checkpoint") {
-    cost.kind_ = Kind::Checkpoint;
-    return cost;
-  }
-  std::string_view number = text;
-  if (number.ends_with('s')) number.remove_suffix(1);
-  const auto seconds = parse_number(number, 0, kLongestCost);
-  if (!seconds)
-    return fail({.message = expected_found("none, elasticflow, checkpoint or seconds such as 30s", text)});
-  cost.kind_ = Kind::Fixed;
-  cost.fixed_ = to_sim_duration(Seconds(*seconds));
-  return cost;
+Result<InterruptionRule> InterruptionRule::parse(std::string_view text) {
+  if (text == "none") return InterruptionRule{};
+  if (text == "elasticflow") return InterruptionRule{.kind = Kind::ElasticFlow};
+  if (text == "checkpoint") return InterruptionRule{.kind = Kind::Checkpoint};
+  const auto span = parse_time_span_or_seconds(text);
+  if (!span)
+    return fail(
+        {.message = expected_found("none, elasticflow, checkpoint or a duration such as 30s or 5m", text)});
+  return InterruptionRule{.kind = Kind::Fixed, .fixed = *span};
 }
 
-SimDuration InterruptionCost::of_restart(const Job& job, GpuCount num_gpus) const {
-  switch (kind_) {
-    case Kind::None:
-    case Kind::Fixed:
-      return fixed_;
-    case Kind::ElasticFlow:
+SimDuration InterruptionCost::of_restart(const Job& job, GpuCount num_gpus,
+                                         const CheckpointTimes& times) const {
+  switch (rule_.kind) {
+    case InterruptionRule::Kind::None:
+    case InterruptionRule::Kind::Fixed:
+      return rule_.fixed;
+    case InterruptionRule::Kind::ElasticFlow:
       return to_sim_duration(Seconds(elasticflow_start_overhead(num_gpus.value, cluster_gpus_.value, false)));
-    case Kind::Checkpoint:
-      return 2 * checkpoints_.of(job);
+    case InterruptionRule::Kind::Checkpoint:
+      return 2 * times.of_state(job);
   }
   return {};
 }
 
-SimDuration InterruptionCost::of_recovery(const Job& job, GpuCount num_gpus) const {
-  return kind_ == Kind::Checkpoint ? checkpoints_.of(job) : of_restart(job, num_gpus);
+SimDuration InterruptionCost::of_recovery(const Job& job, GpuCount num_gpus,
+                                          const CheckpointTimes& times) const {
+  return rule_.kind == InterruptionRule::Kind::Checkpoint ? times.of_state(job)
+                                                          : of_restart(job, num_gpus, times);
 }
 
 }  // namespace vtrain

@@ -41,16 +41,14 @@ Result<std::optional<SimDuration>> parse_checkpoint_cost(std::string_view text) 
   return *span;
 }
 
-/// The times that saving takes, in the two places where they count.
-Result<void> set_checkpoint_times(const DisruptionRules& rules, const Workload& workload,
-                                  Disruptions& disruptions) {
-  if (rules.checkpoint_cost) disruptions.checkpoint_times = CheckpointTimes(*rules.checkpoint_cost);
-  if (!rules.needs_models()) return {};
-  auto times = CheckpointTimes::from_models(workload, rules.checkpoint_bandwidth);
-  if (!times) return fail(std::move(times.error()));
-  if (!rules.checkpoint_cost) disruptions.checkpoint_times = *times;
-  disruptions.interruption_cost.set_checkpoints(*std::move(times));
-  return {};
+/// What saving and loading takes.
+Result<CheckpointTimes> checkpoint_times(const DisruptionRules& rules, const Workload& workload) {
+  if (!rules.needs_models()) return CheckpointTimes(rules.checkpoint_cost.value_or(SimDuration(0)));
+  auto times = CheckpointTimes::from_models(workload, rules.checkpoint_bandwidth, rules.checkpoint_cost);
+  if (!times)
+    return fail(in_option(rules.checkpoint_cost ? "--interruption-cost" : "--checkpoint-cost",
+                          std::move(times.error())));
+  return times;
 }
 
 Result<std::vector<Outage>> read_outages(const std::filesystem::path& path, const ClusterSpec& cluster) {
@@ -60,16 +58,16 @@ Result<std::vector<Outage>> read_outages(const std::filesystem::path& path, cons
   return parse_outages(*text, path.string(), cluster.total_nodes());
 }
 
-std::string describe_cost(const InterruptionCost& cost, const DisruptionArguments& arguments) {
-  switch (cost.kind()) {
-    case InterruptionCost::Kind::None:
+std::string describe_cost(const InterruptionRule& rule, const DisruptionArguments& arguments) {
+  switch (rule.kind) {
+    case InterruptionRule::Kind::None:
       return {};
-    case InterruptionCost::Kind::Fixed:
+    case InterruptionRule::Kind::Fixed:
       return fmt::format("a job that is resized or starts again does nothing for {} s",
-                         to_seconds(cost.fixed()));
-    case InterruptionCost::Kind::ElasticFlow:
+                         to_seconds(rule.fixed));
+    case InterruptionRule::Kind::ElasticFlow:
       return "a job that is resized or starts again does nothing for as long as in ElasticFlow's simulator";
-    case InterruptionCost::Kind::Checkpoint:
+    case InterruptionRule::Kind::Checkpoint:
       return fmt::format(
           "a job that is resized or starts again saves and loads weights and optimizer state, {} bytes a "
           "parameter at {}",
@@ -96,7 +94,8 @@ std::string describe_checkpoints(const CheckpointRule& rule, const DisruptionArg
 void add_disruption_options(CLI::App& command, DisruptionArguments& arguments) {
   command
       .add_option("--interruption-cost", arguments.interruption_cost,
-                  "Time without work when a job is resized or starts again: none, SECONDS, elasticflow (its "
+                  "Time without work when a job is resized or starts again: none, a duration such as 30s, "
+                  "elasticflow (its "
                   "table by number of GPUs), checkpoint (saving and loading the model's state)")
       ->capture_default_str();
   command
@@ -133,7 +132,7 @@ void add_disruption_options(CLI::App& command, DisruptionArguments& arguments) {
 }
 
 bool DisruptionRules::needs_models() const {
-  return interruption_cost.kind() == InterruptionCost::Kind::Checkpoint ||
+  return interruption.kind == InterruptionRule::Kind::Checkpoint ||
          (checkpoints.kind != CheckpointRule::Kind::None && !checkpoint_cost);
 }
 
@@ -152,8 +151,8 @@ Result<DisruptionRules> read_disruption_rules(const DisruptionArguments& argumen
                      "placement '{}' knows no nodes over which gangs could be spread: choose one that "
                      "does, for instance --placement consolidate",
                      info.name)});
-  auto interruption_cost = InterruptionCost::parse(arguments.interruption_cost);
-  if (!interruption_cost) return fail(in_option("--interruption-cost", interruption_cost.error()));
+  const auto interruption = InterruptionRule::parse(arguments.interruption_cost);
+  if (!interruption) return fail(in_option("--interruption-cost", interruption.error()));
   const auto checkpoints = CheckpointRule::parse(arguments.checkpoints);
   if (!checkpoints) return fail(in_option("--checkpoints", checkpoints.error()));
   const auto checkpoint_cost = parse_checkpoint_cost(arguments.checkpoint_cost);
@@ -165,20 +164,20 @@ Result<DisruptionRules> read_disruption_rules(const DisruptionArguments& argumen
                  .message = fmt::format("'{}' computes the interval from how often nodes fail: say so with "
                                         "--failures, for instance --failures mtbf=6300h",
                                         arguments.checkpoints)});
-  return DisruptionRules{*std::move(interruption_cost), *checkpoints, *checkpoint_cost, *bandwidth};
+  return DisruptionRules{*interruption, *checkpoints, *checkpoint_cost, *bandwidth};
 }
 
 Result<std::optional<Disruptions>> read_disruptions(const DisruptionArguments& arguments,
                                                     const DisruptionRules& rules, const Workload& workload,
                                                     const ClusterSpec& cluster, std::uint64_t seed) {
   Disruptions disruptions;
-  disruptions.interruption_cost = rules.interruption_cost;
-  disruptions.interruption_cost.set_cluster(cluster.total_gpus());
+  disruptions.interruption_cost = InterruptionCost(rules.interruption, cluster.total_gpus());
   disruptions.checkpoints = rules.checkpoints;
   disruptions.seed = seed;
   disruptions.spread_factor = arguments.spread_factor;
-  if (auto set = set_checkpoint_times(rules, workload, disruptions); !set)
-    return fail(in_option(rules.checkpoint_cost ? "--interruption-cost" : "--checkpoint-cost", set.error()));
+  auto times = checkpoint_times(rules, workload);
+  if (!times) return fail(std::move(times.error()));
+  disruptions.checkpoint_times = *std::move(times);
   if (arguments.failures != "none") {
     auto failures = FailureRates::parse(arguments.failures, cluster);
     if (!failures) return fail(in_option("--failures", failures.error()));
@@ -202,7 +201,7 @@ std::vector<std::string> describe_disruptions(const Disruptions& disruptions,
     sentences.push_back(fmt::format("{} from {}", count_of(std::ssize(disruptions.outages), "outage"),
                                     arguments.outages.string()));
   for (std::string sentence : {describe_checkpoints(disruptions.checkpoints, arguments),
-                               describe_cost(disruptions.interruption_cost, arguments)}) {
+                               describe_cost(disruptions.interruption_cost.rule(), arguments)}) {
     if (!sentence.empty()) sentences.push_back(std::move(sentence));
   }
   return sentences;

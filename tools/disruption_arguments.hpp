@@ -36,7 +36,7 @@ void add_disruption_options(CLI::App& command, DisruptionArguments& arguments);
 
 /// What the arguments say that depends neither on jobs nor on the cluster.
 struct DisruptionRules {
-  InterruptionCost interruption_cost{};
+  InterruptionRule interruption{};
   CheckpointRule checkpoints{};
   std::optional<SimDuration> checkpoint_cost{};  ///< none: it follows from the size of the model
   BytesPerSecond checkpoint_bandwidth{};

@@ -48,8 +48,8 @@ Disruptions random_disruptions(std::uint64_t seed, SimDuration tick) {
   disruptions.checkpoints.interval = tick * static_cast<std::int64_t>(1 + random.below(8));
   disruptions.checkpoint_times = CheckpointTimes(tick * static_cast<std::int64_t>(random.below(3)) / 2);
   const char* const costs[] = {"none", "0.000000013", "3", "elasticflow"};
-  disruptions.interruption_cost = *InterruptionCost::parse(costs[random.below(4)]);
-  disruptions.interruption_cost.set_cluster(GpuCount(kTotalGpus));
+  disruptions.interruption_cost =
+      InterruptionCost(*InterruptionRule::parse(costs[random.below(4)]), GpuCount(kTotalGpus));
   if (random.below(2) == 0)
     disruptions.failures =
         *FailureRates::parse("mtbf=200s,shape=0.8,repair=10s,detect=1s", *ClusterSpec::parse(kCluster));

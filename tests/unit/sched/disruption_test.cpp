@@ -36,8 +36,8 @@ struct Setting {
     disruptions.checkpoint_times = CheckpointTimes(cost);
   }
   void interruptions_cost(const char* cost) {
-    disruptions.interruption_cost = *InterruptionCost::parse(cost);
-    disruptions.interruption_cost.set_cluster(ClusterSpec::parse(cluster)->total_gpus());
+    disruptions.interruption_cost =
+        InterruptionCost(*InterruptionRule::parse(cost), ClusterSpec::parse(cluster)->total_gpus());
   }
   Result<SimulationResult> try_run(Script script) const {
     Scripted policy(std::move(script), rule);
@@ -205,10 +205,10 @@ TEST_CASE("disruption: a failure is noticed late, and the state is only loaded, 
     times = CheckpointTimes::from_models(setting.workload, BytesPerSecond(1e9));
   }
   REQUIRE(times);
-  const SimDuration one_way = times->of(setting.workload.jobs[0]);
+  const SimDuration one_way = times->of_state(setting.workload.jobs[0]);
   CHECK(one_way > seconds(100));
   setting.interruptions_cost("checkpoint");
-  setting.disruptions.interruption_cost.set_checkpoints(*times);
+  setting.disruptions.checkpoint_times = *times;
   setting.disruptions.failures = *FailureRates::parse("mtbf=100d,detect=7s", *ClusterSpec::parse("1x8"));
   SUBCASE("failure") {
     setting.fail_node(0, 40, 50);
@@ -226,6 +226,38 @@ TEST_CASE("disruption: a failure is noticed late, and the state is only loaded, 
     });
     CHECK(result.outcomes[0].end == at(50 + 60) + 2 * one_way);
   }
+}
+
+TEST_CASE("disruption: a cost of interruption is any duration, a number alone is seconds") {
+  const auto fixed = [](const char* text) {
+    const auto rule = InterruptionRule::parse(text);
+    REQUIRE_MESSAGE(rule, text);
+    CHECK(rule->kind == InterruptionRule::Kind::Fixed);
+    return rule->fixed;
+  };
+  CHECK(fixed("30") == seconds(30));
+  CHECK(fixed("0.5s") == std::chrono::milliseconds(500));
+  CHECK(fixed("5m") == seconds(300));
+  CHECK(fixed("2w") == seconds(2 * 604800));
+  for (const char* text : {"", "-1s", "5 minutes", "200w years"})
+    CHECK_FALSE(InterruptionRule::parse(text));
+}
+
+TEST_CASE("disruption: what periodic checkpoints take may be given beside the time of the whole state") {
+  Setting setting;
+  add_job(setting.workload, 0, 100, 8);
+  Job& job = setting.workload.jobs[0];
+  job.model = setting.workload.model("gpt3-175b");
+  const BytesPerSecond bandwidth(1e9);
+  const auto computed = CheckpointTimes::from_models(setting.workload, bandwidth);
+  const auto given = CheckpointTimes::from_models(setting.workload, bandwidth, seconds(3));
+  REQUIRE(computed);
+  REQUIRE(given);
+  CHECK(computed->of_state(job) > seconds(100));
+  CHECK(computed->of_periodic(job) == computed->of_state(job));
+  CHECK(given->of_state(job) == computed->of_state(job));
+  CHECK(given->of_periodic(job) == seconds(3));
+  CHECK(CheckpointTimes(seconds(3)).of_periodic(job) == seconds(3));
 }
 
 TEST_CASE("disruption: resizing saves, costs time, and its checkpoints begin anew") {
