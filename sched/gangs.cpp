@@ -64,6 +64,24 @@ bool Gangs::restore(JobId job, GpuCount now, GpuCount before, const std::vector<
   return free;
 }
 
+void Gangs::find_staying(std::vector<JobId>& jobs, std::vector<NodeShare>& gpus) const {
+  jobs.clear();
+  gpus.clear();
+  for (const NodeId node : service_->out_of_service()) {
+    if (service_->held_gpus(node).value == 0) continue;
+    gpus.push_back({node, service_->held_gpus(node)});
+    for (const JobId job : service_->jobs_on(node))
+      jobs.push_back(job);
+  }
+  std::ranges::sort(jobs);
+  jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
+  for (const JobId job : jobs) {
+    for (const NodeShare& share : shares(job)) {
+      if (service_->in_service(share.node)) gpus.push_back(share);
+    }
+  }
+}
+
 std::vector<NodeShare>& Gangs::open(JobId job) {
   if (free_slots_.empty()) {
     free_slots_.push_back(static_cast<std::uint32_t>(slots_.size()));

@@ -57,6 +57,9 @@ class Gangs {
     return jobs_[job.value].gpu_share;
   }
   const Placement& placement() const { return *placement_; }
+  /// Finds the jobs on nodes out of service, ascending, and what they hold, each GPU once: also on other
+  /// nodes. Only where nodes may go out of service.
+  void find_staying(std::vector<JobId>& jobs, std::vector<NodeShare>& gpus) const;
   /// Null unless nodes may go out of service.
   NodeService* service() { return service_ ? &*service_ : nullptr; }
   const NodeService* service() const { return service_ ? &*service_ : nullptr; }

@@ -11,6 +11,7 @@
 #include "sched/gangs.hpp"
 #include "sched/gpus_by_type.hpp"
 #include "sched/outage_schedule.hpp"
+#include "sched/replay_record.hpp"
 #include "sched/run_books.hpp"
 #include "sched/simulation_checks.hpp"
 
@@ -66,7 +67,8 @@ class Simulation final : public SchedulingPass {
     while (advance()) {
       if (!collect_events()) continue;
       policy_.schedule(*this);
-      sample();
+      const GpuCount in_use = usable_gpus_ - gangs_.placement().idle_gpus();
+      record_sample(result_, {now_, num_waiting_, in_use}, gangs_.placement());
     }
     stop_what_still_runs();
     for (std::size_t i = 0; i < jobs_.size(); ++i) {
@@ -151,7 +153,7 @@ class Simulation final : public SchedulingPass {
     progress.run = runs_so_far;
     result_.outcomes[job.value] = former->outcome;
     if (former->account) books_->restore(job, *former->account);
-    if (progress.resumed < now_) forget_recorded_run(job);
+    if (progress.resumed < now_) forget_run(result_, job, now_);
     std::erase_if(former_runs_, [job](const FormerRun& run) { return run.job == job; });
     foresee_end(job);
     sweep_stale_events();
@@ -186,15 +188,6 @@ class Simulation final : public SchedulingPass {
     if (books_) run.account = books_->account(job);
     run.shares.assign(held.begin(), held.end());
     return run;
-  }
-
-  /// Takes a run that was recorded at this instant out of the record.
-  void forget_recorded_run(JobId job) {
-    const auto earlier = std::find_if(result_.runs.rbegin(), result_.runs.rend(),
-                                      [this](const JobRun& run) { return run.end != now_; });
-    const auto run = std::find_if(earlier.base(), result_.runs.end(),
-                                  [job](const JobRun& candidate) { return candidate.job == job; });
-    if (run != result_.runs.end()) result_.runs.erase(run);
   }
 
   void require(JobId job, JobState state, std::string_view deed, std::string_view state_name) const {
@@ -270,7 +263,7 @@ class Simulation final : public SchedulingPass {
       }
     }
     if (outages_) change_nodes();
-    if (outages_) find_staying();
+    if (outages_) gangs_.find_staying(staying_, kept_gpus_);
     for (; next_arrival_ < jobs_.size() && jobs_[next_arrival_].submit == now_; ++next_arrival_) {
       ++result_.events;
       arrive(JobId(next_arrival_));
@@ -298,26 +291,6 @@ class Simulation final : public SchedulingPass {
     }
     std::sort(interrupted_.begin(), interrupted_.end());
     update_gpus();
-  }
-
-  /// Finds the jobs on nodes out of service, and what they hold.
-  void find_staying() {
-    staying_.clear();
-    kept_gpus_.clear();
-    const NodeService& service = *gangs_.service();
-    for (const NodeId node : service.out_of_service()) {
-      if (service.held_gpus(node).value == 0) continue;
-      kept_gpus_.push_back({node, service.held_gpus(node)});
-      for (const JobId job : service.jobs_on(node))
-        staying_.push_back(job);
-    }
-    std::ranges::sort(staying_);
-    staying_.erase(std::unique(staying_.begin(), staying_.end()), staying_.end());
-    for (const JobId job : staying_) {
-      for (const NodeShare& share : gangs_.shares(job)) {
-        if (service.in_service(share.node)) kept_gpus_.push_back(share);
-      }
-    }
   }
 
   void stop_jobs_on(NodeId node) {
@@ -459,33 +432,14 @@ class Simulation final : public SchedulingPass {
     progress.attained += held;
     progress.iterations += progress.speed * to_seconds(work);
     result_.outcomes[job.value].gpu_time.add(held, progress.num_gpus, gpu_share);
-    if (options_.record_runs && held.count() > 0) record_run(job, shares);
-  }
-
-  void record_run(JobId job, std::span<const NodeShare> shares) {
-    const JobProgress& progress = progress_by_job_[job.value];
-    JobRun run{job, progress.resumed, now_, progress.num_gpus, {}};
-    // What a gang has of a node stands together.
-    for (const NodeShare& share : shares) {
-      if (run.nodes.empty() || run.nodes.back() != share.node) run.nodes.push_back(share.node);
-    }
-    result_.runs.push_back(std::move(run));
+    if (options_.record_runs && held.count() > 0)
+      record_run(result_, {job, progress.resumed, now_, progress.num_gpus, {}}, shares);
   }
 
   /// Reads the numbers of GPUs from the books of gangs.
   void update_gpus() {
     free_gpus_ = gangs_.placement().free_gpus();
     if (const NodeService* service = gangs_.service()) usable_gpus_ = total_gpus_ - service->withheld_gpus();
-  }
-
-  void sample() {
-    if (const auto rate = gangs_.placement().fragmentation()) result_.fragmentation.push_back({now_, *rate});
-    const GpuCount in_use = usable_gpus_ - gangs_.placement().idle_gpus();
-    if (!result_.samples.empty()) {
-      const ClusterSample& last = result_.samples.back();
-      if (last.waiting_jobs == num_waiting_ && last.gpus_in_use == in_use) return;
-    }
-    result_.samples.push_back({now_, num_waiting_, in_use});
   }
 
   /// The number of GPUs must be one that the job can use, and sizes must be the policy's to choose.
