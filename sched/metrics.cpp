@@ -144,6 +144,7 @@ Summary summarize(const Workload& workload, const ClusterSpec& cluster, const Si
   summary.policy = std::move(policy);
   summary.jobs = static_cast<std::int64_t>(workload.jobs.size());
   summary.events = result.events;
+  summary.figures = result.figures;
   std::vector<double> jct_s;
   std::vector<double> delay_s;
   double held_gpu_s = 0;

@@ -65,7 +65,7 @@ struct Summary {
   std::int64_t preemptions = 0;
   std::int64_t events = 0;
   std::optional<DisruptionSummary> disruptions;  ///< none where nothing could cost jobs time
-  std::vector<PolicyFigure> figures;  ///< what the policy tells of its own work; the caller asks it
+  std::vector<PolicyFigure> figures;             ///< what the policy tells of its own work
 };
 
 Summary summarize(const Workload& workload, const ClusterSpec& cluster, const SimulationResult& result,

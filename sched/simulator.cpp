@@ -79,6 +79,7 @@ class Simulation final : public SchedulingPass {
     }
     if (books_) result_.losses = books_->take_losses();
     if (outages_) result_.outages = outages_->take_history();
+    result_.figures = policy_.figures();
     return std::move(result_);
   }
 

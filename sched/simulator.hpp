@@ -77,6 +77,7 @@ struct SimulationResult {
   /// When a job last gave GPUs back that it had held. Later than the last end where a job that never ended
   /// held some, or where ends are booked earlier than GPUs come back.
   SimTime last_release{};
+  std::vector<PolicyFigure> figures;  ///< what the policy tells of its own work
   /// Whether the replay ended `kLongestAfterLastSubmission`, though more could have happened.
   bool stopped_early = false;
 };

@@ -141,7 +141,6 @@ Result<ExperimentRun> run_policy(const Experiment& experiment, const std::string
   const double wall_s = Seconds(std::chrono::steady_clock::now() - start).count();
   if (!result) return fail(result.error());
   Summary summary = summarize(experiment.workload, experiment.cluster, *result, spec);
-  summary.figures = (*policy)->figures();
   return ExperimentRun{std::move(summary), *std::move(result), wall_s};
 }
 
@@ -297,31 +296,18 @@ Result<void> read_inputs(const ExperimentArguments& arguments, Experiment& exper
   return take_policy_files(arguments.policies, experiment);
 }
 
-/// Generates jobs where no trace is given, changes them as asked, and gives each a duration, its speed where
-/// its gang is and, under elastic policies, its throughput curve.
-Result<void> price_jobs(const ExperimentArguments& arguments, Transformations transformations,
-                        Experiment& experiment) {
-  const bool generated = arguments.trace.files.empty();
-  const CurvesByType curves = experiment.curves->on(experiment.cluster, experiment.workload);
-  if (generated) {
-    if (auto day = generate_default_day(transformations.models, transformations.seed, curves, experiment);
-        !day)
-      return day;
-  }
-  const bool predicted =
-      generated || needs_prices(experiment.workload) || transformations.models.kind != ModelMix::Kind::None;
-  if (generated) transformations.models = {};  // they have their models
-  const auto changes = transform(experiment.workload, transformations, curves, true);
-  if (!changes) return fail(changes.error());
-  assume(experiment, *changes);
-  if (predicted) experiment.provenance.emplace_back("run times", experiment.curves->describe());
-  take_gang_speeds(arguments, curves, experiment);
-  if (any_elastic_policy(arguments.policies)) {
-    const auto added =
-        add_curves(experiment.workload, experiment.cluster, *experiment.curves, arguments.trace.strict);
-    if (!added) return fail(added.error());
-    assume(experiment, *added);
-  }
+/// Gives jobs that may have other numbers of GPUs their throughput curves, if some policy asks for them.
+Result<void> take_curves(const ExperimentArguments& arguments, Experiment& experiment) {
+  if (!any_elastic_policy(arguments.policies)) return {};
+  const auto added =
+      add_curves(experiment.workload, experiment.cluster, *experiment.curves, arguments.trace.strict);
+  if (!added) return fail(added.error());
+  assume(experiment, *added);
+  return {};
+}
+
+/// Says what the prices of jobs rest on. Under `--strict` prices of GPUs without a profile are an error.
+Result<void> note_prices(bool predicted, bool strict, Experiment& experiment) {
   if (predicted && !info_of(experiment.placement).knows_nodes &&
       GpuTypes(experiment.cluster, experiment.workload.gpu_types).names().size() > 1) {
     experiment.assumptions.push_back(fmt::format("jobs that ask for no GPU type are as fast as on {}",
@@ -329,10 +315,32 @@ Result<void> price_jobs(const ExperimentArguments& arguments, Transformations tr
   }
   if (experiment.workload.models.size() == 0) return {};
   const std::vector<std::string>& assumed = experiment.curves->assumptions();
-  if (arguments.trace.strict && predicted && !assumed.empty())
+  if (strict && predicted && !assumed.empty())
     return fail({.field = "--cluster", .message = assumed.front()});
   assume(experiment, assumed);
   return {};
+}
+
+/// Generates jobs where no trace is given, changes them as asked, and gives each a duration, its speed where
+/// its gang is and, under elastic policies, its throughput curve.
+Result<void> complete_jobs(const ExperimentArguments& arguments, Transformations transformations,
+                           Experiment& experiment) {
+  const CurvesByType curves = experiment.curves->on(experiment.cluster, experiment.workload);
+  bool predicted = transformations.models.kind != ModelMix::Kind::None;
+  if (arguments.trace.files.empty()) {
+    auto day = generate_default_day(transformations.models, transformations.seed, curves, experiment);
+    if (!day) return day;
+    transformations.models = {};  // the jobs have theirs
+    predicted = true;
+  }
+  predicted |= needs_prices(experiment.workload);
+  const auto changes = transform(experiment.workload, transformations, curves, true);
+  if (!changes) return fail(changes.error());
+  assume(experiment, *changes);
+  if (predicted) experiment.provenance.emplace_back("run times", experiment.curves->describe());
+  take_gang_speeds(arguments, curves, experiment);
+  if (auto taken = take_curves(arguments, experiment); !taken) return taken;
+  return note_prices(predicted, arguments.trace.strict, experiment);
 }
 
 /// Says what policies know of run times, which times in the trace are without effect, and what the placement
@@ -381,8 +389,8 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   Experiment experiment;
   experiment.placement = rules->placement;
   if (auto read = read_inputs(arguments, experiment); !read) return fail(read.error());
-  if (auto priced = price_jobs(arguments, rules->transformations, experiment); !priced)
-    return fail(priced.error());
+  if (auto done = complete_jobs(arguments, rules->transformations, experiment); !done)
+    return fail(done.error());
   note_what_policies_know(experiment);
   if (auto taken = take_disruptions(arguments, rules->disruptions, experiment); !taken)
     return fail(taken.error());

@@ -39,7 +39,7 @@ Replay replay(const Workload& workload, const std::string& spec, const std::stri
                          {.placement = placement, .record_runs = true, .policy_name = spec});
   REQUIRE_MESSAGE(result, result.error().describe());
   Replay replayed{*std::move(result), {}};
-  for (const PolicyFigure& figure : (*policy)->figures())
+  for (const PolicyFigure& figure : replayed.result.figures)
     replayed.figures[std::string(figure.name)] = figure.value;
   return replayed;
 }
