@@ -45,7 +45,7 @@ void assume(Experiment& experiment, const std::vector<std::string>& sentences) {
 Result<ClusterSpec> default_cluster(const ExperimentArguments& arguments,
                                     const std::optional<std::int32_t>& named_gpus) {
   if (arguments.trace.files.empty()) return ClusterSpec::parse(std::string(kDefaultCluster));
-  if (named_gpus) return ClusterSpec::parse(fmt::format("{}x1", *named_gpus));
+  if (named_gpus) return cluster_of_trace(*named_gpus);
   return fail({.field = "--cluster", .message = "missing: say for instance --cluster 16x8:a100"});
 }
 

@@ -12,6 +12,8 @@
 
 #include "core/decompress.hpp"
 #include "core/file.hpp"
+#include "core/text.hpp"
+#include "sched/node_counter.hpp"
 #include "tools/file_hash.hpp"
 #include "traces/trace_join.hpp"
 #include "traces/trace_statistics.hpp"
@@ -108,6 +110,16 @@ Result<std::string> TraceFiles::path_and_hash(const std::string& path) const {
   return known == hashes.end()
              ? vtrain::path_and_hash(path)
              : fmt::format("{}, sha256 {}", path == "-" ? "standard input" : path, known->second);
+}
+
+Result<ClusterSpec> cluster_of_trace(std::int32_t num_gpus) {
+  if (num_gpus > kMaxClusterGpus)
+    return fail(
+        {.field = "--cluster",
+         .message = fmt::format("the trace names a cluster of {} GPUs, and one may have at most {}: say "
+                                "which it is",
+                                with_thousands(num_gpus), with_thousands(kMaxClusterGpus))});
+  return ClusterSpec{.groups = {{.num_nodes = num_gpus, .gpus_per_node = GpuCount(1)}}};
 }
 
 Result<TraceFiles> read_traces(const TraceArguments& arguments, bool files_as_tenants) {

@@ -1,11 +1,13 @@
 /// How commands are told which traces to read.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "core/result.hpp"
+#include "sched/cluster.hpp"
 #include "traces/skipped_rows.hpp"
 #include "traces/trace_format.hpp"
 
@@ -50,6 +52,10 @@ struct TraceFiles {
   /// One of `trace.files` with the SHA-256 of its bytes, for provenance.
   Result<std::string> path_and_hash(const std::string& path) const;
 };
+
+/// The cluster of a trace that names nothing but its number of GPUs: any GPUs, each a node. Error: more than
+/// a cluster may have.
+Result<ClusterSpec> cluster_of_trace(std::int32_t num_gpus);
 
 /// Reads the files and joins them (`join_traces`) under their names (`trace_names`).
 Result<TraceFiles> read_traces(const TraceArguments& arguments, bool files_as_tenants = false);

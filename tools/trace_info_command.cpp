@@ -39,8 +39,9 @@ Result<std::optional<ClusterSpec>> find_cluster(const InfoArguments& arguments, 
     return *std::move(parsed);
   }
   if (!trace.num_gpus) return std::nullopt;
-  return ClusterSpec{
-      .groups = {{.num_nodes = *trace.num_gpus, .gpus_per_node = GpuCount(1), .gpu_type = {}}}};
+  auto named = cluster_of_trace(*trace.num_gpus);
+  if (!named) return fail(std::move(named.error()));
+  return *std::move(named);
 }
 
 /// The rows of the files, jobs or skipped; 0 where a format has several tables, whose rows are no jobs.

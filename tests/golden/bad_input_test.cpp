@@ -53,6 +53,7 @@ std::string config(const std::string& from, const std::string& to) {
 
 std::vector<BadInput> bad_inputs() {
   const std::string good = trace("a,0,1,10\n");
+  const std::string huge_swf = "; MaxProcs: 2147483647\n1 0 0 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n";
   return {
       {"malformed JSON",
        "c.json",
@@ -277,6 +278,16 @@ std::vector<BadInput> bad_inputs() {
        good,
        replay("--curves best"),
        {"--curves: expected one of 'best-plan'", "'best'"}},
+      {"a trace that names more GPUs than a cluster may have",
+       "big.swf",
+       huge_swf,
+       "trace info big.swf",
+       {"--cluster: the trace names a cluster of 2,147,483,647 GPUs"}},
+      {"a replay on them",
+       "big.swf",
+       huge_swf,
+       "replay --trace big.swf --policy fifo",
+       {"--cluster: the trace names a cluster of 2,147,483,647 GPUs"}},
       {"unknown cost of interruption",
        "jobs.csv",
        good,
