@@ -56,7 +56,7 @@ Result<SliceOptions> slice_options(const SliceArguments& arguments) {
   if (!arguments.from.empty()) options.from = from;
   if (!arguments.until.empty()) options.until = until;
   if (!arguments.statuses.empty()) {
-    auto statuses = parse_statuses(arguments.statuses);
+    auto statuses = in_option("--statuses", parse_statuses(arguments.statuses));
     if (!statuses) return fail(std::move(statuses.error()));
     options.statuses = *std::move(statuses);
   }
@@ -75,7 +75,10 @@ Result<void> slice(const SliceArguments& arguments) {
   if (!read) return fail(read.error());
   Trace& trace = read->trace;
   const auto sentences = slice_trace(trace.workload, *options);
-  if (!sentences) return fail(sentences.error());
+  if (!sentences) {
+    const Error& error = sentences.error();
+    return fail(error.field.empty() ? error : in_option("--" + error.field, error));
+  }
   trace.assumptions.insert(trace.assumptions.end(), sentences->begin(), sentences->end());
   const auto written = write_trace(trace, arguments.output);
   if (!written) return fail(written.error());

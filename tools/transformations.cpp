@@ -102,7 +102,7 @@ Result<std::vector<std::string>> transform(Workload& workload, const Transformat
     if (!sentence->empty()) sentences.push_back(*std::move(sentence));
     return {};
   };
-  auto sliced = slice_trace(workload, {.statuses = transformations.statuses});
+  auto sliced = in_option("--statuses", slice_trace(workload, {.statuses = transformations.statuses}));
   if (!sliced) return fail(std::move(sliced.error()));
   sentences = *std::move(sliced);
   const std::uint64_t seed = transformations.seed;

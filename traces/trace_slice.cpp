@@ -190,7 +190,8 @@ class Slicer {
     const SimTime first = jobs().front().submit;
     if (to_seconds(jobs().back().submit - first) / factor >
         to_seconds(kMaxTraceTime - first.time_since_epoch()))
-      return fail({.field = "load", .message = "at this load the jobs take more than 100 years to arrive"});
+      return fail({.field = options_.load > 0 ? "load" : "scale-load",
+                   .message = "at this load the jobs take more than 100 years to arrive"});
     for (Job& job : jobs()) {
       const Nanoseconds since_first = Nanoseconds(job.submit - first) / factor;
       move_to(job, first + to_sim_duration(since_first));

@@ -39,7 +39,7 @@ struct SliceOptions {
 
 /// Applies the options. Returns one sentence for everything that was done. Errors: a tenant that the trace
 /// does not have, statuses where no job has one, no job left, a load of jobs that all come at once, and times
-/// beyond `kMaxTraceTime`. O(jobs).
+/// beyond `kMaxTraceTime`; their fields are named as the options of `vtrain trace slice`. O(jobs).
 Result<std::vector<std::string>> slice_trace(Workload& workload, const SliceOptions& options);
 
 /// Reads `completed,failed`: names of `status_names`.

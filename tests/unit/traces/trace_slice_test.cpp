@@ -127,7 +127,7 @@ TEST_CASE("trace_slice: a scaled load keeps durations and what jobs had from sub
   workload = jobs();
   const auto slow = slice_trace(workload, {.load_factor = 1e-9});
   REQUIRE_FALSE(slow.has_value());
-  CHECK(slow.error().describe() == "load: at this load the jobs take more than 100 years to arrive");
+  CHECK(slow.error().describe() == "scale-load: at this load the jobs take more than 100 years to arrive");
 }
 
 TEST_CASE("trace_slice: samples are in order, of the size asked for, repeatable and even") {
