@@ -15,16 +15,12 @@ namespace {
 /// SHA-256 of what is added.
 class Sha256 {
  public:
-  Sha256() {
-    if (context_ == nullptr || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1) {
-      throw std::runtime_error("OpenSSL has no SHA-256");
-    }
-  }
-  void add(std::string_view bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }
+  Sha256() { require(context_ != nullptr ? EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) : 0); }
+  void add(std::string_view bytes) { require(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size())); }
   std::string finish() {
     std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
     unsigned size = 0;
-    EVP_DigestFinal_ex(context_.get(), digest.data(), &size);
+    require(EVP_DigestFinal_ex(context_.get(), digest.data(), &size));
     std::string text;
     for (unsigned i = 0; i < size; ++i)
       text += fmt::format("{:02x}", digest[i]);
@@ -32,21 +28,25 @@ class Sha256 {
   }
 
  private:
+  static void require(int result_of_openssl) {
+    if (result_of_openssl != 1) throw std::runtime_error("OpenSSL cannot compute SHA-256");
+  }
+
   std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_{EVP_MD_CTX_new(), EVP_MD_CTX_free};
 };
 
 }  // namespace
 
 Result<std::string> sha256_of_file(const std::string& path) {
+  const Error unreadable{.kind = ErrorKind::Io, .file = path, .message = "cannot read the file to hash it"};
   std::ifstream stream(path, std::ios::binary);
-  if (!stream) {
-    return fail({.kind = ErrorKind::Io, .file = path, .message = "cannot read the file to hash it"});
-  }
+  if (!stream) return fail(unreadable);
   Sha256 hash;
   std::array<char, 1 << 16> piece;
   while (stream.read(piece.data(), piece.size()) || stream.gcount() > 0) {
     hash.add({piece.data(), static_cast<std::size_t>(stream.gcount())});
   }
+  if (stream.bad()) return fail(unreadable);  // not at its end: the rest could not be read
   return hash.finish();
 }
 

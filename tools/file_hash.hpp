@@ -8,7 +8,8 @@
 
 namespace vtrain {
 
-/// SHA-256 of a file's bytes as they are on disk, in hexadecimal.
+/// SHA-256 of a file's bytes as they are on disk, in hexadecimal. Error: a file that cannot be read to its
+/// end.
 Result<std::string> sha256_of_file(const std::string& path);
 
 /// SHA-256 of a text, in hexadecimal.
