@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
+#include "workloads/jobs/training_jobs.hpp"
 #include "workloads/model_zoo.hpp"
 
 namespace vtrain {
@@ -91,14 +92,6 @@ tl::unexpected<Error> fail_job(const Job& job, const Error& error) {
   return fail({.kind = error.kind,
                .field = error.field,
                .message = fmt::format("job '{}': {}", job.name, error.message)});
-}
-
-/// By model of the workload: whether it is one of the zoo.
-std::vector<bool> known_models(const Workload& workload) {
-  std::vector<bool> known;
-  for (const std::string& name : workload.models.names())
-    known.push_back(find_model(name).has_value());
-  return known;
 }
 
 }  // namespace
@@ -222,10 +215,9 @@ Result<std::string> assign_models(Workload& workload, const ModelMix& mix, std::
   std::int64_t assigned = 0;
   Seconds before{0};
   Seconds after{0};
-  const std::vector<bool> known = known_models(workload);
+  const TrainingJobs training(workload);
   for (Job& job : workload.jobs) {
-    const bool has_model = job.model && known[job.model.value] && job.global_batch > 0 && job.iterations > 0;
-    if (has_model || job.shares_gpus()) continue;
+    if (training.include(job) || job.shares_gpus()) continue;
     if (job.duration.count() <= 0) {
       return fail_job(job,
                       {.field = "assign", .message = "needs a duration to be given a model, and has none"});

@@ -18,8 +18,8 @@
 namespace vtrain {
 namespace {
 
-constexpr double kDay = 86400;
-constexpr double kRadiansPerSecond = 2 * std::numbers::pi / kDay;
+constexpr double kDay = DayRhythm::kDay;
+constexpr double kRadiansPerSecond = DayRhythm::kRadiansPerSecond;
 
 /// Close together where jobs are shortest and longest, because both tails of run times are long.
 constexpr std::array<double, 24> kFractions = {0,   0.01, 0.02, 0.05, 0.1,  0.15,  0.2,   0.25,
@@ -129,17 +129,13 @@ std::vector<double> fit_gap_quantiles(const std::vector<double>& gaps) {
 /// Sets the spread of the gaps; says whether they differ from those of a Poisson process. Gaps are measured
 /// on a clock that runs with the rate, so that the rhythm does not spread them.
 bool fit_gaps(const std::vector<double>& submissions, WorkloadShape& shape) {
-  const double amplitude = shape.day_amplitude;
-  const double peak = shape.day_peak.count();
-  const auto clock = [&](double t) {
-    return t + amplitude / kRadiansPerSecond *
-                   (std::sin(kRadiansPerSecond * (t - peak)) + std::sin(kRadiansPerSecond * peak));
-  };
+  const DayRhythm rhythm = shape.rhythm();
   std::vector<double> gaps;
   for (std::size_t i = 1; i < submissions.size(); ++i)
-    gaps.push_back(submissions[i] == submissions[i - 1] ? 0
-                                                        : clock(submissions[i]) - clock(submissions[i - 1]));
-  const double mean = clock(submissions.back()) / static_cast<double>(gaps.size());
+    gaps.push_back(submissions[i] == submissions[i - 1]
+                       ? 0
+                       : rhythm.integral(submissions[i]) - rhythm.integral(submissions[i - 1]));
+  const double mean = rhythm.integral(submissions.back()) / static_cast<double>(gaps.size());
   if (!(mean > 0)) return false;
   std::sort(gaps.begin(), gaps.end());
 

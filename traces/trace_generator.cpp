@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <numbers>
 #include <vector>
 
 #include <fmt/format.h>
@@ -95,20 +94,15 @@ std::vector<SimTime> draw_submissions(const GeneratorOptions& options, std::size
   for (std::size_t i = 1; i < count; ++i)
     sums[i] = sums[i - 1] + draw_gap();
   if (sums.back() <= 0) sums.back() = 1;  // a few gaps that are all 0
-  constexpr double kDay = 86400;
-  const double per_second = 2 * std::numbers::pi / kDay;
-  const double amplitude = options.arrivals == Arrivals::Stationary ? 0 : shape.day_amplitude;
-  const double peak = shape.day_peak.count();
-  const auto integral = [&](double t) {
-    return t + amplitude / per_second * (std::sin(per_second * (t - peak)) + std::sin(per_second * peak));
-  };
+  DayRhythm rhythm = shape.rhythm();
+  if (options.arrivals == Arrivals::Stationary) rhythm.amplitude = 0;
   // The instant at which the integral is `target`, by Newton's method from one before it.
   const auto solve = [&](double before, double target) {
     constexpr double kTolerance = 1e-4;
     constexpr int kMostSteps = 50;
     double at = before;
     for (int step = 0; step < kMostSteps; ++step) {
-      const double change = (target - integral(at)) / (1 + amplitude * std::cos(per_second * (at - peak)));
+      const double change = (target - rhythm.integral(at)) / rhythm.rate(at);
       at += change;
       if (std::abs(change) < kTolerance) return std::clamp(at, 0.0, span.count());
     }
@@ -117,11 +111,11 @@ std::vector<SimTime> draw_submissions(const GeneratorOptions& options, std::size
     double high = span.count();
     while (high - low >= kTolerance) {
       const double middle = low + (high - low) / 2;
-      (integral(middle) < target ? low : high) = middle;
+      (rhythm.integral(middle) < target ? low : high) = middle;
     }
     return high;
   };
-  const double whole = integral(span.count());
+  const double whole = rhythm.integral(span.count());
   std::vector<SimTime> submissions(count);
   double t = 0;
   for (std::size_t i = 1; i < count; ++i) {

@@ -2,7 +2,9 @@
 /// (`traces/shape_fit.hpp`).
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <numbers>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,6 +60,23 @@ struct DurationQuantiles {
   std::size_t quarter_of(Seconds duration) const;
 };
 
+/// A rate that goes up and down once a day: 1 + amplitude x cos(2 pi (t - peak) / day), with the mean 1.
+struct DayRhythm {
+  static constexpr double kDay = 86400;  ///< in seconds
+  static constexpr double kRadiansPerSecond = 2 * std::numbers::pi / kDay;
+
+  double amplitude = 0;  ///< below 1
+  double peak = 0;       ///< in seconds, when the rate is highest
+
+  /// The rate at `t` seconds.
+  double rate(double t) const { return 1 + amplitude * std::cos(kRadiansPerSecond * (t - peak)); }
+  /// Its integral from 0 to `t` seconds: what a clock shows that runs with the rate.
+  double integral(double t) const {
+    return t + amplitude / kRadiansPerSecond *
+                   (std::sin(kRadiansPerSecond * (t - peak)) + std::sin(kRadiansPerSecond * peak));
+  }
+};
+
 /// What the generator knows of a trace.
 struct WorkloadShape {
   std::string name{};
@@ -67,9 +86,8 @@ struct WorkloadShape {
   std::vector<GangWeight> gangs{};
   std::vector<DurationQuantiles> durations{};  ///< ordered by `most_gpus`
   Arrivals arrivals = Arrivals::Diurnal;       ///< the process that comes nearest to the trace
-  /// The rate of submission is proportional to 1 + amplitude x cos(2 pi (t - peak) / day); below 1.
-  double day_amplitude = 0;
-  Seconds day_peak{0};  ///< when the rate is highest, from the first submission on
+  double day_amplitude = 0;  ///< of the rhythm with which the rate of submission changes; below 1
+  Seconds day_peak{0};       ///< when the rate is highest, from the first submission on
   /// The standard deviation of the logarithm of the gaps between submissions, for log-normal gaps; at most
   /// `kMostGapSigma`.
   double gap_sigma = 0;
@@ -82,6 +100,9 @@ struct WorkloadShape {
   std::vector<std::vector<double>> tenant_sizes{};
   std::vector<StatusWeight> statuses{};  ///< how jobs end; empty: the trace does not say
 
+  /// The rhythm of its submissions.
+  DayRhythm rhythm() const { return {.amplitude = day_amplitude, .peak = day_peak.count()}; }
+  /// The run times of jobs with so many GPUs.
   const DurationQuantiles& durations_of(GpuCount num_gpus) const;
   /// The position in `durations` of those.
   std::size_t size_group(GpuCount num_gpus) const;
