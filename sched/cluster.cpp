@@ -162,6 +162,13 @@ std::int32_t ClusterSpec::total_nodes() const {
                          [](std::int32_t sum, const NodeGroup& group) { return sum + group.num_nodes; });
 }
 
+std::vector<GpuCount> ClusterSpec::gpus_by_node() const {
+  std::vector<GpuCount> gpus;
+  for (const NodeGroup& group : groups)
+    gpus.insert(gpus.end(), static_cast<std::size_t>(group.num_nodes), group.gpus_per_node);
+  return gpus;
+}
+
 std::string ClusterSpec::describe() const {
   std::string text;
   for (const NodeGroup& group : groups) {

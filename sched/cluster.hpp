@@ -1,4 +1,4 @@
-/// The cluster: groups of equal nodes, and which GPUs of them are free.
+/// What a cluster is made of: groups of equal nodes, and the virtual clusters that are joined in it.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +51,8 @@ struct ClusterSpec {
 
   GpuCount total_gpus() const;
   std::int32_t total_nodes() const;
+  /// GPUs of each node, by `NodeId`.
+  std::vector<GpuCount> gpus_by_node() const;
   /// For people: `16 x 8 A100, 128 GPUs`.
   std::string describe() const;
 };

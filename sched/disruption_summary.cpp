@@ -9,13 +9,6 @@ namespace {
 
 constexpr double kSecondsPerHour = 3600;
 
-std::vector<GpuCount> gpus_by_node(const ClusterSpec& cluster) {
-  std::vector<GpuCount> gpus;
-  for (const NodeGroup& group : cluster.groups)
-    gpus.insert(gpus.end(), static_cast<std::size_t>(group.num_nodes), group.gpus_per_node);
-  return gpus;
-}
-
 }  // namespace
 
 double DisruptionSummary::total_lost_gpu_hours() const {
@@ -28,7 +21,7 @@ double out_of_service_gpu_seconds(std::span<const Outage> outages, const Cluster
   std::sort(by_node.begin(), by_node.end(), [](const Outage& a, const Outage& b) {
     return a.node != b.node ? a.node < b.node : a.begin < b.begin;
   });
-  const std::vector<GpuCount> gpus = gpus_by_node(cluster);
+  const std::vector<GpuCount> gpus = cluster.gpus_by_node();
   GpuTime total;
   SimTime counted_until = begin;  // of the node at hand
   NodeId node;

@@ -1,19 +1,11 @@
 #include "sched/interruption_cost.hpp"
 
-#include <fmt/format.h>
-
 #include "core/time_span.hpp"
 #include "sched/elasticflow_overhead.hpp"
+#include "workloads/jobs/job_error.hpp"
 #include "workloads/model_zoo.hpp"
 
 namespace vtrain {
-namespace {
-
-Error unknown_model(const Job& job, std::string message) {
-  return {.field = "model", .message = fmt::format("job '{}': {}", job.name, message)};
-}
-
-}  // namespace
 
 Result<CheckpointTimes> CheckpointTimes::from_models(const Workload& workload, BytesPerSecond bandwidth,
                                                      std::optional<SimDuration> periodic) {
@@ -23,13 +15,12 @@ Result<CheckpointTimes> CheckpointTimes::from_models(const Workload& workload, B
   std::vector<bool> known(workload.models.size(), false);
   for (const Job& job : workload.jobs) {
     if (!job.model)
-      return fail(
-          unknown_model(job,
-                        "expected a model, whose size gives that of a checkpoint, found none (--assign "
-                        "gives jobs models)"));
+      return fail(job_error(job, "model",
+                            "expected a model, whose size gives that of a checkpoint, found none (--assign "
+                            "gives jobs models)"));
     if (known[job.model.value]) continue;
     const auto model = find_model(workload.models[job.model.value]);
-    if (!model) return fail(unknown_model(job, model.error().message));
+    if (!model) return fail(job_error(job, "model", model.error().message));
     const Bytes bytes(kCheckpointBytesPerParameter * static_cast<double>(model->model().num_parameters()));
     times.by_model_[job.model.value] = to_sim_duration(bytes / bandwidth);
     known[job.model.value] = true;

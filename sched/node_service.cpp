@@ -5,10 +5,8 @@
 namespace vtrain {
 
 NodeService::NodeService(Placement& placement, const ClusterSpec& cluster) : placement_(placement) {
-  for (const NodeGroup& group : cluster.groups) {
-    for (std::int32_t i = 0; i < group.num_nodes; ++i)
-      nodes_.emplace_back().num_gpus = group.gpus_per_node;
-  }
+  for (const GpuCount num_gpus : cluster.gpus_by_node())
+    nodes_.emplace_back().num_gpus = num_gpus;
 }
 
 void NodeService::occupy(JobId job, std::span<const NodeShare> shares, std::int16_t gpu_share) {

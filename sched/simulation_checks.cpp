@@ -3,17 +3,13 @@
 #include <fmt/format.h>
 
 #include <stdexcept>
-#include <utility>
 
 #include "core/text.hpp"
 #include "sched/gpu_types.hpp"
+#include "workloads/jobs/job_error.hpp"
 
 namespace vtrain {
 namespace {
-
-Error job_error(const Job& job, Error error) {
-  return job_error(job, std::move(error.field), std::move(error.message));
-}
 
 /// Why a job does not fit on the empty cluster.
 Error misfit(const Job& job, const Workload& workload, const ClusterSpec& cluster) {
@@ -90,10 +86,6 @@ Result<void> check_jobs(const Workload& workload, const ClusterSpec& cluster, Pr
 }
 
 }  // namespace
-
-Error job_error(const Job& job, std::string field, std::string message) {
-  return {.field = std::move(field), .message = fmt::format("job '{}': {}", job.name, message)};
-}
 
 Result<void> check_simulation(const Workload& workload, const ClusterSpec& cluster, const Policy& policy,
                               const SimulationOptions& options) {

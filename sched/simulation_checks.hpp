@@ -1,8 +1,6 @@
 /// What must hold of workload, cluster, policy and options before a replay can begin.
 #pragma once
 
-#include <string>
-
 #include "core/result.hpp"
 #include "sched/cluster.hpp"
 #include "sched/policy.hpp"
@@ -10,9 +8,6 @@
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {
-
-/// An error that names a job.
-Error job_error(const Job& job, std::string field, std::string message);
 
 /// Every job has a duration and GPUs; under `strict` it fits, and no deadline lies before its submission;
 /// disruptions come with a placement and a policy that can cope with them. Throws std::logic_error if the

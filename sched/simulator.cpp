@@ -14,6 +14,7 @@
 #include "sched/replay_record.hpp"
 #include "sched/run_books.hpp"
 #include "sched/simulation_checks.hpp"
+#include "workloads/jobs/job_error.hpp"
 
 namespace vtrain {
 namespace {

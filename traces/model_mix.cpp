@@ -5,11 +5,13 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "core/text.hpp"
+#include "workloads/jobs/job_error.hpp"
 #include "workloads/jobs/training_jobs.hpp"
 #include "workloads/model_zoo.hpp"
 
@@ -86,12 +88,6 @@ std::span<const Entry> entries_of_size(std::span<const Entry> table, GpuCount nu
 
 std::int64_t num_parameters(std::string_view model) {
   return find_model(model).value().model().num_parameters();
-}
-
-tl::unexpected<Error> fail_job(const Job& job, const Error& error) {
-  return fail({.kind = error.kind,
-               .field = error.field,
-               .message = fmt::format("job '{}': {}", job.name, error.message)});
 }
 
 }  // namespace
@@ -219,11 +215,11 @@ Result<std::string> assign_models(Workload& workload, const ModelMix& mix, std::
   for (Job& job : workload.jobs) {
     if (training.include(job) || job.shares_gpus()) continue;
     if (job.duration.count() <= 0) {
-      return fail_job(job,
-                      {.field = "assign", .message = "needs a duration to be given a model, and has none"});
+      return fail(job_error(job, "assign", "needs a duration to be given a model, and has none"));
     }
     before += Seconds(job.duration) * job.num_gpus.value;
-    if (auto done = assigner.assign(workload, job); !done) return fail_job(job, done.error());
+    if (auto done = assigner.assign(workload, job); !done)
+      return fail(job_error(job, std::move(done.error())));
     after += Seconds(job.duration) * job.num_gpus.value;
     ++assigned;
   }

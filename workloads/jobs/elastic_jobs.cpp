@@ -8,8 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include <fmt/format.h>
-
+#include "workloads/jobs/job_error.hpp"
 #include "workloads/jobs/training_jobs.hpp"
 
 namespace vtrain {
@@ -134,8 +133,7 @@ tl::unexpected<Error> no_point(const Job& job, const Workload& workload, const C
   for (const std::uint32_t type : curves.allowed(job.gpu_type)) {
     const auto plan = curves.types()[type].curves->best_plan(model, job.global_batch, job.num_gpus);
     if (plan) continue;
-    return fail({.field = plan.error().field,
-                 .message = fmt::format("job '{}': {}", job.name, plan.error().message)});
+    return fail(job_error(job, plan.error().field, plan.error().message));
   }
   throw std::logic_error("make_elastic: a job without a point has a plan on every type");
 }

@@ -1,32 +1,30 @@
 #include "workloads/jobs/job_pricing.hpp"
 
 #include <string>
-#include <utility>
 
 #include <fmt/format.h>
+
+#include "workloads/jobs/job_error.hpp"
 
 namespace vtrain {
 namespace {
 
-tl::unexpected<Error> fail_job(const Job& job, std::string field, const std::string& message) {
-  return fail({.field = std::move(field), .message = fmt::format("job '{}': {}", job.name, message)});
-}
-
 Result<void> price(Job& job, const Workload& workload, ThroughputCurves& curves) {
   if (job.model.value >= workload.models.size() || job.iterations <= 0) {
-    return fail_job(job, "duration", "expected a duration, or a model and iterations, found neither");
+    return fail(job_error(job, "duration", "expected a duration, or a model and iterations, found neither"));
   }
   const std::string& model = workload.models[job.model.value];
   const auto iteration = curves.iteration_time(model, job.global_batch, job.num_gpus);
   if (!iteration) {
     const Error& error = iteration.error();
-    return fail_job(job, error.field, error.message);
+    return fail(job_error(job, error.field, error.message));
   }
   constexpr double kLongest = 9.2e18;  // ns, just below what SimDuration holds
   const Nanoseconds duration = *iteration * static_cast<double>(job.iterations);
   if (!(duration.count() <= kLongest)) {
-    return fail_job(job, "iterations",
-                    fmt::format("{} iterations of '{}' take more than 292 years", job.iterations, model));
+    return fail(
+        job_error(job, "iterations",
+                  fmt::format("{} iterations of '{}' take more than 292 years", job.iterations, model)));
   }
   job.duration = to_sim_duration(duration);
   return {};
