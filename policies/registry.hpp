@@ -16,7 +16,7 @@ namespace vtrain {
 struct PolicyParameter {
   std::string_view name;
   std::string_view default_value;
-  std::string_view unit;  ///< empty for choices, and where the default has it
+  std::string_view unit{};  ///< empty for choices, and where the default has it
   std::string_view summary;
   std::vector<std::string_view> choices{};  ///< the only values, if there are any
   bool is_file = false;                     ///< the value is the path of a file that the policy reads

@@ -160,7 +160,6 @@ Result<std::vector<Outage>> read_json_lines(LineReader lines, OutageList outages
     const auto more = lines.next();
     if (!more) return fail(more.error());
     if (!*more) return outages.take();
-    if (trim(lines.line()).empty()) continue;
     const auto values = parse_json_line(lines.line());
     if (!values) return fail(at_line(lines.file(), lines.number(), values.error()));
     const auto texts = sort_values(*values);

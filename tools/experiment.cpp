@@ -21,6 +21,7 @@
 #include "tools/trace_description.hpp"
 #include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
+#include "tools/wall_time.hpp"
 #include "traces/trace_generator.hpp"
 #include "traces/trace_statistics.hpp"
 #include "workloads/jobs/predicted_speeds.hpp"
@@ -28,10 +29,7 @@
 namespace vtrain {
 namespace {
 
-/// The cluster of the embedded default: 128 A100.
-constexpr std::string_view kDefaultCluster = "16x8:a100";
-
-/// Its offered load: enough for a queue, so that policies differ.
+/// The offered load of the embedded default: enough for a queue, so that policies differ.
 constexpr double kDefaultLoad = 1.1;
 /// Its longest job. The published traces have jobs of weeks, of which a few would be a day's whole work.
 constexpr SimDuration kDefaultMaxDuration = std::chrono::hours(8);
@@ -44,7 +42,7 @@ void assume(Experiment& experiment, const std::vector<std::string>& sentences) {
 /// The cluster where none was given.
 Result<ClusterSpec> default_cluster(const ExperimentArguments& arguments,
                                     const std::optional<std::int32_t>& named_gpus) {
-  if (arguments.trace.files.empty()) return ClusterSpec::parse(std::string(kDefaultCluster));
+  if (arguments.trace.files.empty()) return ClusterSpec::parse(kDefaultCluster);
   if (named_gpus) return cluster_of_trace(*named_gpus);
   return fail({.field = "--cluster", .message = "missing: say for instance --cluster 16x8:a100"});
 }
@@ -138,7 +136,7 @@ Result<ExperimentRun> run_policy(const Experiment& experiment, const std::string
                                   .jobs_done = &jobs_done};
   const auto start = std::chrono::steady_clock::now();
   auto result = simulate(experiment.workload, experiment.cluster, **policy, options);
-  const double wall_s = Seconds(std::chrono::steady_clock::now() - start).count();
+  const double wall_s = seconds_since(start);
   if (!result) return fail(result.error());
   Summary summary = summarize(experiment.workload, experiment.cluster, *result, spec);
   return ExperimentRun{std::move(summary), *std::move(result), wall_s};
@@ -395,7 +393,7 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   if (auto taken = take_disruptions(arguments, rules->disruptions, experiment); !taken)
     return fail(taken.error());
   experiment.provenance.emplace_back("seed", std::to_string(arguments.transformations.seed));
-  experiment.read_s = Seconds(std::chrono::steady_clock::now() - start).count();
+  experiment.read_s = seconds_since(start);
   return experiment;
 }
 

@@ -25,6 +25,7 @@
 #include "tools/summary_json.hpp"
 #include "tools/trace_description.hpp"
 #include "tools/value_checks.hpp"
+#include "tools/wall_time.hpp"
 
 namespace vtrain {
 namespace {
@@ -34,10 +35,6 @@ using nlohmann::ordered_json;
 /// The default of `compare`: one of each kind (in order, backfilling, shortest first, deadline first), all of
 /// which give jobs the GPUs that they ask for.
 constexpr std::string_view kDefaultPolicies = "fifo,easy,srtf,edf:resize=no";
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return Seconds(std::chrono::steady_clock::now() - start).count();
-}
 
 /// One column of the comparison.
 struct Column {

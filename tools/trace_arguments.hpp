@@ -53,6 +53,9 @@ struct TraceFiles {
   Result<std::string> path_and_hash(const std::string& path) const;
 };
 
+/// The cluster of generated jobs where none is given: 128 A100.
+inline constexpr const char* kDefaultCluster = "16x8:a100";
+
 /// The cluster of a trace that names nothing but its number of GPUs: any GPUs, each a node. Error: more than
 /// a cluster may have.
 Result<ClusterSpec> cluster_of_trace(std::int32_t num_gpus);

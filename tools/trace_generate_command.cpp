@@ -12,6 +12,7 @@
 #include "tools/curve_arguments.hpp"
 #include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
+#include "tools/trace_arguments.hpp"
 #include "tools/trace_commands.hpp"
 #include "tools/trace_description.hpp"
 #include "tools/trace_output.hpp"
@@ -70,7 +71,7 @@ Result<void> read_amounts(const GenerateArguments& arguments, GeneratePlan& plan
   };
   GeneratorOptions& options = plan.options;
   if (!fitted || arguments.cluster) {
-    auto cluster = ClusterSpec::parse(arguments.cluster.value_or("16x8:a100"));
+    auto cluster = ClusterSpec::parse(arguments.cluster.value_or(kDefaultCluster));
     if (!cluster) return fail(in_option("--cluster", cluster.error()));
     plan.cluster = *std::move(cluster);
   } else if (arguments.load) {
@@ -188,7 +189,7 @@ Result<void> generate(const GenerateArguments& arguments) {
     print_generated(arguments, options, trace, statistics);
     return {};
   }
-  const std::string cluster = arguments.cluster.value_or("16x8:a100");
+  const std::string cluster = arguments.cluster.value_or(kDefaultCluster);
   fmt::print(summary_stream(out),
              "{}{}{}\n{}\nnext\n  vtrain trace info {}\n  vtrain compare --trace {} --cluster {}\n",
              describe_jobs(out, statistics, plan->cluster), assumed_lines(trace.assumptions),

@@ -5,6 +5,7 @@
 #include "core/text.hpp"
 #include "traces/job_csv.hpp"
 #include "traces/job_fields.hpp"
+#include "traces/job_log.hpp"
 
 namespace vtrain {
 namespace {
@@ -43,7 +44,7 @@ Result<void> read_rows(JobCsvReader& reader) {
     if (!more) return fail(more.error());
     if (!*more) return {};
     if (trim(row.field(at.num_gpus)) == "0") {
-      if (auto skipped = reader.skip("no GPU requested", at.num_gpus); !skipped) return skipped;
+      if (auto skipped = reader.skip(skip::kNoGpu, at.num_gpus); !skipped) return skipped;
       continue;
     }
     auto job = reader.job();

@@ -36,10 +36,6 @@ const Dialect* find_dialect(std::size_t num_fields) {
   return found == kDialects.end() ? nullptr : &*found;
 }
 
-Result<std::int64_t> parse_steps(std::string_view text) {
-  return parse_integer(text, 1, std::numeric_limits<std::int64_t>::max());
-}
-
 /// The throughputs beside a trace, where the simulator's repository has them; empty if there are none.
 std::string throughputs_beside(const std::string& file) {
   if (file == "-") return {};
@@ -90,7 +86,8 @@ class GavelReader {
                           dialect_ ? std::to_string(dialect_->num_fields) : "7, 10 or 12", fields_.size()));
     }
     Job job;
-    if (auto taken = take(dialect_->steps, "total_steps", parse_steps, job.iterations); !taken) return taken;
+    if (auto taken = take(dialect_->steps, "total_steps", parse_iterations, job.iterations); !taken)
+      return taken;
     if (auto taken = take(dialect_->num_gpus, "scale_factor", parse_num_gpus, job.num_gpus); !taken) {
       return taken;
     }

@@ -93,7 +93,6 @@ class JsonLinesReader {
       const auto more = lines_.next();
       if (!more) return fail(more.error());
       if (!*more) break;
-      if (trim(lines_.line()).empty()) continue;
       if (auto read = read_line(); !read) return fail(std::move(read.error()));
     }
     const auto& jobs = trace_.workload.jobs;
@@ -228,14 +227,11 @@ class JsonLinesWriter {
 
 bool recognise_json_lines(std::string_view head) {
   LineReader lines(head, {});
-  for (;;) {
-    const auto more = lines.next();
-    if (!more || !*more) return false;
-    const std::string_view line = trim(lines.line());
-    if (line.empty()) continue;
-    return line.front() == '{' && (line.find("\"job_id\"") != std::string_view::npos ||
-                                   line.find("\"assumption\"") != std::string_view::npos);
-  }
+  const auto more = lines.next();
+  if (!more || !*more) return false;
+  const std::string_view line = trim(lines.line());
+  return line.front() == '{' && (line.find("\"job_id\"") != std::string_view::npos ||
+                                 line.find("\"assumption\"") != std::string_view::npos);
 }
 
 Result<Trace> read_json_lines(const TraceInput& input) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "core/line_reader.hpp"
@@ -53,21 +54,16 @@ std::string_view header_value(std::string_view line, std::string_view key) {
   return rest.starts_with(':') ? trim(rest.substr(1)) : std::string_view();
 }
 
-/// Seconds, negative where unknown.
-struct Seconds64 {
-  std::int64_t ns = -1;
-  bool known() const { return ns >= 0; }
-};
-
 /// Reads one line at a time. The first field that is no good decides why the line is no job.
 class SwfLine {
  public:
   explicit SwfLine(const Fields& fields) : fields_(fields) {}
 
-  Seconds64 seconds(Field field) {
+  /// A time; negative ones are unknown.
+  std::optional<SimDuration> seconds(Field field) {
     const auto ns = parse_seconds_as_ns(fields_[field]);
     if (!ns) reject(skip::kBadTime, field);
-    return {ns.value_or(-1)};
+    return ns && *ns >= 0 ? std::optional(SimDuration(*ns)) : std::nullopt;
   }
 
   /// A whole number, negative where unknown.
@@ -108,20 +104,20 @@ JobStatus status_of(std::int64_t code) {
 
 /// What a line says of times.
 void take_times(SwfLine& line, Job& job) {
-  const Seconds64 submit = line.seconds(kSubmit);
-  const Seconds64 wait = line.seconds(kWait);
-  const Seconds64 run_time = line.seconds(kRunTime);
-  const Seconds64 limit = line.seconds(kRequestedTime);
-  const std::int64_t most = kMaxTraceTime.count();
-  if (!submit.known()) return line.reject(skip::kNoSubmission, kSubmit);
-  if (!run_time.known()) return line.reject("run time unknown", kRunTime);
-  if (run_time.ns == 0) return line.reject(skip::kNoRunTime, kRunTime);
-  if (std::max({submit.ns, wait.ns, run_time.ns, limit.ns}) > most)
+  const auto submit = line.seconds(kSubmit);
+  const auto wait = line.seconds(kWait);
+  const auto run_time = line.seconds(kRunTime);
+  const auto limit = line.seconds(kRequestedTime);
+  if (!submit) return line.reject(skip::kNoSubmission, kSubmit);
+  if (!run_time) return line.reject("run time unknown", kRunTime);
+  if (*run_time == SimDuration(0)) return line.reject(skip::kNoRunTime, kRunTime);
+  constexpr SimDuration kUnknown(0);
+  if (std::max({*submit, *run_time, wait.value_or(kUnknown), limit.value_or(kUnknown)}) > kMaxTraceTime)
     return line.reject(skip::kTooLong, kSubmit);
-  job.submit = SimTime(SimDuration(submit.ns));
-  job.duration = SimDuration(run_time.ns);
-  if (limit.ns > 0) job.requested_time = SimDuration(limit.ns);
-  if (wait.known()) job.original_start = job.submit + SimDuration(wait.ns);
+  job.submit = SimTime(*submit);
+  job.duration = *run_time;
+  job.requested_time = limit.value_or(kUnknown);
+  if (wait) job.original_start = job.submit + *wait;
 }
 
 /// What else it says.
@@ -164,7 +160,6 @@ class SwfReader {
 
  private:
   Result<void> read_line(std::string_view text) {
-    if (text.empty()) return {};
     if (text.front() == ';') {
       read_header(text);
       return {};
@@ -227,17 +222,14 @@ class SwfReader {
 
 bool recognise_swf(std::string_view head) {
   LineReader lines(head, {});
-  for (;;) {
-    const auto more = lines.next();
-    if (!more || !*more) return false;
-    const std::string_view line = trim(lines.line());
-    if (line.empty()) continue;
-    if (line.front() == ';') return true;
-    Fields fields;
-    if (split_blanks(line, fields) < kNumFields) return false;
-    return std::all_of(fields.begin(), fields.end(),
-                       [](std::string_view field) { return parse_seconds_as_ns(field).has_value(); });
-  }
+  const auto more = lines.next();
+  if (!more || !*more) return false;
+  const std::string_view line = trim(lines.line());
+  if (line.front() == ';') return true;
+  Fields fields;
+  if (split_blanks(line, fields) < kNumFields) return false;
+  return std::all_of(fields.begin(), fields.end(),
+                     [](std::string_view field) { return parse_seconds_as_ns(field).has_value(); });
 }
 
 Result<Trace> read_swf(const TraceInput& input) {
