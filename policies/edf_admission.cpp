@@ -1,6 +1,9 @@
 #include "policies/edf_admission.hpp"
 
 #include <algorithm>
+#include <vector>
+
+#include "policies/elastic_edf.hpp"
 
 namespace vtrain {
 namespace {
@@ -13,7 +16,24 @@ constexpr SimDuration kMargin = std::chrono::milliseconds(1);
 constexpr SimDuration kSame = std::chrono::microseconds(1);
 constexpr SimDuration kNever = SimDuration::max();
 
-}  // namespace
+class EdfAdmission final : public ElasticEdf {
+ private:
+  /// An admitted job in the schedule that is followed.
+  struct Planned {
+    JobId job;
+    SimDuration left{0};    ///< of a rigid job
+    double iterations = 0;  ///< left of an elastic one
+    SimDuration end{0};     ///< from now
+    bool exact = true;      ///< whether no elastic job is among it and those before it
+  };
+
+  bool admits(const SchedulingPass& pass, JobId job) override;
+  /// Follows the schedule of these jobs, which are in the order of deadlines, and sets their ends.
+  static void follow(const SchedulingPass& pass, std::vector<Planned>& jobs);
+  static Planned planned(const SchedulingPass& pass, JobId job);
+
+  std::vector<JobId> admitted_;  ///< live ones with a deadline, in the order of deadlines
+};
 
 EdfAdmission::Planned EdfAdmission::planned(const SchedulingPass& pass, JobId job) {
   if (pass.curve(job) != nullptr) return {.job = job, .iterations = pass.remaining_iterations(job)};
@@ -99,6 +119,8 @@ bool EdfAdmission::admits(const SchedulingPass& pass, JobId id) {
   admitted_.insert(place, id);
   return true;
 }
+
+}  // namespace
 
 Result<std::unique_ptr<Policy>> make_edf_admission(const PolicyArguments&) {
   return std::make_unique<EdfAdmission>();

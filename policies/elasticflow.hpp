@@ -26,6 +26,7 @@ enum class DecisionOverhead : std::uint8_t {
   Table,  ///< seconds by gang and cluster size, less for a gang that stays where it is, as in the artifact
 };
 
+/// The parameters of `elasticflow`.
 struct ElasticFlowOptions {
   AdmissionTest admission = AdmissionTest::Job;
   SpareGpus greedy = SpareGpus::Smallest;

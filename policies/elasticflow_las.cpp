@@ -1,12 +1,63 @@
 #include "policies/elasticflow_las.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "policies/las_queues.hpp"
+#include "policies/slotted_arrivals.hpp"
 #include "policies/slotted_policy.hpp"
 #include "sched/elasticflow_overhead.hpp"
 
 namespace vtrain {
+namespace {
+
+class ElasticFlowLas final : public Policy {
+ public:
+  /// `queues`: GPU-seconds at which a job leaves the first and the second queue.
+  ElasticFlowLas(WholeSeconds slot, std::array<std::int64_t, 2> queues)
+      : slot_(slot), thresholds_(queues), arrivals_(slot) {}
+
+  void schedule(SchedulingPass& pass) override;
+  ProgressRule progress_rule() const override { return ProgressRule::Policy; }
+
+ private:
+  static constexpr std::size_t kNumQueues = 3;
+
+  /// A job that has come and not ended.
+  struct LiveJob {
+    JobId job;
+    std::int64_t num_gpus = 0;
+    std::int64_t duration = 0;  ///< s
+    std::int64_t attained = 0;  ///< s, whole
+    std::size_t queue = 0;
+    bool running = false;
+    WholeSeconds checked = 0;  ///< when `attained` was brought up to date
+    double overhead = 0;       ///< s, still to be paid
+    WholeSeconds end = 0;      ///< foreseen
+  };
+
+  void decide(SchedulingPass& pass, WholeSeconds now);
+  void take_ends(SchedulingPass& pass);
+  void take_arrivals(const SchedulingPass& pass);
+  void update_service(WholeSeconds now);
+  void walk_queues(SchedulingPass& pass, bool restart);
+  void foresee(WholeSeconds now, std::int64_t cluster_gpus, bool restart);
+
+  WholeSeconds slot_;
+  std::array<std::int64_t, kNumQueues - 1> thresholds_;
+  SlottedArrivals arrivals_;
+  std::vector<LiveJob> jobs_;                                  ///< by `JobId`; only live ones mean something
+  std::vector<std::uint32_t> live_;                            ///< most GPUs first once decided, then stable
+  std::array<std::vector<std::uint32_t>, kNumQueues> queues_;  ///< running jobs first
+  std::optional<WholeSeconds> last_decision_;
+  std::int64_t num_decisions_ = 0;
+  std::optional<WholeSeconds> next_end_;  ///< decision at which `ending_` give their GPUs back
+  std::vector<std::uint32_t> ending_;
+  std::optional<WholeSeconds> next_demotion_;
+};
 
 void ElasticFlowLas::schedule(SchedulingPass& pass) {
   if (jobs_.empty()) jobs_.resize(pass.jobs().size());
@@ -125,6 +176,8 @@ void ElasticFlowLas::foresee(WholeSeconds now, std::int64_t cluster_gpus, bool r
   }
   if (next_demotion_) next_demotion_ = std::max(*next_demotion_, now + slot_);
 }
+
+}  // namespace
 
 Result<std::unique_ptr<Policy>> make_elasticflow_las(const PolicyArguments& arguments,
                                                      const LasOptions& options) {

@@ -22,9 +22,12 @@ class GpuTimeline {
     friend bool operator==(const Step&, const Step&) = default;
   };
 
+  /// Of no steps.
   GpuTimeline() = default;
+  /// So many GPUs from `start` on.
   GpuTimeline(WholeSeconds start, std::int64_t gpus) : steps_{{start, gpus}} {}
 
+  /// In order of time.
   std::span<const Step> steps() const { return steps_; }
   bool empty() const { return steps_.empty(); }
   /// Index of the first step not before `time`; their number if there is none.

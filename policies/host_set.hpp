@@ -22,10 +22,12 @@ using HostRanges = std::vector<HostRange>;
 /// A set of the hosts 0 .. num_hosts - 1, one bit each, that knows its size.
 class HostSet {
  public:
+  /// Of no hosts.
   HostSet() = default;
   /// All hosts of a cluster.
   explicit HostSet(GpuCount num_hosts);
 
+  /// How many hosts it has.
   GpuCount size() const { return GpuCount(size_); }
   /// How many of a range the set has. O(hosts of the range / 64).
   GpuCount size_in(HostRange range) const;

@@ -12,7 +12,9 @@ namespace vtrain {
 /// the types; elsewhere all hosts are alike.
 class HostsByType {
  public:
+  /// Where all hosts are alike.
   HostsByType() = default;
+  /// For the cluster of a replay.
   explicit HostsByType(const SchedulingPass& pass);
 
   /// The most of some hosts that a job can have together.

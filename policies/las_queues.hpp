@@ -23,6 +23,7 @@ enum class DemotionTimer {
   Peer,   ///< as in the Tiresias simulator, see `LasQueues`
 };
 
+/// The parameters of policies with queues.
 struct LasOptions {
   ServiceKind service = ServiceKind::GpuTime;
   DemotionTimer timer = DemotionTimer::Exact;

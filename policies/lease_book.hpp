@@ -31,6 +31,7 @@ struct LeaseCapacity {
   GpuCount later{0};  ///< in every other
 };
 
+/// How far the solver is asked.
 struct LeaseBookOptions {
   LeaseSolverLimits limits{};
   /// Jobs up to which the program has the last word on admission when the greedy test says no; 0: never.
@@ -56,6 +57,7 @@ class LeaseBook {
  public:
   explicit LeaseBook(const LeaseBookOptions& options) : options_(options) {}
 
+  /// The jobs that leases are promised to.
   std::span<const LeasedJob> jobs() const { return jobs_; }
   bool empty() const { return jobs_.empty(); }
   /// Brings the jobs up to date before the next call: `required_of(job)` says how many leases a job needs
@@ -81,6 +83,7 @@ class LeaseBook {
   /// impossible; a plan that is good enough as it stands needs no solver either.
   std::vector<JobId> replan(std::int64_t first, const LeaseCapacity& capacity, LeaseTieBreak tie_break);
 
+  /// Since the book was made.
   const LeaseBookCounts& counts() const { return counts_; }
 
  private:

@@ -70,6 +70,7 @@ bool serves_all(const LeaseProgram& program, const LeasePlan& plan);
 /// GPUs that a plan leaves in each lease of a program.
 class FreeLeases {
  public:
+  /// Of a plan that keeps the program's rules.
   FreeLeases(const LeaseProgram& program, const LeasePlan& plan);
 
   /// The latest leases with room for a gang among [0, max_lease), ascending; nothing when there are too few.

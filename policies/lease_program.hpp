@@ -26,6 +26,7 @@ enum class LeaseSearch : std::uint8_t {
   Infeasible,    ///< no plan keeps the program's rules
 };
 
+/// What the solver found.
 struct LeaseSolution {
   LeaseSearch search = LeaseSearch::NothingFound;
   LeasePlan plan{};      ///< under `Solved` and `Stopped`

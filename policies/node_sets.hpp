@@ -25,6 +25,7 @@ class NodeSets {
     std::int64_t gpus = 0;
   };
 
+  /// Equal nodes without gangs.
   NodeSets(std::int64_t num_nodes, std::int64_t gpus_per_node)
       : num_nodes_(num_nodes), gpus_per_node_(gpus_per_node) {}
 

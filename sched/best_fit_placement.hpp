@@ -8,6 +8,7 @@
 
 namespace vtrain {
 
+/// An empty cluster under it, for the jobs of a workload.
 std::unique_ptr<Placement> make_best_fit_placement(const ClusterSpec& cluster, const Workload& workload);
 
 }  // namespace vtrain

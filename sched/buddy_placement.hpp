@@ -14,6 +14,7 @@
 
 namespace vtrain {
 
+/// An empty cluster under it, for the jobs of a workload.
 std::unique_ptr<Placement> make_buddy_placement(const ClusterSpec& cluster, const Workload& workload);
 
 }  // namespace vtrain

@@ -49,6 +49,7 @@ struct ClusterSpec {
   /// day of quotas, a virtual cluster, or both as `FILE@DAY/NAME`.
   static Result<ClusterSpec> parse(const std::string& text);
 
+  /// GPUs and nodes of all groups.
   GpuCount total_gpus() const;
   std::int32_t total_nodes() const;
   /// GPUs of each node, by `NodeId`.

@@ -16,6 +16,7 @@
 
 namespace vtrain {
 
+/// An empty cluster under each, for the jobs of a workload.
 std::unique_ptr<Placement> make_consolidate_placement(const ClusterSpec& cluster, const Workload& workload);
 std::unique_ptr<Placement> make_consolidate_strict_placement(const ClusterSpec& cluster,
                                                              const Workload& workload);

@@ -14,6 +14,7 @@
 
 namespace vtrain {
 
+/// An empty cluster under it, for the jobs of a workload.
 std::unique_ptr<Placement> make_fgd_placement(const ClusterSpec& cluster, const Workload& workload);
 
 /// What is left of a node's room after a gang has come: of whole GPUs, or, if it needs less than a GPU, of

@@ -63,6 +63,7 @@ class InterruptionCost {
   /// By `rule` on a cluster of so many GPUs.
   InterruptionCost(InterruptionRule rule, GpuCount cluster_gpus) : rule_(rule), cluster_gpus_(cluster_gpus) {}
 
+  /// How it is told.
   const InterruptionRule& rule() const { return rule_; }
   /// After a preemption or at a change of size: the state is saved, and loaded by `num_gpus`.
   SimDuration of_restart(const Job& job, GpuCount num_gpus, const CheckpointTimes& times) const;

@@ -68,6 +68,7 @@ struct Summary {
   std::vector<PolicyFigure> figures;             ///< what the policy tells of its own work
 };
 
+/// Computes them from a schedule of these jobs under the policy of this spec. O(jobs log jobs).
 Summary summarize(const Workload& workload, const ClusterSpec& cluster, const SimulationResult& result,
                   std::string policy);
 

@@ -15,6 +15,7 @@ namespace vtrain {
 /// placement which nodes are in service.
 class NodeService {
  public:
+  /// With all nodes in service. `placement` outlives it.
   NodeService(Placement& placement, const ClusterSpec& cluster);
 
   /// A job has got a gang, or gives it back; the placement knows already. `gpu_share`: thousandths that it

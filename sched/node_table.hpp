@@ -33,8 +33,10 @@ class NodeTable {
   /// For the jobs of a workload, which may ask for types.
   NodeTable(const ClusterSpec& cluster, const Workload& workload);
 
+  /// By `NodeId`.
   std::span<const Node> nodes() const { return nodes_; }
   const Node& operator[](std::uint32_t node) const { return nodes_[node]; }
+  /// The types that they are of.
   const GpuTypes& types() const { return types_; }
   /// By number of the type.
   const std::vector<NodesOfType>& by_type() const { return by_type_; }

@@ -13,6 +13,7 @@
 
 namespace vtrain {
 
+/// What becomes of the jobs on a node that goes out of service.
 enum class OutageKind : std::uint8_t {
   Failure,  ///< the node stops, and so does every job that holds GPUs of it
   Drain,    ///< jobs on the node go on to their ends, but it takes no new ones
@@ -25,6 +26,7 @@ struct Outage {
   SimTime begin{};
   SimTime end = kNeverEnds;
 
+  /// The end of an outage after which the node does not come back.
   static constexpr SimTime kNeverEnds = SimTime::max();
 
   friend bool operator==(const Outage&, const Outage&) = default;

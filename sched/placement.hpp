@@ -16,7 +16,8 @@
 
 namespace vtrain {
 
-/// The ways of placing a gang; each is a row of `placements()`.
+/// The ways of placing a gang: each is a row of `placements()` and has a file pair `sched/<name>_placement`;
+/// the two that consolidate share theirs.
 enum class PlacementKind : std::uint8_t {
   Count,
   Yarn,

@@ -19,6 +19,7 @@
 
 namespace vtrain {
 
+/// How a replay is done.
 struct SimulationOptions {
   PlacementKind placement = PlacementKind::Count;
   /// A job larger than the cluster is an error instead of a rejection.
@@ -64,6 +65,7 @@ struct ClusterSample {
   GpuCount gpus_in_use{0};  ///< as a whole or in part
 };
 
+/// What came of a replay.
 struct SimulationResult {
   std::vector<JobOutcome> outcomes;    ///< by `JobId`
   std::vector<ClusterSample> samples;  ///< in order of time, one per instant at which something changed

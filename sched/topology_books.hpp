@@ -30,8 +30,10 @@ class TopologyBooks {
     FreeOrder islands;         ///< where `has_islands`
   };
 
+  /// With all GPUs free. `table` outlives the books.
   explicit TopologyBooks(const NodeTable& table);
 
+  /// A type by its number, a rack by its own, and the rack of a node.
   const Type& type(std::uint32_t number) const { return types_[number]; }
   const Rack& rack(std::uint32_t number) const { return racks_[number]; }
   std::uint32_t rack_of(std::uint32_t node) const { return rack_of_[node]; }

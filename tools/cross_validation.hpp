@@ -17,6 +17,7 @@ struct GroupedAccuracy {
   std::map<std::string, Accuracy> groups{};
 };
 
+/// The accuracy of these predictions.
 GroupedAccuracy accuracy_by_group(const std::vector<Outcome>& outcomes);
 
 /// The part of `num_folds` that a configuration belongs to: its MD5, so that repetitions stay together and

@@ -51,6 +51,7 @@ std::string wrap_text(std::string_view text, std::size_t columns, std::size_t in
 /// A table of aligned columns: the first column is flush left, the others flush right.
 class TextTable {
  public:
+  /// The titles of the columns.
   explicit TextTable(std::vector<std::string> header);
   /// One row, as long as the header.
   void add_row(std::vector<std::string> row);

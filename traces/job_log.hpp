@@ -46,8 +46,8 @@ enum class Repeats {
   KeepLast,   ///< the others are earlier runs of a job that was requeued
 };
 
-/// Whether a field says that there is no value: empty, or a spelling of none (`nan`, `NaN`, `None`, `NULL`,
-/// `null`, `N/A`).
+/// Whether a field says that there is no value: empty, or a spelling of none (`nan`, `NaN`, `None`, `none`,
+/// `NULL`, `null`, `N/A`, `NaT`).
 bool is_missing(std::string_view text);
 
 /// Whether `check_name` accepts a text.
@@ -72,6 +72,7 @@ std::string_view set_run(Job& job, SimTime submit, SimTime start, SimTime end);
 /// Jobs on their way out of a log.
 class JobLog {
  public:
+  /// Of the file of `input`, with its options.
   explicit JobLog(const TraceInput& input) : file_(input.file), strict_(input.options.strict) {}
 
   /// Where names are added.

@@ -20,6 +20,7 @@
 
 namespace vtrain {
 
+/// The tables by the names under which they are published.
 inline constexpr std::string_view kLingjunJobTable = "job.csv";
 inline constexpr std::string_view kLingjunWorkerTable = "worker.csv";
 

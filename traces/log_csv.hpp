@@ -22,6 +22,7 @@ bool header_includes(std::string_view head, std::initializer_list<std::string_vi
 /// Looks up columns by name; the first that is missing is remembered.
 class ColumnFinder {
  public:
+  /// Among the columns of `rows`, which outlives it.
   explicit ColumnFinder(const CsvReader& rows) : rows_(rows) {}
   /// The position of a column that must be there.
   int required(std::string_view name);

@@ -18,10 +18,13 @@ namespace vtrain {
 /// taken last: those of rejected rows are then not added to the tables of names.
 class LogRow {
  public:
+  /// `fields` and `workload`, where names are added, outlive the row.
   LogRow(std::span<const std::string_view> fields, Workload& workload)
       : fields_(fields), workload_(workload) {}
 
+  /// Whether the field is there and says something.
   bool has(int column) const { return column >= 0 && !is_missing(text(column)); }
+  /// The field as it stands.
   std::string_view text(int column) const {
     return column < 0 ? std::string_view() : fields_[static_cast<std::size_t>(column)];
   }

@@ -22,6 +22,7 @@
 
 namespace vtrain {
 
+/// The tables by the names under which they are published.
 inline constexpr std::string_view kPaiJobTable = "pai_job_table.csv";
 inline constexpr std::string_view kPaiTaskTable = "pai_task_table.csv";
 inline constexpr std::string_view kPaiGroupTagTable = "pai_group_tag_table.csv";

@@ -52,6 +52,7 @@ struct FirstShares {
 /// At most `most` shares, as they stand.
 FirstShares first_shares(std::span<const NamedShare> shares, std::size_t most);
 
+/// What jobs come to.
 struct TraceStatistics {
   std::int64_t jobs = 0;
   SimTime first_submit{};

@@ -24,7 +24,7 @@ std::string size_class_label(std::size_t index);
 /// `{"mean", "low", "high"}`, only `mean` if exact.
 nlohmann::json step_series_json(const StepSeries& series, bool exact);
 
-/// JCT of the jobs that ended.
+/// JCT of the jobs that completed.
 SortedSamples sorted_jcts(const ReportInput& input);
 /// Queueing delay of the jobs that started.
 SortedSamples sorted_queueing_delays(const ReportInput& input);
