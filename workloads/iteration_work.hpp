@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -23,6 +24,14 @@ struct Operator {
   Nanoseconds gap{0};                       ///< idle time between its kernels (not after the last)
   const KernelSequence* kernels = nullptr;  ///< its kernels if it is to be taken apart; not owned
 };
+
+/// Time of a pass or block: operators one after the other, with the gaps in them.
+inline Nanoseconds total_span(std::span<const Operator> operators) {
+  Nanoseconds sum(0);
+  for (const Operator& op : operators)
+    sum += op.duration + op.gap;
+  return sum;
+}
 
 /// What passing a block's result on to the next stage takes.
 struct Send {

@@ -2,66 +2,23 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <set>
 #include <stdexcept>
 #include <utility>
 
 #include "core/units.hpp"
 #include "workloads/layer_parts.hpp"
+#include "workloads/recomputed_pass.hpp"
+#include "workloads/weight_sharding.hpp"
 
 namespace vtrain {
 namespace {
 
-Nanoseconds busy_time(const std::vector<Operator>& operators) {
-  Nanoseconds sum(0);
-  for (const Operator& op : operators)
-    sum += op.duration + op.gap;
-  return sum;
-}
-
-/// What runs again before the backward pass of a layer.
-std::vector<Operator> recomputed(const std::vector<Operator>& forward, Recompute recompute,
-                                 const Stack& stack) {
-  std::vector<Operator> again;
-  if (recompute == Recompute::None) return again;
-  const bool is_full = recompute == Recompute::Full;
-  const SelectiveRecompute rule = stack.memory.selective;
-  const bool every_second = rule == SelectiveRecompute::EverySecondProduct;
-  const bool has_experts =
-      std::any_of(forward.begin(), forward.end(), [](const Operator& op) { return op.name == "router"; });
-  bool is_second_half = false;
-  for (const Operator& op : forward) {
-    is_second_half = (is_second_half || op.name == "mlp_norm") && op.name != "mlp_residual";
-    const bool is_product = op.name.ends_with("_gemm");
-    const bool is_scores = op.name == "attn_scores" || op.name == "attn_softmax" || op.name == "attn_context";
-    // Of latent attention, queries, keys and values from their compressed form.
-    const bool is_projection =
-        stack.attention != AttentionKernel::Unfused && (op.name == "q_up_gemm" || op.name == "kv_up_gemm");
-    const bool is_output = op.name == "attention" || is_communication(op.kind);
-    bool is_dropped = is_scores || is_projection;
-    if (every_second) is_dropped = !is_output;
-    if (rule == SelectiveRecompute::NormsAndActivations)
-      is_dropped = op.name.ends_with("_norm") || op.name == "expert_act" || op.name == "expert_clamp";
-    if (rule == SelectiveRecompute::Activations) is_dropped = op.name == "expert_act";
-    if (rule == SelectiveRecompute::Experts) is_dropped = has_experts && is_second_half;
-    if (!is_full && !is_dropped) continue;
-    again.push_back(op);
-    // What the CPU must issue again is little next to a whole pass.
-    const bool is_part = !is_full && rule != SelectiveRecompute::Experts;
-    if (is_part) again.back().gap = Nanoseconds(0);
-    if (!is_full && every_second && is_product)
-      again.back().duration = Nanoseconds(std::round(op.duration.count() / 2));
-    if (op.kind == TaskKind::Forward) again.back().kind = TaskKind::Recompute;
-  }
-  return again;
-}
-
 /// Makes the passes of the parts of a model.
 class CostModel {
  public:
-  CostModel(const TransformerModel& model, const LayerKey& key, const GpuProfile& profile, const Stack& stack)
-      : layer_{model, key, profile, stack, layer_shape(model, key, profile)} {}
+  /// The context must outlive it.
+  explicit CostModel(const LayerContext& layer) : layer_(layer), sharding_(layer) {}
 
   PassCosts layer(LayerKind kind) {
     PassBuilder forward = builder(TaskKind::Forward);
@@ -96,7 +53,7 @@ class CostModel {
         .forward = finish(forward, plain.forward, experts.forward),
         .backward = finish(backward.input, input_share * plain.backward, input_share * experts.backward),
         .weight = finish(backward.weight, weight_issue)};
-    costs.recompute = recomputed(costs.forward, layer_.key.recompute, layer_.stack);
+    costs.recompute = recomputed_pass(costs.forward, layer_.key.recompute, layer_.stack);
     return costs;
   }
 
@@ -168,62 +125,9 @@ class CostModel {
         .forward = finish(forward), .backward = finish(backward.input), .weight = finish(backward.weight)};
   }
 
-  /// Gathers sharded weights before the passes of a layer and reduces their gradients after them, beside the
-  /// computation of neighbouring layers; returns what nothing hides where they are gathered once an
-  /// iteration.
-  Nanoseconds shard(PassCosts& costs, LayerKind kind) {
-    const double routed = kind.has_experts() ? layer_.shape.routed_weights : 0;
-    const std::optional<ShardingTimes> times = sharding_times(weights(kind) - routed, routed);
-    if (!times) return Nanoseconds(0);
-    if (layer_.key.gather == WeightGather::EveryIteration) return times->all();
-    costs.forward.push_back(
-        data_collective("weight_gather", gather_beside(*times, busy_time(costs.forward))));
-    const Nanoseconds cover = busy_time(costs.recompute) + busy_time(costs.backward);
-    if (layer_.key.gather == WeightGather::EveryPass) {
-      const Nanoseconds both =
-          exposed(times->gather + times->reduction, cover, times->gathered_bytes + times->reduced_bytes);
-      costs.backward.push_back(
-          data_collective("gather_reduce", times->copied_weights + times->copied_gradients + both));
-    } else {
-      costs.backward.push_back(data_collective("gradient_reduce", reduce_beside(*times, cover)));
-    }
-    return Nanoseconds(0);
-  }
-
-  /// The same for the word embedding. Nothing runs before its gather nor beside the reduction at the end, and
-  /// its backward pass does not need the weights.
-  Nanoseconds shard_embedding(PassCosts& costs) {
-    const LayerShape& shape = layer_.shape;
-    double weights = table_weights();
-    if (layer_.model.positions == Positions::Learned)
-      weights += real(layer_.model.sequence_length) * real(shape.hidden);
-    const std::optional<ShardingTimes> times = sharding_times(weights, 0);
-    if (!times) return Nanoseconds(0);
-    if (layer_.key.gather == WeightGather::EveryIteration) return times->all();
-    costs.forward.insert(costs.forward.begin(),
-                         data_collective("weight_gather", gather_beside(*times, Nanoseconds(0))));
-    costs.backward.push_back(data_collective("gradient_reduce", reduce_beside(*times, Nanoseconds(0))));
-    return Nanoseconds(0);
-  }
-
-  /// The same for the output layer, unless it has the embedding's weights. They stay gathered until its
-  /// backward pass, which follows at once.
-  Nanoseconds shard_head(PassCosts& costs) {
-    const bool is_alone = layer_.key.gather != WeightGather::EveryIteration;
-    if (layer_.model.tied_embeddings && is_alone) return Nanoseconds(0);
-    const std::optional<ShardingTimes> times = sharding_times(table_weights(), 0);
-    if (!times) return Nanoseconds(0);
-    if (!is_alone) return times->all();
-    costs.forward.push_back(
-        data_collective("weight_gather", gather_beside(*times, busy_time(costs.forward))));
-    costs.backward.push_back(
-        data_collective("gradient_reduce", reduce_beside(*times, busy_time(costs.backward))));
-    return Nanoseconds(0);
-  }
-
   /// How long the GPU takes for the backward pass of a layer beyond what the CPU takes to issue it.
   Nanoseconds backward_slack(LayerKind kind, const PassCosts& costs) const {
-    const Nanoseconds busy = busy_time(costs.backward) + busy_time(costs.weight);
+    const Nanoseconds busy = total_span(costs.backward) + total_span(costs.weight);
     return std::max(Nanoseconds(0), busy - plain_issue(kind).backward);
   }
 
@@ -240,12 +144,19 @@ class CostModel {
   /// Weights of a layer on one GPU.
   double weights(LayerKind kind) const { return gpu_weights(layer_.model, layer_.shape, kind); }
   double routed_weights() const { return layer_.shape.routed_weights; }
+  /// What its weights take where replicas share them.
+  WeightSharding& sharding() { return sharding_; }
   /// Adds the names of another model's operators whose times are extrapolated or modelled.
   void add_evidence(const CostModel& other) {
-    extrapolated_.insert(other.extrapolated_.begin(), other.extrapolated_.end());
+    for (const std::string_view name : other.extrapolated())
+      extrapolated_.insert(name);
     modelled_.insert(other.modelled_.begin(), other.modelled_.end());
   }
-  std::vector<std::string_view> extrapolated() const { return {extrapolated_.begin(), extrapolated_.end()}; }
+  std::vector<std::string_view> extrapolated() const {
+    std::set<std::string_view> names = extrapolated_;
+    names.insert(sharding_.extrapolated().begin(), sharding_.extrapolated().end());
+    return {names.begin(), names.end()};
+  }
   std::vector<std::string_view> modelled() const { return {modelled_.begin(), modelled_.end()}; }
 
  private:
@@ -298,86 +209,8 @@ class CostModel {
     modelled_.insert(pass.modelled().begin(), pass.modelled().end());
     return operators;
   }
-  /// Of copies that the stack makes around gathers and reductions.
-  Nanoseconds copy_time(double bytes) const {
-    if (!layer_.stack.data_parallel.copies) return Nanoseconds(0);
-    return layer_.stack.factors.memory *
-           memory_kernel_time(layer_.profile, MemoryKernel::Elementwise, Bytes(bytes), 1);
-  }
-
-  /// Of sharded weights, the collectives and the copies around them.
-  struct ShardingTimes {
-    Nanoseconds gather{0};
-    Nanoseconds reduction{0};
-    Nanoseconds copied_weights{0};
-    Nanoseconds copied_gradients{0};
-    double gathered_bytes = 0;  ///< on one GPU
-    double reduced_bytes = 0;
-    Nanoseconds all() const { return gather + reduction + copied_weights + copied_gradients; }
-  };
-
-  /// Those of `shared` weights of a GPU and of `routed` ones, of experts; none where no GPUs share them.
-  std::optional<ShardingTimes> sharding_times(double shared, double routed) {
-    const LayerKey& key = layer_.key;
-    if (!key.is_sharded) return std::nullopt;
-    const ShardingGroups groups = sharding_groups(layer_.profile, key.replicas, key.tensor,
-                                                  key.expert * key.expert_tensor, key.replicate);
-    const GpuGroup between = reduction_between_sets();
-    if (groups.shared.size <= 1 && (routed <= 0 || groups.routed.size <= 1) && between.size <= 1)
-      return std::nullopt;
-    const auto time_over = [&](std::string_view name, Collective collective, GpuGroup group, double bytes) {
-      if (bytes <= 0) return Nanoseconds(0);
-      const KernelTime time = collective_time(layer_.profile, collective, group, Bytes(bytes));
-      if (time.evidence == Evidence::Extrapolated) extrapolated_.insert(name);
-      return time.time;
-    };
-    const auto time_of = [&](std::string_view name, Collective collective, double bytes) {
-      return time_over(name, collective, groups.shared, bytes * shared) +
-             time_over(name, collective, groups.routed, bytes * routed);
-    };
-    const double all = shared + routed;
-    const double part = shared / real(groups.shared.size) + routed / real(groups.routed.size);
-    const double gathered = layer_.stack.gathered_weight_bytes(key.precision);
-    const double reduced = layer_.stack.gradients(key.precision, 1).value;
-    const Nanoseconds reduction =
-        time_of("gradient_reduce", Collective::ReduceScatter, reduced) +
-        time_over("gradient_reduce", Collective::AllReduce, between, reduced * part);
-    const double factor = layer_.stack.factors.communication;
-    return ShardingTimes{.gather = factor * time_of("weight_gather", Collective::AllGather, gathered),
-                         .reduction = factor * reduction,
-                         .copied_weights = copy_time(all * 2 * gathered),
-                         .copied_gradients = copy_time(all * (element_bytes(key.precision) + reduced)),
-                         .gathered_bytes = all * gathered,
-                         .reduced_bytes = all * reduced};
-  }
-  /// Over which each layer's gradients are summed after they are within a set; of one GPU where that is done
-  /// once an iteration.
-  GpuGroup reduction_between_sets() const {
-    const LayerKey& key = layer_.key;
-    if (layer_.stack.memory.shards_optimizer_over_sets) return {};
-    return replicate_group(layer_.profile, key.replicas, key.tensor, key.replicate);
-  }
-  /// What of a gather or a reduction, with its copies, shows beside computation.
-  Nanoseconds gather_beside(const ShardingTimes& times, Nanoseconds cover) const {
-    return times.copied_weights + exposed(times.gather, cover, times.gathered_bytes);
-  }
-  Nanoseconds reduce_beside(const ShardingTimes& times, Nanoseconds cover) const {
-    return times.copied_gradients + exposed(times.reduction, cover, times.reduced_bytes);
-  }
-  /// Weights of the word embedding, or of the output layer, on one GPU.
-  double table_weights() const { return real(layer_.shape.vocabulary) * real(layer_.shape.hidden); }
-
-  /// What of collectives of sharded weights, by which so many bytes arrive, shows beside computation.
-  Nanoseconds exposed(Nanoseconds time, Nanoseconds cover, double bytes) const {
-    return exposed_time(
-        time, cover, layer_.stack.data_parallel.share(time, Bytes(bytes), layer_.profile.memory_bandwidth));
-  }
-
-  static Operator data_collective(std::string_view name, Nanoseconds time) {
-    return {.name = name, .kind = TaskKind::DataComm, .duration = Nanoseconds(std::round(time.count()))};
-  }
-
-  LayerContext layer_;
+  const LayerContext& layer_;
+  WeightSharding sharding_;
   std::set<std::string_view> extrapolated_;
   std::set<std::string_view> modelled_;
 };
@@ -437,7 +270,7 @@ void add_predictions(const TransformerModel& model, CostModel& parts, LayerCosts
   for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
     if (counts[kind] == 0) continue;
     layers[kind] = parts.layer(layer_kinds(model)[kind]);
-    const Nanoseconds gathers = parts.shard(layers[kind], layer_kinds(model)[kind]);
+    const Nanoseconds gathers = parts.sharding().shard_layer(layers[kind], layer_kinds(model)[kind]);
     costs.head_gathers += real(prediction_sets(model) * counts[kind]) * gathers;
   }
   for (std::int64_t depth = 0; depth < model.prediction.depth; ++depth) {
@@ -486,10 +319,12 @@ LayerKey layer_key(const ParallelPlan& plan) {
 
 LayerCosts layer_costs(const TransformerModel& model, const LayerKey& key, const GpuProfile& profile,
                        const Stack& stack) {
-  CostModel parts(model, key, profile, stack);
+  const LayerContext layer{model, key, profile, stack, layer_shape(model, key, profile)};
+  CostModel parts(layer);
   LayerKey wide_key = key;
   wide_key.precision = std::min(key.precision, Precision::Bf16);
-  CostModel wide_parts(model, wide_key, profile, stack);
+  const LayerContext wide_layer{model, wide_key, profile, stack, layer_shape(model, wide_key, profile)};
+  CostModel wide_parts(wide_layer);
   LayerCosts costs;
   const LayerCounts counts = count_layers(model);
   const std::int64_t num_wide = wide_key == key ? 0 : std::min(stack.wider.last_layers, model.num_layers);
@@ -499,15 +334,15 @@ LayerCosts layer_costs(const TransformerModel& model, const LayerKey& key, const
     const LayerKind kind = layer_kinds(model)[i];
     costs.layers[i] = parts.layer(kind);
     if (wide[i] > 0) blend(costs.layers[i], wide_parts.layer(kind), real(wide[i]) / real(counts[i]));
-    costs.gathers[i] = parts.shard(costs.layers[i], kind);
+    costs.gathers[i] = parts.sharding().shard_layer(costs.layers[i], kind);
   }
   share_slack(model, parts, costs);
   costs.routed_weights = parts.routed_weights();
   costs.embedding = parts.embedding();
   costs.head = parts.head();
   if (model.prediction.depth > 0) add_predictions(model, stack.wider.prediction ? wide_parts : parts, costs);
-  costs.embedding_gathers = parts.shard_embedding(costs.embedding);
-  costs.head_gathers += parts.shard_head(costs.head);
+  costs.embedding_gathers = parts.sharding().shard_embedding(costs.embedding);
+  costs.head_gathers += parts.sharding().shard_head(costs.head);
   parts.add_evidence(wide_parts);
   costs.extrapolated = parts.extrapolated();
   costs.modelled = parts.modelled();

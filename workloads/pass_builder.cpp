@@ -178,10 +178,7 @@ Nanoseconds PassBuilder::computation_time() const {
 
 Nanoseconds PassBuilder::busy_time() {
   overlap_collectives();
-  Nanoseconds sum(0);
-  for (const Operator& op : operators_)
-    sum += op.duration + op.gap;
-  return sum;
+  return total_span(operators_);
 }
 
 Nanoseconds PassBuilder::dispatch_time() const {

@@ -125,14 +125,6 @@ Operators weight_block(const TransformerModel& model, const LayerCosts& costs, c
   return block.take();
 }
 
-/// Time of a pass or block.
-Nanoseconds span_of(const Operators& operators) {
-  Nanoseconds sum(0);
-  for (const Operator& op : operators)
-    sum += op.duration + op.gap;
-  return sum;
-}
-
 /// The GPU waits in its first kernel of the pass.
 void add_wait(Operators& pass, Nanoseconds wait) {
   if (!pass.empty()) first_computation(pass).gap += wait;
@@ -155,11 +147,11 @@ StageWork make_stage(const TransformerModel& model, const StageCosts& stages, co
     if (!layers.is_last) chunk.send_forward = stages.send();
     if (!layers.is_first) chunk.send_backward = stages.send();
     if (plan.offloaded_layers > 0) {
-      add_wait(chunk.forward, stages.offload_wait(stage, span_of(chunk.forward)));
-      add_wait(chunk.backward, stages.offload_wait(stage, span_of(chunk.backward)));
+      add_wait(chunk.forward, stages.offload_wait(stage, total_span(chunk.forward)));
+      add_wait(chunk.backward, stages.offload_wait(stage, total_span(chunk.backward)));
     }
-    forward += span_of(chunk.forward);
-    backward += span_of(chunk.backward) + span_of(chunk.weight);
+    forward += total_span(chunk.forward);
+    backward += total_span(chunk.backward) + total_span(chunk.weight);
   }
   if (stages.has_reduction()) {
     std::string_view name = "weight_gather";

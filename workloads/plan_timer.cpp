@@ -12,12 +12,9 @@ PlanTimer::PlanTimer(TransformerModel model, const GpuProfile& profile, Stack st
 PlanTimer::PassSpans PlanTimer::spans_of(const PassCosts& costs) {
   PassSpans spans;
   const auto add = [](const std::vector<Operator>& operators, Breakdown& parts) {
-    Nanoseconds span(0);
-    for (const Operator& op : operators) {
+    for (const Operator& op : operators)
       part_of(parts, op.kind) += op.duration + op.gap;
-      span += op.duration + op.gap;
-    }
-    return span;
+    return total_span(operators);
   };
   spans.forward = add(costs.forward, spans.parts);
   spans.recompute = add(costs.recompute, spans.recompute_parts);

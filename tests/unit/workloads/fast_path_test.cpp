@@ -104,19 +104,13 @@ TEST_CASE("fast_path: equals the graph and a clock on works in fractions, every 
 
 /// The blocks of a work as sums.
 std::vector<BlockTimes> blocks_of(const IterationWork& work) {
-  const auto sum = [](const std::vector<Operator>& operators) {
-    Nanoseconds total{0};
-    for (const Operator& op : operators)
-      total += op.duration + op.gap;
-    return total;
-  };
   std::vector<BlockTimes> blocks;
   for (const StageWork& stage : work.stages) {
     for (const ChunkWork& chunk : stage.chunks) {
-      blocks.push_back({.forward = sum(chunk.forward) + chunk.send_forward.hold,
-                        .recompute = sum(chunk.recompute),
-                        .backward = sum(chunk.backward) + chunk.send_backward.hold,
-                        .weight = sum(chunk.weight),
+      blocks.push_back({.forward = total_span(chunk.forward) + chunk.send_forward.hold,
+                        .recompute = total_span(chunk.recompute),
+                        .backward = total_span(chunk.backward) + chunk.send_backward.hold,
+                        .weight = total_span(chunk.weight),
                         .forward_latency = chunk.send_forward.latency,
                         .backward_latency = chunk.send_backward.latency});
     }

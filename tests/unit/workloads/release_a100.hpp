@@ -26,10 +26,7 @@ inline const Stack& megatron() {
 
 /// What a pass takes, gaps included.
 inline double total_ns(const std::vector<Operator>& operators) {
-  double sum = 0;
-  for (const Operator& op : operators)
-    sum += op.duration.count() + op.gap.count();
-  return sum;
+  return total_span(operators).count();
 }
 
 /// What all operators of a name take in a pass, without gaps.
