@@ -64,17 +64,18 @@ void PlanSearch::offload_to_fit(ParallelPlan& plan, MemoryEstimate& memory) cons
 
 void PlanSearch::time_in_full(const std::vector<ParallelPlan>& plans, std::vector<Candidate>& candidates) {
   for (Candidate& candidate : candidates) {
-    const ParallelPlan& plan = plans[candidate.place];
-    timer_.lower_bound(plan);
+    timer_.take_up(plans[candidate.place]);
     candidate.iteration = timer_.iteration();
-    candidate.breakdown = timer_.breakdown(plan);
+    candidate.breakdown = timer_.breakdown();
   }
 }
 
 std::int64_t PlanSearch::time_best(const std::vector<ParallelPlan>& plans, std::vector<Candidate>& candidates,
                                    std::size_t top) {
-  for (Candidate& candidate : candidates)
-    candidate.bound = timer_.lower_bound(plans[candidate.place]);
+  for (Candidate& candidate : candidates) {
+    timer_.take_up(plans[candidate.place]);
+    candidate.bound = timer_.lower_bound();
+  }
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return std::tie(a.bound, a.place) < std::tie(b.bound, b.place);
   });
@@ -85,7 +86,7 @@ std::int64_t PlanSearch::time_best(const std::vector<ParallelPlan>& plans, std::
   for (; timed < candidates.size(); ++timed) {
     Candidate& candidate = candidates[timed];
     if (fastest.size() == top && candidate.bound * kRounding > fastest.front()) break;
-    timer_.lower_bound(plans[candidate.place]);
+    timer_.take_up(plans[candidate.place]);
     candidate.iteration = timer_.iteration();
     fastest.push_back(candidate.iteration);
     std::push_heap(fastest.begin(), fastest.end());

@@ -45,7 +45,7 @@ BlockTimes PlanTimer::chunk_passes(const ChunkLayers& layers, const LayerSpans& 
   };
   BlockTimes times{.forward = sum(&PassSpans::forward), .backward = sum(&PassSpans::backward)};
   if (recomputes) times.backward += sum(&PassSpans::recompute);
-  if (schedule_ == Schedule::ZeroBubble) times.weight = sum(&PassSpans::weight);
+  if (plan_.schedule == Schedule::ZeroBubble) times.weight = sum(&PassSpans::weight);
   return times;
 }
 
@@ -66,10 +66,11 @@ BlockTimes PlanTimer::chunk_blocks(const StageCosts& stages, const LayerSpans& s
   return times;
 }
 
-Nanoseconds PlanTimer::lower_bound(const ParallelPlan& plan) {
+void PlanTimer::take_up(const ParallelPlan& plan) {
   const LayerSpans& spans = this->spans(plan);
   const StageCosts stages(model(), plan, profile(), stack(), *spans.costs);
-  schedule_ = plan.schedule;
+  plan_ = plan;
+  layers_ = &spans;
   shape_ = {plan.pipeline, plan.virtual_stages, plan.num_micro_batches()};
   blocks_.clear();
   once_.clear();
@@ -94,10 +95,9 @@ Nanoseconds PlanTimer::lower_bound(const ParallelPlan& plan) {
     once_.push_back(
         {.reduction = stages.reduction(stage, forward, backward), .optimizer = stages.optimizer(stage)});
   }
-  return pipeline_bound();
 }
 
-Nanoseconds PlanTimer::pipeline_bound() const {
+Nanoseconds PlanTimer::lower_bound() const {
   const auto num_chunks = static_cast<std::size_t>(shape_.num_chunks);
   const auto n = static_cast<double>(shape_.num_micro_batches);
   Nanoseconds way_in(0);   // of the first micro-batch, forward through all earlier stages
@@ -123,7 +123,7 @@ Nanoseconds PlanTimer::pipeline_bound() const {
     way_out += chunks[0].backward;
     optimizer = std::max(optimizer, once_[stage].optimizer);
   }
-  const bool is_plain = schedule_ == Schedule::OneForwardOneBackward && num_chunks == 1;
+  const bool is_plain = plan_.schedule == Schedule::OneForwardOneBackward && num_chunks == 1;
   if (is_plain && shape_.num_stages > 1) {
     // 1F1B: micro-batch i + stages enters when micro-batch i has come back, so that there are that many ways
     // through the pipeline and back one after the other, and rounds of one stage in what is left.
@@ -141,7 +141,7 @@ Nanoseconds PlanTimer::pipeline_bound() const {
 
 Nanoseconds PlanTimer::iteration() {
   if (iteration_) return *iteration_;
-  const std::span<const Nanoseconds> ends = pipelines_.stage_ends(schedule_, shape_, blocks_);
+  const std::span<const Nanoseconds> ends = pipelines_.stage_ends(plan_.schedule, shape_, blocks_);
   Nanoseconds all_done(0);
   Nanoseconds optimizer(0);
   for (std::size_t stage = 0; stage < once_.size(); ++stage) {
@@ -167,16 +167,16 @@ void PlanTimer::add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const
   if (layers.is_last) add(spans.head, n);
 }
 
-Breakdown PlanTimer::breakdown(const ParallelPlan& plan) {
-  const LayerSpans& spans = this->spans(plan);
-  const StageCosts stages(model(), plan, profile(), stack(), *spans.costs);
+Breakdown PlanTimer::breakdown() {
+  const LayerSpans& spans = *layers_;
+  const StageCosts stages(model(), plan_, profile(), stack(), *spans.costs);
   // The stage that ends last is that whose weight update takes longest: all begin it together.
   const auto slowest =
       std::max_element(once_.begin(), once_.end(),
                        [](const OnceTimes& a, const OnceTimes& b) { return a.optimizer < b.optimizer; });
   const std::int64_t stage = slowest - once_.begin();
   Breakdown breakdown{.data_comm = slowest->reduction, .optimizer = slowest->optimizer};
-  for (std::int64_t chunk = 0; chunk < plan.virtual_stages; ++chunk) {
+  for (std::int64_t chunk = 0; chunk < plan_.virtual_stages; ++chunk) {
     const ChunkLayers layers = stages.layers(stage, chunk);
     add_chunk(breakdown, layers, spans, stages.recomputes(layers));
     const BlockTimes passes = chunk_passes(layers, spans, stages.recomputes(layers));

@@ -30,15 +30,18 @@ class PlanTimer {
   const GpuProfile& profile() const { return costs_.profile(); }
   const Stack& stack() const { return costs_.stack(); }
 
-  /// Takes up a plan that has passed `check_plan`, and returns a time that its iteration does not go below:
-  /// every stage has all its blocks to do, after the first micro-batch has come to it and before the last
-  /// one has gone back from it; and micro-batches that wait for the messages of the one before them, all
-  /// through the pipeline and back, as often as there is room for in 1F1B.
-  Nanoseconds lower_bound(const ParallelPlan& plan);
-  /// The iteration time of the plan taken up last: `fast_iteration_times` of `work`, to the bit.
-  Nanoseconds iteration();
-  /// Where the time of the plan taken up last goes, on its slowest stage. `plan` is that plan.
-  Breakdown breakdown(const ParallelPlan& plan);
+  /// Takes up a plan that has passed `check_plan`: what is asked next is about it.
+  void take_up(const ParallelPlan& plan);
+
+  /// A time that the iteration does not go below: every stage has all its blocks to do, after the first
+  /// micro-batch has come to it and before the last one has gone back from it; and micro-batches that wait
+  /// for the messages of the one before them, all through the pipeline and back, as often as there is room
+  /// for in 1F1B.
+  [[nodiscard]] Nanoseconds lower_bound() const;
+  /// The iteration time: `fast_iteration_times` of the plan's work, to the bit.
+  [[nodiscard]] Nanoseconds iteration();
+  /// Where that time goes, on the slowest stage.
+  [[nodiscard]] Breakdown breakdown();
 
  private:
   /// Spans of one part of the model, of one micro-batch, and where the time of all but the recomputation and
@@ -71,14 +74,14 @@ class PlanTimer {
                           std::int64_t chunk) const;
   void add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const LayerSpans& spans,
                  bool recomputes) const;
-  Nanoseconds pipeline_bound() const;
 
   LayerCostCache costs_;
   std::map<LayerKey, LayerSpans> spans_;
   PipelineTimer pipelines_;
 
   // The plan taken up last.
-  Schedule schedule_ = Schedule::OneForwardOneBackward;
+  ParallelPlan plan_{};
+  const LayerSpans* layers_ = nullptr;  ///< in `spans_`
   PipelineShape shape_{};
   std::vector<BlockTimes> blocks_;  ///< [stages][chunks]
   std::vector<OnceTimes> once_;     ///< [stages]

@@ -158,7 +158,7 @@ Nanoseconds ThroughputCurves::time_of(const std::string& model, std::int64_t glo
   Known& known = **this->known(model, global_batch);
   if (!known.timer)
     known.timer = std::make_unique<PlanTimer>(known.search->model(), profile_, settings_.stack);
-  known.timer->lower_bound(plan);
+  known.timer->take_up(plan);
   return known.timer->iteration();
 }
 
