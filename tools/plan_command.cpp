@@ -33,7 +33,7 @@ using nlohmann::ordered_json;
 struct PlanArguments {
   std::string model;
   std::string gpus;
-  std::string cluster;
+  TargetArguments target;
   std::int64_t global_batch = 0;
   std::string objective;
   std::string deadline;
@@ -41,9 +41,6 @@ struct PlanArguments {
   double price = 0;
   std::int64_t top = 3;
   std::string beside;
-  std::string profile;
-  std::string stack;
-  std::string calibration;
   std::string precision;
   std::int64_t sequence_length = 0;
   bool offload = false;
@@ -54,9 +51,7 @@ struct PlanArguments {
 struct PlanQuestion {
   TransformerModel model;
   std::int64_t global_batch = 0;
-  GpuProfile profile;
-  Stack stack;
-  std::string calibration;                ///< of the stack, for people; empty for none
+  TrainingTarget target;
   Precision precision = Precision::Bf16;  ///< of every plan that is searched
   std::vector<GpuCount> gpu_counts;
   Objective objective = Objective::Time;
@@ -137,21 +132,20 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
         {.field = "--global-batch",
          .message = fmt::format("missing: nothing is known of the batches of '{}'", model->model.name)});
   }
-  auto target = read_target(arguments.cluster, arguments.profile, arguments.stack, arguments.calibration);
+  auto target = read_target(arguments.target);
   if (!target) return fail(std::move(target.error()));
-  question.profile = std::move(target->profile);
-  question.stack = std::move(target->stack);
-  question.calibration = std::move(target->calibration);
-  const auto precision = read_precision(arguments.precision, question.stack, question.profile);
+  question.target = *std::move(target);
+  const auto precision = read_precision(arguments.precision, question.target.stack, question.target.profile);
   if (!precision) return fail(precision.error());
   question.precision = *precision;
   question.offload = arguments.offload;
   if (arguments.offload) {
-    if (auto checked = check_offload(question.stack, question.profile); !checked)
+    if (auto checked = check_offload(question.target.stack, question.target.profile); !checked)
       return fail(checked.error());
   }
   if (auto read = read_terms(arguments, question); !read) return fail(read.error());
-  auto counts = read_gpus(arguments.gpus, target->cluster, question.profile, question.deadline_s.has_value());
+  auto counts = read_gpus(arguments.gpus, question.target.cluster, question.target.profile,
+                          question.deadline_s.has_value());
   if (!counts) return fail(counts.error());
   question.gpu_counts = *std::move(counts);
   question.top = static_cast<std::size_t>(arguments.top);
@@ -160,7 +154,7 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
         arguments.beside,
         {.global_batch = question.global_batch, .micro_batch = 1, .precision = question.precision});
     if (!plan) return fail(in_option("--beside", plan.error()));
-    plan->sequence_parallel = question.stack.choices.sequence_parallel && plan->tensor > 1;
+    plan->sequence_parallel = question.target.stack.choices.sequence_parallel && plan->tensor > 1;
     question.beside = *plan;
   }
   return question;
@@ -170,7 +164,8 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
 Result<RankedPlan> predict_beside(const PlanQuestion& question, GpuCount num_gpus) {
   const auto plan = on_gpus(*question.beside, num_gpus);
   if (!plan) return fail(plan.error());
-  const auto prediction = predict_physical(question.model, *plan, question.profile, question.stack);
+  const auto prediction =
+      predict_physical(question.model, *plan, question.target.profile, question.target.stack);
   if (!prediction) return fail(prediction.error());
   const IterationTimes times = fast_iteration_times(prediction->work);
   return RankedPlan{*plan, times.iteration, prediction->memory, times.breakdown};
@@ -198,7 +193,7 @@ Error too_slow(const PlanQuestion& question, const std::vector<RankedPlan>& fast
 Result<PlanAnswer> answer_question(const PlanQuestion& question) {
   PlanAnswer answer;
   const auto start = std::chrono::steady_clock::now();
-  PlanSearch search(question.model, question.profile, question.stack);
+  PlanSearch search(question.model, question.target.profile, question.target.stack);
   search.choices().precision = question.precision;
   for (const GpuCount num_gpus : question.gpu_counts) {
     auto found =
@@ -229,7 +224,8 @@ Result<PlanAnswer> answer_question(const PlanQuestion& question) {
   }
   if (answer.front.empty()) return fail(too_slow(question, answer.fastest));
   const RankedPlan& best = answer.fastest[answer.front.front()];
-  auto predicted = predict_physical(question.model, best.plan, question.profile, question.stack);
+  auto predicted =
+      predict_physical(question.model, best.plan, question.target.profile, question.target.stack);
   if (predicted) answer.fallbacks = std::move(predicted->provenance.fallbacks);
   return answer;
 }
@@ -261,15 +257,16 @@ ordered_json to_json(const PlanQuestion& question, const PlanAnswer& answer) {
     front.push_back(answer.fastest[i].plan.num_gpus().value);
   const RankedPlan& best = answer.fastest[answer.front.front()];
   constexpr std::array kObjectives = {"time", "cost", "gpus"};
-  ordered_json json = {{"model", question.model.name},
-                       {"parameters", question.model.num_parameters()},
-                       {"global_batch", question.global_batch},
-                       {"tokens_per_iteration", question.terms.tokens_per_iteration},
-                       {"profile", question.profile.name},
-                       {"stack", question.stack.name},
-                       {"calibration", question.calibration.empty() ? ordered_json(nullptr)
-                                                                    : ordered_json(question.calibration)},
-                       {"objective", kObjectives[static_cast<std::size_t>(question.objective)]}};
+  ordered_json json = {
+      {"model", question.model.name},
+      {"parameters", question.model.num_parameters()},
+      {"global_batch", question.global_batch},
+      {"tokens_per_iteration", question.terms.tokens_per_iteration},
+      {"profile", question.target.profile.name},
+      {"stack", question.target.stack.name},
+      {"calibration", question.target.calibration.empty() ? ordered_json(nullptr)
+                                                          : ordered_json(question.target.calibration)},
+      {"objective", kObjectives[static_cast<std::size_t>(question.objective)]}};
   if (question.terms.tokens) json["tokens"] = *question.terms.tokens;
   if (question.deadline_s) json["deadline_s"] = *question.deadline_s;
   if (question.terms.usd_per_gpu_hour) json["usd_per_gpu_hour"] = *question.terms.usd_per_gpu_hour;
@@ -380,10 +377,10 @@ std::string to_text(const PlanQuestion& question, const PlanAnswer& answer) {
       "{} plans, {} fit in {} of memory, searched in {}\n",
       question.model.name, short_number(static_cast<double>(question.model.num_parameters()) / 1e9),
       with_thousands(question.global_batch), with_thousands(question.model.sequence_length), gpus,
-      question.profile.name, question.stack.name, name_of(question.precision),
-      question.calibration.empty() ? "" : ", ", question.calibration, with_thousands(answer.num_plans),
-      with_thousands(answer.num_fitting), as_gigabytes(question.profile.memory_capacity.value),
-      as_duration(answer.wall_s));
+      question.target.profile.name, question.target.stack.name, name_of(question.precision),
+      question.target.calibration.empty() ? "" : ", ", question.target.calibration,
+      with_thousands(answer.num_plans), with_thousands(answer.num_fitting),
+      as_gigabytes(question.target.profile.memory_capacity.value), as_duration(answer.wall_s));
   text += one ? one_count_text(question, answer.counts.front()) : front_text(question, answer);
   return text + fallbacks_text(answer.fallbacks) + left_out_text(question, answer);
 }
@@ -415,8 +412,7 @@ void add_plan_command(CLI::App& app, Action& action) {
       "--gpus", to.gpus,
       "GPUs: 512, a list 256,512, or a range 64-512 (powers of two below a node, multiples of a "
       "node)");
-  command->add_option("--cluster", to.cluster,
-                      "Nodes x GPUs per node : type, for instance 64x8:a100; without --gpus all of it");
+  add_cluster_option(*command, to.target);
   command
       ->add_option("--global-batch", to.global_batch, "Sequences an iteration; without it the published ones")
       ->transform(whole_number(1, kMaxGlobalBatch));
@@ -437,10 +433,7 @@ void add_plan_command(CLI::App& app, Action& action) {
   command->add_flag("--offload", to.offload,
                     "Where a plan does not fit, keep activations of as few layers as must be in the CPU's "
                     "memory: Megatron-Core and Megatron-Bridge, one stage, no recomputation");
-  command->add_option("--profile", to.profile,
-                      "GPU profile, a name, a JSON file or the folder of a recording; without it that of the "
-                      "cluster's GPUs, or a100");
-  add_stack_options(*command, to.stack, to.calibration);
+  add_target_options(*command, to.target);
   command->add_option("--precision", to.precision,
                       "fp32, fp16, bf16, fp8 or fp4; without it that of the stack");
   command->add_option("--sequence-length", to.sequence_length, "Tokens a sequence; without it the model's")

@@ -113,13 +113,33 @@ Result<Prediction> predict_as_release(const PredictArguments& arguments, const V
   return prediction;
 }
 
-Result<Prediction> predict_from_profile(const PredictArguments& arguments, const GpuProfile& profile,
-                                        const PredictConfig& config) {
-  auto stack = choose_stack(arguments.stack.empty() ? config.stack : arguments.stack, profile);
+/// What the options say of the stacks of all configurations.
+struct StackOptions {
+  std::optional<Stack> stack;  ///< in place of the configurations'
+  Calibration calibration;
+};
+
+Result<StackOptions> read_stack_options(const PredictArguments& arguments) {
+  StackOptions options;
+  // The release's semantics reads neither.
+  if (arguments.semantics == "vtrain") return options;
+  if (!arguments.stack.empty()) {
+    auto stack = find_stack(arguments.stack);
+    if (!stack)
+      return fail({.kind = stack.error().kind, .field = "--stack", .message = stack.error().message});
+    options.stack = *std::move(stack);
+  }
+  auto calibration = read_calibration(arguments.calibration);
+  if (!calibration) return fail(std::move(calibration.error()));
+  options.calibration = *std::move(calibration);
+  return options;
+}
+
+Result<Prediction> predict_from_profile(const PredictArguments& arguments, const StackOptions& options,
+                                        const GpuProfile& profile, const PredictConfig& config) {
+  Result<Stack> stack = options.stack ? *options.stack : choose_stack(config.stack, profile);
   if (!stack) return fail(stack.error());
-  const auto calibration = read_calibration(arguments.calibration);
-  if (!calibration) return fail(calibration.error());
-  stack->factors = calibration->factors(stack->name, profile.name);
+  stack->factors = options.calibration.factors(stack->name, profile.name);
   const ParallelPlan& plan = config.plan;
   GpuProfile on_cluster = profile;
   const bool names_network = config.release && config.release->inter_node_bandwidth;
@@ -169,7 +189,8 @@ Result<GpuProfile> profile_for(const PredictArguments& arguments, const PredictC
   return fail(std::move(error));
 }
 
-Result<Prediction> predict_one(const PredictArguments& arguments, const std::string& path) {
+Result<Prediction> predict_one(const PredictArguments& arguments, const StackOptions& options,
+                               const std::string& path) {
   const auto config = read_predict_config(path);
   if (!config) return fail(config.error());
   const bool is_release = arguments.semantics == "vtrain";
@@ -181,7 +202,7 @@ Result<Prediction> predict_one(const PredictArguments& arguments, const std::str
                  .message = "needs a configuration of the public vTrain release"});
   }
   auto prediction = is_release ? predict_as_release(arguments, *config->release)
-                               : predict_from_profile(arguments, *profile, *config);
+                               : predict_from_profile(arguments, options, *profile, *config);
   if (!prediction) {
     // Whatever goes wrong with a configuration, the user wants to know which one.
     Error error = prediction.error();
@@ -350,6 +371,8 @@ Result<void> predict(const PredictArguments& arguments) {
   warn_of_options_without_effect(arguments);
   const auto files = expand_inputs(arguments.inputs);
   if (!files) return fail(files.error());
+  const auto options = read_stack_options(arguments);
+  if (!options) return fail(options.error());
   const bool one = files->size() == 1 && !fs::is_directory(arguments.inputs.front());
   if (!one && (!arguments.timeline.empty() || !arguments.graph.empty())) {
     return fail({.field = "--timeline, --graph", .message = "need exactly one configuration"});
@@ -357,7 +380,7 @@ Result<void> predict(const PredictArguments& arguments) {
   ordered_json list = ordered_json::array();
   std::string text;
   for (const std::string& file : *files) {
-    const auto prediction = predict_one(arguments, file);
+    const auto prediction = predict_one(arguments, *options, file);
     if (!prediction) return fail(prediction.error());
     if (auto written = write_graph_files(arguments, *prediction); !written) return written;
     list.push_back(to_json(*prediction, arguments.semantics));

@@ -28,15 +28,12 @@ constexpr double kSecondsPerDay = 86400;
 struct ScaleArguments {
   std::string model;
   std::string gpus;
-  std::string cluster;
+  TargetArguments target;
   double days = 0;
   double tokens_per_parameter = 20;
   std::int64_t sequence_length = 0;  ///< 0: the model's
   std::int64_t global_batch = 0;
   double price = 0;
-  std::string profile;
-  std::string stack;
-  std::string calibration;
   bool json = false;
 };
 
@@ -45,9 +42,7 @@ struct ScaleQuestion {
   std::string family;  ///< name of the model that was given; empty: GPT
   std::vector<TransformerModel> ladder;
   TrainingBudget budget;
-  GpuProfile profile;
-  Stack stack;
-  std::string calibration;  ///< of the stack, for people; empty for none
+  TrainingTarget target;
 };
 
 double parameters_of(const Rung& rung) {
@@ -95,10 +90,10 @@ ordered_json to_json(const ScaleArguments& arguments, const ScaleQuestion& quest
   return {{"num_gpus", budget.num_gpus.value},
           {"days", arguments.days},
           {"family", question.family},
-          {"profile", question.profile.name},
-          {"stack", question.stack.name},
-          {"calibration",
-           question.calibration.empty() ? ordered_json(nullptr) : ordered_json(question.calibration)},
+          {"profile", question.target.profile.name},
+          {"stack", question.target.stack.name},
+          {"calibration", question.target.calibration.empty() ? ordered_json(nullptr)
+                                                              : ordered_json(question.target.calibration)},
           {"tokens_per_parameter", budget.tokens_per_parameter},
           {"wall_s", wall_s},
           {"promised_by_peak",
@@ -163,13 +158,14 @@ std::string to_text(const ScaleArguments& arguments, const ScaleQuestion& questi
       "at peak    {} {} on {}\n"
       "predicted  {} parameters{} on {} in {:.1f} d: {}\n\n{}\n"
       "* the largest in time{}. The largest model here would take {:.1f} d.\n",
-      with_thousands(budget.num_gpus.value), question.profile.name, short_number(arguments.days),
+      with_thousands(budget.num_gpus.value), question.target.profile.name, short_number(arguments.days),
       short_number(budget.tokens_per_parameter), has_experts ? "active parameter" : "parameter",
       answer.rungs.size(), question.family.empty() ? "" : " like " + question.family, as_duration(wall_s),
-      question.stack.name, question.calibration.empty() ? "" : ", ", question.calibration, billions(promised),
-      has_experts ? "active parameters" : "parameters", tokens_text(promised * budget.tokens_per_parameter),
-      billions(parameters_of(best)), active, tokens_text(best.tokens), best.time.count() / kSecondsPerDay,
-      describe_plan(best.plan.plan), ladder_table(arguments, answer),
+      question.target.stack.name, question.target.calibration.empty() ? "" : ", ",
+      question.target.calibration, billions(promised), has_experts ? "active parameters" : "parameters",
+      tokens_text(promised * budget.tokens_per_parameter), billions(parameters_of(best)), active,
+      tokens_text(best.tokens), best.time.count() / kSecondsPerDay, describe_plan(best.plan.plan),
+      ladder_table(arguments, answer),
       answer.ladder_ends ? ", and the largest that is tried: larger ones may be in time too" : "",
       largest.time.count() / kSecondsPerDay);
 }
@@ -197,19 +193,17 @@ Result<void> read_family(const ScaleArguments& arguments, ScaleQuestion& questio
 Result<ScaleQuestion> read_question(const ScaleArguments& arguments) {
   ScaleQuestion question;
   if (auto read = read_family(arguments, question); !read) return fail(read.error());
-  auto target = read_target(arguments.cluster, arguments.profile, arguments.stack, arguments.calibration);
+  auto target = read_target(arguments.target);
   if (!target) return fail(std::move(target.error()));
-  question.profile = std::move(target->profile);
-  question.stack = std::move(target->stack);
-  question.calibration = std::move(target->calibration);
-  const auto counts = read_gpus(arguments.gpus, target->cluster, question.profile, false);
+  question.target = *std::move(target);
+  const auto counts = read_gpus(arguments.gpus, question.target.cluster, question.target.profile, false);
   if (!counts) return fail(counts.error());
   if (counts->size() != 1) {
     return fail({.field = "--gpus", .message = expected_found("one number of GPUs", arguments.gpus)});
   }
   question.budget = {.num_gpus = counts->front(),
                      .time = Seconds(arguments.days * kSecondsPerDay),
-                     .peak_rate = question.profile.peak_rate,
+                     .peak_rate = question.target.profile.peak_rate,
                      .tokens_per_parameter = arguments.tokens_per_parameter};
   return question;
 }
@@ -219,14 +213,15 @@ Result<void> scale(const ScaleArguments& arguments) {
   if (!question) return fail(question.error());
   const TrainingBudget& budget = question->budget;
   const FindPlan find_plan = [&](const TransformerModel& model, std::int64_t batch) -> Result<RankedPlan> {
-    const auto found = PlanSearch(model, question->profile, question->stack).find(budget.num_gpus, batch);
+    const auto found =
+        PlanSearch(model, question->target.profile, question->target.stack).find(budget.num_gpus, batch);
     if (!found) return fail(found.error());
     return found->best.front();
   };
   const auto start = std::chrono::steady_clock::now();
   // Replicas are spread over nodes, or over the GPUs of less than one.
   const std::int64_t num_gpus = budget.num_gpus.value;
-  const std::int64_t gpus_per_node = question->profile.gpus_per_node;
+  const std::int64_t gpus_per_node = question->target.profile.gpus_per_node;
   const std::int64_t batch_multiple = num_gpus < gpus_per_node ? num_gpus : num_gpus / gpus_per_node;
   const auto answer =
       scale_model(budget, question->ladder, arguments.global_batch, batch_multiple, find_plan);
@@ -253,8 +248,7 @@ void add_scale_command(CLI::App& app, Action& action) {
       "Model whose family is scaled, in depth and width: a name of `vtrain models`, our own JSON, "
       "or a config.json of Hugging Face; without it GPT");
   command->add_option("--gpus", to.gpus, "Number of GPUs");
-  command->add_option("--cluster", to.cluster,
-                      "Nodes x GPUs per node : type, for instance 64x8:a100; without --gpus all of it");
+  add_cluster_option(*command, to.target);
   command->add_option("--days", to.days, "Days of training")
       ->transform(number_between(0.001, 36500))
       ->required();
@@ -271,10 +265,7 @@ void add_scale_command(CLI::App& app, Action& action) {
       ->transform(whole_number(1, 100'000'000));
   command->add_option("--price", to.price, "Dollars per GPU-hour; without it costs are GPU-hours")
       ->transform(number_above_zero());
-  command->add_option("--profile", to.profile,
-                      "GPU profile, a name, a JSON file or the folder of a recording; without it that of the "
-                      "cluster's GPUs, or a100");
-  add_stack_options(*command, to.stack, to.calibration);
+  add_target_options(*command, to.target);
   command->add_flag("--json", to.json, "Print one JSON document");
   command->callback([=, &action] { action = [arguments] { return scale(*arguments); }; });
 }

@@ -76,19 +76,30 @@ Result<GpuProfile> read_profile(const std::string& name, const std::optional<Clu
   return profile;
 }
 
-Result<TrainingTarget> read_target(const std::string& cluster, const std::string& profile,
-                                   const std::string& stack, const std::string& calibration) {
+void add_cluster_option(CLI::App& command, TargetArguments& arguments) {
+  command.add_option("--cluster", arguments.cluster,
+                     "Nodes x GPUs per node : type, for instance 64x8:a100; without --gpus all of it");
+}
+
+void add_target_options(CLI::App& command, TargetArguments& arguments) {
+  command.add_option("--profile", arguments.profile,
+                     "GPU profile, a name, a JSON file or the folder of a recording; without it that of the "
+                     "cluster's GPUs, or a100");
+  add_stack_options(command, arguments.stack, arguments.calibration);
+}
+
+Result<TrainingTarget> read_target(const TargetArguments& arguments) {
   TrainingTarget target;
-  auto nodes = read_uniform_cluster(cluster);
+  auto nodes = read_uniform_cluster(arguments.cluster);
   if (!nodes) return fail(std::move(nodes.error()));
   target.cluster = *std::move(nodes);
-  auto gpu = read_profile(profile, target.cluster, cluster);
+  auto gpu = read_profile(arguments.profile, target.cluster, arguments.cluster);
   if (!gpu) return fail(std::move(gpu.error()));
   target.profile = *std::move(gpu);
-  auto chosen = read_stack(stack, calibration, target.profile);
+  auto chosen = read_stack(arguments.stack, arguments.calibration, target.profile);
   if (!chosen) return fail(std::move(chosen.error()));
   target.stack = *std::move(chosen);
-  target.calibration = describe_calibration(calibration, target.stack);
+  target.calibration = describe_calibration(arguments.calibration, target.stack);
   return target;
 }
 

@@ -20,10 +20,11 @@ namespace vtrain {
 void add_stack_options(CLI::App& command, std::string& name, std::string& calibration);
 /// What `--help` says of a stack that is not named: `default_stack`.
 inline constexpr const char* kDefaultStackHelp = "megatron-core, on GPUs without fp8 megatron-2021";
-/// The stack of a name, for an empty one the default one of the GPU.
+/// The stack of a name, for an empty one the default one of the GPU. The error names `stack`, as
+/// configurations do.
 Result<Stack> choose_stack(const std::string& name, const GpuProfile& profile);
 /// The stack of `--stack`, the default one for an empty name, with the factors that the calibration has for
-/// it on this GPU.
+/// it on this GPU. Errors name the option.
 Result<Stack> read_stack(const std::string& name, const std::string& calibration, const GpuProfile& profile);
 
 /// For people: `calibrated with published`, or that the file has no factors for this stack on this GPU; empty
@@ -46,9 +47,21 @@ struct TrainingTarget {
   std::string calibration{};  ///< of the stack, for people; empty for none
 };
 
-/// Reads `--cluster`, `--profile`, `--stack` and `--calibrate`, as the functions above do.
-Result<TrainingTarget> read_target(const std::string& cluster, const std::string& profile,
-                                   const std::string& stack, const std::string& calibration);
+/// The options that say so, as given; empty where they are not.
+struct TargetArguments {
+  std::string cluster{};
+  std::string profile{};
+  std::string stack{};
+  std::string calibration{};  ///< file of `vtrain profile calibrate`
+};
+
+/// Adds `--cluster`, for a command that has `--gpus` beside it.
+void add_cluster_option(CLI::App& command, TargetArguments& arguments);
+/// Adds `--profile`, `--stack` and `--calibrate`.
+void add_target_options(CLI::App& command, TargetArguments& arguments);
+
+/// Reads them, as the functions above do.
+Result<TrainingTarget> read_target(const TargetArguments& arguments);
 
 /// Whether there are plans of `--offload`: the stack can keep activations in the memory of the CPU, and the
 /// link to it is in the profile.

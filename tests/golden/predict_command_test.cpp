@@ -23,3 +23,20 @@ TEST_CASE("predict: options of the other semantics are said to be without effect
         "warning: --traces: without effect; it is for --semantics vtrain\n"
         "warning: --collectives: without effect; it is for --semantics vtrain\n");
 }
+
+TEST_CASE("predict: an unknown stack is said to come from the option or from the configuration") {
+  const TemporaryFolder work;
+  const std::string plan =
+      R"("model": "llama3-8b", "plan": {"tensor": 8, "data": 1, "pipeline": 1, "global_batch": 8,
+    "micro_batch": 1, "recompute": "none"})";
+  work.write("plain.json", "{" + plan + "}");
+  work.write("named.json", "{" + plan + R"(, "stack": "megatron-kore"})");
+  const auto option = run_vtrain("predict plain.json --stack megatron-kore", work.path());
+  CHECK(option.exit_code == 2);
+  CHECK(option.err == "error: --stack: unknown stack 'megatron-kore'; did you mean 'megatron-core'?\n");
+  const auto named = run_vtrain("predict named.json", work.path());
+  CHECK(named.exit_code == 2);
+  CHECK(named.err ==
+        "error: named.json: stack: unknown stack 'megatron-kore'; did you mean 'megatron-core'?\n");
+  CHECK(run_vtrain("predict named.json --stack megatron-core", work.path()).exit_code == 0);
+}
