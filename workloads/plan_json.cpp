@@ -105,4 +105,31 @@ nlohmann::ordered_json plan_to_json(const ParallelPlan& plan) {
           {"precision", name_of(precision)}};
 }
 
+ParallelPlan plan_from_json(const nlohmann::json& object) {
+  ParallelPlan plan;
+  // The same guard: a new member of the plan does not compile here until it is read too.
+  auto& [tensor, data, pipeline, global_batch, micro_batch, recompute, sequence_parallel, context,
+         virtual_stages, expert, sharding, schedule, precision, ends_count_as_layers, expert_tensor,
+         offloaded_layers, replicate] = plan;
+  const auto name = [&object](const char* key) { return object.at(key).get<std::string>(); };
+  object.at("tensor").get_to(tensor);
+  object.at("context").get_to(context);
+  object.at("expert").get_to(expert);
+  object.at("expert_tensor").get_to(expert_tensor);
+  object.at("pipeline").get_to(pipeline);
+  object.at("virtual_stages").get_to(virtual_stages);
+  object.at("data").get_to(data);
+  object.at("global_batch").get_to(global_batch);
+  object.at("micro_batch").get_to(micro_batch);
+  recompute = parse_recompute(name("recompute")).value();
+  object.at("offloaded_layers").get_to(offloaded_layers);
+  object.at("sequence_parallel").get_to(sequence_parallel);
+  sharding = parse_sharding(name("sharding")).value();
+  object.at("replicate").get_to(replicate);
+  object.at("ends_count_as_layers").get_to(ends_count_as_layers);
+  schedule = parse_schedule(name("schedule")).value();
+  precision = parse_precision(name("precision")).value();
+  return plan;
+}
+
 }  // namespace vtrain

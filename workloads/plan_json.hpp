@@ -43,5 +43,9 @@ Result<PlanDescription> read_plan(const JsonDocument& document, const nlohmann::
 
 /// A plan as `read_plan` reads it, all keys in the order of the table of degrees, batches and choices.
 nlohmann::ordered_json plan_to_json(const ParallelPlan& plan);
+/// The plan of what `plan_to_json` wrote: unlike `read_plan` it wants every key, and has no words for people.
+/// Throws `nlohmann::json::exception` where one is missing or of another kind, and
+/// `tl::bad_expected_access<Error>` where a name is unknown.
+ParallelPlan plan_from_json(const nlohmann::json& object);
 
 }  // namespace vtrain

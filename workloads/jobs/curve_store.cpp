@@ -14,29 +14,6 @@ using nlohmann::json;
 
 constexpr std::string_view kSchema = "vtrain-throughput-curve";
 
-/// Throws what nlohmann_json throws, or `tl::bad_expected_access`, when the text is not a plan.
-ParallelPlan plan_from_json(const json& object) {
-  const auto text = [&object](const char* key) { return object.at(key).get<std::string>(); };
-  const auto count = [&object](const char* key) { return object.at(key).get<std::int64_t>(); };
-  return {.tensor = count("tensor"),
-          .data = count("data"),
-          .pipeline = count("pipeline"),
-          .global_batch = count("global_batch"),
-          .micro_batch = count("micro_batch"),
-          .recompute = parse_recompute(text("recompute")).value(),
-          .sequence_parallel = object.at("sequence_parallel").get<bool>(),
-          .context = count("context"),
-          .virtual_stages = count("virtual_stages"),
-          .expert = count("expert"),
-          .sharding = parse_sharding(text("sharding")).value(),
-          .schedule = parse_schedule(text("schedule")).value(),
-          .precision = parse_precision(text("precision")).value(),
-          .ends_count_as_layers = object.at("ends_count_as_layers").get<bool>(),
-          .expert_tensor = count("expert_tensor"),
-          .offloaded_layers = count("offloaded_layers"),
-          .replicate = count("replicate")};
-}
-
 json ranked_to_json(const RankedPlan& ranked) {
   const Breakdown& parts = ranked.breakdown;
   return {{"plan", plan_to_json(ranked.plan)},
@@ -49,6 +26,7 @@ json ranked_to_json(const RankedPlan& ranked) {
           {"fullest_stage", ranked.memory.stage}};
 }
 
+/// Throws what nlohmann_json and `plan_from_json` throw when the text is not a plan with its times.
 RankedPlan ranked_from_json(const json& object) {
   const json& parts = object.at("breakdown_ns");
   const auto part = [&parts](std::size_t i) { return Nanoseconds(parts.at(i).get<double>()); };
