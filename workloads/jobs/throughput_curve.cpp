@@ -82,7 +82,12 @@ ThroughputCurves::ThroughputCurves(GpuProfile profile, CurveSettings settings, C
 }
 
 ThroughputCurves::~ThroughputCurves() {
-  save();
+  try {
+    save();
+  } catch (...) {
+    // Curves are kept only to save time: the next run computes them again. A destructor that throws would end
+    // the program and take its results with it.
+  }
 }
 
 Result<ThroughputCurves::Known*> ThroughputCurves::known(const std::string& model,

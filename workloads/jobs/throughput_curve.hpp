@@ -66,7 +66,8 @@ GpuProfile spread_over_nodes(GpuProfile profile, std::int64_t ranks_together);
 /// answers, with a store and without.
 class ThroughputCurves {
  public:
-  /// `store` may be null. What was computed is saved by `save` and on destruction.
+  /// `store` may be null. What was computed is saved by `save` and on destruction, then without a word where
+  /// that throws.
   explicit ThroughputCurves(GpuProfile profile, CurveSettings settings = {}, CurveStore* store = nullptr);
   ~ThroughputCurves();
   ThroughputCurves(const ThroughputCurves&) = delete;

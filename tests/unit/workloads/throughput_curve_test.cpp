@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -209,6 +210,21 @@ TEST_CASE("throughput_curve: what a store has is not computed again, and nothing
   ThroughputCurves(a100(), {.kind = CurveKind::DataParallel}, &store).best_plan("gpt3-6.7b", 0, GpuCount(16));
   ThroughputCurves(a100(), {.profile_content = "abc"}, &store).best_plan("gpt3-6.7b", 0, GpuCount(16));
   CHECK(store.texts.size() == 4);
+}
+
+TEST_CASE("throughput_curve: a store that throws costs what was to be kept, no more") {
+  struct FullStore : FakeStore {
+    void save(const std::string& /*key*/, const std::string& /*text*/) override {
+      throw std::runtime_error("no space left");
+    }
+  } store;
+  {
+    ThroughputCurves curves(a100(), {}, &store);
+    CHECK(curves.iteration_time("gpt3-6.7b", 0, GpuCount(16)));
+    CHECK_THROWS_AS(curves.save(), std::runtime_error);
+    CHECK(curves.iteration_time("gpt3-6.7b", 0, GpuCount(32)));
+  }
+  CHECK(store.texts.empty());
 }
 
 TEST_CASE("throughput_curve: what others saved meanwhile stays; a damaged text is replaced") {
