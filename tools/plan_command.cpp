@@ -23,6 +23,7 @@
 #include "workloads/model_file.hpp"
 #include "workloads/physical_semantics.hpp"
 #include "workloads/plan_choice.hpp"
+#include "workloads/predictor.hpp"
 
 namespace vtrain {
 namespace {

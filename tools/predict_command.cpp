@@ -22,6 +22,7 @@
 #include "tools/value_checks.hpp"
 #include "workloads/graph_builder.hpp"
 #include "workloads/graph_dot.hpp"
+#include "workloads/memory_model.hpp"
 #include "workloads/physical_semantics.hpp"
 #include "workloads/predict_config.hpp"
 #include "workloads/predictor.hpp"

@@ -7,7 +7,6 @@
 #include "core/units.hpp"
 #include "workloads/model.hpp"
 #include "workloads/parallel_plan.hpp"
-#include "workloads/predictor.hpp"
 
 namespace vtrain {
 
@@ -150,6 +149,14 @@ Bytes offloaded_activations(const TransformerModel& model, const ParallelPlan& p
 /// Memory of one stage. The model and the plan must have passed `check_plan`. Costs some 100 ns.
 StageMemory stage_memory(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
                          const GpuProfile& profile, const MemoryRules& rules = {});
+
+/// Memory of the fullest stage, in bytes per GPU.
+struct MemoryEstimate {
+  Bytes peak{0};
+  Bytes capacity{0};
+  std::int64_t stage = 0;  ///< which that is
+  bool fits() const { return peak <= capacity; }
+};
 
 /// Memory of the fullest stage, the first of equals. Looks only at stages that can be the fullest.
 MemoryEstimate estimate_memory(const TransformerModel& model, const ParallelPlan& plan,

@@ -24,9 +24,9 @@
 #include "core/result.hpp"
 #include "workloads/iteration_work.hpp"
 #include "workloads/layer_cost.hpp"
+#include "workloads/memory_model.hpp"
 #include "workloads/model.hpp"
 #include "workloads/parallel_plan.hpp"
-#include "workloads/predictor.hpp"
 #include "workloads/stack.hpp"
 
 namespace vtrain {

@@ -8,6 +8,7 @@
 #include "core/gpu_profile.hpp"
 #include "core/result.hpp"
 #include "core/units.hpp"
+#include "workloads/memory_model.hpp"
 #include "workloads/model.hpp"
 #include "workloads/parallel_plan.hpp"
 #include "workloads/plan_space.hpp"

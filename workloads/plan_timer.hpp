@@ -14,6 +14,7 @@
 #include "workloads/parallel_plan.hpp"
 #include "workloads/physical_semantics.hpp"
 #include "workloads/pipeline_times.hpp"
+#include "workloads/predictor.hpp"
 #include "workloads/stack.hpp"
 #include "workloads/stage_costs.hpp"
 

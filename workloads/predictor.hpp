@@ -31,14 +31,6 @@ struct StageTimes {
   Nanoseconds compute{0};  ///< sum of its kernels, weight update included
 };
 
-/// Memory of the fullest stage, in bytes per GPU.
-struct MemoryEstimate {
-  Bytes peak{0};
-  Bytes capacity{0};
-  std::int64_t stage = 0;
-  bool fits() const { return peak <= capacity; }
-};
-
 /// Times of one iteration. Filled the same way by the graph simulation and by the fast path.
 struct IterationTimes {
   Nanoseconds iteration{0};

@@ -4,6 +4,7 @@
 #include "workloads/memory_model.hpp"
 #include "workloads/model_zoo.hpp"
 #include "workloads/physical_semantics.hpp"
+#include "workloads/predictor.hpp"
 
 namespace vtrain {
 namespace {

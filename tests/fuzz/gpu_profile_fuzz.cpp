@@ -8,6 +8,7 @@
 #include "core/gpu_profile.hpp"
 #include "workloads/kernel_cost.hpp"
 #include "workloads/physical_semantics.hpp"
+#include "workloads/predictor.hpp"
 
 namespace {
 

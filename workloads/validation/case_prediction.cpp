@@ -7,6 +7,7 @@
 
 #include "workloads/memory_model.hpp"
 #include "workloads/physical_semantics.hpp"
+#include "workloads/predictor.hpp"
 
 namespace vtrain {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/gpu_profile.hpp"
 #include "core/result.hpp"
-#include "workloads/predictor.hpp"
+#include "workloads/memory_model.hpp"
 #include "workloads/validation/accuracy.hpp"
 #include "workloads/validation/calibration.hpp"
 #include "workloads/validation/measured_case.hpp"

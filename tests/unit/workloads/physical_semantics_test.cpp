@@ -19,6 +19,7 @@
 #include "workloads/kernel_cost.hpp"
 #include "workloads/memory_model.hpp"
 #include "workloads/model_zoo.hpp"
+#include "workloads/predictor.hpp"
 
 namespace vtrain {
 namespace {

@@ -9,6 +9,7 @@
 #include "tests/unit/workloads/plain_a100.hpp"
 #include "workloads/model_zoo.hpp"
 #include "workloads/physical_semantics.hpp"
+#include "workloads/predictor.hpp"
 #include "workloads/stack.hpp"
 
 namespace vtrain {

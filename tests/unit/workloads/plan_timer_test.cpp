@@ -8,6 +8,7 @@
 #include "core/rng.hpp"
 #include "workloads/model_zoo.hpp"
 #include "workloads/plan_space.hpp"
+#include "workloads/predictor.hpp"
 
 namespace vtrain {
 namespace {

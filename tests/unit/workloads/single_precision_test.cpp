@@ -4,6 +4,7 @@
 #include "workloads/kernel_cost.hpp"
 #include "workloads/layer_cost.hpp"
 #include "workloads/physical_semantics.hpp"
+#include "workloads/predictor.hpp"
 #include "workloads/stack.hpp"
 
 namespace vtrain {

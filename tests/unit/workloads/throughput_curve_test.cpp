@@ -13,6 +13,7 @@
 #include "tests/unit/workloads/plain_a100.hpp"
 #include "workloads/jobs/job_pricing.hpp"
 #include "workloads/physical_semantics.hpp"
+#include "workloads/predictor.hpp"
 
 namespace vtrain {
 namespace {
