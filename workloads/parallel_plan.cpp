@@ -79,6 +79,18 @@ Result<void> check_offloading(const TransformerModel& model, const ParallelPlan&
                                          std::to_string(plan.offloaded_layers))});
 }
 
+Result<void> check_replicate(const ParallelPlan& plan) {
+  if (plan.replicate > 1 && !shards_weights(plan.sharding)) {
+    return fail(
+        {.field = "replicate",
+         .message = expected_found("1 where weights are not fully sharded", std::to_string(plan.replicate))});
+  }
+  auto checked = check_divides("replicate", plan.replicate, "replicas (data x context)", plan.num_replicas());
+  if (!checked || plan.replicate == 1) return checked;
+  return check_divides("expert", plan.expert * plan.expert_tensor, "GPUs of a set that holds all weights",
+                       plan.num_replicas() / plan.replicate * plan.tensor);
+}
+
 }  // namespace
 
 LayerRange chunk_layers(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
@@ -115,18 +127,6 @@ std::string_view name_of(Schedule schedule) {
 
 Result<Schedule> parse_schedule(std::string_view name) {
   return parse_name<Schedule>("schedule", kScheduleNames, name);
-}
-
-Result<void> check_replicate(const ParallelPlan& plan) {
-  if (plan.replicate > 1 && !shards_weights(plan.sharding)) {
-    return fail(
-        {.field = "replicate",
-         .message = expected_found("1 where weights are not fully sharded", std::to_string(plan.replicate))});
-  }
-  auto checked = check_divides("replicate", plan.replicate, "replicas (data x context)", plan.num_replicas());
-  if (!checked || plan.replicate == 1) return checked;
-  return check_divides("expert", plan.expert * plan.expert_tensor, "GPUs of a set that holds all weights",
-                       plan.num_replicas() / plan.replicate * plan.tensor);
 }
 
 Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan) {

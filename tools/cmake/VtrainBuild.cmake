@@ -16,7 +16,7 @@ endif()
 add_library(vtrain_warnings INTERFACE)
 target_compile_options(vtrain_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
-    -Woverloaded-virtual -Werror>
+    -Woverloaded-virtual -Wmissing-declarations -Werror>
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)
 
 add_library(vtrain_sanitizers INTERFACE)

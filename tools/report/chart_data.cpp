@@ -129,6 +129,24 @@ json gantt_job_json(const Workload& workload, const Job& job) {
           job.has_deadline() ? json(to_seconds(job.deadline)) : json()};
 }
 
+/// The outages of every policy, or null when there are none, or more than can be told apart.
+json outages_json(const ReportInput& input) {
+  std::size_t num_outages = 0;
+  json all = json::array();
+  for (const ReportRun& run : input.runs) {
+    num_outages += run.result->outages.size();
+    if (num_outages > kMaxOutages) return nullptr;
+    json& mine = all.emplace_back(json::array());
+    for (const OutageBar& bar : lay_out_outages(input.cluster, run.result->outages)) {
+      const Outage& outage = bar.outage;
+      mine.push_back({outage.node.value, to_seconds(outage.begin),
+                      outage.end == Outage::kNeverEnds ? json() : json(to_seconds(outage.end)),
+                      outage.kind == OutageKind::Drain ? 1 : 0, bar.first_lane, bar.num_lanes});
+    }
+  }
+  return num_outages == 0 ? json() : all;
+}
+
 }  // namespace
 
 std::string short_name(std::string_view name) {
@@ -260,24 +278,6 @@ json deadlines_by_tenant_json(const ReportInput& input) {
   }
   return deadline_groups_json(input, std::move(groups),
                               [&](const Job& job) { return group_of_tenant[tenant_of(job)]; });
-}
-
-/// The outages of every policy, or null when there are none, or more than can be told apart.
-json outages_json(const ReportInput& input) {
-  std::size_t num_outages = 0;
-  json all = json::array();
-  for (const ReportRun& run : input.runs) {
-    num_outages += run.result->outages.size();
-    if (num_outages > kMaxOutages) return nullptr;
-    json& mine = all.emplace_back(json::array());
-    for (const OutageBar& bar : lay_out_outages(input.cluster, run.result->outages)) {
-      const Outage& outage = bar.outage;
-      mine.push_back({outage.node.value, to_seconds(outage.begin),
-                      outage.end == Outage::kNeverEnds ? json() : json(to_seconds(outage.end)),
-                      outage.kind == OutageKind::Drain ? 1 : 0, bar.first_lane, bar.num_lanes});
-    }
-  }
-  return num_outages == 0 ? json() : all;
 }
 
 bool has_recorded_runs(const ReportInput& input) {
