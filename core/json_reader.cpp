@@ -315,14 +315,10 @@ const json* JsonFields::require(std::string_view key) {
 std::int64_t JsonFields::integer(std::string_view key, std::int64_t low, std::int64_t high) {
   const json* value = require(key);
   if (value == nullptr) return low;
-  auto parsed = parse_integer(value->is_number() ? value->dump() : "", low, high);
-  if (!parsed) {
-    // The text of the expectation comes from the number parser, the text found from the file.
-    const std::string& message = parsed.error().message;
-    complain(key, message.substr(0, message.rfind("'", message.size() - 2)) + "'" + value->dump() + "'");
-    return low;
-  }
-  return *parsed;
+  const std::string found = value->dump();
+  const auto parsed = parse_integer(value->is_number() ? found : "", low, high);
+  if (!parsed) complain(key, expected_found(expected_integer(low, high), found));
+  return parsed.value_or(low);
 }
 
 std::int64_t JsonFields::integer_or(std::string_view key, std::int64_t low, std::int64_t high,

@@ -153,9 +153,13 @@ Result<std::int64_t> parse_integer(std::string_view text, std::int64_t low, std:
       ++stop;
   }
   if (code != std::errc() || stop != end || value < low || value > high) {
-    return bad_value(range_text("a whole number", static_cast<double>(low), static_cast<double>(high)), text);
+    return bad_value(expected_integer(low, high), text);
   }
   return value;
+}
+
+std::string expected_integer(std::int64_t low, std::int64_t high) {
+  return range_text("a whole number", static_cast<double>(low), static_cast<double>(high));
 }
 
 Result<double> parse_number(std::string_view text, double low, double high) {

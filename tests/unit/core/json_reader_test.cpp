@@ -105,6 +105,9 @@ TEST_CASE("json_reader: each kind of wrong value") {
   CHECK(error_of("10", integer) == "expected a whole number from 0 to 9, found '10'");
   CHECK(error_of("1.5", integer) == "expected a whole number from 0 to 9, found '1.5'");
   CHECK(error_of("99999999999999999999", integer).starts_with("expected a whole number from 0 to 9"));
+  CHECK(error_of(R"("it's")", integer) == R"(expected a whole number from 0 to 9, found '"it's"')");
+  CHECK(error_of('"' + std::string(5000, 'x') + '"', integer) ==
+        "expected a whole number from 0 to 9, found '\"" + std::string(59, 'x') + "...' (5002 characters)");
   CHECK(error_of("[1]", integer) == "expected a whole number from 0 to 9, found '[1]'");
   CHECK(error_of("null", integer) == "missing");
   CHECK(error_of("-1", [](JsonFields& fields) { fields.number("k", 0, 9); }) ==
