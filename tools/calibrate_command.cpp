@@ -70,7 +70,7 @@ Result<void> calibrate_stacks(const CalibrateArguments& arguments) {
     std::move(predicted.predicted.begin(), predicted.predicted.end(), std::back_inserter(cases.predicted));
   }
   // Part 0 of as many parts as make up the whole.
-  const int num_parts = static_cast<int>(std::lround(100 / arguments.percent));
+  const int num_parts = num_folds_of(arguments.percent);
   Calibration calibration = calibrate(cases, profiles, [num_parts](const std::string& configuration) {
     return fold_of(configuration, num_parts) == 0;
   });
@@ -103,7 +103,8 @@ void add_calibrate_command(CLI::App& profile, Action& action) {
       ->required();
   command->add_option("--out", arguments->output, "File to write")->required();
   command
-      ->add_option("--percent", arguments->percent, "Share of the configurations to fit on; the rest tests")
+      ->add_option("--percent", arguments->percent,
+                   "Share of the configurations to fit on, at most: one of equal parts; the rest tests")
       ->transform(number_between(1, 50))
       ->capture_default_str();
   command

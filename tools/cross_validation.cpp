@@ -3,6 +3,7 @@
 #include <openssl/evp.h>
 
 #include <array>
+#include <cmath>
 #include <stdexcept>
 
 namespace vtrain {
@@ -46,6 +47,10 @@ GroupedAccuracy accuracy_by_group(const std::vector<Outcome>& outcomes) {
   for (const auto& [name, members] : groups)
     accuracy.groups[name] = measure_accuracy(members);
   return accuracy;
+}
+
+int num_folds_of(double percent) {
+  return static_cast<int>(std::ceil(100 / percent));
 }
 
 int fold_of(std::string_view configuration, int num_folds) {

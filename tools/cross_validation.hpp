@@ -20,6 +20,10 @@ struct GroupedAccuracy {
 /// The accuracy of these predictions.
 GroupedAccuracy accuracy_by_group(const std::vector<Outcome>& outcomes);
 
+/// Into how many equal parts configurations are dealt so that one is at most `percent` of them, from 1 to 50:
+/// a third is too much where 30 per cent are wanted, a quarter is not.
+int num_folds_of(double percent);
+
 /// The part of `num_folds` that a configuration belongs to: its MD5, so that repetitions stay together and
 /// the parts do not depend on the order of the rows.
 int fold_of(std::string_view configuration, int num_folds);

@@ -224,7 +224,7 @@ Result<void> validate(const ValidateArguments& arguments) {
     if (!prediction.memory.fits()) ++validation.num_not_fitting;
   }
   if (arguments.fit_percent > 0) {
-    const auto num_folds = static_cast<int>(100 / arguments.fit_percent);
+    const int num_folds = num_folds_of(arguments.fit_percent);
     validation.times = cross_validate(validation.cases, profiles, num_folds);
     validation.calibration = fmt::format(
         "factors for each stack and GPU, fitted on one of {} parts and tested on the rest (mean over all "
@@ -268,8 +268,8 @@ void add_validate_command(CLI::App& app, Action& action) {
   command
       ->add_option(
           "--fit", arguments->fit_percent,
-          "Fit factors on so many per cent of the rows of each stack and GPU and report the rest, for every "
-          "such part")
+          "Fit factors on at most so many per cent of the configurations of each stack and GPU, one of equal "
+          "parts, and report the rest; the mean over all such parts")
       ->transform(number_between(1, 50))
       ->excludes("--calibrate");
   command->add_option("--predictions", arguments->predictions, "Write one line for each predicted case, CSV");

@@ -142,3 +142,25 @@ TEST_CASE("validate: the published runs of the repository are as far off as thei
   }
   CHECK(groups == 14);
 }
+
+TEST_CASE("validate, calibrate: a part to fit on is at most as many per cent as asked for") {
+  const TemporaryFolder work;
+  work.write("cases.json",
+             file_of(record(1, R"("iteration_s": 1)") + ", " + record(2, R"("iteration_s": 1)")));
+  struct Case {
+    std::string percent;
+    std::string num_parts;
+  };
+  // 100 / 40 is 2.5, 100 / 45 is 2.2: of two parts one is more than that.
+  for (const Case& wanted : {Case{"50", "2"}, {"45", "3"}, {"40", "3"}, {"10", "10"}, {"3", "34"}}) {
+    CAPTURE(wanted.percent);
+    const std::string part = "one of " + wanted.num_parts + " parts";
+    const auto fitted = run_vtrain("validate cases.json --fit " + wanted.percent, work.path());
+    CHECK(fitted.exit_code == 0);
+    CHECK(fitted.out.find("fitted on " + part) != std::string::npos);
+    const auto calibrated = run_vtrain(
+        "profile calibrate cases.json --out c.json --least-rows 99 --percent " + wanted.percent, work.path());
+    CHECK(calibrated.exit_code == 1);
+    CHECK(calibrated.err.find(part) != std::string::npos);
+  }
+}
