@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -236,9 +235,7 @@ std::string source_of(const KernelRecording& recording) {
 }  // namespace
 
 std::string_view profile_of_device(const RecordedDevice& device) {
-  std::string name;
-  for (const char c : device.name)
-    name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string name = lower_case(device.name);
   std::string_view best;
   for (const std::string_view candidate : embedded_profile_names()) {
     const std::size_t dash = candidate.find('-');

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -93,9 +92,22 @@ std::string_view trim(std::string_view text) {
 
 std::string lower_case(std::string_view text) {
   std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  for (char& letter : result)
+    letter = lower_case(letter);
   return result;
+}
+
+std::string upper_case(std::string_view text) {
+  std::string result(text);
+  for (char& letter : result) {
+    if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
+  }
+  return result;
+}
+
+bool equal_in_any_case(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return lower_case(x) == lower_case(y); });
 }
 
 bool is_printable(std::string_view text) {

@@ -15,8 +15,16 @@ namespace vtrain {
 
 /// `text` without blanks at both ends.
 std::string_view trim(std::string_view text);
-/// `text` with the letters A to Z in lower case.
+/// The letters A to Z in lower case, whatever the locale; every other character as it is.
+constexpr char lower_case(char letter) {
+  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+}
+/// The same for each character of `text`.
 std::string lower_case(std::string_view text);
+/// `text` with the letters a to z in upper case.
+std::string upper_case(std::string_view text);
+/// Whether two texts are the same but for the case of the letters A to Z.
+bool equal_in_any_case(std::string_view a, std::string_view b);
 
 /// Whether `text` is well-formed UTF-8 without control characters (U+0000 to U+001F, U+007F to U+009F).
 bool is_printable(std::string_view text);
@@ -70,8 +78,8 @@ void append_ns_as_seconds(std::string& out, std::int64_t nanoseconds, std::int64
 /// `1234567` as `1,234,567`.
 std::string with_thousands(std::int64_t number);
 
-/// The name in `known` that is nearest to `word` by edit distance, whatever the case of letters, or empty when
-/// none is close.
+/// The name in `known` that is nearest to `word` by edit distance, whatever the case of letters, or empty
+/// when none is close.
 std::string_view nearest_name(std::string_view word, std::span<const std::string_view> known);
 
 /// `'edf', 'fifo' and 'las'`-style list for messages.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 #include <numeric>
 #include <optional>
@@ -172,9 +171,7 @@ std::vector<GpuCount> ClusterSpec::gpus_by_node() const {
 std::string ClusterSpec::describe() const {
   std::string text;
   for (const NodeGroup& group : groups) {
-    std::string type = group.gpu_type;
-    std::transform(type.begin(), type.end(), type.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    const std::string type = upper_case(group.gpu_type);
     text += fmt::format("{}{} x {}{}{}", text.empty() ? "" : " + ", with_thousands(group.num_nodes),
                         with_thousands(group.gpus_per_node.value), type.empty() ? "" : " ", type);
   }

@@ -22,18 +22,13 @@
 namespace vtrain {
 namespace {
 
-bool same_word(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [&](char x, char y) { return lower(x) == lower(y); });
-}
-
 /// Where the columns stand, -1 for one that the caller did not ask for.
 struct Columns {
   explicit Columns(const std::vector<std::string_view>& names) {
     const auto find = [&](std::string_view name) {
-      const auto found = std::find_if(names.begin(), names.end(),
-                                      [&](std::string_view other) { return same_word(trim(other), name); });
+      const auto found = std::find_if(names.begin(), names.end(), [&](std::string_view other) {
+        return equal_in_any_case(trim(other), name);
+      });
       return found == names.end() ? -1 : static_cast<int>(found - names.begin());
     };
     count = names.size();
@@ -182,7 +177,8 @@ class SacctRow {
   SimDuration limit() {
     const int column = has(at_.limit_raw) ? at_.limit_raw : at_.limit;
     const std::string_view word = row_.text(column);
-    if (!has(column) || same_word(word, "UNLIMITED") || same_word(word, "Partition_Limit")) return {};
+    if (!has(column) || equal_in_any_case(word, "UNLIMITED") || equal_in_any_case(word, "Partition_Limit"))
+      return {};
     std::optional<SimDuration> limit;
     if (column == at_.limit) {
       limit = parse_clock(word);

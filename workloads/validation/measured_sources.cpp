@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdint>
 #include <sstream>
 #include <string>
@@ -164,8 +163,9 @@ bool contains(std::string_view text, std::string_view part) {
 std::string plain_words(std::string_view text) {
   std::string words;
   for (const char c : text) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
-      words.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
+    const char letter = lower_case(c);
+    if ((letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9')) {
+      words.push_back(letter);
     } else if (!words.empty() && words.back() != ' ') {
       words.push_back(' ');
     }

@@ -1,6 +1,7 @@
 #include "core/text.hpp"
 
 #include <array>
+#include <clocale>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,6 +15,23 @@ namespace vtrain {
 namespace {
 
 using namespace std::string_view_literals;
+
+TEST_CASE("text: case is that of the letters A to Z alone, in every locale") {
+  const std::string latin1 = "\xc4\xe4";  // a and A with two dots, where ISO 8859-1 is spoken
+  const char* const before = std::setlocale(LC_ALL, nullptr);
+  const std::string kept = before == nullptr ? "C" : before;
+  for (const char* locale : {"C", "de_DE.ISO-8859-1", "en_US.ISO-8859-1", "tr_TR.UTF-8"}) {
+    if (std::setlocale(LC_ALL, locale) == nullptr) continue;  // not on this machine
+    CAPTURE(locale);
+    CHECK(lower_case("A100-PCIe [Z]@`{" + latin1) == "a100-pcie [z]@`{" + latin1);
+    CHECK(upper_case("a100-pcie [z]@`{" + latin1) == "A100-PCIE [Z]@`{" + latin1);
+    CHECK(equal_in_any_case("JobID", "jobId"));
+    CHECK(!equal_in_any_case("JobID", "jobI"));
+    CHECK(!equal_in_any_case("\xc4", "\xe4"));
+  }
+  std::setlocale(LC_ALL, kept.c_str());
+  static_assert(lower_case('Q') == 'q' && lower_case('[') == '[');
+}
 
 TEST_CASE("text: control characters are not printable, also those of two bytes") {
   for (const std::string_view text : {"\x1b[2J", "\x7f", "\xc2\x80",
