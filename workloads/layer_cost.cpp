@@ -9,6 +9,7 @@
 #include "core/units.hpp"
 #include "workloads/layer_parts.hpp"
 #include "workloads/recomputed_pass.hpp"
+#include "workloads/stage_order.hpp"
 #include "workloads/weight_sharding.hpp"
 
 namespace vtrain {
@@ -312,7 +313,7 @@ LayerKey layer_key(const ParallelPlan& plan) {
           .replicate = plan.replicate,
           .sequence_parallel = plan.sequence_parallel && plan.tensor > 1,
           .gather = gather,
-          .splits_weight_gradients = plan.schedule == Schedule::ZeroBubble && plan.pipeline > 1,
+          .splits_weight_gradients = splits_backward(plan.schedule) && plan.pipeline > 1,
           .recompute = plan.recompute,
           .precision = plan.precision};
 }

@@ -8,6 +8,7 @@
 #include "core/units.hpp"
 #include "workloads/layer_kinds.hpp"
 #include "workloads/layer_shape.hpp"
+#include "workloads/stage_order.hpp"
 
 namespace vtrain {
 namespace {
@@ -346,23 +347,10 @@ class ActivationModel {
   double hidden_;
 };
 
-/// Micro-batches whose activations a stage holds at once, in units of its layers: with 1F1B those of the
-/// stages after it and its own; interleaved, chunks in Megatron-Core's order; with ZB-H1 as many on every
-/// stage as 1F1B has on the first (the weight gradients to come need them); with GPipe all.
+/// Micro-batches whose activations a stage holds at once, in units of its layers.
 double micro_batches_in_flight(const ParallelPlan& plan, std::int64_t stage) {
-  const std::int64_t micro_batches = plan.num_micro_batches();
-  const std::int64_t after = plan.pipeline - stage - 1;
-  switch (plan.schedule) {
-    case Schedule::OneForwardOneBackward:
-      break;
-    case Schedule::ZeroBubble:
-      return real(std::min(plan.pipeline, micro_batches));
-    case Schedule::GPipe:
-      return real(micro_batches);
-  }
-  if (plan.virtual_stages == 1) return real(std::min(after + 1, micro_batches));
-  const std::int64_t chunks = 2 * after + (plan.virtual_stages - 1) * plan.pipeline + 1;
-  return real(std::min(chunks, micro_batches * plan.virtual_stages)) / real(plan.virtual_stages);
+  const PipelineShape shape{plan.pipeline, plan.virtual_stages, plan.num_micro_batches()};
+  return real(rule_of(plan.schedule).chunks_in_flight(shape, stage)) / real(plan.virtual_stages);
 }
 
 /// Of the layers of a stage, those whose activations do not wait in the memory of the CPU, and one on its
@@ -444,7 +432,7 @@ StageMemory stage_memory(const TransformerModel& model, const ParallelPlan& plan
 
 bool recomputes_last_chunk(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
                            const MemoryRules& rules) {
-  const bool follows_at_once = plan.pipeline > 1 && plan.schedule == Schedule::OneForwardOneBackward;
+  const bool follows_at_once = plan.pipeline > 1 && rule_of(plan.schedule).turns_at_once;
   if (rules.last_chunk_recomputes || plan.recompute == Recompute::None || !follows_at_once) return true;
   const StageMemory kept = stage_memory(model, plan, plan.pipeline - 1, profile, rules, LastChunk::KeepsAll);
   return kept.total() > profile.memory_capacity;

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -20,7 +21,6 @@ constexpr std::int64_t kMaxReplicas = std::int64_t{1} << 20;
 
 constexpr std::array<std::string_view, 3> kRecomputeNames = {"none", "selective", "full"};
 constexpr std::array<std::string_view, 4> kShardingNames = {"none", "optimizer", "full", "gradients"};
-constexpr std::array<std::string_view, 3> kScheduleNames = {"1f1b", "zero-bubble", "gpipe"};
 
 /// Layers of each model chunk, the ends included where they count.
 std::int64_t chunk_size(const TransformerModel& model, const ParallelPlan& plan) {
@@ -122,11 +122,14 @@ Result<Sharding> parse_sharding(std::string_view name) {
 }
 
 std::string_view name_of(Schedule schedule) {
-  return kScheduleNames[static_cast<std::size_t>(schedule)];
+  return rule_of(schedule).name;
 }
 
 Result<Schedule> parse_schedule(std::string_view name) {
-  return parse_name<Schedule>("schedule", kScheduleNames, name);
+  std::vector<std::string_view> names;
+  for (const ScheduleRule* rule : schedule_rules())
+    names.push_back(rule->name);
+  return parse_name<Schedule>("schedule", names, name);
 }
 
 Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan) {

@@ -45,7 +45,7 @@ BlockTimes PlanTimer::chunk_passes(const ChunkLayers& layers, const LayerSpans& 
   };
   BlockTimes times{.forward = sum(&PassSpans::forward), .backward = sum(&PassSpans::backward)};
   if (recomputes) times.backward += sum(&PassSpans::recompute);
-  if (plan_.schedule == Schedule::ZeroBubble) times.weight = sum(&PassSpans::weight);
+  if (splits_backward(plan_.schedule)) times.weight = sum(&PassSpans::weight);
   return times;
 }
 
@@ -113,8 +113,9 @@ Nanoseconds PlanTimer::lower_bound() const {
       round += chunks[chunk].forward + chunks[chunk].recompute + chunks[chunk].backward;
       weights += chunks[chunk].weight;
     }
-    // Zero bubble: as many weight gradients may still wait after the last backward pass.
-    const double before_last = std::max(0.0, n - 1 - static_cast<double>(stage));
+    // Weight gradients that may not wait until after the last backward pass: of ZB-H1 these are known.
+    const double before_last =
+        plan_.schedule == Schedule::ZeroBubble ? std::max(0.0, n - 1 - static_cast<double>(stage)) : 0;
     if (stage > 0) way_out += chunks[0].backward_latency;
     longest = std::max({longest, way_in + n * (round + weights) + once_[stage].reduction,
                         way_in + n * round + before_last * weights + way_out + once_[0].reduction});

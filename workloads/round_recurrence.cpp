@@ -8,8 +8,15 @@
 namespace vtrain {
 
 bool RoundRecurrence::can_run(Schedule schedule, const PipelineShape& shape) {
-  return shape.num_chunks == 1 &&
-         (schedule != Schedule::ZeroBubble || shape.num_micro_batches >= shape.num_stages);
+  if (shape.num_chunks > 1) return false;
+  switch (schedule) {
+    case Schedule::OneForwardOneBackward:
+    case Schedule::GPipe:
+      return true;
+    case Schedule::ZeroBubble:
+      return shape.num_micro_batches >= shape.num_stages;
+  }
+  return false;
 }
 
 void RoundRecurrence::run(Schedule schedule, std::span<const BlockTimes> stages,

@@ -12,7 +12,7 @@
 
 namespace vtrain {
 
-/// When the stages of a pipeline under `one_forward_one_backward`, `zero_bubble_h1` or `gpipe` are done.
+/// When the stages of a pipeline under 1F1B, ZB-H1 or GPipe are done.
 ///
 /// Round i is backward pass i of every stage, and the forward pass before it. Three parts:
 ///  * before the rounds, stage s runs stages - 1 - s forward passes ahead (GPipe: all, and there are no
@@ -25,7 +25,8 @@ namespace vtrain {
 ///  * then stage s has stages - 1 - s backward passes left: servers in tandem again, seen from the end.
 class RoundRecurrence {
  public:
-  /// What it can time: ZB-H1 only with at least as many micro-batches as stages.
+  /// What it can time: ZB-H1 only with at least as many micro-batches as stages. All else, and so every other
+  /// schedule, is for `BlockRecurrence`.
   static bool can_run(Schedule schedule, const PipelineShape& shape);
 
   /// `stages` are on a grid on which all sums are exact; weight gradients are 0 unless the schedule splits

@@ -1,5 +1,6 @@
 #include "workloads/stage_order.hpp"
 
+#include <array>
 #include <stdexcept>
 #include <string>
 
@@ -8,26 +9,32 @@
 #include "core/text.hpp"
 
 namespace vtrain {
+namespace {
+
+/// In the order of `Schedule`.
+constexpr std::array<const ScheduleRule*, 3> kRules = {&kOneForwardOneBackwardRule, &kZeroBubbleRule,
+                                                       &kGPipeRule};
+
+}  // namespace
+
+const ScheduleRule& rule_of(Schedule schedule) {
+  return *kRules.at(static_cast<std::size_t>(schedule));
+}
+
+std::span<const ScheduleRule* const> schedule_rules() {
+  return kRules;
+}
 
 StageOrder stage_order(Schedule schedule, const PipelineShape& shape, std::int64_t stage) {
   if (const auto checked = check_schedule(schedule, shape); !checked) {
     throw std::logic_error("stage order: " + checked.error().message);
   }
-  switch (schedule) {
-    case Schedule::OneForwardOneBackward:
-      return shape.num_chunks == 1 ? one_forward_one_backward(shape, stage)
-                                   : interleaved_one_forward_one_backward(shape, stage);
-    case Schedule::ZeroBubble:
-      return zero_bubble_h1(shape, stage);
-    case Schedule::GPipe:
-      return gpipe(shape, stage);
-  }
-  throw std::logic_error("stage order: unknown schedule");
+  return rule_of(schedule).order(shape, stage);
 }
 
 Result<void> check_schedule(Schedule schedule, const PipelineShape& shape) {
   if (shape.num_chunks == 1) return {};
-  if (schedule != Schedule::OneForwardOneBackward) {
+  if (!rule_of(schedule).has_chunks) {
     return fail(
         {.field = "virtual_stages",
          .message = expected_found("1 with a schedule other than 1F1B", std::to_string(shape.num_chunks))});
@@ -41,10 +48,6 @@ Result<void> check_schedule(Schedule schedule, const PipelineShape& shape) {
                      std::to_string(shape.num_micro_batches))});
   }
   return {};
-}
-
-bool splits_backward(Schedule schedule) {
-  return schedule == Schedule::ZeroBubble;
 }
 
 }  // namespace vtrain

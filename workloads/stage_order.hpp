@@ -1,10 +1,12 @@
-/// Pipeline schedules as data: in which order one stage works on its blocks. A new schedule is one more
-/// function of this form, in a file of its own under `schedules/`, and one line of the table in
-/// `stage_order.cpp`. What other stages do, and which block waits for which, follows from it (see
-/// `pipeline_schedule.hpp`).
+/// Pipeline schedules as data: in which order one stage works on its blocks, and what else is to be known of
+/// them. A new schedule is a `ScheduleRule` in a file of its own under `schedules/`, its name in `Schedule`
+/// and its row of the table in `stage_order.cpp`. What other stages do, and which block waits for which,
+/// follows from it (see `pipeline_schedule.hpp`).
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/result.hpp"
@@ -44,6 +46,26 @@ struct BlockLoop {
 /// other. Loops that are at the same place on every stage hold the same passes: they become the steady state.
 using StageOrder = std::vector<BlockLoop>;
 
+/// All that is to be known of a schedule.
+struct ScheduleRule {
+  std::string_view name{};  ///< in plans
+  /// The order of one stage, counted from 0, of a shape that `check_schedule` accepts.
+  StageOrder (*order)(const PipelineShape& shape, std::int64_t stage) = nullptr;
+  /// The most chunks of one micro-batch whose activations a stage holds at once: those that have passed
+  /// forward and whose last pass of the order is still to come.
+  std::int64_t (*chunks_in_flight)(const PipelineShape& shape, std::int64_t stage) = nullptr;
+  bool splits_backward = false;  ///< weight gradients are a pass of their own
+  bool has_chunks = false;       ///< can run several chunks on each stage
+  /// The backward pass of the model's last chunk follows its forward pass at once, so that it never holds
+  /// what more than one micro-batch keeps.
+  bool turns_at_once = false;
+};
+
+/// The rule of a schedule.
+const ScheduleRule& rule_of(Schedule schedule);
+/// All of them, in the order of `Schedule`.
+std::span<const ScheduleRule* const> schedule_rules();
+
 /// The order of one stage, counted from 0. Throws `std::logic_error` where `check_schedule` has an error.
 StageOrder stage_order(Schedule schedule, const PipelineShape& shape, std::int64_t stage);
 
@@ -51,21 +73,26 @@ StageOrder stage_order(Schedule schedule, const PipelineShape& shape, std::int64
 Result<void> check_schedule(Schedule schedule, const PipelineShape& shape);
 
 /// Whether weight gradients are a pass of their own.
-bool splits_backward(Schedule schedule);
+inline bool splits_backward(Schedule schedule) {
+  return rule_of(schedule).splits_backward;
+}
 
 /// 1F1B (Narayanan et al., SC'21; PipeDream-Flush): stage s runs stages - 1 - s forward passes ahead, then
-/// one forward and one backward pass in turn.
-StageOrder one_forward_one_backward(const PipelineShape& shape, std::int64_t stage);
+/// one forward and one backward pass in turn. With several chunks a stage
+/// `interleaved_one_forward_one_backward`.
+extern const ScheduleRule kOneForwardOneBackwardRule;
 
 /// 1F1B over several chunks a stage (Narayanan et al., SC'21, section 2.2), in the order of Megatron-Core:
 /// micro-batches in groups of as many as there are stages, each group through one chunk after the other.
 StageOrder interleaved_one_forward_one_backward(const PipelineShape& shape, std::int64_t stage);
+/// `ScheduleRule::chunks_in_flight` of this order.
+std::int64_t interleaved_chunks_in_flight(const PipelineShape& shape, std::int64_t stage);
 
 /// ZB-H1 (Qi et al., ICLR'24, section 2.1): 1F1B with the weight gradients of stage s delayed by s
 /// micro-batches, so that no stage holds more activations than stage 0 of 1F1B and gradients go back sooner.
-StageOrder zero_bubble_h1(const PipelineShape& shape, std::int64_t stage);
+extern const ScheduleRule kZeroBubbleRule;
 
 /// GPipe (Huang et al., NeurIPS'19): all forward passes, then all backward passes.
-StageOrder gpipe(const PipelineShape& shape, std::int64_t stage);
+extern const ScheduleRule kGPipeRule;
 
 }  // namespace vtrain

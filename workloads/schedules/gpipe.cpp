@@ -1,10 +1,20 @@
 #include "workloads/stage_order.hpp"
 
 namespace vtrain {
+namespace {
 
-StageOrder gpipe(const PipelineShape& shape, std::int64_t /*stage*/) {
+StageOrder order(const PipelineShape& shape, std::int64_t /*stage*/) {
   return {{.blocks = {{Pass::Forward, 0, 0}}, .repeats = shape.num_micro_batches},
           {.blocks = {{Pass::Backward, 0, 0}}, .repeats = shape.num_micro_batches}};
 }
+
+std::int64_t chunks_in_flight(const PipelineShape& shape, std::int64_t /*stage*/) {
+  return shape.num_micro_batches;
+}
+
+}  // namespace
+
+constinit const ScheduleRule kGPipeRule = {
+    .name = "gpipe", .order = order, .chunks_in_flight = chunks_in_flight};
 
 }  // namespace vtrain

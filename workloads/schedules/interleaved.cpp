@@ -16,14 +16,18 @@ StageBlock block(const PipelineShape& shape, Pass pass, std::int64_t number) {
   return {pass, static_cast<std::uint16_t>(chunk), static_cast<std::int32_t>(micro_batch)};
 }
 
+/// Forward blocks before the first backward block, if there are as many: twice as far ahead as without
+/// chunks, so that no stage waits for the wrap from the last to the first.
+std::int64_t num_ahead(const PipelineShape& shape, std::int64_t stage) {
+  return (shape.num_stages - 1 - stage) * 2 + (shape.num_chunks - 1) * shape.num_stages;
+}
+
 }  // namespace
 
 StageOrder interleaved_one_forward_one_backward(const PipelineShape& shape, std::int64_t stage) {
   const std::int64_t group_size = shape.num_stages * shape.num_chunks;
   const std::int64_t num_blocks = shape.num_micro_batches * shape.num_chunks;
-  // Twice as far ahead as without chunks, so that no stage waits for the wrap from the last to the first.
-  const std::int64_t ahead =
-      std::min((shape.num_stages - 1 - stage) * 2 + (shape.num_chunks - 1) * shape.num_stages, num_blocks);
+  const std::int64_t ahead = std::min(num_ahead(shape, stage), num_blocks);
   const std::int64_t num_pairs = num_blocks - ahead;
   const std::int64_t num_groups = num_pairs / group_size;
 
@@ -43,6 +47,10 @@ StageOrder interleaved_one_forward_one_backward(const PipelineShape& shape, std:
   for (std::int64_t i = num_pairs; i < num_blocks; ++i)
     rest.blocks.push_back(block(shape, Pass::Backward, i));
   return {std::move(warm_up), std::move(steady), std::move(rest)};
+}
+
+std::int64_t interleaved_chunks_in_flight(const PipelineShape& shape, std::int64_t stage) {
+  return std::min(num_ahead(shape, stage) + 1, shape.num_micro_batches * shape.num_chunks);
 }
 
 }  // namespace vtrain

@@ -26,9 +26,7 @@ BlockLoop loop(Progress& progress, std::initializer_list<Pass> passes, std::int6
   return made;
 }
 
-}  // namespace
-
-StageOrder zero_bubble_h1(const PipelineShape& shape, std::int64_t stage) {
+StageOrder order(const PipelineShape& shape, std::int64_t stage) {
   using enum Pass;
   const std::int64_t ahead = std::min(shape.num_stages - 1 - stage, shape.num_micro_batches);
   const std::int64_t rounds = shape.num_micro_batches - ahead;
@@ -44,5 +42,15 @@ StageOrder zero_bubble_h1(const PipelineShape& shape, std::int64_t stage) {
           loop(progress, {Backward, Weight}, ahead - late),
           loop(progress, {Weight}, delay)};
 }
+
+/// On every stage as many as 1F1B has on the first: the weight gradients to come need them.
+std::int64_t chunks_in_flight(const PipelineShape& shape, std::int64_t /*stage*/) {
+  return std::min(shape.num_stages, shape.num_micro_batches);
+}
+
+}  // namespace
+
+constinit const ScheduleRule kZeroBubbleRule = {
+    .name = "zero-bubble", .order = order, .chunks_in_flight = chunks_in_flight, .splits_backward = true};
 
 }  // namespace vtrain

@@ -433,7 +433,9 @@ std::int64_t most_chunks_held(const ParallelPlan& plan, std::int64_t stage) {
 TEST_CASE("memory_model: activations in flight are those of the schedule's order") {
   const TransformerModel model{"", 24, 64, 8, 32, 100};
   int num_plans = 0;
-  for (const Schedule schedule : {Schedule::OneForwardOneBackward, Schedule::ZeroBubble, Schedule::GPipe}) {
+  for (std::size_t row = 0; row < schedule_rules().size(); ++row) {
+    const auto schedule = static_cast<Schedule>(row);
+    CHECK(parse_schedule(name_of(schedule)).value() == schedule);
     for (const std::int64_t pipeline : {1, 2, 3, 4, 6}) {
       for (const std::int64_t virtual_stages : {1, 2, 4}) {
         for (const std::int64_t micro_batches : {1, 2, 3, 4, 6, 12, 24}) {
