@@ -49,8 +49,8 @@ class AllReduceTable {
 using AllReduceTables = std::map<std::int64_t, AllReduceTable>;
 
 /// Numbers of GPUs for which the public vTrain release has tables.
-constexpr std::int64_t kMinTableGpus = 2;
-constexpr std::int64_t kMaxTableGpus = 8;
+inline constexpr std::int64_t kMinTableGpus = 2;
+inline constexpr std::int64_t kMaxTableGpus = 8;
 
 /// The file of a table: `{folder}/AR_GPU{num_gpus}_1M_1024M_LUT`.
 std::filesystem::path all_reduce_table_path(const std::filesystem::path& folder, std::int64_t num_gpus);

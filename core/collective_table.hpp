@@ -17,8 +17,9 @@ namespace vtrain {
 /// What a group of GPUs does with a tensor together.
 enum class Collective : std::uint8_t { AllReduce, ReduceScatter, AllGather, AllToAll };
 
-constexpr std::array kCollectives = {Collective::AllReduce, Collective::ReduceScatter, Collective::AllGather,
-                                     Collective::AllToAll};
+/// All of them, in the order of their values.
+inline constexpr std::array kCollectives = {Collective::AllReduce, Collective::ReduceScatter,
+                                            Collective::AllGather, Collective::AllToAll};
 
 /// `all_reduce`, `reduce_scatter`, `all_gather`, `all_to_all`.
 std::string_view name_of(Collective collective);

@@ -47,7 +47,8 @@ struct ProfileTable {
 /// Generations of attention kernels; which one runs is a property of the software. `Unfused` writes the
 /// scores to memory.
 enum class AttentionKernel : std::uint8_t { Unfused, Flash1, Flash2, Flash3 };
-constexpr std::size_t kNumAttentionKernels = 4;
+/// How many of them there are.
+inline constexpr std::size_t kNumAttentionKernels = 4;
 
 /// `unfused`, `flash1`, `flash2`, `flash3`.
 std::string_view name_of(AttentionKernel kernel);

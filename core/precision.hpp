@@ -12,7 +12,8 @@ namespace vtrain {
 /// The format of a matrix product's inputs. With `Fp8` and `Fp4` the rest of the model (attention, norms,
 /// communication of activations) stays in bf16, as Transformer Engine has it.
 enum class Precision : std::uint8_t { Fp32, Fp16, Bf16, Fp8, Fp4 };
-constexpr std::size_t kNumPrecisions = 5;
+/// How many of them there are.
+inline constexpr std::size_t kNumPrecisions = 5;
 
 /// Bytes of an element of activations and their gradients, and of weights and what is communicated of them: 4
 /// in single precision, else 2.

@@ -18,7 +18,7 @@ enum class TaskKind : std::uint8_t {
 };
 
 /// Whether tasks of this kind are collectives: communication other than messages between stages.
-constexpr bool is_communication(TaskKind kind) {
+constexpr bool is_collective(TaskKind kind) {
   return kind == TaskKind::TensorComm || kind == TaskKind::DataComm;
 }
 

@@ -21,7 +21,12 @@ class ConfigReader {
   ConfigReader(const JsonDocument& document, const nlohmann::json& object)
       : fields_(document, object), object_(object) {}
 
-  bool has(std::string_view key);
+  /// Takes note of a key that changes nothing of what is computed, whatever it holds.
+  void accept(std::string_view key) { seen_.emplace(key); }
+  /// The same; unless it is absent it must be true or false.
+  void accept_flag(std::string_view key) { flag_or(key, false); }
+  /// The same; unless it is absent it must be a size.
+  void accept_size(std::string_view key) { size_or(key, 0); }
   /// A size that must be there.
   std::int64_t size(std::string_view key);
   std::int64_t size_or(std::string_view key, std::int64_t absent);
@@ -49,6 +54,8 @@ class ConfigReader {
   std::vector<std::string> take_warnings() { return std::move(warnings_); }
 
  private:
+  /// Whether the key is there.
+  bool has(std::string_view key);
   /// What is under a key, which must be of the type of `empty`; this when absent.
   const nlohmann::json& nested(std::string_view key, const nlohmann::json& empty, std::string_view kind);
 

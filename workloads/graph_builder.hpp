@@ -14,7 +14,7 @@ enum class GraphDetail {
 };
 
 /// Most tasks a graph may have: about 2 GB.
-constexpr std::int64_t kMaxTasks = std::int64_t{1} << 25;
+inline constexpr std::int64_t kMaxTasks = std::int64_t{1} << 25;
 
 /// The graph of one iteration under the schedule of the work. Tasks are numbered so that each comes after
 /// those it depends on.

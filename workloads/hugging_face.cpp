@@ -284,7 +284,7 @@ void read_opt(ConfigReader& config, std::int64_t sequence_length, TransformerMod
   config.expect_size("word_embed_proj_dim", model.hidden_size, "projections of embeddings are not modelled");
   if (config.number_or("layerdrop", 0) > 0) config.warn("layerdrop: all layers are computed");
   // Norms before or after a half of a layer cost the same.
-  config.flag_or("do_layer_norm_before", true);
+  config.accept_flag("do_layer_norm_before");
   read_sequence(config, "max_position_embeddings", sequence_length, model);
 }
 
@@ -294,7 +294,7 @@ void read_bert(ConfigReader& config, std::int64_t sequence_length, TransformerMo
   read_sizes(config, model);
   config.expect_text("hidden_act", {"gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh"});
   config.expect_text("position_embedding_type", {"absolute"});
-  config.size_or("type_vocab_size", 2);
+  config.accept_size("type_vocab_size");
   model.is_bidirectional = true;
   model.tied_embeddings = config.flag_or("tie_word_embeddings", true);
   read_sequence(config, "max_position_embeddings", sequence_length, model);
@@ -392,7 +392,7 @@ void read_nemotron_h(ConfigReader& config, std::int64_t sequence_length, Transfo
                      .latent_size = config.size_or("moe_latent_size", 0)};
   }
   for (const std::string_view key : {"mtp_hybrid_override_pattern", "mtp_layers_block_type"})
-    config.has(key);
+    config.accept(key);
   warn_of_more_predictions(config);
 }
 

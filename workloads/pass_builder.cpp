@@ -33,7 +33,7 @@ KernelTime sum_of_pieces(GemmShape shape, std::int64_t num_pieces, const TimeOf&
 
 Operator& first_computation(std::span<Operator> operators) {
   const auto first = std::find_if(operators.begin(), operators.end(),
-                                  [](const Operator& op) { return !is_communication(op.kind); });
+                                  [](const Operator& op) { return !is_collective(op.kind); });
   return first == operators.end() ? operators.front() : *first;
 }
 

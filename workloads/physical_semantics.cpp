@@ -79,7 +79,7 @@ class SummedBlock {
  private:
   void accumulate(const Operators& part, std::int64_t times) {
     for (const Operator& op : part) {
-      Operator& sum = sums_[!is_communication(op.kind) ? 0 : op.kind == TaskKind::TensorComm ? 1 : 2];
+      Operator& sum = sums_[!is_collective(op.kind) ? 0 : op.kind == TaskKind::TensorComm ? 1 : 2];
       sum.duration += op.duration * real(times);
       sum.gap += op.gap * real(times);
     }

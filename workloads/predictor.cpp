@@ -25,7 +25,7 @@ IterationTimes simulated_iteration_times(const IterationWork& work, const Execut
     StageTimes& stage = times.stages[task.stage];
     const Nanoseconds end(start[id] + task.duration_ns + task.gap_ns);
     stage.end = std::max(stage.end, end);
-    if (is_communication(task.kind)) {
+    if (is_collective(task.kind)) {
       times.communication_end = std::max(times.communication_end, end);
       times.communication_sum += Nanoseconds(task.duration_ns);
     } else {

@@ -24,7 +24,7 @@ std::vector<Operator> recomputed_pass(const std::vector<Operator>& forward, Reco
     // Of latent attention, queries, keys and values from their compressed form.
     const bool is_projection =
         stack.attention != AttentionKernel::Unfused && (op.name == "q_up_gemm" || op.name == "kv_up_gemm");
-    const bool is_output = op.name == "attention" || is_communication(op.kind);
+    const bool is_output = op.name == "attention" || is_collective(op.kind);
     bool is_dropped = is_scores || is_projection;
     if (every_second) is_dropped = !is_output;
     if (rule == SelectiveRecompute::NormsAndActivations)

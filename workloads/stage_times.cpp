@@ -11,7 +11,7 @@ ChainTotals total_chain(const std::vector<Operator>& operators, Nanoseconds hold
     const Nanoseconds span = op.duration + op.gap;
     totals.span += span.count();
     part_of(totals.breakdown, op.kind) += span;
-    if (is_communication(op.kind)) {
+    if (is_collective(op.kind)) {
       totals.collective_time += op.duration.count();
       totals.has_collective = true;
       totals.after_collective = 0;
@@ -23,7 +23,7 @@ ChainTotals total_chain(const std::vector<Operator>& operators, Nanoseconds hold
   totals.span += hold.count();
   totals.breakdown.pipeline_comm += hold;
   // The send holds the stage in the last operator: a collective there ends with it.
-  const bool ends_in_collective = !operators.empty() && is_communication(operators.back().kind);
+  const bool ends_in_collective = !operators.empty() && is_collective(operators.back().kind);
   if (!ends_in_collective) totals.after_collective += hold.count();
   return totals;
 }

@@ -28,8 +28,8 @@ struct VtrainConfig {
 };
 
 /// Most stages and layers that are accepted; they bound the memory that a plan takes.
-constexpr std::int64_t kMaxStages = 1024;
-constexpr std::int64_t kMaxLayers = 65536;
+inline constexpr std::int64_t kMaxStages = 1024;
+inline constexpr std::int64_t kMaxLayers = 65536;
 
 /// Reads a configuration. Absent keys have the release's defaults; the three parallel sizes and `num_gpus`
 /// may be null, as long as one follows from the others. `use_gradient_bucket`, `ddp_bucket_size`,

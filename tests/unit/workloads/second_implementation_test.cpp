@@ -78,7 +78,7 @@ double iteration_ms(const TransformerModel& model, const ParallelPlan& plan, con
 double part_ms(const std::vector<Operator>& pass, bool communication) {
   double sum = 0;
   for (const Operator& op : pass) {
-    if (is_communication(op.kind) == communication) sum += op.duration.count() / 1e6;
+    if (is_collective(op.kind) == communication) sum += op.duration.count() / 1e6;
   }
   return sum;
 }

@@ -117,7 +117,7 @@ void check_work(const VtrainConfig& config, const IterationWork& work, const jso
 std::int64_t count_collectives(const ExecutionGraph& graph) {
   std::int64_t count = 0;
   for (TaskId task = 0; task < graph.num_tasks(); ++task)
-    count += is_communication(graph[task].kind) ? 1 : 0;
+    count += is_collective(graph[task].kind) ? 1 : 0;
   return count;
 }
 
