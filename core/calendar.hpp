@@ -24,8 +24,9 @@ inline constexpr TimeZone kUsPacific{.standard_offset = std::chrono::hours(-8), 
 /// China, which has no daylight-saving time.
 inline constexpr TimeZone kChina{.standard_offset = std::chrono::hours(8), .us_daylight_saving = false};
 
-/// An instant, and what a clock shows: to the nanosecond, which some logs have fractions of seconds for.
+/// An instant: to the nanosecond, which some logs have fractions of seconds for.
 using Instant = std::chrono::sys_time<std::chrono::nanoseconds>;
+/// What a clock of some time zone shows at it.
 using LocalTime = std::chrono::local_time<std::chrono::nanoseconds>;
 
 /// A date and time as written.

@@ -33,6 +33,7 @@ double collective_steps(Collective collective, std::int64_t num_gpus);
 /// Times of one collective in a group of one size, by the bytes of the whole tensor.
 class MessageTable {
  public:
+  /// The time of one size.
   struct Entry {
     double bytes = 0;
     double nanoseconds = 0;
@@ -44,6 +45,7 @@ class MessageTable {
   /// Linear between two sizes, the first time below the table (there latency rules), and the last time scaled
   /// with the size above it (there bandwidth rules).
   KernelTime at(Bytes size) const;
+  /// By rising size.
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:

@@ -5,6 +5,7 @@
 
 namespace vtrain {
 
+/// A file and its content.
 struct EmbeddedFile {
   std::string_view name;  ///< without folder and extension
   std::string_view text;

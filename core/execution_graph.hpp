@@ -18,6 +18,7 @@ using Dependency = std::pair<TaskId, TaskId>;
 
 /// Tasks and their dependencies, in compressed form: built once, then only read.
 struct ExecutionGraph {
+  /// What holds them.
   using Graph = boost::compressed_sparse_row_graph<boost::directedS, Task, boost::no_property,
                                                    boost::no_property, TaskId, std::uint32_t>;
 
@@ -29,7 +30,9 @@ struct ExecutionGraph {
       : graph(boost::edges_are_sorted, first, last, num_tasks,
               static_cast<std::uint32_t>(std::distance(first, last))) {}
 
+  /// Tasks are numbered from 0 to one less.
   TaskId num_tasks() const { return boost::num_vertices(graph); }
+  /// A task by its number.
   Task& operator[](TaskId task) { return graph[task]; }
   const Task& operator[](TaskId task) const { return graph[task]; }
 

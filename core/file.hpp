@@ -34,8 +34,10 @@ class AtomicFile {
  public:
   /// Creates the temporary file; the folder must exist.
   static Result<AtomicFile> create(const std::filesystem::path& path);
+  /// What is moved from has nothing to write or to remove any more.
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&& other) = delete;
+  /// Removes the temporary file unless it was committed.
   ~AtomicFile();
 
   /// Appends; small pieces are collected. An error (disk full) is remembered and returned by `commit`.

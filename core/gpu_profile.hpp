@@ -69,6 +69,7 @@ class AttentionBackward {
   AttentionBackward(std::vector<double> work, std::vector<double> ratio);
   /// 1 if nothing is known.
   double relative_rate(double heads_times_sequence) const;
+  /// The nodes: rising work, and the rates at it.
   const std::vector<double>& work() const { return work_; }
   const std::vector<double>& ratio() const { return ratio_; }
 
@@ -124,6 +125,7 @@ struct GpuProfile {
   TileModel tiles_fp32;               ///< single precision, on CUDA cores
   double gemm_memory_efficiency = 0;  ///< of products in half precision that memory bounds
 
+  // Of kernels that memory bandwidth bounds: the part of it that they reach.
   double elementwise_efficiency = 0;
   double gelu_efficiency = 0;
   double layer_norm_efficiency = 0;
@@ -141,13 +143,13 @@ struct GpuProfile {
   std::int64_t gpus_per_node = 0;           ///< that share `node_network_bandwidth`
   std::int64_t nvlink_domain = 0;           ///< GPUs that reach each other over NVLink
   BytesPerSecond node_network_bandwidth{};  ///< one way, all adapters of a node
-  double network_efficiency = 0;
-  Nanoseconds network_step_latency{0};  ///< of every step of a ring through the network
-  Nanoseconds send_latency{0};
-  BytesPerSecond nvlink_bandwidth{};  ///< one GPU, one way
-  double nvlink_efficiency = 0;       ///< of collectives without a table
-  double nvlink_send_efficiency = 0;  ///< of messages from one GPU to another
-  BytesPerSecond host_bandwidth{};    ///< between a GPU and the memory of its CPU, one way; 0 if unknown
+  double network_efficiency = 0;            ///< the part of that which messages reach
+  Nanoseconds network_step_latency{0};      ///< of every step of a ring through the network
+  Nanoseconds send_latency{0};              ///< of a message from one GPU to another
+  BytesPerSecond nvlink_bandwidth{};        ///< one GPU, one way
+  double nvlink_efficiency = 0;             ///< of collectives without a table
+  double nvlink_send_efficiency = 0;        ///< of messages from one GPU to another
+  BytesPerSecond host_bandwidth{};  ///< between a GPU and the memory of its CPU, one way; 0 if unknown
   /// Time in which the CPU issues work, over that of the x86 hosts for which stacks say it.
   double host_issue_factor = 1;
 
@@ -178,8 +180,9 @@ Nanoseconds gemm_roofline(const GpuProfile& profile, Precision precision, double
 /// Whether a GPU has arithmetic units for products in `precision`; the error names the formats that it has.
 Result<void> check_precision(const GpuProfile& profile, Precision precision);
 
-/// What a profile's JSON says of itself.
+/// The schema that a profile's JSON says it is of.
 inline constexpr std::string_view kProfileSchema = "vtrain-gpu-profile";
+/// The version of that schema.
 inline constexpr std::int64_t kProfileVersion = 2;
 
 /// The embedded profile that is taken where nothing names one.

@@ -10,11 +10,14 @@ namespace vtrain {
 /// An index into the table that `Tag` names. Default-constructed it names nothing.
 template <class Tag>
 struct Id {
+  /// What names nothing.
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
   std::uint32_t value = kNone;
 
   constexpr Id() = default;
+  /// Names the entry at this position.
   constexpr explicit Id(std::uint32_t v) : value(v) {}
+  /// Whether it names an entry.
   constexpr explicit operator bool() const { return value != kNone; }
   friend constexpr auto operator<=>(const Id&, const Id&) = default;
 };

@@ -21,7 +21,9 @@ class JsonDocument {
   /// Parses `text`; at most 64 levels of nesting, no key twice in an object. `file` is used in errors.
   static Result<JsonDocument> parse(std::string text, std::string file);
 
+  /// The outermost value.
   const nlohmann::json& root() const { return root_; }
+  /// As given to `parse`.
   const std::string& file() const { return file_; }
   /// An error at what is, or is missing, under `key` of `object`, which is a part of this document. The key
   /// may be a path, `experts.top_k`, or empty for the object itself. The error's field is the path from the
@@ -74,8 +76,11 @@ class JsonFields {
   double number(std::string_view key, double low, double high);
   /// The same with a value for an absent key.
   double number_or(std::string_view key, double low, double high, double absent);
+  /// True or false, or the value for an absent key.
   bool boolean_or(std::string_view key, bool absent);
+  /// A text under a key that must be there.
   std::string string(std::string_view key);
+  /// The same with a value for an absent key.
   std::string string_or(std::string_view key, std::string absent);
 
   /// The place in `names` of a string, which must be one of them, or `absent`.

@@ -16,10 +16,13 @@ namespace vtrain {
 /// Immutable, so that threads and profiles may share one.
 class KernelSurface {
  public:
+  /// Dimensions of the grid.
   static constexpr std::size_t kNumAxes = 3;
   /// The lines of one axis: rising, at least 1.
   using Axis = std::vector<std::int64_t>;
+  /// All of them.
   using Axes = std::array<Axis, kNumAxes>;
+  /// One coordinate for each.
   using Point = std::array<double, kNumAxes>;
 
   /// The value at a point and what it rests on: a node of the grid, several, or its rim.
@@ -35,7 +38,9 @@ class KernelSurface {
   /// The value at sizes above 0. Takes some tens of nanoseconds.
   Reading at(const Point& sizes) const;
 
+  /// The grid.
   const Axes& axes() const { return axes_; }
+  /// Of its nodes, in the order of the constructor.
   const std::vector<double>& values() const { return values_; }
   /// The value of a node by the positions of its lines.
   double node(std::size_t a, std::size_t b, std::size_t c) const {

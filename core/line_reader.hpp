@@ -26,6 +26,7 @@ class LineReader {
   std::string_view line() const { return line_; }
   /// Its 1-based number in the file.
   std::int64_t number() const { return number_; }
+  /// As given, for errors.
   const std::string& file() const { return file_; }
 
  private:

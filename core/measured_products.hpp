@@ -30,16 +30,19 @@ class MeasuredProducts {
   /// The time of this very shape; nothing if it was not measured.
   std::optional<Nanoseconds> time(Precision precision, ProductKind kind, const Shape& shape) const;
 
-  /// All of a precision and kind, ordered by shape.
+  /// The times of one shape.
   struct Times {
     Nanoseconds sum{0};
     std::int64_t count = 0;
     Nanoseconds mean() const { return sum / static_cast<double>(count); }
   };
+  /// Products in the order of their shapes.
   using ByShape = std::map<Shape, Times>;
+  /// All of a precision and kind.
   const ByShape& of(Precision precision, ProductKind kind) const {
     return products_[static_cast<std::size_t>(precision)][static_cast<std::size_t>(kind)];
   }
+  /// Whether nothing was added.
   bool empty() const;
 
  private:

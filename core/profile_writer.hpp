@@ -18,6 +18,7 @@ class ProfileText {
   ProfileText(std::string_view name, std::string_view description, std::string_view made_by,
               std::string_view base);
 
+  /// With their units and sources.
   void add_constants(std::span<const ProfileConstant> constants);
   /// Values are rounded to 0.001, which changes a time by 0.05 % at most.
   void add_gemm(Precision precision, const SurfaceFit& fit, std::string_view source);
@@ -28,6 +29,7 @@ class ProfileText {
   /// A generation at a rate relative to another one, of the same profile if `from_profile` is empty.
   void add_assumed_attention(AttentionKernel kernel, std::string_view from, std::string_view from_profile,
                              double relative_rate, std::string_view source);
+  /// The rate of the backward pass relative to the forward pass.
   void add_attention_backward(const AttentionBackward& backward, std::string_view source);
   /// Under `kCollectivesKey` or `kOldCollectivesKey`.
   void add_collectives(std::string_view key, const CollectiveFit& fit, std::string_view source);

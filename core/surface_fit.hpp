@@ -51,14 +51,16 @@ Result<SurfaceFit> fit_attention(std::span<const std::vector<AttentionSample>> s
 /// and values; the geometric mean of the shapes with as much work. An error without a pair of passes.
 Result<AttentionBackward> fit_attention_backward(std::span<const OperatorSample> operators);
 
-/// Tables of collectives by message sizes that are powers of 2 or eighths of the way from one to the next, as
-/// far as these were measured. Of the tables of a collective and number of GPUs the first counts; times of
-/// one size are averaged.
+/// Tables of collectives by message size, and how well they say what was measured.
 struct CollectiveFit {
   CollectiveTables tables;
   std::array<std::int64_t, kCollectives.size()> num_points{};          ///< by `Collective`
   std::array<double, kCollectives.size()> compaction_error_percent{};  ///< of interpolation between the sizes
 };
+
+/// The tables by message sizes that are powers of 2 or eighths of the way from one to the next, as far as
+/// these were measured. Of the tables of a collective and number of GPUs the first counts; times of one size
+/// are averaged.
 CollectiveFit fit_collectives(std::span<const std::vector<CollectiveSample>> stacks);
 
 /// Mean difference of two surfaces of logarithms at the nodes of `full`, in per cent.

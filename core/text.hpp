@@ -58,6 +58,7 @@ struct TimeUnit {
   std::string_view name;  ///< plural, for messages
   std::int64_t nanoseconds = 0;
 };
+/// The units that published traces use.
 inline constexpr TimeUnit kMilliseconds{"milliseconds", 1'000'000};
 inline constexpr TimeUnit kSeconds{"seconds", 1'000'000'000};
 inline constexpr TimeUnit kMinutes{"minutes", 60'000'000'000};

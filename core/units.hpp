@@ -16,6 +16,7 @@ using SimDuration = std::chrono::duration<std::int64_t, std::nano>;
 /// The clock of the cluster simulation. It has an origin (that of the trace) and no `now()`: only the
 /// simulator knows the time.
 struct SimClock {
+  /// What `std::chrono` asks of a clock.
   using duration = SimDuration;
   using rep = duration::rep;
   using period = duration::period;
@@ -69,6 +70,7 @@ struct Quantity {
   Rep value{};
 
   constexpr Quantity() = default;
+  /// So many of the unit.
   constexpr explicit Quantity(Rep v) : value(v) {}
 
   friend constexpr auto operator<=>(const Quantity&, const Quantity&) = default;
@@ -100,6 +102,7 @@ using GpuCount = Quantity<struct GpuCountTag, std::int32_t>;
 constexpr Nanoseconds operator/(Bytes amount, BytesPerSecond rate) {
   return Nanoseconds(amount.value / rate.value * 1e9);
 }
+/// The same of arithmetic.
 constexpr Nanoseconds operator/(Flops amount, FlopsPerSecond rate) {
   return Nanoseconds(amount.value / rate.value * 1e9);
 }

@@ -33,6 +33,7 @@ class TimeGrid {
     return Nanoseconds(static_cast<double>(static_cast<std::int64_t>(time.count() * steps_per_ns_ + 0.5)) /
                        steps_per_ns_);
   }
+  /// Each of the times on the grid.
   BlockTimes round(const BlockTimes& times) const;
 
  private:

@@ -18,6 +18,7 @@ namespace vtrain {
 /// error.
 class ConfigReader {
  public:
+  /// `object` is the configuration, a part of `document`; both must outlive it.
   ConfigReader(const JsonDocument& document, const nlohmann::json& object)
       : fields_(document, object), object_(object) {}
 
@@ -29,9 +30,13 @@ class ConfigReader {
   void accept_size(std::string_view key) { size_or(key, 0); }
   /// A size that must be there.
   std::int64_t size(std::string_view key);
+  /// The same, or 0, with a value for an absent key.
   std::int64_t size_or(std::string_view key, std::int64_t absent);
+  /// True or false, or the value for an absent key.
   bool flag_or(std::string_view key, bool absent);
+  /// A number, or the value for an absent key.
   double number_or(std::string_view key, double absent);
+  /// A text, or the value for an absent key.
   std::string text_or(std::string_view key, std::string absent);
   /// Complains unless the key is absent or has one of these texts.
   void expect_text(std::string_view key, std::initializer_list<std::string_view> allowed);
@@ -41,16 +46,21 @@ class ConfigReader {
   const nlohmann::json& list(std::string_view key);
   /// The object under a key, empty when absent.
   const nlohmann::json& object(std::string_view key);
+  /// An error of the caller's at a key, unless there is one already.
   void complain(std::string_view key, std::string message) { fields_.complain(key, std::move(message)); }
+  /// The same at a key of another object of the document.
   void complain(const nlohmann::json& object, std::string_view key, std::string message) {
     fields_.complain(object, key, std::move(message));
   }
+  /// What the caller should be told of, beside the model.
   void warn(std::string message) { warnings_.push_back(std::move(message)); }
   /// Warns of keys that nobody asked for, but for those that change neither the shape nor the amount of the
   /// computation.
   void warn_of_the_rest();
 
+  /// The first error, if any.
   const std::optional<Error>& error() const { return fields_.error(); }
+  /// The warnings so far.
   std::vector<std::string> take_warnings() { return std::move(warnings_); }
 
  private:

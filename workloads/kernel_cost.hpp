@@ -90,6 +90,7 @@ struct AttentionShape {
 /// newer. `kernel` must not be `Unfused` (`std::logic_error`).
 KernelTime attention_forward_time(const GpuProfile& profile, AttentionKernel kernel,
                                   const AttentionShape& shape);
+/// The backward pass of the same.
 KernelTime attention_backward_time(const GpuProfile& profile, AttentionKernel kernel,
                                    const AttentionShape& shape);
 

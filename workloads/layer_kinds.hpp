@@ -20,9 +20,13 @@ struct LayerKind {
   Mixer mixer = Mixer::Attention;
   FeedForward feed_forward = FeedForward::Mlp;
 
+  /// Whether there is a first half.
   bool has_mixer() const { return mixer != Mixer::None; }
+  /// Whether that is attention, to a window or not.
   bool has_attention() const { return mixer == Mixer::Attention || mixer == Mixer::WindowedAttention; }
+  /// Whether the second half is a mixture of experts.
   bool has_experts() const { return feed_forward == FeedForward::Experts; }
+  /// How many of the two there are.
   int num_halves() const { return (has_mixer() ? 1 : 0) + (feed_forward == FeedForward::None ? 0 : 1); }
   friend bool operator==(const LayerKind&, const LayerKind&) = default;
 };
@@ -72,6 +76,7 @@ struct LayerWeights {
 
   /// All but the routed experts.
   std::int64_t shared() const { return attention + mlp + router + norms; }
+  /// All weights, of every routed expert too.
   std::int64_t total() const { return shared() + num_experts * expert; }
 };
 

@@ -21,9 +21,11 @@ struct LayerContext {
   const Stack& stack;
   LayerShape shape;
 
+  /// Kernels that do several memory-bound steps in one.
   bool is_fused() const { return stack.elementwise == ElementwiseKernels::Fused; }
   /// Kernels of Megatron-LM in 2021.
   bool is_2021() const { return stack.elementwise == ElementwiseKernels::Megatron2021; }
+  /// Kernels of PyTorch itself, one for each step.
   bool is_eager() const { return stack.elementwise == ElementwiseKernels::Eager; }
   /// Norms for which eager code has no kernel.
   bool has_plain_norm() const { return is_eager() && model.normalization == Normalization::RmsNorm; }
@@ -61,6 +63,9 @@ struct BackwardPass {
   void linear(std::string_view name, const GemmShape& forward, bool in_pieces = false);
 };
 
+// Each part adds its operators to a forward pass, and their gradients, in the opposite order, to a backward
+// pass.
+
 /// Norm, projections, attention, residual: the first half of a layer whose mixer has attention.
 void add_attention_forward(PassBuilder& pass, const LayerContext& layer, Mixer mixer);
 void add_attention_backward(BackwardPass& pass, const LayerContext& layer, Mixer mixer);
@@ -92,6 +97,7 @@ void add_residual_backward(PassBuilder& pass, const LayerContext& layer, std::st
 void add_gather(PassBuilder& pass, const LayerContext& layer);
 /// The same for an operand of the layers' products, which stacks may convert to 8 or 4 bits before.
 void add_operand_gather(PassBuilder& pass, const LayerContext& layer);
+/// The other end of the half.
 void add_reduction(PassBuilder& pass, const LayerContext& layer);
 
 }  // namespace vtrain

@@ -127,6 +127,7 @@ struct StageMemory {
 
   /// What tensors take: the high-water mark that PyTorch reports as allocated.
   Bytes used() const { return model_state + activations + working_set; }
+  /// What the GPU must have.
   Bytes total() const { return used() + fragmentation + reserve; }
 };
 
@@ -152,9 +153,10 @@ StageMemory stage_memory(const TransformerModel& model, const ParallelPlan& plan
 
 /// Memory of the fullest stage, in bytes per GPU.
 struct MemoryEstimate {
-  Bytes peak{0};
-  Bytes capacity{0};
+  Bytes peak{0};           ///< of that stage
+  Bytes capacity{0};       ///< of the GPU
   std::int64_t stage = 0;  ///< which that is
+  /// Whether a GPU has as much.
   bool fits() const { return peak <= capacity; }
 };
 

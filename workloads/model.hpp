@@ -118,12 +118,19 @@ struct TransformerModel {
   std::string layer_pattern{};
   MultiTokenPrediction prediction{};
 
+  /// Heads of keys and values.
   std::int64_t kv_heads() const { return num_kv_heads > 0 ? num_kv_heads : num_heads; }
+  /// Columns of a head of queries and keys.
   std::int64_t head_size() const { return size_per_head > 0 ? size_per_head : hidden_size / num_heads; }
+  /// Columns of the inner layer of the MLP.
   std::int64_t mlp_size() const { return ffn_size > 0 ? ffn_size : 4 * hidden_size; }
+  /// Whether the MLP multiplies two projections of its input.
   bool is_gated() const { return activation == Activation::SwiGlu; }
+  /// Whether any layer has experts.
   bool has_experts() const { return experts.num_experts > 0; }
+  /// Whether keys and values are kept compressed.
   bool has_latent_attention() const { return latent.kv_rank > 0; }
+  /// Whether `layer_pattern` says what each layer is.
   bool is_hybrid() const { return !layer_pattern.empty(); }
   /// Columns of the tokens that routed experts see.
   std::int64_t routed_size() const { return experts.latent_size > 0 ? experts.latent_size : hidden_size; }
@@ -131,8 +138,8 @@ struct TransformerModel {
   std::int64_t mlp_inputs() const { return is_gated() ? 2 : 1; }
   /// Columns of all queries, of all keys and of all values, as attention sees them.
   std::int64_t query_size() const;
-  std::int64_t key_size() const;
-  std::int64_t value_size() const;
+  std::int64_t key_size() const;    ///< likewise
+  std::int64_t value_size() const;  ///< likewise
   /// Columns of the attention's output, over all heads.
   std::int64_t attention_output_size() const;
 

@@ -16,10 +16,12 @@ struct ZooModel {
   TransformerModel architecture{};
   /// Sequences an iteration, as published; where nothing is published, 4 Mi tokens.
   std::int64_t global_batch = 0;
-  bool batch_is_published = false;
-  std::string_view source{};
+  bool batch_is_published = false;  ///< whether `global_batch` is
+  std::string_view source{};        ///< where sizes and batch are published
 
+  /// Of `architecture`.
   std::string_view name() const { return architecture.name; }
+  /// What the predictor is given.
   const TransformerModel& model() const { return architecture; }
 };
 

@@ -85,6 +85,7 @@ struct ParallelPlan {
   /// num_distributed_optimizer_instances of Megatron-FSDP).
   std::int64_t replicate = 1;
 
+  /// All GPUs of the plan.
   GpuCount num_gpus() const {
     return GpuCount(static_cast<std::int32_t>(tensor * context * data * pipeline));
   }

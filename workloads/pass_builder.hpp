@@ -27,6 +27,7 @@ class PassBuilder {
   PassBuilder& begin(std::string_view name);
   /// The precision of products and weight gradients that follow, until told otherwise: at first the layers'.
   PassBuilder& use(Precision precision);
+  /// The precision in force.
   Precision precision() const { return precision_; }
   /// Quantises elements of a product's input where products have 8 or 4 bits at the moment: the profile's
   /// `conversion_traffic`, in as many kernels.
@@ -35,10 +36,12 @@ class PassBuilder {
   PassBuilder& gemm(const GemmShape& shape);
   /// A matrix product in bf16 where the layers' are in 8 or 4 bits.
   PassBuilder& plain_gemm(const GemmShape& shape) { return product(product_time(plain_precision(), shape)); }
-  /// The gradients of a linear layer whose forward pass is `forward`: of its input, perhaps in pieces where
-  /// collectives are, of its weight.
+  /// The gradient of the input of a linear layer whose forward pass is `forward`, perhaps in pieces where
+  /// collectives are.
   PassBuilder& input_gradient(const GemmShape& forward, bool in_pieces = false);
+  /// The gradient of its weight.
   PassBuilder& weight_gradient(const GemmShape& forward);
+  /// The weight's, in bf16 where the layers' products are in 8 or 4 bits.
   PassBuilder& plain_weight_gradient(const GemmShape& forward);
   /// Any other matrix product.
   PassBuilder& product(KernelTime time);

@@ -71,9 +71,11 @@ IterationWork make_physical_work(const TransformerModel& model, const ParallelPl
 /// threads. The profile must outlive it.
 class LayerCostCache {
  public:
+  /// The model must have passed `check_model`.
   LayerCostCache(TransformerModel model, const GpuProfile& profile, Stack stack)
       : model_(std::move(model)), profile_(profile), stack_(std::move(stack)) {}
 
+  /// What the costs are of.
   const TransformerModel& model() const { return model_; }
   const GpuProfile& profile() const { return profile_; }
   const Stack& stack() const { return stack_; }

@@ -24,6 +24,7 @@ struct PassNumbers {
   std::int64_t backward = 0;
   std::int64_t weight = 0;
 
+  /// The number of one of them.
   std::int64_t of(Pass pass) const {
     return pass == Pass::Forward ? forward : pass == Pass::Backward ? backward : weight;
   }

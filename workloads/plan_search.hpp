@@ -48,8 +48,10 @@ struct PlanSearchResult {
 /// search to search. One per thread; the profile must outlive it.
 class PlanSearch {
  public:
+  /// `find` checks the model. The stack is copied, and its choices are the first ones of `choices`.
   PlanSearch(TransformerModel model, const GpuProfile& profile, const Stack& stack);
 
+  /// What is searched for.
   const TransformerModel& model() const { return timer_.model(); }
   const GpuProfile& profile() const { return timer_.profile(); }
   const Stack& stack() const { return timer_.stack(); }

@@ -20,6 +20,7 @@ struct PlanLimits {
   std::optional<std::int64_t> pipeline{};
   std::optional<std::int64_t> data{};
 
+  /// Whether the plan has them.
   bool allow(const ParallelPlan& plan) const;
 };
 

@@ -25,8 +25,10 @@ namespace vtrain {
 /// timer per thread; the profile must outlive it.
 class PlanTimer {
  public:
+  /// The model must have passed `check_model`.
   PlanTimer(TransformerModel model, const GpuProfile& profile, Stack stack);
 
+  /// What the plans are of.
   const TransformerModel& model() const { return costs_.model(); }
   const GpuProfile& profile() const { return costs_.profile(); }
   const Stack& stack() const { return costs_.stack(); }

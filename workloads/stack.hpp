@@ -197,10 +197,11 @@ struct Stack {
   double loss_bytes(Precision precision) const {
     return loss_bytes_per_logit - (precision == Precision::Fp32 ? loss_conversion_bytes : 0);
   }
-  /// Of an element of a product's input, or of a sharded weight, while it is gathered.
+  /// Of an element of a product's input while it is gathered.
   double gathered_input_bytes(Precision precision) const {
     return gathers_converted_inputs ? product_input_bytes(precision) : element_bytes(precision);
   }
+  /// The same of a sharded weight.
   double gathered_weight_bytes(Precision precision) const {
     return gathers_converted_weights ? product_input_bytes(precision) : element_bytes(precision);
   }

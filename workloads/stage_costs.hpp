@@ -23,16 +23,18 @@ struct ShardingGroups;
 struct ChunkLayers {
   LayerRange range{};
   LayerCounts counts{};
-  bool is_first = false;  ///< of the model
-  bool is_last = false;
+  bool is_first = false;  ///< of the model: with the embedding
+  bool is_last = false;   ///< of the model: with the head
 };
 
 /// Times of one plan's stages. What it is made from must outlive it; the plan must have passed `check_plan`.
 class StageCosts {
  public:
+  /// `costs` are those of `layer_key(plan)`.
   StageCosts(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
              const Stack& stack, const LayerCosts& costs);
 
+  /// The layers of a chunk of a stage.
   ChunkLayers layers(std::int64_t stage, std::int64_t chunk) const;
   /// Whether two stages do the same but for the numbers of their layers.
   bool alike(std::int64_t a, std::int64_t b) const;

@@ -15,6 +15,7 @@ namespace vtrain {
 /// The curves of each type of GPUs of a cluster, and which types a job may use.
 class CurvesByType {
  public:
+  /// One type of GPUs.
   struct Type {
     ThroughputCurves* curves = nullptr;
     GpuCount num_gpus{0};  ///< of this type in the cluster
@@ -32,6 +33,7 @@ class CurvesByType {
       all_.push_back(type);
   }
 
+  /// By the numbers that `allowed` gives.
   std::span<const Type> types() const { return types_; }
   /// Never empty.
   std::span<const std::uint32_t> allowed(GpuTypeId asked) const {

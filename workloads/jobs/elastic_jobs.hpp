@@ -10,6 +10,7 @@
 
 namespace vtrain {
 
+/// How `make_elastic` goes about it.
 struct ElasticOptions {
   /// A job that would be counted in `with_idle_gpus` or `without_plan` is an error that names it.
   bool strict = false;

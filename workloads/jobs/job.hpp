@@ -54,9 +54,12 @@ struct Job {
   std::int16_t gpu_share = kWholeGpu;
   JobStatus status = JobStatus::Unknown;
 
+  /// `deadline` of a job without one.
   static constexpr SimTime kNoDeadline = SimTime::max();
+  /// `original_start` of a job of which no start is known.
   static constexpr SimTime kNoStart = SimTime::max();
 
+  /// Whether it has one.
   bool has_deadline() const { return deadline != kNoDeadline; }
   /// Whether it leaves a part of its GPUs to other jobs.
   bool shares_gpus() const { return gpu_share < kWholeGpu; }
@@ -68,11 +71,11 @@ struct Job {
 /// to.
 struct Workload {
   std::vector<Job> jobs;
-  NameTable tenants;
-  NameTable models;
-  NameTable users;
-  NameTable gpu_types;
-  std::vector<ThroughputLevels> curves;
+  NameTable tenants;                     ///< by `TenantId`
+  NameTable models;                      ///< by `ModelId`
+  NameTable users;                       ///< by `UserId`
+  NameTable gpu_types;                   ///< by `GpuTypeId`
+  std::vector<ThroughputLevels> curves;  ///< of elastic jobs
 
   /// Keeps a copy of `text` as long as the workload lives. It costs its bytes and hardly more.
   std::string_view keep(std::string_view text);

@@ -17,7 +17,9 @@ class NameTable {
   std::uint32_t add(std::string_view name);
   /// The name of a number that `add` returned.
   const std::string& operator[](std::uint32_t number) const { return names_[number]; }
+  /// How many names there are.
   std::size_t size() const { return names_.size(); }
+  /// All names, by number.
   const std::vector<std::string>& names() const { return names_; }
 
  private:

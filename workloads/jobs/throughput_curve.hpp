@@ -69,6 +69,7 @@ class ThroughputCurves {
   /// `store` may be null. What was computed is saved by `save` and on destruction, then without a word where
   /// that throws.
   explicit ThroughputCurves(GpuProfile profile, CurveSettings settings = {}, CurveStore* store = nullptr);
+  /// Saves what was computed since.
   ~ThroughputCurves();
   ThroughputCurves(const ThroughputCurves&) = delete;
   ThroughputCurves& operator=(const ThroughputCurves&) = delete;
@@ -90,7 +91,9 @@ class ThroughputCurves {
   /// Adds what was computed since to the store. A failure is the store's to report.
   void save();
 
+  /// What the curves are of.
   const GpuProfile& profile() const { return profile_; }
+  /// What they are made with; the stack is never without a name.
   const CurveSettings& settings() const { return settings_; }
 
  private:

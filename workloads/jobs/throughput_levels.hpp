@@ -11,6 +11,7 @@ namespace vtrain {
 /// T(gpus) of one job: iterations a second at some numbers of GPUs, its levels.
 class ThroughputLevels {
  public:
+  /// The speed on a number of GPUs.
   struct Level {
     GpuCount num_gpus{0};
     double iterations_per_s = 0;
@@ -20,6 +21,7 @@ class ThroughputLevels {
   /// Levels ascend by GPUs, which are at least 1, and have speeds above 0; `std::logic_error` otherwise.
   explicit ThroughputLevels(std::vector<Level> levels);
 
+  /// Ascending by GPUs.
   std::span<const Level> levels() const { return levels_; }
   /// Iterations a second on exactly this many GPUs; 0 when that is not a level. O(log levels).
   double iterations_per_s(GpuCount num_gpus) const;

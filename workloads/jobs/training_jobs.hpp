@@ -12,6 +12,7 @@ namespace vtrain {
 /// Knows which of a workload's models are in the zoo.
 class TrainingJobs {
  public:
+  /// Looks every model up; the workload need not outlive it.
   explicit TrainingJobs(const Workload& workload) {
     for (const std::string& name : workload.models.names())
       known_models_.push_back(find_model(name).has_value());

@@ -69,8 +69,10 @@ std::vector<Outcome> calibrated_outcomes(const CasePredictions& cases, const Cal
 Calibration calibrate(const CasePredictions& cases, ProfileShelf& profiles,
                       const std::function<bool(const std::string& configuration)>& is_fitted);
 
-/// Outcomes whose numbers are bytes instead of seconds, of the cases where both are known.
+/// Outcomes whose numbers are bytes instead of seconds, of the cases where both are known: what PyTorch
+/// reports as allocated.
 std::vector<Outcome> allocated_outcomes(const CasePredictions& cases);
+/// The same of what it reports as reserved.
 std::vector<Outcome> reserved_outcomes(const CasePredictions& cases);
 
 }  // namespace vtrain

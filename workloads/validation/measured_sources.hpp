@@ -36,6 +36,7 @@ std::optional<int> month_in(std::string_view text);
 std::string plain_words(std::string_view text);
 /// The same without blanks.
 std::string plain_letters(std::string_view text);
+/// Whether `part` occurs in `text`.
 bool contains(std::string_view text, std::string_view part);
 
 }  // namespace vtrain
