@@ -50,8 +50,10 @@ class PolicyArguments {
 struct PolicyInfo {
   std::string_view name;
   std::string_view summary;
-  std::vector<PolicyParameter> parameters;
+  std::vector<PolicyParameter> parameters{};
   Result<std::unique_ptr<Policy>> (*make)(const PolicyArguments&);
+  bool is_clairvoyant = false;     ///< it knows run times, whatever times were requested
+  bool ignores_gpu_types = false;  ///< it plans with the number of all GPUs, whatever their type
 };
 
 /// All policies, in the order in which they are listed to users.

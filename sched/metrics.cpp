@@ -147,13 +147,13 @@ Summary summarize(const Workload& workload, const ClusterSpec& cluster, const Si
   summary.figures = result.figures;
   std::vector<double> jct_s;
   std::vector<double> delay_s;
-  double held_gpu_s = 0;
+  GpuTime held;
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
     const Job& job = workload.jobs[i];
     const JobOutcome& outcome = result.outcomes[i];
     count_state(outcome.state, summary);
     summary.preemptions += outcome.preemptions;
-    held_gpu_s += outcome.gpu_time.seconds();
+    held.add(outcome.gpu_time);
     if (job.has_deadline()) ++summary.deadline_jobs;
     if (deadline_met(job, outcome)) ++summary.deadline_met;
     if (outcome.state == JobState::Completed) jct_s.push_back(to_seconds(job_completion_time(job, outcome)));
@@ -172,8 +172,11 @@ Summary summarize(const Workload& workload, const ClusterSpec& cluster, const Si
   const std::vector<JobId> ended = by_end(result);
   const SimTime first_submission = workload.jobs.empty() ? SimTime{} : workload.jobs.front().submit;
   const SimTime last_held = std::max(result.last_release, first_submission);
-  if (last_held > first_submission)
-    summary.gpu_utilization = held_gpu_s / (total_gpus * to_seconds(last_held - first_submission));
+  if (last_held > first_submission) {
+    GpuTime available;
+    available.add(last_held - first_submission, cluster.total_gpus());
+    summary.gpu_utilization = held.seconds() / available.seconds();
+  }
   if (!result.losses.empty())
     summary.disruptions = summarize_disruptions(result, cluster, first_submission, last_held);
   if (!ended.empty()) {

@@ -1,7 +1,10 @@
 #include "sched/slurm_nodes.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -31,13 +34,16 @@ std::string_view next_line(std::string_view& rest) {
   return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
 }
 
-/// Whether nodes in this state are not at hand now: `DOWN*`, `IDLE+DRAIN`, `drng`, `fail`.
+/// Whether nodes in this state are not at hand now: `DOWN*`, `IDLE+DRAIN`, `drng`, `fail`, `maint`. A node
+/// that saves power (`IDLE+POWERED_DOWN`, `idle~`) is: Slurm starts it for jobs.
 bool is_out_of_service(std::string_view state) {
-  std::string lower(state);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
-  return lower.find("down") != std::string::npos || lower.find("drain") != std::string::npos ||
-         lower.find("drng") != std::string::npos || lower.find("fail") != std::string::npos;
+  constexpr std::array<std::string_view, 5> kBeginnings = {"down", "drain", "drng", "fail", "maint"};
+  const std::string lower = lower_case(state);
+  const std::vector<std::string_view> flags = split(lower, '+');
+  return std::any_of(flags.begin(), flags.end(), [&](std::string_view flag) {
+    return std::any_of(kBeginnings.begin(), kBeginnings.end(),
+                       [flag](std::string_view beginning) { return flag.starts_with(beginning); });
+  });
 }
 
 /// The nodes of a Slurm cluster as they come up.
@@ -47,7 +53,7 @@ class SlurmNodes {
   Result<void> add(std::string_view name, const std::vector<SlurmGpus>& gpus, std::string_view state) {
     if (nodes_.knows(name)) return {};
     if (auto named = nodes_.name(name); !named) return named;
-    if (is_out_of_service(state)) ++out_of_service_;
+    if (!gpus.empty() && is_out_of_service(state)) ++out_of_service_;
     if (gpus.size() > 1) ++mixed_;
     if (gpus.empty()) return nodes_.add(1, 0, "");
     for (const SlurmGpus& part : gpus) {
@@ -63,8 +69,8 @@ class SlurmNodes {
       cluster->notes.push_back(
           fmt::format("nodes of several GPU types, counted as a node of each: {}", with_thousands(mixed_)));
     if (out_of_service_ > 0)
-      cluster->notes.push_back(
-          fmt::format("nodes that are down or drained, counted too: {}", with_thousands(out_of_service_)));
+      cluster->notes.push_back(fmt::format("nodes that are down, drained or in maintenance, counted too: {}",
+                                           with_thousands(out_of_service_)));
     return cluster;
   }
 

@@ -1,6 +1,7 @@
 #include "tools/experiment.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -92,14 +93,45 @@ bool any_elastic_policy(const std::vector<std::string>& policies) {
   });
 }
 
-/// What backfilling policies may know of run times.
-std::string run_time_knowledge(const Workload& workload) {
+/// The names of the policies of these specs whose row of the table has a flag; empty if none has.
+std::string policies_with(const std::vector<std::string>& specs, bool PolicyInfo::*flag) {
+  std::vector<std::string_view> names;
+  for (const std::string& spec : specs) {
+    const auto arguments = PolicyArguments::parse(spec);
+    if (!arguments || !(arguments->policy().*flag)) continue;
+    if (std::find(names.begin(), names.end(), arguments->policy().name) == names.end())
+      names.push_back(arguments->policy().name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// What policies may know of run times.
+std::string run_time_knowledge(const Workload& workload, const std::vector<std::string>& policies) {
   const auto requested = std::count_if(workload.jobs.begin(), workload.jobs.end(),
                                        [](const Job& job) { return job.requested_time.count() > 0; });
   if (requested == 0) return "run times known exactly";
-  if (requested == std::ssize(workload.jobs)) return "run times bounded by the requested times";
-  return fmt::format("run times bounded by the requested times of {} jobs, known exactly for the others",
-                     with_thousands(requested));
+  std::string text = "run times bounded by the requested times";
+  if (requested < std::ssize(workload.jobs))
+    text += fmt::format(" of {} jobs, known exactly for the others", with_thousands(requested));
+  if (const std::string clairvoyant = policies_with(policies, &PolicyInfo::is_clairvoyant);
+      !clairvoyant.empty())
+    text += fmt::format("; known exactly to {} all the same", clairvoyant);
+  return text;
+}
+
+/// Says so if policies take GPUs of all types for the same where jobs ask for one of several; empty
+/// otherwise.
+std::string ignored_gpu_types(const Experiment& experiment, const std::vector<std::string>& policies) {
+  const Workload& workload = experiment.workload;
+  const bool is_typed = std::any_of(workload.jobs.begin(), workload.jobs.end(),
+                                    [](const Job& job) { return static_cast<bool>(job.gpu_type); });
+  const std::string names = policies_with(policies, &PolicyInfo::ignores_gpu_types);
+  if (!is_typed || names.empty() || GpuTypes(experiment.cluster, workload.gpu_types).names().size() < 2)
+    return {};
+  return fmt::format(
+      "plans count the GPUs of all types as one, so that jobs may come late or be turned away for nothing: "
+      "{}",
+      names);
 }
 
 /// Says so if requested times would end elastic jobs before their work is done; empty otherwise.
@@ -343,10 +375,11 @@ Result<void> complete_jobs(const ExperimentArguments& arguments, Transformations
 
 /// Says what policies know of run times, which times in the trace are without effect, and what the placement
 /// does with these jobs.
-void note_what_policies_know(Experiment& experiment) {
+void note_what_policies_know(const std::vector<std::string>& policies, Experiment& experiment) {
   const Workload& workload = experiment.workload;
-  experiment.assumptions.push_back(run_time_knowledge(workload));
-  for (std::string sentence : {limits_without_effect(workload), hopeless_deadlines(workload)}) {
+  experiment.assumptions.push_back(run_time_knowledge(workload, policies));
+  for (std::string sentence : {ignored_gpu_types(experiment, policies), limits_without_effect(workload),
+                               hopeless_deadlines(workload)}) {
     if (!sentence.empty()) experiment.assumptions.push_back(std::move(sentence));
   }
   assume(experiment, placement_notes(workload, experiment.cluster, experiment.placement));
@@ -389,7 +422,7 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   if (auto read = read_inputs(arguments, experiment); !read) return fail(read.error());
   if (auto done = complete_jobs(arguments, rules->transformations, experiment); !done)
     return fail(done.error());
-  note_what_policies_know(experiment);
+  note_what_policies_know(arguments.policies, experiment);
   if (auto taken = take_disruptions(arguments, rules->disruptions, experiment); !taken)
     return fail(taken.error());
   experiment.provenance.emplace_back("seed", std::to_string(arguments.transformations.seed));

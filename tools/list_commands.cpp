@@ -40,7 +40,11 @@ Result<void> list_policies(bool json) {
                               {"choices", parameter.choices},
                               {"summary", parameter.summary}});
       }
-      list.push_back({{"name", policy.name}, {"summary", policy.summary}, {"parameters", parameters}});
+      list.push_back({{"name", policy.name},
+                      {"summary", policy.summary},
+                      {"is_clairvoyant", policy.is_clairvoyant},
+                      {"ignores_gpu_types", policy.ignores_gpu_types},
+                      {"parameters", parameters}});
     }
     print_json(list);
     return {};

@@ -111,7 +111,8 @@ int main(int argc, char** argv) try {
     fmt::print(stderr, "{}", vtrain::describe_usage_error(app, error));
     return kExitBadInput;
   }
-  if (const auto done = action(); !done) {
+  const auto usable = vtrain::check_arguments_stay(app);
+  if (const auto done = usable ? action() : usable; !done) {
     fmt::print(stderr, "error: {}\n", done.error().describe());
     return exit_code(done.error().kind);
   }

@@ -2,8 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
+#include <filesystem>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -97,6 +100,29 @@ std::string describe_usage_error(const CLI::App& program, const CLI::ParseError&
     message = "expected a command: " + list_names(commands_of(*app));
   }
   return fmt::format("error: {}\nRun '{} --help' for more.\n", message, name);
+}
+
+Result<void> check_arguments_stay(const CLI::App& program) {
+  constexpr std::array<const char*, 5> kOutputs = {"--out", "--report", "--timeline", "--graph",
+                                                   "--predictions"};
+  const CLI::App& app = *reached_command(program).app;
+  for (const char* const name : kOutputs) {
+    const CLI::Option* const output = app.get_option_no_throw(name);
+    if (output == nullptr || output->empty()) continue;
+    const std::string& path = output->results().front();
+    std::error_code ignored;  // of what is not there
+    if (!std::filesystem::is_regular_file(path, ignored)) continue;
+    for (const CLI::Option* const other : app.get_options()) {
+      if (other == output) continue;
+      for (const std::string& value : other->results()) {
+        if (!std::filesystem::equivalent(path, value, ignored)) continue;
+        return fail({.field = name,
+                     .message = fmt::format("would overwrite '{}', which is read; name another file",
+                                            printable(value))});
+      }
+    }
+  }
+  return {};
 }
 
 Error in_option(std::string option, Error error) {

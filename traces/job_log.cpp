@@ -5,7 +5,6 @@
 #include <map>
 #include <utility>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "core/text.hpp"
@@ -118,10 +117,8 @@ void JobLog::move_origin(std::string_view clock) {
     job.submit = SimTime(job.submit - origin);
     if (job.original_start != Job::kNoStart) job.original_start = SimTime(job.original_start - origin);
   }
-  const std::time_t seconds =
-      std::chrono::floor<std::chrono::seconds>(origin).time_since_epoch() / std::chrono::seconds(1);
-  trace_.assumptions.push_back(
-      fmt::format("time 0 is the first submission, {:%Y-%m-%d %H:%M:%S} {}", fmt::gmtime(seconds), clock));
+  trace_.origin = TraceOrigin{.time = origin, .clock = clock};
+  trace_.assumptions.push_back(trace_.origin->describe());
 }
 
 Result<Trace> JobLog::finish(Origin origin, Repeats repeats) {

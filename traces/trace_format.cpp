@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <system_error>
 #include <vector>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "core/csv.hpp"
@@ -187,6 +189,12 @@ Result<const TraceFormat*> find_written_format(std::string_view name) {
     names.push_back(format.name);
   }
   return fail(unknown_format(name, names));
+}
+
+std::string TraceOrigin::describe() const {
+  const std::time_t seconds =
+      std::chrono::floor<std::chrono::seconds>(time).time_since_epoch() / std::chrono::seconds(1);
+  return fmt::format("time 0 is the first submission, {:%Y-%m-%d %H:%M:%S} {}", fmt::gmtime(seconds), clock);
 }
 
 Result<Trace> parse_trace(std::string_view text, const std::string& file, std::string_view format,

@@ -33,11 +33,21 @@ struct TraceInput {
   ReadOptions options{};
 };
 
-/// What a reader kept besides the jobs.
+/// What time 0 of a trace is that was moved to the first of its submissions, which are dated.
+struct TraceOrigin {
+  SimTime time{};            ///< counted from 1970
+  std::string_view clock{};  ///< that shows it: `UTC`, or `local time` where its offset is not known
+
+  /// `time 0 is the first submission, 2020-03-31 16:00:00 UTC`, one of the trace's assumptions.
+  std::string describe() const;
+};
+
+/// The jobs of a trace, and what else its reader kept.
 struct Trace {
   Workload workload{};
   std::string format{};                    ///< the name of the format it was read as
   std::optional<std::int32_t> num_gpus{};  ///< cluster size that the file itself names (Batsim's `nb_res`)
+  std::optional<TraceOrigin> origin{};     ///< nothing where times are as written
   SkippedRows skipped{};                   ///< rows that are no jobs, by reason
   /// What had to be assumed or was computed, one sentence each.
   std::vector<std::string> assumptions{};

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "traces/job_fields.hpp"
+#include "traces/job_log.hpp"
 
 namespace vtrain {
 namespace {
@@ -53,6 +55,54 @@ void keep_job_names(Workload& workload, const std::vector<std::string_view>& nam
   }
 }
 
+/// The earliest of the traces' origins; nothing unless all have one, by the same clock.
+std::optional<TraceOrigin> common_origin(const std::vector<NamedTrace>& traces) {
+  std::optional<TraceOrigin> earliest;
+  for (const auto& [name, trace] : traces) {
+    if (!trace.origin || trace.origin->clock != traces.front().trace.origin->clock) return std::nullopt;
+    if (!earliest || trace.origin->time < earliest->time) earliest = trace.origin;
+  }
+  return earliest;
+}
+
+/// Counts the times of a dated trace from another origin, which is not after its own.
+void move_to(const TraceOrigin& origin, Trace& trace) {
+  const SimDuration later = trace.origin->time - origin.time;
+  for (Job& job : trace.workload.jobs) {
+    job.submit += later;
+    if (job.has_deadline()) job.deadline += later;
+    if (job.original_start != Job::kNoStart) job.original_start += later;
+  }
+  std::replace(trace.assumptions.begin(), trace.assumptions.end(), trace.origin->describe(),
+               origin.describe());
+  trace.origin = origin;
+}
+
+/// Exports of dated logs that overlap hold some jobs twice: drops, with its trace's name, every job that has
+/// the id, the size and all times of an earlier one.
+void drop_repeated(Trace& all, std::vector<std::string_view>& names) {
+  std::vector<Job>& jobs = all.workload.jobs;
+  std::vector<bool> is_dropped(jobs.size());
+  SkippedRows dropped;
+  for (const SameName& same : find_same_names(jobs)) {
+    const Job& a = jobs[same.first];
+    const Job& b = jobs[same.second];
+    is_dropped[same.second] = a.submit == b.submit && a.original_start == b.original_start &&
+                              a.duration == b.duration && a.num_gpus == b.num_gpus;
+    if (is_dropped[same.second]) dropped.add(skip::kOtherFile, 0);
+  }
+  if (dropped.total() == 0) return;
+  all.skipped.add(dropped);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (is_dropped[i]) continue;
+    names[kept] = names[i];
+    jobs[kept++] = jobs[i];
+  }
+  jobs.resize(kept);
+  names.resize(kept);
+}
+
 /// Gives those names that several have another one.
 template <class Name>
 void rename_repeated(std::vector<std::string>& names, Name other_name) {
@@ -92,8 +142,14 @@ Trace join_traces(std::vector<NamedTrace> traces, bool names_as_tenants) {
   }
   if (traces.size() == 1) return std::move(traces.front().trace);
   Trace all;
+  all.origin = common_origin(traces);
+  const bool has_dates = std::any_of(traces.begin(), traces.end(),
+                                     [](const NamedTrace& named) { return named.trace.origin.has_value(); });
+  if (has_dates && !all.origin)
+    all.assumptions.push_back("not all files have dates by one clock: time 0 of each is taken as the same");
   std::vector<std::string_view> names;
-  for (const auto& [name, trace] : traces) {
+  for (auto& [name, trace] : traces) {
+    if (all.origin) move_to(*all.origin, trace);
     append_jobs(all.workload, trace.workload);
     names.resize(all.workload.jobs.size(), name);
     all.skipped.add(trace.skipped);
@@ -105,6 +161,7 @@ Trace join_traces(std::vector<NamedTrace> traces, bool names_as_tenants) {
         all.assumptions.push_back(assumption);
     }
   }
+  if (all.origin) drop_repeated(all, names);
   keep_job_names(all.workload, names);
   all.workload.sort_by_submission();
   return all;

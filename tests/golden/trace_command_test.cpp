@@ -19,6 +19,31 @@ using vtrain::testing::run_vtrain;
 using vtrain::testing::slurp;
 using vtrain::testing::TemporaryFolder;
 
+TEST_CASE("trace commands: what is read is not written over") {
+  const TemporaryFolder work;
+  const std::string jobs = "job_id,submit_s,num_gpus,duration_s\na,0,1,10\nb,5,1,10\n";
+  work.write("jobs.csv", jobs);
+  work.write("sizes", "1x8\n");
+  for (const auto& [command, option] :
+       {std::pair{"trace slice jobs.csv --max-jobs 1 --out ./jobs.csv", "--out"},
+        std::pair{"trace convert jobs.csv --out jobs.csv", "--out"},
+        std::pair{"trace fit jobs.csv --out jobs.csv", "--out"},
+        std::pair{"trace generate --from jobs.csv --out jobs.csv", "--out"},
+        std::pair{"trace info jobs.csv --report jobs.csv", "--report"},
+        std::pair{"validate jobs.csv --predictions jobs.csv", "--predictions"}}) {
+    CAPTURE(command);
+    const auto result = run_vtrain(command, work.path());
+    CHECK(result.exit_code == 2);
+    CHECK(result.out == "");
+    CHECK(result.err == std::string("error: ") + option +
+                            ": would overwrite 'jobs.csv', which is read; name another file\n");
+    CHECK(slurp(work / "jobs.csv") == jobs);
+  }
+  const auto cluster = run_vtrain("trace slice jobs.csv --cluster sizes --load 0.5 --out sizes", work.path());
+  CHECK(cluster.exit_code == 2);
+  CHECK(slurp(work / "sizes") == "1x8\n");
+}
+
 TEST_CASE("trace info: one JSON document with the numbers of the trace") {
   const TemporaryFolder folder;
   folder.write(

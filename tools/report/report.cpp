@@ -114,6 +114,10 @@ void add_deadlines(const ReportInput& input, json& data, std::string& html) {
 void add_gantt(const ReportInput& input, json& data, std::string& html) {
   json gantt = gantt_json(input);
   if (gantt.is_null()) {
+    const bool has_runs = std::ranges::any_of(input.runs, [](const ReportRun& run) {
+      return !run.result->runs.empty() || !run.result->samples.empty();
+    });
+    if (!has_runs) return;
     html +=
         has_recorded_runs(input)
             ? "<p class=\"note full\">No Gantt chart: there are more stretches of jobs on GPUs than can be "

@@ -43,8 +43,9 @@ TEST_CASE("slurm_nodes: what scontrol prints") {
   REQUIRE(cluster->groups.size() == 2);
   CHECK(cluster->groups[0] == NodeGroup{1, GpuCount(8), "a100"});
   CHECK(cluster->groups[1] == NodeGroup{1, GpuCount(4), ""});
-  CHECK(cluster->notes == std::vector<std::string>{"nodes without GPU, left out: 1",
-                                                   "nodes that are down or drained, counted too: 1"});
+  CHECK(cluster->notes ==
+        std::vector<std::string>{"nodes without GPU, left out: 1",
+                                 "nodes that are down, drained or in maintenance, counted too: 1"});
   // One line a node, as -o prints, and CRLF.
   const auto lines = vtrain::parse_scontrol_nodes(
       "NodeName=a Gres=gpu:8 State=IDLE\r\nNodeName=b Gres=gpu:8 State=IDLE\r\n", "nodes.txt");
@@ -76,13 +77,29 @@ TEST_CASE("slurm_nodes: what sinfo prints, in blanks or bars, with nodes in seve
   const auto cluster = vtrain::parse_sinfo_nodes(blanks, "sinfo.txt");
   REQUIRE_MESSAGE(cluster.has_value(), cluster.error().describe());
   CHECK(cluster->groups == std::vector<NodeGroup>{{4, GpuCount(8), "a100"}});
-  CHECK(cluster->notes == std::vector<std::string>{"nodes without GPU, left out: 1",
-                                                   "nodes that are down or drained, counted too: 1"});
+  // The node that is down has no GPU.
+  CHECK(cluster->notes == std::vector<std::string>{"nodes without GPU, left out: 1"});
   const auto bars =
       vtrain::parse_sinfo_nodes("HOSTNAMES|GRES\r\na|gpu:2\r\nb|gpu:2,gpu:v100:1\r\n", "sinfo.txt");
   REQUIRE_MESSAGE(bars.has_value(), bars.error().describe());
   CHECK(bars->groups == std::vector<NodeGroup>{{2, GpuCount(2), ""}, {1, GpuCount(1), "v100"}});
   CHECK(bars->notes == std::vector<std::string>{"nodes of several GPU types, counted as a node of each: 1"});
+}
+
+TEST_CASE("slurm_nodes: nodes that cannot run jobs now are counted and said, those that save power are not") {
+  const auto notes_of = [](const std::string& state) {
+    return vtrain::parse_scontrol_nodes("NodeName=a Gres=gpu:8 State=" + state + "\n", "nodes.txt")->notes;
+  };
+  for (const char* state :
+       {"DOWN*", "IDLE+DRAIN", "draining", "drng@", "FAIL", "MAINT", "IDLE+MAINTENANCE"}) {
+    CAPTURE(state);
+    CHECK(notes_of(state) ==
+          std::vector<std::string>{"nodes that are down, drained or in maintenance, counted too: 1"});
+  }
+  for (const char* state : {"IDLE", "IDLE+CLOUD+POWERED_DOWN", "MIXED+POWERING_DOWN", "idle~", "ALLOCATED"}) {
+    CAPTURE(state);
+    CHECK(notes_of(state).empty());
+  }
 }
 
 TEST_CASE("slurm_nodes: sinfo without GRES says how to print it; other errors name the line") {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/sim_time.hpp"
+
 using vtrain::Job;
 using vtrain::join_traces;
 using vtrain::NamedTrace;
@@ -55,6 +57,48 @@ TEST_CASE("trace_join: jobs of all traces by submission, names and what they ref
   REQUIRE(all.skipped.reasons().size() == 2);
   CHECK(all.skipped.reasons()[0].count == 2);
   CHECK(all.skipped.reasons()[0].first_lines.empty());
+}
+
+TEST_CASE("trace_join: dated logs are laid one after the other, and a job of two exports is one") {
+  constexpr std::string_view kHeader = "JobID|Submit|Start|End|State|ElapsedRaw|AllocTRES\n";
+  const std::string january =
+      std::string(kHeader) +
+      "1|2026-01-01T00:00:00|2026-01-01T00:00:10|2026-01-01T01:00:10|COMPLETED|3600|gres/gpu=2\n"
+      "2|2026-01-31T23:00:00|2026-01-31T23:00:00|2026-02-01T01:00:00|COMPLETED|7200|gres/gpu=2\n";
+  const std::string february =
+      std::string(kHeader) +
+      "2|2026-01-31T23:00:00|2026-01-31T23:00:00|2026-02-01T01:00:00|COMPLETED|7200|gres/gpu=2\n"
+      "1|2026-02-02T00:00:00|2026-02-02T00:00:00|2026-02-02T01:00:00|COMPLETED|3600|gres/gpu=2\n";
+  for (const bool in_order : {true, false}) {
+    std::vector<NamedTrace> traces;
+    traces.push_back(named("jan", january));
+    traces.push_back(named("feb", february));
+    if (!in_order) std::swap(traces[0], traces[1]);
+    const Trace all = join_traces(std::move(traces), false);
+    const auto& jobs = all.workload.jobs;
+    REQUIRE(jobs.size() == 3);
+    const std::vector<std::string> names = {"jan/1", in_order ? "jan/2" : "feb/2", "feb/1"};
+    const std::vector<std::int64_t> submits = {0, 30 * 86400 + 23 * 3600, 32 * 86400};
+    for (std::size_t i = 0; i < 3; ++i) {
+      CHECK(jobs[i].name == names[i]);
+      CHECK(jobs[i].submit == vtrain::at(submits[i]));
+    }
+    CHECK(jobs[0].original_start == vtrain::at(10));
+    CHECK(jobs[2].original_start == jobs[2].submit);
+    CHECK(all.assumptions ==
+          std::vector<std::string>{"time 0 is the first submission, 2026-01-01 00:00:00 local time"});
+    REQUIRE(all.skipped.reasons().size() == 1);
+    CHECK(all.skipped.reasons()[0].text == "job of an earlier file");
+    CHECK(all.skipped.reasons()[0].count == 1);
+  }
+  // A trace without dates counts from its own time 0.
+  std::vector<NamedTrace> mixed;
+  mixed.push_back(named("one", kFirst));
+  mixed.push_back(named("feb", february));
+  const Trace all = join_traces(std::move(mixed), false);
+  CHECK(all.workload.jobs.size() == 4);
+  CHECK(all.assumptions.front() ==
+        "not all files have dates by one clock: time 0 of each is taken as the same");
 }
 
 TEST_CASE("trace_join: jobs keep the speeds that were measured for them") {
