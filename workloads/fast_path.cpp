@@ -101,11 +101,20 @@ PassEnds end_blocks(Schedule schedule, const PipelineShape& shape, const std::ve
   return ends;
 }
 
-/// Sums of busy times, and the breakdown of the slowest stage, once the ends of all stages are known.
+/// Sums of busy times, and from them the slowest stage, once the ends of all stages are known.
 void add_sums(IterationTimes& times, const std::vector<ChunkTotals>& chunks,
               const std::vector<OnceTotals>& once, double num_micro_batches) {
   const std::size_t num_chunks = chunks.size() / once.size();
-  const auto for_each_chain = [&](std::size_t stage, const auto& add) {
+  std::vector<Breakdown> breakdowns(once.size());
+  for (std::size_t stage = 0; stage < once.size(); ++stage) {
+    const auto add = [&](const ChainTotals& chain, double repeats) {
+      times.stages[stage].compute += Nanoseconds(repeats * chain.kernel_time);
+      times.communication_sum += Nanoseconds(repeats * chain.collective_time);
+      for (const auto part : {&Breakdown::compute, &Breakdown::tensor_comm, &Breakdown::pipeline_comm,
+                              &Breakdown::data_comm, &Breakdown::optimizer}) {
+        breakdowns[stage].*part += repeats * (chain.breakdown.*part);
+      }
+    };
     for (std::size_t chunk = 0; chunk < num_chunks; ++chunk) {
       const ChunkTotals& totals = chunks[stage * num_chunks + chunk];
       for (const ChainTotals* chain : {&totals.forward, &totals.recompute, &totals.backward, &totals.weight})
@@ -113,22 +122,8 @@ void add_sums(IterationTimes& times, const std::vector<ChunkTotals>& chunks,
     }
     add(once[stage].data_parallel, 1);
     add(once[stage].optimizer, 1);
-  };
-  for (std::size_t stage = 0; stage < once.size(); ++stage) {
-    for_each_chain(stage, [&](const ChainTotals& chain, double repeats) {
-      times.stages[stage].compute += Nanoseconds(repeats * chain.kernel_time);
-      times.communication_sum += Nanoseconds(repeats * chain.collective_time);
-    });
   }
-  set_slowest(times);
-  for_each_chain(
-      static_cast<std::size_t>(times.slowest_stage), [&](const ChainTotals& chain, double repeats) {
-        for (const auto part : {&Breakdown::compute, &Breakdown::tensor_comm, &Breakdown::pipeline_comm,
-                                &Breakdown::data_comm, &Breakdown::optimizer}) {
-          times.breakdown.*part += repeats * (chain.breakdown.*part);
-        }
-      });
-  set_bubble(times);
+  set_iteration(times, breakdowns);
 }
 
 }  // namespace

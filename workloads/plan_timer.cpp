@@ -169,26 +169,32 @@ void PlanTimer::add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const
 }
 
 Breakdown PlanTimer::breakdown() {
-  const LayerSpans& spans = *layers_;
-  const StageCosts stages(model(), plan_, profile(), stack(), *spans.costs);
-  // The stage that ends last is that whose weight update takes longest: all begin it together.
-  const auto slowest =
-      std::max_element(once_.begin(), once_.end(),
-                       [](const OnceTimes& a, const OnceTimes& b) { return a.optimizer < b.optimizer; });
-  const std::int64_t stage = slowest - once_.begin();
-  Breakdown breakdown{.data_comm = slowest->reduction, .optimizer = slowest->optimizer};
+  std::vector<Breakdown> breakdowns;
+  std::vector<Nanoseconds> busy;
+  const StageCosts stages(model(), plan_, profile(), stack(), *layers_->costs);
+  for (std::size_t stage = 0; stage < once_.size(); ++stage) {
+    breakdowns.push_back(stage_breakdown(stages, stage));
+    busy.push_back(busy_time(breakdowns.back()));
+  }
+  const std::size_t slowest = busiest_stage(busy);
+  Breakdown breakdown = breakdowns[slowest];
+  breakdown.bubble = iteration() - busy[slowest];
+  return breakdown;
+}
+
+Breakdown PlanTimer::stage_breakdown(const StageCosts& stages, std::size_t stage) const {
+  const auto number = static_cast<std::int64_t>(stage);
+  Breakdown breakdown{.data_comm = once_[stage].reduction, .optimizer = once_[stage].optimizer};
   for (std::int64_t chunk = 0; chunk < plan_.virtual_stages; ++chunk) {
-    const ChunkLayers layers = stages.layers(stage, chunk);
-    add_chunk(breakdown, layers, spans, stages.recomputes(layers));
-    const BlockTimes passes = chunk_passes(layers, spans, stages.recomputes(layers));
+    const ChunkLayers layers = stages.layers(number, chunk);
+    add_chunk(breakdown, layers, *layers_, stages.recomputes(layers));
+    const BlockTimes passes = chunk_passes(layers, *layers_, stages.recomputes(layers));
     breakdown.compute +=
         static_cast<double>(shape_.num_micro_batches) *
-        (stages.offload_wait(stage, passes.forward) + stages.offload_wait(stage, passes.backward));
+        (stages.offload_wait(number, passes.forward) + stages.offload_wait(number, passes.backward));
     const int num_sends = (layers.is_first ? 0 : 1) + (layers.is_last ? 0 : 1);
     breakdown.pipeline_comm += static_cast<double>(num_sends * shape_.num_micro_batches) * stages.send().hold;
   }
-  breakdown.bubble = iteration() - breakdown.compute - breakdown.tensor_comm - breakdown.pipeline_comm -
-                     breakdown.data_comm - breakdown.optimizer;
   return breakdown;
 }
 

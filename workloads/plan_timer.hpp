@@ -77,6 +77,8 @@ class PlanTimer {
                           std::int64_t chunk) const;
   void add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const LayerSpans& spans,
                  bool recomputes) const;
+  /// Of all that a stage does, without the bubble.
+  Breakdown stage_breakdown(const StageCosts& stages, std::size_t stage) const;
 
   LayerCostCache costs_;
   std::map<LayerKey, LayerSpans> spans_;

@@ -32,15 +32,16 @@ IterationTimes simulated_iteration_times(const IterationWork& work, const Execut
       stage.compute += Nanoseconds(task.duration_ns);
     }
   }
-  set_slowest(times);
+  std::vector<Breakdown> breakdowns(work.stages.size());
   for (TaskId id = 0; id < graph.num_tasks(); ++id) {
     const Task& task = graph[id];
-    if (task.stage != times.slowest_stage || task.kind == TaskKind::PipelineComm) continue;
+    if (task.kind == TaskKind::PipelineComm) continue;
     const Nanoseconds hold = hold_after(work.stages[task.stage], task);
-    part_of(times.breakdown, task.kind) += Nanoseconds(task.duration_ns + task.gap_ns) - hold;
-    times.breakdown.pipeline_comm += hold;
+    Breakdown& breakdown = breakdowns[task.stage];
+    part_of(breakdown, task.kind) += Nanoseconds(task.duration_ns + task.gap_ns) - hold;
+    breakdown.pipeline_comm += hold;
   }
-  set_bubble(times);
+  set_iteration(times, breakdowns);
   return times;
 }
 

@@ -37,7 +37,7 @@ struct IterationTimes {
   std::vector<StageTimes> stages;
   Nanoseconds communication_end{0};  ///< when the last collective, or the send after it, ended
   Nanoseconds communication_sum{0};  ///< all collectives of all stages
-  std::int64_t slowest_stage = 0;    ///< the stage that ends last, the first of equals
+  std::int64_t slowest_stage = 0;    ///< the stage with the most to do, the first of equals
   Breakdown breakdown;               ///< of the slowest stage
 };
 

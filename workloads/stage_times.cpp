@@ -1,6 +1,7 @@
 #include "workloads/stage_times.hpp"
 
 #include <algorithm>
+#include <vector>
 
 namespace vtrain {
 namespace {
@@ -61,20 +62,29 @@ Nanoseconds& part_of(Breakdown& breakdown, TaskKind kind) {
   return breakdown.compute;
 }
 
-void set_slowest(IterationTimes& times) {
-  const auto slowest =
-      std::max_element(times.stages.begin(), times.stages.end(),
-                       [](const StageTimes& a, const StageTimes& b) { return a.end < b.end; });
-  times.slowest_stage = slowest - times.stages.begin();
-  times.iteration = slowest->end;
+Nanoseconds busy_time(const Breakdown& breakdown) {
+  return breakdown.compute + breakdown.tensor_comm + breakdown.pipeline_comm + breakdown.data_comm +
+         breakdown.optimizer;
 }
 
-void set_bubble(IterationTimes& times) {
-  const Breakdown& parts = times.breakdown;
-  const Nanoseconds busy =
-      parts.compute + parts.tensor_comm + parts.pipeline_comm + parts.data_comm + parts.optimizer;
+std::size_t busiest_stage(std::span<const Nanoseconds> busy) {
+  constexpr double kRounding = 1e-9;
+  const Nanoseconds most = (1 - kRounding) * *std::max_element(busy.begin(), busy.end());
+  const auto first =
+      std::find_if(busy.begin(), busy.end(), [most](Nanoseconds time) { return time >= most; });
+  return static_cast<std::size_t>(first - busy.begin());
+}
+
+void set_iteration(IterationTimes& times, std::span<const Breakdown> stages) {
+  for (const StageTimes& stage : times.stages)
+    times.iteration = std::max(times.iteration, stage.end);
+  std::vector<Nanoseconds> busy(stages.size());
+  std::transform(stages.begin(), stages.end(), busy.begin(), busy_time);
+  const std::size_t slowest = busiest_stage(busy);
+  times.slowest_stage = static_cast<std::int64_t>(slowest);
+  times.breakdown = stages[slowest];
   // Rounding may leave a stage that never waits a hair above the iteration time.
-  times.breakdown.bubble = std::max(Nanoseconds(0), times.iteration - busy);
+  times.breakdown.bubble = std::max(Nanoseconds(0), times.iteration - busy[slowest]);
 }
 
 }  // namespace vtrain

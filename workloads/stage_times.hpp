@@ -1,6 +1,9 @@
 /// Sums over the operators of a stage, and what both ways of timing an iteration share.
 #pragma once
 
+#include <cstddef>
+#include <span>
+
 #include "workloads/iteration_work.hpp"
 #include "workloads/predictor.hpp"
 
@@ -39,11 +42,15 @@ OnceTotals total_once(const StageWork& work);
 /// The part of a breakdown to which tasks of a kind belong.
 Nanoseconds& part_of(Breakdown& breakdown, TaskKind kind);
 
-/// Sets `iteration` and `slowest_stage` from the ends of the stages.
-void set_slowest(IterationTimes& times);
+/// What the parts of a breakdown other than the bubble add up to.
+Nanoseconds busy_time(const Breakdown& breakdown);
 
-/// Sets the bubble of `breakdown` to what its other parts, those of the slowest stage, leave of the
-/// iteration.
-void set_bubble(IterationTimes& times);
+/// The stage with the most to do, by the `busy_time` of each; the first of those that are equal but for
+/// rounding.
+std::size_t busiest_stage(std::span<const Nanoseconds> busy);
+
+/// Sets the iteration from the ends of the stages, and the slowest stage with its breakdown from those of all
+/// stages, of which the bubble is what their other parts leave of the iteration.
+void set_iteration(IterationTimes& times, std::span<const Breakdown> stages);
 
 }  // namespace vtrain

@@ -237,6 +237,18 @@ TEST_CASE("fast_path: gradient reduction waits for stage 0 if the work says so")
   CHECK(times.stages[1].end.count() == 16);
 }
 
+TEST_CASE("fast_path: the slowest stage is the one with the most to do, not the one that ends last") {
+  IterationWork work = uniform_work(2, 8);
+  work.stages[1].chunks[0].forward.push_back(op_of(TaskKind::Forward, 2));
+  // Stage 1 works from 1 to 41; stage 0 waits for its last gradient and ends at 43.
+  const IterationTimes times = fast_iteration_times(work);
+  CHECK(times.iteration.count() == 43);
+  CHECK(times.stages[0].end > times.stages[1].end);
+  CHECK(times.slowest_stage == 1);
+  CHECK(times.breakdown.compute.count() == 40);
+  CHECK(times.breakdown.bubble.count() == 3);
+}
+
 TEST_CASE("fast_path: the optimizer starts when every stage is done") {
   IterationWork work = uniform_work(2, 1);
   work.stages[1].optimizer = {op_of(TaskKind::Optimizer, 5)};
