@@ -166,6 +166,12 @@ std::string CachedCurves::made_with() const {
   return text;
 }
 
+bool CachedCurves::stacks_differ() const {
+  return std::any_of(curves_.begin(), curves_.end(), [this](const auto& curves) {
+    return curves->settings().stack.name != curves_.front()->settings().stack.name;
+  });
+}
+
 std::string CachedCurves::describe() const {
   return fmt::format("iterations x the iteration time of {}, {}", plans(), made_with());
 }

@@ -51,6 +51,8 @@ class CachedCurves {
   std::string plans() const;
   /// `profile a100, stack megatron-2021; profile h100, stack megatron-2021, calibrated with published`.
   std::string made_with() const;
+  /// Whether types of GPUs have different software stacks, as they do by default where some know 8 bits.
+  bool stacks_differ() const;
   /// Where run times come from: `iterations x the iteration time of the best plan, profile a100, ...`.
   std::string describe() const;
   /// The files that it was made from, each with what it is.

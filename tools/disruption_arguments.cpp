@@ -1,6 +1,7 @@
 #include "tools/disruption_arguments.hpp"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -89,6 +90,16 @@ std::string describe_checkpoints(const CheckpointRule& rule, const DisruptionArg
   return fmt::format("a checkpoint {}, which takes {}", when, cost);
 }
 
+/// Says which options nothing reads.
+void warn_of_options_without_effect(const DisruptionArguments& arguments, const DisruptionRules& rules) {
+  const DisruptionArguments absent;
+  if (rules.checkpoints.kind == CheckpointRule::Kind::None &&
+      arguments.checkpoint_cost != absent.checkpoint_cost)
+    spdlog::warn("--checkpoint-cost: without effect; no --checkpoints are taken");
+  if (!rules.needs_models() && arguments.checkpoint_bandwidth != absent.checkpoint_bandwidth)
+    spdlog::warn("--checkpoint-bandwidth: without effect; nothing costs as much as the size of a model");
+}
+
 }  // namespace
 
 void add_disruption_options(CLI::App& command, DisruptionArguments& arguments) {
@@ -164,7 +175,9 @@ Result<DisruptionRules> read_disruption_rules(const DisruptionArguments& argumen
                  .message = fmt::format("'{}' computes the interval from how often nodes fail: say so with "
                                         "--failures, for instance --failures mtbf=6300h",
                                         arguments.checkpoints)});
-  return DisruptionRules{*interruption, *checkpoints, *checkpoint_cost, *bandwidth};
+  const DisruptionRules rules{*interruption, *checkpoints, *checkpoint_cost, *bandwidth};
+  warn_of_options_without_effect(arguments, rules);
+  return rules;
 }
 
 Result<std::optional<Disruptions>> read_disruptions(const DisruptionArguments& arguments,

@@ -338,10 +338,16 @@ Result<void> take_curves(const ExperimentArguments& arguments, Experiment& exper
 
 /// Says what the prices of jobs rest on. Under `--strict` prices of GPUs without a profile are an error.
 Result<void> note_prices(bool predicted, bool strict, Experiment& experiment) {
-  if (predicted && !info_of(experiment.placement).knows_nodes &&
+  const std::vector<Job>& jobs = experiment.workload.jobs;
+  const bool any_type = std::any_of(jobs.begin(), jobs.end(), [](const Job& job) { return !job.gpu_type; });
+  if (predicted && any_type && !info_of(experiment.placement).knows_nodes &&
       GpuTypes(experiment.cluster, experiment.workload.gpu_types).names().size() > 1) {
     experiment.assumptions.push_back(fmt::format("jobs that ask for no GPU type are as fast as on {}",
                                                  experiment.cluster.groups.front().gpu_type));
+  }
+  if (predicted && experiment.curves->stacks_differ()) {
+    experiment.assumptions.push_back("types of GPUs differ in software too, unless --stack names one: " +
+                                     experiment.curves->made_with());
   }
   if (experiment.workload.models.size() == 0) return {};
   const std::vector<std::string>& assumed = experiment.curves->assumptions();

@@ -24,6 +24,7 @@
 #include "workloads/graph_dot.hpp"
 #include "workloads/memory_model.hpp"
 #include "workloads/physical_semantics.hpp"
+#include "workloads/plan_json.hpp"
 #include "workloads/predict_config.hpp"
 #include "workloads/predictor.hpp"
 #include "workloads/stack.hpp"
@@ -59,6 +60,7 @@ struct Prediction {
   TransformerModel model;
   ParallelPlan plan;
   std::string profile;                         ///< GPU type, in lower case
+  std::string stack;                           ///< its name; the public vTrain release has none
   std::shared_ptr<const KernelTable> kernels;  ///< what `work` points to
   IterationWork work;
   IterationTimes times;
@@ -153,6 +155,7 @@ Result<Prediction> predict_from_profile(const PredictArguments& arguments, const
   Prediction prediction;
   prediction.plan = plan;
   prediction.profile = profile.name;
+  prediction.stack = stack->name;
   prediction.work = std::move(predicted->work);
   prediction.times = fast_iteration_times(prediction.work);
   prediction.memory = predicted->memory;
@@ -231,6 +234,10 @@ ordered_json to_json(const Prediction& prediction, const std::string& semantics)
           {"iteration_time_s", Seconds(times.iteration).count()},
           {"semantics", semantics},
           {"profile", prediction.profile},
+          {"stack", prediction.stack.empty() ? ordered_json(nullptr) : ordered_json(prediction.stack)},
+          {"parameters", prediction.model.num_parameters()},
+          {"num_gpus", prediction.plan.num_gpus().value},
+          {"plan", plan_to_json(prediction.plan)},
           {"breakdown", breakdown_to_json(times.breakdown)},
           {"slowest_stage", times.slowest_stage},
           {"stages", stages},

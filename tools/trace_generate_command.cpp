@@ -222,7 +222,7 @@ void add_amount_options(CLI::App& command, GenerateArguments& to) {
                   "Number of tenants, with unequal shares; default 8, with --from those of its trace")
       ->transform(whole_number(1, kMostTenants));
   command.add_option("--max-gpus", to.max_gpus, "No job with more GPUs than this")->transform(gpu_count());
-  command.add_option("--max-hours", to.max_hours, "Durations up to this only")
+  command.add_option("--max-hours", to.max_hours, "Durations up to this only, to a whole iteration")
       ->transform(number_above_zero());
   command.add_option("--seed", to.seed, "Seed of everything random")
       ->transform(whole_number(0))

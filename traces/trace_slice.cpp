@@ -25,9 +25,11 @@ class Slicer {
     select_by_submission();
     if (auto selected = select_by_tenant(); !selected) return fail(std::move(selected.error()));
     if (auto selected = select_by_status(); !selected) return fail(std::move(selected.error()));
-    select_by_size();
+    if (auto selected = select_by_size(); !selected) return fail(std::move(selected.error()));
     select_some();
     if (jobs().empty()) return fail({.message = "no job of the trace is left in the slice" + submissions});
+    if (auto known = need_durations("clip", options_.clip.count() > 0); !known)
+      return fail(std::move(known.error()));
     clip();
     shift_origin();
     if (auto scaled = scale_load(); !scaled) return fail(std::move(scaled.error()));
@@ -43,6 +45,19 @@ class Slicer {
     const std::size_t before = jobs().size();
     std::erase_if(jobs(), [&](const Job& job) { return !kept(job); });
     sentences_.push_back(fmt::format("only jobs {}: {} of {}", what, count(jobs().size()), count(before)));
+  }
+
+  /// Whether an option that is about run times, if `is_given`, can be followed: not where jobs are given by
+  /// model and iterations.
+  Result<void> need_durations(std::string_view option, bool is_given) {
+    const auto without =
+        std::count_if(jobs().begin(), jobs().end(), [](const Job& job) { return job.duration.count() == 0; });
+    if (!is_given || without == 0) return {};
+    return fail(
+        {.field = std::string(option),
+         .message = fmt::format("{} of {} jobs are given by model and iterations: how long they run is "
+                                "known in a replay only",
+                                with_thousands(without), count(jobs().size()))});
   }
 
   static std::string count(std::size_t number) { return with_thousands(static_cast<std::int64_t>(number)); }
@@ -100,7 +115,7 @@ class Slicer {
     return {};
   }
 
-  void select_by_size() {
+  Result<void> select_by_size() {
     if (options_.min_gpus.value > 0) {
       select(fmt::format("of at least {} GPUs", options_.min_gpus.value),
              [&](const Job& job) { return job.num_gpus >= options_.min_gpus; });
@@ -109,10 +124,13 @@ class Slicer {
       select(fmt::format("of at most {} GPUs", options_.max_gpus.value),
              [&](const Job& job) { return job.num_gpus <= options_.max_gpus; });
     }
-    if (options_.max_duration.count() > 0) {
+    const bool by_duration = options_.max_duration.count() > 0;
+    if (auto known = need_durations("max-duration", by_duration); !known) return known;
+    if (by_duration) {
       select("of at most " + describe_time_span(options_.max_duration),
              [&](const Job& job) { return job.duration <= options_.max_duration; });
     }
+    return {};
   }
 
   void select_some() {
@@ -177,6 +195,7 @@ class Slicer {
 
   Result<void> scale_load() {
     double factor = options_.load_factor;
+    if (auto known = need_durations("load", options_.load > 0); !known) return known;
     if (options_.load > 0) {
       const double offered = trace_statistics(workload_).offered_load(options_.cluster);
       if (!(offered > 0)) {

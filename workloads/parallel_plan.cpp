@@ -79,6 +79,27 @@ Result<void> check_offloading(const TransformerModel& model, const ParallelPlan&
                                          std::to_string(plan.offloaded_layers))});
 }
 
+/// Tensor parallelism splits heads and the columns of the MLP evenly; heads of keys and values that are too
+/// few for that are held several times, each as often.
+Result<void> check_tensor(const TransformerModel& model, std::int64_t tensor) {
+  const std::int64_t kv_heads = model.kv_heads();
+  auto checked = check_divides("tensor", tensor, "heads", model.num_heads);
+  if (!checked) return checked;
+  if (kv_heads % tensor != 0 && tensor % kv_heads != 0) {
+    return fail({.field = "tensor",
+                 .message = expected_found(
+                     fmt::format("a divisor or a multiple of the {} heads of keys and values", kv_heads),
+                     std::to_string(tensor))});
+  }
+  if (model.state_space.num_heads > 0) {
+    checked =
+        check_divides("tensor", tensor, "groups of heads of the state space", model.state_space.num_groups);
+    if (!checked) return checked;
+  }
+  if (model.has_experts() && model.experts.num_dense_layers == 0) return {};
+  return check_divides("tensor", tensor, "columns of the MLP", model.mlp_size());
+}
+
 Result<void> check_replicate(const ParallelPlan& plan) {
   if (plan.replicate > 1 && !shards_weights(plan.sharding)) {
     return fail(
@@ -145,17 +166,15 @@ Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan)
        check_range("micro_batch", plan.micro_batch, kMaxGlobalBatch)});
   if (!checked) return checked;
   constexpr std::int64_t kMaxGpus = 1'000'000'000;
-  checked = first_error(
-      {check_divides("tensor", plan.tensor, "heads", model.num_heads),
-       check_divides("tensor", plan.tensor, "groups of heads of the state space",
-                     model.state_space.num_heads > 0 ? model.state_space.num_groups : plan.tensor),
-       check_layers(model, plan), check_experts(model, plan), check_offloading(model, plan),
-       check_divides("context", plan.context, "tokens of a sequence", model.sequence_length),
-       check_divides("data", plan.data, "sequences of the global batch", plan.global_batch),
-       check_divides("micro_batch", plan.micro_batch, "sequences of a replica",
-                     plan.global_batch / plan.data),
-       check_range("data", plan.tensor * plan.context * plan.pipeline * plan.data, kMaxGpus),
-       check_replicate(plan)});
+  checked =
+      first_error({check_tensor(model, plan.tensor), check_layers(model, plan), check_experts(model, plan),
+                   check_offloading(model, plan),
+                   check_divides("context", plan.context, "tokens of a sequence", model.sequence_length),
+                   check_divides("data", plan.data, "sequences of the global batch", plan.global_batch),
+                   check_divides("micro_batch", plan.micro_batch, "sequences of a replica",
+                                 plan.global_batch / plan.data),
+                   check_range("data", plan.tensor * plan.context * plan.pipeline * plan.data, kMaxGpus),
+                   check_replicate(plan)});
   if (!checked) return checked;
   if (plan.sequence_parallel) {
     checked =

@@ -154,6 +154,14 @@ TEST_CASE("gang speed: what the predictor does not know of gangs is said") {
   CHECK(!said("--cluster 4x8:a100 --placement yarn --policy las:preset=elasticflow", las));
   const std::string plan = "no plan for 1 job on some type of GPUs that may be theirs";
   CHECK(said("--cluster 4x8:a100+4x8:h100 --placement yarn --policy fifo", plan));
+  const std::string stacks =
+      "types of GPUs differ in software too, unless --stack names one: profile a100, stack megatron-2021; "
+      "profile h100, stack megatron-core";
+  CHECK(said("--cluster 4x8:a100+4x8:h100 --policy fifo", stacks));
+  CHECK(said("--cluster 4x8:a100+4x8:h100 --policy fifo",
+             "jobs that ask for no GPU type are as fast as on a100"));
+  CHECK(!said("--cluster 4x8:a100+4x8:h100 --policy fifo --stack megatron-core", "differ in software"));
+  CHECK(!said("--cluster 4x8:a100 --policy fifo", "differ in software"));
 }
 
 TEST_CASE("gang speed: --spread-factor slows jobs with measured curves as it slows those with durations") {

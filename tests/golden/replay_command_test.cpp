@@ -274,6 +274,20 @@ TEST_CASE("replay: checkpoints may cost nothing") {
   }
 }
 
+TEST_CASE("replay: costs of checkpoints that nobody takes are said to be without effect") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", "job_id,submit_s,num_gpus,duration_s\na,0,4,50\n");
+  const auto said = [&](const std::string& options) {
+    const auto result = run_vtrain("replay --trace jobs.csv --cluster 1x4 " + options, work.path());
+    CHECK(result.exit_code == 0);
+    return result.err;
+  };
+  CHECK(said("--checkpoint-cost 60s --checkpoint-bandwidth 1GB/s") ==
+        "warning: --checkpoint-cost: without effect; no --checkpoints are taken\n"
+        "warning: --checkpoint-bandwidth: without effect; nothing costs as much as the size of a model\n");
+  CHECK(said("--checkpoints 10s --checkpoint-cost 5s") == "");
+}
+
 TEST_CASE("replay: a timeline that is wanted is written, even if no job ever runs") {
   const TemporaryFolder work;
   work.write("jobs.csv", "job_id,submit_s,num_gpus,duration_s\na,10,4,5\n");

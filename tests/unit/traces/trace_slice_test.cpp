@@ -158,6 +158,25 @@ TEST_CASE("trace_slice: samples are in order, of the size asked for, repeatable 
   CHECK(kept({.sample = 9}) == "abcd");
 }
 
+TEST_CASE("trace_slice: what is about run times needs them") {
+  const auto error_of = [](const SliceOptions& options) {
+    Workload workload = vtrain::parse_trace(
+                            "job_id,submit_s,num_gpus,duration_s,iterations,model,global_batch\n"
+                            "a,0,1,50,,,\nb,10,8,,5000,llama3-8b,64\n",
+                            "f")
+                            .value()
+                            .workload;
+    const auto sliced = slice_trace(workload, options);
+    return sliced ? "no error" : sliced.error().describe();
+  };
+  const std::string unknown =
+      ": 1 of 2 jobs are given by model and iterations: how long they run is known in a replay only";
+  CHECK(error_of({.max_duration = std::chrono::seconds(60)}) == "max-duration" + unknown);
+  CHECK(error_of({.clip = std::chrono::seconds(60)}) == "clip" + unknown);
+  CHECK(error_of({.load = 0.5, .cluster = GpuCount(8)}) == "load" + unknown);
+  CHECK(error_of({.load_factor = 2}) == "no error");
+}
+
 TEST_CASE("trace_slice: statuses by name") {
   CHECK(vtrain::parse_statuses("completed, timeout").value() ==
         std::vector{vtrain::JobStatus::Completed, vtrain::JobStatus::TimedOut});

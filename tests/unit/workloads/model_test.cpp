@@ -4,7 +4,10 @@
 
 #include <string>
 
+#include <fmt/format.h>
+
 #include "workloads/layer_kinds.hpp"
+#include "workloads/model_zoo.hpp"
 #include "workloads/parallel_plan.hpp"
 
 namespace vtrain {
@@ -210,6 +213,25 @@ TEST_CASE("parallel_plan: where the ends count, the last chunk may hold fewer la
   plan.pipeline = 1;
   plan.virtual_stages = 1;
   CHECK(chunk_layers(model, plan, 0, 0).count == 61);
+}
+
+TEST_CASE("parallel_plan: tensor parallelism splits heads and columns evenly") {
+  TransformerModel model = find_model("llama3.2-3b")->model();  // 24 heads, 8 of keys and values
+  ParallelPlan plan{.global_batch = 8, .micro_batch = 1};
+  for (const std::int64_t tensor : {1, 2, 4, 8, 24}) {
+    plan.tensor = tensor;
+    CHECK(check_plan(model, plan).has_value() == (model.mlp_size() % tensor == 0));
+  }
+  for (const std::int64_t tensor : {3, 6, 12}) {
+    plan.tensor = tensor;
+    CHECK(check_plan(model, plan).error().message ==
+          fmt::format("expected a divisor or a multiple of the 8 heads of keys and values, found '{}'",
+                      tensor));
+  }
+  plan.tensor = 8;
+  model.ffn_size = 8193;
+  CHECK(check_plan(model, plan).error().message ==
+        "expected a divisor of the 8193 columns of the MLP, found '8'");
 }
 
 TEST_CASE("parallel_plan: experts and context must divide") {
