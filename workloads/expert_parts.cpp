@@ -59,12 +59,14 @@ KernelTime dispatch_time(const LayerContext& layer, TokenWay way, TokenLoad load
   const double token_bytes = real(shape.routed_tokens) * copy_bytes(layer, load);
   const double top_k = real(layer.model.experts.top_k);
   const bool one_per_gpu = layer.stack.dispatch != TokenDispatch::AllToAll;
-  const double copies = one_per_gpu ? places_hit(real(group.size), top_k) : top_k;
+  // An all-to-all sends the rows that experts take, filled up or with tokens dropped.
+  const double rows = real(shape.routed_rows) / real(shape.routed_tokens);
+  const double copies = one_per_gpu ? places_hit(real(group.size), top_k) : rows;
   const GpuGroup domain{.size = std::min(group.size, group.per_node), .per_node = group.per_node};
   KernelTime time = domain_time(layer, domain, way, Bytes(token_bytes * copies));
   if (group.size <= group.per_node) return time;
   const double nodes = real(group.size) / real(group.per_node);
-  const double hit = one_per_gpu ? places_hit(nodes, top_k) : top_k;
+  const double hit = one_per_gpu ? places_hit(nodes, top_k) : rows;
   const KernelTime across = send_time(layer.profile, false, Bytes(token_bytes * hit * (nodes - 1) / nodes));
   return {time.time + across.time, worse(time.evidence, across.evidence)};
 }

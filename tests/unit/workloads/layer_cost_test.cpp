@@ -247,6 +247,24 @@ TEST_CASE("layer_cost: the CPU issues experts after it has waited for the GPU") 
   CHECK(total_ns(layer().forward) == busy);
 }
 
+TEST_CASE("layer_cost: experts with a capacity are sent as many rows as they take") {
+  TransformerModel model{"", 2, 4096, 32, 4096};
+  model.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 1024};
+  const LayerKey key{.expert = 4, .micro_batch = 1, .precision = Precision::Bf16};
+  Stack stack = *find_stack("megatron-core");
+  const auto dispatch = [&](TokenDispatch kind, double capacity_factor) {
+    stack.dispatch = kind;
+    model.experts.capacity_factor = capacity_factor;
+    return time_of(layer_costs(model, key, a100(), stack).layers[1].forward, "dispatch");
+  };
+  const double even = dispatch(TokenDispatch::AllToAll, 0);
+  CHECK(dispatch(TokenDispatch::AllToAll, 1) == even);
+  CHECK(dispatch(TokenDispatch::AllToAll, 4) == doctest::Approx(4 * even).epsilon(0.15));
+  CHECK(dispatch(TokenDispatch::AllToAll, 0.5) < even);
+  // One copy of a token for each GPU that it goes to.
+  CHECK(dispatch(TokenDispatch::OnePerGpu, 4) == dispatch(TokenDispatch::OnePerGpu, 1));
+}
+
 TEST_CASE("layer_cost: the CPU catches up in the other layers of a hybrid's backward pass") {
   TransformerModel model{"", 6, 1024, 16, 2048};
   model.layer_pattern = "**E**E";
