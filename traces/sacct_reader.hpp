@@ -30,8 +30,8 @@ bool recognise_sacct(std::string_view head);
 ///   (`gres/gpu:a100=N`) say the type, and the number where the plain entry is missing. The older
 ///   `gpu:a100:2` of `AllocGRES` and `ReqGRES` is of each of `NNodes` nodes.
 /// * Times are local without offset, or seconds since 1970 (`SLURM_TIME_FORMAT=%s`). Local ones are taken as
-///   those of one clock, so a wait across a change of clocks is off by its hour; run times are not. Time 0 is
-///   the first submission.
+///   those of one clock, so a wait across a change of clocks is off by its hour, and so is a run time where
+///   there is no column of elapsed times. Time 0 is the first submission.
 /// * A time limit of `UNLIMITED`, `Partition_Limit` or 0 is none.
 /// * Where `Cluster` has several values, the names of jobs are `cluster/id`.
 /// * Rows of job steps (`123.batch`) say nothing more and are passed over. The tasks of an array and the

@@ -28,6 +28,8 @@ void read_sequence(ConfigReader& config, std::string_view key, std::int64_t sequ
   model.sequence_length = sequence_length > 0 ? sequence_length : longest;
   if (sequence_length == 0) {
     config.warn(fmt::format("{} {}: taken as the sequence length of training", key, longest));
+  } else if (sequence_length > longest) {
+    config.warn(fmt::format("{} {}: sequences of {} tokens are longer", key, longest, sequence_length));
   }
 }
 

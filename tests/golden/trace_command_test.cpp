@@ -24,13 +24,14 @@ TEST_CASE("trace commands: what is read is not written over") {
   const std::string jobs = "job_id,submit_s,num_gpus,duration_s\na,0,1,10\nb,5,1,10\n";
   work.write("jobs.csv", jobs);
   work.write("sizes", "1x8\n");
-  for (const auto& [command, option] :
-       {std::pair{"trace slice jobs.csv --max-jobs 1 --out ./jobs.csv", "--out"},
-        std::pair{"trace convert jobs.csv --out jobs.csv", "--out"},
-        std::pair{"trace fit jobs.csv --out jobs.csv", "--out"},
-        std::pair{"trace generate --from jobs.csv --out jobs.csv", "--out"},
-        std::pair{"trace info jobs.csv --report jobs.csv", "--report"},
-        std::pair{"validate jobs.csv --predictions jobs.csv", "--predictions"}}) {
+  for (const auto& pair : {std::pair{"trace slice jobs.csv --max-jobs 1 --out ./jobs.csv", "--out"},
+                           std::pair{"trace convert jobs.csv --out jobs.csv", "--out"},
+                           std::pair{"trace fit jobs.csv --out jobs.csv", "--out"},
+                           std::pair{"trace generate --from jobs.csv --out jobs.csv", "--out"},
+                           std::pair{"trace info jobs.csv --report jobs.csv", "--report"},
+                           std::pair{"validate jobs.csv --predictions jobs.csv", "--predictions"}}) {
+    const std::string command = pair.first;
+    const std::string option = pair.second;
     CAPTURE(command);
     const auto result = run_vtrain(command, work.path());
     CHECK(result.exit_code == 2);

@@ -3,6 +3,7 @@
 #include "workloads/hugging_face.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -430,6 +431,11 @@ TEST_CASE("hugging_face: what is not supported is named") {
   json bias = llama3();
   bias["attention_bias"] = true;
   CHECK(read(bias, 8192)->model.has_qkv_bias);
+  const auto longest = llama3()["max_position_embeddings"].get<std::int64_t>();
+  CHECK(read(llama3(), longest)->warnings.empty());
+  CHECK(read(llama3(), 2 * longest)->warnings ==
+        std::vector<std::string>{fmt::format("max_position_embeddings {}: sequences of {} tokens are longer",
+                                             longest, 2 * longest)});
   json mlp_bias = llama3();
   mlp_bias["mlp_bias"] = true;
   CHECK(read(mlp_bias, 8192)->warnings ==
