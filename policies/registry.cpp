@@ -235,6 +235,12 @@ std::string_view PolicyArguments::operator[](std::string_view parameter) const {
       fmt::format("policy '{}' asks for '{}', which its table lacks", policy_->name, parameter));
 }
 
+bool PolicyArguments::ignores_gpu_types() const {
+  return policy_->ignores_gpu_types || std::any_of(values_.begin(), values_.end(), [](const auto& value) {
+           return value.first == kPreset.name && value.second != kPreset.default_value;
+         });
+}
+
 Error PolicyArguments::bad_value(std::string_view parameter, std::string_view expected) const {
   return {.field = fmt::format("{}:{}", policy_->name, parameter),
           .message = expected_found(expected, (*this)[parameter])};

@@ -36,6 +36,9 @@ class PolicyArguments {
   const PolicyInfo& policy() const { return *policy_; }
   /// The value given, or the default. The parameter must be in the policy's table.
   std::string_view operator[](std::string_view parameter) const;
+  /// Whether the policy plans with the number of all GPUs, whatever their type: its row of the table says so,
+  /// and ElasticFlow's presets of others do.
+  bool ignores_gpu_types() const;
   /// The error for a value that the policy cannot use.
   Error bad_value(std::string_view parameter, std::string_view expected) const;
 

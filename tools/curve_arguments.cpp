@@ -14,6 +14,7 @@
 #include "tools/file_hash.hpp"
 #include "tools/output_format.hpp"
 #include "tools/target_arguments.hpp"
+#include "tools/usage_error.hpp"
 #include "workloads/jobs/elastic_jobs.hpp"
 #include "workloads/jobs/name_table.hpp"
 #include "workloads/validation/calibration.hpp"
@@ -113,11 +114,7 @@ Result<void> CachedCurves::add_type(const std::string& profile_name, const Curve
     return {};
   }
   auto profile = load_gpu_profile(profile_name);
-  if (!profile) {
-    Error error = profile.error();
-    if (error.file.empty() && error.field.empty()) error.field = "--profile";
-    return fail(std::move(error));
-  }
+  if (!profile) return fail(in_option("--profile", std::move(profile.error())));
   auto stack = read_stack(arguments.stack, arguments.calibration, *profile);
   if (!stack) return fail(std::move(stack.error()));
   settings.stack = *std::move(stack);

@@ -93,12 +93,13 @@ bool any_elastic_policy(const std::vector<std::string>& policies) {
   });
 }
 
-/// The names of the policies of these specs whose row of the table has a flag; empty if none has.
-std::string policies_with(const std::vector<std::string>& specs, bool PolicyInfo::*flag) {
+/// The names of the policies of these specs of which something `holds`; empty if it does of none.
+template <class Holds>
+std::string policies_that(const std::vector<std::string>& specs, const Holds& holds) {
   std::vector<std::string_view> names;
   for (const std::string& spec : specs) {
     const auto arguments = PolicyArguments::parse(spec);
-    if (!arguments || !(arguments->policy().*flag)) continue;
+    if (!arguments || !holds(*arguments)) continue;
     if (std::find(names.begin(), names.end(), arguments->policy().name) == names.end())
       names.push_back(arguments->policy().name);
   }
@@ -112,8 +113,9 @@ std::string run_time_knowledge(const Workload& workload, const std::vector<std::
   if (requested == 0) return "run times known exactly";
   std::string text = "run times bounded by the requested times";
   if (requested < std::ssize(workload.jobs))
-    text += fmt::format(" of {} jobs, known exactly for the others", with_thousands(requested));
-  if (const std::string clairvoyant = policies_with(policies, &PolicyInfo::is_clairvoyant);
+    text += fmt::format(" of {}, known exactly for the others", count_of(requested, "job"));
+  if (const std::string clairvoyant = policies_that(
+          policies, [](const PolicyArguments& policy) { return policy.policy().is_clairvoyant; });
       !clairvoyant.empty())
     text += fmt::format("; known exactly to {} all the same", clairvoyant);
   return text;
@@ -125,7 +127,8 @@ std::string ignored_gpu_types(const Experiment& experiment, const std::vector<st
   const Workload& workload = experiment.workload;
   const bool is_typed = std::any_of(workload.jobs.begin(), workload.jobs.end(),
                                     [](const Job& job) { return static_cast<bool>(job.gpu_type); });
-  const std::string names = policies_with(policies, &PolicyInfo::ignores_gpu_types);
+  const std::string names =
+      policies_that(policies, [](const PolicyArguments& policy) { return policy.ignores_gpu_types(); });
   if (!is_typed || names.empty() || GpuTypes(experiment.cluster, workload.gpu_types).names().size() < 2)
     return {};
   return fmt::format(

@@ -20,6 +20,7 @@
 #include "tools/target_arguments.hpp"
 #include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
+#include "tools/wall_time.hpp"
 #include "workloads/model_file.hpp"
 #include "workloads/physical_semantics.hpp"
 #include "workloads/plan_choice.hpp"
@@ -208,7 +209,7 @@ Result<PlanAnswer> answer_question(const PlanQuestion& question) {
     }
     answer.counts.push_back({num_gpus, std::move(found), std::move(beside)});
   }
-  answer.wall_s = Seconds(std::chrono::steady_clock::now() - start).count();
+  answer.wall_s = seconds_since(start);
   if (answer.fastest.empty()) return fail(no_plan_at_all(answer.counts));
   Nanoseconds longest = Nanoseconds::max();
   if (question.deadline_s) longest = Seconds(*question.deadline_s / question.terms.iterations());
@@ -227,7 +228,8 @@ Result<PlanAnswer> answer_question(const PlanQuestion& question) {
   const RankedPlan& best = answer.fastest[answer.front.front()];
   auto predicted =
       predict_physical(question.model, best.plan, question.target.profile, question.target.stack);
-  if (predicted) answer.fallbacks = std::move(predicted->provenance.fallbacks);
+  if (!predicted) return fail(std::move(predicted.error()));
+  answer.fallbacks = std::move(predicted->provenance.fallbacks);
   return answer;
 }
 

@@ -19,6 +19,7 @@
 #include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
 #include "tools/target_arguments.hpp"
+#include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
 #include "workloads/graph_builder.hpp"
 #include "workloads/graph_dot.hpp"
@@ -181,7 +182,7 @@ Result<Prediction> predict_from_profile(const PredictArguments& arguments, const
 /// takes.
 Result<GpuProfile> profile_for(const PredictArguments& arguments, const PredictConfig& config,
                                bool is_release) {
-  if (!arguments.profile.empty()) return load_gpu_profile(arguments.profile);
+  if (!arguments.profile.empty()) return in_option("--profile", load_gpu_profile(arguments.profile));
   if (is_release || config.profile.empty()) return load_gpu_profile(std::string(kDefaultProfile));
   auto profile = load_gpu_profile(config.profile);
   if (profile) return profile;

@@ -14,6 +14,7 @@
 #include "tools/target_arguments.hpp"
 #include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
+#include "tools/wall_time.hpp"
 #include "workloads/compute_optimal.hpp"
 #include "workloads/model_file.hpp"
 
@@ -157,7 +158,7 @@ std::string to_text(const ScaleArguments& arguments, const ScaleQuestion& questi
       "{} {} for {} d, {} tokens per {}; {} models{} searched in {}   stack {}{}{}\n\n"
       "at peak    {} {} on {}\n"
       "predicted  {} parameters{} on {} in {:.1f} d: {}\n\n{}\n"
-      "* the largest in time{}. The largest model here would take {:.1f} d.\n",
+      "* the largest in time{}\n",
       with_thousands(budget.num_gpus.value), question.target.profile.name, short_number(arguments.days),
       short_number(budget.tokens_per_parameter), has_experts ? "active parameter" : "parameter",
       answer.rungs.size(), question.family.empty() ? "" : " like " + question.family, as_duration(wall_s),
@@ -166,8 +167,9 @@ std::string to_text(const ScaleArguments& arguments, const ScaleQuestion& questi
       tokens_text(promised * budget.tokens_per_parameter), billions(parameters_of(best)), active,
       tokens_text(best.tokens), best.time.count() / kSecondsPerDay, describe_plan(best.plan.plan),
       ladder_table(arguments, answer),
-      answer.ladder_ends ? ", and the largest that is tried: larger ones may be in time too" : "",
-      largest.time.count() / kSecondsPerDay);
+      answer.ladder_ends ? ", and the largest that is tried: larger ones may be in time too."
+                         : fmt::format(". The largest model here would take {:.1f} d.",
+                                       largest.time.count() / kSecondsPerDay));
 }
 
 /// The ladder of the model's family, or of GPT where there is none.
@@ -226,7 +228,7 @@ Result<void> scale(const ScaleArguments& arguments) {
   const auto answer =
       scale_model(budget, question->ladder, arguments.global_batch, batch_multiple, find_plan);
   if (!answer) return fail(in_option("--days", answer.error()));
-  const double wall_s = Seconds(std::chrono::steady_clock::now() - start).count();
+  const double wall_s = seconds_since(start);
   fmt::print("{}", arguments.json ? json_text(to_json(arguments, *question, *answer, wall_s))
                                   : to_text(arguments, *question, *answer, wall_s));
   return {};

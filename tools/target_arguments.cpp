@@ -66,7 +66,7 @@ Result<GpuProfile> read_profile(const std::string& name, const std::optional<Clu
   std::string wanted = name;
   if (wanted.empty() && cluster) wanted = cluster->groups.front().gpu_type;
   auto profile = load_gpu_profile(wanted.empty() ? std::string(kDefaultProfile) : wanted);
-  if (!profile) return fail(profile.error());
+  if (!profile) return fail(in_option(name.empty() ? "--cluster" : "--profile", profile.error()));
   if (cluster && cluster->groups.front().gpus_per_node.value != profile->gpus_per_node) {
     return fail({.field = "--cluster",
                  .message = expected_found(

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -105,22 +106,39 @@ std::string describe_usage_error(const CLI::App& program, const CLI::ParseError&
 Result<void> check_arguments_stay(const CLI::App& program) {
   constexpr std::array<const char*, 5> kOutputs = {"--out", "--report", "--timeline", "--graph",
                                                    "--predictions"};
+  constexpr std::array<const char*, 5> kInputs = {"--trace", "--from", "--cluster", "--throughputs",
+                                                  "--calibrate"};
+  constexpr std::array<std::string_view, 3> kWriteFolders = {"replay", "compare", "record"};
   const CLI::App& app = *reached_command(program).app;
+  if (std::find(kWriteFolders.begin(), kWriteFolders.end(), app.get_name()) != kWriteFolders.end()) return {};
+  const auto given = [&app](const char* name) {
+    const CLI::Option* const option = app.get_option_no_throw(name);
+    return option == nullptr || option->empty() ? nullptr : option;
+  };
+  std::vector<std::string> inputs;
+  for (const CLI::Option* const option : app.get_options()) {
+    const bool is_input = option->get_positional() ||
+                          std::find(kInputs.begin(), kInputs.end(), option->get_name()) != kInputs.end();
+    if (is_input) inputs.insert(inputs.end(), option->results().begin(), option->results().end());
+  }
+  std::map<std::filesystem::path, const char*> outputs;
   for (const char* const name : kOutputs) {
-    const CLI::Option* const output = app.get_option_no_throw(name);
-    if (output == nullptr || output->empty()) continue;
+    const CLI::Option* const output = given(name);
+    if (output == nullptr) continue;
     const std::string& path = output->results().front();
     std::error_code ignored;  // of what is not there
-    if (!std::filesystem::is_regular_file(path, ignored)) continue;
-    for (const CLI::Option* const other : app.get_options()) {
-      if (other == output) continue;
-      for (const std::string& value : other->results()) {
-        if (!std::filesystem::equivalent(path, value, ignored)) continue;
-        return fail({.field = name,
-                     .message = fmt::format("would overwrite '{}', which is read; name another file",
-                                            printable(value))});
-      }
+    for (const std::string& input : inputs) {
+      // A table of nodes may be named with a day: `nodes.csv@2023-01-01`.
+      const bool is_read = std::filesystem::equivalent(path, input, ignored) ||
+                           std::filesystem::equivalent(path, input.substr(0, input.find('@')), ignored);
+      if (!is_read || !std::filesystem::is_regular_file(path, ignored)) continue;
+      return fail({.field = name,
+                   .message = fmt::format("would overwrite '{}', which is read; name another file",
+                                          printable(input))});
     }
+    const auto [other, is_new] = outputs.try_emplace(std::filesystem::weakly_canonical(path, ignored), name);
+    if (!is_new)
+      return fail({.field = name, .message = fmt::format("names the same file as {}", other->second)});
   }
   return {};
 }

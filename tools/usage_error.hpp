@@ -20,9 +20,10 @@ bool asks_for_help(const CLI::App& program, const CLI::ParseError& error);
 /// with the nearest known one, or else what CLI11 says; then which command has the help.
 std::string describe_usage_error(const CLI::App& program, const CLI::ParseError& error);
 
-/// Whether no option that names a file to write (`--out`, `--report`, `--timeline`, `--graph`, `--predictions`)
-/// names one that another argument of the command that was reached names as well: it would be replaced while
-/// it is read, or lost. Folders are none of its business.
+/// Whether no file that a command is to write (`--out`, `--report`, `--timeline`, `--graph`, `--predictions`)
+/// is one that it is to read, by a positional argument, `--trace`, `--from`, `--cluster`, `--throughputs` or
+/// `--calibrate`, or to write for another option. Nothing is said of what lies in folders, nor of commands
+/// that write one.
 Result<void> check_arguments_stay(const CLI::App& program);
 
 /// An error in what an option was given: `--name: expected ..., found ...`, or `--name: key: ...`. One in a

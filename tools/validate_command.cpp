@@ -15,6 +15,7 @@
 #include "tools/cross_validation.hpp"
 #include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
+#include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
 #include "workloads/validation/accuracy.hpp"
 #include "workloads/validation/calibration.hpp"
@@ -217,7 +218,8 @@ Result<void> validate(const ValidateArguments& arguments) {
   if (!calibration) return fail(calibration.error());
   ProfileShelf profiles(arguments.profile);
   if (!arguments.profile.empty()) {
-    if (const auto& profile = profiles.profile(arguments.profile); !profile) return fail(profile.error());
+    if (const auto& profile = profiles.profile(arguments.profile); !profile)
+      return fail(in_option("--profile", profile.error()));
   }
   Validation validation{.kind = cases->kind, .cases = predict_cases(*cases, profiles)};
   for (const CasePrediction& prediction : validation.cases.predicted) {

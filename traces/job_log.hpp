@@ -22,7 +22,6 @@ inline constexpr std::string_view kBadTime = "malformed time";
 inline constexpr std::string_view kBadNumber = "malformed number";
 inline constexpr std::string_view kBadName = "malformed name";
 inline constexpr std::string_view kRepeated = "job id of an earlier row";
-inline constexpr std::string_view kOtherFile = "job of an earlier file";
 inline constexpr std::string_view kEarlierRun = "earlier run of a requeued job";
 inline constexpr std::string_view kNoGpu = "no GPU requested";
 inline constexpr std::string_view kNoSubmission = "no submission time";

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "core/text.hpp"
 #include "traces/job_fields.hpp"
-#include "traces/job_log.hpp"
 
 namespace vtrain {
 namespace {
@@ -55,12 +55,19 @@ void keep_job_names(Workload& workload, const std::vector<std::string_view>& nam
   }
 }
 
-/// The earliest of the traces' origins; nothing unless all have one, by the same clock.
+/// The earliest of the traces' origins. Nothing unless all have one, by the same clock, and no time is too
+/// far from it.
 std::optional<TraceOrigin> common_origin(const std::vector<NamedTrace>& traces) {
   std::optional<TraceOrigin> earliest;
   for (const auto& [name, trace] : traces) {
     if (!trace.origin || trace.origin->clock != traces.front().trace.origin->clock) return std::nullopt;
     if (!earliest || trace.origin->time < earliest->time) earliest = trace.origin;
+  }
+  for (const auto& [name, trace] : traces) {
+    for (const Job& job : trace.workload.jobs) {
+      const SimTime last = job.original_start == Job::kNoStart ? job.submit : job.original_start;
+      if (trace.origin->time - earliest->time > kMaxTraceTime - last.time_since_epoch()) return std::nullopt;
+    }
   }
   return earliest;
 }
@@ -79,28 +86,26 @@ void move_to(const TraceOrigin& origin, Trace& trace) {
 }
 
 /// Exports of dated logs that overlap hold some jobs twice: drops, with its trace's name, every job that has
-/// the id, the size and all times of an earlier one.
-void drop_repeated(Trace& all, std::vector<std::string_view>& names) {
-  std::vector<Job>& jobs = all.workload.jobs;
+/// the id, the owner, the GPUs and all times of an earlier one. Returns how many.
+std::int64_t drop_repeated(std::vector<Job>& jobs, std::vector<std::string_view>& names) {
   std::vector<bool> is_dropped(jobs.size());
-  SkippedRows dropped;
   for (const SameName& same : find_same_names(jobs)) {
     const Job& a = jobs[same.first];
     const Job& b = jobs[same.second];
     is_dropped[same.second] = a.submit == b.submit && a.original_start == b.original_start &&
-                              a.duration == b.duration && a.num_gpus == b.num_gpus;
-    if (is_dropped[same.second]) dropped.add(skip::kOtherFile, 0);
+                              a.duration == b.duration && a.num_gpus == b.num_gpus &&
+                              a.gpu_type == b.gpu_type && a.tenant == b.tenant && a.user == b.user;
   }
-  if (dropped.total() == 0) return;
-  all.skipped.add(dropped);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (is_dropped[i]) continue;
     names[kept] = names[i];
     jobs[kept++] = jobs[i];
   }
+  const auto dropped = static_cast<std::int64_t>(jobs.size() - kept);
   jobs.resize(kept);
   names.resize(kept);
+  return dropped;
 }
 
 /// Gives those names that several have another one.
@@ -143,13 +148,14 @@ Trace join_traces(std::vector<NamedTrace> traces, bool names_as_tenants) {
   if (traces.size() == 1) return std::move(traces.front().trace);
   Trace all;
   all.origin = common_origin(traces);
-  const bool has_dates = std::any_of(traces.begin(), traces.end(),
-                                     [](const NamedTrace& named) { return named.trace.origin.has_value(); });
-  if (has_dates && !all.origin)
-    all.assumptions.push_back("not all files have dates by one clock: time 0 of each is taken as the same");
   std::vector<std::string_view> names;
   for (auto& [name, trace] : traces) {
-    if (all.origin) move_to(*all.origin, trace);
+    if (all.origin) {
+      move_to(*all.origin, trace);
+    } else if (trace.origin) {
+      std::replace(trace.assumptions.begin(), trace.assumptions.end(), trace.origin->describe(),
+                   fmt::format("{} of {}", trace.origin->describe(), name));
+    }
     append_jobs(all.workload, trace.workload);
     names.resize(all.workload.jobs.size(), name);
     all.skipped.add(trace.skipped);
@@ -161,7 +167,10 @@ Trace join_traces(std::vector<NamedTrace> traces, bool names_as_tenants) {
         all.assumptions.push_back(assumption);
     }
   }
-  if (all.origin) drop_repeated(all, names);
+  if (all.origin && !names_as_tenants) {
+    if (const std::int64_t repeated = drop_repeated(all.workload.jobs, names); repeated > 0)
+      all.assumptions.push_back("jobs that several files hold, counted once: " + with_thousands(repeated));
+  }
   keep_job_names(all.workload, names);
   all.workload.sort_by_submission();
   return all;

@@ -21,13 +21,13 @@ struct NamedTrace {
 std::vector<std::string> trace_names(const std::vector<std::string>& paths);
 
 /// The jobs of all traces, ordered by submission, ties in the order of the traces. Where all are dated by one
-/// clock, times count from the first submission of all, and a job that several files hold, as exports of
-/// overlapping months do, is one (the others are skipped rows); otherwise the times 0 of all are taken as the
-/// same, which an assumption says where some have dates. Where a job id occurs twice, all ids are put behind the name of their trace: `cluster01/17`.
-/// Files, assumptions and skipped rows are those of all, the latter without lines.
+/// clock, and within 100 years, times count from the first submission of all, and a job that several files
+/// hold, as exports of overlapping months do, is one, which an assumption says. Otherwise all times 0 are
+/// taken as the same. Where a job id occurs twice, all ids are put behind the name of their trace:
+/// `cluster01/17`. Files, assumptions and skipped rows are those of all, the latter without lines.
 ///
-/// With `names_as_tenants` every job's tenant is the name of its trace. `traces` is not empty; a single trace
-/// comes back as it is, but for that.
+/// With `names_as_tenants` every trace is of a cluster of its own: it is the tenant of its jobs, and none of
+/// them is another's. `traces` is not empty; a single trace comes back as it is, but for that.
 Trace join_traces(std::vector<NamedTrace> traces, bool names_as_tenants);
 
 }  // namespace vtrain

@@ -200,10 +200,14 @@ Result<ScalingAnswer> scale_model(const TrainingBudget& budget, std::span<const 
   std::vector<Rung> falling;  // the largest first
   std::optional<std::size_t> best;
   int num_smaller = 0;
+  bool any_too_large = false;
   for (auto model = ladder.rbegin(); model != ladder.rend() && num_smaller < kSmallerShown; ++model) {
     Rung rung = make_rung(budget, *model);
     // No model takes less time than the peak rate promises.
-    if (rung.time_at_peak > budget.time) continue;
+    if (rung.time_at_peak > budget.time) {
+      any_too_large = true;
+      continue;
+    }
     const auto parameters = static_cast<double>(model->num_parameters());
     const std::int64_t batch = global_batch > 0
                                    ? global_batch
@@ -219,7 +223,7 @@ Result<ScalingAnswer> scale_model(const TrainingBudget& budget, std::span<const 
                                             : "not even the smallest model with a plan is trained in time"});
   }
   ScalingAnswer answer{.best = falling.size() - 1 - *best};
-  answer.ladder_ends = falling[*best].model == ladder.back();
+  answer.ladder_ends = *best == 0 && !any_too_large;
   answer.rungs.assign(std::make_move_iterator(falling.rbegin()), std::make_move_iterator(falling.rend()));
   return answer;
 }

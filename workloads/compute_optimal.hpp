@@ -71,7 +71,7 @@ struct ScalingAnswer {
   /// promises.
   std::vector<Rung> rungs{};
   std::size_t best = 0;      ///< position of the largest that is trained in time
-  bool ladder_ends = false;  ///< the best is the largest model of the ladder: larger ones were not tried
+  bool ladder_ends = false;  ///< no model of the ladder is too large: larger ones might be trained in time
 };
 
 /// Finds the best plan of a model at a global batch.

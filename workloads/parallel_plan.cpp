@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
+#include "workloads/layer_kinds.hpp"
 #include "workloads/size_checks.hpp"
 #include "workloads/stage_order.hpp"
 
@@ -96,8 +97,12 @@ Result<void> check_tensor(const TransformerModel& model, std::int64_t tensor) {
         check_divides("tensor", tensor, "groups of heads of the state space", model.state_space.num_groups);
     if (!checked) return checked;
   }
-  if (model.has_experts() && model.experts.num_dense_layers == 0) return {};
-  return check_divides("tensor", tensor, "columns of the MLP", model.mlp_size());
+  if (const std::int64_t columns = mlp_columns(model); columns > 0) {
+    checked = check_divides("tensor", tensor, "columns of the MLP", columns);
+    if (!checked) return checked;
+  }
+  if (!model.has_experts() || model.experts.shared_ffn_size == 0) return {};
+  return check_divides("tensor", tensor, "columns of the shared experts", model.experts.shared_ffn_size);
 }
 
 Result<void> check_replicate(const ParallelPlan& plan) {
@@ -113,6 +118,15 @@ Result<void> check_replicate(const ParallelPlan& plan) {
 }
 
 }  // namespace
+
+std::int64_t mlp_columns(const TransformerModel& model) {
+  const LayerCounts counts = count_layers(model);
+  for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
+    if (counts[kind] > 0 && layer_kinds(model)[kind].feed_forward == FeedForward::Mlp)
+      return model.mlp_size();
+  }
+  return 0;
+}
 
 LayerRange chunk_layers(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
                         std::int64_t chunk) {

@@ -112,6 +112,9 @@ struct LayerRange {
 LayerRange chunk_layers(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
                         std::int64_t chunk);
 
+/// Columns of the model's dense MLPs, 0 where no layer has one.
+std::int64_t mlp_columns(const TransformerModel& model);
+
 /// Whether the plan fits the model: `check_model`; tensor divides the heads, pipeline x virtual stages the
 /// layers (where `ends_count_as_layers`, it must leave no chunk empty), data the global batch and the
 /// micro-batch what is left of it; expert divides the experts, and expert x expert tensor the GPUs that share

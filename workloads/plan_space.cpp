@@ -61,10 +61,13 @@ class PlanLister {
   }
 
  private:
-  /// What tensor parallelism must divide: heads of each kind, and the groups of those of a state space.
+  /// What tensor parallelism must divide: heads of each kind, the groups of those of a state space, and the
+  /// columns of MLPs and shared experts.
   std::int64_t tensor_divisor() const {
-    const std::int64_t heads = std::gcd(model_.num_heads, model_.kv_heads());
-    return model_.state_space.num_heads > 0 ? std::gcd(heads, model_.state_space.num_groups) : heads;
+    std::int64_t divisor = std::gcd(model_.num_heads, model_.kv_heads());
+    if (model_.state_space.num_heads > 0) divisor = std::gcd(divisor, model_.state_space.num_groups);
+    if (model_.has_experts()) divisor = std::gcd(divisor, model_.experts.shared_ffn_size);
+    return std::gcd(divisor, mlp_columns(model_));
   }
 
   /// Adds the plans of a tensor and context degree.

@@ -9,14 +9,8 @@ namespace vtrain {
 
 bool RoundRecurrence::can_run(Schedule schedule, const PipelineShape& shape) {
   if (shape.num_chunks > 1) return false;
-  switch (schedule) {
-    case Schedule::OneForwardOneBackward:
-    case Schedule::GPipe:
-      return true;
-    case Schedule::ZeroBubble:
-      return shape.num_micro_batches >= shape.num_stages;
-  }
-  return false;
+  if (schedule == Schedule::ZeroBubble) return shape.num_micro_batches >= shape.num_stages;
+  return schedule == Schedule::OneForwardOneBackward || schedule == Schedule::GPipe;
 }
 
 void RoundRecurrence::run(Schedule schedule, std::span<const BlockTimes> stages,

@@ -46,7 +46,7 @@ struct BlockLoop {
 /// other. Loops that are at the same place on every stage hold the same passes: they become the steady state.
 using StageOrder = std::vector<BlockLoop>;
 
-/// All that is to be known of a schedule.
+/// What orders, checks and the memory model need to know of a schedule.
 struct ScheduleRule {
   std::string_view name{};  ///< in plans
   /// The order of one stage, counted from 0, of a shape that `check_schedule` accepts.

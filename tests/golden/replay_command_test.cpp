@@ -344,6 +344,28 @@ TEST_CASE("replay: jobs that did not complete are told by reason") {
             "lacks, or turned away by the policy), 1 ended at their requested time\n") != std::string::npos);
 }
 
+TEST_CASE("replay: what policies know, and what they do not tell apart, is said of those at hand") {
+  const TemporaryFolder work;
+  const std::string header = "job_id,submit_s,num_gpus,gpu_type,duration_s,deadline_s,requested_s\n";
+  work.write("jobs.csv", header + "a,0,4,h100,100,150,200\nb,0,4,a100,100,150,\n");
+  const auto says = [&](const std::string& more, const std::string& sentence) {
+    const CommandResult shown =
+        run_vtrain("compare --trace jobs.csv --cluster 1x4:a100+1x4:h100 --policies " + more, work.path());
+    REQUIRE_MESSAGE(shown.exit_code == 0, shown.err);
+    return shown.out.find(sentence) != std::string::npos;
+  };
+  const std::string bounded =
+      "run times bounded by the requested times of 1 job, known exactly for the others";
+  CHECK(says("easy,fifo", bounded + "\n"));
+  CHECK(says("easy,srtf,srsf,edf-admission",
+             bounded + "; known exactly to srtf, srsf, edf-admission all the same"));
+  const std::string as_one = "plans count the GPUs of all types as one";
+  CHECK(!says("fifo,easy,edf,las", as_one));
+  for (const std::string name : {"conservative", "chronus", "edf-admission", "elasticflow"})
+    CHECK(says(name, "turned away for nothing: " + name));
+  CHECK(says("las:preset=elasticflow", "turned away for nothing: las"));
+}
+
 TEST_CASE("policies: a default has its unit in one place") {
   const json list = json::parse(run_vtrain("policies --json", TemporaryFolder().path()).out);
   for (const json& policy : list) {

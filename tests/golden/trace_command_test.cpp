@@ -40,6 +40,12 @@ TEST_CASE("trace commands: what is read is not written over") {
                             ": would overwrite 'jobs.csv', which is read; name another file\n");
     CHECK(slurp(work / "jobs.csv") == jobs);
   }
+  // What only has the name of a file is none.
+  for (int i = 0; i < 2; ++i)
+    CHECK(run_vtrain("trace generate --jobs 5 --shape itp --seed 3 --out 3", work.path()).exit_code == 0);
+  const auto twice = run_vtrain("predict x.json --timeline a/../t.json --graph t.json", work.path());
+  CHECK(twice.exit_code == 2);
+  CHECK(twice.err == "error: --graph: names the same file as --timeline\n");
   const auto cluster = run_vtrain("trace slice jobs.csv --cluster sizes --load 0.5 --out sizes", work.path());
   CHECK(cluster.exit_code == 2);
   CHECK(slurp(work / "sizes") == "1x8\n");

@@ -112,7 +112,7 @@ TEST_CASE("validate: what cannot be predicted is named, what cannot be read is a
   CHECK(run_vtrain("validate untimed.json", work.path()).out.find("0.0 %  ") == std::string::npos);
   const CommandResult misspelled = run_vtrain("validate some.json --profile h1000", work.path());
   CHECK(misspelled.exit_code == 2);
-  CHECK(misspelled.err.starts_with("error: profile: unknown profile 'h1000'; did you mean 'h100'"));
+  CHECK(misspelled.err.starts_with("error: --profile: unknown profile 'h1000'; did you mean 'h100'"));
   work.write("none.json", R"({"runs": []})");
   const CommandResult none = run_vtrain("validate none.json --predictions p.csv", work.path());
   CHECK(none.exit_code == 2);

@@ -86,10 +86,9 @@ TEST_CASE("trace_join: dated logs are laid one after the other, and a job of two
     CHECK(jobs[0].original_start == vtrain::at(10));
     CHECK(jobs[2].original_start == jobs[2].submit);
     CHECK(all.assumptions ==
-          std::vector<std::string>{"time 0 is the first submission, 2026-01-01 00:00:00 local time"});
-    REQUIRE(all.skipped.reasons().size() == 1);
-    CHECK(all.skipped.reasons()[0].text == "job of an earlier file");
-    CHECK(all.skipped.reasons()[0].count == 1);
+          std::vector<std::string>{"time 0 is the first submission, 2026-01-01 00:00:00 local time",
+                                   "jobs that several files hold, counted once: 1"});
+    CHECK(all.skipped.total() == 0);
   }
   // A trace without dates counts from its own time 0.
   std::vector<NamedTrace> mixed;
@@ -97,8 +96,23 @@ TEST_CASE("trace_join: dated logs are laid one after the other, and a job of two
   mixed.push_back(named("feb", february));
   const Trace all = join_traces(std::move(mixed), false);
   CHECK(all.workload.jobs.size() == 4);
-  CHECK(all.assumptions.front() ==
-        "not all files have dates by one clock: time 0 of each is taken as the same");
+  CHECK(all.assumptions == std::vector<std::string>{
+                               "a", "time 0 is the first submission, 2026-01-31 23:00:00 local time of feb"});
+  // Clusters of their own have jobs of their own.
+  std::vector<NamedTrace> clusters;
+  clusters.push_back(named("jan", january));
+  clusters.push_back(named("feb", february));
+  CHECK(join_traces(std::move(clusters), true).workload.jobs.size() == 4);
+  // Beyond the times that a trace may have.
+  std::vector<NamedTrace> far;
+  far.push_back(named("jan", january));
+  far.push_back(named("late", std::string(kHeader) +
+                                 "9|2130-01-01T00:00:00|2130-01-01T00:00:00|2130-01-01T01:00:00|COMPLETED|"
+                                 "3600|gres/gpu=2\n"));
+  const Trace apart = join_traces(std::move(far), false);
+  CHECK(!apart.origin);
+  CHECK(apart.workload.jobs.size() == 3);
+  CHECK(apart.workload.jobs[0].submit == apart.workload.jobs[1].submit);
 }
 
 TEST_CASE("trace_join: jobs keep the speeds that were measured for them") {

@@ -94,6 +94,8 @@ TEST_CASE("plan_space: all plans, each once, in the order that decides ties") {
     TransformerModel model{"", 1 + below(12), heads * 64, heads, 512 << below(4)};
     if (below(3) == 0) model.experts = {.num_experts = 4 + 2 * below(3), .top_k = 2, .expert_ffn_size = 512};
     if (below(3) == 0) model.num_kv_heads = heads / 2;
+    if (below(4) == 0) model.ffn_size = 2 + below(2000);
+    if (model.has_experts() && below(3) == 0) model.experts.shared_ffn_size = 1 + below(1000);
     REQUIRE(check_model(model));
     const PlanChoices choices =
         all_stacks()[static_cast<std::size_t>(below(static_cast<int>(all_stacks().size())))].choices;
