@@ -107,18 +107,22 @@ std::string policies_that(const std::vector<std::string>& specs, const Holds& ho
 }
 
 /// What policies may know of run times.
-std::string run_time_knowledge(const Workload& workload, const std::vector<std::string>& policies) {
+std::string run_time_knowledge(const Workload& workload) {
   const auto requested = std::count_if(workload.jobs.begin(), workload.jobs.end(),
                                        [](const Job& job) { return job.requested_time.count() > 0; });
   if (requested == 0) return "run times known exactly";
-  std::string text = "run times bounded by the requested times";
-  if (requested < std::ssize(workload.jobs))
-    text += fmt::format(" of {}, known exactly for the others", count_of(requested, "job"));
-  if (const std::string clairvoyant = policies_that(
-          policies, [](const PolicyArguments& policy) { return policy.policy().is_clairvoyant; });
-      !clairvoyant.empty())
-    text += fmt::format("; known exactly to {} all the same", clairvoyant);
-  return text;
+  if (requested == std::ssize(workload.jobs)) return "run times bounded by the requested times";
+  return fmt::format("run times bounded by the requested times of {}, known exactly for the others",
+                     count_of(requested, "job"));
+}
+
+/// Names the policies that know run times where others know requested ones; empty if there are none.
+std::string clairvoyant_policies(const Workload& workload, const std::vector<std::string>& policies) {
+  const bool any_requested = std::any_of(workload.jobs.begin(), workload.jobs.end(),
+                                         [](const Job& job) { return job.requested_time.count() > 0; });
+  const std::string names =
+      policies_that(policies, [](const PolicyArguments& policy) { return policy.policy().is_clairvoyant; });
+  return any_requested && !names.empty() ? "run times known exactly to " + names : "";
 }
 
 /// Says so if policies take GPUs of all types for the same where jobs ask for one of several; empty
@@ -131,10 +135,7 @@ std::string ignored_gpu_types(const Experiment& experiment, const std::vector<st
       policies_that(policies, [](const PolicyArguments& policy) { return policy.ignores_gpu_types(); });
   if (!is_typed || names.empty() || GpuTypes(experiment.cluster, workload.gpu_types).names().size() < 2)
     return {};
-  return fmt::format(
-      "plans count the GPUs of all types as one, so that jobs may come late or be turned away for nothing: "
-      "{}",
-      names);
+  return "GPUs of all types count as one in plans, so that jobs may come late: " + names;
 }
 
 /// Says so if requested times would end elastic jobs before their work is done; empty otherwise.
@@ -349,8 +350,8 @@ Result<void> note_prices(bool predicted, bool strict, Experiment& experiment) {
                                                  experiment.cluster.groups.front().gpu_type));
   }
   if (predicted && experiment.curves->stacks_differ()) {
-    experiment.assumptions.push_back("types of GPUs differ in software too, unless --stack names one: " +
-                                     experiment.curves->made_with());
+    experiment.assumptions.push_back(
+        fmt::format("software differs: {} (--stack sets one)", experiment.curves->made_with()));
   }
   if (experiment.workload.models.size() == 0) return {};
   const std::vector<std::string>& assumed = experiment.curves->assumptions();
@@ -386,9 +387,10 @@ Result<void> complete_jobs(const ExperimentArguments& arguments, Transformations
 /// does with these jobs.
 void note_what_policies_know(const std::vector<std::string>& policies, Experiment& experiment) {
   const Workload& workload = experiment.workload;
-  experiment.assumptions.push_back(run_time_knowledge(workload, policies));
-  for (std::string sentence : {ignored_gpu_types(experiment, policies), limits_without_effect(workload),
-                               hopeless_deadlines(workload)}) {
+  experiment.assumptions.push_back(run_time_knowledge(workload));
+  for (std::string sentence :
+       {clairvoyant_policies(workload, policies), ignored_gpu_types(experiment, policies),
+        limits_without_effect(workload), hopeless_deadlines(workload)}) {
     if (!sentence.empty()) experiment.assumptions.push_back(std::move(sentence));
   }
   assume(experiment, placement_notes(workload, experiment.cluster, experiment.placement));

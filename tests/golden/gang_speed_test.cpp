@@ -155,13 +155,13 @@ TEST_CASE("gang speed: what the predictor does not know of gangs is said") {
   const std::string plan = "no plan for 1 job on some type of GPUs that may be theirs";
   CHECK(said("--cluster 4x8:a100+4x8:h100 --placement yarn --policy fifo", plan));
   const std::string stacks =
-      "types of GPUs differ in software too, unless --stack names one: profile a100, stack megatron-2021; "
-      "profile h100, stack megatron-core";
+      "software differs: profile a100, stack megatron-2021; profile h100, stack megatron-core (--stack sets "
+      "one)";
   CHECK(said("--cluster 4x8:a100+4x8:h100 --policy fifo", stacks));
   CHECK(said("--cluster 4x8:a100+4x8:h100 --policy fifo",
              "jobs that ask for no GPU type are as fast as on a100"));
-  CHECK(!said("--cluster 4x8:a100+4x8:h100 --policy fifo --stack megatron-core", "differ in software"));
-  CHECK(!said("--cluster 4x8:a100 --policy fifo", "differ in software"));
+  CHECK(!said("--cluster 4x8:a100+4x8:h100 --policy fifo --stack megatron-core", "software differs"));
+  CHECK(!said("--cluster 4x8:a100 --policy fifo", "software differs"));
 }
 
 TEST_CASE("gang speed: --spread-factor slows jobs with measured curves as it slows those with durations") {

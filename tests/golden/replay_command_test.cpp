@@ -356,14 +356,16 @@ TEST_CASE("replay: what policies know, and what they do not tell apart, is said 
   };
   const std::string bounded =
       "run times bounded by the requested times of 1 job, known exactly for the others";
-  CHECK(says("easy,fifo", bounded + "\n"));
-  CHECK(says("easy,srtf,srsf,edf-admission",
-             bounded + "; known exactly to srtf, srsf, edf-admission all the same"));
-  const std::string as_one = "plans count the GPUs of all types as one";
+  const std::string known = "run times known exactly to ";
+  CHECK(says("easy,fifo", bounded));
+  CHECK(!says("easy,fifo", known));
+  CHECK(says("easy,srtf,srsf,edf-admission", bounded));
+  CHECK(says("easy,srtf,srsf,edf-admission", known + "srtf, srsf, edf-admission"));
+  const std::string as_one = "GPUs of all types count as one in plans, so that jobs may come late: ";
   CHECK(!says("fifo,easy,edf,las", as_one));
   for (const std::string name : {"conservative", "chronus", "edf-admission", "elasticflow"})
-    CHECK(says(name, "turned away for nothing: " + name));
-  CHECK(says("las:preset=elasticflow", "turned away for nothing: las"));
+    CHECK(says(name, as_one + name));
+  CHECK(says("las:preset=elasticflow", as_one + "las"));
 }
 
 TEST_CASE("policies: a default has its unit in one place") {
