@@ -1,7 +1,5 @@
 #include "policies/fit_first.hpp"
 
-#include "policies/waiting_queue.hpp"
-
 namespace vtrain {
 namespace {
 
@@ -12,12 +10,7 @@ class FitFirst final : public Policy {
       waiting_.insert(job, pass.job(job).num_gpus);
     for (const JobId job : pass.arrived())
       waiting_.push_back(job, pass.job(job).num_gpus);
-    auto position = waiting_.first_fitting(0, pass.free_gpus());
-    while (position) {
-      // Enough free GPUs need not be room: under `yarn` they may lie on too many nodes.
-      if (pass.try_start(waiting_.job(*position))) waiting_.remove(*position);
-      position = waiting_.first_fitting(*position + 1, pass.free_gpus());
-    }
+    start_fitting(pass, waiting_);
   }
 
  private:
@@ -25,6 +18,15 @@ class FitFirst final : public Policy {
 };
 
 }  // namespace
+
+void start_fitting(SchedulingPass& pass, WaitingQueue& waiting) {
+  auto position = waiting.first_fitting(0, pass.free_gpus());
+  while (position) {
+    // Enough free GPUs need not be room: under `yarn` they may lie on too many nodes.
+    if (pass.try_start(waiting.job(*position))) waiting.remove(*position);
+    position = waiting.first_fitting(*position + 1, pass.free_gpus());
+  }
+}
 
 Result<std::unique_ptr<Policy>> make_fit_first(const PolicyArguments&) {
   return std::make_unique<FitFirst>();

@@ -5,6 +5,7 @@
 
 #include "core/result.hpp"
 #include "policies/registry.hpp"
+#include "policies/waiting_queue.hpp"
 
 namespace vtrain {
 
@@ -12,5 +13,8 @@ namespace vtrain {
 /// reserved, so that large gangs can starve. The `filler` of Batsim and the `fjf` (fit-job-first) of
 /// Tiresias. O(log n) a start.
 Result<std::unique_ptr<Policy>> make_fit_first(const PolicyArguments& arguments);
+
+/// Walks a queue and starts what fits, as every pass of `fit-first` does.
+void start_fitting(SchedulingPass& pass, WaitingQueue& waiting);
 
 }  // namespace vtrain

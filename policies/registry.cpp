@@ -17,6 +17,7 @@
 #include "policies/fit_first.hpp"
 #include "policies/gittins.hpp"
 #include "policies/las.hpp"
+#include "policies/recorded.hpp"
 #include "policies/sjf.hpp"
 #include "policies/srsf.hpp"
 #include "policies/srtf.hpp"
@@ -191,6 +192,10 @@ const std::vector<PolicyInfo>& table() {
        .summary = "conservative backfilling: every waiting job holds a reservation that only moves forward",
        .make = make_conservative,
        .ignores_gpu_types = true},
+      {.name = "recorded",
+       .summary = "no policy of its own: jobs start when they did where the trace was recorded",
+       .make = make_recorded,
+       .needs_recorded_starts = true},
   };
   return rows;
 }

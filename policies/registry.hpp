@@ -55,8 +55,9 @@ struct PolicyInfo {
   std::string_view summary;
   std::vector<PolicyParameter> parameters{};
   Result<std::unique_ptr<Policy>> (*make)(const PolicyArguments&);
-  bool is_clairvoyant = false;     ///< it knows run times, whatever times were requested
-  bool ignores_gpu_types = false;  ///< it plans with the number of all GPUs, whatever their type
+  bool is_clairvoyant = false;         ///< it knows run times, whatever times were requested
+  bool ignores_gpu_types = false;      ///< it plans with the number of all GPUs, whatever their type
+  bool needs_recorded_starts = false;  ///< it is of use only where the trace says when jobs started
 };
 
 /// All policies, in the order in which they are listed to users.

@@ -158,6 +158,24 @@ std::string hopeless_deadlines(const Workload& workload) {
   return count_of(hopeless, "job") + " with a deadline before the submission, which nothing can meet";
 }
 
+/// Says from when on policies that go by recorded starts run jobs that have none; an error if no job has one.
+Result<void> note_recorded_starts(const std::vector<std::string>& policies, Experiment& experiment) {
+  const std::string names = policies_that(
+      policies, [](const PolicyArguments& policy) { return policy.policy().needs_recorded_starts; });
+  if (names.empty()) return {};
+  const std::vector<Job>& jobs = experiment.workload.jobs;
+  const auto without = std::count_if(jobs.begin(), jobs.end(),
+                                     [](const Job& job) { return job.original_start == Job::kNoStart; });
+  if (without == std::ssize(jobs))
+    return fail({.field = names,
+                 .message = "expected a trace that says when its jobs started, found no recorded start"});
+  if (without > 0)
+    experiment.assumptions.push_back(
+        fmt::format("started when submitted under {}, for want of a recorded start: {}", names,
+                    count_of(without, "job")));
+  return {};
+}
+
 /// Replays one policy.
 Result<ExperimentRun> run_policy(const Experiment& experiment, const std::string& spec, bool strict,
                                  bool record_runs, std::atomic<std::int64_t>& jobs_done) {
@@ -434,6 +452,7 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   if (auto done = complete_jobs(arguments, rules->transformations, experiment); !done)
     return fail(done.error());
   note_what_policies_know(arguments.policies, experiment);
+  if (auto noted = note_recorded_starts(arguments.policies, experiment); !noted) return fail(noted.error());
   if (auto taken = take_disruptions(arguments, rules->disruptions, experiment); !taken)
     return fail(taken.error());
   experiment.provenance.emplace_back("seed", std::to_string(arguments.transformations.seed));

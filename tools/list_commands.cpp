@@ -44,6 +44,7 @@ Result<void> list_policies(bool json) {
                       {"summary", policy.summary},
                       {"is_clairvoyant", policy.is_clairvoyant},
                       {"ignores_gpu_types", policy.ignores_gpu_types},
+                      {"needs_recorded_starts", policy.needs_recorded_starts},
                       {"parameters", parameters}});
     }
     print_json(list);
