@@ -27,6 +27,24 @@ std::span<const EmbeddedFile> gpu_profiles();
 
 namespace {
 
+bool is_digit(char letter) {
+  return letter >= '0' && letter <= '9';
+}
+
+/// The stretches of small letters and digits in a text.
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  const auto in_word = [](char letter) { return (letter >= 'a' && letter <= 'z') || is_digit(letter); };
+  for (auto at = text.begin(); at != text.end();) {
+    const auto begin = std::find_if(at, text.end(), in_word);
+    at = std::find_if_not(begin, text.end(), in_word);
+    if (begin != at)
+      words.push_back(
+          text.substr(static_cast<std::size_t>(begin - text.begin()), static_cast<std::size_t>(at - begin)));
+  }
+  return words;
+}
+
 /// The text of an embedded profile; empty if there is none of this name.
 std::string_view embedded_text(std::string_view name) {
   for (const EmbeddedFile& file : embedded::gpu_profiles()) {
@@ -54,7 +72,7 @@ double input_size(Precision precision) {
 Result<GpuProfile> load_recording(std::string text, const std::string& file) {
   const auto recording = parse_kernel_recording(std::move(text), file);
   if (!recording) return fail(recording.error());
-  const std::string base(profile_of_device(recording->device));
+  const std::string base(embedded_profile_of(recording->device.name));
   if (base.empty()) {
     return fail({.kind = ErrorKind::NotFound,
                  .file = file,
@@ -197,18 +215,48 @@ std::span<const std::string_view> embedded_profile_names() {
   return names;
 }
 
+std::string_view embedded_profile_of(std::string_view gpu) {
+  const std::string name = lower_case(gpu);
+  const std::vector<std::string_view> words = words_of(name);
+  const auto is_part = [](std::string_view word) {
+    return word.size() == 2 && word[1] == 'g' && is_digit(word[0]);
+  };
+  std::string_view best;
+  std::size_t most_parts = 0;
+  for (const std::string_view candidate : embedded_profile_names()) {
+    const std::vector<std::string_view> parts = words_of(candidate);
+    const auto has = [](const auto& list, std::string_view word) {
+      return std::find(list.begin(), list.end(), word) != list.end();
+    };
+    const bool named =
+        std::all_of(parts.begin(), parts.end(), [&](std::string_view part) { return has(words, part); });
+    const bool other = std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+      return (word == "pcie" || word == "nvl" || word == "mig" || is_part(word)) && !has(parts, word);
+    });
+    if (!named || other || parts.size() <= most_parts) continue;
+    best = candidate;
+    most_parts = parts.size();
+  }
+  return best;
+}
+
+bool is_profile_path(const std::string& name) {
+  return embedded_text(name).empty() && (name.find('/') != std::string::npos || name.ends_with(".json") ||
+                                         std::filesystem::is_directory(name));
+}
+
 Result<GpuProfile> load_gpu_profile(const std::string& name) {
   constexpr std::size_t kMaxFile = std::size_t{64} << 20;
-  if (const std::string_view text = embedded_text(name); !text.empty())
-    return parse_gpu_profile(std::string(text), fmt::format("embedded {}.json", name));
-  if (name.find('/') != std::string::npos || name.ends_with(".json") || std::filesystem::is_directory(name)) {
+  if (is_profile_path(name)) {
     const std::filesystem::path file = recording_file(name);
     auto text = read_file(file, kMaxFile);
     if (!text) return fail(std::move(text.error()));
     if (is_kernel_recording(*text)) return load_recording(std::move(*text), file.string());
     return parse_gpu_profile(std::move(*text), name);
   }
-  return fail(unknown_profile(name, ", or the path of a JSON file"));
+  const std::string_view embedded = embedded_profile_of(name);
+  if (embedded.empty()) return fail(unknown_profile(name, ", or the path of a JSON file"));
+  return parse_gpu_profile(std::string(embedded_text(embedded)), fmt::format("embedded {}.json", embedded));
 }
 
 }  // namespace vtrain

@@ -234,19 +234,6 @@ std::string source_of(const KernelRecording& recording) {
 
 }  // namespace
 
-std::string_view profile_of_device(const RecordedDevice& device) {
-  const std::string name = lower_case(device.name);
-  std::string_view best;
-  for (const std::string_view candidate : embedded_profile_names()) {
-    const std::size_t dash = candidate.find('-');
-    const bool has_gpu = name.find(candidate.substr(0, dash)) != std::string::npos;
-    const bool has_rest =
-        dash == std::string_view::npos || name.find(candidate.substr(dash + 1)) != std::string::npos;
-    if (has_gpu && has_rest && candidate.size() > best.size()) best = candidate;
-  }
-  return best;
-}
-
 Result<std::string> recording_to_profile(const KernelRecording& recording, const std::string& base_name,
                                          const std::string& made_by) {
   const auto base = load_gpu_profile(base_name);

@@ -9,10 +9,6 @@
 
 namespace vtrain {
 
-/// The profile that is part of the program for the GPU that a recording is of: `h200` for `NVIDIA H200`;
-/// empty if there is none.
-std::string_view profile_of_device(const RecordedDevice& device);
-
 /// The profile of a recording as JSON text, which extends the embedded profile `base` and replaces what was
 /// measured:
 ///

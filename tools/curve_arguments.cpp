@@ -42,14 +42,10 @@ namespace {
 /// The kind of curve that is none.
 constexpr std::string_view kNoCurves = "none";
 
-bool is_embedded(std::string_view profile) {
-  const auto names = embedded_profile_names();
-  return std::find(names.begin(), names.end(), profile) != names.end();
-}
-
 /// The profile of a type of GPUs; the default one where there is none, with a sentence that says so.
 std::string profile_of(const std::string& gpu_type, std::vector<std::string>& assumptions) {
-  if (is_embedded(lower_case(gpu_type))) return lower_case(gpu_type);
+  if (const std::string_view profile = embedded_profile_of(gpu_type); !profile.empty())
+    return std::string(profile);
   if (!gpu_type.empty()) {
     assumptions.push_back(
         with_guess(fmt::format("models run on {} as fast as on {}: there is no profile of it",
@@ -118,7 +114,7 @@ Result<void> CachedCurves::add_type(const std::string& profile_name, const Curve
   auto stack = read_stack(arguments.stack, arguments.calibration, *profile);
   if (!stack) return fail(std::move(stack.error()));
   settings.stack = *std::move(stack);
-  if (!is_embedded(profile_name)) {
+  if (is_profile_path(profile_name)) {
     const std::string file = recording_file(profile_name).string();
     auto hash = sha256_of_file(file);
     if (!hash) return fail(std::move(hash.error()));

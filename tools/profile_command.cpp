@@ -50,7 +50,7 @@ Result<void> import_recording(const ImportArguments& arguments) {
   const auto recording = parse_kernel_recording(std::move(*text), recording_file(arguments.folder).string());
   if (!recording) return fail(recording.error());
   const std::string base =
-      arguments.base.empty() ? std::string(profile_of_device(recording->device)) : arguments.base;
+      arguments.base.empty() ? std::string(embedded_profile_of(recording->device.name)) : arguments.base;
   if (base.empty()) {
     return fail({.field = "--base",
                  .message = fmt::format("no profile of the program is of '{}'; say which one to extend",

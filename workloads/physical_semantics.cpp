@@ -1,5 +1,6 @@
 #include "workloads/physical_semantics.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <tuple>
@@ -247,6 +248,12 @@ Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const
     if (!has && degree > 1)
       fallbacks.missing.push_back(
           fmt::format("{} {}: not known of stack {}, timed as in Megatron-Core", name, degree, stack.name));
+  }
+  const auto& shardings = choices.sharding;
+  if (plan.sharding != Sharding::None && plan.data > 1 &&
+      std::find(shardings.begin(), shardings.end(), plan.sharding) == shardings.end()) {
+    fallbacks.missing.push_back(fmt::format("sharding {}: not known of stack {}, timed as if it had it",
+                                            name_of(plan.sharding), stack.name));
   }
   return PhysicalPrediction{
       .work = make_physical_work(model, plan, profile, stack, costs, WorkDetail::Operators),

@@ -102,6 +102,29 @@ TEST_CASE("gpu_profile: Grace CPUs take longer to issue work, and x86 hosts of t
     CHECK(load_gpu_profile(name)->host_issue_factor == 1);
 }
 
+TEST_CASE("gpu_profile: a profile is found by what drivers and schedulers call its GPU") {
+  for (const std::string_view name : embedded_profile_names())
+    CHECK(embedded_profile_of(name) == name);
+  CHECK(embedded_profile_of("NVIDIA H200") == "h200");
+  CHECK(embedded_profile_of("NVIDIA H100 80GB HBM3") == "h100");
+  CHECK(embedded_profile_of("nvidia_h100_80gb_hbm3") == "h100");
+  CHECK(embedded_profile_of("NVIDIA A100-SXM4-80GB") == "a100");
+  CHECK(embedded_profile_of("NVIDIA A100-SXM4-40GB") == "a100-40gb");
+  CHECK(embedded_profile_of("NVIDIA A100-PCIE-40GB") == "a100-pcie-40gb");
+  CHECK(embedded_profile_of("a100_pcie_80gb") == "a100-pcie");
+  CHECK(embedded_profile_of("Tesla V100-PCIE-32GB") == "v100-pcie");
+  CHECK(embedded_profile_of("NVIDIA GB200") == "gb200");
+  CHECK(embedded_profile_of("NVIDIA B200") == "b200");
+  CHECK(load_gpu_profile("H100")->name == "h100");
+  // Neither another card with the same chip, nor a part of one, nor one whose name contains another's.
+  for (const char* other :
+       {"NVIDIA H100 PCIe", "NVIDIA H100 NVL", "nvidia_a100_1g.10gb", "NVIDIA A100-SXM4-80GB MIG 2g.20gb",
+        "NVIDIA GH200 480GB", "a1000", "NVIDIA GeForce RTX 4090", "V100M32", "-", ""}) {
+    CAPTURE(other);
+    CHECK(embedded_profile_of(other).empty());
+  }
+}
+
 TEST_CASE("gpu_profile: an unknown name lists the known ones") {
   const auto profile = load_gpu_profile("b400");
   REQUIRE(!profile);

@@ -96,19 +96,4 @@ TEST_CASE("recording_profile: a folder with a recording is a profile") {
   CHECK_FALSE(load_gpu_profile(folder.path().string()));
 }
 
-TEST_CASE("recording_profile: the profile to extend follows from the name of the GPU") {
-  const auto base_of = [](const std::string& name) {
-    RecordedDevice device;
-    device.name = name;
-    return profile_of_device(device);
-  };
-  CHECK(base_of("NVIDIA H200") == "h200");
-  CHECK(base_of("NVIDIA H100 80GB HBM3") == "h100");
-  CHECK(base_of("NVIDIA A100-SXM4-80GB") == "a100");
-  CHECK(base_of("NVIDIA A100-SXM4-40GB") == "a100-40gb");
-  CHECK(base_of("NVIDIA GB200") == "gb200");
-  CHECK(base_of("NVIDIA B200") == "b200");
-  CHECK(base_of("NVIDIA GeForce RTX 4090").empty());
-}
-
 }  // namespace vtrain

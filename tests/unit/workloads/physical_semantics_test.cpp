@@ -340,6 +340,10 @@ TEST_CASE("physical_semantics: what a stack does not have is timed, and said") {
         std::vector<std::string>{"tensor 2: not known of stack pytorch-eager, timed as in Megatron-Core",
                                  "pipeline 4: not known of stack pytorch-eager, timed as in Megatron-Core"});
   CHECK(sentences("megatron-core", plan).empty());
+  const ParallelPlan sharded{.data = 8, .global_batch = 8, .micro_batch = 1, .sharding = Sharding::Full};
+  CHECK(sentences("megatron-2021", sharded) ==
+        std::vector<std::string>{"sharding full: not known of stack megatron-2021, timed as if it had it"});
+  CHECK(sentences("fsdp-eager", sharded).empty());
   const GpuProfile v100 = load_gpu_profile("v100-pcie").value();
   for (const Precision precision : {Precision::Fp16, Precision::Bf16}) {
     plan.precision = precision;
