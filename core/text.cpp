@@ -251,7 +251,8 @@ std::string with_thousands(std::int64_t number) {
 std::string_view nearest_name(std::string_view word, std::span<const std::string_view> known) {
   const std::string wanted = lower_case(word);
   std::string_view best;
-  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+  // Two letters of three may be any other word's.
+  std::size_t best_distance = word.size() <= 3 ? 2 : std::max<std::size_t>(2, word.size() / 3) + 1;
   std::vector<std::size_t> row;
   for (const std::string_view known_name : known) {
     const std::string name = lower_case(known_name);
@@ -288,14 +289,24 @@ std::string list_names(std::span<const std::string_view> names) {
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {
   constexpr std::size_t kTellsEnough = 3;
   constexpr std::size_t kFew = 8;
+  const std::string wanted = lower_case(word);
+  const auto few_where = [&](auto holds) {
+    std::vector<std::string_view> names;
+    if (word.size() < kTellsEnough) return names;
+    std::copy_if(known.begin(), known.end(), std::back_inserter(names),
+                 [&](std::string_view name) { return holds(lower_case(name)); });
+    if (names.size() > kFew) names.clear();
+    return names;
+  };
+  const std::string_view nearest = nearest_name(word, known);
   std::vector<std::string_view> meant;
-  if (const std::string_view nearest = nearest_name(word, known); !nearest.empty()) {
-    meant.push_back(nearest);
-  } else if (word.size() >= kTellsEnough) {
-    std::copy_if(known.begin(), known.end(), std::back_inserter(meant),
-                 [word](std::string_view name) { return name.find(word) != std::string_view::npos; });
-  }
-  if (meant.empty() || meant.size() > kFew) return {};
+  // What begins so is likelier meant than what is as near: `v100` is more like `v100-pcie` than like `a100`.
+  if (!equal_in_any_case(nearest, word))
+    meant = few_where([&](const std::string& name) { return name.starts_with(wanted); });
+  if (meant.empty() && !nearest.empty()) meant.push_back(nearest);
+  if (meant.empty())
+    meant = few_where([&](const std::string& name) { return name.find(wanted) != std::string::npos; });
+  if (meant.empty()) return {};
   return fmt::format("did you mean {}{}?", meant.size() == 1 ? "" : "one of ", list_names(meant));
 }
 

@@ -9,7 +9,7 @@ set(may_include_workloads core workloads)
 set(may_include_traces core workloads traces)
 set(may_include_sched core workloads sched)
 set(may_include_policies core workloads sched policies)
-set(may_include_profiler core profiler)
+set(may_include_profiler profiler)
 set(may_include_tools core workloads traces sched policies profiler tools)
 set(modules core workloads traces sched policies profiler tools)
 

@@ -79,13 +79,13 @@ std::string describe_cost(const InterruptionRule& rule, const DisruptionArgument
 
 std::string describe_checkpoints(const CheckpointRule& rule, const DisruptionArguments& arguments) {
   if (rule.kind == CheckpointRule::Kind::None) return {};
-  const std::string cost = arguments.checkpoint_cost == "bytes"
-                               ? fmt::format("{} bytes a parameter at {}", kCheckpointBytesPerParameter,
-                                             arguments.checkpoint_bandwidth)
-                               : arguments.checkpoint_cost;
+  const auto fixed = parse_checkpoint_cost(arguments.checkpoint_cost).value();
+  const std::string cost = fixed ? as_duration(to_seconds(*fixed))
+                                 : fmt::format("{} bytes a parameter at {}", kCheckpointBytesPerParameter,
+                                               arguments.checkpoint_bandwidth);
   const std::string when =
       rule.kind == CheckpointRule::Kind::Interval
-          ? fmt::format("after every {} of work", arguments.checkpoints)
+          ? fmt::format("after every {} of work", as_duration(to_seconds(rule.interval)))
           : fmt::format("by {}'s interval", rule.kind == CheckpointRule::Kind::Young ? "Young" : "Daly");
   return fmt::format("a checkpoint {}, which takes {}", when, cost);
 }

@@ -152,7 +152,8 @@ Result<void> list_clusters(bool json) {
     return {};
   }
   fmt::print(
-      "A cluster is written NODESxGPUS:TYPE, groups joined by +: 16x8:a100, or 8x8:a100+4x4. A type may have\n"
+      "A cluster is written NODESxGPUS:TYPE, groups joined by +: 16x8:a100, or 8x8:a100+4x4. A type may "
+      "have\n"
       "its driver's or Slurm's name: nvidia_h100_80gb_hbm3 is an h100. On one that is not listed models run\n"
       "as fast as on a100, with --strict not at all. A JSON file\n"
       "{{\"groups\": [{{\"num_nodes\": 16, \"gpus_per_node\": 8, \"gpu_type\": \"a100\"}}]}} says the same, "

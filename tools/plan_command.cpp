@@ -288,8 +288,11 @@ std::string comparison(std::string_view winner, std::string_view loser, const Ra
                        const RankedPlan& other) {
   if (best.iteration == other.iteration) return fmt::format("{} and {} are equally fast\n", winner, loser);
   const double by = other.iteration.count() / best.iteration.count() - 1;
-  return fmt::format("{} beats {} by {}: {}\n", winner, loser,
-                     by < 0.0005 ? "less than 0.1 %" : as_percent(by), explain_difference(best, other));
+  return wrap_text(
+             fmt::format("{} beats {} by {}: {}", winner, loser,
+                         by < 0.0005 ? "less than 0.1 %" : as_percent(by), explain_difference(best, other)),
+             kTextColumns, 2) +
+         "\n";
 }
 
 /// The table of one GPU count: its fastest plans.
@@ -432,7 +435,8 @@ void add_plan_command(CLI::App& app, Action& action) {
       ->transform(whole_number(0))
       ->capture_default_str();
   command->add_option("--beside", to.beside,
-                      "Also show this plan: tensor=8,pipeline=35,micro-batch=1,recompute=full");
+                      "Also show this plan: tensor=8,pipeline=35,micro-batch=1,recompute=full; what is not "
+                      "said is 1, full recomputation and no sharding");
   command->add_flag("--offload", to.offload,
                     "Where a plan does not fit, keep activations of as few layers as must be in the CPU's "
                     "memory: Megatron-Core and Megatron-Bridge, one stage, no recomputation");

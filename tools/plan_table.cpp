@@ -66,7 +66,8 @@ std::vector<Column> cost_columns(const TrainingTerms& terms) {
   const bool is_usd = terms.usd_per_gpu_hour.has_value();
   std::vector<Column> columns = {
       {"iteration", [](const RankedPlan& p) { return iteration_text(p.iteration); }},
-      {"memory", [](const RankedPlan& p) { return as_gigabytes(p.memory.peak.value); }},
+      {"memory",
+       [](const RankedPlan& p) { return (p.memory.fits() ? "" : "!") + as_gigabytes(p.memory.peak.value); }},
       {is_usd ? "cost/Mtoken" : "GPU-hours/Mtoken",
        [&terms, is_usd](const RankedPlan& p) { return cost_text(terms.cost_per_million_tokens(p), is_usd); }},
   };
@@ -138,9 +139,15 @@ std::string plan_table(std::span<const PlanRow> rows, const TrainingTerms& terms
   }
   const bool is_marked = std::any_of(rows.begin(), rows.end(),
                                      [](const PlanRow& row) { return row.plan.plan.ends_count_as_layers; });
-  return table.to_string() +
-         (is_marked ? "* embedding and output layer count as a layer of the first and of the last stage\n"
-                    : "");
+  std::string text = table.to_string();
+  if (is_marked) text += "* embedding and output layer count as a layer of the first and of the last stage\n";
+  const auto too_large =
+      std::find_if(rows.begin(), rows.end(), [](const PlanRow& row) { return !row.plan.memory.fits(); });
+  if (too_large != rows.end()) {
+    text += fmt::format("! DOES NOT FIT into {} of memory\n",
+                        as_gigabytes(too_large->plan.memory.capacity.value));
+  }
+  return text;
 }
 
 std::string describe_plan(const ParallelPlan& plan) {
@@ -191,9 +198,12 @@ std::string explain_difference(const RankedPlan& faster, const RankedPlan& slowe
 std::string fallbacks_text(const Fallbacks& fallbacks) {
   std::string text;
   if (!fallbacks.extrapolated.empty())
-    text = fmt::format("outside the measured sizes in 1: {}\n", fmt::join(fallbacks.extrapolated, ", "));
+    text = wrap_text("outside the measured sizes in 1: " +
+                         fmt::format("{}", fmt::join(fallbacks.extrapolated, ", ")),
+                     kTextColumns, 2) +
+           "\n";
   for (const std::string& missing : fallbacks.missing)
-    text += fmt::format("fallback of 1: {}\n", missing);
+    text += wrap_text("fallback of 1: " + missing, kTextColumns, 2) + "\n";
   return text;
 }
 

@@ -35,8 +35,8 @@ struct PlanRow {
 };
 
 /// Rows of plans in aligned columns. Columns in which every plan has the usual value are left out; that of
-/// the GPUs is there when `with_gpus`. A line below explains the mark of plans in which the ends count as
-/// layers.
+/// the GPUs is there when `with_gpus`. Lines below explain the marks of plans in which the ends count as
+/// layers, and of those that do not fit into memory.
 std::string plan_table(std::span<const PlanRow> rows, const TrainingTerms& terms, bool with_gpus);
 
 /// A plan in one line: `tensor 8, pipeline 35, data 12, micro-batch 1, recompute full`.

@@ -91,7 +91,17 @@ fs::path trace_folder(const PredictArguments& arguments) {
 
 Result<Prediction> predict_as_release(const PredictArguments& arguments, const VtrainConfig& config) {
   auto predicted = predict_vtrain(config, trace_folder(arguments), arguments.collectives);
-  if (!predicted) return fail(predicted.error());
+  if (!predicted) {
+    Error error = predicted.error();
+    // The files lie where the configuration says, which seldom is where they are on this machine.
+    if (error.kind == ErrorKind::Io && error.file.find("AR_GPU") != std::string::npos) {
+      error.message += "; --collectives names the folder of all-reduce tables";
+    } else if (error.kind == ErrorKind::Io) {
+      error.message +=
+          "; --traces names the folder of kernel traces, in place of the configuration's trace_path";
+    }
+    return fail(std::move(error));
+  }
   const VtrainProvenance& from = predicted->provenance;
   Prediction prediction;
   prediction.plan = config.plan;

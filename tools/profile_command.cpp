@@ -64,6 +64,10 @@ Result<void> import_recording(const ImportArguments& arguments) {
 }
 
 Result<void> import_profile(const ImportArguments& arguments) {
+  if (!fs::exists(arguments.folder))
+    return fail({.kind = ErrorKind::NotFound,
+                 .file = arguments.folder.string(),
+                 .message = "cannot open: no such folder"});
   if (fs::is_regular_file(recording_file(arguments.folder))) return import_recording(arguments);
   if (arguments.device.empty())
     return fail({.field = "--device", .message = "expected the name of a device in the description"});

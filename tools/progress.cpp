@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <deque>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,14 +15,13 @@
 namespace vtrain {
 
 std::string progress_line(const std::string& what, const std::string& unit, std::int64_t done,
-                          std::int64_t total, double elapsed_s) {
+                          std::int64_t total, double rate) {
   constexpr int kWidth = 30;
   const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 1;
   const int filled = static_cast<int>(share * kWidth);
-  const double rate = static_cast<double>(done) / elapsed_s;
   std::string line =
       fmt::format("{}  [{:<{}}]  {:3.0f} %", what, std::string(filled, '='), kWidth, share * 100);
-  if (done == 0) return line;
+  if (rate <= 0) return line;
   line += fmt::format("  {} {}/s", short_number(rate), unit);
   if (done < total) line += fmt::format("  {} left", as_duration(static_cast<double>(total - done) / rate));
   return line;
@@ -47,12 +47,21 @@ void ProgressBar::watch() {
   const bool on_terminal = isatty(STDERR_FILENO) != 0;
   const auto start = std::chrono::steady_clock::now();
   auto wake = start + (on_terminal ? 1s : 60s);
+  // The rate of the last seconds: one policy may be much faster than the next.
+  constexpr auto kWindow = 5s;
+  std::deque<std::pair<std::chrono::steady_clock::time_point, std::int64_t>> samples = {{start, 0}};
   bool shown = false;
   std::unique_lock lock(mutex_);
   while (!stop_.wait_until(lock, wake, [this] { return stopped_; })) {
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    const std::string line =
-        progress_line(what_, unit_, std::min(done_.load(), total_), total_, elapsed.count());
+    const auto now = std::chrono::steady_clock::now();
+    const std::int64_t done = std::min(done_.load(), total_);
+    while (samples.size() > 1 && now - samples[1].first >= kWindow)
+      samples.pop_front();
+    const auto [since, before] = samples.front();
+    samples.emplace_back(now, done);
+    const double rate =
+        static_cast<double>(done - before) / std::chrono::duration<double>(now - since).count();
+    const std::string line = progress_line(what_, unit_, done, total_, rate);
     // \r and \033[K: back to the start of the line, and wipe what was there.
     std::fputs(on_terminal ? ("\r" + line + "\033[K").c_str() : (line + "\n").c_str(), stderr);
     std::fflush(stderr);

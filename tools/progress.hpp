@@ -11,9 +11,9 @@
 namespace vtrain {
 
 /// The text of a bar: `replaying  [======    ]  62 %  1,204,118 jobs/s  4 s left`, without a line break.
-/// `elapsed_s` is above 0; `done` is at most `total`.
+/// `done` is at most `total`, and `rate` items a second are done; of a rate of 0 nothing is said.
 std::string progress_line(const std::string& what, const std::string& unit, std::int64_t done,
-                          std::int64_t total, double elapsed_s);
+                          std::int64_t total, double rate);
 
 /// Watches a counter from its construction to its destruction and shows on stderr how far it is: on a
 /// terminal ten times a second, from the second second on, and wiped when done; otherwise one line a minute.

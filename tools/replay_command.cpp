@@ -126,27 +126,39 @@ std::string incomplete_jobs(const std::vector<ExperimentRun>& runs) {
 }
 
 /// What jobs held GPUs for without lasting work, a row for each policy under which anything could cost them
-/// any; empty if there is none.
+/// any; empty if there is none. Causes that cost nothing under any policy are left out.
 std::string lost_gpu_hours(const std::vector<ExperimentRun>& runs) {
-  const auto loses = [](const ExperimentRun& run) { return run.summary.disruptions.has_value(); };
-  if (std::none_of(runs.begin(), runs.end(), loses)) return {};
-  TextTable table({"lost GPU-hours", "lost work", "failure restarts", "preemptions", "resizes", "checkpoints",
-                   "spread", "of those held", "jobs stopped", "out of service", "goodput"});
+  constexpr std::array<std::string_view, kNumLossCauses> kCauses = {
+      "lost work", "failure restarts", "preemptions", "resizes", "checkpoints", "spread"};
+  std::vector<std::pair<std::string, const DisruptionSummary*>> disrupted;
   for (const ExperimentRun& run : runs) {
-    if (!loses(run)) continue;
-    const DisruptionSummary& summary = *run.summary.disruptions;
-    std::vector<std::string> row = {run.summary.policy};
-    for (const double hours : summary.lost_gpu_hours)
-      row.push_back(short_number(hours));
-    const double lost = summary.total_lost_gpu_hours();
-    const double held = lost + summary.useful_gpu_hours;
+    if (run.summary.disruptions) disrupted.emplace_back(run.summary.policy, &*run.summary.disruptions);
+  }
+  if (disrupted.empty()) return {};
+  std::vector<std::string> header = {"GPU-hours lost to"};
+  std::vector<std::size_t> causes;
+  for (std::size_t cause = 0; cause < kNumLossCauses; ++cause) {
+    if (std::all_of(disrupted.begin(), disrupted.end(),
+                    [cause](const auto& row) { return row.second->lost_gpu_hours[cause] == 0; }))
+      continue;
+    causes.push_back(cause);
+    header.emplace_back(kCauses[cause]);
+  }
+  header.insert(header.end(), {"of those held", "out of service", "jobs stopped", "goodput"});
+  TextTable table(std::move(header));
+  for (const auto& [policy, summary] : disrupted) {
+    std::vector<std::string> row = {policy};
+    for (const std::size_t cause : causes)
+      row.push_back(short_number(summary->lost_gpu_hours[cause]));
+    const double lost = summary->total_lost_gpu_hours();
+    const double held = lost + summary->useful_gpu_hours;
     row.push_back(as_percent(held > 0 ? lost / held : 0));
-    row.push_back(with_thousands(summary.interruptions));
-    row.push_back(short_number(summary.out_of_service_gpu_hours));
-    row.push_back(as_percent(summary.goodput));
+    row.push_back(short_number(summary->out_of_service_gpu_hours));
+    row.push_back(with_thousands(summary->interruptions));
+    row.push_back(as_percent(summary->goodput));
     table.add_row(std::move(row));
   }
-  return "\n" + table.to_string();
+  return "\n" + table.to_string() + "goodput: work that lasts, of what all GPUs could have done\n";
 }
 
 /// What the policies tell of their own work, a line for each that has anything to tell: figures that are 0
@@ -299,6 +311,21 @@ next, for instance
   vtrain policies
 )";
 
+/// Splits `fifo,las:timer=peer,queues=3250;7200,edf` into specs: a part with `=` but no `:` before it goes on
+/// with the parameters of the policy before. Blanks around specs are left out.
+std::vector<std::string> split_policies(std::string_view list) {
+  std::vector<std::string> specs;
+  for (const std::string_view part : split(list, ',')) {
+    const std::size_t equals = part.find('=');
+    if (equals != std::string_view::npos && part.find(':') > equals && !specs.empty()) {
+      specs.back() += "," + std::string(part);
+    } else {
+      specs.emplace_back(part);
+    }
+  }
+  return specs;
+}
+
 /// What a list of policies may not be.
 Result<void> check_policies(const std::vector<std::string>& specs) {
   std::set<std::string> seen;
@@ -352,23 +379,9 @@ Result<void> compare(ExperimentArguments arguments) {
       comparison.table, comparison.stars, comparison.stars.empty() ? "" : "        ",
       (arguments.out / "report.html").string(), lost_gpu_hours(*runs),
       nobody_waited(*runs) + fragmentation_rates(*runs) + incomplete_jobs(*runs) + policy_figures(*runs));
-  if (arguments.trace.files.empty()) fmt::print("{}", kNextCommands);
+  const bool is_default = arguments.policies == split_policies(kDefaultPolicies);
+  if (arguments.trace.files.empty() && is_default) fmt::print("{}", kNextCommands);
   return {};
-}
-
-/// Splits `fifo,las:timer=peer,queues=3250;7200,edf` into specs: a part with `=` but no `:` before it goes on
-/// with the parameters of the policy before. Blanks around specs are left out.
-std::vector<std::string> split_policies(std::string_view list) {
-  std::vector<std::string> specs;
-  for (const std::string_view part : split(list, ',')) {
-    const std::size_t equals = part.find('=');
-    if (equals != std::string_view::npos && part.find(':') > equals && !specs.empty()) {
-      specs.back() += "," + std::string(part);
-    } else {
-      specs.emplace_back(part);
-    }
-  }
-  return specs;
 }
 
 }  // namespace

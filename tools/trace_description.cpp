@@ -88,20 +88,24 @@ std::string skipped_line(const SkippedRows& skipped, std::int64_t num_rows) {
 }
 
 std::string assumed_lines(const std::vector<std::string>& assumptions) {
-  constexpr std::size_t kMaxWidth = 110;
+  constexpr std::string_view kLabel = "assumed   ";
   std::string text;
   std::string line;
+  const auto end_line = [&] {
+    if (line.empty()) return;
+    text += text.empty() ? std::string(kLabel) : std::string(kLabel.size(), ' ');
+    text += wrap_text(line, kTextColumns, kLabel.size()) + "\n";
+  };
   for (const std::string& assumption : assumptions) {
-    if (line.empty()) {
-      line = (text.empty() ? "assumed   " : "          ") + assumption;
-    } else if (display_width(line) + display_width(assumption) + 3 <= kMaxWidth) {
+    if (!line.empty() && display_width(line) + display_width(assumption) + 3 <= kTextColumns) {
       line += ";  " + assumption;
-    } else {
-      text += line + "\n";
-      line = "          " + assumption;
+      continue;
     }
+    end_line();
+    line = assumption;
   }
-  return line.empty() ? "" : text + line + "\n";
+  end_line();
+  return text;
 }
 
 std::string distribution_table(const TraceStatistics& statistics) {
@@ -140,8 +144,7 @@ std::string share_table(const std::string& title, const std::vector<NamedShare>&
   const auto [shown, others, num_others] = first_shares(shares, kShown);
   for (const NamedShare& share : shown)
     table.add_row(share_row(share.name, share.share, statistics));
-  if (num_others > 0)
-    table.add_row(share_row(fmt::format("{} others", with_thousands(num_others)), others, statistics));
+  if (num_others > 0) table.add_row(share_row(count_of(num_others, "other"), others, statistics));
   return "\n" + table.to_string();
 }
 

@@ -53,6 +53,11 @@ Result<SliceOptions> slice_options(const SliceArguments& arguments) {
         take_time("--clip", arguments.clip, options.clip)}) {
     if (!read) return fail(read.error());
   }
+  if (!arguments.until.empty() && until <= from) {
+    return fail({.field = "--until",
+                 .message = expected_found(arguments.from.empty() ? "a time above 0" : "a time after --from",
+                                           arguments.until)});
+  }
   if (!arguments.from.empty()) options.from = from;
   if (!arguments.until.empty()) options.until = until;
   if (!arguments.statuses.empty()) {

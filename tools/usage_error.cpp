@@ -82,6 +82,19 @@ std::optional<Error> unknown_part(const CLI::App& app) {
   return Error{.field = printable(left.front()), .message = "unexpected argument"};
 }
 
+/// What CLI11 says, in the words of our other errors.
+std::string complaint_of(const CLI::ParseError& error) {
+  const std::string text = printable(error.what());
+  constexpr std::string_view kRequired = " is required";
+  if (text.ends_with(kRequired)) return text.substr(0, text.size() - kRequired.size()) + ": missing";
+  // `--timeline: 1 required TEXT missing`
+  constexpr std::string_view kMissing = " missing";
+  const std::size_t needed = text.find(": 1 required ");
+  if (needed != std::string::npos && text.ends_with(kMissing))
+    return text.substr(0, needed) + ": expected a value, found none";
+  return text;
+}
+
 }  // namespace
 
 bool asks_for_help(const CLI::App& program, const CLI::ParseError& error) {
@@ -94,11 +107,11 @@ bool asks_for_help(const CLI::App& program, const CLI::ParseError& error) {
 
 std::string describe_usage_error(const CLI::App& program, const CLI::ParseError& error) {
   const auto [app, name] = reached_command(program);
-  std::string message = printable(error.what());
+  std::string message = complaint_of(error);
   if (const auto unknown = unknown_part(*app)) {
     message = unknown->describe();
   } else if (needs_command(*app)) {
-    message = "expected a command: " + list_names(commands_of(*app));
+    message = "expected one of the commands " + list_names(commands_of(*app));
   }
   return fmt::format("error: {}\nRun '{} --help' for more.\n", message, name);
 }

@@ -39,7 +39,7 @@ struct ValidateArguments {
 
 /// Everything that is said about one file.
 struct Validation {
-  std::string kind{};
+  bool are_measured = true;  ///< whether the times are measured iterations
   CasePredictions cases{};
   std::string calibration{};  ///< what corrects the predictions, empty for nothing
   GroupedAccuracy times{};
@@ -103,6 +103,11 @@ ordered_json groups_json(const GroupedAccuracy& accuracy) {
   return groups;
 }
 
+/// What the times of the file are.
+std::string_view kind_of(const Validation& validation) {
+  return validation.are_measured ? "measured iterations" : "agreement with vTrain's simulator";
+}
+
 ordered_json to_json(const ValidateArguments& arguments, const Validation& validation) {
   ordered_json skipped = ordered_json::array();
   for (const SkippedCase& skip : validation.cases.skipped)
@@ -112,7 +117,7 @@ ordered_json to_json(const ValidateArguments& arguments, const Validation& valid
     if (prediction.measured.assumed.empty()) continue;
     assumed.push_back({{"id", prediction.measured.id}, {"assumed", prediction.measured.assumed}});
   }
-  ordered_json root = {{"truth", arguments.truth}, {"kind", validation.kind}};
+  ordered_json root = {{"truth", arguments.truth}, {"kind", kind_of(validation)}};
   root["calibration"] =
       validation.calibration.empty() ? ordered_json(nullptr) : ordered_json(validation.calibration);
   root.update(accuracy_json(validation.times.all));
@@ -154,7 +159,7 @@ std::string unread_text(const std::map<std::string, std::int64_t>& unread) {
 std::string to_text(const ValidateArguments& arguments, const Validation& validation) {
   const auto num_predicted = static_cast<std::int64_t>(validation.cases.predicted.size());
   const auto num_skipped = static_cast<std::int64_t>(validation.cases.skipped.size());
-  std::string text = fmt::format("truth        {}: {}\n", arguments.truth, validation.kind);
+  std::string text = fmt::format("truth        {}: {}\n", arguments.truth, kind_of(validation));
   text += fmt::format("predicted    {} of {} records, {}\n\n", with_thousands(num_predicted),
                       with_thousands(num_predicted + num_skipped),
                       validation.calibration.empty() ? "without calibration" : validation.calibration);
@@ -163,11 +168,14 @@ std::string to_text(const ValidateArguments& arguments, const Validation& valida
     text += "\npeak memory that tensors take\n" + accuracy_table(validation.allocated);
   if (validation.reserved.all.num_rows > 0)
     text += "\npeak memory that the allocator reserves\n" + accuracy_table(validation.reserved);
-  text += fmt::format("\nof {} runs that did run, {} are said not to fit into memory ({})\n",
-                      with_thousands(num_predicted), with_thousands(validation.num_not_fitting),
-                      as_percent(num_predicted == 0 ? 0
-                                                    : static_cast<double>(validation.num_not_fitting) /
-                                                          static_cast<double>(num_predicted)));
+  if (validation.are_measured) {
+    text += fmt::format("\nof {} that did run, {} {} said not to fit into memory ({})\n",
+                        count_of(num_predicted, "run"), with_thousands(validation.num_not_fitting),
+                        validation.num_not_fitting == 1 ? "is" : "are",
+                        as_percent(num_predicted == 0 ? 0
+                                                      : static_cast<double>(validation.num_not_fitting) /
+                                                            static_cast<double>(num_predicted)));
+  }
   return text + unread_text(validation.cases.unread) + skipped_text(validation.cases.skipped);
 }
 
@@ -221,7 +229,7 @@ Result<void> validate(const ValidateArguments& arguments) {
     if (const auto& profile = profiles.profile(arguments.profile); !profile)
       return fail(in_option("--profile", profile.error()));
   }
-  Validation validation{.kind = cases->kind, .cases = predict_cases(*cases, profiles)};
+  Validation validation{.are_measured = cases->are_measured, .cases = predict_cases(*cases, profiles)};
   for (const CasePrediction& prediction : validation.cases.predicted) {
     if (!prediction.memory.fits()) ++validation.num_not_fitting;
   }

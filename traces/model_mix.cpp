@@ -223,10 +223,11 @@ Result<std::string> assign_models(Workload& workload, const ModelMix& mix, std::
     after += Seconds(job.duration) * job.num_gpus.value;
     ++assigned;
   }
-  std::string text =
-      fmt::format("{} for {} of {} jobs, seed {} (synthetic; GPU-hours {:+.2f} %)", mix.describe(),
-                  with_thousands(assigned), with_thousands(std::ssize(workload.jobs)), seed,
-                  before.count() > 0 ? 100 * (after / before - 1) : 0);
+  // Hundredths of a per cent: what rounds to none is none, and not -0.00.
+  const double change = before.count() > 0 ? std::round(1e4 * (after / before - 1)) / 100 : 0;
+  std::string text = fmt::format("{} for {} of {} jobs, seed {} (synthetic; GPU-hours {})", mix.describe(),
+                                 with_thousands(assigned), with_thousands(std::ssize(workload.jobs)), seed,
+                                 change == 0 ? "unchanged" : fmt::format("{:+.2f} %", change));
   if (assigner.num_replaced() > 0)
     text += fmt::format("; smaller than drawn, to fit, in {}", with_thousands(assigner.num_replaced()));
   return text;

@@ -15,6 +15,7 @@ using vtrain::testing::run_json;
 using vtrain::testing::run_vtrain;
 using vtrain::testing::slurp;
 using vtrain::testing::TemporaryFolder;
+using vtrain::testing::unwrapped;
 
 namespace {
 
@@ -141,7 +142,7 @@ TEST_CASE("gang speed: what the predictor does not know of gangs is said") {
   const auto said = [&](const std::string& arguments, const std::string& sentence) {
     const auto result = run_vtrain("replay --trace jobs.csv --out out " + arguments, work.path());
     REQUIRE_MESSAGE(result.exit_code == 0, result.err);
-    return result.out.find(sentence) != std::string::npos;
+    return unwrapped(result.out).find(sentence) != std::string::npos;
   };
   const std::string nodes =
       "models run on A100 as on nodes of 8 GPUs, as in profile a100; the largest here have 4";

@@ -18,6 +18,7 @@ using vtrain::testing::run_json;
 using vtrain::testing::run_vtrain;
 using vtrain::testing::slurp;
 using vtrain::testing::TemporaryFolder;
+using vtrain::testing::unwrapped;
 
 namespace {
 
@@ -248,9 +249,10 @@ TEST_CASE("replay: a factor of spread gangs says whom it slows") {
   const TemporaryFolder work;
   const auto assumed = [&](const std::string& jobs) {
     work.write("jobs.csv", "job_id,submit_s,num_gpus,duration_s,model,global_batch,iterations\n" + jobs);
-    return run_vtrain("replay --trace jobs.csv --cluster 2x8:a100 --placement yarn --spread-factor 0.5",
-                      work.path())
-        .out;
+    return unwrapped(
+        run_vtrain("replay --trace jobs.csv --cluster 2x8:a100 --placement yarn --spread-factor 0.5",
+                   work.path())
+            .out);
   };
   const std::string rigid = "a,0,8,100,,,\n";
   const std::string predicted = "b,0,8,,llama3-8b,64,100\n";

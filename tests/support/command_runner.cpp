@@ -7,11 +7,16 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <stdexcept>
 
 namespace vtrain::testing {
 
 namespace fs = std::filesystem;
+
+std::string unwrapped(const std::string& text) {
+  return std::regex_replace(text, std::regex("\n +"), " ");
+}
 
 std::string slurp(const fs::path& path) {
   std::ifstream stream(path, std::ios::binary);

@@ -26,6 +26,9 @@ nlohmann::json run_json(const std::string& arguments, const TemporaryFolder& wor
 /// The same in a folder of its own.
 nlohmann::json run_json(const std::string& arguments);
 
+/// `text` with wrapped lines, which begin with blanks, joined again.
+std::string unwrapped(const std::string& text);
+
 /// The content of a file; throws if it cannot be read.
 std::string slurp(const std::filesystem::path& path);
 

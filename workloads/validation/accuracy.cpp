@@ -130,8 +130,10 @@ Accuracy measure_accuracy(std::span<const Outcome> outcomes) {
   accuracy.mape_percent = mean_of(errors);
   accuracy.median_ape_percent = quantile_of(errors, 0.5);
   accuracy.p95_ape_percent = quantile_of(errors, 0.95);
-  accuracy.r2 = coefficient_of_determination(measured, predicted);
-  if (configurations.size() >= 3) accuracy.spearman = correlation(ranks_of(measured), ranks_of(predicted));
+  if (configurations.size() >= 3) {
+    accuracy.r2 = coefficient_of_determination(measured, predicted);
+    accuracy.spearman = correlation(ranks_of(measured), ranks_of(predicted));
+  }
   add_regret(accuracy, outcomes);
   return accuracy;
 }

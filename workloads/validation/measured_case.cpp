@@ -63,8 +63,7 @@ Result<MeasuredCases> parse_table(std::string text, const std::string& file) {
   auto reader = CsvReader::open(text, file);
   if (!reader) return fail(reader.error());
   const bool is_measurement = reader->find_column("Parameters (billion)") >= 0;
-  MeasuredCases cases{.file = file,
-                      .kind = is_measurement ? "measured iterations" : "agreement with vTrain's simulator"};
+  MeasuredCases cases{.file = file, .are_measured = is_measurement};
   for (;;) {
     const auto more = reader->next();
     if (!more) return fail(more.error());
@@ -108,7 +107,7 @@ Result<MeasuredCases> parse_measured_cases(std::string text, const std::string& 
         root, "cases",
         expected_found("a list of measured cases", &list == &root ? "nothing" : list.type_name())));
   }
-  MeasuredCases cases{.file = file, .kind = "measured iterations"};
+  MeasuredCases cases{.file = file};
   for (const json& record : list) {
     auto read = read_measured_record(*document, record);
     if (!read) return fail(read.error());

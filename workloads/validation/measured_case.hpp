@@ -48,9 +48,7 @@ struct MeasuredCase {
 /// The cases of one file.
 struct MeasuredCases {
   std::string file{};
-  /// What the times are: `measured iterations` or, for the public single-node table, `agreement with vTrain's
-  /// simulator`.
-  std::string kind{};
+  bool are_measured = true;  ///< false for the public single-node table, whose times vTrain's simulator made
   std::vector<MeasuredCase> cases{};
 };
 

@@ -128,6 +128,10 @@ TEST_CASE("text: the nearest name") {
   CHECK(did_you_mean("gpt3-13", kModels) == "did you mean 'gpt3-13b'?");  // the nearest comes first
   CHECK(did_you_mean("125m", kModels) == "did you mean 'gpt3-125m'?");
   CHECK(did_you_mean("-", kModels).empty());
+  // Nearer by letters is another GPU.
+  CHECK(did_you_mean("V100", std::vector<std::string_view>{"v100-pcie", "v100-sxm3", "a100"}) ==
+        "did you mean one of 'v100-pcie' and 'v100-sxm3'?");
+  CHECK(did_you_mean("foo", std::vector<std::string_view>{"fgd", "count"}).empty());
   CHECK(did_you_mean("opt", kModels).empty());
   CHECK(suggest_name("edff", kNames) == "did you mean 'edf'?");
   CHECK(suggest_name("gandiva", kNames) == "known are 'fifo', 'edf' and 'easy'");

@@ -12,14 +12,14 @@
 using vtrain::progress_line;
 
 TEST_CASE("progress: share, rate and time left") {
-  // A quarter of 1,000 jobs in 2 s: 125 jobs/s, and 750 jobs left take 6 s. A quarter of 30 marks is 7.
-  CHECK(progress_line("replaying", "jobs", 250, 1000, 2) ==
+  // A quarter of 1,000 jobs, at 125 jobs/s: 750 jobs left take 6 s. A quarter of 30 marks is 7.
+  CHECK(progress_line("replaying", "jobs", 250, 1000, 125) ==
         "replaying  [=======                       ]   25 %  125 jobs/s  6 s left");
 }
 
 TEST_CASE("progress: nothing is said of a rate before the first item or of time left after the last") {
-  CHECK(progress_line("searching", "plans", 0, 7, 3) == "searching  [                              ]    0 %");
-  CHECK(progress_line("searching", "plans", 8, 8, 4) ==
+  CHECK(progress_line("searching", "plans", 0, 7, 0) == "searching  [                              ]    0 %");
+  CHECK(progress_line("searching", "plans", 8, 8, 2) ==
         "searching  [==============================]  100 %  2 plans/s");
 }
 

@@ -189,7 +189,7 @@ TEST_CASE("measured_case: fewer GPUs a node are a slower iteration, and so is a 
     const MeasuredCase measured =
         Record{.system = R"("gpu": "H200", "num_gpus": 64)" + system, .parallel = R"("tp": 8, "pp": 1)"}
             .read();
-    MeasuredCases cases{.file = "cases.json", .kind = "measured iterations", .cases = {measured}};
+    MeasuredCases cases{.file = "cases.json", .cases = {measured}};
     ProfileShelf profiles("");
     const CasePredictions predictions = predict_cases(cases, profiles);
     REQUIRE(predictions.predicted.size() == 1);
@@ -456,7 +456,7 @@ TEST_CASE("measured_case: the two tables of the public release") {
       "parallelism,data parallelism,pipeline parallelism,iteration time (ms)\n";
   const auto single = parse_measured_cases(columns + "8,16,2,1024,16,8,1024,2,2,2,250.5\n", "t.csv");
   REQUIRE(single);
-  CHECK(single->kind == "agreement with vTrain's simulator");
+  CHECK_FALSE(single->are_measured);
   REQUIRE(single->cases.size() == 1);
   CHECK(single->cases[0].plan.recompute == Recompute::None);
   CHECK(single->cases[0].measured.count() == doctest::Approx(0.2505));
@@ -464,7 +464,7 @@ TEST_CASE("measured_case: the two tables of the public release") {
   const auto multi = parse_measured_cases(
       "Parameters (billion)," + columns + "0.2,8,16,2,1024,16,8,1024,2,2,2,250.5\n", "t.csv");
   REQUIRE(multi);
-  CHECK(multi->kind == "measured iterations");
+  CHECK(multi->are_measured);
   CHECK(multi->cases[0].plan.recompute == Recompute::Full);
   CHECK(multi->cases[0].stack.name == "megatron-2021");
 
