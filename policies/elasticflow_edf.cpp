@@ -6,18 +6,50 @@
 namespace vtrain {
 
 void ElasticFlowEdf::decide(SchedulingPass&, WholeSeconds now, std::vector<std::uint32_t> arrived) {
-  const auto by_deadline = [this](std::uint32_t id) { return live_job(id).deadline; };
-  free_ = GpuTimeline(now, cluster_gpus());
-  std::vector<std::uint32_t> order = live_;
-  order.insert(order.end(), arrived.begin(), arrived.end());
-  std::ranges::stable_sort(order, {}, by_deadline);
-  // Ties of later decisions follow the order of this one only when nobody arrived.
-  if (arrived.empty()) live_ = order;
+  sort_by_deadline(arrived);
+  // Gangs are placed in the order of deadlines only when nobody arrived.
+  if (arrived.empty()) live_ = order_;
   live_.insert(live_.end(), arrived.begin(), arrived.end());
-  for (const std::uint32_t id : order) {
-    SlottedJob& job = live_job(id);
+  find_fewest_gpus();
+  free_ = GpuTimeline(now, cluster_gpus());
+  std::size_t next = 0;
+  for (; next < order_.size() && free_.steps().front().gpus >= fewest_gpus_[next]; ++next) {
+    SlottedJob& job = live_job(order_[next]);
     plan(job, now);
     job.planned = job.planned || job.gpus > 0;
+  }
+  // The others would begin when a running job has ended, or later: their ends are not what happens next.
+  for (; next < order_.size(); ++next) {
+    SlottedJob& job = live_job(order_[next]);
+    job.gpus = 0;
+    job.end = kNever;
+  }
+}
+
+void ElasticFlowEdf::sort_by_deadline(std::span<const std::uint32_t> arrived) {
+  const auto is_earlier = [this](std::uint32_t a, std::uint32_t b) {
+    return live_job(a).deadline < live_job(b).deadline;
+  };
+  order_ = live_;
+  order_.insert(order_.end(), arrived.begin(), arrived.end());
+  // All but those who came last are in order already.
+  const auto unsorted = std::is_sorted_until(order_.begin(), order_.end(), is_earlier);
+  std::stable_sort(unsorted, order_.end(), is_earlier);
+  std::inplace_merge(order_.begin(), unsorted, order_.end(), is_earlier);
+}
+
+void ElasticFlowEdf::find_fewest_gpus() {
+  constexpr double kNoTime = 1e-3;  // s, far more than what rounding does to an end
+  fewest_gpus_.resize(order_.size());
+  std::int64_t fewest = cluster_gpus();
+  for (std::size_t i = order_.size(); i-- > 0;) {
+    const SlottedJob& job = live_job(order_[i]);
+    if (job.planned && job.iterations_left <= kNoTime * job.speed(job.max_gpus)) {
+      std::ranges::fill(fewest_gpus_, 0);
+      return;
+    }
+    fewest = std::min(fewest, job.min_gpus);
+    fewest_gpus_[i] = fewest;
   }
 }
 

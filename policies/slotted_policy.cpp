@@ -2,17 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "core/time_span.hpp"
 #include "policies/registry.hpp"
 
 namespace vtrain {
-namespace {
-
-/// Later than everything that a trace may hold (100 years), and within the simulated clock (292 years).
-constexpr WholeSeconds kNever = WholeSeconds{1} << 32;
-
-}  // namespace
 
 Result<WholeSeconds> parse_slot(const PolicyArguments& arguments) {
   constexpr SimDuration kSecond = std::chrono::seconds(1);
@@ -39,8 +34,7 @@ void SlottedPolicy::schedule(SchedulingPass& pass) {
   }
   if (standstill_) end_standstill(pass);
   if (pass.disrupted()) take_disruptions(pass);
-  const bool others = std::ranges::any_of(live_, [this](std::uint32_t id) { return jobs_[id].planned; });
-  arrivals_.collect(pass, last_decision_, others);
+  arrivals_.collect(pass, last_decision_, !planned_.empty());
   const WholeSeconds now = whole_seconds_passed(pass.now());
   if (const auto time = due(pass); time && *time <= now) {
     progress(pass, now);
@@ -49,6 +43,9 @@ void SlottedPolicy::schedule(SchedulingPass& pass) {
     std::vector<std::uint32_t> arrived;
     if (arrivals_.due() && *arrivals_.due() <= now) arrived = take_arrivals(pass);
     decide(pass, now, std::move(arrived));
+    planned_.clear();
+    std::ranges::copy_if(live_, std::back_inserter(planned_),
+                         [this](std::uint32_t id) { return jobs_[id].planned; });
     apply(pass);
     last_decision_ = now;
     const auto next = due(pass);
@@ -61,8 +58,7 @@ void SlottedPolicy::schedule(SchedulingPass& pass) {
 std::optional<WholeSeconds> SlottedPolicy::due(const SchedulingPass& pass) const {
   std::optional<WholeSeconds> first;
   bool several = pass.jobs().back().submit > pass.now() || arrivals_.due().has_value();
-  for (const std::uint32_t id : live_) {
-    if (!jobs_[id].planned) continue;
+  for (const std::uint32_t id : planned_) {
     several |= first && *first != jobs_[id].end;
     if (!first || jobs_[id].end < *first) first = jobs_[id].end;
   }
@@ -97,7 +93,7 @@ void SlottedPolicy::book_work(const SchedulingPass& pass, SlottedJob& job) {
 
 void SlottedPolicy::progress(const SchedulingPass& pass, WholeSeconds now) {
   if (!last_decision_) return;
-  for (const std::uint32_t id : live_) {
+  for (const std::uint32_t id : planned_) {
     SlottedJob& job = jobs_[id];
     if (job.gpus == 0) continue;
     if (pass.disrupted()) {
@@ -119,13 +115,14 @@ void SlottedPolicy::progress(const SchedulingPass& pass, WholeSeconds now) {
 }
 
 void SlottedPolicy::take_ends(SchedulingPass& pass, WholeSeconds now) {
-  std::erase_if(live_, [&](std::uint32_t id) {
+  const std::size_t num_ended = std::erase_if(planned_, [&](std::uint32_t id) {
     const SlottedJob& job = jobs_[id];
     if (pass.disrupted()) return end_if_done(pass, job);
-    if (!job.planned || job.end > now || job.gpus == 0) return false;
+    if (job.end > now || job.gpus == 0) return false;
     pass.complete(job.job, to_sim_time(job.end), to_sim_time(job.finished.value_or(job.end)));
     return true;
   });
+  if (num_ended > 0) std::erase_if(live_, [&](std::uint32_t id) { return !pass.is_live(jobs_[id].job); });
 }
 
 bool SlottedPolicy::end_if_done(SchedulingPass& pass, const SlottedJob& job) {
@@ -156,6 +153,7 @@ std::vector<std::uint32_t> SlottedPolicy::take_arrivals(SchedulingPass& pass) {
     const std::int64_t largest = live.levels->levels().back().num_gpus.value;
     live.max_gpus = job.max_gpus.value > 0 ? std::min<std::int64_t>(job.max_gpus.value, largest) : largest;
     live.max_gpus = live.level_within(std::min(live.max_gpus, cluster_gpus_));
+    live.min_gpus = live.levels->levels().front().num_gpus.value;
     if (live.max_gpus == 0) {
       // It may hold fewer GPUs than it can run on.
       pass.reject(id);
@@ -185,7 +183,7 @@ const ThroughputLevels& SlottedPolicy::worthwhile(const ThroughputLevels& curve,
 void SlottedPolicy::apply(SchedulingPass& pass) {
   // What shrinks makes room for what grows.
   for (const bool grows : {false, true}) {
-    for (const std::uint32_t id : live_) {
+    for (const std::uint32_t id : planned_) {
       const SlottedJob& job = jobs_[id];
       const GpuCount held = pass.held_gpus(job.job);
       const GpuCount wanted(static_cast<std::int32_t>(job.gpus));
@@ -202,11 +200,12 @@ void SlottedPolicy::apply(SchedulingPass& pass) {
   // Placements may refuse a gang for which there are GPUs enough; it is planned again at the next decision.
   std::vector<std::pair<std::uint32_t, std::int64_t>> refused;
   const auto runs = [&](std::uint32_t id) { return pass.held_gpus(jobs_[id].job).value > 0; };
-  const bool nothing_runs = std::ranges::none_of(live_, runs);
-  for (const std::uint32_t id : live_) {
-    if (nothing_runs) refused.emplace_back(id, jobs_[id].gpus);
-    jobs_[id].gpus = pass.held_gpus(jobs_[id].job).value;
+  if (std::ranges::none_of(planned_, runs)) {
+    for (const std::uint32_t id : live_)
+      refused.emplace_back(id, jobs_[id].gpus);
   }
+  for (const std::uint32_t id : planned_)
+    jobs_[id].gpus = pass.held_gpus(jobs_[id].job).value;
   refused_again_ = !refused.empty() && refused == refused_;
   refused_ = std::move(refused);
 }

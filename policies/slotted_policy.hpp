@@ -19,6 +19,7 @@ namespace vtrain {
 struct SlottedJob {
   JobId job;
   const ThroughputLevels* levels = nullptr;
+  std::int64_t min_gpus = 0;  ///< the smallest level
   std::int64_t max_gpus = 0;  ///< the largest level that it may hold
   double iterations_left = 0;
   WholeSeconds deadline = 0;
@@ -75,6 +76,9 @@ class SlottedPolicy : public Policy {
   /// When a plan changes though nothing ends.
   virtual std::optional<WholeSeconds> next_change() const { return std::nullopt; }
 
+  /// Later than everything that a trace may hold (100 years), and within the simulated clock (292 years).
+  static constexpr WholeSeconds kNever = WholeSeconds{1} << 32;
+
   SlottedJob& live_job(std::uint32_t id) { return jobs_[id]; }
   const SlottedJob& live_job(std::uint32_t id) const { return jobs_[id]; }
   WholeSeconds slot() const { return slot_; }
@@ -105,6 +109,7 @@ class SlottedPolicy : public Policy {
   WholeSeconds slot_;
   SlottedArrivals arrivals_;
   std::vector<SlottedJob> jobs_;        ///< by `JobId`
+  std::vector<std::uint32_t> planned_;  ///< the planned ones of `live_`, in its order: others hold no GPUs
   std::deque<ThroughputLevels> rigid_;  ///< of jobs without a curve
   std::map<CurveId, std::optional<ThroughputLevels>> worthwhile_;
   std::int64_t cluster_gpus_ = 0;
