@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "policies/las_queues.hpp"
@@ -43,14 +44,19 @@ class ElasticFlowLas final : public Policy {
   void take_ends(SchedulingPass& pass);
   void take_arrivals(const SchedulingPass& pass);
   void update_service(WholeSeconds now);
-  void walk_queues(SchedulingPass& pass, bool restart);
+  /// Hands out the GPUs to one queue after the other.
+  void walk_queues(SchedulingPass& pass, WholeSeconds now, bool restart);
+  void start(SchedulingPass& pass, std::uint32_t id, WholeSeconds now);
+  void stop(std::uint32_t id);
+  /// Where a job stands, or would stand, among the running ones: most GPUs first, then as they came.
+  std::vector<std::uint32_t>::iterator place_of(std::uint32_t id);
   void foresee(WholeSeconds now, std::int64_t cluster_gpus, bool restart);
 
   WholeSeconds slot_;
   std::array<std::int64_t, kNumQueues - 1> thresholds_;
   SlottedArrivals arrivals_;
   std::vector<LiveJob> jobs_;                                  ///< by `JobId`; only live ones mean something
-  std::vector<std::uint32_t> live_;                            ///< most GPUs first once decided, then stable
+  std::vector<std::uint32_t> running_;                         ///< most GPUs first, then as they came
   std::array<std::vector<std::uint32_t>, kNumQueues> queues_;  ///< running jobs first
   std::optional<WholeSeconds> last_decision_;
   std::int64_t num_decisions_ = 0;
@@ -79,7 +85,7 @@ void ElasticFlowLas::decide(SchedulingPass& pass, WholeSeconds now) {
   update_service(now);
   const bool restart = num_decisions_ > 0 && num_decisions_ % slot_ == 0;
   ++num_decisions_;
-  walk_queues(pass, restart);
+  walk_queues(pass, now, restart);
   foresee(now, pass.total_gpus().value, restart);
   last_decision_ = now;
 }
@@ -88,8 +94,8 @@ void ElasticFlowLas::take_ends(SchedulingPass& pass) {
   for (const std::uint32_t id : ending_) {
     const LiveJob& job = jobs_[id];
     pass.complete(job.job, to_sim_time(job.end), to_sim_time(job.end));
-    std::erase(live_, id);
     std::erase(queues_[job.queue], id);
+    stop(id);
   }
 }
 
@@ -99,61 +105,82 @@ void ElasticFlowLas::take_arrivals(const SchedulingPass& pass) {
     const SimDuration duration = pass.curve(id) == nullptr ? time_on_gpus(job) : job.duration;
     jobs_[id.value] = {.job = id,
                        .num_gpus = job.num_gpus.value,
-                       .duration = std::chrono::ceil<std::chrono::seconds>(duration).count(),
-                       .checked = to_whole_seconds(job.submit)};
-    live_.push_back(id.value);
+                       .duration = std::chrono::ceil<std::chrono::seconds>(duration).count()};
     queues_[0].push_back(id.value);
   }
 }
 
 void ElasticFlowLas::update_service(WholeSeconds now) {
-  for (const std::uint32_t id : live_) {
+  for (const std::uint32_t id : running_) {
     LiveJob& job = jobs_[id];
-    if (job.running) {
-      const double gained = std::max(static_cast<double>(now - job.checked) - job.overhead, 0.0);
-      job.attained = static_cast<std::int64_t>(static_cast<double>(job.attained) + gained);
-      job.overhead = 0;
-      if (job.queue + 1 < kNumQueues && job.attained * job.num_gpus >= thresholds_[job.queue]) {
-        std::erase(queues_[job.queue], id);
-        queues_[++job.queue].push_back(id);
-      }
+    const double gained = std::max(static_cast<double>(now - job.checked) - job.overhead, 0.0);
+    job.attained = static_cast<std::int64_t>(static_cast<double>(job.attained) + gained);
+    job.overhead = 0;
+    if (job.queue + 1 < kNumQueues && job.attained * job.num_gpus >= thresholds_[job.queue]) {
+      std::erase(queues_[job.queue], id);
+      queues_[++job.queue].push_back(id);
     }
     job.checked = now;
   }
 }
 
-void ElasticFlowLas::walk_queues(SchedulingPass& pass, bool restart) {
+std::vector<std::uint32_t>::iterator ElasticFlowLas::place_of(std::uint32_t id) {
+  return std::ranges::lower_bound(
+      running_, std::pair(-jobs_[id].num_gpus, id), {},
+      [this](std::uint32_t other) { return std::pair(-jobs_[other].num_gpus, other); });
+}
+
+void ElasticFlowLas::start(SchedulingPass& pass, std::uint32_t id, WholeSeconds now) {
+  LiveJob& job = jobs_[id];
+  if (!pass.try_start(job.job)) return;
+  job.running = true;
+  job.checked = now;
+  running_.insert(place_of(id), id);
+}
+
+void ElasticFlowLas::stop(std::uint32_t id) {
+  jobs_[id].running = false;
+  running_.erase(place_of(id));
+}
+
+void ElasticFlowLas::walk_queues(SchedulingPass& pass, WholeSeconds now, bool restart) {
+  std::array<std::size_t, kNumQueues> num_running{};
+  for (const std::uint32_t id : running_)
+    ++num_running[jobs_[id].queue];
   std::int64_t free = pass.total_gpus().value;
   std::vector<std::uint32_t> started;
-  for (const auto& queue : queues_) {
-    for (const std::uint32_t id : queue) {
+  std::array<std::size_t, kNumQueues> num_seen{};
+  for (std::size_t i = 0; i < kNumQueues; ++i) {
+    // Behind the last running job, nothing happens once all GPUs are given.
+    for (; num_seen[i] < queues_[i].size() && (free > 0 || num_running[i] > 0); ++num_seen[i]) {
+      const std::uint32_t id = queues_[i][num_seen[i]];
       LiveJob& job = jobs_[id];
+      if (job.running) --num_running[i];
       if (free >= job.num_gpus) {
         free -= job.num_gpus;
         if (job.running) continue;
         job.overhead = elasticflow_start_overhead(job.num_gpus, pass.total_gpus().value, restart);
         started.push_back(id);
       } else if (job.running) {
-        job.running = false;
+        stop(id);
         pass.preempt(job.job);
       }
     }
   }
   for (const std::uint32_t id : started)
-    jobs_[id].running = pass.try_start(jobs_[id].job);
-  std::ranges::stable_sort(live_, std::ranges::greater{},
-                           [this](std::uint32_t id) { return jobs_[id].num_gpus; });
-  for (auto& queue : queues_)
-    std::stable_partition(queue.begin(), queue.end(), [this](std::uint32_t id) { return jobs_[id].running; });
+    start(pass, id, now);
+  for (std::size_t i = 0; i < kNumQueues; ++i) {
+    const auto seen = queues_[i].begin() + static_cast<std::ptrdiff_t>(num_seen[i]);
+    std::stable_partition(queues_[i].begin(), seen, [this](std::uint32_t id) { return jobs_[id].running; });
+  }
 }
 
 void ElasticFlowLas::foresee(WholeSeconds now, std::int64_t cluster_gpus, bool restart) {
   next_end_.reset();
   next_demotion_.reset();
   ending_.clear();
-  for (const std::uint32_t id : live_) {
+  for (const std::uint32_t id : running_) {
     LiveJob& job = jobs_[id];
-    if (!job.running) continue;
     double left = static_cast<double>(job.duration - job.attained);
     if (restart) left += job.overhead = elasticflow_start_overhead(job.num_gpus, cluster_gpus, true);
     const auto end = static_cast<WholeSeconds>(static_cast<double>(now) + left);
