@@ -141,5 +141,28 @@ BENCHMARK_CAPTURE(active_jobs, edf_admission, "edf-admission")
     ->Unit(benchmark::kMillisecond)
     ->Iterations(1);
 
+/// Cost against the number of jobs where twice as many come as the cluster can serve, and ever more wait.
+void overloaded(benchmark::State& state, const std::string& policy) {
+  replay(state, loaded_trace(static_cast<int>(state.range(0)), 2), policy);
+}
+BENCHMARK_CAPTURE(overloaded, elasticflow, "elasticflow")
+    ->Arg(2'500)
+    ->Arg(10'000)
+    ->Arg(40'000)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(1);
+BENCHMARK_CAPTURE(overloaded, elasticflow_edf, "edf:preset=elasticflow")
+    ->Arg(2'500)
+    ->Arg(10'000)
+    ->Arg(40'000)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(1);
+BENCHMARK_CAPTURE(overloaded, elasticflow_las, "las:preset=elasticflow")
+    ->Arg(2'500)
+    ->Arg(10'000)
+    ->Arg(40'000)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(1);
+
 }  // namespace
 }  // namespace vtrain
