@@ -299,11 +299,11 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
     return names;
   };
   const std::string_view nearest = nearest_name(word, known);
-  std::vector<std::string_view> meant;
+  std::vector<std::string_view> meant =
+      few_where([&](const std::string& name) { return name.starts_with(wanted); });
   // What begins so is likelier meant than what is as near: `v100` is more like `v100-pcie` than like `a100`.
-  if (!equal_in_any_case(nearest, word))
-    meant = few_where([&](const std::string& name) { return name.starts_with(wanted); });
-  if (meant.empty() && !nearest.empty()) meant.push_back(nearest);
+  const bool is_one = meant.empty() || std::find(meant.begin(), meant.end(), nearest) != meant.end();
+  if (is_one && !nearest.empty()) meant = {nearest};
   if (meant.empty())
     meant = few_where([&](const std::string& name) { return name.find(wanted) != std::string::npos; });
   if (meant.empty()) return {};

@@ -96,9 +96,9 @@ Result<Value> parse_name(std::string_view field, std::span<const std::string_vie
   return fail({.field = std::string(field), .message = expected_found("one of " + list_names(names), name)});
 }
 
-/// `did you mean 'edf'?` of the few names that begin with `word` (three letters or more, in any case), or
-/// else of the nearest one, or else of the few that have `word` within them: `did you mean one of 'llama3-8b'
-/// and 'llama3-70b'?`. Empty when there are none, or many.
+/// `did you mean 'edf'?` of the nearest name; of the few names that begin with `word` (three letters or more,
+/// in any case) if it is none of these; or else of the few that have `word` within them: `did you mean one of
+/// 'llama3-8b' and 'llama3-70b'?`. Empty when there are none, or many.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
 /// A complaint about `word`, with `; ` and `did_you_mean` behind it where there is something to say.
 std::string with_guess(std::string complaint, std::string_view word, std::span<const std::string_view> known);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -105,9 +106,12 @@ Result<std::vector<GpuCount>> parse_gpu_counts(std::string_view text, std::int64
 }
 
 Result<ParallelPlan> parse_plan_spec(std::string_view text, ParallelPlan plan) {
+  std::set<std::string_view> seen;
   for (const std::string_view part : split(text, ',')) {
     const auto [key, value] = split_once(part, '=');
     if (!value) return fail({.message = expected_found("key=value, for instance tensor=8", part)});
+    if (!seen.insert(key).second)
+      return fail({.field = printable(key), .message = "expected once, found twice"});
     if (auto set = set_value(plan, key, *value); !set) {
       if (!set.error().message.starts_with("unknown key")) set.error().field = key;
       return fail(std::move(set.error()));

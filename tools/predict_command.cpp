@@ -320,9 +320,10 @@ std::string to_text(const Prediction& prediction) {
                         memory.fits() ? "fits" : "DOES NOT FIT", name_of(plan.recompute), offloaded);
   }
   const FlopsPerSecond rate = model_flops_per_gpu(prediction);
-  text += fmt::format("speed            {} tokens/s   {} TFLOP/s per GPU   {:.0f} % of peak\n",
+  const double share = rate.value / prediction.peak_rate.value;
+  text += fmt::format("speed            {} tokens/s   {} TFLOP/s per GPU   {:.0f} % of peak{}\n",
                       short_number(tokens_per_second(prediction)), short_number(rate.value / 1e12),
-                      100 * rate.value / prediction.peak_rate.value);
+                      100 * share, share > 1 ? " (counted with the masked half of attention)" : "");
   std::string_view label = "from";
   for (const std::string& source : prediction.provenance) {
     text += labelled(label, source);

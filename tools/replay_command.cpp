@@ -330,6 +330,9 @@ std::vector<std::string> split_policies(std::string_view list) {
 Result<void> check_policies(const std::vector<std::string>& specs) {
   std::set<std::string> seen;
   for (const std::string& spec : specs) {
+    if (spec.empty())
+      return fail(
+          {.field = "--policies", .message = "expected names separated by commas, found an empty one"});
     if (!seen.insert(spec).second)
       return fail({.field = "--policies", .message = fmt::format("'{}' is named twice", printable(spec))});
   }

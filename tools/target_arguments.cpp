@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include "core/text.hpp"
 #include "tools/plan_spec.hpp"
@@ -67,6 +68,9 @@ Result<GpuProfile> read_profile(const std::string& name, const std::optional<Clu
   if (wanted.empty() && cluster) wanted = cluster->groups.front().gpu_type;
   auto profile = load_gpu_profile(wanted.empty() ? std::string(kDefaultProfile) : wanted);
   if (!profile) return fail(in_option(name.empty() ? "--cluster" : "--profile", profile.error()));
+  const std::string type = cluster ? cluster->groups.front().gpu_type : "";
+  if (!name.empty() && !type.empty() && embedded_profile_of(type) != profile->name)
+    spdlog::warn("--profile {} takes the place of the cluster's {}", printable(name), printable(type));
   if (cluster && cluster->groups.front().gpus_per_node.value != profile->gpus_per_node) {
     return fail({.field = "--cluster",
                  .message = expected_found(

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -43,6 +44,16 @@ void add_output_options(CLI::App& command, OutputArguments& arguments) {
 Result<WrittenTrace> write_trace(const Trace& trace, const OutputArguments& arguments) {
   const auto format = find_written_format(arguments.format);
   if (!format) return fail({.field = "--to", .message = format.error().message});
+  const std::vector<Job>& jobs = trace.workload.jobs;
+  const auto endless = std::count_if(jobs.begin(), jobs.end(), [](const Job& job) {
+    return job.duration.count() == 0 && job.iterations == 0;
+  });
+  if (endless > 0) {
+    return fail({.message = fmt::format(
+                     "neither a run time nor iterations of a model has {} of {} in the '{}' trace: "
+                     "nobody could replay what was written",
+                     with_thousands(endless), count_of(std::ssize(jobs), "job"), trace.format)});
+  }
   if (auto written = (*format)->write(trace, arguments.path); !written) return fail(written.error());
   std::error_code ignored;
   if (standard_stream(arguments.path) || !std::filesystem::is_regular_file(arguments.path, ignored))

@@ -47,9 +47,9 @@ CLI::Validator number_above_zero() {
   return parsed_by(
       [](std::string_view text) -> Result<double> {
         constexpr double kLeast = std::numeric_limits<double>::min();
-        constexpr double kMost = std::numeric_limits<double>::max();
+        constexpr double kMost = 1e12;
         if (auto number = parse_number(text, kLeast, kMost)) return number;
-        return fail({.message = expected_found("a number above 0", text)});
+        return fail({.message = expected_found("a number above 0, at most 1e12", text)});
       },
       "above 0");
 }

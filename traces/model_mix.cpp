@@ -106,6 +106,9 @@ Result<ModelMix> ModelMix::parse(std::string_view text) {
   ModelMix mix{.kind = Kind::One};
   for (const std::string_view part : split(text, ',')) {
     const auto [key, value] = split_once(part, '=');
+    const bool is_repeated =
+        key == "model" ? !mix.model.empty() : key == "global-batch" && mix.global_batch > 0;
+    if (is_repeated) return refuse(fmt::format("{}: expected once, found twice", key));
     if (value && key == "model") {
       const auto model = find_model(*value);
       if (!model) return refuse(model.error().message);

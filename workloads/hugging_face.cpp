@@ -92,7 +92,10 @@ void read_width(ConfigReader& config, TransformerModel& model) {
 /// The sizes beside the number of layers.
 void read_sizes(ConfigReader& config, TransformerModel& model) {
   read_width(config, model);
-  model.num_kv_heads = config.size_or("num_key_value_heads", 0);
+  constexpr std::int64_t kAbsent = -1;
+  const std::int64_t num_kv_heads = config.size_or("num_key_value_heads", kAbsent);
+  if (num_kv_heads == 0) config.complain("num_key_value_heads", expected_found("a number above 0", "0"));
+  if (num_kv_heads > 0) model.num_kv_heads = num_kv_heads;
   model.size_per_head = config.size_or("head_dim", 0);
   model.ffn_size = config.size("intermediate_size");
 }

@@ -148,6 +148,20 @@ KernelTime backward_gemm_time(const GpuProfile& profile, Precision precision, Pr
   return result;
 }
 
+/// How many times as long a ring takes that leaves each node by the network adapter through which it came in,
+/// as NCCL's do (NCCL_CROSS_NIC), where it cannot pass data on to the GPU beside that adapter first (PXN,
+/// since NCCL 2.12). Every two GPUs share a switch with an adapter. Neighbours in the group that are
+/// neighbours in the node stay on it; otherwise data cross the CPU, or both CPUs of the node.
+double ring_detour(const GpuProfile& profile, GpuGroup group) {
+  // Of 200 Gbit/s A100 reach 24 GB/s through a switch, 16 through the CPU (NVIDIA/nccl, issue 412).
+  constexpr double kThroughCpu = 24.0 / 16;
+  // "Essentially half" where adapters are beside the other CPU (NVIDIA/nccl-tests, issue 347).
+  constexpr double kBetweenCpus = 2;
+  const std::int64_t distance = profile.gpus_per_node / group.per_node;
+  if (group.per_node == 1 || distance == 1) return 1;
+  return 2 * distance < profile.gpus_per_node ? kThroughCpu : kBetweenCpus;
+}
+
 }  // namespace
 
 KernelTime gemm_time(const GpuProfile& profile, Precision precision, const GemmShape& shape) {
@@ -290,7 +304,8 @@ KernelTime collective_time(const GpuProfile& profile, Collective collective, Gpu
     if (const auto measured = profile.collectives.at(collective, group.size, total)) return *measured;
   } else {
     const double share = static_cast<double>(group.per_node) / static_cast<double>(profile.gpus_per_node);
-    rate = std::min(nvlink, profile.network_rate() * share);
+    const double detour = libraries == Libraries::Old ? ring_detour(profile, group) : 1;
+    rate = std::min(nvlink, profile.network_rate() * (share / detour));
   }
   const Nanoseconds latency = profile.network_step_latency * collective_steps(collective, group.size);
   const Nanoseconds ring = total * collective_volume(collective, group.size) / rate + latency;

@@ -127,7 +127,8 @@ struct GpuGroup {
 /// Which generation of libraries (cuBLAS, NCCL) runs the kernels.
 enum class Libraries : std::uint8_t {
   Current,  ///< those that the profile's tables were measured with
-  Old,      ///< of 2021: products by the tile model, collectives by tables of their own where there are any
+  Old,      ///< of 2021: products by the tile model, collectives within a node by tables of their own where
+            ///< there are any, rings between nodes by the way they take to the adapters
 };
 
 /// Time of a collective on `total` bytes: the whole tensor, of which each GPU holds all (all-reduce) or

@@ -274,23 +274,34 @@ Reduction tensor_reduction(const LayerContext& layer) {
 }
 
 /// Of a layer that is split by columns: the gradient of its input is reduced, which may run beside the
-/// products of its backward pass, and so may the gathering of its input for the weight's gradient.
-void add_input_reduction(PassBuilder& pass, const LayerContext& layer, Nanoseconds products) {
-  if (!layer.stack.overlap.input_gradients) return add_reduction(pass, layer);
+/// products for the weights' gradients, and before it its input is gathered for these, beside the products
+/// for the gradient of the input. `begun` is what the pass had of products before the layer.
+void add_input_reduction(BackwardPass& pass, const LayerContext& layer,
+                         const BackwardPass::ProductTimes& begun) {
+  const OverlapRule& overlap = layer.stack.overlap;
+  if (!overlap.input_gradients) return add_reduction(pass.input, layer);
   auto [name, time] = tensor_reduction(layer);
-  if (layer.key.sequence_parallel)
-    time.time += tensor_time(layer, Collective::AllGather, layer.shape.activations).time;
-  time.time = exposed_time(time.time, products, layer.stack.overlap.contention);
-  pass.exposed(name, TaskKind::TensorComm, time);
+  time.time =
+      exposed_time(time.time, pass.products.weight_gradients - begun.weight_gradients, overlap.contention);
+  if (layer.key.sequence_parallel) {
+    const Nanoseconds gather = tensor_time(layer, Collective::AllGather, layer.shape.activations).time;
+    time.time +=
+        exposed_time(gather, pass.products.input_gradients - begun.input_gradients, overlap.contention);
+  }
+  pass.input.exposed(name, TaskKind::TensorComm, time);
 }
 
 }  // namespace
 
 void BackwardPass::linear(std::string_view name, const GemmShape& forward, bool in_pieces) {
+  const Nanoseconds before = input.time_of_products();
   input.quantise(real(forward.m) * real(forward.n)).input_gradient(forward, in_pieces);
+  const Nanoseconds between = input.time_of_products();
   PassBuilder& target = splits_weights ? weight : input;
   if (splits_weights) weight.begin(name);
   target.weight_gradient(forward);
+  products.input_gradients += between - before;
+  products.weight_gradients += input.time_of_products() - between;
 }
 
 void add_norm_forward(PassBuilder& pass, const LayerContext& layer, std::string_view name) {
@@ -392,9 +403,9 @@ void add_attention_backward(BackwardPass& pass, const LayerContext& layer, Mixer
     add_repeated_heads(pass.input, layer, "repeat_heads_grad");
   }
   add_rotation(pass.input, layer, kRotationGradient);
-  const Nanoseconds before = pass.input.time_of_products();
+  const BackwardPass::ProductTimes begun = pass.products;
   add_projections_backward(pass, layer);
-  add_input_reduction(pass.input, layer, pass.input.time_of_products() - before);
+  add_input_reduction(pass, layer, begun);
   add_norm_backward(pass.input, layer, "input_norm_grad");
   pass.use(layer.key.precision);
 }
@@ -427,9 +438,9 @@ void add_mlp_backward(BackwardPass& pass, const LayerContext& layer) {
   pass.input.begin("mlp_act_grad")
       .memory(MemoryKernel::Gelu, activation.bytes * elements(shape, shape.mlp), activation.count);
   pass.input.begin("mlp_up_grad");
-  const Nanoseconds before = pass.input.time_of_products();
+  const BackwardPass::ProductTimes begun = pass.products;
   pass.linear("mlp_up_weight_grad", {shape.tokens, shape.mlp_inputs * shape.mlp, shape.hidden});
-  add_input_reduction(pass.input, layer, pass.input.time_of_products() - before);
+  add_input_reduction(pass, layer, begun);
   add_norm_backward(pass.input, layer, "mlp_norm_grad");
 }
 

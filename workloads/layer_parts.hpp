@@ -52,6 +52,12 @@ struct BackwardPass {
   PassBuilder input;
   PassBuilder weight;
   bool splits_weights = false;
+  /// Time of the products of `linear` so far that `input` holds.
+  struct ProductTimes {
+    Nanoseconds input_gradients{0};
+    Nanoseconds weight_gradients{0};
+  };
+  ProductTimes products{};
 
   /// The precision of products that follow.
   void use(Precision precision) {

@@ -380,29 +380,20 @@ Bytes offloaded_activations(const TransformerModel& model, const ParallelPlan& p
   return Bytes(kept * std::min(1.0, real(plan.offloaded_layers) / real(num_layers)));
 }
 
-namespace {
-
-/// Whether the model's last chunk runs again what it did not keep, or keeps all.
-enum class LastChunk : std::uint8_t { Recomputes, KeepsAll };
-
 StageMemory stage_memory(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
-                         const GpuProfile& profile, const MemoryRules& rules, LastChunk last_chunk) {
+                         const GpuProfile& profile, const MemoryRules& rules) {
   const LayerCounts layers = layers_of(model, plan, stage);
   const StageParameters parameters = parameters_of(model, plan, stage);
   const ActivationModel activations(model, plan, rules);
   const bool is_last = stage == plan.pipeline - 1;
-  const bool keeps_all = is_last && last_chunk == LastChunk::KeepsAll;
   double kept = 0;
-  double kept_once = 0;  // of one micro-batch, however many are in flight
   double working_set = 0;
   for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
     if (layers[kind] == 0) continue;
     const Activations layer = activations.layer(layer_kinds(model)[kind]);
     kept += real(layers[kind]) * layer.kept * resident_share(plan, total(layers));
-    if (keeps_all) kept_once += real(layers[kind]) / real(plan.virtual_stages) * (layer.full - layer.kept);
     // What the backward pass computes again, of one layer.
-    double recomputed = plan.recompute == Recompute::Full ? layer.full : layer.full - layer.kept;
-    if (keeps_all && plan.virtual_stages == 1) recomputed = 0;
+    const double recomputed = plan.recompute == Recompute::Full ? layer.full : layer.full - layer.kept;
     working_set = std::max(working_set, recomputed + layer.gradients);
   }
   if (stage == 0) kept += activations.embedding_mask();
@@ -421,28 +412,11 @@ StageMemory stage_memory(const TransformerModel& model, const ParallelPlan& plan
   if (rules.keeps_gradient_placeholders) {
     memory.model_state += Bytes(kPlaceholderBytes * parameters.layer_shapes);
   }
-  memory.activations = Bytes(kept * micro_batches_in_flight(plan, stage) + kept_once);
+  memory.activations = Bytes(kept * micro_batches_in_flight(plan, stage));
   memory.working_set = Bytes(working_set);
   memory.fragmentation = memory.used() * (rules.reserved_over_used - 1);
   memory.reserve = profile.memory_reserve;
   return memory;
-}
-
-}  // namespace
-
-bool recomputes_last_chunk(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
-                           const MemoryRules& rules) {
-  const bool follows_at_once = plan.pipeline > 1 && rule_of(plan.schedule).turns_at_once;
-  if (rules.last_chunk_recomputes || plan.recompute == Recompute::None || !follows_at_once) return true;
-  const StageMemory kept = stage_memory(model, plan, plan.pipeline - 1, profile, rules, LastChunk::KeepsAll);
-  return kept.total() > profile.memory_capacity;
-}
-
-StageMemory stage_memory(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
-                         const GpuProfile& profile, const MemoryRules& rules) {
-  const bool recomputes = stage < plan.pipeline - 1 || recomputes_last_chunk(model, plan, profile, rules);
-  return stage_memory(model, plan, stage, profile, rules,
-                      recomputes ? LastChunk::Recomputes : LastChunk::KeepsAll);
 }
 
 MemoryEstimate estimate_memory(const TransformerModel& model, const ParallelPlan& plan,

@@ -55,9 +55,6 @@ struct MemoryRules {
   /// iteration (Megatron-FSDP). Else it is sharded within a set, and gradients are all-reduced between sets
   /// after each layer (PyTorch).
   bool shards_optimizer_over_sets = false;
-  /// Also the model's last chunk runs again what it did not keep, although its backward pass follows at once;
-  /// see `recomputes_last_chunk`.
-  bool last_chunk_recomputes = true;
   /// What the allocator reserves over what is in use, by fragmentation.
   double reserved_over_used = 1;
 };
@@ -130,12 +127,6 @@ struct StageMemory {
   /// What the GPU must have.
   Bytes total() const { return used() + fragmentation + reserve; }
 };
-
-/// Whether the model's last chunk runs again, before its backward passes, what the plan does not keep. With
-/// 1F1B its backward pass follows the forward pass at once, so that keeping everything costs the activations
-/// of one micro-batch only: stacks with `last_chunk_recomputes` off do so where the GPU has room for them.
-bool recomputes_last_chunk(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
-                           const MemoryRules& rules);
 
 /// Parameters on each GPU of a stage: its layers, with all that tensor parallelism divides divided by it and
 /// the routed experts by `expert`; the embeddings V h / t + s h on the first and the output layer V h / t on

@@ -89,12 +89,13 @@ class SummedBlock {
   std::array<Operator, 3> sums_{};
 };
 
-/// One pass of each kind of layer, after its recomputation where a stage recomputes.
-PerLayerKind<LayerPasses> layer_passes(const LayerCosts& costs, Operators PassCosts::*pass, bool recomputes) {
+/// One pass of each kind of layer, with what runs before it, if anything does.
+PerLayerKind<LayerPasses> layer_passes(const LayerCosts& costs, Operators PassCosts::*pass,
+                                       Operators PassCosts::*before = nullptr) {
   PerLayerKind<LayerPasses> passes;
   for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
     const PassCosts& layer = costs.layers[kind];
-    passes[kind] = {.before = recomputes ? &layer.recompute : nullptr, .pass = &(layer.*pass)};
+    passes[kind] = {.before = before != nullptr ? &(layer.*before) : nullptr, .pass = &(layer.*pass)};
   }
   return passes;
 }
@@ -103,17 +104,16 @@ template <class Block>
 Operators forward_block(const TransformerModel& model, const LayerCosts& costs, const ChunkLayers& layers) {
   Block block(TaskKind::Forward, model);
   if (layers.is_first) block.add(costs.embedding.forward);
-  block.add_layers(layers, layer_passes(costs, &PassCosts::forward, false), false);
+  block.add_layers(layers, layer_passes(costs, &PassCosts::forward), false);
   if (layers.is_last) block.add(costs.head.forward);
   return block.take();
 }
 
 template <class Block>
-Operators backward_block(const TransformerModel& model, const LayerCosts& costs, const ChunkLayers& layers,
-                         bool recomputes) {
+Operators backward_block(const TransformerModel& model, const LayerCosts& costs, const ChunkLayers& layers) {
   Block block(TaskKind::Backward, model);
   if (layers.is_last) block.add(costs.head.backward);
-  block.add_layers(layers, layer_passes(costs, &PassCosts::backward, recomputes), true);
+  block.add_layers(layers, layer_passes(costs, &PassCosts::backward, &PassCosts::recompute), true);
   if (layers.is_first) block.add(costs.embedding.backward);
   return block.take();
 }
@@ -122,7 +122,7 @@ template <class Block>
 Operators weight_block(const TransformerModel& model, const LayerCosts& costs, const ChunkLayers& layers) {
   Block block(TaskKind::Backward, model);
   if (layers.is_last) block.add(costs.head.weight);
-  block.add_layers(layers, layer_passes(costs, &PassCosts::weight, false), true);
+  block.add_layers(layers, layer_passes(costs, &PassCosts::weight), true);
   return block.take();
 }
 
@@ -143,7 +143,7 @@ StageWork make_stage(const TransformerModel& model, const StageCosts& stages, co
     const ChunkLayers layers = stages.layers(stage, i);
     ChunkWork& chunk = work.chunks.emplace_back();
     chunk.forward = forward_block<Block>(model, costs, layers);
-    chunk.backward = backward_block<Block>(model, costs, layers, stages.recomputes(layers));
+    chunk.backward = backward_block<Block>(model, costs, layers);
     if (splits_backward(plan.schedule)) chunk.weight = weight_block<Block>(model, costs, layers);
     if (!layers.is_last) chunk.send_forward = stages.send();
     if (!layers.is_first) chunk.send_backward = stages.send();

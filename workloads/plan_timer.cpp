@@ -33,8 +33,7 @@ const PlanTimer::LayerSpans& PlanTimer::spans(const ParallelPlan& plan) {
   return spans_.emplace(key, spans).first->second;
 }
 
-BlockTimes PlanTimer::chunk_passes(const ChunkLayers& layers, const LayerSpans& spans,
-                                   bool recomputes) const {
+BlockTimes PlanTimer::chunk_passes(const ChunkLayers& layers, const LayerSpans& spans) const {
   const auto sum = [&](Nanoseconds PassSpans::*pass) {
     Nanoseconds span(0);
     for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind)
@@ -43,8 +42,8 @@ BlockTimes PlanTimer::chunk_passes(const ChunkLayers& layers, const LayerSpans& 
     if (layers.is_last) span += spans.head.*pass;
     return span;
   };
-  BlockTimes times{.forward = sum(&PassSpans::forward), .backward = sum(&PassSpans::backward)};
-  if (recomputes) times.backward += sum(&PassSpans::recompute);
+  BlockTimes times{.forward = sum(&PassSpans::forward),
+                   .backward = sum(&PassSpans::backward) + sum(&PassSpans::recompute)};
   if (splits_backward(plan_.schedule)) times.weight = sum(&PassSpans::weight);
   return times;
 }
@@ -52,7 +51,7 @@ BlockTimes PlanTimer::chunk_passes(const ChunkLayers& layers, const LayerSpans& 
 BlockTimes PlanTimer::chunk_blocks(const StageCosts& stages, const LayerSpans& spans, std::int64_t stage,
                                    std::int64_t chunk) const {
   const ChunkLayers layers = stages.layers(stage, chunk);
-  BlockTimes times = chunk_passes(layers, spans, stages.recomputes(layers));
+  BlockTimes times = chunk_passes(layers, spans);
   times.forward += stages.offload_wait(stage, times.forward);
   times.backward += stages.offload_wait(stage, times.backward);
   if (!layers.is_last) {
@@ -153,13 +152,12 @@ Nanoseconds PlanTimer::iteration() {
   return *iteration_;
 }
 
-void PlanTimer::add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const LayerSpans& spans,
-                          bool recomputes) const {
+void PlanTimer::add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const LayerSpans& spans) const {
   const auto n = static_cast<double>(shape_.num_micro_batches);
   const auto add = [&](const PassSpans& part, double times) {
     for (const auto member : {&Breakdown::compute, &Breakdown::tensor_comm, &Breakdown::data_comm}) {
       breakdown.*member += times * part.parts.*member;
-      if (recomputes) breakdown.*member += times * part.recompute_parts.*member;
+      breakdown.*member += times * part.recompute_parts.*member;
     }
   };
   for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind)
@@ -187,8 +185,8 @@ Breakdown PlanTimer::stage_breakdown(const StageCosts& stages, std::size_t stage
   Breakdown breakdown{.data_comm = once_[stage].reduction, .optimizer = once_[stage].optimizer};
   for (std::int64_t chunk = 0; chunk < plan_.virtual_stages; ++chunk) {
     const ChunkLayers layers = stages.layers(number, chunk);
-    add_chunk(breakdown, layers, *layers_, stages.recomputes(layers));
-    const BlockTimes passes = chunk_passes(layers, *layers_, stages.recomputes(layers));
+    add_chunk(breakdown, layers, *layers_);
+    const BlockTimes passes = chunk_passes(layers, *layers_);
     breakdown.compute +=
         static_cast<double>(shape_.num_micro_batches) *
         (stages.offload_wait(number, passes.forward) + stages.offload_wait(number, passes.backward));

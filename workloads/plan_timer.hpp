@@ -72,11 +72,10 @@ class PlanTimer {
   static PassSpans spans_of(const PassCosts& costs);
   const LayerSpans& spans(const ParallelPlan& plan);
   /// The passes of a chunk, without sends and without waiting for activations in the CPU's memory.
-  BlockTimes chunk_passes(const ChunkLayers& layers, const LayerSpans& spans, bool recomputes) const;
+  BlockTimes chunk_passes(const ChunkLayers& layers, const LayerSpans& spans) const;
   BlockTimes chunk_blocks(const StageCosts& stages, const LayerSpans& spans, std::int64_t stage,
                           std::int64_t chunk) const;
-  void add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const LayerSpans& spans,
-                 bool recomputes) const;
+  void add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const LayerSpans& spans) const;
   /// Of all that a stage does, without the bubble.
   Breakdown stage_breakdown(const StageCosts& stages, std::size_t stage) const;
 

@@ -55,15 +55,10 @@ Stack megatron_2021() {
           .libraries = Libraries::Old,
           .elementwise = ElementwiseKernels::Megatron2021,
           .has_dropout = true,
-          // The layers of the public vTrain release's kernel traces take 1.35 times the counted traffic (the
-          // tests of `stack` derive it); the geometric mean of that and 1.
-          .traffic_factor = 1.16,
           .loss_bytes_per_logit = kEagerMegatronLoss,
           .loss_conversion_bytes = kLossConversion,
           .issue_floor = kEagerIssue,
           .gradient_bytes = 2,
-          // The simulator of the public vTrain release has it so; chosen with its measurements in sight.
-          .memory = {.last_chunk_recomputes = false},
           .sends_hold_stage = true,
           .choices = {.context = false,
                       .expert = false,
@@ -74,20 +69,22 @@ Stack megatron_2021() {
                       .precision = Precision::Fp16}};
 }
 
-/// Megatron-LM of 2022 (Korthikanti et al., 2022): sequence parallelism, selective recomputation, and the
+/// Megatron-LM of 2022 (Korthikanti et al., 2022): sequence parallelism, selective recomputation, the
 /// backward collectives of layers that are split by columns beside products
-/// (async_tensor_model_parallel_allreduce of megatron/arguments.py).
+/// (async_tensor_model_parallel_allreduce of megatron/arguments.py), and in bf16, for which the same file
+/// asks, gradients added up and reduced in single precision (accumulate_allreduce_grads_in_fp32).
 Stack megatron_2022() {
   Stack stack = megatron_2021();
   stack.name = "megatron-2022";
-  stack.summary = "Megatron-LM of 2022: sequence parallelism, backward collectives beside products";
-  // Recomputing scores, softmax, dropout and context of 22B takes 1.3 ms (table 4 of the paper), which is
-  // what is counted.
-  stack.traffic_factor = 1;
+  stack.summary =
+      "Megatron-LM of 2022 in bf16: sequence parallelism, fp32 gradients, backward collectives beside "
+      "products";
   stack.overlap.input_gradients = true;
+  stack.gradient_bytes = 4;
+  stack.memory.gradient_bytes = 4;
+  stack.choices.precision = Precision::Bf16;
   stack.choices.sequence_parallel = true;
   stack.choices.recompute = every_recompute();
-  stack.memory.last_chunk_recomputes = true;
   return stack;
 }
 
@@ -171,7 +168,6 @@ Stack deepspeed_megatron() {
   stack.summary = "Megatron-LM of 2021 under DeepSpeed's pipeline engine";
   stack.choices.sharding = {Sharding::None, Sharding::Optimizer};
   stack.choices.virtual_stages = false;
-  stack.memory.last_chunk_recomputes = true;
   return stack;
 }
 

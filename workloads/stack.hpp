@@ -219,7 +219,7 @@ std::span<const Stack> all_stacks();
 Result<void> check_stack(const Stack& stack, const ParallelPlan& plan);
 
 /// What models are trained with on a GPU unless said otherwise: `megatron-core` where there are tensor cores
-/// for fp8, and `megatron-2021`, which the measurements of the paper were made with, on older GPUs.
+/// for fp8, and `megatron-2021` on older GPUs.
 const Stack& default_stack(const GpuProfile& profile);
 
 /// The stack of a name; the error names the nearest known one.

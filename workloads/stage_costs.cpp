@@ -49,12 +49,7 @@ Send stage_send(const TransformerModel& model, const ParallelPlan& plan, const G
 
 StageCosts::StageCosts(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
                        const Stack& stack, const LayerCosts& costs)
-    : model_(model),
-      plan_(plan),
-      profile_(profile),
-      stack_(stack),
-      costs_(costs),
-      recomputes_last_chunk_(recomputes_last_chunk(model, plan, profile, stack.memory)) {
+    : model_(model), plan_(plan), profile_(profile), stack_(stack), costs_(costs) {
   if (plan.pipeline > 1) send_ = stage_send(model, plan, profile, stack);
 }
 

@@ -38,8 +38,6 @@ class StageCosts {
   ChunkLayers layers(std::int64_t stage, std::int64_t chunk) const;
   /// Whether two stages do the same but for the numbers of their layers.
   bool alike(std::int64_t a, std::int64_t b) const;
-  /// Whether the layers run again, before a backward pass, what was not kept of the forward pass.
-  bool recomputes(const ChunkLayers& chunk) const { return !chunk.is_last || recomputes_last_chunk_; }
   /// Sending activations or gradients to the neighbouring stage: each GPU of a tensor-parallel group sends
   /// its part; without sequence parallelism the group then gathers the whole. Nothing without stages.
   const Send& send() const { return send_; }
@@ -90,7 +88,6 @@ class StageCosts {
   const Stack& stack_;
   const LayerCosts& costs_;
   Send send_{};
-  bool recomputes_last_chunk_ = true;
 };
 
 }  // namespace vtrain

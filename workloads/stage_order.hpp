@@ -56,9 +56,6 @@ struct ScheduleRule {
   std::int64_t (*chunks_in_flight)(const PipelineShape& shape, std::int64_t stage) = nullptr;
   bool splits_backward = false;  ///< weight gradients are a pass of their own
   bool has_chunks = false;       ///< can run several chunks on each stage
-  /// The backward pass of the model's last chunk follows its forward pass at once, so that it never holds
-  /// what more than one micro-batch keeps.
-  bool turns_at_once = false;
 };
 
 /// The rule of a schedule.

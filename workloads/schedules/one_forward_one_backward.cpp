@@ -23,10 +23,7 @@ std::int64_t chunks_in_flight(const PipelineShape& shape, std::int64_t stage) {
 
 }  // namespace
 
-constinit const ScheduleRule kOneForwardOneBackwardRule = {.name = "1f1b",
-                                                           .order = order,
-                                                           .chunks_in_flight = chunks_in_flight,
-                                                           .has_chunks = true,
-                                                           .turns_at_once = true};
+constinit const ScheduleRule kOneForwardOneBackwardRule = {
+    .name = "1f1b", .order = order, .chunks_in_flight = chunks_in_flight, .has_chunks = true};
 
 }  // namespace vtrain

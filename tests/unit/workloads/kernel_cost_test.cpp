@@ -315,6 +315,28 @@ TEST_CASE("kernel_cost: old libraries take tables of their own within a node, wh
   CHECK(time(Libraries::Old, {8, 8}) == 579'600);
 }
 
+TEST_CASE("kernel_cost: old rings between nodes pay for their way to the adapter") {
+  // Groups over four nodes or more of 8 GPUs. 2 x (n - 1) / n of 64 MiB at the members' share of 170e9 B/s.
+  const auto time = [](Libraries libraries, GpuGroup group) {
+    return collective_time(a100(), Collective::AllReduce, group, Bytes(64 * kMebibyte), libraries)
+        .time.count();
+  };
+  const auto ring = [](double size, double share) {
+    return 2 * (size - 1) / size * 67'108'864 / (170 * share);
+  };
+  const auto latency = [](double size) { return 2 * (size - 1) * 5'000; };
+  // Members side by side, 2 and 4 apart, and one a node.
+  CHECK(time(Libraries::Old, {32, 8}) == doctest::Approx(ring(32, 1) + latency(32)));
+  CHECK(time(Libraries::Old, {16, 4}) == doctest::Approx(1.5 * ring(16, 0.5) + latency(16)));
+  CHECK(time(Libraries::Old, {8, 2}) == doctest::Approx(2 * ring(8, 0.25) + latency(8)));
+  CHECK(time(Libraries::Old, {4, 1}) == doctest::Approx(ring(4, 0.125) + latency(4)));
+  for (const GpuGroup group : {GpuGroup{32, 8}, {16, 4}, {8, 2}, {4, 1}}) {
+    const auto members = static_cast<double>(group.per_node);
+    const auto size = static_cast<double>(group.size);
+    CHECK(time(Libraries::Current, group) == doctest::Approx(ring(size, members / 8) + latency(size)));
+  }
+}
+
 TEST_CASE("kernel_cost: a send takes NVLink within a node and a share of the network beyond") {
   const Bytes activations(80 * kMebibyte);
   // 0.7 x 300e9 B/s, or an eighth of 0.85 x 200e9 B/s, and 20 us.

@@ -326,17 +326,18 @@ TEST_CASE("layer_cost: dispatch and combine hide under another micro-batch as fa
 }
 
 TEST_CASE("layer_cost: Megatron-LM of 2022 reduces the gradients of inputs beside products") {
-  const TransformerModel model{"", 4, 4096, 32, 2048};
+  TransformerModel model{"", 4, 12288, 96, 2048};
   LayerKey key{.tensor = 8, .micro_batch = 4, .precision = Precision::Fp16};
   const auto backward = [&](const char* stack) {
     return layer_costs(model, key, a100(), *find_stack(stack)).layers[0].backward;
   };
   const auto time_ns = [&](Collective collective) {
-    const Bytes activations(2.0 * 4 * 2048 * 4096);
+    const Bytes activations(2.0 * 4 * 2048 * static_cast<double>(model.hidden_size));
     return collective_time(a100(), collective, placed_group(a100(), 8, 1), activations, Libraries::Old)
         .time.count();
   };
-  // Both halves of the layer reduce one gradient; products of 8,192 tokens take longer.
+  // Both halves of the layer reduce one gradient; the products for the gradients of their weights take
+  // longer.
   const double reduction = time_ns(Collective::AllReduce);
   CHECK(time_of(backward("megatron-2021"), "all_reduce") == 2 * std::round(reduction));
   CHECK(time_of(backward("megatron-2022"), "all_reduce") == 2 * std::round(0.15 * reduction));
@@ -344,6 +345,17 @@ TEST_CASE("layer_cost: Megatron-LM of 2022 reduces the gradients of inputs besid
   const double beside = time_ns(Collective::ReduceScatter) + time_ns(Collective::AllGather);
   CHECK(time_of(backward("megatron-2022"), "reduce_scatter") == 2 * std::round(0.15 * beside));
   CHECK(time_of(backward("megatron-2022"), "all_gather") == time_of(backward("megatron-2021"), "all_gather"));
+  // Narrow weights: of what their products cannot hide, all shows, whatever the products for the gradient of
+  // the input take, which are done by then.
+  key.sequence_parallel = false;
+  model = {"", 4, 4096, 32, 2048};
+  const double narrow = time_ns(Collective::AllReduce);
+  double shown = 0;
+  for (const GemmShape& weight : {GemmShape{3 * 4096 / 8, 4096, 8192}, {4 * 4096 / 8, 4096, 8192}}) {
+    const double product = modelled_gemm_time(a100(), Precision::Fp16, weight).time.count();
+    shown += std::round(std::max(0.0, narrow - product) + 0.15 * std::min(narrow, product));
+  }
+  CHECK(time_of(backward("megatron-2022"), "all_reduce") == doctest::Approx(shown).epsilon(1e-5));
 }
 
 TEST_CASE("layer_cost: overlapped tensor parallelism cuts the products beside its collectives") {

@@ -466,7 +466,8 @@ TEST_CASE("measured_case: the two tables of the public release") {
   REQUIRE(multi);
   CHECK(multi->are_measured);
   CHECK(multi->cases[0].plan.recompute == Recompute::Full);
-  CHECK(multi->cases[0].stack.name == "megatron-2021");
+  CHECK(multi->cases[0].stack.name == "megatron-2022");
+  CHECK(single->cases[0].stack.name == "megatron-2021");
 
   const auto wrong = parse_measured_cases(columns + "8,16,2,1024,16,8,1024,2,2,2,fast\n", "t.csv");
   REQUIRE(!wrong);
