@@ -276,11 +276,21 @@ Result<void> JsonEvents::parse(std::string_view text, std::string file) {
   text_ = text;
   file_ = std::move(file);
   position_ = text.data();
+  counted_to_ = 0;
+  lines_passed_ = 0;
   error_ = find_nul(text_, file_);
   if (error_) return fail(*error_);
   json::sax_parse(Cursor(text.data(), position_), Cursor(text.data() + text.size(), position_), this);
   if (error_) return fail(*error_);
   return {};
+}
+
+std::int64_t JsonEvents::current_line() {
+  const std::size_t last = num_read() - 1;  // of a scalar, at most what comes behind it
+  const std::string_view passed = text_.substr(counted_to_, last - counted_to_);
+  lines_passed_ += std::count(passed.begin(), passed.end(), '\n');
+  counted_to_ = last;
+  return 1 + lines_passed_;
 }
 
 bool JsonEvents::parse_error(std::size_t, const std::string&, const json::exception& error) {

@@ -51,11 +51,15 @@ class JsonEvents : public nlohmann::json::json_sax_t {
   /// How many characters have been read: the last of them is the bracket or the closing quote of the part
   /// that is handed over; after a number one more has been read.
   std::size_t num_read() const { return static_cast<std::size_t>(position_ - text_.data()); }
+  /// The line of the part that is handed over, of a bracket or a scalar. Each call counts on from the last.
+  std::int64_t current_line();
 
  private:
   std::string_view text_;
   std::string file_;
   const char* position_ = nullptr;  ///< in `text_`, after the last character that was read
+  std::size_t counted_to_ = 0;      ///< how much of `text_` has `lines_passed_`
+  std::int64_t lines_passed_ = 0;
   std::optional<Error> error_;
 };
 

@@ -15,12 +15,12 @@ Result<CheckpointTimes> CheckpointTimes::from_models(const Workload& workload, B
   std::vector<bool> known(workload.models.size(), false);
   for (const Job& job : workload.jobs) {
     if (!job.model)
-      return fail(job_error(job, "model",
+      return fail(job_error(workload, job, "model",
                             "expected a model, whose size gives that of a checkpoint, found none (--assign "
                             "gives jobs models)"));
     if (known[job.model.value]) continue;
     const auto model = find_model(workload.models[job.model.value]);
-    if (!model) return fail(job_error(job, "model", model.error().message));
+    if (!model) return fail(job_error(workload, job, "model", model.error().message));
     const Bytes bytes(kCheckpointBytesPerParameter * static_cast<double>(model->model().num_parameters()));
     times.by_model_[job.model.value] = to_sim_duration(bytes / bandwidth);
     known[job.model.value] = true;

@@ -48,7 +48,7 @@ Result<void> check_can_be_disrupted(const Policy& policy, const SimulationOption
 std::string in_seconds(SimTime time) {
   std::string text;
   append_ns_as_seconds(text, time.time_since_epoch().count());
-  return text;
+  return text + " s";
 }
 
 /// What must hold of every job before a replay can begin.
@@ -58,24 +58,24 @@ Result<void> check_jobs(const Workload& workload, const ClusterSpec& cluster, Pr
   SimTime last_submission = SimTime::min();
   for (const Job& job : workload.jobs) {
     if (job.duration.count() <= 0) {
-      return fail(job_error(job, "duration",
+      return fail(job_error(workload, job, "duration",
                             expected_found("more than 0 s", fmt::format("{} ns", job.duration.count()))));
     }
     if (job.num_gpus.value <= 0) {
-      return fail(
-          job_error(job, "num_gpus", expected_found("at least 1", std::to_string(job.num_gpus.value))));
+      return fail(job_error(workload, job, "num_gpus",
+                            expected_found("at least 1", std::to_string(job.num_gpus.value))));
     }
     if (rule == ProgressRule::Iterations && job.curve &&
         workload.curves[job.curve.value].iterations_per_s(job.num_gpus) <= 0) {
-      return fail(job_error(job, "num_gpus",
+      return fail(job_error(workload, job, "num_gpus",
                             expected_found("a number of GPUs that its throughput table has a speed for",
                                            std::to_string(job.num_gpus.value))));
     }
     if (options.strict && !placement->fits_empty(request_of(job, job.num_gpus)))
-      return fail(job_error(job, misfit(job, workload, cluster)));
+      return fail(job_error(workload, job, misfit(job, workload, cluster)));
     if (options.strict && job.deadline < job.submit) {
       return fail(
-          job_error(job, "deadline_s",
+          job_error(workload, job, "deadline_s",
                     expected_found(fmt::format("none before the submission at {}", in_seconds(job.submit)),
                                    in_seconds(job.deadline))));
     }

@@ -36,7 +36,8 @@ class Simulation final : public SchedulingPass {
  public:
   Simulation(const Workload& workload, const ClusterSpec& cluster, Policy& policy,
              const SimulationOptions& options)
-      : options_(options),
+      : workload_(workload),
+        options_(options),
         policy_(policy),
         disruptions_(options.disruptions),
         gangs_(options.placement, cluster, workload, disruptions_ && disruptions_->takes_nodes_out()),
@@ -385,7 +386,7 @@ class Simulation final : public SchedulingPass {
     }
     const SimDuration left = time_left(job);
     if (left >= kNever - begin) {
-      throw SimulationFault(job_error(jobs_[job.value], "duration",
+      throw SimulationFault(job_error(workload_, jobs_[job.value], "duration",
                                       "ends later than the simulated clock can tell (292 years)"));
     }
     events_.push({begin + left, EventKind::End, job, progress.run});
@@ -453,6 +454,7 @@ class Simulation final : public SchedulingPass {
                                    jobs_[job.value].name, num_gpus.value));
   }
 
+  const Workload& workload_;
   const SimulationOptions& options_;
   Policy& policy_;
   const ProgressRule rule_ = policy_.progress_rule();

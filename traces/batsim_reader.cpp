@@ -42,28 +42,6 @@ std::string number_text(double value, std::string_view written) {
   return fmt::format("{:.9f}", value);
 }
 
-/// The line on which an element begins of the array that opens at `begin`. `text` is valid JSON up to there.
-std::int64_t line_of_element(std::string_view text, std::size_t begin, std::size_t index) {
-  int depth = 0;
-  std::size_t element = 0;
-  std::size_t i = begin + 1;
-  for (; i < text.size(); ++i) {
-    const char c = text[i];
-    if (depth == 0 && element == index && c > ' ' && c != ',') break;
-    if (c == '"') {
-      while (text[++i] != '"')
-        i += text[i] == '\\' ? 1 : 0;
-    } else if (c == '[' || c == '{') {
-      ++depth;
-    } else if (c == ']' || c == '}') {
-      --depth;
-    } else if (c == ',' && depth == 0) {
-      ++element;
-    }
-  }
-  return 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(i), '\n');
-}
-
 /// Sets what a value says. Errors have the key as their field.
 template <class T>
 Result<void> parse_value(const Value& value, std::string_view key, Result<T> (*parse)(std::string_view),
@@ -105,25 +83,25 @@ class WorkloadHandler : public JsonEvents {
     if (const auto same = find_same_name(jobs())) {
       auto message = fmt::format("{}: jobs[{}] on line {} has the same",
                                  expected_found("a job id of its own", jobs()[same->second].name),
-                                 same->first, line_of_job(same->first));
+                                 same->first, jobs()[same->first].line);
       return fail(error_of_job(same->second, {.field = "id", .message = std::move(message)}));
     }
     return std::move(trace_);
   }
 
-  bool null() override { return take(Value::Kind::Other, "null"); }
-  bool boolean(bool value) override { return take(Value::Kind::Other, value ? "true" : "false"); }
+  bool null() override { return scalar(Value::Kind::Other, "null"); }
+  bool boolean(bool value) override { return scalar(Value::Kind::Other, value ? "true" : "false"); }
   bool number_integer(json::number_integer_t value) override {
-    return take(Value::Kind::Integer, fmt::to_string(value));
+    return scalar(Value::Kind::Integer, fmt::to_string(value));
   }
   bool number_unsigned(json::number_unsigned_t value) override {
-    return take(Value::Kind::Integer, fmt::to_string(value));
+    return scalar(Value::Kind::Integer, fmt::to_string(value));
   }
   bool number_float(json::number_float_t value, const std::string& text) override {
-    return take(Value::Kind::Other, number_text(value, text));
+    return scalar(Value::Kind::Other, number_text(value, text));
   }
-  bool string(std::string& text) override { return take(Value::Kind::String, text); }
-  bool binary(json::binary_t&) override { return take(Value::Kind::Other, "bytes"); }
+  bool string(std::string& text) override { return scalar(Value::Kind::String, text); }
+  bool binary(json::binary_t&) override { return scalar(Value::Kind::Other, "bytes"); }
 
   bool key(std::string& name) override {
     if (place_ == Place::Profiles) {
@@ -174,15 +152,18 @@ class WorkloadHandler : public JsonEvents {
 
   std::vector<Job>& jobs() { return trace_.workload.jobs; }
 
+  /// Notes where an element of `jobs` begins, until the first that is an error.
+  void begin_value() {
+    if (place_ == Place::Jobs && !error_) line_ = current_line();
+  }
+
   bool enter(Place place) {
+    begin_value();
     constexpr std::size_t kMostLevels = 64;
     too_deep_ = parents_.size() == kMostLevels;
     if (too_deep_) return false;
     if (place == Place::Other && place_ != Place::Other) other_begin_ = num_read() - 1;
-    if (place == Place::Jobs) {
-      has_array_ = true;
-      array_begin_ = num_read() - 1;
-    }
+    if (place == Place::Jobs) has_array_ = true;
     if (place == Place::Job) fields_ = {};
     if (place == Place::Profile) type_ = delay_ = {};
     parents_.push_back(std::exchange(place_, place));
@@ -194,6 +175,11 @@ class WorkloadHandler : public JsonEvents {
     parents_.pop_back();
     if (ended != Place::Other || place_ == Place::Other) return true;
     return take(Value::Kind::Other, input_.text.substr(other_begin_, num_read() - other_begin_));
+  }
+
+  bool scalar(Value::Kind kind, std::string_view text) {
+    begin_value();
+    return take(kind, text);
   }
 
   /// A whole value: a scalar, or what is `Other`.
@@ -270,6 +256,7 @@ class WorkloadHandler : public JsonEvents {
     if (auto checked = check_name(id.text); !checked)
       return fail({.field = "id", .message = std::move(checked.error().message)});
     job.name = trace_.workload.keep(id.text);
+    job.line = static_cast<std::uint32_t>(line_);
     jobs().push_back(job);
     return {};
   }
@@ -302,14 +289,11 @@ class WorkloadHandler : public JsonEvents {
     return {};
   }
 
-  std::int64_t line_of_job(std::size_t index) const {
-    return line_of_element(input_.text, array_begin_, index);
-  }
-
-  /// The error with the place of a job.
+  /// The error with the place of a job: one that was added, or the first that could not be.
   Error error_of_job(std::size_t index, Error error) const {
+    const std::vector<Job>& jobs = trace_.workload.jobs;
     error.file = input_.file;
-    error.line = line_of_job(index);
+    error.line = index < jobs.size() ? jobs[index].line : line_;
     error.field = fmt::format("jobs[{}]{}{}", index, error.field.empty() ? "" : ".", error.field);
     return error;
   }
@@ -324,7 +308,7 @@ class WorkloadHandler : public JsonEvents {
   std::vector<Place> parents_;   ///< from the outermost
   std::string key_;              ///< the last one outside of `Other`, except names of profiles
   std::size_t other_begin_ = 0;  ///< position of the bracket
-  std::size_t array_begin_ = 0;  ///< the same of `jobs`
+  std::int64_t line_ = 0;        ///< of the last element of `jobs`, or of the first that is an error
   std::uint32_t profile_ = 0;    ///< whose name was read last
   Fields fields_;
   Value type_;   ///< of the profile that is being read

@@ -9,6 +9,7 @@
 #include "core/file.hpp"
 #include "core/json_reader.hpp"
 #include "core/text.hpp"
+#include "workloads/jobs/job_error.hpp"
 
 namespace vtrain {
 namespace {
@@ -46,8 +47,7 @@ Result<void> write_batsim(const Trace& trace, const std::filesystem::path& path)
   for (const Job& job : trace.workload.jobs) {
     if (job.duration.count() == 0) {
       return fail(
-          {.field = "duration",
-           .message = fmt::format("job '{}' has no run time, and a profile of Batsim needs one", job.name)});
+          job_error(trace.workload, job, "duration", "has no run time, and a profile of Batsim needs one"));
     }
     durations.insert(job.duration);
   }

@@ -101,6 +101,7 @@ class GavelReader {
     if (auto taken = take_deadline(job); !taken) return taken;
     job.model = trace_.workload.model(job_type);
     job.name = trace_.workload.keep(std::to_string(num_rows_ - 1));
+    job.line = static_cast<std::uint32_t>(lines_.number());
     trace_.workload.jobs.push_back(job);
     return {};
   }

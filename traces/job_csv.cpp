@@ -1,7 +1,6 @@
 #include "traces/job_csv.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -132,6 +131,7 @@ Result<Job> JobCsvReader::job() {
 
 void JobCsvReader::add(Job job) {
   job.name = trace_.workload.keep(job.name);
+  job.line = static_cast<std::uint32_t>(rows_.line());
   trace_.workload.jobs.push_back(job);
 }
 
@@ -144,39 +144,23 @@ Result<void> JobCsvReader::skip(std::string_view reason, int column) {
   return {};
 }
 
-/// The line of the first or second row with this job id.
-std::int64_t JobCsvReader::line_of_job(std::string_view name, int occurrence) const {
-  auto rows = CsvReader::open(input_->text, {});
-  while (*rows->next()) {
-    if (rows->field(at_.job_id) == name && --occurrence == 0) break;
-  }
-  return rows->line();
-}
-
-Error JobCsvReader::repeated_id(std::string_view name) const {
+Error JobCsvReader::repeated_id(const SameName& same) const {
+  const Job& first = trace_.workload.jobs[same.first];
+  const Job& second = trace_.workload.jobs[same.second];
   return {.file = input_->file,
-          .line = line_of_job(name, 2),
+          .line = second.line,
           .field = rows_.columns()[static_cast<std::size_t>(at_.job_id)],
-          .message = fmt::format("{}: line {} has the same", expected_found("a job id of its own", name),
-                                 line_of_job(name, 1))};
+          .message = fmt::format("{}: line {} has the same",
+                                 expected_found("a job id of its own", second.name), first.line)};
 }
 
 void JobCsvReader::drop_repeated(const std::vector<SameName>& repeated) {
   std::vector<Job>& jobs = trace_.workload.jobs;
-  std::vector<std::size_t> dropped;
-  std::map<std::string_view, int> times;  // that a name came up
-  for (const SameName& same : repeated) {
-    // Lines are looked up for the first few only, which are all that is kept.
-    const bool shown = dropped.size() < SkippedRows::kLinesKept;
-    const int occurrence = shown ? 2 + times[jobs[same.second].name]++ : 0;
-    trace_.skipped.add(skip::kRepeated, shown ? line_of_job(jobs[same.second].name, occurrence) : 0);
-    dropped.push_back(same.second);
-  }
-  std::sort(dropped.begin(), dropped.end());
   std::size_t kept = 0;
-  auto next = dropped.begin();
+  auto next = repeated.begin();
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (next != dropped.end() && *next == i) {
+    if (next != repeated.end() && next->second == i) {
+      trace_.skipped.add(skip::kRepeated, jobs[i].line);
       ++next;
     } else {
       jobs[kept++] = jobs[i];
@@ -188,8 +172,7 @@ void JobCsvReader::drop_repeated(const std::vector<SameName>& repeated) {
 Result<Trace> JobCsvReader::finish() {
   const std::vector<SameName> repeated = find_same_names(trace_.workload.jobs);
   if (!repeated.empty()) {
-    if (unique_ids_ || input_->options.strict)
-      return fail(repeated_id(trace_.workload.jobs[repeated.front().second].name));
+    if (unique_ids_ || input_->options.strict) return fail(repeated_id(repeated.front()));
     drop_repeated(repeated);
   }
   return std::move(trace_);

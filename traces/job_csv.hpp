@@ -80,8 +80,7 @@ class JobCsvReader {
         without_work_(columns.without_work),
         unique_ids_(columns.unique_ids) {}
   Result<void> find_columns(const JobColumns& names);
-  std::int64_t line_of_job(std::string_view name, int occurrence) const;
-  Error repeated_id(std::string_view name) const;
+  Error repeated_id(const SameName& same) const;
   void drop_repeated(const std::vector<SameName>& repeated);
 
   // Of the row at hand; a false answer means that `error_` says why.

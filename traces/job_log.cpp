@@ -58,7 +58,6 @@ std::string_view set_run(Job& job, SimTime submit, SimTime start, SimTime end) {
 
 void JobLog::reserve(std::size_t num_jobs) {
   trace_.workload.jobs.reserve(num_jobs);
-  lines_.reserve(num_jobs);
 }
 
 Result<void> JobLog::skip(std::string_view reason, std::int64_t line, std::string_view field,
@@ -82,8 +81,8 @@ Result<void> JobLog::skip(std::string_view reason, Error error) {
 Result<void> JobLog::add(Job job, std::int64_t line) {
   if (!is_name(job.name)) return skip(skip::kBadName, line, {}, job.name);
   job.name = trace_.workload.keep(job.name);
+  job.line = static_cast<std::uint32_t>(line);
   trace_.workload.jobs.push_back(job);
-  lines_.push_back(static_cast<std::uint32_t>(line));
   return {};
 }
 
@@ -95,15 +94,13 @@ Result<void> JobLog::drop(const std::vector<std::size_t>& positions, std::string
   auto next = positions.begin();
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (next != positions.end() && *next == i) {
-      if (auto skipped = skip(reason, lines_[i], {}, jobs[i].name); !skipped) return skipped;
+      if (auto skipped = skip(reason, jobs[i].line, {}, jobs[i].name); !skipped) return skipped;
       ++next;
       continue;
     }
-    jobs[kept] = jobs[i];
-    lines_[kept++] = lines_[i];
+    jobs[kept++] = jobs[i];
   }
   jobs.resize(kept);
-  lines_.resize(kept);
   return {};
 }
 

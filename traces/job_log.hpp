@@ -98,9 +98,6 @@ class JobLog {
   std::string file_;
   bool strict_;
   Trace trace_;
-  /// Of the row of each job; four bytes, because a log of millions of jobs is kept in memory. `read_file`
-  /// accepts no file with more lines.
-  std::vector<std::uint32_t> lines_;
 };
 
 /// A sentence on the jobs that use a part of a GPU, added to the trace's assumptions if there are any.

@@ -85,7 +85,6 @@ class JsonLinesReader {
     const auto num_lines = static_cast<std::size_t>(std::count(input.text.begin(), input.text.end(), '\n'));
     const std::size_t most_jobs = std::min(num_lines, input.text.size() / kBytesOfShortJob) + 1;
     trace_.workload.jobs.reserve(most_jobs);
-    line_of_job_.reserve(most_jobs);
   }
 
   Result<Trace> read() {
@@ -98,11 +97,11 @@ class JsonLinesReader {
     const auto& jobs = trace_.workload.jobs;
     if (const auto same = find_same_name(jobs)) {
       return fail({.file = lines_.file(),
-                   .line = line_of_job_[same->second],
+                   .line = jobs[same->second].line,
                    .field = "job_id",
                    .message = fmt::format("{}: line {} has the same",
                                           expected_found("a job id of its own", jobs[same->second].name),
-                                          line_of_job_[same->first])});
+                                          jobs[same->first].line)});
     }
     return std::move(trace_);
   }
@@ -159,8 +158,8 @@ class JsonLinesReader {
       return complain("duration_s",
                       "expected a duration, or a model with its global batch and iterations, found neither");
     }
+    job.line = static_cast<std::uint32_t>(lines_.number());
     trace_.workload.jobs.push_back(job);
-    line_of_job_.push_back(static_cast<std::uint32_t>(lines_.number()));
     return {};
   }
 
@@ -173,7 +172,6 @@ class JsonLinesReader {
 
   LineReader lines_;
   Trace trace_;
-  std::vector<std::uint32_t> line_of_job_;  ///< `read_file` accepts no file with more lines
 };
 
 /// Writes one object a job.

@@ -218,11 +218,11 @@ Result<std::string> assign_models(Workload& workload, const ModelMix& mix, std::
   for (Job& job : workload.jobs) {
     if (training.include(job) || job.shares_gpus()) continue;
     if (job.duration.count() <= 0) {
-      return fail(job_error(job, "assign", "needs a duration to be given a model, and has none"));
+      return fail(job_error(workload, job, "assign", "needs a duration to be given a model, and has none"));
     }
     before += Seconds(job.duration) * job.num_gpus.value;
     if (auto done = assigner.assign(workload, job); !done)
-      return fail(job_error(job, std::move(done.error())));
+      return fail(job_error(workload, job, std::move(done.error())));
     after += Seconds(job.duration) * job.num_gpus.value;
     ++assigned;
   }

@@ -260,14 +260,6 @@ class LogHandler : public JsonEvents {
     return reason.empty() ? take_name(entry_.user, workload.users, job.user) : reason;
   }
 
-  /// The line of the last character that was read.
-  std::int64_t current_line() {
-    const std::string_view passed = input_.text.substr(counted_to_, num_read() - counted_to_);
-    lines_passed_ += std::count(passed.begin(), passed.end(), '\n');
-    counted_to_ = num_read();
-    return 1 + lines_passed_;
-  }
-
   /// Ends the parse at an error.
   bool keep(Result<void> done) {
     if (!done) error_ = std::move(done.error());
@@ -280,8 +272,6 @@ class LogHandler : public JsonEvents {
 
   const TraceInput& input_;
   JobLog log_;
-  std::size_t counted_to_ = 0;
-  std::int64_t lines_passed_ = 0;
   std::int64_t line_ = 0;  ///< where the current job begins
   std::vector<Place> places_ = {Place::Top};
   Key key_ = Key::Other;

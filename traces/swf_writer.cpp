@@ -8,6 +8,7 @@
 
 #include "core/file.hpp"
 #include "core/text.hpp"
+#include "workloads/jobs/job_error.hpp"
 
 namespace vtrain {
 namespace {
@@ -117,9 +118,8 @@ class SwfWriter {
 Result<void> write_swf(const Trace& trace, const std::filesystem::path& path) {
   for (const Job& job : trace.workload.jobs) {
     if (job.duration.count() > 0) continue;
-    return fail({.field = "duration",
-                 .message = fmt::format("job '{}' has no run time, and SWF has no models to compute one from",
-                                        job.name)});
+    return fail(job_error(trace.workload, job, "duration",
+                          "has no run time, and SWF has no models to compute one from"));
   }
   auto file = AtomicFile::create(path);
   if (!file) return fail(std::move(file.error()));

@@ -208,6 +208,8 @@ Result<Trace> parse_trace(std::string_view text, const std::string& file, std::s
   if (jobs.empty()) {
     return fail({.file = file, .message = no_jobs_message(trace->skipped)});
   }
+  const auto by_line = [](const Job& a, const Job& b) { return a.line < b.line; };
+  trace->workload.sources = {{file, std::max_element(jobs.begin(), jobs.end(), by_line)->line}};
   const auto by_submission = [](const Job& a, const Job& b) { return a.submit < b.submit; };
   if (!std::is_sorted(jobs.begin(), jobs.end(), by_submission)) trace->workload.sort_by_submission();
   return trace;

@@ -36,12 +36,16 @@ void append_jobs(Workload& to, const Workload& from) {
   const auto gpu_types = numbers_in<GpuTypeId>(to.gpu_types, from.gpu_types);
   const auto first_curve = static_cast<std::uint32_t>(to.curves.size());
   to.curves.insert(to.curves.end(), from.curves.begin(), from.curves.end());
+  const std::uint32_t lines_before = to.sources.empty() ? 0 : to.sources.back().last_line;
+  for (const SourceFile& file : from.sources)
+    to.sources.push_back({file.name, lines_before + file.last_line});
   for (Job job : from.jobs) {
     renumber(job.tenant, tenants);
     renumber(job.user, users);
     renumber(job.model, models);
     renumber(job.gpu_type, gpu_types);
     if (job.curve) job.curve = CurveId(first_curve + job.curve.value);
+    if (job.line > 0) job.line += lines_before;
     to.jobs.push_back(job);
   }
 }

@@ -30,12 +30,12 @@ tl::unexpected<Error> no_plan(const TransformerModel& model, GpuCount num_gpus, 
 tl::unexpected<Error> nothing_fits(const TransformerModel& model, GpuCount num_gpus,
                                    const MemoryEstimate& least) {
   constexpr double kGigabyte = 1e9;
-  return fail(
-      {.kind = ErrorKind::Failed,
-       .field = "num_gpus",
-       .message = fmt::format(
-           "model {} does not fit on {} GPUs: the smallest plan needs {:.1f} GB per GPU, which has {:.1f} GB",
-           describe(model), num_gpus.value, least.peak.value / kGigabyte, least.capacity.value / kGigabyte)});
+  return fail({.kind = ErrorKind::Failed,
+               .field = "num_gpus",
+               .message = fmt::format("model {} does not fit on {} GPU{}: the smallest plan needs {:.1f} GB "
+                                      "per GPU, which has {:.1f} GB",
+                                      describe(model), num_gpus.value, num_gpus.value == 1 ? "" : "s",
+                                      least.peak.value / kGigabyte, least.capacity.value / kGigabyte)});
 }
 
 }  // namespace

@@ -133,7 +133,7 @@ tl::unexpected<Error> no_point(const Job& job, const Workload& workload, const C
   for (const std::uint32_t type : curves.allowed(job.gpu_type)) {
     const auto plan = curves.types()[type].curves->best_plan(model, job.global_batch, job.num_gpus);
     if (plan) continue;
-    return fail(job_error(job, plan.error().field, plan.error().message));
+    return fail(job_error(workload, job, plan.error().field, plan.error().message));
   }
   throw std::logic_error("make_elastic: a job without a point has a plan on every type");
 }

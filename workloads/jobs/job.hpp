@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -34,6 +35,9 @@ struct Job {
   UserId user;            ///< who submitted it, if the trace tells users from tenants
   GpuTypeId gpu_type;     ///< the GPUs it asks for; none: any
   CurveId curve;          ///< how fast it is on other numbers of GPUs; none: the job is rigid
+  /// Where it was read: a line of the `Workload`'s files, counted from 1 through all of them; 0 for a job
+  /// that no file holds.
+  std::uint32_t line = 0;
   SimTime submit{};
   /// Run time on `num_gpus` GPUs, at least 1 ns. 0 in a workload whose jobs are given by model and iterations
   /// and that has not been priced by the predictor yet.
@@ -67,6 +71,13 @@ struct Job {
   SimDuration walltime() const { return requested_time.count() > 0 ? requested_time : duration; }
 };
 
+/// A file that jobs were read from. Lines are counted through the files of a workload, so that one number
+/// says where a job stands.
+struct SourceFile {
+  std::string name;             ///< as the user named it
+  std::uint32_t last_line = 0;  ///< on which a job stands, counted from the first line of the first file
+};
+
 /// The jobs of one trace, ordered by submission (ties in the order of the file), with the names they refer
 /// to.
 struct Workload {
@@ -76,6 +87,7 @@ struct Workload {
   NameTable users;                       ///< by `UserId`
   NameTable gpu_types;                   ///< by `GpuTypeId`
   std::vector<ThroughputLevels> curves;  ///< of elastic jobs
+  std::vector<SourceFile> sources;       ///< those with jobs, in the order in which their lines are counted
 
   /// Keeps a copy of `text` as long as the workload lives. It costs its bytes and hardly more.
   std::string_view keep(std::string_view text);

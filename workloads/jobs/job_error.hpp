@@ -1,4 +1,4 @@
-/// Errors that name a job.
+/// Errors that name a job, and where it stands.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace vtrain {
 
-/// The same error, its message as one of this job.
-Error job_error(const Job& job, Error error);
+/// The same error, its message as one of this job, at the file and the line where the job of this workload
+/// was read, if it was.
+Error job_error(const Workload& workload, const Job& job, Error error);
 
 /// Bad input in one field of a job.
-Error job_error(const Job& job, std::string field, std::string message);
+Error job_error(const Workload& workload, const Job& job, std::string field, std::string message);
 
 }  // namespace vtrain

@@ -156,8 +156,9 @@ Result<SimDuration> ThroughputTables::duration(std::string_view model, std::int6
   if (speed == 0) {
     const std::string batch = global_batch == 0 ? "" : fmt::format(" at global batch {}", global_batch);
     return fail({.kind = ErrorKind::NotFound,
-                 .message = fmt::format("'{}' was not profiled on {} GPUs{}; profiled numbers of GPUs are {}",
-                                        model, num_gpus.value, batch, level_list(table->levels()))});
+                 .message = fmt::format(
+                     "'{}' was not profiled on {} GPU{}{}; profiled numbers of GPUs are {}", model,
+                     num_gpus.value, num_gpus.value == 1 ? "" : "s", batch, level_list(table->levels()))});
   }
   constexpr double kLongest = 100 * 365 * 86'400.0;
   const double seconds = static_cast<double>(iterations) / speed;

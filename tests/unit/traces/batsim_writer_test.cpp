@@ -59,5 +59,6 @@ TEST_CASE("batsim_writer: a job without a run time is an error") {
   REQUIRE(trace);
   const auto done = vtrain::write_batsim(*trace, "/nowhere/w.json");
   REQUIRE_FALSE(done.has_value());
-  CHECK(done.error().message == "job 'a' has no run time, and a profile of Batsim needs one");
+  CHECK(done.error().describe() ==
+        "jobs.csv:2: duration: job 'a': has no run time, and a profile of Batsim needs one");
 }

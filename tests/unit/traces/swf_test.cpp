@@ -163,6 +163,6 @@ TEST_CASE("swf: a job without a run time cannot be written, and nothing is left 
   const auto path = folder / "log.swf";
   const auto done = vtrain::write_swf(*trace, path);
   REQUIRE_FALSE(done.has_value());
-  CHECK(done.error().message == "job 'a' has no run time, and SWF has no models to compute one from");
+  CHECK(done.error().message == "job 'a': has no run time, and SWF has no models to compute one from");
   CHECK_FALSE(std::filesystem::exists(path));
 }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "core/text.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/trace_examples.hpp"
+#include "workloads/jobs/job_error.hpp"
 
 using vtrain::kTraceExamples;
 using vtrain::parse_trace;
@@ -50,7 +52,9 @@ TEST_CASE(
       const auto trace = vtrain::read_trace(path);
       REQUIRE_MESSAGE(trace.has_value(), trace.error().describe());
       CHECK(trace->format == name);
-      CHECK(trace->workload.jobs.size() == 1);
+      REQUIRE(trace->workload.jobs.size() == 1);
+      CHECK(vtrain::job_error(trace->workload, trace->workload.jobs[0], {}).file == main_path.string());
+      CHECK(trace->workload.jobs[0].line == std::count(main_text.begin(), main_text.end(), '\n'));
       CHECK(trace->files == std::vector<std::string>{main_path.string(), other_path.string()});
     }
     CHECK_FALSE(vtrain::read_trace(folder.path().string(), "itp").has_value());
@@ -70,7 +74,11 @@ TEST_CASE("trace_format: every format is recognised by its content, and by no ot
     CAPTURE(example[0]);
     REQUIRE(trace.has_value());
     CHECK(trace->format == name);
-    CHECK(trace->workload.jobs.size() == 1);
+    REQUIRE(trace->workload.jobs.size() == 1);
+    // The job stands on the last line, where errors that are found later look for it.
+    const auto line = 1 + std::count(text.begin(), text.end() - 1, '\n');
+    CHECK(vtrain::job_error(trace->workload, trace->workload.jobs[0], {}).file == "f");
+    CHECK(vtrain::job_error(trace->workload, trace->workload.jobs[0], {}).line == line);
     for (const vtrain::TraceFormat& format : trace_formats()) {
       CHECK(format.recognise(text) == (format.name == name));
     }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/support/sim_time.hpp"
+#include "workloads/jobs/job_error.hpp"
 
 using vtrain::Job;
 using vtrain::join_traces;
@@ -30,6 +31,28 @@ constexpr std::string_view kSecond =
     "# a\n# b\njob_id,tenant,submit_s,num_gpus,duration_s,model\n3,y,0,2,5,bert\n4,,5,2,5,gpt\n";
 
 }  // namespace
+
+TEST_CASE("trace_join: errors name the file of a job and its line there") {
+  const auto read = [](std::string_view text, const std::string& file) {
+    return NamedTrace{file, vtrain::parse_trace(text, file).value()};
+  };
+  std::vector<NamedTrace> traces;
+  traces.push_back(read(kFirst, "one.csv"));  // jobs on the lines 3 and 4
+  traces.push_back(read(kSecond, "two.csv"));
+  std::vector<NamedTrace> again;
+  again.push_back({"both", join_traces(std::move(traces), false)});
+  again.push_back(read("{\"job_id\":\"5\",\"submit_s\":20,\"num_gpus\":1,\"duration_s\":5}", "three.jsonl"));
+  Workload workload = join_traces(std::move(again), false).workload;
+  Job& added = workload.jobs.emplace_back();
+  added.name = "6";
+  std::vector<std::string> errors;
+  for (const Job& job : workload.jobs)
+    errors.push_back(vtrain::job_error(workload, job, "model", "unknown").describe());
+  CHECK(errors ==
+        std::vector<std::string>{"one.csv:3: model: job '1': unknown", "two.csv:4: model: job '3': unknown",
+                                 "two.csv:5: model: job '4': unknown", "one.csv:4: model: job '2': unknown",
+                                 "three.jsonl:1: model: job '5': unknown", "model: job '6': unknown"});
+}
 
 TEST_CASE("trace_join: jobs of all traces by submission, names and what they refer to kept") {
   std::vector<NamedTrace> traces;
@@ -107,8 +130,8 @@ TEST_CASE("trace_join: dated logs are laid one after the other, and a job of two
   std::vector<NamedTrace> far;
   far.push_back(named("jan", january));
   far.push_back(named("late", std::string(kHeader) +
-                                 "9|2130-01-01T00:00:00|2130-01-01T00:00:00|2130-01-01T01:00:00|COMPLETED|"
-                                 "3600|gres/gpu=2\n"));
+                                  "9|2130-01-01T00:00:00|2130-01-01T00:00:00|2130-01-01T01:00:00|COMPLETED|"
+                                  "3600|gres/gpu=2\n"));
   const Trace apart = join_traces(std::move(far), false);
   CHECK(!apart.origin);
   CHECK(apart.workload.jobs.size() == 3);
