@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sched/gpu_types.hpp"
+
 namespace vtrain {
 namespace {
 
@@ -148,10 +150,16 @@ Summary summarize(const Workload& workload, const ClusterSpec& cluster, const Si
   std::vector<double> jct_s;
   std::vector<double> delay_s;
   GpuTime held;
+  const GpuTypes types(cluster, workload.gpu_types);
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
     const Job& job = workload.jobs[i];
     const JobOutcome& outcome = result.outcomes[i];
     count_state(outcome.state, summary);
+    if (outcome.turned_away) {
+      ++summary.turned_away;
+    } else if (outcome.state == JobState::Rejected && types.allowed(job.gpu_type).empty()) {
+      ++summary.lacking_type;
+    }
     summary.preemptions += outcome.preemptions;
     held.add(outcome.gpu_time);
     if (job.has_deadline()) ++summary.deadline_jobs;

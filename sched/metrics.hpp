@@ -40,6 +40,8 @@ struct Summary {
   std::int64_t completed = 0;
   std::int64_t failed = 0;
   std::int64_t rejected = 0;
+  std::int64_t turned_away = 0;   ///< of the rejected, those that the policy turned away
+  std::int64_t lacking_type = 0;  ///< of the rejected, those of a GPU type that the cluster lacks
   std::int64_t unfinished = 0;
   std::int64_t deadline_jobs = 0;  ///< jobs that have a deadline
   std::int64_t deadline_met = 0;

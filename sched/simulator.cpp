@@ -119,6 +119,7 @@ class Simulation final : public SchedulingPass {
       throw policy_fault(fmt::format("rejected job '{}', which had started", jobs_[job.value].name));
     }
     progress_by_job_[job.value].state = JobState::Rejected;
+    result_.outcomes[job.value].turned_away = true;
     --num_waiting_;
     count_done();
   }

@@ -47,6 +47,7 @@ struct JobOutcome {
   std::uint32_t resizes = 0;
   std::uint32_t failures = 0;  ///< times that a failing node stopped it
   JobState state = JobState::NotSubmitted;
+  bool turned_away = false;  ///< `Rejected` by the policy, not for want of room on the empty cluster
 };
 
 /// One interval in which a job held its gang.

@@ -113,9 +113,12 @@ std::string incomplete_jobs(const std::vector<ExperimentRun>& runs) {
     const auto add = [&others](std::int64_t count, std::string_view what) {
       if (count > 0) others.push_back(fmt::format("{} {}", with_thousands(count), what));
     };
-    add(summary.rejected,
-        "rejected (too large for the cluster, of a GPU type that it lacks, or turned away by the policy)");
-    add(summary.failed, "ended at their requested time");
+    add(summary.rejected - summary.turned_away - summary.lacking_type,
+        "rejected as too large for the cluster");
+    add(summary.lacking_type, "rejected for a GPU type that the cluster lacks");
+    add(summary.turned_away, "rejected by the policy");
+    add(summary.failed,
+        summary.failed == 1 ? "ended at its requested time" : "ended at their requested times");
     add(summary.unfinished, "never finished");
     text += fmt::format("{}: {} of {} completed; {}", summary.policy, with_thousands(summary.completed),
                         count_of(summary.jobs, "job"), fmt::join(others, ", "));

@@ -342,8 +342,17 @@ TEST_CASE("replay: jobs that did not complete are told by reason") {
   const CommandResult shown = run_vtrain("replay --trace jobs.csv --cluster 1x8", work.path());
   CHECK(shown.out.find("   3 jobs   9 s   1.05 GPU-hours   offered load ") != std::string::npos);
   CHECK(shown.out.find(
-            "fifo: 1 of 3 jobs completed; 1 rejected (too large for the cluster, of a GPU type that it "
-            "lacks, or turned away by the policy), 1 ended at their requested time\n") != std::string::npos);
+            "fifo: 1 of 3 jobs completed; 1 rejected as too large for the cluster, 1 ended at its requested "
+            "time\n") != std::string::npos);
+  // On 8 GPUs a and b cannot both meet deadlines by which each needs all of them.
+  work.write("typed.csv",
+             "job_id,submit_s,num_gpus,gpu_type,duration_s,deadline_s\na,0,8,a100,60,70\nb,0,8,a100,60,70\n"
+             "c,0,9,,5,\nd,0,99,,5,\ne,0,1,h100,5,\n");
+  const CommandResult causes =
+      run_vtrain("replay --trace typed.csv --cluster 1x8:a100 --policy elasticflow", work.path());
+  CHECK(causes.out.find("elasticflow: 1 of 5 jobs completed; 2 rejected as too large for the cluster, 1 "
+                        "rejected for a GPU type that the cluster lacks, 1 rejected by the policy\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("replay: what policies know, and what they do not tell apart, is said of those at hand") {

@@ -200,6 +200,7 @@ TEST_CASE("simulator: a job larger than the cluster is rejected, or an error und
   });
   REQUIRE(result);
   CHECK(result->outcomes[0].state == JobState::Rejected);
+  CHECK_FALSE(result->outcomes[0].turned_away);
   CHECK(result->outcomes[1].state == JobState::Completed);
   SimulationOptions strict;
   strict.strict = true;
@@ -447,6 +448,7 @@ TEST_CASE("simulator: a rejected job never starts, and a started one cannot be r
                                   [](SchedulingPass& pass) { pass.reject(JobId(0)); });
   REQUIRE(result);
   CHECK(result->outcomes[0].state == JobState::Rejected);
+  CHECK(result->outcomes[0].turned_away);
   const auto late = run_elastic(one_elastic_job(), ProgressRule::Iterations, [](SchedulingPass& pass) {
     CHECK(pass.try_start(JobId(0), GpuCount(1)));
     pass.preempt(JobId(0));
