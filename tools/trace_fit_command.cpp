@@ -114,6 +114,17 @@ std::string comparison_table(const TraceStatistics& trace, const TraceStatistics
   return table.to_string();
 }
 
+/// What the generator makes of the work of the trace, over all seeds: one drawn trace may be far from the
+/// next.
+std::string compare_gpu_hours(const TraceStatistics& trace, const GeneratedGpuHours& generated) {
+  constexpr double kLarge = 0.05;
+  return fmt::format("{} of the trace, {} \u00b1 {} of generated ones by the seed{}",
+                     with_thousands(std::llround(trace.gpu_hours)),
+                     with_thousands(std::llround(generated.mean)),
+                     with_thousands(std::llround(generated.deviation)),
+                     generated.deviation > kLarge * generated.mean ? ", as few jobs carry most of them" : "");
+}
+
 std::string describe_arrivals(const WorkloadShape& shape) {
   std::string text =
       fmt::format("{}, a job every {}", arrivals_names()[static_cast<std::size_t>(shape.arrivals)],
@@ -154,19 +165,22 @@ Result<void> fit(const FitArguments& arguments) {
   if (!generated) return fail(generated.error());
   if (auto written = write_file(arguments.out, json_text); !written) return written;
   const TraceStatistics statistics = trace_statistics(workload);
+  const GeneratedGpuHours gpu_hours = generated_gpu_hours(*shape);
   std::FILE* const stream = summary_stream(arguments.out);
   if (arguments.json) {
-    const ordered_json json = {{"generator", arguments.out},
-                               {"name", shape->name},
-                               {"skipped_rows", read->trace.skipped.total()},
-                               {"trace", statistics_to_json(statistics, std::nullopt)},
-                               {"generated", statistics_to_json(*generated, std::nullopt)}};
+    const ordered_json json = {
+        {"generator", arguments.out},
+        {"name", shape->name},
+        {"skipped_rows", read->trace.skipped.total()},
+        {"trace", statistics_to_json(statistics, std::nullopt)},
+        {"generated", statistics_to_json(*generated, std::nullopt)},
+        {"generated_gpu_hours", {{"mean", gpu_hours.mean}, {"standard_deviation", gpu_hours.deviation}}}};
     print_json(json, stream);
     return {};
   }
   fmt::print(
       stream,
-      "{}{}{}arrivals  {}\nfitted    {}, durations of {} of sizes, {}, {}\n"
+      "{}{}{}arrivals  {}\nfitted    {}, durations of {} of sizes, {}, {}\nGPU-hours {}\n"
       "{}\n{}\nnext\n"
       "  vtrain trace generate --from {} --seed 1 --out jobs.csv\n",
       describe_jobs(fmt::format("{} ({})", read->name(), read->trace.format), statistics, std::nullopt),
@@ -174,7 +188,8 @@ Result<void> fit(const FitArguments& arguments) {
       count_of(std::ssize(shape->gangs), "size"), count_of(std::ssize(shape->durations), "group"),
       count_of(std::ssize(shape->tenants), "tenant"),
       shape->statuses.size() == 1 ? "1 status" : fmt::format("{} statuses", shape->statuses.size()),
-      fmt::format("written   {}\n", arguments.out), comparison_table(statistics, *generated), arguments.out);
+      compare_gpu_hours(statistics, gpu_hours), fmt::format("written   {}\n", arguments.out),
+      comparison_table(statistics, *generated), arguments.out);
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <numbers>
 #include <numeric>
@@ -44,35 +45,86 @@ double value_at(const std::vector<double>& values, double fraction) {
   return low > 0 ? low * std::pow(high / low, part) : part * high;
 }
 
-/// The quantile at each kept fraction. Reorders `values`.
-DurationQuantiles fit_durations(GpuCount most_gpus, std::vector<double>& values) {
+/// Ascending sizes in groups of at least 100 jobs: a size with fewer goes with the next larger ones, the
+/// largest with those before.
+std::vector<SecondsBySize> group_sizes(SecondsBySize by_size) {
+  constexpr std::size_t kFewest = 100;
+  std::vector<SecondsBySize> groups;
+  std::size_t jobs = kFewest;  // of the last group
+  for (auto& [num_gpus, seconds] : by_size) {
+    if (jobs >= kFewest) {
+      groups.emplace_back();
+      jobs = 0;
+    }
+    jobs += seconds.size();
+    groups.back().emplace(num_gpus, std::move(seconds));
+  }
+  if (groups.size() > 1 && jobs < kFewest) {
+    groups[groups.size() - 2].merge(groups.back());
+    groups.pop_back();
+  }
+  return groups;
+}
+
+/// The exponent b with which jobs that are drawn from a group hold GPUs for as long as those of the trace.
+/// Run times t on g GPUs are drawn as t / g^b whatever the size and multiplied by g^b of another job, so that
+///
+///     log(mean of g^(1 + b)) + log(mean of t / g^b) = log(mean of g t)
+///
+/// The left side is convex in b and equals the right one at b = -1, where sizes do not matter to the product.
+/// Beyond it the sign of the difference changes at most once, at the exponent that is wanted.
+double fit_size_exponent(const SecondsBySize& group) {
+  if (group.size() < 2) return 0;
+  double jobs = 0;
+  double gpu_seconds = 0;
+  struct Size {
+    double relative = 0;  ///< to the largest, so that powers stay small
+    double jobs = 0;
+    double seconds = 0;
+  };
+  std::vector<Size> sizes;
+  for (const auto& [num_gpus, seconds] : group) {
+    sizes.push_back({static_cast<double>(num_gpus.value) / group.rbegin()->first.value,
+                     static_cast<double>(seconds.size()),
+                     std::accumulate(seconds.begin(), seconds.end(), 0.0)});
+    jobs += sizes.back().jobs;
+    gpu_seconds += sizes.back().relative * sizes.back().seconds;
+  }
+  const auto drawn_hold_more = [&](double exponent) {
+    double gpus = 0;
+    double seconds = 0;
+    for (const Size& size : sizes) {
+      const double factor = std::pow(size.relative, exponent);
+      gpus += size.jobs * size.relative * factor;
+      seconds += size.seconds / factor;
+    }
+    return gpus * seconds > jobs * gpu_seconds;
+  };
+  double least = kLeastSizeExponent;
+  double most = kMostSizeExponent;
+  for (int i = 0; i < 50; ++i) {
+    const double middle = (least + most) / 2;
+    (drawn_hold_more(middle) ? most : least) = middle;
+  }
+  constexpr double kDigits = 1e2;  // half a hundredth changes run times of 64-fold sizes by 2 %
+  return std::round(least * kDigits) / kDigits;
+}
+
+/// The quantile at each kept fraction, of run times as on the most GPUs of the group.
+DurationQuantiles fit_durations(const SecondsBySize& group) {
+  DurationQuantiles quantiles{.most_gpus = group.rbegin()->first,
+                              .fractions = {kFractions.begin(), kFractions.end()},
+                              .size_exponent = fit_size_exponent(group)};
+  std::vector<double> values;
+  for (const auto& [num_gpus, seconds] : group) {
+    const double factor = quantiles.size_factor(num_gpus);
+    std::transform(seconds.begin(), seconds.end(), std::back_inserter(values),
+                   [factor](double each) { return each / factor; });
+  }
   std::sort(values.begin(), values.end());
-  DurationQuantiles quantiles{.most_gpus = most_gpus, .fractions = {kFractions.begin(), kFractions.end()}};
   for (const double fraction : kFractions)
     quantiles.seconds.push_back(rounded(value_at(values, fraction)));
   return quantiles;
-}
-
-/// Quantiles of ascending sizes, each of at least 100 jobs: a size with fewer goes with the next larger ones,
-/// the largest with those before.
-std::vector<DurationQuantiles> fit_durations(const SecondsBySize& by_size) {
-  constexpr std::size_t kFewest = 100;
-  std::vector<std::pair<GpuCount, std::vector<double>>> groups;
-  for (const auto& [num_gpus, seconds] : by_size) {
-    if (groups.empty() || groups.back().second.size() >= kFewest) groups.emplace_back();
-    groups.back().first = num_gpus;
-    groups.back().second.insert(groups.back().second.end(), seconds.begin(), seconds.end());
-  }
-  if (groups.size() > 1 && groups.back().second.size() < kFewest) {
-    auto& before = groups[groups.size() - 2];
-    before.first = groups.back().first;
-    before.second.insert(before.second.end(), groups.back().second.begin(), groups.back().second.end());
-    groups.pop_back();
-  }
-  std::vector<DurationQuantiles> all;
-  for (auto& [most_gpus, seconds] : groups)
-    all.push_back(fit_durations(most_gpus, seconds));
-  return all;
 }
 
 /// Sets the day's rhythm; says whether it is more than chance.
@@ -224,8 +276,8 @@ void fit_statuses(const Workload& workload, WorkloadShape& shape) {
     DurationQuantiles& quantiles = shape.durations[shape.size_group(job.num_gpus)];
     const auto entry = std::find_if(mix.begin(), mix.end(),
                                     [&](const StatusWeight& each) { return each.status == job.status; });
-    quantiles.statuses[quantiles.quarter_of(Seconds(to_seconds(job.duration)))]
-                      [static_cast<std::size_t>(entry - mix.begin())] += 1;
+    const Seconds as_on_most(to_seconds(job.duration) / quantiles.size_factor(job.num_gpus));
+    quantiles.statuses[quantiles.quarter_of(as_on_most)][static_cast<std::size_t>(entry - mix.begin())] += 1;
   }
   shape.statuses = std::move(mix);
 }
@@ -254,7 +306,8 @@ Result<WorkloadShape> fit_shape(const Workload& workload, std::string name) {
       fmt::format("fitted to {} jobs of {:.1f} days", with_thousands(shape.num_jobs), span / kDay);
   for (const auto& [num_gpus, seconds] : by_size)
     shape.gangs.push_back({num_gpus, static_cast<double>(seconds.size())});
-  shape.durations = fit_durations(by_size);
+  for (const SecondsBySize& group : group_sizes(std::move(by_size)))
+    shape.durations.push_back(fit_durations(group));
   const bool rhythm = fit_rhythm(submissions, shape);
   const bool bursty = fit_gaps(submissions, shape);
   shape.arrivals = bursty ? Arrivals::Bursty : rhythm ? Arrivals::Diurnal : Arrivals::Stationary;

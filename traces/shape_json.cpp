@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -204,18 +205,23 @@ class ShapeReader {
     if (entries == nullptr) return false;
     for (const json& entry : *entries) {
       JsonFields fields(document_, entry);
-      constexpr std::array<std::string_view, 3> kKeys = {"most_gpus", "seconds", "statuses"};
+      constexpr std::array<std::string_view, 4> kKeys = {"most_gpus", "size_exponent", "seconds", "statuses"};
       fields.allow_only(kKeys);
       DurationQuantiles quantiles;
       quantiles.most_gpus = GpuCount(static_cast<std::int32_t>(fields.integer("most_gpus", 1, kMostGpus)));
+      quantiles.size_exponent = fields.number_or("size_exponent", kLeastSizeExponent, kMostSizeExponent, 0);
       if (!take(fields)) return false;
       if (!shape_.durations.empty() && quantiles.most_gpus <= shape_.durations.back().most_gpus) {
         return complain(
             entry, "most_gpus",
             expected_found("ascending numbers of GPUs", std::to_string(quantiles.most_gpus.value)));
       }
+      // The range is that of run times on one GPU, which are told as on the most.
+      const double factor = std::pow(quantiles.most_gpus.value, quantiles.size_exponent);
       constexpr double kLeastSeconds = 1e-9;
-      if (!numbers(entry, "seconds", kLeastSeconds, kMostSeconds, quantiles.seconds)) return false;
+      if (!numbers(entry, "seconds", kLeastSeconds * std::min(1.0, factor),
+                   kMostSeconds * std::max(1.0, factor), quantiles.seconds))
+        return false;
       if (quantiles.seconds.size() != fractions_.size() ||
           !std::is_sorted(quantiles.seconds.begin(), quantiles.seconds.end())) {
         return complain(
@@ -303,8 +309,11 @@ std::string shape_to_json(const WorkloadShape& shape) {
             std::string statuses;
             for (const std::vector<double>& weights : quantiles.statuses)
               statuses += (statuses.empty() ? "" : ", ") + list_json(weights);
-            return fmt::format("{{\"most_gpus\": {}, \"seconds\": {}{}}}", quantiles.most_gpus.value,
-                               list_json(quantiles.seconds),
+            const std::string exponent = quantiles.size_exponent == 0 ? ""
+                                                                      : fmt::format("\"size_exponent\": {}, ",
+                                                                                    quantiles.size_exponent);
+            return fmt::format("{{\"most_gpus\": {}, {}\"seconds\": {}{}}}", quantiles.most_gpus.value,
+                               exponent, list_json(quantiles.seconds),
                                statuses.empty() ? "" : fmt::format(",\n     \"statuses\": [{}]", statuses));
           });
   if (!shape.tenants.empty()) text += ",\n  \"tenants\": " + list_json(shape.tenants);

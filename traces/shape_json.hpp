@@ -18,7 +18,8 @@ namespace vtrain {
 ///                    "day_peak_s": 6300, "gap_seconds": [0, ...]},
 ///       "gpus": [{"num_gpus": 1, "jobs": 57682}, ...],
 ///       "duration_fractions": [0, 0.1, ...],
-///       "durations": [{"most_gpus": 1, "seconds": [600, ...], "statuses": [[...], ...]}, ...],
+///       "durations": [{"most_gpus": 1, "seconds": [600, ...], "statuses": [[...], ...]},
+///                     {"most_gpus": 64, "size_exponent": 0.2, "seconds": [...]}, ...],
 ///       "tenants": [51258, ...],
 ///       "tenant_sizes": [[...], ...],
 ///       "statuses": {"completed": 0.604, ...}
@@ -29,9 +30,9 @@ namespace vtrain {
 /// other tenants.
 std::string shape_to_json(const WorkloadShape& shape);
 
-/// Reads it back. All keys but `summary`, `gap_seconds`, `tenants`, `tenant_sizes` and both `statuses` must
-/// be there, and no others. Sizes ascend, durations do not descend and are above 0 and at most 100 years, at
-/// most 10,000 sizes and tenants.
+/// Reads it back. All keys but `summary`, `gap_seconds`, `size_exponent`, `tenants`, `tenant_sizes` and both
+/// `statuses` must be there, and no others. Sizes ascend, durations do not descend and are above 0 and at
+/// most 100 years (on one GPU, where there is an exponent), at most 10,000 sizes and tenants.
 Result<WorkloadShape> parse_shape(std::string text, const std::string& file);
 
 /// Reads a file of at most 64 MB, plain or packed.

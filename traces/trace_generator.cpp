@@ -41,7 +41,9 @@ class JobSampler {
     for (const GangWeight& gang : gangs_) {
       const DurationQuantiles& quantiles = options.shape.durations_of(gang.num_gpus);
       most_fraction_.push_back(
-          options.max_duration.count() == 0 ? 1 : quantiles.fraction_below(options.max_duration));
+          options.max_duration.count() == 0
+              ? 1
+              : quantiles.fraction_below(options.max_duration / quantiles.size_factor(gang.num_gpus)));
     }
   }
 
@@ -49,8 +51,10 @@ class JobSampler {
     Job job;
     const std::size_t gang = gang_choice_.draw(size_stream_);
     job.num_gpus = gangs_[gang].num_gpus;
+    const DurationQuantiles& quantiles = options_.shape.durations_of(job.num_gpus);
     Seconds target =
-        options_.shape.durations_of(job.num_gpus).at(duration_stream_.uniform() * most_fraction_[gang]);
+        quantiles.at(duration_stream_.uniform() * most_fraction_[gang]) * quantiles.size_factor(job.num_gpus);
+    target = std::clamp<Seconds>(target, SimDuration(1), kMaxTraceTime);
     if (options_.max_duration.count() > 0) target = std::min<Seconds>(target, options_.max_duration);
     if (rigid_) {
       job.duration = std::chrono::seconds(std::max<std::int64_t>(1, std::llround(target.count())));
@@ -220,7 +224,9 @@ void draw_statuses_by_run_time(Workload& workload, const WorkloadShape& shape, s
   RandomStream random(seed, "statuses");
   for (Job& job : workload.jobs) {
     const std::size_t group = shape.size_group(job.num_gpus);
-    const std::size_t quarter = shape.durations[group].quarter_of(Seconds(to_seconds(job.duration)));
+    const DurationQuantiles& quantiles = shape.durations[group];
+    const std::size_t quarter =
+        quantiles.quarter_of(Seconds(to_seconds(job.duration)) / quantiles.size_factor(job.num_gpus));
     job.status = shape.statuses[choices[group][quarter].draw(random)].status;
   }
 }

@@ -109,9 +109,26 @@ double quantile(const std::vector<double>& fractions, const std::vector<double>&
   return values[i - 1] * std::exp(part * std::log(values[i] / values[i - 1]));
 }
 
+double hours_of(double seconds) {
+  constexpr double kSecondsPerHour = 3600;
+  return seconds / kSecondsPerHour;
+}
+
+/// The mean between two quantiles: of low x (high / low)^u over u in [0, 1]. That of the square is
+/// (high^2 - low^2) / (2 ln(high / low)), which is the mean times the middle.
+double mean_between(double low, double high) {
+  constexpr double kSame = 1e-9;  // below, the logarithm loses its digits
+  return high - low < kSame * low ? low : (high - low) / std::log(high / low);
+}
+
 constexpr std::array<std::string_view, 3> kArrivalsNames = {"stationary", "diurnal", "bursty"};
 
 }  // namespace
+
+double DurationQuantiles::size_factor(GpuCount num_gpus) const {
+  return size_exponent == 0 ? 1
+                            : std::pow(static_cast<double>(num_gpus.value) / most_gpus.value, size_exponent);
+}
 
 Seconds DurationQuantiles::at(double fraction) const {
   return Seconds(quantile(fractions, seconds, fraction));
@@ -144,6 +161,27 @@ std::size_t WorkloadShape::size_group(GpuCount num_gpus) const {
 
 double WorkloadShape::gap_at(double fraction) const {
   return quantile(durations.front().fractions, gap_seconds, fraction);
+}
+
+GeneratedGpuHours generated_gpu_hours(const WorkloadShape& shape) {
+  double jobs = 0;
+  double mean = 0;    // of the GPU-hours of a job, times `jobs`
+  double square = 0;  // the same of their square
+  for (const GangWeight& gang : shape.gangs) {
+    const DurationQuantiles& quantiles = shape.durations_of(gang.num_gpus);
+    const double gpus = gang.num_gpus.value * quantiles.size_factor(gang.num_gpus);
+    jobs += gang.weight;
+    for (std::size_t i = 1; i < quantiles.seconds.size(); ++i) {
+      const double low = gpus * hours_of(quantiles.seconds[i - 1]);
+      const double high = gpus * hours_of(quantiles.seconds[i]);
+      const double weight = gang.weight * (quantiles.fractions[i] - quantiles.fractions[i - 1]);
+      mean += weight * mean_between(low, high);
+      square += weight * (low + high) / 2 * mean_between(low, high);
+    }
+  }
+  mean /= jobs;
+  const auto count = static_cast<double>(shape.num_jobs);
+  return {.mean = count * mean, .deviation = std::sqrt(count * std::max(0.0, square / jobs - mean * mean))};
 }
 
 std::span<const WorkloadShape> workload_shapes() {

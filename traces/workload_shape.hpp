@@ -37,6 +37,10 @@ struct GangWeight {
   double weight = 0;  ///< number of jobs in the trace
 };
 
+/// The range of `DurationQuantiles::size_exponent`.
+inline constexpr double kLeastSizeExponent = -1;
+inline constexpr double kMostSizeExponent = 2;
+
 /// In how many equal parts run times are divided to tell how jobs end.
 inline constexpr std::size_t kRunTimeQuarters = 4;
 
@@ -46,11 +50,16 @@ struct DurationQuantiles {
   /// At which quantiles are kept, ascending: 0 is the shortest job, 1 the longest. The same for all entries
   /// of a shape.
   std::vector<double> fractions{};
-  std::vector<double> seconds{};  ///< at each, above 0 and not descending
+  std::vector<double> seconds{};  ///< at each, above 0 and not descending; of gangs of `most_gpus`
+  /// Run times go with this power of the size: -1 where all sizes hold GPUs for the same GPU-hours, 0 where
+  /// all run as long.
+  double size_exponent = 0;
   /// How jobs end by the quarter of these run times that theirs is in, in the order of the shape's
   /// `statuses`; a quarter without jobs is as all are. Empty: so are all quarters.
   std::vector<std::vector<double>> statuses{};
 
+  /// By what the run times of this size differ from those of `most_gpus`, which the functions below tell.
+  double size_factor(GpuCount num_gpus) const;
   /// The run time that a fraction of jobs does not exceed: between the kept quantiles the logarithm is
   /// linear.
   Seconds at(double fraction) const;
@@ -109,6 +118,15 @@ struct WorkloadShape {
   /// The gap that a fraction of gaps does not exceed; `gap_seconds` must be there.
   double gap_at(double fraction) const;
 };
+
+/// GPU-hours of the traces that are generated from a shape, over all seeds.
+struct GeneratedGpuHours {
+  double mean = 0;
+  double deviation = 0;  ///< the standard deviation: large where few jobs carry most of the work
+};
+
+/// Those of as many jobs as the shape's trace has, from the moments of sizes and run times.
+GeneratedGpuHours generated_gpu_hours(const WorkloadShape& shape);
 
 /// `itp` and `philly`.
 std::span<const WorkloadShape> workload_shapes();

@@ -354,6 +354,7 @@ TEST_CASE("trace fit: a generator that stands for a trace, and what generate mak
   const CommandResult fitted = run_vtrain("trace fit a.csv --out g.json --name mine", folder.path());
   REQUIRE(fitted.exit_code == 0);
   CHECK(fitted.out.find("not kept  deadlines of 3,000, requested times of 3,000 jobs") != std::string::npos);
+  CHECK(fitted.out.find(" of generated ones by the seed") != std::string::npos);
   CHECK(slurp(folder.path() / "g.json").find("tenant-") == std::string::npos);
   const std::string command = "trace generate --from g.json --seed 2 --out b.csv --json";
   const CommandResult made = run_vtrain(command, folder.path());

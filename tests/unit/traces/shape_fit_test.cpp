@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "tests/support/shared_data.hpp"
+#include "traces/job_fields.hpp"
+#include "traces/shape_json.hpp"
 #include "traces/trace_format.hpp"
 #include "traces/trace_generator.hpp"
 #include "traces/trace_join.hpp"
@@ -132,6 +134,60 @@ TEST_CASE("shape_fit: numbers of GPUs with few jobs share their quantiles") {
   CHECK(shape.durations[1].seconds[3] == 60);
 }
 
+TEST_CASE("shape_fit: few large jobs that carry the load carry it again") {
+  // 1,000 jobs of 1 GPU run for 60 s, 50 of 64 GPUs for 6,000 s, and both share their quantiles. A job of
+  // 64-fold size runs 100 times as long: the exponent is ln 100 / ln 64 = 1.107.
+  Workload workload = regular(1050, 10);
+  for (std::size_t i = 0; i < workload.jobs.size(); i += 21) {
+    workload.jobs[i].num_gpus = GpuCount(64);
+    workload.jobs[i].duration = std::chrono::seconds(6000);
+  }
+  const WorkloadShape shape = fit(workload);
+  REQUIRE(shape.durations.size() == 1);
+  CHECK(shape.durations[0].size_exponent == 1.11);
+  // 1,000 x 60 + 50 x 64 x 6,000 GPU-seconds, which the rounded exponent changes by at most 2 %; the number
+  // of large jobs that are drawn deviates by sqrt(1050 x 0.0476 x 0.952) = 6.9 of 50.
+  const GeneratedGpuHours expected = generated_gpu_hours(shape);
+  CHECK(expected.mean == doctest::Approx(19'260'000 / 3600.0).epsilon(0.02));
+  CHECK(expected.deviation / expected.mean == doctest::Approx(6.9 / 50).epsilon(0.02));
+  // Small jobs stay short: 60 s x (1 / 64)^(1.107 - 1.11), at most 2 % from it.
+  for (const Job& job : generate(shape, 1000).jobs)
+    CHECK(to_seconds(job.duration) == doctest::Approx(job.num_gpus == GpuCount(1) ? 60 : 6000).epsilon(0.03));
+}
+
+TEST_CASE("shape_fit: run times beyond 100 years, as of the largest size, are read again and never drawn") {
+  // One of 199 jobs of one GPU runs for 100 years, and so does the one of 4,096, on average 199 times as long
+  // as the others: as of 4,096 GPUs, the former runs for 19,900 years.
+  Workload workload = regular(200, 10);
+  workload.jobs[7].num_gpus = GpuCount(4096);
+  workload.jobs[7].duration = workload.jobs[8].duration = kMaxTraceTime;
+  const WorkloadShape shape = fit(workload);
+  CHECK(shape.durations[0].seconds.back() > 100 * Seconds(kMaxTraceTime).count());
+  const auto again = parse_shape(shape_to_json(shape), "g.json");
+  REQUIRE_MESSAGE(again.has_value(), again.error().describe());
+  for (const Job& job : generate(*again, 1000).jobs)
+    CHECK(job.duration <= kMaxTraceTime);
+}
+
+TEST_CASE("shape_fit: the GPU-hours foretold are those of generated traces") {
+  WorkloadShape shape = workload_shapes()[0];
+  shape.num_jobs = 2000;
+  shape.durations.back().size_exponent = 0.5;
+  const GeneratedGpuHours expected = generated_gpu_hours(shape);
+  constexpr int kSeeds = 400;
+  double sum_of_hours = 0;
+  double squares = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const double hours = trace_statistics(generate(shape, shape.num_jobs, seed)).gpu_hours;
+    sum_of_hours += hours;
+    squares += (hours - expected.mean) * (hours - expected.mean);
+  }
+  // Four standard errors: of the mean 4 / sqrt(400) deviations; of the deviation 4 / sqrt(800), were the sums
+  // normal, and more as their tail is longer.
+  CHECK(std::abs(sum_of_hours / kSeeds - expected.mean) < 0.2 * expected.deviation);
+  CHECK(std::sqrt(squares / kSeeds) == doctest::Approx(expected.deviation).epsilon(0.2));
+}
+
 TEST_CASE("shape_fit: quantiles are those of the sorted durations, in between by the logarithm") {
   // 101 durations of 2^0, 2^0.1, ..., 2^10: the quantile of f is 2^(10 f), to six digits.
   Workload workload = regular(101, 10);
@@ -241,6 +297,20 @@ TEST_CASE("shape_fit: too few jobs are refused; jobs without a duration do not c
   const auto shape = fit_shape(workload, "x");
   REQUIRE_FALSE(shape.has_value());
   CHECK(shape.error().message == "expected at least 100 jobs with a duration, found 99");
+}
+
+TEST_CASE("shape_fit: traces generated in place of ITP's clusters have their GPU-hours") {
+  const std::filesystem::path traces = std::filesystem::path(VTRAIN_SHARED_DIR) / "data/traces/itp";
+  for (int cluster = 1; cluster <= 10; ++cluster) {
+    const std::string name = (cluster < 10 ? "cluster0" : "cluster") + std::to_string(cluster) + ".csv.gz";
+    CAPTURE(name);
+    if (!have(traces / name)) return;
+    const auto trace = read_trace((traces / name).string());
+    REQUIRE(trace.has_value());
+    // What is left is that of 24 quantiles for all durations, and of the rounded exponent.
+    CHECK(generated_gpu_hours(fit(trace->workload)).mean ==
+          doctest::Approx(trace_statistics(trace->workload).gpu_hours).epsilon(0.04));
+  }
 }
 
 TEST_CASE("shape_fit: a trace generated in place of a published one has its figures") {

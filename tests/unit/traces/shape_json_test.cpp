@@ -200,6 +200,19 @@ TEST_CASE("trace_generator: a shape of a file gives its own rate, tenants and st
   CHECK(none.error().message == "no job of the shape small is so small: the smallest has 8 GPUs");
 }
 
+TEST_CASE("shape_json: the exponent of sizes is kept, and is within its range") {
+  const auto shape =
+      parse_shape(replaced("\"most_gpus\": 8,", "\"most_gpus\": 8, \"size_exponent\": 0.5,"), "g");
+  REQUIRE_MESSAGE(shape.has_value(), shape.error().describe());
+  CHECK(shape->durations[0].size_exponent == 0.5);
+  CHECK(shape->durations[0].size_factor(GpuCount(2)) == doctest::Approx(0.5));  // (2 / 8)^0.5
+  const auto again = parse_shape(shape_to_json(*shape), "g");
+  REQUIRE(again.has_value());
+  CHECK(again->durations[0].size_exponent == 0.5);
+  CHECK(error_of(replaced("\"most_gpus\": 8,", "\"most_gpus\": 8, \"size_exponent\": 2.5,"))
+            .find("size_exponent") != std::string::npos);
+}
+
 TEST_CASE("trace_generator: a steep rhythm keeps submissions in order and within the span") {
   auto shape = parse_shape(replaced("0.25, \"day_peak_s\"", "0.99, \"day_peak_s\""), "g.json");
   REQUIRE(shape.has_value());
