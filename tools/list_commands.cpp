@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -70,7 +71,8 @@ Result<void> list_policies(bool json) {
 /// `0.35 B`, `70.6 B`, `671 B`.
 std::string as_billions(std::int64_t count) {
   const double billions = static_cast<double>(count) / 1e9;
-  return fmt::format("{:.{}f} B", billions, billions < 10 ? 2 : billions < 100 ? 1 : 0);
+  if (billions >= 100) return with_thousands(std::llround(billions)) + " B";
+  return fmt::format("{:.{}f} B", billions, billions < 10 ? 2 : 1);
 }
 
 ordered_json to_json(const ZooModel& entry) {

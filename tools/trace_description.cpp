@@ -37,9 +37,12 @@ ordered_json to_json(const std::vector<NamedShare>& shares) {
 
 std::vector<std::string> share_row(std::string label, const JobShare& share,
                                    const TraceStatistics& statistics) {
+  // Whole hours line up; of a trace of few they would say nothing.
+  const std::string gpu_hours = statistics.gpu_hours < 100 ? short_number(share.gpu_hours)
+                                                           : with_thousands(std::llround(share.gpu_hours));
   return {std::move(label), with_thousands(share.jobs),
-          as_percent(static_cast<double>(share.jobs) / static_cast<double>(statistics.jobs)),
-          with_thousands(std::llround(share.gpu_hours)), as_percent(share.gpu_hours / statistics.gpu_hours)};
+          as_percent(static_cast<double>(share.jobs) / static_cast<double>(statistics.jobs)), gpu_hours,
+          as_percent(share.gpu_hours / statistics.gpu_hours)};
 }
 
 }  // namespace
