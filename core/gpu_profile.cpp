@@ -219,7 +219,9 @@ std::string_view embedded_profile_of(std::string_view gpu) {
   const std::string name = lower_case(gpu);
   const std::vector<std::string_view> words = words_of(name);
   const auto is_part = [](std::string_view word) {
-    return word.size() == 2 && word[1] == 'g' && is_digit(word[0]);
+    return word == "mig" || word == "grid" ||
+           (word.size() >= 2 && is_digit(word[0]) && word[1] == 'g' &&
+            (word.size() == 2 || is_digit(word[2])));
   };
   std::string_view best;
   std::size_t most_parts = 0;
@@ -231,7 +233,7 @@ std::string_view embedded_profile_of(std::string_view gpu) {
     const bool named =
         std::all_of(parts.begin(), parts.end(), [&](std::string_view part) { return has(words, part); });
     const bool other = std::any_of(words.begin(), words.end(), [&](std::string_view word) {
-      return (word == "pcie" || word == "nvl" || word == "mig" || is_part(word)) && !has(parts, word);
+      return (word == "pcie" || word == "nvl" || is_part(word)) && !has(parts, word);
     });
     if (!named || other || parts.size() <= most_parts) continue;
     best = candidate;
@@ -241,8 +243,9 @@ std::string_view embedded_profile_of(std::string_view gpu) {
 }
 
 bool is_profile_path(const std::string& name) {
-  return embedded_text(name).empty() && (name.find('/') != std::string::npos || name.ends_with(".json") ||
-                                         std::filesystem::is_directory(name));
+  if (!embedded_text(name).empty()) return false;
+  return name.find('/') != std::string::npos || name.ends_with(".json") ||
+         (std::filesystem::is_directory(name) && std::filesystem::is_regular_file(recording_file(name)));
 }
 
 Result<GpuProfile> load_gpu_profile(const std::string& name) {

@@ -200,11 +200,11 @@ std::span<const std::string_view> embedded_profile_names();
 /// The embedded profile of a GPU by what drivers, schedulers and clouds call it: `h100` for `H100`,
 /// `NVIDIA H100 80GB HBM3` and `nvidia_h100_80gb_hbm3`. Every part of a profile's name is a word of `gpu`; of
 /// several profiles the one with the most parts is taken. Empty if there is none, also for a card of another
-/// form (PCIe, NVL) and for a part of a GPU (MIG, `1g.10gb`) without a profile of its own.
+/// form (PCIe, NVL) and for a part of a GPU (MIG, `1g.10gb`; GRID) without a profile of its own.
 std::string_view embedded_profile_of(std::string_view gpu);
 
-/// Whether `name` is the path of a profile (it has a `/`, ends in `.json` or is a folder), and not the name
-/// of an embedded one.
+/// Whether `name` is the path of a profile (it has a `/`, ends in `.json` or is the folder of a recording),
+/// and not the name of an embedded one.
 bool is_profile_path(const std::string& name);
 
 /// An embedded profile by its name or that of its GPU (`embedded_profile_of`), or the profile in a file. A

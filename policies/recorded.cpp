@@ -27,8 +27,10 @@ class Recorded final : public Policy {
       upcoming_.pop();
     }
     start_fitting(pass, waiting_);
-    late_ += std::count_if(due_now_.begin(), due_now_.end(),
-                           [&](JobId job) { return pass.state(job) == JobState::Waiting; });
+    late_ += std::count_if(due_now_.begin(), due_now_.end(), [&](JobId id) {
+      const SimTime recorded = pass.job(id).original_start;
+      return recorded != Job::kNoStart && (recorded < pass.now() || pass.state(id) == JobState::Waiting);
+    });
     if (!upcoming_.empty()) pass.wake_at(upcoming_.top().first);
   }
 
@@ -46,7 +48,7 @@ class Recorded final : public Policy {
   std::priority_queue<Start, std::vector<Start>, std::greater<>> upcoming_;  ///< submitted, not to start yet
   WaitingQueue waiting_;        ///< jobs that were to start by now, in the order in which they were
   std::vector<JobId> due_now_;  ///< those of this pass
-  std::int64_t late_ = 0;       ///< jobs for which there was no room when they were to start
+  std::int64_t late_ = 0;       ///< jobs that start later than recorded
 };
 
 }  // namespace

@@ -156,8 +156,8 @@ Result<void> list_clusters(bool json) {
   fmt::print(
       "A cluster is written NODESxGPUS:TYPE, groups joined by +: 16x8:a100, or 8x8:a100+4x4. A type may "
       "have\n"
-      "its driver's or Slurm's name: nvidia_h100_80gb_hbm3 is an h100. On one that is not listed models run\n"
-      "as fast as on a100, with --strict not at all. A JSON file\n"
+      "Slurm's name for it: on nvidia_h100_80gb_hbm3 models run as on h100. On one that is not listed they\n"
+      "run as on a100, with --strict not at all. A JSON file\n"
       "{{\"groups\": [{{\"num_nodes\": 16, \"gpus_per_node\": 8, \"gpu_type\": \"a100\"}}]}} says the same, "
       "and may\n"
       "add \"gpus_per_island\": 4 (what NVLink joins) and \"nodes_per_rack\": 8. Tables of nodes, plain or\n"

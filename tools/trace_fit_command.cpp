@@ -117,12 +117,10 @@ std::string comparison_table(const TraceStatistics& trace, const TraceStatistics
 /// What the generator makes of the work of the trace, over all seeds: one drawn trace may be far from the
 /// next.
 std::string compare_gpu_hours(const TraceStatistics& trace, const GeneratedGpuHours& generated) {
-  constexpr double kLarge = 0.05;
-  return fmt::format("{} of the trace, {} \u00b1 {} of generated ones by the seed{}",
+  return fmt::format("{} of the trace, {} \u00b1 {} of generated ones by the seed",
                      with_thousands(std::llround(trace.gpu_hours)),
                      with_thousands(std::llround(generated.mean)),
-                     with_thousands(std::llround(generated.deviation)),
-                     generated.deviation > kLarge * generated.mean ? ", as few jobs carry most of them" : "");
+                     with_thousands(std::llround(generated.deviation)));
 }
 
 std::string describe_arrivals(const WorkloadShape& shape) {

@@ -13,6 +13,7 @@
 #include "tools/output_format.hpp"
 #include "tools/trace_description.hpp"
 #include "tools/value_checks.hpp"
+#include "workloads/jobs/job_error.hpp"
 
 namespace vtrain {
 namespace {
@@ -45,14 +46,13 @@ Result<WrittenTrace> write_trace(const Trace& trace, const OutputArguments& argu
   const auto format = find_written_format(arguments.format);
   if (!format) return fail({.field = "--to", .message = format.error().message});
   const std::vector<Job>& jobs = trace.workload.jobs;
-  const auto endless = std::count_if(jobs.begin(), jobs.end(), [](const Job& job) {
+  const auto endless = std::find_if(jobs.begin(), jobs.end(), [](const Job& job) {
     return job.duration.count() == 0 && job.iterations == 0;
   });
-  if (endless > 0) {
-    return fail({.message = fmt::format(
-                     "neither a run time nor iterations of a model has {} of {} in the '{}' trace: "
-                     "nobody could replay what was written",
-                     with_thousands(endless), count_of(std::ssize(jobs), "job"), trace.format)});
+  if (endless != jobs.end()) {
+    return fail(
+        job_error(trace.workload, *endless, "duration",
+                  "expected a run time, or a model and iterations, found neither: nobody could replay it"));
   }
   if (auto written = (*format)->write(trace, arguments.path); !written) return fail(written.error());
   std::error_code ignored;

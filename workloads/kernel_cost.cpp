@@ -158,7 +158,7 @@ double ring_detour(const GpuProfile& profile, GpuGroup group) {
   // "Essentially half" where adapters are beside the other CPU (NVIDIA/nccl-tests, issue 347).
   constexpr double kBetweenCpus = 2;
   const std::int64_t distance = profile.gpus_per_node / group.per_node;
-  if (group.per_node == 1 || distance == 1) return 1;
+  if (group.per_node == 1 || distance <= 1) return 1;  // 0: the domain is larger than a node
   return 2 * distance < profile.gpus_per_node ? kThroughCpu : kBetweenCpus;
 }
 

@@ -52,12 +52,12 @@ struct BackwardPass {
   PassBuilder input;
   PassBuilder weight;
   bool splits_weights = false;
-  /// Time of the products of `linear` so far that `input` holds.
+  /// Times of products for gradients.
   struct ProductTimes {
     Nanoseconds input_gradients{0};
     Nanoseconds weight_gradients{0};
   };
-  ProductTimes products{};
+  ProductTimes products{};  ///< of `linear` so far, those that `input` holds
 
   /// The precision of products that follow.
   void use(Precision precision) {

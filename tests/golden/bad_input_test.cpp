@@ -482,7 +482,8 @@ std::vector<BadInput> bad_inputs() {
        "sia.csv",
        "name,time,application,num_replicas,batch_size\nbert-0,107,bert,6,2048\n",
        "trace convert sia.csv --out out",
-       {"error: neither a run time nor iterations of a model has 1 of 1 job in the 'sia' trace"}},
+       {"error: sia.csv:2: duration: job 'bert-0': expected a run time, or a model and iterations, found "
+        "neither"}},
       {"a number out of its range",
        "x",
        "",

@@ -229,8 +229,8 @@ TEST_CASE("replay: a run says which files priced its jobs, with their hashes") {
   CHECK(priced["profile"].get<std::string>().starts_with("h100x.json, sha256 "));
   CHECK(priced["run times"].get<std::string>().ends_with(
       "profile h100, stack megatron-core, not calibrated, no factors of stack and profile in published"));
-  CHECK(inputs("--stack megatron-2021 --calibrate published")["run times"].get<std::string>().ends_with(
-      "profile a100, stack megatron-2021, calibrated with published"));
+  CHECK(inputs("--stack megatron-2022 --calibrate published")["run times"].get<std::string>().ends_with(
+      "profile a100, stack megatron-2022, calibrated with published"));
 }
 
 TEST_CASE("replay: with --strict no GPU is taken for another") {

@@ -117,9 +117,9 @@ TEST_CASE("gpu_profile: a profile is found by what drivers and schedulers call i
   CHECK(embedded_profile_of("NVIDIA B200") == "b200");
   CHECK(load_gpu_profile("H100")->name == "h100");
   // Neither another card with the same chip, nor a part of one, nor one whose name contains another's.
-  for (const char* other :
-       {"NVIDIA H100 PCIe", "NVIDIA H100 NVL", "nvidia_a100_1g.10gb", "NVIDIA A100-SXM4-80GB MIG 2g.20gb",
-        "NVIDIA GH200 480GB", "a1000", "NVIDIA GeForce RTX 4090", "V100M32", "-", ""}) {
+  for (const char* other : {"NVIDIA H100 PCIe", "NVIDIA H100 NVL", "nvidia_a100_1g.10gb", "a100_2g10gb",
+                            "GRID A100-10C", "NVIDIA A100-SXM4-80GB MIG 2g.20gb", "NVIDIA GH200 480GB",
+                            "a1000", "NVIDIA GeForce RTX 4090", "V100M32", "-", ""}) {
     CAPTURE(other);
     CHECK(embedded_profile_of(other).empty());
   }

@@ -335,6 +335,13 @@ TEST_CASE("kernel_cost: old rings between nodes pay for their way to the adapter
     const auto size = static_cast<double>(group.size);
     CHECK(time(Libraries::Current, group) == doctest::Approx(ring(size, members / 8) + latency(size)));
   }
+  // Every member of a domain larger than a node has an adapter beside it.
+  const GpuProfile gb200 = load_gpu_profile("gb200").value();
+  const auto of_rack = [&gb200](Libraries libraries) {
+    return collective_time(gb200, Collective::AllReduce, {36, 9}, Bytes(64 * kMebibyte), libraries)
+        .time.count();
+  };
+  CHECK(of_rack(Libraries::Old) == of_rack(Libraries::Current));
 }
 
 TEST_CASE("kernel_cost: a send takes NVLink within a node and a share of the network beyond") {

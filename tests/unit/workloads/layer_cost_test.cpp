@@ -31,10 +31,8 @@ TEST_CASE("layer_cost: a layer's kernels add up") {
   const TransformerModel model{"", 24, 2048, 16, 1024};
   GpuProfile profile = a100();
   profile.tiles.rate = FlopsPerSecond(242.8e12);
-  Stack stack = megatron();
-  stack.traffic_factor = 1;
   const LayerCosts costs =
-      layer_costs(model, {.tensor = 1, .micro_batch = 4, .precision = Precision::Fp16}, profile, stack);
+      layer_costs(model, {.tensor = 1, .micro_batch = 4, .precision = Precision::Fp16}, profile, megatron());
   const double total = total_ns(costs.layers[0].forward) + total_ns(costs.layers[0].backward);
   CHECK(total == doctest::Approx(8.454e6).epsilon(1e-4));
   for (const Operator& op : costs.layers[0].forward) {
@@ -356,6 +354,20 @@ TEST_CASE("layer_cost: Megatron-LM of 2022 reduces the gradients of inputs besid
     shown += std::round(std::max(0.0, narrow - product) + 0.15 * std::min(narrow, product));
   }
   CHECK(time_of(backward("megatron-2022"), "all_reduce") == doctest::Approx(shown).epsilon(1e-5));
+  // With sequence parallelism the gather hides beside the products for the gradient of the input, which come
+  // first.
+  key.sequence_parallel = true;
+  shown = 0;
+  const auto exposed = [](double collective, double product) {
+    return std::max(0.0, collective - product) + 0.15 * std::min(collective, product);
+  };
+  for (const std::int64_t columns : {3 * 4096 / 8, 4 * 4096 / 8}) {
+    const double input = modelled_gemm_time(a100(), Precision::Fp16, {8192, 4096, columns}).time.count();
+    const double weight = modelled_gemm_time(a100(), Precision::Fp16, {columns, 4096, 8192}).time.count();
+    shown += std::round(exposed(time_ns(Collective::ReduceScatter), weight) +
+                        exposed(time_ns(Collective::AllGather), input));
+  }
+  CHECK(time_of(backward("megatron-2022"), "reduce_scatter") == doctest::Approx(shown).epsilon(1e-5));
 }
 
 TEST_CASE("layer_cost: overlapped tensor parallelism cuts the products beside its collectives") {

@@ -25,11 +25,8 @@ const TransformerModel kModel{"", 24, 2048, 16, 1024};
 constexpr double kElements = 4096.0 * 2048;
 constexpr double kRounding = 3e-5;  // times are whole nanoseconds
 
-/// Megatron-LM of 2021 with the memory traffic as it is counted.
 Stack megatron_2021() {
-  Stack stack = find_stack("megatron-2021").value();
-  stack.traffic_factor = 1;
-  return stack;
+  return find_stack("megatron-2021").value();
 }
 
 TEST_CASE("single_precision: activations, gradients and messages are twice as large") {
