@@ -123,7 +123,9 @@ const std::vector<PolicyInfo>& table() {
              .default_value = "smallest",
              .summary = "who grows first: the job with the smallest or the largest increase in GPU time",
              .choices = {"smallest", "largest"}},
-            kSlot,
+            {.name = "slot",
+             .default_value = "60s",
+             .summary = "decisions are at least this far apart; what ends in between is booked at the next"},
             {.name = "overhead",
              .default_value = "none",
              .summary =

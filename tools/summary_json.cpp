@@ -49,6 +49,8 @@ ordered_json numbers_to_json(const Summary& summary) {
       {"completed", summary.completed},
       {"failed", summary.failed},
       {"rejected", summary.rejected},
+      {"rejected_by_policy", summary.turned_away},
+      {"rejected_for_gpu_type", summary.lacking_type},
       {"unfinished", summary.unfinished},
       {"deadline_jobs", summary.deadline_jobs},
       {"deadline_met", summary.deadline_met},
