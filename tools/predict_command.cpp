@@ -154,7 +154,8 @@ Result<Prediction> predict_from_profile(const PredictArguments& arguments, const
   Result<Stack> stack = options.stack ? *options.stack : choose_stack(config.stack, profile);
   if (!stack) return fail(stack.error());
   stack->factors = options.calibration.factors(stack->name, profile.name);
-  const ParallelPlan& plan = config.plan;
+  ParallelPlan plan = config.plan;
+  if (!config.has_precision) plan.precision = stack->choices.precision;
   GpuProfile on_cluster = profile;
   const bool names_network = config.release && config.release->inter_node_bandwidth;
   if (names_network) {
@@ -226,7 +227,7 @@ Result<Prediction> predict_one(const PredictArguments& arguments, const StackOpt
   }
   prediction->config = path;
   prediction->model = config->model;
-  prediction->peak_rate = profile->peak_rate_of(config->plan.precision);
+  prediction->peak_rate = profile->peak_rate_of(prediction->plan.precision);
   if (arguments.strict && !prediction->fallbacks.empty()) {
     return fail({.file = path, .field = "--strict", .message = "fallback: " + prediction->fallbacks.front()});
   }

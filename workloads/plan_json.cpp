@@ -72,6 +72,7 @@ Result<PlanDescription> read_plan(const JsonDocument& document, const nlohmann::
   plan.sequence_parallel = fields.boolean_or("sequence_parallel", false);
   plan.sharding = read_name(fields, "sharding", parse_sharding, Sharding::None);
   plan.schedule = read_name(fields, "schedule", parse_schedule, Schedule::OneForwardOneBackward);
+  description.has_precision = fields.has("precision");
   plan.precision = read_name(fields, "precision", parse_precision, Precision::Bf16);
   plan.ends_count_as_layers = fields.boolean_or("ends_count_as_layers", false);
   plan.expert_tensor = fields.integer_or("expert_tensor", 1, kMaxSize, 1);

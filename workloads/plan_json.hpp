@@ -15,7 +15,7 @@
 /// | `sharding` | `none`, `optimizer` (ZeRO-1), `gradients` (ZeRO-2) or `full` (FSDP, ZeRO-3) | `none` |
 /// | `replicate` | sets of replicas that each hold all weights, where these are fully sharded | 1 |
 /// | `schedule` | `1f1b` (interleaved with virtual stages), `zero-bubble` or `gpipe` | `1f1b` |
-/// | `precision` | `fp32`, `fp16`, `bf16`, `fp8` or `fp4` | `bf16` |
+/// | `precision` | `fp32`, `fp16`, `bf16`, `fp8` or `fp4` | `bf16`; to `vtrain predict` that of the stack |
 /// | `ends_count_as_layers` | embedding and output layer count as layers of the stages | `false` |
 /// | `offloaded_layers` | layers of each stage whose activations wait in the CPU's memory | 0 |
 #pragma once
@@ -34,6 +34,7 @@ class JsonDocument;
 struct PlanDescription {
   ParallelPlan plan;
   std::int64_t sequence_length = 0;  ///< of training; 0: the model's
+  bool has_precision = false;        ///< whether it says one
 };
 
 /// Reads a plan; whether it divides a model is for `check_plan` to say. Errors name file, line and key: an

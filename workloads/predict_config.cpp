@@ -66,6 +66,7 @@ Result<PredictConfig> read_own(const JsonDocument& document) {
   if (!model) return fail(std::move(model.error()));
   config.model = std::move(model->model);
   config.plan = plan->plan;
+  config.has_precision = plan->has_precision;
   config.warnings = std::move(model->warnings);
   if (const auto checked = check_plan(config.model, config.plan); !checked) {
     return fail(

@@ -27,6 +27,7 @@ struct PredictConfig {
   std::string file;  ///< as the user named it
   TransformerModel model;
   ParallelPlan plan;
+  bool has_precision = false;           ///< whether it says the plan's; else that of the stack counts
   std::string stack;                    ///< name of a software stack; empty: not stated
   std::string profile;                  ///< name of a GPU profile; empty: not stated
   std::vector<std::string> warnings;    ///< what of the model's configuration is not modelled

@@ -1,10 +1,12 @@
 /// `vtrain predict` as a user sees it.
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/support/command_runner.hpp"
 
+using vtrain::testing::run_json;
 using vtrain::testing::run_vtrain;
 using vtrain::testing::TemporaryFolder;
 
@@ -39,4 +41,21 @@ TEST_CASE("predict: an unknown stack is said to come from the option or from the
   CHECK(named.err ==
         "error: named.json: stack: unknown stack 'megatron-kore'; did you mean 'megatron-core'?\n");
   CHECK(run_vtrain("predict named.json --stack megatron-core", work.path()).exit_code == 0);
+}
+
+TEST_CASE("predict: a plan without a precision has that of the stack") {
+  const TemporaryFolder work;
+  const auto precision = [&](const std::string& more, const std::string& options) {
+    work.write(
+        "config.json", R"({"model": "gpt3-1.3b", "plan": {"data": 8, "global_batch": 8, "micro_batch": 1,
+    "recompute": "full")" + more +
+                           "}}");
+    const auto predicted = run_json("predict config.json " + options, work);
+    return predicted.at("plan").at("precision").get<std::string>();
+  };
+  // The V100 has no bf16, which would be a fallback.
+  CHECK(precision("", "--profile v100-pcie --strict") == "fp16");
+  CHECK(precision("", "--profile h100") == "bf16");
+  CHECK(precision("", "--profile a100 --stack megatron-2022") == "bf16");
+  CHECK(precision(R"(, "precision": "bf16")", "--profile a100") == "bf16");
 }
