@@ -151,15 +151,14 @@ KernelTime backward_gemm_time(const GpuProfile& profile, Precision precision, Pr
 /// How many times as long a ring takes that leaves each node by the network adapter through which it came in,
 /// as NCCL's do (NCCL_CROSS_NIC), where it cannot pass data on to the GPU beside that adapter first (PXN,
 /// since NCCL 2.12). Every two GPUs share a switch with an adapter. Neighbours in the group that are
-/// neighbours in the node stay on it; otherwise data cross the CPU, or both CPUs of the node.
+/// neighbours in the node stay on it; otherwise data cross a CPU, or both.
 double ring_detour(const GpuProfile& profile, GpuGroup group) {
-  // Of 200 Gbit/s A100 reach 24 GB/s through a switch, 16 through the CPU (NVIDIA/nccl, issue 412).
+  // Of 200 Gbit/s A100 reach 24 GB/s through a switch, 16 where the adapter is at the CPU (NVIDIA/nccl, issue
+  // 412); 16 is also what NCCL reckons with between two AMD CPUs (AMD_BW in src/graph/topo.h).
   constexpr double kThroughCpu = 24.0 / 16;
-  // "Essentially half" where adapters are beside the other CPU (NVIDIA/nccl-tests, issue 347).
-  constexpr double kBetweenCpus = 2;
   const std::int64_t distance = profile.gpus_per_node / group.per_node;
-  if (group.per_node == 1 || distance <= 1) return 1;  // 0: the domain is larger than a node
-  return 2 * distance < profile.gpus_per_node ? kThroughCpu : kBetweenCpus;
+  // 0: the NVLink domain is larger than a node.
+  return group.per_node == 1 || distance <= 1 ? 1 : kThroughCpu;
 }
 
 }  // namespace
