@@ -46,8 +46,10 @@ const PolicyParameter kPreset{.name = "preset",
                               .default_value = "none",
                               .summary = "elasticflow: to the second as in ElasticFlow's simulator",
                               .choices = {"none", "elasticflow"}};
-const PolicyParameter kSlot{
-    .name = "slot", .default_value = "60s", .summary = "decisions are at least this far apart"};
+/// How far decisions are apart, and what else a summary says of it.
+PolicyParameter slot(std::string_view summary = "decisions are at least this far apart") {
+  return {.name = "slot", .default_value = "60s", .summary = summary};
+}
 
 /// A parameter that has no effect without another.
 PolicyParameter only_with(std::string_view condition, PolicyParameter parameter) {
@@ -80,7 +82,7 @@ const std::vector<PolicyInfo>& table() {
                                  .summary = "what counts as service: time or gpu-time (time x GPUs)",
                                  .choices = {"time", "gpu-time"}}),
                       queues("s or GPU-s"), only_with(kWithoutPreset, kTimer), kPreset,
-                      only_with(kWithPreset, kSlot)},
+                      only_with(kWithPreset, slot())},
        .make = make_las},
       {.name = "gittins",
        .summary = "las by GPU time, each queue in the order of the Gittins index, preemptive",
@@ -105,7 +107,7 @@ const std::vector<PolicyInfo>& table() {
                        .summary = "yes: a job with a throughput curve gets the GPUs on which it is fastest "
                                   "among those left; no: what it asks for",
                        .choices = {"yes", "no"}}),
-            kPreset, only_with(kWithPreset, kSlot)},
+            kPreset, only_with(kWithPreset, slot())},
        .make = make_edf},
       {.name = "edf-admission",
        .summary = "edf that admits a job only if it and all admitted before will meet their deadlines",
@@ -123,9 +125,7 @@ const std::vector<PolicyInfo>& table() {
              .default_value = "smallest",
              .summary = "who grows first: the job with the smallest or the largest increase in GPU time",
              .choices = {"smallest", "largest"}},
-            {.name = "slot",
-             .default_value = "60s",
-             .summary = "decisions are at least this far apart; what ends in between is booked at the next"},
+            slot("decisions are at least this far apart; what ends in between is booked at the next"),
             {.name = "overhead",
              .default_value = "none",
              .summary =

@@ -17,8 +17,7 @@ PlanTimer::PassSpans PlanTimer::spans_of(const PassCosts& costs) {
     return total_span(operators);
   };
   spans.forward = add(costs.forward, spans.parts);
-  spans.recompute = add(costs.recompute, spans.recompute_parts);
-  spans.backward = add(costs.backward, spans.parts);
+  spans.backward = add(costs.recompute, spans.parts) + add(costs.backward, spans.parts);
   spans.weight = add(costs.weight, spans.parts);
   return spans;
 }
@@ -42,8 +41,7 @@ BlockTimes PlanTimer::chunk_passes(const ChunkLayers& layers, const LayerSpans& 
     if (layers.is_last) span += spans.head.*pass;
     return span;
   };
-  BlockTimes times{.forward = sum(&PassSpans::forward),
-                   .backward = sum(&PassSpans::backward) + sum(&PassSpans::recompute)};
+  BlockTimes times{.forward = sum(&PassSpans::forward), .backward = sum(&PassSpans::backward)};
   if (splits_backward(plan_.schedule)) times.weight = sum(&PassSpans::weight);
   return times;
 }
@@ -155,10 +153,8 @@ Nanoseconds PlanTimer::iteration() {
 void PlanTimer::add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const LayerSpans& spans) const {
   const auto n = static_cast<double>(shape_.num_micro_batches);
   const auto add = [&](const PassSpans& part, double times) {
-    for (const auto member : {&Breakdown::compute, &Breakdown::tensor_comm, &Breakdown::data_comm}) {
+    for (const auto member : {&Breakdown::compute, &Breakdown::tensor_comm, &Breakdown::data_comm})
       breakdown.*member += times * part.parts.*member;
-      breakdown.*member += times * part.recompute_parts.*member;
-    }
   };
   for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind)
     add(spans.layers[kind], n * static_cast<double>(layers.counts[kind]));

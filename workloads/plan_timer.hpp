@@ -47,15 +47,12 @@ class PlanTimer {
   [[nodiscard]] Breakdown breakdown();
 
  private:
-  /// Spans of one part of the model, of one micro-batch, and where the time of all but the recomputation and
-  /// of the recomputation goes.
+  /// Spans of one part of the model, of one micro-batch, and where their time goes.
   struct PassSpans {
     Nanoseconds forward{0};
-    Nanoseconds recompute{0};
-    Nanoseconds backward{0};
+    Nanoseconds backward{0};  ///< with what is recomputed before it
     Nanoseconds weight{0};
     Breakdown parts{};
-    Breakdown recompute_parts{};
   };
   struct LayerSpans {
     const LayerCosts* costs = nullptr;
