@@ -96,6 +96,7 @@ StageParameters parameters_of(const TransformerModel& model, const ParallelPlan&
     }
   }
   if (is_last && (!is_first || !model.tied_embeddings)) parameters.embedding += vocabulary;
+  if (is_last && shares_embedding(model, plan) && !model.tied_embeddings) parameters.embedding += vocabulary;
   parameters.shared += parameters.embedding;
   return parameters;
 }
@@ -361,6 +362,10 @@ double resident_share(const ParallelPlan& plan, std::int64_t num_layers) {
 }
 
 }  // namespace
+
+bool shares_embedding(const TransformerModel& model, const ParallelPlan& plan) {
+  return plan.pipeline > 1 && (model.tied_embeddings || model.prediction.depth > 0);
+}
 
 double stage_parameters(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage) {
   const StageParameters parameters = parameters_of(model, plan, stage);

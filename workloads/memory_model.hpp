@@ -130,8 +130,13 @@ struct StageMemory {
 
 /// Parameters on each GPU of a stage: its layers, with all that tensor parallelism divides divided by it and
 /// the routed experts by `expert`; the embeddings V h / t + s h on the first and the output layer V h / t on
-/// the last stage, which shares the embedding's weights if there is but one stage and they are tied.
+/// the last stage, which shares the embedding's weights if there is but one stage and they are tied, and has
+/// a copy of the embedding for multi-token prediction.
 double stage_parameters(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage);
+
+/// Whether the last stage holds the word embedding of the first one, too: as its output layer if they are
+/// tied, or for multi-token prediction (Megatron-Core, gpt_model.py).
+bool shares_embedding(const TransformerModel& model, const ParallelPlan& plan);
 
 /// Activations of one micro-batch that a stage keeps in the memory of the CPU: those of `offloaded_layers` of
 /// its layers, of whatever kind.

@@ -161,6 +161,10 @@ StageWork make_stage(const TransformerModel& model, const StageCosts& stages, co
     work.data_parallel.push_back(
         {.name = name, .kind = TaskKind::DataComm, .duration = stages.reduction(stage, forward, backward)});
   }
+  if (const Nanoseconds embedding = stages.embedding_reduction(stage); embedding.count() > 0) {
+    work.data_parallel.push_back(
+        {.name = "embedding_all_reduce", .kind = TaskKind::DataComm, .duration = embedding});
+  }
   work.optimizer.push_back(
       {.name = "adam", .kind = TaskKind::Optimizer, .duration = stages.optimizer(stage)});
   return work;

@@ -90,7 +90,8 @@ void PlanTimer::take_up(const ParallelPlan& plan) {
       backward += times.backward + times.weight - (layers.is_first ? Nanoseconds(0) : stages.send().hold);
     }
     once_.push_back(
-        {.reduction = stages.reduction(stage, forward, backward), .optimizer = stages.optimizer(stage)});
+        {.reduction = stages.reduction(stage, forward, backward) + stages.embedding_reduction(stage),
+         .optimizer = stages.optimizer(stage)});
   }
 }
 

@@ -181,8 +181,26 @@ Nanoseconds StageCosts::reduction(std::int64_t stage, Nanoseconds forward, Nanos
   return whole(gathers + exposed_time(reduction, cover, share));
 }
 
+/// Between every GPU of the first stage and the one at the same place in the last, of which some pair lies in
+/// two NVLink domains unless all stages are in one. Fully sharded weights are summed by parts.
+KernelTime StageCosts::embedding_all_reduce() const {
+  const double table = real(model_.vocab_size) * real(model_.hidden_size) / real(plan_.tensor);
+  const double parts = shards_weights(plan_.sharding) ? real(replicas() / plan_.replicate) : 1;
+  const bool is_in_one_domain = plan_.num_gpus().value <= profile_.nvlink_domain;
+  return collective_time(profile_, Collective::AllReduce, {.size = 2, .per_node = is_in_one_domain ? 2 : 1},
+                         stack_.gradients(plan_.precision, table / parts), stack_.libraries);
+}
+
+Nanoseconds StageCosts::embedding_reduction(std::int64_t stage) const {
+  const bool holds_it = stage == 0 || stage == plan_.pipeline - 1;
+  if (!holds_it || !shares_embedding(model_, plan_)) return Nanoseconds(0);
+  return whole(embedding_all_reduce().time);
+}
+
 std::vector<std::string> StageCosts::extrapolated_reductions() const {
   std::vector<std::string> found;
+  if (shares_embedding(model_, plan_) && embedding_all_reduce().evidence == Evidence::Extrapolated)
+    found.emplace_back("all-reduce of the word embedding between the first and the last stage");
   if (shards_weights(plan_.sharding) && !reduces_between_sets()) return found;
   StageParameters most{};
   for (std::int64_t stage = 0; stage < plan_.pipeline; ++stage) {

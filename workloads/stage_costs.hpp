@@ -49,6 +49,10 @@ class StageCosts {
   /// shows. Stages with several chunks reduce and gather one after the other beside the passes of the rest.
   /// With fully sharded weights what their gathers leave over in the passes.
   Nanoseconds reduction(std::int64_t stage, Nanoseconds forward, Nanoseconds backward) const;
+  /// Summing the gradients of the word embedding between the first and the last stage, which both hold it
+  /// (`shares_embedding`), in whole nanoseconds; 0 for every other stage. It comes after the stage's own
+  /// reduction and nothing runs beside it (Megatron-Core, finalize_model_grads.py).
+  Nanoseconds embedding_reduction(std::int64_t stage) const;
   /// The reductions of gradients that lie outside the measured sizes, in words: those of the stage with most
   /// of them. Those of fully sharded weights after each layer belong to the layers
   /// (`LayerCosts::extrapolated`).
@@ -70,6 +74,7 @@ class StageCosts {
   std::int64_t expert_replicas() const;
   StageParameters parameters(std::int64_t stage) const;
   Nanoseconds reduction_time(GpuGroup group, double parameters) const;
+  KernelTime embedding_all_reduce() const;
   Bytes arriving_bytes(const StageParameters& held) const;
   /// What runs beside an overlapped reduction, in passes of a micro-batch through the stage, and in how many
   /// parts gradients are reduced, the last of which nothing runs beside.

@@ -26,6 +26,22 @@ TEST_CASE("memory_model: parameters of the stages") {
   CHECK(stage_parameters(kModel, split, 3) == 12'596'224.0 + 25'600'000);
 }
 
+TEST_CASE("memory_model: multi-token prediction has a copy of the embedding on the last of several stages") {
+  TransformerModel model = kModel;
+  model.tied_embeddings = false;
+  ParallelPlan plan{.tensor = 2, .data = 1, .pipeline = 4, .global_batch = 8, .micro_batch = 1};
+  model.prediction.depth = 1;
+  const double untied = stage_parameters(model, plan, 3);
+  const double first = stage_parameters(model, plan, 0);
+  model.tied_embeddings = true;
+  CHECK(untied - stage_parameters(model, plan, 3) == 25'600'000);
+  CHECK(first == stage_parameters(model, plan, 0));
+  plan = {.tensor = 2, .data = 1, .pipeline = 1, .global_batch = 8, .micro_batch = 1};
+  const double tied = stage_parameters(model, plan, 0);
+  model.tied_embeddings = false;
+  CHECK(stage_parameters(model, plan, 0) - tied == 25'600'000);  // the output layer, no further copy
+}
+
 TEST_CASE("memory_model: without recomputation a layer keeps 34 + 5 a s / h bytes an element") {
   // s b h = 512 x 2 x 1024 = 1,048,576; 5 a s / h = 5 x 16 x 512 / 1024 = 40. Eight layers, one micro-batch
   // in flight, and the mask of the embedding.

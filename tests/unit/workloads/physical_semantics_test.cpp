@@ -196,9 +196,13 @@ TEST_CASE("physical_semantics: stages hold what belongs to them") {
   CHECK(num_recomputed(work.stages[0]) == 2);
   CHECK(num_recomputed(work.stages[2]) == 2);
   CHECK(num_recomputed(work.stages[3]) == 2);
-  for (const StageWork& stage : work.stages) {
-    CHECK(stage.data_parallel.size() == 1);
+  for (const StageWork& stage : work.stages)
     CHECK(stage.optimizer.size() == 1);
+  CHECK(work.stages[1].data_parallel.size() == 1);
+  for (const std::size_t end : {0, 3}) {
+    REQUIRE(work.stages[end].data_parallel.size() == 2);
+    CHECK(work.stages[end].data_parallel.front().name == "grad_all_reduce");
+    CHECK(work.stages[end].data_parallel.back().name == "embedding_all_reduce");
   }
   // The last layer's backward pass comes first; its forward pass is run again just before.
   CHECK(work.stages[1].chunks[0].forward.front().layer == 2);

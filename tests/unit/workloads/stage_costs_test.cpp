@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <vector>
 
 #include "release_a100.hpp"
 #include "workloads/layer_cost.hpp"
@@ -104,6 +105,42 @@ TEST_CASE("stage_costs: chunks of a stage are reduced beside the passes of the o
   plan.virtual_stages = 1;
   CHECK(std::abs(reduction(all / 18) - shown(0.05 * all)) <= 2);
   CHECK(std::abs(reduction(10 * all) - shown(all - all / 4)) <= 2);
+}
+
+TEST_CASE("stage_costs: the first and the last stage sum the gradients of the embedding that both hold") {
+  TransformerModel model{"", 16, 1024, 16, 2048};
+  const Stack stack = megatron();
+  ParallelPlan plan{.tensor = 2, .data = 4, .pipeline = 4, .global_batch = 64, .micro_batch = 1};
+  const auto reductions = [&] {
+    const LayerCosts costs = layer_costs(model, layer_key(plan), a100(), stack);
+    const StageCosts stages(model, plan, a100(), stack, costs);
+    std::vector<double> all;
+    for (std::int64_t stage = 0; stage < plan.pipeline; ++stage)
+      all.push_back(stages.embedding_reduction(stage).count());
+    return all;
+  };
+  const double bytes = stack.gradient_bytes * static_cast<double>(model.vocab_size) * 1024 / 2;
+  const auto between = [&](std::int64_t per_node, double parts) {
+    return std::round(collective_time(a100(), Collective::AllReduce, {.size = 2, .per_node = per_node},
+                                      Bytes(bytes / parts), stack.libraries)
+                          .time.count());
+  };
+  const double across = between(1, 1);
+  CHECK(across > 0);
+  CHECK(reductions() == std::vector<double>{across, 0, 0, across});
+  plan.data = 1;  // all stages in one node
+  CHECK(reductions() == std::vector<double>{between(2, 1), 0, 0, between(2, 1)});
+  CHECK(between(2, 1) < across);
+  plan.data = 4;
+  plan.sharding = Sharding::Full;
+  CHECK(reductions().front() == between(1, 4));
+  plan.sharding = Sharding::None;
+  model.tied_embeddings = false;
+  CHECK(reductions() == std::vector<double>(4, 0));
+  model.prediction.depth = 1;  // from the embedding of the tokens after the next
+  CHECK(reductions() == std::vector<double>{across, 0, 0, across});
+  plan.pipeline = 1;
+  CHECK(reductions() == std::vector<double>{0});
 }
 
 TEST_CASE("stage_costs: activations that leave the NVLink domain between stages take the network") {

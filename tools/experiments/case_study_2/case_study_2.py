@@ -232,7 +232,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--vtrain", type=pathlib.Path, default="build/release/bin/vtrain", help="the program")
     parser.add_argument("--loads", default="0.5,1,1.5,2", help="offered loads, separated by commas")
-    parser.add_argument("--seeds", type=int, default=20, help="number of workloads for each load")
+    parser.add_argument("--seeds", type=int, default=100, help="number of workloads for each load")
     parser.add_argument("--jobs", type=int, default=200, help="jobs of a workload")
     parser.add_argument("--arrivals", help="a trace whose submissions and durations are taken instead of generated ones")
     parser.add_argument("--out", type=pathlib.Path, default="runs/case_study_2", help="folder for traces and reports")
