@@ -1,7 +1,6 @@
 #include "tools/experiment.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include "tools/gang_speed_notes.hpp"
 #include "tools/output_format.hpp"
 #include "tools/placement_notes.hpp"
+#include "tools/policy_notes.hpp"
 #include "tools/progress.hpp"
 #include "tools/trace_description.hpp"
 #include "tools/usage_error.hpp"
@@ -91,89 +91,6 @@ bool any_elastic_policy(const std::vector<std::string>& policies) {
     const auto policy = make_policy(spec);
     return policy && (*policy)->progress_rule() != ProgressRule::Duration;
   });
-}
-
-/// The names of the policies of these specs of which something `holds`; empty if it does of none.
-template <class Holds>
-std::string policies_that(const std::vector<std::string>& specs, const Holds& holds) {
-  std::vector<std::string_view> names;
-  for (const std::string& spec : specs) {
-    const auto arguments = PolicyArguments::parse(spec);
-    if (!arguments || !holds(*arguments)) continue;
-    if (std::find(names.begin(), names.end(), arguments->policy().name) == names.end())
-      names.push_back(arguments->policy().name);
-  }
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
-/// What policies may know of run times.
-std::string run_time_knowledge(const Workload& workload) {
-  const auto requested = std::count_if(workload.jobs.begin(), workload.jobs.end(),
-                                       [](const Job& job) { return job.requested_time.count() > 0; });
-  if (requested == 0) return "run times known exactly";
-  if (requested == std::ssize(workload.jobs)) return "run times bounded by the requested times";
-  return fmt::format("run times bounded by the requested times of {}, known exactly for the others",
-                     count_of(requested, "job"));
-}
-
-/// Names the policies that know run times where others know requested ones; empty if there are none.
-std::string clairvoyant_policies(const Workload& workload, const std::vector<std::string>& policies) {
-  const bool any_requested = std::any_of(workload.jobs.begin(), workload.jobs.end(),
-                                         [](const Job& job) { return job.requested_time.count() > 0; });
-  const std::string names =
-      policies_that(policies, [](const PolicyArguments& policy) { return policy.policy().is_clairvoyant; });
-  return any_requested && !names.empty() ? "run times known exactly to " + names : "";
-}
-
-/// Says so if policies take GPUs of all types for the same where jobs ask for one of several; empty
-/// otherwise.
-std::string ignored_gpu_types(const Experiment& experiment, const std::vector<std::string>& policies) {
-  const Workload& workload = experiment.workload;
-  const bool is_typed = std::any_of(workload.jobs.begin(), workload.jobs.end(),
-                                    [](const Job& job) { return static_cast<bool>(job.gpu_type); });
-  const std::string names =
-      policies_that(policies, [](const PolicyArguments& policy) { return policy.ignores_gpu_types(); });
-  if (!is_typed || names.empty() || GpuTypes(experiment.cluster, workload.gpu_types).names().size() < 2)
-    return {};
-  return "GPUs of all types count as one in plans, so that jobs may come late: " + names;
-}
-
-/// Says so if requested times would end elastic jobs before their work is done; empty otherwise.
-std::string limits_without_effect(const Workload& workload) {
-  const auto too_short = std::count_if(workload.jobs.begin(), workload.jobs.end(), [](const Job& job) {
-    return job.curve && job.walltime() < job.duration;
-  });
-  if (too_short == 0) return {};
-  return fmt::format(
-      "under elastic policies and ElasticFlow's presets no elastic job is ended at its requested time, which "
-      "is shorter than the run time of {}",
-      with_thousands(too_short));
-}
-
-/// Says so if there are deadlines that lie before their submission; empty otherwise.
-std::string hopeless_deadlines(const Workload& workload) {
-  const auto hopeless = std::count_if(workload.jobs.begin(), workload.jobs.end(),
-                                      [](const Job& job) { return job.deadline < job.submit; });
-  if (hopeless == 0) return {};
-  return count_of(hopeless, "job") + " with a deadline before the submission, which nothing can meet";
-}
-
-/// Says from when on policies that go by recorded starts run jobs that have none; an error if no job has one.
-Result<void> note_recorded_starts(const std::vector<std::string>& policies, Experiment& experiment) {
-  const std::string names = policies_that(
-      policies, [](const PolicyArguments& policy) { return policy.policy().needs_recorded_starts; });
-  if (names.empty()) return {};
-  const std::vector<Job>& jobs = experiment.workload.jobs;
-  const auto without = std::count_if(jobs.begin(), jobs.end(),
-                                     [](const Job& job) { return job.original_start == Job::kNoStart; });
-  if (without == std::ssize(jobs))
-    return fail({.field = names,
-                 .message = "expected a trace that says when its jobs started, found no recorded start"});
-  if (without > 0)
-    experiment.assumptions.push_back(
-        fmt::format("started when submitted under {}, for want of a recorded start: {}", names,
-                    count_of(without, "job")));
-  return {};
 }
 
 /// Replays one policy.
@@ -401,19 +318,6 @@ Result<void> complete_jobs(const ExperimentArguments& arguments, Transformations
   return note_prices(predicted, arguments.trace.strict, experiment);
 }
 
-/// Says what policies know of run times, which times in the trace are without effect, and what the placement
-/// does with these jobs.
-void note_what_policies_know(const std::vector<std::string>& policies, Experiment& experiment) {
-  const Workload& workload = experiment.workload;
-  experiment.assumptions.push_back(run_time_knowledge(workload));
-  for (std::string sentence :
-       {clairvoyant_policies(workload, policies), ignored_gpu_types(experiment, policies),
-        limits_without_effect(workload), hopeless_deadlines(workload)}) {
-    if (!sentence.empty()) experiment.assumptions.push_back(std::move(sentence));
-  }
-  assume(experiment, placement_notes(workload, experiment.cluster, experiment.placement));
-}
-
 }  // namespace
 
 void add_experiment_options(CLI::App& command, ExperimentArguments& arguments) {
@@ -451,8 +355,10 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   if (auto read = read_inputs(arguments, experiment); !read) return fail(read.error());
   if (auto done = complete_jobs(arguments, rules->transformations, experiment); !done)
     return fail(done.error());
-  note_what_policies_know(arguments.policies, experiment);
-  if (auto noted = note_recorded_starts(arguments.policies, experiment); !noted) return fail(noted.error());
+  const auto notes = policy_notes(experiment.workload, experiment.cluster, arguments.policies);
+  if (!notes) return fail(notes.error());
+  assume(experiment, *notes);
+  assume(experiment, placement_notes(experiment.workload, experiment.cluster, experiment.placement));
   if (auto taken = take_disruptions(arguments, rules->disruptions, experiment); !taken)
     return fail(taken.error());
   experiment.provenance.emplace_back("seed", std::to_string(arguments.transformations.seed));

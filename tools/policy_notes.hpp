@@ -1,0 +1,19 @@
+/// What users are told of what policies know of the jobs of a trace, and what they make of it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "sched/cluster.hpp"
+#include "workloads/jobs/job.hpp"
+
+namespace vtrain {
+
+/// What policies know of run times, which deadlines, requested times, GPU types and recorded starts are
+/// without effect under some of them; a sentence each. `policies` are specs that are known. Errors: a policy
+/// that goes by recorded starts, and no job has one.
+Result<std::vector<std::string>> policy_notes(const Workload& workload, const ClusterSpec& cluster,
+                                              const std::vector<std::string>& policies);
+
+}  // namespace vtrain
