@@ -80,7 +80,8 @@ Result<void> calibrate_stacks(const CalibrateArguments& arguments) {
   if (calibration.stacks.empty()) {
     return fail(
         {.kind = ErrorKind::Failed,
-         .message = fmt::format("no stack and GPU has {} cases that can be predicted in one of {} parts",
+         .message = fmt::format("no stack and GPU has {} cases that can be predicted in one of {} parts: "
+                                "--percent makes parts larger, --least-rows asks for fewer",
                                 arguments.least_rows, num_parts)});
   }
   if (auto written = write_file(arguments.output, calibration_json(calibration)); !written) return written;

@@ -233,6 +233,19 @@ Result<PlanAnswer> answer_question(const PlanQuestion& question) {
   return answer;
 }
 
+TrainingSpeed speed_of(const PlanQuestion& question, const RankedPlan& ranked) {
+  return training_speed(question.model, ranked.plan, ranked.iteration,
+                        question.target.profile.peak_rate_of(ranked.plan.precision));
+}
+
+ordered_json to_json(const PlanQuestion& question, const RankedPlan& ranked) {
+  ordered_json json = plan_to_json(ranked, question.terms);
+  const TrainingSpeed speed = speed_of(question, ranked);
+  json["model_tflops_per_gpu"] = speed.per_gpu.value / 1e12;
+  json["mfu"] = speed.of_peak;
+  return json;
+}
+
 const CountAnswer& answer_for(const PlanAnswer& answer, GpuCount num_gpus) {
   return *std::find_if(answer.counts.begin(), answer.counts.end(),
                        [num_gpus](const CountAnswer& count) { return count.num_gpus == num_gpus; });
@@ -247,11 +260,11 @@ ordered_json to_json(const PlanQuestion& question, const PlanAnswer& answer) {
       entry["num_fitting"] = count.found->num_fitting;
       entry["plans"] = ordered_json::array();
       for (const RankedPlan& plan : count.found->best)
-        entry["plans"].push_back(plan_to_json(plan, question.terms));
+        entry["plans"].push_back(to_json(question, plan));
     } else {
       entry["error"] = count.found.error().message;
     }
-    if (count.beside && *count.beside) entry["beside"] = plan_to_json(**count.beside, question.terms);
+    if (count.beside && *count.beside) entry["beside"] = to_json(question, **count.beside);
     if (count.beside && !*count.beside) entry["beside"] = {{"error", count.beside->error().describe()}};
     counts.push_back(std::move(entry));
   }
@@ -276,7 +289,7 @@ ordered_json to_json(const PlanQuestion& question, const PlanAnswer& answer) {
   json.update({{"num_plans", answer.num_plans},
                {"num_fitting", answer.num_fitting},
                {"wall_s", answer.wall_s},
-               {"best", plan_to_json(best, question.terms)},
+               {"best", to_json(question, best)},
                {"fallbacks", answer.fallbacks.sentences()},
                {"pareto_gpus", front},
                {"counts", counts}});
@@ -388,6 +401,8 @@ std::string to_text(const PlanQuestion& question, const PlanAnswer& answer) {
       with_thousands(answer.num_plans), with_thousands(answer.num_fitting),
       as_gigabytes(question.target.profile.memory_capacity.value), as_duration(answer.wall_s));
   text += one ? one_count_text(question, answer.counts.front()) : front_text(question, answer);
+  const RankedPlan& best = answer.fastest[answer.front.front()];
+  text += fmt::format("1 trains {}\n", speed_text(speed_of(question, best)));
   return text + fallbacks_text(answer.fallbacks) + left_out_text(question, answer);
 }
 

@@ -90,7 +90,7 @@ struct Part {
 };
 
 constexpr std::array<Part, 6> kParts = {{{"compute", &Breakdown::compute},
-                                         {"tensor communication", &Breakdown::tensor_comm},
+                                         {"layer communication", &Breakdown::tensor_comm},
                                          {"pipeline communication", &Breakdown::pipeline_comm},
                                          {"data communication", &Breakdown::data_comm},
                                          {"optimizer", &Breakdown::optimizer},
@@ -113,6 +113,28 @@ double TrainingTerms::cost_per_million_tokens(const RankedPlan& plan) const {
 
 double TrainingTerms::training_cost(const RankedPlan& plan) const {
   return iterations() * gpu_seconds(plan) / kSecondsPerHour * usd_per_gpu_hour.value_or(1);
+}
+
+TrainingSpeed training_speed(const TransformerModel& model, const ParallelPlan& plan, Nanoseconds iteration,
+                             FlopsPerSecond peak_rate) {
+  const double seconds = Seconds(iteration).count();
+  const auto tokens = static_cast<double>(plan.global_batch * model.sequence_length);
+  const FlopsPerSecond rate(model_flops(model, plan.global_batch).value / seconds / plan.num_gpus().value);
+  return {.tokens_per_s = tokens / seconds,
+          .per_gpu = rate,
+          .of_peak = rate.value / peak_rate.value,
+          .masked_share = masked_share(model)};
+}
+
+std::string speed_text(const TrainingSpeed& speed) {
+  constexpr double kMuch = 0.05;
+  const std::string without = speed.masked_share < kMuch
+                                  ? ""
+                                  : fmt::format(" ({:.0f} % without the masked half of attention)",
+                                                100 * speed.of_peak * (1 - speed.masked_share));
+  return fmt::format("{} tokens/s   {} TFLOP/s per GPU   {:.0f} % of peak{}",
+                     short_number(speed.tokens_per_s), short_number(speed.per_gpu.value / 1e12),
+                     100 * speed.of_peak, without);
 }
 
 std::string plan_table(std::span<const PlanRow> rows, const TrainingTerms& terms, bool with_gpus) {
@@ -141,6 +163,11 @@ std::string plan_table(std::span<const PlanRow> rows, const TrainingTerms& terms
                                      [](const PlanRow& row) { return row.plan.plan.ends_count_as_layers; });
   std::string text = table.to_string();
   if (is_marked) text += "* embedding and output layer count as a layer of the first and of the last stage\n";
+  const bool has_zero_bubble = std::any_of(rows.begin(), rows.end(), [](const PlanRow& row) {
+    return row.plan.plan.schedule == Schedule::ZeroBubble;
+  });
+  if (has_zero_bubble)
+    text += "zero-bubble: ZB-H1, which forks of Megatron-Core have (sail-sg/zero-bubble), not itself\n";
   const auto too_large =
       std::find_if(rows.begin(), rows.end(), [](const PlanRow& row) { return !row.plan.memory.fits(); });
   if (too_large != rows.end()) {
@@ -148,6 +175,14 @@ std::string plan_table(std::span<const PlanRow> rows, const TrainingTerms& terms
                         as_gigabytes(too_large->plan.memory.capacity.value));
   }
   return text;
+}
+
+std::string_view layer_communication(const ParallelPlan& plan) {
+  const bool tensor = plan.tensor > 1;
+  const bool context = plan.context > 1;
+  const bool expert = plan.expert > 1;
+  if (int{tensor} + int{context} + int{expert} > 1) return "layer";
+  return context ? "context" : expert ? "expert" : "tensor";
 }
 
 std::string describe_plan(const ParallelPlan& plan) {
@@ -170,6 +205,12 @@ std::string explain_difference(const RankedPlan& faster, const RankedPlan& slowe
     const Part* part;
     double ns;
   };
+  // Named after what both plans have inside their layers, if that is one thing.
+  ParallelPlan both = faster.plan;
+  both.tensor = std::max(both.tensor, slower.plan.tensor);
+  both.context = std::max(both.context, slower.plan.context);
+  both.expert = std::max(both.expert, slower.plan.expert);
+  const std::string in_layers = fmt::format("{} communication", layer_communication(both));
   std::vector<Difference> differences;
   double largest = 0;
   for (const Part& part : kParts) {
@@ -189,8 +230,9 @@ std::string explain_difference(const RankedPlan& faster, const RankedPlan& slowe
   for (const auto& [part, ns] : differences) {
     const std::string size = in_seconds ? fmt::format("{:.2f} s", std::abs(ns) / 1e9)
                                         : fmt::format("{:.3g} ms", std::abs(ns) / 1e6);
-    text += fmt::format("{}{} {} ({}{})", text.empty() ? "" : ", ", ns < 0 ? part->less : part->more,
-                        part->name, ns < 0 ? "−" : "+", size);
+    text +=
+        fmt::format("{}{} {} ({}{})", text.empty() ? "" : ", ", ns < 0 ? part->less : part->more,
+                    part->time == &Breakdown::tensor_comm ? in_layers : part->name, ns < 0 ? "−" : "+", size);
   }
   return text;
 }

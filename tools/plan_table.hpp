@@ -5,7 +5,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
+#include "core/units.hpp"
+#include "workloads/model.hpp"
+#include "workloads/parallel_plan.hpp"
 #include "workloads/physical_semantics.hpp"
 #include "workloads/plan_choice.hpp"
 #include "workloads/plan_search.hpp"
@@ -28,6 +32,22 @@ struct TrainingTerms {
   double training_cost(const RankedPlan& plan) const;
 };
 
+/// How fast a plan trains.
+struct TrainingSpeed {
+  double tokens_per_s = 0;
+  FlopsPerSecond per_gpu{0};  ///< `model_flops`
+  double of_peak = 0;         ///< the same over the peak rate
+  double masked_share = 0;    ///< of the model
+};
+
+/// That of a plan that takes so long for an iteration. `peak_rate` is that of one GPU.
+TrainingSpeed training_speed(const TransformerModel& model, const ParallelPlan& plan, Nanoseconds iteration,
+                             FlopsPerSecond peak_rate);
+
+/// `19,850 tokens/s   430 TFLOP/s per GPU   43 % of peak`, and how much of it is masked attention if that is
+/// much.
+std::string speed_text(const TrainingSpeed& speed);
+
 /// One row of a table of plans.
 struct PlanRow {
   std::string label;
@@ -38,6 +58,10 @@ struct PlanRow {
 /// the GPUs is there when `with_gpus`. Lines below explain the marks of plans in which the ends count as
 /// layers, and of those that do not fit into memory.
 std::string plan_table(std::span<const PlanRow> rows, const TrainingTerms& terms, bool with_gpus);
+
+/// Whose collectives run inside the layers of a plan: `tensor`, `context`, `expert`, or `layer` where those
+/// of several do.
+std::string_view layer_communication(const ParallelPlan& plan);
 
 /// A plan in one line: `tensor 8, pipeline 35, data 12, micro-batch 1, recompute full`.
 std::string describe_plan(const ParallelPlan& plan);

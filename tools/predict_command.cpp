@@ -18,6 +18,7 @@
 #include "tools/command.hpp"
 #include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
+#include "tools/plan_table.hpp"
 #include "tools/target_arguments.hpp"
 #include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
@@ -71,15 +72,8 @@ struct Prediction {
   std::vector<std::string> fallbacks;  ///< numbers that were extrapolated or missing
 };
 
-double tokens_per_second(const Prediction& prediction) {
-  const double tokens = static_cast<double>(prediction.plan.global_batch * prediction.model.sequence_length);
-  return tokens / Seconds(prediction.times.iteration).count();
-}
-
-FlopsPerSecond model_flops_per_gpu(const Prediction& prediction) {
-  const Flops iteration = model_flops(prediction.model, prediction.plan.global_batch);
-  return FlopsPerSecond(iteration.value / Seconds(prediction.times.iteration).count() /
-                        prediction.plan.num_gpus().value);
+TrainingSpeed speed_of(const Prediction& prediction) {
+  return training_speed(prediction.model, prediction.plan, prediction.times.iteration, prediction.peak_rate);
 }
 
 /// The folder of kernel traces: as given, or that of a recording which was given as the profile.
@@ -240,7 +234,7 @@ ordered_json to_json(const Prediction& prediction, const std::string& semantics)
   for (const StageTimes& stage : times.stages) {
     stages.push_back({{"end_ns", stage.end.count()}, {"compute_ns", stage.compute.count()}});
   }
-  const FlopsPerSecond rate = model_flops_per_gpu(prediction);
+  const TrainingSpeed speed = speed_of(prediction);
   return {{"config", prediction.config},
           {"iteration_time_ns", times.iteration.count()},
           {"iteration_time_s", Seconds(times.iteration).count()},
@@ -254,9 +248,9 @@ ordered_json to_json(const Prediction& prediction, const std::string& semantics)
           {"slowest_stage", times.slowest_stage},
           {"stages", stages},
           {"memory", prediction.memory ? memory_to_json(*prediction.memory) : ordered_json(nullptr)},
-          {"tokens_per_s", tokens_per_second(prediction)},
-          {"model_tflops_per_gpu", rate.value / 1e12},
-          {"mfu", rate.value / prediction.peak_rate.value},
+          {"tokens_per_s", speed.tokens_per_s},
+          {"model_tflops_per_gpu", speed.per_gpu.value / 1e12},
+          {"mfu", speed.of_peak},
           {"provenance", {{"from", prediction.provenance}, {"fallbacks", prediction.fallbacks}}}};
 }
 
@@ -305,7 +299,8 @@ std::string to_text(const Prediction& prediction) {
                       iteration_text(times.iteration), with_thousands(plan.global_batch), plan.micro_batch,
                       plan.num_micro_batches());
   text += breakdown_line("compute", times.breakdown.compute, times.iteration);
-  text += breakdown_line("tensor comm", times.breakdown.tensor_comm, times.iteration);
+  text += breakdown_line(fmt::format("{} comm", layer_communication(plan)), times.breakdown.tensor_comm,
+                         times.iteration);
   text += breakdown_line("pipeline comm", times.breakdown.pipeline_comm, times.iteration);
   text += breakdown_line("bubble", times.breakdown.bubble, times.iteration);
   text += breakdown_line("data comm", times.breakdown.data_comm, times.iteration);
@@ -320,11 +315,7 @@ std::string to_text(const Prediction& prediction) {
                         as_gigabytes(memory.peak.value), as_gigabytes(memory.capacity.value), memory.stage,
                         memory.fits() ? "fits" : "DOES NOT FIT", name_of(plan.recompute), offloaded);
   }
-  const FlopsPerSecond rate = model_flops_per_gpu(prediction);
-  const double share = rate.value / prediction.peak_rate.value;
-  text += fmt::format("speed            {} tokens/s   {} TFLOP/s per GPU   {:.0f} % of peak{}\n",
-                      short_number(tokens_per_second(prediction)), short_number(rate.value / 1e12),
-                      100 * share, share > 1 ? " (counted with the masked half of attention)" : "");
+  text += labelled("speed", speed_text(speed_of(prediction)));
   std::string_view label = "from";
   for (const std::string& source : prediction.provenance) {
     text += labelled(label, source);

@@ -158,7 +158,8 @@ std::string to_text(const ScaleArguments& arguments, const ScaleQuestion& questi
       "{} {} for {} d, {} tokens per {}; {} models{} searched in {}   stack {}{}{}\n\n"
       "at peak    {} {} on {}\n"
       "predicted  {} parameters{} on {} in {:.1f} d: {}\n\n{}\n"
-      "* the largest in time{}\n",
+      "* the largest in time{}\n"
+      "days at peak: 6 operations for each {} and token, attention not counted\n",
       with_thousands(budget.num_gpus.value), question.target.profile.name, short_number(arguments.days),
       short_number(budget.tokens_per_parameter), has_experts ? "active parameter" : "parameter",
       answer.rungs.size(), question.family.empty() ? "" : " like " + question.family, as_duration(wall_s),
@@ -169,7 +170,8 @@ std::string to_text(const ScaleArguments& arguments, const ScaleQuestion& questi
       ladder_table(arguments, answer),
       answer.ladder_ends ? ", and the largest that is tried: larger ones may be in time too."
                          : fmt::format(". The largest model here would take {:.1f} d.",
-                                       largest.time.count() / kSecondsPerDay));
+                                       largest.time.count() / kSecondsPerDay),
+      has_experts ? "active parameter" : "parameter");
 }
 
 /// The ladder of the model's family, or of GPT where there is none.

@@ -1,6 +1,7 @@
 // The exact collapse of the graph simulation: operators of a block are summed up, and the blocks are timed by
 // one of the two recurrences.
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "workloads/block_recurrence.hpp"
@@ -30,9 +31,12 @@ std::vector<ChunkTotals> total_chunks(const IterationWork& work) {
   return chunks;
 }
 
+enum class Latency : std::uint8_t { Counts, Vanishes };
+
 /// [stages][chunks], on a grid on which they add up exactly.
 std::vector<BlockTimes> block_times(const IterationWork& work, const PipelineShape& shape,
-                                    const std::vector<ChunkTotals>& chunks) {
+                                    const std::vector<ChunkTotals>& chunks, Latency latency) {
+  const double factor = latency == Latency::Counts ? 1 : 0;
   std::vector<BlockTimes> times;
   times.reserve(chunks.size());
   for (const StageWork& stage : work.stages) {
@@ -42,8 +46,8 @@ std::vector<BlockTimes> block_times(const IterationWork& work, const PipelineSha
                        .recompute = Nanoseconds(totals.recompute.span),
                        .backward = Nanoseconds(totals.backward.span),
                        .weight = Nanoseconds(totals.weight.span),
-                       .forward_latency = chunk.send_forward.latency,
-                       .backward_latency = chunk.send_backward.latency});
+                       .forward_latency = factor * chunk.send_forward.latency,
+                       .backward_latency = factor * chunk.send_backward.latency});
     }
   }
   const TimeGrid grid(time_bound(shape, times));
@@ -101,45 +105,25 @@ PassEnds end_blocks(Schedule schedule, const PipelineShape& shape, const std::ve
   return ends;
 }
 
-/// Sums of busy times, and from them the slowest stage, once the ends of all stages are known.
-void add_sums(IterationTimes& times, const std::vector<ChunkTotals>& chunks,
-              const std::vector<OnceTotals>& once, double num_micro_batches) {
-  const std::size_t num_chunks = chunks.size() / once.size();
-  std::vector<Breakdown> breakdowns(once.size());
-  for (std::size_t stage = 0; stage < once.size(); ++stage) {
-    const auto add = [&](const ChainTotals& chain, double repeats) {
-      times.stages[stage].compute += Nanoseconds(repeats * chain.kernel_time);
-      times.communication_sum += Nanoseconds(repeats * chain.collective_time);
-      for (const auto part : {&Breakdown::compute, &Breakdown::tensor_comm, &Breakdown::pipeline_comm,
-                              &Breakdown::data_comm, &Breakdown::optimizer}) {
-        breakdowns[stage].*part += repeats * (chain.breakdown.*part);
-      }
-    };
-    for (std::size_t chunk = 0; chunk < num_chunks; ++chunk) {
-      const ChunkTotals& totals = chunks[stage * num_chunks + chunk];
-      for (const ChainTotals* chain : {&totals.forward, &totals.recompute, &totals.backward, &totals.weight})
-        add(*chain, num_micro_batches);
-    }
-    add(once[stage].data_parallel, 1);
-    add(once[stage].optimizer, 1);
-  }
-  set_iteration(times, breakdowns);
+PassEnds end_passes(const IterationWork& work, const std::vector<ChunkTotals>& chunks, Latency latency) {
+  const PipelineShape shape = pipeline_shape(work);
+  const std::vector<BlockTimes> blocks = block_times(work, shape, chunks, latency);
+  return RoundRecurrence::can_run(work.schedule, shape) && ends_in_backward(chunks)
+             ? end_rounds(work.schedule, shape, chunks, blocks)
+             : end_blocks(work.schedule, shape, chunks, blocks);
 }
 
-}  // namespace
-
-IterationTimes fast_iteration_times(const IterationWork& work) {
-  const PipelineShape shape = pipeline_shape(work);
-  const std::vector<ChunkTotals> chunks = total_chunks(work);
-  const std::vector<BlockTimes> blocks = block_times(work, shape, chunks);
-  const PassEnds passes = RoundRecurrence::can_run(work.schedule, shape) && ends_in_backward(chunks)
-                              ? end_rounds(work.schedule, shape, chunks, blocks)
-                              : end_blocks(work.schedule, shape, chunks, blocks);
+std::vector<OnceTotals> total_all_once(const IterationWork& work) {
   std::vector<OnceTotals> once;
   once.reserve(work.stages.size());
   for (const StageWork& stage : work.stages)
     once.push_back(total_once(stage));
+  return once;
+}
 
+/// The ends of stages and of communication, and with them the iteration.
+IterationTimes end_stages(const IterationWork& work, const PassEnds& passes,
+                          const std::vector<OnceTotals>& once) {
   IterationTimes times;
   times.stages.resize(work.stages.size());
   Nanoseconds all_done{0};
@@ -166,8 +150,64 @@ IterationTimes fast_iteration_times(const IterationWork& work) {
           std::max(times.communication_end, end - Nanoseconds(optimizer.after_collective));
     }
   }
-  add_sums(times, chunks, once, static_cast<double>(work.num_micro_batches));
+  for (const StageTimes& stage : times.stages)
+    times.iteration = std::max(times.iteration, stage.end);
   return times;
+}
+
+/// The same if messages took no time.
+Nanoseconds without_latency(const IterationWork& work, const std::vector<ChunkTotals>& chunks,
+                            const std::vector<OnceTotals>& once) {
+  return end_stages(work, end_passes(work, chunks, Latency::Vanishes), once).iteration;
+}
+
+bool any_latency(const IterationWork& work) {
+  const auto has_latency = [](const ChunkWork& chunk) {
+    return chunk.send_forward.latency.count() > 0 || chunk.send_backward.latency.count() > 0;
+  };
+  return std::any_of(work.stages.begin(), work.stages.end(), [&](const StageWork& stage) {
+    return std::any_of(stage.chunks.begin(), stage.chunks.end(), has_latency);
+  });
+}
+
+/// Sums of busy times, and from them the slowest stage, once the ends of all stages are known.
+void add_sums(IterationTimes& times, const std::vector<ChunkTotals>& chunks,
+              const std::vector<OnceTotals>& once, double num_micro_batches, Nanoseconds silent) {
+  const std::size_t num_chunks = chunks.size() / once.size();
+  std::vector<Breakdown> breakdowns(once.size());
+  for (std::size_t stage = 0; stage < once.size(); ++stage) {
+    const auto add = [&](const ChainTotals& chain, double repeats) {
+      times.stages[stage].compute += Nanoseconds(repeats * chain.kernel_time);
+      times.communication_sum += Nanoseconds(repeats * chain.collective_time);
+      for (const auto part : {&Breakdown::compute, &Breakdown::tensor_comm, &Breakdown::pipeline_comm,
+                              &Breakdown::data_comm, &Breakdown::optimizer}) {
+        breakdowns[stage].*part += repeats * (chain.breakdown.*part);
+      }
+    };
+    for (std::size_t chunk = 0; chunk < num_chunks; ++chunk) {
+      const ChunkTotals& totals = chunks[stage * num_chunks + chunk];
+      for (const ChainTotals* chain : {&totals.forward, &totals.recompute, &totals.backward, &totals.weight})
+        add(*chain, num_micro_batches);
+    }
+    add(once[stage].data_parallel, 1);
+    add(once[stage].optimizer, 1);
+  }
+  set_breakdown(times, breakdowns, silent);
+}
+
+}  // namespace
+
+IterationTimes fast_iteration_times(const IterationWork& work) {
+  const std::vector<ChunkTotals> chunks = total_chunks(work);
+  const std::vector<OnceTotals> once = total_all_once(work);
+  IterationTimes times = end_stages(work, end_passes(work, chunks, Latency::Counts), once);
+  const Nanoseconds silent = any_latency(work) ? without_latency(work, chunks, once) : times.iteration;
+  add_sums(times, chunks, once, static_cast<double>(work.num_micro_batches), silent);
+  return times;
+}
+
+Nanoseconds iteration_without_latency(const IterationWork& work) {
+  return without_latency(work, total_chunks(work), total_all_once(work));
 }
 
 }  // namespace vtrain

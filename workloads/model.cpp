@@ -152,6 +152,7 @@ Result<void> check_total(const TransformerModel& model) {
 struct TokenProducts {
   double layers = 0;  ///< with the layers' weights
   double mixing = 0;  ///< of queries with keys and of scores with values, and of state spaces
+  double masked = 0;  ///< of these the masked half of attention
   double output_layer = 0;
 };
 
@@ -193,7 +194,9 @@ TokenProducts token_products(const TransformerModel& model) {
     const double count = static_cast<double>(counts[i]) + depth * static_cast<double>(predicting[i]);
     if (count == 0) continue;
     products.layers += count * static_cast<double>(product_weights(model, kind));
-    products.mixing += count * mixing_products(model, kind.mixer);
+    const double mixing = count * mixing_products(model, kind.mixer);
+    products.mixing += mixing;
+    if (kind.mixer != Mixer::StateSpace && !model.is_bidirectional) products.masked += mixing / 2;
   }
   return products;
 }
@@ -269,6 +272,11 @@ Flops model_flops(const TransformerModel& model, std::int64_t global_batch) {
   const double unit = 12 * layers * hidden * hidden;
   return Flops(72 * tokens * layers * hidden * hidden *
                (products.layers / unit + products.mixing / unit + products.output_layer / unit));
+}
+
+double masked_share(const TransformerModel& model) {
+  const TokenProducts products = token_products(model);
+  return products.masked / (products.layers + products.mixing + products.output_layer);
 }
 
 }  // namespace vtrain

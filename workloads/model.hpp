@@ -169,4 +169,7 @@ Result<void> check_model(const TransformerModel& model);
 /// out.
 Flops model_flops(const TransformerModel& model, std::int64_t global_batch);
 
+/// What part of `model_flops` is the masked half of attention, which fused kernels leave out: 0 to 0.5.
+double masked_share(const TransformerModel& model);
+
 }  // namespace vtrain

@@ -145,14 +145,16 @@ StageWork make_stage(const TransformerModel& model, const StageCosts& stages, co
     chunk.forward = forward_block<Block>(model, costs, layers);
     chunk.backward = backward_block<Block>(model, costs, layers);
     if (splits_backward(plan.schedule)) chunk.weight = weight_block<Block>(model, costs, layers);
-    if (!layers.is_last) chunk.send_forward = stages.send();
-    if (!layers.is_first) chunk.send_backward = stages.send();
     if (plan.offloaded_layers > 0) {
       add_wait(chunk.forward, stages.offload_wait(stage, total_span(chunk.forward)));
       add_wait(chunk.backward, stages.offload_wait(stage, total_span(chunk.backward)));
     }
-    forward += total_span(chunk.forward);
-    backward += total_span(chunk.backward) + total_span(chunk.weight);
+    const Nanoseconds forward_pass = total_span(chunk.forward);
+    const Nanoseconds backward_pass = total_span(chunk.backward) + total_span(chunk.weight);
+    chunk.send_forward = stages.send_forward(layers, forward_pass + backward_pass);
+    chunk.send_backward = stages.send_backward(layers, forward_pass + backward_pass);
+    forward += forward_pass;
+    backward += backward_pass;
   }
   if (stages.has_reduction()) {
     std::string_view name = "weight_gather";
@@ -168,6 +170,13 @@ StageWork make_stage(const TransformerModel& model, const StageCosts& stages, co
   work.optimizer.push_back(
       {.name = "adam", .kind = TaskKind::Optimizer, .duration = stages.optimizer(stage)});
   return work;
+}
+
+/// Whether the layers are those that GPT-2 and GPT-3 had.
+bool is_gpt_like(const TransformerModel& model) {
+  return model.positions == Positions::Learned && model.normalization == Normalization::LayerNorm &&
+         model.mlp_inputs() == 1 && model.kv_heads() == model.num_heads && !model.has_experts() &&
+         !model.is_hybrid();
 }
 
 std::string_view all_reduce_source(const GpuProfile& profile, const Stack& stack) {
@@ -252,6 +261,22 @@ Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const
     if (!has && degree > 1)
       fallbacks.missing.push_back(
           fmt::format("{} {}: not known of stack {}, timed as in Megatron-Core", name, degree, stack.name));
+  }
+  if (plan.pipeline > 1 && std::ranges::find(choices.schedules, plan.schedule) == choices.schedules.end()) {
+    fallbacks.missing.push_back(fmt::format("schedule {}: not known of stack {}, timed as if it had it",
+                                            name_of(plan.schedule), stack.name));
+  }
+  const bool recomputes =
+      std::ranges::any_of(costs.layers, [](const PassCosts& layer) { return !layer.recompute.empty(); });
+  if (plan.recompute == Recompute::Selective && !recomputes) {
+    fallbacks.missing.push_back(fmt::format(
+        "recompute selective: stack {} has nothing to recompute here, timed as none", stack.name));
+  }
+  if (stack.libraries == Libraries::Old && !is_gpt_like(model)) {
+    fallbacks.missing.push_back(
+        fmt::format("model: software of 2021 (stack {}) had no rotary positions, RMS norms, gated or grouped "
+                    "layers, nor experts; megatron-core trains such models",
+                    stack.name));
   }
   const auto& shardings = choices.sharding;
   if (plan.sharding != Sharding::None && plan.data > 1 &&

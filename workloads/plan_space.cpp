@@ -98,11 +98,18 @@ class PlanLister {
     plan.expert_tensor = 1;
   }
 
-  /// Adds the plans of all degrees but virtual stages.
+  /// Adds the plans of all degrees but virtual stages: with as many layers on each stage, and with fewer on
+  /// those that have the embedding and the output layer.
   void add_stages(ParallelPlan& plan) {
     if (plan.pipeline > model_.num_layers) return;
-    plan.ends_count_as_layers = model_.num_layers % plan.pipeline != 0;
-    if (plan.ends_count_as_layers && !choices_.ends_count_as_layers) return;
+    for (const bool ends_count : {false, true}) {
+      if (ends_count && (plan.pipeline == 1 || !choices_.ends_count_as_layers)) continue;
+      plan.ends_count_as_layers = ends_count;
+      add_virtual_stages(plan);
+    }
+  }
+
+  void add_virtual_stages(ParallelPlan& plan) {
     const bool interleaves = choices_.virtual_stages && plan.pipeline > 1;
     const std::int64_t most = interleaves ? model_.num_layers / plan.pipeline : 1;
     for (plan.virtual_stages = 1; plan.virtual_stages <= most; ++plan.virtual_stages) {

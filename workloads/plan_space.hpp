@@ -30,8 +30,9 @@ struct PlanLimits {
 ///  * context: a power of two with at least 1,024 tokens on each GPU;
 ///  * expert: a power of two that divides the experts and the GPUs that share a layer's data;
 ///  * expert tensor: 1 or, where it divides the columns of an expert, as `tensor`;
-///  * pipeline: a divisor of the layers; where the stack knows `ends_count_as_layers`, also other numbers of
-///    stages, with equal chunks of two layers or more but for the last, which has what is left;
+///  * pipeline: a divisor of the layers; where the stack knows `ends_count_as_layers`, also any number of
+///    stages with the ends counted, with equal chunks of two layers or more but for the last, which has what
+///    is left;
 ///  * virtual stages: as many as cut the layers likewise;
 ///  * data: what is left of the GPUs, a divisor of the global batch;
 ///  * micro-batch: a divisor of a replica's sequences, of one sequence or of at most 262,144 tokens;

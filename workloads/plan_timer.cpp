@@ -32,7 +32,7 @@ const PlanTimer::LayerSpans& PlanTimer::spans(const ParallelPlan& plan) {
   return spans_.emplace(key, spans).first->second;
 }
 
-BlockTimes PlanTimer::chunk_passes(const ChunkLayers& layers, const LayerSpans& spans) const {
+BlockTimes PlanTimer::passes_of(const ChunkLayers& layers, const LayerSpans& spans) const {
   const auto sum = [&](Nanoseconds PassSpans::*pass) {
     Nanoseconds span(0);
     for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind)
@@ -46,21 +46,19 @@ BlockTimes PlanTimer::chunk_passes(const ChunkLayers& layers, const LayerSpans& 
   return times;
 }
 
-BlockTimes PlanTimer::chunk_blocks(const StageCosts& stages, const LayerSpans& spans, std::int64_t stage,
-                                   std::int64_t chunk) const {
-  const ChunkLayers layers = stages.layers(stage, chunk);
-  BlockTimes times = chunk_passes(layers, spans);
-  times.forward += stages.offload_wait(stage, times.forward);
-  times.backward += stages.offload_wait(stage, times.backward);
-  if (!layers.is_last) {
-    times.forward += stages.send().hold;
-    times.forward_latency = stages.send().latency;
-  }
-  if (!layers.is_first) {
-    times.backward += stages.send().hold;
-    times.backward_latency = stages.send().latency;
-  }
-  return times;
+PlanTimer::Chunk PlanTimer::chunk_of(const StageCosts& stages, const LayerSpans& spans, std::int64_t stage,
+                                     std::int64_t number) const {
+  Chunk chunk{.layers = stages.layers(stage, number)};
+  BlockTimes& passes = chunk.passes = passes_of(chunk.layers, spans);
+  const Nanoseconds forward_wait = stages.offload_wait(stage, passes.forward);
+  const Nanoseconds backward_wait = stages.offload_wait(stage, passes.backward);
+  passes.forward += forward_wait;
+  passes.backward += backward_wait;
+  chunk.offload_wait = forward_wait + backward_wait;
+  const Nanoseconds round = passes.forward + passes.backward + passes.weight;
+  chunk.forward = stages.send_forward(chunk.layers, round);
+  chunk.backward = stages.send_backward(chunk.layers, round);
+  return chunk;
 }
 
 void PlanTimer::take_up(const ParallelPlan& plan) {
@@ -83,11 +81,15 @@ void PlanTimer::take_up(const ParallelPlan& plan) {
     }
     Nanoseconds forward(0);
     Nanoseconds backward(0);
-    for (std::int64_t chunk = 0; chunk < plan.virtual_stages; ++chunk) {
-      const BlockTimes& times = blocks_.emplace_back(chunk_blocks(stages, spans, stage, chunk));
-      const ChunkLayers layers = stages.layers(stage, chunk);
-      forward += times.forward - (layers.is_last ? Nanoseconds(0) : stages.send().hold);
-      backward += times.backward + times.weight - (layers.is_first ? Nanoseconds(0) : stages.send().hold);
+    for (std::int64_t number = 0; number < plan.virtual_stages; ++number) {
+      const Chunk chunk = chunk_of(stages, spans, stage, number);
+      forward += chunk.passes.forward;
+      backward += chunk.passes.backward + chunk.passes.weight;
+      blocks_.push_back({.forward = chunk.passes.forward + chunk.forward.hold,
+                         .backward = chunk.passes.backward + chunk.backward.hold,
+                         .weight = chunk.passes.weight,
+                         .forward_latency = chunk.forward.latency,
+                         .backward_latency = chunk.backward.latency});
     }
     once_.push_back(
         {.reduction = stages.reduction(stage, forward, backward) + stages.embedding_reduction(stage),
@@ -139,16 +141,26 @@ Nanoseconds PlanTimer::lower_bound() const {
 }
 
 Nanoseconds PlanTimer::iteration() {
-  if (iteration_) return *iteration_;
-  const std::span<const Nanoseconds> ends = pipelines_.stage_ends(plan_.schedule, shape_, blocks_);
+  if (!iteration_) iteration_ = iteration_of(blocks_);
+  return *iteration_;
+}
+
+Nanoseconds PlanTimer::iteration_of(std::span<const BlockTimes> blocks) {
+  const std::span<const Nanoseconds> ends = pipelines_.stage_ends(plan_.schedule, shape_, blocks);
   Nanoseconds all_done(0);
   Nanoseconds optimizer(0);
   for (std::size_t stage = 0; stage < once_.size(); ++stage) {
     all_done = std::max(all_done, ends[stage] + once_[stage].reduction);
     optimizer = std::max(optimizer, once_[stage].optimizer);
   }
-  iteration_ = all_done + optimizer;
-  return *iteration_;
+  return all_done + optimizer;
+}
+
+Nanoseconds PlanTimer::iteration_without_latency() {
+  std::vector<BlockTimes> blocks = blocks_;
+  for (BlockTimes& block : blocks)
+    block.forward_latency = block.backward_latency = Nanoseconds(0);
+  return blocks == blocks_ ? iteration() : iteration_of(blocks);
 }
 
 void PlanTimer::add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const LayerSpans& spans) const {
@@ -173,22 +185,19 @@ Breakdown PlanTimer::breakdown() {
   }
   const std::size_t slowest = busiest_stage(busy);
   Breakdown breakdown = breakdowns[slowest];
-  breakdown.bubble = iteration() - busy[slowest];
+  divide_idle_time(breakdown, busy[slowest], iteration(), iteration_without_latency());
   return breakdown;
 }
 
 Breakdown PlanTimer::stage_breakdown(const StageCosts& stages, std::size_t stage) const {
   const auto number = static_cast<std::int64_t>(stage);
   Breakdown breakdown{.data_comm = once_[stage].reduction, .optimizer = once_[stage].optimizer};
-  for (std::int64_t chunk = 0; chunk < plan_.virtual_stages; ++chunk) {
-    const ChunkLayers layers = stages.layers(number, chunk);
-    add_chunk(breakdown, layers, *layers_);
-    const BlockTimes passes = chunk_passes(layers, *layers_);
-    breakdown.compute +=
-        static_cast<double>(shape_.num_micro_batches) *
-        (stages.offload_wait(number, passes.forward) + stages.offload_wait(number, passes.backward));
-    const int num_sends = (layers.is_first ? 0 : 1) + (layers.is_last ? 0 : 1);
-    breakdown.pipeline_comm += static_cast<double>(num_sends * shape_.num_micro_batches) * stages.send().hold;
+  const auto num_micro_batches = static_cast<double>(shape_.num_micro_batches);
+  for (std::int64_t i = 0; i < plan_.virtual_stages; ++i) {
+    const Chunk chunk = chunk_of(stages, *layers_, number, i);
+    add_chunk(breakdown, chunk.layers, *layers_);
+    breakdown.compute += num_micro_batches * chunk.offload_wait;
+    breakdown.pipeline_comm += num_micro_batches * (chunk.forward.hold + chunk.backward.hold);
   }
   return breakdown;
 }

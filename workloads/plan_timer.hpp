@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/gpu_profile.hpp"
 #include "core/units.hpp"
 #include "workloads/block_times.hpp"
+#include "workloads/iteration_work.hpp"
 #include "workloads/layer_cost.hpp"
 #include "workloads/model.hpp"
 #include "workloads/parallel_plan.hpp"
@@ -68,10 +70,21 @@ class PlanTimer {
 
   static PassSpans spans_of(const PassCosts& costs);
   const LayerSpans& spans(const ParallelPlan& plan);
-  /// The passes of a chunk, without sends and without waiting for activations in the CPU's memory.
-  BlockTimes chunk_passes(const ChunkLayers& layers, const LayerSpans& spans) const;
-  BlockTimes chunk_blocks(const StageCosts& stages, const LayerSpans& spans, std::int64_t stage,
-                          std::int64_t chunk) const;
+  /// What a chunk of a stage does for a micro-batch.
+  struct Chunk {
+    ChunkLayers layers{};
+    BlockTimes passes{};          ///< without sends, with `offload_wait`
+    Nanoseconds offload_wait{0};  ///< for activations in the CPU's memory
+    Send forward{};
+    Send backward{};
+  };
+
+  /// The passes of layers, without sends and without waiting for activations in the CPU's memory.
+  BlockTimes passes_of(const ChunkLayers& layers, const LayerSpans& spans) const;
+  Chunk chunk_of(const StageCosts& stages, const LayerSpans& spans, std::int64_t stage,
+                 std::int64_t number) const;
+  Nanoseconds iteration_of(std::span<const BlockTimes> blocks);
+  Nanoseconds iteration_without_latency();
   void add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const LayerSpans& spans) const;
   /// Of all that a stage does, without the bubble.
   Breakdown stage_breakdown(const StageCosts& stages, std::size_t stage) const;

@@ -41,7 +41,9 @@ IterationTimes simulated_iteration_times(const IterationWork& work, const Execut
     part_of(breakdown, task.kind) += Nanoseconds(task.duration_ns + task.gap_ns) - hold;
     breakdown.pipeline_comm += hold;
   }
-  set_iteration(times, breakdowns);
+  for (const StageTimes& stage : times.stages)
+    times.iteration = std::max(times.iteration, stage.end);
+  set_breakdown(times, breakdowns, iteration_without_latency(work));
   return times;
 }
 

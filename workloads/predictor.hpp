@@ -18,11 +18,13 @@ struct Breakdown {
   /// Layers, their recomputation, the launch gaps inside them and waiting for activations that come from the
   /// memory of the CPU or go there.
   Nanoseconds compute{0};
-  Nanoseconds tensor_comm{0};    ///< tensor-parallel collectives
-  Nanoseconds pipeline_comm{0};  ///< sends between stages, as far as they hold the stage
-  Nanoseconds data_comm{0};      ///< gradient reduction
-  Nanoseconds optimizer{0};      ///< weight update
-  Nanoseconds bubble{0};         ///< waiting for other stages and their messages
+  Nanoseconds tensor_comm{0};  ///< collectives inside layers: of tensor, context and expert parallelism
+  /// Sends between stages as far as they hold the stage, and what the iteration is longer for messages that
+  /// are on their way.
+  Nanoseconds pipeline_comm{0};
+  Nanoseconds data_comm{0};  ///< gradient reduction
+  Nanoseconds optimizer{0};  ///< weight update
+  Nanoseconds bubble{0};     ///< waiting for other stages
 };
 
 /// What one stage did.
@@ -48,6 +50,9 @@ IterationTimes fast_iteration_times(const IterationWork& work);
 
 /// The same from the graph of this work, by the paper's Algorithm 1.
 IterationTimes simulated_iteration_times(const IterationWork& work, const ExecutionGraph& graph);
+
+/// The iteration time if messages between stages were there at once: without what `Send::latency` adds.
+Nanoseconds iteration_without_latency(const IterationWork& work);
 
 /// The part of a task's gap for which the send after its block holds the stage; 0 unless `Task::sends`.
 Nanoseconds hold_after(const StageWork& stage, const Task& task);

@@ -137,7 +137,7 @@ struct PlanChoices {
   bool virtual_stages = true;
   bool expert = true;
   bool sequence_parallel = true;     ///< with tensor parallelism, always
-  bool ends_count_as_layers = true;  ///< where the layers alone do not divide
+  bool ends_count_as_layers = true;  ///< fewer layers on the stages with the embedding and the output layer
   /// Activations may wait in the memory of the CPU: as Megatron-Core has it (transformer_config.py,
   /// cpu_offloading), with one stage and without recomputation.
   bool offload = false;

@@ -26,8 +26,9 @@ double share_across(const ParallelPlan& plan, const GpuProfile& profile) {
   return borders == 0 ? 0 : real(std::min(links, borders + wraps)) / real(links);
 }
 
-Send stage_send(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
-                const Stack& stack) {
+/// What a message from a stage to the next one takes, in whole nanoseconds.
+Nanoseconds message_time(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
+                         const Stack& stack) {
   const double tokens = real(plan.micro_batch) * real(model.sequence_length) / real(plan.context);
   const Bytes activations(element_bytes(plan.precision) * tokens * real(model.hidden_size));
   const Bytes part(activations.value / real(plan.tensor));
@@ -42,7 +43,7 @@ Send stage_send(const TransformerModel& model, const ParallelPlan& plan, const G
                             activations, stack.libraries)
                 .time;
   }
-  return stack.sends_hold_stage ? Send{.hold = whole(time)} : Send{.latency = whole(time)};
+  return whole(time);
 }
 
 }  // namespace
@@ -50,7 +51,7 @@ Send stage_send(const TransformerModel& model, const ParallelPlan& plan, const G
 StageCosts::StageCosts(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
                        const Stack& stack, const LayerCosts& costs)
     : model_(model), plan_(plan), profile_(profile), stack_(stack), costs_(costs) {
-  if (plan.pipeline > 1) send_ = stage_send(model, plan, profile, stack);
+  if (plan.pipeline > 1) message_ = message_time(model, plan, profile, stack);
 }
 
 ChunkLayers StageCosts::layers(std::int64_t stage, std::int64_t chunk) const {
@@ -69,6 +70,21 @@ bool StageCosts::alike(std::int64_t a, std::int64_t b) const {
     if (first.is_first || second.is_first || first.is_last || second.is_last) return false;
   }
   return true;
+}
+
+Send StageCosts::send_forward(const ChunkLayers& layers, Nanoseconds round) const {
+  if (layers.is_last) return {};
+  if (stack_.sends_hold_stage) return {.hold = message_};
+  const Nanoseconds hold = std::max(Nanoseconds(0), message_ - round);
+  return {.hold = hold, .latency = message_ - hold};
+}
+
+Send StageCosts::send_backward(const ChunkLayers& layers, Nanoseconds round) const {
+  if (layers.is_first) return {};
+  if (stack_.sends_hold_stage) return {.hold = message_};
+  // Waiting for the link forward makes a round long enough for the one backward.
+  const Nanoseconds hold = layers.is_last ? std::max(Nanoseconds(0), message_ - round) : Nanoseconds(0);
+  return {.hold = hold, .latency = message_ - hold};
 }
 
 bool StageCosts::has_reduction() const {

@@ -38,9 +38,13 @@ class StageCosts {
   ChunkLayers layers(std::int64_t stage, std::int64_t chunk) const;
   /// Whether two stages do the same but for the numbers of their layers.
   bool alike(std::int64_t a, std::int64_t b) const;
-  /// Sending activations or gradients to the neighbouring stage: each GPU of a tensor-parallel group sends
-  /// its part; without sequence parallelism the group then gathers the whole. Nothing without stages.
-  const Send& send() const { return send_; }
+  /// Sending the activations of a chunk, whose passes take `round` for a micro-batch, to the next one: each
+  /// GPU of a tensor-parallel group sends its part; without sequence parallelism the group then gathers the
+  /// whole. Where the stack does not hold the stage for it, the link does if it is still busy with the
+  /// message of one micro-batch when the next one's is ready. Nothing after the last chunk of the model.
+  Send send_forward(const ChunkLayers& layers, Nanoseconds round) const;
+  /// The same of gradients, the other way, which is a link of its own.
+  Send send_backward(const ChunkLayers& layers, Nanoseconds round) const;
   /// Whether there is any reduction.
   bool has_reduction() const;
   /// What of the gradients' reduction shows, in whole nanoseconds. Where the stack overlaps it, it runs in
@@ -92,7 +96,7 @@ class StageCosts {
   const GpuProfile& profile_;
   const Stack& stack_;
   const LayerCosts& costs_;
-  Send send_{};
+  Nanoseconds message_{0};  ///< from one stage to the next
 };
 
 }  // namespace vtrain

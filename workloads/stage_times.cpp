@@ -75,16 +75,20 @@ std::size_t busiest_stage(std::span<const Nanoseconds> busy) {
   return static_cast<std::size_t>(first - busy.begin());
 }
 
-void set_iteration(IterationTimes& times, std::span<const Breakdown> stages) {
-  for (const StageTimes& stage : times.stages)
-    times.iteration = std::max(times.iteration, stage.end);
+void divide_idle_time(Breakdown& breakdown, Nanoseconds busy, Nanoseconds iteration,
+                      Nanoseconds without_latency) {
+  // Rounding may leave a stage that never waits a hair above the iteration time.
+  breakdown.bubble = std::max(Nanoseconds(0), without_latency - busy);
+  breakdown.pipeline_comm += std::max(Nanoseconds(0), iteration - busy - breakdown.bubble);
+}
+
+void set_breakdown(IterationTimes& times, std::span<const Breakdown> stages, Nanoseconds without_latency) {
   std::vector<Nanoseconds> busy(stages.size());
   std::transform(stages.begin(), stages.end(), busy.begin(), busy_time);
   const std::size_t slowest = busiest_stage(busy);
   times.slowest_stage = static_cast<std::int64_t>(slowest);
   times.breakdown = stages[slowest];
-  // Rounding may leave a stage that never waits a hair above the iteration time.
-  times.breakdown.bubble = std::max(Nanoseconds(0), times.iteration - busy[slowest]);
+  divide_idle_time(times.breakdown, busy[slowest], times.iteration, without_latency);
 }
 
 }  // namespace vtrain

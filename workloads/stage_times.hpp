@@ -49,8 +49,12 @@ Nanoseconds busy_time(const Breakdown& breakdown);
 /// rounding.
 std::size_t busiest_stage(std::span<const Nanoseconds> busy);
 
-/// Sets the iteration from the ends of the stages, and the slowest stage with its breakdown from those of all
-/// stages, of which the bubble is what their other parts leave of the iteration.
-void set_iteration(IterationTimes& times, std::span<const Breakdown> stages);
+/// Sets the slowest stage of an iteration with its breakdown, from those of all stages but their idle time.
+/// `without_latency` is the iteration time if messages between stages were there at once.
+void set_breakdown(IterationTimes& times, std::span<const Breakdown> stages, Nanoseconds without_latency);
+
+/// Divides what a stage is idle in an iteration: it would be so without any latency, or because of it.
+void divide_idle_time(Breakdown& breakdown, Nanoseconds busy, Nanoseconds iteration,
+                      Nanoseconds without_latency);
 
 }  // namespace vtrain

@@ -9,6 +9,18 @@
 using vtrain::testing::run_vtrain;
 using vtrain::testing::TemporaryFolder;
 
+TEST_CASE("help: `vtrain help COMMAND` is `vtrain COMMAND --help`") {
+  const TemporaryFolder work;
+  for (const std::string command : {"", "plan", "trace fit"}) {
+    CAPTURE(command);
+    const auto asked = run_vtrain("help " + command, work.path());
+    CHECK(asked.exit_code == 0);
+    CHECK(!asked.out.empty());
+    CHECK(asked.out == run_vtrain(command + " --help", work.path()).out);
+  }
+  CHECK(run_vtrain("help nothing", work.path()).exit_code == 2);
+}
+
 TEST_CASE("help: descriptions of options fit into 100 columns") {
   constexpr std::size_t kColumns = 100;
   const TemporaryFolder work;

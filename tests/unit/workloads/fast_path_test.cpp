@@ -62,6 +62,7 @@ void check_random_works(const ScheduleCase& schedule, std::uint64_t seed, int co
   const double tolerance = fractional ? kFractionalTolerance_ns : 0;
   int num_short = 0;
   int num_single = 0;
+  int num_longer = 0;
   for (int i = 0; i < count; ++i) {
     CAPTURE(i);
     IterationWork work = generator.next();
@@ -78,6 +79,18 @@ void check_random_works(const ScheduleCase& schedule, std::uint64_t seed, int co
     const Nanoseconds sum = parts.compute + parts.tensor_comm + parts.pipeline_comm + parts.data_comm +
                             parts.optimizer + parts.bubble;
     CHECK(std::abs((sum - times.iteration).count()) <= tolerance);
+    // What messages on their way take is what the iteration would be shorter for without them.
+    IterationWork silent_work = work;
+    for (StageWork& stage : silent_work.stages) {
+      for (ChunkWork& chunk : stage.chunks)
+        chunk.send_forward.latency = chunk.send_backward.latency = Nanoseconds(0);
+    }
+    const auto silent_graph = build_graph(silent_work, GraphDetail::Operators);
+    REQUIRE(silent_graph);
+    const IterationTimes silent = simulated_iteration_times(silent_work, *silent_graph);
+    if (silent.slowest_stage == times.slowest_stage)
+      CHECK(std::abs((silent.breakdown.bubble - parts.bubble).count()) <= tolerance);
+    num_longer += silent.iteration < times.iteration ? 1 : 0;
     for (StageWork& stage : work.stages) {
       stage.data_parallel.clear();
       stage.optimizer.clear();
@@ -90,6 +103,7 @@ void check_random_works(const ScheduleCase& schedule, std::uint64_t seed, int co
   // The generator reaches the corners it is meant to reach.
   if (!schedule.interleaved) CHECK(num_short > count / 10);
   CHECK(num_single > count / 20);
+  CHECK(num_longer > count / 10);
 }
 
 TEST_CASE("fast_path: equals the graph and a clock exactly on works in whole nanoseconds, every schedule") {

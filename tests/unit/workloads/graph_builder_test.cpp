@@ -129,8 +129,8 @@ TEST_CASE("graph_builder: a message is a task that holds no stage, and none leav
   const IterationTimes times = simulated_iteration_times(work, *graph);
   CHECK(times.iteration.count() == 80);
   CHECK(times.stages[0].compute.count() == 63);
-  CHECK(times.breakdown.pipeline_comm.count() == 1 + 1 + 2 + 2);
-  CHECK(times.breakdown.bubble.count() == 5 + 6);
+  CHECK(times.breakdown.pipeline_comm.count() == 1 + 1 + 2 + 2 + 5 + 6);
+  CHECK(times.breakdown.bubble.count() == 0);
   CHECK(times.communication_sum.count() == 0);
 }
 

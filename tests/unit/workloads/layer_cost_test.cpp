@@ -269,6 +269,7 @@ TEST_CASE("layer_cost: the CPU catches up in the other layers of a hybrid's back
   model.experts = {.num_experts = 4, .top_k = 2, .expert_ffn_size = 512};
   const LayerKey key{.micro_batch = 1, .precision = Precision::Bf16};
   Stack stack = *find_stack("megatron-core");
+  stack.issue_floor = {};
   const auto backward_ns = [&](LayerKind wanted) {
     const LayerCosts costs = layer_costs(model, key, a100(), stack);
     double sum = 0;

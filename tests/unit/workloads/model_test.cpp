@@ -108,6 +108,12 @@ TEST_CASE("model: FLOPs are 6 a token and weight of a matrix product, and those 
   // GPT-3: 72 B s L h^2 (1 + s / (6 h) + V / (12 L h)) with B = 3, s = 32, L = 4, h = 64, V = 100.
   const double gpt_flops = 72.0 * 3 * 32 * 4 * 64 * 64 * (1 + 32.0 / (6 * 64) + 100.0 / (12 * 4 * 64));
   CHECK(model_flops(gpt(), 3).value == doctest::Approx(gpt_flops).epsilon(1e-12));
+  // Half of attention's s / (6 h) is masked, nothing if tokens attend to those after them as well.
+  const double whole = 1 + 32.0 / (6 * 64) + 100.0 / (12 * 4 * 64);
+  CHECK(masked_share(gpt()) == doctest::Approx(32.0 / (12 * 64) / whole).epsilon(1e-12));
+  TransformerModel encoder = gpt();
+  encoder.is_bidirectional = true;
+  CHECK(masked_share(encoder) == 0);
   // Weights of products a token passes: attention 4 x 10,240; the dense MLP 18,432; three times shared 9,216,
   // router 384 and two experts of 4,608. Attention: 4 layers x 32 x (64 + 64). Output layer 6,400.
   const double weights = 4 * 10'240 + 18'432 + 3 * (9'216 + 384 + 2 * 4'608) + 4 * 32 * 128 + 6'400;

@@ -63,17 +63,18 @@ std::vector<ParallelPlan> try_all(const TransformerModel& model, std::int64_t nu
            plan.expert *= 2) {
         for (plan.pipeline = 1; plan.pipeline <= (choices.pipeline ? num_gpus : 1); ++plan.pipeline) {
           if (plan.pipeline > model.num_layers) break;
-          const std::int64_t sharers = choices.expert && model.has_experts() ? plan.tensor : 1;
+          plan.data = num_gpus / (plan.tensor * plan.context * plan.pipeline);
+          if (plan.data == 0 || plan.num_gpus().value != num_gpus) continue;
+          const std::int64_t most_chunks = choices.virtual_stages ? model.num_layers : 1;
           // Whole experts, then those that are shared as the rest of the layer is.
-          for (int i = 0; i < 2 * (choices.virtual_stages ? model.num_layers : 1); ++i) {
-            plan.virtual_stages = 1 + i % (choices.virtual_stages ? model.num_layers : 1);
-            plan.expert_tensor = plan.virtual_stages == i + 1 ? 1 : sharers;
-            if (plan.virtual_stages != i + 1 && sharers == 1) continue;
-            for (plan.data = 1; plan.data <= num_gpus; ++plan.data) {
-              if (plan.num_gpus().value != num_gpus) continue;
-              plan.ends_count_as_layers =
-                  choices.ends_count_as_layers && model.num_layers % plan.pipeline != 0;
-              with_choices();
+          for (const bool shares_experts : {false, true}) {
+            if (shares_experts && (!choices.expert || !model.has_experts() || plan.tensor == 1)) continue;
+            plan.expert_tensor = shares_experts ? plan.tensor : 1;
+            for (const bool ends_count : {false, true}) {
+              if (ends_count && (!choices.ends_count_as_layers || plan.pipeline == 1)) continue;
+              plan.ends_count_as_layers = ends_count;
+              for (plan.virtual_stages = 1; plan.virtual_stages <= most_chunks; ++plan.virtual_stages)
+                with_choices();
             }
           }
         }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -153,7 +154,8 @@ TEST_CASE("stage_costs: activations that leave the NVLink domain between stages 
                             .micro_batch = 1,
                             .virtual_stages = virtual_stages};
     const LayerCosts costs = layer_costs(model, layer_key(plan), a100(), stack);
-    const Send sent = StageCosts(model, plan, a100(), stack, costs).send();
+    const StageCosts stages(model, plan, a100(), stack, costs);
+    const Send sent = stages.send_forward(stages.layers(0, 0), Nanoseconds(1e12));
     return (stack.sends_hold_stage ? sent.hold : sent.latency).count();
   };
   stack.sends_hold_stage = false;
@@ -171,6 +173,31 @@ TEST_CASE("stage_costs: activations that leave the NVLink domain between stages 
   stack.sends_hold_stage = true;
   CHECK(send(1, 16, 1) == across);
   CHECK(send(2, 4, 1) == within);
+}
+
+TEST_CASE("stage_costs: a link that is busy with the message before holds the stage, once a micro-batch") {
+  const TransformerModel model{"", 32, 1024, 16, 2048};
+  Stack stack = megatron();
+  stack.sends_hold_stage = false;
+  const ParallelPlan plan{.data = 8, .pipeline = 4, .global_batch = 512, .micro_batch = 1};
+  const LayerCosts costs = layer_costs(model, layer_key(plan), a100(), stack);
+  const StageCosts stages(model, plan, a100(), stack, costs);
+  const auto sends = [&](std::int64_t stage, Nanoseconds round) {
+    const ChunkLayers layers = stages.layers(stage, 0);
+    return std::array{stages.send_forward(layers, round), stages.send_backward(layers, round)};
+  };
+  const Nanoseconds message = sends(1, Nanoseconds(1e12))[0].latency;
+  const Nanoseconds third = message / 3;
+  for (const std::int64_t stage : {0, 1, 2, 3}) {
+    CAPTURE(stage);
+    const auto [forward, backward] = sends(stage, third);
+    // Both directions are busy at once, so that one of the two passes waits for both.
+    CHECK((forward.hold + backward.hold - (message - third)).count() == doctest::Approx(0));
+    CHECK((forward.hold + forward.latency).count() == (stage == 3 ? 0 : message.count()));
+    CHECK((backward.hold + backward.latency).count() == (stage == 0 ? 0 : message.count()));
+    const auto [late_forward, late_backward] = sends(stage, message);
+    CHECK(late_forward.hold.count() + late_backward.hold.count() == 0);
+  }
 }
 
 }  // namespace
