@@ -21,6 +21,9 @@ void ElasticFlow::decide(SchedulingPass& pass, WholeSeconds now, std::vector<std
   context_ = {.now = now, .slot = slot(), .cluster_gpus = cluster_gpus()};
   fill_.set_context(context_);
   plan_live();
+  // Who fails may come late without anybody to blame; newcomers need not wait for that.
+  for (PlannedJob& planned : planned())
+    planned.is_lost = pass.disrupted() && planned.is_late();
   admit(pass, arrived);
   for (PlannedJob& planned : planned())
     planned.adopt_plan(now);
@@ -70,7 +73,7 @@ bool ElasticFlow::plan(std::span<PlannedJob> jobs, std::span<GpuTimeline> free, 
     const FreeView view(free[i], free[i].least_after_first(), nullptr);
     fill_.plan(*jobs[i].job, view, std::nullopt, jobs[i].plan);
     fill_.leave(free[i + 1]);
-    if (stop_when_late && jobs[i].is_late()) return false;
+    if (stop_when_late && jobs[i].is_late() && !jobs[i].is_lost) return false;
   }
   return true;
 }
@@ -94,8 +97,8 @@ bool ElasticFlow::try_admit(std::span<const std::uint32_t> arrived, bool always)
   const std::span<PlannedJob> old = planned();
   const auto first_behind = std::ranges::upper_bound(old, live_job(newcomers.front()).deadline, {}, deadline);
   const auto first = static_cast<std::size_t>(first_behind - old.begin());
-  if (!always && std::any_of(old.begin(), first_behind, [](const PlannedJob& job) { return job.is_late(); }))
-    return false;
+  const auto forbids = [](const PlannedJob& job) { return job.is_late() && !job.is_lost; };
+  if (!always && std::any_of(old.begin(), first_behind, forbids)) return false;
 
   const std::size_t num_trial = old.size() - first + newcomers.size();
   grow_to(trial_jobs_, num_trial);
@@ -105,6 +108,7 @@ bool ElasticFlow::try_admit(std::span<const std::uint32_t> arrived, bool always)
   for (std::size_t i = 0; i < num_trial; ++i) {
     const bool take_old = newcomer == newcomers.end() ||
                           (next_old < old.size() && deadline(old[next_old]) <= live_job(*newcomer).deadline);
+    trial_jobs_[i].is_lost = take_old && old[next_old].is_lost;
     trial_jobs_[i].id = take_old ? old[next_old++].id : *newcomer++;
     trial_jobs_[i].job = &live_job(trial_jobs_[i].id);
   }

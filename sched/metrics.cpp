@@ -119,6 +119,11 @@ SimDuration queueing_delay(const Job& job, const JobOutcome& outcome) {
   return outcome.start - job.submit;
 }
 
+SimDuration waiting_time(const Job& job, const JobOutcome& outcome) {
+  // Where a policy works in slots, a job may hold GPUs for longer than until its end.
+  return std::max(job_completion_time(job, outcome) - outcome.attained, queueing_delay(job, outcome));
+}
+
 bool has_ended(const JobOutcome& outcome) {
   return outcome.state == JobState::Completed || outcome.state == JobState::Failed;
 }
@@ -147,8 +152,10 @@ Summary summarize(const Workload& workload, const ClusterSpec& cluster, const Si
   summary.jobs = static_cast<std::int64_t>(workload.jobs.size());
   summary.events = result.events;
   summary.figures = result.figures;
+  summary.stopped_early = result.stopped_early;
   std::vector<double> jct_s;
   std::vector<double> delay_s;
+  std::vector<double> waiting_s;
   GpuTime held;
   const GpuTypes types(cluster, workload.gpu_types);
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
@@ -165,6 +172,7 @@ Summary summarize(const Workload& workload, const ClusterSpec& cluster, const Si
     if (job.has_deadline()) ++summary.deadline_jobs;
     if (deadline_met(job, outcome)) ++summary.deadline_met;
     if (outcome.state == JobState::Completed) jct_s.push_back(to_seconds(job_completion_time(job, outcome)));
+    if (has_ended(outcome)) waiting_s.push_back(to_seconds(waiting_time(job, outcome)));
     if (has_started(outcome)) delay_s.push_back(to_seconds(queueing_delay(job, outcome)));
   }
   if (summary.deadline_jobs > 0) {
@@ -175,6 +183,7 @@ Summary summarize(const Workload& workload, const ClusterSpec& cluster, const Si
   summary.p50_jct_s = percentile(jct_s, 50);
   summary.p99_jct_s = percentile(jct_s, 99);
   summary.avg_queueing_delay_s = mean(delay_s);
+  summary.avg_waiting_time_s = mean(waiting_s);
 
   const auto total_gpus = static_cast<double>(cluster.total_gpus().value);
   const std::vector<JobId> ended = by_end(result);

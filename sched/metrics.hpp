@@ -19,6 +19,9 @@ namespace vtrain {
 SimDuration job_completion_time(const Job& job, const JobOutcome& outcome);
 /// Queueing delay: first start - submission. For jobs that started.
 SimDuration queueing_delay(const Job& job, const JobOutcome& outcome);
+/// Time without GPUs between submission and end: the queueing delay, and what it waited after it had been
+/// stopped. For jobs that ended.
+SimDuration waiting_time(const Job& job, const JobOutcome& outcome);
 /// Whether a job came to an end on the cluster, by itself or at its requested time.
 bool has_ended(const JobOutcome& outcome);
 /// Whether it ever had GPUs to work on.
@@ -43,6 +46,7 @@ struct Summary {
   std::int64_t turned_away = 0;   ///< of the rejected, those that the policy turned away
   std::int64_t lacking_type = 0;  ///< of the rejected, those of a GPU type that the cluster lacks
   std::int64_t unfinished = 0;
+  bool stopped_early = false;      ///< `SimulationResult::stopped_early`
   std::int64_t deadline_jobs = 0;  ///< jobs that have a deadline
   std::int64_t deadline_met = 0;
   /// deadline_met / deadline_jobs; nothing when no job has a deadline.
@@ -51,7 +55,8 @@ struct Summary {
   double p50_jct_s = kNoValue;
   double p99_jct_s = kNoValue;
   double avg_queueing_delay_s = kNoValue;
-  double makespan_s = kNoValue;  ///< last end - first submission
+  double avg_waiting_time_s = kNoValue;  ///< over jobs that ended
+  double makespan_s = kNoValue;          ///< last end - first submission
   /// GPU-seconds held / (GPUs x time from the first submission until the last job gave its GPUs back), in
   /// [0, 1]. That is the makespan, unless a job that never ended held GPUs after the last end, or a policy
   /// books ends earlier than it takes the GPUs back.

@@ -205,20 +205,13 @@ Result<std::vector<std::string>> add_curves(Workload& workload, const ClusterSpe
                                      [](const Job& job) { return static_cast<bool>(job.curve); });
   std::vector<std::string> sentences =
       elastic_sentences(curves, found.elastic, elastic, std::ssize(workload.jobs));
-  constexpr double kNoticeable = 0.0005;
-  if (found.largest_deviation > kNoticeable) {
-    sentences.push_back(
-        fmt::format("on the GPUs asked for the prediction differs from given run times by up to {}",
-                    as_percent(found.largest_deviation)));
-  }
   if (found.with_idle_gpus > 0) {
-    sentences.push_back(
-        fmt::format("{} elastic jobs ask for a number of GPUs that no plan divides; some idle there",
-                    with_thousands(found.with_idle_gpus)));
+    sentences.push_back(fmt::format("{} on a number of GPUs that no plan divides; some idle there",
+                                    count_of(found.with_idle_gpus, "elastic job")));
   }
   if (found.without_plan > 0) {
-    sentences.push_back(fmt::format("{} jobs of a known model rigid: it has no plan on the GPUs asked for",
-                                    with_thousands(found.without_plan)));
+    sentences.push_back(fmt::format("{} of a known model rigid: it has no plan on the GPUs asked for",
+                                    count_of(found.without_plan, "job")));
   }
   return sentences;
 }

@@ -25,6 +25,7 @@
 #include "tools/wall_time.hpp"
 #include "traces/trace_generator.hpp"
 #include "traces/trace_statistics.hpp"
+#include "workloads/jobs/job_pricing.hpp"
 #include "workloads/jobs/predicted_speeds.hpp"
 
 namespace vtrain {
@@ -158,6 +159,19 @@ Result<std::optional<std::int32_t>> take_trace(const ExperimentArguments& argume
   experiment.assumptions = std::move(read->trace.assumptions);
   experiment.workload = std::move(read->trace.workload);
   return read->trace.num_gpus;
+}
+
+/// Says so where run times of the trace are not those of the GPUs here.
+void note_run_times(const RunTimeRatios& ratios, bool any_elastic, Experiment& experiment) {
+  constexpr double kNoticeable = 0.01;
+  if (ratios.least > 1 - kNoticeable && ratios.most < 1 + kNoticeable) return;
+  const std::string least = fmt::format("{:.2g}", ratios.least);
+  const std::string most = fmt::format("{:.2g}", ratios.most);
+  experiment.assumptions.push_back(fmt::format(
+      "run times of {} with a model as in the trace; for the GPUs here {} times as long is predicted ({}"
+      "--run-times predicted)",
+      count_of(ratios.jobs, "job"), least == most ? least : least + " to " + most,
+      any_elastic ? "elastic policies go by that; for all: " : ""));
 }
 
 /// Lets the predictor tell how fast jobs are where their gangs are, if that makes a difference.
@@ -308,11 +322,13 @@ Result<void> complete_jobs(const ExperimentArguments& arguments, Transformations
     transformations.models = {};  // the jobs have theirs
     predicted = true;
   }
-  predicted |= needs_prices(experiment.workload);
+  predicted |= needs_prices(experiment.workload) || transformations.predicts_run_times;
   const auto changes = transform(experiment.workload, transformations, curves, true);
   if (!changes) return fail(changes.error());
   assume(experiment, *changes);
   if (predicted) experiment.provenance.emplace_back("run times", experiment.curves->describe());
+  note_run_times(compare_run_times(experiment.workload, curves), any_elastic_policy(arguments.policies),
+                 experiment);
   take_gang_speeds(arguments, curves, experiment);
   if (auto taken = take_curves(arguments, experiment); !taken) return taken;
   return note_prices(predicted, arguments.trace.strict, experiment);

@@ -7,6 +7,8 @@
 
 #include "core/text.hpp"
 #include "sched/gpu_types.hpp"
+#include "tools/output_format.hpp"
+#include "workloads/jobs/training_jobs.hpp"
 
 namespace vtrain {
 namespace {
@@ -42,18 +44,26 @@ std::vector<std::string> placement_notes(const Workload& workload, const Cluster
   const auto typed = std::count_if(workload.jobs.begin(), workload.jobs.end(),
                                    [](const Job& job) { return static_cast<bool>(job.gpu_type); });
   if (typed > 0 && !types.named()) {
-    notes.push_back(fmt::format("GPU types that {} jobs ask for are ignored: the cluster names none",
-                                with_thousands(typed)));
+    notes.push_back(
+        fmt::format("GPU types asked for by {} are ignored: the cluster names none", count_of(typed, "job")));
   }
   if (const std::string lacking = lacking_types(workload, types); types.named() && !lacking.empty())
     notes.push_back("jobs rejected because the cluster lacks their GPU type: " + lacking);
+  if (types.names().size() > 1) {
+    const TrainingJobs predicted(workload);
+    const auto anywhere = std::count_if(workload.jobs.begin(), workload.jobs.end(), [&](const Job& job) {
+      return types.allowed(job.gpu_type).size() > 1 && !predicted.include(job);
+    });
+    if (anywhere > 0)
+      notes.push_back(fmt::format("{} as fast on every type of GPUs: no model says otherwise",
+                                  count_of(anywhere, "job")));
+  }
   const auto shared = std::count_if(workload.jobs.begin(), workload.jobs.end(),
                                     [](const Job& job) { return job.shares_gpus(); });
   const bool shares = info_of(placement).shares_gpus;
   if (shared > 0 && !shares) {
-    notes.push_back(
-        fmt::format("{} jobs that use part of a GPU hold all of it: only best-fit and fgd share GPUs",
-                    with_thousands(shared)));
+    notes.push_back(fmt::format("whole GPUs for {} asking for part of one: only best-fit and fgd share GPUs",
+                                count_of(shared, "job")));
   }
   if (placement == PlacementKind::Fgd) notes.emplace_back("fgd knows how frequent the sizes of all jobs are");
   return notes;

@@ -70,12 +70,28 @@ std::string limits_without_effect(const Workload& workload) {
       with_thousands(too_short));
 }
 
-/// Says so if there are deadlines that lie before their submission; empty otherwise.
+/// Counts the deadlines that cannot be met, or not on the GPUs asked for; empty if there are none.
 std::string hopeless_deadlines(const Workload& workload) {
-  const auto hopeless = std::count_if(workload.jobs.begin(), workload.jobs.end(),
-                                      [](const Job& job) { return job.deadline < job.submit; });
-  if (hopeless == 0) return {};
-  return count_of(hopeless, "job") + " with a deadline before the submission, which nothing can meet";
+  std::int64_t deadlines = 0;
+  std::int64_t before_submission = 0;
+  std::int64_t too_short = 0;
+  for (const Job& job : workload.jobs) {
+    if (!job.has_deadline()) continue;
+    ++deadlines;
+    if (job.deadline < job.submit) {
+      ++before_submission;
+    } else if (job.deadline - job.submit < job.duration) {
+      ++too_short;
+    }
+  }
+  std::string text;
+  if (too_short > 0)
+    text = fmt::format("{} of {} leave less time than the run time on the GPUs asked for",
+                       with_thousands(too_short), count_of(deadlines, "deadline"));
+  if (before_submission > 0)
+    text += fmt::format("{}{} with a deadline before the submission, which nothing can meet",
+                        text.empty() ? "" : "; ", count_of(before_submission, "job"));
+  return text;
 }
 
 /// Says from when on policies that go by recorded starts run jobs that have none; an error if no job has one,

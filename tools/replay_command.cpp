@@ -48,7 +48,7 @@ constexpr std::array kColumns{
             as_percent}},
     Column{"avg JCT", {Better::Lower, [](const Summary& s) { return s.avg_jct_s; }, as_duration}},
     Column{"p99 JCT", {Better::Lower, [](const Summary& s) { return s.p99_jct_s; }, as_duration}},
-    Column{"avg wait", {Better::Lower, [](const Summary& s) { return s.avg_queueing_delay_s; }, as_duration}},
+    Column{"avg wait", {Better::Lower, [](const Summary& s) { return s.avg_waiting_time_s; }, as_duration}},
     Column{"makespan", {Better::Lower, [](const Summary& s) { return s.makespan_s; }, as_days}},
     Column{"GPUs in use", {Better::Higher, [](const Summary& s) { return s.gpu_utilization; }, as_percent}},
     Column{"preemptions",
@@ -94,7 +94,7 @@ std::string nobody_waited(const std::vector<ExperimentRun>& runs) {
   const Summary& first = runs.front().summary;
   const bool nobody = std::all_of(runs.begin(), runs.end(), [&first](const ExperimentRun& run) {
     const Summary& summary = run.summary;
-    return summary.avg_queueing_delay_s == 0 && summary.preemptions == 0 &&
+    return summary.avg_waiting_time_s == 0 && summary.preemptions == 0 &&
            summary.completed == first.completed && summary.avg_jct_s == first.avg_jct_s &&
            summary.makespan_s == first.makespan_s;
   });
@@ -122,7 +122,7 @@ std::string incomplete_jobs(const std::vector<ExperimentRun>& runs) {
     add(summary.unfinished, "never finished");
     text += fmt::format("{}: {} of {} completed; {}", summary.policy, with_thousands(summary.completed),
                         count_of(summary.jobs, "job"), fmt::join(others, ", "));
-    if (run.result.stopped_early) text += ", as the replay was ended ten years after the last submission";
+    if (summary.stopped_early) text += ", as the replay was ended ten years after the last submission";
     text += "\n";
   }
   return text;
@@ -184,6 +184,17 @@ std::string policy_figures(const std::vector<ExperimentRun>& runs) {
     if (!line.empty()) text += fmt::format("{}:{}\n", run.summary.policy, line);
   }
   return text;
+}
+
+/// Says so where jobs were preempted or resized and it was taken to cost nothing.
+std::string free_interruptions(const Experiment& experiment, const std::vector<ExperimentRun>& runs) {
+  const bool costs = experiment.disruptions &&
+                     experiment.disruptions->interruption_cost.rule().kind != InterruptionRule::Kind::None;
+  const bool any = std::any_of(runs.begin(), runs.end(), [](const ExperimentRun& run) {
+    return run.summary.preemptions > 0 ||
+           std::ranges::any_of(run.result.outcomes, [](const JobOutcome& job) { return job.resizes > 0; });
+  });
+  return any && !costs ? "preempting and resizing jobs cost them nothing (--interruption-cost)\n" : "";
 }
 
 /// How much of what was free was of no use, a line for each policy whose placement tells.
@@ -264,13 +275,18 @@ Result<void> replay(const ExperimentArguments& arguments) {
   }
   const double write_s = seconds_since(write_start);
   if (arguments.json) {
-    print_json(to_json(*experiment, run, write_s));
+    ordered_json document = to_json(*experiment, run, write_s);
+    document.update({{"skipped_rows", experiment->skipped.total()},
+                     {"skipped", skipped_to_json(experiment->skipped)},
+                     {"assumptions", experiment->assumptions}});
+    print_json(document);
     return {};
   }
   fmt::print("{}replayed  {} in {}\n\n{}{}{}", describe_experiment(*experiment),
              count_of(run.summary.events, "event"), as_duration(run.wall_s), comparison_of(*runs).table,
              lost_gpu_hours(*runs),
-             fragmentation_rates(*runs) + incomplete_jobs(*runs) + policy_figures(*runs));
+             free_interruptions(*experiment, *runs) + fragmentation_rates(*runs) + incomplete_jobs(*runs) +
+                 policy_figures(*runs));
   if (!arguments.out.empty()) fmt::print("{}\n", (arguments.out / "report.html").string());
   return {};
 }
@@ -379,12 +395,12 @@ Result<void> compare(ExperimentArguments arguments) {
     return {};
   }
   const Comparison comparison = comparison_of(*runs);
-  fmt::print(
-      "{}replayed  {} in {}\n\n{}{}{}{}\n{}{}", describe_experiment(*experiment),
-      runs->size() == 1 ? "1 policy" : fmt::format("{} policies", runs->size()), as_duration(replay_s),
-      comparison.table, comparison.stars, comparison.stars.empty() ? "" : "        ",
-      (arguments.out / "report.html").string(), lost_gpu_hours(*runs),
-      nobody_waited(*runs) + fragmentation_rates(*runs) + incomplete_jobs(*runs) + policy_figures(*runs));
+  fmt::print("{}replayed  {} in {}\n\n{}{}{}{}\n{}{}", describe_experiment(*experiment),
+             runs->size() == 1 ? "1 policy" : fmt::format("{} policies", runs->size()), as_duration(replay_s),
+             comparison.table, comparison.stars, comparison.stars.empty() ? "" : "        ",
+             (arguments.out / "report.html").string(), lost_gpu_hours(*runs),
+             nobody_waited(*runs) + free_interruptions(*experiment, *runs) + fragmentation_rates(*runs) +
+                 incomplete_jobs(*runs) + policy_figures(*runs));
   const bool is_default = arguments.policies == split_policies(kDefaultPolicies);
   if (arguments.trace.files.empty() && is_default) fmt::print("{}", kNextCommands);
   return {};

@@ -68,7 +68,7 @@ std::string describe_jobs(const std::string& name, const TraceStatistics& statis
         fmt::format("a part of each GPU; {} with these parts, whole GPUs elsewhere",
                     as_gpu_hours(statistics.used_gpu_hours)));
   count("unpriced", statistics.unpriced, "is", "are",
-        "given by model and iterations; the predictor gives the duration");
+        "given by model and iterations, not in the GPU-hours; the predictor gives the duration");
   return text;
 }
 
@@ -167,7 +167,7 @@ ordered_json statistics_to_json(const TraceStatistics& statistics, const std::op
                        {"jobs_with_max_gpus", statistics.elastic}};
   if (cluster) {
     json["cluster_gpus"] = cluster->value;
-    // NaN, where all jobs come at once, becomes null.
+    // NaN, where all jobs come at once or some have no duration yet, becomes null.
     json["offered_load"] = statistics.offered_load(*cluster);
   }
   json["duration_s"] = to_json(statistics.duration);

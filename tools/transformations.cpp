@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "tools/output_format.hpp"
 #include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
 #include "traces/trace_slice.hpp"
@@ -37,6 +38,12 @@ void add_transformation_options(CLI::App& command, TransformationArguments& argu
           "LLM models for jobs without one, with iterations = duration / iteration time: none, lingjun "
           "(the mix of Alibaba Lingjun 2023 by number of GPUs), zoo (GPT models, evenly), "
           "model=NAME[,global-batch=SEQUENCES]")
+      ->capture_default_str();
+  command
+      .add_option("--run-times", arguments.run_times,
+                  "Run times of jobs that say both a duration and a model with its global batch and "
+                  "iterations: trace (as it says), or predicted for the GPUs here")
+      ->check(one_of({"trace", "predicted"}))
       ->capture_default_str();
   command
       .add_option(
@@ -74,6 +81,7 @@ Result<Transformations> read_transformations(const TransformationArguments& argu
   auto models = in_option("--assign", ModelMix::parse(arguments.assign));
   if (!models) return fail(std::move(models.error()));
   result.models = *std::move(models);
+  result.predicts_run_times = arguments.run_times == "predicted";
   result.deadlines_only_if_none = arguments.deadlines == "auto";
   if (arguments.deadlines != "none") {
     const auto rule =
@@ -110,9 +118,15 @@ Result<std::vector<std::string>> transform(Workload& workload, const Transformat
     return fail(done.error());
   if (auto done = take(assign_models(workload, transformations.models, seed, iteration_times(curves))); !done)
     return fail(done.error());
+  if (transformations.predicts_run_times) {
+    const std::int64_t dropped = drop_durations(workload);
+    sentences.push_back(
+        fmt::format("run times of {} as predicted, instead of those of the trace", count_of(dropped, "job")));
+  }
   const bool wants_deadlines =
       transformations.deadlines && !(transformations.deadlines_only_if_none && any_deadline(workload));
-  if (price || wants_deadlines || transformations.estimates.kind != EstimateRule::Kind::Trace) {
+  if (price || transformations.predicts_run_times || wants_deadlines ||
+      transformations.estimates.kind != EstimateRule::Kind::Trace) {
     if (auto priced = price_jobs(workload, curves); !priced) return fail(priced.error());
   }
   if (wants_deadlines) {
@@ -125,9 +139,13 @@ Result<std::vector<std::string>> transform(Workload& workload, const Transformat
 }
 
 nlohmann::ordered_json transformations_to_json(const TransformationArguments& arguments) {
-  return {{"statuses", arguments.statuses},   {"tenants", arguments.tenants},
-          {"assign", arguments.assign},       {"deadlines", arguments.deadlines},
-          {"estimates", arguments.estimates}, {"seed", arguments.seed}};
+  return {{"statuses", arguments.statuses},
+          {"tenants", arguments.tenants},
+          {"assign", arguments.assign},
+          {"run_times", arguments.run_times},
+          {"deadlines", arguments.deadlines},
+          {"estimates", arguments.estimates},
+          {"seed", arguments.seed}};
 }
 
 }  // namespace vtrain

@@ -1,4 +1,5 @@
-/// What commands change about the jobs of a trace: models, deadlines, estimates, tenants, statuses.
+/// What commands change about the jobs of a trace: models, run times, deadlines, estimates, tenants,
+/// statuses.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,7 @@ struct TransformationArguments {
   std::string statuses{};  ///< names joined by commas; empty: all
   std::string tenants = "trace";
   std::string assign = "none";
+  std::string run_times = "trace";
   std::string deadlines = "auto";
   std::string estimates = "trace";
   std::uint64_t seed = 1;  ///< of everything random
@@ -42,6 +44,7 @@ struct Transformations {
   std::vector<JobStatus> statuses{};  ///< of the jobs that stay; empty: any
   TenantRule tenants{};
   ModelMix models{};
+  bool predicts_run_times = false;  ///< also of jobs that have one, if they say a model and iterations
   std::optional<DeadlineRule> deadlines{};
   bool deadlines_only_if_none = false;  ///< only where no job has one (`auto`)
   EstimateRule estimates{};
@@ -54,9 +57,9 @@ Result<Transformations> read_transformations(const TransformationArguments& argu
 /// Iteration times as `ModelAssigner` wants them; the curves in it must outlive the result.
 IterationTime iteration_times(const CurvesByType& curves);
 
-/// Applies statuses, tenants and models in this order, prices the jobs that have no duration yet, if
-/// deadlines or estimates need it or `price` says so, then applies deadlines and estimates. Returns one
-/// sentence for everything that was changed.
+/// Applies statuses, tenants and models in this order, prices the jobs that have no duration yet, if run
+/// times, deadlines or estimates need it or `price` says so, then applies deadlines and estimates. Returns
+/// one sentence for everything that was changed.
 Result<std::vector<std::string>> transform(Workload& workload, const Transformations& transformations,
                                            const CurvesByType& curves, bool price);
 

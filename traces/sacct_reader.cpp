@@ -41,6 +41,7 @@ struct Columns {
     if (tenant < 0) tenant = find("Partition");
     state = find("State");
     submit = find("Submit");
+    eligible = find("Eligible");
     start = find("Start");
     end = find("End");
     elapsed_raw = find("ElapsedRaw");
@@ -62,7 +63,7 @@ struct Columns {
   }
 
   std::size_t count = 0;
-  int job_id, cluster, job_name, user, tenant, state, submit, start, end;
+  int job_id, cluster, job_name, user, tenant, state, submit, eligible, start, end;
   int elapsed_raw, elapsed, limit_raw, limit, num_nodes;
   std::array<int, 2> tres, gres;  ///< what was allocated, what was requested
 };
@@ -109,6 +110,8 @@ class SacctRow {
   }
   /// Whether a date without offset was read.
   bool is_local() const { return is_local_; }
+  /// Whether the job became eligible after its submission.
+  bool was_held() const { return was_held_; }
 
  private:
   /// Whether there is a value, as Slurm writes it.
@@ -124,6 +127,11 @@ class SacctRow {
 
   void take_times(Job& job) {
     job.submit = instant(at_.submit, skip::kNoSubmission);
+    if (has(at_.eligible)) {
+      const SimTime eligible = instant(at_.eligible, skip::kBadTime);
+      was_held_ = eligible > job.submit;
+      job.submit = std::max(job.submit, eligible);
+    }
     if (at_.start >= 0) {
       const SimTime start = instant(at_.start, skip::kNeverStarted);
       if (start >= job.submit) job.original_start = start;
@@ -133,6 +141,7 @@ class SacctRow {
     if (job.duration > kMaxTraceTime) row_.reject(skip::kTooLong, at_.end);
     if (job.duration.count() == 0) row_.reject(skip::kNoRunTime, std::max(at_.elapsed_raw, at_.elapsed));
     job.requested_time = limit();
+    if (job.requested_time.count() > 0) job.requested_time = std::max(job.requested_time, job.duration);
   }
 
   void take_gpus(Job& job) {
@@ -212,6 +221,7 @@ class SacctRow {
   const Columns& at_;
   LogRow& row_;
   bool is_local_ = false;
+  bool was_held_ = false;
 };
 
 class SacctReader {
@@ -235,10 +245,14 @@ class SacctReader {
     }
     auto trace =
         log_.finish(is_local_ ? Origin::FirstLocalSubmission : Origin::FirstSubmission, Repeats::KeepLast);
-    if (trace && num_steps_ > 0) {
-      trace->assumptions.push_back(
-          fmt::format("{} rows of job steps were passed over", with_thousands(num_steps_)));
-    }
+    if (!trace) return trace;
+    const auto note = [&](std::int64_t count, std::string_view what) {
+      if (count > 0) trace->assumptions.push_back(fmt::format("{} {}", with_thousands(count), what));
+    };
+    note(num_steps_, "rows of job steps were passed over");
+    note(num_held_, num_held_ == 1 ? "job taken for submitted when it became eligible"
+                                   : "jobs taken for submitted when they became eligible");
+    note(num_components_, "components of heterogeneous jobs taken for jobs that need not start together");
     return trace;
   }
 
@@ -264,6 +278,8 @@ class SacctReader {
     std::string name;
     if (!row.rejected()) {
       is_local_ |= sacct.is_local();
+      num_held_ += sacct.was_held() ? 1 : 0;
+      num_components_ += row.text(at_.job_id).find('+') != std::string_view::npos ? 1 : 0;
       if (at_.cluster >= 0) job.name = name = name_in_cluster(job.name, row.text(at_.cluster));
     }
     return add_row(log_, row, job, lines_.number(), names_);
@@ -281,6 +297,8 @@ class SacctReader {
   std::vector<std::string> names_;
   JobLog log_;
   std::int64_t num_steps_ = 0;
+  std::int64_t num_held_ = 0;
+  std::int64_t num_components_ = 0;  ///< of heterogeneous jobs
   bool is_local_ = false;
   std::string_view cluster_;  ///< of the first job
   bool several_clusters_ = false;

@@ -1,8 +1,9 @@
 /// The accounting records of Slurm as `sacct --parsable2` prints them: fields separated by `|`, columns as
 /// the caller asked for.
 ///
-/// Kept: submission, run time (elapsed), GPUs and GPU type (TRES), account (or partition) as tenant, user,
-/// requested time (the time limit), status, original start. Slurm knows no model, iterations or deadline.
+/// Kept: submission (or when the job became eligible), run time (elapsed), GPUs and GPU type (TRES), account
+/// (or partition) as tenant, user, requested time (the time limit), status, original start. Slurm knows no
+/// model, iterations or deadline.
 #pragma once
 
 #include <string_view>
@@ -12,10 +13,11 @@
 
 namespace vtrain {
 
-/// A command that exports what is read; `-S FROM -E TO` says of when.
+/// A command that exports what is read.
 inline constexpr std::string_view kSacctExport =
-    "sacct -a -X -P -o "
-    "JobIDRaw,User,Account,Partition,State,Submit,Start,End,ElapsedRaw,TimelimitRaw,NNodes,ReqTRES,AllocTRES";
+    "sacct -a -X -P -S now-30days -E now -o "
+    "JobIDRaw,User,Account,Partition,State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,NNodes,ReqTRES,"
+    "AllocTRES";
 
 /// Whether the first line has several columns separated by `|`, among them `JobID` or `JobIDRaw`, or is what
 /// sacct prints first without `-P`, without a header or with a warning, of which `read_sacct` says how to
@@ -32,11 +34,16 @@ bool recognise_sacct(std::string_view head);
 /// * Times are local without offset, or seconds since 1970 (`SLURM_TIME_FORMAT=%s`). Local ones are taken as
 ///   those of one clock, so a wait across a change of clocks is off by its hour, and so is a run time where
 ///   there is no column of elapsed times. Time 0 is the first submission.
-/// * A time limit of `UNLIMITED`, `Partition_Limit` or 0 is none.
+/// * A job that waited for others, for a time of its own or for a release (`Eligible` after `Submit`) is
+/// taken
+///   for submitted when it became eligible, which is said: until then no scheduler could have started it.
+/// * A time limit of `UNLIMITED`, `Partition_Limit` or 0 is none. Slurm ends jobs some time after their
+/// limit;
+///   a job that ran for longer has its run time for a limit.
 /// * Where `Cluster` has several values, the names of jobs are `cluster/id`.
 /// * Rows of job steps (`123.batch`) say nothing more and are passed over. The tasks of an array and the
-///   components of a heterogeneous job are jobs. Of a requeued job (`--duplicates`) the last run is kept,
-///   with the submission that it had.
+///   components of a heterogeneous job (`123+0`), which is said, are jobs. Of a requeued job (`--duplicates`)
+///   the last run is kept, with the submission that it had.
 ///
 /// Skipped and counted: jobs that never started, have not ended, used no GPU or took no time, earlier runs of
 /// requeued jobs, and damaged rows.

@@ -84,8 +84,8 @@ Distribution describe(std::vector<SimDuration>& values) {
 
 double TraceStatistics::offered_load(GpuCount cluster, bool gpus_are_shared) const {
   const double gpu_hours_offered = Hours(span()).count() * cluster.value;
-  return gpu_hours_offered > 0 ? gpu_hours_of(gpus_are_shared) / gpu_hours_offered
-                               : std::numeric_limits<double>::quiet_NaN();
+  return gpu_hours_offered > 0 && unpriced == 0 ? gpu_hours_of(gpus_are_shared) / gpu_hours_offered
+                                                : std::numeric_limits<double>::quiet_NaN();
 }
 
 TraceStatistics trace_statistics(const Workload& workload) {

@@ -88,6 +88,26 @@ TEST_CASE(
   CHECK(data_parallel["makespan_s"] >= best["makespan_s"]);
 }
 
+TEST_CASE("elastic replay: a job that a failure has made late keeps nobody out") {
+  const TemporaryFolder work;
+  work.write("jobs.csv",
+             "job_id,submit_s,num_gpus,duration_s,deadline_s\n"
+             "late,0,1,10000,10500\ns1,5000,1,100,7000\ns2,6000,1,100,8000\ns3,12000,1,100,14000\n"
+             "never,12000,1,3000,14000\n");
+  work.write("outages.csv", "node,begin_s,end_s\n0,5500,5600\n");
+  const auto replayed = run_vtrain(
+      "replay --trace jobs.csv --cluster 4x8 --placement yarn --policy elasticflow --outages outages.csv "
+      "--json",
+      work.path());
+  REQUIRE(replayed.exit_code == 0);
+  const json summary = json::parse(replayed.out);
+  CHECK(summary["completed"] == 4);
+  CHECK(summary["rejected_by_policy"] == 1);
+  CHECK(summary["deadline_met"] == 3);
+  CHECK(summary["skipped_rows"] == 0);
+  CHECK(summary["assumptions"].size() > 0);
+}
+
 TEST_CASE("elastic replay: what was assumed is said, on paper and in run.json") {
   const TemporaryFolder work;
   work.write("jobs.csv",
@@ -105,16 +125,24 @@ TEST_CASE("elastic replay: what was assumed is said, on paper and in run.json") 
   for (const std::string& sentence :
        {std::string(
             "2 of 4 jobs elastic as predicted for the best plan on each number of GPUs, profile a100"),
-        std::string("on the GPUs asked for the prediction differs from given run times by up to "),
-        std::string("1 elastic jobs ask for a number of GPUs that no plan divides"),
-        std::string("1 jobs of a known model rigid: it has no plan on the GPUs asked for")}) {
+        std::string("run times of 1 job with a model as in the trace; for the GPUs here "),
+        std::string("1 elastic job on a number of GPUs that no plan divides"),
+        std::string("1 job of a known model rigid: it has no plan on the GPUs asked for")}) {
     CAPTURE(sentence);
     CHECK(told.out.find(sentence) != std::string::npos);
     CHECK(assumed.find(sentence) != std::string::npos);
   }
+  CHECK(assumed.find("is predicted (elastic policies go by that; for all: --run-times predicted)") !=
+        std::string::npos);
   // Rigid policies need none of this, and with --strict it is an error.
   const auto rigid = run_vtrain("replay --trace jobs.csv --cluster 8x8:a100 --policy fifo", work.path());
   CHECK(rigid.out.find("elastic") == std::string::npos);
+  CHECK(rigid.out.find("--run-times predicted)") != std::string::npos);
+  const auto priced = run_vtrain(
+      "replay --trace jobs.csv --cluster 8x8:a100 --policy fifo --run-times predicted", work.path());
+  CHECK(priced.exit_code == 2);
+  CHECK(priced.err.find("job 'b': model 'gpt3-1.3b' with a global batch of 64 cannot be divided") !=
+        std::string::npos);
   const auto strict =
       run_vtrain("replay --trace jobs.csv --cluster 8x8:a100 --policy elasticflow --strict", work.path());
   CHECK(strict.exit_code == 2);

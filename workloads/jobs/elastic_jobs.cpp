@@ -1,7 +1,6 @@
 #include "workloads/jobs/elastic_jobs.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <string>
@@ -156,10 +155,6 @@ Result<ElasticJobs> make_elastic(Workload& workload, const CurvesByType& curves,
     job.curve = curve.curve;
     ++found.elastic;
     if (curve.idle_gpus) ++found.with_idle_gpus;
-    const double speed = workload.curves[job.curve.value].iterations_per_s(job.num_gpus);
-    const double predicted = static_cast<double>(job.iterations) / speed;
-    found.largest_deviation =
-        std::max(found.largest_deviation, std::abs(predicted / to_seconds(job.duration) - 1));
   }
   return found;
 }

@@ -24,9 +24,6 @@ struct ElasticJobs {
   std::int64_t with_idle_gpus = 0;
   /// Jobs of a known model that have no plan on as many GPUs as they ask for or fewer. They stay rigid.
   std::int64_t without_plan = 0;
-  /// The largest |predicted run time / `duration` - 1| of a job that got a curve, on the GPUs that it asks
-  /// for. Above 0 where durations were not predicted by the same curves.
-  double largest_deviation = 0;
 };
 
 /// Gives a curve to every job that has none and that the predictor can price (`TrainingJobs`). Jobs of one

@@ -1,6 +1,8 @@
 /// Run times of jobs that are given by a model and iterations.
 #pragma once
 
+#include <cstdint>
+
 #include "core/result.hpp"
 #include "workloads/jobs/curves_by_type.hpp"
 #include "workloads/jobs/job.hpp"
@@ -13,5 +15,19 @@ namespace vtrain {
 /// Errors name the job: it has neither a duration nor both a model and iterations; its model is unknown; the
 /// model does not divide over its GPUs or does not fit into their memory; the duration is beyond 292 years.
 Result<void> price_jobs(Workload& workload, const CurvesByType& curves);
+
+/// Takes the durations away that the predictor can tell as well (`TrainingJobs`), so that `price_jobs` sets
+/// them: run times on the GPUs of `curves` in place of those where the trace was made. Returns how many.
+std::int64_t drop_durations(Workload& workload);
+
+/// What the predictor expects of jobs that have a duration, too, over it.
+struct RunTimeRatios {
+  std::int64_t jobs = 0;
+  double least = 1;
+  double most = 1;
+};
+
+/// Compares both, of the jobs that the predictor can price and that have a plan on their GPUs.
+RunTimeRatios compare_run_times(const Workload& workload, const CurvesByType& curves);
 
 }  // namespace vtrain

@@ -75,6 +75,23 @@ TEST_CASE("metrics: JCT, queueing delay, makespan and utilisation") {
   CHECK_FALSE(summary.deadline_satisfactory_ratio);
 }
 
+TEST_CASE("metrics: waiting goes on after a job has been stopped") {
+  Replay replay;
+  replay.add(0, 2, 12, 8);
+  replay.add(0, 1, 21, 4);
+  replay.result.outcomes[1].attained = std::chrono::seconds(15);  // for 5 s it was stopped
+  CHECK(replay.summary().avg_queueing_delay_s == 1.5);
+  CHECK(replay.summary().avg_waiting_time_s == 4);  // 2 and 1 + 5
+  // Held until the end of a slot, 3 s after the end that is booked.
+  replay.result.outcomes[0].attained = std::chrono::seconds(13);
+  CHECK(replay.summary().avg_waiting_time_s == 4);
+  replay.add(0, 4, 5, 8, JobState::Unfinished);
+  CHECK(replay.summary().avg_waiting_time_s == 4);
+  CHECK_FALSE(replay.summary().stopped_early);
+  replay.result.stopped_early = true;
+  CHECK(replay.summary().stopped_early);
+}
+
 TEST_CASE("metrics: every job is counted in one state; only completed ones have a JCT") {
   Replay replay;
   replay.add(0, 0, 10, 4);

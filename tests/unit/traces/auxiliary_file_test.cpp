@@ -67,7 +67,8 @@ TEST_CASE("auxiliary_file: what is given for a trace is named in the error") {
   CHECK(error_of(" \n") == "f: empty: expected a trace");
   CHECK(error_of(member("x")) == "f: a tar archive: unpack it and name the files in it");
   CHECK(error_of("{\"jobs\": [{\"account\": \"a\", \"job_id\": 1}], \"meta\": {}}")
-            .starts_with("f: JSON of sacct, which is not read; export with sacct -a -X -P -o JobIDRaw,"));
+            .starts_with("f: JSON of sacct, which is not read; export with sacct -a -X -P -S now-30days -E "
+                         "now -o JobIDRaw,"));
   CHECK(vtrain::describe_other_file("{\"jobs\": [{\"id\": \"job_id\", \"subtime\": 0}]}").empty());
   for (const auto& [name, example] : vtrain::kTraceExamples)
     CHECK(vtrain::describe_other_file(example).empty());

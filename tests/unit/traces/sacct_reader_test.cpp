@@ -179,6 +179,42 @@ TEST_CASE("sacct: steps are passed over, also under strict") {
   CHECK(parse_trace(text, "f", "auto", {.strict = true}).has_value());
 }
 
+TEST_CASE("sacct: a job is submitted when it became eligible") {
+  const Trace trace = read(
+      "JobID|Submit|Eligible|Start|ElapsedRaw|AllocTRES\n"
+      "1|2024-03-01T10:00:00|2024-03-01T10:00:00|2024-03-01T10:00:05|60|gres/gpu=1\n"
+      "2|2024-03-01T10:00:00|2024-03-01T11:00:00|2024-03-01T11:00:05|60|gres/gpu=1\n"
+      "3|2024-03-01T10:00:10|Unknown|2024-03-01T11:00:05|60|gres/gpu=1\n");
+  REQUIRE(trace.workload.jobs.size() == 3);
+  CHECK(trace.workload.jobs[1].name == "3");
+  const Job& held = trace.workload.jobs[2];
+  CHECK(held.name == "2");
+  CHECK(held.submit.time_since_epoch() == 1h);
+  CHECK(held.original_start.time_since_epoch() == 1h + 5s);
+  CHECK(trace.assumptions.back() == "1 job taken for submitted when it became eligible");
+}
+
+TEST_CASE("sacct: who ran for longer than the limit has that for a limit") {
+  const Trace trace = read(
+      "JobID|State|Submit|ElapsedRaw|TimelimitRaw|AllocTRES\n"
+      "1|TIMEOUT|2024-03-01T10:00:00|3612|60|gres/gpu=1\n"
+      "2|COMPLETED|2024-03-01T10:00:00|600|60|gres/gpu=1\n"
+      "3|COMPLETED|2024-03-01T10:00:00|600|UNLIMITED|gres/gpu=1\n");
+  REQUIRE(trace.workload.jobs.size() == 3);
+  CHECK(trace.workload.jobs[0].requested_time == 3612s);
+  CHECK(trace.workload.jobs[1].requested_time == 1h);
+  CHECK(trace.workload.jobs[2].requested_time == 0s);
+}
+
+TEST_CASE("sacct: components of heterogeneous jobs are jobs, which is said") {
+  const Trace trace =
+      read(kHeader + row("5+0", "COMPLETED", "10", "gres/gpu=1") +
+           row("5+1", "COMPLETED", "10", "gres/gpu=2") + row("6", "COMPLETED", "10", "gres/gpu=1"));
+  CHECK(trace.workload.jobs.size() == 3);
+  CHECK(trace.assumptions.back() ==
+        "2 components of heterogeneous jobs taken for jobs that need not start together");
+}
+
 TEST_CASE("sacct: of a requeued job the last run is kept") {
   const Trace trace =
       read(kHeader + row("5", "NODE_FAIL", "10", "gres/gpu=1") + row("6", "COMPLETED", "1", "gres/gpu=1") +
@@ -231,7 +267,7 @@ TEST_CASE("sacct: an export without what is needed says how to export") {
   REQUIRE_FALSE(trace.has_value());
   CHECK(trace.error().describe().starts_with(
       "jobs.txt:1: Submit: column missing; the header has 'JobID', 'JobName', 'Partition', 'State' and "
-      "'ExitCode'. Export with for instance sacct -a -X -P -o JobIDRaw,User,Account"));
+      "'ExitCode'. Export with for instance sacct -a -X -P -S now-30days -E now -o JobIDRaw,User,Account"));
   const auto error_of = [](const std::string& text) {
     const auto refused = parse_trace(text, "jobs.txt");
     REQUIRE_FALSE(refused.has_value());
@@ -245,7 +281,8 @@ TEST_CASE("sacct: an export without what is needed says how to export") {
         "sacct: warning: something\nJobID|Submit|ElapsedRaw|AllocTRES\n"}) {
     CAPTURE(text);
     CHECK(error_of(text).starts_with("jobs.txt:1: JobID: column missing; the header has '"));
-    CHECK(error_of(text).find("Export with for instance sacct -a -X -P -o JobIDRaw") != std::string::npos);
+    CHECK(error_of(text).find("Export with for instance sacct -a -X -P -S now-30days -E now -o JobIDRaw") !=
+          std::string::npos);
   }
   CHECK(error_of("JobID|Submit|ElapsedRaw|AllocTRES|submit\n1|2|3|gres/gpu=1|2\n") ==
         "jobs.txt:1: submit: the header has this column twice");

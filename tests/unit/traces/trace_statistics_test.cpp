@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+#include <cmath>
+
 #include "traces/trace_format.hpp"
 
 using vtrain::SimDuration;
@@ -24,7 +27,7 @@ TEST_CASE("trace_statistics: percentiles are by nearest rank") {
 }
 
 TEST_CASE("trace_statistics: GPU-hours, shares and offered load") {
-  const auto trace = vtrain::parse_trace(
+  auto trace = vtrain::parse_trace(
       "job_id,tenant,submit_s,num_gpus,duration_s,model,global_batch,iterations,deadline_s\n"
       "a,x,0,8,3600,gpt,8,10,9000\nb,y,1800,2,7200,,,,\nc,x,7200,8,,gpt,8,10,\n",
       "f");
@@ -42,8 +45,13 @@ TEST_CASE("trace_statistics: GPU-hours, shares and offered load") {
   REQUIRE(statistics.models.size() == 1);
   CHECK(statistics.models[0].share.jobs == 2);
   CHECK(statistics.span() == std::chrono::hours(2));
-  // 12 GPU-hours over 2 hours of 12 GPUs.
-  CHECK(statistics.offered_load(vtrain::GpuCount(12)) == doctest::Approx(0.5));
+  // What a job without a duration adds is not known.
+  CHECK(std::isnan(statistics.offered_load(vtrain::GpuCount(12))));
+  vtrain::Job& last = trace->workload.jobs.back();
+  last.num_gpus = vtrain::GpuCount(3);
+  last.duration = std::chrono::hours(4);
+  // 12 + 3 x 4 GPU-hours over 2 hours of 12 GPUs.
+  CHECK(trace_statistics(trace->workload).offered_load(vtrain::GpuCount(12)) == doctest::Approx(1));
   CHECK(statistics.duration.count == 2);
   CHECK(statistics.inter_arrival.count == 2);
   CHECK(statistics.inter_arrival.maximum == std::chrono::seconds(5400));

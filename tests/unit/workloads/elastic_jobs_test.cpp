@@ -38,7 +38,6 @@ TEST_CASE("elastic_jobs: jobs of one model and batch share a curve; it goes thro
   CHECK(found->elastic == 3);
   CHECK(found->with_idle_gpus == 0);
   CHECK(found->without_plan == 0);
-  CHECK(found->largest_deviation < 1e-9);
   CHECK(workload.curves.size() == 2);
   CHECK(workload.jobs[0].curve == workload.jobs[1].curve);
   CHECK(workload.jobs[0].curve != workload.jobs[2].curve);
@@ -78,8 +77,6 @@ TEST_CASE(
   const ThroughputLevels& levels = curve_of(workload, 0);
   CHECK(levels.iterations_per_s(GpuCount(7)) == levels.iterations_per_s(GpuCount(4)));
   CHECK(!workload.jobs[1].curve);
-  // 100 iterations take less than an hour by far.
-  CHECK(found->largest_deviation > 0.5);
   CHECK(workload.jobs[0].duration == std::chrono::hours(1));
 
   for (const std::size_t job : {0, 1}) {
@@ -131,7 +128,6 @@ TEST_CASE("elastic_jobs: a job is priced on the type it asks for, and has plans 
   const auto found = make_elastic(workload, curves, {.strict = true});
   REQUIRE(found);
   CHECK(found->elastic == 3);
-  CHECK(found->largest_deviation < 1e-9);
   const ThroughputLevels& any = curve_of(workload, 0);
   const ThroughputLevels& h100 = curve_of(workload, 1);
   CHECK(any.levels().back().num_gpus == GpuCount(64));

@@ -1,0 +1,47 @@
+#include "workloads/jobs/job_pricing.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+
+#include "model_jobs.hpp"
+#include "release_a100.hpp"
+#include "workloads/jobs/throughput_curve.hpp"
+
+namespace vtrain {
+namespace {
+
+using testing::add_model_job;
+
+TEST_CASE("job_pricing: run times of the trace can be compared with the prediction, and give way to it") {
+  ThroughputCurves curves(a100());
+  const auto predicted = [&](std::int32_t num_gpus) {
+    const Nanoseconds iteration = curves.iteration_time("gpt3-1.3b", 128, GpuCount(num_gpus)).value();
+    return to_sim_duration(100 * iteration);
+  };
+  Workload workload;
+  add_model_job(workload, "gpt3-1.3b", 128, 8).duration = 2 * predicted(8);
+  add_model_job(workload, "gpt3-1.3b", 128, 16).duration = predicted(16) / 4;
+  add_model_job(workload, "gpt3-1.3b", 128, 16);                                   // none to compare
+  add_model_job(workload, "gpt3-175b", 1536, 8).duration = std::chrono::hours(1);  // does not fit
+  add_model_job(workload, "resnet-50", 128, 8).duration = std::chrono::hours(1);   // not known
+  RunTimeRatios ratios = compare_run_times(workload, curves);
+  CHECK(ratios.jobs == 2);
+  CHECK(ratios.least == doctest::Approx(0.5));
+  CHECK(ratios.most == doctest::Approx(4));
+
+  workload.jobs.erase(workload.jobs.begin() + 3);
+  CHECK(drop_durations(workload) == 2);
+  REQUIRE(price_jobs(workload, curves));
+  CHECK(workload.jobs[0].duration == predicted(8));
+  CHECK(workload.jobs[1].duration == predicted(16));
+  CHECK(workload.jobs[3].duration == std::chrono::hours(1));
+  ratios = compare_run_times(workload, curves);
+  CHECK(ratios.jobs == 3);
+  CHECK(ratios.least == doctest::Approx(1));
+  CHECK(ratios.most == doctest::Approx(1));
+  CHECK(compare_run_times(Workload(), curves).jobs == 0);
+}
+
+}  // namespace
+}  // namespace vtrain
