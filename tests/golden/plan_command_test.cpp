@@ -95,6 +95,7 @@ TEST_CASE("plan: the front trades time for cost; each objective takes its end of
   const double days = best["training_s"].get<double>() / 86400;
   CHECK(best["training_s"].get<double>() == doctest::Approx(9537 * best["iteration_time_s"].get<double>()));
   CHECK(best["training_usd"].get<double>() == doctest::Approx(days * 24 * 64 * 2));
+  CHECK(best["training_gpu_hours"].get<double>() == doctest::Approx(days * 24 * 64));
 }
 
 TEST_CASE("plan: with a deadline the cheapest plan in time is best, and none is an error") {

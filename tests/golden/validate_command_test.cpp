@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -90,6 +91,9 @@ TEST_CASE("validate: memory is compared with what was recorded of it") {
   CHECK(answer["memory"]["reserved"]["mape_percent"].get<double>() ==
         doctest::Approx(100 * std::abs(reserved.at(0) / 40 - 1)).epsilon(1e-3));
   CHECK(predictions(work, "reserved.json", "reserved_gib").at(0) == 40);
+  // What the allocator keeps over what is in use, as in runs of Megatron-Core.
+  const std::vector<double> allocated = predictions(work, "reserved.json", "predicted_allocated_gib");
+  CHECK(reserved.at(0) / allocated.at(0) == doctest::Approx(1.048).epsilon(1e-3));
 }
 
 TEST_CASE("validate: what cannot be predicted is named, what cannot be read is an error") {
@@ -163,4 +167,36 @@ TEST_CASE("validate, calibrate: a part to fit on is at most as many per cent as 
     CHECK(calibrated.exit_code == 1);
     CHECK(calibrated.err.find(part) != std::string::npos);
   }
+}
+
+TEST_CASE("validate: with --fit rows are predicted with factors that were fitted on others") {
+  const TemporaryFolder work;
+  const std::vector<int> micro_batches = {1, 2, 4, 8};
+  const auto cases = [&](const std::vector<double>& times) {
+    std::string records;
+    for (std::size_t i = 0; i < times.size(); ++i)
+      records +=
+          (i == 0 ? "" : ",") + record(micro_batches[i], fmt::format(R"("iteration_s": {})", times[i]));
+    return file_of(records);
+  };
+  work.write("cases.json", cases({1, 1, 1, 1}));
+  std::vector<double> times = predictions(work, "cases.json", "predicted_s");
+  REQUIRE(run_vtrain("profile calibrate cases.json --percent 50 --least-rows 1 --out c.json", work.path())
+              .exit_code == 0);
+  const json first_part = json::parse(slurp(work.path() / "c.json"))["stacks"][0]["fitted_on"];
+  REQUIRE(first_part.size() > 0);
+  REQUIRE(first_part.size() < times.size());
+  // One part is predicted exactly, so that factors fitted on it change nothing: the other part, which took
+  // half as long again, is a third off. Factors fitted on the other part are wrong for the first.
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const std::string id = fmt::format("of {}", micro_batches[i]);
+    if (std::find(first_part.begin(), first_part.end(), id) == first_part.end()) times[i] *= 1.5;
+  }
+  work.write("cases.json", cases(times));
+  const double off = run_json("validate cases.json --fit 50", work)["mape_percent"].get<double>();
+  CHECK(off > (100 / 3.0 + 0.1) / 2);
+  // Of a single row a half of all rows is all or nothing: it is tested without factors, once.
+  work.write("cases.json", cases({times[0] * 2}));
+  CHECK(run_json("validate cases.json --fit 50", work)["mape_percent"] ==
+        run_json("validate cases.json", work)["mape_percent"]);
 }

@@ -181,6 +181,11 @@ TEST_CASE("profile_import: products of a machine relative to those of the profil
   std::string other = devices;
   other.replace(other.find("\"gemm\""), 6, "\"collectives\"");
   CHECK(!import_gpu_profile({.text = other, .name = "d.json"}, "mine", folder.path(), ""));
+  std::string unknown = devices;
+  unknown.replace(unknown.find("b200"), 4, "b201");
+  const auto refused = import_gpu_profile({.text = unknown, .name = "d.json"}, "mine", folder.path(), "");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().describe().find("extends: expected") != std::string::npos);
 }
 
 TEST_CASE("profile_import: the embedded profiles are what their command writes, and small") {

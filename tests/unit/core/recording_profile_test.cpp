@@ -86,6 +86,32 @@ TEST_CASE("recording_profile: attention, efficiencies and collectives are those 
   CHECK(all_reduce->time == Nanoseconds(30000));
 }
 
+TEST_CASE("recording_profile: weight gradients that overwrite are plain products") {
+  auto recording = parse_kernel_recording(testing::recording_text(), "table.json");
+  REQUIRE(recording);
+  for (RecordedOperator& op : recording->operators) {
+    if (op.pass == "weight_gradient") op.variant = "out=bf16";
+  }
+  const auto text = recording_to_profile(*recording, "h200", "test");
+  REQUIRE(text);
+  const GpuProfile profile = parse_gpu_profile(*text, "recorded.json").value();
+  REQUIRE(profile.products != nullptr);
+  CHECK(profile.products->time(Precision::Bf16, ProductKind::Plain, {12288, 4096, 4096}) ==
+        Nanoseconds(760000));
+  CHECK_FALSE(profile.products->time(Precision::Bf16, ProductKind::WeightGradient, {12288, 4096, 4096}));
+}
+
+TEST_CASE("recording_profile: collectives over several nodes do not count") {
+  auto recording = parse_kernel_recording(testing::recording_text(), "table.json");
+  REQUIRE(recording);
+  const auto within = recording_to_profile(*recording, "h200", "test");
+  REQUIRE(within);
+  recording->collectives.push_back(recording->collectives.front());
+  recording->collectives.back().num_gpus = 16;
+  recording->collectives.back().num_nodes = 2;
+  CHECK(recording_to_profile(*recording, "h200", "test").value() == *within);
+}
+
 TEST_CASE("recording_profile: a folder with a recording is a profile") {
   const testing::TemporaryFolder folder;
   REQUIRE(write_file(folder / "kernel_table.json", testing::recording_text()));

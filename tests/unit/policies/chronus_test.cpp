@@ -95,6 +95,18 @@ TEST_CASE("chronus: deadlines count down to whole leases") {
   }
 }
 
+TEST_CASE("chronus: a job that runs is expected to have done more when the next lease begins") {
+  // At minute 5 job 0 has 15 min left, of which it does 5 in the lease that runs: one more lease is enough,
+  // the last before its deadline. Job 1 has lease 2 alone.
+  const Workload workload =
+      make_workload({{.submit_s = 0, .duration_s = 1200, .num_gpus = 8, .deadline_s = 1200},
+                     {.submit_s = 300, .duration_s = 600, .num_gpus = 8, .deadline_s = 1800}});
+  const Replay replayed = replay(workload, "chronus:lease=10m");
+  CHECK(replayed.figures.at("jobs_accepted") == 2);
+  CHECK(replayed.end_s(0) == 1200);
+  CHECK(replayed.end_s(1) == 1800);
+}
+
 TEST_CASE("chronus: jobs without a lease run on what is left and make room when a lease begins") {
   // A best-effort job of 8 GPUs starts in minute 0. In minute 5 a job comes that must run in lease 1.
   const Workload workload =
@@ -107,6 +119,20 @@ TEST_CASE("chronus: jobs without a lease run on what is left and make room when 
   CHECK(replayed.start_s(2) == 600);
   CHECK(replayed.job(0).preemptions == 1);
   CHECK(replayed.end_s(0) == 3000 - 600);
+}
+
+TEST_CASE("chronus: the largest gangs are placed first when a lease begins") {
+  // 3, 2, 2 and 1 GPUs on two nodes of 4: 3 + 1 and 2 + 2. The smallest first they would lie as 1 + 2 and 2.
+  const Workload workload =
+      make_workload({{.submit_s = 0, .duration_s = 600, .num_gpus = 8},
+                     {.submit_s = 60, .duration_s = 600, .num_gpus = 1, .deadline_s = 1200},
+                     {.submit_s = 60, .duration_s = 600, .num_gpus = 2, .deadline_s = 1200},
+                     {.submit_s = 60, .duration_s = 600, .num_gpus = 2, .deadline_s = 1200},
+                     {.submit_s = 60, .duration_s = 600, .num_gpus = 3, .deadline_s = 1200}});
+  const Replay replayed = replay(workload, "chronus:lease=10m", "2x4", PlacementKind::Yarn);
+  CHECK(replayed.figures.at("leases_without_room") == 0);
+  for (std::size_t i = 1; i < workload.jobs.size(); ++i)
+    CHECK(replayed.end_s(i) == 1200);
 }
 
 TEST_CASE("chronus: the program accepts what the greedy test would turn away") {
@@ -190,6 +216,24 @@ TEST_CASE("chronus: estimates that are too long turn jobs away, never those that
   CHECK(replay(workload, "chronus:lease=10m,inflation=1.1").figures.at("jobs_accepted") == 0);
   // A preemption of 1 s a lease on 8 GPUs counts 1 + log2 8 = 4 times: 0.7 % more work.
   CHECK(replay(workload, "chronus:lease=10m,overhead=1s").figures.at("jobs_accepted") == 0);
+  // Both: (1 + 2 x 60 / 600) x 1.25 = 1.5, so that 800 s are two leases and 810 s are not.
+  for (const std::int64_t duration_s : {800, 810}) {
+    const Workload two = make_workload({{.duration_s = duration_s, .num_gpus = 2, .deadline_s = 1200}});
+    CHECK(replay(two, "chronus:lease=10m,overhead=1m,inflation=1.25").figures.at("jobs_accepted") ==
+          (duration_s == 800 ? 1 : 0));
+  }
+}
+
+TEST_CASE("chronus: a job that is not accepted goes before best effort as long as it may be in time") {
+  // Job 1 needs two leases and has one before its deadline. If it starts at 600 it ends at its very deadline.
+  const Workload workload =
+      make_workload({{.submit_s = 0, .duration_s = 600, .num_gpus = 8},
+                     {.submit_s = 60, .duration_s = 900, .num_gpus = 8, .deadline_s = 1500},
+                     {.submit_s = 60, .duration_s = 1000, .num_gpus = 8}});
+  const Replay replayed = replay(workload, "chronus:lease=10m");
+  CHECK(replayed.figures.at("jobs_not_accepted") == 1);
+  CHECK(replayed.end_s(1) == 1500);
+  CHECK(replayed.start_s(2) == 1500);
 }
 
 TEST_CASE("chronus: parameters out of range are told") {

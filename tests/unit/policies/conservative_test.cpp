@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "policies/registry.hpp"
+#include "tests/support/sim_time.hpp"
 #include "tests/unit/policies/backfill_references.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 
@@ -55,6 +56,17 @@ TEST_CASE("conservative: no job starts later than first promised") {
 
 TEST_CASE("conservative: every job ends though gangs find no room among enough free GPUs") {
   check_all_end_under_yarn("conservative");
+}
+
+TEST_CASE("conservative: nothing is promised on GPUs that are out of service") {
+  // While node 1 is out job 1 has no slot, and job 2 is promised node 0 from the end of job 0 on.
+  const Workload workload = make_workload({{0, 100, 1}, {20, 10, 2}, {30, 50, 1}});
+  Disruptions disruptions;
+  disruptions.outages = {{NodeId(1), OutageKind::Failure, at(10), at(1000)}};
+  const auto result = replay(workload, "2x1", "conservative",
+                             {.placement = PlacementKind::Yarn, .disruptions = &disruptions});
+  CHECK(result.outcomes[2].start == at(100));
+  CHECK(result.outcomes[1].start == at(1000));
 }
 
 TEST_CASE("conservative: wall times beyond the end of time are no obstacle") {

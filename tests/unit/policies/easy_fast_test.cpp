@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "policies/registry.hpp"
+#include "tests/support/sim_time.hpp"
 #include "tests/unit/policies/backfill_references.hpp"
+#include "tests/unit/policies/replay_checks.hpp"
 
 namespace vtrain::testing {
 
@@ -30,6 +32,18 @@ TEST_CASE("easy_fast: GPUs that the priority job would leave over are not given 
 TEST_CASE("easy_fast: a job that ends at the shadow overtakes, one that ends later does not") {
   const std::vector<JobLine> jobs = {{0, 10, 7}, {1, 5, 8}, {2, 9, 1}, {2, 8, 1}};
   CHECK(start_times_s(jobs, "easy-fast") == std::vector<double>{0, 10, 15, 2});
+}
+
+TEST_CASE("easy_fast: the shadow is computed anew when a node fails") {
+  // At 10 a node fails that nobody uses: as far as anyone knows job 2 can never start, so that nothing delays
+  // it any more. Job 3, for which there was no time before its shadow at 100, starts when job 1 ends.
+  const Workload workload = make_workload({{0, 100, 1}, {0, 50, 1}, {1, 10, 3}, {2, 200, 1}});
+  Disruptions disruptions;
+  disruptions.outages = {{NodeId(2), OutageKind::Failure, at(10), at(1000)}};
+  const auto result =
+      replay(workload, "3x1", "easy-fast", {.placement = PlacementKind::Yarn, .disruptions = &disruptions});
+  CHECK(result.outcomes[3].start == at(50));
+  CHECK(result.outcomes[2].start == at(1000));
 }
 
 TEST_CASE("easy_fast: the same schedules as lists that are walked") {

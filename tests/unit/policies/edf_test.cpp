@@ -191,6 +191,19 @@ TEST_CASE(
   CHECK(rejected > 100);
 }
 
+TEST_CASE("edf-admission: who is late anyway keeps out only those who would make him later") {
+  // A failure makes job 0 start anew at 50 on the other node and end at 150, after its deadline. Job 1 uses
+  // the node that is back; job 2 would take the other one from job 0 until 70.
+  const Workload workload = testing::make_workload({{0, 100, 1, 105}, {60, 10, 1, 100}, {61, 30, 1, 100}});
+  Disruptions disruptions;
+  disruptions.outages = {{NodeId(0), OutageKind::Failure, at(50), at(60)}};
+  const SimulationResult result = replay(workload, "2x1", "edf-admission",
+                                         {.placement = PlacementKind::Yarn, .disruptions = &disruptions});
+  CHECK(result.outcomes[0].end == at(150));
+  CHECK(result.outcomes[1].end == at(70));
+  CHECK(result.outcomes[2].state == JobState::Rejected);
+}
+
 TEST_CASE("edf-admission: a deadline before the submission is a rejection") {
   Workload workload;
   add_elastic(workload, 100, 50);

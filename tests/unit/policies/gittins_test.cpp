@@ -61,6 +61,18 @@ TEST_CASE("gittins: within equal indices the earlier submission goes first") {
   CHECK(result.outcomes[2].end == at(70));
 }
 
+TEST_CASE("gittins: jobs that came together and tie stand as they did when they last differed") {
+  const TemporaryFolder folder;
+  const std::string sample = folder.write("sample.csv", "10\n20\n100\n200\n").string();
+  // At 5, when job 2 comes, job 0 has held 10 GPU-seconds and its index is below that of job 1. At 110 both
+  // have outlived the sample: job 3 and job 1 take GPUs before job 0, for which there are too few.
+  const auto result = replay(make_workload({{0, 1000, 2}, {0, 1000, 1}, {5, 1, 1}, {110, 10, 2}}), "1x4",
+                             "gittins:timer=exact,queues=1000000,delta=50,distribution=" + sample);
+  CHECK(result.outcomes[0].preemptions == 1);
+  CHECK(result.outcomes[1].preemptions == 0);
+  CHECK(result.outcomes[3].start == at(110));
+}
+
 TEST_CASE("gittins: the sample must be there and hold positive numbers") {
   CHECK(error_of("gittins").find("gittins:distribution: expected a file") == 0);
   CHECK(error_of("gittins:distribution=/nonexistent").find("/nonexistent") != std::string::npos);

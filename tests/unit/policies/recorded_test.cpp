@@ -51,6 +51,13 @@ TEST_CASE(
   CHECK(result.figures[0].value == 2);
 }
 
+TEST_CASE("recorded: a job whose recorded start lies before its submission starts late") {
+  const Workload workload = with_starts(make_workload({{0, 10, 4}, {5, 10, 4}}), {0, 4});
+  const auto result = replay(workload, "1x8", "recorded");
+  CHECK(result.outcomes[1].start == at(5));
+  CHECK(result.figures.at(0).value == 1);
+}
+
 TEST_CASE("recorded: the schedule of a policy that does not preempt is told again to the nanosecond") {
   constexpr std::int32_t kGpus = 20;
   for (const char* spec : {"fifo", "fit-first", "easy", "easy-fast", "conservative"}) {

@@ -325,6 +325,25 @@ TEST_CASE("disruption: a drained node finishes its jobs and takes no new ones") 
   CHECK(result.outcomes[3].end == at(26));  // on node 1 after the other: node 0 is out until 50
 }
 
+TEST_CASE(
+    "disruption: a GPU of a drained node that jobs share is out of service once when the last has ended") {
+  Setting setting;
+  setting.cluster = "2x1";
+  setting.placement = PlacementKind::BestFit;
+  add_job(setting.workload, 0, 10, 1);
+  add_job(setting.workload, 0, 20, 1);
+  for (Job& job : setting.workload.jobs)
+    job.gpu_share = 500;
+  setting.fail_node(0, 2, 50, OutageKind::Drain);
+  std::vector<std::int32_t> usable;
+  setting.run([&](SchedulingPass& pass) {
+    usable.push_back(pass.usable_gpus().value);
+    start_all(pass);
+  });
+  // At the arrivals, at the drain, at both ends; nobody is left to see the return.
+  CHECK(usable == std::vector<std::int32_t>{2, 2, 2, 1});
+}
+
 TEST_CASE("disruption: overlapping outages of one node are over when the last is") {
   Setting setting;
   add_job(setting.workload, 5, 10, 8);
@@ -378,6 +397,20 @@ TEST_CASE("disruption: a job that nothing can run any more is unfinished, and th
   CHECK(result.outcomes[0].failures > 40);
   CHECK(result.stopped_early);
   CHECK(result.runs.back().end <= at(0) + kLongestAfterLastSubmission);
+}
+
+TEST_CASE("disruption: what still runs when a replay ends early has held its GPUs to that end") {
+  Setting setting;
+  setting.cluster = "2x4";
+  add_job(setting.workload, 0, std::int64_t{4000} * 24 * 3600, 4);
+  setting.fail_node(1, 100, 200);
+  const SimulationResult result = setting.run(start_all);
+  CHECK(result.stopped_early);
+  CHECK(result.outcomes[0].state == JobState::Unfinished);
+  CHECK(result.outcomes[0].attained == kLongestAfterLastSubmission);
+  CHECK(result.last_release == at(0) + kLongestAfterLastSubmission);
+  REQUIRE(result.runs.size() == 1);
+  CHECK(result.runs[0].end == at(0) + kLongestAfterLastSubmission);
 }
 
 namespace {

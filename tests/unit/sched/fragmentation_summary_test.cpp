@@ -31,4 +31,14 @@ TEST_CASE("fragmentation summary: nothing before the first sample, and no sample
   CHECK(summary.mean_rate_by_interval.size() == 100);
 }
 
+TEST_CASE("fragmentation summary: the last interval takes what does not divide by their number") {
+  // 99 intervals of 2 ns and one of 52 ns.
+  const std::vector<FragmentationSample> samples = {{SimTime(), 0.5}, {SimTime(SimDuration(224)), 1.0}};
+  const auto summary = summarize_fragmentation(samples, SimTime(), SimTime(SimDuration(250)));
+  CHECK(summary.mean_rate == doctest::Approx((0.5 * 224 + 26) / 250));
+  REQUIRE(summary.mean_rate_by_interval.size() == 100);
+  CHECK(summary.mean_rate_by_interval[98] == doctest::Approx(0.5));
+  CHECK(summary.mean_rate_by_interval[99] == doctest::Approx(0.75));
+}
+
 }  // namespace vtrain

@@ -80,4 +80,39 @@ TEST_CASE("gpu_types: levels of the network that a gang crosses") {
   CHECK(placement->levels_crossed(std::vector<NodeShare>{on(1), on(2)}) == 2);
 }
 
+TEST_CASE("gpu_types: where nothing else decides a gang goes to the type that the cluster names first") {
+  Workload workload;
+  const GpuTypeId either = workload.gpu_type("v100|a100");
+  const ClusterSpec cluster = *ClusterSpec::parse("2x4:a100+2x4:v100");
+  for (const PlacementInfo& info : placements()) {
+    if (!info.knows_nodes) continue;
+    CAPTURE(info.name);
+    for (const std::int32_t num_gpus : {1, 3, 4, 5, 8}) {
+      CAPTURE(num_gpus);
+      const auto placement = make_placement(info.kind, cluster, workload);
+      std::vector<NodeShare> shares;
+      REQUIRE(placement->place({.num_gpus = GpuCount(num_gpus), .gpu_type = either}, shares));
+      for (const NodeShare& share : shares)
+        CHECK(share.node.value < 2);
+    }
+  }
+}
+
+TEST_CASE("gpu_types: under count a gang takes its GPUs again only if those of their types are still free") {
+  Workload workload;
+  const GpuTypeId a100 = workload.gpu_type("a100");
+  const auto placement =
+      make_placement(PlacementKind::Count, *ClusterSpec::parse("1x4:a100+1x4:v100"), workload);
+  const GangRequest any{.num_gpus = GpuCount(4)};
+  const GangRequest one{.num_gpus = GpuCount(1), .gpu_type = a100};
+  std::vector<NodeShare> of_any;
+  std::vector<NodeShare> of_one;
+  REQUIRE(placement->place(any, of_any));  // the A100s
+  placement->release(any, of_any);
+  REQUIRE(placement->place(one, of_one));
+  CHECK_FALSE(placement->may_take_again(any, of_any));
+  placement->release(one, of_one);
+  CHECK(placement->may_take_again(any, of_any));
+}
+
 }  // namespace vtrain

@@ -229,6 +229,7 @@ Rule consolidate() {
               REQUIRE(shares.size() == fewest({islands.begin(), islands.end()}, gpus));
             } else if (rack) {
               REQUIRE(racks.size() == 1);
+              REQUIRE(free_by(model, type, true, first_rack) == std::vector<std::int64_t>{*rack});
               REQUIRE(nodes.size() == fewest(free_by(model, type, false, first_rack), gpus));
             } else {
               REQUIRE(racks.size() == fewest(free_by(model, type, true), gpus));

@@ -213,4 +213,22 @@ TEST_CASE("placement: yarn equals the rule applied node by node, and everything 
   }
 }
 
+TEST_CASE(
+    "placement: best-fit puts a part of a GPU on the GPU of the node with the least free that suffices") {
+  const auto placement = make_placement(PlacementKind::BestFit, cluster_of("1x3"), {});
+  const auto gpu_of = [&](std::int16_t gpu_share) {
+    std::vector<NodeShare> shares;
+    REQUIRE(placement->place({.gpu_share = gpu_share}, shares));
+    REQUIRE(shares.size() == 1);
+    return shares.front().first_gpu;
+  };
+  const std::int32_t first = gpu_of(500);
+  const std::int32_t second = gpu_of(700);
+  CHECK(second != first);
+  // 500 and 300 are free beside a whole GPU.
+  CHECK(gpu_of(300) == second);
+  CHECK(gpu_of(300) == first);
+  CHECK(gpu_of(200) == first);
+}
+
 }  // namespace vtrain

@@ -97,6 +97,10 @@ TEST_CASE("report: the sentence on ties, on one policy and without deadlines") {
         "preemptions.");
   const std::vector<ReportRun> same{run_of("fifo", {}, 120, 0), run_of("easy", {}, 120, 0)};
   CHECK(headline(same) == "fifo and easy have the same average JCT, 2 m 00 s.");
+  // The average over fewer jobs is no comparison.
+  std::vector<ReportRun> uneven{run_of("edf", 0.8, 100, 0), run_of("las", 0.8, 200, 0)};
+  uneven[1].summary.completed = 900;
+  CHECK(headline(uneven) == "edf and las both met 80.0 % of the deadlines.");
 }
 
 TEST_CASE("report: a policy that completes nothing has no JCT, which is not the shortest") {
@@ -117,6 +121,8 @@ TEST_CASE("report: a policy that completes nothing has no JCT, which is not the 
   const std::vector<ReportRun> late{run_of("edf-admission", 0.0, kNoValue, 0), run_of("fifo", 0.0, 90, 0)};
   CHECK(headline(late) == "fifo and edf-admission both met 0.0 % of the deadlines.");
   CHECK(distribution_json({{10}, {}})["percent"][1] == nlohmann::json::parse("[null]"));
+  // Six decades are shown; what is below counts as their beginning.
+  CHECK(distribution_json({{1e-9, 1000}})["x"] == nlohmann::json::parse("[0.001, 1000.0]"));
 }
 
 TEST_CASE("report: the table marks the best of a column, and nothing where all look alike") {

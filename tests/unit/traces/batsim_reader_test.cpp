@@ -71,6 +71,8 @@ TEST_CASE("batsim: errors name the line and the number of the job") {
         "w.json:3: jobs[0].delay: expected seconds above 0 and at most 3153600000 (100 years), found '0'");
   CHECK(error_of(workload(R"({"id": "a", "res": 1, "profile": "p"})")) ==
         "w.json:3: jobs[0].subtime: missing");
+  CHECK(error_of(workload(R"({"id": "a", "subtime": 0, "walltime": -5, "res": 1, "profile": "p"})"))
+            .starts_with("w.json:3: jobs[0].walltime: expected seconds"));
   CHECK(error_of(workload(R"({"id": "a", "subtime": 1e300, "res": 1, "profile": "p"})"))
             .starts_with("w.json:3: jobs[0].subtime: expected seconds"));
   CHECK(error_of(workload(R"({"id": ["a"], "subtime": 0, "res": 1, "profile": "p"})")) ==

@@ -169,7 +169,7 @@ TEST_CASE("spot-gpu: workers times GPUs, organization and GPU model") {
   const Trace trace = read_text(
       "job_name,organization,gpu_model,cpu_request,gpu_request,worker_num,submit_time,duration,job_type\n"
       "11,57,A100-SXM4-80GB,15,8.0,4.0,10.0,100.0,HP\n"
-      "12,57,,15,0.5,1.0,20.0,100.0,Spot\n"
+      "12,57,,15,0.5,3.0,20.0,100.0,Spot\n"
       "13,58,A10,15,0.0,1.0,20.0,100.0,Spot\n",
       "spot-gpu");
   REQUIRE(trace.workload.jobs.size() == 2);
@@ -177,6 +177,7 @@ TEST_CASE("spot-gpu: workers times GPUs, organization and GPU model") {
   CHECK(trace.workload.gpu_types[trace.workload.jobs[0].gpu_type.value] == "A100-SXM4-80GB");
   CHECK(trace.workload.tenants[trace.workload.jobs[0].tenant.value] == "57");
   CHECK(at(trace.workload.jobs[0].submit) == seconds(10));
+  CHECK(trace.workload.jobs[1].num_gpus.value == 3);
   CHECK(trace.workload.jobs[1].gpu_share == 500);
   CHECK_FALSE(static_cast<bool>(trace.workload.jobs[1].gpu_type));
   CHECK(only_skip(trace) == "no GPU requested");
@@ -276,7 +277,7 @@ TEST_CASE("lingjun: jobs and workers joined") {
       ",Unnamed: 0,id,uid,job_name,kind,model,status,reason,tenant_id,user_id,job_max_running_time_minutes,"
       "gmt_job_submitted,gmt_job_running,gmt_job_stopped,gmt_job_finished\n"
       "0,0,1,x,dlc1,PyTorchJob,llama,Succeeded,\"ok, done\",t1,u1,600,2023/7/15 02:19,2023/7/15 "
-      "02:20,,2023/7/15 12:20\n"
+      "02:20,2023/7/15 12:31,2023/7/15 12:20\n"
       "1,1,2,x,dlc2,PyTorchJob,,Stopped,,t1,u2,,2023/7/15 02:00,2023/7/15 02:10,2023/7/15 02:30,\n"
       "2,2,3,x,dlc3,PyTorchJob,,Running,,t1,u2,,2023/7/15 02:00,2023/7/15 02:10,,\n"
       "3,3,4,x,dlc4,PyTorchJob,,Failed,,t1,u2,,2023/7/15 02:00,,2023/7/15 02:10,\n"

@@ -60,12 +60,13 @@ TEST_CASE("gavel: seven fields, priced with the throughputs beside the trace") {
 
 TEST_CASE("gavel: ten fields; an SLO is a multiple of the run time, below 0 there is none") {
   const Folder folder;
-  const auto trace = parse_trace(ten("2", "-1.000000") + ten("2", "1.2"), "x.trace", "auto",
+  const auto trace = parse_trace(ten("2", "-1.000000") + ten("2", "1.2") + ten("2", "0"), "x.trace", "auto",
                                  {.throughputs = folder / "throughputs.json", .throughputs_gpu = "k80"});
   REQUIRE_MESSAGE(trace.has_value(), trace.error().describe());
   CHECK_FALSE(trace->workload.jobs[0].has_deadline());
   CHECK(trace->workload.jobs[1].duration == 40s);               // 20 steps at 0.5 a second
   CHECK(trace->workload.jobs[1].deadline == SimTime(51500ms));  // 3.5 + 1.2 x 40
+  CHECK(trace->workload.jobs[2].deadline == SimTime(3500ms));
 }
 
 TEST_CASE("gavel: Shockwave's twelve fields say the run time") {

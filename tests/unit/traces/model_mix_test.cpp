@@ -91,6 +91,9 @@ TEST_CASE(
       assign_models(given, ModelMix::parse("model=gpt3-13b,global-batch=96").value(), 1, price).has_value());
   CHECK(given.jobs[0].global_batch == 96);
   CHECK(model_of(given, 0) == "gpt3-13b");
+  // The batches of the mix are those of its sizes; three GPUs are none of them.
+  Workload odd = jobs(30, 3);
+  REQUIRE(assign_models(odd, ModelMix::parse("zoo").value(), 1, price).has_value());
 }
 
 TEST_CASE(

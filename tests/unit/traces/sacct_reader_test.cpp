@@ -106,8 +106,9 @@ TEST_CASE("sacct: columns in any order and case, a bar at the end of every line,
       "ALLOCTRES|jobname|submit|jobid|elapsed|timelimit|\n"
       "gres/gpu=1|a|b||c|2024-03-01T10:00:00|5_7|1-02:03:04|UNLIMITED|\n"
       "gres/gpu=1|plain|2024-03-01T10:00:01|6+0|04:05|2-00:00:00|\n"
-      "gres/gpu=1|plain|2024-03-01T10:00:02|7|00:00:01|Partition_Limit|\n");
-  REQUIRE(trace.workload.jobs.size() == 3);
+      "gres/gpu=1|plain|2024-03-01T10:00:02|7|00:00:01|Partition_Limit|\n"
+      "gres/gpu=1|plain|2024-03-01T10:00:03|8|1-02:03|UNLIMITED|\n");
+  REQUIRE(trace.workload.jobs.size() == 4);
   CHECK(trace.workload.jobs[0].name == "5_7");
   CHECK(trace.workload.jobs[0].duration == 26h + 3min + 4s);
   CHECK(trace.workload.jobs[0].requested_time.count() == 0);
@@ -116,6 +117,7 @@ TEST_CASE("sacct: columns in any order and case, a bar at the end of every line,
   CHECK(trace.workload.jobs[1].requested_time == 48h);
   CHECK(trace.workload.jobs[2].requested_time.count() == 0);
   CHECK(trace.workload.jobs[2].status == JobStatus::Unknown);
+  CHECK(trace.workload.jobs[3].duration == 24h + 2min + 3s);
 }
 
 TEST_CASE("sacct: jobs of several clusters are told apart by the names of these") {

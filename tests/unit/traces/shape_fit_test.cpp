@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <numbers>
 #include <string>
 #include <vector>
 
@@ -188,6 +189,18 @@ TEST_CASE("shape_fit: the GPU-hours foretold are those of generated traces") {
   CHECK(std::sqrt(squares / kSeeds) == doctest::Approx(expected.deviation).epsilon(0.2));
 }
 
+TEST_CASE("shape_fit: the GPU-hours foretold of run times between two quantiles") {
+  // 1 h x e^u on 2 GPUs, u even in [0, 1]: the mean is 2 (e - 1), that of the square 2 (e^2 - 1).
+  const WorkloadShape shape{
+      .num_jobs = 100,
+      .gangs = {{GpuCount(2), 1}},
+      .durations = {
+          {.most_gpus = GpuCount(2), .fractions = {0, 1}, .seconds = {3600, 3600 * std::numbers::e}}}};
+  const GeneratedGpuHours expected = generated_gpu_hours(shape);
+  CHECK(expected.mean == doctest::Approx(343.6564));
+  CHECK(expected.deviation == doctest::Approx(9.8401).epsilon(1e-4));
+}
+
 TEST_CASE("shape_fit: quantiles are those of the sorted durations, in between by the logarithm") {
   // 101 durations of 2^0, 2^0.1, ..., 2^10: the quantile of f is 2^(10 f), to six digits.
   Workload workload = regular(101, 10);
@@ -266,6 +279,26 @@ TEST_CASE("shape_fit: how jobs end depends on the size and the quarter of the ru
     const double seconds = to_seconds(job.duration);
     if (std::abs(seconds - 299.5) < 2) continue;  // the quarter's end, and whole seconds
     CHECK((job.status == JobStatus::Failed) == (job.num_gpus == GpuCount(1) && seconds < 299.5));
+  }
+}
+
+TEST_CASE("shape_fit: sizes that share their quantiles have their ends by the run time for their size") {
+  // 90 jobs of one GPU, and 90 of 8 that run 8 times as long; the short half of each fails.
+  Workload workload = regular(180, 10);
+  for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+    Job& job = workload.jobs[i];
+    job.num_gpus = GpuCount(i % 2 == 0 ? 1 : 8);
+    job.duration = std::chrono::seconds(i < 90 ? 100 : 1000) * job.num_gpus.value;
+    job.status = i < 90 ? JobStatus::Failed : JobStatus::Completed;
+  }
+  const WorkloadShape shape = fit(workload);
+  REQUIRE(shape.durations.size() == 1);
+  CHECK(shape.durations[0].size_exponent == 1);
+  CHECK(shape.durations[0].statuses == std::vector<std::vector<double>>{{0, 90}, {0, 0}, {0, 0}, {90, 0}});
+  for (const Job& job : generate(shape, 2'000).jobs) {
+    const double seconds_on_one = to_seconds(job.duration) / job.num_gpus.value;
+    if (seconds_on_one < 101) CHECK(job.status == JobStatus::Failed);
+    if (seconds_on_one > 999) CHECK(job.status == JobStatus::Completed);
   }
 }
 

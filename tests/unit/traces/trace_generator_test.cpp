@@ -229,6 +229,27 @@ TEST_CASE("trace_generator: limits on size and duration hold, tenants are unequa
   CHECK(largest->name == "tenant-01");
 }
 
+TEST_CASE("trace_generator: a limit on durations leaves those below it as they were for every size") {
+  // On 8 GPUs jobs take 80 to 8,000 s, on one GPU an eighth of that; half of the latter take at most 100 s.
+  GeneratorOptions options = options_of(2'000);
+  options.shape.gangs = {{GpuCount(1), 1}, {GpuCount(8), 1}};
+  options.shape.durations = {
+      {.most_gpus = GpuCount(8), .fractions = {0, 1}, .seconds = {80, 8'000}, .size_exponent = 1}};
+  options.max_duration = std::chrono::seconds(100);
+  const auto workload = generate_trace(options, nullptr);
+  REQUIRE(workload.has_value());
+  int small = 0;
+  int small_and_long = 0;
+  for (const Job& job : workload->jobs) {
+    CHECK(job.duration <= options.max_duration);
+    if (job.num_gpus == GpuCount(8)) continue;
+    ++small;
+    small_and_long += job.duration > std::chrono::seconds(32) ? 1 : 0;  // above the geometric mean
+  }
+  // Half of some 1,000, within five standard deviations.
+  CHECK(std::abs(small_and_long - small / 2) < 5 * 16);
+}
+
 TEST_CASE("trace_generator: options that make no sense are refused") {
   GeneratorOptions options;
   options.load = 0.0001;

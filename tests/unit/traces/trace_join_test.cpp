@@ -82,6 +82,27 @@ TEST_CASE("trace_join: jobs of all traces by submission, names and what they ref
   CHECK(all.skipped.reasons()[0].first_lines.empty());
 }
 
+TEST_CASE("trace_join: GPU types keep their names, and jobs their curves") {
+  std::vector<NamedTrace> traces;
+  traces.push_back(named("one", "job_id,submit_s,num_gpus,duration_s,gpu_type\n1,0,1,5,a100\n"));
+  traces.push_back(
+      named("two", "job_id,submit_s,num_gpus,duration_s,gpu_type\n2,1,1,5,v100\n3,2,1,5,a100\n4,3,1,5,\n"));
+  for (NamedTrace& each : traces) {
+    each.trace.workload.curves.emplace_back(
+        std::vector<vtrain::ThroughputLevels::Level>{{vtrain::GpuCount(1), 1.0}});
+    each.trace.workload.jobs[0].curve = vtrain::CurveId(0);
+  }
+  const Workload workload = join_traces(std::move(traces), false).workload;
+  REQUIRE(workload.jobs.size() == 4);
+  CHECK(workload.jobs[0].curve == vtrain::CurveId(0));
+  CHECK(workload.jobs[1].curve == vtrain::CurveId(1));
+  CHECK_FALSE(static_cast<bool>(workload.jobs[2].curve));
+  const std::vector<std::string> types = {"a100", "v100", "a100"};
+  for (std::size_t i = 0; i < types.size(); ++i)
+    CHECK(workload.gpu_types[workload.jobs[i].gpu_type.value] == types[i]);
+  CHECK_FALSE(static_cast<bool>(workload.jobs[3].gpu_type));
+}
+
 TEST_CASE("trace_join: dated logs are laid one after the other, and a job of two exports is one") {
   constexpr std::string_view kHeader = "JobID|Submit|Start|End|State|ElapsedRaw|AllocTRES\n";
   const std::string january =

@@ -177,8 +177,12 @@ TEST_CASE("compute_optimal: the best model is the largest of all that are traine
     CHECK(std::is_sorted(answer->rungs.begin(), answer->rungs.end(), [](const Rung& a, const Rung& b) {
       return a.model.num_parameters() < b.model.num_parameters();
     }));
-    for (const Rung& rung : answer->rungs)
+    for (const Rung& rung : answer->rungs) {
       CHECK(rung.time_at_peak <= budget.time);
+      // Whole iterations.
+      const double iterations = rung.time / Seconds(rung.plan.iteration);
+      CHECK(iterations == doctest::Approx(std::round(iterations)).epsilon(1e-9));
+    }
   }
 }
 
@@ -195,6 +199,20 @@ TEST_CASE("compute_optimal: too little time and no plan are told apart") {
   CHECK(scale_model(budget, gpt_ladder(), 64, 1, slow).error().message ==
         "not even the smallest model with a plan is trained in time");
   CHECK(scale_model(budget, gpt_ladder(), 64, 1, slow).error().kind == ErrorKind::Failed);
+}
+
+TEST_CASE("compute_optimal: a ladder ends where its largest model is trained in time") {
+  const TrainingBudget budget{GpuCount(8), Seconds(30 * 86400), FlopsPerSecond(312e12)};
+  const FindPlan fast = [](const TransformerModel&, std::int64_t) {
+    return RankedPlan{.iteration = Seconds(1e-6)};
+  };
+  const std::vector<TransformerModel> small = {gpt_ladder().front()};
+  CHECK(scale_model(budget, small, 64, 1, fast)->ladder_ends);
+  const std::vector<TransformerModel> both = {gpt_ladder().front(), gpt_ladder().back()};
+  const auto answer = scale_model(budget, both, 64, 1, fast);
+  REQUIRE(answer);
+  CHECK(answer->rungs[answer->best].model == both.front());
+  CHECK_FALSE(answer->ladder_ends);
 }
 
 }  // namespace

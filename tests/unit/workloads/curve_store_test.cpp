@@ -107,6 +107,8 @@ TEST_CASE("curve_store: fingerprints tell models apart by everything but the nam
   CHECK(changed([](TransformerModel& m) { m.layer_pattern = "M"; }));
   CHECK(changed([](TransformerModel& m) { m.clamps_activation = true; }));
   CHECK(changed([](TransformerModel& m) { m.scales_rotation = true; }));
+  CHECK(changed([](TransformerModel& m) { m.has_attention_sinks = true; }));
+  CHECK(changed([](TransformerModel& m) { m.has_qk_norm = true; }));
   CHECK(changed([](TransformerModel& m) { m.prediction.shares_weights = true; }));
 }
 

@@ -205,6 +205,22 @@ TEST_CASE("layer_cost: weights that are kept for the backward pass are gathered 
   CHECK(total_ns(costs().layers[0].forward) == total_ns(kept.layers[0].forward) - gather);
 }
 
+TEST_CASE("layer_cost: learned positions are gathered with the word embedding") {
+  const LayerKey key{.is_sharded = true, .replicas = 64};
+  const auto gather = [&](const TransformerModel& model) {
+    return time_of(layer_costs(model, key, a100(), *find_stack("fsdp-eager")).embedding.forward,
+                   "weight_gather");
+  };
+  TransformerModel model{"", 4, 1024, 16, 2048};
+  REQUIRE(model.positions == Positions::Learned);
+  const double learned = gather(model);
+  CHECK(learned > 0);
+  // As many rows of a larger vocabulary.
+  model.positions = Positions::Rotary;
+  model.vocab_size += 2048;
+  CHECK(learned == gather(model));
+}
+
 TEST_CASE("layer_cost: the CPU issues experts after it has waited for the GPU") {
   TransformerModel model{"", 4, 256, 4, 128};
   model.experts = {.num_experts = 32, .top_k = 2, .expert_ffn_size = 64};
@@ -248,7 +264,7 @@ TEST_CASE("layer_cost: the CPU issues experts after it has waited for the GPU") 
 TEST_CASE("layer_cost: experts with a capacity are sent as many rows as they take") {
   TransformerModel model{"", 2, 4096, 32, 4096};
   model.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 1024};
-  const LayerKey key{.expert = 4, .micro_batch = 1, .precision = Precision::Bf16};
+  LayerKey key{.expert = 4, .micro_batch = 1, .precision = Precision::Bf16};
   Stack stack = *find_stack("megatron-core");
   const auto dispatch = [&](TokenDispatch kind, double capacity_factor) {
     stack.dispatch = kind;
@@ -261,6 +277,11 @@ TEST_CASE("layer_cost: experts with a capacity are sent as many rows as they tak
   CHECK(dispatch(TokenDispatch::AllToAll, 0.5) < even);
   // One copy of a token for each GPU that it goes to.
   CHECK(dispatch(TokenDispatch::OnePerGpu, 4) == dispatch(TokenDispatch::OnePerGpu, 1));
+  // The same over two nodes of 8 GPUs.
+  model.experts.num_experts = 16;
+  key.expert = 16;
+  const double between_nodes = dispatch(TokenDispatch::AllToAll, 1);
+  CHECK(dispatch(TokenDispatch::AllToAll, 4) == doctest::Approx(4 * between_nodes).epsilon(0.15));
 }
 
 TEST_CASE("layer_cost: the CPU catches up in the other layers of a hybrid's backward pass") {

@@ -181,6 +181,28 @@ TEST_CASE("memory_model: 8-bit products keep narrow inputs, single precision kee
   CHECK(wide.model_state.value == 16 * (4 * layer + 51'200'000) + 2 * layer);
 }
 
+TEST_CASE("memory_model: each further prediction holds its logits and the activations of its layer") {
+  const ParallelPlan plan{.tensor = 2, .global_batch = 8, .micro_batch = 4};
+  TransformerModel model = kModel;
+  const MemoryRules rules{.keeps_dropout_masks = false, .loss_bytes = 6};
+  const StageMemory one = stage_memory(model, plan, 0, a100(), rules);
+  model.prediction.depth = 2;
+  const StageMemory three = stage_memory(model, plan, 0, a100(), rules);
+  CHECK(three.working_set.value - one.working_set.value == 2 * 6 * 2048.0 * 25'000);
+  // Beside the eight layers each of two more predictions has one.
+  CHECK(three.activations.value == doctest::Approx(one.activations.value * 10 / 8));
+}
+
+TEST_CASE("memory_model: every GPU of a tensor-parallel group has the whole router") {
+  TransformerModel model = llama();
+  model.experts = {.num_experts = 16, .top_k = 4, .expert_ffn_size = 500};
+  const auto parameters = [&](std::int64_t tensor) {
+    const ParallelPlan plan{.tensor = tensor, .global_batch = 8, .micro_batch = 1, .expert_tensor = tensor};
+    return stage_parameters(model, plan, 0);
+  };
+  CHECK(2 * parameters(2) - parameters(1) == 8 * 16 * 1024.0);
+}
+
 TEST_CASE("memory_model: what sharding divides") {
   ParallelPlan plan{
       .data = 4, .global_batch = 8, .micro_batch = 1, .recompute = Recompute::Full, .context = 2};
@@ -230,6 +252,10 @@ TEST_CASE("memory_model: experts are spread over GPUs of all replicas") {
   // shared, four rows a token of 2 h + 6 x 500, and 13 x 16 of the router.
   const double rest = 8'192 + 3'072 + 2'048 + 64;
   CHECK(memory.activations.value == 512 * (8 * rest + 2 * 18'000 + 6 * (1'500 + 4 * (2'048 + 3'000) + 208)));
+  // Experts with room for twice as many rows hold as many.
+  model.experts.capacity_factor = 2;
+  const StageMemory roomy = stage_memory(model, plan, 0, a100(), kMegatronCoreMemory);
+  CHECK(roomy.activations.value - memory.activations.value == 512 * 6 * 4 * (2'048 + 3'000.0));
 }
 
 TEST_CASE("memory_model: with fused attention a window changes nothing") {
@@ -256,6 +282,14 @@ TEST_CASE("memory_model: halves of layers keep their inputs and what they comput
   // rows of 2 x 256 + 6 x 500, 13 x 16 of the router, and 2 x 256 on the way back.
   const double halves = 4 * 4'096 + 8'736 + (3'072 + 2'048 + 64) + 18'000 + (4 * 3'512 + 208 + 512);
   CHECK(memory.activations.value == 512 * 2 * halves);
+  // In 8 bits the inputs of the products after the norms and the scan are narrow: of M 1024 + 1024 columns.
+  ParallelPlan narrow = plan;
+  narrow.precision = Precision::Fp8;
+  TransformerModel scans = model;
+  scans.layer_pattern = "MMMMMMMM";
+  const double wide = stage_memory(scans, plan, 0, a100(), kMegatronCoreMemory).activations.value;
+  CHECK(wide - stage_memory(scans, narrow, 0, a100(), kMegatronCoreMemory).activations.value ==
+        512 * 8 * 2'048.0);
   // A pattern may put the fullest stage anywhere: the estimate looks at all of them.
   ParallelPlan staged = plan;
   staged.pipeline = 4;
@@ -281,6 +315,11 @@ TEST_CASE("memory_model: recomputation of norms and activations, or of experts")
   // One norm's output, four rows of 1024 columns and three times 500, and 13 bytes for each of 16 scores.
   CHECK(full - kept(SelectiveRecompute::Experts) == 512 * 8 * (2'048 + 4 * (2'048 + 3'000) + 208.0));
   CHECK(full - kept(SelectiveRecompute::Activations) == 512 * 8 * 4 * 1'000.0);
+  // Of every second product half of its columns: gate and value of shared experts of 300 columns are 600.
+  const double without_shared = kept(SelectiveRecompute::EverySecondProduct);
+  model.experts.shared_ffn_size = 300;
+  CHECK(kept(SelectiveRecompute::EverySecondProduct) - without_shared == 512 * 8 * 2 * 300.0);
+  model.experts.shared_ffn_size = 0;
   // Gate and value of the experts, in the memory of the CPU.
   MemoryRules rules = kMegatronCoreMemory;
   rules.offloads_expert_inputs = true;

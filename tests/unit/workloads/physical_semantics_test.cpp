@@ -423,5 +423,20 @@ TEST_CASE("physical_semantics: error on measured iteration times, without calibr
   CHECK(std::abs(accuracy.bias_percent) < 5);
 }
 
+TEST_CASE("physical_semantics: all-reduces are said to be those of the stack's libraries") {
+  const TransformerModel model{"", 4, 1024, 16, 2048};
+  const ParallelPlan plan{.tensor = 2, .global_batch = 8, .micro_batch = 1, .precision = Precision::Fp16};
+  const auto source = [&](const Stack& stack) {
+    return predict_physical(model, plan, a100(), stack).value().provenance.all_reduce_source;
+  };
+  Stack stack = megatron();
+  stack.libraries = Libraries::Old;
+  const std::string old = source(stack);
+  CHECK(old == a100().source_of("old_collectives all_reduce"));
+  stack.libraries = Libraries::Current;
+  CHECK(source(stack) == a100().source_of("collectives all_reduce"));
+  CHECK(source(stack) != old);
+}
+
 }  // namespace
 }  // namespace vtrain

@@ -135,6 +135,20 @@ TEST_CASE("megatron-core: context parallelism passes keys and values around behi
   CHECK(time_of(layer_of(*find_stack("megatron-core")).forward, "context_concat") == 0);
 }
 
+TEST_CASE(
+    "megatron-core: a context ring that leaves the NVLink domain shows as far as attention is shorter") {
+  // 4 x 4 GPUs are more than a node has. Through a slow network all three hops take longer than attention on
+  // the three parts that arrive.
+  GpuProfile slow = a100();
+  slow.node_network_bandwidth = slow.node_network_bandwidth * 0.01;
+  const LayerKey key{.tensor = 4, .context = 4, .micro_batch = 1, .precision = Precision::Bf16};
+  const PassCosts layer = layer_costs(llama(4), key, slow, *find_stack("megatron-core")).layers[0];
+  const double hop = send_time(slow, false, Bytes(2 * kTokens * 2 * kKeys / 4)).time.count();
+  const double attention = time_of(layer.forward, "attention");
+  CHECK(2 * hop > attention);
+  CHECK(time_of(layer.forward, "context_ring") == doctest::Approx(3 * hop - 0.75 * attention).epsilon(1e-6));
+}
+
 TEST_CASE("torchtitan: asynchronous tensor parallelism sums up pieces itself") {
   Stack stack = *find_stack("torchtitan");
   const LayerKey key{.tensor = 8, .sequence_parallel = true};

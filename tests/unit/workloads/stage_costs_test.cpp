@@ -84,6 +84,56 @@ TEST_CASE(
   CHECK(reduction() > gathers);
 }
 
+TEST_CASE(
+    "stage_costs: what an optimizer updates of experts is divided by the GPUs that hold the same ones") {
+  TransformerModel model{"", 4, 1024, 16, 2048};
+  model.experts = {.num_experts = 16, .top_k = 2, .expert_ffn_size = 512};
+  model.has_bias = false;
+  model.prediction.depth = 1;
+  Stack stack = *find_stack("fsdp-eager");
+  stack.updates_weights = true;
+  ParallelPlan plan{
+      .data = 32, .global_batch = 64, .micro_batch = 1, .expert = 8, .sharding = Sharding::Optimizer};
+  const auto optimizer = [&] {
+    const LayerCosts costs = layer_costs(model, layer_key(plan), a100(), stack);
+    return StageCosts(model, plan, a100(), stack, costs).optimizer(0);
+  };
+  const auto time_for = [](double parameters) {
+    const Bytes traffic = a100().optimizer_traffic * parameters;
+    return Nanoseconds(std::round(memory_kernel_time(a100(), MemoryKernel::Optimizer, traffic, 1).count()));
+  };
+  // In five layers, with that which predicts further, 16 / 8 experts of two matrices.
+  const double routed = 5 * 2 * 2 * 1024 * 512.0;
+  const double shared = stage_parameters(model, plan, 0) - routed;
+  CHECK(optimizer() == time_for(shared / 32 + routed / 4));
+  // Four sets of 8 replicas, each with all experts and an optimizer of its own.
+  plan.expert = 1;
+  plan.sharding = Sharding::Full;
+  plan.replicate = 4;
+  stack.memory.shards_optimizer_over_sets = false;
+  CHECK(optimizer() == time_for((shared + 8 * routed) / 8));
+}
+
+TEST_CASE("stage_costs: the GPU waits for what of the copies of a chunk is longer than its pass") {
+  const TransformerModel model{"", 16, 1024, 16, 2048};
+  const Stack stack = *find_stack("megatron-core");
+  GpuProfile profile = a100();
+  profile.host_bandwidth = BytesPerSecond(1e9);
+  const ParallelPlan plan{.data = 1,
+                          .pipeline = 2,
+                          .global_batch = 8,
+                          .micro_batch = 1,
+                          .virtual_stages = 2,
+                          .offloaded_layers = 4};
+  const LayerCosts costs = layer_costs(model, layer_key(plan), profile, stack);
+  const StageCosts stages(model, plan, profile, stack, costs);
+  const double copies = offloaded_activations(model, plan, 0, stack.memory).value / 2;
+  REQUIRE(copies > 1000);
+  CHECK(stages.offload_wait(0, Nanoseconds(0)).count() == std::round(copies));
+  CHECK(stages.offload_wait(0, Nanoseconds(1000)).count() == std::round(copies - 1000));
+  CHECK(stages.offload_wait(0, Nanoseconds(2 * copies)).count() == 0);
+}
+
 TEST_CASE("stage_costs: chunks of a stage are reduced beside the passes of the others") {
   const TransformerModel model{"", 16, 1024, 16, 2048};
   Stack stack = megatron();

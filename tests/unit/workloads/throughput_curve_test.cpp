@@ -211,6 +211,14 @@ TEST_CASE("throughput_curve: what a store has is not computed again, and nothing
   ThroughputCurves(a100(), {.kind = CurveKind::DataParallel}, &store).best_plan("gpt3-6.7b", 0, GpuCount(16));
   ThroughputCurves(a100(), {.profile_content = "abc"}, &store).best_plan("gpt3-6.7b", 0, GpuCount(16));
   CHECK(store.texts.size() == 4);
+  // And so is each factor of a calibration.
+  for (const KernelFactors& factors :
+       {KernelFactors{.product = 1.1}, KernelFactors{.memory = 1.1}, KernelFactors{.communication = 1.1}}) {
+    CurveSettings calibrated{.stack = default_stack(a100())};
+    calibrated.stack.factors = factors;
+    ThroughputCurves(a100(), calibrated, &store).best_plan("gpt3-6.7b", 0, GpuCount(16));
+  }
+  CHECK(store.texts.size() == 7);
 }
 
 TEST_CASE("throughput_curve: a store that throws costs what was to be kept, no more") {
