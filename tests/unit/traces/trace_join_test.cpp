@@ -134,6 +134,14 @@ TEST_CASE("trace_join: dated logs are laid one after the other, and a job of two
                                    "jobs that several files hold, counted once: 1"});
     CHECK(all.skipped.total() == 0);
   }
+  // A repeat of a job that is itself the second of its id.
+  std::vector<NamedTrace> twice;
+  twice.push_back(named("jan", january));
+  twice.push_back(named("feb", february));
+  twice.push_back(named("again", february));
+  const Trace once = join_traces(std::move(twice), false);
+  CHECK(once.workload.jobs.size() == 3);
+  CHECK(once.assumptions.back() == "jobs that several files hold, counted once: 3");
   // A trace without dates counts from its own time 0.
   std::vector<NamedTrace> mixed;
   mixed.push_back(named("one", kFirst));
