@@ -21,9 +21,8 @@ void ElasticFlow::decide(SchedulingPass& pass, WholeSeconds now, std::vector<std
   context_ = {.now = now, .slot = slot(), .cluster_gpus = cluster_gpus()};
   fill_.set_context(context_);
   plan_live();
-  // Who fails may come late without anybody to blame; newcomers need not wait for that.
   for (PlannedJob& planned : planned())
-    planned.is_lost = pass.disrupted() && planned.is_late();
+    planned.is_lost = planned.job->disrupted && planned.is_late();
   admit(pass, arrived);
   for (PlannedJob& planned : planned())
     planned.adopt_plan(now);

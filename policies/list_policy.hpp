@@ -48,9 +48,9 @@ class ListPolicy : public Policy {
   /// a new stamp. Returns whether any did. Jobs that were started by passes that skipped the order come last,
   /// in the order in which they were started.
   virtual bool update_running(const SchedulingPass&, std::span<ListedJob>) { return false; }
-  /// Whether `update_running` can tell the order of the jobs that run or arrive now from what it sees, however
-  /// many passes go by without it, as long as nothing disrupts jobs. Then nobody asks for that order in a pass
-  /// in which all jobs find room. Not for policies that turn jobs away.
+  /// Whether `update_running` can tell the order of the jobs that run or arrive now from what it sees,
+  /// however many passes go by without it, as long as nothing disrupts jobs. Then nobody asks for that order
+  /// in a pass in which all jobs find room. Not for policies that turn jobs away.
   virtual bool may_skip_order(const SchedulingPass&) { return false; }
   /// Whether a job that arrives is let in; it is rejected otherwise.
   virtual bool admits(const SchedulingPass&, JobId) { return true; }

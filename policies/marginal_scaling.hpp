@@ -20,7 +20,7 @@ struct PlannedJob {
   std::uint32_t id = 0;  ///< index of its `JobId`
   SlottedJob* job = nullptr;
   SharePlan plan;
-  bool is_lost = false;  ///< late whoever else is admitted, through failures
+  bool is_lost = false;  ///< late whoever else is admitted, since nodes have gone out of service
 
   bool is_late() const { return plan.finished > job->deadline; }
   /// Makes the plan the job's.

@@ -82,7 +82,10 @@ void SlottedPolicy::take_disruptions(const SchedulingPass& pass) {
     job.gpus = 0;
   }
   const bool disrupted = !pass.interrupted().empty() || pass.capacity_changed();
-  if (disrupted && !disrupted_at_ && !live_.empty()) disrupted_at_ = to_whole_seconds(pass.now());
+  if (!disrupted) return;
+  for (const std::uint32_t id : live_)
+    jobs_[id].disrupted = true;
+  if (!disrupted_at_ && !live_.empty()) disrupted_at_ = to_whole_seconds(pass.now());
 }
 
 void SlottedPolicy::book_work(const SchedulingPass& pass, SlottedJob& job) {

@@ -24,6 +24,7 @@ struct SlottedJob {
   double iterations_left = 0;
   WholeSeconds deadline = 0;
   bool best_effort = false;
+  bool disrupted = false;                  ///< a node has gone out of service while it was live
   bool planned = false;                    ///< whether its planned end is an event
   std::int64_t gpus = 0;                   ///< held since the last decision
   double overhead = 0;                     ///< s of the time after the last decision that are lost

@@ -161,17 +161,17 @@ Result<std::optional<std::int32_t>> take_trace(const ExperimentArguments& argume
   return read->trace.num_gpus;
 }
 
-/// Says so where run times of the trace are not those of the GPUs here.
+/// Says so where run times of the trace are not what the predictor expects.
 void note_run_times(const RunTimeRatios& ratios, bool any_elastic, Experiment& experiment) {
   constexpr double kNoticeable = 0.01;
   if (ratios.least > 1 - kNoticeable && ratios.most < 1 + kNoticeable) return;
   const std::string least = fmt::format("{:.2g}", ratios.least);
   const std::string most = fmt::format("{:.2g}", ratios.most);
   experiment.assumptions.push_back(fmt::format(
-      "run times of {} with a model as in the trace; for the GPUs here {} times as long is predicted ({}"
-      "--run-times predicted)",
+      "run times of {} with a model as in the trace; {} times as long is predicted with {} ({}--run-times "
+      "predicted)",
       count_of(ratios.jobs, "job"), least == most ? least : least + " to " + most,
-      any_elastic ? "elastic policies go by that; for all: " : ""));
+      experiment.curves->made_with(), any_elastic ? "elastic policies go by that; for all: " : ""));
 }
 
 /// Lets the predictor tell how fast jobs are where their gangs are, if that makes a difference.
@@ -240,6 +240,8 @@ Result<ExperimentRules> read_rules(const ExperimentArguments& arguments) {
       return fail({.field = "--throughputs", .message = "needs --trace, which the tables are of"});
     if (arguments.trace.throughputs_gpu != defaults.throughputs_gpu)
       return fail({.field = "--throughputs-gpu", .message = "needs --trace, which the tables are of"});
+    if (arguments.transformations.run_times != TransformationArguments().run_times)
+      return fail({.field = "--run-times", .message = "needs --trace, whose jobs have others"});
     if (arguments.trace.format != defaults.format)
       return fail({.field = "--format", .message = "needs --trace, which has it"});
   }
@@ -323,9 +325,12 @@ Result<void> complete_jobs(const ExperimentArguments& arguments, Transformations
     predicted = true;
   }
   predicted |= needs_prices(experiment.workload) || transformations.predicts_run_times;
+  const bool has_deadlines = std::ranges::any_of(experiment.workload.jobs, &Job::has_deadline);
   const auto changes = transform(experiment.workload, transformations, curves, true);
   if (!changes) return fail(changes.error());
   assume(experiment, *changes);
+  if (std::string tight = has_deadlines ? tight_deadlines(experiment.workload) : ""; !tight.empty())
+    experiment.assumptions.push_back(std::move(tight));
   if (predicted) experiment.provenance.emplace_back("run times", experiment.curves->describe());
   note_run_times(compare_run_times(experiment.workload, curves), any_elastic_policy(arguments.policies),
                  experiment);

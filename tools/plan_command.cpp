@@ -74,9 +74,10 @@ struct CountAnswer {
 /// What the search found.
 struct PlanAnswer {
   std::vector<CountAnswer> counts;
-  std::vector<RankedPlan> fastest;  ///< of each count that has any
-  std::vector<std::size_t> front;   ///< positions in `fastest`, the best by the objective first
-  Fallbacks fallbacks;              ///< of the best
+  std::vector<RankedPlan> fastest;   ///< of each count that has any
+  std::vector<std::size_t> front;    ///< positions in `fastest`, the best by the objective first
+  Fallbacks fallbacks;               ///< of the best
+  std::vector<std::string> remarks;  ///< likewise
   std::int64_t num_plans = 0;
   std::int64_t num_fitting = 0;
   double wall_s = 0;
@@ -230,6 +231,7 @@ Result<PlanAnswer> answer_question(const PlanQuestion& question) {
       predict_physical(question.model, best.plan, question.target.profile, question.target.stack);
   if (!predicted) return fail(std::move(predicted.error()));
   answer.fallbacks = std::move(predicted->provenance.fallbacks);
+  answer.remarks = std::move(predicted->provenance.remarks);
   return answer;
 }
 
@@ -291,6 +293,7 @@ ordered_json to_json(const PlanQuestion& question, const PlanAnswer& answer) {
                {"wall_s", answer.wall_s},
                {"best", to_json(question, best)},
                {"fallbacks", answer.fallbacks.sentences()},
+               {"remarks", answer.remarks},
                {"pareto_gpus", front},
                {"counts", counts}});
   return json;
@@ -403,6 +406,8 @@ std::string to_text(const PlanQuestion& question, const PlanAnswer& answer) {
   text += one ? one_count_text(question, answer.counts.front()) : front_text(question, answer);
   const RankedPlan& best = answer.fastest[answer.front.front()];
   text += fmt::format("1 trains {}\n", speed_text(speed_of(question, best)));
+  for (const std::string& remark : answer.remarks)
+    text += wrap_text("of 1: " + remark, kTextColumns, 2) + "\n";
   return text + fallbacks_text(answer.fallbacks) + left_out_text(question, answer);
 }
 

@@ -192,6 +192,7 @@ std::string describe_plan(const ParallelPlan& plan) {
   if (plan.expert_tensor > 1) text += fmt::format(", expert tensor {}", plan.expert_tensor);
   text += fmt::format(", pipeline {}, data {}, micro-batch {}, recompute {}", stages_text(plan), plan.data,
                       plan.micro_batch, name_of(plan.recompute));
+  if (plan.ends_count_as_layers) text += ", ends count as layers";
   if (plan.offloaded_layers > 0)
     text += fmt::format(", {} offloaded", count_of(plan.offloaded_layers, "layer"));
   if (plan.sharding != Sharding::None) text += fmt::format(", sharding {}", name_of(plan.sharding));

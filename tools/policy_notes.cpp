@@ -1,6 +1,7 @@
 #include "tools/policy_notes.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 
@@ -70,28 +71,12 @@ std::string limits_without_effect(const Workload& workload) {
       with_thousands(too_short));
 }
 
-/// Counts the deadlines that cannot be met, or not on the GPUs asked for; empty if there are none.
+/// Says so if there are deadlines that lie before their submission; empty otherwise.
 std::string hopeless_deadlines(const Workload& workload) {
-  std::int64_t deadlines = 0;
-  std::int64_t before_submission = 0;
-  std::int64_t too_short = 0;
-  for (const Job& job : workload.jobs) {
-    if (!job.has_deadline()) continue;
-    ++deadlines;
-    if (job.deadline < job.submit) {
-      ++before_submission;
-    } else if (job.deadline - job.submit < job.duration) {
-      ++too_short;
-    }
-  }
-  std::string text;
-  if (too_short > 0)
-    text = fmt::format("{} of {} leave less time than the run time on the GPUs asked for",
-                       with_thousands(too_short), count_of(deadlines, "deadline"));
-  if (before_submission > 0)
-    text += fmt::format("{}{} with a deadline before the submission, which nothing can meet",
-                        text.empty() ? "" : "; ", count_of(before_submission, "job"));
-  return text;
+  const auto hopeless = std::count_if(workload.jobs.begin(), workload.jobs.end(),
+                                      [](const Job& job) { return job.deadline < job.submit; });
+  if (hopeless == 0) return {};
+  return count_of(hopeless, "job") + " with a deadline before the submission, which nothing can meet";
 }
 
 /// Says from when on policies that go by recorded starts run jobs that have none; an error if no job has one,
@@ -113,6 +98,19 @@ Result<std::string> jobs_without_recorded_start(const Workload& workload,
 }
 
 }  // namespace
+
+std::string tight_deadlines(const Workload& workload) {
+  std::int64_t deadlines = 0;
+  std::int64_t tight = 0;
+  for (const Job& job : workload.jobs) {
+    if (!job.has_deadline()) continue;
+    ++deadlines;
+    if (job.deadline >= job.submit && job.deadline - job.submit < job.duration) ++tight;
+  }
+  if (tight == 0) return {};
+  return fmt::format("{} of {} {} less time than the run time on the GPUs asked for", with_thousands(tight),
+                     count_of(deadlines, "deadline"), tight == 1 ? "leaves" : "leave");
+}
 
 Result<std::vector<std::string>> policy_notes(const Workload& workload, const ClusterSpec& cluster,
                                               const std::vector<std::string>& policies) {

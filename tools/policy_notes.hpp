@@ -16,4 +16,8 @@ namespace vtrain {
 Result<std::vector<std::string>> policy_notes(const Workload& workload, const ClusterSpec& cluster,
                                               const std::vector<std::string>& policies);
 
+/// Counts the deadlines that no schedule can meet which gives jobs the GPUs that they ask for; empty if there
+/// are none. Worth saying of deadlines that come with a trace.
+std::string tight_deadlines(const Workload& workload);
+
 }  // namespace vtrain

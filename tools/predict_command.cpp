@@ -177,6 +177,8 @@ Result<Prediction> predict_from_profile(const PredictArguments& arguments, const
   const std::vector<std::string>& modelled = predicted->provenance.modelled;
   if (!modelled.empty())
     prediction.provenance.push_back(fmt::format("by formula: {}", fmt::join(modelled, ", ")));
+  for (const std::string& remark : predicted->provenance.remarks)
+    prediction.provenance.push_back(remark);
   for (const std::string& warning : config.warnings)
     prediction.provenance.push_back("model: " + warning);
   prediction.fallbacks = predicted->provenance.fallbacks.sentences();

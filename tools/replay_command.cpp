@@ -186,15 +186,19 @@ std::string policy_figures(const std::vector<ExperimentRun>& runs) {
   return text;
 }
 
-/// Says so where jobs were preempted or resized and it was taken to cost nothing.
+/// Says so where jobs were preempted or resized and it was taken to cost nothing; policies with costs of
+/// their own (ElasticFlow's table, presets) are left out.
 std::string free_interruptions(const Experiment& experiment, const std::vector<ExperimentRun>& runs) {
-  const bool costs = experiment.disruptions &&
-                     experiment.disruptions->interruption_cost.rule().kind != InterruptionRule::Kind::None;
+  if (experiment.disruptions &&
+      experiment.disruptions->interruption_cost.rule().kind != InterruptionRule::Kind::None)
+    return {};
   const bool any = std::any_of(runs.begin(), runs.end(), [](const ExperimentRun& run) {
-    return run.summary.preemptions > 0 ||
-           std::ranges::any_of(run.result.outcomes, [](const JobOutcome& job) { return job.resizes > 0; });
+    const auto policy = make_policy(run.summary.policy);
+    const bool resized =
+        std::ranges::any_of(run.result.outcomes, [](const JobOutcome& job) { return job.resizes > 0; });
+    return policy && (*policy)->copes_with_disruptions() && (run.summary.preemptions > 0 || resized);
   });
-  return any && !costs ? "preempting and resizing jobs cost them nothing (--interruption-cost)\n" : "";
+  return any ? "being preempted or resized costs jobs nothing (--interruption-cost)\n" : "";
 }
 
 /// How much of what was free was of no use, a line for each policy whose placement tells.

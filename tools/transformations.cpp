@@ -116,17 +116,20 @@ Result<std::vector<std::string>> transform(Workload& workload, const Transformat
   const std::uint64_t seed = transformations.seed;
   if (auto done = take(set_tenants(workload, transformations.tenants, seed)); !done)
     return fail(done.error());
+  if (transformations.predicts_run_times) {
+    const PredictedRunTimes done = predict_run_times(workload, curves);
+    sentences.push_back(fmt::format("run times, and requested times with them, as predicted for {}",
+                                    count_of(done.predicted, "job")));
+    if (done.without_plan > 0)
+      sentences.push_back(
+          fmt::format("run times of the trace for {} whose model has no plan on the GPUs asked for",
+                      count_of(done.without_plan, "job")));
+  }
   if (auto done = take(assign_models(workload, transformations.models, seed, iteration_times(curves))); !done)
     return fail(done.error());
-  if (transformations.predicts_run_times) {
-    const std::int64_t dropped = drop_durations(workload);
-    sentences.push_back(
-        fmt::format("run times of {} as predicted, instead of those of the trace", count_of(dropped, "job")));
-  }
   const bool wants_deadlines =
       transformations.deadlines && !(transformations.deadlines_only_if_none && any_deadline(workload));
-  if (price || transformations.predicts_run_times || wants_deadlines ||
-      transformations.estimates.kind != EstimateRule::Kind::Trace) {
+  if (price || wants_deadlines || transformations.estimates.kind != EstimateRule::Kind::Trace) {
     if (auto priced = price_jobs(workload, curves); !priced) return fail(priced.error());
   }
   if (wants_deadlines) {

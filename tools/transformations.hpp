@@ -57,9 +57,9 @@ Result<Transformations> read_transformations(const TransformationArguments& argu
 /// Iteration times as `ModelAssigner` wants them; the curves in it must outlive the result.
 IterationTime iteration_times(const CurvesByType& curves);
 
-/// Applies statuses, tenants and models in this order, prices the jobs that have no duration yet, if run
-/// times, deadlines or estimates need it or `price` says so, then applies deadlines and estimates. Returns
-/// one sentence for everything that was changed.
+/// Applies statuses, tenants, run times and models in this order, prices the jobs that have no duration yet,
+/// if deadlines or estimates need it or `price` says so, then applies deadlines and estimates. Returns one
+/// sentence for everything that was changed.
 Result<std::vector<std::string>> transform(Workload& workload, const Transformations& transformations,
                                            const CurvesByType& curves, bool price);
 

@@ -127,15 +127,14 @@ class SacctRow {
 
   void take_times(Job& job) {
     job.submit = instant(at_.submit, skip::kNoSubmission);
+    SimTime start = Job::kNoStart;
+    if (at_.start >= 0) start = instant(at_.start, skip::kNeverStarted);
     if (has(at_.eligible)) {
       const SimTime eligible = instant(at_.eligible, skip::kBadTime);
-      was_held_ = eligible > job.submit;
-      job.submit = std::max(job.submit, eligible);
+      was_held_ = eligible > job.submit && eligible <= start;
+      if (was_held_) job.submit = eligible;
     }
-    if (at_.start >= 0) {
-      const SimTime start = instant(at_.start, skip::kNeverStarted);
-      if (start >= job.submit) job.original_start = start;
-    }
+    if (start != Job::kNoStart && start >= job.submit) job.original_start = start;
     if (at_.end >= 0) instant(at_.end, skip::kNotEnded);
     job.duration = run_time();
     if (job.duration > kMaxTraceTime) row_.reject(skip::kTooLong, at_.end);
@@ -246,13 +245,14 @@ class SacctReader {
     auto trace =
         log_.finish(is_local_ ? Origin::FirstLocalSubmission : Origin::FirstSubmission, Repeats::KeepLast);
     if (!trace) return trace;
-    const auto note = [&](std::int64_t count, std::string_view what) {
-      if (count > 0) trace->assumptions.push_back(fmt::format("{} {}", with_thousands(count), what));
+    const auto note = [&](std::int64_t count, std::string_view thing, std::string_view rest) {
+      if (count > 0)
+        trace->assumptions.push_back(
+            fmt::format("{} {}{} {}", with_thousands(count), thing, count == 1 ? "" : "s", rest));
     };
-    note(num_steps_, "rows of job steps were passed over");
-    note(num_held_, num_held_ == 1 ? "job taken for submitted when it became eligible"
-                                   : "jobs taken for submitted when they became eligible");
-    note(num_components_, "components of heterogeneous jobs taken for jobs that need not start together");
+    note(num_steps_, "row", "of job steps passed over");
+    note(num_held_, "job", "taken for submitted when eligible, after the submission");
+    note(num_components_, "component", "of heterogeneous jobs taken for jobs that need not start together");
     return trace;
   }
 

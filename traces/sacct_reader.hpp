@@ -34,11 +34,10 @@ bool recognise_sacct(std::string_view head);
 /// * Times are local without offset, or seconds since 1970 (`SLURM_TIME_FORMAT=%s`). Local ones are taken as
 ///   those of one clock, so a wait across a change of clocks is off by its hour, and so is a run time where
 ///   there is no column of elapsed times. Time 0 is the first submission.
-/// * A job that waited for others, for a time of its own or for a release (`Eligible` after `Submit`) is
-/// taken
-///   for submitted when it became eligible, which is said: until then no scheduler could have started it.
+/// * A job whose `Eligible` lies after `Submit` (it waited for other jobs, for a time of its own or for a
+///   release) is taken for submitted then, which is said: no scheduler could have started it before.
 /// * A time limit of `UNLIMITED`, `Partition_Limit` or 0 is none. Slurm ends jobs some time after their
-/// limit;
+/// limit:
 ///   a job that ran for longer has its run time for a limit.
 /// * Where `Cluster` has several values, the names of jobs are `cluster/id`.
 /// * Rows of job steps (`123.batch`) say nothing more and are passed over. The tasks of an array and the

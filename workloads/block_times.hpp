@@ -11,9 +11,9 @@ namespace vtrain {
 
 /// How long the blocks of one chunk on one stage take, for one micro-batch. None is negative.
 struct BlockTimes {
-  Nanoseconds forward{0};    ///< with the hold of its send
+  Nanoseconds forward{0};    ///< with the stall of its send
   Nanoseconds recompute{0};  ///< before the backward pass; may overlap the wait for the gradient
-  Nanoseconds backward{0};   ///< with the hold of its send
+  Nanoseconds backward{0};   ///< with the stall of its send
   Nanoseconds weight{0};     ///< 0 unless the schedule splits the backward pass
   Nanoseconds forward_latency{0};
   Nanoseconds backward_latency{0};

@@ -36,18 +36,20 @@ enum class Latency : std::uint8_t { Counts, Vanishes };
 /// [stages][chunks], on a grid on which they add up exactly.
 std::vector<BlockTimes> block_times(const IterationWork& work, const PipelineShape& shape,
                                     const std::vector<ChunkTotals>& chunks, Latency latency) {
-  const double factor = latency == Latency::Counts ? 1 : 0;
+  const double counts = latency == Latency::Counts ? 1 : 0;
   std::vector<BlockTimes> times;
   times.reserve(chunks.size());
   for (const StageWork& stage : work.stages) {
     for (const ChunkWork& chunk : stage.chunks) {
       const ChunkTotals& totals = chunks[times.size()];
-      times.push_back({.forward = Nanoseconds(totals.forward.span),
+      const Send& forward = chunk.send_forward;
+      const Send& backward = chunk.send_backward;
+      times.push_back({.forward = Nanoseconds(totals.forward.span) - (1 - counts) * forward.link_wait,
                        .recompute = Nanoseconds(totals.recompute.span),
-                       .backward = Nanoseconds(totals.backward.span),
+                       .backward = Nanoseconds(totals.backward.span) - (1 - counts) * backward.link_wait,
                        .weight = Nanoseconds(totals.weight.span),
-                       .forward_latency = factor * chunk.send_forward.latency,
-                       .backward_latency = factor * chunk.send_backward.latency});
+                       .forward_latency = counts * forward.latency,
+                       .backward_latency = counts * backward.latency});
     }
   }
   const TimeGrid grid(time_bound(shape, times));
@@ -155,15 +157,16 @@ IterationTimes end_stages(const IterationWork& work, const PassEnds& passes,
   return times;
 }
 
-/// The same if messages took no time.
+/// The same if messages were there at once.
 Nanoseconds without_latency(const IterationWork& work, const std::vector<ChunkTotals>& chunks,
                             const std::vector<OnceTotals>& once) {
   return end_stages(work, end_passes(work, chunks, Latency::Vanishes), once).iteration;
 }
 
 bool any_latency(const IterationWork& work) {
-  const auto has_latency = [](const ChunkWork& chunk) {
-    return chunk.send_forward.latency.count() > 0 || chunk.send_backward.latency.count() > 0;
+  const auto waits = [](const Send& send) { return send.latency.count() > 0 || send.link_wait.count() > 0; };
+  const auto has_latency = [&waits](const ChunkWork& chunk) {
+    return waits(chunk.send_forward) || waits(chunk.send_backward);
   };
   return std::any_of(work.stages.begin(), work.stages.end(), [&](const StageWork& stage) {
     return std::any_of(stage.chunks.begin(), stage.chunks.end(), has_latency);

@@ -59,7 +59,7 @@ class ChainMaker {
   Chain make_block(const std::vector<Operator>& operators, TaskKind kind, const Send& send) {
     Chain chain = make(operators);
     if (chain.empty()) chain.push_back(empty_task(kind));
-    chain.back().gap_ns += send.hold.count();
+    chain.back().gap_ns += send.stall().count();
     chain.back().sends = true;
     return chain;
   }

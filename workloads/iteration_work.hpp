@@ -36,9 +36,14 @@ inline Nanoseconds total_span(std::span<const Operator> operators) {
 /// What passing a block's result on to the next stage takes.
 struct Send {
   Nanoseconds hold{0};  ///< for this long after the block its stage does nothing else (synchronous send)
-  /// What the message takes beyond `hold`, while its stage goes on (asynchronous send): the receiver may
-  /// start `hold` + `latency` after the end of the block. Unused where there is no next stage.
+  /// For so long after `hold` the stage waits until the link is free for its next message.
+  Nanoseconds link_wait{0};
+  /// What the message takes beyond both, while its stage goes on (asynchronous send): the receiver may start
+  /// `hold` + `link_wait` + `latency` after the end of the block. Unused where there is no next stage.
   Nanoseconds latency{0};
+
+  /// For how long after the block its stage does nothing else, for either reason.
+  Nanoseconds stall() const { return hold + link_wait; }
 };
 
 /// What one pipeline stage does with one chunk of the model, for one micro-batch. A block is a chain: each

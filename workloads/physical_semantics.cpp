@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/units.hpp"
 #include "workloads/memory_model.hpp"
@@ -151,8 +152,9 @@ StageWork make_stage(const TransformerModel& model, const StageCosts& stages, co
     }
     const Nanoseconds forward_pass = total_span(chunk.forward);
     const Nanoseconds backward_pass = total_span(chunk.backward) + total_span(chunk.weight);
-    chunk.send_forward = stages.send_forward(layers, forward_pass + backward_pass);
-    chunk.send_backward = stages.send_backward(layers, forward_pass + backward_pass);
+    const StageCosts::Sends sends = stages.sends(layers, forward_pass, backward_pass);
+    chunk.send_forward = sends.forward;
+    chunk.send_backward = sends.backward;
     forward += forward_pass;
     backward += backward_pass;
   }
@@ -172,11 +174,34 @@ StageWork make_stage(const TransformerModel& model, const StageCosts& stages, co
   return work;
 }
 
-/// Whether the layers are those that GPT-2 and GPT-3 had.
-bool is_gpt_like(const TransformerModel& model) {
-  return model.positions == Positions::Learned && model.normalization == Normalization::LayerNorm &&
-         model.mlp_inputs() == 1 && model.kv_heads() == model.num_heads && !model.has_experts() &&
-         !model.is_hybrid();
+/// What of a model GPT-2 and GPT-3 did not have.
+std::vector<std::string_view> newer_parts(const TransformerModel& model) {
+  std::vector<std::string_view> parts;
+  if (model.positions != Positions::Learned) parts.emplace_back("rotary positions");
+  if (model.normalization != Normalization::LayerNorm) parts.emplace_back("RMS norms");
+  if (model.is_gated()) parts.emplace_back("gated MLPs");
+  if (model.kv_heads() != model.num_heads) parts.emplace_back("grouped queries");
+  if (model.has_experts()) parts.emplace_back("experts");
+  if (model.is_hybrid()) parts.emplace_back("state spaces");
+  return parts;
+}
+
+/// What a user should know of a plan and a model on a stack, a sentence each.
+std::vector<std::string> remarks_on(const TransformerModel& model, const ParallelPlan& plan,
+                                    const Stack& stack, const LayerCosts& costs) {
+  std::vector<std::string> remarks;
+  const bool recomputes =
+      std::ranges::any_of(costs.layers, [](const PassCosts& layer) { return !layer.recompute.empty(); });
+  if (plan.recompute == Recompute::Selective && !recomputes) {
+    remarks.push_back(
+        fmt::format("recompute selective: stack {} has nothing to recompute here, as none", stack.name));
+  }
+  const std::vector<std::string_view> newer = newer_parts(model);
+  if (stack.libraries == Libraries::Old && !newer.empty()) {
+    remarks.push_back(fmt::format("{}: timed with the old kernels of stack {}; megatron-core has newer ones",
+                                  fmt::join(newer, ", "), stack.name));
+  }
+  return remarks;
 }
 
 std::string_view all_reduce_source(const GpuProfile& profile, const Stack& stack) {
@@ -266,18 +291,6 @@ Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const
     fallbacks.missing.push_back(fmt::format("schedule {}: not known of stack {}, timed as if it had it",
                                             name_of(plan.schedule), stack.name));
   }
-  const bool recomputes =
-      std::ranges::any_of(costs.layers, [](const PassCosts& layer) { return !layer.recompute.empty(); });
-  if (plan.recompute == Recompute::Selective && !recomputes) {
-    fallbacks.missing.push_back(fmt::format(
-        "recompute selective: stack {} has nothing to recompute here, timed as none", stack.name));
-  }
-  if (stack.libraries == Libraries::Old && !is_gpt_like(model)) {
-    fallbacks.missing.push_back(
-        fmt::format("model: software of 2021 (stack {}) had no rotary positions, RMS norms, gated or grouped "
-                    "layers, nor experts; megatron-core trains such models",
-                    stack.name));
-  }
   const auto& shardings = choices.sharding;
   if (plan.sharding != Sharding::None && plan.data > 1 &&
       std::find(shardings.begin(), shardings.end(), plan.sharding) == shardings.end()) {
@@ -289,6 +302,7 @@ Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const
       .memory = estimate_memory(model, plan, profile, stack.memory),
       .provenance = {.all_reduce_source = std::string(all_reduce_source(profile, stack)),
                      .modelled = {costs.modelled.begin(), costs.modelled.end()},
+                     .remarks = remarks_on(model, plan, stack, costs),
                      .fallbacks = std::move(fallbacks)}};
 }
 

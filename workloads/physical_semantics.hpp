@@ -51,6 +51,9 @@ struct PhysicalProvenance {
   std::string all_reduce_source;  ///< of the collectives' times within a node
   /// Operators whose time is a formula's, because the profile has no measurements of their kind.
   std::vector<std::string> modelled;
+  /// What a user should know of the plan and the model on this stack, though no number is missing for it; a
+  /// sentence each.
+  std::vector<std::string> remarks;
   Fallbacks fallbacks;
 };
 

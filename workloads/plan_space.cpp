@@ -127,6 +127,8 @@ class PlanLister {
   bool splits_layers(const ParallelPlan& plan) const {
     const std::int64_t num_chunks = plan.pipeline * plan.virtual_stages;
     if (!plan.ends_count_as_layers) return model_.num_layers % num_chunks == 0;
+    // Two chunks of as many layers are those without the ends.
+    if (num_chunks == 2 && model_.num_layers % 2 == 0) return false;
     const std::int64_t slots = model_.num_layers + 2;
     const std::int64_t size = (slots + num_chunks - 1) / num_chunks;
     return size >= 2 && (num_chunks - 1) * size < slots;

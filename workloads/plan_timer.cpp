@@ -55,9 +55,7 @@ PlanTimer::Chunk PlanTimer::chunk_of(const StageCosts& stages, const LayerSpans&
   passes.forward += forward_wait;
   passes.backward += backward_wait;
   chunk.offload_wait = forward_wait + backward_wait;
-  const Nanoseconds round = passes.forward + passes.backward + passes.weight;
-  chunk.forward = stages.send_forward(chunk.layers, round);
-  chunk.backward = stages.send_backward(chunk.layers, round);
+  chunk.sends = stages.sends(chunk.layers, passes.forward, passes.backward + passes.weight);
   return chunk;
 }
 
@@ -85,11 +83,11 @@ void PlanTimer::take_up(const ParallelPlan& plan) {
       const Chunk chunk = chunk_of(stages, spans, stage, number);
       forward += chunk.passes.forward;
       backward += chunk.passes.backward + chunk.passes.weight;
-      blocks_.push_back({.forward = chunk.passes.forward + chunk.forward.hold,
-                         .backward = chunk.passes.backward + chunk.backward.hold,
-                         .weight = chunk.passes.weight,
-                         .forward_latency = chunk.forward.latency,
-                         .backward_latency = chunk.backward.latency});
+      BlockTimes& block = blocks_.emplace_back(chunk.passes);
+      block.forward += chunk.sends.forward.stall();
+      block.backward += chunk.sends.backward.stall();
+      block.forward_latency = chunk.sends.forward.latency;
+      block.backward_latency = chunk.sends.backward.latency;
     }
     once_.push_back(
         {.reduction = stages.reduction(stage, forward, backward) + stages.embedding_reduction(stage),
@@ -156,10 +154,17 @@ Nanoseconds PlanTimer::iteration_of(std::span<const BlockTimes> blocks) {
   return all_done + optimizer;
 }
 
-Nanoseconds PlanTimer::iteration_without_latency() {
-  std::vector<BlockTimes> blocks = blocks_;
-  for (BlockTimes& block : blocks)
-    block.forward_latency = block.backward_latency = Nanoseconds(0);
+Nanoseconds PlanTimer::iteration_without_latency(const StageCosts& stages) {
+  std::vector<BlockTimes> blocks;
+  blocks.reserve(blocks_.size());
+  for (std::int64_t stage = 0; stage < plan_.pipeline; ++stage) {
+    for (std::int64_t number = 0; number < plan_.virtual_stages; ++number) {
+      const Chunk chunk = chunk_of(stages, *layers_, stage, number);
+      BlockTimes& block = blocks.emplace_back(chunk.passes);
+      block.forward += chunk.sends.forward.hold;
+      block.backward += chunk.sends.backward.hold;
+    }
+  }
   return blocks == blocks_ ? iteration() : iteration_of(blocks);
 }
 
@@ -185,7 +190,7 @@ Breakdown PlanTimer::breakdown() {
   }
   const std::size_t slowest = busiest_stage(busy);
   Breakdown breakdown = breakdowns[slowest];
-  divide_idle_time(breakdown, busy[slowest], iteration(), iteration_without_latency());
+  divide_idle_time(breakdown, busy[slowest], iteration(), iteration_without_latency(stages));
   return breakdown;
 }
 
@@ -197,7 +202,7 @@ Breakdown PlanTimer::stage_breakdown(const StageCosts& stages, std::size_t stage
     const Chunk chunk = chunk_of(stages, *layers_, number, i);
     add_chunk(breakdown, chunk.layers, *layers_);
     breakdown.compute += num_micro_batches * chunk.offload_wait;
-    breakdown.pipeline_comm += num_micro_batches * (chunk.forward.hold + chunk.backward.hold);
+    breakdown.pipeline_comm += num_micro_batches * (chunk.sends.forward.hold + chunk.sends.backward.hold);
   }
   return breakdown;
 }

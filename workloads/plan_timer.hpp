@@ -75,8 +75,7 @@ class PlanTimer {
     ChunkLayers layers{};
     BlockTimes passes{};          ///< without sends, with `offload_wait`
     Nanoseconds offload_wait{0};  ///< for activations in the CPU's memory
-    Send forward{};
-    Send backward{};
+    StageCosts::Sends sends{};
   };
 
   /// The passes of layers, without sends and without waiting for activations in the CPU's memory.
@@ -84,7 +83,7 @@ class PlanTimer {
   Chunk chunk_of(const StageCosts& stages, const LayerSpans& spans, std::int64_t stage,
                  std::int64_t number) const;
   Nanoseconds iteration_of(std::span<const BlockTimes> blocks);
-  Nanoseconds iteration_without_latency();
+  Nanoseconds iteration_without_latency(const StageCosts& stages);
   void add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const LayerSpans& spans) const;
   /// Of all that a stage does, without the bubble.
   Breakdown stage_breakdown(const StageCosts& stages, std::size_t stage) const;

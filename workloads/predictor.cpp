@@ -7,12 +7,12 @@
 
 namespace vtrain {
 
-Nanoseconds hold_after(const StageWork& stage, const Task& task) {
-  if (!task.sends) return Nanoseconds(0);
+const Send* send_after(const StageWork& stage, const Task& task) {
+  if (!task.sends) return nullptr;
   const ChunkWork& chunk = stage.chunks[task.chunk];
   const bool is_forward =
       task.op == Task::kNoOperator ? task.kind == TaskKind::Forward : task.op < chunk.forward.size();
-  return is_forward ? chunk.send_forward.hold : chunk.send_backward.hold;
+  return is_forward ? &chunk.send_forward : &chunk.send_backward;
 }
 
 IterationTimes simulated_iteration_times(const IterationWork& work, const ExecutionGraph& graph) {
@@ -36,10 +36,12 @@ IterationTimes simulated_iteration_times(const IterationWork& work, const Execut
   for (TaskId id = 0; id < graph.num_tasks(); ++id) {
     const Task& task = graph[id];
     if (task.kind == TaskKind::PipelineComm) continue;
-    const Nanoseconds hold = hold_after(work.stages[task.stage], task);
     Breakdown& breakdown = breakdowns[task.stage];
-    part_of(breakdown, task.kind) += Nanoseconds(task.duration_ns + task.gap_ns) - hold;
-    breakdown.pipeline_comm += hold;
+    part_of(breakdown, task.kind) += Nanoseconds(task.duration_ns + task.gap_ns);
+    if (const Send* const send = send_after(work.stages[task.stage], task)) {
+      part_of(breakdown, task.kind) -= send->stall();
+      breakdown.pipeline_comm += send->hold;
+    }
   }
   for (const StageTimes& stage : times.stages)
     times.iteration = std::max(times.iteration, stage.end);

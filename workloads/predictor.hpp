@@ -19,8 +19,8 @@ struct Breakdown {
   /// memory of the CPU or go there.
   Nanoseconds compute{0};
   Nanoseconds tensor_comm{0};  ///< collectives inside layers: of tensor, context and expert parallelism
-  /// Sends between stages as far as they hold the stage, and what the iteration is longer for messages that
-  /// are on their way.
+  /// Sends between stages as far as they hold the stage, and what the iteration is longer for messages on
+  /// their way and for links that are busy.
   Nanoseconds pipeline_comm{0};
   Nanoseconds data_comm{0};  ///< gradient reduction
   Nanoseconds optimizer{0};  ///< weight update
@@ -51,10 +51,12 @@ IterationTimes fast_iteration_times(const IterationWork& work);
 /// The same from the graph of this work, by the paper's Algorithm 1.
 IterationTimes simulated_iteration_times(const IterationWork& work, const ExecutionGraph& graph);
 
-/// The iteration time if messages between stages were there at once: without what `Send::latency` adds.
+/// The iteration time if messages between stages were there at once: without what `Send::latency` and
+/// `Send::link_wait` add.
 Nanoseconds iteration_without_latency(const IterationWork& work);
 
-/// The part of a task's gap for which the send after its block holds the stage; 0 unless `Task::sends`.
-Nanoseconds hold_after(const StageWork& stage, const Task& task);
+/// What a task sends at the end of its gap, `Send::stall` of which is part of the gap; null unless
+/// `Task::sends`.
+const Send* send_after(const StageWork& stage, const Task& task);
 
 }  // namespace vtrain

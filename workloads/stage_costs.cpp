@@ -26,18 +26,16 @@ double share_across(const ParallelPlan& plan, const GpuProfile& profile) {
   return borders == 0 ? 0 : real(std::min(links, borders + wraps)) / real(links);
 }
 
-/// What a message from a stage to the next one takes, in whole nanoseconds.
+/// What a message from a stage to the next one takes if so large a share of it goes over the network instead
+/// of NVLink; in whole nanoseconds.
 Nanoseconds message_time(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
-                         const Stack& stack) {
+                         const Stack& stack, double network_share) {
   const double tokens = real(plan.micro_batch) * real(model.sequence_length) / real(plan.context);
   const Bytes activations(element_bytes(plan.precision) * tokens * real(model.hidden_size));
   const Bytes part(activations.value / real(plan.tensor));
   const Nanoseconds within = send_time(profile, true, part).time;
   const Nanoseconds across = send_time(profile, false, part).time;
-  // A stage that a send holds waits for the slowest link, a micro-batch on its way for all of them.
-  const double share = share_across(plan, profile);
-  Nanoseconds time =
-      stack.sends_hold_stage ? (share > 0 ? across : within) : within + share * (across - within);
+  Nanoseconds time = within + network_share * (across - within);
   if (plan.tensor > 1 && !plan.sequence_parallel) {
     time += collective_time(profile, Collective::AllGather, placed_group(profile, plan.tensor, 1),
                             activations, stack.libraries)
@@ -51,7 +49,11 @@ Nanoseconds message_time(const TransformerModel& model, const ParallelPlan& plan
 StageCosts::StageCosts(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
                        const Stack& stack, const LayerCosts& costs)
     : model_(model), plan_(plan), profile_(profile), stack_(stack), costs_(costs) {
-  if (plan.pipeline > 1) message_ = message_time(model, plan, profile, stack);
+  if (plan.pipeline == 1) return;
+  // A micro-batch on its way waits for all links, a stage that waits for a link for the slowest of them.
+  const double share = share_across(plan, profile);
+  message_ = message_time(model, plan, profile, stack, share);
+  slowest_message_ = message_time(model, plan, profile, stack, share > 0 ? 1 : 0);
 }
 
 ChunkLayers StageCosts::layers(std::int64_t stage, std::int64_t chunk) const {
@@ -72,19 +74,27 @@ bool StageCosts::alike(std::int64_t a, std::int64_t b) const {
   return true;
 }
 
-Send StageCosts::send_forward(const ChunkLayers& layers, Nanoseconds round) const {
-  if (layers.is_last) return {};
-  if (stack_.sends_hold_stage) return {.hold = message_};
-  const Nanoseconds hold = std::max(Nanoseconds(0), message_ - round);
-  return {.hold = hold, .latency = message_ - hold};
-}
-
-Send StageCosts::send_backward(const ChunkLayers& layers, Nanoseconds round) const {
-  if (layers.is_first) return {};
-  if (stack_.sends_hold_stage) return {.hold = message_};
-  // Waiting for the link forward makes a round long enough for the one backward.
-  const Nanoseconds hold = layers.is_last ? std::max(Nanoseconds(0), message_ - round) : Nanoseconds(0);
-  return {.hold = hold, .latency = message_ - hold};
+StageCosts::Sends StageCosts::sends(const ChunkLayers& layers, Nanoseconds forward,
+                                    Nanoseconds backward) const {
+  const auto send = [this](Nanoseconds link_wait) {
+    if (stack_.sends_hold_stage) return Send{.hold = slowest_message_};
+    return Send{.link_wait = link_wait, .latency = std::max(Nanoseconds(0), message_ - link_wait)};
+  };
+  const auto wait_after = [this](Nanoseconds others) {
+    return std::max(Nanoseconds(0), slowest_message_ - others);
+  };
+  Sends sends;
+  if (plan_.schedule == Schedule::GPipe) {
+    // All forward passes come one after the other, and so do all backward passes.
+    if (!layers.is_last) sends.forward = send(wait_after(forward));
+    if (!layers.is_first) sends.backward = send(wait_after(backward));
+    return sends;
+  }
+  // They alternate: who waits for one direction has waited for the other, too.
+  const Nanoseconds wait = wait_after(forward + backward);
+  if (!layers.is_last) sends.forward = send(wait);
+  if (!layers.is_first) sends.backward = send(layers.is_last ? wait : Nanoseconds(0));
+  return sends;
 }
 
 bool StageCosts::has_reduction() const {

@@ -38,13 +38,16 @@ class StageCosts {
   ChunkLayers layers(std::int64_t stage, std::int64_t chunk) const;
   /// Whether two stages do the same but for the numbers of their layers.
   bool alike(std::int64_t a, std::int64_t b) const;
-  /// Sending the activations of a chunk, whose passes take `round` for a micro-batch, to the next one: each
-  /// GPU of a tensor-parallel group sends its part; without sequence parallelism the group then gathers the
-  /// whole. Where the stack does not hold the stage for it, the link does if it is still busy with the
-  /// message of one micro-batch when the next one's is ready. Nothing after the last chunk of the model.
-  Send send_forward(const ChunkLayers& layers, Nanoseconds round) const;
-  /// The same of gradients, the other way, which is a link of its own.
-  Send send_backward(const ChunkLayers& layers, Nanoseconds round) const;
+  /// What a chunk sends to its neighbours.
+  struct Sends {
+    Send forward{};   ///< activations; nothing after the last chunk of the model
+    Send backward{};  ///< gradients; nothing before the first
+  };
+  /// What a chunk sends whose passes take so long for a micro-batch, weight gradients included in `backward`:
+  /// each GPU of a tensor-parallel group sends its part; without sequence parallelism the group then gathers
+  /// the whole. Where the stack does not hold the stage for it, the slowest link of the pipeline does if it
+  /// is still busy with a message when the next one is ready. Each direction has a link of its own.
+  Sends sends(const ChunkLayers& layers, Nanoseconds forward, Nanoseconds backward) const;
   /// Whether there is any reduction.
   bool has_reduction() const;
   /// What of the gradients' reduction shows, in whole nanoseconds. Where the stack overlaps it, it runs in
@@ -96,7 +99,9 @@ class StageCosts {
   const GpuProfile& profile_;
   const Stack& stack_;
   const LayerCosts& costs_;
-  Nanoseconds message_{0};  ///< from one stage to the next
+  // What a message between stages takes in the mean over the links of the pipeline, and on the slowest one.
+  Nanoseconds message_{0};
+  Nanoseconds slowest_message_{0};
 };
 
 }  // namespace vtrain

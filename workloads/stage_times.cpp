@@ -6,7 +6,7 @@
 namespace vtrain {
 namespace {
 
-ChainTotals total_chain(const std::vector<Operator>& operators, Nanoseconds hold) {
+ChainTotals total_chain(const std::vector<Operator>& operators, const Send& send) {
   ChainTotals totals;
   for (const Operator& op : operators) {
     const Nanoseconds span = op.duration + op.gap;
@@ -21,26 +21,25 @@ ChainTotals total_chain(const std::vector<Operator>& operators, Nanoseconds hold
       totals.after_collective += span.count();
     }
   }
-  totals.span += hold.count();
-  totals.breakdown.pipeline_comm += hold;
-  // The send holds the stage in the last operator: a collective there ends with it.
+  totals.span += send.stall().count();
+  totals.breakdown.pipeline_comm += send.hold;
+  // The send stalls the stage in the last operator: a collective there ends with it.
   const bool ends_in_collective = !operators.empty() && is_collective(operators.back().kind);
-  if (!ends_in_collective) totals.after_collective += hold.count();
+  if (!ends_in_collective) totals.after_collective += send.stall().count();
   return totals;
 }
 
 }  // namespace
 
 ChunkTotals total_chunk(const ChunkWork& work) {
-  return {.forward = total_chain(work.forward, work.send_forward.hold),
-          .recompute = total_chain(work.recompute, Nanoseconds(0)),
-          .backward = total_chain(work.backward, work.send_backward.hold),
-          .weight = total_chain(work.weight, Nanoseconds(0))};
+  return {.forward = total_chain(work.forward, work.send_forward),
+          .recompute = total_chain(work.recompute, {}),
+          .backward = total_chain(work.backward, work.send_backward),
+          .weight = total_chain(work.weight, {})};
 }
 
 OnceTotals total_once(const StageWork& work) {
-  return {.data_parallel = total_chain(work.data_parallel, Nanoseconds(0)),
-          .optimizer = total_chain(work.optimizer, Nanoseconds(0))};
+  return {.data_parallel = total_chain(work.data_parallel, {}), .optimizer = total_chain(work.optimizer, {})};
 }
 
 Nanoseconds& part_of(Breakdown& breakdown, TaskKind kind) {

@@ -11,8 +11,8 @@ namespace vtrain {
 
 /// Sums over one chain of operators, in ns.
 struct ChainTotals {
-  double span = 0;         ///< from its start to its end, gaps and the hold of the send that follows included
-  double kernel_time = 0;  ///< busy time of all but collectives
+  double span = 0;  ///< from its start to its end, gaps and the stall of the send that follows included
+  double kernel_time = 0;       ///< busy time of all but collectives
   double collective_time = 0;   ///< busy time of collectives
   bool has_collective = false;  ///< whether there is any
   double after_collective = 0;  ///< from the end of the last collective and its gap to the end of the chain

@@ -68,7 +68,8 @@ class TimelineWriter {
       write_message(task, start_ns);
       return;
     }
-    const double send_ns = hold_after(work_.stages[task.stage], task).count();
+    const Send* const send = send_after(work_.stages[task.stage], task);
+    const double send_ns = send != nullptr ? send->stall().count() : 0;
     const double end_ns = start_ns + task.duration_ns + task.gap_ns;
     const std::string name = nlohmann::json(task_name(work_, task)).dump();
     write_slice(task, {.name = name,

@@ -184,10 +184,10 @@ SortedSamples sorted_jcts(const ReportInput& input) {
   });
 }
 
-SortedSamples sorted_queueing_delays(const ReportInput& input) {
+SortedSamples sorted_waiting_times(const ReportInput& input) {
   return sorted_samples(input, [](const Job& job, const JobOutcome& outcome) -> std::optional<SimDuration> {
-    if (!has_started(outcome)) return std::nullopt;
-    return queueing_delay(job, outcome);
+    if (!has_ended(outcome)) return std::nullopt;
+    return waiting_time(job, outcome);
   });
 }
 

@@ -26,8 +26,8 @@ nlohmann::json step_series_json(const StepSeries& series, bool exact);
 
 /// JCT of the jobs that completed.
 SortedSamples sorted_jcts(const ReportInput& input);
-/// Queueing delay of the jobs that started.
-SortedSamples sorted_queueing_delays(const ReportInput& input);
+/// Waiting times of the jobs that ended.
+SortedSamples sorted_waiting_times(const ReportInput& input);
 
 /// Empirical distribution functions on common abscissae: `{"exact", "x": [seconds], "percent": [[...] per
 /// policy]}`, where percent is the share of values <= x. Exact (all distinct values) for up to 500 distinct

@@ -67,10 +67,11 @@ void add_distributions(const ReportInput& input, json& data, std::string& html) 
   };
   add("jct", "Job completion time",
       "Share of the completed jobs, in per cent, whose JCT is at most this long.", sorted_jcts(input));
-  add("wait", "Queueing delay",
-      "Share of the started jobs, in per cent, that first waited at most this long; the left edge "
-      "counts all that waited less.",
-      sorted_queueing_delays(input));
+  add("wait", "Waiting time",
+      "Share of the jobs that ended, in per cent, that waited at most this long, also after being stopped; "
+      "the "
+      "left edge counts all that waited less.",
+      sorted_waiting_times(input));
 }
 
 void add_time_series(const ReportInput& input, json& data, std::string& html) {

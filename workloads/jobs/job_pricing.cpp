@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -14,6 +15,8 @@
 namespace vtrain {
 namespace {
 
+constexpr double kLongestTime = 9.2e18;  // ns, just below what SimDuration holds
+
 Result<void> price(Job& job, const Workload& workload, ThroughputCurves& curves) {
   if (job.model.value >= workload.models.size() || job.iterations <= 0) {
     return fail(job_error(workload, job, "duration",
@@ -25,15 +28,37 @@ Result<void> price(Job& job, const Workload& workload, ThroughputCurves& curves)
     const Error& error = iteration.error();
     return fail(job_error(workload, job, error.field, error.message));
   }
-  constexpr double kLongest = 9.2e18;  // ns, just below what SimDuration holds
   const Nanoseconds duration = *iteration * static_cast<double>(job.iterations);
-  if (!(duration.count() <= kLongest)) {
+  if (!(duration.count() <= kLongestTime)) {
     return fail(
         job_error(workload, job, "iterations",
                   fmt::format("{} iterations of '{}' take more than 292 years", job.iterations, model)));
   }
   job.duration = to_sim_duration(duration);
   return {};
+}
+
+/// Calls `use` with the number of every job that has a duration and that the predictor can price, and with
+/// the run time that it predicts; nothing if there is no plan.
+template <class Use>
+void for_each_prediction(const Workload& workload, const CurvesByType& curves, const Use& use) {
+  const TrainingJobs training(workload);
+  std::map<std::tuple<ModelId, std::int32_t, GpuTypeId, GpuCount>, Result<Nanoseconds>> iterations;
+  for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+    const Job& job = workload.jobs[i];
+    if (job.duration.count() == 0 || !training.include(job)) continue;
+    const auto key = std::tuple(job.model, job.global_batch, job.gpu_type, job.num_gpus);
+    auto known = iterations.find(key);
+    if (known == iterations.end()) {
+      auto time = curves.of(job.gpu_type)
+                      .iteration_time(workload.models[job.model.value], job.global_batch, job.num_gpus);
+      known = iterations.emplace(key, std::move(time)).first;
+    }
+    std::optional<Nanoseconds> run_time;
+    if (known->second)
+      run_time = std::min(Nanoseconds(kLongestTime), *known->second * static_cast<double>(job.iterations));
+    use(i, run_time);
+  }
 }
 
 }  // namespace
@@ -46,37 +71,31 @@ Result<void> price_jobs(Workload& workload, const CurvesByType& curves) {
   return {};
 }
 
-std::int64_t drop_durations(Workload& workload) {
-  const TrainingJobs training(workload);
-  std::int64_t dropped = 0;
-  for (Job& job : workload.jobs) {
-    if (job.duration.count() == 0 || !training.include(job)) continue;
-    job.duration = SimDuration(0);
-    ++dropped;
-  }
-  return dropped;
+PredictedRunTimes predict_run_times(Workload& workload, const CurvesByType& curves) {
+  PredictedRunTimes done;
+  for_each_prediction(workload, curves, [&](std::size_t i, std::optional<Nanoseconds> run_time) {
+    if (!run_time) {
+      ++done.without_plan;
+      return;
+    }
+    Job& job = workload.jobs[i];
+    const Nanoseconds requested = Nanoseconds(job.requested_time) * (*run_time / Nanoseconds(job.duration));
+    job.requested_time = to_sim_duration(std::min(Nanoseconds(kLongestTime), requested));
+    job.duration = std::max(to_sim_duration(*run_time), SimDuration(1));
+    ++done.predicted;
+  });
+  return done;
 }
 
 RunTimeRatios compare_run_times(const Workload& workload, const CurvesByType& curves) {
-  const TrainingJobs training(workload);
-  std::map<std::tuple<ModelId, std::int32_t, GpuTypeId, GpuCount>, Result<Nanoseconds>> iterations;
   RunTimeRatios ratios;
-  for (const Job& job : workload.jobs) {
-    if (job.duration.count() == 0 || !training.include(job)) continue;
-    const auto key = std::tuple(job.model, job.global_batch, job.gpu_type, job.num_gpus);
-    auto known = iterations.find(key);
-    if (known == iterations.end()) {
-      auto time = curves.of(job.gpu_type)
-                      .iteration_time(workload.models[job.model.value], job.global_batch, job.num_gpus);
-      known = iterations.emplace(key, std::move(time)).first;
-    }
-    if (!known->second) continue;
-    const double predicted = static_cast<double>(job.iterations) * Seconds(*known->second).count();
-    const double ratio = predicted / to_seconds(job.duration);
+  for_each_prediction(workload, curves, [&](std::size_t i, std::optional<Nanoseconds> run_time) {
+    if (!run_time) return;
+    const double ratio = *run_time / Nanoseconds(workload.jobs[i].duration);
     ratios.least = ratios.jobs == 0 ? ratio : std::min(ratios.least, ratio);
     ratios.most = ratios.jobs == 0 ? ratio : std::max(ratios.most, ratio);
     ++ratios.jobs;
-  }
+  });
   return ratios;
 }
 

@@ -16,9 +16,15 @@ namespace vtrain {
 /// model does not divide over its GPUs or does not fit into their memory; the duration is beyond 292 years.
 Result<void> price_jobs(Workload& workload, const CurvesByType& curves);
 
-/// Takes the durations away that the predictor can tell as well (`TrainingJobs`), so that `price_jobs` sets
-/// them: run times on the GPUs of `curves` in place of those where the trace was made. Returns how many.
-std::int64_t drop_durations(Workload& workload);
+/// What `predict_run_times` did, in numbers of jobs.
+struct PredictedRunTimes {
+  std::int64_t predicted = 0;
+  std::int64_t without_plan = 0;  ///< of a known model that has no plan on their GPUs: they keep theirs
+};
+
+/// Gives the jobs that have a duration and that the predictor can price (`TrainingJobs`) the run time that it
+/// expects on the GPUs of `curves`. Requested times grow or shrink with it.
+PredictedRunTimes predict_run_times(Workload& workload, const CurvesByType& curves);
 
 /// What the predictor expects of jobs that have a duration, too, over it.
 struct RunTimeRatios {

@@ -177,7 +177,7 @@ TEST_CASE("sacct: steps are passed over, also under strict") {
                            row("5.0", "FAILED", "10", "gres/gpu=1");
   CHECK(read(text).workload.jobs.size() == 1);
   CHECK(read(text).skipped.total() == 0);
-  CHECK(read(text).assumptions.back() == "2 rows of job steps were passed over");
+  CHECK(read(text).assumptions.back() == "2 rows of job steps passed over");
   CHECK(parse_trace(text, "f", "auto", {.strict = true}).has_value());
 }
 
@@ -186,14 +186,18 @@ TEST_CASE("sacct: a job is submitted when it became eligible") {
       "JobID|Submit|Eligible|Start|ElapsedRaw|AllocTRES\n"
       "1|2024-03-01T10:00:00|2024-03-01T10:00:00|2024-03-01T10:00:05|60|gres/gpu=1\n"
       "2|2024-03-01T10:00:00|2024-03-01T11:00:00|2024-03-01T11:00:05|60|gres/gpu=1\n"
-      "3|2024-03-01T10:00:10|Unknown|2024-03-01T11:00:05|60|gres/gpu=1\n");
-  REQUIRE(trace.workload.jobs.size() == 3);
+      "3|2024-03-01T10:00:10|Unknown|2024-03-01T11:00:05|60|gres/gpu=1\n"
+      // Started before it was eligible, so that one of the two is wrong.
+      "4|2024-03-01T10:00:20|2024-03-01T12:00:00|2024-03-01T11:00:05|60|gres/gpu=1\n");
+  REQUIRE(trace.workload.jobs.size() == 4);
   CHECK(trace.workload.jobs[1].name == "3");
-  const Job& held = trace.workload.jobs[2];
+  CHECK(trace.workload.jobs[2].submit.time_since_epoch() == 20s);
+  CHECK(trace.workload.jobs[2].original_start.time_since_epoch() == 1h + 5s);
+  const Job& held = trace.workload.jobs[3];
   CHECK(held.name == "2");
   CHECK(held.submit.time_since_epoch() == 1h);
   CHECK(held.original_start.time_since_epoch() == 1h + 5s);
-  CHECK(trace.assumptions.back() == "1 job taken for submitted when it became eligible");
+  CHECK(trace.assumptions.back() == "1 job taken for submitted when eligible, after the submission");
 }
 
 TEST_CASE("sacct: who ran for longer than the limit has that for a limit") {

@@ -82,8 +82,10 @@ void check_random_works(const ScheduleCase& schedule, std::uint64_t seed, int co
     // What messages on their way take is what the iteration would be shorter for without them.
     IterationWork silent_work = work;
     for (StageWork& stage : silent_work.stages) {
-      for (ChunkWork& chunk : stage.chunks)
-        chunk.send_forward.latency = chunk.send_backward.latency = Nanoseconds(0);
+      for (ChunkWork& chunk : stage.chunks) {
+        chunk.send_forward = {.hold = chunk.send_forward.hold};
+        chunk.send_backward = {.hold = chunk.send_backward.hold};
+      }
     }
     const auto silent_graph = build_graph(silent_work, GraphDetail::Operators);
     REQUIRE(silent_graph);
@@ -121,9 +123,9 @@ std::vector<BlockTimes> blocks_of(const IterationWork& work) {
   std::vector<BlockTimes> blocks;
   for (const StageWork& stage : work.stages) {
     for (const ChunkWork& chunk : stage.chunks) {
-      blocks.push_back({.forward = total_span(chunk.forward) + chunk.send_forward.hold,
+      blocks.push_back({.forward = total_span(chunk.forward) + chunk.send_forward.stall(),
                         .recompute = total_span(chunk.recompute),
-                        .backward = total_span(chunk.backward) + chunk.send_backward.hold,
+                        .backward = total_span(chunk.backward) + chunk.send_backward.stall(),
                         .weight = total_span(chunk.weight),
                         .forward_latency = chunk.send_forward.latency,
                         .backward_latency = chunk.send_backward.latency});

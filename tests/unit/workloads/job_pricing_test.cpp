@@ -30,14 +30,19 @@ TEST_CASE("job_pricing: run times of the trace can be compared with the predicti
   CHECK(ratios.least == doctest::Approx(0.5));
   CHECK(ratios.most == doctest::Approx(4));
 
-  workload.jobs.erase(workload.jobs.begin() + 3);
-  CHECK(drop_durations(workload) == 2);
-  REQUIRE(price_jobs(workload, curves));
+  workload.jobs[0].requested_time = 3 * predicted(8);
+  const PredictedRunTimes done = predict_run_times(workload, curves);
+  CHECK(done.predicted == 2);
+  CHECK(done.without_plan == 1);
   CHECK(workload.jobs[0].duration == predicted(8));
+  CHECK(to_seconds(workload.jobs[0].requested_time) == doctest::Approx(1.5 * to_seconds(predicted(8))));
   CHECK(workload.jobs[1].duration == predicted(16));
+  CHECK(workload.jobs[1].requested_time == SimDuration(0));
+  CHECK(workload.jobs[2].duration == SimDuration(0));
   CHECK(workload.jobs[3].duration == std::chrono::hours(1));
+  CHECK(workload.jobs[4].duration == std::chrono::hours(1));
   ratios = compare_run_times(workload, curves);
-  CHECK(ratios.jobs == 3);
+  CHECK(ratios.jobs == 2);
   CHECK(ratios.least == doctest::Approx(1));
   CHECK(ratios.most == doctest::Approx(1));
   CHECK(compare_run_times(Workload(), curves).jobs == 0);

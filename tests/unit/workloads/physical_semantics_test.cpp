@@ -301,22 +301,25 @@ TEST_CASE("physical_semantics: extrapolated messages are named") {
     CHECK(std::find(sharded.begin(), sharded.end(), name) != sharded.end());
 }
 
-TEST_CASE("physical_semantics: software of 2021 had GPT-3's layers and no others") {
-  const ParallelPlan plan{.global_batch = 8, .micro_batch = 1};
-  const auto says = [&](const char* stack, const TransformerModel& model) {
-    const auto missing =
-        predict_physical(model, plan, a100(), find_stack(stack).value())->provenance.fallbacks.missing;
-    return missing.size() == 1 && missing.front().starts_with("model: software of 2021 (stack ");
+TEST_CASE("physical_semantics: what a user should know of a model and a plan on a stack") {
+  ParallelPlan plan{.global_batch = 8, .micro_batch = 1};
+  TransformerModel model{"", 8, 1024, 16, 2048};
+  const auto remarks = [&](const char* stack) {
+    return predict_physical(model, plan, a100(), find_stack(stack).value())->provenance.remarks;
   };
-  const TransformerModel gpt{"", 8, 1024, 16, 2048};
-  CHECK(!says("megatron-2021", gpt));
-  TransformerModel newer = gpt;
-  newer.num_kv_heads = 4;
-  CHECK(says("megatron-2021", newer));
-  CHECK(!says("megatron-core", newer));
-  newer = gpt;
-  newer.positions = Positions::Rotary;
-  CHECK(says("deepspeed-megatron", newer));
+  CHECK(remarks("megatron-2021").empty());
+  plan.recompute = Recompute::Selective;
+  CHECK(remarks("megatron-core") ==
+        std::vector<std::string>{
+            "recompute selective: stack megatron-core has nothing to recompute here, as none"});
+  CHECK(remarks("megatron-2022").empty());
+  model.positions = Positions::Rotary;
+  model.num_kv_heads = 4;
+  CHECK(remarks("deepspeed-megatron") ==
+        std::vector<std::string>{"rotary positions, grouped queries: timed with the old kernels of stack "
+                                 "deepspeed-megatron; megatron-core has newer ones"});
+  plan.recompute = Recompute::None;
+  CHECK(remarks("megatron-core").empty());
 }
 
 TEST_CASE("physical_semantics: what a stack does not have is timed, and said") {
@@ -340,12 +343,6 @@ TEST_CASE("physical_semantics: what a stack does not have is timed, and said") {
         std::vector<std::string>{
             "schedule zero-bubble: not known of stack megatron-2022, timed as if it had it"});
   plan.schedule = Schedule::OneForwardOneBackward;
-  plan.recompute = Recompute::Selective;
-  CHECK(sentences("megatron-core", plan) ==
-        std::vector<std::string>{
-            "recompute selective: stack megatron-core has nothing to recompute here, timed as none"});
-  CHECK(sentences("megatron-2022", plan).empty());
-  plan.recompute = Recompute::None;
   const GpuProfile v100 = load_gpu_profile("v100-pcie").value();
   for (const Precision precision : {Precision::Fp16, Precision::Bf16}) {
     plan.precision = precision;

@@ -18,6 +18,16 @@ bool is_power_of_two(std::int64_t number) {
   return (number & (number - 1)) == 0;
 }
 
+/// Whether all chunks of the model have as many layers.
+bool has_equal_chunks(const TransformerModel& model, const ParallelPlan& plan) {
+  const std::int64_t first = chunk_layers(model, plan, 0, 0).count;
+  for (std::int64_t chunk = 0; chunk < plan.virtual_stages; ++chunk) {
+    for (std::int64_t stage = 0; stage < plan.pipeline; ++stage)
+      if (chunk_layers(model, plan, stage, chunk).count != first) return false;
+  }
+  return true;
+}
+
 /// Plans of the choices by trying every number, in the order that decides ties.
 std::vector<ParallelPlan> try_all(const TransformerModel& model, std::int64_t num_gpus, std::int64_t batch,
                                   const PlanChoices& choices) {
@@ -74,7 +84,7 @@ std::vector<ParallelPlan> try_all(const TransformerModel& model, std::int64_t nu
               if (ends_count && (!choices.ends_count_as_layers || plan.pipeline == 1)) continue;
               plan.ends_count_as_layers = ends_count;
               for (plan.virtual_stages = 1; plan.virtual_stages <= most_chunks; ++plan.virtual_stages)
-                with_choices();
+                if (!ends_count || !has_equal_chunks(model, plan)) with_choices();
             }
           }
         }

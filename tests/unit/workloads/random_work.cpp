@@ -56,6 +56,7 @@ Send WorkGenerator::send() {
   Send made;
   if (holds_) made.hold = Nanoseconds(time(300));
   if (has_latency_) made.latency = Nanoseconds(time(random_.below(4) == 0 ? 3000 : 300));
+  if (has_latency_ && random_.below(4) == 0) made.link_wait = Nanoseconds(time(300));
   return made;
 }
 
@@ -162,7 +163,7 @@ class EventSimulation {
     }
     const bool is_forward = block.pass == Pass::Forward;
     const Send& send = is_forward ? chunk.send_forward : chunk.send_backward;
-    const double end = now + span(is_forward ? chunk.forward : chunk.backward) + send.hold.count();
+    const double end = now + span(is_forward ? chunk.forward : chunk.backward) + send.stall().count();
     keep_busy(stage, end);
     const double arrival = end + send.latency.count();
     arrivals_[{block.pass, is_forward ? part + 1 : part - 1, block.micro_batch}] = arrival;

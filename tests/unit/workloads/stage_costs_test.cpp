@@ -205,7 +205,7 @@ TEST_CASE("stage_costs: activations that leave the NVLink domain between stages 
                             .virtual_stages = virtual_stages};
     const LayerCosts costs = layer_costs(model, layer_key(plan), a100(), stack);
     const StageCosts stages(model, plan, a100(), stack, costs);
-    const Send sent = stages.send_forward(stages.layers(0, 0), Nanoseconds(1e12));
+    const Send sent = stages.sends(stages.layers(0, 0), Nanoseconds(1e12), Nanoseconds(1e12)).forward;
     return (stack.sends_hold_stage ? sent.hold : sent.latency).count();
   };
   stack.sends_hold_stage = false;
@@ -225,29 +225,38 @@ TEST_CASE("stage_costs: activations that leave the NVLink domain between stages 
   CHECK(send(2, 4, 1) == within);
 }
 
-TEST_CASE("stage_costs: a link that is busy with the message before holds the stage, once a micro-batch") {
+TEST_CASE("stage_costs: a link that is busy with the message before stalls the stage") {
   const TransformerModel model{"", 32, 1024, 16, 2048};
   Stack stack = megatron();
   stack.sends_hold_stage = false;
-  const ParallelPlan plan{.data = 8, .pipeline = 4, .global_batch = 512, .micro_batch = 1};
+  // Of 15 links one leaves the node.
+  ParallelPlan plan{.data = 1, .pipeline = 16, .global_batch = 512, .micro_batch = 1};
   const LayerCosts costs = layer_costs(model, layer_key(plan), a100(), stack);
-  const StageCosts stages(model, plan, a100(), stack, costs);
-  const auto sends = [&](std::int64_t stage, Nanoseconds round) {
-    const ChunkLayers layers = stages.layers(stage, 0);
-    return std::array{stages.send_forward(layers, round), stages.send_backward(layers, round)};
+  const auto sends = [&](std::int64_t stage, Nanoseconds forward, Nanoseconds backward) {
+    const StageCosts stages(model, plan, a100(), stack, costs);
+    return stages.sends(stages.layers(stage, 0), forward, backward);
   };
-  const Nanoseconds message = sends(1, Nanoseconds(1e12))[0].latency;
-  const Nanoseconds third = message / 3;
-  for (const std::int64_t stage : {0, 1, 2, 3}) {
+  const Nanoseconds mean = sends(1, Nanoseconds(1e12), Nanoseconds(0)).forward.latency;
+  stack.sends_hold_stage = true;
+  const Nanoseconds slowest = sends(1, Nanoseconds(0), Nanoseconds(0)).forward.hold;
+  stack.sends_hold_stage = false;
+  REQUIRE(slowest > 2 * mean);
+  const Nanoseconds third = slowest / 3;
+  for (const std::int64_t stage : {0, 1, 15}) {
     CAPTURE(stage);
-    const auto [forward, backward] = sends(stage, third);
     // Both directions are busy at once, so that one of the two passes waits for both.
-    CHECK((forward.hold + backward.hold - (message - third)).count() == doctest::Approx(0));
-    CHECK((forward.hold + forward.latency).count() == (stage == 3 ? 0 : message.count()));
-    CHECK((backward.hold + backward.latency).count() == (stage == 0 ? 0 : message.count()));
-    const auto [late_forward, late_backward] = sends(stage, message);
-    CHECK(late_forward.hold.count() + late_backward.hold.count() == 0);
+    const StageCosts::Sends late = sends(stage, third / 2, third / 2);
+    CHECK((late.forward.stall() + late.backward.stall() - (slowest - third)).count() == doctest::Approx(0));
+    CHECK(late.forward.hold.count() + late.backward.hold.count() == 0);
+    CHECK(late.forward.latency.count() == 0);
+    CHECK(late.backward.latency == (stage == 1 ? mean : Nanoseconds(0)));
+    const StageCosts::Sends early = sends(stage, slowest / 2, slowest / 2);
+    CHECK((early.forward.stall() + early.backward.stall()).count() == 0);
   }
+  plan.schedule = Schedule::GPipe;
+  const StageCosts::Sends apart = sends(1, third, 2 * third);
+  CHECK(apart.forward.link_wait == slowest - third);
+  CHECK((apart.backward.link_wait - third).count() == doctest::Approx(0));
 }
 
 }  // namespace
