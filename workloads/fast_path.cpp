@@ -175,7 +175,7 @@ bool any_latency(const IterationWork& work) {
 
 /// Sums of busy times, and from them the slowest stage, once the ends of all stages are known.
 void add_sums(IterationTimes& times, const std::vector<ChunkTotals>& chunks,
-              const std::vector<OnceTotals>& once, double num_micro_batches, Nanoseconds silent) {
+              const std::vector<OnceTotals>& once, double num_micro_batches, Nanoseconds latency_free) {
   const std::size_t num_chunks = chunks.size() / once.size();
   std::vector<Breakdown> breakdowns(once.size());
   for (std::size_t stage = 0; stage < once.size(); ++stage) {
@@ -195,7 +195,7 @@ void add_sums(IterationTimes& times, const std::vector<ChunkTotals>& chunks,
     add(once[stage].data_parallel, 1);
     add(once[stage].optimizer, 1);
   }
-  set_breakdown(times, breakdowns, silent);
+  set_breakdown(times, breakdowns, latency_free);
 }
 
 }  // namespace
@@ -204,8 +204,8 @@ IterationTimes fast_iteration_times(const IterationWork& work) {
   const std::vector<ChunkTotals> chunks = total_chunks(work);
   const std::vector<OnceTotals> once = total_all_once(work);
   IterationTimes times = end_stages(work, end_passes(work, chunks, Latency::Counts), once);
-  const Nanoseconds silent = any_latency(work) ? without_latency(work, chunks, once) : times.iteration;
-  add_sums(times, chunks, once, static_cast<double>(work.num_micro_batches), silent);
+  const Nanoseconds latency_free = any_latency(work) ? without_latency(work, chunks, once) : times.iteration;
+  add_sums(times, chunks, once, static_cast<double>(work.num_micro_batches), latency_free);
   return times;
 }
 

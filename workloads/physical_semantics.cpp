@@ -177,7 +177,7 @@ StageWork make_stage(const TransformerModel& model, const StageCosts& stages, co
 /// What of a model GPT-2 and GPT-3 did not have.
 std::vector<std::string_view> newer_parts(const TransformerModel& model) {
   std::vector<std::string_view> parts;
-  if (model.positions != Positions::Learned) parts.emplace_back("rotary positions");
+  if (model.positions == Positions::Rotary) parts.emplace_back("rotary positions");
   if (model.normalization != Normalization::LayerNorm) parts.emplace_back("RMS norms");
   if (model.is_gated()) parts.emplace_back("gated MLPs");
   if (model.kv_heads() != model.num_heads) parts.emplace_back("grouped queries");

@@ -80,19 +80,19 @@ void check_random_works(const ScheduleCase& schedule, std::uint64_t seed, int co
                             parts.optimizer + parts.bubble;
     CHECK(std::abs((sum - times.iteration).count()) <= tolerance);
     // What messages on their way take is what the iteration would be shorter for without them.
-    IterationWork silent_work = work;
-    for (StageWork& stage : silent_work.stages) {
+    IterationWork without = work;
+    for (StageWork& stage : without.stages) {
       for (ChunkWork& chunk : stage.chunks) {
         chunk.send_forward = {.hold = chunk.send_forward.hold};
         chunk.send_backward = {.hold = chunk.send_backward.hold};
       }
     }
-    const auto silent_graph = build_graph(silent_work, GraphDetail::Operators);
-    REQUIRE(silent_graph);
-    const IterationTimes silent = simulated_iteration_times(silent_work, *silent_graph);
-    if (silent.slowest_stage == times.slowest_stage)
-      CHECK(std::abs((silent.breakdown.bubble - parts.bubble).count()) <= tolerance);
-    num_longer += silent.iteration < times.iteration ? 1 : 0;
+    const auto graph_without = build_graph(without, GraphDetail::Operators);
+    REQUIRE(graph_without);
+    const IterationTimes times_without = simulated_iteration_times(without, *graph_without);
+    if (times_without.slowest_stage == times.slowest_stage)
+      CHECK(std::abs((times_without.breakdown.bubble - parts.bubble).count()) <= tolerance);
+    num_longer += times_without.iteration < times.iteration ? 1 : 0;
     for (StageWork& stage : work.stages) {
       stage.data_parallel.clear();
       stage.optimizer.clear();
