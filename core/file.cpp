@@ -23,8 +23,10 @@ std::string system_message(int code) {
   return std::strerror(code);
 }
 
+/// A full disk is nothing that the user said wrong.
 Error io_error(const std::filesystem::path& path, std::string_view action, int code) {
-  return {.kind = ErrorKind::Io,
+  const bool is_full = code == ENOSPC || code == EDQUOT || code == EFBIG;
+  return {.kind = is_full ? ErrorKind::Failed : ErrorKind::Io,
           .file = path.string(),
           .message = fmt::format("cannot {}: {}", action, system_message(code))};
 }
