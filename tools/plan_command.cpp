@@ -54,6 +54,7 @@ struct PlanQuestion {
   TransformerModel model;
   std::int64_t global_batch = 0;
   TrainingTarget target;
+  double headroom = 0;                    ///< `TargetArguments::headroom`
   Precision precision = Precision::Bf16;  ///< of every plan that is searched
   std::vector<GpuCount> gpu_counts;
   Objective objective = Objective::Time;
@@ -138,6 +139,7 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
   auto target = read_target(arguments.target);
   if (!target) return fail(std::move(target.error()));
   question.target = *std::move(target);
+  question.headroom = arguments.target.headroom;
   const auto precision = read_precision(arguments.precision, question.target.stack, question.target.profile);
   if (!precision) return fail(precision.error());
   question.precision = *precision;
@@ -396,13 +398,15 @@ std::string to_text(const PlanQuestion& question, const PlanAnswer& answer) {
                                              with_thousands(answer.counts.back().num_gpus.value));
   std::string text = fmt::format(
       "{}   {} billion parameters   global batch {} x {} tokens   {} {}   stack {}, {}{}{}\n"
-      "{} plans, {} fit in {} of memory, searched in {}\n",
+      "{} plans, {} fit in {} of memory{}, searched in {}\n",
       question.model.name, short_number(static_cast<double>(question.model.num_parameters()) / 1e9),
       with_thousands(question.global_batch), with_thousands(question.model.sequence_length), gpus,
       question.target.profile.name, question.target.stack.name, name_of(question.precision),
       question.target.calibration.empty() ? "" : ", ", question.target.calibration,
       with_thousands(answer.num_plans), with_thousands(answer.num_fitting),
-      as_gigabytes(question.target.profile.memory_capacity.value), as_duration(answer.wall_s));
+      as_gigabytes(question.target.profile.memory_capacity.value),
+      question.headroom > 0 ? fmt::format(" ({} % left free)", short_number(question.headroom)) : "",
+      as_duration(answer.wall_s));
   text += one ? one_count_text(question, answer.counts.front()) : front_text(question, answer);
   const RankedPlan& best = answer.fastest[answer.front.front()];
   text += fmt::format("1 trains {}\n", speed_text(speed_of(question, best)));

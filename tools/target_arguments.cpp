@@ -9,6 +9,7 @@
 #include "core/text.hpp"
 #include "tools/plan_spec.hpp"
 #include "tools/usage_error.hpp"
+#include "tools/value_checks.hpp"
 #include "workloads/plan_space.hpp"
 #include "workloads/validation/calibration.hpp"
 
@@ -90,6 +91,11 @@ void add_target_options(CLI::App& command, TargetArguments& arguments) {
                      "GPU profile, a name, a JSON file or the folder of a recording; without it that of the "
                      "cluster's GPUs, or a100");
   add_stack_options(command, arguments.stack, arguments.calibration);
+  command
+      .add_option("--headroom", arguments.headroom,
+                  "Per cent of the GPUs' memory that plans leave free, for what is not predicted")
+      ->transform(number_between(0, 90))
+      ->capture_default_str();
 }
 
 Result<TrainingTarget> read_target(const TargetArguments& arguments) {
@@ -100,6 +106,7 @@ Result<TrainingTarget> read_target(const TargetArguments& arguments) {
   auto gpu = read_profile(arguments.profile, target.cluster, arguments.cluster);
   if (!gpu) return fail(std::move(gpu.error()));
   target.profile = *std::move(gpu);
+  target.profile.memory_capacity = target.profile.memory_capacity * (1 - arguments.headroom / 100);
   auto chosen = read_stack(arguments.stack, arguments.calibration, target.profile);
   if (!chosen) return fail(std::move(chosen.error()));
   target.stack = *std::move(chosen);

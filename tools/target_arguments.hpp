@@ -42,7 +42,7 @@ Result<GpuProfile> read_profile(const std::string& name, const std::optional<Clu
 /// What is to be trained on.
 struct TrainingTarget {
   std::optional<ClusterSpec> cluster;  ///< none: only a number of GPUs is given
-  GpuProfile profile;
+  GpuProfile profile;                  ///< its memory without the headroom
   Stack stack;
   std::string calibration{};  ///< of the stack, for people; empty for none
 };
@@ -53,11 +53,12 @@ struct TargetArguments {
   std::string profile{};
   std::string stack{};
   std::string calibration{};  ///< file of `vtrain profile calibrate`
+  double headroom = 0;        ///< per cent of the GPUs' memory that plans leave free
 };
 
 /// Adds `--cluster`, for a command that has `--gpus` beside it.
 void add_cluster_option(CLI::App& command, TargetArguments& arguments);
-/// Adds `--profile`, `--stack` and `--calibrate`.
+/// Adds `--profile`, `--stack`, `--calibrate` and `--headroom`.
 void add_target_options(CLI::App& command, TargetArguments& arguments);
 
 /// Reads them, as the functions above do.

@@ -185,7 +185,11 @@ class SacctRow {
   SimDuration limit() {
     const int column = has(at_.limit_raw) ? at_.limit_raw : at_.limit;
     const std::string_view word = row_.text(column);
-    if (!has(column) || equal_in_any_case(word, "UNLIMITED") || equal_in_any_case(word, "Partition_Limit"))
+    // The numbers are Slurm's INFINITE and NO_VAL (slurm/slurm.h).
+    constexpr std::array<std::string_view, 4> kNone = {"UNLIMITED", "Partition_Limit", "4294967295",
+                                                       "4294967294"};
+    if (!has(column) ||
+        std::ranges::any_of(kNone, [&](std::string_view none) { return equal_in_any_case(word, none); }))
       return {};
     std::optional<SimDuration> limit;
     if (column == at_.limit) {

@@ -121,6 +121,19 @@ TEST_CASE("plan: with a deadline the cheapest plan in time is best, and none is 
         std::string::npos);
 }
 
+TEST_CASE("plan: with headroom the best plan leaves as much memory free") {
+  const std::string question = "plan gpt3-175b --gpus 1024 --profile h100 --top 1";
+  const json all = run_json(question)["best"];
+  const json tenth = run_json(question + " --headroom 10")["best"];
+  const double capacity = all["memory"]["capacity_bytes"];
+  CHECK(all["memory"]["peak_bytes_per_gpu"].get<double>() > 0.9 * capacity);
+  CHECK(tenth["memory"]["capacity_bytes"].get<double>() == doctest::Approx(0.9 * capacity));
+  CHECK(tenth["memory"]["peak_bytes_per_gpu"].get<double>() <= 0.9 * capacity);
+  CHECK(tenth["iteration_time_s"] >= all["iteration_time_s"]);
+  const TemporaryFolder work;
+  CHECK(run_vtrain(question + " --headroom 100", work.path()).err.find("--headroom: ") != std::string::npos);
+}
+
 TEST_CASE("plan: a plan beside the others may have another precision") {
   const std::string question = "plan llama3-8b --gpus 64 --profile h100 --top 1 --beside tensor=2,pipeline=1";
   const auto beside = [&](const std::string& more) {

@@ -205,8 +205,10 @@ TEST_CASE("sacct: who ran for longer than the limit has that for a limit") {
       "JobID|State|Submit|ElapsedRaw|TimelimitRaw|AllocTRES\n"
       "1|TIMEOUT|2024-03-01T10:00:00|3612|60|gres/gpu=1\n"
       "2|COMPLETED|2024-03-01T10:00:00|600|60|gres/gpu=1\n"
-      "3|COMPLETED|2024-03-01T10:00:00|600|UNLIMITED|gres/gpu=1\n");
-  REQUIRE(trace.workload.jobs.size() == 3);
+      "3|COMPLETED|2024-03-01T10:00:00|600|UNLIMITED|gres/gpu=1\n"
+      "4|COMPLETED|2024-03-01T10:00:00|600|4294967295|gres/gpu=1\n");
+  REQUIRE(trace.workload.jobs.size() == 4);
+  CHECK(trace.workload.jobs[3].requested_time == 0s);
   CHECK(trace.workload.jobs[0].requested_time == 3612s);
   CHECK(trace.workload.jobs[1].requested_time == 1h);
   CHECK(trace.workload.jobs[2].requested_time == 0s);
