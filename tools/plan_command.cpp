@@ -46,6 +46,7 @@ struct PlanArguments {
   std::string precision;
   std::int64_t sequence_length = 0;
   bool offload = false;
+  bool no_zero_bubble = false;
   bool json = false;
 };
 
@@ -144,6 +145,7 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
   if (!precision) return fail(precision.error());
   question.precision = *precision;
   question.offload = arguments.offload;
+  if (arguments.no_zero_bubble) std::erase(question.target.stack.choices.schedules, Schedule::ZeroBubble);
   if (arguments.offload) {
     if (auto checked = check_offload(question.target.stack, question.target.profile); !checked)
       return fail(checked.error());
@@ -464,6 +466,8 @@ void add_plan_command(CLI::App& app, Action& action) {
   command->add_flag("--offload", to.offload,
                     "Where a plan does not fit, keep activations of as few layers as must be in the CPU's "
                     "memory: Megatron-Core and Megatron-Bridge, one stage, no recomputation");
+  command->add_flag("--no-zero-bubble", to.no_zero_bubble,
+                    "Leave the schedule zero-bubble out, which only forks of Megatron-Core have");
   add_target_options(*command, to.target);
   command->add_option("--precision", to.precision,
                       "fp32, fp16, bf16, fp8 or fp4; without it that of the stack");

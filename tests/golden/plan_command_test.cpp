@@ -121,6 +121,19 @@ TEST_CASE("plan: with a deadline the cheapest plan in time is best, and none is 
         std::string::npos);
 }
 
+TEST_CASE("plan: zero bubble has a note, and can be left out") {
+  const std::string question = "plan llama3-8b --gpus 8 --profile h100 --global-batch 128 --headroom 10";
+  const json with = run_json(question);
+  REQUIRE(with["best"]["schedule"] == "zero-bubble");
+  const json without = run_json(question + " --no-zero-bubble --top 0");
+  CHECK(without["best"]["iteration_time_s"] > with["best"]["iteration_time_s"]);
+  for (const json& plan : without["counts"][0]["plans"])
+    CHECK(plan["schedule"] == "1f1b");
+  const auto lines = run_lines("plan llama3-8b --gpus 8 --profile h100 --global-batch 128 --headroom 10");
+  CHECK(
+      std::ranges::any_of(lines, [](const std::string& line) { return line.starts_with("zero-bubble: "); }));
+}
+
 TEST_CASE("plan: with headroom the best plan leaves as much memory free") {
   const std::string question = "plan gpt3-175b --gpus 1024 --profile h100 --top 1";
   const json all = run_json(question)["best"];
