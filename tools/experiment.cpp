@@ -106,12 +106,13 @@ Result<ExperimentRun> run_policy(const Experiment& experiment, const std::string
                                   .disruptions = experiment.disruptions ? &*experiment.disruptions : nullptr,
                                   .gang_speeds = experiment.gang_speeds.get(),
                                   .jobs_done = &jobs_done};
+  const bool takes_costs = (*policy)->copes_with_disruptions();
   const auto start = std::chrono::steady_clock::now();
   auto result = simulate(experiment.workload, experiment.cluster, **policy, options);
   const double wall_s = seconds_since(start);
   if (!result) return fail(result.error());
   Summary summary = summarize(experiment.workload, experiment.cluster, *result, spec);
-  return ExperimentRun{std::move(summary), *std::move(result), wall_s};
+  return ExperimentRun{std::move(summary), *std::move(result), takes_costs, wall_s};
 }
 
 /// The embedded default: a day of LLM jobs that offers the cluster more work than it can do.
@@ -281,11 +282,9 @@ Result<void> read_inputs(const ExperimentArguments& arguments, Experiment& exper
   return take_policy_files(arguments.policies, experiment);
 }
 
-/// Gives jobs that may have other numbers of GPUs their throughput curves, if some policy asks for them.
-Result<void> take_curves(const ExperimentArguments& arguments, Experiment& experiment) {
-  if (!any_elastic_policy(arguments.policies)) return {};
-  const auto added =
-      add_curves(experiment.workload, experiment.cluster, *experiment.curves, arguments.trace.strict);
+/// Gives jobs that may have other numbers of GPUs their throughput curves.
+Result<void> take_curves(bool strict, Experiment& experiment) {
+  const auto added = add_curves(experiment.workload, experiment.cluster, *experiment.curves, strict);
   if (!added) return fail(added.error());
   assume(experiment, *added);
   return {};
@@ -325,17 +324,19 @@ Result<void> complete_jobs(const ExperimentArguments& arguments, Transformations
     predicted = true;
   }
   predicted |= needs_prices(experiment.workload) || transformations.predicts_run_times;
-  const bool has_deadlines = std::ranges::any_of(experiment.workload.jobs, &Job::has_deadline);
+  const bool has_deadlines = any_deadline(experiment.workload);
   const auto changes = transform(experiment.workload, transformations, curves, true);
   if (!changes) return fail(changes.error());
   assume(experiment, *changes);
   if (std::string tight = has_deadlines ? tight_deadlines(experiment.workload) : ""; !tight.empty())
     experiment.assumptions.push_back(std::move(tight));
   if (predicted) experiment.provenance.emplace_back("run times", experiment.curves->describe());
-  note_run_times(compare_run_times(experiment.workload, curves), any_elastic_policy(arguments.policies),
-                 experiment);
+  const bool any_elastic = any_elastic_policy(arguments.policies);
+  note_run_times(compare_run_times(experiment.workload, curves), any_elastic, experiment);
   take_gang_speeds(arguments, curves, experiment);
-  if (auto taken = take_curves(arguments, experiment); !taken) return taken;
+  if (any_elastic) {
+    if (auto taken = take_curves(arguments.trace.strict, experiment); !taken) return taken;
+  }
   return note_prices(predicted, arguments.trace.strict, experiment);
 }
 

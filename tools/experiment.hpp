@@ -69,6 +69,8 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments);
 struct ExperimentRun {
   Summary summary;
   SimulationResult result;
+  /// Whether `--interruption-cost` counts under the policy; those with costs of their own take none.
+  bool takes_interruption_cost = false;
   double wall_s = 0;  ///< wall time of the simulation alone
 };
 

@@ -55,7 +55,6 @@ struct PlanQuestion {
   TransformerModel model;
   std::int64_t global_batch = 0;
   TrainingTarget target;
-  double headroom = 0;                    ///< `TargetArguments::headroom`
   Precision precision = Precision::Bf16;  ///< of every plan that is searched
   std::vector<GpuCount> gpu_counts;
   Objective objective = Objective::Time;
@@ -140,7 +139,6 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
   auto target = read_target(arguments.target);
   if (!target) return fail(std::move(target.error()));
   question.target = *std::move(target);
-  question.headroom = arguments.target.headroom;
   const auto precision = read_precision(arguments.precision, question.target.stack, question.target.profile);
   if (!precision) return fail(precision.error());
   question.precision = *precision;
@@ -407,7 +405,8 @@ std::string to_text(const PlanQuestion& question, const PlanAnswer& answer) {
       question.target.calibration.empty() ? "" : ", ", question.target.calibration,
       with_thousands(answer.num_plans), with_thousands(answer.num_fitting),
       as_gigabytes(question.target.profile.memory_capacity.value),
-      question.headroom > 0 ? fmt::format(" ({} % left free)", short_number(question.headroom)) : "",
+      question.target.headroom > 0 ? fmt::format(" ({} % left free)", short_number(question.target.headroom))
+                                   : "",
       as_duration(answer.wall_s));
   text += one ? one_count_text(question, answer.counts.front()) : front_text(question, answer);
   const RankedPlan& best = answer.fastest[answer.front.front()];

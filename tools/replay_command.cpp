@@ -193,10 +193,9 @@ std::string free_interruptions(const Experiment& experiment, const std::vector<E
       experiment.disruptions->interruption_cost.rule().kind != InterruptionRule::Kind::None)
     return {};
   const bool any = std::any_of(runs.begin(), runs.end(), [](const ExperimentRun& run) {
-    const auto policy = make_policy(run.summary.policy);
-    const bool resized =
-        std::ranges::any_of(run.result.outcomes, [](const JobOutcome& job) { return job.resizes > 0; });
-    return policy && (*policy)->copes_with_disruptions() && (run.summary.preemptions > 0 || resized);
+    return run.takes_interruption_cost &&
+           (run.summary.preemptions > 0 ||
+            std::ranges::any_of(run.result.outcomes, [](const JobOutcome& job) { return job.resizes > 0; }));
   });
   return any ? "being preempted or resized costs jobs nothing (--interruption-cost)\n" : "";
 }
@@ -257,6 +256,13 @@ Result<std::vector<ExperimentRun>> run_with_folder(const ExperimentArguments& ar
   return runs;
 }
 
+/// Which rows of the trace are no jobs, and what was assumed.
+ordered_json reading_to_json(const Experiment& experiment) {
+  return {{"skipped_rows", experiment.skipped.total()},
+          {"skipped", skipped_to_json(experiment.skipped)},
+          {"assumptions", experiment.assumptions}};
+}
+
 Result<void> replay(const ExperimentArguments& arguments) {
   const auto experiment = prepare_experiment(arguments);
   if (!experiment) return fail(experiment.error());
@@ -280,9 +286,7 @@ Result<void> replay(const ExperimentArguments& arguments) {
   const double write_s = seconds_since(write_start);
   if (arguments.json) {
     ordered_json document = to_json(*experiment, run, write_s);
-    document.update({{"skipped_rows", experiment->skipped.total()},
-                     {"skipped", skipped_to_json(experiment->skipped)},
-                     {"assumptions", experiment->assumptions}});
+    document.update(reading_to_json(*experiment));
     print_json(document);
     return {};
   }
@@ -389,12 +393,9 @@ Result<void> compare(ExperimentArguments arguments) {
     ordered_json list = ordered_json::array();
     for (const ExperimentRun& run : *runs)
       list.push_back(to_json(*experiment, run, write_s));
-    const ordered_json document = {{"trace", experiment->trace_name},
-                                   {"cluster", experiment->cluster.describe()},
-                                   {"skipped_rows", experiment->skipped.total()},
-                                   {"skipped", skipped_to_json(experiment->skipped)},
-                                   {"assumptions", experiment->assumptions},
-                                   {"runs", list}};
+    ordered_json document = {{"trace", experiment->trace_name}, {"cluster", experiment->cluster.describe()}};
+    document.update(reading_to_json(*experiment));
+    document["runs"] = list;
     print_json(document);
     return {};
   }

@@ -106,7 +106,8 @@ Result<TrainingTarget> read_target(const TargetArguments& arguments) {
   auto gpu = read_profile(arguments.profile, target.cluster, arguments.cluster);
   if (!gpu) return fail(std::move(gpu.error()));
   target.profile = *std::move(gpu);
-  target.profile.memory_capacity = target.profile.memory_capacity * (1 - arguments.headroom / 100);
+  target.headroom = arguments.headroom;
+  target.profile.memory_capacity = target.profile.memory_capacity * (1 - target.headroom / 100);
   auto chosen = read_stack(arguments.stack, arguments.calibration, target.profile);
   if (!chosen) return fail(std::move(chosen.error()));
   target.stack = *std::move(chosen);

@@ -43,6 +43,7 @@ Result<GpuProfile> read_profile(const std::string& name, const std::optional<Clu
 struct TrainingTarget {
   std::optional<ClusterSpec> cluster;  ///< none: only a number of GPUs is given
   GpuProfile profile;                  ///< its memory without the headroom
+  double headroom = 0;                 ///< `TargetArguments::headroom`
   Stack stack;
   std::string calibration{};  ///< of the stack, for people; empty for none
 };

@@ -14,14 +14,6 @@
 #include "workloads/jobs/job_pricing.hpp"
 
 namespace vtrain {
-namespace {
-
-bool any_deadline(const Workload& workload) {
-  return std::any_of(workload.jobs.begin(), workload.jobs.end(),
-                     [](const Job& job) { return job.has_deadline(); });
-}
-
-}  // namespace
 
 void add_transformation_options(CLI::App& command, TransformationArguments& arguments) {
   command.add_option("--statuses", arguments.statuses,
@@ -94,6 +86,10 @@ Result<Transformations> read_transformations(const TransformationArguments& argu
   if (!estimates) return fail(std::move(estimates.error()));
   result.estimates = *std::move(estimates);
   return result;
+}
+
+bool any_deadline(const Workload& workload) {
+  return std::ranges::any_of(workload.jobs, &Job::has_deadline);
 }
 
 IterationTime iteration_times(const CurvesByType& curves) {

@@ -54,6 +54,9 @@ struct Transformations {
 /// Reads the arguments without any jobs, so that a misspelt one does not cost a long read.
 Result<Transformations> read_transformations(const TransformationArguments& arguments);
 
+/// Whether any job has a deadline.
+bool any_deadline(const Workload& workload);
+
 /// Iteration times as `ModelAssigner` wants them; the curves in it must outlive the result.
 IterationTime iteration_times(const CurvesByType& curves);
 

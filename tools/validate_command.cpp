@@ -164,10 +164,8 @@ std::string to_text(const ValidateArguments& arguments, const Validation& valida
                       with_thousands(num_predicted + num_skipped),
                       validation.calibration.empty() ? "without calibration" : validation.calibration);
   text += accuracy_table(validation.times);
-  text +=
-      "distinct: configurations; regret: how much more time than the best one takes the configuration that "
-      "is "
-      "predicted best\n";
+  text += "distinct: configurations; regret: how much more time than the best one takes ";
+  text += "the configuration that is predicted best\n";
   if (validation.allocated.all.num_rows > 0)
     text += "\npeak memory that tensors take\n" + accuracy_table(validation.allocated);
   if (validation.reserved.all.num_rows > 0)

@@ -94,19 +94,17 @@ void move_to(const TraceOrigin& origin, Trace& trace) {
 /// Exports of dated logs that overlap hold some jobs twice: drops, with its trace's name, every job that has
 /// the id, the owner, the GPUs and all times of an earlier one. Returns how many.
 std::int64_t drop_repeated(std::vector<Job>& jobs, std::vector<std::string_view>& names) {
-  const auto alike = [&jobs](std::size_t a, std::size_t b) {
-    const auto told = [](const Job& job) {
-      return std::tie(job.submit, job.original_start, job.duration, job.num_gpus, job.gpu_type, job.tenant,
-                      job.user);
-    };
-    return told(jobs[a]) == told(jobs[b]);
+  const auto told = [&jobs](std::size_t i) {
+    const Job& job = jobs[i];
+    return std::tie(job.submit, job.original_start, job.duration, job.num_gpus, job.gpu_type, job.tenant,
+                    job.user);
   };
   std::vector<bool> is_dropped(jobs.size());
   std::map<std::size_t, std::vector<std::size_t>> of_name;  // different jobs, by the first one of the name
   for (const SameName& same : find_same_names(jobs)) {
     std::vector<std::size_t>& different = of_name.try_emplace(same.first, 1, same.first).first->second;
-    is_dropped[same.second] =
-        std::ranges::any_of(different, [&](std::size_t earlier) { return alike(earlier, same.second); });
+    is_dropped[same.second] = std::ranges::any_of(
+        different, [&](std::size_t earlier) { return told(earlier) == told(same.second); });
     if (!is_dropped[same.second]) different.push_back(same.second);
   }
   std::size_t kept = 0;

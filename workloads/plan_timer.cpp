@@ -59,6 +59,22 @@ PlanTimer::Chunk PlanTimer::chunk_of(const StageCosts& stages, const LayerSpans&
   return chunk;
 }
 
+BlockTimes PlanTimer::Chunk::block() const {
+  BlockTimes block = passes;
+  block.forward += sends.forward.stall();
+  block.backward += sends.backward.stall();
+  block.forward_latency = sends.forward.latency;
+  block.backward_latency = sends.backward.latency;
+  return block;
+}
+
+BlockTimes PlanTimer::Chunk::block_without_latency() const {
+  BlockTimes block = passes;
+  block.forward += sends.forward.hold;
+  block.backward += sends.backward.hold;
+  return block;
+}
+
 void PlanTimer::take_up(const ParallelPlan& plan) {
   const LayerSpans& spans = this->spans(plan);
   const StageCosts stages(model(), plan, profile(), stack(), *spans.costs);
@@ -83,11 +99,7 @@ void PlanTimer::take_up(const ParallelPlan& plan) {
       const Chunk chunk = chunk_of(stages, spans, stage, number);
       forward += chunk.passes.forward;
       backward += chunk.passes.backward + chunk.passes.weight;
-      BlockTimes& block = blocks_.emplace_back(chunk.passes);
-      block.forward += chunk.sends.forward.stall();
-      block.backward += chunk.sends.backward.stall();
-      block.forward_latency = chunk.sends.forward.latency;
-      block.backward_latency = chunk.sends.backward.latency;
+      blocks_.push_back(chunk.block());
     }
     once_.push_back(
         {.reduction = stages.reduction(stage, forward, backward) + stages.embedding_reduction(stage),
@@ -154,20 +166,6 @@ Nanoseconds PlanTimer::iteration_of(std::span<const BlockTimes> blocks) {
   return all_done + optimizer;
 }
 
-Nanoseconds PlanTimer::iteration_without_latency(const StageCosts& stages) {
-  std::vector<BlockTimes> blocks;
-  blocks.reserve(blocks_.size());
-  for (std::int64_t stage = 0; stage < plan_.pipeline; ++stage) {
-    for (std::int64_t number = 0; number < plan_.virtual_stages; ++number) {
-      const Chunk chunk = chunk_of(stages, *layers_, stage, number);
-      BlockTimes& block = blocks.emplace_back(chunk.passes);
-      block.forward += chunk.sends.forward.hold;
-      block.backward += chunk.sends.backward.hold;
-    }
-  }
-  return blocks == blocks_ ? iteration() : iteration_of(blocks);
-}
-
 void PlanTimer::add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const LayerSpans& spans) const {
   const auto n = static_cast<double>(shape_.num_micro_batches);
   const auto add = [&](const PassSpans& part, double times) {
@@ -183,23 +181,29 @@ void PlanTimer::add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const
 Breakdown PlanTimer::breakdown() {
   std::vector<Breakdown> breakdowns;
   std::vector<Nanoseconds> busy;
+  std::vector<BlockTimes> without_latency;
+  std::vector<Chunk> chunks;
   const StageCosts stages(model(), plan_, profile(), stack(), *layers_->costs);
   for (std::size_t stage = 0; stage < once_.size(); ++stage) {
-    breakdowns.push_back(stage_breakdown(stages, stage));
+    chunks.clear();
+    for (std::int64_t number = 0; number < plan_.virtual_stages; ++number) {
+      chunks.push_back(chunk_of(stages, *layers_, static_cast<std::int64_t>(stage), number));
+      without_latency.push_back(chunks.back().block_without_latency());
+    }
+    breakdowns.push_back(stage_breakdown(stage, chunks));
     busy.push_back(busy_time(breakdowns.back()));
   }
   const std::size_t slowest = busiest_stage(busy);
   Breakdown breakdown = breakdowns[slowest];
-  divide_idle_time(breakdown, busy[slowest], iteration(), iteration_without_latency(stages));
+  divide_idle_time(breakdown, busy[slowest], iteration(),
+                   without_latency == blocks_ ? iteration() : iteration_of(without_latency));
   return breakdown;
 }
 
-Breakdown PlanTimer::stage_breakdown(const StageCosts& stages, std::size_t stage) const {
-  const auto number = static_cast<std::int64_t>(stage);
+Breakdown PlanTimer::stage_breakdown(std::size_t stage, std::span<const Chunk> chunks) const {
   Breakdown breakdown{.data_comm = once_[stage].reduction, .optimizer = once_[stage].optimizer};
   const auto num_micro_batches = static_cast<double>(shape_.num_micro_batches);
-  for (std::int64_t i = 0; i < plan_.virtual_stages; ++i) {
-    const Chunk chunk = chunk_of(stages, *layers_, number, i);
+  for (const Chunk& chunk : chunks) {
     add_chunk(breakdown, chunk.layers, *layers_);
     breakdown.compute += num_micro_batches * chunk.offload_wait;
     breakdown.pipeline_comm += num_micro_batches * (chunk.sends.forward.hold + chunk.sends.backward.hold);

@@ -68,25 +68,28 @@ class PlanTimer {
     Nanoseconds optimizer{0};
   };
 
-  static PassSpans spans_of(const PassCosts& costs);
-  const LayerSpans& spans(const ParallelPlan& plan);
   /// What a chunk of a stage does for a micro-batch.
   struct Chunk {
     ChunkLayers layers{};
     BlockTimes passes{};          ///< without sends, with `offload_wait`
     Nanoseconds offload_wait{0};  ///< for activations in the CPU's memory
     StageCosts::Sends sends{};
+
+    BlockTimes block() const;
+    /// The same if messages were there at once.
+    BlockTimes block_without_latency() const;
   };
 
+  static PassSpans spans_of(const PassCosts& costs);
+  const LayerSpans& spans(const ParallelPlan& plan);
   /// The passes of layers, without sends and without waiting for activations in the CPU's memory.
   BlockTimes passes_of(const ChunkLayers& layers, const LayerSpans& spans) const;
   Chunk chunk_of(const StageCosts& stages, const LayerSpans& spans, std::int64_t stage,
                  std::int64_t number) const;
   Nanoseconds iteration_of(std::span<const BlockTimes> blocks);
-  Nanoseconds iteration_without_latency(const StageCosts& stages);
   void add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const LayerSpans& spans) const;
-  /// Of all that a stage does, without the bubble.
-  Breakdown stage_breakdown(const StageCosts& stages, std::size_t stage) const;
+  /// Of all that a stage does with its chunks, without its idle time.
+  Breakdown stage_breakdown(std::size_t stage, std::span<const Chunk> chunks) const;
 
   LayerCostCache costs_;
   std::map<LayerKey, LayerSpans> spans_;

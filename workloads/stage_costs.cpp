@@ -26,22 +26,28 @@ double share_across(const ParallelPlan& plan, const GpuProfile& profile) {
   return borders == 0 ? 0 : real(std::min(links, borders + wraps)) / real(links);
 }
 
-/// What a message from a stage to the next one takes if so large a share of it goes over the network instead
-/// of NVLink; in whole nanoseconds.
-Nanoseconds message_time(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
-                         const Stack& stack, double network_share) {
+/// What a message from a stage to the next one takes, in whole nanoseconds.
+struct MessageTimes {
+  Nanoseconds mean{0};  ///< over the links of the pipeline
+  Nanoseconds slowest{0};
+};
+
+MessageTimes message_times(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
+                           const Stack& stack) {
   const double tokens = real(plan.micro_batch) * real(model.sequence_length) / real(plan.context);
   const Bytes activations(element_bytes(plan.precision) * tokens * real(model.hidden_size));
   const Bytes part(activations.value / real(plan.tensor));
   const Nanoseconds within = send_time(profile, true, part).time;
   const Nanoseconds across = send_time(profile, false, part).time;
-  Nanoseconds time = within + network_share * (across - within);
+  Nanoseconds gather(0);
   if (plan.tensor > 1 && !plan.sequence_parallel) {
-    time += collective_time(profile, Collective::AllGather, placed_group(profile, plan.tensor, 1),
-                            activations, stack.libraries)
-                .time;
+    gather = collective_time(profile, Collective::AllGather, placed_group(profile, plan.tensor, 1),
+                             activations, stack.libraries)
+                 .time;
   }
-  return whole(time);
+  const double share = share_across(plan, profile);
+  return {.mean = whole(within + share * (across - within) + gather),
+          .slowest = whole((share > 0 ? across : within) + gather)};
 }
 
 }  // namespace
@@ -50,10 +56,9 @@ StageCosts::StageCosts(const TransformerModel& model, const ParallelPlan& plan, 
                        const Stack& stack, const LayerCosts& costs)
     : model_(model), plan_(plan), profile_(profile), stack_(stack), costs_(costs) {
   if (plan.pipeline == 1) return;
-  // A micro-batch on its way waits for all links, a stage that waits for a link for the slowest of them.
-  const double share = share_across(plan, profile);
-  message_ = message_time(model, plan, profile, stack, share);
-  slowest_message_ = message_time(model, plan, profile, stack, share > 0 ? 1 : 0);
+  const MessageTimes times = message_times(model, plan, profile, stack);
+  message_ = times.mean;
+  slowest_message_ = times.slowest;
 }
 
 ChunkLayers StageCosts::layers(std::int64_t stage, std::int64_t chunk) const {
@@ -76,6 +81,7 @@ bool StageCosts::alike(std::int64_t a, std::int64_t b) const {
 
 StageCosts::Sends StageCosts::sends(const ChunkLayers& layers, Nanoseconds forward,
                                     Nanoseconds backward) const {
+  // A micro-batch on its way waits for all links, a stage that waits for a link for the slowest of them.
   const auto send = [this](Nanoseconds link_wait) {
     if (stack_.sends_hold_stage) return Send{.hold = slowest_message_};
     return Send{.link_wait = link_wait, .latency = std::max(Nanoseconds(0), message_ - link_wait)};
