@@ -1,5 +1,7 @@
 #include "core/result.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/text.hpp"
@@ -19,9 +21,11 @@ std::string Error::describe() const {
 
 std::string expected_found(std::string_view expected, std::string_view found) {
   constexpr std::size_t kMaxShown = 60;
-  const std::string shown = printable(found.substr(0, kMaxShown));
+  const std::string shown = printable(first_bytes(found, kMaxShown));
   if (found.size() <= kMaxShown) return fmt::format("expected {}, found '{}'", expected, shown);
-  return fmt::format("expected {}, found '{}...' ({} characters)", expected, shown, found.size());
+  const auto begins_character = [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; };
+  return fmt::format("expected {}, found '{}...' ({} characters)", expected, shown,
+                     std::count_if(found.begin(), found.end(), begins_character));
 }
 
 }  // namespace vtrain

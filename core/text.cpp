@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <limits>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -27,7 +28,7 @@ std::string range_text(std::string_view what, double low, double high) {
 }
 
 /// Bytes of the first character of `text`, 0 if it is a control character (U+0000 to U+001F, U+007F to
-/// U+009F) or no well-formed UTF-8.
+/// U+009F) or not well-formed UTF-8.
 std::size_t character_length(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   if (lead < 0x80) return lead < 0x20 || lead == 0x7f ? 0 : 1;
@@ -95,6 +96,17 @@ std::string lower_case(std::string_view text) {
   for (char& letter : result)
     letter = lower_case(letter);
   return result;
+}
+
+std::string_view first_bytes(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  const auto continues = [text](std::size_t at) {
+    return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
+  };
+  std::size_t end = most;
+  while (end > 0 && most - end < 3 && continues(end))
+    --end;
+  return text.substr(0, continues(end) ? most : end);
 }
 
 std::string upper_case(std::string_view text) {
@@ -248,29 +260,40 @@ std::string with_thousands(std::int64_t number) {
   return digits;
 }
 
+namespace {
+
+/// How many letters must be put in, taken out, replaced, or exchanged with the next one (Damerau), to turn
+/// one word into the other.
+std::size_t edit_distance(std::string_view from, std::string_view to) {
+  std::vector<std::size_t> above(to.size() + 1);
+  std::vector<std::size_t> row(to.size() + 1);
+  std::vector<std::size_t> two_above(to.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= from.size(); ++i) {
+    std::swap(two_above, above);
+    std::swap(above, row);
+    row[0] = i;
+    for (std::size_t j = 1; j <= to.size(); ++j) {
+      const std::size_t replaced = above[j - 1] + (from[i - 1] == to[j - 1] ? 0 : 1);
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, replaced});
+      const bool exchanged = i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1];
+      if (exchanged) row[j] = std::min(row[j], two_above[j - 2] + 1);
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
 std::string_view nearest_name(std::string_view word, std::span<const std::string_view> known) {
   const std::string wanted = lower_case(word);
   std::string_view best;
   // Two letters of three may be any other word's.
   std::size_t best_distance = word.size() <= 3 ? 2 : std::max<std::size_t>(2, word.size() / 3) + 1;
-  std::vector<std::size_t> row;
   for (const std::string_view known_name : known) {
-    const std::string name = lower_case(known_name);
-    // Levenshtein distance, one row at a time.
-    row.resize(name.size() + 1);
-    for (std::size_t j = 0; j <= name.size(); ++j)
-      row[j] = j;
-    for (std::size_t i = 1; i <= word.size(); ++i) {
-      std::size_t diagonal = row[0];
-      row[0] = i;
-      for (std::size_t j = 1; j <= name.size(); ++j) {
-        const std::size_t substituted = diagonal + (wanted[i - 1] == name[j - 1] ? 0 : 1);
-        diagonal = row[j];
-        row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
-      }
-    }
-    if (row.back() < best_distance) {
-      best_distance = row.back();
+    const std::size_t distance = edit_distance(wanted, lower_case(known_name));
+    if (distance < best_distance) {
+      best_distance = distance;
       best = known_name;
     }
   }

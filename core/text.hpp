@@ -31,6 +31,9 @@ bool is_printable(std::string_view text);
 /// `text` with every other byte as `\xNN`, so that a terminal or a JSON document can show it.
 std::string printable(std::string_view text);
 
+/// The beginning of `text`, `most` bytes or a little less: no character of UTF-8 is cut.
+std::string_view first_bytes(std::string_view text, std::size_t most);
+
 /// The parts of `text` between separators, without blanks at their ends; at least one.
 std::vector<std::string_view> split(std::string_view text, char separator);
 /// What stands before the first separator, and what stands behind it; nothing where there is none. Without

@@ -59,7 +59,7 @@ std::string sha256_of_text(std::string_view text) {
 Result<std::string> path_and_hash(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored))
-    return path + ", no regular file, which cannot be read again for its hash";
+    return path + ", not a regular file, which cannot be read again for its hash";
   return sha256_of_file(path).map(
       [&](const std::string& hash) { return fmt::format("{}, sha256 {}", path, hash); });
 }

@@ -12,6 +12,7 @@
 #include <numeric>
 #include <optional>
 
+#include "core/text.hpp"
 #include "sched/metrics.hpp"
 #include "tools/output_format.hpp"
 #include "tools/report/gantt.hpp"
@@ -151,7 +152,7 @@ json outages_json(const ReportInput& input) {
 
 std::string short_name(std::string_view name) {
   return name.size() <= kMaxNameBytes ? std::string(name)
-                                      : std::string(name.substr(0, kMaxNameBytes)) + "...";
+                                      : std::string(first_bytes(name, kMaxNameBytes)) + "...";
 }
 
 std::size_t size_class(GpuCount num_gpus) {

@@ -16,6 +16,20 @@ namespace {
 
 using namespace std::string_view_literals;
 
+TEST_CASE("text: the beginning of a text cuts no character") {
+  CHECK(first_bytes("abc", 3) == "abc");
+  CHECK(first_bytes("abcd", 3) == "abc");
+  const std::string accents = "\u00e9\u00e9\u00e9";  // of two bytes each
+  CHECK(first_bytes(accents, 6) == accents);
+  CHECK(first_bytes(accents, 5) == "\u00e9\u00e9");
+  CHECK(first_bytes(accents, 4) == "\u00e9\u00e9");
+  CHECK(first_bytes("a\U0001f600b", 4) == "a");
+  CHECK(first_bytes("a\U0001f600b", 5) == "a\U0001f600");
+  // Bytes that are no UTF-8 are cut anywhere.
+  CHECK(first_bytes("\x80\x80\x80\x80\x80\x80", 5).size() == 5);
+  CHECK(first_bytes("", 0).empty());
+}
+
 TEST_CASE("text: case is that of the letters A to Z alone, in every locale") {
   const std::string latin1 = "\xc4\xe4";  // a and A with two dots, where ISO 8859-1 is spoken
   const char* const before = std::setlocale(LC_ALL, nullptr);
@@ -129,6 +143,7 @@ TEST_CASE("text: the nearest name") {
   CHECK(did_you_mean("125m", kModels) == "did you mean 'gpt3-125m'?");
   CHECK(did_you_mean("-", kModels).empty());
   // Nearer by letters is another GPU.
+  CHECK(nearest_name("srft", std::vector<std::string_view>{"sjf", "srtf", "srsf"}) == "srtf");
   CHECK(did_you_mean("V100", std::vector<std::string_view>{"v100-pcie", "v100-sxm3", "a100"}) ==
         "did you mean one of 'v100-pcie' and 'v100-sxm3'?");
   CHECK(did_you_mean("foo", std::vector<std::string_view>{"fgd", "count"}).empty());
