@@ -9,7 +9,7 @@
 namespace vtrain {
 
 /// `edf-admission`: `edf`, but a job with a deadline is turned away when it comes if it could not meet it, or
-/// if somebody who would meet his could not any more. To find out, the schedule of the admitted jobs is
+/// if a job that would meet its deadline no longer could. To find out, the schedule of the admitted jobs is
 /// followed to its end as if nobody else came. Jobs without a deadline are always admitted; as they come
 /// after all others, they delay nobody.
 ///

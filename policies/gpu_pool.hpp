@@ -12,7 +12,7 @@
 namespace vtrain {
 
 /// Counts GPUs by type where jobs ask for types, otherwise in one number. A job that may use several types is
-/// reckoned to get the first of them on which enough is free, or else the first on which enough can be taken
+/// taken to get the first of them on which enough is free, or else the first on which enough can be taken
 /// from jobs that run; placement may choose another.
 class GpuPool {
  public:

@@ -41,8 +41,8 @@ ListedJob ListPolicy::listed(const SchedulingPass& pass, JobId job) {
 
 bool ListPolicy::all_fit(const SchedulingPass& pass) {
   constexpr std::size_t kMostUnordered = 1024;
-  if (unordered_.size() >= kMostUnordered || !waiting_->empty() || pass.disrupted() || pass.shares_gpus() ||
-      pass.gpus_by_type() != nullptr || !may_skip_order(pass))
+  if (unordered_.size() >= kMostUnordered || !waiting_->empty() || !pass.interrupted().empty() ||
+      pass.shares_gpus() || pass.gpus_by_type() != nullptr || !may_skip_order(pass))
     return false;
   GpuCount left = pass.free_gpus();
   for (const JobId job : pass.arrived()) {

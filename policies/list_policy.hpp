@@ -26,8 +26,9 @@ namespace vtrain {
 /// more, and every job on it may have what is free now: one that was preempted or shrunk by the first walk
 /// has its gang back, as if nothing had been, unless some of it went to a job ahead of it; any other that
 /// waits is started if placement finds room, on fewer GPUs if it is elastic; a running elastic one grows.
-/// So nobody waits for GPUs that are free, and nobody has lost his in vain. Nobody is preempted in this walk.
-/// There is always one where jobs use parts of GPUs, as the first walk reckons in whole ones.
+/// So nobody waits for GPUs that are free, and no job loses its GPUs unless another job uses
+/// them. Nobody is preempted in this walk. There is always one where jobs use parts of GPUs, as the first
+/// walk counts whole ones.
 ///
 /// Jobs on drained nodes keep what they hold, whatever comes before them in the list.
 ///
@@ -49,8 +50,8 @@ class ListPolicy : public Policy {
   /// in the order in which they were started.
   virtual bool update_running(const SchedulingPass&, std::span<ListedJob>) { return false; }
   /// Whether `update_running` can tell the order of the jobs that run or arrive now from what it sees,
-  /// however many passes go by without it, as long as nothing disrupts jobs. Then nobody asks for that order
-  /// in a pass in which all jobs find room. Not for policies that turn jobs away.
+  /// however many passes go by without it. Then nobody asks for that order in a pass in which all jobs find
+  /// room. Not for policies that turn jobs away.
   virtual bool may_skip_order(const SchedulingPass&) { return false; }
   /// Whether a job that arrives is let in; it is rejected otherwise.
   virtual bool admits(const SchedulingPass&, JobId) { return true; }

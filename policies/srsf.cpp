@@ -39,7 +39,8 @@ class LeastRemainingServiceFirst final : public ListPolicy {
     return true;
   }
 
-  bool may_skip_order(const SchedulingPass&) override { return true; }
+  // Who was ahead of whom shows only where all run at the pace of their durations.
+  bool may_skip_order(const SchedulingPass& pass) override { return !pass.disrupted(); }
 };
 
 }  // namespace

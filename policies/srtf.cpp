@@ -18,7 +18,7 @@ class ShortestRemainingTimeFirst final : public ListPolicy {
     return true;
   }
 
-  // All that run come nearer to their ends at the same pace.
+  // `update_running` sees what is left of every job, and needs nothing else.
   bool may_skip_order(const SchedulingPass&) override { return true; }
 };
 

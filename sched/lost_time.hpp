@@ -10,7 +10,7 @@
 
 namespace vtrain {
 
-/// Why GPUs were held in vain.
+/// Why GPU time produced no lasting work.
 enum class LossCause : std::uint8_t {
   LostWork,        ///< work since the last complete checkpoint, gone with a failed node
   FailureRestart,  ///< noticing a failure, and starting again after it

@@ -37,7 +37,7 @@ inline SimDuration time_on_gpus(const Job& job) {
 /// call of `Policy::schedule`. At an instant all ends come first, then changes of nodes, then all arrivals,
 /// then one pass.
 ///
-/// A saying takes effect at once, so a policy sees the cluster it has made so far. The simulator owns
+/// Each call takes effect immediately, so a policy sees the cluster it has made so far. The simulator owns
 /// progress, placement and accounting; it refuses, with the policy's name and the job, to start what is not
 /// waiting or preempt what is not running.
 class SchedulingPass {

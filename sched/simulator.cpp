@@ -194,11 +194,11 @@ class Simulation final : public SchedulingPass {
     return run;
   }
 
-  void require(JobId job, JobState state, std::string_view deed, std::string_view state_name) const {
-    if (job.value >= jobs_.size()) throw policy_fault(fmt::format("{} a job that does not exist", deed));
+  void require(JobId job, JobState state, std::string_view action, std::string_view state_name) const {
+    if (job.value >= jobs_.size()) throw policy_fault(fmt::format("{} a job that does not exist", action));
     if (progress_by_job_[job.value].state != state) {
       throw policy_fault(
-          fmt::format("{} job '{}', which is not {}", deed, jobs_[job.value].name, state_name));
+          fmt::format("{} job '{}', which is not {}", action, jobs_[job.value].name, state_name));
     }
   }
 
@@ -447,11 +447,11 @@ class Simulation final : public SchedulingPass {
   }
 
   /// The number of GPUs must be one that the job can use, and sizes must be the policy's to choose.
-  void require_level(JobId job, GpuCount num_gpus, std::string_view deed) const {
+  void require_level(JobId job, GpuCount num_gpus, std::string_view action) const {
     const ThroughputLevels* const levels = curve(job);
     const bool free_choice = rule_ != ProgressRule::Duration && levels != nullptr;
     if (free_choice ? levels->iterations_per_s(num_gpus) > 0 : num_gpus == jobs_[job.value].num_gpus) return;
-    throw policy_fault(fmt::format("{} job '{}' on {} GPUs, which is none of its sizes", deed,
+    throw policy_fault(fmt::format("{} job '{}' on {} GPUs, which is none of its sizes", action,
                                    jobs_[job.value].name, num_gpus.value));
   }
 

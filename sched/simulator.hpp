@@ -86,7 +86,7 @@ struct SimulationResult {
 };
 
 /// With outages a replay ends this long after the last submission, whatever still runs then: a job
-/// that fails more often than it gets on would never end.
+/// that loses work faster than it makes progress would never end.
 inline constexpr SimDuration kLongestAfterLastSubmission = std::chrono::hours(24 * 3652);
 
 /// Replays `workload` under `policy`. Every job ends in exactly one state. Errors: a job larger than the

@@ -89,7 +89,7 @@ struct Workload {
   std::vector<ThroughputLevels> curves;  ///< of elastic jobs
   std::vector<SourceFile> sources;       ///< those with jobs, in the order in which their lines are counted
 
-  /// Keeps a copy of `text` as long as the workload lives. It costs its bytes and hardly more.
+  /// Keeps a copy of `text` as long as the workload lives. It costs its own bytes and little more.
   std::string_view keep(std::string_view text);
   /// The id of a tenant, added when new.
   TenantId tenant(std::string_view name_of_tenant) { return TenantId(tenants.add(name_of_tenant)); }
