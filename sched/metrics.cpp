@@ -184,6 +184,8 @@ Summary summarize(const Workload& workload, const ClusterSpec& cluster, const Si
   summary.p99_jct_s = percentile(jct_s, 99);
   summary.avg_queueing_delay_s = mean(delay_s);
   summary.avg_waiting_time_s = mean(waiting_s);
+  summary.p50_waiting_time_s = percentile(waiting_s, 50);
+  summary.p99_waiting_time_s = percentile(waiting_s, 99);
 
   const auto total_gpus = static_cast<double>(cluster.total_gpus().value);
   const std::vector<JobId> ended = by_end(result);

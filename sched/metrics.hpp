@@ -56,7 +56,9 @@ struct Summary {
   double p99_jct_s = kNoValue;
   double avg_queueing_delay_s = kNoValue;
   double avg_waiting_time_s = kNoValue;  ///< over jobs that ended
-  double makespan_s = kNoValue;          ///< last end - first submission
+  double p50_waiting_time_s = kNoValue;
+  double p99_waiting_time_s = kNoValue;
+  double makespan_s = kNoValue;  ///< last end - first submission
   /// GPU-seconds held / (GPUs x time from the first submission until the last job gave its GPUs back), in
   /// [0, 1]. That is the makespan, unless a job that never ended held GPUs after the last end, or a policy
   /// books ends earlier than it takes the GPUs back.

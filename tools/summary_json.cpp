@@ -62,6 +62,8 @@ ordered_json numbers_to_json(const Summary& summary) {
       {"p99_jct_s", number_or_null(summary.p99_jct_s)},
       {"avg_queueing_delay_s", number_or_null(summary.avg_queueing_delay_s)},
       {"avg_waiting_time_s", number_or_null(summary.avg_waiting_time_s)},
+      {"p50_waiting_time_s", number_or_null(summary.p50_waiting_time_s)},
+      {"p99_waiting_time_s", number_or_null(summary.p99_waiting_time_s)},
       {"makespan_s", number_or_null(summary.makespan_s)},
       {"gpu_utilization", number_or_null(summary.gpu_utilization)},
       {"finish_time_fairness_max", number_or_null(summary.finish_time_fairness_max)},
