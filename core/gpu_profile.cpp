@@ -68,6 +68,30 @@ double input_size(Precision precision) {
   return product_input_bytes(precision) + scales;
 }
 
+/// Takes out what was measured of the profile that another `extends` and does not hold for it.
+void drop_superseded(const GpuProfile& extended, GpuProfile& profile) {
+  const auto drop_constant = [&](std::string_view name) {
+    const auto named = [name](const ProfileConstant& constant) { return constant.name == name; };
+    const auto before = std::find_if(extended.constants.begin(), extended.constants.end(), named);
+    const auto now = std::find_if(profile.constants.begin(), profile.constants.end(), named);
+    const bool is_inherited = before != extended.constants.end() && now != profile.constants.end() &&
+                              before->value == now->value && before->source == now->source;
+    if (is_inherited) profile.constants.erase(now);
+    return is_inherited;
+  };
+  if (profile.peak_rate != extended.peak_rate && drop_constant("sustained_rate"))
+    profile.sustained_rate = FlopsPerSecond(0);
+  if (profile.peak_rate_fp8 != extended.peak_rate_fp8 && drop_constant("sustained_rate_fp8"))
+    profile.sustained_rate_fp8 = FlopsPerSecond(0);
+  if (profile.nvlink_bandwidth != extended.nvlink_bandwidth) {
+    profile.collectives = {};
+    profile.old_collectives = {};
+    std::erase_if(profile.tables, [](const ProfileTable& table) {
+      return table.name.find("collectives") != std::string::npos;
+    });
+  }
+}
+
 /// A recording as the profile that extends that of its GPU.
 Result<GpuProfile> load_recording(std::string text, const std::string& file) {
   const auto recording = parse_kernel_recording(std::move(text), file);
@@ -84,6 +108,21 @@ Result<GpuProfile> load_recording(std::string text, const std::string& file) {
   auto profile = recording_to_profile(*recording, base, recording->made_by);
   if (!profile) return fail(profile.error());
   return parse_gpu_profile(std::move(*profile), file);
+}
+
+/// A profile without constants that differ.
+Result<GpuProfile> load_unchanged(const std::string& base) {
+  constexpr std::size_t kMaxFile = std::size_t{64} << 20;
+  if (is_profile_path(base)) {
+    const std::filesystem::path file = recording_file(base);
+    auto text = read_file(file, kMaxFile);
+    if (!text) return fail(std::move(text.error()));
+    if (is_kernel_recording(*text)) return load_recording(std::move(*text), file.string());
+    return parse_gpu_profile(std::move(*text), base);
+  }
+  const std::string_view embedded = embedded_profile_of(base);
+  if (embedded.empty()) return fail(unknown_profile(base, ", or the path of a JSON file"));
+  return parse_gpu_profile(std::string(embedded_text(embedded)), fmt::format("embedded {}.json", embedded));
 }
 
 }  // namespace
@@ -193,11 +232,14 @@ Result<GpuProfile> parse_gpu_profile(std::string text, const std::string& file) 
   GpuProfile profile;
   if (!base.empty()) profile = load_gpu_profile(base).value();
   profile.name = name;
+  profile.base_name = name;
   profile.description = description;
   profile.made_by = made_by;
   if (fields.has("constants")) {
+    const GpuProfile extended = profile;
     if (auto read = read_constants(*document, document->root()["constants"], profile); !read)
       return fail(read.error());
+    drop_superseded(extended, profile);
   }
   if (auto complete = check_constants(*document, document->root(), profile); !complete)
     return fail(complete.error());
@@ -242,24 +284,36 @@ std::string_view embedded_profile_of(std::string_view gpu) {
   return best;
 }
 
-bool is_profile_path(const std::string& name) {
-  if (!embedded_text(name).empty()) return false;
-  return name.find('/') != std::string::npos || name.ends_with(".json") ||
-         (std::filesystem::is_directory(name) && std::filesystem::is_regular_file(recording_file(name)));
+ProfileName split_profile_name(const std::string& name) {
+  // A path may have colons and equals signs, too.
+  std::error_code no_path;
+  if (std::filesystem::exists(name, no_path)) return {.base = name, .constants = ""};
+  const std::size_t equals = name.find('=');
+  const std::size_t colon = name.rfind(':', equals);
+  if (equals == std::string::npos || colon == std::string::npos) return {.base = name, .constants = ""};
+  return {.base = name.substr(0, colon), .constants = name.substr(colon + 1)};
+}
+
+bool is_profile_path(const std::string& base) {
+  if (!embedded_text(base).empty()) return false;
+  return base.find('/') != std::string::npos || base.ends_with(".json") ||
+         (std::filesystem::is_directory(base) && std::filesystem::is_regular_file(recording_file(base)));
 }
 
 Result<GpuProfile> load_gpu_profile(const std::string& name) {
-  constexpr std::size_t kMaxFile = std::size_t{64} << 20;
-  if (is_profile_path(name)) {
-    const std::filesystem::path file = recording_file(name);
-    auto text = read_file(file, kMaxFile);
-    if (!text) return fail(std::move(text.error()));
-    if (is_kernel_recording(*text)) return load_recording(std::move(*text), file.string());
-    return parse_gpu_profile(std::move(*text), name);
+  const auto [base, constants] = split_profile_name(name);
+  auto profile = load_unchanged(base);
+  if (!profile || constants.empty()) return profile;
+  const GpuProfile plain = *profile;
+  for (const std::string_view constant : split(constants, ',')) {
+    const auto [key, value] = split_once(constant, '=');
+    if (auto set = set_constant(*profile, key, value.value_or(""), "given with the profile's name"); !set)
+      return fail(std::move(set.error()));
   }
-  const std::string_view embedded = embedded_profile_of(name);
-  if (embedded.empty()) return fail(unknown_profile(name, ", or the path of a JSON file"));
-  return parse_gpu_profile(std::string(embedded_text(embedded)), fmt::format("embedded {}.json", embedded));
+  drop_superseded(plain, *profile);
+  profile->name += ":" + printable(constants);
+  profile->description += "; with " + printable(constants);
+  return profile;
 }
 
 }  // namespace vtrain

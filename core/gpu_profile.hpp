@@ -91,7 +91,8 @@ struct TileModel {
 
 /// A GPU type. Efficiencies are fractions of the peak or bandwidth they belong to. Copies share the tables.
 struct GpuProfile {
-  std::string name;
+  std::string name;       ///< with the constants that were changed where it was named (`ProfileName`)
+  std::string base_name;  ///< without them
   std::string description;
   std::string made_by;                     ///< the command line that wrote the profile, or empty
   std::vector<ProfileConstant> constants;  ///< all constants, in the order of the known names
@@ -140,8 +141,8 @@ struct GpuProfile {
   double latent_attention_forward_rate = 0;   ///< queries and keys of 192 and values of 128, relative to 128
   double latent_attention_backward_rate = 0;  ///< likewise
 
-  std::int64_t gpus_per_node = 0;           ///< that share `node_network_bandwidth`
-  std::int64_t nvlink_domain = 0;           ///< GPUs that reach each other over NVLink
+  std::int64_t gpus_per_node = 0;  ///< that share `node_network_bandwidth`
+  std::int64_t nvlink_domain = 0;  ///< GPUs that reach each other over NVLink, or else over PCI Express
   BytesPerSecond node_network_bandwidth{};  ///< one way, all adapters of a node
   double network_efficiency = 0;            ///< the part of that which messages reach
   Nanoseconds network_step_latency{0};      ///< of every step of a ring through the network
@@ -188,10 +189,11 @@ inline constexpr std::int64_t kProfileVersion = 2;
 /// The embedded profile that is taken where nothing names one.
 inline constexpr std::string_view kDefaultProfile = "a100";
 
-/// Reads a profile of this schema and version. A profile that `extends` another, embedded one
-/// says only what differs; otherwise every constant must be there that is not optional
-/// (profile_constants.cpp). Each has the expected unit and a source; an unknown key is an error. `file` is
-/// used in errors.
+/// Reads a profile of this schema and version. A profile that `extends` another, embedded one says only what
+/// differs. What was measured of that one does not hold where other constants say that the hardware differs:
+/// collectives over links of another bandwidth, rates under the power limit of another peak. Otherwise every
+/// constant must be there that is not optional (profile_constants.cpp). Each has the expected unit and a
+/// source; an unknown key is an error. `file` is used in errors.
 Result<GpuProfile> parse_gpu_profile(std::string text, const std::string& file);
 
 /// The names of the profiles that are part of the program.
@@ -203,11 +205,22 @@ std::span<const std::string_view> embedded_profile_names();
 /// form (PCIe, NVL) and for a part of a GPU (MIG, `1g.10gb`; GRID) without a profile of its own.
 std::string_view embedded_profile_of(std::string_view gpu);
 
-/// Whether `name` is the path of a profile (it has a `/`, ends in `.json` or is the folder of a recording),
-/// and not the name of an embedded one.
-bool is_profile_path(const std::string& name);
+/// What names a profile: `h100`, the path of one, or either with constants that differ,
+/// `h100:node_network_bandwidth=400Gbit/s,nvlink_domain=72`.
+struct ProfileName {
+  std::string base;       ///< the name or path of a profile
+  std::string constants;  ///< `name=value` pairs, separated by commas; may be empty
+};
 
-/// An embedded profile by its name or that of its GPU (`embedded_profile_of`), or the profile in a file. A
+/// Takes a name apart.
+ProfileName split_profile_name(const std::string& name);
+
+/// Whether `base` is the path of a profile (it has a `/`, ends in `.json` or is the folder of a recording),
+/// and not the name of an embedded one.
+bool is_profile_path(const std::string& base);
+
+/// An embedded profile by its name or that of its GPU (`embedded_profile_of`), or the profile in a file, with
+/// the constants that the name changes (`ProfileName`), which are then part of the profile's own name. A
 /// recording (`kernel_table.json`, or the folder that has one) is a path as well: it extends the embedded
 /// profile of its GPU. An unknown name is an error that lists the known ones.
 Result<GpuProfile> load_gpu_profile(const std::string& name);

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/json_reader.hpp"
+#include "core/text.hpp"
 
 namespace vtrain {
 namespace {
@@ -142,6 +144,13 @@ constexpr std::array kConstants = {
     optional(ratio<&P::host_issue_factor>("host_issue_factor", 100)),
 };
 
+std::array<std::string_view, kConstants.size()> constant_names() {
+  std::array<std::string_view, kConstants.size()> names;
+  std::transform(kConstants.begin(), kConstants.end(), names.begin(),
+                 [](const KnownConstant& constant) { return constant.name; });
+  return names;
+}
+
 /// Where the constant of this name is, or belongs, in the order of the known names.
 std::vector<ProfileConstant>::iterator place_of(std::vector<ProfileConstant>& constants,
                                                 std::string_view name) {
@@ -152,6 +161,54 @@ std::vector<ProfileConstant>::iterator place_of(std::vector<ProfileConstant>& co
   };
   return std::find_if(constants.begin(), constants.end(),
                       [&](const ProfileConstant& constant) { return rank(constant.name) >= rank(name); });
+}
+
+void put_constant(GpuProfile& profile, const KnownConstant& known, ProfileConstant constant) {
+  known.set(profile, constant.value);
+  const auto place = place_of(profile.constants, known.name);
+  if (place != profile.constants.end() && place->name == known.name) {
+    *place = std::move(constant);
+  } else {
+    profile.constants.insert(place, std::move(constant));
+  }
+}
+
+/// A unit in which people write a constant, by the one it has in profiles.
+struct WrittenUnit {
+  std::string_view unit;
+  std::string_view written;
+  double factor;  ///< from what is written
+};
+constexpr std::array kWrittenUnits = {
+    WrittenUnit{"B/s", "B/s", 1},       WrittenUnit{"B/s", "bit/s", 1.0 / 8}, WrittenUnit{"B", "B", 1},
+    WrittenUnit{"FLOP/s", "FLOP/s", 1}, WrittenUnit{"ns", "s", 1e9},          WrittenUnit{"1/s", "/s", 1},
+};
+
+/// What one of `unit` is with the written unit, which may begin with a prefix; nothing for another unit.
+std::optional<double> written_factor(std::string_view written, std::string_view unit) {
+  constexpr std::string_view kPrefixes = "numkMGTP";
+  constexpr std::array kFactors = {1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9, 1e12, 1e15};
+  if (written.empty()) return 1;
+  for (const WrittenUnit& known : kWrittenUnits) {
+    if (known.unit != unit || !written.ends_with(known.written)) continue;
+    const std::string_view prefix = written.substr(0, written.size() - known.written.size());
+    if (prefix.empty()) return known.factor;
+    const std::size_t place = kPrefixes.find(prefix);
+    if (prefix.size() == 1 && place != std::string_view::npos) return known.factor * kFactors[place];
+  }
+  return std::nullopt;
+}
+
+/// The range of a constant as text, with an example of a unit where it has one.
+std::string expected_constant(const KnownConstant& known) {
+  std::string_view example;
+  if (known.unit == "B/s") example = "such as 50GB/s or 400Gbit/s";
+  if (known.unit == "B") example = "such as 80GB";
+  if (known.unit == "FLOP/s") example = "such as 900TFLOP/s";
+  if (known.unit == "ns") example = "such as 5us";
+  return fmt::format("a {}number from {} to {}{}{}", known.whole ? "whole " : "", known.low, known.high,
+                     known.unit == "1" ? "" : fmt::format(" {}", known.unit),
+                     example.empty() ? "" : fmt::format(", {}", example));
 }
 
 Result<void> read_constant(const JsonDocument& document, const json& object, const KnownConstant& known,
@@ -170,13 +227,7 @@ Result<void> read_constant(const JsonDocument& document, const json& object, con
   if (constant.unit != known.unit) fields.complain("unit", expected_found(known.unit, constant.unit));
   if (constant.source.empty()) fields.complain("source", "expected where the value comes from, found ''");
   if (fields.error()) return fail(*fields.error());
-  known.set(profile, constant.value);
-  const auto place = place_of(profile.constants, known.name);
-  if (place != profile.constants.end() && place->name == known.name) {
-    *place = std::move(constant);
-  } else {
-    profile.constants.insert(place, std::move(constant));
-  }
+  put_constant(profile, known, std::move(constant));
   return {};
 }
 
@@ -192,9 +243,7 @@ std::span<const KnownConstant> known_constants() {
 }
 
 Result<void> read_constants(const JsonDocument& document, const json& object, GpuProfile& profile) {
-  std::array<std::string_view, kConstants.size()> names;
-  std::transform(kConstants.begin(), kConstants.end(), names.begin(),
-                 [](const KnownConstant& constant) { return constant.name; });
+  const auto names = constant_names();
   JsonFields fields(document, object);
   fields.allow_only(names);
   if (fields.error()) return fail(*fields.error());
@@ -203,6 +252,31 @@ Result<void> read_constants(const JsonDocument& document, const json& object, Gp
     if (found == object.end()) continue;
     if (auto read = read_constant(document, *found, known, profile); !read) return read;
   }
+  return {};
+}
+
+Result<void> set_constant(GpuProfile& profile, std::string_view name, std::string_view value,
+                          std::string source) {
+  const auto known = std::find_if(kConstants.begin(), kConstants.end(),
+                                  [name](const KnownConstant& constant) { return constant.name == name; });
+  if (known == kConstants.end()) {
+    return fail(
+        {.field = printable(name), .message = with_guess("unknown constant", name, constant_names())});
+  }
+  if (!known->group.empty() && !has_constant(profile, name))
+    return fail({.field = std::string(name),
+                 .message = fmt::format("profile {} has no {}", profile.name, known->group)});
+  const std::size_t end = std::min(value.find_first_not_of("0123456789.eE+-"), value.size());
+  const auto number = parse_number(value.substr(0, end), -1e300, 1e300);
+  const auto factor = written_factor(value.substr(end), known->unit);
+  const double in_unit = number && factor ? *number * *factor : std::nan("");
+  if (!(in_unit >= known->low && in_unit <= known->high) || (known->whole && in_unit != std::floor(in_unit)))
+    return fail({.field = std::string(name), .message = expected_found(expected_constant(*known), value)});
+  put_constant(profile, *known,
+               {.name = std::string(name),
+                .value = in_unit,
+                .unit = std::string(known->unit),
+                .source = std::move(source)});
   return {};
 }
 

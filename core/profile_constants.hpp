@@ -32,6 +32,11 @@ std::span<const KnownConstant> known_constants();
 /// has.
 Result<void> read_constants(const JsonDocument& document, const nlohmann::json& object, GpuProfile& profile);
 
+/// Sets one constant to a value as people write it, with a unit (`50GB/s`, `400Gbit/s`, `5us`, `96GB`) or
+/// without, in the constant's own. The error has the constant's name as its field.
+Result<void> set_constant(GpuProfile& profile, std::string_view name, std::string_view value,
+                          std::string source);
+
 /// An error that names the first constant that the profile lacks.
 Result<void> check_constants(const JsonDocument& document, const nlohmann::json& object,
                              const GpuProfile& profile);

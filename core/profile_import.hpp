@@ -4,8 +4,8 @@
 /// share, and under `devices`, by name:
 ///
 ///   {"description": "...",
-///    "extends": "a100",               a profile that is part of the program; then no table but
-///                                     `gemm`, of SimuMax's operators
+///    "extends": "a100",               a profile that is part of the program; then no tables but
+///                                     `gemm`, of SimuMax's operators, and `attention`
 ///    "constants": {"memory_capacity": {"value": 8e10, "unit": "B", "source": "..."}, ...},
 ///    "tables": {
 ///      "gemm": {"source": "...", "files": ["folder/gemm.csv.gz", ...]},

@@ -23,8 +23,9 @@ namespace vtrain {
 
 void add_curve_options(CLI::App& command, CurveArguments& arguments) {
   command.add_option("--profile", arguments.profile,
-                     "GPU profile that prices jobs given by model and iterations; without it that of the "
-                     "cluster's GPUs, or a100");
+                     fmt::format("GPU profile that prices jobs given by model and iterations, {}; without "
+                                 "it that of the cluster's GPUs, or a100",
+                                 kProfileNameHelp));
   add_stack_options(command, arguments.stack, arguments.calibration);
   command
       .add_option(
@@ -114,8 +115,8 @@ Result<void> CachedCurves::add_type(const std::string& profile_name, const Curve
   auto stack = read_stack(arguments.stack, arguments.calibration, *profile);
   if (!stack) return fail(std::move(stack.error()));
   settings.stack = *std::move(stack);
-  if (is_profile_path(profile_name)) {
-    const std::string file = recording_file(profile_name).string();
+  if (const std::string base = split_profile_name(profile_name).base; is_profile_path(base)) {
+    const std::string file = recording_file(base).string();
     auto hash = sha256_of_file(file);
     if (!hash) return fail(std::move(hash.error()));
     files_.emplace_back("profile", file);

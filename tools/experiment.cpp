@@ -134,8 +134,9 @@ Result<void> generate_default_day(const ModelMix& models, std::uint64_t seed, co
   if (!workload) return fail(workload.error());
   experiment.workload = *std::move(workload);
   experiment.trace_name = "a generated day of LLM jobs";
-  experiment.assumptions.push_back(fmt::format("jobs generated with the shape of {}, seed {} (synthetic)",
-                                               options.shape.name, options.seed));
+  experiment.assumptions.push_back(fmt::format(
+      "jobs generated to offer this cluster a load of {}, with the shape of {}, seed {} (synthetic)",
+      as_load(options.load), options.shape.name, options.seed));
   return {};
 }
 
@@ -290,20 +291,32 @@ Result<void> take_curves(bool strict, Experiment& experiment) {
   return {};
 }
 
+/// Says what the order of the types of GPUs in the cluster means for jobs that name none; empty where there
+/// is one type, or all jobs name theirs. `predicted`: their durations are.
+std::string order_of_types(const Experiment& experiment, bool predicted) {
+  const std::vector<Job>& jobs = experiment.workload.jobs;
+  const bool any_open = std::any_of(jobs.begin(), jobs.end(), [](const Job& job) { return !job.gpu_type; });
+  if (!any_open || GpuTypes(experiment.cluster, experiment.workload.gpu_types).names().size() < 2) return {};
+  const std::string& first = experiment.cluster.groups.front().gpu_type;
+  if (!info_of(experiment.placement).knows_nodes) {
+    return fmt::format("jobs that ask for no GPU type are as fast as on {}; --placement {} tells types apart",
+                       first, info_of(PlacementKind::Consolidate).name);
+  }
+  return "jobs that ask for no GPU type go to the first type of --cluster with room, whatever its speed" +
+         (predicted ? "" : fmt::format("; durations of the trace are taken to be those on {}", first));
+}
+
 /// Says what the prices of jobs rest on. Under `--strict` prices of GPUs without a profile are an error.
 Result<void> note_prices(bool predicted, bool strict, Experiment& experiment) {
-  const std::vector<Job>& jobs = experiment.workload.jobs;
-  const bool any_type = std::any_of(jobs.begin(), jobs.end(), [](const Job& job) { return !job.gpu_type; });
-  if (predicted && any_type && !info_of(experiment.placement).knows_nodes &&
-      GpuTypes(experiment.cluster, experiment.workload.gpu_types).names().size() > 1) {
-    experiment.assumptions.push_back(fmt::format("jobs that ask for no GPU type are as fast as on {}",
-                                                 experiment.cluster.groups.front().gpu_type));
-  }
-  if (predicted && experiment.curves->stacks_differ()) {
+  if (predicted) {
     experiment.assumptions.push_back(
-        fmt::format("software differs: {} (--stack sets one)", experiment.curves->made_with()));
+        fmt::format("{} {} (--stack sets one)",
+                    experiment.curves->stacks_differ() ? "software differs:" : "run times predicted with",
+                    experiment.curves->made_with()));
   }
   if (experiment.workload.models.size() == 0) return {};
+  if (std::string note = order_of_types(experiment, predicted); !note.empty())
+    experiment.assumptions.push_back(std::move(note));
   const std::vector<std::string>& assumed = experiment.curves->assumptions();
   if (strict && predicted && !assumed.empty())
     return fail({.field = "--cluster", .message = assumed.front()});
@@ -324,11 +337,10 @@ Result<void> complete_jobs(const ExperimentArguments& arguments, Transformations
     predicted = true;
   }
   predicted |= needs_prices(experiment.workload) || transformations.predicts_run_times;
-  const bool has_deadlines = any_deadline(experiment.workload);
   const auto changes = transform(experiment.workload, transformations, curves, true);
   if (!changes) return fail(changes.error());
   assume(experiment, *changes);
-  if (std::string tight = has_deadlines ? tight_deadlines(experiment.workload) : ""; !tight.empty())
+  if (std::string tight = tight_deadlines(experiment.workload); !tight.empty())
     experiment.assumptions.push_back(std::move(tight));
   if (predicted) experiment.provenance.emplace_back("run times", experiment.curves->describe());
   const bool any_elastic = any_elastic_policy(arguments.policies);
@@ -377,7 +389,8 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   if (auto read = read_inputs(arguments, experiment); !read) return fail(read.error());
   if (auto done = complete_jobs(arguments, rules->transformations, experiment); !done)
     return fail(done.error());
-  const auto notes = policy_notes(experiment.workload, experiment.cluster, arguments.policies);
+  const bool types_differ = experiment.gang_speeds && info_of(experiment.placement).knows_nodes;
+  const auto notes = policy_notes(experiment.workload, experiment.cluster, types_differ, arguments.policies);
   if (!notes) return fail(notes.error());
   assume(experiment, *notes);
   assume(experiment, placement_notes(experiment.workload, experiment.cluster, experiment.placement));

@@ -54,8 +54,8 @@ struct PlanArguments {
 struct PlanQuestion {
   TransformerModel model;
   std::int64_t global_batch = 0;
-  TrainingTarget target;
-  Precision precision = Precision::Bf16;  ///< of every plan that is searched
+  bool assumes_batch = false;  ///< nobody named it, and none is published of the model
+  TrainingTarget target;       ///< its stack's precision is that of every plan that is searched
   std::vector<GpuCount> gpu_counts;
   Objective objective = Objective::Time;
   TrainingTerms terms;
@@ -131,6 +131,7 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
     spdlog::warn("{}: {}", arguments.model, warning);
   question.model = model->model;
   question.global_batch = arguments.global_batch > 0 ? arguments.global_batch : model->global_batch;
+  question.assumes_batch = arguments.global_batch == 0 && !model->batch_is_published;
   if (question.global_batch == 0) {
     return fail(
         {.field = "--global-batch",
@@ -141,7 +142,7 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
   question.target = *std::move(target);
   const auto precision = read_precision(arguments.precision, question.target.stack, question.target.profile);
   if (!precision) return fail(precision.error());
-  question.precision = *precision;
+  question.target.stack.choices.precision = *precision;
   question.offload = arguments.offload;
   if (arguments.no_zero_bubble) std::erase(question.target.stack.choices.schedules, Schedule::ZeroBubble);
   if (arguments.offload) {
@@ -156,8 +157,7 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
   question.top = static_cast<std::size_t>(arguments.top);
   if (!arguments.beside.empty()) {
     auto plan = parse_plan_spec(
-        arguments.beside,
-        {.global_batch = question.global_batch, .micro_batch = 1, .precision = question.precision});
+        arguments.beside, {.global_batch = question.global_batch, .micro_batch = 1, .precision = *precision});
     if (!plan) return fail(in_option("--beside", plan.error()));
     plan->sequence_parallel = question.target.stack.choices.sequence_parallel && plan->tensor > 1;
     question.beside = *plan;
@@ -185,21 +185,25 @@ Error no_plan_at_all(const std::vector<CountAnswer>& counts) {
   return error;
 }
 
+/// What is said where no plan is in time: how long the fastest takes, and what it is under.
 Error too_slow(const PlanQuestion& question, const std::vector<RankedPlan>& fastest) {
   const RankedPlan& best = fastest[*choose_plan(fastest, Objective::Time, Nanoseconds::max())];
-  return {.kind = ErrorKind::Failed,
-          .field = "--deadline",
-          .message = fmt::format("no plan trains {} in {}; the fastest takes {} on {} GPUs",
-                                 tokens_text(*question.terms.tokens), as_days(*question.deadline_s),
-                                 as_days(question.terms.training_seconds(best)),
-                                 with_thousands(best.plan.num_gpus().value))};
+  return {
+      .kind = ErrorKind::Failed,
+      .field = "--deadline",
+      .message = fmt::format("no plan trains {} in {}; the fastest takes {} on {} GPUs ({}; global batch "
+                             "{}{}, {}, stack {}; --global-batch, --precision and --stack change these)",
+                             tokens_text(*question.terms.tokens), as_days(*question.deadline_s),
+                             as_days(question.terms.training_seconds(best)),
+                             with_thousands(best.plan.num_gpus().value), describe_plan(best.plan),
+                             with_thousands(question.global_batch), question.assumes_batch ? " assumed" : "",
+                             name_of(best.plan.precision), question.target.stack.name)};
 }
 
 Result<PlanAnswer> answer_question(const PlanQuestion& question) {
   PlanAnswer answer;
   const auto start = std::chrono::steady_clock::now();
   PlanSearch search(question.model, question.target.profile, question.target.stack);
-  search.choices().precision = question.precision;
   for (const GpuCount num_gpus : question.gpu_counts) {
     auto found =
         search.find(num_gpus, question.global_batch, {.top = question.top, .offload = question.offload});
@@ -244,6 +248,8 @@ TrainingSpeed speed_of(const PlanQuestion& question, const RankedPlan& ranked) {
 
 ordered_json to_json(const PlanQuestion& question, const RankedPlan& ranked) {
   ordered_json json = plan_to_json(ranked, question.terms);
+  json["layers_by_stage"] = layers_by_stage(question.model, ranked.plan);
+  json["pipeline_layout"] = pipeline_layout(question.model, ranked.plan);
   const TrainingSpeed speed = speed_of(question, ranked);
   json["model_tflops_per_gpu"] = speed.per_gpu.value / 1e12;
   json["mfu"] = speed.of_peak;
@@ -277,16 +283,13 @@ ordered_json to_json(const PlanQuestion& question, const PlanAnswer& answer) {
     front.push_back(answer.fastest[i].plan.num_gpus().value);
   const RankedPlan& best = answer.fastest[answer.front.front()];
   constexpr std::array kObjectives = {"time", "cost", "gpus"};
-  ordered_json json = {
-      {"model", question.model.name},
-      {"parameters", question.model.num_parameters()},
-      {"global_batch", question.global_batch},
-      {"tokens_per_iteration", question.terms.tokens_per_iteration},
-      {"profile", question.target.profile.name},
-      {"stack", question.target.stack.name},
-      {"calibration", question.target.calibration.empty() ? ordered_json(nullptr)
-                                                          : ordered_json(question.target.calibration)},
-      {"objective", kObjectives[static_cast<std::size_t>(question.objective)]}};
+  ordered_json json = {{"model", question.model.name},
+                       {"parameters", question.model.num_parameters()},
+                       {"global_batch", question.global_batch},
+                       {"precision", name_of(question.target.stack.choices.precision)},
+                       {"tokens_per_iteration", question.terms.tokens_per_iteration},
+                       {"objective", kObjectives[static_cast<std::size_t>(question.objective)]}};
+  json.update(target_to_json(question.target));
   if (question.terms.tokens) json["tokens"] = *question.terms.tokens;
   if (question.deadline_s) json["deadline_s"] = *question.deadline_s;
   if (question.terms.usd_per_gpu_hour) json["usd_per_gpu_hour"] = *question.terms.usd_per_gpu_hour;
@@ -391,28 +394,43 @@ std::string left_out_text(const PlanQuestion& question, const PlanAnswer& answer
   return text;
 }
 
+/// `1 has 20, 21, 21 and 18 layers on its stages: Et*2|(t*3|)*26L`.
+std::string uneven_stages_text(const TransformerModel& model, const ParallelPlan& plan) {
+  constexpr std::size_t kShown = 16;
+  const std::vector<std::int64_t> layers = layers_by_stage(model, plan);
+  std::string list;
+  for (std::size_t i = 0; i < layers.size() && layers.size() <= kShown; ++i) {
+    list += i == 0 ? "" : i + 1 == layers.size() ? " and " : ", ";
+    list += std::to_string(layers[i]);
+  }
+  return wrap_text(
+      fmt::format("1 has {} on its stages: --pipeline-model-parallel-layout '{}' (Megatron-Core)",
+                  list.empty() ? "layers" : list + " layers", pipeline_layout(model, plan)),
+      kTextColumns, 2);
+}
+
 std::string to_text(const PlanQuestion& question, const PlanAnswer& answer) {
   const bool one = answer.counts.size() == 1;
   const std::string gpus = one ? with_thousands(answer.counts.front().num_gpus.value)
                                : fmt::format("{} to {}", with_thousands(answer.counts.front().num_gpus.value),
                                              with_thousands(answer.counts.back().num_gpus.value));
   std::string text = fmt::format(
-      "{}   {} billion parameters   global batch {} x {} tokens   {} {}   stack {}, {}{}{}\n"
-      "{} plans, {} fit in {} of memory{}, searched in {}\n",
+      "{}   {} billion parameters   global batch {}{} x {} tokens   {} {}   stack {}, {}{}{}{}\n"
+      "{} plans, {} fit in {} of memory, searched in {}\n",
       question.model.name, short_number(static_cast<double>(question.model.num_parameters()) / 1e9),
-      with_thousands(question.global_batch), with_thousands(question.model.sequence_length), gpus,
-      question.target.profile.name, question.target.stack.name, name_of(question.precision),
+      with_thousands(question.global_batch), question.assumes_batch ? " (assumed)" : "",
+      with_thousands(question.model.sequence_length), gpus, question.target.profile.name,
+      question.target.stack.name, name_of(question.target.stack.choices.precision),
       question.target.calibration.empty() ? "" : ", ", question.target.calibration,
-      with_thousands(answer.num_plans), with_thousands(answer.num_fitting),
-      as_gigabytes(question.target.profile.memory_capacity.value),
-      question.target.headroom > 0 ? fmt::format(" ({} % left free)", short_number(question.target.headroom))
-                                   : "",
-      as_duration(answer.wall_s));
+      headroom_text(question.target), with_thousands(answer.num_plans), with_thousands(answer.num_fitting),
+      as_gigabytes(question.target.profile.memory_capacity.value), as_duration(answer.wall_s));
   text += one ? one_count_text(question, answer.counts.front()) : front_text(question, answer);
   const RankedPlan& best = answer.fastest[answer.front.front()];
+  if (best.plan.ends_count_as_layers) text += uneven_stages_text(question.model, best.plan) + "\n";
   text += fmt::format("1 trains {}\n", speed_text(speed_of(question, best)));
   for (const std::string& remark : answer.remarks)
     text += wrap_text("of 1: " + remark, kTextColumns, 2) + "\n";
+  text += default_stack_note(question.target);
   return text + fallbacks_text(answer.fallbacks) + left_out_text(question, answer);
 }
 
@@ -445,7 +463,8 @@ void add_plan_command(CLI::App& app, Action& action) {
       "node)");
   add_cluster_option(*command, to.target);
   command
-      ->add_option("--global-batch", to.global_batch, "Sequences an iteration; without it the published ones")
+      ->add_option("--global-batch", to.global_batch,
+                   "Sequences an iteration; without it those of `vtrain models`, published or assumed (~)")
       ->transform(whole_number(1, kMaxGlobalBatch));
   command
       ->add_option("--objective", to.objective,

@@ -86,6 +86,9 @@ Result<void> set_value(ParallelPlan& plan, std::string_view key, std::string_vie
 Result<std::vector<GpuCount>> parse_gpu_counts(std::string_view text, std::int64_t gpus_per_node) {
   std::vector<GpuCount> counts;
   for (const std::string_view part : split(text, ',')) {
+    // `1,024` would be 1 and 24 GPUs.
+    if (part.size() > 1 && part.front() == '0')
+      return fail({.message = expected_found("whole numbers without separators of thousands", text)});
     const auto of_part = parse_part(part, gpus_per_node);
     if (!of_part) return fail(of_part.error());
     for (const std::int64_t count : *of_part)

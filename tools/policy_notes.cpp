@@ -47,12 +47,13 @@ std::string clairvoyant_policies(const Workload& workload, const std::vector<std
   return any_requested && !names.empty() ? "run times known exactly to " + names : "";
 }
 
-/// Says so if policies take GPUs of all types for the same where jobs ask for one of several; empty
-/// otherwise.
-std::string ignored_gpu_types(const Workload& workload, const ClusterSpec& cluster,
+/// Says so if policies take GPUs of all types for the same where jobs ask for one of several, or are not as
+/// fast on all of them; empty otherwise.
+std::string ignored_gpu_types(const Workload& workload, const ClusterSpec& cluster, bool types_differ,
                               const std::vector<std::string>& policies) {
-  const bool is_typed = std::any_of(workload.jobs.begin(), workload.jobs.end(),
-                                    [](const Job& job) { return static_cast<bool>(job.gpu_type); });
+  const bool is_typed =
+      types_differ || std::any_of(workload.jobs.begin(), workload.jobs.end(),
+                                  [](const Job& job) { return static_cast<bool>(job.gpu_type); });
   const std::string names =
       policies_that(policies, [](const PolicyArguments& policy) { return policy.ignores_gpu_types(); });
   if (!is_typed || names.empty() || GpuTypes(cluster, workload.gpu_types).names().size() < 2) return {};
@@ -113,13 +114,14 @@ std::string tight_deadlines(const Workload& workload) {
 }
 
 Result<std::vector<std::string>> policy_notes(const Workload& workload, const ClusterSpec& cluster,
-                                              const std::vector<std::string>& policies) {
+                                              bool types_differ, const std::vector<std::string>& policies) {
   auto recorded = jobs_without_recorded_start(workload, policies);
   if (!recorded) return fail(std::move(recorded.error()));
   std::vector<std::string> notes{run_time_knowledge(workload)};
   for (std::string note :
-       {clairvoyant_policies(workload, policies), ignored_gpu_types(workload, cluster, policies),
-        limits_without_effect(workload), hopeless_deadlines(workload), *std::move(recorded)}) {
+       {clairvoyant_policies(workload, policies),
+        ignored_gpu_types(workload, cluster, types_differ, policies), limits_without_effect(workload),
+        hopeless_deadlines(workload), *std::move(recorded)}) {
     if (!note.empty()) notes.push_back(std::move(note));
   }
   return notes;

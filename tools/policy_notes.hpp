@@ -11,13 +11,14 @@
 namespace vtrain {
 
 /// What policies know of run times, which deadlines, requested times, GPU types and recorded starts are
-/// without effect under some of them; a sentence each. `policies` are specs that are known. Errors: a policy
-/// that goes by recorded starts, and no job has one.
+/// without effect under some of them; a sentence each. `types_differ`: jobs are not as fast on one type of
+/// GPUs as on another. `policies` are specs that are known. Errors: a policy that goes by recorded starts,
+/// and no job has one.
 Result<std::vector<std::string>> policy_notes(const Workload& workload, const ClusterSpec& cluster,
-                                              const std::vector<std::string>& policies);
+                                              bool types_differ, const std::vector<std::string>& policies);
 
 /// Counts the deadlines that no schedule can meet which gives jobs the GPUs that they ask for; empty if there
-/// are none. Worth saying of deadlines that come with a trace.
+/// are none.
 std::string tight_deadlines(const Workload& workload);
 
 }  // namespace vtrain

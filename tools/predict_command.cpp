@@ -147,7 +147,7 @@ Result<Prediction> predict_from_profile(const PredictArguments& arguments, const
                                         const GpuProfile& profile, const PredictConfig& config) {
   Result<Stack> stack = options.stack ? *options.stack : choose_stack(config.stack, profile);
   if (!stack) return fail(stack.error());
-  stack->factors = options.calibration.factors(stack->name, profile.name);
+  stack->factors = options.calibration.factors(stack->name, profile.base_name);
   ParallelPlan plan = config.plan;
   if (!config.has_precision) plan.precision = stack->choices.precision;
   GpuProfile on_cluster = profile;
@@ -246,6 +246,7 @@ ordered_json to_json(const Prediction& prediction, const std::string& semantics)
           {"parameters", prediction.model.num_parameters()},
           {"num_gpus", prediction.plan.num_gpus().value},
           {"plan", plan_to_json(prediction.plan)},
+          {"layers_by_stage", layers_by_stage(prediction.model, prediction.plan)},
           {"breakdown", breakdown_to_json(times.breakdown)},
           {"slowest_stage", times.slowest_stage},
           {"stages", stages},
@@ -297,9 +298,11 @@ std::string to_text(const Prediction& prediction) {
   const ParallelPlan& plan = prediction.plan;
   const IterationTimes& times = prediction.times;
   std::string text = headline(prediction);
-  text += fmt::format("iteration        {:>9}      global batch {}   micro-batch {}   {} per pipeline\n",
-                      iteration_text(times.iteration), with_thousands(plan.global_batch), plan.micro_batch,
-                      plan.num_micro_batches());
+  text +=
+      fmt::format("iteration        {:>9}      global batch {}   micro-batch {}   {} per pipeline   {}{}\n",
+                  iteration_text(times.iteration), with_thousands(plan.global_batch), plan.micro_batch,
+                  plan.num_micro_batches(), name_of(plan.precision),
+                  plan.pipeline > 1 ? fmt::format("   {}", name_of(plan.schedule)) : "");
   text += breakdown_line("compute", times.breakdown.compute, times.iteration);
   text += breakdown_line(fmt::format("{} comm", layer_communication(plan)), times.breakdown.tensor_comm,
                          times.iteration);
@@ -313,9 +316,10 @@ std::string to_text(const Prediction& prediction) {
         plan.offloaded_layers == 0
             ? ""
             : fmt::format("   {} a stage offloaded", count_of(plan.offloaded_layers, "layer"));
-    text += fmt::format("memory           {} of {} on the fullest stage (stage {}): {}   recompute {}{}\n",
-                        as_gigabytes(memory.peak.value), as_gigabytes(memory.capacity.value), memory.stage,
-                        memory.fits() ? "fits" : "DOES NOT FIT", name_of(plan.recompute), offloaded);
+    text += fmt::format(
+        "memory           {} of {} on the fullest stage (stage {}): {}   recompute {}   sharding {}{}\n",
+        as_gigabytes(memory.peak.value), as_gigabytes(memory.capacity.value), memory.stage,
+        memory.fits() ? "fits" : "DOES NOT FIT", name_of(plan.recompute), name_of(plan.sharding), offloaded);
   }
   text += labelled("speed", speed_text(speed_of(prediction)));
   std::string_view label = "from";
@@ -423,17 +427,16 @@ void add_predict_command(CLI::App& app, Action& action) {
                    "physical: the accurate model; vtrain: the public vTrain release to the nanosecond")
       ->check(one_of({"physical", "vtrain"}))
       ->capture_default_str();
-  command->add_option(
-      "--profile", arguments->profile,
-      "GPU profile: a name, a JSON file, or the folder of a recording; see `vtrain clusters`. Default: the "
-      "configuration's, "
-      "or a100");
+  command->add_option("--profile", arguments->profile,
+                      fmt::format("GPU profile, {}; see `vtrain profile list`. Default: the "
+                                  "configuration's, or a100",
+                                  kProfileNameHelp));
   command->add_option("--calibrate", arguments->calibration,
                       "Correct with a file of `vtrain profile calibrate`, or with `published`, the one that "
                       "is part of the program");
-  command->add_option(
-      "--stack", arguments->stack,
-      std::string("Software stack, by name. Default: the configuration's, or ") + kDefaultStackHelp);
+  command->add_option("--stack", arguments->stack,
+                      fmt::format("Software stack: {}. Default: the configuration's, or {}", stack_names(),
+                                  kDefaultStackHelp));
   command->add_option("--traces", arguments->traces,
                       "Folder of kernel traces, for vtrain semantics; without it that of the recording given "
                       "as the profile, or "

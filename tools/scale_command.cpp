@@ -88,22 +88,19 @@ ordered_json to_json(const ScaleArguments& arguments, const ScaleQuestion& quest
   for (const Rung& rung : answer.rungs)
     rungs.push_back(to_json(arguments, rung, budget));
   const double promised = promised_parameters(budget);
-  return {{"num_gpus", budget.num_gpus.value},
-          {"days", arguments.days},
-          {"family", question.family},
-          {"profile", question.target.profile.name},
-          {"stack", question.target.stack.name},
-          {"calibration", question.target.calibration.empty() ? ordered_json(nullptr)
-                                                              : ordered_json(question.target.calibration)},
-          {"tokens_per_parameter", budget.tokens_per_parameter},
-          {"wall_s", wall_s},
-          {"promised_by_peak",
-           {{"parameters", promised},
-            {"tokens", promised * budget.tokens_per_parameter},
-            {"flops_per_second", budget.peak_rate.value * budget.num_gpus.value}}},
-          {"best", rungs[answer.best]},
-          {"ladder_ends", answer.ladder_ends},
-          {"ladder", rungs}};
+  ordered_json json = {
+      {"num_gpus", budget.num_gpus.value}, {"days", arguments.days}, {"family", question.family}};
+  json.update(target_to_json(question.target));
+  json.update({{"tokens_per_parameter", budget.tokens_per_parameter},
+               {"wall_s", wall_s},
+               {"promised_by_peak",
+                {{"parameters", promised},
+                 {"tokens", promised * budget.tokens_per_parameter},
+                 {"flops_per_second", budget.peak_rate.value * budget.num_gpus.value}}},
+               {"best", rungs[answer.best]},
+               {"ladder_ends", answer.ladder_ends},
+               {"ladder", rungs}});
+  return json;
 }
 
 /// The models that are worth a line: around the best, and the largest.
@@ -155,23 +152,23 @@ std::string to_text(const ScaleArguments& arguments, const ScaleQuestion& questi
       has_experts ? fmt::format(", {} active,", billions(static_cast<double>(best.model.active_parameters())))
                   : "";
   return fmt::format(
-      "{} {} for {} d, {} tokens per {}; {} models{} searched in {}   stack {}{}{}\n\n"
+      "{} {} for {} d, {} tokens per {}; {} models{} searched in {}   stack {}{}{}{}\n\n"
       "at peak    {} {} on {}\n"
       "predicted  {} parameters{} on {} in {:.1f} d: {}\n\n{}\n"
       "* the largest in time{}\n"
-      "days at peak: 6 operations for each {} and token, attention not counted\n",
+      "days at peak: 6 operations for each {} and token, attention not counted\n{}",
       with_thousands(budget.num_gpus.value), question.target.profile.name, short_number(arguments.days),
       short_number(budget.tokens_per_parameter), has_experts ? "active parameter" : "parameter",
       answer.rungs.size(), question.family.empty() ? "" : " like " + question.family, as_duration(wall_s),
       question.target.stack.name, question.target.calibration.empty() ? "" : ", ",
-      question.target.calibration, billions(promised), has_experts ? "active parameters" : "parameters",
-      tokens_text(promised * budget.tokens_per_parameter), billions(parameters_of(best)), active,
-      tokens_text(best.tokens), best.time.count() / kSecondsPerDay, describe_plan(best.plan.plan),
-      ladder_table(arguments, answer),
+      question.target.calibration, headroom_text(question.target), billions(promised),
+      has_experts ? "active parameters" : "parameters", tokens_text(promised * budget.tokens_per_parameter),
+      billions(parameters_of(best)), active, tokens_text(best.tokens), best.time.count() / kSecondsPerDay,
+      describe_plan(best.plan.plan), ladder_table(arguments, answer),
       answer.ladder_ends ? ", and the largest that is tried: larger ones may be in time too."
                          : fmt::format(". The largest model here would take {:.1f} d.",
                                        largest.time.count() / kSecondsPerDay),
-      has_experts ? "active parameter" : "parameter");
+      has_experts ? "active parameter" : "parameter", default_stack_note(question.target));
 }
 
 /// The ladder of the model's family, or of GPT where there is none.

@@ -1,12 +1,15 @@
 #include "tools/target_arguments.hpp"
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "core/profile_constants.hpp"
 #include "core/text.hpp"
+#include "tools/output_format.hpp"
 #include "tools/plan_spec.hpp"
 #include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
@@ -15,12 +18,16 @@
 
 namespace vtrain {
 
-void add_stack_options(CLI::App& command, std::string& name, std::string& calibration) {
-  std::string stacks;
+std::string stack_names() {
+  std::string names;
   for (const Stack& stack : all_stacks())
-    stacks += (stacks.empty() ? "" : ", ") + stack.name;
+    names += (names.empty() ? "" : ", ") + stack.name;
+  return names;
+}
+
+void add_stack_options(CLI::App& command, std::string& name, std::string& calibration) {
   command.add_option("--stack", name,
-                     fmt::format("Software stack: {}; without it {}", stacks, kDefaultStackHelp));
+                     fmt::format("Software stack: {}; without it {}", stack_names(), kDefaultStackHelp));
   command.add_option("--calibrate", calibration,
                      "Correct with a file of `vtrain profile calibrate`, or with `published`, the one that "
                      "is part of the program");
@@ -39,7 +46,7 @@ Result<Stack> read_stack(const std::string& name, const std::string& calibration
   }
   const auto calibrated = read_calibration(calibration);
   if (!calibrated) return fail(calibrated.error());
-  stack->factors = calibrated->factors(stack->name, profile.name);
+  stack->factors = calibrated->factors(stack->name, profile.base_name);
   return stack;
 }
 
@@ -70,13 +77,19 @@ Result<GpuProfile> read_profile(const std::string& name, const std::optional<Clu
   auto profile = load_gpu_profile(wanted.empty() ? std::string(kDefaultProfile) : wanted);
   if (!profile) return fail(in_option(name.empty() ? "--cluster" : "--profile", profile.error()));
   const std::string type = cluster ? cluster->groups.front().gpu_type : "";
-  if (!name.empty() && !type.empty() && embedded_profile_of(type) != profile->name)
+  if (!name.empty() && !type.empty() && embedded_profile_of(type) != profile->base_name)
     spdlog::warn("--profile {} takes the place of the cluster's {}", printable(name), printable(type));
   if (cluster && cluster->groups.front().gpus_per_node.value != profile->gpus_per_node) {
     return fail({.field = "--cluster",
                  .message = expected_found(
                      fmt::format("nodes of {} GPUs as in profile {}", profile->gpus_per_node, profile->name),
                      cluster_text)});
+  }
+  if (cluster && cluster->groups.front().gpus_per_island > GpuCount(0)) {
+    const std::string island = std::to_string(cluster->groups.front().gpus_per_island.value);
+    if (auto set = set_constant(*profile, "nvlink_domain", island, "gpus_per_island of the cluster"); !set)
+      return fail(in_option("--cluster", std::move(set.error())));
+    profile->name += ":nvlink_domain=" + island;
   }
   return profile;
 }
@@ -87,9 +100,9 @@ void add_cluster_option(CLI::App& command, TargetArguments& arguments) {
 }
 
 void add_target_options(CLI::App& command, TargetArguments& arguments) {
-  command.add_option("--profile", arguments.profile,
-                     "GPU profile, a name, a JSON file or the folder of a recording; without it that of the "
-                     "cluster's GPUs, or a100");
+  command.add_option(
+      "--profile", arguments.profile,
+      fmt::format("GPU profile, {}; without it that of the cluster's GPUs, or a100", kProfileNameHelp));
   add_stack_options(command, arguments.stack, arguments.calibration);
   command
       .add_option("--headroom", arguments.headroom,
@@ -111,8 +124,30 @@ Result<TrainingTarget> read_target(const TargetArguments& arguments) {
   auto chosen = read_stack(arguments.stack, arguments.calibration, target.profile);
   if (!chosen) return fail(std::move(chosen.error()));
   target.stack = *std::move(chosen);
+  target.stack_is_default = arguments.stack.empty();
   target.calibration = describe_calibration(arguments.calibration, target.stack);
   return target;
+}
+
+nlohmann::ordered_json target_to_json(const TrainingTarget& target) {
+  using nlohmann::ordered_json;
+  return {
+      {"profile", target.profile.name},
+      {"stack", target.stack.name},
+      {"calibration", target.calibration.empty() ? ordered_json(nullptr) : ordered_json(target.calibration)},
+      {"headroom_percent", target.headroom}};
+}
+
+std::string headroom_text(const TrainingTarget& target) {
+  return target.headroom > 0 ? fmt::format(", {} % of memory left free", short_number(target.headroom)) : "";
+}
+
+std::string default_stack_note(const TrainingTarget& target) {
+  if (!target.stack_is_default || target.stack.libraries != Libraries::Old) return {};
+  return fmt::format(
+      "stack {}, the default for GPUs without fp8, is software of 2021; that of today: --stack "
+      "megatron-core\n",
+      target.stack.name);
 }
 
 Result<void> check_offload(const Stack& stack, const GpuProfile& profile) {

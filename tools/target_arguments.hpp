@@ -1,6 +1,7 @@
 /// What commands that predict read alike: the stack, the cluster, the GPU profile and the GPUs.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,8 +19,14 @@ namespace vtrain {
 
 /// Adds `--stack`, and `--calibrate` with a file of `vtrain profile calibrate`.
 void add_stack_options(CLI::App& command, std::string& name, std::string& calibration);
+/// All stacks, for `--help`.
+std::string stack_names();
 /// What `--help` says of a stack that is not named: `default_stack`.
 inline constexpr const char* kDefaultStackHelp = "megatron-core, on GPUs without fp8 megatron-2021";
+/// What `--help` says of how a GPU profile is named: `load_gpu_profile`.
+inline constexpr const char* kProfileNameHelp =
+    "a name, a JSON file or the folder of a recording, with constants that differ behind a colon: "
+    "h100:node_network_bandwidth=400Gbit/s";
 /// The stack of a name, for an empty one the default one of the GPU. The error names `stack`, as
 /// configurations do.
 Result<Stack> choose_stack(const std::string& name, const GpuProfile& profile);
@@ -35,7 +42,8 @@ std::string describe_calibration(const std::string& calibration, const Stack& st
 Result<std::optional<ClusterSpec>> read_uniform_cluster(const std::string& text);
 
 /// Loads the profile of a name or file; for an empty name that of the cluster's GPUs, or `a100`. The nodes of
-/// the cluster, which was given as `cluster_text`, must have as many GPUs as those of the profile.
+/// the cluster, which was given as `cluster_text`, must have as many GPUs as those of the profile; where they
+/// have islands (`NodeGroup::gpus_per_island`), these are the NVLink domains.
 Result<GpuProfile> read_profile(const std::string& name, const std::optional<ClusterSpec>& cluster,
                                 const std::string& cluster_text);
 
@@ -45,8 +53,18 @@ struct TrainingTarget {
   GpuProfile profile;                  ///< its memory without the headroom
   double headroom = 0;                 ///< `TargetArguments::headroom`
   Stack stack;
-  std::string calibration{};  ///< of the stack, for people; empty for none
+  bool stack_is_default = false;  ///< nothing named it
+  std::string calibration{};      ///< of the stack, for people; empty for none
 };
+
+/// `profile`, `stack`, `calibration` and `headroom_percent`.
+nlohmann::ordered_json target_to_json(const TrainingTarget& target);
+
+/// `, 10 % of memory left free`; empty without headroom.
+std::string headroom_text(const TrainingTarget& target);
+
+/// A line that says so where nothing named the stack and it is of old software; empty otherwise.
+std::string default_stack_note(const TrainingTarget& target);
 
 /// The options that say so, as given; empty where they are not.
 struct TargetArguments {

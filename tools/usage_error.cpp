@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "core/gpu_profile.hpp"
 #include "core/result.hpp"
 #include "core/text.hpp"
 
@@ -119,8 +120,8 @@ std::string describe_usage_error(const CLI::App& program, const CLI::ParseError&
 Result<void> check_arguments_stay(const CLI::App& program) {
   constexpr std::array<const char*, 5> kOutputs = {"--out", "--report", "--timeline", "--graph",
                                                    "--predictions"};
-  constexpr std::array<const char*, 5> kInputs = {"--trace", "--from", "--cluster", "--throughputs",
-                                                  "--calibrate"};
+  constexpr std::array<const char*, 7> kInputs = {"--trace",     "--from",    "--cluster", "--throughputs",
+                                                  "--calibrate", "--profile", "--devices"};
   constexpr std::array<std::string_view, 3> kWriteFolders = {"replay", "compare", "record"};
   const CLI::App& app = *reached_command(program).app;
   if (std::find(kWriteFolders.begin(), kWriteFolders.end(), app.get_name()) != kWriteFolders.end()) return {};
@@ -141,9 +142,10 @@ Result<void> check_arguments_stay(const CLI::App& program) {
     const std::string& path = output->results().front();
     std::error_code ignored;  // of what is not there
     for (const std::string& input : inputs) {
-      // A table of nodes may be named with a day: `nodes.csv@2023-01-01`.
+      // A table of nodes may be named with a day, `nodes.csv@2023-01-01`, a profile with constants.
       const bool is_read = std::filesystem::equivalent(path, input, ignored) ||
-                           std::filesystem::equivalent(path, input.substr(0, input.find('@')), ignored);
+                           std::filesystem::equivalent(path, input.substr(0, input.find('@')), ignored) ||
+                           std::filesystem::equivalent(path, split_profile_name(input).base, ignored);
       if (!is_read || !std::filesystem::is_regular_file(path, ignored)) continue;
       return fail({.field = name,
                    .message = fmt::format("would overwrite '{}', which is read; name another file",

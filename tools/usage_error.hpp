@@ -21,9 +21,9 @@ bool asks_for_help(const CLI::App& program, const CLI::ParseError& error);
 std::string describe_usage_error(const CLI::App& program, const CLI::ParseError& error);
 
 /// Whether no file that a command is to write (`--out`, `--report`, `--timeline`, `--graph`, `--predictions`)
-/// is one that it is to read, by a positional argument, `--trace`, `--from`, `--cluster`, `--throughputs` or
-/// `--calibrate`, or to write for another option. Nothing is said of what lies in folders, nor of commands
-/// that write one.
+/// is one that it is to read, by a positional argument, `--trace`, `--from`, `--cluster`, `--throughputs`,
+/// `--calibrate`, `--profile` or `--devices`, or to write for another option. Nothing is said of what lies in
+/// folders, nor of commands that write one.
 Result<void> check_arguments_stay(const CLI::App& program);
 
 /// An error in what an option was given: `--name: expected ..., found ...`, or `--name: key: ...`. One in a

@@ -15,6 +15,7 @@
 #include "tools/cross_validation.hpp"
 #include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
+#include "tools/target_arguments.hpp"
 #include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
 #include "workloads/validation/accuracy.hpp"
@@ -101,6 +102,17 @@ ordered_json groups_json(const GroupedAccuracy& accuracy) {
     groups.push_back(std::move(group));
   }
   return groups;
+}
+
+/// `calibrated with published, which has factors for 12 of 28`.
+std::string describe_calibrated(const Calibration& calibration, const CasePredictions& cases) {
+  const auto has_factors = [&](const CasePrediction& prediction) {
+    return calibration.factors(prediction.measured.stack.name, prediction.measured.profile) !=
+           KernelFactors{};
+  };
+  const auto calibrated = std::count_if(cases.predicted.begin(), cases.predicted.end(), has_factors);
+  return fmt::format("calibrated with {}, which has factors for {} of {}", printable(calibration.file),
+                     with_thousands(calibrated), with_thousands(std::ssize(cases.predicted)));
 }
 
 /// What the times of the file are.
@@ -244,7 +256,8 @@ Result<void> validate(const ValidateArguments& arguments) {
         num_folds);
   } else {
     validation.times = accuracy_by_group(calibrated_outcomes(validation.cases, *calibration, profiles));
-    if (!calibration->file.empty()) validation.calibration = "calibrated with " + calibration->file;
+    if (!calibration->file.empty())
+      validation.calibration = describe_calibrated(*calibration, validation.cases);
   }
   validation.allocated = accuracy_by_group(allocated_outcomes(validation.cases));
   validation.reserved = accuracy_by_group(reserved_outcomes(validation.cases));
@@ -271,9 +284,9 @@ void add_validate_command(CLI::App& app, Action& action) {
       ->add_option("truth", arguments->truth,
                    "Measured iterations: a JSON file of cases, or a table of the public vTrain release")
       ->required();
-  command->add_option("--profile", arguments->profile,
-                      "One GPU profile for all, a name, a JSON file or the folder of a recording, instead of "
-                      "that of each GPU");
+  command->add_option(
+      "--profile", arguments->profile,
+      fmt::format("One GPU profile for all, {}, instead of that of each GPU", kProfileNameHelp));
   command->add_option("--calibrate", arguments->calibration,
                       "Correct with a file of `vtrain profile calibrate`, or with `published`, the one that "
                       "is part of the program");

@@ -154,7 +154,7 @@ KernelTime backward_gemm_time(const GpuProfile& profile, Precision precision, Pr
 /// neighbours in the node stay on it; otherwise data cross a CPU, or both.
 double ring_detour(const GpuProfile& profile, GpuGroup group) {
   // Of 200 Gbit/s A100 reach 24 GB/s through a switch, 16 where the adapter is at the CPU (NVIDIA/nccl, issue
-  // 412); 16 is also what NCCL reckons with between two AMD CPUs (AMD_BW in src/graph/topo.h).
+  // 412); 16 is also what NCCL assumes between two AMD CPUs (AMD_BW in src/graph/topo.h).
   constexpr double kThroughCpu = 24.0 / 16;
   const std::int64_t distance = profile.gpus_per_node / group.per_node;
   // 0: the NVLink domain is larger than a node.
@@ -295,6 +295,7 @@ KernelTime collective_time(const GpuProfile& profile, Collective collective, Gpu
   if (group.size <= 1) return {};
   const BytesPerSecond nvlink = profile.nvlink_bandwidth * profile.nvlink_efficiency;
   BytesPerSecond rate = nvlink;
+  Nanoseconds least(0);
   if (group.size <= group.per_node) {
     if (libraries == Libraries::Old) {
       const auto old = profile.old_collectives.at(collective, group.size, total);
@@ -305,14 +306,17 @@ KernelTime collective_time(const GpuProfile& profile, Collective collective, Gpu
     const double share = static_cast<double>(group.per_node) / static_cast<double>(profile.gpus_per_node);
     const double detour = libraries == Libraries::Old ? ring_detour(profile, group) : 1;
     rate = std::min(nvlink, profile.network_rate() * (share / detour));
+    // A group that leaves the domain is no faster than its part within one.
+    const auto within = profile.collectives.at(collective, group.per_node, total);
+    if (within && libraries == Libraries::Current) least = within->time;
   }
   const Nanoseconds latency = profile.network_step_latency * collective_steps(collective, group.size);
   const Nanoseconds ring = total * collective_volume(collective, group.size) / rate + latency;
   if (collective != Collective::AllReduce || group.size != 2 * group.per_node)
-    return {ring, Evidence::Modelled};
+    return {std::max(ring, least), Evidence::Modelled};
   // Between two nodes NCCL's trees cross the network once each way instead of 2 (n - 1) / n times.
   const Nanoseconds within = total * collective_volume(collective, group.per_node) / nvlink;
-  return {std::min(ring, total / rate + within + latency), Evidence::Modelled};
+  return {std::max(least, std::min(ring, total / rate + within + latency)), Evidence::Modelled};
 }
 
 KernelTime send_time(const GpuProfile& profile, bool within_node, Bytes size) {

@@ -144,7 +144,6 @@ class CostModel {
 
   /// Weights of a layer on one GPU.
   double weights(LayerKind kind) const { return gpu_weights(layer_.model, layer_.shape, kind); }
-  double routed_weights() const { return layer_.shape.routed_weights; }
   /// What its weights take where replicas share them.
   WeightSharding& sharding() { return sharding_; }
   /// Adds the names of another model's operators whose times are extrapolated or modelled.
@@ -338,7 +337,6 @@ LayerCosts layer_costs(const TransformerModel& model, const LayerKey& key, const
     costs.gathers[i] = parts.sharding().shard_layer(costs.layers[i], kind);
   }
   share_slack(model, parts, costs);
-  costs.routed_weights = parts.routed_weights();
   costs.embedding = parts.embedding();
   costs.head = parts.head();
   if (model.prediction.depth > 0) add_predictions(model, stack.wider.prediction ? wide_parts : parts, costs);

@@ -35,7 +35,6 @@ struct LayerCosts {
   PerLayerKind<Nanoseconds> gathers{};
   Nanoseconds embedding_gathers{0};  ///< the same for the word embedding
   Nanoseconds head_gathers{0};       ///< and for the output layer and the layers of multi-token prediction
-  double routed_weights = 0;         ///< of the routed experts of a layer with experts, on one GPU
   /// Operators with a kernel or message outside the sizes that the profile measured.
   std::vector<std::string_view> extrapolated;
   /// Operators with a kernel or message whose time is a formula's, because the profile has no measurements.

@@ -46,21 +46,18 @@ std::int64_t total(const LayerCounts& layers) {
   return std::accumulate(layers.begin(), layers.end(), std::int64_t{0});
 }
 
-/// Parameters on one GPU of a stage. Replicas share `shared` between all of them, `routed` between those that
-/// hold the same experts.
-struct StageParameters {
-  double shared = 0;
-  double routed = 0;
+/// Parameters on one GPU of a stage, and of which sizes they are.
+struct SizedParameters : StageParameters {
   double largest_shared = 0;  ///< of `shared`, in one layer
   double largest_routed = 0;  ///< of `routed`, in one layer
   double layer_shapes = 0;    ///< of one weight of each shape: one of each mixer, one MLP and one expert
   double embedding = 0;       ///< of that in `shared`, word embedding and output layer
 };
 
-StageParameters parameters_of(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage) {
+SizedParameters parameters_of(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage) {
   LayerCounts layers = layers_of(model, plan, stage);
   const double tensor = real(plan.tensor);
-  StageParameters parameters;
+  SizedParameters parameters;
   if (stage == plan.pipeline - 1 && model.prediction.depth > 0) {
     const LayerCounts predicting = prediction_layers(model);
     const std::int64_t sets = prediction_sets(model);
@@ -101,7 +98,7 @@ StageParameters parameters_of(const TransformerModel& model, const ParallelPlan&
   return parameters;
 }
 
-Bytes model_state(const StageParameters& parameters, const ParallelPlan& plan, const GpuProfile& profile,
+Bytes model_state(const SizedParameters& parameters, const ParallelPlan& plan, const GpuProfile& profile,
                   const MemoryRules& rules) {
   const bool is_single = plan.precision == Precision::Fp32;
   const double replicas = real(plan.num_replicas());
@@ -110,10 +107,12 @@ Bytes model_state(const StageParameters& parameters, const ParallelPlan& plan, c
   const double weight_bytes = is_single ? 4 : 2;
   const double gradient_bytes = is_single ? 4 : rules.gradient_bytes;
   const double optimizer_bytes = is_single ? 8 : kOptimizerBytes;
-  const double total = parameters.shared + parameters.routed;
+  const double total = parameters.total();
   switch (plan.sharding) {
-    case Sharding::None:
-      return Bytes((weight_bytes + gradient_bytes + optimizer_bytes) * total);
+    case Sharding::None: {
+      const double buckets = rules.copies_gradients && replicas > 1 ? gradient_bytes : 0;
+      return Bytes((weight_bytes + gradient_bytes + buckets + optimizer_bytes) * total);
+    }
     case Sharding::Optimizer:
       return Bytes((weight_bytes + gradient_bytes) * total +
                    optimizer_bytes * (parameters.shared / replicas + parameters.routed / expert_replicas));
@@ -150,6 +149,7 @@ struct Activations {
   double kept = 0;       ///< of one layer, by the plan's recomputation
   double full = 0;       ///< of one layer without recomputation
   double gradients = 0;  ///< of a layer's inner activations, and what is gathered for them
+  double context = 0;    ///< what attention over parts of a sequence holds beside its inputs while it runs
 };
 
 /// The activations of a layer and of the head. Sizes are those of one GPU.
@@ -181,6 +181,7 @@ class ActivationModel {
     activations.kept = activations.full;
     if (plan_.recompute == Recompute::Full) activations.kept = activations.layer_input;
     if (plan_.recompute == Recompute::Selective) activations.kept = selective(kind, full, scores);
+    if (kind.has_attention()) activations.context = context_buffers();
     if (rules_.counts_backward_buffers) {
       // The gradient of the layer's output, as it comes and gathered, and that of the inner columns.
       activations.gradients =
@@ -246,6 +247,16 @@ class ActivationModel {
     const double least = model_.has_latent_attention() ? 0 : real(model_.head_size());
     return real(model_.query_size()) / tensor_ + std::max(real(model_.key_size()) / tensor_, least) +
            std::max(real(model_.value_size()) / tensor_, least);
+  }
+
+  /// Keys and values of the other parts of a sequence, and the partial outputs for all of them.
+  double context_buffers() const {
+    if (plan_.context == 1) return 0;
+    const double parts = real(plan_.context);
+    const double keys_and_values = qkv_columns() - real(model_.query_size()) / tensor_;
+    const double outputs =
+        rules_.keeps_partial_outputs ? parts * real(model_.attention_output_size()) / tensor_ : 0;
+    return element_ * tokens_ * ((parts - 1) * keys_and_values + outputs);
   }
 
   /// Columns before and after the non-linearity, by bytes kept.
@@ -367,9 +378,9 @@ bool shares_embedding(const TransformerModel& model, const ParallelPlan& plan) {
   return plan.pipeline > 1 && (model.tied_embeddings || model.prediction.depth > 0);
 }
 
-double stage_parameters(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage) {
-  const StageParameters parameters = parameters_of(model, plan, stage);
-  return parameters.shared + parameters.routed;
+StageParameters stage_parameters(const TransformerModel& model, const ParallelPlan& plan,
+                                 std::int64_t stage) {
+  return parameters_of(model, plan, stage);
 }
 
 Bytes offloaded_activations(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
@@ -388,7 +399,7 @@ Bytes offloaded_activations(const TransformerModel& model, const ParallelPlan& p
 StageMemory stage_memory(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
                          const GpuProfile& profile, const MemoryRules& rules) {
   const LayerCounts layers = layers_of(model, plan, stage);
-  const StageParameters parameters = parameters_of(model, plan, stage);
+  const SizedParameters parameters = parameters_of(model, plan, stage);
   const ActivationModel activations(model, plan, rules);
   const bool is_last = stage == plan.pipeline - 1;
   double kept = 0;
@@ -399,7 +410,7 @@ StageMemory stage_memory(const TransformerModel& model, const ParallelPlan& plan
     kept += real(layers[kind]) * layer.kept * resident_share(plan, total(layers));
     // What the backward pass computes again, of one layer.
     const double recomputed = plan.recompute == Recompute::Full ? layer.full : layer.full - layer.kept;
-    working_set = std::max(working_set, recomputed + layer.gradients);
+    working_set = std::max({working_set, recomputed + layer.gradients, layer.context});
   }
   if (stage == 0) kept += activations.embedding_mask();
   if (is_last) {

@@ -55,6 +55,13 @@ struct MemoryRules {
   /// iteration (Megatron-FSDP). Else it is sharded within a set, and gradients are all-reduced between sets
   /// after each layer (PyTorch).
   bool shards_optimizer_over_sets = false;
+  /// Keys and values of other parts of the sequence stay until attention is through, and the partial outputs
+  /// of all parts until they are merged (AttnFuncWithCPAndKVP2P of Transformer Engine). Else those keys and
+  /// values alone.
+  bool keeps_partial_outputs = false;
+  /// Replicas sum their gradients in buckets, copies of all gradients (DistributedDataParallel of PyTorch
+  /// with gradient_as_bucket_view off, which is its default).
+  bool copies_gradients = false;
   /// What the allocator reserves over what is in use, by fragmentation.
   double reserved_over_used = 1;
 };
@@ -75,6 +82,7 @@ inline constexpr MemoryRules kMegatronCoreMemory{.gradient_bytes = 4,
                                                  .counts_backward_buffers = true,
                                                  .keeps_gradient_placeholders = true,
                                                  .shards_optimizer_over_sets = true,
+                                                 .keeps_partial_outputs = true,
                                                  .reserved_over_used = kReservedOverUsed};
 
 /// torchtitan: fused attention, gradients reduced in single precision. PyTorch's cross entropy holds the
@@ -104,7 +112,7 @@ struct StageMemory {
   /// section 3.1), the 12 divided over the replicas with `Sharding::Optimizer`. With `Sharding::Full` 16
   /// divided over the replicas of a set (with `shards_optimizer_over_sets` 12 of them over all), and the
   /// weights and gradients of the layers at hand; with `Sharding::Gradients` those weights are all. Gradient
-  /// placeholders.
+  /// placeholders and buckets.
   Bytes model_state{};
   /// Activations kept for the backward passes of all micro-batches in flight. Korthikanti et al., "Reducing
   /// Activation Recomputation in Large Transformer Models", 2022, equations 1 to 5: for GPT-3's architecture,
@@ -112,8 +120,8 @@ struct StageMemory {
   /// divided by t with sequence parallelism too, or its input of 2 s b h with full recomputation. The first
   /// stage adds the dropout mask of the embedding, s b h.
   Bytes activations{};
-  /// What one micro-batch needs while it passes: with recomputation the layer at hand; on the last stage the
-  /// head, if that is more. The head: inputs of the final norm and the logits 4 s b h, and `loss_bytes` a
+  /// What one micro-batch needs while it passes: with recomputation the layer at hand; what attention over
+  /// parts of a sequence holds of the others, if that is more; on the last stage the head, likewise. The head: inputs of the final norm and the logits 4 s b h, and `loss_bytes` a
   /// logit. Of the 8 the logits in single precision take 4 (ibid., section 4.3), those in half precision and
   /// their gradient 2 each (assumption: all are there when the loss is).
   Bytes working_set{};
@@ -128,11 +136,19 @@ struct StageMemory {
   Bytes total() const { return used() + fragmentation + reserve; }
 };
 
+/// Parameters on one GPU of a stage. Replicas share `shared` between all of them, `routed` between those that
+/// hold the same experts.
+struct StageParameters {
+  double shared = 0;
+  double routed = 0;
+  double total() const { return shared + routed; }
+};
+
 /// Parameters on each GPU of a stage: its layers, with all that tensor parallelism divides divided by it and
 /// the routed experts by `expert`; the embeddings V h / t + s h on the first and the output layer V h / t on
 /// the last stage, which shares the embedding's weights if there is but one stage and they are tied, and has
 /// a copy of the embedding for multi-token prediction.
-double stage_parameters(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage);
+StageParameters stage_parameters(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage);
 
 /// Whether the last stage holds the word embedding of the first one, too: as its output layer if they are
 /// tied, or for multi-token prediction (Megatron-Core, gpt_model.py).

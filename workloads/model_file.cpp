@@ -23,6 +23,7 @@ Result<ModelDescription> known_model(const std::string& name) {
   if (!known) return fail(known.error());
   return ModelDescription{.model = known->model(),
                           .global_batch = known->global_batch,
+                          .batch_is_published = known->batch_is_published,
                           .source = std::string(known->source),
                           .warnings = {}};
 }

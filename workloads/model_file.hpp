@@ -19,6 +19,7 @@ struct ModelDescription {
   TransformerModel model;
   /// Sequences an iteration that it is known to be trained with, 0 if unknown.
   std::int64_t global_batch = 0;
+  bool batch_is_published = false;    ///< whether `global_batch` is
   std::string source;                 ///< of a known model its publication, else the file
   std::vector<std::string> warnings;  ///< what of a configuration is not modelled
 };

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -138,6 +136,40 @@ LayerRange chunk_layers(const TransformerModel& model, const ParallelPlan& plan,
   if (place == 0) --range.count;
   if (place == plan.pipeline * plan.virtual_stages - 1) range.count = model.num_layers - range.first;
   return range;
+}
+
+std::vector<std::int64_t> layers_by_stage(const TransformerModel& model, const ParallelPlan& plan) {
+  std::vector<std::int64_t> layers(static_cast<std::size_t>(plan.pipeline));
+  for (std::int64_t stage = 0; stage < plan.pipeline; ++stage) {
+    for (std::int64_t chunk = 0; chunk < plan.virtual_stages; ++chunk)
+      layers[static_cast<std::size_t>(stage)] += chunk_layers(model, plan, stage, chunk).count;
+  }
+  return layers;
+}
+
+std::string pipeline_layout(const TransformerModel& model, const ParallelPlan& plan) {
+  const std::int64_t num_chunks = plan.pipeline * plan.virtual_stages;
+  const auto repeated = [](std::string_view what, std::int64_t times) {
+    if (times < 2) return std::string(times == 1 ? what : "");
+    return fmt::format("{}*{}", what, times);
+  };
+  std::vector<std::string> chunks;
+  for (std::int64_t place = 0; place < num_chunks; ++place) {
+    const LayerRange range = chunk_layers(model, plan, place % plan.pipeline, place / plan.pipeline);
+    chunks.push_back((place == 0 ? "E" : "") + repeated("t", range.count));
+    if (place + 1 == num_chunks) chunks.back() += repeated("m", model.prediction.depth) + "L";
+  }
+  std::string layout;
+  for (std::size_t i = 0; i < chunks.size();) {
+    std::size_t end = i + 1;
+    while (end < chunks.size() && chunks[end] == chunks[i])
+      ++end;
+    const auto times = static_cast<std::int64_t>(end - i);
+    const std::string chunk = end == chunks.size() ? chunks[i] : chunks[i] + "|";
+    layout += times == 1 ? chunk : repeated("(" + chunk + ")", times);
+    i = end;
+  }
+  return layout;
 }
 
 std::string_view name_of(Recompute recompute) {

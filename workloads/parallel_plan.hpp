@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/precision.hpp"
 #include "core/result.hpp"
@@ -111,6 +113,14 @@ struct LayerRange {
 /// less by what is missing to a multiple. The plan must have passed `check_plan`.
 LayerRange chunk_layers(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
                         std::int64_t chunk);
+
+/// Layers of each stage, in the order of the stages.
+std::vector<std::int64_t> layers_by_stage(const TransformerModel& model, const ParallelPlan& plan);
+
+/// Which layers are where, as Megatron-Core writes it (`--pipeline-model-parallel-layout`): chunks in the
+/// order of `chunk_layers`, with the embedding E, layers t, those of multi-token prediction m and the loss L:
+/// `Et*19|(t*20|)*2t*19L`.
+std::string pipeline_layout(const TransformerModel& model, const ParallelPlan& plan);
 
 /// Columns of the model's dense MLPs, 0 where no layer has one.
 std::int64_t mlp_columns(const TransformerModel& model);

@@ -204,6 +204,40 @@ std::vector<std::string> remarks_on(const TransformerModel& model, const Paralle
   return remarks;
 }
 
+/// What of a plan the software of a stack does not have, a sentence each.
+std::vector<std::string> unsupported_choices(const ParallelPlan& plan, const Stack& stack) {
+  std::vector<std::string> unsupported;
+  const PlanChoices& choices = stack.choices;
+  const auto complain_unless = [&](bool has, const std::string& what, std::string_view timed) {
+    if (!has)
+      unsupported.push_back(fmt::format("{}: not known of stack {}, timed {}", what, stack.name, timed));
+  };
+  for (const auto& [has, degree, name] :
+       {std::tuple(choices.tensor, plan.tensor, "tensor"),
+        std::tuple(choices.context, plan.context, "context"),
+        std::tuple(choices.pipeline, plan.pipeline, "pipeline"),
+        std::tuple(choices.virtual_stages, plan.virtual_stages, "virtual stages"),
+        std::tuple(choices.expert, plan.expert, "expert")})
+    complain_unless(has || degree <= 1, fmt::format("{} {}", name, degree), "as in Megatron-Core");
+  const auto is_among = [](const auto& list, auto choice) {
+    return std::ranges::find(list, choice) != list.end();
+  };
+  constexpr std::string_view kAsIf = "as if it had it";
+  complain_unless(plan.pipeline == 1 || is_among(choices.schedules, plan.schedule),
+                  fmt::format("schedule {}", name_of(plan.schedule)), kAsIf);
+  complain_unless(plan.sharding == Sharding::None || plan.num_replicas() == 1 ||
+                      is_among(choices.sharding, plan.sharding),
+                  fmt::format("sharding {}", name_of(plan.sharding)), kAsIf);
+  complain_unless(choices.sequence_parallel || !plan.sequence_parallel || plan.tensor == 1,
+                  "sequence_parallel", kAsIf);
+  complain_unless(choices.ends_count_as_layers || !plan.ends_count_as_layers, "ends_count_as_layers", kAsIf);
+  const bool can_offload = choices.offload && plan.pipeline == 1 && plan.recompute == Recompute::None;
+  complain_unless(
+      can_offload || plan.offloaded_layers == 0,
+      choices.offload ? "offloaded_layers with several stages or recomputation" : "offloaded_layers", kAsIf);
+  return unsupported;
+}
+
 std::string_view all_reduce_source(const GpuProfile& profile, const Stack& stack) {
   constexpr std::string_view kNone = "not measured on this GPU, from the rate of its links";
   if (profile.nvlink_domain <= 1) return kNone;
@@ -260,7 +294,8 @@ Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const
   if (auto checked = check_precision(profile, plan.precision); !checked) return fail(checked.error());
   if (auto checked = check_stack(stack, plan); !checked) return fail(checked.error());
   const LayerCosts costs = layer_costs(model, layer_key(plan), profile, stack);
-  Fallbacks fallbacks{.extrapolated = {costs.extrapolated.begin(), costs.extrapolated.end()}};
+  Fallbacks fallbacks{.extrapolated = {costs.extrapolated.begin(), costs.extrapolated.end()},
+                      .missing = unsupported_choices(plan, stack)};
   const StageCosts stages(model, plan, profile, stack, costs);
   for (std::string& reduction : stages.extrapolated_reductions())
     fallbacks.extrapolated.push_back(std::move(reduction));
@@ -275,27 +310,6 @@ Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const
         "experts without sequence_parallel: all {} GPUs of a tensor-parallel group route the same tokens, {} "
         "times the work (Megatron-Core refuses such plans)",
         plan.tensor, plan.tensor));
-  }
-  const PlanChoices& choices = stack.choices;
-  for (const auto& [has, degree, name] :
-       {std::tuple(choices.tensor, plan.tensor, "tensor"),
-        std::tuple(choices.context, plan.context, "context"),
-        std::tuple(choices.pipeline, plan.pipeline, "pipeline"),
-        std::tuple(choices.virtual_stages, plan.virtual_stages, "virtual stages"),
-        std::tuple(choices.expert, plan.expert, "expert")}) {
-    if (!has && degree > 1)
-      fallbacks.missing.push_back(
-          fmt::format("{} {}: not known of stack {}, timed as in Megatron-Core", name, degree, stack.name));
-  }
-  if (plan.pipeline > 1 && std::ranges::find(choices.schedules, plan.schedule) == choices.schedules.end()) {
-    fallbacks.missing.push_back(fmt::format("schedule {}: not known of stack {}, timed as if it had it",
-                                            name_of(plan.schedule), stack.name));
-  }
-  const auto& shardings = choices.sharding;
-  if (plan.sharding != Sharding::None && plan.data > 1 &&
-      std::find(shardings.begin(), shardings.end(), plan.sharding) == shardings.end()) {
-    fallbacks.missing.push_back(fmt::format("sharding {}: not known of stack {}, timed as if it had it",
-                                            name_of(plan.sharding), stack.name));
   }
   return PhysicalPrediction{
       .work = make_physical_work(model, plan, profile, stack, costs, WorkDetail::Operators),

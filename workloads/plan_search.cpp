@@ -41,10 +41,15 @@ tl::unexpected<Error> nothing_fits(const TransformerModel& model, GpuCount num_g
 }  // namespace
 
 PlanSearch::PlanSearch(TransformerModel model, const GpuProfile& profile, const Stack& stack)
-    : timer_(std::move(model), profile, stack), choices_(stack.choices) {}
+    : timer_(std::move(model), profile, stack) {}
+
+Nanoseconds PlanSearch::iteration_of(const ParallelPlan& plan) {
+  timer_.take_up(plan);
+  return timer_.iteration();
+}
 
 void PlanSearch::offload_to_fit(ParallelPlan& plan, MemoryEstimate& memory) const {
-  if (!choices_.offload || plan.pipeline > 1 || plan.recompute != Recompute::None) return;
+  if (!stack().choices.offload || plan.pipeline > 1 || plan.recompute != Recompute::None) return;
   // Megatron-Core keeps the last layer, whose backward pass comes at once.
   std::int64_t most = model().num_layers - 1;
   const auto offloading = [&](std::int64_t num_layers) {
@@ -102,7 +107,7 @@ Result<PlanSearchResult> PlanSearch::find(GpuCount num_gpus, std::int64_t global
                                           const PlanSearchOptions& options) {
   if (auto checked = check_model(model()); !checked) return fail(checked.error());
   std::vector<ParallelPlan> plans =
-      enumerate_plans(model(), num_gpus, global_batch, profile(), choices_, options.limits);
+      enumerate_plans(model(), num_gpus, global_batch, profile(), stack().choices, options.limits);
   if (plans.empty()) return no_plan(model(), num_gpus, global_batch);
 
   PlanSearchResult result{.num_plans = std::ssize(plans)};

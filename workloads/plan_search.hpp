@@ -48,15 +48,16 @@ struct PlanSearchResult {
 /// search to search. One per thread; the profile must outlive it.
 class PlanSearch {
  public:
-  /// `find` checks the model. The stack is copied, and its choices are the first ones of `choices`.
+  /// `find` checks the model. The stack is copied; its choices are what plans may be.
   PlanSearch(TransformerModel model, const GpuProfile& profile, const Stack& stack);
 
   /// What is searched for.
   const TransformerModel& model() const { return timer_.model(); }
   const GpuProfile& profile() const { return timer_.profile(); }
   const Stack& stack() const { return timer_.stack(); }
-  /// What a plan may choose; set before the first search.
-  PlanChoices& choices() { return choices_; }
+
+  /// Time of an iteration with one plan, which must have passed `check_plan`.
+  Nanoseconds iteration_of(const ParallelPlan& plan);
 
   /// The fastest plans that fit into memory. Of equally fast ones the first in the order of
   /// `enumerate_plans` wins.
@@ -88,7 +89,6 @@ class PlanSearch {
                          std::size_t top);
 
   PlanTimer timer_;
-  PlanChoices choices_;
 };
 
 }  // namespace vtrain

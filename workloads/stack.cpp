@@ -305,7 +305,7 @@ Stack transformers_eager() {
       .loss_conversion_bytes = kLossConversion,
       .issue_floor = kEagerIssue,
       .overlap = {.data_parallel = true},
-      .memory = {.gradient_bytes = 4, .reserved_over_used = kReservedOverUsed},
+      .memory = {.gradient_bytes = 4, .copies_gradients = true, .reserved_over_used = kReservedOverUsed},
       .choices = data_parallel_only({Sharding::None})};
 }
 

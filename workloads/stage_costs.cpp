@@ -111,23 +111,6 @@ std::int64_t StageCosts::expert_replicas() const {
   return std::max<std::int64_t>(1, replicas() * plan_.tensor / (plan_.expert * plan_.expert_tensor));
 }
 
-StageCosts::StageParameters StageCosts::parameters(std::int64_t stage) const {
-  double routed = 0;
-  for (std::int64_t chunk = 0; chunk < plan_.virtual_stages && costs_.routed_weights > 0; ++chunk) {
-    const ChunkLayers held = layers(stage, chunk);
-    for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind)
-      if (layer_kinds(model_)[kind].has_experts()) routed += real(held.counts[kind]) * costs_.routed_weights;
-  }
-  if (stage == plan_.pipeline - 1) {
-    const LayerCounts predicting = prediction_layers(model_);
-    for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
-      if (layer_kinds(model_)[kind].has_experts())
-        routed += real(prediction_sets(model_) * predicting[kind]) * costs_.routed_weights;
-    }
-  }
-  return {.shared = stage_parameters(model_, plan_, stage) - routed, .routed = routed};
-}
-
 /// Reducing the gradients of `parameters` over a group, and with a sharded optimizer gathering the weights.
 Nanoseconds StageCosts::reduction_time(GpuGroup group, double parameters) const {
   if (parameters <= 0) return Nanoseconds(0);
@@ -143,10 +126,9 @@ Nanoseconds StageCosts::reduction_time(GpuGroup group, double parameters) const 
 /// What arrives at a GPU while gradients are reduced: what is reduced, and the sums or the weights that are
 /// gathered then.
 Bytes StageCosts::arriving_bytes(const StageParameters& held) const {
-  const double parameters = held.shared + held.routed;
-  const Bytes gradients = stack_.gradients(plan_.precision, parameters);
+  const Bytes gradients = stack_.gradients(plan_.precision, held.total());
   if (plan_.sharding == Sharding::None) return gradients * 2;
-  return gradients + Bytes(element_bytes(plan_.precision) * parameters);
+  return gradients + Bytes(element_bytes(plan_.precision) * held.total());
 }
 
 /// Whether gradients of fully sharded weights are reduced between sets of replicas once an iteration.
@@ -155,8 +137,8 @@ bool StageCosts::reduces_between_sets() const {
 }
 
 /// What a GPU reduces of its parameters once an iteration: all, or its parts of those that a set shares.
-StageCosts::StageParameters StageCosts::reduced_parameters(std::int64_t stage) const {
-  StageParameters held = parameters(stage);
+StageParameters StageCosts::reduced_parameters(std::int64_t stage) const {
+  StageParameters held = stage_parameters(model_, plan_, stage);
   if (!shards_weights(plan_.sharding)) return held;
   const ShardingGroups groups = sharding_groups(profile_, replicas(), plan_.tensor,
                                                 plan_.expert * plan_.expert_tensor, plan_.replicate);
@@ -267,7 +249,7 @@ Nanoseconds StageCosts::offload_wait(std::int64_t stage, Nanoseconds pass) const
 
 Nanoseconds StageCosts::optimizer(std::int64_t stage) const {
   if (!stack_.updates_weights) return Nanoseconds(0);
-  StageParameters held = parameters(stage);
+  StageParameters held = stage_parameters(model_, plan_, stage);
   if (plan_.sharding != Sharding::None) {
     const std::int64_t replicate = stack_.memory.shards_optimizer_over_sets ? 1 : plan_.replicate;
     held.shared /= real(replicas() / replicate);

@@ -71,15 +71,8 @@ class StageCosts {
   Nanoseconds optimizer(std::int64_t stage) const;
 
  private:
-  /// Parameters of one stage on one GPU: `routed` are those of routed experts.
-  struct StageParameters {
-    double shared = 0;
-    double routed = 0;
-  };
-
   std::int64_t replicas() const { return plan_.num_replicas(); }
   std::int64_t expert_replicas() const;
-  StageParameters parameters(std::int64_t stage) const;
   Nanoseconds reduction_time(GpuGroup group, double parameters) const;
   KernelTime embedding_all_reduce() const;
   Bytes arriving_bytes(const StageParameters& held) const;

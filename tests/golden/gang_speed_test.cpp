@@ -192,3 +192,56 @@ TEST_CASE("gang speed: --spread-factor slows jobs with measured curves as it slo
     }
   }
 }
+
+TEST_CASE("gang speed: what the order of types means is said") {
+  const TemporaryFolder work;
+  work.write("jobs.csv",
+             "job_id,submit_s,num_gpus,model,global_batch,iterations,deadline_s\n"
+             "a,0,8,gpt3-1.3b,64,100,90000\n");
+  const auto told = [&](const std::string& arguments) {
+    const auto result = run_vtrain("replay --trace jobs.csv " + arguments, work.path());
+    REQUIRE(result.exit_code == 0);
+    return unwrapped(result.out);
+  };
+  const auto has = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  const std::string first = "go to the first type of --cluster with room";
+  const std::string one =
+      "GPUs of all types count as one in plans, so that jobs may come late: edf-admission";
+  const std::string mixed = "--cluster 1x8:h100+1x8:a100 --policy edf-admission --placement ";
+  CHECK(has(told(mixed + "yarn"), first));
+  CHECK(has(told(mixed + "yarn"), one));
+  CHECK(has(told(mixed + "count"), "are as fast as on h100; --placement consolidate tells types apart"));
+  CHECK(!has(told(mixed + "count"), one));
+  const std::string alone = told("--cluster 1x8:h100 --policy edf-admission --placement yarn");
+  CHECK(!has(alone, first));
+  CHECK(has(alone, "run times predicted with profile h100, stack megatron-core (--stack sets one)"));
+}
+
+TEST_CASE("gang speed: the same files on any number of threads") {
+  const TemporaryFolder work;
+  REQUIRE(run_vtrain("trace generate --jobs 200 --cluster 4x8:a100 --load 1.2 --seed 5 --out jobs.csv",
+                     work.path())
+              .exit_code == 0);
+  for (const std::string threads : {"1", "4"}) {
+    const auto result = run_vtrain(
+        "compare --trace jobs.csv --cluster 2x8:a100+2x8:h100 --placement consolidate --run-times predicted "
+        "--policies fifo,easy,srtf,las,edf --out out" +
+            threads + " --threads " + threads,
+        work.path());
+    CAPTURE(result.err);
+    REQUIRE(result.exit_code == 0);
+  }
+  int compared = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(work / "out1")) {
+    const std::string name = entry.path().filename().string();
+    // These say by which command they were made.
+    if (!entry.is_regular_file() || name == "run.json" || name == "report.html") continue;
+    CAPTURE(entry.path());
+    CHECK(slurp(entry.path()) ==
+          slurp(work / "out4" / std::filesystem::relative(entry.path(), work / "out1")));
+    ++compared;
+  }
+  CHECK(compared >= 15);
+}

@@ -143,8 +143,49 @@ TEST_CASE("plan: with headroom the best plan leaves as much memory free") {
   CHECK(tenth["memory"]["capacity_bytes"].get<double>() == doctest::Approx(0.9 * capacity));
   CHECK(tenth["memory"]["peak_bytes_per_gpu"].get<double>() <= 0.9 * capacity);
   CHECK(tenth["iteration_time_s"] >= all["iteration_time_s"]);
+  CHECK(run_json(question + " --headroom 10")["headroom_percent"] == 10);
   const TemporaryFolder work;
   CHECK(run_vtrain(question + " --headroom 100", work.path()).err.find("--headroom: ") != std::string::npos);
+}
+
+TEST_CASE("plan: uneven stages are told by layers, as Megatron-Core takes them") {
+  const json answer = run_json("plan llama3-70b --gpus 512 --profile h100 --top 1");
+  const json& best = answer["best"];
+  REQUIRE(best["ends_count_as_layers"] == true);
+  std::int64_t layers = 0;
+  for (const json& stage : best["layers_by_stage"])
+    layers += stage.get<std::int64_t>();
+  CHECK(layers == 80);
+  CHECK(best["layers_by_stage"].size() == best["pipeline"]);
+  const std::vector<std::string> lines = run_lines("plan llama3-70b --gpus 512 --profile h100 --top 1");
+  const auto told = std::find_if(lines.begin(), lines.end(), [&](const std::string& line) {
+    return line.find("--pipeline-model-parallel-layout '" + best["pipeline_layout"].get<std::string>()) !=
+           std::string::npos;
+  });
+  CHECK(told != lines.end());
+}
+
+TEST_CASE("plan: a cluster's islands are its NVLink domains") {
+  const TemporaryFolder work;
+  work.write(
+      "islands.json",
+      R"({"groups": [{"num_nodes": 16, "gpus_per_node": 8, "gpu_type": "h100", "gpus_per_island": 2}]})");
+  const auto iteration = [&](const std::string& target) {
+    const auto result = run_vtrain("plan llama3-8b --top 1 --json " + target, work.path());
+    REQUIRE(result.exit_code == 0);
+    return json::parse(result.out)["best"]["iteration_time_s"].get<double>();
+  };
+  const double islands = iteration("--cluster islands.json");
+  CHECK(islands == iteration("--gpus 128 --profile h100:nvlink_domain=2"));
+  CHECK(islands > iteration("--cluster 16x8:h100"));
+}
+
+TEST_CASE("plan: thousands are not separated") {
+  const TemporaryFolder work;
+  const auto result = run_vtrain("plan gpt2-124m --gpus 1,024", work.path());
+  CHECK(result.exit_code == 2);
+  CHECK(result.err ==
+        "error: --gpus: expected whole numbers without separators of thousands, found '1,024'\n");
 }
 
 TEST_CASE("plan: a plan beside the others may have another precision") {
@@ -164,7 +205,7 @@ TEST_CASE("plan: a plan beside the others may have another precision") {
 
 TEST_CASE("plan: the table has a line for each plan and says why the first beats the second") {
   const auto lines = run_lines("plan gpt3-175b --gpus 512 --top 4 --beside tensor=8,pipeline=16");
-  REQUIRE(lines.size() == 10);
+  REQUIRE(lines.size() == 11);
   CHECK(lines[0].starts_with("gpt3-175b   "));
   CHECK(lines[0].find("global batch 1,536 x 2,048 tokens   512 a100") != std::string::npos);
   CHECK(lines[1].find(" GB of memory, searched in ") != std::string::npos);
@@ -175,6 +216,7 @@ TEST_CASE("plan: the table has a line for each plan and says why the first beats
   CHECK(lines[8].starts_with("1 beats 2 by "));
   CHECK(lines[9].starts_with("1 trains "));
   CHECK(lines[9].find(" TFLOP/s per GPU   ") != std::string::npos);
+  CHECK(lines[10].starts_with("stack megatron-2021, the default for GPUs without fp8, is software of 2021"));
   for (std::size_t i = 4; i < 8; ++i)
     CHECK(lines[i].size() == lines[3].size());
 }

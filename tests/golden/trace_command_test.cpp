@@ -24,12 +24,16 @@ TEST_CASE("trace commands: what is read is not written over") {
   const std::string jobs = "job_id,submit_s,num_gpus,duration_s\na,0,1,10\nb,5,1,10\n";
   work.write("jobs.csv", jobs);
   work.write("sizes", "1x8\n");
-  for (const auto& pair : {std::pair{"trace slice jobs.csv --max-jobs 1 --out ./jobs.csv", "--out"},
-                           std::pair{"trace convert jobs.csv --out jobs.csv", "--out"},
-                           std::pair{"trace fit jobs.csv --out jobs.csv", "--out"},
-                           std::pair{"trace generate --from jobs.csv --out jobs.csv", "--out"},
-                           std::pair{"trace info jobs.csv --report jobs.csv", "--report"},
-                           std::pair{"validate jobs.csv --predictions jobs.csv", "--predictions"}}) {
+  for (const auto& pair :
+       {std::pair{"trace slice jobs.csv --max-jobs 1 --out ./jobs.csv", "--out"},
+        std::pair{"trace convert jobs.csv --out jobs.csv", "--out"},
+        std::pair{"trace fit jobs.csv --out jobs.csv", "--out"},
+        std::pair{"trace generate --from jobs.csv --out jobs.csv", "--out"},
+        std::pair{"trace info jobs.csv --report jobs.csv", "--report"},
+        std::pair{"trace generate --profile jobs.csv --out jobs.csv", "--out"},
+        std::pair{"profile import . --devices jobs.csv --device x --out jobs.csv", "--out"},
+        std::pair{"predict c.json --profile jobs.csv --graph jobs.csv", "--graph"},
+        std::pair{"validate jobs.csv --predictions jobs.csv", "--predictions"}}) {
     const std::string command = pair.first;
     const std::string option = pair.second;
     CAPTURE(command);
@@ -46,6 +50,10 @@ TEST_CASE("trace commands: what is read is not written over") {
   const auto twice = run_vtrain("predict x.json --timeline a/../t.json --graph t.json", work.path());
   CHECK(twice.exit_code == 2);
   CHECK(twice.err == "error: --graph: names the same file as --timeline\n");
+  const auto changed =
+      run_vtrain("trace generate --profile ./jobs.csv:nvlink_domain=4 --out jobs.csv", work.path());
+  CHECK(changed.exit_code == 2);
+  CHECK(slurp(work / "jobs.csv") == jobs);
   const auto cluster = run_vtrain("trace slice jobs.csv --cluster sizes --load 0.5 --out sizes", work.path());
   CHECK(cluster.exit_code == 2);
   CHECK(slurp(work / "sizes") == "1x8\n");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "tools/report/html.hpp"
 #include "tools/report/page.hpp"
 #include "tools/report/summary_table.hpp"
+#include "traces/trace_statistics.hpp"
 
 namespace vtrain {
 
@@ -38,16 +40,11 @@ std::string describe_jobs(const ReportInput& input) {
   const auto num_jobs = static_cast<std::int64_t>(jobs.size());
   std::string text = fmt::format("{} job{}", with_thousands(num_jobs), num_jobs == 1 ? "" : "s");
   if (jobs.empty()) return text;
-  double gpu_seconds = 0;
-  for (const Job& job : jobs) {
-    const double share = input.gpus_are_shared ? static_cast<double>(job.gpu_share) / kWholeGpu : 1;
-    gpu_seconds += to_seconds(job.duration) * job.num_gpus.value * share;
-  }
-  const double span = to_seconds(jobs.back().submit - jobs.front().submit);
-  text += fmt::format(" submitted over {}, {} GPU-hours of work", as_days(span),
-                      short_number(gpu_seconds / 3600));
-  const double capacity = span * input.cluster.total_gpus().value;
-  if (capacity > 0) text += fmt::format(", offered load {}", as_load(gpu_seconds / capacity));
+  const TraceStatistics statistics = trace_statistics(*input.workload);
+  text += fmt::format(" submitted over {}, {} GPU-hours of work", as_days(to_seconds(statistics.span())),
+                      short_number(statistics.gpu_hours_of(input.gpus_are_shared)));
+  const double load = statistics.offered_load(input.cluster.total_gpus(), input.gpus_are_shared);
+  if (!std::isnan(load)) text += fmt::format(", offered load {}", as_load(load));
   return text;
 }
 

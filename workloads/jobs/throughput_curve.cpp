@@ -160,11 +160,7 @@ ThroughputCurves& ThroughputCurves::spread(std::int64_t ranks_together) {
 
 Nanoseconds ThroughputCurves::time_of(const std::string& model, std::int64_t global_batch,
                                       const ParallelPlan& plan) {
-  Known& known = **this->known(model, global_batch);
-  if (!known.timer)
-    known.timer = std::make_unique<PlanTimer>(known.search->model(), profile_, settings_.stack);
-  known.timer->take_up(plan);
-  return known.timer->iteration();
+  return (*this->known(model, global_batch))->search->iteration_of(plan);
 }
 
 Result<Nanoseconds> ThroughputCurves::spread_iteration_time(const std::string& model,

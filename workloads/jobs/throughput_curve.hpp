@@ -16,7 +16,6 @@
 #include "workloads/jobs/job.hpp"
 #include "workloads/jobs/throughput_levels.hpp"
 #include "workloads/plan_search.hpp"
-#include "workloads/plan_timer.hpp"
 #include "workloads/stack.hpp"
 
 namespace vtrain {
@@ -104,7 +103,6 @@ class ThroughputCurves {
     std::string key{};  ///< in the store
     CurveRecord record{};
     bool has_news = false;               ///< against the store
-    std::unique_ptr<PlanTimer> timer{};  ///< once a given plan has been timed
     /// Under `DataParallel`: the plan on the fewest GPUs, or why there is none.
     std::optional<Result<ParallelPlan>> smallest{};
   };

@@ -42,6 +42,71 @@ TEST_CASE("gpu_profile: the embedded A100 profile is the file in the source tree
     CHECK(!constant.source.empty());
 }
 
+TEST_CASE("gpu_profile: a name can change constants, with the units that people write") {
+  const auto changed =
+      load_gpu_profile("h100:node_network_bandwidth=800Gbit/s,nvlink_domain=72,send_latency=4us");
+  REQUIRE(changed);
+  CHECK(changed->name == "h100:node_network_bandwidth=800Gbit/s,nvlink_domain=72,send_latency=4us");
+  CHECK(changed->base_name == "h100");
+  CHECK(changed->node_network_bandwidth.value == 1e11);
+  CHECK(changed->nvlink_domain == 72);
+  CHECK(changed->send_latency == Nanoseconds(4000));
+  const GpuProfile plain = load_gpu_profile("h100").value();
+  CHECK(changed->peak_rate.value == plain.peak_rate.value);
+  REQUIRE(changed->constants.size() == plain.constants.size());
+  for (std::size_t i = 0; i < plain.constants.size(); ++i)
+    CHECK(changed->constants[i].name == plain.constants[i].name);
+  CHECK(load_gpu_profile("h100:memory_capacity=96GB")->memory_capacity.value == 96e9);
+  CHECK(load_gpu_profile("h100:memory_capacity=96e9")->memory_capacity.value == 96e9);
+  CHECK(load_gpu_profile("h100:nvlink_bandwidth=4Tbit/s")->nvlink_bandwidth.value == 5e11);
+  CHECK(load_gpu_profile("h100:peak_rate=1PFLOP/s")->peak_rate.value == 1e15);
+
+  const std::string path = VTRAIN_SOURCE_DIR "/core/profiles/a100.json";
+  CHECK(load_gpu_profile(path + ":nvlink_domain=16")->name == "a100:nvlink_domain=16");
+  CHECK(split_profile_name("a:b/c.json:x=1").base == "a:b/c.json");
+  CHECK(split_profile_name("a:b/c.json").base == "a:b/c.json");
+  CHECK(split_profile_name("h100:x=1,y=2").constants == "x=1,y=2");
+}
+
+TEST_CASE("gpu_profile: what was measured on other hardware does not hold where constants differ") {
+  const GpuProfile h100 = load_gpu_profile("h100").value();
+  REQUIRE(h100.sustained_rate.value > 0);
+  const GpuProfile faster = load_gpu_profile("h100:peak_rate=2PFLOP/s").value();
+  CHECK(faster.sustained_rate.value == 0);
+  CHECK(faster.sustained_rate_fp8 == h100.sustained_rate_fp8);
+  CHECK(faster.constants.size() == h100.constants.size() - 1);
+  CHECK(load_gpu_profile("h100:peak_rate=2PFLOP/s,sustained_rate=720TFLOP/s")->sustained_rate ==
+        h100.sustained_rate);
+  CHECK(load_gpu_profile("h100:memory_bandwidth=5TB/s")->sustained_rate == h100.sustained_rate);
+
+  REQUIRE(!h100.collectives.of(Collective::AllReduce).empty());
+  const GpuProfile wider = load_gpu_profile("h100:nvlink_bandwidth=900GB/s").value();
+  CHECK(wider.collectives.of(Collective::AllReduce).empty());
+  CHECK(wider.source_of("collectives all_reduce").empty());
+  CHECK(!wider.source_of("gemm bf16").empty());
+}
+
+TEST_CASE("gpu_profile: what is wrong in the constants of a name is said") {
+  const auto complaint = [](const std::string& name) { return load_gpu_profile(name).error().describe(); };
+  CHECK(complaint("h100:network=1").starts_with("network: unknown constant; did you mean one of "));
+  CHECK(complaint("h100:nvlink_domin=72") == "nvlink_domin: unknown constant; did you mean 'nvlink_domain'?");
+  CHECK(complaint("h100:node_network_bandwidth=400") ==
+        "node_network_bandwidth: expected a number from 1000000 to 1000000000000000 B/s, such as 50GB/s or "
+        "400Gbit/s, "
+        "found '400'");
+  for (const char* value : {"", "50Gb/s", "50GB", "GB/s", "-50GB/s", "nan", "1e9XB/s"}) {
+    CAPTURE(value);
+    const auto profile = load_gpu_profile(std::string("h100:node_network_bandwidth=") + value);
+    REQUIRE(!profile);
+    CHECK(profile.error().field == "node_network_bandwidth");
+  }
+  CHECK(complaint("h100:nvlink_domain=7.5") ==
+        "nvlink_domain: expected a whole number from 1 to 1048576, found '7.5'");
+  CHECK(complaint("b200:gemm_rate=200TFLOP/s") == "gemm_rate: profile b200 has no tile model");
+  CHECK(complaint("h101:nvlink_domain=72").starts_with("profile: unknown profile 'h101'"));
+  CHECK(complaint("h100:nvlink_domain=72,") == "unknown constant");
+}
+
 TEST_CASE("gpu_profile: what is wrong is named with its line") {
   const Error range = error_of("\"value\": 2.039e12", "\"value\": -1");
   CHECK(range.describe().starts_with("p.json:10: constants.memory_bandwidth.value: expected a number from"));
@@ -84,11 +149,13 @@ TEST_CASE("gpu_profile: constants of a model of products are all there or none")
   CHECK(none->tiles.rate.value == 257e12);
 }
 
-TEST_CASE("gpu_profile: GPUs without NVLink reach each other over the node's network alone") {
+TEST_CASE("gpu_profile: GPUs without NVLink reach those of their node over PCI Express") {
   for (const std::string name : {"a100-pcie", "v100-pcie"}) {
     const GpuProfile profile = load_gpu_profile(name).value();
-    CHECK(profile.nvlink_domain == 1);
+    CHECK(profile.nvlink_domain == 8);
     CHECK(profile.gpus_per_node == 8);
+    CHECK(profile.nvlink_bandwidth == profile.host_bandwidth);
+    CHECK(profile.collectives.of(Collective::AllReduce).empty());
     CHECK(profile.tiles_fp32.rate < profile.peak_rate_fp32);
   }
   CHECK(load_gpu_profile("a100-pcie")->memory_bandwidth.value == 1935e9);

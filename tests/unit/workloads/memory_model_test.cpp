@@ -19,11 +19,11 @@ const TransformerModel kModel{"", 8, 1024, 16, 512, 50'000};
 TEST_CASE("memory_model: parameters of the stages") {
   // A layer: 12 x 1024^2 + 13 x 1024 = 12,596,224. Word embedding: 51,200,000. Positions: 524,288.
   const ParallelPlan whole{.tensor = 1, .data = 1, .pipeline = 1, .global_batch = 8, .micro_batch = 1};
-  CHECK(stage_parameters(kModel, whole, 0) == 8 * 12'596'224.0 + 51'200'000 + 524'288);
+  CHECK(stage_parameters(kModel, whole, 0).total() == 8 * 12'596'224.0 + 51'200'000 + 524'288);
   const ParallelPlan split{.tensor = 2, .data = 1, .pipeline = 4, .global_batch = 8, .micro_batch = 1};
-  CHECK(stage_parameters(kModel, split, 0) == 12'596'224.0 + 25'600'000 + 524'288);
-  CHECK(stage_parameters(kModel, split, 1) == 12'596'224.0);
-  CHECK(stage_parameters(kModel, split, 3) == 12'596'224.0 + 25'600'000);
+  CHECK(stage_parameters(kModel, split, 0).total() == 12'596'224.0 + 25'600'000 + 524'288);
+  CHECK(stage_parameters(kModel, split, 1).total() == 12'596'224.0);
+  CHECK(stage_parameters(kModel, split, 3).total() == 12'596'224.0 + 25'600'000);
 }
 
 TEST_CASE("memory_model: multi-token prediction has a copy of the embedding on the last of several stages") {
@@ -31,15 +31,15 @@ TEST_CASE("memory_model: multi-token prediction has a copy of the embedding on t
   model.tied_embeddings = false;
   ParallelPlan plan{.tensor = 2, .data = 1, .pipeline = 4, .global_batch = 8, .micro_batch = 1};
   model.prediction.depth = 1;
-  const double untied = stage_parameters(model, plan, 3);
-  const double first = stage_parameters(model, plan, 0);
+  const double untied = stage_parameters(model, plan, 3).total();
+  const double first = stage_parameters(model, plan, 0).total();
   model.tied_embeddings = true;
-  CHECK(untied - stage_parameters(model, plan, 3) == 25'600'000);
-  CHECK(first == stage_parameters(model, plan, 0));
+  CHECK(untied - stage_parameters(model, plan, 3).total() == 25'600'000);
+  CHECK(first == stage_parameters(model, plan, 0).total());
   plan = {.tensor = 2, .data = 1, .pipeline = 1, .global_batch = 8, .micro_batch = 1};
-  const double tied = stage_parameters(model, plan, 0);
+  const double tied = stage_parameters(model, plan, 0).total();
   model.tied_embeddings = false;
-  CHECK(stage_parameters(model, plan, 0) - tied == 25'600'000);  // the output layer, no further copy
+  CHECK(stage_parameters(model, plan, 0).total() - tied == 25'600'000);  // the output layer, no further copy
 }
 
 TEST_CASE("memory_model: without recomputation a layer keeps 34 + 5 a s / h bytes an element") {
@@ -55,7 +55,7 @@ TEST_CASE("memory_model: without recomputation a layer keeps 34 + 5 a s / h byte
   CHECK(memory.activations.value == 1'048'576.0 * (8 * 74 + 1));
   // The head: 4 s b h + 8 s b V.
   CHECK(memory.working_set.value == 4 * 1'048'576.0 + 8 * 1024.0 * 50'000);
-  CHECK(memory.model_state.value == 16 * stage_parameters(kModel, plan, 0));
+  CHECK(memory.model_state.value == 16 * stage_parameters(kModel, plan, 0).total());
   CHECK(memory.reserve.value == 2e9);
 }
 
@@ -198,7 +198,7 @@ TEST_CASE("memory_model: every GPU of a tensor-parallel group has the whole rout
   model.experts = {.num_experts = 16, .top_k = 4, .expert_ffn_size = 500};
   const auto parameters = [&](std::int64_t tensor) {
     const ParallelPlan plan{.tensor = tensor, .global_batch = 8, .micro_batch = 1, .expert_tensor = tensor};
-    return stage_parameters(model, plan, 0);
+    return stage_parameters(model, plan, 0).total();
   };
   CHECK(2 * parameters(2) - parameters(1) == 8 * 16 * 1024.0);
 }
@@ -211,7 +211,7 @@ TEST_CASE("memory_model: what sharding divides") {
   const double layer = 11'839'488;
   const double parameters = 8 * layer + 2 * 51'200'000.0;
   const auto state = [&] { return stage_memory(llama(), plan, 0, a100(), rules).model_state.value; };
-  CHECK(stage_parameters(llama(), plan, 0) == parameters);
+  CHECK(stage_parameters(llama(), plan, 0).total() == parameters);
   CHECK(state() == 18 * parameters);
   plan.sharding = Sharding::Optimizer;
   CHECK(state() == (2 + 4 + 12.0 / 8) * parameters);
@@ -242,7 +242,7 @@ TEST_CASE("memory_model: experts are spread over GPUs of all replicas") {
   const double routed = 6 * 4 * 1'536'000.0;
   const double attention = 1024 * 1536 + 1024 * 1024;
   const double shared = 8 * (attention + 2048) + 2 * 9'216'000 + 6 * (768'000 + 16'384.0) + 102'400'000;
-  CHECK(stage_parameters(model, plan, 0) == routed + shared);
+  CHECK(stage_parameters(model, plan, 0).total() == routed + shared);
   // Each expert has 8 / 4 = 2 replicas. Placeholders: attention, both kinds of MLP, one expert.
   const StageMemory memory = stage_memory(model, plan, 0, a100(), kMegatronCoreMemory);
   const double placeholders = attention + 2048 + 9'216'000 + 768'000 + 1'536'000;
@@ -357,7 +357,7 @@ TEST_CASE("memory_model: experts are sharded over the replicas that hold them, w
   const double everywhere_in_pytorch = state(kTorchTitanMemory);
   plan.replicate = 4;
   const double routed = 8 * 4 * 1'536'000;
-  const double shared = stage_parameters(model, plan, 0) - routed;
+  const double shared = stage_parameters(model, plan, 0).total() - routed;
   const double more = shared * (1 / 8.0 - 1 / 32.0) + routed * (1 / 2.0 - 1 / 8.0);
   CHECK(state(kMegatronCoreMemory) - everywhere == 4 * more);
   // PyTorch keeps the optimizer's twelve bytes there too.
@@ -379,12 +379,12 @@ TEST_CASE("memory_model: GPUs that share an expert hold their part of it and tak
                     .expert = 4,
                     .sharding = Sharding::Optimizer};
   const StageMemory whole = stage_memory(model, plan, 0, a100(), kMegatronCoreMemory);
-  const double whole_parameters = stage_parameters(model, plan, 0);
+  const double whole_parameters = stage_parameters(model, plan, 0).total();
   plan.expert_tensor = 2;
   const StageMemory shared = stage_memory(model, plan, 0, a100(), kMegatronCoreMemory);
   // Eight layers of 4 experts of 3 x 1024 x 500 on a GPU, of which half is gone.
   const double gone = 8 * 4 * 1'536'000 / 2.0;
-  CHECK(stage_parameters(model, plan, 0) == whole_parameters - gone);
+  CHECK(stage_parameters(model, plan, 0).total() == whole_parameters - gone);
   // One replica of half an expert takes the place of two of a whole: 12 bytes a weight on either. Half an
   // expert less is in the placeholders.
   CHECK(shared.model_state.value == whole.model_state.value - 6 * gone - 2 * 768'000);
@@ -403,6 +403,31 @@ TEST_CASE("memory_model: activations in the memory of the CPU are not in the GPU
   CHECK(offloaded_activations(llama(), plan, 0, kMegatronCoreMemory).value == all * 6 / 8);
   plan.offloaded_layers = 8;
   CHECK(stage_memory(llama(), plan, 0, a100(), kMegatronCoreMemory).activations.value == all / 8);
+}
+
+TEST_CASE("memory_model: attention over parts of a sequence holds those of others, and partial outputs") {
+  // T = 65,536 / 64 = 1,024 tokens a GPU, on the first of two stages, which has no head.
+  TransformerModel model = llama();
+  model.sequence_length = 65'536;
+  ParallelPlan plan{.pipeline = 2, .global_batch = 1, .micro_batch = 1, .context = 64};
+  const auto working_set = [&](const MemoryRules& rules) {
+    return stage_memory(model, plan, 0, a100(), rules).working_set.value;
+  };
+  const std::int64_t others = 63 * (model.key_size() + model.value_size());
+  const std::int64_t outputs = 64 * model.attention_output_size();
+  CHECK(working_set(kMegatronCoreMemory) == 2.0 * 1'024 * static_cast<double>(others + outputs));
+  CHECK(working_set(kTorchTitanMemory) == 2.0 * 1'024 * static_cast<double>(others));
+  plan.tensor = 2;
+  CHECK(working_set(kMegatronCoreMemory) == 1'024 * static_cast<double>(others + outputs));
+}
+
+TEST_CASE("memory_model: replicas under DistributedDataParallel hold their gradients twice") {
+  ParallelPlan plan{.global_batch = 8, .micro_batch = 1, .recompute = Recompute::None};
+  const MemoryRules rules{.gradient_bytes = 4, .copies_gradients = true};
+  const auto state = [&] { return stage_memory(kModel, plan, 0, a100(), rules).model_state.value; };
+  const double alone = state();
+  plan.data = 8;
+  CHECK(state() == alone + 4 * stage_parameters(kModel, plan, 0).total());
 }
 
 TEST_CASE("memory_model: of latent attention, what is made again is not kept") {

@@ -200,6 +200,27 @@ TEST_CASE("parallel_plan: embedding and output layer may count as layers") {
   CHECK(next == 126);
 }
 
+TEST_CASE("parallel_plan: the layout of layers is said as Megatron-Core reads it") {
+  TransformerModel model{"", 80, 1024, 16, 2048};
+  ParallelPlan plan{.pipeline = 4, .global_batch = 8, .micro_batch = 1, .virtual_stages = 7};
+  plan.ends_count_as_layers = true;
+  REQUIRE(check_plan(model, plan));
+  // 82 places in 28 chunks of 3: embedding and two layers, 26 times three, the loss alone.
+  CHECK(pipeline_layout(model, plan) == "Et*2|(t*3|)*26L");
+  CHECK(layers_by_stage(model, plan) == std::vector<std::int64_t>{20, 21, 21, 18});
+  plan.virtual_stages = 1;
+  CHECK(pipeline_layout(model, plan) == "Et*20|(t*21|)*2t*18L");
+  plan.ends_count_as_layers = false;
+  CHECK(pipeline_layout(model, plan) == "Et*20|(t*20|)*2t*20L");
+  CHECK(layers_by_stage(model, plan) == std::vector<std::int64_t>{20, 20, 20, 20});
+  model.num_layers = 2;
+  model.prediction.depth = 1;
+  plan.pipeline = 2;
+  CHECK(pipeline_layout(model, plan) == "Et|tmL");
+  plan.pipeline = 1;
+  CHECK(pipeline_layout(model, plan) == "Et*2mL");
+}
+
 TEST_CASE("parallel_plan: where the ends count, the last chunk may hold fewer layers") {
   TransformerModel model = gpt();
   model.num_layers = 61;

@@ -57,7 +57,6 @@ TEST_CASE("physical_semantics: GPUs that share experts gather and reduce rows, a
   };
   CHECK(time_of(whole.layers[1].forward, "expert_up_gemm") == product_ns(8'192, 4'096));
   CHECK(time_of(shared.layers[1].forward, "expert_up_gemm") == product_ns(4 * 8'192, 1'024));
-  CHECK(shared.routed_weights == whole.routed_weights / 4);
 }
 
 TEST_CASE("physical_semantics: passes wait for activations on their way to the CPU's memory and back") {
@@ -343,6 +342,20 @@ TEST_CASE("physical_semantics: what a stack does not have is timed, and said") {
         std::vector<std::string>{
             "schedule zero-bubble: not known of stack megatron-2022, timed as if it had it"});
   plan.schedule = Schedule::OneForwardOneBackward;
+  plan.ends_count_as_layers = true;
+  plan.offloaded_layers = 1;
+  CHECK(sentences("megatron-2021", plan) ==
+        std::vector<std::string>{
+            "sequence_parallel: not known of stack megatron-2021, timed as if it had it",
+            "ends_count_as_layers: not known of stack megatron-2021, timed as if it had it",
+            "offloaded_layers: not known of stack megatron-2021, timed as if it had it"});
+  CHECK(sentences("megatron-core", plan) ==
+        std::vector<std::string>{"offloaded_layers with several stages or recomputation: not known of stack "
+                                 "megatron-core, timed as if it had it"});
+  ParallelPlan parts{.global_batch = 1, .micro_batch = 1, .context = 4, .sharding = Sharding::Optimizer};
+  CHECK(sentences("torchtitan", parts) ==
+        std::vector<std::string>{"sharding optimizer: not known of stack torchtitan, timed as if it had it"});
+  plan = {.tensor = 2, .pipeline = 4, .global_batch = 8, .micro_batch = 1};
   const GpuProfile v100 = load_gpu_profile("v100-pcie").value();
   for (const Precision precision : {Precision::Fp16, Precision::Bf16}) {
     plan.precision = precision;

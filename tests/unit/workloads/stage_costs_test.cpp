@@ -38,7 +38,7 @@ TEST_CASE("stage_costs: an overlapped reduction costs the computation what it ta
     const double all = reduction();
     stack.overlap.data_parallel = true;
     // Sums of gradients have 4 bytes like what is summed up, weights have 2. A layer's share shows in full.
-    const double arriving = (sharding == Sharding::None ? 8 : 6) * stage_parameters(model, plan, 0);
+    const double arriving = (sharding == Sharding::None ? 8 : 6) * stage_parameters(model, plan, 0).total();
     const double moving_ns = 3 * arriving / a100().memory_bandwidth.value * 1e9;
     CHECK(std::abs(reduction() - (all / 8 + 7.0 / 8 * (0.15 * all + moving_ns))) <= 2);
     stack.data_parallel.memory_traffic = 0;
@@ -62,7 +62,7 @@ TEST_CASE(
         .count();
   };
   // An eighth of the parameters between four nodes: gradients and weights of 2 bytes.
-  const double part = stage_parameters(model, plan, 0) / 8;
+  const double part = stage_parameters(model, plan, 0).total() / 8;
   const auto time_of = [&](Collective collective) {
     return collective_time(a100(), collective, {.size = 4, .per_node = 1}, Bytes(2 * part), stack.libraries)
         .time.count();
@@ -104,7 +104,7 @@ TEST_CASE(
   };
   // In five layers, with that which predicts further, 16 / 8 experts of two matrices.
   const double routed = 5 * 2 * 2 * 1024 * 512.0;
-  const double shared = stage_parameters(model, plan, 0) - routed;
+  const double shared = stage_parameters(model, plan, 0).total() - routed;
   CHECK(optimizer() == time_for(shared / 32 + routed / 4));
   // Four sets of 8 replicas, each with all experts and an optimizer of its own.
   plan.expert = 1;
