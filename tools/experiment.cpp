@@ -324,10 +324,21 @@ Result<void> note_prices(bool predicted, bool strict, Experiment& experiment) {
   return {};
 }
 
+/// Keeps jobs from types of GPUs into whose memory their models do not fit, and says so.
+void keep_to_types_that_fit(Experiment& experiment) {
+  const GpuTypes types(experiment.cluster, experiment.workload.gpu_types);
+  const std::int64_t jobs = keep_to_types_that_fit(
+      experiment.workload, experiment.curves->on(experiment.cluster, experiment.workload), types.names());
+  if (jobs == 0) return;
+  experiment.assumptions.push_back(fmt::format("{} {} to the types of GPUs into whose memory the model fits",
+                                               count_of(jobs, "job"), jobs == 1 ? "keeps" : "keep"));
+}
+
 /// Generates jobs where no trace is given, changes them as asked, and gives each a duration, its speed where
 /// its gang is and, under elastic policies, its throughput curve.
 Result<void> complete_jobs(const ExperimentArguments& arguments, Transformations transformations,
                            Experiment& experiment) {
+  keep_to_types_that_fit(experiment);
   const CurvesByType curves = experiment.curves->on(experiment.cluster, experiment.workload);
   bool predicted = transformations.models.kind != ModelMix::Kind::None;
   if (arguments.trace.files.empty()) {

@@ -219,6 +219,28 @@ TEST_CASE("gang speed: what the order of types means is said") {
   CHECK(has(alone, "run times predicted with profile h100, stack megatron-core (--stack sets one)"));
 }
 
+TEST_CASE("gang speed: jobs keep to the types of GPUs into whose memory their models fit") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", kHeader + std::string("a,0,1,,,llama3-8b,64,100\nb,0,1,,,llama3-8b,64,100\n"
+                                               "c,0,1,,10,gpt3-1.3b,64,100\n"));
+  for (const std::string cluster : {"1x1:b200+1x8:a100", "1x8:a100+1x1:b200"}) {
+    for (const std::string policy : {"easy", "elasticflow", "srtf --placement yarn"}) {
+      CAPTURE(cluster);
+      CAPTURE(policy);
+      const auto result = run_vtrain(
+          "replay --trace jobs.csv --deadlines none --out out --cluster " + cluster + " --policy " + policy,
+          work.path());
+      REQUIRE_MESSAGE(result.exit_code == 0, result.err);
+      CHECK(unwrapped(result.out).find("2 jobs keep to the types of GPUs into whose memory the model fits") !=
+            std::string::npos);
+      CHECK(result.out.find("has no plan") == std::string::npos);
+      // The two share the one B200, one after the other.
+      const auto jct = jct_s(work);
+      CHECK(std::max(jct.at("a"), jct.at("b")) >= doctest::Approx(2 * std::min(jct.at("a"), jct.at("b"))));
+    }
+  }
+}
+
 TEST_CASE("gang speed: the same files on any number of threads") {
   const TemporaryFolder work;
   REQUIRE(run_vtrain("trace generate --jobs 200 --cluster 4x8:a100 --load 1.2 --seed 5 --out jobs.csv",

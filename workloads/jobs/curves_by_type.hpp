@@ -35,10 +35,13 @@ class CurvesByType {
 
   /// By the numbers that `allowed` gives.
   std::span<const Type> types() const { return types_; }
-  /// Never empty.
+  /// Whether some type of the cluster is what a job asks for, or it asks for none.
+  bool has(GpuTypeId asked) const {
+    return !asked || (asked.value < allowed_.size() && !allowed_[asked.value].empty());
+  }
+  /// Never empty: all types where `has` is false.
   std::span<const std::uint32_t> allowed(GpuTypeId asked) const {
-    if (!asked || asked.value >= allowed_.size() || allowed_[asked.value].empty()) return all_;
-    return allowed_[asked.value];
+    return asked && has(asked) ? allowed_[asked.value] : all_;
   }
   /// The curves by which a job that asks for this type is priced.
   ThroughputCurves& of(GpuTypeId asked) const { return *types_[allowed(asked).front()].curves; }

@@ -63,6 +63,38 @@ void for_each_prediction(const Workload& workload, const CurvesByType& curves, c
 
 }  // namespace
 
+std::int64_t keep_to_types_that_fit(Workload& workload, const CurvesByType& curves,
+                                    std::span<const std::string> type_names) {
+  if (curves.types().size() < 2) return 0;
+  const TrainingJobs training(workload);
+  // What each kind of job asks for in place of `gpu_type`.
+  std::map<std::tuple<ModelId, std::int32_t, GpuTypeId, GpuCount>, GpuTypeId> kept;
+  const auto types_that_fit = [&](const Job& job) {
+    std::string names;
+    bool fits_all = true;
+    for (const std::uint32_t type : curves.allowed(job.gpu_type)) {
+      const auto time = curves.types()[type].curves->iteration_time(workload.models[job.model.value],
+                                                                    job.global_batch, job.num_gpus);
+      // Other errors are of plans that do not divide, on any type.
+      const bool fits = time || time.error().kind != ErrorKind::Failed;
+      fits_all &= fits;
+      if (fits) names += (names.empty() ? "" : "|") + type_names[type];
+    }
+    return fits_all || names.empty() ? job.gpu_type : GpuTypeId(workload.gpu_types.add(names));
+  };
+  std::int64_t changed = 0;
+  for (Job& job : workload.jobs) {
+    if (!training.include(job) || !curves.has(job.gpu_type)) continue;
+    const auto key = std::tuple(job.model, job.global_batch, job.gpu_type, job.num_gpus);
+    auto known = kept.find(key);
+    if (known == kept.end()) known = kept.emplace(key, types_that_fit(job)).first;
+    if (known->second == job.gpu_type) continue;
+    job.gpu_type = known->second;
+    ++changed;
+  }
+  return changed;
+}
+
 Result<void> price_jobs(Workload& workload, const CurvesByType& curves) {
   for (Job& job : workload.jobs) {
     if (job.duration.count() > 0) continue;

@@ -102,7 +102,7 @@ class ThroughputCurves {
     std::unique_ptr<PlanSearch> search{};
     std::string key{};  ///< in the store
     CurveRecord record{};
-    bool has_news = false;               ///< against the store
+    bool has_news = false;  ///< against the store
     /// Under `DataParallel`: the plan on the fewest GPUs, or why there is none.
     std::optional<Result<ParallelPlan>> smallest{};
   };

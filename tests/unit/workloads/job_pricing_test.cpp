@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "model_jobs.hpp"
 #include "release_a100.hpp"
@@ -46,6 +49,39 @@ TEST_CASE("job_pricing: run times of the trace can be compared with the predicti
   CHECK(ratios.least == doctest::Approx(1));
   CHECK(ratios.most == doctest::Approx(1));
   CHECK(compare_run_times(Workload(), curves).jobs == 0);
+}
+
+TEST_CASE("job_pricing: jobs ask for the types of GPUs into whose memory their models fit") {
+  ThroughputCurves small(a100());
+  GpuProfile wide = a100();
+  wide.memory_capacity = wide.memory_capacity * 4;
+  ThroughputCurves large(wide);
+  Workload workload;
+  // Number 0 is a type that the cluster lacks, 1 both.
+  workload.gpu_types.add("b300");
+  workload.gpu_types.add("small|large");
+  const CurvesByType curves({{&small}, {&large}}, {{}, {0, 1}});
+  const std::vector<std::string> names = {"small", "large"};
+  const auto add = [&](const char* model, std::optional<GpuTypeId> asked, std::int32_t num_gpus = 1) {
+    Job& job = add_model_job(workload, model, 64, num_gpus);
+    if (asked) job.gpu_type = *asked;
+  };
+  add("llama3-8b", {});
+  add("llama3-8b", GpuTypeId(0));
+  add("llama3-8b", GpuTypeId(1));
+  add("gpt3-1.3b", {});
+  add("gpt3-175b", {});     // fits neither
+  add("llama3-8b", {}, 8);  // fits both
+  add("resnet-50", {});
+  CHECK(keep_to_types_that_fit(workload, curves, names) == 2);
+  const GpuTypeId kept = workload.jobs[0].gpu_type;
+  REQUIRE(kept);
+  CHECK(workload.gpu_types[kept.value] == "large");
+  CHECK(workload.jobs[1].gpu_type == GpuTypeId(0));
+  CHECK(workload.jobs[2].gpu_type == kept);
+  for (std::size_t i = 3; i < workload.jobs.size(); ++i)
+    CHECK(!workload.jobs[i].gpu_type);
+  CHECK(keep_to_types_that_fit(workload, CurvesByType(small), names) == 0);
 }
 
 }  // namespace
