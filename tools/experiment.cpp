@@ -292,22 +292,25 @@ Result<void> take_curves(bool strict, Experiment& experiment) {
 }
 
 /// Says what the order of the types of GPUs in the cluster means for jobs that name none; empty where there
-/// is one type, or all jobs name theirs. `predicted`: their durations are.
-std::string order_of_types(const Experiment& experiment, bool predicted) {
+/// is one type, all jobs name theirs, or the predictor knows none of them.
+/// `keeps_durations`: theirs are not predicted for the type that they get.
+std::string order_of_types(const Experiment& experiment, bool keeps_durations) {
   const std::vector<Job>& jobs = experiment.workload.jobs;
   const bool any_open = std::any_of(jobs.begin(), jobs.end(), [](const Job& job) { return !job.gpu_type; });
-  if (!any_open || GpuTypes(experiment.cluster, experiment.workload.gpu_types).names().size() < 2) return {};
+  if (!any_open || !experiment.gang_speeds ||
+      GpuTypes(experiment.cluster, experiment.workload.gpu_types).names().size() < 2)
+    return {};
   const std::string& first = experiment.cluster.groups.front().gpu_type;
   if (!info_of(experiment.placement).knows_nodes) {
     return fmt::format("jobs that ask for no GPU type are as fast as on {}; --placement {} tells types apart",
                        first, info_of(PlacementKind::Consolidate).name);
   }
   return "jobs that ask for no GPU type go to the first type of --cluster with room, whatever its speed" +
-         (predicted ? "" : fmt::format("; durations of the trace are taken to be those on {}", first));
+         (keeps_durations ? fmt::format("; their durations are those on {}", first) : "");
 }
 
 /// Says what the prices of jobs rest on. Under `--strict` prices of GPUs without a profile are an error.
-Result<void> note_prices(bool predicted, bool strict, Experiment& experiment) {
+Result<void> note_prices(bool predicted, bool keeps_durations, bool strict, Experiment& experiment) {
   if (predicted) {
     experiment.assumptions.push_back(
         fmt::format("{} {} (--stack sets one)",
@@ -315,7 +318,7 @@ Result<void> note_prices(bool predicted, bool strict, Experiment& experiment) {
                     experiment.curves->made_with()));
   }
   if (experiment.workload.models.size() == 0) return {};
-  if (std::string note = order_of_types(experiment, predicted); !note.empty())
+  if (std::string note = order_of_types(experiment, keeps_durations); !note.empty())
     experiment.assumptions.push_back(std::move(note));
   const std::vector<std::string>& assumed = experiment.curves->assumptions();
   if (strict && predicted && !assumed.empty())
@@ -339,7 +342,7 @@ void keep_to_types_that_fit(Experiment& experiment) {
 Result<void> complete_jobs(const ExperimentArguments& arguments, Transformations transformations,
                            Experiment& experiment) {
   keep_to_types_that_fit(experiment);
-  const CurvesByType curves = experiment.curves->on(experiment.cluster, experiment.workload);
+  CurvesByType curves = experiment.curves->on(experiment.cluster, experiment.workload);
   bool predicted = transformations.models.kind != ModelMix::Kind::None;
   if (arguments.trace.files.empty()) {
     auto day = generate_default_day(transformations.models, transformations.seed, curves, experiment);
@@ -347,10 +350,13 @@ Result<void> complete_jobs(const ExperimentArguments& arguments, Transformations
     transformations.models = {};  // the jobs have theirs
     predicted = true;
   }
-  predicted |= needs_prices(experiment.workload) || transformations.predicts_run_times;
+  const bool keeps_durations = !needs_prices(experiment.workload) && !transformations.predicts_run_times;
+  predicted |= !keeps_durations;
   const auto changes = transform(experiment.workload, transformations, curves, true);
   if (!changes) return fail(changes.error());
   assume(experiment, *changes);
+  keep_to_types_that_fit(experiment);  // with the models that they were given
+  curves = experiment.curves->on(experiment.cluster, experiment.workload);
   if (std::string tight = tight_deadlines(experiment.workload); !tight.empty())
     experiment.assumptions.push_back(std::move(tight));
   if (predicted) experiment.provenance.emplace_back("run times", experiment.curves->describe());
@@ -360,7 +366,7 @@ Result<void> complete_jobs(const ExperimentArguments& arguments, Transformations
   if (any_elastic) {
     if (auto taken = take_curves(arguments.trace.strict, experiment); !taken) return taken;
   }
-  return note_prices(predicted, arguments.trace.strict, experiment);
+  return note_prices(predicted, keeps_durations, arguments.trace.strict, experiment);
 }
 
 }  // namespace

@@ -214,7 +214,14 @@ TEST_CASE("gang speed: what the order of types means is said") {
   CHECK(has(told(mixed + "yarn"), one));
   CHECK(has(told(mixed + "count"), "are as fast as on h100; --placement consolidate tells types apart"));
   CHECK(!has(told(mixed + "count"), one));
-  const std::string alone = told("--cluster 1x8:h100 --policy edf-admission --placement yarn");
+  CHECK(!has(told(mixed + "yarn"), "their durations are those on"));
+  work.write("jobs.csv",
+             "job_id,submit_s,num_gpus,model,global_batch,iterations,duration_s,deadline_s\n"
+             "a,0,8,gpt3-1.3b,64,100,500,90000\n");
+  CHECK(has(told(mixed + "yarn"), first + ", whatever its speed; their durations are those on h100"));
+  CHECK(!has(told(mixed + "yarn --run-times predicted"), "their durations are those on"));
+  const std::string alone =
+      told("--cluster 1x8:h100 --policy edf-admission --placement yarn --run-times predicted");
   CHECK(!has(alone, first));
   CHECK(has(alone, "run times predicted with profile h100, stack megatron-core (--stack sets one)"));
 }
