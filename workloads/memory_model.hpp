@@ -121,9 +121,10 @@ struct StageMemory {
   /// stage adds the dropout mask of the embedding, s b h.
   Bytes activations{};
   /// What one micro-batch needs while it passes: with recomputation the layer at hand; what attention over
-  /// parts of a sequence holds of the others, if that is more; on the last stage the head, likewise. The head: inputs of the final norm and the logits 4 s b h, and `loss_bytes` a
-  /// logit. Of the 8 the logits in single precision take 4 (ibid., section 4.3), those in half precision and
-  /// their gradient 2 each (assumption: all are there when the loss is).
+  /// parts of a sequence holds of the others, if that is more; on the last stage the head, likewise. The
+  /// head: inputs of the final norm and the logits 4 s b h, and `loss_bytes` a logit. Of the 8 the logits in
+  /// single precision take 4 (ibid., section 4.3), those in half precision and their gradient 2 each
+  /// (assumption: all are there when the loss is).
   Bytes working_set{};
   /// What the allocator holds beyond these, by `reserved_over_used`.
   Bytes fragmentation{};
