@@ -21,6 +21,9 @@ enum class Collective : std::uint8_t { AllReduce, ReduceScatter, AllGather, AllT
 inline constexpr std::array kCollectives = {Collective::AllReduce, Collective::ReduceScatter,
                                             Collective::AllGather, Collective::AllToAll};
 
+/// The most GPUs of one group in tables and recordings.
+inline constexpr std::int64_t kMostCollectiveGpus = 1 << 20;
+
 /// `all_reduce`, `reduce_scatter`, `all_gather`, `all_to_all`.
 std::string_view name_of(Collective collective);
 

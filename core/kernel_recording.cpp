@@ -15,12 +15,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kSchema = "vtrain-kernel-table";
-constexpr std::int64_t kVersion = 1;
+constexpr std::string_view kRecordingSchema = "vtrain-kernel-table";
+constexpr std::int64_t kRecordingVersion = 1;
 constexpr std::int64_t kLongestNs = std::int64_t{1} << 50;  // 13 days
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 50;
 constexpr double kLargestRate = 1e18;
-constexpr std::int64_t kMaxGpus = 1 << 20;
 constexpr std::int64_t kMaxRepetitions = 1'000'000'000;
 
 /// The list under a key of the document; an error if it is anything else.
@@ -153,8 +152,8 @@ Result<RecordedCollective> read_collective(const JsonDocument& document, const j
   RecordedCollective collective;
   collective.key = fields.string("key");
   const std::string name = fields.string("collective");
-  collective.num_gpus = fields.integer("num_gpus", 2, kMaxGpus);
-  collective.num_nodes = fields.integer("num_nodes", 1, kMaxGpus);
+  collective.num_gpus = fields.integer("num_gpus", 2, kMostCollectiveGpus);
+  collective.num_nodes = fields.integer("num_nodes", 1, kMostCollectiveGpus);
   collective.bytes = Bytes(static_cast<double>(fields.integer("bytes", 1, kLargestSize)));
   collective.time = Nanoseconds(static_cast<double>(fields.integer("time_ns", 1, kLongestNs)));
   if (fields.error()) return fail(*fields.error());
@@ -186,8 +185,9 @@ Result<void> read_rows(const JsonDocument& document, std::string_view list, std:
 Result<void> read_head(const JsonDocument& document, KernelRecording& recording) {
   JsonFields fields(document, document.root());
   const std::string schema = fields.string("schema");
-  if (!fields.error() && schema != kSchema) fields.complain("schema", expected_found(kSchema, schema));
-  fields.integer("version", 1, kVersion);
+  if (!fields.error() && schema != kRecordingSchema)
+    fields.complain("schema", expected_found(kRecordingSchema, schema));
+  fields.integer("version", 1, kRecordingVersion);
   recording.made_by = fields.string("made_by");
   for (const std::string_view key : {"device", "software"}) {
     if (!fields.error() && !document.root().value(key, json()).is_object())
@@ -228,7 +228,7 @@ std::filesystem::path recording_file(const std::filesystem::path& path) {
 
 bool is_kernel_recording(std::string_view text) {
   constexpr std::size_t kHead = 400;  // the schema stands first
-  return text.substr(0, kHead).find(kSchema) != std::string_view::npos;
+  return text.substr(0, kHead).find(kRecordingSchema) != std::string_view::npos;
 }
 
 Result<KernelRecording> parse_kernel_recording(std::string text, const std::string& file) {

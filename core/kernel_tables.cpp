@@ -13,15 +13,14 @@ namespace vtrain {
 namespace {
 
 constexpr double kNanosecondsPerMillisecond = 1e6;
-constexpr std::int64_t kMaxSize = std::int64_t{1} << 40;
-constexpr std::int64_t kMaxGpus = 1 << 20;
+constexpr std::int64_t kMaxCell = std::int64_t{1} << 40;
 
 /// Reads the fields of one row after another; the first error stays.
 class RowFields {
  public:
   explicit RowFields(const CsvReader& reader) : reader_(reader) {}
 
-  std::int64_t integer(int column, std::int64_t low, std::int64_t high = kMaxSize) {
+  std::int64_t integer(int column, std::int64_t low, std::int64_t high = kMaxCell) {
     return take(reader_.integer(column, low, high), low);
   }
   /// A duration in milliseconds.
@@ -155,7 +154,7 @@ Result<std::vector<CollectiveSample>> parse_nccl_table(std::string_view text, co
         const bool half = row.text(at[1]) == "half";
         if (!half && row.text(at[1]) != "int8") row.complain(at[1], "half or int8");
         const CollectiveSample sample{.collective = collective.value_or(Collective::AllReduce),
-                                      .num_gpus = row.integer(at[2], 2, kMaxGpus),
+                                      .num_gpus = row.integer(at[2], 2, kMostCollectiveGpus),
                                       .bytes = row.integer(at[3], 1) * kHalfSize,
                                       .time = row.milliseconds(at[4])};
         return half ? std::optional(sample) : std::nullopt;
@@ -169,7 +168,7 @@ Result<std::vector<CollectiveSample>> parse_all_reduce_table(std::string_view te
   const std::string digits =
       name.starts_with(kPrefix) ? name.substr(kPrefix.size(), name.find('_', kPrefix.size()) - kPrefix.size())
                                 : "";
-  const auto num_gpus = parse_integer(digits, 2, kMaxGpus);
+  const auto num_gpus = parse_integer(digits, 2, kMostCollectiveGpus);
   if (!num_gpus)
     return fail({.file = file, .message = expected_found("a file name like AR_GPU8_1M_1024M_LUT", name)});
   const auto table = AllReduceTable::parse(text, file);
@@ -185,7 +184,7 @@ Result<std::vector<CollectiveSample>> parse_all_reduce_table(std::string_view te
 std::int64_t OperatorSample::size(std::string_view key) const {
   for (const std::string_view part : split(shape, ',')) {
     const auto [name, value] = split_once(part, '=');
-    if (value && name == key) return parse_integer(*value, 0, kMaxSize).value_or(0);
+    if (value && name == key) return parse_integer(*value, 0, kMaxCell).value_or(0);
   }
   return 0;
 }

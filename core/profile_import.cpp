@@ -27,8 +27,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kSchema = "vtrain-gpu-devices";
-constexpr std::int64_t kVersion = 1;
+constexpr std::string_view kDevicesSchema = "vtrain-gpu-devices";
+constexpr std::int64_t kDevicesVersion = 1;
 constexpr std::size_t kMaxTable = std::size_t{1} << 30;  // bytes
 
 /// An entry of a device's `tables`, and where its files are.
@@ -266,8 +266,8 @@ Result<JsonDocument> open_devices(const DeviceFile& devices) {
   JsonFields fields(*document, document->root());
   fields.allow_only(kKeys);
   const std::string schema = fields.string("schema");
-  if (schema != kSchema) fields.complain("schema", expected_found(kSchema, schema));
-  fields.integer("version", kVersion, kVersion);
+  if (schema != kDevicesSchema) fields.complain("schema", expected_found(kDevicesSchema, schema));
+  fields.integer("version", kDevicesVersion, kDevicesVersion);
   if (!fields.error() && !document->root().value("devices", json()).is_object())
     fields.complain("devices", "expected devices by name");
   if (fields.error()) return fail(*fields.error());

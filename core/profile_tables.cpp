@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMaxNumbers = 1'000'000;
-constexpr double kMaxSize = 1e15;
+constexpr double kMaxEntry = 1e15;
 constexpr double kTera = 1e12;
 
 /// One table of the file.
@@ -53,7 +53,7 @@ Result<std::vector<double>> read_numbers(const TableObject& table, std::string_v
 
 /// The same for whole numbers that rise.
 Result<std::vector<std::int64_t>> read_sizes(const TableObject& table, std::string_view key) {
-  const auto numbers = read_numbers(table, key, 1, kMaxSize);
+  const auto numbers = read_numbers(table, key, 1, kMaxEntry);
   if (!numbers) return fail(numbers.error());
   const bool whole = std::all_of(numbers->begin(), numbers->end(),
                                  [](double number) { return number == std::floor(number); });
@@ -78,7 +78,7 @@ Result<void> read_description(const TableObject& table, std::string name,
   if (table.object.contains("fit")) {
     JsonFields fit(table.document, table.object["fit"]);
     fit.allow_only(kFitKeys);
-    described.num_points = fit.integer_or("points", 0, static_cast<std::int64_t>(kMaxSize), 0);
+    described.num_points = fit.integer_or("points", 0, static_cast<std::int64_t>(kMaxEntry), 0);
     described.spread_percent = fit.number_or("spread_percent", 0, kMaxPercent, -1);
     described.left_out_error_percent = fit.number_or("left_out_error_percent", 0, kMaxPercent, -1);
     described.compaction_error_percent = fit.number_or("compaction_error_percent", 0, kMaxPercent, -1);
@@ -238,15 +238,14 @@ Result<void> read_attention_backward(const JsonDocument& document, const json& o
 Result<void> read_message_table(const JsonDocument& document, const json& object, Collective collective,
                                 CollectiveTables& tables) {
   constexpr std::array<std::string_view, 3> kKeys = {"gpus", "bytes", "ns"};
-  constexpr std::int64_t kMaxGpus = 1 << 20;
   const TableObject table{document, object};
   JsonFields fields(document, object);
   fields.allow_only(kKeys);
-  const std::int64_t num_gpus = fields.integer("gpus", 2, kMaxGpus);
+  const std::int64_t num_gpus = fields.integer("gpus", 2, kMostCollectiveGpus);
   if (fields.error()) return fail(*fields.error());
   const auto bytes = read_sizes(table, "bytes");
   if (!bytes) return fail(bytes.error());
-  const auto times = read_numbers(table, "ns", 1, kMaxSize);
+  const auto times = read_numbers(table, "ns", 1, kMaxEntry);
   if (!times) return fail(times.error());
   if (times->size() != bytes->size()) {
     return fail(table.error("ns", fmt::format("expected {} times for {} GPUs, found '{}'", bytes->size(),

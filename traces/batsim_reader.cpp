@@ -23,7 +23,7 @@ namespace {
 using nlohmann::json;
 
 /// Keys of the root object, of which one stands near its beginning.
-constexpr std::array<std::string_view, 3> kKeys = {"\"nb_res\"", "\"jobs\"", "\"profiles\""};
+constexpr std::array<std::string_view, 3> kBatsimKeys = {"\"nb_res\"", "\"jobs\"", "\"profiles\""};
 
 /// A value as a CSV field would have it.
 struct Value {
@@ -327,7 +327,7 @@ class WorkloadHandler : public JsonEvents {
 
 bool recognise_batsim(std::string_view head) {
   if (!begins_with_object(head) || recognise_json_lines(head)) return false;
-  return std::any_of(kKeys.begin(), kKeys.end(),
+  return std::any_of(kBatsimKeys.begin(), kBatsimKeys.end(),
                      [&](std::string_view key) { return head.find(key) != std::string_view::npos; });
 }
 

@@ -11,11 +11,11 @@ namespace vtrain {
 namespace {
 
 /// Positions of the columns beyond those of `JobColumns`.
-struct Columns {
+struct ChronusColumns {
   int num_gpus, deadlines, kind;
 };
 
-Result<SimTime> deadline_of(const CsvReader& row, const Columns& at, SimTime submit) {
+Result<SimTime> deadline_of(const CsvReader& row, const ChronusColumns& at, SimTime submit) {
   const std::string_view kind = trim(row.field(at.kind));
   if (kind == "best") return Job::kNoDeadline;
   if (kind != "strict" && kind != "soft") {
@@ -32,7 +32,7 @@ Result<SimTime> deadline_of(const CsvReader& row, const Columns& at, SimTime sub
 
 Result<void> read_rows(JobCsvReader& reader) {
   const CsvReader& row = reader.row();
-  Columns at{};
+  ChronusColumns at{};
   for (const auto& [name, position] :
        {std::pair{"num_gpu", &at.num_gpus}, {"expect_time_list", &at.deadlines}, {"job_type", &at.kind}}) {
     const auto found = row.require_column(name);

@@ -81,10 +81,10 @@ class Prices {
 };
 
 /// Columns that the dialects name differently; what is true stands before what the scheduler believes.
-constexpr std::array<std::string_view, 2> kSubmit = {"submission_time", "submit_time"};
-constexpr std::array<std::string_view, 2> kDuration = {"real_duration", "duration"};
-constexpr std::array<std::string_view, 3> kIterations = {"num_iteration", "real_iteration", "iteration"};
-constexpr std::array<std::string_view, 2> kDeadline = {"deadline", "ddl"};
+constexpr std::array<std::string_view, 2> kSubmitNames = {"submission_time", "submit_time"};
+constexpr std::array<std::string_view, 2> kDurationNames = {"real_duration", "duration"};
+constexpr std::array<std::string_view, 3> kIterationNames = {"num_iteration", "real_iteration", "iteration"};
+constexpr std::array<std::string_view, 2> kDeadlineNames = {"deadline", "ddl"};
 
 /// The first of the columns that the file has.
 std::string_view first_of(const CsvReader& header, std::span<const std::string_view> names) {
@@ -108,10 +108,10 @@ Result<SimTime> deadline_of(const CsvReader& row, int deadline, int best_effort)
 
 Result<void> read_rows(JobCsvReader& reader, Prices& prices) {
   const CsvReader& row = reader.row();
-  const auto deadline = row.require_column(first_of(row, kDeadline));
+  const auto deadline = row.require_column(first_of(row, kDeadlineNames));
   if (!deadline) return fail(deadline.error());
   const int best_effort = row.find_column("best_effort");
-  const int iterations = row.find_column(first_of(row, kIterations));
+  const int iterations = row.find_column(first_of(row, kIterationNames));
   for (;;) {
     const auto more = reader.next();
     if (!more) return fail(more.error());
@@ -151,12 +151,12 @@ Result<Trace> read_elasticflow(const TraceInput& input) {
     if (auto opened = prices.open(); !opened) return fail(std::move(opened.error()));
   }
   auto reader = JobCsvReader::open(input, {.job_id = "job_id",
-                                           .submit = first_of(*header, kSubmit),
+                                           .submit = first_of(*header, kSubmitNames),
                                            .num_gpus = "num_gpu",
-                                           .duration = first_of(*header, kDuration),
+                                           .duration = first_of(*header, kDurationNames),
                                            .model = "model_name",
                                            .global_batch = "batch_size",
-                                           .iterations = first_of(*header, kIterations),
+                                           .iterations = first_of(*header, kIterationNames),
                                            .max_gpus = "max_gpu"});
   if (!reader) return fail(std::move(reader.error()));
   if (auto read = read_rows(*reader, prices); !read) return fail(std::move(read.error()));

@@ -38,7 +38,7 @@ Result<void> assign_name(std::string_view text, NameTable& names, NameId& to) {
   return {};
 }
 
-constexpr std::array kKeys = {
+constexpr std::array kJobKeys = {
     Key{"job_id",
         [](std::string_view text, Job& job, Workload& workload) {
           auto checked = check_name(text);
@@ -128,14 +128,14 @@ class JsonLinesReader {
 
   Result<void> read_job(const std::vector<JsonLineValue>& values) {
     Job job;
-    std::array<bool, kKeys.size()> seen{};
+    std::array<bool, kJobKeys.size()> seen{};
     bool has_submit = false;
     bool has_num_gpus = false;
     for (const JsonLineValue& value : values) {
-      const auto key =
-          std::find_if(kKeys.begin(), kKeys.end(), [&](const Key& known) { return known.name == value.key; });
-      if (key == kKeys.end()) return complain(value.key, unknown_key(value.key));
-      if (std::exchange(seen[static_cast<std::size_t>(key - kKeys.begin())], true)) {
+      const auto key = std::find_if(kJobKeys.begin(), kJobKeys.end(),
+                                    [&](const Key& known) { return known.name == value.key; });
+      if (key == kJobKeys.end()) return complain(value.key, unknown_key(value.key));
+      if (std::exchange(seen[static_cast<std::size_t>(key - kJobKeys.begin())], true)) {
         return complain(value.key, "the key stands twice in this line");
       }
       if (value.text.empty()) continue;
@@ -165,7 +165,7 @@ class JsonLinesReader {
 
   static std::string unknown_key(std::string_view key) {
     std::vector<std::string_view> names;
-    for (const Key& known : kKeys)
+    for (const Key& known : kJobKeys)
       names.push_back(known.name);
     return "unknown key; " + suggest_name(key, names);
   }

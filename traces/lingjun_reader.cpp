@@ -56,7 +56,7 @@ Result<GpusOfJobs> read_workers(std::string_view text, const std::string& file, 
   }
 }
 
-JobStatus job_status(std::string_view word) {
+JobStatus lingjun_job_status(std::string_view word) {
   if (word == "Succeeded") return JobStatus::Completed;
   if (word == "Stopped") return JobStatus::Cancelled;
   return word == "Failed" ? JobStatus::Failed : JobStatus::Unknown;
@@ -78,7 +78,7 @@ RowReader bind(ColumnFinder& columns, const GpusOfJobs& gpus) {
     const auto workers = gpus.find(std::string(job.name));
     if (workers == gpus.end()) return row.reject("no row in the worker table", name);
     row.reject(workers->second.give(job), name);
-    if (status >= 0) job.status = job_status(row.text(status));
+    if (status >= 0) job.status = lingjun_job_status(row.text(status));
     const SimTime submitted = row.local_time(submit, kChina, skip::kNoSubmission);
     const SimTime started = row.local_time(start, kChina, skip::kNeverStarted);
     const int end = row.has(finished) || !row.has(stopped) ? finished : stopped;

@@ -10,13 +10,13 @@
 namespace vtrain {
 namespace {
 
-JobStatus job_status(std::string_view phase) {
+JobStatus pod_status(std::string_view phase) {
   if (phase == "Succeeded") return JobStatus::Completed;
   if (phase == "Failed") return JobStatus::Failed;
   return phase == "Running" ? JobStatus::Running : JobStatus::Unknown;
 }
 
-RowReader bind(ColumnFinder& columns) {
+RowReader bind_openb(ColumnFinder& columns) {
   const int name = columns.required("name");
   const int gpus = columns.required("num_gpu");
   const int milli = columns.required("gpu_milli");
@@ -32,7 +32,7 @@ RowReader bind(ColumnFinder& columns) {
     const std::int64_t share = row.count(milli);
     if (share < 1 || share > kWholeGpu) row.reject(skip::kBadNumber, milli);
     if (job.num_gpus.value == 1) job.gpu_share = static_cast<std::int16_t>(share);
-    if (phase >= 0) job.status = job_status(row.text(phase));
+    if (phase >= 0) job.status = pod_status(row.text(phase));
     row.set_run(job, row.instant(creation, skip::kNoSubmission), row.instant(scheduled, skip::kNeverStarted),
                 row.instant(deletion, skip::kNoEnd));
     row.tenant(qos, job.tenant);
@@ -56,7 +56,7 @@ Result<Trace> read_openb(const TraceInput& input) {
                      "sizes only, as openb's resampled ones (multigpu20, multigpu50) are; "
                      "openb_pod_list_default.csv has times"});
   }
-  auto trace = read_log_csv(input, Origin::AsWritten, bind);
+  auto trace = read_log_csv(input, Origin::AsWritten, bind_openb);
   if (!trace) return trace;
   trace->assumptions.emplace_back("the QoS class stands for the tenant");
   const auto& jobs = trace->workload.jobs;

@@ -44,7 +44,7 @@ struct TableByName {
 using TaskSums = TableByName<TaskSum>;
 using TagsOfInstances = TableByName<Tags>;
 
-JobStatus job_status(std::string_view word) {
+JobStatus pai_job_status(std::string_view word) {
   if (word == "Terminated") return JobStatus::Completed;
   return word == "Failed" ? JobStatus::Failed : JobStatus::Unknown;
 }
@@ -108,7 +108,7 @@ RowReader job_reader(const TaskSums& tasks, const TagsOfInstances& tags) {
     const std::string_view status = row.text(kStatus);
     if (status == "Running") row.reject(skip::kNotEnded, kStatus);
     if (status == "Waiting" || !sum->second.first_start) row.reject(skip::kNeverStarted, kStatus);
-    job.status = job_status(status);
+    job.status = pai_job_status(status);
     row.set_run(job, row.instant(kStart, skip::kNoSubmission), sum->second.first_start.value_or(SimTime{}),
                 row.instant(kEnd, skip::kNoEnd));
     row.tenant(kUser, job.tenant);

@@ -25,7 +25,7 @@ SimDuration at_least_a_second(LogRow& row, int column) {
   return std::chrono::seconds(1);
 }
 
-RowReader bind(ColumnFinder& columns) {
+RowReader bind_pai_simulator(ColumnFinder& columns) {
   const int id = columns.required("job_id");
   const int user = columns.required("user");
   const int gpus = columns.required("num_gpu");
@@ -54,7 +54,7 @@ bool recognise_pai_simulator(std::string_view head) {
 }
 
 Result<Trace> read_pai_simulator(const TraceInput& input) {
-  auto trace = read_log_csv(input, Origin::AsWritten, bind);
+  auto trace = read_log_csv(input, Origin::AsWritten, bind_pai_simulator);
   if (!trace) return trace;
   trace->assumptions.emplace_back("each user is a tenant");
   note_shared_gpus(*trace);

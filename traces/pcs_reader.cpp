@@ -57,7 +57,7 @@ std::optional<double> find_speedup(std::string_view model, std::int64_t num_gpus
   return found == kSpeedups.end() ? std::nullopt : std::optional(found->factor);
 }
 
-RowReader bind(ColumnFinder& columns) {
+RowReader bind_pcs(ColumnFinder& columns) {
   const int id = columns.required("app_id");
   const int submit = columns.required("submit_time");
   const int service = columns.required("service");
@@ -83,7 +83,7 @@ bool recognise_pcs(std::string_view head) {
 }
 
 Result<Trace> read_pcs(const TraceInput& input) {
-  auto trace = read_log_csv(input, Origin::AsWritten, bind);
+  auto trace = read_log_csv(input, Origin::AsWritten, bind_pcs);
   if (!trace) return trace;
   trace->assumptions.emplace_back("run times are the service over the speedup that PCS assumed");
   trace->assumptions.emplace_back("models were drawn at random by PCS (synthetic)");

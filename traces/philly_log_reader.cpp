@@ -39,7 +39,7 @@ struct Entry {
   bool malformed = false;  ///< something else stands where a list, an attempt or text must
 };
 
-JobStatus job_status(std::string_view word) {
+JobStatus philly_job_status(std::string_view word) {
   if (word == "Pass") return JobStatus::Completed;
   if (word == "Killed") return JobStatus::Cancelled;
   return word == "Failed" ? JobStatus::Failed : JobStatus::Unknown;
@@ -254,7 +254,7 @@ class LogHandler : public JsonEvents {
     if (const auto reason = add_up(entry_.attempts, submitted->utc(kUsPacific), job); !reason.empty())
       return reason;
     job.name = entry_.id;
-    job.status = job_status(entry_.status);
+    job.status = philly_job_status(entry_.status);
     Workload& workload = log_.workload();
     const auto reason = take_name(entry_.tenant, workload.tenants, job.tenant);
     return reason.empty() ? take_name(entry_.user, workload.users, job.user) : reason;

@@ -7,7 +7,7 @@
 namespace vtrain {
 namespace {
 
-RowReader bind(ColumnFinder& columns) {
+RowReader bind_pollux(ColumnFinder& columns) {
   const int timestamp = columns.required("timestamp");
   const int duration = columns.required("duration");
   const int gpus = columns.required("num_gpus");
@@ -29,7 +29,7 @@ bool recognise_pollux(std::string_view head) {
 }
 
 Result<Trace> read_pollux(const TraceInput& input) {
-  auto trace = read_log_csv(input, Origin::FirstSubmission, bind);
+  auto trace = read_log_csv(input, Origin::FirstSubmission, bind_pollux);
   if (trace)
     trace->assumptions.emplace_back("times are local times of the US west coast; job ids are row numbers");
   return trace;

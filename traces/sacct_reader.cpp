@@ -23,8 +23,8 @@ namespace vtrain {
 namespace {
 
 /// Where the columns stand, -1 for one that the caller did not ask for.
-struct Columns {
-  explicit Columns(const std::vector<std::string_view>& names) {
+struct SacctColumns {
+  explicit SacctColumns(const std::vector<std::string_view>& names) {
     const auto find = [&](std::string_view name) {
       const auto found = std::find_if(names.begin(), names.end(), [&](std::string_view other) {
         return equal_in_any_case(trim(other), name);
@@ -98,7 +98,7 @@ std::optional<SimDuration> parse_clock(std::string_view text) {
 /// Fills a job from one row, or rejects the row.
 class SacctRow {
  public:
-  SacctRow(const Columns& at, LogRow& row) : at_(at), row_(row) {}
+  SacctRow(const SacctColumns& at, LogRow& row) : at_(at), row_(row) {}
 
   void take(Job& job) {
     job.name = row_.text(at_.job_id);
@@ -221,7 +221,7 @@ class SacctRow {
     return {};
   }
 
-  const Columns& at_;
+  const SacctColumns& at_;
   LogRow& row_;
   bool is_local_ = false;
   bool was_held_ = false;
@@ -229,7 +229,8 @@ class SacctRow {
 
 class SacctReader {
  public:
-  SacctReader(const TraceInput& input, LineReader lines, const Columns& at, std::vector<std::string> names)
+  SacctReader(const TraceInput& input, LineReader lines, const SacctColumns& at,
+              std::vector<std::string> names)
       : lines_(std::move(lines)), at_(at), names_(std::move(names)), log_(input) {}
 
   Result<Trace> read() {
@@ -297,7 +298,7 @@ class SacctReader {
   }
 
   LineReader lines_;
-  Columns at_;
+  SacctColumns at_;
   std::vector<std::string> names_;
   JobLog log_;
   std::int64_t num_steps_ = 0;
@@ -315,7 +316,7 @@ bool recognise_sacct(std::string_view head) {
   const auto more = lines.next();
   if (!more || !*more) return false;
   const auto names = split(lines.line(), '|');
-  if (names.size() > 1 && Columns(names).job_id >= 0) return true;
+  if (names.size() > 1 && SacctColumns(names).job_id >= 0) return true;
   // What sacct prints without -P, without a header or behind a warning, so that it is told how to export.
   constexpr std::size_t kFewestFields = 4;
   const std::string_view first = trim(names.front());
@@ -329,7 +330,7 @@ Result<Trace> read_sacct(const TraceInput& input) {
   const auto more = lines.next();
   if (!more) return fail(more.error());
   const auto names = *more ? split(lines.line(), '|') : std::vector<std::string_view>();
-  const Columns at(names);
+  const SacctColumns at(names);
   if (const std::string_view missing = at.missing(); !missing.empty()) {
     return fail({.file = input.file,
                  .line = lines.number(),

@@ -23,9 +23,9 @@ constexpr double kDay = DayRhythm::kDay;
 constexpr double kRadiansPerSecond = DayRhythm::kRadiansPerSecond;
 
 /// Close together where jobs are shortest and longest, because both tails of run times are long.
-constexpr std::array<double, 24> kFractions = {0,   0.01, 0.02, 0.05, 0.1,  0.15,  0.2,   0.25,
-                                               0.3, 0.4,  0.5,  0.6,  0.7,  0.75,  0.8,   0.85,
-                                               0.9, 0.93, 0.95, 0.98, 0.99, 0.995, 0.999, 1};
+constexpr std::array<double, 24> kFittedFractions = {0,   0.01, 0.02, 0.05, 0.1,  0.15,  0.2,   0.25,
+                                                     0.3, 0.4,  0.5,  0.6,  0.7,  0.75,  0.8,   0.85,
+                                                     0.9, 0.93, 0.95, 0.98, 0.99, 0.995, 0.999, 1};
 
 using SecondsBySize = std::map<GpuCount, std::vector<double>>;
 
@@ -113,7 +113,7 @@ double fit_size_exponent(const SecondsBySize& group) {
 /// The quantile at each kept fraction, of run times as on the most GPUs of the group.
 DurationQuantiles fit_durations(const SecondsBySize& group) {
   DurationQuantiles quantiles{.most_gpus = group.rbegin()->first,
-                              .fractions = {kFractions.begin(), kFractions.end()},
+                              .fractions = {kFittedFractions.begin(), kFittedFractions.end()},
                               .size_exponent = fit_size_exponent(group)};
   std::vector<double> values;
   for (const auto& [num_gpus, seconds] : group) {
@@ -122,7 +122,7 @@ DurationQuantiles fit_durations(const SecondsBySize& group) {
                    [factor](double each) { return each / factor; });
   }
   std::sort(values.begin(), values.end());
-  for (const double fraction : kFractions)
+  for (const double fraction : kFittedFractions)
     quantiles.seconds.push_back(rounded(value_at(values, fraction)));
   return quantiles;
 }
@@ -155,7 +155,7 @@ bool fit_rhythm(const std::vector<double>& submissions, WorkloadShape& shape) {
 /// which the longest thousandth has the mean that it has, if that is shorter.
 std::vector<double> fit_gap_quantiles(const std::vector<double>& gaps) {
   std::vector<double> quantiles;
-  for (const double fraction : kFractions)
+  for (const double fraction : kFittedFractions)
     quantiles.push_back(value_at(gaps, fraction));
   const double low = quantiles[quantiles.size() - 2];
   if (low > 0) {

@@ -23,7 +23,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::int64_t kVersion = 1;
-constexpr std::int64_t kMostJobs = 100'000'000;
 constexpr std::int64_t kMostGpus = 10'000'000;
 constexpr std::size_t kMostEntries = 10'000;
 constexpr double kMostWeight = 1e15;
@@ -62,7 +61,7 @@ class ShapeReader {
     top.integer("vtrain_generator", kVersion, kVersion);
     shape_.name = top.string("name");
     shape_.summary = top.string_or("summary", "");
-    shape_.num_jobs = top.integer("jobs", 2, kMostJobs);
+    shape_.num_jobs = top.integer("jobs", 2, kMostShapeJobs);
     for (const auto& [key, text] : {std::pair("name", &shape_.name), std::pair("summary", &shape_.summary)}) {
       if (text->size() > kMaxNameBytes || !is_printable(*text))
         top.complain(key,

@@ -5,7 +5,7 @@
 namespace vtrain {
 namespace {
 
-RowReader bind(ColumnFinder& columns) {
+RowReader bind_spot_gpu(ColumnFinder& columns) {
   const int name = columns.required("job_name");
   const int organization = columns.required("organization");
   const int gpu_model = columns.optional("gpu_model");
@@ -33,7 +33,7 @@ bool recognise_spot_gpu(std::string_view head) {
 }
 
 Result<Trace> read_spot_gpu(const TraceInput& input) {
-  auto trace = read_log_csv(input, Origin::AsWritten, bind);
+  auto trace = read_log_csv(input, Origin::AsWritten, bind_spot_gpu);
   if (trace) note_shared_gpus(*trace);
   return trace;
 }

@@ -14,7 +14,6 @@ namespace vtrain {
 namespace {
 
 /// The most jobs of one workload.
-constexpr std::int64_t kMostJobs = 100'000'000;
 
 /// The gangs of the shape that fit into the limits.
 std::vector<GangWeight> gangs_up_to(const GeneratorOptions& options) {
@@ -136,8 +135,8 @@ Result<void> check(const GeneratorOptions& options) {
   const auto refuse = [](std::string_view field, std::string message) {
     return fail({.field = std::string(field), .message = std::move(message)});
   };
-  if (options.num_jobs < 0 || options.num_jobs > kMostJobs) {
-    return refuse("jobs", expected_found(fmt::format("a number from 1 to {}", kMostJobs),
+  if (options.num_jobs < 0 || options.num_jobs > kMostShapeJobs) {
+    return refuse("jobs", expected_found(fmt::format("a number from 1 to {}", kMostShapeJobs),
                                          std::to_string(options.num_jobs)));
   }
   if (options.num_jobs == 0 && options.span.count() <= 0)
@@ -180,8 +179,8 @@ Result<double> draw_jobs(const GeneratorOptions& options, const IterationTime& i
     if (!job) return fail(std::move(job.error()));
     gpu_seconds += to_seconds(job->duration) * job->num_gpus.value;
     workload.jobs.push_back(*job);
-    if (static_cast<std::int64_t>(workload.jobs.size()) > kMostJobs) {
-      return fail({.field = "span", .message = fmt::format("takes more than {} jobs", kMostJobs)});
+    if (static_cast<std::int64_t>(workload.jobs.size()) > kMostShapeJobs) {
+      return fail({.field = "span", .message = fmt::format("takes more than {} jobs", kMostShapeJobs)});
     }
   }
   return gpu_seconds;

@@ -27,6 +27,9 @@ std::span<const std::string_view> arrivals_names();
 /// Reads one of them.
 Result<Arrivals> parse_arrivals(std::string_view text);
 
+/// The most jobs that a shape describes and that are generated at once.
+inline constexpr std::int64_t kMostShapeJobs = 100'000'000;
+
 /// The widest spread of gaps; exp of ten standard deviations of this is still far from the limits of a
 /// double.
 inline constexpr double kMostGapSigma = 10;

@@ -13,8 +13,8 @@ namespace vtrain {
 namespace {
 
 /// Bounds far beyond every model trained so far. They keep memory bounded and integer products exact.
-constexpr std::int64_t kMaxLayers = 10'000;
-constexpr std::int64_t kMaxHidden = std::int64_t{1} << 20;
+constexpr std::int64_t kMostLayers = 10'000;
+constexpr std::int64_t kMostHidden = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxHeads = std::int64_t{1} << 16;
 constexpr std::int64_t kMaxVocabulary = std::int64_t{1} << 24;
 constexpr std::int64_t kMaxFfn = std::int64_t{1} << 22;
@@ -31,13 +31,13 @@ Result<void> check_attention(const TransformerModel& model) {
     if (model.has_bias || model.has_qkv_bias) {
       return fail({.field = "has_bias", .message = expected_found("false with latent attention", "true")});
     }
-    return first_error({check_range("latent.kv_rank", latent.kv_rank, kMaxHidden),
-                        check_range("latent.query_rank", latent.query_rank, kMaxHidden, 0),
+    return first_error({check_range("latent.kv_rank", latent.kv_rank, kMostHidden),
+                        check_range("latent.query_rank", latent.query_rank, kMostHidden, 0),
                         check_range("latent.plain_head_size", latent.plain_head_size, kMaxHeadSize),
                         check_range("latent.rotary_head_size", latent.rotary_head_size, kMaxHeadSize, 0),
                         check_range("latent.value_head_size", latent.value_head_size, kMaxHeadSize)});
   }
-  auto checked = first_error({check_range("latent.kv_rank", model.latent.kv_rank, kMaxHidden, 0),
+  auto checked = first_error({check_range("latent.kv_rank", model.latent.kv_rank, kMostHidden, 0),
                               check_range("size_per_head", model.size_per_head, kMaxHeadSize, 0),
                               check_range("num_kv_heads", model.num_kv_heads, kMaxHeads, 0)});
   if (!checked) return checked;
@@ -57,7 +57,7 @@ Result<void> check_experts(const TransformerModel& model) {
                    check_range("experts.expert_ffn_size", experts.expert_ffn_size, kMaxFfn),
                    check_range("experts.shared_ffn_size", experts.shared_ffn_size, kMaxFfn, 0),
                    check_range("experts.num_dense_layers", experts.num_dense_layers, model.num_layers - 1, 0),
-                   check_range("experts.latent_size", experts.latent_size, kMaxHidden, 0)});
+                   check_range("experts.latent_size", experts.latent_size, kMostHidden, 0)});
   if (!checked) return checked;
   if (experts.capacity_factor >= 0 && experts.capacity_factor <= kMaxCapacityFactor) return {};
   return fail({.field = "experts.capacity_factor",
@@ -68,8 +68,8 @@ Result<void> check_experts(const TransformerModel& model) {
 Result<void> check_window(const TransformerModel& model) {
   const AttentionWindow& window = model.window;
   return first_error({check_range("window.size", window.size, kMaxSequenceLength, 0),
-                      check_range("window.first_layer", window.first_layer, kMaxLayers, 0),
-                      check_range("window.full_every", window.full_every, kMaxLayers, 0)});
+                      check_range("window.first_layer", window.first_layer, kMostLayers, 0),
+                      check_range("window.full_every", window.full_every, kMostLayers, 0)});
 }
 
 Result<void> check_state_space(const TransformerModel& model) {
@@ -118,7 +118,7 @@ Result<void> check_pattern(const TransformerModel& model) {
 
 Result<void> check_prediction(const TransformerModel& model) {
   const MultiTokenPrediction& prediction = model.prediction;
-  auto checked = check_range("prediction.depth", prediction.depth, kMaxLayers, 0);
+  auto checked = check_range("prediction.depth", prediction.depth, kMostLayers, 0);
   if (!checked || prediction.depth == 0) return checked;
   const std::string& pattern = prediction.layer_pattern;
   const bool is_known = pattern.find_first_not_of(model.layer_pattern) == std::string::npos;
@@ -246,8 +246,8 @@ std::int64_t TransformerModel::active_parameters() const {
 }
 
 Result<void> check_model(const TransformerModel& model) {
-  auto checked = first_error({check_range("num_layers", model.num_layers, kMaxLayers),
-                              check_range("hidden_size", model.hidden_size, kMaxHidden),
+  auto checked = first_error({check_range("num_layers", model.num_layers, kMostLayers),
+                              check_range("hidden_size", model.hidden_size, kMostHidden),
                               check_range("num_heads", model.num_heads, kMaxHeads),
                               check_range("sequence_length", model.sequence_length, kMaxSequenceLength),
                               check_range("vocab_size", model.vocab_size, kMaxVocabulary),

@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 /// `check_model` has closer bounds.
-constexpr std::int64_t kMaxSize = 1'000'000'000;
+constexpr std::int64_t kMaxModelSize = 1'000'000'000;
 constexpr double kMaxFactor = 1e6;
 
 constexpr std::array<std::string_view, 4> kActivations = {"gelu", "swiglu", "squared_relu", "relu"};
@@ -60,12 +60,12 @@ constexpr std::array<std::string_view, 6> kStateSpaceKeys = {"num_heads",  "head
 
 /// A size that the model has already or that must be given.
 void read_size(JsonFields& fields, std::string_view key, std::int64_t& size) {
-  size = size > 0 ? fields.integer_or(key, 1, kMaxSize, size) : fields.integer(key, 1, kMaxSize);
+  size = size > 0 ? fields.integer_or(key, 1, kMaxModelSize, size) : fields.integer(key, 1, kMaxModelSize);
 }
 
 /// A size that may be 0.
 void read_optional(JsonFields& fields, std::string_view key, std::int64_t& size) {
-  size = fields.integer_or(key, 0, kMaxSize, size);
+  size = fields.integer_or(key, 0, kMaxModelSize, size);
 }
 
 /// The size without which the others of a part say nothing; 0 for none only where that is said.

@@ -15,7 +15,7 @@ namespace vtrain {
 namespace {
 
 /// Bounds far beyond every plan run so far. They keep memory bounded and integer products exact.
-constexpr std::int64_t kMaxStages = 1024;
+constexpr std::int64_t kMostStages = 1024;
 constexpr std::int64_t kMaxReplicas = std::int64_t{1} << 20;
 
 constexpr std::array<std::string_view, 3> kRecomputeNames = {"none", "selective", "full"};
@@ -201,12 +201,12 @@ Result<Schedule> parse_schedule(std::string_view name) {
 
 Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan) {
   auto checked = first_error(
-      {check_model(model), check_range("tensor", plan.tensor, kMaxStages),
-       check_range("pipeline", plan.pipeline, kMaxStages), check_range("data", plan.data, kMaxReplicas),
-       check_range("context", plan.context, kMaxStages),
-       check_range("virtual_stages", plan.virtual_stages, plan.pipeline > 1 ? kMaxStages : 1),
+      {check_model(model), check_range("tensor", plan.tensor, kMostStages),
+       check_range("pipeline", plan.pipeline, kMostStages), check_range("data", plan.data, kMaxReplicas),
+       check_range("context", plan.context, kMostStages),
+       check_range("virtual_stages", plan.virtual_stages, plan.pipeline > 1 ? kMostStages : 1),
        check_range("expert", plan.expert, kMaxReplicas),
-       check_range("expert_tensor", plan.expert_tensor, kMaxStages),
+       check_range("expert_tensor", plan.expert_tensor, kMostStages),
        check_range("replicate", plan.replicate, kMaxReplicas),
        check_range("global_batch", plan.global_batch, kMaxGlobalBatch),
        check_range("micro_batch", plan.micro_batch, kMaxGlobalBatch)});

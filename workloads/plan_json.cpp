@@ -14,8 +14,8 @@ namespace vtrain {
 namespace {
 
 /// `check_plan` has closer bounds. Three such factors fit 64 bits.
-constexpr std::int64_t kMaxSize = 1 << 20;
-constexpr std::int64_t kMaxBatch = 1'000'000'000;
+constexpr std::int64_t kMaxDegree = 1 << 20;
+constexpr std::int64_t kMaxPlanSize = 1'000'000'000;
 
 constexpr std::array kPlanKeys = std::to_array<std::string_view>(
     {"tensor", "context", "pipeline", "data", "virtual_stages", "expert", "num_gpus", "global_batch",
@@ -35,7 +35,7 @@ Value read_name(JsonFields& fields, std::string_view key, Result<Value> (*parse)
 
 /// The data-parallel degree: given, or what is left of the GPUs.
 std::int64_t read_data(JsonFields& fields, const ParallelPlan& plan) {
-  const std::int64_t data = fields.integer_or("data", 1, kMaxSize, 0);
+  const std::int64_t data = fields.integer_or("data", 1, kMaxDegree, 0);
   const std::int64_t num_gpus = fields.integer_or("num_gpus", 1, INT32_MAX, 0);
   if (num_gpus == 0 || fields.error()) return data > 0 ? data : 1;
   const std::int64_t others = plan.tensor * plan.context * plan.pipeline;
@@ -57,15 +57,15 @@ Result<PlanDescription> read_plan(const JsonDocument& document, const nlohmann::
   fields.allow_only(kPlanKeys);
   PlanDescription description;
   ParallelPlan& plan = description.plan;
-  plan.tensor = fields.integer_or("tensor", 1, kMaxSize, 1);
-  plan.context = fields.integer_or("context", 1, kMaxSize, 1);
-  plan.pipeline = fields.integer_or("pipeline", 1, kMaxSize, 1);
-  plan.virtual_stages = fields.integer_or("virtual_stages", 1, kMaxSize, 1);
-  plan.expert = fields.integer_or("expert", 1, kMaxSize, 1);
+  plan.tensor = fields.integer_or("tensor", 1, kMaxDegree, 1);
+  plan.context = fields.integer_or("context", 1, kMaxDegree, 1);
+  plan.pipeline = fields.integer_or("pipeline", 1, kMaxDegree, 1);
+  plan.virtual_stages = fields.integer_or("virtual_stages", 1, kMaxDegree, 1);
+  plan.expert = fields.integer_or("expert", 1, kMaxDegree, 1);
   plan.data = read_data(fields, plan);
-  plan.global_batch = fields.integer("global_batch", 1, kMaxBatch);
-  plan.micro_batch = fields.integer("micro_batch", 1, kMaxBatch);
-  description.sequence_length = fields.integer_or("sequence_length", 1, kMaxBatch, 0);
+  plan.global_batch = fields.integer("global_batch", 1, kMaxPlanSize);
+  plan.micro_batch = fields.integer("micro_batch", 1, kMaxPlanSize);
+  description.sequence_length = fields.integer_or("sequence_length", 1, kMaxPlanSize, 0);
   if (!fields.has("recompute"))
     fields.complain("recompute", "missing: expected 'none', 'selective' or 'full'");
   plan.recompute = read_name(fields, "recompute", parse_recompute, Recompute::None);
@@ -75,9 +75,9 @@ Result<PlanDescription> read_plan(const JsonDocument& document, const nlohmann::
   description.has_precision = fields.has("precision");
   plan.precision = read_name(fields, "precision", parse_precision, Precision::Bf16);
   plan.ends_count_as_layers = fields.boolean_or("ends_count_as_layers", false);
-  plan.expert_tensor = fields.integer_or("expert_tensor", 1, kMaxSize, 1);
-  plan.offloaded_layers = fields.integer_or("offloaded_layers", 0, kMaxSize, 0);
-  plan.replicate = fields.integer_or("replicate", 1, kMaxSize, 1);
+  plan.expert_tensor = fields.integer_or("expert_tensor", 1, kMaxDegree, 1);
+  plan.offloaded_layers = fields.integer_or("offloaded_layers", 0, kMaxDegree, 0);
+  plan.replicate = fields.integer_or("replicate", 1, kMaxDegree, 1);
   if (fields.error()) return fail(*fields.error());
   return description;
 }

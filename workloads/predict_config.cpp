@@ -23,7 +23,7 @@ using nlohmann::json;
 constexpr std::array<std::string_view, 4> kKeys = {"model", "plan", "stack", "profile"};
 
 /// Keys of our own description of a model that the public release's configurations do not have.
-constexpr std::array<std::string_view, 4> kModelKeys = {"num_heads", "sequence_length", "base", "experts"};
+constexpr std::array<std::string_view, 4> kModelMarks = {"num_heads", "sequence_length", "base", "experts"};
 
 bool has_any(const json& object, std::span<const std::string_view> keys) {
   return object.is_object() && std::any_of(keys.begin(), keys.end(),
@@ -95,7 +95,7 @@ Result<PredictConfig> parse_predict_config(std::string text, const std::string& 
   if (!document) return fail(document.error());
   const json& root = document->root();
   if (has_any(root, std::array<std::string_view, 2>{"model", "plan"})) return read_own(*document);
-  if (is_hugging_face_config(root) || has_any(root, kModelKeys)) {
+  if (is_hugging_face_config(root) || has_any(root, kModelMarks)) {
     // What is wrong with the model comes first.
     if (const auto model = describe_model(*document, root); !model) return fail(model.error());
     return plan_is_missing(*document);

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kSchema = "vtrain-throughput-curve";
+constexpr std::string_view kCurveSchema = "vtrain-throughput-curve";
 
 json ranked_to_json(const RankedPlan& ranked) {
   const Breakdown& parts = ranked.breakdown;
@@ -74,7 +74,7 @@ std::string format_curve_record(const std::string& key, const CurveRecord& recor
     }
     points.push_back(std::move(point));
   }
-  return json({{"schema", kSchema}, {"key", key}, {"points", points}})
+  return json({{"schema", kCurveSchema}, {"key", key}, {"points", points}})
              .dump(1, ' ', false, json::error_handler_t::replace) +
          "\n";
 }
@@ -82,7 +82,7 @@ std::string format_curve_record(const std::string& key, const CurveRecord& recor
 std::optional<CurveRecord> parse_curve_record(const std::string& text, const std::string& key,
                                               const TransformerModel& model, std::int64_t global_batch) try {
   const json document = json::parse(text);
-  if (document.at("schema") != kSchema || document.at("key") != key) return std::nullopt;
+  if (document.at("schema") != kCurveSchema || document.at("key") != key) return std::nullopt;
   CurveRecord record;
   for (const json& point : document.at("points")) {
     const auto num_gpus = point.at("num_gpus").get<std::int32_t>();

@@ -5,7 +5,7 @@
 namespace vtrain {
 namespace {
 
-StageOrder order(const PipelineShape& shape, std::int64_t stage) {
+StageOrder one_forward_one_backward_order(const PipelineShape& shape, std::int64_t stage) {
   if (shape.num_chunks > 1) return interleaved_one_forward_one_backward(shape, stage);
   const std::int64_t ahead = std::min(shape.num_stages - 1 - stage, shape.num_micro_batches);
   const std::int64_t rounds = shape.num_micro_batches - ahead;
@@ -16,7 +16,7 @@ StageOrder order(const PipelineShape& shape, std::int64_t stage) {
 }
 
 /// The micro-batches that the stages after it have, and its own.
-std::int64_t chunks_in_flight(const PipelineShape& shape, std::int64_t stage) {
+std::int64_t one_forward_one_backward_chunks_in_flight(const PipelineShape& shape, std::int64_t stage) {
   if (shape.num_chunks > 1) return interleaved_chunks_in_flight(shape, stage);
   return std::min(shape.num_stages - stage, shape.num_micro_batches);
 }
@@ -24,6 +24,9 @@ std::int64_t chunks_in_flight(const PipelineShape& shape, std::int64_t stage) {
 }  // namespace
 
 constinit const ScheduleRule kOneForwardOneBackwardRule = {
-    .name = "1f1b", .order = order, .chunks_in_flight = chunks_in_flight, .has_chunks = true};
+    .name = "1f1b",
+    .order = one_forward_one_backward_order,
+    .chunks_in_flight = one_forward_one_backward_chunks_in_flight,
+    .has_chunks = true};
 
 }  // namespace vtrain

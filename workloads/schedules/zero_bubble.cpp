@@ -26,7 +26,7 @@ BlockLoop loop(Progress& progress, std::initializer_list<Pass> passes, std::int6
   return made;
 }
 
-StageOrder order(const PipelineShape& shape, std::int64_t stage) {
+StageOrder zero_bubble_order(const PipelineShape& shape, std::int64_t stage) {
   using enum Pass;
   const std::int64_t ahead = std::min(shape.num_stages - 1 - stage, shape.num_micro_batches);
   const std::int64_t rounds = shape.num_micro_batches - ahead;
@@ -44,13 +44,15 @@ StageOrder order(const PipelineShape& shape, std::int64_t stage) {
 }
 
 /// On every stage as many as 1F1B has on the first: the weight gradients to come need them.
-std::int64_t chunks_in_flight(const PipelineShape& shape, std::int64_t /*stage*/) {
+std::int64_t zero_bubble_chunks_in_flight(const PipelineShape& shape, std::int64_t /*stage*/) {
   return std::min(shape.num_stages, shape.num_micro_batches);
 }
 
 }  // namespace
 
-constinit const ScheduleRule kZeroBubbleRule = {
-    .name = "zero-bubble", .order = order, .chunks_in_flight = chunks_in_flight, .splits_backward = true};
+constinit const ScheduleRule kZeroBubbleRule = {.name = "zero-bubble",
+                                                .order = zero_bubble_order,
+                                                .chunks_in_flight = zero_bubble_chunks_in_flight,
+                                                .splits_backward = true};
 
 }  // namespace vtrain

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::string_view kSchema = "vtrain-calibration";
+constexpr std::string_view kCalibrationSchema = "vtrain-calibration";
 
 /// Logarithms of the factors, in the order of `KernelFactors`.
 using LogFactors = std::array<double, 3>;
@@ -105,7 +105,8 @@ Result<Calibration> parse_calibration(std::string text, const std::string& file)
   if (!document) return fail(document.error());
   JsonFields top(*document, document->root());
   const std::string schema = top.string("schema");
-  if (!top.error() && schema != kSchema) top.complain("schema", expected_found(kSchema, schema));
+  if (!top.error() && schema != kCalibrationSchema)
+    top.complain("schema", expected_found(kCalibrationSchema, schema));
   top.integer("version", 1, 1);
   if (top.error()) return fail(*top.error());
   const auto list = document->root().find("stacks");
@@ -144,8 +145,10 @@ std::string calibration_json(const Calibration& calibration) {
                     {"held_out", accuracy_json(stack.held_out)},
                     {"held_out_before", accuracy_json(stack.held_out_before)}});
   }
-  const ordered_json root = {
-      {"schema", kSchema}, {"version", 1}, {"made_by", calibration.made_by}, {"stacks", std::move(list)}};
+  const ordered_json root = {{"schema", kCalibrationSchema},
+                             {"version", 1},
+                             {"made_by", calibration.made_by},
+                             {"stacks", std::move(list)}};
   return root.dump(2) + "\n";
 }
 

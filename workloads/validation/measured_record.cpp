@@ -24,10 +24,10 @@ using nlohmann::json;
 
 constexpr std::int64_t kMostGpus = 10'000'000;
 constexpr std::int64_t kMostDegree = std::int64_t{1} << 20;  // three such factors fit 64 bits
-constexpr std::int64_t kMostTokens = 1'000'000'000;
+constexpr std::int64_t kMostRecordTokens = 1'000'000'000;
 
 /// What is read of a record, and what describes a run without a say in its prediction; joined by blanks.
-constexpr std::string_view kKnownKeys =
+constexpr std::string_view kRecordKeys =
     "id source how_read quality model system parallel batch precision recompute framework stack measured "
     "derived caveats model.name model.layers model.hidden model.ffn_hidden model.heads model.kv_heads "
     "model.seq_len model.vocab model.params_b model.activation model.attention model.gated_mlp model.pos "
@@ -161,7 +161,7 @@ class RecordReader {
 
   void read_model() {
     case_.model.name = model_.string_or("name", "");
-    const std::int64_t sequence = model_.integer_or("seq_len", 1, kMostTokens, 0);
+    const std::int64_t sequence = model_.integer_or("seq_len", 1, kMostRecordTokens, 0);
     if (model_.has("hidden") && model_.has("layers") && model_.has("heads")) {
       read_architecture();
     } else if (!take_from_zoo()) {
@@ -356,9 +356,9 @@ class RecordReader {
 
   void read_batch() {
     ParallelPlan& plan = case_.plan;
-    plan.global_batch = batch_.integer_or("global_batch", 1, kMostTokens, 0);
-    plan.micro_batch = batch_.integer_or("micro_batch", 1, kMostTokens, 0);
-    std::int64_t local_batch = batch_.integer_or("local_batch", 1, kMostTokens, 0);
+    plan.global_batch = batch_.integer_or("global_batch", 1, kMostRecordTokens, 0);
+    plan.micro_batch = batch_.integer_or("micro_batch", 1, kMostRecordTokens, 0);
+    std::int64_t local_batch = batch_.integer_or("local_batch", 1, kMostRecordTokens, 0);
     // torchtitan cuts the local batch into as many micro-batches as there are stages; nobody runs several
     // stages with a single one.
     const bool is_torchtitan = source_ != nullptr && source_->family == "torchtitan";
@@ -371,7 +371,7 @@ class RecordReader {
     if (!case_.has_micro_batch) return;
     // Some sources round the global batch.
     const std::int64_t accumulated = batch_.integer_or(
-        "grad_accum", 1, kMostTokens, batch_.integer_or("num_microbatches", 1, kMostTokens, 0));
+        "grad_accum", 1, kMostRecordTokens, batch_.integer_or("num_microbatches", 1, kMostRecordTokens, 0));
     if (accumulated == 0 || plan.global_batch % (plan.data * plan.micro_batch) == 0) return;
     plan.global_batch = product({plan.data, plan.micro_batch, accumulated}).value_or(plan.global_batch);
   }
@@ -477,7 +477,7 @@ class RecordReader {
 
   /// Keys that mean nothing here. Those of measurements are facts beside it: a record may have any.
   void list_unread() {
-    const std::vector<std::string_view> known = split(kKnownKeys, ' ');
+    const std::vector<std::string_view> known = split(kRecordKeys, ' ');
     for (const char* const name : {"", "model", "system", "parallel", "batch"}) {
       const std::string prefix = *name == '\0' ? "" : fmt::format("{}.", name);
       for (const auto& [key, value] : (prefix.empty() ? record_ : part(record_, name)).items()) {
