@@ -74,14 +74,12 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     "summary_use_proj",
     // How the router scores and which losses it has.
     "aux_loss_alpha",
-    "n_group",
     "norm_topk_prob",
     "routed_scaling_factor",
     "router_aux_loss_coef",
     "router_jitter_noise",
     "scoring_func",
     "seq_aux",
-    "topk_group",
     "topk_method",
     // Slices of the products at inference, and places of weights.
     "ep_size",

@@ -8,9 +8,32 @@
 namespace vtrain {
 namespace {
 
-/// Of `places` places, how many a token goes to when `top_k` experts are drawn, spread evenly over them.
-double places_hit(double places, double top_k) {
-  return places * (1 - std::pow(1 - 1 / places, top_k));
+/// In how many ways `count` of `all` things can be chosen.
+double num_choices(std::int64_t all, std::int64_t count) {
+  if (count > all) return 0;
+  double ways = 1;
+  for (std::int64_t i = 1; i <= count; ++i)
+    ways *= real(all - count + i) / real(i);
+  return ways;
+}
+
+/// Of `places` GPUs or nodes that hold equally many of a layer's experts, to how many a token goes: its
+/// experts are drawn evenly from the groups that it may go to, these from all.
+double places_hit(double places, const MixtureOfExperts& experts) {
+  const double top_k = real(experts.top_k);
+  const double chosen = real(experts.groups_per_token);
+  const double held = real(experts.num_groups) / places;
+  // A place within a group is passed by if the group is not chosen or none of its experts.
+  if (held <= 1)
+    return places * (chosen / real(experts.num_groups)) * (1 - std::pow(1 - held / chosen, top_k));
+  const std::int64_t here = std::llround(held);
+  const std::int64_t elsewhere = experts.num_groups - here;
+  double passed_by = 0;
+  for (std::int64_t drawn = 0; drawn <= std::min(here, experts.groups_per_token); ++drawn) {
+    passed_by += num_choices(here, drawn) * num_choices(elsewhere, experts.groups_per_token - drawn) *
+                 std::pow(1 - real(drawn) / chosen, top_k);
+  }
+  return places * (1 - passed_by / num_choices(experts.num_groups, experts.groups_per_token));
 }
 
 /// Tokens are dispatched and combined by HybridEP: across an NVLink domain that is larger than a node.
@@ -56,17 +79,17 @@ KernelTime dispatch_time(const LayerContext& layer, TokenWay way, TokenLoad load
   const LayerShape& shape = layer.shape;
   const GpuGroup group = shape.expert_group;
   if (group.size <= 1) return {};
-  const double token_bytes = real(shape.routed_tokens) * copy_bytes(layer, load);
-  const double top_k = real(layer.model.experts.top_k);
+  const double token_bytes = real(shape.split_tokens) * copy_bytes(layer, load);
+  const MixtureOfExperts& experts = layer.model.experts;
   const bool one_per_gpu = layer.stack.dispatch != TokenDispatch::AllToAll;
   // An all-to-all sends the rows that experts take, filled up or with tokens dropped.
-  const double rows = real(shape.routed_rows) / real(shape.routed_tokens);
-  const double copies = one_per_gpu ? places_hit(real(group.size), top_k) : rows;
+  const double rows = real(shape.routed_rows) / real(shape.split_tokens);
+  const double copies = one_per_gpu ? places_hit(real(group.size), experts) : rows;
   const GpuGroup domain{.size = std::min(group.size, group.per_node), .per_node = group.per_node};
   KernelTime time = domain_time(layer, domain, way, Bytes(token_bytes * copies));
   if (group.size <= group.per_node) return time;
   const double nodes = real(group.size) / real(group.per_node);
-  const double hit = one_per_gpu ? places_hit(nodes, top_k) : rows;
+  const double hit = one_per_gpu ? places_hit(nodes, experts) : rows;
   const KernelTime across = send_time(layer.profile, false, Bytes(token_bytes * hit * (nodes - 1) / nodes));
   return {time.time + across.time, worse(time.evidence, across.evidence)};
 }
@@ -76,7 +99,7 @@ KernelTime dispatch_time(const LayerContext& layer, TokenWay way, TokenLoad load
 KernelTime routing_map_time(const LayerContext& layer) {
   const LayerShape& shape = layer.shape;
   if (shape.expert_group.size <= 1 || !has_hybrid_dispatch(layer)) return {};
-  const Bytes map(real(shape.routed_tokens) * real(layer.model.experts.num_experts) *
+  const Bytes map(real(shape.split_tokens) * real(layer.model.experts.num_experts) *
                   real(shape.expert_group.size));
   KernelTime time = collective_time(layer.profile, Collective::AllGather, shape.expert_group, map);
   time.time += memory_kernel_time(layer.profile, MemoryKernel::Elementwise, map, 1);
@@ -252,7 +275,7 @@ constexpr RoutingKernels kUnfusedRoutingBackward{56, 15};
 
 void add_routing(PassBuilder& pass, const LayerContext& layer, RoutingKernels unfused) {
   const RoutingKernels kernels = layer.stack.fuses_router ? RoutingKernels{} : unfused;
-  const double scores = real(layer.shape.routed_tokens) * real(layer.model.experts.num_experts);
+  const double scores = real(layer.shape.split_tokens) * real(layer.model.experts.num_experts);
   pass.memory(MemoryKernel::Elementwise, kernels.bytes * scores, kernels.count);
 }
 
@@ -261,8 +284,8 @@ void add_latent_projection(PassBuilder& pass, const LayerContext& layer, const c
                            std::int64_t outputs, std::int64_t inputs) {
   if (layer.model.experts.latent_size == 0) return;
   pass.begin(name).use(layer.precision_unless(layer.stack.wider.latent_experts));
-  pass.quantise(real(layer.shape.routed_tokens) * real(inputs));
-  pass.gemm({layer.shape.routed_tokens, outputs, inputs}).use(layer.key.precision);
+  pass.quantise(real(layer.shape.split_tokens) * real(inputs));
+  pass.gemm({layer.shape.split_tokens, outputs, inputs}).use(layer.key.precision);
 }
 
 void add_latent_gradient(BackwardPass& pass, const LayerContext& layer, const char* name,
@@ -270,11 +293,16 @@ void add_latent_gradient(BackwardPass& pass, const LayerContext& layer, const ch
   if (layer.model.experts.latent_size == 0) return;
   pass.input.begin(name);
   pass.use(layer.precision_unless(layer.stack.wider.latent_experts));
-  pass.linear(weight_name, {layer.shape.routed_tokens, outputs, inputs});
+  pass.linear(weight_name, {layer.shape.split_tokens, outputs, inputs});
   pass.use(layer.key.precision);
 }
 
 }  // namespace
+
+bool is_dispatch(const Operator& op) {
+  return op.kind == TaskKind::TensorComm &&
+         (op.name.starts_with("dispatch") || op.name.starts_with("combine") || op.name == "routing_map");
+}
 
 void add_experts_forward(PassBuilder& pass, const LayerContext& layer) {
   const LayerShape& shape = layer.shape;
@@ -282,7 +310,7 @@ void add_experts_forward(PassBuilder& pass, const LayerContext& layer) {
   const ExpertProducts products = expert_products(layer);
   const double inner = real(shape.expert_rows) * real(shape.expert_inner);
   add_norm_forward(pass, layer, "mlp_norm");
-  pass.begin("router").plain_gemm({shape.routed_tokens, num_experts, shape.hidden});
+  pass.begin("router").plain_gemm({shape.split_tokens, num_experts, shape.hidden});
   add_routing(pass, layer, kUnfusedRoutingForward);
   add_shared_expert_forward(pass, layer);
   add_latent_projection(pass, layer, "latent_down_gemm", shape.expert_hidden, shape.hidden);
@@ -340,8 +368,8 @@ void add_experts_backward(BackwardPass& pass, const LayerContext& layer) {
                       shape.hidden);
   add_shared_expert_backward(pass, layer);
   pass.input.begin("router_grad")
-      .plain_gemm({shape.routed_tokens, shape.hidden, num_experts})
-      .plain_gemm({num_experts, shape.hidden, shape.routed_tokens});
+      .plain_gemm({shape.split_tokens, shape.hidden, num_experts})
+      .plain_gemm({num_experts, shape.hidden, shape.split_tokens});
   add_routing(pass.input, layer, kUnfusedRoutingBackward);
   add_norm_backward(pass.input, layer, "mlp_norm_grad");
 }

@@ -228,6 +228,13 @@ void read_deepseek_experts(ConfigReader& config, TransformerModel& model) {
                      .shared_ffn_size = config.size_or("n_shared_experts", 0) * expert_size,
                      .num_dense_layers = config.size_or("first_k_dense_replace", 0)};
   }
+  // The method "greedy" (DeepSeek-V2-Lite) knows no groups.
+  const std::int64_t num_groups = config.size_or("n_group", 0);
+  const std::int64_t groups_per_token = config.size_or("topk_group", 0);
+  if (model.has_experts() && num_groups > 0 && config.text_or("topk_method", "") != "greedy") {
+    model.experts.num_groups = num_groups;
+    model.experts.groups_per_token = groups_per_token > 0 ? groups_per_token : num_groups;
+  }
 }
 
 void read_deepseek(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {

@@ -28,7 +28,25 @@ std::int64_t windowed_before(const AttentionWindow& window, std::int64_t layer) 
   return layer - window.first_layer - (full_before(layer) - full_before(window.first_layer));
 }
 
-/// Elements of the matrices of attention.
+/// Whether a mixer is latent attention.
+bool is_latent(const TransformerModel& model, Mixer mixer) {
+  return model.has_latent_attention() && (mixer == Mixer::Attention || mixer == Mixer::WindowedAttention);
+}
+
+/// Elements of the matrices by which latent attention compresses its input.
+std::int64_t compression_products(const TransformerModel& model, Mixer mixer) {
+  return is_latent(model, mixer) ? model.hidden_size * model.latent.compressed_columns() : 0;
+}
+
+/// Norms of the compressed form.
+std::int64_t compression_vectors(const TransformerModel& model, Mixer mixer) {
+  if (!is_latent(model, mixer)) return 0;
+  const LatentAttention& latent = model.latent;
+  return norm_weights(model, latent.kv_rank) +
+         (latent.query_rank > 0 ? norm_weights(model, latent.query_rank) : 0);
+}
+
+/// Elements of the matrices of attention, but for those.
 std::int64_t attention_products(const TransformerModel& model) {
   const std::int64_t hidden = model.hidden_size;
   const std::int64_t output = model.attention_output_size() * hidden;
@@ -36,20 +54,15 @@ std::int64_t attention_products(const TransformerModel& model) {
     return hidden * (model.query_size() + model.key_size() + model.value_size()) + output;
   }
   const LatentAttention& latent = model.latent;
-  const std::int64_t queries =
-      latent.query_rank > 0 ? latent.query_rank * (hidden + model.query_size()) : hidden * model.query_size();
+  const std::int64_t queries = (latent.query_rank > 0 ? latent.query_rank : hidden) * model.query_size();
   const std::int64_t expanded = model.num_heads * (latent.plain_head_size + latent.value_head_size);
-  return queries + hidden * (latent.kv_rank + latent.rotary_head_size) + latent.kv_rank * expanded + output;
+  return queries + latent.kv_rank * expanded + output;
 }
 
-/// Biases of attention, norms between its products, and sinks.
+/// Biases of attention, norms of queries and keys, and sinks.
 std::int64_t attention_vectors(const TransformerModel& model) {
   const std::int64_t sinks = model.has_attention_sinks ? model.num_heads : 0;
-  if (model.has_latent_attention()) {
-    const LatentAttention& latent = model.latent;
-    return sinks + norm_weights(model, latent.kv_rank) +
-           (latent.query_rank > 0 ? norm_weights(model, latent.query_rank) : 0);
-  }
+  if (model.has_latent_attention()) return sinks;
   std::int64_t vectors = sinks + (model.has_bias ? model.hidden_size : 0);
   if (model.has_bias || model.has_qkv_bias) {
     vectors += model.query_size() + model.key_size() + model.value_size();
@@ -153,8 +166,10 @@ LayerCounts count_layers(const TransformerModel& model, std::int64_t first, std:
 }
 
 LayerWeights layer_weights(const TransformerModel& model, LayerKind kind) {
-  LayerWeights weights{.attention = mixer_products(model, kind.mixer) + mixer_vectors(model, kind.mixer),
-                       .norms = kind.num_halves() * norm_weights(model, model.hidden_size)};
+  LayerWeights weights{
+      .attention = mixer_products(model, kind.mixer) + mixer_vectors(model, kind.mixer),
+      .compression = compression_products(model, kind.mixer) + compression_vectors(model, kind.mixer),
+      .norms = kind.num_halves() * norm_weights(model, model.hidden_size)};
   if (kind.feed_forward == FeedForward::Mlp)
     weights.mlp = mlp_weights(model, model.hidden_size, model.mlp_size());
   if (!kind.has_experts()) return weights;
@@ -168,7 +183,7 @@ LayerWeights layer_weights(const TransformerModel& model, LayerKind kind) {
 }
 
 std::int64_t product_weights(const TransformerModel& model, LayerKind kind) {
-  const std::int64_t mixer = mixer_products(model, kind.mixer);
+  const std::int64_t mixer = mixer_products(model, kind.mixer) + compression_products(model, kind.mixer);
   const MixtureOfExperts& experts = model.experts;
   switch (kind.feed_forward) {
     case FeedForward::None:

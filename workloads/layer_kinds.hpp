@@ -68,14 +68,21 @@ std::int64_t prediction_weights(const TransformerModel& model);
 /// The weights of one layer, by part; biases are counted with the matrices that they belong to.
 struct LayerWeights {
   std::int64_t attention = 0;  ///< or state space: projections, and the norms inside
-  std::int64_t mlp = 0;        ///< the MLP of a dense layer, or the experts that every token passes
-  std::int64_t router = 0;     ///< with the projections to the width of the routed experts and back
-  std::int64_t expert = 0;     ///< one routed expert
+  /// Of latent attention: the projections into the compressed form, and its norms.
+  std::int64_t compression = 0;
+  std::int64_t mlp = 0;     ///< the MLP of a dense layer, or the experts that every token passes
+  std::int64_t router = 0;  ///< with the projections to the width of the routed experts and back
+  std::int64_t expert = 0;  ///< one routed expert
   std::int64_t num_experts = 0;
   std::int64_t norms = 0;  ///< before each half
 
   /// All but the routed experts.
-  std::int64_t shared() const { return attention + mlp + router + norms; }
+  std::int64_t shared() const { return attention + compression + mlp + router + norms; }
+  /// The same on each of the `tensor` GPUs that share a layer, all of which have router, norms and what
+  /// compresses.
+  double shared_on_gpu(double tensor) const {
+    return static_cast<double>(attention + mlp) / tensor + static_cast<double>(compression + router + norms);
+  }
   /// All weights, of every routed expert too.
   std::int64_t total() const { return shared() + num_experts * expert; }
 };

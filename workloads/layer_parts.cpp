@@ -38,63 +38,6 @@ void add_repeated_heads(PassBuilder& pass, const LayerContext& layer, std::strin
   pass.begin(name).memory(MemoryKernel::Elementwise, 2 * elements(shape, columns), 2);
 }
 
-void add_projections_forward(PassBuilder& pass, const LayerContext& layer) {
-  const LayerShape& shape = layer.shape;
-  pass.begin("qkv_gemm");
-  pass.quantise(shape.split_elements);
-  if (!layer.model.has_latent_attention()) {
-    pass.gemm({shape.tokens, shape.query + shape.key + shape.value, shape.hidden});
-    if (layer.is_2021()) pass.memory(MemoryKernel::Elementwise, 4 * attention_inputs(shape), 1);
-    // Eager products add the bias themselves, but need copies whose heads lie one after the other.
-    if (layer.is_eager()) pass.memory(MemoryKernel::Elementwise, 4 * attention_inputs(shape), 3);
-    return;
-  }
-  const LatentAttention& latent = layer.model.latent;
-  const std::int64_t heads = layer.model.num_heads / shape.tensor;
-  if (latent.query_rank > 0) {
-    pass.gemm({shape.tokens, latent.query_rank, shape.hidden});
-    pass.begin("q_up_gemm").gemm({shape.tokens, shape.query, latent.query_rank});
-  } else {
-    pass.gemm({shape.tokens, shape.query, shape.hidden});
-  }
-  pass.begin("kv_down_gemm").gemm({shape.tokens, latent.kv_rank + latent.rotary_head_size, shape.hidden});
-  pass.begin("kv_up_gemm")
-      .gemm({shape.tokens, heads * (latent.plain_head_size + latent.value_head_size), latent.kv_rank});
-}
-
-void add_projections_backward(BackwardPass& pass, const LayerContext& layer) {
-  const LayerShape& shape = layer.shape;
-  if (!layer.model.has_latent_attention()) {
-    // Gradients of queries, keys and values are concatenated; where kernels are not fused those of their
-    // biases are summed too, and in eager code their heads are put back between those of the tokens.
-    pass.input.begin("qkv_grad");
-    if (layer.is_fused()) {
-      pass.input.memory(MemoryKernel::Elementwise, 4 * attention_inputs(shape), 1);
-    } else {
-      pass.input.memory(MemoryKernel::Elementwise, 6 * attention_inputs(shape), 3);
-    }
-    if (layer.is_eager()) pass.input.memory(MemoryKernel::Elementwise, 4 * attention_inputs(shape), 3);
-    pass.linear("qkv_weight_grad", {shape.tokens, shape.query + shape.key + shape.value, shape.hidden});
-    return;
-  }
-  const LatentAttention& latent = layer.model.latent;
-  const std::int64_t heads = layer.model.num_heads / shape.tensor;
-  pass.input.begin("kv_up_grad");
-  pass.linear("kv_up_weight_grad",
-              {shape.tokens, heads * (latent.plain_head_size + latent.value_head_size), latent.kv_rank});
-  pass.input.begin("kv_down_grad");
-  pass.linear("kv_down_weight_grad", {shape.tokens, latent.kv_rank + latent.rotary_head_size, shape.hidden});
-  if (latent.query_rank > 0) {
-    pass.input.begin("q_up_grad");
-    pass.linear("q_up_weight_grad", {shape.tokens, shape.query, latent.query_rank});
-    pass.input.begin("qkv_grad");
-    pass.linear("qkv_weight_grad", {shape.tokens, latent.query_rank, shape.hidden});
-  } else {
-    pass.input.begin("qkv_grad");
-    pass.linear("qkv_weight_grad", {shape.tokens, shape.query, shape.hidden});
-  }
-}
-
 /// Kernels that rotate queries and keys in one pass.
 struct RotationKernels {
   std::string_view name;
@@ -250,14 +193,11 @@ AttentionShape attention_of(const LayerContext& layer, Mixer mixer) {
   return shape;
 }
 
-/// Of a collective of the tensor-parallel group.
-KernelTime tensor_time(const LayerContext& layer, Collective collective, Bytes bytes) {
-  return collective_time(layer.profile, collective, layer.shape.tensor_group, bytes, layer.stack.libraries);
-}
-
-void add_gather(PassBuilder& pass, const LayerContext& layer, Bytes bytes) {
-  if (!layer.key.sequence_parallel) return;
-  pass.tensor_collective("all_gather", tensor_time(layer, Collective::AllGather, bytes));
+/// Of a collective of the tensor-parallel group on so many columns of every token.
+KernelTime tensor_time(const LayerContext& layer, Collective collective, std::int64_t columns,
+                       double bytes_per_element) {
+  return collective_time(layer.profile, collective, layer.shape.tensor_group,
+                         Bytes(bytes_per_element * elements(layer.shape, columns)), layer.stack.libraries);
 }
 
 /// A sum over the tensor-parallel group, of which each GPU holds all or, with sequence parallelism, its part.
@@ -266,29 +206,40 @@ struct Reduction {
   KernelTime time;
 };
 
-Reduction tensor_reduction(const LayerContext& layer) {
+Reduction tensor_reduction(const LayerContext& layer, std::int64_t columns) {
   const bool scatters = layer.key.sequence_parallel;
   const Collective collective = scatters ? Collective::ReduceScatter : Collective::AllReduce;
   return {scatters ? "reduce_scatter" : "all_reduce",
-          tensor_time(layer, collective, layer.shape.activations)};
+          tensor_time(layer, collective, columns, element_bytes(layer.key.precision))};
 }
 
-/// Of a layer that is split by columns: the gradient of its input is reduced, which may run beside the
-/// products for the weights' gradients, and before it its input is gathered for these, beside the products
-/// for the gradient of the input. `begun` is what the pass had of products before the layer.
-void add_input_reduction(BackwardPass& pass, const LayerContext& layer,
-                         const BackwardPass::ProductTimes& begun) {
-  const OverlapRule& overlap = layer.stack.overlap;
-  if (!overlap.input_gradients) return add_reduction(pass.input, layer);
-  auto [name, time] = tensor_reduction(layer);
-  time.time =
-      exposed_time(time.time, pass.products.weight_gradients - begun.weight_gradients, overlap.contention);
-  if (layer.key.sequence_parallel) {
-    const Nanoseconds gather = tensor_time(layer, Collective::AllGather, layer.shape.activations).time;
-    time.time +=
-        exposed_time(gather, pass.products.input_gradients - begun.input_gradients, overlap.contention);
+void add_projections_forward(PassBuilder& pass, const LayerContext& layer) {
+  if (layer.model.has_latent_attention()) return add_latent_forward(pass, layer);
+  const LayerShape& shape = layer.shape;
+  add_operand_gather(pass, layer);
+  pass.begin("qkv_gemm");
+  pass.quantise(shape.split_elements);
+  pass.gemm({shape.tokens, shape.query + shape.key + shape.value, shape.hidden});
+  if (layer.is_2021()) pass.memory(MemoryKernel::Elementwise, 4 * attention_inputs(shape), 1);
+  // Eager products add the bias themselves, but need copies whose heads lie one after the other.
+  if (layer.is_eager()) pass.memory(MemoryKernel::Elementwise, 4 * attention_inputs(shape), 3);
+}
+
+void add_projections_backward(BackwardPass& pass, const LayerContext& layer) {
+  if (layer.model.has_latent_attention()) return add_latent_backward(pass, layer);
+  const LayerShape& shape = layer.shape;
+  const BackwardPass::ProductTimes begun = pass.products;
+  // Gradients of queries, keys and values are concatenated; where kernels are not fused those of their
+  // biases are summed too, and in eager code their heads are put back between those of the tokens.
+  pass.input.begin("qkv_grad");
+  if (layer.is_fused()) {
+    pass.input.memory(MemoryKernel::Elementwise, 4 * attention_inputs(shape), 1);
+  } else {
+    pass.input.memory(MemoryKernel::Elementwise, 6 * attention_inputs(shape), 3);
   }
-  pass.input.exposed(name, TaskKind::TensorComm, time);
+  if (layer.is_eager()) pass.input.memory(MemoryKernel::Elementwise, 4 * attention_inputs(shape), 3);
+  pass.linear("qkv_weight_grad", {shape.tokens, shape.query + shape.key + shape.value, shape.hidden});
+  add_input_reduction(pass, layer, begun);
 }
 
 }  // namespace
@@ -345,31 +296,50 @@ void add_residual_backward(PassBuilder& pass, const LayerContext& layer, std::st
   pass.begin(name).memory(MemoryKernel::Dropout, 7 * layer.shape.split_elements, layer.is_fused() ? 1 : 2);
 }
 
-void add_gather(PassBuilder& pass, const LayerContext& layer) {
-  add_gather(pass, layer, layer.shape.activations);
+void add_gather(PassBuilder& pass, const LayerContext& layer, std::string_view name, std::int64_t columns) {
+  if (!layer.key.sequence_parallel) return;
+  const double bytes = element_bytes(layer.key.precision);
+  pass.tensor_collective(name, tensor_time(layer, Collective::AllGather, columns, bytes));
 }
 
-void add_operand_gather(PassBuilder& pass, const LayerContext& layer) {
-  const Precision precision = pass.precision();
-  const double share = layer.stack.gathered_input_bytes(precision) / element_bytes(precision);
-  add_gather(pass, layer, Bytes(share * layer.shape.activations.value));
+void add_operand_gather(PassBuilder& pass, const LayerContext& layer, std::string_view name,
+                        std::int64_t columns) {
+  if (!layer.key.sequence_parallel) return;
+  const double bytes = layer.stack.gathered_input_bytes(pass.precision());
+  pass.tensor_collective(name, tensor_time(layer, Collective::AllGather, columns, bytes));
 }
 
-void add_reduction(PassBuilder& pass, const LayerContext& layer) {
-  const auto [name, time] = tensor_reduction(layer);
+void add_reduction(PassBuilder& pass, const LayerContext& layer, std::int64_t columns) {
+  const auto [name, time] = tensor_reduction(layer, columns);
   pass.tensor_collective(name, time);
   const OverlapRule& overlap = layer.stack.overlap;
   if (!layer.key.sequence_parallel || !overlap.tensor || !overlap.sums_pieces) return;
   const LayerShape& shape = layer.shape;
   pass.begin("sum_pieces")
-      .memory(MemoryKernel::Elementwise, 2 * (elements(shape, shape.hidden) + shape.split_elements), 1);
+      .memory(MemoryKernel::Elementwise, 2 * (elements(shape, columns) + real(shape.split_tokens * columns)),
+              1);
+}
+
+void add_input_reduction(BackwardPass& pass, const LayerContext& layer,
+                         const BackwardPass::ProductTimes& begun, std::int64_t columns) {
+  const OverlapRule& overlap = layer.stack.overlap;
+  if (!overlap.input_gradients) return add_reduction(pass.input, layer, columns);
+  auto [name, time] = tensor_reduction(layer, columns);
+  time.time =
+      exposed_time(time.time, pass.products.weight_gradients - begun.weight_gradients, overlap.contention);
+  if (layer.key.sequence_parallel) {
+    const double bytes = element_bytes(layer.key.precision);
+    const Nanoseconds gather = tensor_time(layer, Collective::AllGather, columns, bytes).time;
+    time.time +=
+        exposed_time(gather, pass.products.input_gradients - begun.input_gradients, overlap.contention);
+  }
+  pass.input.exposed(name, TaskKind::TensorComm, time);
 }
 
 void add_attention_forward(PassBuilder& pass, const LayerContext& layer, Mixer mixer) {
   const LayerShape& shape = layer.shape;
   pass.use(layer.precision_unless(layer.stack.wider.attention));
   add_norm_forward(pass, layer, "input_norm");
-  add_operand_gather(pass, layer);
   add_projections_forward(pass, layer);
   add_rotation(pass, layer, kRotation);
   if (layer.stack.attention == AttentionKernel::Unfused) {
@@ -403,9 +373,7 @@ void add_attention_backward(BackwardPass& pass, const LayerContext& layer, Mixer
     add_repeated_heads(pass.input, layer, "repeat_heads_grad");
   }
   add_rotation(pass.input, layer, kRotationGradient);
-  const BackwardPass::ProductTimes begun = pass.products;
   add_projections_backward(pass, layer);
-  add_input_reduction(pass, layer, begun);
   add_norm_backward(pass.input, layer, "input_norm_grad");
   pass.use(layer.key.precision);
 }

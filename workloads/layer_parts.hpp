@@ -76,6 +76,10 @@ struct BackwardPass {
 void add_attention_forward(PassBuilder& pass, const LayerContext& layer, Mixer mixer);
 void add_attention_backward(BackwardPass& pass, const LayerContext& layer, Mixer mixer);
 
+/// The projections of latent attention, with the collectives around them.
+void add_latent_forward(PassBuilder& pass, const LayerContext& layer);
+void add_latent_backward(BackwardPass& pass, const LayerContext& layer);
+
 /// Attention by flash kernels, over the parts of a sequence on all GPUs of the context-parallel group.
 void add_flash_forward(PassBuilder& pass, const LayerContext& layer, const AttentionShape& attention);
 void add_flash_backward(PassBuilder& pass, const LayerContext& layer, const AttentionShape& attention);
@@ -92,18 +96,40 @@ void add_mlp_backward(BackwardPass& pass, const LayerContext& layer);
 void add_experts_forward(PassBuilder& pass, const LayerContext& layer);
 void add_experts_backward(BackwardPass& pass, const LayerContext& layer);
 
+/// Whether an operator is the dispatch or combine of experts, in either pass.
+bool is_dispatch(const Operator& op);
+
 /// A norm, and the residual connection after a half of a layer.
 void add_norm_forward(PassBuilder& pass, const LayerContext& layer, std::string_view name);
 void add_norm_backward(PassBuilder& pass, const LayerContext& layer, std::string_view name);
 void add_residual_forward(PassBuilder& pass, const LayerContext& layer, std::string_view name);
 void add_residual_backward(PassBuilder& pass, const LayerContext& layer, std::string_view name);
 
-/// The collectives around a half of a layer: with sequence parallelism its input is gathered and its output
-/// reduced and scattered, without it is reduced everywhere.
-void add_gather(PassBuilder& pass, const LayerContext& layer);
+/// The collectives around a half of a layer, on so many columns: with sequence parallelism its input is
+/// gathered and its output reduced and scattered, without it is reduced everywhere.
+void add_gather(PassBuilder& pass, const LayerContext& layer, std::string_view name, std::int64_t columns);
+inline void add_gather(PassBuilder& pass, const LayerContext& layer) {
+  add_gather(pass, layer, "all_gather", layer.shape.hidden);
+}
 /// The same for an operand of the layers' products, which stacks may convert to 8 or 4 bits before.
-void add_operand_gather(PassBuilder& pass, const LayerContext& layer);
+void add_operand_gather(PassBuilder& pass, const LayerContext& layer, std::string_view name,
+                        std::int64_t columns);
+inline void add_operand_gather(PassBuilder& pass, const LayerContext& layer) {
+  add_operand_gather(pass, layer, "all_gather", layer.shape.hidden);
+}
 /// The other end of the half.
-void add_reduction(PassBuilder& pass, const LayerContext& layer);
+void add_reduction(PassBuilder& pass, const LayerContext& layer, std::int64_t columns);
+inline void add_reduction(PassBuilder& pass, const LayerContext& layer) {
+  add_reduction(pass, layer, layer.shape.hidden);
+}
+/// Of a layer that is split by columns: the gradient of its input is reduced, which may run beside the
+/// products for the weights' gradients, and before it its input is gathered for these, beside the products
+/// for the gradient of the input. `begun` is what the pass had of products before the layer.
+void add_input_reduction(BackwardPass& pass, const LayerContext& layer,
+                         const BackwardPass::ProductTimes& begun, std::int64_t columns);
+inline void add_input_reduction(BackwardPass& pass, const LayerContext& layer,
+                                const BackwardPass::ProductTimes& begun) {
+  add_input_reduction(pass, layer, begun, layer.shape.hidden);
+}
 
 }  // namespace vtrain

@@ -9,11 +9,10 @@ namespace {
 void add_experts(LayerShape& shape, const TransformerModel& model, const LayerKey& key,
                  const GpuProfile& profile) {
   const MixtureOfExperts& experts = model.experts;
-  shape.routed_tokens = std::max<std::int64_t>(1, shape.tokens / (key.sequence_parallel ? key.tensor : 1));
   // Experts with a capacity take as many rows, filled up or with tokens dropped.
   const double capacity = experts.capacity_factor > 0 ? experts.capacity_factor : 1;
   constexpr double kMostRows = 0x1p40;  // so that products of it stay exact
-  const double rows = static_cast<double>(shape.routed_tokens * experts.top_k) * capacity;
+  const double rows = static_cast<double>(shape.split_tokens * experts.top_k) * capacity;
   shape.routed_rows = std::llround(std::clamp(rows, 1.0, kMostRows));
   shape.expert_rows = shape.routed_rows * key.expert_tensor;
   shape.expert_hidden = model.routed_size();
@@ -74,9 +73,9 @@ LayerShape layer_shape(const TransformerModel& model, const LayerKey& key, const
                      .head_size = head_size,
                      .value_head_size = model.attention_output_size() / model.num_heads,
                      .is_bidirectional = model.is_bidirectional};
+  shape.split_tokens = std::max<std::int64_t>(1, shape.tokens / (key.sequence_parallel ? tensor : 1));
   const double elements = static_cast<double>(shape.tokens) * static_cast<double>(shape.hidden);
   shape.split_elements = elements / static_cast<double>(key.sequence_parallel ? tensor : 1);
-  shape.activations = Bytes(element_bytes(key.precision) * elements);
   shape.tensor_group = placed_group(profile, tensor, 1);
   shape.context_group = placed_group(profile, key.context, tensor);
   if (model.has_experts()) add_experts(shape, model, key, profile);
@@ -85,9 +84,7 @@ LayerShape layer_shape(const TransformerModel& model, const LayerKey& key, const
 }
 
 double gpu_weights(const TransformerModel& model, const LayerShape& shape, LayerKind kind) {
-  const LayerWeights weights = layer_weights(model, kind);
-  return static_cast<double>(weights.attention + weights.mlp) / static_cast<double>(shape.tensor) +
-         static_cast<double>(weights.router + weights.norms) +
+  return layer_weights(model, kind).shared_on_gpu(static_cast<double>(shape.tensor)) +
          (kind.has_experts() ? shape.routed_weights : 0);
 }
 

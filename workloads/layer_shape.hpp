@@ -15,11 +15,12 @@ namespace vtrain {
 struct LayerShape {
   std::int64_t tensor = 1;
   std::int64_t hidden = 0;
-  std::int64_t tokens = 0;    ///< micro-batch x sequence / context
-  double split_elements = 0;  ///< tokens x hidden, divided by tensor where sequence parallelism splits
-  std::int64_t query = 0;     ///< columns of the queries
-  std::int64_t key = 0;       ///< columns of the keys
-  std::int64_t value = 0;     ///< columns of the values
+  std::int64_t tokens = 0;            ///< micro-batch x sequence / context
+  std::int64_t split_tokens = 0;      ///< divided by tensor where sequence parallelism splits
+  double split_elements = 0;          ///< tokens x hidden, divided the same way
+  std::int64_t query = 0;             ///< columns of the queries
+  std::int64_t key = 0;               ///< columns of the keys
+  std::int64_t value = 0;             ///< columns of the values
   std::int64_t attention_output = 0;  ///< columns of the attention's output
   std::int64_t mlp = 0;               ///< columns of the inner MLP layer
   std::int64_t mlp_inputs = 1;        ///< 2 for a gated MLP
@@ -28,10 +29,8 @@ struct LayerShape {
 
   GpuGroup tensor_group{};
   GpuGroup context_group{};
-  Bytes activations{};  ///< of a layer's input on all GPUs of the tensor-parallel group
 
   // Mixture of experts.
-  std::int64_t routed_tokens = 0;  ///< tokens that this GPU routes
   std::int64_t routed_rows = 0;    ///< top_k for each of them, times the capacity factor
   std::int64_t expert_rows = 0;    ///< rows that its experts work on: those of all GPUs that share them
   std::int64_t expert_hidden = 0;  ///< columns of these rows

@@ -70,17 +70,18 @@ SizedParameters parameters_of(const TransformerModel& model, const ParallelPlan&
     if (layers[i] == 0) continue;
     const LayerKind kind = layer_kinds(model)[i];
     const LayerWeights weights = layer_weights(model, kind);
-    const double shared = real(weights.shared() - weights.router) / tensor + real(weights.router);
+    const double shared = weights.shared_on_gpu(tensor);
     const double routed =
         real(weights.num_experts / plan.expert) * real(weights.expert) / real(plan.expert_tensor);
     parameters.shared += shared * real(layers[i]);
     parameters.routed += routed * real(layers[i]);
     parameters.largest_shared = std::max(parameters.largest_shared, shared);
     parameters.largest_routed = std::max(parameters.largest_routed, routed);
-    const double mixer = counted == kind.mixer ? 0 : real(weights.attention) / tensor;
+    const double mixer =
+        counted == kind.mixer ? 0 : real(weights.attention) / tensor + real(weights.compression);
     parameters.layer_shapes +=
         mixer + real(weights.mlp) / tensor + real(weights.expert) / real(plan.expert_tensor);
-    if (!kind.has_experts()) parameters.layer_shapes += real(weights.norms) / tensor;
+    if (!kind.has_experts()) parameters.layer_shapes += real(weights.norms);
     counted = kind.mixer;
   }
   const double vocabulary = real(model.vocab_size) * real(model.hidden_size) / tensor;
@@ -312,8 +313,9 @@ class ActivationModel {
   double latent() const {
     if (!model_.has_latent_attention()) return 0;
     const LatentAttention& latent = model_.latent;
-    return tokens_ * element_ *
-           (2 * real(latent.query_rank) + 2 * real(latent.kv_rank) + real(latent.rotary_head_size));
+    const double tokens = rules_.keeps_gathered_inputs ? tokens_ : split_tokens_;
+    return element_ *
+           (tokens * 2 * real(latent.query_rank + latent.kv_rank) + tokens_ * real(latent.rotary_head_size));
   }
 
   /// What is kept but for the scores when every second product is run again: half of all products' columns,
@@ -409,7 +411,7 @@ StageMemory stage_memory(const TransformerModel& model, const ParallelPlan& plan
     const Activations layer = activations.layer(layer_kinds(model)[kind]);
     kept += real(layers[kind]) * layer.kept * resident_share(plan, total(layers));
     // What the backward pass computes again, of one layer.
-    const double recomputed = plan.recompute == Recompute::Full ? layer.full : layer.full - layer.kept;
+    const double recomputed = layer.full - layer.kept;
     working_set = std::max({working_set, recomputed + layer.gradients, layer.context});
   }
   if (stage == 0) kept += activations.embedding_mask();

@@ -19,6 +19,7 @@ constexpr std::int64_t kMaxHeads = std::int64_t{1} << 16;
 constexpr std::int64_t kMaxVocabulary = std::int64_t{1} << 24;
 constexpr std::int64_t kMaxFfn = std::int64_t{1} << 22;
 constexpr std::int64_t kMaxExperts = std::int64_t{1} << 14;
+constexpr std::int64_t kMaxGroups = 512;  // so that numbers of choices of them fit a double
 constexpr std::int64_t kMaxHeadSize = std::int64_t{1} << 14;
 constexpr std::int64_t kMaxConvWidth = 1024;
 constexpr double kMaxCapacityFactor = 1e6;
@@ -57,8 +58,19 @@ Result<void> check_experts(const TransformerModel& model) {
                    check_range("experts.expert_ffn_size", experts.expert_ffn_size, kMaxFfn),
                    check_range("experts.shared_ffn_size", experts.shared_ffn_size, kMaxFfn, 0),
                    check_range("experts.num_dense_layers", experts.num_dense_layers, model.num_layers - 1, 0),
-                   check_range("experts.latent_size", experts.latent_size, kMostHidden, 0)});
+                   check_range("experts.latent_size", experts.latent_size, kMostHidden, 0),
+                   check_range("experts.num_groups", experts.num_groups, kMaxGroups),
+                   check_range("experts.groups_per_token", experts.groups_per_token, experts.num_groups)});
   if (!checked) return checked;
+  checked = check_divides("experts.num_groups", experts.num_groups, "experts", experts.num_experts);
+  if (!checked) return checked;
+  const std::int64_t in_reach = experts.num_experts / experts.num_groups * experts.groups_per_token;
+  if (experts.top_k > in_reach) {
+    return fail(
+        {.field = "experts.top_k",
+         .message = expected_found(fmt::format("at most the {} experts of a token's groups", in_reach),
+                                   std::to_string(experts.top_k))});
+  }
   if (experts.capacity_factor >= 0 && experts.capacity_factor <= kMaxCapacityFactor) return {};
   return fail({.field = "experts.capacity_factor",
                .message = expected_found(fmt::format("a number from 0 to {}", kMaxCapacityFactor),

@@ -33,6 +33,10 @@ struct MixtureOfExperts {
   /// Width to which tokens are projected before they are routed and from which they come back (NVIDIA,
   /// "Nemotron 3", 2025: LatentMoE); 0: experts see the hidden size.
   std::int64_t latent_size = 0;
+  /// Experts form so many equal groups, of which a router picks some for a token before it picks experts in
+  /// them (DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, section 2.1.2). 1: there are none.
+  std::int64_t num_groups = 1;
+  std::int64_t groups_per_token = 1;
   friend bool operator==(const MixtureOfExperts&, const MixtureOfExperts&) = default;
 };
 
@@ -44,6 +48,9 @@ struct LatentAttention {
   std::int64_t plain_head_size = 0;   ///< of query and key, without position
   std::int64_t rotary_head_size = 0;  ///< of query and key, rotated; the key's is shared by all heads
   std::int64_t value_head_size = 0;
+
+  /// Columns of the compressed form, of queries too where they are compressed, with the key's rotated part.
+  std::int64_t compressed_columns() const { return query_rank + kv_rank + rotary_head_size; }
   friend bool operator==(const LatentAttention&, const LatentAttention&) = default;
 };
 

@@ -48,9 +48,9 @@ constexpr std::array<std::string_view, 27> kModelKeys = {"base",
                                                          "layer_pattern",
                                                          "scales_rotation",
                                                          "is_bidirectional"};
-constexpr std::array<std::string_view, 7> kExpertKeys = {
-    "num_experts",      "top_k",           "expert_ffn_size", "shared_ffn_size",
-    "num_dense_layers", "capacity_factor", "latent_size"};
+constexpr std::array<std::string_view, 9> kExpertKeys = {
+    "num_experts",     "top_k",       "expert_ffn_size", "shared_ffn_size", "num_dense_layers",
+    "capacity_factor", "latent_size", "num_groups",      "groups_per_token"};
 constexpr std::array<std::string_view, 5> kLatentKeys = {"query_rank", "kv_rank", "plain_head_size",
                                                          "rotary_head_size", "value_head_size"};
 constexpr std::array<std::string_view, 3> kWindowKeys = {"size", "first_layer", "full_every"};
@@ -114,6 +114,8 @@ void read_experts(JsonFields& fields, MixtureOfExperts& experts) {
   read_optional(fields, "shared_ffn_size", experts.shared_ffn_size);
   read_optional(fields, "num_dense_layers", experts.num_dense_layers);
   read_optional(fields, "latent_size", experts.latent_size);
+  read_optional(fields, "num_groups", experts.num_groups);
+  read_optional(fields, "groups_per_token", experts.groups_per_token);
   experts.capacity_factor = fields.number_or("capacity_factor", 0, kMaxFactor, experts.capacity_factor);
 }
 

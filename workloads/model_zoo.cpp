@@ -287,13 +287,17 @@ void add_deepseek(std::vector<ZooModel>& zoo) {
             .top_k = 6,
             .expert_ffn_size = 1536,
             .shared_ffn_size = 3072,
-            .num_dense_layers = 1});
+            .num_dense_layers = 1,
+            .num_groups = 8,
+            .groups_per_token = 3});
   deepseek(llama("DeepSeek", kDeepSeek3, {"deepseek-v3", 61, 7168, 128, 0, 18432}, 4096, 129280, 15360),
            {.num_experts = 256,
             .top_k = 8,
             .expert_ffn_size = 2048,
             .shared_ffn_size = 2048,
-            .num_dense_layers = 3});
+            .num_dense_layers = 3,
+            .num_groups = 8,
+            .groups_per_token = 4});
   deepseek(llama("Kimi", kKimi, {"kimi-k2", 61, 7168, 64, 0, 18432}, 4096, 163840, 16384),
            {.num_experts = 384,
             .top_k = 8,

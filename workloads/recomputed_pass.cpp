@@ -23,7 +23,8 @@ std::vector<Operator> recomputed_pass(const std::vector<Operator>& forward, Reco
     const bool is_scores = op.name == "attn_scores" || op.name == "attn_softmax" || op.name == "attn_context";
     // Of latent attention, queries, keys and values from their compressed form.
     const bool is_projection =
-        stack.attention != AttentionKernel::Unfused && (op.name == "q_up_gemm" || op.name == "kv_up_gemm");
+        stack.attention != AttentionKernel::Unfused &&
+        (op.name == "latent_gather" || op.name == "q_up_gemm" || op.name == "kv_up_gemm");
     const bool is_output = op.name == "attention" || is_collective(op.kind);
     bool is_dropped = is_scores || is_projection;
     if (every_second) is_dropped = !is_output;

@@ -179,6 +179,10 @@ struct Stack {
   /// weights.
   bool gathers_converted_inputs = false;
   bool gathers_converted_weights = false;
+  /// Each GPU of a tensor-parallel group compresses its own part of the sequence for latent attention, and
+  /// what is gathered and reduced is the compressed form (Megatron-Core, multi_latent_attention.py). Else the
+  /// layer's inputs are, as for other attention, and each GPU compresses them all (torchtitan).
+  bool exchanges_compressed = true;
   ContextExchange context = ContextExchange::Ring;
   double gradient_bytes = 4;  ///< of a gradient when it is reduced; 4 in single precision
   /// Memory traffic per weight and micro-batch of adding its gradient to those of earlier micro-batches, on

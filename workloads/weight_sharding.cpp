@@ -20,15 +20,15 @@ Nanoseconds WeightSharding::shard_layer(PassCosts& costs, LayerKind kind) {
   const std::optional<Times> times = times_of(gpu_weights(layer_.model, layer_.shape, kind) - routed, routed);
   if (!times) return Nanoseconds(0);
   if (gathers_once()) return times->all();
-  costs.forward.push_back(data_collective("weight_gather", gather_beside(*times, total_span(costs.forward))));
-  const Nanoseconds cover = total_span(costs.recompute) + total_span(costs.backward);
+  costs.forward.push_back(data_collective("weight_gather", gather_beside(*times, cover(costs.forward))));
+  const Nanoseconds beside = cover(costs.recompute) + cover(costs.backward);
   if (layer_.key.gather == WeightGather::EveryPass) {
     const Nanoseconds both =
-        exposed(times->gather + times->reduction, cover, times->gathered_bytes + times->reduced_bytes);
+        exposed(times->gather + times->reduction, beside, times->gathered_bytes + times->reduced_bytes);
     costs.backward.push_back(
         data_collective("gather_reduce", times->copied_weights + times->copied_gradients + both));
   } else {
-    costs.backward.push_back(data_collective("gradient_reduce", reduce_beside(*times, cover)));
+    costs.backward.push_back(data_collective("gradient_reduce", reduce_beside(*times, beside)));
   }
   return Nanoseconds(0);
 }
@@ -60,8 +60,7 @@ Nanoseconds WeightSharding::shard_head(PassCosts& costs) {
 std::optional<WeightSharding::Times> WeightSharding::times_of(double shared, double routed) {
   const LayerKey& key = layer_.key;
   if (!key.is_sharded) return std::nullopt;
-  const ShardingGroups groups = sharding_groups(layer_.profile, key.replicas, key.tensor,
-                                                key.expert * key.expert_tensor, key.replicate);
+  const ShardingGroups groups = this->groups();
   const GpuGroup between = reduction_between_sets();
   if (groups.shared.size <= 1 && (routed <= 0 || groups.routed.size <= 1) && between.size <= 1)
     return std::nullopt;
@@ -88,6 +87,24 @@ std::optional<WeightSharding::Times> WeightSharding::times_of(double shared, dou
                .copied_gradients = copy_time(all * (element_bytes(key.precision) + reduced)),
                .gathered_bytes = all * gathered,
                .reduced_bytes = all * reduced};
+}
+
+ShardingGroups WeightSharding::groups() const {
+  const LayerKey& key = layer_.key;
+  return sharding_groups(layer_.profile, key.replicas, key.tensor, key.expert * key.expert_tensor,
+                         key.replicate);
+}
+
+/// What of a layer's pass hides the collectives of its weights: all but dispatch and combine of experts on
+/// the links that they need, too.
+Nanoseconds WeightSharding::cover(std::span<const Operator> pass) const {
+  const auto leaves_node = [](GpuGroup group) { return group.per_node < group.size; };
+  const bool shares_links = leaves_node(groups().shared) == leaves_node(layer_.shape.expert_group);
+  Nanoseconds cover = total_span(pass);
+  for (const Operator& op : pass) {
+    if (shares_links && is_dispatch(op)) cover -= op.duration;
+  }
+  return cover;
 }
 
 /// Over which each layer's gradients are summed after they are within a set; of one GPU where that is done

@@ -4,12 +4,14 @@
 
 #include <optional>
 #include <set>
+#include <span>
 #include <string_view>
 
 #include "core/units.hpp"
 #include "workloads/layer_cost.hpp"
 #include "workloads/layer_kinds.hpp"
 #include "workloads/layer_parts.hpp"
+#include "workloads/layer_shape.hpp"
 
 namespace vtrain {
 
@@ -49,6 +51,8 @@ class WeightSharding {
 
   /// Those of `shared` weights of a GPU and of `routed` ones, of experts; none where no GPUs share them.
   std::optional<Times> times_of(double shared, double routed);
+  ShardingGroups groups() const;
+  Nanoseconds cover(std::span<const Operator> pass) const;
   GpuGroup reduction_between_sets() const;
   Nanoseconds copy_time(double bytes) const;
   Nanoseconds exposed(Nanoseconds time, Nanoseconds cover, double bytes) const;

@@ -101,6 +101,8 @@ TEST_CASE("curve_store: fingerprints tell models apart by everything but the nam
   CHECK(changed([](TransformerModel& m) { m.tied_embeddings = false; }));
   CHECK(changed([](TransformerModel& m) { m.experts.top_k = 2; }));
   CHECK(changed([](TransformerModel& m) { m.experts.capacity_factor = 1.25; }));
+  CHECK(changed([](TransformerModel& m) { m.experts.num_groups = 4; }));
+  CHECK(changed([](TransformerModel& m) { m.experts.groups_per_token = 4; }));
   CHECK(changed([](TransformerModel& m) { m.latent.kv_rank = 512; }));
   CHECK(changed([](TransformerModel& m) { m.window.full_every = 2; }));
   CHECK(changed([](TransformerModel& m) { m.state_space.chunk_size = 256; }));

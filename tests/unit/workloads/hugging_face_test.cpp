@@ -318,6 +318,9 @@ TEST_CASE("hugging_face: deepseek_v3") {
   json lite = deepseek_v3();
   lite["q_lora_rank"] = nullptr;
   CHECK(read(lite, 4096)->model.latent.query_rank == 0);
+  CHECK(read(lite, 4096)->model.experts.groups_per_token == 4);
+  lite["topk_method"] = "greedy";
+  CHECK(read(lite, 4096)->model.experts.num_groups == 1);
 }
 
 TEST_CASE("hugging_face: glm4_moe") {

@@ -44,12 +44,12 @@ TEST_CASE("model_json: experts and latent attention") {
       parse_model(R"({"num_layers": 4, "hidden_size": 64, "num_heads": 8, "sequence_length": 32,
     "vocab_size": 100, "size_per_head": 12, "has_bias": false, "has_qk_norm": false,
     "experts": {"num_experts": 6, "top_k": 2, "expert_ffn_size": 24, "shared_ffn_size": 48,
-                "num_dense_layers": 1, "capacity_factor": 1.25},
+                "num_dense_layers": 1, "capacity_factor": 1.25, "num_groups": 3, "groups_per_token": 2},
     "latent": {"query_rank": 24, "kv_rank": 16, "plain_head_size": 12, "rotary_head_size": 4,
                "value_head_size": 10}})",
                   "m.json");
   REQUIRE(model);
-  CHECK(model->experts == MixtureOfExperts{6, 2, 24, 48, 1, 1.25});
+  CHECK(model->experts == MixtureOfExperts{6, 2, 24, 48, 1, 1.25, 0, 3, 2});
   CHECK(model->latent == LatentAttention{24, 16, 12, 4, 10});
 }
 

@@ -96,12 +96,14 @@ TEST_CASE("model: latent attention") {
   CHECK(model.query_size() == 8 * 16);
   CHECK(model.key_size() == 8 * 16);
   CHECK(model.value_size() == 80);
-  // Queries 24 (64 + 128) and a norm of 24; keys and values 64 (16 + 4), a norm of 16, 16 x 8 (12 + 10);
+  // Queries 64 x 24, a norm of 24, 24 x 128; keys and values 64 (16 + 4), a norm of 16, 16 x 8 (12 + 10);
   // output 80 x 64.
-  CHECK(layer_weights(model, kDenseLayer).attention == 4'608 + 24 + 1'280 + 16 + 2'816 + 5'120);
+  CHECK(layer_weights(model, kDenseLayer).compression == 1'536 + 24 + 1'280 + 16);
+  CHECK(layer_weights(model, kDenseLayer).attention == 3'072 + 2'816 + 5'120);
   TransformerModel direct = model;
   direct.latent.query_rank = 0;  // queries 64 x 128
-  CHECK(layer_weights(direct, kDenseLayer).attention == 8'192 + 1'280 + 16 + 2'816 + 5'120);
+  CHECK(layer_weights(direct, kDenseLayer).compression == 1'280 + 16);
+  CHECK(layer_weights(direct, kDenseLayer).attention == 8'192 + 2'816 + 5'120);
 }
 
 TEST_CASE("model: FLOPs are 6 a token and weight of a matrix product, and those of attention") {
