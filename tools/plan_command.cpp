@@ -43,9 +43,9 @@ struct PlanArguments {
   double price = 0;
   std::int64_t top = 3;
   std::string beside;
-  std::string precision;
   std::int64_t sequence_length = 0;
   bool offload = false;
+  bool partial_recompute = false;
   bool no_zero_bubble = false;
   bool json = false;
 };
@@ -55,13 +55,14 @@ struct PlanQuestion {
   TransformerModel model;
   std::int64_t global_batch = 0;
   bool assumes_batch = false;  ///< nobody named it, and none is published of the model
-  TrainingTarget target;       ///< its stack's precision is that of every plan that is searched
+  TrainingTarget target;
   std::vector<GpuCount> gpu_counts;
   Objective objective = Objective::Time;
   TrainingTerms terms;
   std::optional<double> deadline_s;
   std::size_t top = 0;
   bool offload = false;
+  bool partial_recompute = false;
   std::optional<ParallelPlan> beside;
 };
 
@@ -112,17 +113,6 @@ Result<void> read_terms(const PlanArguments& arguments, PlanQuestion& question) 
   return {};
 }
 
-/// As given, or that of the stack.
-Result<Precision> read_precision(const std::string& name, const Stack& stack, const GpuProfile& profile) {
-  auto precision = name.empty() ? stack.choices.precision : parse_precision(name);
-  if (precision) {
-    if (const auto checked = check_precision(profile, *precision); !checked)
-      precision = fail(checked.error());
-  }
-  if (!precision) return fail({.field = "--precision", .message = precision.error().message});
-  return precision;
-}
-
 Result<PlanQuestion> read_question(const PlanArguments& arguments) {
   PlanQuestion question;
   const auto model = load_model(arguments.model, arguments.sequence_length);
@@ -140,10 +130,11 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
   auto target = read_target(arguments.target);
   if (!target) return fail(std::move(target.error()));
   question.target = *std::move(target);
-  const auto precision = read_precision(arguments.precision, question.target.stack, question.target.profile);
-  if (!precision) return fail(precision.error());
-  question.target.stack.choices.precision = *precision;
   question.offload = arguments.offload;
+  question.partial_recompute = arguments.partial_recompute;
+  if (arguments.partial_recompute) {
+    if (auto checked = check_partial_recompute(question.target.stack); !checked) return fail(checked.error());
+  }
   if (arguments.no_zero_bubble) std::erase(question.target.stack.choices.schedules, Schedule::ZeroBubble);
   if (arguments.offload) {
     if (auto checked = check_offload(question.target.stack, question.target.profile); !checked)
@@ -156,8 +147,9 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
   question.gpu_counts = *std::move(counts);
   question.top = static_cast<std::size_t>(arguments.top);
   if (!arguments.beside.empty()) {
-    auto plan = parse_plan_spec(
-        arguments.beside, {.global_batch = question.global_batch, .micro_batch = 1, .precision = *precision});
+    auto plan = parse_plan_spec(arguments.beside, {.global_batch = question.global_batch,
+                                                   .micro_batch = 1,
+                                                   .precision = question.target.stack.choices.precision});
     if (!plan) return fail(in_option("--beside", plan.error()));
     plan->sequence_parallel = question.target.stack.choices.sequence_parallel && plan->tensor > 1;
     question.beside = *plan;
@@ -205,8 +197,9 @@ Result<PlanAnswer> answer_question(const PlanQuestion& question) {
   const auto start = std::chrono::steady_clock::now();
   PlanSearch search(question.model, question.target.profile, question.target.stack);
   for (const GpuCount num_gpus : question.gpu_counts) {
-    auto found =
-        search.find(num_gpus, question.global_batch, {.top = question.top, .offload = question.offload});
+    auto found = search.find(
+        num_gpus, question.global_batch,
+        {.top = question.top, .offload = question.offload, .partial_recompute = question.partial_recompute});
     std::optional<Result<RankedPlan>> beside;
     if (question.beside) beside = predict_beside(question, num_gpus);
     if (found) {
@@ -286,7 +279,6 @@ ordered_json to_json(const PlanQuestion& question, const PlanAnswer& answer) {
   ordered_json json = {{"model", question.model.name},
                        {"parameters", question.model.num_parameters()},
                        {"global_batch", question.global_batch},
-                       {"precision", name_of(question.target.stack.choices.precision)},
                        {"tokens_per_iteration", question.terms.tokens_per_iteration},
                        {"objective", kObjectives[static_cast<std::size_t>(question.objective)]}};
   json.update(target_to_json(question.target));
@@ -409,24 +401,36 @@ std::string uneven_stages_text(const TransformerModel& model, const ParallelPlan
       kTextColumns, 2);
 }
 
+/// How some layers are recomputed, or that they can be.
+std::string recompute_note(const PlanQuestion& question, const ParallelPlan& plan) {
+  if (plan.recomputed_layers > 0) {
+    return fmt::format(
+        "1 recomputes some layers: --recompute-granularity full --recompute-method block "
+        "--recompute-num-layers {}\n",
+        plan.recomputed_layers);
+  }
+  const bool could = plan.recompute == Recompute::Full && question.target.stack.choices.partial_recompute;
+  if (!could || question.partial_recompute) return {};
+  return "1 recomputes all layers; --partial-recompute: only as many as memory asks for\n";
+}
+
 std::string to_text(const PlanQuestion& question, const PlanAnswer& answer) {
   const bool one = answer.counts.size() == 1;
   const std::string gpus = one ? with_thousands(answer.counts.front().num_gpus.value)
                                : fmt::format("{} to {}", with_thousands(answer.counts.front().num_gpus.value),
                                              with_thousands(answer.counts.back().num_gpus.value));
   std::string text = fmt::format(
-      "{}   {} billion parameters   global batch {}{} x {} tokens   {} {}   stack {}, {}{}{}{}\n"
+      "{}   {} billion parameters   global batch {}{} x {} tokens   {} {}   {}\n"
       "{} plans, {} fit in {} of memory, searched in {}\n",
       question.model.name, short_number(static_cast<double>(question.model.num_parameters()) / 1e9),
       with_thousands(question.global_batch), question.assumes_batch ? " (assumed)" : "",
       with_thousands(question.model.sequence_length), gpus, question.target.profile.name,
-      question.target.stack.name, name_of(question.target.stack.choices.precision),
-      question.target.calibration.empty() ? "" : ", ", question.target.calibration,
-      headroom_text(question.target), with_thousands(answer.num_plans), with_thousands(answer.num_fitting),
+      describe_target(question.target), with_thousands(answer.num_plans), with_thousands(answer.num_fitting),
       as_gigabytes(question.target.profile.memory_capacity.value), as_duration(answer.wall_s));
   text += one ? one_count_text(question, answer.counts.front()) : front_text(question, answer);
   const RankedPlan& best = answer.fastest[answer.front.front()];
   if (best.plan.ends_count_as_layers) text += uneven_stages_text(question.model, best.plan) + "\n";
+  text += recompute_note(question, best.plan);
   text += fmt::format("1 trains {}\n", speed_text(speed_of(question, best)));
   for (const std::string& remark : answer.remarks)
     text += wrap_text("of 1: " + remark, kTextColumns, 2) + "\n";
@@ -484,11 +488,12 @@ void add_plan_command(CLI::App& app, Action& action) {
   command->add_flag("--offload", to.offload,
                     "Where a plan does not fit, keep activations of as few layers as must be in the CPU's "
                     "memory: Megatron-Core and Megatron-Bridge, one stage, no recomputation");
+  command->add_flag("--partial-recompute", to.partial_recompute,
+                    "Plans with full recomputation recompute as few layers of each stage as must be: "
+                    "Megatron-Core, Megatron-Bridge and Megatron-LM of 2022");
   command->add_flag("--no-zero-bubble", to.no_zero_bubble,
                     "Leave the schedule zero-bubble out, which only forks of Megatron-Core have");
   add_target_options(*command, to.target);
-  command->add_option("--precision", to.precision,
-                      "fp32, fp16, bf16, fp8 or fp4; without it that of the stack");
   command->add_option("--sequence-length", to.sequence_length, "Tokens a sequence; without it the model's")
       ->transform(whole_number(1, kMaxSequenceLength));
   command->add_flag("--json", to.json, "Print one JSON document");

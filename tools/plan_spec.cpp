@@ -70,12 +70,13 @@ Result<void> set_value(ParallelPlan& plan, std::string_view key, std::string_vie
     return {};
   }
   if (key == "offloaded-layers") return store(plan.offloaded_layers, parse_integer(value, 0, kMost));
+  if (key == "recomputed-layers") return store(plan.recomputed_layers, parse_integer(value, 0, kMost));
   if (key == "recompute") return store(plan.recompute, parse_recompute(value));
   if (key == "sharding") return store(plan.sharding, parse_sharding(value));
   if (key == "schedule") return store(plan.schedule, parse_schedule(value));
   if (key == "precision") return store(plan.precision, parse_precision(value));
-  std::vector<std::string_view> names = {"recompute", "offloaded-layers", "sharding", "schedule",
-                                         "precision"};
+  std::vector<std::string_view> names = {"recompute", "recomputed-layers", "offloaded-layers",
+                                         "sharding",  "schedule",          "precision"};
   for (const CountKey& known : kCountKeys)
     names.push_back(known.name);
   return fail({.message = fmt::format("unknown key '{}'; {}", printable(key), suggest_name(key, names))});

@@ -37,6 +37,12 @@ std::string marked_stages_text(const ParallelPlan& plan) {
   return (plan.ends_count_as_layers ? "*" : "") + stages_text(plan);
 }
 
+/// `full (3)` where three layers of each chunk of a stage are recomputed, which `plan_table` explains.
+std::string short_recompute_text(const ParallelPlan& plan) {
+  const std::string name(name_of(plan.recompute));
+  return plan.recomputed_layers > 0 ? fmt::format("{} ({})", name, plan.recomputed_layers) : name;
+}
+
 std::string precision_text(const RankedPlan& p) {
   return std::string(name_of(p.plan.precision));
 }
@@ -53,7 +59,7 @@ std::vector<Column> shape_columns(std::span<const PlanRow> rows) {
       {"pipeline (virtual)", [](const RankedPlan& p) { return marked_stages_text(p.plan); }},
       {"data", count(&ParallelPlan::data)},
       {"micro-batch", count(&ParallelPlan::micro_batch)},
-      {"recompute", [](const RankedPlan& p) { return std::string(name_of(p.plan.recompute)); }},
+      {"recompute", [](const RankedPlan& p) { return short_recompute_text(p.plan); }},
       {"offloaded", count(&ParallelPlan::offloaded_layers), "0"},
       {"sharding", [](const RankedPlan& p) { return std::string(name_of(p.plan.sharding)); }, "none"},
       {"replicate", count(&ParallelPlan::replicate), "1"},
@@ -162,6 +168,9 @@ std::string plan_table(std::span<const PlanRow> rows, const TrainingTerms& terms
   const bool is_marked = std::any_of(rows.begin(), rows.end(),
                                      [](const PlanRow& row) { return row.plan.plan.ends_count_as_layers; });
   std::string text = table.to_string();
+  const bool is_part = std::any_of(rows.begin(), rows.end(),
+                                   [](const PlanRow& row) { return row.plan.plan.recomputed_layers > 0; });
+  if (is_part) text += "full (n): the first n layers of each stage, or of each of its virtual stages\n";
   if (is_marked) text += "* embedding and output layer count as a layer of the first and of the last stage\n";
   const bool has_zero_bubble = std::any_of(rows.begin(), rows.end(), [](const PlanRow& row) {
     return row.plan.plan.schedule == Schedule::ZeroBubble;
@@ -179,6 +188,13 @@ std::string plan_table(std::span<const PlanRow> rows, const TrainingTerms& terms
   return text;
 }
 
+std::string recompute_text(const ParallelPlan& plan) {
+  const std::string name(name_of(plan.recompute));
+  return plan.recomputed_layers > 0
+             ? fmt::format("{} of the first {}", name, count_of(plan.recomputed_layers, "layer"))
+             : name;
+}
+
 std::string_view layer_communication(const ParallelPlan& plan) {
   const bool tensor = plan.tensor > 1;
   const bool context = plan.context > 1;
@@ -193,7 +209,7 @@ std::string describe_plan(const ParallelPlan& plan) {
   if (plan.expert > 1) text += fmt::format(", expert {}", plan.expert);
   if (plan.expert_tensor > 1) text += fmt::format(", expert tensor {}", plan.expert_tensor);
   text += fmt::format(", pipeline {}, data {}, micro-batch {}, recompute {}", stages_text(plan), plan.data,
-                      plan.micro_batch, name_of(plan.recompute));
+                      plan.micro_batch, recompute_text(plan));
   if (plan.ends_count_as_layers) text += ", ends count as layers";
   if (plan.offloaded_layers > 0)
     text += fmt::format(", {} offloaded", count_of(plan.offloaded_layers, "layer"));

@@ -63,6 +63,9 @@ std::string plan_table(std::span<const PlanRow> rows, const TrainingTerms& terms
 /// of several do.
 std::string_view layer_communication(const ParallelPlan& plan);
 
+/// `none`, `selective`, `full` or `full of the first 3 layers`.
+std::string recompute_text(const ParallelPlan& plan);
+
 /// A plan in one line: `tensor 8, pipeline 35, data 12, micro-batch 1, recompute full`.
 std::string describe_plan(const ParallelPlan& plan);
 

@@ -319,7 +319,7 @@ std::string to_text(const Prediction& prediction) {
     text += fmt::format(
         "memory           {} of {} on the fullest stage (stage {}): {}   recompute {}   sharding {}{}\n",
         as_gigabytes(memory.peak.value), as_gigabytes(memory.capacity.value), memory.stage,
-        memory.fits() ? "fits" : "DOES NOT FIT", name_of(plan.recompute), name_of(plan.sharding), offloaded);
+        memory.fits() ? "fits" : "DOES NOT FIT", recompute_text(plan), name_of(plan.sharding), offloaded);
   }
   text += labelled("speed", speed_text(speed_of(prediction)));
   std::string_view label = "from";
@@ -382,6 +382,7 @@ void warn_of_options_without_effect(const PredictArguments& arguments) {
   } else {
     warn("--traces", !arguments.traces.empty(), "vtrain");
     warn("--collectives", !arguments.collectives.empty(), "vtrain");
+    warn("--detail kernels", arguments.detail == "kernels", "vtrain");
   }
 }
 
@@ -445,7 +446,9 @@ void add_predict_command(CLI::App& app, Action& action) {
   command->add_option("--timeline", arguments->timeline,
                       "Write the iteration as Chrome trace events, for Perfetto");
   command->add_option("--graph", arguments->graph, "Write the execution graph as DOT, for Graphviz");
-  command->add_option("--detail", arguments->detail, "Tasks of timeline and graph: operators or kernels")
+  command
+      ->add_option("--detail", arguments->detail,
+                   "Tasks of timeline and graph: operators or, with vtrain semantics, kernels")
       ->check(one_of({"operators", "kernels"}))
       ->capture_default_str();
   command->add_flag("--strict", arguments->strict,

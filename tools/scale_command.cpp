@@ -152,7 +152,7 @@ std::string to_text(const ScaleArguments& arguments, const ScaleQuestion& questi
       has_experts ? fmt::format(", {} active,", billions(static_cast<double>(best.model.active_parameters())))
                   : "";
   return fmt::format(
-      "{} {} for {} d, {} tokens per {}; {} models{} searched in {}   stack {}{}{}{}\n\n"
+      "{} {} for {} d, {} tokens per {}; {} models{} searched in {}   {}\n\n"
       "at peak    {} {} on {}\n"
       "predicted  {} parameters{} on {} in {:.1f} d: {}\n\n{}\n"
       "* the largest in time{}\n"
@@ -160,11 +160,10 @@ std::string to_text(const ScaleArguments& arguments, const ScaleQuestion& questi
       with_thousands(budget.num_gpus.value), question.target.profile.name, short_number(arguments.days),
       short_number(budget.tokens_per_parameter), has_experts ? "active parameter" : "parameter",
       answer.rungs.size(), question.family.empty() ? "" : " like " + question.family, as_duration(wall_s),
-      question.target.stack.name, question.target.calibration.empty() ? "" : ", ",
-      question.target.calibration, headroom_text(question.target), billions(promised),
-      has_experts ? "active parameters" : "parameters", tokens_text(promised * budget.tokens_per_parameter),
-      billions(parameters_of(best)), active, tokens_text(best.tokens), best.time.count() / kSecondsPerDay,
-      describe_plan(best.plan.plan), ladder_table(arguments, answer),
+      describe_target(question.target), billions(promised), has_experts ? "active parameters" : "parameters",
+      tokens_text(promised * budget.tokens_per_parameter), billions(parameters_of(best)), active,
+      tokens_text(best.tokens), best.time.count() / kSecondsPerDay, describe_plan(best.plan.plan),
+      ladder_table(arguments, answer),
       answer.ladder_ends ? ", and the largest that is tried: larger ones may be in time too."
                          : fmt::format(". The largest model here would take {:.1f} d.",
                                        largest.time.count() / kSecondsPerDay),
@@ -202,10 +201,11 @@ Result<ScaleQuestion> read_question(const ScaleArguments& arguments) {
   if (counts->size() != 1) {
     return fail({.field = "--gpus", .message = expected_found("one number of GPUs", arguments.gpus)});
   }
-  question.budget = {.num_gpus = counts->front(),
-                     .time = Seconds(arguments.days * kSecondsPerDay),
-                     .peak_rate = question.target.profile.peak_rate,
-                     .tokens_per_parameter = arguments.tokens_per_parameter};
+  question.budget = {
+      .num_gpus = counts->front(),
+      .time = Seconds(arguments.days * kSecondsPerDay),
+      .peak_rate = question.target.profile.peak_rate_of(question.target.stack.choices.precision),
+      .tokens_per_parameter = arguments.tokens_per_parameter};
   return question;
 }
 

@@ -18,6 +18,32 @@
 
 namespace vtrain {
 
+namespace {
+
+/// As given, or that of the stack.
+Result<Precision> read_precision(const std::string& name, const Stack& stack, const GpuProfile& profile) {
+  auto precision = name.empty() ? stack.choices.precision : parse_precision(name);
+  if (precision) {
+    if (const auto checked = check_precision(profile, *precision); !checked)
+      precision = fail(checked.error());
+  }
+  if (!precision) return fail({.field = "--precision", .message = precision.error().message});
+  return precision;
+}
+
+/// An error of the option that names the stacks that have the choice, if this one has not.
+Result<void> check_choice(std::string_view option, const Stack& stack, bool PlanChoices::*choice) {
+  if (stack.choices.*choice) return {};
+  std::vector<std::string_view> able;
+  for (const Stack& known : all_stacks()) {
+    if (known.choices.*choice) able.push_back(known.name);
+  }
+  return fail({.field = std::string(option),
+               .message = expected_found("a stack that can: " + list_names(able), stack.name)});
+}
+
+}  // namespace
+
 std::string stack_names() {
   std::string names;
   for (const Stack& stack : all_stacks())
@@ -104,6 +130,8 @@ void add_target_options(CLI::App& command, TargetArguments& arguments) {
       "--profile", arguments.profile,
       fmt::format("GPU profile, {}; without it that of the cluster's GPUs, or a100", kProfileNameHelp));
   add_stack_options(command, arguments.stack, arguments.calibration);
+  command.add_option("--precision", arguments.precision,
+                     "fp32, fp16, bf16, fp8 or fp4; without it that of the stack");
   command
       .add_option("--headroom", arguments.headroom,
                   "Per cent of the GPUs' memory that plans leave free, for what is not predicted")
@@ -124,6 +152,9 @@ Result<TrainingTarget> read_target(const TargetArguments& arguments) {
   auto chosen = read_stack(arguments.stack, arguments.calibration, target.profile);
   if (!chosen) return fail(std::move(chosen.error()));
   target.stack = *std::move(chosen);
+  const auto precision = read_precision(arguments.precision, target.stack, target.profile);
+  if (!precision) return fail(precision.error());
+  target.stack.choices.precision = *precision;
   target.stack_is_default = arguments.stack.empty();
   target.calibration = describe_calibration(arguments.calibration, target.stack);
   return target;
@@ -134,12 +165,16 @@ nlohmann::ordered_json target_to_json(const TrainingTarget& target) {
   return {
       {"profile", target.profile.name},
       {"stack", target.stack.name},
+      {"precision", name_of(target.stack.choices.precision)},
       {"calibration", target.calibration.empty() ? ordered_json(nullptr) : ordered_json(target.calibration)},
       {"headroom_percent", target.headroom}};
 }
 
-std::string headroom_text(const TrainingTarget& target) {
-  return target.headroom > 0 ? fmt::format(", {} % of memory left free", short_number(target.headroom)) : "";
+std::string describe_target(const TrainingTarget& target) {
+  std::string text = fmt::format("stack {}, {}", target.stack.name, name_of(target.stack.choices.precision));
+  if (!target.calibration.empty()) text += ", " + target.calibration;
+  if (target.headroom > 0) text += fmt::format(", {} % of memory left free", short_number(target.headroom));
+  return text;
 }
 
 std::string default_stack_note(const TrainingTarget& target) {
@@ -150,15 +185,12 @@ std::string default_stack_note(const TrainingTarget& target) {
       target.stack.name);
 }
 
+Result<void> check_partial_recompute(const Stack& stack) {
+  return check_choice("--partial-recompute", stack, &PlanChoices::partial_recompute);
+}
+
 Result<void> check_offload(const Stack& stack, const GpuProfile& profile) {
-  if (!stack.choices.offload) {
-    std::vector<std::string_view> able;
-    for (const Stack& known : all_stacks()) {
-      if (known.choices.offload) able.push_back(known.name);
-    }
-    return fail({.field = "--offload",
-                 .message = expected_found("a stack that can: " + list_names(able), stack.name)});
-  }
+  if (auto checked = check_choice("--offload", stack, &PlanChoices::offload); !checked) return checked;
   if (profile.host_bandwidth.value <= 0) {
     return fail({.field = "--offload",
                  .message = fmt::format("profile '{}' has no host_bandwidth, the link to the CPU's memory",

@@ -52,16 +52,16 @@ struct TrainingTarget {
   std::optional<ClusterSpec> cluster;  ///< none: only a number of GPUs is given
   GpuProfile profile;                  ///< its memory without the headroom
   double headroom = 0;                 ///< `TargetArguments::headroom`
-  Stack stack;
-  bool stack_is_default = false;  ///< nothing named it
-  std::string calibration{};      ///< of the stack, for people; empty for none
+  Stack stack;                         ///< its precision is that of every plan that is searched
+  bool stack_is_default = false;       ///< nothing named it
+  std::string calibration{};           ///< of the stack, for people; empty for none
 };
 
-/// `profile`, `stack`, `calibration` and `headroom_percent`.
+/// `profile`, `stack`, `precision`, `calibration` and `headroom_percent`.
 nlohmann::ordered_json target_to_json(const TrainingTarget& target);
 
-/// `, 10 % of memory left free`; empty without headroom.
-std::string headroom_text(const TrainingTarget& target);
+/// `stack megatron-core, bf16`, and what calibrates it and is left free of memory.
+std::string describe_target(const TrainingTarget& target);
 
 /// A line that says so where nothing named the stack and it is of old software; empty otherwise.
 std::string default_stack_note(const TrainingTarget& target);
@@ -72,12 +72,13 @@ struct TargetArguments {
   std::string profile{};
   std::string stack{};
   std::string calibration{};  ///< file of `vtrain profile calibrate`
-  double headroom = 0;        ///< per cent of the GPUs' memory that plans leave free
+  std::string precision{};
+  double headroom = 0;  ///< per cent of the GPUs' memory that plans leave free
 };
 
 /// Adds `--cluster`, for a command that has `--gpus` beside it.
 void add_cluster_option(CLI::App& command, TargetArguments& arguments);
-/// Adds `--profile`, `--stack`, `--calibrate` and `--headroom`.
+/// Adds `--profile`, `--stack`, `--calibrate`, `--precision` and `--headroom`.
 void add_target_options(CLI::App& command, TargetArguments& arguments);
 
 /// Reads them, as the functions above do.
@@ -86,6 +87,8 @@ Result<TrainingTarget> read_target(const TargetArguments& arguments);
 /// Whether there are plans of `--offload`: the stack can keep activations in the memory of the CPU, and the
 /// link to it is in the profile.
 Result<void> check_offload(const Stack& stack, const GpuProfile& profile);
+/// The same of `--partial-recompute`: the stack can recompute some layers of a stage.
+Result<void> check_partial_recompute(const Stack& stack);
 
 /// Reads `--gpus` (`parse_gpu_counts`) within the cluster. An empty text is the whole cluster or, with
 /// `parts`, every part of it.

@@ -182,10 +182,10 @@ void add_expert_activation(PassBuilder& pass, const LayerContext& layer, std::st
 void add_grouped_gradient(BackwardPass& pass, const LayerContext& layer, std::string_view weight_name,
                           const GroupedGemmShape& forward) {
   quantise_experts(pass.input, layer, real(forward.rows) * real(forward.n));
-  pass.input.product(grouped_input_gradient_time(layer.profile, layer.key.precision, forward));
+  pass.input.grouped_input_gradient(forward);
   PassBuilder& target = pass.splits_weights ? pass.weight : pass.input;
   if (pass.splits_weights) pass.weight.begin(weight_name);
-  target.product(grouped_weight_gradient_time(layer.profile, layer.key.precision, forward));
+  target.grouped_weight_gradient(forward);
 }
 
 /// Elements that enter the experts' non-linearity.
@@ -323,14 +323,14 @@ void add_experts_forward(PassBuilder& pass, const LayerContext& layer) {
   add_expert_collective(pass, layer, "expert_gather", Collective::AllGather);
   pass.begin("expert_up_gemm");
   quantise_experts(pass, layer, real(shape.expert_rows) * real(shape.expert_hidden));
-  pass.product(grouped_gemm_time(layer.profile, layer.key.precision, products.up));
+  pass.grouped_gemm(products.up);
   add_expert_input_bias(pass, layer, "expert_input_bias", kInputBias);
   add_expert_clamp(pass, layer, "expert_clamp", kClamp);
   add_expert_activation(pass, layer, "expert_act", real(2 * shape.mlp_inputs + 2));
   pass.begin("expert_down_gemm");
   add_offset_wait(pass, layer, layer.stack.expert_issue.forward);
   quantise_experts(pass, layer, inner);
-  pass.product(grouped_gemm_time(layer.profile, layer.key.precision, products.down));
+  pass.grouped_gemm(products.down);
   add_expert_bias(pass, layer, "expert_bias", kBias, kSingleBias);
   add_expert_collective(pass, layer, "expert_reduce_scatter", Collective::ReduceScatter);
   add_expert_sort(pass, layer, "expert_unsort");

@@ -1,6 +1,7 @@
 #include "workloads/memory_model.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -24,11 +25,13 @@ constexpr double kSinglePrecisionBytes = 8;
 constexpr double kPlaceholderBytes = 2;
 
 /// Layers on a stage, by kind; those with a window as those without, from which they do not differ in memory.
-LayerCounts layers_of(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage) {
+/// Of each chunk at most so many are counted.
+LayerCounts layers_of(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
+                      std::int64_t most_of_chunk = std::numeric_limits<std::int64_t>::max()) {
   LayerCounts layers{};
   for (std::int64_t chunk = 0; chunk < plan.virtual_stages; ++chunk) {
     const LayerRange range = chunk_layers(model, plan, stage, chunk);
-    const LayerCounts counts = count_layers(model, range.first, range.count);
+    const LayerCounts counts = count_layers(model, range.first, std::min(range.count, most_of_chunk));
     for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind)
       layers[kind] += counts[kind];
   }
@@ -40,6 +43,13 @@ LayerCounts layers_of(const TransformerModel& model, const ParallelPlan& plan, s
     layers[static_cast<std::size_t>(same - kinds.begin())] += std::exchange(layers[kind], 0);
   }
   return layers;
+}
+
+/// Those of them that recomputation is for, if there is any.
+LayerCounts recomputed_layers_of(const TransformerModel& model, const ParallelPlan& plan,
+                                 std::int64_t stage) {
+  return plan.recomputed_layers > 0 ? layers_of(model, plan, stage, plan.recomputed_layers)
+                                    : layers_of(model, plan, stage);
 }
 
 std::int64_t total(const LayerCounts& layers) {
@@ -151,6 +161,11 @@ struct Activations {
   double full = 0;       ///< of one layer without recomputation
   double gradients = 0;  ///< of a layer's inner activations, and what is gathered for them
   double context = 0;    ///< what attention over parts of a sequence holds beside its inputs while it runs
+
+  /// Of so many layers, of which so many are recomputed by the plan.
+  double kept_by(std::int64_t layers, std::int64_t recomputed) const {
+    return real(recomputed) * kept + real(layers - recomputed) * full;
+  }
 };
 
 /// The activations of a layer and of the head. Sizes are those of one GPU.
@@ -391,9 +406,11 @@ Bytes offloaded_activations(const TransformerModel& model, const ParallelPlan& p
   const std::int64_t num_layers = total(layers);
   if (plan.offloaded_layers == 0 || num_layers == 0) return Bytes(0);
   const ActivationModel activations(model, plan, rules);
+  const LayerCounts recomputed = recomputed_layers_of(model, plan, stage);
   double kept = 0;
   for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
-    if (layers[kind] > 0) kept += real(layers[kind]) * activations.layer(layer_kinds(model)[kind]).kept;
+    if (layers[kind] > 0)
+      kept += activations.layer(layer_kinds(model)[kind]).kept_by(layers[kind], recomputed[kind]);
   }
   return Bytes(kept * std::min(1.0, real(plan.offloaded_layers) / real(num_layers)));
 }
@@ -403,16 +420,17 @@ StageMemory stage_memory(const TransformerModel& model, const ParallelPlan& plan
   const LayerCounts layers = layers_of(model, plan, stage);
   const SizedParameters parameters = parameters_of(model, plan, stage);
   const ActivationModel activations(model, plan, rules);
+  const LayerCounts recomputed = recomputed_layers_of(model, plan, stage);
   const bool is_last = stage == plan.pipeline - 1;
   double kept = 0;
   double working_set = 0;
   for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
     if (layers[kind] == 0) continue;
     const Activations layer = activations.layer(layer_kinds(model)[kind]);
-    kept += real(layers[kind]) * layer.kept * resident_share(plan, total(layers));
-    // What the backward pass computes again, of one layer.
-    const double recomputed = layer.full - layer.kept;
-    working_set = std::max({working_set, recomputed + layer.gradients, layer.context});
+    kept += layer.kept_by(layers[kind], recomputed[kind]) * resident_share(plan, total(layers));
+    // What the backward pass of one layer computes again.
+    const double again = recomputed[kind] > 0 ? layer.full - layer.kept : 0;
+    working_set = std::max({working_set, again + layer.gradients, layer.context});
   }
   if (stage == 0) kept += activations.embedding_mask();
   if (is_last) {
@@ -451,7 +469,9 @@ MemoryEstimate estimate_memory(const TransformerModel& model, const ParallelPlan
     // become fewer.
     const bool rest_is_equal =
         stage > 0 && !model.is_hybrid() &&
-        layers_of(model, plan, stage) == layers_of(model, plan, std::max(stage, last - 1));
+        layers_of(model, plan, stage) == layers_of(model, plan, std::max(stage, last - 1)) &&
+        recomputed_layers_of(model, plan, stage) ==
+            recomputed_layers_of(model, plan, std::max(stage, last - 1));
     if (rest_is_equal) stage = std::max(stage, last - 1);
   }
   return estimate;

@@ -21,13 +21,6 @@ constexpr std::int64_t kMaxReplicas = std::int64_t{1} << 20;
 constexpr std::array<std::string_view, 3> kRecomputeNames = {"none", "selective", "full"};
 constexpr std::array<std::string_view, 4> kShardingNames = {"none", "optimizer", "full", "gradients"};
 
-/// Layers of each model chunk, the ends included where they count.
-std::int64_t chunk_size(const TransformerModel& model, const ParallelPlan& plan) {
-  const std::int64_t num_chunks = plan.pipeline * plan.virtual_stages;
-  if (!plan.ends_count_as_layers) return model.num_layers / num_chunks;
-  return (model.num_layers + 2 + num_chunks - 1) / num_chunks;
-}
-
 Result<void> check_layers(const TransformerModel& model, const ParallelPlan& plan) {
   if (!plan.ends_count_as_layers) {
     auto checked = check_divides("pipeline", plan.pipeline, "layers", model.num_layers);
@@ -78,6 +71,16 @@ Result<void> check_offloading(const TransformerModel& model, const ParallelPlan&
                                          std::to_string(plan.offloaded_layers))});
 }
 
+Result<void> check_recomputed(const TransformerModel& model, const ParallelPlan& plan) {
+  const std::int64_t most = plan.recompute == Recompute::Full ? chunk_size(model, plan) : 0;
+  if (plan.recomputed_layers >= 0 && plan.recomputed_layers <= most) return {};
+  return fail(
+      {.field = "recomputed_layers",
+       .message = expected_found(most == 0 ? "0 without full recomputation"
+                                           : fmt::format("0 to {}, the layers of a stage's chunk", most),
+                                 std::to_string(plan.recomputed_layers))});
+}
+
 /// Tensor parallelism splits heads and the columns of the MLP evenly; heads of keys and values that are too
 /// few for that are held several times, each as often.
 Result<void> check_tensor(const TransformerModel& model, std::int64_t tensor) {
@@ -116,6 +119,12 @@ Result<void> check_replicate(const ParallelPlan& plan) {
 }
 
 }  // namespace
+
+std::int64_t chunk_size(const TransformerModel& model, const ParallelPlan& plan) {
+  const std::int64_t num_chunks = plan.pipeline * plan.virtual_stages;
+  if (!plan.ends_count_as_layers) return model.num_layers / num_chunks;
+  return (model.num_layers + 2 + num_chunks - 1) / num_chunks;
+}
 
 std::int64_t mlp_columns(const TransformerModel& model) {
   const LayerCounts counts = count_layers(model);
@@ -214,7 +223,7 @@ Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan)
   constexpr std::int64_t kMaxGpus = 1'000'000'000;
   checked =
       first_error({check_tensor(model, plan.tensor), check_layers(model, plan), check_experts(model, plan),
-                   check_offloading(model, plan),
+                   check_offloading(model, plan), check_recomputed(model, plan),
                    check_divides("context", plan.context, "tokens of a sequence", model.sequence_length),
                    check_divides("data", plan.data, "sequences of the global batch", plan.global_batch),
                    check_divides("micro_batch", plan.micro_batch, "sequences of a replica",

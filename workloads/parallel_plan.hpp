@@ -82,6 +82,10 @@ struct ParallelPlan {
   /// Layers of each stage whose activations wait for the backward pass in the memory of the CPU
   /// (Transformer Engine: cpu_offloading_num_layers).
   std::int64_t offloaded_layers = 0;
+  /// With full recomputation, of each model chunk of a stage so many layers run again, from the first on; the
+  /// others keep their activations. 0: all run again (Megatron-LM: recompute_method block,
+  /// recompute_num_layers).
+  std::int64_t recomputed_layers = 0;
   /// Sets of replicas over each of which weights are fully sharded, with `Sharding::Full` and `Gradients`;
   /// neighbours are in one set (hybrid sharding: data_parallel_replicate_degree of torchtitan,
   /// num_distributed_optimizer_instances of Megatron-FSDP).
@@ -100,6 +104,10 @@ struct ParallelPlan {
 
 /// Bound of `global_batch`, far beyond every run so far.
 inline constexpr std::int64_t kMaxGlobalBatch = 100'000'000;
+
+/// Layers of each model chunk: the most that one has, with the embedding and the output layer where they
+/// count as layers.
+std::int64_t chunk_size(const TransformerModel& model, const ParallelPlan& plan);
 
 /// Consecutive layers of a model.
 struct LayerRange {

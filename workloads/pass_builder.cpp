@@ -99,6 +99,28 @@ PassBuilder& PassBuilder::plain_weight_gradient(const GemmShape& forward) {
   return product(weight_gradient_time(plain_precision(), forward));
 }
 
+PassBuilder& PassBuilder::grouped_gemm(const GroupedGemmShape& shape) {
+  KernelTime time = grouped_gemm_time(profile_, precision_, shape);
+  if (!scales_rows()) return product(time);
+  time.time /= kRowKernelRate;
+  const double weights = area(shape.num_experts * shape.n, shape.k);
+  return product(time).scale_rows(area(shape.rows, shape.k), weights);
+}
+
+PassBuilder& PassBuilder::grouped_input_gradient(const GroupedGemmShape& forward) {
+  product(grouped_input_gradient_time(profile_, precision_, forward));
+  if (!scales_rows()) return *this;
+  const double weights = area(forward.num_experts * forward.n, forward.k);
+  return scale_rows(area(forward.rows, forward.n), weights, area(forward.rows, forward.k));
+}
+
+PassBuilder& PassBuilder::grouped_weight_gradient(const GroupedGemmShape& forward) {
+  product(grouped_weight_gradient_time(profile_, precision_, forward));
+  if (!scales_rows()) return *this;
+  const double weights = area(forward.num_experts * forward.n, forward.k);
+  return scale_rows(area(forward.n, forward.rows), area(forward.rows, forward.k), weights);
+}
+
 KernelTime PassBuilder::weight_gradient_time(Precision precision, const GemmShape& forward) const {
   if (stack_.libraries == Libraries::Current)
     return vtrain::weight_gradient_time(profile_, precision, forward);

@@ -43,6 +43,10 @@ class PassBuilder {
   PassBuilder& weight_gradient(const GemmShape& forward);
   /// The weight's, in bf16 where the layers' products are in 8 or 4 bits.
   PassBuilder& plain_weight_gradient(const GemmShape& forward);
+  /// The products of experts, and the gradients of their inputs and weights.
+  PassBuilder& grouped_gemm(const GroupedGemmShape& shape);
+  PassBuilder& grouped_input_gradient(const GroupedGemmShape& forward);
+  PassBuilder& grouped_weight_gradient(const GroupedGemmShape& forward);
   /// Any other matrix product.
   PassBuilder& product(KernelTime time);
   /// Attention and the like.

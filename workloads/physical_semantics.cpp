@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -20,9 +21,9 @@ namespace {
 
 using Operators = std::vector<Operator>;
 
-/// The passes of a layer that a block consists of, one after the other; null for none.
+/// The passes of a layer that a block consists of, one after the other.
 struct LayerPasses {
-  const Operators* before = nullptr;
+  const Operators* recompute = nullptr;  ///< null: none
   const Operators* pass = nullptr;
 };
 
@@ -34,10 +35,13 @@ class OperatorBlock {
   /// The layers of a chunk, the last one first if `descending`.
   void add_layers(const ChunkLayers& layers, const PerLayerKind<LayerPasses>& passes, bool descending) {
     const LayerRange& range = layers.range;
+    const std::int64_t num_recomputed =
+        std::accumulate(layers.recomputed.begin(), layers.recomputed.end(), std::int64_t{0});
     for (std::int64_t i = 0; i < range.count; ++i) {
       const std::int64_t number = range.first + (descending ? range.count - 1 - i : i);
       const LayerPasses& layer = passes[kind_of_layer(model_, number)];
-      if (layer.before != nullptr) append(*layer.before, number);
+      if (layer.recompute != nullptr && number - range.first < num_recomputed)
+        append(*layer.recompute, number);
       append(*layer.pass, number);
     }
   }
@@ -66,7 +70,7 @@ class SummedBlock {
   void add(const Operators& part) { accumulate(part, 1); }
   void add_layers(const ChunkLayers& layers, const PerLayerKind<LayerPasses>& passes, bool /*descending*/) {
     for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
-      if (passes[kind].before != nullptr) accumulate(*passes[kind].before, layers.counts[kind]);
+      if (passes[kind].recompute != nullptr) accumulate(*passes[kind].recompute, layers.recomputed[kind]);
       accumulate(*passes[kind].pass, layers.counts[kind]);
     }
   }
@@ -90,13 +94,13 @@ class SummedBlock {
   std::array<Operator, 3> sums_{};
 };
 
-/// One pass of each kind of layer, with what runs before it, if anything does.
+/// One pass of each kind of layer, perhaps with what runs again before it.
 PerLayerKind<LayerPasses> layer_passes(const LayerCosts& costs, Operators PassCosts::*pass,
-                                       Operators PassCosts::*before = nullptr) {
+                                       bool with_recompute = false) {
   PerLayerKind<LayerPasses> passes;
   for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
     const PassCosts& layer = costs.layers[kind];
-    passes[kind] = {.before = before != nullptr ? &(layer.*before) : nullptr, .pass = &(layer.*pass)};
+    passes[kind] = {.recompute = with_recompute ? &layer.recompute : nullptr, .pass = &(layer.*pass)};
   }
   return passes;
 }
@@ -114,7 +118,7 @@ template <class Block>
 Operators backward_block(const TransformerModel& model, const LayerCosts& costs, const ChunkLayers& layers) {
   Block block(TaskKind::Backward, model);
   if (layers.is_last) block.add(costs.head.backward);
-  block.add_layers(layers, layer_passes(costs, &PassCosts::backward, &PassCosts::recompute), true);
+  block.add_layers(layers, layer_passes(costs, &PassCosts::backward, true), true);
   if (layers.is_first) block.add(costs.embedding.backward);
   return block.take();
 }
@@ -231,6 +235,7 @@ std::vector<std::string> unsupported_choices(const ParallelPlan& plan, const Sta
   complain_unless(choices.sequence_parallel || !plan.sequence_parallel || plan.tensor == 1,
                   "sequence_parallel", kAsIf);
   complain_unless(choices.ends_count_as_layers || !plan.ends_count_as_layers, "ends_count_as_layers", kAsIf);
+  complain_unless(choices.partial_recompute || plan.recomputed_layers == 0, "recomputed_layers", kAsIf);
   const bool can_offload = choices.offload && plan.pipeline == 1 && plan.recompute == Recompute::None;
   complain_unless(
       can_offload || plan.offloaded_layers == 0,

@@ -18,9 +18,11 @@ constexpr std::int64_t kMaxDegree = 1 << 20;
 constexpr std::int64_t kMaxPlanSize = 1'000'000'000;
 
 constexpr std::array kPlanKeys = std::to_array<std::string_view>(
-    {"tensor", "context", "pipeline", "data", "virtual_stages", "expert", "num_gpus", "global_batch",
-     "micro_batch", "sequence_length", "recompute", "sequence_parallel", "sharding", "schedule", "precision",
-     "ends_count_as_layers", "expert_tensor", "offloaded_layers", "replicate"});
+    {"tensor",         "context",          "pipeline",          "data",
+     "virtual_stages", "expert",           "num_gpus",          "global_batch",
+     "micro_batch",    "sequence_length",  "recompute",         "sequence_parallel",
+     "sharding",       "schedule",         "precision",         "ends_count_as_layers",
+     "expert_tensor",  "offloaded_layers", "recomputed_layers", "replicate"});
 
 /// The value of an enumeration by its name, or `absent`.
 template <class Value>
@@ -77,6 +79,7 @@ Result<PlanDescription> read_plan(const JsonDocument& document, const nlohmann::
   plan.ends_count_as_layers = fields.boolean_or("ends_count_as_layers", false);
   plan.expert_tensor = fields.integer_or("expert_tensor", 1, kMaxDegree, 1);
   plan.offloaded_layers = fields.integer_or("offloaded_layers", 0, kMaxDegree, 0);
+  plan.recomputed_layers = fields.integer_or("recomputed_layers", 0, kMaxDegree, 0);
   plan.replicate = fields.integer_or("replicate", 1, kMaxDegree, 1);
   if (fields.error()) return fail(*fields.error());
   return description;
@@ -86,7 +89,7 @@ nlohmann::ordered_json plan_to_json(const ParallelPlan& plan) {
   // A new member of the plan does not compile here until it is written too.
   const auto& [tensor, data, pipeline, global_batch, micro_batch, recompute, sequence_parallel, context,
                virtual_stages, expert, sharding, schedule, precision, ends_count_as_layers, expert_tensor,
-               offloaded_layers, replicate] = plan;
+               offloaded_layers, recomputed_layers, replicate] = plan;
   return {{"tensor", tensor},
           {"context", context},
           {"expert", expert},
@@ -97,6 +100,7 @@ nlohmann::ordered_json plan_to_json(const ParallelPlan& plan) {
           {"global_batch", global_batch},
           {"micro_batch", micro_batch},
           {"recompute", name_of(recompute)},
+          {"recomputed_layers", recomputed_layers},
           {"offloaded_layers", offloaded_layers},
           {"sequence_parallel", sequence_parallel},
           {"sharding", name_of(sharding)},
@@ -111,7 +115,7 @@ ParallelPlan plan_from_json(const nlohmann::json& object) {
   // The same guard: a new member of the plan does not compile here until it is read too.
   auto& [tensor, data, pipeline, global_batch, micro_batch, recompute, sequence_parallel, context,
          virtual_stages, expert, sharding, schedule, precision, ends_count_as_layers, expert_tensor,
-         offloaded_layers, replicate] = plan;
+         offloaded_layers, recomputed_layers, replicate] = plan;
   const auto name = [&object](const char* key) { return object.at(key).get<std::string>(); };
   object.at("tensor").get_to(tensor);
   object.at("context").get_to(context);
@@ -123,6 +127,7 @@ ParallelPlan plan_from_json(const nlohmann::json& object) {
   object.at("global_batch").get_to(global_batch);
   object.at("micro_batch").get_to(micro_batch);
   recompute = parse_recompute(name("recompute")).value();
+  object.at("recomputed_layers").get_to(recomputed_layers);
   object.at("offloaded_layers").get_to(offloaded_layers);
   object.at("sequence_parallel").get_to(sequence_parallel);
   sharding = parse_sharding(name("sharding")).value();

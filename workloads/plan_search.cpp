@@ -67,6 +67,26 @@ void PlanSearch::offload_to_fit(ParallelPlan& plan, MemoryEstimate& memory) cons
   memory = offloading(most);
 }
 
+void PlanSearch::recompute_to_fit(ParallelPlan& plan, MemoryEstimate& memory) const {
+  if (!stack().choices.partial_recompute || plan.recompute != Recompute::Full) return;
+  const auto estimate = [this](const ParallelPlan& changed) {
+    return estimate_memory(model(), changed, profile(), stack().memory);
+  };
+  ParallelPlan without = plan;
+  without.recompute = Recompute::None;
+  if (estimate(without).fits()) return;
+  // Each layer recomputed needs no more memory than one less.
+  const std::int64_t all = chunk_size(model(), plan);
+  std::int64_t enough = all;
+  std::int64_t too_few = 0;
+  while (enough - too_few > 1) {
+    plan.recomputed_layers = std::midpoint(too_few, enough);
+    (estimate(plan).fits() ? enough : too_few) = plan.recomputed_layers;
+  }
+  plan.recomputed_layers = enough < all ? enough : 0;
+  memory = estimate(plan);
+}
+
 void PlanSearch::time_in_full(const std::vector<ParallelPlan>& plans, std::vector<Candidate>& candidates) {
   for (Candidate& candidate : candidates) {
     timer_.take_up(plans[candidate.place]);
@@ -116,6 +136,7 @@ Result<PlanSearchResult> PlanSearch::find(GpuCount num_gpus, std::int64_t global
   for (std::size_t place = 0; place < plans.size(); ++place) {
     MemoryEstimate memory = estimate_memory(model(), plans[place], profile(), stack().memory);
     if (options.offload && !memory.fits()) offload_to_fit(plans[place], memory);
+    if (options.partial_recompute && memory.fits()) recompute_to_fit(plans[place], memory);
     if (least.peak.value == 0 || memory.peak < least.peak) least = memory;
     if (memory.fits()) candidates.push_back({.place = place, .memory = memory});
   }

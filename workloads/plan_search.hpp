@@ -33,6 +33,9 @@ struct PlanSearchOptions {
   /// the stack can (`PlanChoices::offload`). More layers would only make the iteration longer. How much
   /// memory the CPU has is not asked.
   bool offload = false;
+  /// Plans with full recomputation let as few layers as they must run again, where the stack can
+  /// (`PlanChoices::partial_recompute`).
+  bool partial_recompute = false;
   PlanLimits limits{};
 };
 
@@ -62,9 +65,9 @@ class PlanSearch {
   /// The fastest plans that fit into memory. Of equally fast ones the first in the order of
   /// `enumerate_plans` wins.
   ///
-  /// Memory is looked at first, and with it what is offloaded. When only some of the plans are asked for,
-  /// they are timed in the order of `PlanTimer::lower_bound`, until no other plan can be faster than those:
-  /// the result is that of timing all.
+  /// Memory is looked at first, and with it what is offloaded and recomputed. When only some of the plans are
+  /// asked for, they are timed in the order of `PlanTimer::lower_bound`, until no other plan can be faster
+  /// than those: the result is that of timing all.
   ///
   /// Errors: `InvalidInput` if the model is not valid (`check_model`) or no plan divides; `Failed` if plans
   /// divide but none fits into memory, with the least that any of them needs.
@@ -83,6 +86,9 @@ class PlanSearch {
 
   /// Makes a plan that needs too much memory fit by offloading the fewest layers that suffice, if any do.
   void offload_to_fit(ParallelPlan& plan, MemoryEstimate& memory) const;
+  /// Makes a plan that fits with full recomputation recompute the fewest layers with which it does. Nothing
+  /// changes where it fits without, which is a plan of its own.
+  void recompute_to_fit(ParallelPlan& plan, MemoryEstimate& memory) const;
   /// Iterations and breakdowns.
   void time_in_full(const std::vector<ParallelPlan>& plans, std::vector<Candidate>& candidates);
   std::int64_t time_best(const std::vector<ParallelPlan>& plans, std::vector<Candidate>& candidates,

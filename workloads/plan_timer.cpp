@@ -17,7 +17,8 @@ PlanTimer::PassSpans PlanTimer::spans_of(const PassCosts& costs) {
     return total_span(operators);
   };
   spans.forward = add(costs.forward, spans.parts);
-  spans.backward = add(costs.recompute, spans.parts) + add(costs.backward, spans.parts);
+  spans.recompute = add(costs.recompute, spans.recomputed_parts);
+  spans.backward = add(costs.backward, spans.parts);
   spans.weight = add(costs.weight, spans.parts);
   return spans;
 }
@@ -42,6 +43,8 @@ BlockTimes PlanTimer::passes_of(const ChunkLayers& layers, const LayerSpans& spa
     return span;
   };
   BlockTimes times{.forward = sum(&PassSpans::forward), .backward = sum(&PassSpans::backward)};
+  for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind)
+    times.backward += spans.layers[kind].recompute * static_cast<double>(layers.recomputed[kind]);
   if (splits_backward(plan_.schedule)) times.weight = sum(&PassSpans::weight);
   return times;
 }
@@ -168,14 +171,16 @@ Nanoseconds PlanTimer::iteration_of(std::span<const BlockTimes> blocks) {
 
 void PlanTimer::add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const LayerSpans& spans) const {
   const auto n = static_cast<double>(shape_.num_micro_batches);
-  const auto add = [&](const PassSpans& part, double times) {
+  const auto add = [&](const Breakdown& parts, double times) {
     for (const auto member : {&Breakdown::compute, &Breakdown::tensor_comm, &Breakdown::data_comm})
-      breakdown.*member += times * part.parts.*member;
+      breakdown.*member += times * parts.*member;
   };
-  for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind)
-    add(spans.layers[kind], n * static_cast<double>(layers.counts[kind]));
-  if (layers.is_first) add(spans.embedding, n);
-  if (layers.is_last) add(spans.head, n);
+  for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
+    add(spans.layers[kind].parts, n * static_cast<double>(layers.counts[kind]));
+    add(spans.layers[kind].recomputed_parts, n * static_cast<double>(layers.recomputed[kind]));
+  }
+  if (layers.is_first) add(spans.embedding.parts, n);
+  if (layers.is_last) add(spans.head.parts, n);
 }
 
 Breakdown PlanTimer::breakdown() {

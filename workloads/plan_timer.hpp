@@ -52,9 +52,11 @@ class PlanTimer {
   /// Spans of one part of the model, of one micro-batch, and where their time goes.
   struct PassSpans {
     Nanoseconds forward{0};
-    Nanoseconds backward{0};  ///< with what is recomputed before it
+    Nanoseconds recompute{0};
+    Nanoseconds backward{0};
     Nanoseconds weight{0};
-    Breakdown parts{};
+    Breakdown parts{};  ///< of all but `recompute`
+    Breakdown recomputed_parts{};
   };
   struct LayerSpans {
     const LayerCosts* costs = nullptr;

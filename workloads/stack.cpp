@@ -84,6 +84,7 @@ Stack megatron_2022() {
   stack.memory.gradient_bytes = 4;
   stack.choices.precision = Precision::Bf16;
   stack.choices.sequence_parallel = true;
+  stack.choices.partial_recompute = true;
   stack.choices.recompute = every_recompute();
   return stack;
 }
@@ -100,7 +101,7 @@ Stack megatron_core() {
           .eager = kAllEager,
           .gathers_converted_inputs = true,
           .memory = kMegatronCoreMemory,
-          .choices = {.offload = true}};
+          .choices = {.offload = true, .partial_recompute = true}};
 }
 
 MemoryRules bf16_gradients(MemoryRules rules) {
@@ -128,7 +129,9 @@ Stack megatron_bridge() {
           .memory = bf16_gradients(kMegatronCoreMemory),
           .dispatch = TokenDispatch::HybridEp,
           // Fully sharded: Megatron-FSDP.
-          .choices = {.offload = true, .sharding = {Sharding::None, Sharding::Optimizer, Sharding::Full}}};
+          .choices = {.offload = true,
+                      .partial_recompute = true,
+                      .sharding = {Sharding::None, Sharding::Optimizer, Sharding::Full}}};
 }
 
 /// The same with moe_a2a_overlap: a forward pass and the backward pass of another micro-batch are issued

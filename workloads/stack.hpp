@@ -141,6 +141,9 @@ struct PlanChoices {
   /// Activations may wait in the memory of the CPU: as Megatron-Core has it (transformer_config.py,
   /// cpu_offloading), with one stage and without recomputation.
   bool offload = false;
+  /// With full recomputation some layers of each stage may keep their activations (Megatron-Core:
+  /// recompute_method block).
+  bool partial_recompute = false;
   std::vector<Recompute> recompute = {Recompute::Full, Recompute::None};
   std::vector<Sharding> sharding = {Sharding::None, Sharding::Optimizer};
   std::vector<Schedule> schedules = {Schedule::OneForwardOneBackward, Schedule::ZeroBubble};

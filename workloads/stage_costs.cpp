@@ -63,8 +63,11 @@ StageCosts::StageCosts(const TransformerModel& model, const ParallelPlan& plan, 
 
 ChunkLayers StageCosts::layers(std::int64_t stage, std::int64_t chunk) const {
   const LayerRange range = chunk_layers(model_, plan_, stage, chunk);
+  const LayerCounts counts = count_layers(model_, range.first, range.count);
+  const bool is_part = plan_.recomputed_layers > 0 && plan_.recomputed_layers < range.count;
   return {.range = range,
-          .counts = count_layers(model_, range.first, range.count),
+          .counts = counts,
+          .recomputed = is_part ? count_layers(model_, range.first, plan_.recomputed_layers) : counts,
           .is_first = stage == 0 && chunk == 0,
           .is_last = stage == plan_.pipeline - 1 && chunk == plan_.virtual_stages - 1};
 }
@@ -73,7 +76,7 @@ bool StageCosts::alike(std::int64_t a, std::int64_t b) const {
   for (std::int64_t chunk = 0; chunk < plan_.virtual_stages; ++chunk) {
     const ChunkLayers first = layers(a, chunk);
     const ChunkLayers second = layers(b, chunk);
-    if (first.counts != second.counts) return false;
+    if (first.counts != second.counts || first.recomputed != second.recomputed) return false;
     if (first.is_first || second.is_first || first.is_last || second.is_last) return false;
   }
   return true;

@@ -23,8 +23,9 @@ struct ShardingGroups;
 struct ChunkLayers {
   LayerRange range{};
   LayerCounts counts{};
-  bool is_first = false;  ///< of the model: with the embedding
-  bool is_last = false;   ///< of the model: with the head
+  LayerCounts recomputed{};  ///< those that the plan lets run again: the first ones, or all
+  bool is_first = false;     ///< of the model: with the embedding
+  bool is_last = false;      ///< of the model: with the head
 };
 
 /// Times of one plan's stages. What it is made from must outlive it; the plan must have passed `check_plan`.

@@ -35,9 +35,10 @@ std::vector<std::string> run_lines(const std::string& arguments) {
 void write_config(const TemporaryFolder& work, const std::string& model, const json& answer,
                   const json& found) {
   json plan = json::object();
-  for (const char* key : {"tensor", "context", "expert", "expert_tensor", "pipeline", "virtual_stages",
-                          "data", "global_batch", "micro_batch", "recompute", "offloaded_layers",
-                          "sequence_parallel", "sharding", "schedule", "precision", "ends_count_as_layers"})
+  for (const char* key :
+       {"tensor", "context", "expert", "expert_tensor", "pipeline", "virtual_stages", "data", "global_batch",
+        "micro_batch", "recompute", "recomputed_layers", "offloaded_layers", "sequence_parallel", "sharding",
+        "schedule", "precision", "ends_count_as_layers"})
     plan[key] = found[key];
   work.write(
       "config.json",
@@ -256,6 +257,31 @@ TEST_CASE(
       run_vtrain("plan llama3-70b --gpus 8 --global-batch 8 --offload --stack torchtitan", work.path());
   CHECK(refused.exit_code == 2);
   CHECK(refused.err.find("--offload: expected a stack that can: ") != std::string::npos);
+}
+
+TEST_CASE("plan: --partial-recompute lets as many layers keep their activations as fit") {
+  const std::string command = "plan deepseek-v3 --gpus 512 --profile h100 --global-batch 2048";
+  const json without = run_json(command);
+  const json with = run_json(command + " --partial-recompute");
+  CHECK(without["best"]["recompute"] == "full");
+  CHECK(with["best"]["recomputed_layers"] > 0);
+  CHECK(with["best"]["iteration_time_s"] < without["best"]["iteration_time_s"]);
+  CHECK(with["best"]["memory"]["fits"] == true);
+  const TemporaryFolder work;
+  write_config(work, "deepseek-v3", with, with["best"]);
+  CHECK(run_json("predict config.json", work)["iteration_time_s"] == with["best"]["iteration_time_s"]);
+  const std::string layers = with["best"]["recomputed_layers"].dump();
+  const auto described = run_vtrain("predict config.json", work.path());
+  CHECK(described.out.find("recompute full of the first " + layers + " layer") != std::string::npos);
+  // What can be typed into Megatron-LM, and what can be asked here.
+  CHECK(run_vtrain(command + " --partial-recompute", work.path())
+            .out.find("--recompute-method block --recompute-num-layers " + layers + "\n") !=
+        std::string::npos);
+  CHECK(run_vtrain(command, work.path()).out.find("--partial-recompute") != std::string::npos);
+  const auto refused = run_vtrain(
+      "plan llama3-70b --gpus 8 --global-batch 8 --partial-recompute --stack torchtitan", work.path());
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.err.find("--partial-recompute: expected a stack that can: ") != std::string::npos);
 }
 
 TEST_CASE("plan: what the best plan rests on beside measurements is that of its prediction") {

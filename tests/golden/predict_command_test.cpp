@@ -18,12 +18,14 @@ TEST_CASE("predict: options of the other semantics are said to be without effect
   const auto plain = run_vtrain("predict config.json", work.path());
   REQUIRE_MESSAGE(plain.exit_code == 0, plain.err);
   CHECK(plain.err == "");
-  const auto with = run_vtrain("predict config.json --traces x --collectives y", work.path());
+  const auto with =
+      run_vtrain("predict config.json --traces x --collectives y --detail kernels", work.path());
   CHECK(with.exit_code == 0);
   CHECK(with.out == plain.out);
   CHECK(with.err ==
         "warning: --traces: without effect; it is for --semantics vtrain\n"
-        "warning: --collectives: without effect; it is for --semantics vtrain\n");
+        "warning: --collectives: without effect; it is for --semantics vtrain\n"
+        "warning: --detail kernels: without effect; it is for --semantics vtrain\n");
 }
 
 TEST_CASE("predict: an unknown stack is said to come from the option or from the configuration") {

@@ -50,6 +50,23 @@ TEST_CASE("scale: more days train larger models, more tokens per parameter small
   CHECK(parameters("--days 20 --tokens-per-parameter 200") < usual);
 }
 
+TEST_CASE("scale: in 8 bits larger models are in time, below a higher peak") {
+  const std::string asked = "scale llama3-8b --cluster 4x8:h100 --days 20";
+  const json usual = run_json(asked);
+  const json narrow = run_json(asked + " --precision fp8");
+  CHECK(usual["precision"] == "bf16");
+  CHECK(narrow["precision"] == "fp8");
+  CHECK(narrow["best"]["plan"]["precision"] == "fp8");
+  const auto peak = [](const json& answer) {
+    return answer["promised_by_peak"]["flops_per_second"].get<double>();
+  };
+  CHECK(peak(narrow) == doctest::Approx(2 * peak(usual)).epsilon(0.01));
+  CHECK(narrow["best"]["parameters"] > usual["best"]["parameters"]);
+  // A100 has none.
+  const TemporaryFolder work;
+  CHECK(run_vtrain("scale --gpus 8 --days 1 --precision fp8", work.path()).exit_code == 2);
+}
+
 TEST_CASE("scale: the family of a model, by its name or from a file of either kind") {
   const TemporaryFolder work;
   work.write("ours.json", kOurModel);

@@ -408,6 +408,21 @@ TEST_CASE("memory_model: activations in the memory of the CPU are not in the GPU
   CHECK(stage_memory(llama(), plan, 0, a100(), kMegatronCoreMemory).activations.value == all / 8);
 }
 
+TEST_CASE("memory_model: layers that are not recomputed keep all") {
+  // Two stages of two chunks of two layers; the second stage holds 3 of them at once (interleaved 1F1B).
+  ParallelPlan plan{.pipeline = 2, .global_batch = 8, .micro_batch = 1, .virtual_stages = 2};
+  const auto activations = [&](Recompute recompute, std::int64_t num_layers) {
+    plan.recompute = recompute;
+    plan.recomputed_layers = num_layers;
+    return stage_memory(llama(), plan, 1, a100(), kMegatronCoreMemory).activations.value;
+  };
+  const double none = activations(Recompute::None, 0);
+  const double all = activations(Recompute::Full, 0);
+  CHECK(all < none / 4);
+  CHECK(activations(Recompute::Full, 2) == all);
+  CHECK(activations(Recompute::Full, 1) == (none + all) / 2);
+}
+
 TEST_CASE("memory_model: attention over parts of a sequence holds those of others, and partial outputs") {
   // T = 65,536 / 64 = 1,024 tokens a GPU, on the first of two stages, which has no head.
   TransformerModel model = llama();

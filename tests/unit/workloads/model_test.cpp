@@ -318,5 +318,19 @@ TEST_CASE("parallel_plan: a stage offloads no more layers than it has") {
   CHECK(check_plan(gpt(), plan).error().field == "offloaded_layers");
 }
 
+TEST_CASE("parallel_plan: a number of recomputed layers is for full recomputation") {
+  const std::int64_t layers = gpt().num_layers;
+  ParallelPlan plan{.global_batch = 8, .micro_batch = 1, .recomputed_layers = layers};
+  CHECK(check_plan(gpt(), plan));
+  plan.pipeline = 2;
+  CHECK(check_plan(gpt(), plan).error().field == "recomputed_layers");
+  plan.recomputed_layers = layers / 2;
+  CHECK(check_plan(gpt(), plan));
+  plan.recomputed_layers = -1;
+  CHECK(check_plan(gpt(), plan).error().field == "recomputed_layers");
+  plan = {.global_batch = 8, .micro_batch = 1, .recompute = Recompute::None, .recomputed_layers = 1};
+  CHECK(check_plan(gpt(), plan).error().field == "recomputed_layers");
+}
+
 }  // namespace
 }  // namespace vtrain

@@ -228,6 +228,10 @@ std::pair<TransformerModel, ParallelPlan> random_case(RandomStream& random) {
   plan.micro_batch = power(3);
   plan.global_batch = plan.data * plan.micro_batch * (1 + static_cast<std::int64_t>(random.below(20)));
   plan.recompute = random.below(2) == 0 ? Recompute::Full : Recompute::None;
+  if (plan.recompute == Recompute::Full) {
+    const std::int64_t layers = model.num_layers / plan.pipeline;
+    plan.recomputed_layers = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(layers + 1)));
+  }
   return {model, plan};
 }
 
@@ -250,6 +254,36 @@ TEST_CASE("physical_semantics: blocks, operators and the graph give the same tim
                             parts.optimizer + parts.bubble;
     CHECK(sum.count() == doctest::Approx(times.iteration.count()).epsilon(1e-12));
   }
+}
+
+TEST_CASE("physical_semantics: of each chunk the first layers run again") {
+  // Two stages of two chunks of three layers.
+  const TransformerModel model{"", 12, 2048, 16, 1024};
+  ParallelPlan plan{.pipeline = 2, .global_batch = 8, .micro_batch = 1, .virtual_stages = 2};
+  plan.recomputed_layers = 2;
+  const auto part = predict_physical(model, plan, a100(), *find_stack("megatron-core"));
+  REQUIRE(part);
+  CHECK(part->provenance.fallbacks.missing.empty());
+  for (std::int32_t stage = 0; stage < 2; ++stage) {
+    for (std::int32_t chunk = 0; chunk < 2; ++chunk) {
+      const auto& stage_work = part->work.stages[static_cast<std::size_t>(stage)];
+      std::set<std::int32_t> again;
+      for (const Operator& op : stage_work.chunks[static_cast<std::size_t>(chunk)].backward) {
+        if (op.kind == TaskKind::Recompute) again.insert(op.layer);
+      }
+      const std::int32_t first = (2 * chunk + stage) * 3;
+      CHECK(again == std::set<std::int32_t>{first, first + 1});
+    }
+  }
+  // All of them, said in either way, and in between.
+  const auto seconds = [&](std::int64_t num_layers) {
+    plan.recomputed_layers = num_layers;
+    return fast_iteration_times(predict_physical(model, plan, a100(), *find_stack("megatron-core"))->work)
+        .iteration;
+  };
+  CHECK(seconds(3) == seconds(0));
+  CHECK(seconds(1) < seconds(2));
+  CHECK(seconds(2) < seconds(3));
 }
 
 TEST_CASE("physical_semantics: one stage takes the sum of its work") {
@@ -344,10 +378,13 @@ TEST_CASE("physical_semantics: what a stack does not have is timed, and said") {
   plan.schedule = Schedule::OneForwardOneBackward;
   plan.ends_count_as_layers = true;
   plan.offloaded_layers = 1;
+  plan.recompute = Recompute::Full;
+  plan.recomputed_layers = 1;
   CHECK(sentences("megatron-2021", plan) ==
         std::vector<std::string>{
             "sequence_parallel: not known of stack megatron-2021, timed as if it had it",
             "ends_count_as_layers: not known of stack megatron-2021, timed as if it had it",
+            "recomputed_layers: not known of stack megatron-2021, timed as if it had it",
             "offloaded_layers: not known of stack megatron-2021, timed as if it had it"});
   CHECK(sentences("megatron-core", plan) ==
         std::vector<std::string>{"offloaded_layers with several stages or recomputation: not known of stack "

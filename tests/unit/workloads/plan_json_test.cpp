@@ -28,6 +28,7 @@ constexpr ParallelPlan kPlan = {.tensor = 2,
                                 .ends_count_as_layers = true,
                                 .expert_tensor = 9,
                                 .offloaded_layers = 10,
+                                .recomputed_layers = 12,
                                 .replicate = 11};
 
 TEST_CASE("plan_json: both readers give back what was written") {

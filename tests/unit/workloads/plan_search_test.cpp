@@ -152,6 +152,65 @@ TEST_CASE("plan_search: as few layers are offloaded as must be, which is what tr
   CHECK(num_waiting < num_offloading);
 }
 
+/// The same with every number of recomputed layers tried where a plan without recomputation does not fit.
+std::vector<RankedPlan> predict_all_recomputing(const TransformerModel& model, GpuCount num_gpus,
+                                                std::int64_t global_batch, const GpuProfile& profile,
+                                                const Stack& stack) {
+  std::vector<RankedPlan> plans;
+  for (ParallelPlan plan : enumerate_plans(model, num_gpus, global_batch, profile, stack.choices)) {
+    ParallelPlan without = plan;
+    without.recompute = Recompute::None;
+    const bool can =
+        plan.recompute == Recompute::Full && !predict(model, without, profile, stack).memory.fits();
+    std::vector<RankedPlan> fitting;
+    for (plan.recomputed_layers = 0; plan.recomputed_layers < (can ? chunk_size(model, plan) : 1);
+         ++plan.recomputed_layers) {
+      const RankedPlan predicted = predict(model, plan, profile, stack);
+      if (predicted.memory.fits()) fitting.push_back(predicted);
+    }
+    sort_by_time(fitting);
+    if (!fitting.empty()) plans.push_back(fitting.front());
+  }
+  sort_by_time(plans);
+  return plans;
+}
+
+TEST_CASE("plan_search: as few layers are recomputed as must be, which is what trying all numbers finds") {
+  RandomStream random(13, "recomputing");
+  const auto below = [&](std::uint64_t bound) { return static_cast<std::int64_t>(random.below(bound)); };
+  const Stack stack = find_stack("megatron-core").value();
+  int num_partial = 0;
+  int num_whole = 0;
+  for (int i = 0; i < 40; ++i) {
+    CAPTURE(i);
+    const std::int64_t heads = 4 * (1 + below(6));
+    TransformerModel model{"", 1 + below(12), heads * 64, heads, 512 << below(3)};
+    if (below(4) == 0) model.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 512};
+    const GpuCount num_gpus(static_cast<std::int32_t>(1 + below(8)));
+    const std::int64_t global_batch = 4 * (1 + below(24));
+    GpuProfile profile = a100();
+    profile.memory_capacity = Bytes(2.5e9 + 4e9 * random.uniform());
+    const auto expected = predict_all_recomputing(model, num_gpus, global_batch, profile, stack);
+    PlanSearch search(model, profile, stack);
+    const auto found = search.find(num_gpus, global_batch, {.top = 0, .partial_recompute = true});
+    REQUIRE(found.has_value() == !expected.empty());
+    if (!found) continue;
+    REQUIRE(found->best.size() == expected.size());
+    const auto top = search.find(num_gpus, global_batch, {.top = 3, .partial_recompute = true});
+    for (std::size_t k = 0; k < expected.size(); ++k) {
+      CHECK(found->best[k].plan == expected[k].plan);
+      CHECK(found->best[k].iteration == expected[k].iteration);
+      CHECK(found->best[k].memory.peak == expected[k].memory.peak);
+      CHECK(found->best[k].breakdown.compute == expected[k].breakdown.compute);
+      if (k < top->best.size()) CHECK(top->best[k].plan == expected[k].plan);
+      if (expected[k].plan.recompute == Recompute::Full)
+        ++(expected[k].plan.recomputed_layers > 0 ? num_partial : num_whole);
+    }
+  }
+  CHECK(num_partial > 20);
+  CHECK(num_whole > 20);
+}
+
 TEST_CASE("plan_search: stacks that cannot offload, and searches that are not told to, do not") {
   // 70 billion parameters in bf16 on 72 GPUs: without recomputation activations do not fit.
   const GpuProfile profile = load_gpu_profile("gb200").value();

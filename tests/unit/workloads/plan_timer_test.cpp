@@ -51,6 +51,9 @@ TEST_CASE("plan_timer: times are those of the full prediction to the bit, bounds
             if (random.below(4) == 0)
               plan.offloaded_layers =
                   static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(layers + 1)));
+            if (plan.recompute == Recompute::Full && random.below(3) == 0)
+              plan.recomputed_layers = static_cast<std::int64_t>(
+                  random.below(static_cast<std::uint64_t>(layers / plan.virtual_stages + 1)));
             const auto prediction = predict_physical(model, plan, profile, stack);
             REQUIRE(prediction);
             const IterationTimes expected = fast_iteration_times(prediction->work);
@@ -59,6 +62,7 @@ TEST_CASE("plan_timer: times are those of the full prediction to the bit, bounds
             CAPTURE(plan.pipeline);
             CAPTURE(plan.virtual_stages);
             CAPTURE(plan.offloaded_layers);
+            CAPTURE(plan.recomputed_layers);
             CAPTURE(plan.num_micro_batches());
             CAPTURE(std::string(name_of(plan.schedule)));
             timer.take_up(plan);

@@ -328,6 +328,31 @@ TEST_CASE("torchtitan-rowwise: both operands of a product are converted for it")
         time_of(h100_layer("torchtitan", Precision::Bf16).forward, "mlp_down_gemm"));
 }
 
+TEST_CASE("torchtitan-rowwise: so are those of the products of experts") {
+  TransformerModel model = llama();
+  model.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 14'336};
+  const LayerKey key{.micro_batch = 1, .precision = Precision::Fp8};
+  const PassCosts layer = layer_costs(model, key, h100(), *find_stack("torchtitan-rowwise")).layers[1];
+  const auto memory_ns = [](double bytes, int kernels) {
+    return memory_kernel_time(h100(), MemoryKernel::Elementwise, Bytes(bytes), kernels).count();
+  };
+  const std::int64_t rows = 2 * model.sequence_length;
+  const GroupedGemmShape down{rows, 4'096, 14'336, 8};
+  const double inputs = static_cast<double>(rows) * 14'336;
+  const double outputs = static_cast<double>(rows) * 4'096;
+  const double weights = 8 * 4'096.0 * 14'336;
+  CHECK(time_of(layer.forward, "expert_down_gemm") ==
+        doctest::Approx(grouped_gemm_time(h100(), Precision::Fp8, down).time.count() / 0.95 +
+                        memory_ns(inputs + 7 * weights, 4))
+            .epsilon(1e-6));
+  CHECK(time_of(layer.backward, "expert_down_grad") ==
+        doctest::Approx(grouped_input_gradient_time(h100(), Precision::Fp8, down).time.count() +
+                        memory_ns(outputs + 7 * weights + 4 * inputs, 5) +
+                        grouped_weight_gradient_time(h100(), Precision::Fp8, down).time.count() +
+                        memory_ns(outputs + 7 * inputs + 4 * weights, 5))
+            .epsilon(1e-6));
+}
+
 TEST_CASE("torchtitan: the loss is compiled since 2025") {
   const auto loss_ns = [](const char* stack) {
     const PassCosts head = layer_costs(llama(), {}, h100(), *find_stack(stack)).head;
