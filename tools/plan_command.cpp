@@ -395,10 +395,10 @@ std::string uneven_stages_text(const TransformerModel& model, const ParallelPlan
     list += i == 0 ? "" : i + 1 == layers.size() ? " and " : ", ";
     list += std::to_string(layers[i]);
   }
-  return wrap_text(
-      fmt::format("1 has {} on its stages: --pipeline-model-parallel-layout '{}' (Megatron-Core)",
-                  list.empty() ? "layers" : list + " layers", pipeline_layout(model, plan)),
-      kTextColumns, 2);
+  return wrap_text(fmt::format("1 has {}: --pipeline-model-parallel-layout '{}' (Megatron-Core)",
+                               list.empty() ? "uneven stages" : list + " layers on its stages",
+                               pipeline_layout(model, plan)),
+                   kTextColumns, 2);
 }
 
 /// How some layers are recomputed, or that they can be.
