@@ -45,11 +45,10 @@ LayerCounts layers_of(const TransformerModel& model, const ParallelPlan& plan, s
   return layers;
 }
 
-/// Those of them that recomputation is for, if there is any.
-LayerCounts recomputed_layers_of(const TransformerModel& model, const ParallelPlan& plan,
-                                 std::int64_t stage) {
-  return plan.recomputed_layers > 0 ? layers_of(model, plan, stage, plan.recomputed_layers)
-                                    : layers_of(model, plan, stage);
+/// Of the layers of a stage, those that recomputation is for, if there is any.
+LayerCounts recomputed_of(const LayerCounts& layers, const TransformerModel& model, const ParallelPlan& plan,
+                          std::int64_t stage) {
+  return plan.recomputed_layers > 0 ? layers_of(model, plan, stage, plan.recomputed_layers) : layers;
 }
 
 std::int64_t total(const LayerCounts& layers) {
@@ -406,7 +405,7 @@ Bytes offloaded_activations(const TransformerModel& model, const ParallelPlan& p
   const std::int64_t num_layers = total(layers);
   if (plan.offloaded_layers == 0 || num_layers == 0) return Bytes(0);
   const ActivationModel activations(model, plan, rules);
-  const LayerCounts recomputed = recomputed_layers_of(model, plan, stage);
+  const LayerCounts recomputed = recomputed_of(layers, model, plan, stage);
   double kept = 0;
   for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
     if (layers[kind] > 0)
@@ -420,7 +419,7 @@ StageMemory stage_memory(const TransformerModel& model, const ParallelPlan& plan
   const LayerCounts layers = layers_of(model, plan, stage);
   const SizedParameters parameters = parameters_of(model, plan, stage);
   const ActivationModel activations(model, plan, rules);
-  const LayerCounts recomputed = recomputed_layers_of(model, plan, stage);
+  const LayerCounts recomputed = recomputed_of(layers, model, plan, stage);
   const bool is_last = stage == plan.pipeline - 1;
   double kept = 0;
   double working_set = 0;
@@ -469,9 +468,7 @@ MemoryEstimate estimate_memory(const TransformerModel& model, const ParallelPlan
     // become fewer.
     const bool rest_is_equal =
         stage > 0 && !model.is_hybrid() &&
-        layers_of(model, plan, stage) == layers_of(model, plan, std::max(stage, last - 1)) &&
-        recomputed_layers_of(model, plan, stage) ==
-            recomputed_layers_of(model, plan, std::max(stage, last - 1));
+        layers_of(model, plan, stage) == layers_of(model, plan, std::max(stage, last - 1));
     if (rest_is_equal) stage = std::max(stage, last - 1);
   }
   return estimate;

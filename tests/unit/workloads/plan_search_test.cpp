@@ -64,6 +64,27 @@ std::vector<RankedPlan> predict_all_offloading(const TransformerModel& model, Gp
   return plans;
 }
 
+/// What to search.
+struct SearchCase {
+  TransformerModel model{};
+  GpuCount num_gpus{1};
+  std::int64_t global_batch = 0;
+  GpuProfile profile{};
+};
+
+/// A small model on up to `most_gpus` GPUs with little memory, so that it matters.
+SearchCase random_search(RandomStream& random, std::uint64_t most_gpus) {
+  const auto below = [&](std::uint64_t bound) { return static_cast<std::int64_t>(random.below(bound)); };
+  SearchCase made{.profile = a100()};
+  const std::int64_t heads = 4 * (1 + below(6));
+  made.model = {"", 1 + below(12), heads * 64, heads, 512 << below(3)};
+  if (below(4) == 0) made.model.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 512};
+  made.num_gpus = GpuCount(static_cast<std::int32_t>(1 + below(most_gpus)));
+  made.global_batch = 4 * (1 + below(24));
+  made.profile.memory_capacity = Bytes(2.5e9 + 4e9 * random.uniform());
+  return made;
+}
+
 TEST_CASE("plan_search: the fastest plans are those of an exhaustive search, ties included") {
   RandomStream random(11, "searches");
   const auto below = [&](std::uint64_t bound) { return static_cast<std::int64_t>(random.below(bound)); };
@@ -72,14 +93,7 @@ TEST_CASE("plan_search: the fastest plans are those of an exhaustive search, tie
   std::int64_t num_timed = 0;
   for (int i = 0; i < 60; ++i) {
     CAPTURE(i);
-    const std::int64_t heads = 4 * (1 + below(6));
-    TransformerModel model{"", 1 + below(12), heads * 64, heads, 512 << below(3)};
-    if (below(4) == 0) model.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 512};
-    const GpuCount num_gpus(static_cast<std::int32_t>(1 + below(24)));
-    const std::int64_t global_batch = 4 * (1 + below(24));
-    GpuProfile profile = a100();
-    // Little memory, so that it matters.
-    profile.memory_capacity = Bytes(2.5e9 + 4e9 * random.uniform());
+    const auto [model, num_gpus, global_batch, profile] = random_search(random, 24);
     const Stack& stack = all_stacks()[static_cast<std::size_t>(below(6))];
     const auto expected = predict_all(model, num_gpus, global_batch, profile, stack);
     PlanSearch search(model, profile, stack);
@@ -117,13 +131,7 @@ TEST_CASE("plan_search: as few layers are offloaded as must be, which is what tr
   int num_waiting = 0;
   for (int i = 0; i < 40; ++i) {
     CAPTURE(i);
-    const std::int64_t heads = 4 * (1 + below(6));
-    TransformerModel model{"", 1 + below(12), heads * 64, heads, 512 << below(3)};
-    if (below(4) == 0) model.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 512};
-    const GpuCount num_gpus(static_cast<std::int32_t>(1 + below(8)));
-    const std::int64_t global_batch = 4 * (1 + below(24));
-    GpuProfile profile = a100();
-    profile.memory_capacity = Bytes(2.5e9 + 4e9 * random.uniform());
+    auto [model, num_gpus, global_batch, profile] = random_search(random, 8);
     profile.host_bandwidth = BytesPerSecond(1e9 * static_cast<double>(1 + below(100)));
     const auto expected = predict_all_offloading(model, num_gpus, global_batch, profile, stack);
     PlanSearch search(model, profile, stack);
@@ -177,19 +185,12 @@ std::vector<RankedPlan> predict_all_recomputing(const TransformerModel& model, G
 
 TEST_CASE("plan_search: as few layers are recomputed as must be, which is what trying all numbers finds") {
   RandomStream random(13, "recomputing");
-  const auto below = [&](std::uint64_t bound) { return static_cast<std::int64_t>(random.below(bound)); };
   const Stack stack = find_stack("megatron-core").value();
   int num_partial = 0;
   int num_whole = 0;
   for (int i = 0; i < 40; ++i) {
     CAPTURE(i);
-    const std::int64_t heads = 4 * (1 + below(6));
-    TransformerModel model{"", 1 + below(12), heads * 64, heads, 512 << below(3)};
-    if (below(4) == 0) model.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 512};
-    const GpuCount num_gpus(static_cast<std::int32_t>(1 + below(8)));
-    const std::int64_t global_batch = 4 * (1 + below(24));
-    GpuProfile profile = a100();
-    profile.memory_capacity = Bytes(2.5e9 + 4e9 * random.uniform());
+    const auto [model, num_gpus, global_batch, profile] = random_search(random, 8);
     const auto expected = predict_all_recomputing(model, num_gpus, global_batch, profile, stack);
     PlanSearch search(model, profile, stack);
     const auto found = search.find(num_gpus, global_batch, {.top = 0, .partial_recompute = true});
