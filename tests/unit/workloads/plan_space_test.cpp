@@ -34,6 +34,13 @@ std::vector<ParallelPlan> try_all(const TransformerModel& model, std::int64_t nu
   std::vector<ParallelPlan> plans;
   ParallelPlan plan{.global_batch = batch, .precision = choices.precision};
   const auto with_choices = [&] {
+    // What is refused whatever the choices are, which is most.
+    ParallelPlan simple = plan;
+    simple.micro_batch = 1;
+    simple.replicate = 1;
+    simple.sharding = Sharding::None;
+    simple.schedule = Schedule::OneForwardOneBackward;
+    if (!check_plan(model, simple)) return;
     for (plan.micro_batch = 1; plan.micro_batch <= batch; ++plan.micro_batch) {
       if (plan.micro_batch > 1 && plan.micro_batch * model.sequence_length > 1 << 18) continue;
       for (const Recompute recompute : choices.recompute) {
