@@ -36,15 +36,19 @@ const PlanTimer::LayerSpans& PlanTimer::spans(const ParallelPlan& plan) {
 BlockTimes PlanTimer::passes_of(const ChunkLayers& layers, const LayerSpans& spans) const {
   const auto sum = [&](Nanoseconds PassSpans::*pass) {
     Nanoseconds span(0);
-    for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind)
-      span += spans.layers[kind].*pass * static_cast<double>(layers.counts[kind]);
+    for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
+      if (layers.counts[kind] > 0)
+        span += spans.layers[kind].*pass * static_cast<double>(layers.counts[kind]);
+    }
     if (layers.is_first) span += spans.embedding.*pass;
     if (layers.is_last) span += spans.head.*pass;
     return span;
   };
   BlockTimes times{.forward = sum(&PassSpans::forward), .backward = sum(&PassSpans::backward)};
-  for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind)
-    times.backward += spans.layers[kind].recompute * static_cast<double>(layers.recomputed[kind]);
+  for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
+    if (layers.recomputed[kind] > 0)
+      times.backward += spans.layers[kind].recompute * static_cast<double>(layers.recomputed[kind]);
+  }
   if (splits_backward(plan_.schedule)) times.weight = sum(&PassSpans::weight);
   return times;
 }
@@ -176,6 +180,7 @@ void PlanTimer::add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const
       breakdown.*member += times * parts.*member;
   };
   for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
+    if (layers.counts[kind] == 0) continue;
     add(spans.layers[kind].parts, n * static_cast<double>(layers.counts[kind]));
     add(spans.layers[kind].recomputed_parts, n * static_cast<double>(layers.recomputed[kind]));
   }
