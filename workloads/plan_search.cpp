@@ -48,43 +48,36 @@ Nanoseconds PlanSearch::iteration_of(const ParallelPlan& plan) {
   return timer_.iteration();
 }
 
-void PlanSearch::offload_to_fit(ParallelPlan& plan, MemoryEstimate& memory) const {
-  if (!stack().choices.offload || plan.pipeline > 1 || plan.recompute != Recompute::None) return;
-  // Megatron-Core keeps the last layer, whose backward pass comes at once.
-  std::int64_t most = model().num_layers - 1;
-  const auto offloading = [&](std::int64_t num_layers) {
-    plan.offloaded_layers = num_layers;
+MemoryEstimate PlanSearch::fewest_to_fit(ParallelPlan& plan, std::int64_t ParallelPlan::*layers,
+                                         std::int64_t most) const {
+  const auto estimate = [&](std::int64_t number) {
+    plan.*layers = number;
     return estimate_memory(model(), plan, profile(), stack().memory);
   };
-  memory = offloading(most);
-  if (!memory.fits()) return;
-  // Each layer offloaded needs no more memory than one less.
+  MemoryEstimate memory = estimate(most);
+  if (!memory.fits()) return memory;
   std::int64_t too_few = 0;
   while (most - too_few > 1) {
     const std::int64_t middle = std::midpoint(too_few, most);
-    (offloading(middle).fits() ? most : too_few) = middle;
+    (estimate(middle).fits() ? most : too_few) = middle;
   }
-  memory = offloading(most);
+  return estimate(most);
+}
+
+void PlanSearch::offload_to_fit(ParallelPlan& plan, MemoryEstimate& memory) const {
+  if (!stack().choices.offload || plan.pipeline > 1 || plan.recompute != Recompute::None) return;
+  // Megatron-Core keeps the last layer, whose backward pass comes at once.
+  memory = fewest_to_fit(plan, &ParallelPlan::offloaded_layers, model().num_layers - 1);
 }
 
 void PlanSearch::recompute_to_fit(ParallelPlan& plan, MemoryEstimate& memory) const {
   if (!stack().choices.partial_recompute || plan.recompute != Recompute::Full) return;
-  const auto estimate = [this](const ParallelPlan& changed) {
-    return estimate_memory(model(), changed, profile(), stack().memory);
-  };
   ParallelPlan without = plan;
   without.recompute = Recompute::None;
-  if (estimate(without).fits()) return;
-  // Each layer recomputed needs no more memory than one less.
+  if (estimate_memory(model(), without, profile(), stack().memory).fits()) return;
   const std::int64_t all = chunk_size(model(), plan);
-  std::int64_t enough = all;
-  std::int64_t too_few = 0;
-  while (enough - too_few > 1) {
-    plan.recomputed_layers = std::midpoint(too_few, enough);
-    (estimate(plan).fits() ? enough : too_few) = plan.recomputed_layers;
-  }
-  plan.recomputed_layers = enough < all ? enough : 0;
-  memory = estimate(plan);
+  memory = fewest_to_fit(plan, &ParallelPlan::recomputed_layers, all);
+  if (plan.recomputed_layers == all) plan.recomputed_layers = 0;
 }
 
 void PlanSearch::time_in_full(const std::vector<ParallelPlan>& plans, std::vector<Candidate>& candidates) {

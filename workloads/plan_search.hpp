@@ -84,6 +84,10 @@ class PlanSearch {
     Breakdown breakdown{};  ///< of those that are returned
   };
 
+  /// Gives a plan the fewest of some `layers`, of which each needs no more memory than one less, with which
+  /// it fits: from 1 to `most`, or `most` if it does not fit with so many either. Its memory.
+  MemoryEstimate fewest_to_fit(ParallelPlan& plan, std::int64_t ParallelPlan::*layers,
+                               std::int64_t most) const;
   /// Makes a plan that needs too much memory fit by offloading the fewest layers that suffice, if any do.
   void offload_to_fit(ParallelPlan& plan, MemoryEstimate& memory) const;
   /// Makes a plan that fits with full recomputation recompute the fewest layers with which it does. Nothing

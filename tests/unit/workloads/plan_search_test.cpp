@@ -43,27 +43,6 @@ std::vector<RankedPlan> predict_all(const TransformerModel& model, GpuCount num_
   return plans;
 }
 
-/// The same with every number of offloaded layers tried where there is one stage and nothing is recomputed;
-/// of each plan the fastest that fits.
-std::vector<RankedPlan> predict_all_offloading(const TransformerModel& model, GpuCount num_gpus,
-                                               std::int64_t global_batch, const GpuProfile& profile,
-                                               const Stack& stack) {
-  std::vector<RankedPlan> plans;
-  for (ParallelPlan plan : enumerate_plans(model, num_gpus, global_batch, profile, stack.choices)) {
-    const bool can = plan.pipeline == 1 && plan.recompute == Recompute::None;
-    std::vector<RankedPlan> fitting;
-    for (plan.offloaded_layers = 0; plan.offloaded_layers < (can ? model.num_layers : 1);
-         ++plan.offloaded_layers) {
-      const RankedPlan predicted = predict(model, plan, profile, stack);
-      if (predicted.memory.fits()) fitting.push_back(predicted);
-    }
-    sort_by_time(fitting);
-    if (!fitting.empty()) plans.push_back(fitting.front());
-  }
-  sort_by_time(plans);
-  return plans;
-}
-
 /// What to search.
 struct SearchCase {
   TransformerModel model{};
@@ -83,6 +62,27 @@ SearchCase random_search(RandomStream& random, std::uint64_t most_gpus) {
   made.global_batch = 4 * (1 + below(24));
   made.profile.memory_capacity = Bytes(2.5e9 + 4e9 * random.uniform());
   return made;
+}
+
+/// The same with every number of some layers tried, below what `most` says of a plan; of each plan the
+/// fastest that fits.
+template <class Most>
+std::vector<RankedPlan> predict_all_numbers(const SearchCase& search, const Stack& stack,
+                                            std::int64_t ParallelPlan::*layers, const Most& most) {
+  const auto& [model, num_gpus, global_batch, profile] = search;
+  std::vector<RankedPlan> plans;
+  for (ParallelPlan plan : enumerate_plans(model, num_gpus, global_batch, profile, stack.choices)) {
+    const std::int64_t end = most(plan);
+    std::vector<RankedPlan> fitting;
+    for (plan.*layers = 0; plan.*layers < end; ++(plan.*layers)) {
+      const RankedPlan predicted = predict(model, plan, profile, stack);
+      if (predicted.memory.fits()) fitting.push_back(predicted);
+    }
+    sort_by_time(fitting);
+    if (!fitting.empty()) plans.push_back(fitting.front());
+  }
+  sort_by_time(plans);
+  return plans;
 }
 
 TEST_CASE("plan_search: the fastest plans are those of an exhaustive search, ties included") {
@@ -131,9 +131,15 @@ TEST_CASE("plan_search: as few layers are offloaded as must be, which is what tr
   int num_waiting = 0;
   for (int i = 0; i < 40; ++i) {
     CAPTURE(i);
-    auto [model, num_gpus, global_batch, profile] = random_search(random, 8);
-    profile.host_bandwidth = BytesPerSecond(1e9 * static_cast<double>(1 + below(100)));
-    const auto expected = predict_all_offloading(model, num_gpus, global_batch, profile, stack);
+    SearchCase drawn = random_search(random, 8);
+    drawn.profile.host_bandwidth = BytesPerSecond(1e9 * static_cast<double>(1 + below(100)));
+    const auto& [model, num_gpus, global_batch, profile] = drawn;
+    // One stage, of which nothing is recomputed.
+    const auto expected =
+        predict_all_numbers(drawn, stack, &ParallelPlan::offloaded_layers, [&](const ParallelPlan& plan) {
+          const bool can = plan.pipeline == 1 && plan.recompute == Recompute::None;
+          return can ? drawn.model.num_layers : 1;
+        });
     PlanSearch search(model, profile, stack);
     const auto found = search.find(num_gpus, global_batch, {.top = 0, .offload = true});
     REQUIRE(found.has_value() == !expected.empty());
@@ -160,29 +166,6 @@ TEST_CASE("plan_search: as few layers are offloaded as must be, which is what tr
   CHECK(num_waiting < num_offloading);
 }
 
-/// The same with every number of recomputed layers tried where a plan without recomputation does not fit.
-std::vector<RankedPlan> predict_all_recomputing(const TransformerModel& model, GpuCount num_gpus,
-                                                std::int64_t global_batch, const GpuProfile& profile,
-                                                const Stack& stack) {
-  std::vector<RankedPlan> plans;
-  for (ParallelPlan plan : enumerate_plans(model, num_gpus, global_batch, profile, stack.choices)) {
-    ParallelPlan without = plan;
-    without.recompute = Recompute::None;
-    const bool can =
-        plan.recompute == Recompute::Full && !predict(model, without, profile, stack).memory.fits();
-    std::vector<RankedPlan> fitting;
-    for (plan.recomputed_layers = 0; plan.recomputed_layers < (can ? chunk_size(model, plan) : 1);
-         ++plan.recomputed_layers) {
-      const RankedPlan predicted = predict(model, plan, profile, stack);
-      if (predicted.memory.fits()) fitting.push_back(predicted);
-    }
-    sort_by_time(fitting);
-    if (!fitting.empty()) plans.push_back(fitting.front());
-  }
-  sort_by_time(plans);
-  return plans;
-}
-
 TEST_CASE("plan_search: as few layers are recomputed as must be, which is what trying all numbers finds") {
   RandomStream random(13, "recomputing");
   const Stack stack = find_stack("megatron-core").value();
@@ -190,8 +173,17 @@ TEST_CASE("plan_search: as few layers are recomputed as must be, which is what t
   int num_whole = 0;
   for (int i = 0; i < 40; ++i) {
     CAPTURE(i);
-    const auto [model, num_gpus, global_batch, profile] = random_search(random, 8);
-    const auto expected = predict_all_recomputing(model, num_gpus, global_batch, profile, stack);
+    const SearchCase drawn = random_search(random, 8);
+    const auto& [model, num_gpus, global_batch, profile] = drawn;
+    // Where the plan does not fit without recomputation.
+    const auto expected =
+        predict_all_numbers(drawn, stack, &ParallelPlan::recomputed_layers, [&](const ParallelPlan& plan) {
+          ParallelPlan without = plan;
+          without.recompute = Recompute::None;
+          const bool can = plan.recompute == Recompute::Full &&
+                           !predict(drawn.model, without, drawn.profile, stack).memory.fits();
+          return can ? chunk_size(drawn.model, plan) : 1;
+        });
     PlanSearch search(model, profile, stack);
     const auto found = search.find(num_gpus, global_batch, {.top = 0, .partial_recompute = true});
     REQUIRE(found.has_value() == !expected.empty());
