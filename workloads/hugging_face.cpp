@@ -17,10 +17,11 @@ namespace {
 
 using nlohmann::json;
 
-/// Dropout: 0 is as good as absent.
-constexpr std::array kDropouts = std::to_array<std::string_view>(
-    {"activation_dropout", "attention_dropout", "dropout", "attention_probs_dropout_prob", "attn_pdrop",
-     "embd_pdrop", "hidden_dropout", "hidden_dropout_prob", "resid_pdrop"});
+/// Names that families have for the rates of dropout.
+constexpr std::array kAttentionRates =
+    std::to_array<std::string_view>({"attention_dropout", "attention_probs_dropout_prob", "attn_pdrop"});
+constexpr std::array kHiddenRates =
+    std::to_array<std::string_view>({"dropout", "hidden_dropout", "hidden_dropout_prob", "resid_pdrop"});
 
 void read_sequence(ConfigReader& config, std::string_view key, std::int64_t sequence_length,
                    TransformerModel& model) {
@@ -408,33 +409,50 @@ void read_nemotron_h(ConfigReader& config, std::int64_t sequence_length, Transfo
   warn_of_more_predictions(config);
 }
 
+/// What is dropped: what a rate above 0 is given for and, where none is given, what the family drops.
+void read_dropout(ConfigReader& config, Dropout family, TransformerModel& model) {
+  const auto is_dropped = [&config](const auto& keys, bool absent) {
+    for (const std::string_view key : keys)
+      absent = config.number_or(key, absent ? 1 : 0) > 0;
+    return absent;
+  };
+  model.dropout = Dropout{.attention = is_dropped(kAttentionRates, family.attention),
+                          .hidden = is_dropped(kHiddenRates, family.hidden)};
+  if (const double rate = config.number_or("activation_dropout", 0); rate > 0)
+    config.warn(fmt::format("activation_dropout {}: dropout inside the MLP is not counted", rate));
+  if (const double rate = config.number_or("embd_pdrop", 0); rate > 0 && !model.dropout->hidden)
+    config.warn(fmt::format("embd_pdrop {}: dropout of the embedding alone is not counted", rate));
+}
+
 /// How the configurations of a `model_type` are read.
 struct Family {
   std::string_view model_type;
   void (*read)(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model);
+  Dropout dropout{};  ///< where the file does not say (configuration_*.py of transformers)
 };
 
-constexpr std::array kFamilies = std::to_array<Family>({{"llama", read_llama},
-                                                        {"mistral", read_llama},
-                                                        {"mixtral", read_mixtral},
-                                                        {"phi3", read_llama},
-                                                        {"olmo2", read_olmo2},
-                                                        {"olmo3", read_olmo3},
-                                                        {"qwen2", read_qwen2},
-                                                        {"qwen2_moe", read_qwen2_moe},
-                                                        {"qwen3", read_qwen3},
-                                                        {"qwen3_moe", read_qwen3_moe},
-                                                        {"deepseek_v2", read_deepseek},
-                                                        {"deepseek_v3", read_deepseek},
-                                                        {"kimi_k2", read_deepseek},
-                                                        {"glm4_moe", read_glm4_moe},
-                                                        {"gpt2", read_gpt2},
-                                                        {"opt", read_opt},
-                                                        {"bert", read_bert},
-                                                        {"gpt_neox", read_gpt_neox},
-                                                        {"gpt_oss", read_gpt_oss},
-                                                        {"nemotron", read_nemotron},
-                                                        {"nemotron_h", read_nemotron_h}});
+constexpr std::array kFamilies =
+    std::to_array<Family>({{"llama", read_llama},
+                           {"mistral", read_llama},
+                           {"mixtral", read_mixtral},
+                           {"phi3", read_llama},
+                           {"olmo2", read_olmo2},
+                           {"olmo3", read_olmo3},
+                           {"qwen2", read_qwen2},
+                           {"qwen2_moe", read_qwen2_moe},
+                           {"qwen3", read_qwen3},
+                           {"qwen3_moe", read_qwen3_moe},
+                           {"deepseek_v2", read_deepseek},
+                           {"deepseek_v3", read_deepseek},
+                           {"kimi_k2", read_deepseek},
+                           {"glm4_moe", read_glm4_moe},
+                           {"gpt2", read_gpt2, {.attention = true, .hidden = true}},
+                           {"opt", read_opt, {.hidden = true}},
+                           {"bert", read_bert, {.attention = true, .hidden = true}},
+                           {"gpt_neox", read_gpt_neox},
+                           {"gpt_oss", read_gpt_oss},
+                           {"nemotron", read_nemotron},
+                           {"nemotron_h", read_nemotron_h}});
 
 Result<Family> find_family(const JsonDocument& document, const json& object) {
   JsonFields fields(document, object);
@@ -461,10 +479,7 @@ Result<HuggingFaceModel> read_hugging_face_config(const JsonDocument& document, 
   HuggingFaceModel result;
   ConfigReader config(document, object);
   family->read(config, sequence_length, result.model);
-  for (const std::string_view key : kDropouts) {
-    const double rate = config.number_or(key, 0);
-    if (rate > 0) config.warn(fmt::format("{} {}: whether there is dropout, the stack decides", key, rate));
-  }
+  read_dropout(config, family->dropout, result.model);
   if (config.error()) return fail(*config.error());
   if (const auto checked = check_model(result.model); !checked) {
     Error error = checked.error();

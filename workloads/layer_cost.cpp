@@ -65,7 +65,7 @@ class CostModel {
     forward.begin("embedding").memory(MemoryKernel::Elementwise, 4 * elements, 1);
     add_reduction(forward, layer_);
     PassBuilder backward = builder(TaskKind::Backward);
-    if (layer_.stack.has_dropout) {
+    if (layer_.dropout().hidden) {
       forward.begin("embed_dropout").memory(MemoryKernel::Dropout, 7 * shape.split_elements, 1);
       backward.begin("embed_drop_grad").memory(MemoryKernel::Dropout, 7 * shape.split_elements, 1);
     }

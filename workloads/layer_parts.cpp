@@ -97,7 +97,7 @@ void add_unfused_forward(PassBuilder& pass, const LayerContext& layer) {
   pass.begin("attn_softmax");
   add_score_passes(pass, layer);
   pass.memory(MemoryKernel::Softmax, 4 * scores, 1);
-  if (layer.stack.has_dropout) pass.memory(MemoryKernel::Dropout, 5 * scores, 1);
+  if (layer.dropout().attention) pass.memory(MemoryKernel::Dropout, 5 * scores, 1);
   pass.begin("attn_context").plain_gemm(context_product(shape.attention));
   pass.memory(MemoryKernel::Elementwise, 4 * elements(shape, shape.attention_output), 1);
 }
@@ -112,7 +112,7 @@ void add_unfused_backward(PassBuilder& pass, const LayerContext& layer) {
       .plain_gemm(scores_gemm)
       .plain_gemm(context_gemm);
   pass.begin("softmax_grad");
-  if (layer.stack.has_dropout) pass.memory(MemoryKernel::Dropout, 5 * scores, 1);
+  if (layer.dropout().attention) pass.memory(MemoryKernel::Dropout, 5 * scores, 1);
   pass.memory(MemoryKernel::Softmax, 6 * scores, 1);
   add_score_passes(pass, layer);
   pass.begin("scores_grad").plain_gemm(context_gemm).plain_gemm(context_gemm);
@@ -280,11 +280,11 @@ void add_norm_backward(PassBuilder& pass, const LayerContext& layer, std::string
 
 void add_residual_forward(PassBuilder& pass, const LayerContext& layer, std::string_view name) {
   const double split = layer.shape.split_elements;
-  if (layer.stack.has_dropout && layer.is_eager()) {
+  if (layer.dropout().hidden && layer.is_eager()) {
     pass.begin(name)
         .memory(MemoryKernel::Dropout, 5 * split, 1)
         .memory(MemoryKernel::Elementwise, 6 * split, 1);
-  } else if (layer.stack.has_dropout) {
+  } else if (layer.dropout().hidden) {
     pass.begin(name).memory(MemoryKernel::Dropout, 7 * split, 1);
   } else {
     pass.begin(name).memory(MemoryKernel::Elementwise, 6 * split, 1);
@@ -292,7 +292,7 @@ void add_residual_forward(PassBuilder& pass, const LayerContext& layer, std::str
 }
 
 void add_residual_backward(PassBuilder& pass, const LayerContext& layer, std::string_view name) {
-  if (!layer.stack.has_dropout) return;
+  if (!layer.dropout().hidden) return;
   pass.begin(name).memory(MemoryKernel::Dropout, 7 * layer.shape.split_elements, layer.is_fused() ? 1 : 2);
 }
 

@@ -29,6 +29,8 @@ struct LayerContext {
   bool is_eager() const { return stack.elementwise == ElementwiseKernels::Eager; }
   /// Norms for which eager code has no kernel.
   bool has_plain_norm() const { return is_eager() && model.normalization == Normalization::RmsNorm; }
+  /// What is dropped.
+  Dropout dropout() const { return model.dropout.value_or(stack.memory.dropout); }
   /// The precision of products of which the stack says whether they are computed in a wider format.
   Precision precision_unless(bool is_wider, Precision wider = Precision::Bf16) const {
     return is_wider ? std::min(key.precision, wider) : key.precision;

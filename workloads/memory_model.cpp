@@ -174,6 +174,7 @@ class ActivationModel {
       : model_(model),
         plan_(plan),
         rules_(rules),
+        dropout_(model.dropout.value_or(rules.dropout)),
         element_(plan.precision == Precision::Fp32 ? 4 : 2),
         product_input_(plan.precision >= Precision::Fp8 ? 1 : element_),
         tokens_(real(plan.micro_batch) * real(model.sequence_length) / real(plan.context)),
@@ -186,7 +187,7 @@ class ActivationModel {
     const double gathered = rules_.keeps_gathered_inputs ? tokens_ : split_tokens_;
     const double halves = kind.num_halves();
     double full = halves * hidden_ * (element_ * split_tokens_ + product_input_ * gathered);
-    if (rules_.keeps_dropout_masks) full += halves * split_tokens_ * hidden_;
+    if (dropout_.hidden) full += halves * split_tokens_ * hidden_;
     full += mixer(kind) + feed_forward(kind);
     const double scores = kind.has_attention() ? kept_scores() : 0;
 
@@ -220,7 +221,7 @@ class ActivationModel {
     return std::max(loss, output_layer);
   }
 
-  double embedding_mask() const { return rules_.keeps_dropout_masks ? split_tokens_ * hidden_ : 0; }
+  double embedding_mask() const { return dropout_.hidden ? split_tokens_ * hidden_ : 0; }
 
  private:
   /// What is kept of a layer with selective recomputation, of `full` and the scores' part.
@@ -279,10 +280,12 @@ class ActivationModel {
     return (element_ * real(model_.mlp_inputs()) + product_input_) * columns;
   }
 
-  /// With unfused attention scores, their softmax and its mask, else a sum for each row of scores.
+  /// With unfused attention the softmax of the scores, its mask and what it leaves, else a sum for each row.
   double kept_scores() const {
     const double rows = real(model_.num_heads) * tokens_ / tensor_;
-    return rules_.keeps_scores ? 5 * real(model_.sequence_length) * rows : 4 * rows;
+    if (!rules_.keeps_scores) return 4 * rows;
+    const double score = dropout_.attention ? 2 * element_ + 1 : element_;
+    return score * real(model_.sequence_length) * rows;
   }
 
   /// What attention or the state space keeps, but for scores. With 8-bit products, it keeps its output and
@@ -367,6 +370,7 @@ class ActivationModel {
   const TransformerModel& model_;
   const ParallelPlan& plan_;
   const MemoryRules& rules_;
+  Dropout dropout_;
   double element_;        ///< bytes of an activation
   double product_input_;  ///< bytes of the kept input of a matrix product
   double tokens_;         ///< of a micro-batch on one GPU

@@ -32,10 +32,10 @@ enum class SelectiveRecompute : std::uint8_t {
 struct MemoryRules {
   /// Of a parameter's gradient between micro-batches: 2, or 4 where it is accumulated in single precision.
   double gradient_bytes = 2;
-  /// Attention is not fused: the scores, their softmax and its dropout mask are kept.
+  /// Attention is not fused: the softmax of the scores is kept, and with dropout its mask and what it leaves.
   bool keeps_scores = true;
-  /// Dropout after the embedding, attention and MLP: a mask of 1 byte an element is kept.
-  bool keeps_dropout_masks = true;
+  /// Of models that do not say. A mask of 1 byte an element is kept.
+  Dropout dropout{.attention = true, .hidden = true};
   /// With sequence parallelism, the gathered inputs of matrix products are kept instead of gathered again.
   bool keeps_gathered_inputs = false;
   SelectiveRecompute selective = SelectiveRecompute::AttentionScores;
@@ -77,7 +77,7 @@ inline constexpr double kReservedOverUsed = 1.048;
 /// one for the output layer.
 inline constexpr MemoryRules kMegatronCoreMemory{.gradient_bytes = 4,
                                                  .keeps_scores = false,
-                                                 .keeps_dropout_masks = false,
+                                                 .dropout = {},
                                                  .loss_bytes = 6,
                                                  .counts_backward_buffers = true,
                                                  .keeps_gradient_placeholders = true,
@@ -89,7 +89,7 @@ inline constexpr MemoryRules kMegatronCoreMemory{.gradient_bytes = 4,
 /// logits in half (2) and single precision (4), their logarithmic softmax (4) and its gradient (4).
 inline constexpr MemoryRules kTorchTitanMemory{.gradient_bytes = 4,
                                                .keeps_scores = false,
-                                               .keeps_dropout_masks = false,
+                                               .dropout = {},
                                                .keeps_gathered_inputs = true,
                                                .selective = SelectiveRecompute::EverySecondProduct,
                                                .loss_bytes = 14,
@@ -100,7 +100,7 @@ inline constexpr MemoryRules kTorchTitanMemory{.gradient_bytes = 4,
 /// place (2 + 2), as in MosaicML's LLM Foundry.
 inline constexpr MemoryRules kFsdpEagerMemory{.gradient_bytes = 4,
                                               .keeps_scores = false,
-                                              .keeps_dropout_masks = false,
+                                              .dropout = {},
                                               .loss_bytes = 4,
                                               .counts_backward_buffers = true,
                                               .reserved_over_used = kReservedOverUsed};

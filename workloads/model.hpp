@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/result.hpp"
@@ -91,6 +92,13 @@ struct MultiTokenPrediction {
   friend bool operator==(const MultiTokenPrediction&, const MultiTokenPrediction&) = default;
 };
 
+/// What is dropped at random in training (Srivastava et al., JMLR 2014). At which rate costs the same.
+struct Dropout {
+  bool attention = false;  ///< of what the softmax of the scores gives
+  bool hidden = false;     ///< after the embedding, attention and MLP
+  friend bool operator==(const Dropout&, const Dropout&) = default;
+};
+
 /// A decoder-only transformer: GPT or Llama style, dense or a mixture of experts, or a hybrid with
 /// state-space layers; or, with `is_bidirectional`, an encoder like BERT. The defaults are GPT-3's; a size
 /// that is 0 follows from the others, and the function of its name gives it.
@@ -124,6 +132,7 @@ struct TransformerModel {
   /// and, after it, an MLP or experts.
   std::string layer_pattern{};
   MultiTokenPrediction prediction{};
+  std::optional<Dropout> dropout{};  ///< none: the software stack decides
 
   /// Heads of keys and values.
   std::int64_t kv_heads() const { return num_kv_heads > 0 ? num_kv_heads : num_heads; }

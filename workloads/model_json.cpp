@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 4> kActivations = {"gelu", "swiglu", "squ
 constexpr std::array<std::string_view, 2> kNormalizations = {"layer_norm", "rms_norm"};
 constexpr std::array<std::string_view, 3> kPositions = {"learned", "rotary", "none"};
 
-constexpr std::array<std::string_view, 27> kModelKeys = {"base",
+constexpr std::array<std::string_view, 28> kModelKeys = {"base",
                                                          "name",
                                                          "num_layers",
                                                          "hidden_size",
@@ -47,7 +47,8 @@ constexpr std::array<std::string_view, 27> kModelKeys = {"base",
                                                          "state_space",
                                                          "layer_pattern",
                                                          "scales_rotation",
-                                                         "is_bidirectional"};
+                                                         "is_bidirectional",
+                                                         "dropout"};
 constexpr std::array<std::string_view, 9> kExpertKeys = {
     "num_experts",     "top_k",       "expert_ffn_size", "shared_ffn_size", "num_dense_layers",
     "capacity_factor", "latent_size", "num_groups",      "groups_per_token"};
@@ -55,6 +56,7 @@ constexpr std::array<std::string_view, 5> kLatentKeys = {"query_rank", "kv_rank"
                                                          "rotary_head_size", "value_head_size"};
 constexpr std::array<std::string_view, 3> kWindowKeys = {"size", "first_layer", "full_every"};
 constexpr std::array<std::string_view, 3> kPredictionKeys = {"depth", "shares_weights", "layer_pattern"};
+constexpr std::array<std::string_view, 2> kDropoutKeys = {"attention", "hidden"};
 constexpr std::array<std::string_view, 6> kStateSpaceKeys = {"num_heads",  "head_size",  "state_size",
                                                              "num_groups", "conv_width", "chunk_size"};
 
@@ -152,6 +154,14 @@ void read_prediction(JsonFields& fields, MultiTokenPrediction& prediction) {
   prediction.layer_pattern = fields.string_or("layer_pattern", prediction.layer_pattern);
 }
 
+/// What the object does not name is as the base has it, or not dropped.
+void read_dropout(JsonFields& fields, std::optional<Dropout>& dropout) {
+  fields.allow_only(kDropoutKeys);
+  const Dropout base = dropout.value_or(Dropout{});
+  dropout = Dropout{.attention = fields.boolean_or("attention", base.attention),
+                    .hidden = fields.boolean_or("hidden", base.hidden)};
+}
+
 /// Reads the object under a key, if there is one.
 template <class Part>
 Result<void> read_part(const JsonDocument& document, const json& object, const char* key, Part& part,
@@ -182,7 +192,8 @@ Result<TransformerModel> read_model(const JsonDocument& document, const json& ob
                            read_part(document, object, "latent", model.latent, read_latent),
                            read_part(document, object, "window", model.window, read_window),
                            read_part(document, object, "prediction", model.prediction, read_prediction),
-                           read_part(document, object, "state_space", model.state_space, read_state_space)}) {
+                           read_part(document, object, "state_space", model.state_space, read_state_space),
+                           read_part(document, object, "dropout", model.dropout, read_dropout)}) {
     if (!part) return fail(part.error());
   }
   if (const auto checked = check_model(model); !checked)

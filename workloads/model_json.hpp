@@ -8,8 +8,8 @@
 /// `gelu`, `swiglu`, `squared_relu` or `relu`; `normalization` is `layer_norm` or `rms_norm`; `positions` is
 /// `learned`, `rotary` or `none`; `experts`, `latent`, `window`, `state_space` and `prediction` are objects
 /// with the keys of `MixtureOfExperts`, `LatentAttention`, `AttentionWindow`, `StateSpace` and
-/// `MultiTokenPrediction`. `"base": "llama3-8b"` starts from a known model (`vtrain models`) instead of from
-/// GPT-3's defaults; nothing is required then.
+/// `MultiTokenPrediction`, and so is `dropout`, with those of `Dropout`. `"base": "llama3-8b"` starts from a
+/// known model (`vtrain models`) instead of from GPT-3's defaults; nothing is required then.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

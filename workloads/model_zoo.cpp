@@ -77,6 +77,8 @@ struct Sizes {
   bool tied = false;
 };
 
+constexpr Dropout kNoDropout = {};
+
 /// A model of GPT-2's architecture. `batch` 0: not published.
 ZooModel gpt(std::string_view family, std::string_view source, const Sizes& sizes, std::int64_t sequence,
              std::int64_t vocabulary, std::int64_t batch) {
@@ -109,7 +111,8 @@ ZooModel llama(std::string_view family, std::string_view source, const Sizes& si
                            .normalization = Normalization::RmsNorm,
                            .positions = Positions::Rotary,
                            .tied_embeddings = sizes.tied,
-                           .has_bias = false},
+                           .has_bias = false,
+                           .dropout = kNoDropout},
           .global_batch = batch > 0 ? batch : kUsualBatch / sequence,
           .batch_is_published = batch > 0,
           .source = source};
@@ -117,7 +120,9 @@ ZooModel llama(std::string_view family, std::string_view source, const Sizes& si
 
 void add_gpt(std::vector<ZooModel>& zoo) {
   const auto gpt2 = [&zoo](const Sizes& sizes) {
-    zoo.push_back(gpt("GPT-2", kGpt2, sizes, 1024, 50257, 512));
+    ZooModel model = gpt("GPT-2", kGpt2, sizes, 1024, 50257, 512);
+    model.architecture.dropout = {.attention = true, .hidden = true};
+    zoo.push_back(model);
   };
   gpt2({"gpt2-124m", 12, 768, 12});
   gpt2({"gpt2-355m", 24, 1024, 16});
@@ -153,6 +158,7 @@ void add_gpt(std::vector<ZooModel>& zoo) {
   ZooModel neox = gpt("GPT-NeoX", kNeoX, {"gpt-neox-20b", 44, 6144, 64}, 2048, 50432, 1538);
   neox.architecture.positions = Positions::Rotary;
   neox.architecture.tied_embeddings = false;
+  neox.architecture.dropout = kNoDropout;
   zoo.push_back(neox);
 }
 
@@ -160,6 +166,7 @@ void add_opt(std::vector<ZooModel>& zoo) {
   const auto opt = [&zoo](const Sizes& sizes, std::int64_t batch) {
     ZooModel model = gpt("OPT", kOpt, sizes, 2048, 50272, batch);
     model.architecture.activation = Activation::Relu;
+    model.architecture.dropout = {.attention = false, .hidden = true};
     zoo.push_back(model);
   };
   opt({"opt-125m", 12, 768, 12}, 256);
@@ -176,6 +183,7 @@ void add_bert(std::vector<ZooModel>& zoo) {
   const auto bert = [&zoo](const Sizes& sizes) {
     ZooModel model = gpt("BERT", kBert, sizes, 512, 30522, 256);
     model.architecture.is_bidirectional = true;
+    model.architecture.dropout = {.attention = true, .hidden = true};
     zoo.push_back(model);
   };
   bert({"bert-base", 12, 768, 12});
@@ -184,7 +192,11 @@ void add_bert(std::vector<ZooModel>& zoo) {
 
 /// In the LLM Foundry's benchmarks MPT has biases and learned positions.
 void add_mpt(std::vector<ZooModel>& zoo) {
-  const auto mpt = [&zoo](const Sizes& sizes) { zoo.push_back(gpt("MPT", kMpt, sizes, 2048, 50368, 0)); };
+  const auto mpt = [&zoo](const Sizes& sizes) {
+    ZooModel model = gpt("MPT", kMpt, sizes, 2048, 50368, 0);
+    model.architecture.dropout = kNoDropout;
+    zoo.push_back(model);
+  };
   mpt({"mpt-125m", 12, 768, 12});
   mpt({"mpt-350m", 24, 1024, 16});
   mpt({"mpt-760m", 24, 1536, 12});

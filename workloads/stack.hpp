@@ -157,7 +157,6 @@ struct Stack {
   AttentionKernel attention = AttentionKernel::Flash3;
   Libraries libraries = Libraries::Current;
   ElementwiseKernels elementwise = ElementwiseKernels::Fused;
-  bool has_dropout = false;  ///< after the embedding, attention and MLP
   /// Memory traffic of the memory-bound kernels of a layer over that of fused ones: 1, or more for eager
   /// execution, which writes every intermediate.
   double traffic_factor = 1;

@@ -29,7 +29,10 @@ Result<MeasuredCase> read_row(const CsvReader& reader, bool is_measurement) {
     if (!value) error = value.error();
     return value.value_or(1);
   };
-  MeasuredCase row{.id = fmt::format("line {}", reader.line()), .profile = "a100", .gpu = "A100"};
+  MeasuredCase row;
+  row.id = fmt::format("line {}", reader.line());
+  row.profile = "a100";
+  row.gpu = "A100";
   // The release says of neither which version ran: docs/predictor.md, "Which Megatron-LM ran", gives the
   // reasons. The simulator behind the other table knows no overlap.
   row.stack = find_stack(is_measurement ? "megatron-2022" : "megatron-2021").value();

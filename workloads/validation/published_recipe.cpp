@@ -385,7 +385,7 @@ void complete_from_recipe(MeasuredCase& measured, const RecipeKey& key, bool say
       measured.stack.data_parallel = kRegisteredBuffers;
       measured.assumed.emplace_back("collectives of sharded weights work on registered buffers: the recipe");
     }
-    if (line.dropout) measured.stack.has_dropout = measured.stack.memory.keeps_dropout_masks = true;
+    if (line.dropout) measured.model.dropout = Dropout{.attention = true, .hidden = true};
     if (line.prediction.depth > 0) {
       measured.model.prediction = line.prediction;
       measured.assumed.push_back(

@@ -112,6 +112,7 @@ TEST_CASE("curve_store: fingerprints tell models apart by everything but the nam
   CHECK(changed([](TransformerModel& m) { m.has_attention_sinks = true; }));
   CHECK(changed([](TransformerModel& m) { m.has_qk_norm = true; }));
   CHECK(changed([](TransformerModel& m) { m.prediction.shares_weights = true; }));
+  CHECK(changed([](TransformerModel& m) { m.dropout = Dropout{}; }));
 }
 
 }  // namespace

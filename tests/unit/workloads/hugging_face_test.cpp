@@ -354,8 +354,15 @@ TEST_CASE("hugging_face: opt and bert") {
   const auto read_opt = read(opt, 1024);
   REQUIRE(read_opt);
   check_same(*read_opt, known("opt-1.3b", 1024));
-  CHECK(read_opt->warnings ==
-        std::vector<std::string>{"dropout 0.1: whether there is dropout, the stack decides"});
+  CHECK(read_opt->warnings.empty());
+  opt["dropout"] = 0;
+  opt["attention_dropout"] = 0.05;
+  opt["activation_dropout"] = 0.2;
+  const auto other_rates = read(opt, 1024);
+  REQUIRE(other_rates);
+  CHECK(other_rates->model.dropout == Dropout{.attention = true, .hidden = false});
+  CHECK(other_rates->warnings ==
+        std::vector<std::string>{"activation_dropout 0.2: dropout inside the MLP is not counted"});
   opt["word_embed_proj_dim"] = 512;
   CHECK(error_of(opt).find("expected 2048, found '512' (projections of embeddings are not modelled)") !=
         std::string::npos);
@@ -377,8 +384,7 @@ TEST_CASE("hugging_face: gpt2, gpt_neox and nemotron") {
     "task_specific_params": {}, "vocab_size": 50257})"));
   REQUIRE(gpt2);
   check_same(*gpt2, known("gpt2-124m", 1024));
-  CHECK(gpt2->warnings.size() == 4);  // the sequence length, and three rates of dropout
-  CHECK(gpt2->warnings.back() == "resid_pdrop 0.1: whether there is dropout, the stack decides");
+  CHECK(gpt2->warnings.size() == 1);  // the sequence length
 
   const auto neox = read(json::parse(R"({"model_type": "gpt_neox", "hidden_act": "gelu_fast",
     "hidden_size": 6144, "intermediate_size": 24576, "max_position_embeddings": 2048,

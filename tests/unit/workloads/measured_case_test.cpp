@@ -379,8 +379,8 @@ TEST_CASE("measured_case: models that pages of NeMo call otherwise than the zoo"
   // What their recipes do not fuse.
   CHECK(largest.stack.loss_bytes_per_logit == find_stack("megatron-core")->loss_bytes_per_logit);
   CHECK(largest.stack.eager.activation);
-  CHECK(!largest.stack.has_dropout);
-  CHECK(read("GPT3-20B").stack.has_dropout);
+  CHECK(largest.model.dropout == Dropout{});
+  CHECK(read("GPT3-20B").model.dropout == Dropout{.attention = true, .hidden = true});
   CHECK(!read("GPT3-20B").stack.eager.activation);
   CHECK(read("Nemotron-8B").model.ffn_size == 16384);
   CHECK(read("GPT3-20B").model.num_layers == 44);
@@ -438,7 +438,7 @@ TEST_CASE("measured_case: the records that profiler/validation writes") {
   const MeasuredCase& unfused = cases->cases[2];
   CHECK(unfused.group == "pytorch-unfused-h200");
   CHECK(unfused.stack.attention == AttentionKernel::Unfused);
-  CHECK_FALSE(unfused.stack.has_dropout);
+  CHECK(unfused.stack.memory.dropout == Dropout{});
 
   ProfileShelf profiles("");
   const CasePredictions predictions = predict_cases(*cases, profiles);

@@ -184,10 +184,38 @@ TEST_CASE("memory_model: 8-bit products keep narrow inputs, single precision kee
   CHECK(wide.model_state.value == 16 * (4 * layer + 51'200'000) + 2 * layer);
 }
 
+TEST_CASE(
+    "memory_model: of unfused scores the softmax is kept and, with dropout, its mask and what it leaves") {
+  TransformerModel model = kModel;
+  ParallelPlan plan{.global_batch = 8, .micro_batch = 4, .recompute = Recompute::None};
+  const auto kept = [&](std::optional<Dropout> dropout, bool keeps_scores = true) {
+    model.dropout = dropout;
+    const MemoryRules rules{.keeps_scores = keeps_scores};
+    return stage_memory(model, plan, 0, a100(), rules).activations.value;
+  };
+  const double layers = real(model.num_layers);
+  const double scores = layers * 4 * real(model.num_heads * model.sequence_length * model.sequence_length);
+  const double rows = scores / real(model.sequence_length);
+  const auto of_scores = [&](bool attention) {
+    const Dropout dropout{.attention = attention, .hidden = true};
+    return kept(dropout) - kept(dropout, false) + 4 * rows;
+  };
+  CHECK(of_scores(true) == 5 * scores);
+  CHECK(of_scores(false) == 2 * scores);
+  // A model that does not say is trained as the rules have it; after the embedding and in both halves of a
+  // layer a mask is kept.
+  CHECK(kept(std::nullopt) == kept(Dropout{.attention = true, .hidden = true}));
+  const double hidden = 4 * real(model.sequence_length * model.hidden_size);
+  CHECK(kept(Dropout{.hidden = true}) - kept(Dropout{}) == (2 * layers + 1) * hidden);
+  plan.precision = Precision::Fp32;
+  CHECK(of_scores(true) == 9 * scores);
+  CHECK(of_scores(false) == 4 * scores);
+}
+
 TEST_CASE("memory_model: each further prediction holds its logits and the activations of its layer") {
   const ParallelPlan plan{.tensor = 2, .global_batch = 8, .micro_batch = 4};
   TransformerModel model = kModel;
-  const MemoryRules rules{.keeps_dropout_masks = false, .loss_bytes = 6};
+  const MemoryRules rules{.dropout = {}, .loss_bytes = 6};
   const StageMemory one = stage_memory(model, plan, 0, a100(), rules);
   model.prediction.depth = 2;
   const StageMemory three = stage_memory(model, plan, 0, a100(), rules);

@@ -53,6 +53,20 @@ TEST_CASE("model_json: experts and latent attention") {
   CHECK(model->latent == LatentAttention{24, 16, 12, 4, 10});
 }
 
+TEST_CASE("model_json: what is dropped, of a base what it says") {
+  const auto dropout = [](const std::string& fields) {
+    const auto model = parse_model("{" + fields + "}", "m.json");
+    REQUIRE(model);
+    return model->dropout;
+  };
+  CHECK_FALSE(dropout(R"("base": "gpt3-1.3b")").has_value());
+  CHECK(dropout(R"("base": "gpt3-1.3b", "dropout": {"hidden": true})") == Dropout{.hidden = true});
+  CHECK(dropout(R"("base": "gpt2-124m")") == Dropout{.attention = true, .hidden = true});
+  CHECK(dropout(R"("base": "gpt2-124m", "dropout": {"hidden": false})") == Dropout{.attention = true});
+  CHECK(error_of(R"({"base": "gpt2-124m", "dropout": {"hidden": 0.1}})") ==
+        "m.json:1: dropout.hidden: expected true or false, found '0.1'");
+}
+
 TEST_CASE("model_json: windows, state spaces and a pattern of layers") {
   const auto windowed = parse_model(
       R"({"base": "llama3-8b", "window": {"size": 512, "full_every": 2, "first_layer": 1},

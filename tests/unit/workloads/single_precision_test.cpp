@@ -116,6 +116,32 @@ TEST_CASE("transformers-eager: every operator of the formulas is a kernel") {
             .epsilon(kRounding));
 }
 
+TEST_CASE("dropout: kernels are those of the model, of one that does not say those of the stack") {
+  const auto time = [](const Stack& stack, std::optional<Dropout> dropout, std::string_view name) {
+    TransformerModel model = kModel;
+    model.dropout = dropout;
+    return time_of(costs_of(model, stack, Precision::Fp16).layers[0].forward, name);
+  };
+  const Stack eager = find_stack("transformers-eager").value();
+  const double scores = memory_ns(5 * 64.0 * 1024 * 1024, 0.66, 1);
+  const double kernel = memory_ns(5 * kElements, 0.66, 1);
+  for (const bool attention : {true, false}) {
+    for (const bool hidden : {true, false}) {
+      const Dropout dropout{.attention = attention, .hidden = hidden};
+      CHECK(time(eager, {}, "attn_softmax") - time(eager, dropout, "attn_softmax") ==
+            doctest::Approx(attention ? 0 : scores).epsilon(kRounding));
+      CHECK(time(eager, {}, "mlp_residual") - time(eager, dropout, "mlp_residual") ==
+            doctest::Approx(hidden ? 0 : kernel).epsilon(kRounding));
+    }
+  }
+  // Where the stack has none: the fused kernel with the mask instead of the sum.
+  const Stack fused = find_stack("megatron-core").value();
+  CHECK(time(fused, {}, "mlp_residual") ==
+        doctest::Approx(memory_ns(6 * kElements, 0.85, 1)).epsilon(kRounding));
+  CHECK(time(fused, Dropout{.hidden = true}, "mlp_residual") ==
+        doctest::Approx(memory_ns(7 * kElements, 0.66, 1)).epsilon(kRounding));
+}
+
 TEST_CASE("transformers-eager: fused kernels of Megatron-LM for scores are for half precision alone") {
   const Stack megatron = megatron_2021();
   const double scores = 64.0 * 1024 * 1024;

@@ -31,7 +31,6 @@ TEST_CASE("stack: every stack has a name of its own, in order, and says what it 
     CHECK(stack.overlap.contention <= 1);
     // Unfused attention keeps its scores, fused attention does not.
     CHECK(stack.memory.keeps_scores == (stack.attention == AttentionKernel::Unfused));
-    CHECK(stack.memory.keeps_dropout_masks == stack.has_dropout);
   }
 }
 
