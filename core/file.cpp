@@ -200,15 +200,45 @@ void AtomicFile::write_now(std::string_view text) {
   }
 }
 
+Result<void> AtomicFile::finish() {
+  if (descriptor_ >= 0) {
+    write_now(pending_);
+    pending_.clear();
+    // Some file systems report a full disk only here.
+    if (::close(std::exchange(descriptor_, -1)) != 0 && failure_ == 0) failure_ = errno;
+  }
+  if (failure_ != 0) return fail(io_error(path_, "write", failure_));
+  return {};
+}
+
 Result<void> AtomicFile::commit() {
-  write_now(pending_);
-  // Some file systems report a full disk only here.
-  if (::close(std::exchange(descriptor_, -1)) != 0 && failure_ == 0) failure_ = errno;
+  if (auto finished = finish(); !finished) return finished;
   const bool in_place = temporary_.empty();
-  if (failure_ == 0 && !in_place && ::rename(temporary_.c_str(), path_.c_str()) != 0) failure_ = errno;
+  if (!in_place && ::rename(temporary_.c_str(), path_.c_str()) != 0) failure_ = errno;
   if (failure_ != 0) return fail(io_error(path_, "write", failure_));
   unfinished_files().forget(temporary_);
   temporary_.clear();
+  return {};
+}
+
+Result<void> FileGroup::add(AtomicFile file) {
+  auto finished = file.finish();
+  if (finished) files_.push_back(std::move(file));
+  return finished;
+}
+
+Result<void> FileGroup::add(const std::filesystem::path& path, std::string_view content) {
+  auto file = AtomicFile::create(path);
+  if (!file) return fail(std::move(file.error()));
+  file->write(content);
+  return add(*std::move(file));
+}
+
+Result<void> FileGroup::commit() {
+  for (AtomicFile& file : files_) {
+    if (auto committed = file.commit(); !committed) return committed;
+  }
+  files_.clear();
   return {};
 }
 

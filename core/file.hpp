@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/result.hpp"
 
@@ -42,7 +43,9 @@ class AtomicFile {
 
   /// Appends; small pieces are collected. An error (disk full) is remembered and returned by `commit`.
   void write(std::string_view text);
-  /// Writes what is left, closes the file and renames it into place.
+  /// Writes what is left and closes the file. Whatever can go wrong but for the renaming has gone wrong then.
+  Result<void> finish();
+  /// The same, unless that has been done, and renames the file into place.
   Result<void> commit();
 
  private:
@@ -54,6 +57,20 @@ class AtomicFile {
   int descriptor_ = -1;
   std::string pending_;
   int failure_ = 0;  ///< `errno` of the first write that failed
+};
+
+/// Files that appear together: none of them before all are complete.
+class FileGroup {
+ public:
+  /// Takes a file of which all is written.
+  Result<void> add(AtomicFile file);
+  /// Takes a whole file.
+  Result<void> add(const std::filesystem::path& path, std::string_view content);
+  /// Renames all into place.
+  Result<void> commit();
+
+ private:
+  std::vector<AtomicFile> files_;
 };
 
 /// Removes the temporary files of every `AtomicFile` that is not committed yet. For a program that is about

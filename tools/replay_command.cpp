@@ -263,6 +263,25 @@ ordered_json reading_to_json(const Experiment& experiment) {
           {"assumptions", experiment.assumptions}};
 }
 
+/// Writes the files of every run, to the `places` of their policies within the folder, and of all of them.
+/// What is there before, of another run, is replaced as a whole.
+Result<void> write_results(const std::vector<std::string>& places, const ExperimentArguments& arguments,
+                           const Experiment& experiment, const std::vector<ExperimentRun>& runs) {
+  FileGroup files;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const std::filesystem::path place = places[i];
+    auto written = write_run(files, arguments.out / place, experiment, runs[i]);
+    if (!written) return fail(std::move(written.error()));
+    for (const std::string& name : *written)
+      names.push_back((place / name).string());
+  }
+  auto written =
+      write_run_provenance(files, arguments, experiment, runs, names, render(experiment, runs, arguments));
+  if (!written) return written;
+  return replace_previous_run(files, arguments.out, names);
+}
+
 Result<void> replay(const ExperimentArguments& arguments) {
   const auto experiment = prepare_experiment(arguments);
   if (!experiment) return fail(experiment.error());
@@ -274,14 +293,7 @@ Result<void> replay(const ExperimentArguments& arguments) {
 
   const auto write_start = std::chrono::steady_clock::now();
   if (!arguments.out.empty()) {
-    auto files = write_run(arguments.out, *experiment, run);
-    if (!files) return fail(std::move(files.error()));
-    remove_previous_run(arguments.out, *files);
-    if (auto written = write_run_provenance(arguments.out, arguments, *experiment, *runs, *std::move(files));
-        !written)
-      return written;
-    if (auto page = write_file(arguments.out / "report.html", render(*experiment, *runs, arguments)); !page)
-      return page;
+    if (auto written = write_results({""}, arguments, *experiment, *runs); !written) return written;
   }
   const double write_s = seconds_since(write_start);
   if (arguments.json) {
@@ -312,22 +324,6 @@ Result<std::filesystem::path> make_next_run_folder() {
                    .message = "cannot create the folder: " + code.message()});
     }
   }
-}
-
-Result<void> write_comparison(const std::filesystem::path& folder, const ExperimentArguments& arguments,
-                              const Experiment& experiment, const std::vector<ExperimentRun>& runs) {
-  const std::vector<std::string> names = policy_folders(arguments.policies);
-  std::vector<std::string> files;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    auto written = write_run(folder / names[i], experiment, runs[i]);
-    if (!written) return fail(std::move(written.error()));
-    for (const std::string& file : *written)
-      files.push_back(names[i] + "/" + file);
-  }
-  remove_previous_run(folder, files);
-  auto written = write_run_provenance(folder, arguments, experiment, runs, std::move(files));
-  if (!written) return written;
-  return write_file(folder / "report.html", render(experiment, runs, arguments));
 }
 
 /// What a newcomer who has just run the embedded default may try.
@@ -385,8 +381,8 @@ Result<void> compare(ExperimentArguments arguments) {
 
   const auto write_start = std::chrono::steady_clock::now();
   if (!arguments.out.empty()) {
-    if (auto written = write_comparison(arguments.out, arguments, *experiment, *runs); !written)
-      return written;
+    auto written = write_results(policy_folders(arguments.policies), arguments, *experiment, *runs);
+    if (!written) return written;
   }
   if (arguments.json) {
     const double write_s = seconds_since(write_start);

@@ -83,7 +83,7 @@ void append_job(std::string& out, const Workload& workload, const Job& job, cons
   out += '\n';
 }
 
-Result<void> write_jobs_csv(const std::filesystem::path& path, const Workload& workload,
+Result<void> write_jobs_csv(FileGroup& files, const std::filesystem::path& path, const Workload& workload,
                             const SimulationResult& result) {
   auto file = AtomicFile::create(path);
   if (!file) return fail(std::move(file.error()));
@@ -97,7 +97,7 @@ Result<void> write_jobs_csv(const std::filesystem::path& path, const Workload& w
     append_job(row, workload, workload.jobs[i], result.outcomes[i]);
     file->write(row);
   }
-  return file->commit();
+  return files.add(*std::move(file));
 }
 
 /// What jobs lost, a row for each that was interrupted or lost something.
@@ -152,16 +152,16 @@ std::string host_name() {
 
 }  // namespace
 
-Result<std::vector<std::string>> write_run(const std::filesystem::path& folder, const Experiment& experiment,
-                                           const ExperimentRun& run) {
+Result<std::vector<std::string>> write_run(FileGroup& files, const std::filesystem::path& folder,
+                                           const Experiment& experiment, const ExperimentRun& run) {
   if (auto made = create_output_folder(folder); !made) return fail(std::move(made.error()));
   const SimulationResult& result = run.result;
   std::vector<std::string> names = {"jobs.csv"};
-  auto written = write_jobs_csv(folder / names.back(), experiment.workload, result);
+  auto written = write_jobs_csv(files, folder / names.back(), experiment.workload, result);
   const auto write = [&](const std::string& name, const std::string& content) {
     if (!written) return;
     names.push_back(name);
-    written = write_file(folder / name, content);
+    written = files.add(folder / name, content);
   };
   if (!result.losses.empty()) {
     write("interruptions.csv", interruptions_to_csv(experiment.workload, result));
@@ -211,23 +211,27 @@ Result<void> check_inputs_stay(const std::filesystem::path& folder, const std::v
   return {};
 }
 
-void remove_previous_run(const std::filesystem::path& folder, const std::vector<std::string>& kept) {
+Result<void> replace_previous_run(FileGroup& files, const std::filesystem::path& folder,
+                                  const std::vector<std::string>& names) {
   std::error_code ignored;  // of what is not there, or not empty
-  std::vector<std::filesystem::path> files = previous_files(folder);
-  std::erase_if(files, [&](const std::filesystem::path& file) {
-    return std::find(kept.begin(), kept.end(), file.string()) != kept.end();
+  std::vector<std::filesystem::path> previous = previous_files(folder);
+  std::erase_if(previous, [&](const std::filesystem::path& file) {
+    return file == kProvenance || file == kReport ||
+           std::find(names.begin(), names.end(), file.string()) != names.end();
   });
-  for (const std::filesystem::path& file : files)
+  if (auto replaced = files.commit(); !replaced) return replaced;
+  for (const std::filesystem::path& file : previous)
     std::filesystem::remove(folder / file, ignored);
-  for (const std::filesystem::path& file : files) {
+  for (const std::filesystem::path& file : previous) {
     if (file.has_parent_path()) std::filesystem::remove(folder / file.parent_path(), ignored);
   }
+  return {};
 }
 
-Result<void> write_run_provenance(const std::filesystem::path& folder, const ExperimentArguments& arguments,
+Result<void> write_run_provenance(FileGroup& files, const ExperimentArguments& arguments,
                                   const Experiment& experiment, const std::vector<ExperimentRun>& runs,
-                                  std::vector<std::string> files) {
-  files.insert(files.end(), {std::string(kProvenance), std::string(kReport)});
+                                  std::vector<std::string> names, std::string_view report) {
+  names.insert(names.end(), {std::string(kProvenance), std::string(kReport)});
   ordered_json inputs = ordered_json::object();
   for (const auto& [label, value] : experiment.provenance)
     inputs[label] = value;
@@ -239,6 +243,13 @@ Result<void> write_run_provenance(const std::filesystem::path& folder, const Exp
       {"command", arguments.command_line},
       {"written_at", fmt::format("{:%FT%TZ}", fmt::gmtime(std::chrono::system_clock::now()))},
       {"host", host_name()},
+      {"trace", experiment.trace_name},
+      {"cluster", experiment.cluster.describe()},
+      {"num_gpus", experiment.cluster.total_gpus().value},
+      {"policies", arguments.policies},
+      {"placement", info_of(experiment.placement).name},
+      {"predictor", experiment.curves->made_with()},
+      {"curves", arguments.curves.kind},
       {"seed", arguments.transformations.seed},
       {"transformations", transformations_to_json(arguments.transformations)},
       {"disruptions", disruptions_to_json(arguments.disruptions)},
@@ -248,9 +259,10 @@ Result<void> write_run_provenance(const std::filesystem::path& folder, const Exp
       {"assumptions", experiment.assumptions},
       {"read_s", experiment.read_s},
       {kWallOfPolicies, wall},
-      {"files", files},
+      {"files", names},
   };
-  return write_file(folder / kProvenance, json_text(document));
+  if (auto added = files.add(arguments.out / kProvenance, json_text(document)); !added) return added;
+  return files.add(arguments.out / kReport, report);
 }
 
 }  // namespace vtrain

@@ -5,12 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "core/file.hpp"
 #include "core/result.hpp"
 #include "tools/experiment.hpp"
 
 namespace vtrain {
 
-/// Writes to `folder`, which is made:
+/// Adds to `files`, for `folder`, which is made:
 /// - `jobs.csv`: one row a job, in the order of submission. Times are seconds from the trace's origin with as
 ///   many digits as needed; what a job never had (a start, a deadline) is empty. Under policies that work in
 ///   slots (`elasticflow`, presets of `las` and `edf`) `end_s` is the end that the policy books, in whole
@@ -21,8 +22,8 @@ namespace vtrain {
 /// - `summary.json`, last, so that a folder with a summary is whole.
 ///
 /// Returns their names.
-Result<std::vector<std::string>> write_run(const std::filesystem::path& folder, const Experiment& experiment,
-                                           const ExperimentRun& run);
+Result<std::vector<std::string>> write_run(FileGroup& files, const std::filesystem::path& folder,
+                                           const Experiment& experiment, const ExperimentRun& run);
 
 /// Policy specs as names of folders: `las:timer=peer` is `las-timer=peer`. A name that would be too long or
 /// is taken ends in a hash of its spec.
@@ -33,15 +34,17 @@ std::vector<std::string> policy_folders(const std::vector<std::string>& specs);
 Result<void> check_inputs_stay(const std::filesystem::path& folder, const std::vector<std::string>& places,
                                const std::vector<std::string>& inputs);
 
-/// Removes the files of the run whose `run.json` is in `folder`, but for those that a new run has just `kept`
-/// (as `write_run` names them, behind the folder of the policy), and folders of its policies that are empty
-/// then, so that all that is there afterwards is of one run.
-void remove_previous_run(const std::filesystem::path& folder, const std::vector<std::string>& kept);
-
-/// Writes `run.json`: what differs when the same command is run again (times, host, version), the inputs with
-/// their hashes, and the files that the run wrote: `files`, itself and `report.html`.
-Result<void> write_run_provenance(const std::filesystem::path& folder, const ExperimentArguments& arguments,
+/// Adds `run.json`: what differs when the same command is run again (times, host, version), what was run, the
+/// inputs with their hashes, and the files that the run wrote: those of these `names`, itself and
+/// `report.html`, which is added with it.
+Result<void> write_run_provenance(FileGroup& files, const ExperimentArguments& arguments,
                                   const Experiment& experiment, const std::vector<ExperimentRun>& runs,
-                                  std::vector<std::string> files);
+                                  std::vector<std::string> names, std::string_view report);
+
+/// Puts the files of a run into `folder` in place of those of the run whose `run.json` is there: of that
+/// nothing stays but what has one of these `names` (as `write_run` gives them, behind the folder of the
+/// policy); folders of its policies that are empty then go, too.
+Result<void> replace_previous_run(FileGroup& files, const std::filesystem::path& folder,
+                                  const std::vector<std::string>& names);
 
 }  // namespace vtrain

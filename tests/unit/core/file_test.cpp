@@ -145,6 +145,31 @@ TEST_CASE("file: the error is that of the write that failed, whatever happened s
   CHECK(read_file(folder / "a").value() == "old");
 }
 
+TEST_CASE("file: a group appears once all of its files are whole") {
+  const TemporaryFolder folder;
+  REQUIRE(write_file(folder / "a", "old"));
+  const auto count = [&] {
+    return std::distance(std::filesystem::directory_iterator(folder.path()),
+                         std::filesystem::directory_iterator());
+  };
+  {
+    FileGroup files;
+    REQUIRE(files.add(folder / "a", "new"));
+    REQUIRE(files.add(folder / "b", "new"));
+    CHECK(!files.add(folder / "missing" / "c", "new"));
+    CHECK(read_file(folder / "a").value() == "old");
+    CHECK(!std::filesystem::exists(folder / "b"));
+  }
+  CHECK(count() == 1);
+  FileGroup files;
+  REQUIRE(files.add(folder / "a", "new"));
+  REQUIRE(files.add(folder / "b", "newer"));
+  REQUIRE(files.commit());
+  CHECK(read_file(folder / "a").value() == "new");
+  CHECK(read_file(folder / "b").value() == "newer");
+  CHECK(count() == 2);
+}
+
 TEST_CASE("file: output folders are created with their parents") {
   const TemporaryFolder folder;
   CHECK(create_output_folder(folder / "x" / "y"));
