@@ -27,6 +27,7 @@ struct CalibrateArguments {
   std::string profile;
   double percent = 10;
   std::size_t least_rows = 3;
+  bool json = false;
 };
 
 std::string command_line(const CalibrateArguments& arguments) {
@@ -84,8 +85,10 @@ Result<void> calibrate_stacks(const CalibrateArguments& arguments) {
                                 "--percent makes parts larger, --least-rows asks for fewer",
                                 arguments.least_rows, num_parts)});
   }
-  if (auto written = write_file(arguments.output, calibration_json(calibration)); !written) return written;
-  fmt::print(summary_stream(arguments.output), "{}\nwritten: {}\n", to_text(calibration), arguments.output);
+  const std::string document = calibration_json(calibration);
+  if (auto written = write_file(arguments.output, document); !written) return written;
+  const std::string text = fmt::format("{}\nwritten: {}\n", to_text(calibration), arguments.output);
+  fmt::print(summary_stream(arguments.output), "{}", arguments.json ? document : text);
   return {};
 }
 
@@ -115,6 +118,7 @@ void add_calibrate_command(CLI::App& profile, Action& action) {
       ->capture_default_str();
   command->add_option("--profile", arguments->profile,
                       "One GPU profile for all, instead of that of each GPU");
+  command->add_flag("--json", arguments->json, "Print the file that is written");
   command->callback([=, &action] { action = [=] { return calibrate_stacks(*arguments); }; });
 }
 

@@ -20,7 +20,7 @@ class MeanAccuracy {
     sum_.p95_ape_percent += accuracy.p95_ape_percent;
     sum_.bias_percent += accuracy.bias_percent;
   }
-  /// The means; what counts rows and ranks them is that of all rows without a factor.
+  /// The means; what counts rows and ranks them is that of all rows.
   Accuracy mean(const Accuracy& all_rows) const {
     Accuracy mean = all_rows;
     const auto count = static_cast<double>(count_);
@@ -66,24 +66,31 @@ int fold_of(std::string_view configuration, int num_folds) {
   return remainder;
 }
 
-GroupedAccuracy cross_validate(const CasePredictions& cases, ProfileShelf& profiles, int num_folds) {
+CrossValidation cross_validate(const CasePredictions& cases, ProfileShelf& profiles, int num_folds) {
+  CrossValidation result{.outcomes = calibrated_outcomes(cases, {}, profiles)};
+  for (Outcome& outcome : result.outcomes)
+    outcome.predicted = Seconds(0);
   MeanAccuracy all;
   std::map<std::string, MeanAccuracy> groups;
   for (int fold = 0; fold < num_folds; ++fold) {
     const Calibration calibration = calibrate(cases, profiles, [&](const std::string& configuration) {
       return fold_of(configuration, num_folds) == fold;
     });
-    std::vector<Outcome> held_out = calibrated_outcomes(cases, calibration, profiles);
-    std::erase_if(held_out,
-                  [&](const Outcome& outcome) { return fold_of(outcome.configuration, num_folds) == fold; });
+    const std::vector<Outcome> outcomes = calibrated_outcomes(cases, calibration, profiles);
+    std::vector<Outcome> held_out;
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      if (fold_of(outcomes[i].configuration, num_folds) == fold) continue;
+      result.outcomes[i].predicted += outcomes[i].predicted / static_cast<double>(num_folds - 1);
+      held_out.push_back(outcomes[i]);
+    }
     const GroupedAccuracy accuracy = accuracy_by_group(held_out);
     all.add(accuracy.all);
     for (const auto& [name, figures] : accuracy.groups)
       groups[name].add(figures);
   }
-  GroupedAccuracy result = accuracy_by_group(calibrated_outcomes(cases, {}, profiles));
-  result.all = all.mean(result.all);
-  for (auto& [name, figures] : result.groups)
+  result.accuracy = accuracy_by_group(result.outcomes);
+  result.accuracy.all = all.mean(result.accuracy.all);
+  for (auto& [name, figures] : result.accuracy.groups)
     figures = groups[name].mean(figures);
   return result;
 }

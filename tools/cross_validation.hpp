@@ -28,7 +28,15 @@ int num_folds_of(double percent);
 /// the parts do not depend on the order of the rows.
 int fold_of(std::string_view configuration, int num_folds);
 
-/// Fits on each part in turn and tests on the others; figures are means over the parts.
-GroupedAccuracy cross_validate(const CasePredictions& cases, ProfileShelf& profiles, int num_folds);
+/// What came of a cross-validation.
+struct CrossValidation {
+  /// Errors and bias are means over the parts; what ranks and correlates is that of `outcomes`.
+  GroupedAccuracy accuracy{};
+  /// Of each case the mean of what the fits on the parts without it predict.
+  std::vector<Outcome> outcomes{};
+};
+
+/// Fits on each part in turn and tests on the others.
+CrossValidation cross_validate(const CasePredictions& cases, ProfileShelf& profiles, int num_folds);
 
 }  // namespace vtrain

@@ -1,6 +1,7 @@
 #include "tools/experiment.hpp"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -148,7 +149,10 @@ Result<std::optional<std::int32_t>> take_trace(const ExperimentArguments& argume
   for (std::size_t i = 0; i < files.size(); ++i) {
     auto file = read->path_and_hash(files[i]);
     if (!file) return fail(std::move(file.error()));
-    experiment.provenance.emplace_back(files.size() == 1 ? "trace" : fmt::format("trace file {}", i + 1),
+    const bool is_named = std::ranges::find(arguments.trace.files, files[i]) != arguments.trace.files.end();
+    experiment.provenance.emplace_back(files.size() == 1 ? "trace"
+                                       : is_named        ? fmt::format("trace file {}", i + 1)
+                                                         : fmt::format("read with the trace {}", i + 1),
                                        *std::move(file));
     experiment.input_files.push_back(files[i]);
   }
@@ -247,6 +251,8 @@ Result<ExperimentRules> read_rules(const ExperimentArguments& arguments) {
     if (arguments.trace.format != defaults.format)
       return fail({.field = "--format", .message = "needs --trace, which has it"});
   }
+  if (arguments.timeline == "always" && arguments.out.empty() && arguments.json)
+    spdlog::warn("--timeline: without effect; nothing is written without --out");
   auto transformations = read_transformations(arguments.transformations);
   if (!transformations) return fail(std::move(transformations.error()));
   auto disruptions = read_disruption_rules(arguments.disruptions, *placement);
@@ -309,21 +315,50 @@ std::string order_of_types(const Experiment& experiment, bool keeps_durations) {
          (keeps_durations ? fmt::format("; their durations are those on {}", first) : "");
 }
 
-/// Says what the prices of jobs rest on. Under `--strict` prices of GPUs without a profile are an error.
-Result<void> note_prices(bool predicted, bool keeps_durations, bool strict, Experiment& experiment) {
+/// Says which options nothing reads where no job has a model.
+void warn_of_predictor_options(const CurveArguments& arguments) {
+  for (const auto& [option, value] :
+       {std::pair("--profile", arguments.profile), std::pair("--stack", arguments.stack),
+        std::pair("--calibrate", arguments.calibration)}) {
+    if (!value.empty())
+      spdlog::warn("{}: without effect; no job has a model (--assign gives them one)", option);
+  }
+}
+
+/// How many run times are predicted from numbers that no measurement covers; empty for none.
+std::string fallbacks_of_prices(const Experiment& experiment) {
+  const std::int64_t jobs = count_jobs_with_fallbacks(
+      experiment.workload, experiment.curves->on(experiment.cluster, experiment.workload));
+  if (jobs == 0) return {};
+  return fmt::format("run times of {} rest on numbers beyond what was measured (`vtrain plan` names them)",
+                     count_of(jobs, "job"));
+}
+
+/// Says what the prices of jobs rest on. Under `--strict` prices of GPUs without a profile, and such as rest
+/// on numbers beyond what was measured, are an error.
+Result<void> note_prices(const ExperimentArguments& arguments, bool predicted, bool keeps_durations,
+                         Experiment& experiment) {
+  const bool strict = arguments.trace.strict;
   if (predicted) {
     experiment.assumptions.push_back(
         fmt::format("{} {} (--stack sets one)",
                     experiment.curves->stacks_differ() ? "software differs:" : "run times predicted with",
                     experiment.curves->made_with()));
   }
-  if (experiment.workload.models.size() == 0) return {};
+  if (experiment.workload.models.size() == 0) {
+    warn_of_predictor_options(arguments.curves);
+    return {};
+  }
   if (std::string note = order_of_types(experiment, keeps_durations); !note.empty())
     experiment.assumptions.push_back(std::move(note));
   const std::vector<std::string>& assumed = experiment.curves->assumptions();
   if (strict && predicted && !assumed.empty())
     return fail({.field = "--cluster", .message = assumed.front()});
   assume(experiment, assumed);
+  if (!predicted) return {};
+  std::string beyond = fallbacks_of_prices(experiment);
+  if (strict && !beyond.empty()) return fail({.field = "--strict", .message = std::move(beyond)});
+  if (!beyond.empty()) experiment.assumptions.push_back(std::move(beyond));
   return {};
 }
 
@@ -366,7 +401,7 @@ Result<void> complete_jobs(const ExperimentArguments& arguments, Transformations
   if (any_elastic) {
     if (auto taken = take_curves(arguments.trace.strict, experiment); !taken) return taken;
   }
-  return note_prices(predicted, keeps_durations, arguments.trace.strict, experiment);
+  return note_prices(arguments, predicted, keeps_durations, experiment);
 }
 
 }  // namespace
@@ -393,7 +428,8 @@ void add_experiment_options(CLI::App& command, ExperimentArguments& arguments) {
   command.add_flag(
       "--strict", arguments.trace.strict,
       "Exit 2 at a row that would be skipped, for a job larger than the cluster, which would be "
-      "rejected, for a deadline before its submission, and for models on GPUs without a profile");
+      "rejected, for a deadline before its submission, for models on GPUs without a profile, and for "
+      "predicted run times beyond what was measured");
   command.add_flag("--json", arguments.json, "Print one JSON document; files are written only with --out");
 }
 

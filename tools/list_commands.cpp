@@ -14,6 +14,7 @@
 #include "tools/command.hpp"
 #include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
+#include "tools/profile_description.hpp"
 #include "workloads/model_zoo.hpp"
 
 namespace vtrain {
@@ -140,7 +141,7 @@ Result<void> list_clusters(bool json) {
     list.push_back({{"gpu_type", name},
                     {"memory_bytes", profile->memory_capacity.value},
                     {"memory_bytes_per_second", profile->memory_bandwidth.value},
-                    {"peak_flops_per_second", profile->peak_rate.value},
+                    {"peak_flops_per_second", peak_rates_to_json(*profile)},
                     {"gpus_per_node", profile->gpus_per_node},
                     {"node_network_bytes_per_second", profile->node_network_bandwidth.value}});
     table.add_row({std::string(name), as_gigabytes(profile->memory_capacity.value),

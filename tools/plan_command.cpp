@@ -241,11 +241,13 @@ TrainingSpeed speed_of(const PlanQuestion& question, const RankedPlan& ranked) {
 
 ordered_json to_json(const PlanQuestion& question, const RankedPlan& ranked) {
   ordered_json json = plan_to_json(ranked, question.terms);
+  json["sequence_length"] = question.model.sequence_length;
   json["layers_by_stage"] = layers_by_stage(question.model, ranked.plan);
   json["pipeline_layout"] = pipeline_layout(question.model, ranked.plan);
   const TrainingSpeed speed = speed_of(question, ranked);
   json["model_tflops_per_gpu"] = speed.per_gpu.value / 1e12;
   json["mfu"] = speed.of_peak;
+  if (question.deadline_s) json["in_time"] = question.terms.training_seconds(ranked) <= *question.deadline_s;
   return json;
 }
 
@@ -278,6 +280,7 @@ ordered_json to_json(const PlanQuestion& question, const PlanAnswer& answer) {
   constexpr std::array kObjectives = {"time", "cost", "gpus"};
   ordered_json json = {{"model", question.model.name},
                        {"parameters", question.model.num_parameters()},
+                       {"sequence_length", question.model.sequence_length},
                        {"global_batch", question.global_batch},
                        {"tokens_per_iteration", question.terms.tokens_per_iteration},
                        {"objective", kObjectives[static_cast<std::size_t>(question.objective)]}};
@@ -432,10 +435,8 @@ std::string to_text(const PlanQuestion& question, const PlanAnswer& answer) {
   if (best.plan.ends_count_as_layers) text += uneven_stages_text(question.model, best.plan) + "\n";
   text += recompute_note(question, best.plan);
   text += fmt::format("1 trains {}\n", speed_text(speed_of(question, best)));
-  for (const std::string& remark : answer.remarks)
-    text += wrap_text("of 1: " + remark, kTextColumns, 2) + "\n";
-  text += default_stack_note(question.target);
-  return text + fallbacks_text(answer.fallbacks) + left_out_text(question, answer);
+  text += remarks_text(answer.remarks, "1") + default_stack_note(question.target);
+  return text + fallbacks_text(answer.fallbacks, "1") + left_out_text(question, answer);
 }
 
 Result<void> plan(const PlanArguments& arguments) {

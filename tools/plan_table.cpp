@@ -256,15 +256,22 @@ std::string explain_difference(const RankedPlan& faster, const RankedPlan& slowe
   return text;
 }
 
-std::string fallbacks_text(const Fallbacks& fallbacks) {
+std::string remarks_text(std::span<const std::string> remarks, std::string_view mark) {
+  std::string text;
+  for (const std::string& remark : remarks)
+    text += wrap_text(fmt::format("of {}: {}", mark, remark), kTextColumns, 2) + "\n";
+  return text;
+}
+
+std::string fallbacks_text(const Fallbacks& fallbacks, std::string_view mark) {
   std::string text;
   if (!fallbacks.extrapolated.empty())
-    text = wrap_text("outside the measured sizes in 1: " +
-                         fmt::format("{}", fmt::join(fallbacks.extrapolated, ", ")),
+    text = wrap_text(fmt::format("outside the measured sizes in {}: {}", mark,
+                                 fmt::join(fallbacks.extrapolated, ", ")),
                      kTextColumns, 2) +
            "\n";
   for (const std::string& missing : fallbacks.missing)
-    text += wrap_text("fallback of 1: " + missing, kTextColumns, 2) + "\n";
+    text += wrap_text(fmt::format("fallback of {}: {}", mark, missing), kTextColumns, 2) + "\n";
   return text;
 }
 

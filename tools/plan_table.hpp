@@ -73,8 +73,11 @@ std::string describe_plan(const ParallelPlan& plan);
 /// communication (-0.41 s), larger bubble (+0.24 s)`.
 std::string explain_difference(const RankedPlan& faster, const RankedPlan& slower);
 
-/// What plan 1 rests on beside measurements, in lines; all that is extrapolated is one of them.
-std::string fallbacks_text(const Fallbacks& fallbacks);
+/// What a user should know of a plan, in lines. `mark` is how its table names it.
+std::string remarks_text(std::span<const std::string> remarks, std::string_view mark);
+
+/// What it rests on beside measurements, in lines; all that is extrapolated is one of them.
+std::string fallbacks_text(const Fallbacks& fallbacks, std::string_view mark);
 
 /// A plan with its time, breakdown, memory and costs.
 nlohmann::ordered_json plan_to_json(const RankedPlan& plan, const TrainingTerms& terms);

@@ -63,6 +63,7 @@ struct Prediction {
   ParallelPlan plan;
   std::string profile;                         ///< GPU type, in lower case
   std::string stack;                           ///< its name; the public vTrain release has none
+  std::string calibration;                     ///< a sentence on what corrects it, or empty
   std::shared_ptr<const KernelTable> kernels;  ///< what `work` points to
   IterationWork work;
   IterationTimes times;
@@ -172,8 +173,8 @@ Result<Prediction> predict_from_profile(const PredictArguments& arguments, const
     prediction.provenance.push_back(fmt::format("network of a node: {} Gbit/s, from the configuration",
                                                 short_number(*config.release->inter_node_bandwidth)));
   }
-  if (std::string calibrated = describe_calibration(arguments.calibration, *stack); !calibrated.empty())
-    prediction.provenance.push_back(std::move(calibrated));
+  prediction.calibration = describe_calibration(arguments.calibration, *stack);
+  if (!prediction.calibration.empty()) prediction.provenance.push_back(prediction.calibration);
   const std::vector<std::string>& modelled = predicted->provenance.modelled;
   if (!modelled.empty())
     prediction.provenance.push_back(fmt::format("by formula: {}", fmt::join(modelled, ", ")));
@@ -230,6 +231,10 @@ Result<Prediction> predict_one(const PredictArguments& arguments, const StackOpt
   return prediction;
 }
 
+ordered_json text_or_null(const std::string& text) {
+  return text.empty() ? ordered_json(nullptr) : ordered_json(text);
+}
+
 ordered_json to_json(const Prediction& prediction, const std::string& semantics) {
   const IterationTimes& times = prediction.times;
   ordered_json stages = ordered_json::array();
@@ -242,7 +247,8 @@ ordered_json to_json(const Prediction& prediction, const std::string& semantics)
           {"iteration_time_s", Seconds(times.iteration).count()},
           {"semantics", semantics},
           {"profile", prediction.profile},
-          {"stack", prediction.stack.empty() ? ordered_json(nullptr) : ordered_json(prediction.stack)},
+          {"stack", text_or_null(prediction.stack)},
+          {"calibration", text_or_null(prediction.calibration)},
           {"parameters", prediction.model.num_parameters()},
           {"num_gpus", prediction.plan.num_gpus().value},
           {"plan", plan_to_json(prediction.plan)},

@@ -229,18 +229,24 @@ std::string describe_profile(const GpuProfile& profile) {
   return text;
 }
 
+ordered_json peak_rates_to_json(const GpuProfile& profile) {
+  const auto rate = [](FlopsPerSecond peak) {
+    return peak.value > 0 ? ordered_json(peak.value) : ordered_json(nullptr);
+  };
+  return {{"bf16", rate(profile.has_bf16 ? profile.peak_rate : FlopsPerSecond(0))},
+          {"fp16", rate(profile.peak_rate)},
+          {"fp32", rate(profile.peak_rate_fp32)},
+          {"fp8", rate(profile.peak_rate_fp8)},
+          {"fp4", rate(profile.peak_rate_fp4)}};
+}
+
 ordered_json profile_summary_to_json(const GpuProfile& profile) {
   return {{"name", profile.name},
           {"description", profile.description},
           {"made_by", profile.made_by},
           {"memory_bytes", profile.memory_capacity.value},
           {"memory_bytes_per_second", profile.memory_bandwidth.value},
-          {"peak_flops_per_second",
-           {{"bf16", profile.has_bf16 ? profile.peak_rate.value : 0},
-            {"fp16", profile.peak_rate.value},
-            {"fp32", profile.peak_rate_fp32.value},
-            {"fp8", profile.peak_rate_fp8.value},
-            {"fp4", profile.peak_rate_fp4.value}}},
+          {"peak_flops_per_second", peak_rates_to_json(profile)},
           {"gpus_per_node", profile.gpus_per_node},
           {"nvlink_domain_gpus", profile.nvlink_domain},
           {"node_network_bytes_per_second", profile.node_network_bandwidth.value},

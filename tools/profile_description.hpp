@@ -33,6 +33,9 @@ std::vector<RateCurve> rate_curves(const GpuProfile& profile);
 std::string describe_profile(const GpuProfile& profile);
 nlohmann::ordered_json profile_to_json(const GpuProfile& profile);
 
+/// By precision; null for one that the GPU does not have.
+nlohmann::ordered_json peak_rates_to_json(const GpuProfile& profile);
+
 /// One line a profile.
 std::string list_profiles(const std::vector<GpuProfile>& profiles);
 nlohmann::ordered_json profile_summary_to_json(const GpuProfile& profile);

@@ -46,6 +46,14 @@ struct ScaleQuestion {
   TrainingTarget target;
 };
 
+/// What came of it.
+struct ScaleAnswer {
+  ScalingAnswer ladder;
+  Fallbacks fallbacks;               ///< of the best rung's plan
+  std::vector<std::string> remarks;  ///< likewise
+  double wall_s = 0;
+};
+
 double parameters_of(const Rung& rung) {
   return static_cast<double>(rung.model.num_parameters());
 }
@@ -70,7 +78,7 @@ ordered_json to_json(const ScaleArguments& arguments, const Rung& rung, const Tr
           {"hidden_size", rung.model.hidden_size},
           {"num_heads", rung.model.num_heads},
           {"num_kv_heads", rung.model.kv_heads()},
-          {"mlp_size", rung.model.mlp_size()},
+          {"ffn_size", rung.model.mlp_size()},
           {"sequence_length", rung.model.sequence_length},
           {"vocab_size", rung.model.vocab_size},
           {"tokens", rung.tokens},
@@ -82,23 +90,25 @@ ordered_json to_json(const ScaleArguments& arguments, const Rung& rung, const Tr
 }
 
 ordered_json to_json(const ScaleArguments& arguments, const ScaleQuestion& question,
-                     const ScalingAnswer& answer, double wall_s) {
+                     const ScaleAnswer& answer) {
   const TrainingBudget& budget = question.budget;
   ordered_json rungs = ordered_json::array();
-  for (const Rung& rung : answer.rungs)
+  for (const Rung& rung : answer.ladder.rungs)
     rungs.push_back(to_json(arguments, rung, budget));
   const double promised = promised_parameters(budget);
   ordered_json json = {
       {"num_gpus", budget.num_gpus.value}, {"days", arguments.days}, {"family", question.family}};
   json.update(target_to_json(question.target));
   json.update({{"tokens_per_parameter", budget.tokens_per_parameter},
-               {"wall_s", wall_s},
+               {"wall_s", answer.wall_s},
                {"promised_by_peak",
                 {{"parameters", promised},
                  {"tokens", promised * budget.tokens_per_parameter},
                  {"flops_per_second", budget.peak_rate.value * budget.num_gpus.value}}},
-               {"best", rungs[answer.best]},
-               {"ladder_ends", answer.ladder_ends},
+               {"best", rungs[answer.ladder.best]},
+               {"fallbacks", answer.fallbacks.sentences()},
+               {"remarks", answer.remarks},
+               {"ladder_ends", answer.ladder.ladder_ends},
                {"ladder", rungs}});
   return json;
 }
@@ -142,8 +152,9 @@ std::string ladder_table(const ScaleArguments& arguments, const ScalingAnswer& a
 }
 
 std::string to_text(const ScaleArguments& arguments, const ScaleQuestion& question,
-                    const ScalingAnswer& answer, double wall_s) {
+                    const ScaleAnswer& found) {
   const TrainingBudget& budget = question.budget;
+  const ScalingAnswer& answer = found.ladder;
   const double promised = promised_parameters(budget);
   const Rung& best = answer.rungs[answer.best];
   const Rung& largest = answer.rungs.back();
@@ -156,18 +167,19 @@ std::string to_text(const ScaleArguments& arguments, const ScaleQuestion& questi
       "at peak    {} {} on {}\n"
       "predicted  {} parameters{} on {} in {:.1f} d: {}\n\n{}\n"
       "* the largest in time{}\n"
-      "days at peak: 6 operations for each {} and token, attention not counted\n{}",
+      "days at peak: 6 operations for each {} and token, attention not counted\n{}{}",
       with_thousands(budget.num_gpus.value), question.target.profile.name, short_number(arguments.days),
       short_number(budget.tokens_per_parameter), has_experts ? "active parameter" : "parameter",
-      answer.rungs.size(), question.family.empty() ? "" : " like " + question.family, as_duration(wall_s),
-      describe_target(question.target), billions(promised), has_experts ? "active parameters" : "parameters",
-      tokens_text(promised * budget.tokens_per_parameter), billions(parameters_of(best)), active,
-      tokens_text(best.tokens), best.time.count() / kSecondsPerDay, describe_plan(best.plan.plan),
-      ladder_table(arguments, answer),
+      answer.rungs.size(), question.family.empty() ? "" : " like " + question.family,
+      as_duration(found.wall_s), describe_target(question.target), billions(promised),
+      has_experts ? "active parameters" : "parameters", tokens_text(promised * budget.tokens_per_parameter),
+      billions(parameters_of(best)), active, tokens_text(best.tokens), best.time.count() / kSecondsPerDay,
+      describe_plan(best.plan.plan), ladder_table(arguments, answer),
       answer.ladder_ends ? ", and the largest that is tried: larger ones may be in time too."
                          : fmt::format(". The largest model here would take {:.1f} d.",
                                        largest.time.count() / kSecondsPerDay),
-      has_experts ? "active parameter" : "parameter", default_stack_note(question.target));
+      has_experts ? "active parameter" : "parameter", remarks_text(found.remarks, "*"),
+      fallbacks_text(found.fallbacks, "*") + default_stack_note(question.target));
 }
 
 /// The ladder of the model's family, or of GPT where there is none.
@@ -224,12 +236,19 @@ Result<void> scale(const ScaleArguments& arguments) {
   const std::int64_t num_gpus = budget.num_gpus.value;
   const std::int64_t gpus_per_node = question->target.profile.gpus_per_node;
   const std::int64_t batch_multiple = num_gpus < gpus_per_node ? num_gpus : num_gpus / gpus_per_node;
-  const auto answer =
-      scale_model(budget, question->ladder, arguments.global_batch, batch_multiple, find_plan);
-  if (!answer) return fail(in_option("--days", answer.error()));
-  const double wall_s = seconds_since(start);
-  fmt::print("{}", arguments.json ? json_text(to_json(arguments, *question, *answer, wall_s))
-                                  : to_text(arguments, *question, *answer, wall_s));
+  auto ladder = scale_model(budget, question->ladder, arguments.global_batch, batch_multiple, find_plan);
+  if (!ladder) return fail(in_option("--days", ladder.error()));
+  ScaleAnswer answer;
+  answer.ladder = *std::move(ladder);
+  answer.wall_s = seconds_since(start);
+  const Rung& best = answer.ladder.rungs[answer.ladder.best];
+  auto predicted =
+      predict_physical(best.model, best.plan.plan, question->target.profile, question->target.stack);
+  if (!predicted) return fail(std::move(predicted.error()));
+  answer.fallbacks = std::move(predicted->provenance.fallbacks);
+  answer.remarks = std::move(predicted->provenance.remarks);
+  fmt::print("{}", arguments.json ? json_text(to_json(arguments, *question, answer))
+                                  : to_text(arguments, *question, answer));
   return {};
 }
 

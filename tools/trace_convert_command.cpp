@@ -34,8 +34,8 @@ Result<void> convert(const ConvertArguments& arguments) {
   read->trace.assumptions.insert(read->trace.assumptions.end(), changes->begin(), changes->end());
   const auto written = write_trace(read->trace, arguments.output);
   if (!written) return fail(written.error());
-  print_written_trace(fmt::format("{} ({})", read->name(), read->trace.format), read->trace, *written,
-                      arguments.output);
+  print_written_trace(fmt::format("{} ({})", read->name(), read->trace.format), read->trace, std::nullopt,
+                      *written, arguments.output);
   return {};
 }
 

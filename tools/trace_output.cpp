@@ -63,7 +63,8 @@ Result<WrittenTrace> write_trace(const Trace& trace, const OutputArguments& argu
   return WrittenTrace{trace_statistics(again->workload), compare_workloads(trace.workload, again->workload)};
 }
 
-void print_written_trace(const std::string& source, const Trace& trace, const WrittenTrace& written,
+void print_written_trace(const std::string& source, const Trace& trace,
+                         const std::optional<ClusterSpec>& cluster, const WrittenTrace& written,
                          const OutputArguments& arguments) {
   std::FILE* const stream = summary_stream(arguments.path);
   if (arguments.json) {
@@ -72,7 +73,9 @@ void print_written_trace(const std::string& source, const Trace& trace, const Wr
     for (const FieldDifference& difference : written.lost.value_or(std::vector<FieldDifference>()))
       not_kept.push_back({{"field", difference.field}, {"jobs", difference.jobs}});
     ordered_json json = {{"source", source}, {"trace", arguments.path}, {"format", arguments.format}};
-    json.update(statistics_to_json(written.statistics, std::nullopt));
+    std::optional<GpuCount> num_gpus;
+    if (cluster) num_gpus = cluster->total_gpus();
+    json.update(statistics_to_json(written.statistics, num_gpus));
     json["skipped_rows"] = trace.skipped.total();
     json["skipped"] = skipped_to_json(trace.skipped);
     json["assumptions"] = trace.assumptions;
@@ -80,10 +83,10 @@ void print_written_trace(const std::string& source, const Trace& trace, const Wr
     print_json(json, stream);
     return;
   }
-  fmt::print(stream, "from      {}\n{}{}{}{}", source,
-             describe_jobs(fmt::format("{} ({})", arguments.path, arguments.format), written.statistics,
-                           std::nullopt),
-             skipped_line(trace.skipped), assumed_lines(trace.assumptions), lost_line(written));
+  fmt::print(
+      stream, "from      {}\n{}{}{}{}", source,
+      describe_jobs(fmt::format("{} ({})", arguments.path, arguments.format), written.statistics, cluster),
+      skipped_line(trace.skipped), assumed_lines(trace.assumptions), lost_line(written));
 }
 
 }  // namespace vtrain

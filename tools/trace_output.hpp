@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "sched/cluster.hpp"
 #include "traces/trace_difference.hpp"
 #include "traces/trace_format.hpp"
 #include "traces/trace_statistics.hpp"
@@ -41,8 +42,10 @@ Result<WrittenTrace> write_trace(const Trace& trace, const OutputArguments& argu
 /// The line of what was lost, empty when nothing was.
 std::string lost_line(const WrittenTrace& written);
 
-/// Prints what was made of `source`: jobs, load, what was skipped and assumed, and what was lost.
-void print_written_trace(const std::string& source, const Trace& trace, const WrittenTrace& written,
+/// Prints what was made of `source`: jobs, the load that they offer a cluster if there is one, what was
+/// skipped and assumed, and what was lost.
+void print_written_trace(const std::string& source, const Trace& trace,
+                         const std::optional<ClusterSpec>& cluster, const WrittenTrace& written,
                          const OutputArguments& arguments);
 
 }  // namespace vtrain

@@ -1,9 +1,11 @@
 /// `vtrain trace slice`: part of a trace, or the same jobs at another load.
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <type_traits>
 
 #include "core/time_span.hpp"
@@ -41,8 +43,10 @@ Result<void> take_time(const std::string& option, const std::string& text, Time&
   return {};
 }
 
-Result<SliceOptions> slice_options(const SliceArguments& arguments) {
+Result<SliceOptions> slice_options(const SliceArguments& arguments,
+                                   const std::optional<ClusterSpec>& cluster) {
   SliceOptions options = arguments.options;
+  if (cluster) options.cluster = cluster->total_gpus();
   options.min_gpus = GpuCount(arguments.min_gpus);
   options.max_gpus = GpuCount(arguments.max_gpus);
   SimTime from{};
@@ -65,17 +69,20 @@ Result<SliceOptions> slice_options(const SliceArguments& arguments) {
     if (!statuses) return fail(std::move(statuses.error()));
     options.statuses = *std::move(statuses);
   }
-  if (!arguments.cluster.empty()) {
-    const auto cluster = ClusterSpec::parse(arguments.cluster);
-    if (!cluster) return fail(in_option("--cluster", cluster.error()));
-    options.cluster = cluster->total_gpus();
-  }
   return options;
 }
 
 Result<void> slice(const SliceArguments& arguments) {
-  const auto options = slice_options(arguments);
+  std::optional<ClusterSpec> cluster;
+  if (!arguments.cluster.empty()) {
+    auto given = ClusterSpec::parse(arguments.cluster);
+    if (!given) return fail(in_option("--cluster", given.error()));
+    cluster = *std::move(given);
+  }
+  const auto options = slice_options(arguments, cluster);
   if (!options) return fail(options.error());
+  if (options->sample == 0 && options->seed != SliceOptions().seed)
+    spdlog::warn("--seed: without effect; it is for --sample");
   auto read = read_traces(arguments.trace);
   if (!read) return fail(read.error());
   Trace& trace = read->trace;
@@ -87,7 +94,8 @@ Result<void> slice(const SliceArguments& arguments) {
   trace.assumptions.insert(trace.assumptions.end(), sentences->begin(), sentences->end());
   const auto written = write_trace(trace, arguments.output);
   if (!written) return fail(written.error());
-  print_written_trace(fmt::format("{} ({})", read->name(), trace.format), trace, *written, arguments.output);
+  print_written_trace(fmt::format("{} ({})", read->name(), trace.format), trace, cluster, *written,
+                      arguments.output);
   return {};
 }
 
@@ -114,8 +122,8 @@ void add_slice_options(CLI::App& command, SliceArguments& to) {
           .add_option("--scale-load", to.options.load_factor,
                       "Submissions come so many times as fast, which multiplies the offered load")
           ->transform(number_between(1e-6, 1e6));
-  CLI::Option* const cluster =
-      command.add_option("--cluster", to.cluster, "The cluster that --load refers to, for instance 16x8");
+  CLI::Option* const cluster = command.add_option(
+      "--cluster", to.cluster, "The cluster that --load refers to, and the load that is printed: 16x8");
   command
       .add_option("--load", to.options.load, "Instead of a factor: the offered load to reach on --cluster")
       ->transform(number_between(1e-6, 1e6))

@@ -1,6 +1,7 @@
 #include "tools/transformations.hpp"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -114,6 +115,10 @@ Result<std::vector<std::string>> transform(Workload& workload, const Transformat
     return fail(done.error());
   if (transformations.predicts_run_times) {
     const PredictedRunTimes done = predict_run_times(workload, curves);
+    if (done.predicted + done.without_plan == 0)
+      return fail({.field = "--run-times",
+                   .message = "no job of the trace says both a duration and a model that is known with its "
+                              "global batch and iterations"});
     sentences.push_back(fmt::format("run times, and requested times with them, as predicted for {}",
                                     count_of(done.predicted, "job")));
     if (done.without_plan > 0)
@@ -128,7 +133,9 @@ Result<std::vector<std::string>> transform(Workload& workload, const Transformat
   if (price || wants_deadlines || transformations.estimates.kind != EstimateRule::Kind::Trace) {
     if (auto priced = price_jobs(workload, curves); !priced) return fail(priced.error());
   }
-  if (wants_deadlines) {
+  if (wants_deadlines && std::ranges::all_of(workload.jobs, &Job::has_deadline)) {
+    spdlog::warn("--deadlines: without effect; all jobs have one");
+  } else if (wants_deadlines) {
     if (auto done = take(assign_deadlines(workload, *transformations.deadlines, seed)); !done)
       return fail(done.error());
   }

@@ -42,7 +42,8 @@ struct ValidateArguments {
 struct Validation {
   bool are_measured = true;  ///< whether the times are measured iterations
   CasePredictions cases{};
-  std::string calibration{};  ///< what corrects the predictions, empty for nothing
+  std::vector<Outcome> outcomes{};  ///< of `cases`, corrected
+  std::string calibration{};        ///< what corrects the predictions, empty for nothing
   GroupedAccuracy times{};
   GroupedAccuracy allocated{};
   GroupedAccuracy reserved{};
@@ -201,29 +202,28 @@ double in_gibibytes(Bytes bytes) {
 /// What was measured, if it was, and what is predicted.
 std::string memory_fields(const std::optional<Bytes>& measured, Bytes predicted) {
   const std::string known = measured ? fmt::format("{}", in_gibibytes(*measured)) : std::string();
-  return fmt::format("{},{:.3f}", known, in_gibibytes(predicted));
+  return fmt::format("{},{}", known, in_gibibytes(predicted));
 }
 
 /// One line a case: what was measured, predicted and assumed.
-Result<void> write_predictions(const std::string& path, const CasePredictions& cases,
-                               const std::vector<Outcome>& outcomes) {
+Result<void> write_predictions(const std::string& path, const Validation& validation) {
   std::string csv =
       "id,group,stack,profile,tensor,context,data,pipeline,virtual_stages,expert,micro_batch,measured_s,"
       "predicted_s,error_percent,allocated_gib,predicted_allocated_gib,reserved_gib,predicted_reserved_gib,"
       "predicted_peak_gib,fits,assumed\n";
-  for (std::size_t i = 0; i < cases.predicted.size(); ++i) {
-    const CasePrediction& prediction = cases.predicted[i];
+  for (std::size_t i = 0; i < validation.outcomes.size(); ++i) {
+    const CasePrediction& prediction = validation.cases.predicted[i];
     const MeasuredCase& measured = prediction.measured;
     const ParallelPlan& plan = measured.plan;
-    const Outcome& outcome = outcomes[i];
+    const Outcome& outcome = validation.outcomes[i];
     append_csv_field(csv, measured.id);
-    csv += fmt::format(",{},{},{},{},{},{},{},{},{},{},{},{},{:.2f},", measured.group, measured.stack.name,
+    csv += fmt::format(",{},{},{},{},{},{},{},{},{},{},{},{},{},", measured.group, measured.stack.name,
                        measured.profile, plan.tensor, plan.context, plan.data, plan.pipeline,
                        plan.virtual_stages, plan.expert, plan.micro_batch, outcome.measured.count(),
                        outcome.predicted.count(), 100 * relative_error(outcome));
-    csv += fmt::format("{},{},{:.3f},{},", memory_fields(measured.allocated, prediction.allocated),
+    csv += fmt::format("{},{},{},{},", memory_fields(measured.allocated, prediction.allocated),
                        memory_fields(measured.reserved, prediction.reserved),
-                       in_gibibytes(prediction.memory.peak), prediction.memory.fits() ? 1 : 0);
+                       in_gibibytes(prediction.memory.peak), prediction.memory.fits());
     std::string assumed;
     for (const std::string& assumption : measured.assumed)
       assumed += (assumed.empty() ? "" : "; ") + assumption;
@@ -249,22 +249,23 @@ Result<void> validate(const ValidateArguments& arguments) {
   }
   if (arguments.fit_percent > 0) {
     const int num_folds = num_folds_of(arguments.fit_percent);
-    validation.times = cross_validate(validation.cases, profiles, num_folds);
+    CrossValidation tested = cross_validate(validation.cases, profiles, num_folds);
+    validation.times = std::move(tested.accuracy);
+    validation.outcomes = std::move(tested.outcomes);
     validation.calibration = fmt::format(
         "factors for each stack and GPU, fitted on one of {} parts and tested on the rest (mean over all "
         "parts)",
         num_folds);
   } else {
-    validation.times = accuracy_by_group(calibrated_outcomes(validation.cases, *calibration, profiles));
+    validation.outcomes = calibrated_outcomes(validation.cases, *calibration, profiles);
+    validation.times = accuracy_by_group(validation.outcomes);
     if (!calibration->file.empty())
       validation.calibration = describe_calibrated(*calibration, validation.cases);
   }
   validation.allocated = accuracy_by_group(allocated_outcomes(validation.cases));
   validation.reserved = accuracy_by_group(reserved_outcomes(validation.cases));
   if (!arguments.predictions.empty()) {
-    const auto written = write_predictions(arguments.predictions, validation.cases,
-                                           calibrated_outcomes(validation.cases, *calibration, profiles));
-    if (!written) return written;
+    if (auto written = write_predictions(arguments.predictions, validation); !written) return written;
   }
   fmt::print("{}",
              arguments.json ? json_text(to_json(arguments, validation)) : to_text(arguments, validation));
@@ -297,7 +298,8 @@ void add_validate_command(CLI::App& app, Action& action) {
           "parts, and report the rest; the mean over all such parts")
       ->transform(number_between(1, 50))
       ->excludes("--calibrate");
-  command->add_option("--predictions", arguments->predictions, "Write one line for each predicted case, CSV");
+  command->add_option("--predictions", arguments->predictions,
+                      "Write one line for each predicted case, CSV; with --fit the mean of the tests");
   command->add_flag("--json", arguments->json, "Print one JSON document");
   command->callback([=, &action] { action = [arguments] { return validate(*arguments); }; });
 }

@@ -262,6 +262,28 @@ std::vector<std::string> Fallbacks::sentences() const {
   return all;
 }
 
+Fallbacks find_fallbacks(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
+                         const Stack& stack, const LayerCosts& costs) {
+  Fallbacks fallbacks{.extrapolated = {costs.extrapolated.begin(), costs.extrapolated.end()},
+                      .missing = unsupported_choices(plan, stack)};
+  const StageCosts stages(model, plan, profile, stack, costs);
+  for (std::string& reduction : stages.extrapolated_reductions())
+    fallbacks.extrapolated.push_back(std::move(reduction));
+  if (plan.offloaded_layers > 0 && profile.host_bandwidth.value <= 0) {
+    fallbacks.missing.push_back(
+        "offloaded activations: host_bandwidth is not in the profile, copies cost nothing");
+  }
+  if (plan.precision == Precision::Bf16 && !profile.has_bf16)
+    fallbacks.missing.push_back(fmt::format("bf16: {} has none, timed as fp16", profile.name));
+  if (model.has_experts() && plan.tensor > 1 && !plan.sequence_parallel) {
+    fallbacks.missing.push_back(fmt::format(
+        "experts without sequence_parallel: all {} GPUs of a tensor-parallel group route the same tokens, {} "
+        "times the work (Megatron-Core refuses such plans)",
+        plan.tensor, plan.tensor));
+  }
+  return fallbacks;
+}
+
 IterationWork make_physical_work(const TransformerModel& model, const ParallelPlan& plan,
                                  const GpuProfile& profile, const Stack& stack, const LayerCosts& costs,
                                  WorkDetail detail) {
@@ -299,30 +321,13 @@ Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const
   if (auto checked = check_precision(profile, plan.precision); !checked) return fail(checked.error());
   if (auto checked = check_stack(stack, plan); !checked) return fail(checked.error());
   const LayerCosts costs = layer_costs(model, layer_key(plan), profile, stack);
-  Fallbacks fallbacks{.extrapolated = {costs.extrapolated.begin(), costs.extrapolated.end()},
-                      .missing = unsupported_choices(plan, stack)};
-  const StageCosts stages(model, plan, profile, stack, costs);
-  for (std::string& reduction : stages.extrapolated_reductions())
-    fallbacks.extrapolated.push_back(std::move(reduction));
-  if (plan.offloaded_layers > 0 && profile.host_bandwidth.value <= 0) {
-    fallbacks.missing.push_back(
-        "offloaded activations: host_bandwidth is not in the profile, copies cost nothing");
-  }
-  if (plan.precision == Precision::Bf16 && !profile.has_bf16)
-    fallbacks.missing.push_back(fmt::format("bf16: {} has none, timed as fp16", profile.name));
-  if (model.has_experts() && plan.tensor > 1 && !plan.sequence_parallel) {
-    fallbacks.missing.push_back(fmt::format(
-        "experts without sequence_parallel: all {} GPUs of a tensor-parallel group route the same tokens, {} "
-        "times the work (Megatron-Core refuses such plans)",
-        plan.tensor, plan.tensor));
-  }
   return PhysicalPrediction{
       .work = make_physical_work(model, plan, profile, stack, costs, WorkDetail::Operators),
       .memory = estimate_memory(model, plan, profile, stack.memory),
       .provenance = {.all_reduce_source = std::string(all_reduce_source(profile, stack)),
                      .modelled = {costs.modelled.begin(), costs.modelled.end()},
                      .remarks = remarks_on(model, plan, stack, costs),
-                     .fallbacks = std::move(fallbacks)}};
+                     .fallbacks = find_fallbacks(model, plan, profile, stack, costs)}};
 }
 
 }  // namespace vtrain

@@ -42,9 +42,15 @@ struct Fallbacks {
   std::vector<std::string> extrapolated{};  ///< operators and messages outside the measured sizes
   std::vector<std::string> missing{};       ///< what the profile does not have, a sentence each
 
+  bool empty() const { return extrapolated.empty() && missing.empty(); }
   /// All of it, a sentence each.
   std::vector<std::string> sentences() const;
 };
+
+/// What there is of them in a prediction of this plan, which has passed `check_plan`. `costs` are those of
+/// `layer_key(plan)`.
+Fallbacks find_fallbacks(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
+                         const Stack& stack, const LayerCosts& costs);
 
 /// Where the numbers of a prediction come from.
 struct PhysicalProvenance {

@@ -152,6 +152,8 @@ Result<PlanSearchResult> PlanSearch::find(GpuCount num_gpus, std::int64_t global
   for (const Candidate& candidate : candidates)
     result.best.push_back(
         {plans[candidate.place], candidate.iteration, candidate.memory, candidate.breakdown});
+  timer_.take_up(result.best.front().plan);
+  result.best.front().has_fallbacks = timer_.has_fallbacks();
   return result;
 }
 

@@ -24,6 +24,9 @@ struct RankedPlan {
   Nanoseconds iteration{0};
   MemoryEstimate memory{};
   Breakdown breakdown{};  ///< of the slowest stage
+  /// Whether its time rests on numbers that no measurement covers (`Fallbacks`). Of the fastest plan of a
+  /// search alone.
+  bool has_fallbacks = false;
 };
 
 /// What to look for.

@@ -210,6 +210,11 @@ Breakdown PlanTimer::breakdown() {
   return breakdown;
 }
 
+bool PlanTimer::has_fallbacks() const {
+  const LayerCosts& costs = *layers_->costs;
+  return !costs.extrapolated.empty() || !find_fallbacks(model(), plan_, profile(), stack(), costs).empty();
+}
+
 Breakdown PlanTimer::stage_breakdown(std::size_t stage, std::span<const Chunk> chunks) const {
   Breakdown breakdown{.data_comm = once_[stage].reduction, .optimizer = once_[stage].optimizer};
   const auto num_micro_batches = static_cast<double>(shape_.num_micro_batches);

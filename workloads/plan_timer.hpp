@@ -47,6 +47,8 @@ class PlanTimer {
   [[nodiscard]] Nanoseconds iteration();
   /// Where that time goes, on the slowest stage.
   [[nodiscard]] Breakdown breakdown();
+  /// Whether any of it is not covered by measurements (`find_fallbacks`).
+  [[nodiscard]] bool has_fallbacks() const;
 
  private:
   /// Spans of one part of the model, of one micro-batch, and where their time goes.

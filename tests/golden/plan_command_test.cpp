@@ -38,7 +38,7 @@ void write_config(const TemporaryFolder& work, const std::string& model, const j
   for (const char* key :
        {"tensor", "context", "expert", "expert_tensor", "pipeline", "virtual_stages", "data", "global_batch",
         "micro_batch", "recompute", "recomputed_layers", "offloaded_layers", "sequence_parallel", "sharding",
-        "schedule", "precision", "ends_count_as_layers"})
+        "schedule", "precision", "ends_count_as_layers", "sequence_length"})
     plan[key] = found[key];
   work.write(
       "config.json",
@@ -113,6 +113,10 @@ TEST_CASE("plan: with a deadline the cheapest plan in time is best, and none is 
   CHECK(answer["best"]["training_s"] <= limit);
   CHECK(answer["best"]["training_gpu_hours"] == expected);
   CHECK(run_json(command + "288h")["best"] == answer["best"]);
+  for (const json& count : answer["counts"]) {
+    if (!count.contains("plans")) continue;
+    CHECK(count["plans"][0]["in_time"] == (count["plans"][0]["training_s"] <= limit));
+  }
 
   const TemporaryFolder work;
   const auto none = run_vtrain(command + "1h", work.path());
@@ -294,6 +298,15 @@ TEST_CASE("plan: what the best plan rests on beside measurements is that of its 
   const auto text = run_vtrain("plan llama3-8b --cluster 2x8:h100 --global-batch 256", work.path());
   CHECK(answer["fallbacks"][0] == "logits_gemm: outside the measured sizes");
   CHECK(text.out.find("\noutside the measured sizes in 1: logits_gemm, ") != std::string::npos);
+}
+
+TEST_CASE("plan: another sequence length is part of the plan") {
+  const TemporaryFolder work;
+  const json answer = run_json("plan llama3-8b --cluster 2x8:h100 --sequence-length 4096");
+  CHECK(answer["sequence_length"] == 4096);
+  CHECK(answer["best"]["sequence_length"] == 4096);
+  write_config(work, "llama3-8b", answer, answer["best"]);
+  CHECK(run_json("predict config.json", work)["iteration_time_s"] == answer["best"]["iteration_time_s"]);
 }
 
 TEST_CASE("plan: a cluster gives GPUs and profile") {

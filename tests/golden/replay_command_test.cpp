@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <fstream>
 #include <future>
 #include <nlohmann/json.hpp>
@@ -202,13 +203,81 @@ TEST_CASE("replay: only files of a run go with the run before, and only once the
     CHECK(slurp(work / "elsewhere/jobs.csv") == "mine");
     CHECK(slurp(work / "jobs.csv") == kJobs);
   }
-  // A run that cannot be written leaves the one before.
+  // A run that cannot be written leaves the one before, as a whole.
   REQUIRE(run_vtrain(command + " --timeline always", work.path()).exit_code == 0);
-  const std::string before = slurp(work / "out/timeline.json");
+  const auto names = [&] { return names_in(work / "out"); };
+  const std::set<std::string> before = names();
+  const std::string schedule = slurp(work / "out/jobs.csv");
+  const std::string page = slurp(work / "out/report.html");
   fs::remove(work / "out/summary.json");
   fs::create_directories(work / "out/summary.json/x");
+  work.write("jobs.csv", kHopeless);
   CHECK(run_vtrain(command + " --timeline never", work.path()).exit_code != 0);
-  CHECK(slurp(work / "out/timeline.json") == before);
+  CHECK(names() == before);
+  CHECK(slurp(work / "out/jobs.csv") == schedule);
+  CHECK(slurp(work / "out/report.html") == page);
+}
+
+TEST_CASE("replay: run.json says what was run") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", kJobs);
+  REQUIRE(run_vtrain(
+              "compare --trace jobs.csv --cluster 2x8:h100 --placement yarn --policies fifo,las:timer=peer "
+              "--curves data-parallel --out out",
+              work.path())
+              .exit_code == 0);
+  const json run = json::parse(slurp(work / "out/run.json"));
+  CHECK(run["trace"] == "jobs.csv");
+  CHECK(run["cluster"] == "2 x 8 H100, 16 GPUs");
+  CHECK(run["num_gpus"] == 16);
+  CHECK(run["placement"] == "yarn");
+  CHECK(run["policies"] == json({"fifo", "las:timer=peer"}));
+  CHECK(run["curves"] == "data-parallel");
+  CHECK(run["predictor"] == "profile h100, stack megatron-core");
+}
+
+TEST_CASE("replay: options that nothing reads are named") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", "job_id,submit_s,num_gpus,duration_s,deadline_s\na,0,1,10,50\n");
+  const auto told = [&](const std::string& options) {
+    const CommandResult result =
+        run_vtrain("replay --trace jobs.csv --cluster 1x8 --json " + options, work.path());
+    CHECK(result.exit_code == 0);
+    return result.err;
+  };
+  CHECK(told("").empty());
+  CHECK(told("--stack torchtitan").find("--stack: without effect; no job has a model") != std::string::npos);
+  CHECK(told("--profile h100").find("--profile: without effect") != std::string::npos);
+  CHECK(told("--timeline always").find("--timeline: without effect") != std::string::npos);
+  CHECK(told("--deadlines 2").find("--deadlines: without effect; all jobs have one") != std::string::npos);
+}
+
+TEST_CASE("replay: --run-times predicted needs a job that can be predicted") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", kJobs);
+  const CommandResult result =
+      run_vtrain("replay --trace jobs.csv --cluster 1x8 --run-times predicted", work.path());
+  CHECK(result.exit_code == 2);
+  CHECK(result.err.find("--run-times: no job of the trace says both") != std::string::npos);
+}
+
+TEST_CASE("replay: predicted run times beyond what was measured are named, and with --strict refused") {
+  const TemporaryFolder work;
+  work.write("jobs.csv",
+             "job_id,submit_s,num_gpus,model,global_batch,iterations\n"
+             "a,0,8,gpt3-1.3b,64,10\nb,1,16,gpt3-1.3b,64,10\n");
+  // As `vtrain plan` says of either.
+  const std::string plan = "plan gpt3-1.3b --global-batch 64 --cluster ";
+  REQUIRE(!run_json(plan + "1x8:a100")["fallbacks"].empty());
+  REQUIRE(run_json(plan + "2x8:a100")["fallbacks"].empty());
+  const std::string command = "replay --no-cache --cluster 2x8:a100 --trace jobs.csv ";
+  const std::string sentence =
+      "run times of 1 job rest on numbers beyond what was measured (`vtrain plan` names them)";
+  const std::vector<std::string> assumptions = run_json(command, work)["assumptions"];
+  CHECK(std::ranges::count(assumptions, sentence) == 1);
+  const CommandResult strict = run_vtrain(command + "--strict", work.path());
+  CHECK(strict.exit_code == 2);
+  CHECK(strict.err == "error: --strict: " + sentence + "\n");
 }
 
 TEST_CASE("replay: a run says which files priced its jobs, with their hashes") {

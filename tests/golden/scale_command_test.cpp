@@ -87,7 +87,7 @@ TEST_CASE("scale: the family of a model, by its name or from a file of either ki
     CHECK(best["parameters"] > 5e9);
     CHECK(best["vocab_size"] == family.vocab_size);
     CHECK(best["tokens"].get<double>() == doctest::Approx(20 * best["active_parameters"].get<double>()));
-    CHECK(best["mlp_size"].get<double>() / best["hidden_size"].get<double>() ==
+    CHECK(best["ffn_size"].get<double>() / best["hidden_size"].get<double>() ==
           doctest::Approx(family.mlp_ratio).epsilon(0.01));
     CHECK(best["num_heads"].get<int>() == family.heads_to_kv_head * best["num_kv_heads"].get<int>());
   }
@@ -99,6 +99,18 @@ TEST_CASE("scale: the family of a model, by its name or from a file of either ki
     CHECK(result.out.empty());
     CHECK(result.err.find(wrong) != std::string::npos);
   }
+}
+
+TEST_CASE("scale: what the best model rests on beside measurements is told, as plan does") {
+  const TemporaryFolder work;
+  const std::string command = "scale llama3-8b --cluster 32x8:h100 --days 30";
+  const json answer = run_json(command, work);
+  REQUIRE(!answer["fallbacks"].empty());
+  CHECK(answer["remarks"].is_array());
+  std::string first = answer["fallbacks"][0];
+  first.resize(first.find(':'));
+  CHECK(run_vtrain(command, work.path()).out.find("\noutside the measured sizes in *: " + first) !=
+        std::string::npos);
 }
 
 TEST_CASE("scale: what the ladder of models does not hold is said") {

@@ -267,6 +267,9 @@ TEST_CASE("trace slice: a week of a tenant at another load") {
         "# the origin of time moved by 1 m 40 s to the first submission\n"
         "# submissions 2 times as fast as recorded\n"
         "job_id,tenant,submit_s,num_gpus,duration_s\nb,x,0,8,3600\nd,x,100,4,60\n");
+  const json busy = run_json("trace slice jobs.csv --load 0.9 --cluster 4x8 --out busy.csv", folder);
+  CHECK(busy["offered_load"].get<double>() == doctest::Approx(0.9));
+  CHECK(busy["cluster_gpus"] == 32);
   for (const std::string arguments :
        {"--tenant z", "--from 1y", "--statuses completed", "--load 0.5", "--sample 0", "--clip -1",
         "--clip 0", "--max-duration 0", "--from 9d", "--load 1 --cluster 0x1"}) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -181,9 +182,12 @@ TEST_CASE("validate: with --fit rows are predicted with factors that were fitted
   };
   work.write("cases.json", cases({1, 1, 1, 1}));
   std::vector<double> times = predictions(work, "cases.json", "predicted_s");
-  REQUIRE(run_vtrain("profile calibrate cases.json --percent 50 --least-rows 1 --out c.json", work.path())
-              .exit_code == 0);
-  const json first_part = json::parse(slurp(work.path() / "c.json"))["stacks"][0]["fitted_on"];
+  const auto calibrated =
+      run_vtrain("profile calibrate cases.json --percent 50 --least-rows 1 --out c.json --json", work.path());
+  REQUIRE(calibrated.exit_code == 0);
+  CHECK(calibrated.out == slurp(work.path() / "c.json"));
+  const std::vector<std::string> first_part =
+      json::parse(slurp(work.path() / "c.json"))["stacks"][0]["fitted_on"];
   REQUIRE(first_part.size() > 0);
   REQUIRE(first_part.size() < times.size());
   // One part is predicted exactly, so that factors fitted on it change nothing: the other part, which took
@@ -195,6 +199,23 @@ TEST_CASE("validate: with --fit rows are predicted with factors that were fitted
   work.write("cases.json", cases(times));
   const double off = run_json("validate cases.json --fit 50", work)["mape_percent"].get<double>();
   CHECK(off > (100 / 3.0 + 0.1) / 2);
+  // Of two parts each row is predicted once, by factors of the other part: what is written are these.
+  const json answer = run_json("validate cases.json --fit 50 --predictions p.csv", work);
+  const std::string text = slurp(work.path() / "p.csv");
+  auto reader = CsvReader::open(text, "p.csv");
+  REQUIRE(reader);
+  const auto column = reader->require_column("error_percent").value();
+  std::vector<std::vector<double>> errors(2);
+  while (reader->next().value()) {
+    const bool is_first = std::ranges::count(first_part, std::string(reader->field(0))) > 0;
+    errors[is_first ? 0 : 1].push_back(std::abs(reader->number(column, -100, 1e9).value()));
+  }
+  const auto mean = [](const std::vector<double>& part) {
+    return std::accumulate(part.begin(), part.end(), 0.0) / static_cast<double>(part.size());
+  };
+  CHECK(answer["mape_percent"].get<double>() ==
+        doctest::Approx((mean(errors[0]) + mean(errors[1])) / 2).epsilon(1e-9));
+  CHECK(answer["r2"] != run_json("validate cases.json", work)["r2"]);
   // Of a single row a half of all rows is all or nothing: it is tested without factors, once.
   work.write("cases.json", cases({times[0] * 2}));
   CHECK(run_json("validate cases.json --fit 50", work)["mape_percent"] ==

@@ -23,7 +23,8 @@ json ranked_to_json(const RankedPlan& ranked) {
             parts.data_comm.count(), parts.optimizer.count(), parts.bubble.count()}},
           {"memory_bytes", ranked.memory.peak.value},
           {"capacity_bytes", ranked.memory.capacity.value},
-          {"fullest_stage", ranked.memory.stage}};
+          {"fullest_stage", ranked.memory.stage},
+          {"has_fallbacks", ranked.has_fallbacks}};
 }
 
 /// Throws what nlohmann_json and `plan_from_json` throw when the text is not a plan with its times.
@@ -40,7 +41,8 @@ RankedPlan ranked_from_json(const json& object) {
                         .pipeline_comm = part(2),
                         .data_comm = part(3),
                         .optimizer = part(4),
-                        .bubble = part(5)}};
+                        .bubble = part(5)},
+          .has_fallbacks = object.at("has_fallbacks").get<bool>()};
 }
 
 /// Whether the plan can be the answer for this model, global batch and number of GPUs.

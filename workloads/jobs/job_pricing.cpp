@@ -119,6 +119,22 @@ PredictedRunTimes predict_run_times(Workload& workload, const CurvesByType& curv
   return done;
 }
 
+std::int64_t count_jobs_with_fallbacks(const Workload& workload, const CurvesByType& curves) {
+  const TrainingJobs training(workload);
+  std::map<std::tuple<ModelId, std::int32_t, GpuTypeId, GpuCount>, bool> known;
+  return std::ranges::count_if(workload.jobs, [&](const Job& job) {
+    if (!training.include(job)) return false;
+    const auto [found, is_new] =
+        known.try_emplace(std::tuple(job.model, job.global_batch, job.gpu_type, job.num_gpus));
+    if (is_new) {
+      const auto plan =
+          curves.of(job.gpu_type).best_plan(workload.models[job.model.value], job.global_batch, job.num_gpus);
+      found->second = plan && plan->has_fallbacks;
+    }
+    return found->second;
+  });
+}
+
 RunTimeRatios compare_run_times(const Workload& workload, const CurvesByType& curves) {
   RunTimeRatios ratios;
   for_each_prediction(workload, curves, [&](std::size_t i, std::optional<Nanoseconds> run_time) {

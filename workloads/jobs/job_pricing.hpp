@@ -34,6 +34,10 @@ struct PredictedRunTimes {
 /// expects on the GPUs of `curves`. Requested times grow or shrink with it.
 PredictedRunTimes predict_run_times(Workload& workload, const CurvesByType& curves);
 
+/// Jobs that the predictor can price and whose iteration time, on the GPUs that they ask for, rests on
+/// numbers that no measurement covers.
+std::int64_t count_jobs_with_fallbacks(const Workload& workload, const CurvesByType& curves);
+
 /// What the predictor expects of jobs that have a duration, too, over it.
 struct RunTimeRatios {
   std::int64_t jobs = 0;
