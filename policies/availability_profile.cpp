@@ -2,11 +2,26 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 namespace vtrain {
 
-AvailabilityProfile::AvailabilityProfile(GpuCount num_hosts, SimTime begin) {
+AvailabilityProfile::AvailabilityProfile(GpuCount num_hosts, SimTime begin,
+                                         std::span<const Slot* const> taken) {
+  std::vector<const Slot*> by_end(taken.begin(), taken.end());
+  std::erase_if(by_end, [begin](const Slot* slot) { return slot->end <= begin; });
+  std::ranges::sort(by_end, {}, &Slot::end);
   slices_.push_back({begin, HostSet(num_hosts), false});
+  for (const Slot* const slot : by_end)
+    slices_.front().free.erase(slot->hosts);
+  for (const Slot* const slot : by_end) {
+    if (slot->end == SimTime::max()) break;
+    if (slot->end > slices_.back().begin) {
+      HostSet free = slices_.back().free;
+      slices_.push_back({slot->end, std::move(free), true});
+    }
+    slices_.back().free.insert(slot->hosts);
+  }
 }
 
 void AvailabilityProfile::advance(SimTime now) {
@@ -16,6 +31,10 @@ void AvailabilityProfile::advance(SimTime now) {
                                      [](SimTime time, const Slice& slice) { return time < slice.begin; });
   slices_.erase(slices_.begin(), next - 1);
   slices_.front().begin = now;
+}
+
+bool AvailabilityProfile::only_gains() const {
+  return std::all_of(slices_.begin() + 1, slices_.end(), [](const Slice& slice) { return slice.only_gains; });
 }
 
 std::optional<Slot> AvailabilityProfile::earliest_slot(GpuCount num_hosts, SimDuration length) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/units.hpp"
@@ -22,8 +23,9 @@ struct Slot {
 /// no end. Neighbouring slices differ in their sets, so there are at most two a reserved slot.
 class AvailabilityProfile {
  public:
-  /// A cluster whose hosts are all free from `begin` on.
-  AvailabilityProfile(GpuCount num_hosts, SimTime begin);
+  /// A cluster whose hosts are all free from `begin` on, but those of slots that have begun by then.
+  /// O(slots x (log slots + hosts / 64)).
+  AvailabilityProfile(GpuCount num_hosts, SimTime begin, std::span<const Slot* const> taken = {});
 
   /// Forgets what lies before `now`, which never goes back.
   void advance(SimTime now);
@@ -40,7 +42,10 @@ class AvailabilityProfile {
   /// Gives back what of a reserved slot is not past.
   void release(const Slot& slot);
   /// Hosts that are free now.
-  GpuCount free_now() const { return slices_.front().free.size(); }
+  const HostSet& free_hosts() const { return slices_.front().free; }
+  GpuCount free_now() const { return free_hosts().size(); }
+  /// Whether a host that is free stays so. O(slices).
+  bool only_gains() const;
   std::size_t num_slices() const { return slices_.size(); }
 
  private:

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "policies/availability_profile.hpp"
 
@@ -15,8 +16,8 @@ namespace {
 class Conservative final : public Policy {
  public:
   void schedule(SchedulingPass& pass) override {
-    if (!profile_) profile_.emplace(pass.total_gpus(), pass.now());
-    profile_->advance(pass.now());
+    if (!free_) free_.emplace(pass.total_gpus());
+    if (profile_) profile_->advance(pass.now());
     for (const JobId id : pass.ended())
       give_back(id);
     for (const JobId id : pass.interrupted()) {
@@ -25,16 +26,18 @@ class Conservative final : public Policy {
     }
     if (!pass.interrupted().empty() || pass.total_gpus() - pass.usable_gpus() != out_) {
       plan_anew(pass);
-    } else if (!pass.ended().empty()) {
+    } else if (profile_ && !pass.ended().empty()) {
       if (grown_until_ > pass.now()) {
         renew_reservations(pass);
       } else {
         start_due(pass);
       }
     }
-    for (const JobId id : pass.arrived()) {
-      const auto job = waiting_.emplace(id, std::nullopt).first;
-      place(pass, job);
+    for (const JobId id : pass.arrived())
+      admit(pass, id);
+    if (profile_ && waiting_.empty() && profile_->only_gains()) {
+      free_ = profile_->free_hosts();
+      profile_.reset();
     }
   }
 
@@ -45,20 +48,56 @@ class Conservative final : public Policy {
 
   void give_back(JobId id) {
     const auto running = running_.find(id);
-    grown_until_ = std::max(grown_until_, running->second.end);
-    profile_->release(running->second);
+    if (profile_) {
+      grown_until_ = std::max(grown_until_, running->second.end);
+      profile_->release(running->second);
+    } else {
+      free_->insert(running->second.hosts);
+    }
     running_.erase(running);
+  }
+
+  /// Starts a job that arrives, or reserves a slot for it.
+  void admit(SchedulingPass& pass, JobId id) {
+    if (!profile_) {
+      if (start_on_free(pass, id)) return;
+      look_ahead(pass);
+    }
+    place(pass, waiting_.emplace(id, std::nullopt).first);
+  }
+
+  /// The same as reserving a slot that begins now, while nobody waits: nothing is promised, so that hosts
+  /// which are free now stay free.
+  bool start_on_free(SchedulingPass& pass, JobId id) {
+    const GpuCount num_gpus = pass.job(id).num_gpus;
+    if (num_gpus > free_->size()) return false;
+    Slot slot{pass.now(), saturating_sum(pass.now(), pass.planned_time(id)), free_->lowest(num_gpus)};
+    if (!pass.try_start(id)) return false;
+    free_->erase(slot.hosts);
+    running_.emplace(id, std::move(slot));
+    return true;
+  }
+
+  /// Writes down what is free when, as running jobs and what is out of service leave it.
+  void look_ahead(const SchedulingPass& pass) {
+    std::vector<const Slot*> taken;
+    for (const auto& [id, slot] : running_)
+      taken.push_back(&slot);
+    if (withheld_) taken.push_back(&*withheld_);
+    profile_.emplace(pass.total_gpus(), pass.now(), taken);
+    grown_until_ = pass.now();
   }
 
   /// Makes all reservations anew, in order of arrival, without the GPUs that are out of service. Those are
   /// out for good as far as anyone knows.
   void plan_anew(SchedulingPass& pass) {
     out_ = pass.total_gpus() - pass.usable_gpus();
-    profile_.emplace(pass.total_gpus(), pass.now());
-    for (const auto& [id, slot] : running_)
-      profile_->reserve({pass.now(), slot.end, slot.hosts});
-    if (out_.value > 0) profile_->reserve(*profile_->earliest_slot(out_, SimDuration::max()));
-    grown_until_ = pass.now();
+    withheld_.reset();
+    look_ahead(pass);
+    if (out_.value > 0) {
+      withheld_ = profile_->earliest_slot(out_, SimDuration::max());
+      profile_->reserve(*withheld_);
+    }
     by_begin_.clear();
     for (auto job = waiting_.begin(); job != waiting_.end();)
       place(pass, job++);
@@ -131,11 +170,14 @@ class Conservative final : public Policy {
     waiting_.erase(job);
   }
 
-  std::optional<AvailabilityProfile> profile_;  ///< less the slots of running and waiting jobs
+  /// Less the slots of running and waiting jobs; none while nobody waits and what is free now says it all.
+  std::optional<AvailabilityProfile> profile_;
+  std::optional<HostSet> free_;  ///< now, while there is no profile
   Waiting waiting_;
   std::set<std::pair<SimTime, JobId>> by_begin_;  ///< the reservations of waiting jobs
   std::map<JobId, Slot> running_;
-  GpuCount out_{0};  ///< GPUs that are out of service and that no job holds
+  GpuCount out_{0};               ///< GPUs that are out of service and that no job holds
+  std::optional<Slot> withheld_;  ///< hosts that stand for these
   /// No host has become free after this instant since some waiting job last looked for a slot. If it is past,
   /// renewing changes nothing.
   SimTime grown_until_{};

@@ -70,9 +70,18 @@ Result<GittinsIndex> GittinsIndex::read(const std::string& file, double delta) {
   return GittinsIndex(std::move(sample), delta);
 }
 
-std::int64_t GittinsIndex::rank(double attained) const {
-  const auto above = std::upper_bound(sample_.begin(), sample_.end(), attained);
-  return ranks_[static_cast<std::size_t>(above - sample_.begin())];
+std::int64_t GittinsIndex::rank(double attained, std::uint32_t& passed) const {
+  const auto below = [&](std::size_t i) { return i < sample_.size() && sample_[i] <= attained; };
+  if (below(passed)) {
+    std::size_t from = passed + std::size_t{1};
+    std::size_t stride = 1;
+    for (; below(from + stride - 1); stride *= 2)
+      from += stride;
+    const auto end = sample_.begin() + static_cast<std::ptrdiff_t>(std::min(from + stride, sample_.size()));
+    const auto above = std::upper_bound(sample_.begin() + static_cast<std::ptrdiff_t>(from), end, attained);
+    passed = static_cast<std::uint32_t>(above - sample_.begin());
+  }
+  return ranks_[passed];
 }
 
 }  // namespace vtrain

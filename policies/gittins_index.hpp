@@ -22,7 +22,14 @@ class GittinsIndex {
 
   /// The rank of a job with this service, in GPU-seconds: higher is more urgent. In 1e-4 of the simulator's
   /// unit; 0 for a job that has outlived the sample. O(log sample).
-  std::int64_t rank(double attained) const;
+  std::int64_t rank(double attained) const {
+    std::uint32_t passed = 0;
+    return rank(attained, passed);
+  }
+  /// The same for a job whose service never falls. `passed` is how many values of the sample it had come to
+  /// when its rank was last looked up, 0 at first, and is kept up to date. O(log values that it has come to
+  /// since).
+  std::int64_t rank(double attained, std::uint32_t& passed) const;
 
  private:
   std::vector<double> sample_;  ///< sorted

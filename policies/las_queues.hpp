@@ -56,6 +56,9 @@ class LasQueues : public ListPolicy {
                   std::span<const ListedJob> started) override;
   void after_start(SchedulingPass& pass, std::span<const ListedJob> started) override;
 
+  /// Time on GPUs after which a gang of this size leaves a queue; `SimDuration::max()` in the last queue.
+  SimDuration time_to_leave(std::int64_t queue, GpuCount num_gpus) const;
+
  private:
   /// A running job leaves its queue; or would have left it, had it not been stopped.
   struct Demotion {
@@ -71,8 +74,6 @@ class LasQueues : public ListPolicy {
     ListedJob* job;
   };
 
-  /// Time on GPUs after which a gang of this size leaves a queue; `SimDuration::max()` in the last queue.
-  SimDuration time_to_leave(std::int64_t queue, GpuCount num_gpus) const;
   /// When a running job left a queue or will leave it; `SimTime::max()` if the clock cannot tell.
   SimTime leaves(const SchedulingPass& pass, JobId job, GpuCount num_gpus, std::int64_t queue) const;
   /// Takes note of when a running job will leave its queue.

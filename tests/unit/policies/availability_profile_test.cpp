@@ -141,6 +141,37 @@ TEST_CASE("availability_profile: slots end with time itself at the latest") {
   CHECK(profile.earliest_slot(GpuCount(2), std::chrono::seconds(1)) == Slot{at(10), at(11), {{0, 2}}});
 }
 
+TEST_CASE("availability_profile: begins with slots that are taken as if they were reserved one by one") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    RandomStream random(seed);
+    AvailabilityProfile one_by_one(GpuCount(70), at(0));
+    std::vector<Slot> slots;
+    while (one_by_one.free_now() > GpuCount(10)) {
+      const SimTime end =
+          random.below(10) == 0 ? SimTime::max() : at(static_cast<std::int64_t>(random.below(20)));
+      const auto gang = static_cast<std::int32_t>(1 + random.below(10));
+      slots.push_back({at(0), end, one_by_one.free_hosts().lowest(GpuCount(gang))});
+      one_by_one.reserve(slots.back());
+    }
+    one_by_one.advance(at(5));
+    std::vector<const Slot*> taken;
+    for (const Slot& slot : slots)
+      taken.push_back(&slot);
+    AvailabilityProfile at_once(GpuCount(70), at(5), taken);
+    CHECK(at_once.free_hosts() == one_by_one.free_hosts());
+    CHECK(at_once.num_slices() == one_by_one.num_slices());
+    CHECK(at_once.only_gains());
+    for (std::int32_t gang = 1; gang <= 70; ++gang) {
+      const SimDuration length = std::chrono::seconds(5);
+      CHECK(at_once.earliest_slot(GpuCount(gang), length) ==
+            one_by_one.earliest_slot(GpuCount(gang), length));
+    }
+    // A slot that begins later takes hosts that are free before.
+    at_once.reserve({at(100), at(110), at_once.free_hosts().lowest(GpuCount(1))});
+    CHECK_FALSE(at_once.only_gains());
+  }
+}
+
 TEST_CASE("availability_profile: agrees with an array of hosts x time on random operations") {
   constexpr std::int64_t kHorizon = 3000;
   for (const std::int32_t num_hosts : {5, 70, 130}) {

@@ -31,6 +31,21 @@ TEST_CASE("conservative: the same schedules as renewing every reservation at eve
   check_against_reference("conservative", [&promises] { return reference_conservative(promises); });
 }
 
+TEST_CASE("conservative: the same schedules where the queue is often empty") {
+  for (const Walltimes walltimes : {Walltimes::Exact, Walltimes::Over}) {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      CAPTURE(seed);
+      Workload workload = random_workload(seed, 400, 32, walltimes);
+      for (Job& job : workload.jobs)
+        job.submit = SimTime(job.submit.time_since_epoch() * 4);
+      const ClusterSpec cluster = ClusterSpec::parse("8x8").value();
+      std::vector<SimTime> promises;
+      const SimulationResult result = replay(workload, cluster, "conservative");
+      check_same_outcomes(result, replay(workload, cluster, *reference_conservative(promises)));
+    }
+  }
+}
+
 TEST_CASE("conservative: no job starts later than first promised") {
   for (const Walltimes walltimes : {Walltimes::Exact, Walltimes::Over}) {
     int num_waits = 0;

@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <vector>
 
+#include "core/rng.hpp"
 #include "policies/registry.hpp"
 #include "tests/support/sim_time.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -36,6 +38,20 @@ TEST_CASE("gittins: the index by hand") {
   CHECK(index.rank(100) == 0);
   CHECK(index.rank(200) == 0);
   CHECK(index.rank(1e12) == 0);
+}
+
+TEST_CASE("gittins: the rank of a growing service is that of the service") {
+  RandomStream random(1);
+  std::vector<double> sample;
+  for (int i = 0; i < 300; ++i)
+    sample.push_back(static_cast<double>(1 + random.below(1000)));
+  const GittinsIndex index(sample, 50);
+  for (int job = 0; job < 100; ++job) {
+    std::uint32_t passed = 0;
+    const auto most = 1 + random.below(200);
+    for (double service = 0; service < 1200; service += static_cast<double>(random.below(most)))
+      CHECK(index.rank(service, passed) == index.rank(service));
+  }
 }
 
 TEST_CASE("gittins: a job about to end goes before one that has outlived the sample") {
@@ -71,6 +87,43 @@ TEST_CASE("gittins: jobs that came together and tie stand as they did when they 
   CHECK(result.outcomes[0].preemptions == 1);
   CHECK(result.outcomes[1].preemptions == 0);
   CHECK(result.outcomes[3].start == at(110));
+}
+
+TEST_CASE("gittins: the same if they left a queue meanwhile") {
+  const TemporaryFolder folder;
+  const std::string sample = folder.write("sample.csv", "10\n20\n100\n200\n").string();
+  // Job 1 leaves the first queue at 10 and job 0 at 20; at 60, when job 2 comes, job 1 has outlived the
+  // sample and job 0 has not; at 110 both have.
+  const auto result = replay(make_workload({{0, 1000, 1}, {0, 1000, 2}, {60, 1, 1}, {110, 10, 2}}), "1x4",
+                             "gittins:queues=20,delta=50,distribution=" + sample);
+  CHECK(result.outcomes[0].preemptions == 0);
+  CHECK(result.outcomes[1].preemptions == 1);
+}
+
+TEST_CASE("gittins: passes in which all jobs find room may be skipped") {
+  const TemporaryFolder folder;
+  RandomStream random(2);
+  std::string sample;
+  for (int i = 0; i < 200; ++i)
+    sample += std::to_string(1 + random.below(400)) + "\n";
+  const std::string spec =
+      "gittins:delta=30,queues=50;200,distribution=" + folder.write("sample.csv", sample).string();
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    std::vector<JobLine> lines;
+    std::int64_t submit_s = 0;
+    for (int i = 0; i < 300; ++i) {
+      submit_s += static_cast<std::int64_t>(random.below(3) == 0 ? random.below(60) : 0);
+      lines.push_back({submit_s, static_cast<std::int64_t>(1 + random.below(100)),
+                       static_cast<std::int32_t>(1 + random.below(5))});
+    }
+    Workload workload = make_workload(lines);
+    const SimulationResult skipping = replay(workload, "4x8:a", spec);
+    // No pass is skipped where jobs ask for types of GPUs.
+    for (Job& job : workload.jobs)
+      job.gpu_type = workload.gpu_type("a");
+    check_same_outcomes(skipping, replay(workload, "4x8:a+1x8:b", spec));
+  }
 }
 
 TEST_CASE("gittins: the sample must be there and hold positive numbers") {
