@@ -238,6 +238,14 @@ ordered_json to_json(const Experiment& experiment, const ExperimentRun& run, dou
   return json;
 }
 
+/// Removes a folder that is new, with its `places`, as far as nothing is in them.
+void remove_empty_folders(const std::filesystem::path& folder, const std::vector<std::string>& places) {
+  std::error_code ignored;  // of what is not there, or not empty
+  for (const std::string& place : places)
+    std::filesystem::remove(folder / place, ignored);
+  std::filesystem::remove(folder, ignored);
+}
+
 /// Replays the jobs once there is a folder for the results, of which some go to `places` within it: one that
 /// cannot be written is found out before the work, not after it. A folder that is new goes again if the work
 /// fails.
@@ -251,8 +259,7 @@ Result<std::vector<ExperimentRun>> run_with_folder(const ExperimentArguments& ar
     if (auto made = create_output_folder(arguments.out); !made) return fail(std::move(made.error()));
   }
   auto runs = run_policies(experiment, arguments, record);
-  std::error_code ignored;
-  if (!runs && is_new_folder) std::filesystem::remove(arguments.out, ignored);
+  if (!runs && is_new_folder) remove_empty_folders(arguments.out, {});
   return runs;
 }
 
@@ -293,7 +300,9 @@ Result<void> replay(const ExperimentArguments& arguments) {
 
   const auto write_start = std::chrono::steady_clock::now();
   if (!arguments.out.empty()) {
-    if (auto written = write_results({""}, arguments, *experiment, *runs); !written) return written;
+    auto written = write_results({""}, arguments, *experiment, *runs);
+    if (!written && is_new_folder) remove_empty_folders(arguments.out, {});
+    if (!written) return written;
   }
   const double write_s = seconds_since(write_start);
   if (arguments.json) {
@@ -374,14 +383,16 @@ Result<void> compare(ExperimentArguments arguments) {
     arguments.out = *std::move(folder);
   }
   const auto start = std::chrono::steady_clock::now();
-  const auto runs = run_with_folder(arguments, *experiment, policy_folders(arguments.policies),
-                                    wants_timeline(arguments, *experiment), is_new_folder);
+  const std::vector<std::string> places = policy_folders(arguments.policies);
+  const auto runs = run_with_folder(arguments, *experiment, places, wants_timeline(arguments, *experiment),
+                                    is_new_folder);
   if (!runs) return fail(runs.error());
   const double replay_s = seconds_since(start);
 
   const auto write_start = std::chrono::steady_clock::now();
   if (!arguments.out.empty()) {
-    auto written = write_results(policy_folders(arguments.policies), arguments, *experiment, *runs);
+    auto written = write_results(places, arguments, *experiment, *runs);
+    if (!written && is_new_folder) remove_empty_folders(arguments.out, places);
     if (!written) return written;
   }
   if (arguments.json) {

@@ -32,6 +32,7 @@ CurveRecord some_record() {
                .sharding = Sharding::Optimizer,
                .schedule = Schedule::ZeroBubble,
                .precision = Precision::Bf16};
+  plan.has_fallbacks = true;
   record.emplace(16, plan);
   record.emplace(7, fail({.field = "num_gpus", .message = "cannot be divided"}));
   record.emplace(1, fail({.kind = ErrorKind::Failed, .field = "num_gpus", .message = "does not fit"}));
@@ -56,6 +57,7 @@ TEST_CASE("curve_store: a record comes back as it was, to the bit") {
     CHECK(found->memory.peak == expected->memory.peak);
     CHECK(found->breakdown.compute == expected->breakdown.compute);
     CHECK(found->breakdown.bubble == expected->breakdown.bubble);
+    CHECK(found->has_fallbacks == expected->has_fallbacks);
   }
 }
 

@@ -89,6 +89,7 @@ TEST_CASE("plan_search: the fastest plans are those of an exhaustive search, tie
   RandomStream random(11, "searches");
   const auto below = [&](std::uint64_t bound) { return static_cast<std::int64_t>(random.below(bound)); };
   int num_found = 0;
+  int num_with_fallbacks = 0;
   std::int64_t num_fitting = 0;
   std::int64_t num_timed = 0;
   for (int i = 0; i < 60; ++i) {
@@ -114,11 +115,17 @@ TEST_CASE("plan_search: the fastest plans are those of an exhaustive search, tie
       CHECK(all->best[k].breakdown.bubble == expected[k].breakdown.bubble);
       if (k < found->best.size()) CHECK(found->best[k].plan == expected[k].plan);
     }
+    const auto fastest = predict_physical(model, expected.front().plan, profile, stack);
+    REQUIRE(fastest);
+    CHECK(found->best.front().has_fallbacks == !fastest->provenance.fallbacks.empty());
+    num_with_fallbacks += found->best.front().has_fallbacks ? 1 : 0;
     num_fitting += found->num_fitting;
     num_timed += found->num_timed;
   }
   CHECK(num_found > 20);
   CHECK(num_found < 60);
+  CHECK(num_with_fallbacks > 0);
+  CHECK(num_with_fallbacks < num_found);
   // Most plans need no exact time.
   CHECK(num_timed < num_fitting / 2);
 }
