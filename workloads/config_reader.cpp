@@ -104,6 +104,58 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     "qk_head_dim",
 });
 
+/// What `check_model` may complain of, and a key that holds it. Where families have several, the first one
+/// that is there is meant.
+struct FieldKey {
+  std::string_view field;
+  std::string_view key;
+};
+constexpr std::array kFieldKeys =
+    std::to_array<FieldKey>({{"num_layers", "num_hidden_layers"},
+                             {"num_layers", "n_layer"},
+                             {"hidden_size", "n_embd"},
+                             {"num_heads", "num_attention_heads"},
+                             {"num_heads", "n_head"},
+                             {"num_kv_heads", "num_key_value_heads"},
+                             {"size_per_head", "head_dim"},
+                             {"ffn_size", "intermediate_size"},
+                             {"ffn_size", "ffn_dim"},
+                             {"ffn_size", "n_inner"},
+                             {"sequence_length", "max_position_embeddings"},
+                             {"sequence_length", "n_positions"},
+                             {"experts.num_experts", "num_local_experts"},
+                             {"experts.num_experts", "num_experts"},
+                             {"experts.num_experts", "n_routed_experts"},
+                             {"experts.top_k", "num_experts_per_tok"},
+                             {"experts.top_k", "experts_per_token"},
+                             {"experts.expert_ffn_size", "moe_intermediate_size"},
+                             {"experts.expert_ffn_size", "intermediate_size"},
+                             {"experts.shared_ffn_size", "shared_expert_intermediate_size"},
+                             {"experts.shared_ffn_size", "moe_shared_expert_intermediate_size"},
+                             {"experts.shared_ffn_size", "n_shared_experts"},
+                             {"experts.num_dense_layers", "first_k_dense_replace"},
+                             {"experts.num_dense_layers", "mlp_only_layers"},
+                             {"experts.latent_size", "moe_latent_size"},
+                             {"experts.num_groups", "n_group"},
+                             {"experts.groups_per_token", "topk_group"},
+                             {"latent.query_rank", "q_lora_rank"},
+                             {"latent.kv_rank", "kv_lora_rank"},
+                             {"latent.plain_head_size", "qk_nope_head_dim"},
+                             {"latent.rotary_head_size", "qk_rope_head_dim"},
+                             {"latent.value_head_size", "v_head_dim"},
+                             {"has_bias", "attention_bias"},
+                             {"window.size", "sliding_window"},
+                             {"window.first_layer", "max_window_layers"},
+                             {"window.full_every", "sliding_window_pattern"},
+                             {"layer_pattern", "hybrid_override_pattern"},
+                             {"layer_pattern", "layers_block_type"},
+                             {"state_space.num_heads", "mamba_num_heads"},
+                             {"state_space.head_size", "mamba_head_dim"},
+                             {"state_space.state_size", "ssm_state_size"},
+                             {"state_space.num_groups", "n_groups"},
+                             {"state_space.conv_width", "conv_kernel"},
+                             {"state_space.chunk_size", "chunk_size"}});
+
 }  // namespace
 
 bool ConfigReader::has(std::string_view key) {
@@ -169,6 +221,13 @@ const json& ConfigReader::nested(std::string_view key, const json& empty, std::s
   if (value.type() == empty.type()) return value;
   complain(key, expected_found(kind, value.dump()));
   return empty;
+}
+
+void ConfigReader::complain(const Error& error) {
+  const auto* const held = std::find_if(kFieldKeys.begin(), kFieldKeys.end(), [&](const FieldKey& known) {
+    return known.field == error.field && fields_.has(known.key);
+  });
+  complain(held == kFieldKeys.end() ? error.field : held->key, error.message);
 }
 
 void ConfigReader::warn_of_the_rest() {

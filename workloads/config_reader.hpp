@@ -52,6 +52,8 @@ class ConfigReader {
   void complain(const nlohmann::json& object, std::string_view key, std::string message) {
     fields_.complain(object, key, std::move(message));
   }
+  /// An error of `check_model`, at the key that holds what it is about; under its own name if none does.
+  void complain(const Error& error);
   /// What the caller should be told of, beside the model.
   void warn(std::string message) { warnings_.push_back(std::move(message)); }
   /// Warns of keys that nobody asked for, but for those that change neither the shape nor the amount of the

@@ -480,12 +480,10 @@ Result<HuggingFaceModel> read_hugging_face_config(const JsonDocument& document, 
   ConfigReader config(document, object);
   family->read(config, sequence_length, result.model);
   read_dropout(config, family->dropout, result.model);
-  if (config.error()) return fail(*config.error());
-  if (const auto checked = check_model(result.model); !checked) {
-    Error error = checked.error();
-    error.file = document.file();
-    return fail(std::move(error));
+  if (!config.error()) {
+    if (const auto checked = check_model(result.model); !checked) config.complain(checked.error());
   }
+  if (config.error()) return fail(*config.error());
   config.warn_of_the_rest();
   result.warnings = config.take_warnings();
   return result;

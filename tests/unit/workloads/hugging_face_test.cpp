@@ -36,6 +36,21 @@ json llama3() {
     "use_cache": true, "vocab_size": 128256})");
 }
 
+json gpt2() {
+  return json::parse(R"({"model_type": "gpt2", "activation_function": "gelu_new",
+    "attn_pdrop": 0.1, "embd_pdrop": 0.1, "resid_pdrop": 0.1, "layer_norm_epsilon": 1e-05, "n_ctx": 1024,
+    "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024, "summary_type": "cls_index",
+    "task_specific_params": {}, "vocab_size": 50257})");
+}
+
+json mixtral() {
+  json config = llama3();
+  config["model_type"] = "mixtral";
+  config["num_local_experts"] = 8;
+  config["num_experts_per_tok"] = 2;
+  return config;
+}
+
 json qwen3_moe() {
   return json::parse(R"({"model_type": "qwen3_moe", "attention_bias": false, "decoder_sparse_step": 1,
     "head_dim": 128, "hidden_act": "silu", "hidden_size": 2048, "intermediate_size": 6144,
@@ -104,14 +119,13 @@ TEST_CASE("hugging_face: mistral and mixtral") {
   CHECK(mistral->model.window == AttentionWindow{.size = 4096});
   CHECK(read(config, 4096)->model.window == AttentionWindow{});  // it holds the whole sequence
 
-  config["model_type"] = "mixtral";
+  config = mixtral();
+  config["vocab_size"] = 32000;
   config["sliding_window"] = nullptr;
-  config["num_local_experts"] = 8;
-  config["num_experts_per_tok"] = 2;
-  const auto mixtral = read(config, 32768);
-  REQUIRE(mixtral);
-  check_same(*mixtral, known("mixtral-8x7b", 32768));
-  CHECK(mixtral->warnings.empty());
+  const auto experts = read(config, 32768);
+  REQUIRE(experts);
+  check_same(*experts, known("mixtral-8x7b", 32768));
+  CHECK(experts->warnings.empty());
 }
 
 TEST_CASE("hugging_face: qwen2 and qwen3") {
@@ -378,13 +392,10 @@ TEST_CASE("hugging_face: opt and bert") {
 }
 
 TEST_CASE("hugging_face: gpt2, gpt_neox and nemotron") {
-  const auto gpt2 = read(json::parse(R"({"model_type": "gpt2", "activation_function": "gelu_new",
-    "attn_pdrop": 0.1, "embd_pdrop": 0.1, "resid_pdrop": 0.1, "layer_norm_epsilon": 1e-05, "n_ctx": 1024,
-    "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024, "summary_type": "cls_index",
-    "task_specific_params": {}, "vocab_size": 50257})"));
-  REQUIRE(gpt2);
-  check_same(*gpt2, known("gpt2-124m", 1024));
-  CHECK(gpt2->warnings.size() == 1);  // the sequence length
+  const auto small = read(gpt2());
+  REQUIRE(small);
+  check_same(*small, known("gpt2-124m", 1024));
+  CHECK(small->warnings.size() == 1);  // the sequence length
 
   const auto neox = read(json::parse(R"({"model_type": "gpt_neox", "hidden_act": "gelu_fast",
     "hidden_size": 6144, "intermediate_size": 24576, "max_position_embeddings": 2048,
@@ -431,9 +442,6 @@ TEST_CASE("hugging_face: what is not supported is named") {
   json missing = llama3();
   missing.erase("num_hidden_layers");
   CHECK(error_of(missing) == "config.json: num_hidden_layers: missing");
-  json heads = llama3();
-  heads["num_key_value_heads"] = 7;
-  CHECK(error_of(heads) == "config.json: num_kv_heads: expected a divisor of the 32 heads, found '7'");
   json frequency = deepseek_v3();
   frequency["moe_layer_freq"] = 2;
   CHECK(error_of(frequency).starts_with("config.json:1: moe_layer_freq: expected 1, found '2'"));
@@ -449,6 +457,33 @@ TEST_CASE("hugging_face: what is not supported is named") {
   mlp_bias["mlp_bias"] = true;
   CHECK(read(mlp_bias, 8192)->warnings ==
         std::vector<std::string>{"mlp_bias true: biases of the MLP alone are not counted"});
+}
+
+TEST_CASE("hugging_face: what no model can be is named by the keys of the family") {
+  const auto error_with = [](json config, const char* key, std::int64_t value) {
+    config[key] = value;
+    return error_of(config);
+  };
+  CHECK(error_with(llama3(), "num_key_value_heads", 7) ==
+        "config.json:1: num_key_value_heads: expected a divisor of the 32 heads, found '7'");
+  CHECK(error_with(gpt2(), "n_head", 7) ==
+        "config.json:1: n_head: expected a divisor of the 768 hidden size, found '7'");
+  CHECK(error_with(gpt2(), "n_positions", 100'000'000) ==
+        "config.json:1: n_positions: expected a whole number from 1 to 16777216, found '100000000'");
+  CHECK(error_with(qwen3_moe(), "num_experts_per_tok", 129) ==
+        "config.json:1: num_experts_per_tok: expected a whole number from 1 to 128, found '129'");
+  CHECK(error_with(mixtral(), "intermediate_size", 100'000'000) ==
+        "config.json:1: intermediate_size: expected a whole number from 0 to 4194304, found '100000000'");
+  CHECK(error_with(deepseek_v3(), "n_group", 7) ==
+        "config.json:1: n_group: expected a divisor of the 256 experts, found '7'");
+  CHECK(error_with(deepseek_v3(), "qk_nope_head_dim", 100'000) ==
+        "config.json:1: qk_nope_head_dim: expected a whole number from 1 to 16384, found '100000'");
+  json nested = {{"model", llama3()}};
+  nested["model"]["num_attention_heads"] = 31;
+  const auto document = JsonDocument::parse(nested.dump(), "c.json");
+  REQUIRE(document);
+  CHECK(read_hugging_face_config(*document, document->root()["model"], 0).error().describe() ==
+        "c.json:1: model.num_attention_heads: expected a divisor of the 4096 hidden size, found '31'");
 }
 
 }  // namespace
