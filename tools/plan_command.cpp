@@ -1,239 +1,33 @@
 /// `vtrain plan`: the best parallel plans of a model on given GPUs.
 #include <fmt/format.h>
 
-#include <spdlog/spdlog.h>
 #include <CLI/CLI.hpp>
-#include <chrono>
+#include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <string>
+#include <vector>
 
+#include "core/file.hpp"
 #include "core/gpu_profile.hpp"
 #include "core/text.hpp"
-#include "core/time_span.hpp"
-#include "sched/cluster.hpp"
 #include "tools/command.hpp"
 #include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
-#include "tools/plan_spec.hpp"
+#include "tools/plan_question.hpp"
 #include "tools/plan_table.hpp"
 #include "tools/target_arguments.hpp"
-#include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
-#include "tools/wall_time.hpp"
 #include "workloads/model_file.hpp"
-#include "workloads/physical_semantics.hpp"
-#include "workloads/plan_choice.hpp"
-#include "workloads/predictor.hpp"
+#include "workloads/plan_json.hpp"
 
 namespace vtrain {
 namespace {
 
 using nlohmann::ordered_json;
 
-/// The arguments as given.
-struct PlanArguments {
-  std::string model;
-  std::string gpus;
-  TargetArguments target;
-  std::int64_t global_batch = 0;
-  std::string objective;
-  std::string deadline;
-  std::string tokens;
-  double price = 0;
-  std::int64_t top = 3;
-  std::string beside;
-  std::int64_t sequence_length = 0;
-  bool offload = false;
-  bool partial_recompute = false;
-  bool no_zero_bubble = false;
-  bool json = false;
-};
-
-/// What is asked, once the arguments have been read.
-struct PlanQuestion {
-  TransformerModel model;
-  std::int64_t global_batch = 0;
-  bool assumes_batch = false;  ///< nobody named it, and none is published of the model
-  TrainingTarget target;
-  std::vector<GpuCount> gpu_counts;
-  Objective objective = Objective::Time;
-  TrainingTerms terms;
-  std::optional<double> deadline_s;
-  std::size_t top = 0;
-  bool offload = false;
-  bool partial_recompute = false;
-  std::optional<ParallelPlan> beside;
-};
-
-/// The plans of one number of GPUs, or why there is none.
-struct CountAnswer {
-  GpuCount num_gpus;
-  Result<PlanSearchResult> found;
-  std::optional<Result<RankedPlan>> beside;
-};
-
-/// What the search found.
-struct PlanAnswer {
-  std::vector<CountAnswer> counts;
-  std::vector<RankedPlan> fastest;   ///< of each count that has any
-  std::vector<std::size_t> front;    ///< positions in `fastest`, the best by the objective first
-  Fallbacks fallbacks;               ///< of the best
-  std::vector<std::string> remarks;  ///< likewise
-  std::int64_t num_plans = 0;
-  std::int64_t num_fitting = 0;
-  double wall_s = 0;
-};
-
-Result<void> read_terms(const PlanArguments& arguments, PlanQuestion& question) {
-  question.terms.tokens_per_iteration =
-      static_cast<double>(question.global_batch) * static_cast<double>(question.model.sequence_length);
-  if (arguments.price > 0) question.terms.usd_per_gpu_hour = arguments.price;
-  if (!arguments.tokens.empty()) {
-    const auto tokens = parse_large_count(arguments.tokens);
-    if (!tokens) return fail(in_option("--tokens", tokens.error()));
-    question.terms.tokens = *tokens;
-  }
-  if (!arguments.deadline.empty()) {
-    const auto deadline = parse_time_span(arguments.deadline);
-    if (!deadline || deadline->count() == 0)
-      return fail({.field = "--deadline",
-                   .message = expected_found("a duration above 0, up to 100 years, such as 720h or 30d",
-                                             arguments.deadline)});
-    question.deadline_s = to_seconds(*deadline);
-    if (!question.terms.tokens) {
-      return fail({.field = "--deadline", .message = "needs --tokens, for instance --tokens 300B"});
-    }
-  }
-  std::string objective = arguments.objective;
-  if (objective.empty()) objective = question.deadline_s ? "cost" : "time";
-  question.objective = objective == "time"   ? Objective::Time
-                       : objective == "cost" ? Objective::Cost
-                                             : Objective::Gpus;
-  return {};
-}
-
-Result<PlanQuestion> read_question(const PlanArguments& arguments) {
-  PlanQuestion question;
-  const auto model = load_model(arguments.model, arguments.sequence_length);
-  if (!model) return fail(model.error());
-  for (const std::string& warning : model->warnings)
-    spdlog::warn("{}: {}", arguments.model, warning);
-  question.model = model->model;
-  question.global_batch = arguments.global_batch > 0 ? arguments.global_batch : model->global_batch;
-  question.assumes_batch = arguments.global_batch == 0 && !model->batch_is_published;
-  if (question.global_batch == 0) {
-    return fail(
-        {.field = "--global-batch",
-         .message = fmt::format("missing: nothing is known of the batches of '{}'", model->model.name)});
-  }
-  auto target = read_target(arguments.target);
-  if (!target) return fail(std::move(target.error()));
-  question.target = *std::move(target);
-  question.offload = arguments.offload;
-  question.partial_recompute = arguments.partial_recompute;
-  if (arguments.partial_recompute) {
-    if (auto checked = check_partial_recompute(question.target.stack); !checked) return fail(checked.error());
-  }
-  if (arguments.no_zero_bubble) std::erase(question.target.stack.choices.schedules, Schedule::ZeroBubble);
-  if (arguments.offload) {
-    if (auto checked = check_offload(question.target.stack, question.target.profile); !checked)
-      return fail(checked.error());
-  }
-  if (auto read = read_terms(arguments, question); !read) return fail(read.error());
-  auto counts = read_gpus(arguments.gpus, question.target.cluster, question.target.profile,
-                          question.deadline_s.has_value());
-  if (!counts) return fail(counts.error());
-  question.gpu_counts = *std::move(counts);
-  question.top = static_cast<std::size_t>(arguments.top);
-  if (!arguments.beside.empty()) {
-    auto plan = parse_plan_spec(arguments.beside, {.global_batch = question.global_batch,
-                                                   .micro_batch = 1,
-                                                   .precision = question.target.stack.choices.precision});
-    if (!plan) return fail(in_option("--beside", plan.error()));
-    plan->sequence_parallel = question.target.stack.choices.sequence_parallel && plan->tensor > 1;
-    question.beside = *plan;
-  }
-  return question;
-}
-
-/// The plan of `--beside` on this number of GPUs.
-Result<RankedPlan> predict_beside(const PlanQuestion& question, GpuCount num_gpus) {
-  const auto plan = on_gpus(*question.beside, num_gpus);
-  if (!plan) return fail(plan.error());
-  const auto prediction =
-      predict_physical(question.model, *plan, question.target.profile, question.target.stack);
-  if (!prediction) return fail(prediction.error());
-  const IterationTimes times = fast_iteration_times(prediction->work);
-  return RankedPlan{*plan, times.iteration, prediction->memory, times.breakdown};
-}
-
-/// Why no count has a plan: what is said of the largest.
-Error no_plan_at_all(const std::vector<CountAnswer>& counts) {
-  Error error = counts.back().found.error();
-  error.field = "--gpus";
-  if (counts.size() > 1)
-    error.message = fmt::format("no plan on any of {} GPU counts; {}", counts.size(), error.message);
-  return error;
-}
-
-/// What is said where no plan is in time: how long the fastest takes, and what it is under.
-Error too_slow(const PlanQuestion& question, const std::vector<RankedPlan>& fastest) {
-  const RankedPlan& best = fastest[*choose_plan(fastest, Objective::Time, Nanoseconds::max())];
-  return {
-      .kind = ErrorKind::Failed,
-      .field = "--deadline",
-      .message = fmt::format("no plan trains {} in {}; the fastest takes {} on {} GPUs ({}; global batch "
-                             "{}{}, {}, stack {}; --global-batch, --precision and --stack change these)",
-                             tokens_text(*question.terms.tokens), as_days(*question.deadline_s),
-                             as_days(question.terms.training_seconds(best)),
-                             with_thousands(best.plan.num_gpus().value), describe_plan(best.plan),
-                             with_thousands(question.global_batch), question.assumes_batch ? " assumed" : "",
-                             name_of(best.plan.precision), question.target.stack.name)};
-}
-
-Result<PlanAnswer> answer_question(const PlanQuestion& question) {
-  PlanAnswer answer;
-  const auto start = std::chrono::steady_clock::now();
-  PlanSearch search(question.model, question.target.profile, question.target.stack);
-  for (const GpuCount num_gpus : question.gpu_counts) {
-    auto found = search.find(
-        num_gpus, question.global_batch,
-        {.top = question.top, .offload = question.offload, .partial_recompute = question.partial_recompute});
-    std::optional<Result<RankedPlan>> beside;
-    if (question.beside) beside = predict_beside(question, num_gpus);
-    if (found) {
-      answer.fastest.push_back(found->best.front());
-      answer.num_plans += found->num_plans;
-      answer.num_fitting += found->num_fitting;
-    }
-    answer.counts.push_back({num_gpus, std::move(found), std::move(beside)});
-  }
-  answer.wall_s = seconds_since(start);
-  if (answer.fastest.empty()) return fail(no_plan_at_all(answer.counts));
-  Nanoseconds longest = Nanoseconds::max();
-  if (question.deadline_s) longest = Seconds(*question.deadline_s / question.terms.iterations());
-  // The front, the best first: choosing again among what is left.
-  std::vector<std::size_t> left = pareto_front(answer.fastest);
-  while (true) {
-    std::vector<RankedPlan> plans;
-    for (const std::size_t i : left)
-      plans.push_back(answer.fastest[i]);
-    const auto best = choose_plan(plans, question.objective, longest);
-    if (!best) break;
-    answer.front.push_back(left[*best]);
-    left.erase(left.begin() + static_cast<std::ptrdiff_t>(*best));
-  }
-  if (answer.front.empty()) return fail(too_slow(question, answer.fastest));
-  const RankedPlan& best = answer.fastest[answer.front.front()];
-  auto predicted =
-      predict_physical(question.model, best.plan, question.target.profile, question.target.stack);
-  if (!predicted) return fail(std::move(predicted.error()));
-  answer.fallbacks = std::move(predicted->provenance.fallbacks);
-  answer.remarks = std::move(predicted->provenance.remarks);
-  return answer;
-}
-
+/// How fast a plan of the answer trains.
 TrainingSpeed speed_of(const PlanQuestion& question, const RankedPlan& ranked) {
   return training_speed(question.model, ranked.plan, ranked.iteration,
                         question.target.profile.peak_rate_of(ranked.plan.precision));
@@ -439,12 +233,48 @@ std::string to_text(const PlanQuestion& question, const PlanAnswer& answer) {
   return text + fallbacks_text(answer.fallbacks, "1") + left_out_text(question, answer);
 }
 
+/// The name of a profile as `load_gpu_profile` reads it from any folder, with all constants that were
+/// changed.
+std::string profile_to_load(const std::string& given, const GpuProfile& profile) {
+  ProfileName name = split_profile_name(profile.name);
+  const std::string base = split_profile_name(given).base;
+  if (is_profile_path(base)) name.base = std::filesystem::absolute(base).string();
+  return name.constants.empty() ? name.base : name.base + ":" + name.constants;
+}
+
+/// Model and plan as `vtrain predict` reads them (`predict_config.hpp`).
+ordered_json to_config(const PlanArguments& arguments, const PlanQuestion& question,
+                       const ParallelPlan& plan) {
+  ordered_json plan_json = plan_to_json(plan);
+  plan_json["sequence_length"] = question.model.sequence_length;
+  return {{"model", is_model_path(arguments.model) ? std::filesystem::absolute(arguments.model).string()
+                                                   : arguments.model},
+          {"plan", std::move(plan_json)},
+          {"profile", profile_to_load(arguments.target.profile, question.target.profile)},
+          {"stack", question.target.stack.name}};
+}
+
+/// How to go on with the file of the best plan.
+std::string written_text(const PlanArguments& arguments) {
+  const std::string& calibration = arguments.target.calibration;
+  return fmt::format("1 is written: vtrain predict {}{}\n", printable(arguments.out),
+                     calibration.empty() ? "" : " --calibrate " + printable(calibration));
+}
+
 Result<void> plan(const PlanArguments& arguments) {
   const auto question = read_question(arguments);
   if (!question) return fail(question.error());
   const auto answer = answer_question(*question);
   if (!answer) return fail(answer.error());
-  fmt::print("{}", arguments.json ? json_text(to_json(*question, *answer)) : to_text(*question, *answer));
+  if (!arguments.out.empty()) {
+    const ParallelPlan& best = answer->fastest[answer->front.front()].plan;
+    const std::string config = json_text(to_config(arguments, *question, best));
+    if (auto written = write_file(arguments.out, config); !written) return written;
+  }
+  const std::string text =
+      arguments.json ? json_text(to_json(*question, *answer)) : to_text(*question, *answer);
+  fmt::print(summary_stream(arguments.out), "{}{}", text,
+             arguments.json || arguments.out.empty() ? "" : written_text(arguments));
   return {};
 }
 
@@ -497,6 +327,8 @@ void add_plan_command(CLI::App& app, Action& action) {
   add_target_options(*command, to.target);
   command->add_option("--sequence-length", to.sequence_length, "Tokens a sequence; without it the model's")
       ->transform(whole_number(1, kMaxSequenceLength));
+  command->add_option("--out", to.out, "Write model and best plan as a configuration of `vtrain predict`")
+      ->check(plain_file());
   command->add_flag("--json", to.json, "Print one JSON document");
   command->callback([=, &action] { action = [arguments] { return plan(*arguments); }; });
 }

@@ -115,7 +115,8 @@ Result<GpuProfile> read_profile(const std::string& name, const std::optional<Clu
     const std::string island = std::to_string(cluster->groups.front().gpus_per_island.value);
     if (auto set = set_constant(*profile, "nvlink_domain", island, "gpus_per_island of the cluster"); !set)
       return fail(in_option("--cluster", std::move(set.error())));
-    profile->name += ":nvlink_domain=" + island;
+    profile->name += (split_profile_name(profile->name).constants.empty() ? ":" : ",");
+    profile->name += "nvlink_domain=" + island;
   }
   return profile;
 }

@@ -14,10 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_path(const std::string& name) {
-  return name.find('/') != std::string::npos || name.ends_with(".json");
-}
-
 Result<ModelDescription> known_model(const std::string& name) {
   const auto known = find_model(name);
   if (!known) return fail(known.error());
@@ -45,6 +41,10 @@ std::string name_after(const fs::path& path) {
 
 }  // namespace
 
+bool is_model_path(const std::string& name) {
+  return name.find('/') != std::string::npos || name.ends_with(".json");
+}
+
 Result<ModelDescription> describe_model(const JsonDocument& document, const nlohmann::json& object,
                                         std::int64_t sequence_length) {
   ModelDescription description;
@@ -66,7 +66,7 @@ Result<ModelDescription> describe_model(const JsonDocument& document, const nloh
 
 Result<ModelDescription> load_model(const std::string& name, std::int64_t sequence_length,
                                     const fs::path& folder) {
-  if (is_path(name)) {
+  if (is_model_path(name)) {
     fs::path path = folder / name;
     std::error_code ignored;
     if (fs::is_directory(path, ignored)) path /= "config.json";

@@ -24,10 +24,13 @@ struct ModelDescription {
   std::vector<std::string> warnings;  ///< what of a configuration is not modelled
 };
 
+/// Whether `name` is the path of a model, not the name of a known one: it has a `/` or ends in `.json`.
+bool is_model_path(const std::string& name);
+
 /// A model by its name (`vtrain models`), or from a file of our own (`model_json.hpp`) or of Hugging Face
-/// (`hugging_face.hpp`) when `name` is a path: it has a `/` or ends in `.json`. A folder stands for its
-/// `config.json`. A relative path starts at `folder`. `sequence_length` is that of training, 0 for the
-/// model's. A model without a name is called after its file, or after the folder of a `config.json`.
+/// (`hugging_face.hpp`) when `name` is a path (`is_model_path`). A folder stands for its `config.json`. A
+/// relative path starts at `folder`. `sequence_length` is that of training, 0 for the model's. A model
+/// without a name is called after its file, or after the folder of a `config.json`.
 Result<ModelDescription> load_model(const std::string& name, std::int64_t sequence_length = 0,
                                     const std::filesystem::path& folder = {});
 

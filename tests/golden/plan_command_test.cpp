@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -15,6 +16,7 @@ using vtrain::testing::kLlamaConfig;
 using vtrain::testing::kOurModel;
 using vtrain::testing::run_json;
 using vtrain::testing::run_vtrain;
+using vtrain::testing::slurp;
 using vtrain::testing::TemporaryFolder;
 
 namespace {
@@ -265,14 +267,13 @@ TEST_CASE(
 
 TEST_CASE("plan: --partial-recompute lets as many layers keep their activations as fit") {
   const std::string command = "plan deepseek-v3 --gpus 512 --profile h100 --global-batch 2048";
+  const TemporaryFolder work;
   const json without = run_json(command);
-  const json with = run_json(command + " --partial-recompute");
+  const json with = run_json(command + " --partial-recompute --out config.json", work);
   CHECK(without["best"]["recompute"] == "full");
   CHECK(with["best"]["recomputed_layers"] > 0);
   CHECK(with["best"]["iteration_time_s"] < without["best"]["iteration_time_s"]);
   CHECK(with["best"]["memory"]["fits"] == true);
-  const TemporaryFolder work;
-  write_config(work, "deepseek-v3", with, with["best"]);
   CHECK(run_json("predict config.json", work)["iteration_time_s"] == with["best"]["iteration_time_s"]);
   const std::string layers = with["best"]["recomputed_layers"].dump();
   const auto described = run_vtrain("predict config.json", work.path());
@@ -290,8 +291,8 @@ TEST_CASE("plan: --partial-recompute lets as many layers keep their activations 
 
 TEST_CASE("plan: what the best plan rests on beside measurements is that of its prediction") {
   const TemporaryFolder work;
-  const json answer = run_json("plan llama3-8b --cluster 2x8:h100 --global-batch 256");
-  write_config(work, "llama3-8b", answer, answer["best"]);
+  const json answer =
+      run_json("plan llama3-8b --cluster 2x8:h100 --global-batch 256 --out config.json", work);
   const json predicted = run_json("predict config.json", work);
   CHECK(predicted["provenance"]["fallbacks"] == answer["fallbacks"]);
   REQUIRE(!answer["fallbacks"].empty());
@@ -302,11 +303,44 @@ TEST_CASE("plan: what the best plan rests on beside measurements is that of its 
 
 TEST_CASE("plan: another sequence length is part of the plan") {
   const TemporaryFolder work;
-  const json answer = run_json("plan llama3-8b --cluster 2x8:h100 --sequence-length 4096");
+  const json answer =
+      run_json("plan llama3-8b --cluster 2x8:h100 --sequence-length 4096 --out config.json", work);
   CHECK(answer["sequence_length"] == 4096);
   CHECK(answer["best"]["sequence_length"] == 4096);
-  write_config(work, "llama3-8b", answer, answer["best"]);
   CHECK(run_json("predict config.json", work)["iteration_time_s"] == answer["best"]["iteration_time_s"]);
+}
+
+TEST_CASE("plan: the best plan is predicted from the file that --out writes, in any folder") {
+  const TemporaryFolder work;
+  work.write("ours.json", kOurModel);
+  work.write("llama/config.json", kLlamaConfig);
+  work.write("mine.json", slurp(VTRAIN_PROFILES_DIR "/h100.json"));
+  std::filesystem::create_directory(work.path() / "elsewhere");
+  work.write(
+      "islands.json",
+      R"({"groups": [{"num_nodes": 16, "gpus_per_node": 8, "gpu_type": "h100", "gpus_per_island": 2}]})");
+  const std::string constant = ":node_network_bandwidth=100Gbit/s";
+  for (const std::string& arguments :
+       {std::string(
+            "llama3-8b --gpus 64,128 --global-batch 256 --stack torchtitan --precision fp8 --profile h100"),
+        "ours.json --gpus 16 --global-batch 64 --profile h100" + constant,
+        "./llama --cluster islands.json --global-batch 256 --profile h100" + constant,
+        "./llama/config.json --gpus 16 --global-batch 64 --profile mine.json" + constant}) {
+    CAPTURE(arguments);
+    const json answer = run_json("plan " + arguments + " --out elsewhere/best.json", work);
+    const json predicted = json::parse(run_vtrain("predict best.json --json", work.path() / "elsewhere").out);
+    CHECK(predicted["iteration_time_s"] == answer["best"]["iteration_time_s"]);
+    CHECK(predicted["memory"]["peak_bytes_per_gpu"] == answer["best"]["memory"]["peak_bytes_per_gpu"]);
+    CHECK(predicted["model_tflops_per_gpu"] == answer["best"]["model_tflops_per_gpu"]);
+    CHECK(predicted["provenance"]["fallbacks"] == answer["fallbacks"]);
+  }
+  const auto told =
+      run_vtrain("plan llama3-8b --gpus 8 --profile h100 --calibrate published --out best.json", work.path());
+  CHECK(told.out.ends_with("1 is written: vtrain predict best.json --calibrate published\n"));
+  const auto late = run_vtrain(
+      "plan llama3-8b --gpus 8 --profile h100 --tokens 300B --deadline 1d --out late.json", work.path());
+  CHECK(late.exit_code == 1);
+  CHECK(!std::filesystem::exists(work.path() / "late.json"));
 }
 
 TEST_CASE("plan: a cluster gives GPUs and profile") {
