@@ -141,8 +141,10 @@ void add_shared_expert_forward(PassBuilder& pass, const LayerContext& layer) {
   if (layer.model.experts.shared_ffn_size == 0) return;
   const std::int64_t inner = std::max<std::int64_t>(1, layer.model.experts.shared_ffn_size / shape.tensor);
   const double elements = real(shape.tokens) * real(inner);
-  add_gather(pass, layer);
-  pass.begin("shared_up_gemm").gemm({shape.tokens, shape.mlp_inputs * inner, shape.hidden});
+  add_operand_gather(pass, layer);
+  pass.begin("shared_up_gemm");
+  pass.quantise(shape.split_elements);
+  pass.gemm({shape.tokens, shape.mlp_inputs * inner, shape.hidden});
   pass.begin("shared_act").memory(MemoryKernel::Gelu, real(2 * shape.mlp_inputs + 2) * elements, 1);
   pass.begin("shared_down_gemm");
   pass.quantise(elements);
@@ -154,7 +156,7 @@ void add_shared_expert_backward(BackwardPass& pass, const LayerContext& layer) {
   const LayerShape& shape = layer.shape;
   if (layer.model.experts.shared_ffn_size == 0) return;
   const std::int64_t inner = std::max<std::int64_t>(1, layer.model.experts.shared_ffn_size / shape.tensor);
-  add_gather(pass.input, layer);
+  add_operand_gather(pass.input, layer);
   pass.input.begin("shared_down_grad");
   pass.linear("shared_down_weight_grad", {shape.tokens, shape.hidden, inner});
   pass.input.begin("shared_act_grad")

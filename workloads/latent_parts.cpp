@@ -44,14 +44,15 @@ void add_latent_forward(PassBuilder& pass, const LayerContext& layer) {
   if (latent.query_rank > 0) {
     pass.gemm(products.query_down);
     if (exchanges) add_operand_gather(pass, layer, "latent_gather", latent.query_rank);
-    pass.begin("q_up_gemm");
+    pass.begin("q_up_gemm").quantise(real(products.query_down.m * latent.query_rank));
   }
   pass.gemm(products.query_up).begin("kv_down_gemm").gemm(products.key_value_down);
   if (exchanges) {
     add_gather(pass, layer, "rotary_gather", latent.rotary_head_size);
     add_operand_gather(pass, layer, "latent_gather", latent.kv_rank);
   }
-  pass.begin("kv_up_gemm").gemm(products.key_value_up);
+  pass.begin("kv_up_gemm").quantise(real(products.key_value_down.m * latent.kv_rank));
+  pass.gemm(products.key_value_up);
 }
 
 void add_latent_backward(BackwardPass& pass, const LayerContext& layer) {

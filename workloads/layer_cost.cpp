@@ -104,23 +104,29 @@ class CostModel {
   }
 
   /// What comes before the layers of each depth of multi-token prediction: norms of hidden state and
-  /// embedding, and their projection.
+  /// embedding, and the projection of both, whose columns are gathered before sequence parallelism takes its
+  /// part of the tokens again (Megatron-Core, multi_token_prediction.py).
   PassCosts prediction() {
     const LayerShape& shape = layer_.shape;
     const std::int64_t inner = std::max<std::int64_t>(1, shape.hidden / shape.tensor);
-    const GemmShape projection{shape.tokens, inner, 2 * shape.hidden};
+    const std::int64_t both = 2 * shape.hidden;
+    const GemmShape projection{shape.tokens, inner, both};
     PassBuilder forward = builder(TaskKind::Forward);
     forward.begin("predict_embedding")
-        .memory(MemoryKernel::Elementwise, 4 * real(shape.tokens) * real(shape.hidden), 1)
-        .memory(MemoryKernel::LayerNorm, 8 * shape.split_elements, 2);
+        .memory(MemoryKernel::Elementwise, 4 * real(shape.tokens) * real(shape.hidden), 1);
+    add_reduction(forward, layer_);
+    forward.begin("predict_norms").memory(MemoryKernel::LayerNorm, 8 * shape.split_elements, 2);
+    add_operand_gather(forward, layer_, "all_gather", both);
+    forward.begin("predict_gemm").quantise(2 * shape.split_elements).gemm(projection);
     add_gather(forward, layer_);
-    forward.begin("predict_gemm").gemm(projection);
     BackwardPass backward = backward_pass();
+    add_gather(backward.input, layer_);
     backward.input.begin("predict_grad");
     backward.linear("predict_weight_grad", projection);
-    add_reduction(backward.input, layer_);
+    add_reduction(backward.input, layer_, both);
+    backward.input.begin("predict_norms_grad").memory(MemoryKernel::LayerNorm, 12 * shape.split_elements, 2);
+    add_gather(backward.input, layer_);
     backward.input.begin("predict_embedding_grad")
-        .memory(MemoryKernel::LayerNorm, 12 * shape.split_elements, 2)
         .memory(MemoryKernel::Elementwise, 6 * real(shape.tokens) * real(shape.hidden), 1);
     return {
         .forward = finish(forward), .backward = finish(backward.input), .weight = finish(backward.weight)};

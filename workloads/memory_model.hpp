@@ -17,7 +17,8 @@ enum class SelectiveRecompute : std::uint8_t {
   /// of Megatron-Core's recompute_modules).
   AttentionScores,
   /// Kept are the layer's input, the outputs of every second matrix product, of attention and of
-  /// reduce-scatters: torchtitan's activation checkpointing by operator.
+  /// reduce-scatters, not of gathers (`_op_sac_save_list` of torchtitan's activation checkpointing by
+  /// operator).
   EverySecondProduct,
   /// The outputs of norms and of the non-linearity of experts (layernorm and moe_act of Megatron-Core's
   /// recompute_modules).

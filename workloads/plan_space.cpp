@@ -31,6 +31,13 @@ std::vector<std::int64_t> powers_of_two(std::int64_t number, std::int64_t most, 
 /// Tokens of a micro-batch of several sequences: no larger one has been of use to anyone.
 constexpr std::int64_t kMostTokens = 1 << 18;
 
+/// The choices that recompute something of the model.
+std::vector<Recompute> recompute_choices(const TransformerModel& model, const PlanChoices& choices) {
+  std::vector<Recompute> recompute = choices.recompute;
+  if (choices.latent_recompute && model.has_latent_attention()) recompute.push_back(Recompute::Selective);
+  return recompute;
+}
+
 /// Collects the plans of one search.
 class PlanLister {
  public:
@@ -42,6 +49,7 @@ class PlanLister {
         most_tensor_(std::max(2 * profile.gpus_per_node, profile.nvlink_domain)),
         nvlink_domain_(profile.nvlink_domain),
         choices_(choices),
+        recompute_(recompute_choices(model, choices)),
         limits_(limits) {}
 
   std::vector<ParallelPlan> list() {
@@ -137,7 +145,7 @@ class PlanLister {
   void add_choices(ParallelPlan& plan) {
     // What `check_schedule` asks of virtual stages.
     if (plan.virtual_stages > 1 && plan.num_micro_batches() % plan.pipeline != 0) return;
-    for (const Recompute recompute : choices_.recompute) {
+    for (const Recompute recompute : recompute_) {
       plan.recompute = recompute;
       for (const Sharding sharding : choices_.sharding) {
         plan.sharding = sharding;
@@ -180,6 +188,7 @@ class PlanLister {
   std::int64_t most_tensor_;
   std::int64_t nvlink_domain_;
   const PlanChoices& choices_;
+  std::vector<Recompute> recompute_;
   const PlanLimits& limits_;
   std::vector<ParallelPlan> plans_;
 };

@@ -25,7 +25,9 @@ std::vector<Operator> recomputed_pass(const std::vector<Operator>& forward, Reco
     const bool is_projection =
         stack.attention != AttentionKernel::Unfused &&
         (op.name == "latent_gather" || op.name == "q_up_gemm" || op.name == "kv_up_gemm");
-    const bool is_output = op.name == "attention" || is_collective(op.kind);
+    // Gathered inputs are not kept, so what gathers them runs again: by operator nothing stands for it.
+    const bool is_gather = op.name == "all_gather" || op.name == "expert_gather";
+    const bool is_output = op.name == "attention" || (is_collective(op.kind) && !is_gather);
     bool is_dropped = is_scores || is_projection;
     if (every_second) is_dropped = !is_output;
     if (rule == SelectiveRecompute::NormsAndActivations)

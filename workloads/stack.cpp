@@ -100,7 +100,7 @@ Stack megatron_core() {
           .eager = kAllEager,
           .gathers_converted_inputs = true,
           .memory = kMegatronCoreMemory,
-          .choices = {.offload = true, .partial_recompute = true}};
+          .choices = {.offload = true, .partial_recompute = true, .latent_recompute = true}};
 }
 
 MemoryRules bf16_gradients(MemoryRules rules) {
@@ -130,6 +130,7 @@ Stack megatron_bridge() {
           // Fully sharded: Megatron-FSDP.
           .choices = {.offload = true,
                       .partial_recompute = true,
+                      .latent_recompute = true,
                       .sharding = {Sharding::None, Sharding::Optimizer, Sharding::Full}}};
 }
 

@@ -129,7 +129,7 @@ enum class CudaGraphs : std::uint8_t {
 };
 
 /// What the plans of a search may choose, beside their degrees of parallelism. The defaults are those of
-/// Megatron-Core. Selective recomputation is left out where it recomputes nothing.
+/// Megatron-Core.
 struct PlanChoices {
   bool tensor = true;  ///< the framework has tensor parallelism
   bool context = true;
@@ -144,6 +144,9 @@ struct PlanChoices {
   /// With full recomputation some layers of each stage may keep their activations (Megatron-Core:
   /// recompute_method block).
   bool partial_recompute = false;
+  /// Selective recomputation is for latent attention alone (`SelectiveRecompute::AttentionScores` without
+  /// scores that are kept); of other models it would recompute nothing.
+  bool latent_recompute = false;
   std::vector<Recompute> recompute = {Recompute::Full, Recompute::None};
   std::vector<Sharding> sharding = {Sharding::None, Sharding::Optimizer};
   std::vector<Schedule> schedules = {Schedule::OneForwardOneBackward, Schedule::ZeroBubble};
@@ -177,8 +180,8 @@ struct Stack {
   /// Products in 8 bits have a scaling factor for each row of their operands instead of one for each operand
   /// (torchao's recipe `rowwise`): operands are converted for each product, along its inner dimension.
   bool scales_rows = false;
-  /// Inputs of tensor-parallel products in 8 or 4 bits are converted before they are gathered; so are sharded
-  /// weights.
+  /// Inputs of tensor-parallel products in 8 or 4 bits are converted before they are gathered; so are the
+  /// sharded weights of layers. Embedding and output layer stay as they are.
   bool gathers_converted_inputs = false;
   bool gathers_converted_weights = false;
   /// Each GPU of a tensor-parallel group compresses its own part of the sequence for latent attention, and

@@ -65,7 +65,7 @@ void add_state_space_forward(PassBuilder& pass, const LayerContext& layer) {
   const LayerShape& shape = layer.shape;
   const double tokens = real(shape.tokens);
   add_norm_forward(pass, layer, "input_norm");
-  add_gather(pass, layer);
+  add_operand_gather(pass, layer);
   pass.begin("space_in_gemm");
   pass.quantise(shape.split_elements);
   pass.gemm({shape.tokens, shape.space_projection, shape.hidden});
@@ -88,7 +88,7 @@ void add_state_space_backward(BackwardPass& pass, const LayerContext& layer) {
   const LayerShape& shape = layer.shape;
   const double tokens = real(shape.tokens);
   add_residual_backward(pass.input, layer, "space_drop_grad");
-  add_gather(pass.input, layer);
+  add_operand_gather(pass.input, layer);
   pass.input.begin("space_out_grad");
   pass.use(output_precision(layer));
   pass.linear("space_out_weight_grad", {shape.tokens, shape.hidden, shape.space_inner});

@@ -17,7 +17,8 @@ Operator data_collective(std::string_view name, Nanoseconds time) {
 
 Nanoseconds WeightSharding::shard_layer(PassCosts& costs, LayerKind kind) {
   const double routed = kind.has_experts() ? layer_.shape.routed_weights : 0;
-  const std::optional<Times> times = times_of(gpu_weights(layer_.model, layer_.shape, kind) - routed, routed);
+  const std::optional<Times> times = times_of(gpu_weights(layer_.model, layer_.shape, kind) - routed, routed,
+                                              layer_.stack.gathered_weight_bytes(layer_.key.precision));
   if (!times) return Nanoseconds(0);
   if (gathers_once()) return times->all();
   costs.forward.push_back(data_collective("weight_gather", gather_beside(*times, cover(costs.forward))));
@@ -37,7 +38,7 @@ Nanoseconds WeightSharding::shard_embedding(PassCosts& costs) {
   double weights = table_weights();
   if (layer_.model.positions == Positions::Learned)
     weights += real(layer_.model.sequence_length) * real(layer_.shape.hidden);
-  const std::optional<Times> times = times_of(weights, 0);
+  const std::optional<Times> times = table_times(weights);
   if (!times) return Nanoseconds(0);
   if (gathers_once()) return times->all();
   costs.forward.insert(costs.forward.begin(),
@@ -48,7 +49,7 @@ Nanoseconds WeightSharding::shard_embedding(PassCosts& costs) {
 
 Nanoseconds WeightSharding::shard_head(PassCosts& costs) {
   if (layer_.model.tied_embeddings && !gathers_once()) return Nanoseconds(0);
-  const std::optional<Times> times = times_of(table_weights(), 0);
+  const std::optional<Times> times = table_times(table_weights());
   if (!times) return Nanoseconds(0);
   if (gathers_once()) return times->all();
   costs.forward.push_back(data_collective("weight_gather", gather_beside(*times, total_span(costs.forward))));
@@ -57,7 +58,11 @@ Nanoseconds WeightSharding::shard_head(PassCosts& costs) {
   return Nanoseconds(0);
 }
 
-std::optional<WeightSharding::Times> WeightSharding::times_of(double shared, double routed) {
+std::optional<WeightSharding::Times> WeightSharding::table_times(double weights) {
+  return times_of(weights, 0, element_bytes(layer_.key.precision));
+}
+
+std::optional<WeightSharding::Times> WeightSharding::times_of(double shared, double routed, double gathered) {
   const LayerKey& key = layer_.key;
   if (!key.is_sharded) return std::nullopt;
   const ShardingGroups groups = this->groups();
@@ -76,7 +81,6 @@ std::optional<WeightSharding::Times> WeightSharding::times_of(double shared, dou
   };
   const double all = shared + routed;
   const double part = shared / real(groups.shared.size) + routed / real(groups.routed.size);
-  const double gathered = layer_.stack.gathered_weight_bytes(key.precision);
   const double reduced = layer_.stack.gradients(key.precision, 1).value;
   const Nanoseconds reduction = time_of("gradient_reduce", Collective::ReduceScatter, reduced) +
                                 time_over("gradient_reduce", Collective::AllReduce, between, reduced * part);

@@ -49,8 +49,11 @@ class WeightSharding {
     Nanoseconds all() const { return gather + reduction + copied_weights + copied_gradients; }
   };
 
-  /// Those of `shared` weights of a GPU and of `routed` ones, of experts; none where no GPUs share them.
-  std::optional<Times> times_of(double shared, double routed);
+  /// Those of `shared` weights of a GPU and of `routed` ones, of experts, of which each takes so many bytes
+  /// while it is gathered; none where no GPUs share them.
+  std::optional<Times> times_of(double shared, double routed, double gathered);
+  /// The same of a table, whose products are not in 8 bits.
+  std::optional<Times> table_times(double weights);
   ShardingGroups groups() const;
   Nanoseconds cover(std::span<const Operator> pass) const;
   GpuGroup reduction_between_sets() const;

@@ -182,16 +182,17 @@ class RecordReader {
     model.ffn_size = model_.integer_or("ffn_hidden", 1, kMost, 4 * model.hidden_size);
     model.vocab_size = model_.integer_or("vocab", 1, kMost, model.vocab_size);
     model.activation = activation();
-    model.has_bias = model_.boolean_or("bias", model.has_bias);
     const std::string positions = plain_letters(model_.string_or("pos", "learned"));
     const bool is_rotary = positions == "rope" || positions == "rotary";
     if (!is_rotary && positions != "learned")
       miss(fmt::format("the positions: learned or rope, found '{}'", printable(model_.string("pos"))));
-    if (!is_rotary) return;
-    model.positions = Positions::Rotary;
-    model.normalization = Normalization::RmsNorm;
-    model.tied_embeddings = false;
-    model.has_bias = false;
+    if (is_rotary) {
+      model.positions = Positions::Rotary;
+      model.normalization = Normalization::RmsNorm;
+      model.tied_embeddings = false;
+      model.has_bias = false;
+    }
+    model.has_bias = model_.boolean_or("bias", model.has_bias);
   }
 
   Activation activation() {
