@@ -92,6 +92,14 @@ void drop_superseded(const GpuProfile& extended, GpuProfile& profile) {
   }
 }
 
+/// The NVLink domain in nodes of another size: a node again where it was one, never more than a node where it
+/// was a part of one; what joins nodes goes on doing so.
+std::int64_t nvlink_domain_in(const GpuProfile& profile, std::int64_t gpus_per_node) {
+  if (profile.nvlink_domain == profile.gpus_per_node) return gpus_per_node;
+  if (profile.nvlink_domain > profile.gpus_per_node) return profile.nvlink_domain;
+  return std::min(profile.nvlink_domain, gpus_per_node);
+}
+
 /// A recording as the profile that extends that of its GPU.
 Result<GpuProfile> load_recording(std::string text, const std::string& file) {
   const auto recording = parse_kernel_recording(std::move(text), file);
@@ -310,10 +318,33 @@ Result<GpuProfile> load_gpu_profile(const std::string& name) {
     if (auto set = set_constant(*profile, key, value.value_or(""), "given with the profile's name"); !set)
       return fail(std::move(set.error()));
   }
+  const std::int64_t domain = nvlink_domain_in(plain, profile->gpus_per_node);
+  if (constants.find("nvlink_domain") == std::string::npos && domain != profile->nvlink_domain) {
+    if (auto set = set_constant(*profile, "nvlink_domain", std::to_string(domain), "as gpus_per_node"); !set)
+      return fail(std::move(set.error()));
+  }
   drop_superseded(plain, *profile);
   profile->name += ":" + printable(constants);
   profile->description += "; with " + printable(constants);
   return profile;
+}
+
+Result<GpuProfile> load_gpu_profile(const std::string& name, const NodeShape& nodes) {
+  auto profile = load_gpu_profile(name);
+  if (!profile) return profile;
+  const std::int64_t domain =
+      nodes.gpus_per_island > 0 ? nodes.gpus_per_island : nvlink_domain_in(*profile, nodes.gpus);
+  std::string constants;
+  if (nodes.gpus != profile->gpus_per_node) constants = fmt::format("gpus_per_node={}", nodes.gpus);
+  if (domain != profile->nvlink_domain || !constants.empty())
+    constants += fmt::format("{}nvlink_domain={}", constants.empty() ? "" : ",", domain);
+  if (nodes.gpus != profile->gpus_per_node) {
+    const double part = static_cast<double>(nodes.gpus) / static_cast<double>(profile->gpus_per_node);
+    constants +=
+        fmt::format(",node_network_bandwidth={}GB/s", profile->node_network_bandwidth.value * part / 1e9);
+  }
+  if (constants.empty()) return profile;
+  return load_gpu_profile(name + (split_profile_name(name).constants.empty() ? ":" : ",") + constants);
 }
 
 }  // namespace vtrain

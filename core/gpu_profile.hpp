@@ -24,14 +24,14 @@ class MeasuredProducts;
 struct ProfileConstant {
   std::string name;
   double value = 0;
-  std::string unit;    ///< `B`, `B/s`, `FLOP/s`, `ns`, or `1` for a ratio or a count
+  std::string unit;    ///< `B`, `B/s`, `FLOP/s`, `1/s`, `ns`, or `1` for a ratio or a count
   std::string source;  ///< where the value comes from, or why it is assumed
 };
 
 /// One group of measured times as the profile states it. Errors are per cent, negative where not stated.
 struct ProfileTable {
-  /// `gemm bf16`, `attention flash2`, `attention_backward`, `collectives all_reduce`, `old_collectives
-  /// all_reduce`
+  /// `gemm bf16`, `products bf16`, `attention flash2`, `attention_backward`, `collectives all_reduce`,
+  /// `old_collectives all_reduce`
   std::string name;
   std::string source;
   std::int64_t num_points = 0;  ///< measured times behind it
@@ -223,6 +223,19 @@ bool is_profile_path(const std::string& base);
 /// the constants that the name changes (`ProfileName`), which are then part of the profile's own name. A
 /// recording (`kernel_table.json`, or the folder that has one) is a path as well: it extends the embedded
 /// profile of its GPU. An unknown name is an error that lists the known ones.
+/// Constants that are given take along those that follow from them: with `gpus_per_node` the `nvlink_domain`,
+/// where that was a node or is larger than one of the new ones.
 Result<GpuProfile> load_gpu_profile(const std::string& name);
+
+/// The nodes of a cluster.
+struct NodeShape {
+  std::int64_t gpus = 0;
+  std::int64_t gpus_per_island = 0;  ///< that NVLink joins; 0: as in nodes of the profile
+};
+
+/// The same of GPUs in these nodes. Where the profile's are others, each GPU keeps its part of the network
+/// and NVLink joins the GPUs of a node, unless it joins nodes; the name then says so:
+/// `h100:gpus_per_node=4,nvlink_domain=4,node_network_bandwidth=200GB/s`.
+Result<GpuProfile> load_gpu_profile(const std::string& name, const NodeShape& nodes);
 
 }  // namespace vtrain

@@ -13,7 +13,8 @@
 ///                    "flash1": {"source": "...", "kernel": "flash2", "from_profile": "a100",
 ///                               "relative_rate": 0.55}},
 ///      "attention_backward": {"source": "...", "files": [...]},
-///      "collectives": {"source": "...", "files": [...]}}}
+///      "collectives": {"source": "...", "files": [...]},
+///      "old_collectives": {"source": "...", "files": [...]}}}
 ///
 /// Each file is the table of one software stack; see `surface_fit.hpp` for how they are joined. A rate under
 /// `head_size_rates` stands for a head size that was not measured, relative to the nearest one that was.

@@ -56,17 +56,15 @@ std::string profile_of(const std::string& gpu_type, std::vector<std::string>& as
   return std::string(kDefaultProfile);
 }
 
-/// The profiles by type of GPUs: the given one for all of them, or those of the cluster's types.
-std::vector<std::string> profiles_of(const CurveArguments& arguments,
-                                     const std::optional<ClusterSpec>& cluster,
-                                     std::vector<std::string>& assumptions) {
-  if (!arguments.profile.empty()) return {arguments.profile};
-  if (!cluster) return {std::string(kDefaultProfile)};
-  const GpuTypes types(*cluster, NameTable{});
-  std::vector<std::string> profiles;
-  for (const std::string& type : types.names())
-    profiles.push_back(profile_of(type, assumptions));
-  return profiles;
+/// Of each type of GPUs the largest nodes that it has.
+std::vector<NodeGroup> largest_nodes(const ClusterSpec& cluster) {
+  const GpuTypes types(cluster, NameTable{});
+  std::vector<NodeGroup> largest(types.names().size());
+  for (const NodeGroup& group : cluster.groups) {
+    NodeGroup& known = largest[types.number_of(group)];
+    if (group.gpus_per_node > known.gpus_per_node) known = group;
+  }
+  return largest;
 }
 
 Result<CurveSettings> read_settings(const CurveArguments& arguments) {
@@ -96,23 +94,41 @@ Result<CachedCurves> CachedCurves::open(const CurveArguments& arguments,
     opened.files_.emplace_back("calibration", arguments.calibration);
   const auto folder = arguments.no_cache ? std::nullopt : curve_cache_folder();
   if (folder) opened.cache_ = std::make_unique<CurveCache>(*folder);
-  for (const std::string& name : profiles_of(arguments, cluster, opened.assumptions_)) {
-    if (auto added = opened.add_type(name, arguments, *settings); !added) return fail(added.error());
+  if (!cluster) {
+    const std::string name = arguments.profile.empty() ? std::string(kDefaultProfile) : arguments.profile;
+    auto profile = load_gpu_profile(name);
+    if (!profile) return fail(in_option("--profile", std::move(profile.error())));
+    if (auto added = opened.add_type(name, *std::move(profile), arguments, *settings); !added)
+      return fail(added.error());
+    return opened;
+  }
+  for (const NodeGroup& nodes : largest_nodes(*cluster)) {
+    const std::string name =
+        arguments.profile.empty() ? profile_of(nodes.gpu_type, opened.assumptions_) : arguments.profile;
+    auto profile = load_gpu_profile(name, node_shape(nodes));
+    if (!profile) return fail(in_option("--profile", std::move(profile.error())));
+    for (std::string note :
+         {named_profile_note(arguments.profile, *profile, nodes.gpu_type), node_shape_note(name, *profile)}) {
+      const auto& told = opened.assumptions_;
+      if (!note.empty() && std::find(told.begin(), told.end(), note) == told.end())
+        opened.assumptions_.push_back(std::move(note));
+    }
+    if (auto added = opened.add_type(name, *std::move(profile), arguments, *settings); !added)
+      return fail(added.error());
   }
   return opened;
 }
 
-Result<void> CachedCurves::add_type(const std::string& profile_name, const CurveArguments& arguments,
-                                    CurveSettings settings) {
+Result<void> CachedCurves::add_type(const std::string& profile_name, GpuProfile profile,
+                                    const CurveArguments& arguments, CurveSettings settings) {
+  // What a type is named by is the same for all where the profile is given, and else embedded.
   const auto known = std::find_if(curves_.begin(), curves_.end(),
-                                  [&](const auto& curves) { return curves->profile().name == profile_name; });
+                                  [&](const auto& curves) { return curves->profile().name == profile.name; });
   if (known != curves_.end()) {
     by_type_.push_back(known->get());
     return {};
   }
-  auto profile = load_gpu_profile(profile_name);
-  if (!profile) return fail(in_option("--profile", std::move(profile.error())));
-  auto stack = read_stack(arguments.stack, arguments.calibration, *profile);
+  auto stack = read_stack(arguments.stack, arguments.calibration, profile);
   if (!stack) return fail(std::move(stack.error()));
   settings.stack = *std::move(stack);
   if (const std::string base = split_profile_name(profile_name).base; is_profile_path(base)) {
@@ -123,7 +139,7 @@ Result<void> CachedCurves::add_type(const std::string& profile_name, const Curve
     settings.profile_content = *std::move(hash);
   }
   curves_.push_back(
-      std::make_unique<ThroughputCurves>(*std::move(profile), std::move(settings), cache_.get()));
+      std::make_unique<ThroughputCurves>(std::move(profile), std::move(settings), cache_.get()));
   by_type_.push_back(curves_.back().get());
   return {};
 }
@@ -133,7 +149,7 @@ CurvesByType CachedCurves::on(const ClusterSpec& cluster, const Workload& worklo
   if (types.names().size() == 1) return {curves(), cluster.total_gpus()};
   std::vector<CurvesByType::Type> of_type;
   for (std::uint32_t number = 0; number < types.names().size(); ++number)
-    of_type.push_back({by_type_[by_type_.size() == 1 ? 0 : number]});
+    of_type.push_back({by_type_[number]});
   for (const NodeGroup& group : cluster.groups)
     of_type[types.number_of(group)].num_gpus += GpuCount(group.num_nodes * group.gpus_per_node.value);
   std::vector<std::vector<std::uint32_t>> allowed;

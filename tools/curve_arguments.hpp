@@ -36,7 +36,8 @@ void add_curve_options(CLI::App& command, CurveArguments& arguments);
 class CachedCurves {
  public:
   /// With a named profile all GPUs are like it. Without one each type has the profile of its name, if there
-  /// is one, and `a100` otherwise. Errors: an unknown profile or kind, a profile that cannot be read.
+  /// is one, and `a100` otherwise; in either case in the largest nodes that it has in the cluster
+  /// (`NodeShape`). Errors: an unknown profile or kind, a profile that cannot be read.
   static Result<CachedCurves> open(const CurveArguments& arguments,
                                    const std::optional<ClusterSpec>& cluster);
 
@@ -62,13 +63,13 @@ class CachedCurves {
 
  private:
   CachedCurves() = default;
-  /// Adds the next type.
-  Result<void> add_type(const std::string& profile_name, const CurveArguments& arguments,
+  /// Adds the next type, of this profile, which was loaded by this name.
+  Result<void> add_type(const std::string& profile_name, GpuProfile profile, const CurveArguments& arguments,
                         CurveSettings settings);
 
   std::unique_ptr<CurveCache> cache_;                      ///< none: nothing is kept
   std::vector<std::unique_ptr<ThroughputCurves>> curves_;  ///< by profile; saved to the cache when they go
-  std::vector<ThroughputCurves*> by_type_;                 ///< one for all types if a profile was named
+  std::vector<ThroughputCurves*> by_type_;                 ///< without a cluster one
   std::string calibration_;                                ///< as given, empty for none
   std::vector<std::pair<std::string, std::string>> files_;
   bool elastic_ = true;

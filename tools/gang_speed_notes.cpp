@@ -9,32 +9,11 @@
 
 namespace vtrain {
 
-namespace {
-
-/// Types of which the cluster's nodes are not those that the predictor knows.
-std::vector<std::string> node_size_notes(const CurvesByType& curves, const NodeTable& nodes) {
-  std::vector<std::string> notes;
-  for (std::size_t type = 0; type < nodes.by_type().size(); ++type) {
-    const GpuProfile& profile = curves.types()[type].curves->profile();
-    const std::int32_t largest = nodes.by_type()[type].largest_node;
-    if (largest == profile.gpus_per_node) continue;
-    const std::string& name = nodes.types().names()[type];
-    notes.push_back(
-        fmt::format("models run on {} as on nodes of {}, as in profile {}; the largest here have {}",
-                    name.empty() ? "the GPUs" : printable(name), count_of(profile.gpus_per_node, "GPU"),
-                    profile.name, largest));
-  }
-  return notes;
-}
-
-}  // namespace
-
-std::vector<std::string> gang_speed_notes(PredictedSpeeds& speeds, const CurvesByType& curves,
-                                          const Workload& workload, const ClusterSpec& cluster,
-                                          PlacementKind placement, const std::vector<std::string>& policies) {
+std::vector<std::string> gang_speed_notes(PredictedSpeeds& speeds, const Workload& workload,
+                                          const ClusterSpec& cluster, PlacementKind placement,
+                                          const std::vector<std::string>& policies) {
   std::vector<std::string> notes;
   const auto books = make_placement(placement, cluster, workload);
-  if (info_of(placement).knows_nodes) notes = node_size_notes(curves, NodeTable(cluster, workload));
   if (!GangSites(cluster, workload, speeds, *books).matter()) return notes;
   notes.push_back(fmt::format("speed of {} predicted for the GPU type and the nodes of each gang",
                               count_of(speeds.num_jobs(), "job")));

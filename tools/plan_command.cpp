@@ -198,8 +198,12 @@ std::string uneven_stages_text(const TransformerModel& model, const ParallelPlan
                    kTextColumns, 2);
 }
 
-/// How some layers are recomputed, or that they can be.
+/// How less than whole layers are recomputed, or that it can be.
 std::string recompute_note(const PlanQuestion& question, const ParallelPlan& plan) {
+  if (plan.recompute == Recompute::Selective && question.target.stack.choices.latent_recompute) {
+    return "1 makes queries, keys and values again from their compressed form:\n"
+           "  --recompute-granularity selective --recompute-modules mla_up_proj (Megatron-Core)\n";
+  }
   if (plan.recomputed_layers > 0) {
     return fmt::format(
         "1 recomputes some layers: --recompute-granularity full --recompute-method block "

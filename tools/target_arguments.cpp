@@ -96,29 +96,43 @@ Result<std::optional<ClusterSpec>> read_uniform_cluster(const std::string& text)
   return std::optional(*std::move(cluster));
 }
 
-Result<GpuProfile> read_profile(const std::string& name, const std::optional<ClusterSpec>& cluster,
-                                const std::string& cluster_text) {
-  std::string wanted = name;
-  if (wanted.empty() && cluster) wanted = cluster->groups.front().gpu_type;
-  auto profile = load_gpu_profile(wanted.empty() ? std::string(kDefaultProfile) : wanted);
-  if (!profile) return fail(in_option(name.empty() ? "--cluster" : "--profile", profile.error()));
-  const std::string type = cluster ? cluster->groups.front().gpu_type : "";
-  if (!name.empty() && !type.empty() && embedded_profile_of(type) != profile->base_name)
-    spdlog::warn("--profile {} takes the place of the cluster's {}", printable(name), printable(type));
-  if (cluster && cluster->groups.front().gpus_per_node.value != profile->gpus_per_node) {
-    return fail({.field = "--cluster",
-                 .message = expected_found(
-                     fmt::format("nodes of {} GPUs as in profile {}", profile->gpus_per_node, profile->name),
-                     cluster_text)});
+Result<GpuProfile> read_profile(const std::string& name, const std::optional<ClusterSpec>& cluster) {
+  if (!cluster) {
+    auto profile = load_gpu_profile(name.empty() ? std::string(kDefaultProfile) : name);
+    if (!profile) return fail(in_option("--profile", std::move(profile.error())));
+    return profile;
   }
-  if (cluster && cluster->groups.front().gpus_per_island > GpuCount(0)) {
-    const std::string island = std::to_string(cluster->groups.front().gpus_per_island.value);
-    if (auto set = set_constant(*profile, "nvlink_domain", island, "gpus_per_island of the cluster"); !set)
-      return fail(in_option("--cluster", std::move(set.error())));
-    profile->name += (split_profile_name(profile->name).constants.empty() ? ":" : ",");
-    profile->name += "nvlink_domain=" + island;
+  const NodeGroup& nodes = cluster->groups.front();
+  std::string wanted = name.empty() ? nodes.gpu_type : name;
+  if (wanted.empty()) wanted = kDefaultProfile;
+  auto profile = load_gpu_profile(wanted, node_shape(nodes));
+  if (!profile) return fail(in_option(name.empty() ? "--cluster" : "--profile", profile.error()));
+  for (const std::string& note :
+       {named_profile_note(name, *profile, nodes.gpu_type), node_shape_note(wanted, *profile)}) {
+    if (!note.empty()) spdlog::warn("{}", note);
   }
   return profile;
+}
+
+NodeShape node_shape(const NodeGroup& nodes) {
+  return {.gpus = nodes.gpus_per_node.value, .gpus_per_island = nodes.gpus_per_island.value};
+}
+
+std::string node_shape_note(const std::string& name, const GpuProfile& profile) {
+  const auto plain = load_gpu_profile(name);
+  if (!plain || plain->gpus_per_node == profile.gpus_per_node) return {};
+  return fmt::format(
+      "profile {} is of nodes of {}, the cluster's have {}: each GPU has as much of the network "
+      "as there, and NVLink joins {}",
+      plain->name, count_of(plain->gpus_per_node, "GPU"), profile.gpus_per_node,
+      profile.nvlink_domain == 1 ? "none" : std::to_string(profile.nvlink_domain));
+}
+
+std::string named_profile_note(const std::string& name, const GpuProfile& profile,
+                               const std::string& gpu_type) {
+  if (name.empty() || gpu_type.empty() || embedded_profile_of(gpu_type) == profile.base_name) return {};
+  return fmt::format("--profile {} takes the place of the cluster's {}", printable(name),
+                     printable(gpu_type));
 }
 
 void add_cluster_option(CLI::App& command, TargetArguments& arguments) {
@@ -145,7 +159,7 @@ Result<TrainingTarget> read_target(const TargetArguments& arguments) {
   auto nodes = read_uniform_cluster(arguments.cluster);
   if (!nodes) return fail(std::move(nodes.error()));
   target.cluster = *std::move(nodes);
-  auto gpu = read_profile(arguments.profile, target.cluster, arguments.cluster);
+  auto gpu = read_profile(arguments.profile, target.cluster);
   if (!gpu) return fail(std::move(gpu.error()));
   target.profile = *std::move(gpu);
   target.headroom = arguments.headroom;

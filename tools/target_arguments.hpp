@@ -41,11 +41,18 @@ std::string describe_calibration(const std::string& calibration, const Stack& st
 /// Reads `--cluster`: nodes of one kind, or nothing for an empty text.
 Result<std::optional<ClusterSpec>> read_uniform_cluster(const std::string& text);
 
-/// Loads the profile of a name or file; for an empty name that of the cluster's GPUs, or `a100`. The nodes of
-/// the cluster, which was given as `cluster_text`, must have as many GPUs as those of the profile; where they
-/// have islands (`NodeGroup::gpus_per_island`), these are the NVLink domains.
-Result<GpuProfile> read_profile(const std::string& name, const std::optional<ClusterSpec>& cluster,
-                                const std::string& cluster_text);
+/// Loads the profile of a name or file; for an empty name that of the cluster's GPUs, or `a100`. On a cluster
+/// it is that of GPUs in its nodes (`NodeShape`).
+Result<GpuProfile> read_profile(const std::string& name, const std::optional<ClusterSpec>& cluster);
+
+/// The nodes of a group, as profiles know them.
+NodeShape node_shape(const NodeGroup& nodes);
+/// A sentence where a profile's nodes are not those of its GPUs here: `h100 is in nodes of 4 GPUs here, ...`;
+/// empty where they are. `name` is what the profile was loaded by, `profile` it in the nodes here.
+std::string node_shape_note(const std::string& name, const GpuProfile& profile);
+/// A sentence where the profile that was named is of other GPUs than the cluster says; empty otherwise.
+std::string named_profile_note(const std::string& name, const GpuProfile& profile,
+                               const std::string& gpu_type);
 
 /// What is to be trained on.
 struct TrainingTarget {

@@ -29,7 +29,7 @@ struct TrainingBudget {
 /// Active parameters of the model that the peak rate promises: N with 6 N (20 N) = GPUs x peak x time.
 double promised_parameters(const TrainingBudget& budget);
 
-/// Shapes of GPT models from 12 layers of hidden size 512 to 128 of 25,600, by rising parameters. Hidden
+/// Shapes of GPT models from 12 layers of hidden size 512 to 160 of 25,600, by rising parameters. Hidden
 /// sizes are multiples of 512 with heads of 64 up to 2,560, then of 1,024 with heads of 128, so that every
 /// number of heads is a multiple of 8. For each there are the multiples of 4 layers that differ by at most a
 /// quarter from the depth of the published models, interpolated between them by hidden size: GPT-3 (Brown et

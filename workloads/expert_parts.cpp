@@ -74,7 +74,7 @@ KernelTime domain_time(const LayerContext& layer, GpuGroup group, TokenWay way, 
 }
 
 /// Dispatch or combine of the tokens of one GPU. Within a domain an all-to-all; between nodes one copy for
-/// each node hit travels over the GPU's share of the network.
+/// each node hit, or of a plain all-to-all each row, travels over the GPU's share of the network.
 KernelTime dispatch_time(const LayerContext& layer, TokenWay way, TokenLoad load) {
   const LayerShape& shape = layer.shape;
   const GpuGroup group = shape.expert_group;

@@ -68,7 +68,8 @@ struct StageWork {
   /// One for each virtual stage, as many on every stage. Chunk c of stage s is part c x stages + s of the
   /// model.
   std::vector<ChunkWork> chunks{};
-  /// Gradient reduction after the last micro-batch; empty without data parallelism.
+  /// Gradient reduction after the last micro-batch, over replicas and of a word embedding that two stages
+  /// hold.
   std::vector<Operator> data_parallel{};
   std::vector<Operator> optimizer{};  ///< weight update, once every stage has come so far
 };

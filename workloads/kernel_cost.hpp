@@ -135,8 +135,9 @@ enum class Libraries : std::uint8_t {
 /// 1 / size before or after (the others). 0 for a group of one. Within a node the measured tables count,
 /// those of old libraries before the current ones for the sizes that they have. Across nodes, or without a
 /// table, it is a ring: `collective_volume` of the bytes at the members' share of the node's network (of old
-/// libraries less, where members are apart), but no faster than NVLink, and a latency for each of
-/// `collective_steps`.
+/// libraries less, where members are apart), but no faster than NVLink nor than a group as large as the part
+/// within a domain, and a latency for each of `collective_steps`. An all-reduce between exactly two nodes
+/// crosses the network once each way (trees).
 KernelTime collective_time(const GpuProfile& profile, Collective collective, GpuGroup group, Bytes total,
                            Libraries libraries = Libraries::Current);
 

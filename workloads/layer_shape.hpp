@@ -31,7 +31,7 @@ struct LayerShape {
   GpuGroup context_group{};
 
   // Mixture of experts.
-  std::int64_t routed_rows = 0;    ///< top_k for each of them, times the capacity factor
+  std::int64_t routed_rows = 0;    ///< top_k for each of the split tokens, times the capacity factor
   std::int64_t expert_rows = 0;    ///< rows that its experts work on: those of all GPUs that share them
   std::int64_t expert_hidden = 0;  ///< columns of these rows
   std::int64_t expert_inner = 0;   ///< columns of the inner layer of an expert

@@ -147,9 +147,9 @@ struct StageParameters {
 };
 
 /// Parameters on each GPU of a stage: its layers, with all that tensor parallelism divides divided by it and
-/// the routed experts by `expert`; the embeddings V h / t + s h on the first and the output layer V h / t on
-/// the last stage, which shares the embedding's weights if there is but one stage and they are tied, and has
-/// a copy of the embedding for multi-token prediction.
+/// the routed experts by `expert` and `expert_tensor`; the embeddings V h / t + s h on the first and the
+/// output layer V h / t on the last stage, which shares the embedding's weights if there is but one stage and
+/// they are tied, and has a copy of the embedding for multi-token prediction.
 StageParameters stage_parameters(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage);
 
 /// Whether the last stage holds the word embedding of the first one, too: as its output layer if they are

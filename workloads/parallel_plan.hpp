@@ -133,13 +133,14 @@ std::string pipeline_layout(const TransformerModel& model, const ParallelPlan& p
 /// Columns of the model's dense MLPs, 0 where no layer has one.
 std::int64_t mlp_columns(const TransformerModel& model);
 
-/// Whether the plan fits the model: `check_model`; tensor divides the heads, pipeline x virtual stages the
-/// layers (where `ends_count_as_layers`, it must leave no chunk empty), data the global batch and the
-/// micro-batch what is left of it; expert divides the experts, and expert x expert tensor the GPUs that share
-/// a layer's data; replicate, where weights are fully sharded, the replicas, and leaves each set all experts;
-/// with sequence parallelism tensor divides the tokens too; no stage offloads more layers
-/// than it has; the schedule can run a pipeline of this shape (`check_schedule`). The error names the field
-/// of the plan.
+/// Whether the plan fits the model: `check_model`; tensor divides the heads (those of keys and values, or
+/// these divide it), the groups of a state space and the columns of MLPs and shared experts, context the
+/// tokens, pipeline x virtual stages the layers (where `ends_count_as_layers`, it must leave no chunk empty),
+/// data the global batch and the micro-batch what is left of it; expert divides the experts, and expert x
+/// expert tensor the GPUs that share a layer's data; replicate, where weights are fully sharded, the
+/// replicas, and leaves each set all experts; with sequence parallelism tensor divides the tokens too; no
+/// stage offloads or recomputes more layers than it has; the schedule can run a pipeline of this shape
+/// (`check_schedule`). The error names the field of the plan.
 Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan);
 
 }  // namespace vtrain

@@ -9,10 +9,8 @@
 ///  * recomputation is part of the backward block: Megatron-LM recomputes a layer just before its backward
 ///    pass, which needs the incoming gradient to have arrived;
 ///  * the weight update waits for all stages, because clipping needs the norm of all gradients;
-///  * two stages count as in one node when tensor x context x data is below the GPUs of a node, also at node
-///    boundaries;
-///  * not modelled: the all-reduce of a word embedding shared by first and last stage, the three small
-///    all-reduces of the tensor-parallel loss, data loading, stragglers, allocator pressure.
+///  * not modelled: the three small all-reduces of the tensor-parallel loss, data loading, stragglers,
+///    allocator pressure.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +38,7 @@ enum class WorkDetail : std::uint8_t {
 /// What of a prediction the profile's measurements do not cover.
 struct Fallbacks {
   std::vector<std::string> extrapolated{};  ///< operators and messages outside the measured sizes
-  std::vector<std::string> missing{};       ///< what the profile does not have, a sentence each
+  std::vector<std::string> missing{};       ///< what profile or stack do not have, a sentence each
 
   bool empty() const { return extrapolated.empty() && missing.empty(); }
   /// All of it, a sentence each.

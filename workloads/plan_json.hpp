@@ -17,8 +17,8 @@
 /// | `schedule` | `1f1b` (interleaved with virtual stages), `zero-bubble` or `gpipe` | `1f1b` |
 /// | `precision` | `fp32`, `fp16`, `bf16`, `fp8` or `fp4` | `bf16`; to `vtrain predict` that of the stack |
 /// | `ends_count_as_layers` | embedding and output layer count as layers of the stages | `false` |
-/// | `recomputed_layers` | with `full`, layers of each chunk of a stage that run again, from its first on |
-/// all | | `offloaded_layers` | layers of each stage whose activations wait in the CPU's memory | 0 |
+/// | `recomputed_layers` | with `full`, how many layers of each chunk run again, its first ones | all |
+/// | `offloaded_layers` | layers of each stage whose activations wait in the CPU's memory | 0 |
 #pragma once
 
 #include <cstdint>

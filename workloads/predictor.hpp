@@ -22,7 +22,9 @@ struct Breakdown {
   /// Sends between stages as far as they hold the stage, and what the iteration is longer for messages on
   /// their way and for links that are busy.
   Nanoseconds pipeline_comm{0};
-  Nanoseconds data_comm{0};  ///< gradient reduction
+  /// Gradient reduction, of a word embedding that two stages hold too, and what shows of gathering sharded
+  /// weights.
+  Nanoseconds data_comm{0};
   Nanoseconds optimizer{0};  ///< weight update
   Nanoseconds bubble{0};     ///< waiting for other stages
 };

@@ -88,9 +88,9 @@ void add_state_space_backward(BackwardPass& pass, const LayerContext& layer) {
   const LayerShape& shape = layer.shape;
   const double tokens = real(shape.tokens);
   add_residual_backward(pass.input, layer, "space_drop_grad");
+  pass.use(output_precision(layer));
   add_operand_gather(pass.input, layer);
   pass.input.begin("space_out_grad");
-  pass.use(output_precision(layer));
   pass.linear("space_out_weight_grad", {shape.tokens, shape.hidden, shape.space_inner});
   pass.use(layer.key.precision);
   pass.input.begin("space_norm_grad")

@@ -111,6 +111,27 @@ TEST_CASE("gang speed: the same job on one node and on two takes what vtrain pre
   }
 }
 
+TEST_CASE("gang speed: jobs are priced in the nodes and islands of their cluster, as plans are") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", kHeader + std::string("a,0,16,,,llama2-70b,64,1000\n"));
+  work.write(
+      "islands.json",
+      R"({"groups": [{"num_nodes": 8, "gpus_per_node": 8, "gpu_type": "h100", "gpus_per_island": 4}]})");
+  std::map<std::string, double> times;
+  for (const std::string cluster : {"8x8:h100", "16x4:h100", "islands.json"}) {
+    const json plan = run_json("plan llama2-70b --gpus 16 --global-batch 64 --cluster " + cluster, work);
+    times[cluster] = plan["best"]["iteration_time_s"].get<double>();
+    for (const char* placement : {"count", "consolidate"}) {
+      run_json("replay --trace jobs.csv --policy fifo --out out --cluster " + cluster + " --placement " +
+                   std::string(placement),
+               work);
+      CHECK(jct_s(work).at("a") == doctest::Approx(times[cluster] * 1000).epsilon(1e-9));
+    }
+  }
+  CHECK(times["16x4:h100"] > 1.2 * times["8x8:h100"]);
+  CHECK(times["islands.json"] > 1.2 * times["8x8:h100"]);
+}
+
 TEST_CASE("gang speed: a job that asks for no type has the speed of the type that it gets") {
   const TemporaryFolder work;
   const double a100 = iteration_s(work, 2, "a100") * 1000;
@@ -145,10 +166,14 @@ TEST_CASE("gang speed: what the predictor does not know of gangs is said") {
     return unwrapped(result.out).find(sentence) != std::string::npos;
   };
   const std::string nodes =
-      "models run on A100 as on nodes of 8 GPUs, as in profile a100; the largest here have 4";
+      "profile a100 is of nodes of 8 GPUs, the cluster's have 4: each GPU has as much of the network as "
+      "there, "
+      "and NVLink joins 4";
   CHECK(said("--cluster 8x4:A100 --placement yarn --policy fifo", nodes));
-  CHECK(!said("--cluster 8x4:A100 --policy fifo", nodes));
-  CHECK(!said("--cluster 8x8:A100 --placement yarn --policy fifo", "models run on"));
+  CHECK(said("--cluster 8x4:A100 --policy fifo", nodes));
+  CHECK(!said("--cluster 8x8:A100 --placement yarn --policy fifo", "profile a100 is of nodes"));
+  CHECK(said("--cluster 8x8:A100+8x8:v100 --profile h100 --policy fifo",
+             "--profile h100 takes the place of the cluster's A100"));
   const std::string las =
       "under las:preset=elasticflow their gangs are as fast anywhere as their run times say";
   CHECK(said("--cluster 4x8:a100 --placement consolidate --policy las:preset=elasticflow", las));

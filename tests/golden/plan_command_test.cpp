@@ -266,7 +266,7 @@ TEST_CASE(
 }
 
 TEST_CASE("plan: --partial-recompute lets as many layers keep their activations as fit") {
-  const std::string command = "plan deepseek-v3 --gpus 512 --profile h100 --global-batch 2048";
+  const std::string command = "plan llama2-70b --gpus 16 --profile h100 --global-batch 64";
   const TemporaryFolder work;
   const json without = run_json(command);
   const json with = run_json(command + " --partial-recompute --out config.json", work);
@@ -287,6 +287,16 @@ TEST_CASE("plan: --partial-recompute lets as many layers keep their activations 
       "plan llama3-70b --gpus 8 --global-batch 8 --partial-recompute --stack torchtitan", work.path());
   CHECK(refused.exit_code == 2);
   CHECK(refused.err.find("--partial-recompute: expected a stack that can: ") != std::string::npos);
+}
+
+TEST_CASE("plan: queries, keys and values of latent attention may be made again from their compressed form") {
+  const std::string command = "plan deepseek-v3 --gpus 512 --profile h100 --global-batch 2048";
+  const TemporaryFolder work;
+  const json answer = run_json(command + " --out config.json", work);
+  CHECK(answer["best"]["recompute"] == "selective");
+  CHECK(run_json("predict config.json", work)["iteration_time_s"] == answer["best"]["iteration_time_s"]);
+  const auto told = run_vtrain(command, work.path());
+  CHECK(told.out.find("--recompute-modules mla_up_proj") != std::string::npos);
 }
 
 TEST_CASE("plan: what the best plan rests on beside measurements is that of its prediction") {

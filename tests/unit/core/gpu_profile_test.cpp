@@ -4,6 +4,7 @@
 
 #include <array>
 #include <string>
+#include <tuple>
 
 #include "core/file.hpp"
 
@@ -66,6 +67,32 @@ TEST_CASE("gpu_profile: a name can change constants, with the units that people 
   CHECK(split_profile_name("a:b/c.json:x=1").base == "a:b/c.json");
   CHECK(split_profile_name("a:b/c.json").base == "a:b/c.json");
   CHECK(split_profile_name("h100:x=1,y=2").constants == "x=1,y=2");
+}
+
+TEST_CASE("gpu_profile: GPUs in other nodes keep their part of the network, and NVLink joins a node") {
+  const auto shape = [](const Result<GpuProfile>& profile) {
+    REQUIRE(profile);
+    return std::tuple(profile->gpus_per_node, profile->nvlink_domain,
+                      profile->node_network_bandwidth.value / 1e9);
+  };
+  const GpuProfile h100 = *load_gpu_profile("h100");
+  CHECK(shape(h100) == std::tuple(8, 8, 400.0));
+  CHECK(load_gpu_profile("h100", {.gpus = 8})->name == "h100");
+  const auto halves = load_gpu_profile("h100", {.gpus = 4});
+  CHECK(shape(halves) == std::tuple(4, 4, 200.0));
+  // The name says it all.
+  CHECK(halves->name == "h100:gpus_per_node=4,nvlink_domain=4,node_network_bandwidth=200GB/s");
+  CHECK(shape(load_gpu_profile(halves->name)) == shape(halves));
+  CHECK(shape(load_gpu_profile("h100", {.gpus = 16})) == std::tuple(16, 16, 800.0));
+  CHECK(shape(load_gpu_profile("h100", {.gpus = 8, .gpus_per_island = 2})) == std::tuple(8, 2, 400.0));
+  CHECK(shape(load_gpu_profile("h100:node_network_bandwidth=100GB/s", {.gpus = 4})) ==
+        std::tuple(4, 4, 50.0));
+  // Racks with NVLink throughout stay so; GPUs without NVLink do not get it.
+  CHECK(shape(load_gpu_profile("gb200", {.gpus = 8})) == std::tuple(8, 72, 400.0));
+  CHECK(shape(load_gpu_profile("h100:nvlink_domain=1", {.gpus = 4})) == std::tuple(4, 1, 200.0));
+  // So does the size of nodes alone; their network is what was said of it.
+  CHECK(shape(load_gpu_profile("h100:gpus_per_node=4")) == std::tuple(4, 4, 400.0));
+  CHECK(shape(load_gpu_profile("h100:gpus_per_node=4,nvlink_domain=2")) == std::tuple(4, 2, 400.0));
 }
 
 TEST_CASE("gpu_profile: what was measured on other hardware does not hold where constants differ") {

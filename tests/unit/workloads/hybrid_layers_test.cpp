@@ -7,6 +7,7 @@
 #include "workloads/kernel_cost.hpp"
 #include "workloads/layer_cost.hpp"
 #include "workloads/layer_kinds.hpp"
+#include "workloads/layer_shape.hpp"
 
 namespace vtrain {
 namespace {
@@ -147,6 +148,59 @@ TEST_CASE("hybrid_layers: products that stay wider than the plan's") {
   stack.wider.space_output = true;
   CHECK(of(costs_of(model, stack, Precision::Bf16), 'M', "space_out_gemm") ==
         of(wide, 'M', "space_out_gemm"));
+}
+
+TEST_CASE("hybrid_layers: inputs of products are gathered as they are multiplied") {
+  TransformerModel model = hybrid_model();
+  model.experts.shared_ffn_size = 512;
+  Stack stack = bridge();
+  stack.overlap.tensor = false;
+  const auto gathers_ns = [&](char letter, Precision precision) {
+    const LayerKey key{.tensor = 2, .expert = 8, .sequence_parallel = true, .precision = precision};
+    return time_of(layer_of(model, layer_costs(model, key, gb200(), stack), letter), "all_gather");
+  };
+  const auto gather_ns = [](double bytes) {
+    return std::round(collective_time(gb200(), Collective::AllGather, placed_group(gb200(), 2, 1),
+                                      Bytes(bytes * 2048 * 1024))
+                          .time.count());
+  };
+  // One before each of the two halves of a pass.
+  for (const char letter : {'M', 'E', '*'}) {
+    CAPTURE(letter);
+    CHECK(gathers_ns(letter, Precision::Bf16) == 2 * gather_ns(2));
+    CHECK(gathers_ns(letter, Precision::Fp8) == 2 * gather_ns(1));
+    CHECK(gathers_ns(letter, Precision::Fp4) == 2 * gather_ns(0.5));
+  }
+  stack.wider.space_output = true;
+  CHECK(gathers_ns('M', Precision::Fp4) == gather_ns(0.5) + gather_ns(1));
+}
+
+TEST_CASE("hybrid_layers: multi-token prediction gathers both inputs, and what it projects them to") {
+  TransformerModel model = hybrid_model();
+  model.prediction = {.depth = 1, .layer_pattern = "*"};
+  Stack stack = bridge();
+  stack.overlap.tensor = false;
+  const auto collectives = [&](std::string_view name) {
+    const LayerKey key{.tensor = 2, .sequence_parallel = true, .precision = Precision::Bf16};
+    TransformerModel without = model;
+    without.prediction = {};
+    const LayerCosts costs = layer_costs(model, key, gb200(), stack);
+    const LayerCosts plain = layer_costs(without, key, gb200(), stack);
+    // What the further head and the layer add is theirs.
+    return time_of(costs.head, name) - 2 * time_of(plain.head, name) -
+           time_of(layer_of(model, plain, '*'), name);
+  };
+  const auto collective_ns = [](Collective collective, std::int64_t columns) {
+    return std::round(collective_time(gb200(), collective, placed_group(gb200(), 2, 1),
+                                      Bytes(2.0 * 2048 * static_cast<double>(columns)))
+                          .time.count());
+  };
+  // Forward both inputs and the projection; backward the gradients of the projection and of the embedding.
+  CHECK(collectives("all_gather") ==
+        collective_ns(Collective::AllGather, 2048) + 3 * collective_ns(Collective::AllGather, 1024));
+  // Forward the embedding, backward both inputs.
+  CHECK(collectives("reduce_scatter") ==
+        collective_ns(Collective::ReduceScatter, 1024) + collective_ns(Collective::ReduceScatter, 2048));
 }
 
 TEST_CASE("hybrid_layers: multi-token prediction in bf16") {

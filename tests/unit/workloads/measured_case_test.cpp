@@ -104,6 +104,19 @@ TEST_CASE("measured_case: options that a record names") {
   CHECK(read("Megatron-LM (Apr 2021)", R"("sp": true, )").stack.name == "megatron-2021");
 }
 
+TEST_CASE("measured_case: rotary positions come without biases unless the record has them") {
+  const auto has_bias = [](const std::string& keys) {
+    return only_case(R"json({"id": "x", "framework": "Megatron-LM 2024", "model": {"name": "x", "layers": 2,
+        "hidden": 64, "heads": 4, "seq_len": 128)json" +
+                     keys + "}}")
+        .model.has_bias;
+  };
+  CHECK(has_bias(""));
+  CHECK_FALSE(has_bias(R"(, "bias": false)"));
+  CHECK_FALSE(has_bias(R"(, "pos": "rope")"));
+  CHECK(has_bias(R"(, "pos": "rope", "bias": true)"));
+}
+
 TEST_CASE("measured_case: NeuSight's runs name models, GPUs and times only") {
   const auto read = [](const std::string& model, const std::string& gpu, int num_gpus,
                        const std::string& parallel) {

@@ -157,6 +157,16 @@ TEST_CASE("plan_space: frameworks offer what they have") {
   }
 }
 
+TEST_CASE("plan_space: Megatron-Core recomputes selectively where attention is latent") {
+  for (const auto& [name, expected] : {std::pair("gpt3-6.7b", false), std::pair("deepseek-v3", true)}) {
+    CAPTURE(name);
+    const auto plans = enumerate_plans(find_model(name)->model(), GpuCount(32), 128, a100(),
+                                       find_stack("megatron-core")->choices);
+    const auto is_selective = [](const ParallelPlan& plan) { return plan.recompute == Recompute::Selective; };
+    CHECK(std::any_of(plans.begin(), plans.end(), is_selective) == expected);
+  }
+}
+
 TEST_CASE("plan_space: limits and impossible divisions leave what they should") {
   const TransformerModel model = find_model("mtnlg-530b")->model();
   const PlanChoices choices = find_stack("megatron-2021").value().choices;

@@ -200,6 +200,27 @@ TEST_CASE("torchtitan: in 8 bits sharded weights are gathered in 8 bits") {
   CHECK(gather_ns("torchtitan-rowwise", Precision::Fp8) > 1.6 * gather_ns("torchtitan", Precision::Fp8));
 }
 
+TEST_CASE("torchtitan: embedding and output layer are gathered in 16 bits whatever the layers have") {
+  const auto gathers_ns = [](Precision precision) {
+    const LayerKey key{.is_sharded = true, .replicas = 64, .precision = precision};
+    const LayerCosts costs = layer_costs(llama(), key, h100(), *find_stack("torchtitan"));
+    return std::pair(time_of(costs.embedding.forward, "weight_gather"),
+                     time_of(costs.head.forward, "weight_gather"));
+  };
+  CHECK(gathers_ns(Precision::Fp8).first > 0);
+  CHECK(gathers_ns(Precision::Fp8) == gathers_ns(Precision::Bf16));
+}
+
+TEST_CASE("torchtitan: recomputation by operator keeps what was reduced, and gathers again") {
+  const LayerKey key{.tensor = 8, .sequence_parallel = true, .recompute = Recompute::Selective};
+  const PassCosts layer = h100_layer("torchtitan", Precision::Bf16, key);
+  CHECK(time_of(layer.recompute, "all_gather") == time_of(layer.forward, "all_gather"));
+  CHECK(time_of(layer.recompute, "all_gather") > 0);
+  CHECK(time_of(layer.forward, "reduce_scatter") > 0);
+  CHECK(time_of(layer.recompute, "reduce_scatter") == 0);
+  CHECK(time_of(layer.recompute, "attention") == 0);
+}
+
 TEST_CASE("torchtitan: what moves sharded weights takes memory bandwidth from the computation, and copies") {
   // Queries, keys and values, their output, the MLP, two norms.
   constexpr double kWeights = 4'096.0 * (6'144 + 4'096 + 3 * 14'336 + 2);
