@@ -152,7 +152,9 @@ std::vector<std::uint32_t> SlottedPolicy::take_arrivals(SchedulingPass& pass) {
       live.levels = &rigid_.emplace_back(std::vector<ThroughputLevels::Level>{{job.num_gpus, 1.0}});
       live.iterations_left = to_seconds(time_on_gpus(job));
     }
-    if (job.max_gpus.value == 0 && job.curve) live.levels = &worthwhile(*live.levels, job.curve);
+    const bool as_measured =
+        job.max_gpus.value > 0 && live.levels->source() == ThroughputLevels::Source::Trace;
+    if (job.curve && !as_measured) live.levels = &worthwhile(*live.levels, job.curve);
     const std::int64_t largest = live.levels->levels().back().num_gpus.value;
     live.max_gpus = job.max_gpus.value > 0 ? std::min<std::int64_t>(job.max_gpus.value, largest) : largest;
     live.max_gpus = live.level_within(std::min(live.max_gpus, cluster_gpus_));

@@ -50,8 +50,9 @@ Result<WholeSeconds> parse_slot(const PolicyArguments& arguments);
 /// jobs, their progress and the clock of decisions; a policy says in `decide` which GPUs jobs hold from now
 /// on.
 ///
-/// A job for which the trace gives a most number of GPUs may hold all levels up to it, as in ElasticFlow's
-/// simulator; any other only those on which it is faster than on fewer GPUs: more would make it late.
+/// A job for which the trace gives both measured levels and a most number of GPUs may hold all levels up to
+/// it, as in ElasticFlow's simulator; any other only those on which it is faster than on fewer GPUs: more
+/// would make it late.
 ///
 /// Semantics of ElasticFlow's simulator (pkusys/ElasticFlow, Apache-2.0). What happens within a slot of the
 /// last decision waits for the slot to end, unless it is the only thing still to come. A job whose work is

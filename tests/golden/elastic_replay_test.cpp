@@ -195,3 +195,17 @@ TEST_CASE("elastic replay: a job that names a type of GPUs is priced on that typ
   // Eight GPUs of a type are all that it may use, and all that help most.
   CHECK(jct_s("h100", "--policy elasticflow:slot=1s --deadlines 3") <= h100 + 1);
 }
+
+TEST_CASE("elastic replay: under max_gpus, too, a job gets no GPUs on which it is predicted to be slower") {
+  const TemporaryFolder work;
+  const auto makespan_s = [&](const std::string& max_gpus, const std::string& policy) {
+    work.write("jobs.csv", "job_id,submit_s,num_gpus,max_gpus,model,global_batch,iterations\n0,0,12," +
+                               max_gpus + ",gpt2-1.5b,64,100000\n");
+    const json summary =
+        run_json("replay --trace jobs.csv --cluster 16x8:h100 --deadlines none --policy " + policy, work);
+    return summary["makespan_s"].get<double>();
+  };
+  const double edf = makespan_s("12", "edf");
+  REQUIRE(makespan_s("12", "fifo") > edf * 1.01);
+  CHECK(makespan_s("12", "elasticflow:slot=1s") == doctest::Approx(edf).epsilon(1e-3));
+}

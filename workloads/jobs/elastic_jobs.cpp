@@ -97,7 +97,7 @@ class CurvesOfJobs {
   };
 
   CurveId add(const Levels& levels) {
-    workload_.curves.emplace_back(levels);
+    workload_.curves.emplace_back(levels, ThroughputLevels::Source::Predictor);
     return CurveId(static_cast<std::uint32_t>(workload_.curves.size() - 1));
   }
 

@@ -73,7 +73,7 @@ ThroughputLevels ThroughputCurve::levels() const {
     levels.push_back(
         {.num_gpus = point.plan.num_gpus(), .iterations_per_s = 1 / Seconds(point.iteration).count()});
   }
-  return ThroughputLevels(std::move(levels));
+  return ThroughputLevels(std::move(levels), ThroughputLevels::Source::Predictor);
 }
 
 ThroughputCurves::ThroughputCurves(GpuProfile profile, CurveSettings settings, CurveStore* store)

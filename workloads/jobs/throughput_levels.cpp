@@ -15,7 +15,8 @@ constexpr auto kFewerGpus = [](GpuCount num_gpus, const ThroughputLevels::Level&
 
 }  // namespace
 
-ThroughputLevels::ThroughputLevels(std::vector<Level> levels) : levels_(std::move(levels)) {
+ThroughputLevels::ThroughputLevels(std::vector<Level> levels, Source source)
+    : levels_(std::move(levels)), source_(source) {
   GpuCount before{0};
   for (const Level& level : levels_) {
     if (level.num_gpus <= before || !(level.iterations_per_s > 0)) {

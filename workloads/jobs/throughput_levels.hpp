@@ -1,6 +1,7 @@
 /// How fast a job trains on each number of GPUs that it can use.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -18,9 +19,14 @@ class ThroughputLevels {
     bool operator==(const Level&) const = default;
   };
 
-  /// Levels ascend by GPUs, which are at least 1, and have speeds above 0; `std::logic_error` otherwise.
-  explicit ThroughputLevels(std::vector<Level> levels);
+  /// Where the speeds come from.
+  enum class Source : std::uint8_t { Trace, Predictor };
 
+  /// Levels ascend by GPUs, which are at least 1, and have speeds above 0; `std::logic_error` otherwise.
+  explicit ThroughputLevels(std::vector<Level> levels, Source source = Source::Trace);
+
+  /// Of all levels.
+  Source source() const { return source_; }
   /// Ascending by GPUs.
   std::span<const Level> levels() const { return levels_; }
   /// Iterations a second on exactly this many GPUs; 0 when that is not a level. O(log levels).
@@ -33,6 +39,7 @@ class ThroughputLevels {
 
  private:
   std::vector<Level> levels_;
+  Source source_;
 };
 
 /// The time that so many iterations take, rounded up to the nanosecond; none are less than 0.

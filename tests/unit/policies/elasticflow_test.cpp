@@ -18,10 +18,13 @@ using testing::random_elastic_workload;
 using testing::replay;
 
 /// One job of 10,000 iterations on a curve whose last level is slower than the one before.
-Workload job_on_falling_curve(std::int64_t deadline_s, std::int32_t max_gpus) {
+Workload job_on_falling_curve(std::int64_t deadline_s, std::int32_t max_gpus,
+                              ThroughputLevels::Source source = ThroughputLevels::Source::Trace) {
   Workload workload = testing::make_workload({{0, 10'000, 1, deadline_s}});
-  workload.curves.emplace_back(std::vector<ThroughputLevels::Level>{
-      {GpuCount(1), 5.0}, {GpuCount(16), 25.0}, {GpuCount(32), 30.5}, {GpuCount(64), 29.5}});
+  workload.curves.emplace_back(
+      std::vector<ThroughputLevels::Level>{
+          {GpuCount(1), 5.0}, {GpuCount(16), 25.0}, {GpuCount(32), 30.5}, {GpuCount(64), 29.5}},
+      source);
   workload.jobs[0].curve = CurveId(0);
   workload.jobs[0].iterations = 10'000;
   workload.jobs[0].max_gpus = GpuCount(max_gpus);
@@ -31,7 +34,8 @@ Workload job_on_falling_curve(std::int64_t deadline_s, std::int32_t max_gpus) {
 }  // namespace
 
 TEST_CASE(
-    "elasticflow: a job gets no more GPUs than make it faster, unless the trace says how many it may hold") {
+    "elasticflow: a job gets no more GPUs than make it faster, unless the trace says how fast it is and how "
+    "many it may hold") {
   // 10,000 / 30.5 = 327.9 s on 32 GPUs, 10,000 / 29.5 = 339.0 s on 64, each rounded up to 10 s.
   for (const char* spec : {"elasticflow:slot=10s", "elasticflow:slot=10s,greedy=largest"}) {
     CAPTURE(spec);
@@ -47,6 +51,9 @@ TEST_CASE(
   const SimulationResult given =
       replay(job_on_falling_curve(-1, 64), "8x8", "elasticflow:slot=10s", {.record_runs = true});
   CHECK(given.runs[0].num_gpus == GpuCount(64));
+  const SimulationResult predicted = replay(job_on_falling_curve(-1, 64, ThroughputLevels::Source::Predictor),
+                                            "8x8", "elasticflow:slot=10s", {.record_runs = true});
+  CHECK(predicted.runs[0].num_gpus == GpuCount(32));
 }
 
 // Not so on every workload: plans are made anew at every decision, see `ElasticFlow`.
