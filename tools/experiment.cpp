@@ -362,13 +362,13 @@ Result<void> note_prices(const ExperimentArguments& arguments, bool predicted, b
   return {};
 }
 
-/// Keeps jobs from types of GPUs into whose memory their models do not fit, and says so.
-void keep_to_types_that_fit(Experiment& experiment) {
+/// Keeps jobs from types of GPUs on which their models have no plan, and says so.
+void keep_to_types_with_plan(Experiment& experiment) {
   const GpuTypes types(experiment.cluster, experiment.workload.gpu_types);
-  const std::int64_t jobs = keep_to_types_that_fit(
+  const std::int64_t jobs = keep_to_types_with_plan(
       experiment.workload, experiment.curves->on(experiment.cluster, experiment.workload), types.names());
   if (jobs == 0) return;
-  experiment.assumptions.push_back(fmt::format("{} {} to the types of GPUs into whose memory the model fits",
+  experiment.assumptions.push_back(fmt::format("{} {} to the types of GPUs on which the model has a plan",
                                                count_of(jobs, "job"), jobs == 1 ? "keeps" : "keep"));
 }
 
@@ -376,7 +376,7 @@ void keep_to_types_that_fit(Experiment& experiment) {
 /// its gang is and, under elastic policies, its throughput curve.
 Result<void> complete_jobs(const ExperimentArguments& arguments, Transformations transformations,
                            Experiment& experiment) {
-  keep_to_types_that_fit(experiment);
+  keep_to_types_with_plan(experiment);
   CurvesByType curves = experiment.curves->on(experiment.cluster, experiment.workload);
   bool predicted = transformations.models.kind != ModelMix::Kind::None;
   if (arguments.trace.files.empty()) {
@@ -390,7 +390,7 @@ Result<void> complete_jobs(const ExperimentArguments& arguments, Transformations
   const auto changes = transform(experiment.workload, transformations, curves, true);
   if (!changes) return fail(changes.error());
   assume(experiment, *changes);
-  keep_to_types_that_fit(experiment);  // with the models that they were given
+  keep_to_types_with_plan(experiment);  // with the models that they were given
   curves = experiment.curves->on(experiment.cluster, experiment.workload);
   if (std::string tight = tight_deadlines(experiment.workload); !tight.empty())
     experiment.assumptions.push_back(std::move(tight));

@@ -94,8 +94,14 @@ bool any_deadline(const Workload& workload) {
 }
 
 IterationTime iteration_times(const CurvesByType& curves) {
-  return [curves](std::string_view model, std::int32_t global_batch, GpuCount num_gpus, GpuTypeId gpu_type) {
-    return curves.of(gpu_type).iteration_time(std::string(model), global_batch, num_gpus);
+  return [curves](std::string_view model, std::int32_t global_batch, GpuCount num_gpus,
+                  GpuTypeId gpu_type) -> Result<Nanoseconds> {
+    const std::string name(model);
+    for (const std::uint32_t type : curves.allowed(gpu_type)) {
+      auto time = curves.types()[type].curves->iteration_time(name, global_batch, num_gpus);
+      if (time) return time;
+    }
+    return curves.of(gpu_type).iteration_time(name, global_batch, num_gpus);
   };
 }
 

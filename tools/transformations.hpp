@@ -57,7 +57,8 @@ Result<Transformations> read_transformations(const TransformationArguments& argu
 /// Whether any job has a deadline.
 bool any_deadline(const Workload& workload);
 
-/// Iteration times as `ModelAssigner` wants them; the curves in it must outlive the result.
+/// Iteration times as `ModelAssigner` wants them, on the first of the types that a job may use on which there
+/// is a plan; the curves in it must outlive the result.
 IterationTime iteration_times(const CurvesByType& curves);
 
 /// Applies statuses, tenants, run times and models in this order, prices the jobs that have no duration yet,

@@ -251,7 +251,7 @@ TEST_CASE("gang speed: what the order of types means is said") {
   CHECK(has(alone, "run times predicted with profile h100, stack megatron-core (--stack sets one)"));
 }
 
-TEST_CASE("gang speed: jobs keep to the types of GPUs into whose memory their models fit") {
+TEST_CASE("gang speed: jobs keep to the types of GPUs on which their models have a plan") {
   const TemporaryFolder work;
   work.write("jobs.csv", kHeader + std::string("a,0,1,,,llama3-8b,64,100\n"));
   REQUIRE(run_vtrain("replay --trace jobs.csv --deadlines none --out out --cluster 1x1:b200 --policy fifo",
@@ -268,7 +268,7 @@ TEST_CASE("gang speed: jobs keep to the types of GPUs into whose memory their mo
           "replay --trace jobs.csv --deadlines none --out out --cluster " + cluster + " --policy " + policy,
           work.path());
       REQUIRE_MESSAGE(result.exit_code == 0, result.err);
-      CHECK(unwrapped(result.out).find("2 jobs keep to the types of GPUs into whose memory the model fits") !=
+      CHECK(unwrapped(result.out).find("2 jobs keep to the types of GPUs on which the model has a plan") !=
             std::string::npos);
       CHECK(result.out.find("has no plan") == std::string::npos);
       // The two share the one B200, one after the other: at its speed, and neither on an A100 meanwhile.
@@ -283,6 +283,39 @@ TEST_CASE("gang speed: the same files on any number of threads") {
   const TemporaryFolder work;
   REQUIRE(run_vtrain("trace generate --jobs 200 --cluster 4x8:a100 --load 1.2 --seed 5 --out jobs.csv",
                      work.path())
+TEST_CASE("gang speed: the types on which a job has a plan are the same in any order of types") {
+  const TemporaryFolder work;
+  // Of the default stacks of the two types only the one of H100 divides 24 GPUs.
+  work.write("jobs.csv",
+             kHeader + std::string("a,0,24,,,llama2-13b,256,1000\nb,0,24,,,llama2-13b,256,1000\n"));
+  const std::string replay = "replay --trace jobs.csv --deadlines none --out out --policy fifo --cluster ";
+  std::string first;
+  for (const std::string cluster : {"3x8:h100+3x8:a100", "3x8:a100+3x8:h100"}) {
+    for (const std::string placement : {"count", "consolidate"}) {
+      CAPTURE(cluster);
+      CAPTURE(placement);
+      const auto result = run_vtrain(replay + cluster + " --placement " + placement, work.path());
+      REQUIRE_MESSAGE(result.exit_code == 0, result.err);
+      CHECK(unwrapped(result.out).find("2 jobs keep to the types of GPUs on which the model has a plan") !=
+            std::string::npos);
+      // One after the other on H100.
+      const auto jct = jct_s(work);
+      CHECK(jct.at("b") == doctest::Approx(2 * jct.at("a")).epsilon(1e-9));
+      const std::string jobs = slurp(work.path() / "out" / "jobs.csv");
+      if (first.empty()) first = jobs;
+      CHECK(jobs == first);
+    }
+  }
+  // Without a plan on any type, the error says why not on each.
+  work.write("jobs.csv", kHeader + std::string("a,0,23,,,llama2-13b,256,1000\n"));
+  const auto none = run_vtrain(replay + "3x8:a100+3x8:h100", work.path());
+  CHECK(none.exit_code == 2);
+  const std::string reason =
+      ": model 'llama2-13b' with a global batch of 256 cannot be divided over exactly 23 GPUs";
+  CHECK(none.err.find("jobs.csv:2: num_gpus: job 'a': with profile a100, stack megatron-2021" + reason +
+                      "; with profile h100, stack megatron-core" + reason) != std::string::npos);
+}
+
               .exit_code == 0);
   for (const std::string threads : {"1", "4"}) {
     const auto result = run_vtrain(

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -17,17 +19,40 @@ namespace {
 
 constexpr double kLongestTime = 9.2e18;  // ns, just below what SimDuration holds
 
-Result<void> price(Job& job, const Workload& workload, ThroughputCurves& curves) {
+/// Whether an error of a curve says that the model has no plan on the GPUs, and not that there is no model.
+bool lacks_plan(const Error& error) {
+  return error.field == "num_gpus";
+}
+
+/// Why there is no plan on any of the types of GPUs that a job may use. Each with what its plans are made
+/// with, if the cluster has several types.
+Error no_plan(const Workload& workload, const Job& job, const CurvesByType& curves) {
+  const std::string& model = workload.models[job.model.value];
+  std::optional<Error> first;
+  std::string reasons;
+  std::vector<const ThroughputCurves*> told;  // types without a profile share one
+  for (const std::uint32_t type : curves.allowed(job.gpu_type)) {
+    ThroughputCurves& of_type = *curves.types()[type].curves;
+    const auto time = of_type.iteration_time(model, job.global_batch, job.num_gpus);
+    if (time || std::ranges::find(told, &of_type) != told.end()) continue;
+    told.push_back(&of_type);
+    if (!first) first = time.error();
+    reasons += fmt::format("{}with profile {}, stack {}: {}", reasons.empty() ? "" : "; ",
+                           of_type.profile().name, of_type.settings().stack.name, time.error().message);
+  }
+  if (!first) throw std::logic_error("no_plan: a job has a plan");
+  const bool names_types = curves.types().size() > 1 && lacks_plan(*first);
+  return job_error(workload, job, first->field, names_types ? reasons : first->message);
+}
+
+Result<void> price(Job& job, const Workload& workload, const CurvesByType& curves) {
   if (job.model.value >= workload.models.size() || job.iterations <= 0) {
     return fail(job_error(workload, job, "duration",
                           "expected a duration, or a model and iterations, found neither"));
   }
   const std::string& model = workload.models[job.model.value];
-  const auto iteration = curves.iteration_time(model, job.global_batch, job.num_gpus);
-  if (!iteration) {
-    const Error& error = iteration.error();
-    return fail(job_error(workload, job, error.field, error.message));
-  }
+  const auto iteration = curves.of(job.gpu_type).iteration_time(model, job.global_batch, job.num_gpus);
+  if (!iteration) return fail(no_plan(workload, job, curves));
   const Nanoseconds duration = *iteration * static_cast<double>(job.iterations);
   if (!(duration.count() <= kLongestTime)) {
     return fail(
@@ -63,31 +88,32 @@ void for_each_prediction(const Workload& workload, const CurvesByType& curves, c
 
 }  // namespace
 
-std::int64_t keep_to_types_that_fit(Workload& workload, const CurvesByType& curves,
-                                    std::span<const std::string> type_names) {
+std::int64_t keep_to_types_with_plan(Workload& workload, const CurvesByType& curves,
+                                     std::span<const std::string> type_names) {
   if (curves.types().size() < 2) return 0;
   const TrainingJobs training(workload);
   // What each kind of job asks for in place of `gpu_type`.
   std::map<std::tuple<ModelId, std::int32_t, GpuTypeId, GpuCount>, GpuTypeId> kept;
-  const auto types_that_fit = [&](const Job& job) {
+  const auto types_with_plan = [&](const Job& job) {
     std::string names;
-    bool fits_all = true;
+    bool on_all = true;
     for (const std::uint32_t type : curves.allowed(job.gpu_type)) {
-      const auto time = curves.types()[type].curves->iteration_time(workload.models[job.model.value],
-                                                                    job.global_batch, job.num_gpus);
-      // Other errors are of plans that do not divide, on any type.
-      const bool fits = time || time.error().kind != ErrorKind::Failed;
-      fits_all &= fits;
-      if (fits) names += (names.empty() ? "" : "|") + type_names[type];
+      // Software differs by type, so that plans may divide on one and not on another.
+      const bool has_plan =
+          curves.types()[type]
+              .curves->iteration_time(workload.models[job.model.value], job.global_batch, job.num_gpus)
+              .has_value();
+      on_all &= has_plan;
+      if (has_plan) names += (names.empty() ? "" : "|") + type_names[type];
     }
-    return fits_all || names.empty() ? job.gpu_type : GpuTypeId(workload.gpu_types.add(names));
+    return on_all || names.empty() ? job.gpu_type : GpuTypeId(workload.gpu_types.add(names));
   };
   std::int64_t changed = 0;
   for (Job& job : workload.jobs) {
     if (!training.include(job) || !curves.has(job.gpu_type)) continue;
     const auto key = std::tuple(job.model, job.global_batch, job.gpu_type, job.num_gpus);
     auto known = kept.find(key);
-    if (known == kept.end()) known = kept.emplace(key, types_that_fit(job)).first;
+    if (known == kept.end()) known = kept.emplace(key, types_with_plan(job)).first;
     if (known->second == job.gpu_type) continue;
     job.gpu_type = known->second;
     ++changed;

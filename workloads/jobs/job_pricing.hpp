@@ -11,11 +11,12 @@
 
 namespace vtrain {
 
-/// Lets jobs that the predictor can price (`TrainingJobs`) ask only for those of their types of GPUs into
-/// whose memory their model fits, where it does not fit into all of them. Returns how many jobs that
-/// concerns; `curves` do not know the new types (`Workload::gpu_types`). `type_names` by number.
-std::int64_t keep_to_types_that_fit(Workload& workload, const CurvesByType& curves,
-                                    std::span<const std::string> type_names);
+/// Lets jobs that the predictor can price (`TrainingJobs`) ask only for those of their types of GPUs on which
+/// there is a plan over their GPUs that fits, where there is not on all of them; a job without a plan on any
+/// asks for what it did. Returns how many jobs that concerns; `curves` do not know the new types
+/// (`Workload::gpu_types`). `type_names` by number.
+std::int64_t keep_to_types_with_plan(Workload& workload, const CurvesByType& curves,
+                                     std::span<const std::string> type_names);
 
 /// Gives every job without a duration the one the predictor expects on GPUs of the type that it asks for:
 /// iterations x T(num_gpus), rounded once to whole nanoseconds. Jobs that have a duration keep it.

@@ -51,7 +51,7 @@ TEST_CASE("job_pricing: run times of the trace can be compared with the predicti
   CHECK(compare_run_times(Workload(), curves).jobs == 0);
 }
 
-TEST_CASE("job_pricing: jobs ask for the types of GPUs into whose memory their models fit") {
+TEST_CASE("job_pricing: jobs ask for the types of GPUs on which their models have a plan") {
   ThroughputCurves small(a100());
   GpuProfile wide = a100();
   wide.memory_capacity = wide.memory_capacity * 4;
@@ -73,7 +73,7 @@ TEST_CASE("job_pricing: jobs ask for the types of GPUs into whose memory their m
   add("gpt3-175b", {});     // fits neither
   add("llama3-8b", {}, 8);  // fits both
   add("resnet-50", {});
-  CHECK(keep_to_types_that_fit(workload, curves, names) == 2);
+  CHECK(keep_to_types_with_plan(workload, curves, names) == 2);
   const GpuTypeId kept = workload.jobs[0].gpu_type;
   REQUIRE(kept);
   CHECK(workload.gpu_types[kept.value] == "large");
@@ -81,7 +81,36 @@ TEST_CASE("job_pricing: jobs ask for the types of GPUs into whose memory their m
   CHECK(workload.jobs[2].gpu_type == kept);
   for (std::size_t i = 3; i < workload.jobs.size(); ++i)
     CHECK(!workload.jobs[i].gpu_type);
-  CHECK(keep_to_types_that_fit(workload, CurvesByType(small), names) == 0);
+  CHECK(keep_to_types_with_plan(workload, CurvesByType(small), names) == 0);
+}
+
+TEST_CASE("job_pricing: where only the software of one type divides, jobs keep to it in any order") {
+  // No plan of the stack of A100 divides the layers of llama2-13b over 24 GPUs.
+  ThroughputCurves old_stack(a100());
+  ThroughputCurves new_stack(load_gpu_profile("h100").value());
+  REQUIRE(!old_stack.iteration_time("llama2-13b", 256, GpuCount(24)));
+  const Nanoseconds iteration = new_stack.iteration_time("llama2-13b", 256, GpuCount(24)).value();
+  for (const bool old_first : {true, false}) {
+    CAPTURE(old_first);
+    Workload workload;
+    add_model_job(workload, "llama2-13b", 256, 24);
+    add_model_job(workload, "llama2-13b", 256, 23);  // divides on neither
+    const std::vector<std::string> names = {old_first ? "old" : "new", old_first ? "new" : "old"};
+    ThroughputCurves& first = old_first ? old_stack : new_stack;
+    ThroughputCurves& second = old_first ? new_stack : old_stack;
+    CHECK(keep_to_types_with_plan(workload, CurvesByType({{&first}, {&second}}, {}), names) == 1);
+    REQUIRE(workload.jobs[0].gpu_type);
+    CHECK(workload.gpu_types[workload.jobs[0].gpu_type.value] == "new");
+    CHECK(!workload.jobs[1].gpu_type);
+    const CurvesByType kept({{&first}, {&second}}, {{old_first ? 1U : 0U}});
+    const auto priced = price_jobs(workload, kept);
+    CHECK(workload.jobs[0].duration == to_sim_duration(100 * iteration));
+    REQUIRE(!priced);
+    CHECK(priced.error().message.find("with profile a100, stack megatron-2021: model 'llama2-13b'") !=
+          std::string::npos);
+    CHECK(priced.error().message.find("with profile h100, stack megatron-core: model 'llama2-13b'") !=
+          std::string::npos);
+  }
 }
 
 }  // namespace
