@@ -57,7 +57,10 @@ Result<void> check_jobs(const Workload& workload, const ClusterSpec& cluster, Pr
   const auto placement = make_placement(options.placement, cluster, workload);
   SimTime last_submission = SimTime::min();
   for (const Job& job : workload.jobs) {
-    if (job.duration.count() <= 0) {
+    const auto could_start = [&] {
+      return job.curve || placement->fits_empty(request_of(job, job.num_gpus));
+    };
+    if (job.duration.count() <= 0 && could_start()) {
       return fail(job_error(workload, job, "duration",
                             expected_found("more than 0 s", fmt::format("{} ns", job.duration.count()))));
     }

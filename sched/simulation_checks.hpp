@@ -9,9 +9,9 @@
 
 namespace vtrain {
 
-/// Every job has a duration and GPUs; under `strict` it fits, and no deadline lies before its submission;
-/// disruptions come with a placement and a policy that can cope with them. Throws std::logic_error if the
-/// jobs are not ordered by submission.
+/// Every job has GPUs and, if it could ever start, a duration; under `strict` it fits, and no deadline lies
+/// before its submission; disruptions come with a placement and a policy that can cope with them. Throws
+/// std::logic_error if the jobs are not ordered by submission.
 Result<void> check_simulation(const Workload& workload, const ClusterSpec& cluster, const Policy& policy,
                               const SimulationOptions& options);
 

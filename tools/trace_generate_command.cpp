@@ -177,10 +177,9 @@ Result<void> generate(const GenerateArguments& arguments) {
     const std::vector<std::string>& assumed = curves->assumptions();
     trace.assumptions.insert(trace.assumptions.end(), assumed.begin(), assumed.end());
   }
-  auto estimated = set_estimates(trace.workload, plan->estimates, options.seed);
-  if (!estimated) return fail(std::move(estimated.error()));
-  if (plan->estimates.kind != EstimateRule::Kind::Exact && !estimated->empty())
-    trace.assumptions.push_back(*std::move(estimated));
+  std::string estimated = set_estimates(trace.workload, plan->estimates, options.seed);
+  if (plan->estimates.kind != EstimateRule::Kind::Exact && !estimated.empty())
+    trace.assumptions.push_back(std::move(estimated));
   const auto written = write(trace, arguments.output);
   if (!written) return fail(written.error());
   const TraceStatistics& statistics = written->statistics;

@@ -108,17 +108,16 @@ IterationTime iteration_times(const CurvesByType& curves) {
 Result<std::vector<std::string>> transform(Workload& workload, const Transformations& transformations,
                                            const CurvesByType& curves, bool price) {
   std::vector<std::string> sentences;
-  const auto take = [&](Result<std::string> sentence) -> Result<void> {
-    if (!sentence) return fail(std::move(sentence.error()));
-    if (!sentence->empty()) sentences.push_back(*std::move(sentence));
-    return {};
+  const auto take = [&](std::string sentence) {
+    if (!sentence.empty()) sentences.push_back(std::move(sentence));
   };
   auto sliced = in_option("--statuses", slice_trace(workload, {.statuses = transformations.statuses}));
   if (!sliced) return fail(std::move(sliced.error()));
   sentences = *std::move(sliced);
   const std::uint64_t seed = transformations.seed;
-  if (auto done = take(set_tenants(workload, transformations.tenants, seed)); !done)
-    return fail(done.error());
+  auto tenants = set_tenants(workload, transformations.tenants, seed);
+  if (!tenants) return fail(std::move(tenants.error()));
+  take(*std::move(tenants));
   if (transformations.predicts_run_times) {
     const PredictedRunTimes done = predict_run_times(workload, curves);
     if (done.predicted + done.without_plan == 0)
@@ -132,21 +131,24 @@ Result<std::vector<std::string>> transform(Workload& workload, const Transformat
           fmt::format("run times of the trace for {} whose model has no plan on the GPUs asked for",
                       count_of(done.without_plan, "job")));
   }
-  if (auto done = take(assign_models(workload, transformations.models, seed, iteration_times(curves))); !done)
-    return fail(done.error());
+  auto assigned = assign_models(workload, transformations.models, seed, iteration_times(curves));
+  if (!assigned) return fail(std::move(assigned.error()));
+  take(*std::move(assigned));
   const bool wants_deadlines =
       transformations.deadlines && !(transformations.deadlines_only_if_none && any_deadline(workload));
   if (price || wants_deadlines || transformations.estimates.kind != EstimateRule::Kind::Trace) {
-    if (auto priced = price_jobs(workload, curves); !priced) return fail(priced.error());
+    const auto too_large = price_jobs(workload, curves);
+    if (!too_large) return fail(too_large.error());
+    if (*too_large > 0)
+      sentences.push_back(fmt::format("no run time of {}: more GPUs than there are, and no plan on so many",
+                                      count_of(*too_large, "job")));
   }
   if (wants_deadlines && std::ranges::all_of(workload.jobs, &Job::has_deadline)) {
     spdlog::warn("--deadlines: without effect; all jobs have one");
   } else if (wants_deadlines) {
-    if (auto done = take(assign_deadlines(workload, *transformations.deadlines, seed)); !done)
-      return fail(done.error());
+    take(assign_deadlines(workload, *transformations.deadlines, seed));
   }
-  if (auto done = take(set_estimates(workload, transformations.estimates, seed)); !done)
-    return fail(done.error());
+  take(set_estimates(workload, transformations.estimates, seed));
   return sentences;
 }
 

@@ -62,8 +62,8 @@ bool any_deadline(const Workload& workload);
 IterationTime iteration_times(const CurvesByType& curves);
 
 /// Applies statuses, tenants, run times and models in this order, prices the jobs that have no duration yet,
-/// if deadlines or estimates need it or `price` says so, then applies deadlines and estimates. Returns one
-/// sentence for everything that was changed.
+/// if deadlines or estimates need it or `price` says so (`price_jobs`), then applies deadlines and estimates.
+/// Returns one sentence for everything that was changed.
 Result<std::vector<std::string>> transform(Workload& workload, const Transformations& transformations,
                                            const CurvesByType& curves, bool price);
 

@@ -49,18 +49,14 @@ SimTime DeadlineRule::deadline(SimTime submit, SimDuration duration, RandomStrea
                                                            : Job::kNoDeadline;
 }
 
-Result<std::string> assign_deadlines(Workload& workload, const DeadlineRule& rule, std::uint64_t seed) {
+std::string assign_deadlines(Workload& workload, const DeadlineRule& rule, std::uint64_t seed) {
   RandomStream random(seed, "deadlines");
   RandomStream best_effort(seed, "best effort");
   std::int64_t without = 0;
   for (Job& job : workload.jobs) {
-    if (job.duration.count() <= 0) {
-      return fail({.field = std::string(job.name),
-                   .message = "a deadline needs a duration, and the job has none yet"});
-    }
     const SimTime deadline = rule.deadline(job.submit, job.duration, random);
     const bool wants_none = best_effort.uniform() < rule.best_effort;
-    if (job.has_deadline()) continue;
+    if (job.has_deadline() || job.duration.count() == 0) continue;
     ++without;
     if (!wants_none) job.deadline = deadline;
   }

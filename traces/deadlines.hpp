@@ -31,8 +31,8 @@ struct DeadlineRule {
 };
 
 /// Applies the rule to every job without a deadline. A job's draws depend on the seed and on its position
-/// only, not on which other jobs have deadlines. Returns a sentence that says so, empty when every job had
-/// one. A job without a known duration is an error.
-Result<std::string> assign_deadlines(Workload& workload, const DeadlineRule& rule, std::uint64_t seed);
+/// only, not on which other jobs have deadlines. A job without a known duration gets none. Returns a sentence
+/// that says so, empty when no job got any.
+std::string assign_deadlines(Workload& workload, const DeadlineRule& rule, std::uint64_t seed);
 
 }  // namespace vtrain

@@ -87,17 +87,13 @@ std::string EstimateRule::describe() const {
   throw std::logic_error("a rule for estimates without a kind");
 }
 
-Result<std::string> set_estimates(Workload& workload, const EstimateRule& rule, std::uint64_t seed) {
+std::string set_estimates(Workload& workload, const EstimateRule& rule, std::uint64_t seed) {
   if (rule.kind == EstimateRule::Kind::Trace) return std::string();
   RandomStream random(seed, "estimates");
   for (Job& job : workload.jobs) {
     if (rule.kind == EstimateRule::Kind::Exact) {
       job.requested_time = {};
       continue;
-    }
-    if (job.duration.count() <= 0) {
-      return fail({.field = std::string(job.name),
-                   .message = "an estimate needs a duration, and the job has none yet"});
     }
     SimDuration estimate{};
     if (rule.kind == EstimateRule::Kind::LogNormal) {
@@ -107,7 +103,7 @@ Result<std::string> set_estimates(Workload& workload, const EstimateRule& rule, 
     } else {
       estimate = std::min(rounded_up(job.duration, rule.limits), kMaxTraceTime);
     }
-    job.requested_time = std::max(estimate, job.duration);
+    if (job.duration.count() > 0) job.requested_time = std::max(estimate, job.duration);
   }
   if (rule.kind == EstimateRule::Kind::Exact) return rule.describe();
   const bool drawn = rule.kind == EstimateRule::Kind::LogNormal;

@@ -35,8 +35,8 @@ struct EstimateRule {
 };
 
 /// Sets the requested time of every job. A job's draw depends on the seed and on its position only. Estimates
-/// are at most `kMaxTraceTime`. Returns a sentence that says what was done, empty for `Trace`. An error: a
-/// job without a duration.
-Result<std::string> set_estimates(Workload& workload, const EstimateRule& rule, std::uint64_t seed);
+/// are at most `kMaxTraceTime`. A job without a known duration keeps what it has, unless the rule is `Exact`.
+/// Returns a sentence that says what was done, empty for `Trace`.
+std::string set_estimates(Workload& workload, const EstimateRule& rule, std::uint64_t seed);
 
 }  // namespace vtrain

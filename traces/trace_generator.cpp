@@ -281,11 +281,7 @@ Result<Workload> generate_trace(const GeneratorOptions& options, const Iteration
     workload.jobs[i].submit = submissions[i];
   }
   set_tenants_and_statuses(workload, options);
-  if (options.deadlines) {
-    if (auto assigned = assign_deadlines(workload, *options.deadlines, options.seed); !assigned) {
-      return fail(std::move(assigned.error()));
-    }
-  }
+  if (options.deadlines) assign_deadlines(workload, *options.deadlines, options.seed);
   return workload;
 }
 

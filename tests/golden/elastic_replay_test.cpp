@@ -209,3 +209,43 @@ TEST_CASE("elastic replay: under max_gpus, too, a job gets no GPUs on which it i
   REQUIRE(makespan_s("12", "fifo") > edf * 1.01);
   CHECK(makespan_s("12", "elasticflow:slot=1s") == doctest::Approx(edf).epsilon(1e-3));
 }
+
+TEST_CASE(
+    "elastic replay: a job larger than the cluster is rejected, whether or not a plan divides over it") {
+  const TemporaryFolder work;
+  const std::string header = "job_id,submit_s,num_gpus,model,global_batch,iterations\n";
+  const std::string fits = "fits,0,8,llama3-8b,512,10\n";
+  for (const std::string cluster : {"8x8:h100", "4x8:h100+4x8:a100"}) {
+    for (const std::string policy : {"fifo", "easy", "srtf", "las", "edf-admission", "elasticflow"}) {
+      CAPTURE(cluster);
+      CAPTURE(policy);
+      work.write("jobs.csv", header + fits + "large,1,1000000,llama3-8b,512,10\n");
+      const auto replayed =
+          run_vtrain("replay --trace jobs.csv --cluster " + cluster +
+                         " --estimates factor:2 --json --policy " + policy + " --deadlines 10 --out out",
+                     work.path());
+      REQUIRE_MESSAGE(replayed.exit_code == 0, replayed.err);
+      const json summary = json::parse(replayed.out);
+      CHECK(summary["completed"] == 1);
+      CHECK(summary["rejected"] == 1);
+      CHECK(summary["assumptions"].dump().find(
+                "no run time of 1 job: more GPUs than there are, and no plan on so many") !=
+            std::string::npos);
+    }
+  }
+  work.write("jobs.csv", header + "large,1,1000000,llama3-8b,512,10\n");
+  const auto strict =
+      run_vtrain("replay --trace jobs.csv --cluster 8x8:h100 --policy fifo --strict", work.path());
+  CHECK(strict.exit_code == 2);
+  CHECK(strict.err.find("job 'large': expected at most 64, the GPUs of the cluster, found '1000000'") !=
+        std::string::npos);
+  // One that would have room is an error, and so is a model that nobody knows.
+  work.write("jobs.csv", header + fits + "odd,1,63,llama3-8b,512,10\n");
+  const auto odd = run_vtrain("replay --trace jobs.csv --cluster 8x8:h100 --policy fifo", work.path());
+  CHECK(odd.exit_code == 2);
+  CHECK(odd.err.find("cannot be divided over exactly 63 GPUs") != std::string::npos);
+  work.write("jobs.csv", header + fits + "unknown,1,1000000,llama3-8,512,10\n");
+  const auto unknown = run_vtrain("replay --trace jobs.csv --cluster 8x8:h100 --policy fifo", work.path());
+  CHECK(unknown.exit_code == 2);
+  CHECK(unknown.err.find("job 'unknown': unknown model 'llama3-8'") != std::string::npos);
+}

@@ -18,7 +18,7 @@ class CurvesByType {
   /// One type of GPUs.
   struct Type {
     ThroughputCurves* curves = nullptr;
-    GpuCount num_gpus{0};  ///< of this type in the cluster
+    GpuCount num_gpus{0};  ///< of this type in the cluster; 0: not known
   };
 
   /// GPUs of one type, whatever jobs ask for. `num_gpus` of them bound the numbers of GPUs of elastic jobs.
@@ -42,6 +42,13 @@ class CurvesByType {
   /// Never empty: all types where `has` is false.
   std::span<const std::uint32_t> allowed(GpuTypeId asked) const {
     return asked && has(asked) ? allowed_[asked.value] : all_;
+  }
+  /// Whether there are so many GPUs of the types that a job may use, as far as their numbers are known.
+  bool have_room(GpuTypeId asked, GpuCount num_gpus) const {
+    GpuCount there{0};
+    for (const std::uint32_t type : allowed(asked))
+      there += types_[type].num_gpus;
+    return there.value == 0 || num_gpus <= there;
   }
   /// The curves by which a job that asks for this type is priced.
   ThroughputCurves& of(GpuTypeId asked) const { return *types_[allowed(asked).front()].curves; }

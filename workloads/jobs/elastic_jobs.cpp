@@ -145,7 +145,7 @@ Result<ElasticJobs> make_elastic(Workload& workload, const CurvesByType& curves,
   const TrainingJobs training(workload);
   CurvesOfJobs curves_of_jobs(workload, curves);
   for (Job& job : workload.jobs) {
-    if (job.curve || !training.include(job)) continue;
+    if (job.curve || job.duration.count() == 0 || !training.include(job)) continue;
     const CurveOfJob& curve = curves_of_jobs.of(job);
     if (options.strict && (!curve.curve || curve.idle_gpus)) return no_point(job, workload, curves);
     if (!curve.curve) {

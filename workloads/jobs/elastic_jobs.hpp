@@ -29,7 +29,7 @@ struct ElasticJobs {
 /// Gives a curve to every job that has none and that the predictor can price (`TrainingJobs`). Jobs of one
 /// model, global batch and GPU type share their curve, over `curve_gpu_counts`; a job whose own number of
 /// GPUs is none of these has one of its own with that number besides. `Job::max_gpus` is for the policy to
-/// respect. Durations must be known (`price_jobs`) and are not changed.
+/// respect. Durations must be known and are not changed; jobs that `price_jobs` left without one stay rigid.
 ///
 /// A job that may use several types of GPUs has the numbers of GPUs for which there is a plan on each type
 /// that has so many; its curve is that of the first type (`GangSpeeds` tells of the others).

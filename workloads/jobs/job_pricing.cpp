@@ -121,12 +121,17 @@ std::int64_t keep_to_types_with_plan(Workload& workload, const CurvesByType& cur
   return changed;
 }
 
-Result<void> price_jobs(Workload& workload, const CurvesByType& curves) {
+Result<std::int64_t> price_jobs(Workload& workload, const CurvesByType& curves) {
+  std::int64_t too_large = 0;
   for (Job& job : workload.jobs) {
     if (job.duration.count() > 0) continue;
-    if (auto priced = price(job, workload, curves.of(job.gpu_type)); !priced) return priced;
+    auto priced = price(job, workload, curves);
+    if (priced) continue;
+    if (!lacks_plan(priced.error()) || curves.have_room(job.gpu_type, job.num_gpus))
+      return fail(std::move(priced.error()));
+    ++too_large;
   }
-  return {};
+  return too_large;
 }
 
 PredictedRunTimes predict_run_times(Workload& workload, const CurvesByType& curves) {

@@ -19,11 +19,13 @@ std::int64_t keep_to_types_with_plan(Workload& workload, const CurvesByType& cur
                                      std::span<const std::string> type_names);
 
 /// Gives every job without a duration the one the predictor expects on GPUs of the type that it asks for:
-/// iterations x T(num_gpus), rounded once to whole nanoseconds. Jobs that have a duration keep it.
+/// iterations x T(num_gpus), rounded once to whole nanoseconds. Jobs that have a duration keep it. A job that
+/// asks for more GPUs than there are (`CurvesByType::have_room`) and has no plan on as many stays without
+/// one: it cannot run. Returns how many such jobs there are.
 ///
 /// Errors name the job: it has neither a duration nor both a model and iterations; its model is unknown; the
-/// model does not divide over its GPUs or does not fit into their memory; the duration is beyond 292 years.
-Result<void> price_jobs(Workload& workload, const CurvesByType& curves);
+/// model has no plan on its GPUs, on any type that it may use; the duration is beyond 292 years.
+Result<std::int64_t> price_jobs(Workload& workload, const CurvesByType& curves);
 
 /// What `predict_run_times` did, in numbers of jobs.
 struct PredictedRunTimes {

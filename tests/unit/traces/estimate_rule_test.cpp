@@ -30,7 +30,7 @@ vtrain::Workload jobs(int count, SimDuration duration) {
 /// The requested time of one job of this duration.
 SimDuration estimate(std::string_view rule, SimDuration duration) {
   vtrain::Workload workload = jobs(1, duration);
-  REQUIRE(set_estimates(workload, EstimateRule::parse(rule).value(), 1).has_value());
+  set_estimates(workload, EstimateRule::parse(rule).value(), 1);
   return workload.jobs[0].requested_time;
 }
 
@@ -39,10 +39,9 @@ SimDuration estimate(std::string_view rule, SimDuration duration) {
 TEST_CASE("estimate_rule: exact takes requested times away, trace leaves them") {
   vtrain::Workload workload = jobs(1, std::chrono::hours(1));
   workload.jobs[0].requested_time = std::chrono::hours(2);
-  CHECK(set_estimates(workload, EstimateRule::parse("trace").value(), 1).value().empty());
+  CHECK(set_estimates(workload, EstimateRule::parse("trace").value(), 1).empty());
   CHECK(workload.jobs[0].requested_time == std::chrono::hours(2));
-  CHECK(set_estimates(workload, EstimateRule::parse("exact").value(), 1).value() ==
-        "requested times left out");
+  CHECK(set_estimates(workload, EstimateRule::parse("exact").value(), 1) == "requested times left out");
   CHECK(workload.jobs[0].requested_time.count() == 0);
 }
 
@@ -60,7 +59,7 @@ TEST_CASE("estimate_rule: a factor, and round times that are not below the durat
 
 TEST_CASE("estimate_rule: log-normal estimates are the duration or more, with the spread asked for") {
   vtrain::Workload workload = jobs(20'000, std::chrono::hours(1));
-  CHECK(set_estimates(workload, EstimateRule::parse("lognormal:0.5").value(), 7).value() ==
+  CHECK(set_estimates(workload, EstimateRule::parse("lognormal:0.5").value(), 7) ==
         "requested time = duration × max(1, exp(N(0, 0.5))), seed 7 (synthetic)");
   std::vector<double> ratios;
   int exact = 0;
@@ -82,8 +81,8 @@ TEST_CASE("estimate_rule: a job's draw depends on its position and the seed alon
   vtrain::Workload b = jobs(10, std::chrono::hours(1));
   b.jobs[3].duration = std::chrono::hours(5);
   const EstimateRule rule = EstimateRule::parse("lognormal:1").value();
-  REQUIRE(set_estimates(a, rule, 4).has_value());
-  REQUIRE(set_estimates(b, rule, 4).has_value());
+  set_estimates(a, rule, 4);
+  set_estimates(b, rule, 4);
   CHECK(a.jobs[9].requested_time == b.jobs[9].requested_time);
 }
 
@@ -96,6 +95,6 @@ TEST_CASE("estimate_rule: what makes no sense is refused") {
     CHECK(rule.error().describe().starts_with("estimates: expected trace, exact, "));
   }
   vtrain::Workload workload = jobs(1, SimDuration(0));
-  CHECK(set_estimates(workload, EstimateRule::parse("factor:2").value(), 1).error().describe() ==
-        "0: an estimate needs a duration, and the job has none yet");
+  set_estimates(workload, EstimateRule::parse("factor:2").value(), 1);
+  CHECK(workload.jobs[0].requested_time == SimDuration(0));  // it has no duration yet
 }

@@ -289,6 +289,16 @@ TEST_CASE("throughput_curve: what cannot be priced is named") {
   CHECK(error_of("gpt3-1.3b", 8, std::int64_t{1} << 60) ==
         "iterations: job 'job-7': 1152921504606846976 iterations of 'gpt3-1.3b' take more than 292 years");
 
+  // One that is larger than the cluster cannot run.
+  Workload large;
+  add_job(large, "job-7", "gpt3-1.3b", 1'000'000, 10).global_batch = 128;
+  add_job(large, "job-9", "gpt3-1.3b", 128, 10).global_batch = 128;
+  ThroughputCurves of_cluster(a100());
+  CHECK(price_jobs(large, CurvesByType(of_cluster, GpuCount(64))).value() == 1);
+  CHECK(large.jobs[0].duration == SimDuration(0));
+  CHECK(large.jobs[1].duration > SimDuration(0));
+  CHECK(!price_jobs(large, CurvesByType(of_cluster, GpuCount(1'000'000))));
+
   Workload without_model;
   add_job(without_model, "job-8", "", 8, 10).model = ModelId();
   ThroughputCurves curves(a100());
