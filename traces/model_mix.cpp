@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -212,6 +213,8 @@ Result<std::string> assign_models(Workload& workload, const ModelMix& mix, std::
   if (mix.kind == ModelMix::Kind::None) return std::string();
   ModelAssigner assigner(mix, seed, iteration_time);
   std::int64_t assigned = 0;
+  std::int64_t without_plan = 0;
+  std::optional<Error> first_without;
   Seconds before{0};
   Seconds after{0};
   const TrainingJobs training(workload);
@@ -220,12 +223,17 @@ Result<std::string> assign_models(Workload& workload, const ModelMix& mix, std::
     if (job.duration.count() <= 0) {
       return fail(job_error(workload, job, "assign", "needs a duration to be given a model, and has none"));
     }
-    before += Seconds(job.duration) * job.num_gpus.value;
-    if (auto done = assigner.assign(workload, job); !done)
-      return fail(job_error(workload, job, std::move(done.error())));
+    const Seconds gpu_seconds = Seconds(job.duration) * job.num_gpus.value;
+    if (auto done = assigner.assign(workload, job); !done) {
+      if (!first_without) first_without = job_error(workload, job, std::move(done.error()));
+      ++without_plan;
+      continue;
+    }
+    before += gpu_seconds;
     after += Seconds(job.duration) * job.num_gpus.value;
     ++assigned;
   }
+  if (assigned == 0 && first_without) return fail(*std::move(first_without));
   // Hundredths of a per cent: what rounds to none is none, and not -0.00.
   const double change = before.count() > 0 ? std::round(1e4 * (after / before - 1)) / 100 : 0;
   std::string text = fmt::format("{} for {} of {} jobs, seed {} (synthetic; GPU-hours {})", mix.describe(),
@@ -233,6 +241,9 @@ Result<std::string> assign_models(Workload& workload, const ModelMix& mix, std::
                                  change == 0 ? "unchanged" : fmt::format("{:+.2f} %", change));
   if (assigner.num_replaced() > 0)
     text += fmt::format("; smaller than drawn, to fit, in {}", with_thousands(assigner.num_replaced()));
+  if (without_plan > 0)
+    text += fmt::format("; {} without a plan on the GPUs asked for as in the trace",
+                        with_thousands(without_plan));
   return text;
 }
 

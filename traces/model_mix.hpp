@@ -89,9 +89,10 @@ class ModelAssigner {
   std::int64_t num_replaced_ = 0;
 };
 
-/// Assigns models to the jobs that do not train a model of the zoo already; jobs on shared GPUs are left as
-/// they are. Returns a sentence that says so, and by how much whole iterations change the work; empty for
-/// `None`. Errors name the job: it has no duration, or nothing of the mix runs on its GPUs.
+/// Assigns models to the jobs that do not train a model of the zoo already; jobs on shared GPUs, and those on
+/// whose GPUs nothing of the mix has a plan, are left as they are. Returns a sentence that says so, and by
+/// how much whole iterations change the work; empty for `None`. Errors name the job: it has no duration, or
+/// it is the first of jobs none of which could be given a model.
 Result<std::string> assign_models(Workload& workload, const ModelMix& mix, std::uint64_t seed,
                                   const IterationTime& iteration_time);
 

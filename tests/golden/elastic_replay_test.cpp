@@ -14,6 +14,7 @@ using vtrain::testing::run_json;
 using vtrain::testing::run_vtrain;
 using vtrain::testing::slurp;
 using vtrain::testing::TemporaryFolder;
+using vtrain::testing::unwrapped;
 
 namespace {
 
@@ -248,4 +249,27 @@ TEST_CASE(
   const auto unknown = run_vtrain("replay --trace jobs.csv --cluster 8x8:h100 --policy fifo", work.path());
   CHECK(unknown.exit_code == 2);
   CHECK(unknown.err.find("job 'unknown': unknown model 'llama3-8'") != std::string::npos);
+}
+
+TEST_CASE("elastic replay: --assign leaves jobs alone on whose GPUs the model has no plan") {
+  const TemporaryFolder work;
+  work.write("jobs.csv",
+             "job_id,submit_s,num_gpus,duration_s\nsmall,0,1,1000\nlarge,0,16,1000\nother,0,1,500\n");
+  const std::string assign =
+      "replay --trace jobs.csv --cluster 8x8:h100 --policy fifo --out out --assign model=llama3-8b";
+  const auto told = run_vtrain(assign + ",global-batch=512", work.path());
+  REQUIRE_MESSAGE(told.exit_code == 0, told.err);
+  CHECK(unwrapped(told.out).find("llama3-8b with global batch 512 for 1 of 3 jobs, seed 1 (synthetic; ") !=
+        std::string::npos);
+  CHECK(unwrapped(told.out).find("; 2 without a plan on the GPUs asked for as in the trace") !=
+        std::string::npos);
+  const std::string jobs = slurp(work.path() / "out" / "jobs.csv");
+  CHECK(jobs.find("large,,llama3-8b,0,0,") != std::string::npos);
+  CHECK(jobs.find("small,,,0,0,1000,completed,1,") != std::string::npos);
+  CHECK(jobs.find("other,,,0,0,500,completed,1,") != std::string::npos);
+  // Where it has one on none of the jobs nothing was assigned.
+  const auto none = run_vtrain(
+      "replay --trace jobs.csv --cluster 8x8:h100 --policy fifo --assign model=gpt3-175b", work.path());
+  CHECK(none.exit_code == 1);
+  CHECK(none.err.find("job 'small': model 'gpt3-175b' does not fit on 1 GPU") != std::string::npos);
 }

@@ -116,6 +116,26 @@ TEST_CASE(
   CHECK(named.error().kind == vtrain::ErrorKind::Failed);
 }
 
+TEST_CASE("model_mix: a job on whose GPUs the named model has no plan stays as it is") {
+  const auto many_only = [](std::string_view, std::int32_t, GpuCount num_gpus,
+                            GpuTypeId) -> Result<Nanoseconds> {
+    if (num_gpus >= GpuCount(8)) return Nanoseconds(1e9);
+    return vtrain::fail({.kind = vtrain::ErrorKind::Failed, .message = "does not fit"});
+  };
+  Workload workload = jobs(3, 8);
+  workload.jobs[1].num_gpus = GpuCount(1);
+  const auto said = assign_models(workload, ModelMix::parse("model=gpt3-13b").value(), 1, many_only);
+  REQUIRE(said.has_value());
+  CHECK(
+      *said ==
+      "gpt3-13b for 2 of 3 jobs, seed 1 (synthetic; GPU-hours unchanged); 1 without a plan on the GPUs asked "
+      "for as in the trace");
+  CHECK(workload.jobs[0].iterations == 3600);
+  CHECK(!workload.jobs[1].model);
+  CHECK(workload.jobs[1].iterations == 0);
+  CHECK(workload.jobs[1].duration == std::chrono::hours(1));
+}
+
 TEST_CASE("model_mix: jobs that train a model of the zoo, or share a GPU, are left as they are") {
   Workload workload = jobs(4, 1);
   workload.jobs[0].model = workload.model("gpt3-125m");
