@@ -22,10 +22,17 @@ std::vector<std::string> gang_speed_notes(PredictedSpeeds& speeds, const Workloa
     if (policy && !(*policy)->copes_with_disruptions())
       notes.push_back(fmt::format("under {} their gangs are as fast anywhere as their run times say", spec));
   }
-  if (const std::int64_t jobs = speeds.num_without_plan(workload); jobs > 0)
-    notes.push_back(fmt::format(
-        "no plan for {} on some type of GPUs that may be theirs: there they are as fast as priced",
-        count_of(jobs, "job")));
+  if (const std::int64_t jobs = speeds.num_without_plan(workload); jobs > 0) {
+    const std::string count = count_of(jobs, "job");
+    notes.push_back(
+        curves.types().size() > 1
+            ? fmt::format("no plan for {} on some type of GPUs that may be theirs: there they are as fast as "
+                          "priced",
+                          count)
+            : fmt::format("no plan for {} on the GPUs asked for: their gangs are as fast anywhere as their "
+                          "run times say",
+                          count));
+  }
   return notes;
 }
 

@@ -180,6 +180,10 @@ TEST_CASE("gang speed: what the predictor does not know of gangs is said") {
   CHECK(!said("--cluster 4x8:a100 --placement yarn --policy las:preset=elasticflow", las));
   const std::string plan = "no plan for 1 job on some type of GPUs that may be theirs";
   CHECK(said("--cluster 4x8:a100+4x8:h100 --placement yarn --policy fifo", plan));
+  const std::string alone =
+      "no plan for 1 job on the GPUs asked for: their gangs are as fast anywhere as their run times say";
+  CHECK(said("--cluster 4x8:a100 --placement consolidate --policy fifo", alone));
+  CHECK(!said("--cluster 4x8:a100 --placement consolidate --policy fifo", "some type of GPUs"));
   const std::string stacks =
       "software differs: profile a100, stack megatron-2021; profile h100, stack megatron-core (--stack sets "
       "one)";
@@ -279,10 +283,6 @@ TEST_CASE("gang speed: jobs keep to the types of GPUs on which their models have
   }
 }
 
-TEST_CASE("gang speed: the same files on any number of threads") {
-  const TemporaryFolder work;
-  REQUIRE(run_vtrain("trace generate --jobs 200 --cluster 4x8:a100 --load 1.2 --seed 5 --out jobs.csv",
-                     work.path())
 TEST_CASE("gang speed: the types on which a job has a plan are the same in any order of types") {
   const TemporaryFolder work;
   // Of the default stacks of the two types only the one of H100 divides 24 GPUs.
@@ -316,6 +316,10 @@ TEST_CASE("gang speed: the types on which a job has a plan are the same in any o
                       "; with profile h100, stack megatron-core" + reason) != std::string::npos);
 }
 
+TEST_CASE("gang speed: the same files on any number of threads") {
+  const TemporaryFolder work;
+  REQUIRE(run_vtrain("trace generate --jobs 200 --cluster 4x8:a100 --load 1.2 --seed 5 --out jobs.csv",
+                     work.path())
               .exit_code == 0);
   for (const std::string threads : {"1", "4"}) {
     const auto result = run_vtrain(
