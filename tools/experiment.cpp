@@ -185,8 +185,8 @@ void take_gang_speeds(const ExperimentArguments& arguments, const CurvesByType& 
                       Experiment& experiment) {
   auto speeds = std::make_unique<PredictedSpeeds>(experiment.workload, curves);
   if (speeds->num_jobs() == 0) return;
-  assume(experiment, gang_speed_notes(*speeds, experiment.workload, experiment.cluster, experiment.placement,
-                                      arguments.policies));
+  assume(experiment, gang_speed_notes(*speeds, curves, experiment.workload, experiment.cluster,
+                                      experiment.placement, arguments.policies));
   experiment.gang_speeds = std::move(speeds);
 }
 

@@ -9,9 +9,9 @@
 
 namespace vtrain {
 
-std::vector<std::string> gang_speed_notes(PredictedSpeeds& speeds, const Workload& workload,
-                                          const ClusterSpec& cluster, PlacementKind placement,
-                                          const std::vector<std::string>& policies) {
+std::vector<std::string> gang_speed_notes(PredictedSpeeds& speeds, const CurvesByType& curves,
+                                          const Workload& workload, const ClusterSpec& cluster,
+                                          PlacementKind placement, const std::vector<std::string>& policies) {
   std::vector<std::string> notes;
   const auto books = make_placement(placement, cluster, workload);
   if (!GangSites(cluster, workload, speeds, *books).matter()) return notes;

@@ -13,9 +13,9 @@ namespace vtrain {
 
 /// For jobs that `speeds` knows: whether they are as fast as their gangs' sites allow, under which policies
 /// they are not, and what had to be assumed, one sentence each; none where sites make no difference.
-/// `policies` are specs that are known.
-std::vector<std::string> gang_speed_notes(PredictedSpeeds& speeds, const Workload& workload,
-                                          const ClusterSpec& cluster, PlacementKind placement,
-                                          const std::vector<std::string>& policies);
+/// `curves` are those of the speeds, `policies` specs that are known.
+std::vector<std::string> gang_speed_notes(PredictedSpeeds& speeds, const CurvesByType& curves,
+                                          const Workload& workload, const ClusterSpec& cluster,
+                                          PlacementKind placement, const std::vector<std::string>& policies);
 
 }  // namespace vtrain

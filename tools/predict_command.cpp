@@ -195,11 +195,9 @@ Result<GpuProfile> profile_for(const PredictArguments& arguments, const PredictC
   auto profile = load_gpu_profile(config.profile);
   if (profile) return profile;
   Error error = profile.error();
-  if (error.file.empty()) {
-    error.file = config.file;
-    error.field = config.release ? "gpu_name" : "profile";
-  }
-  return fail(std::move(error));
+  if (!error.file.empty()) return fail(std::move(error));
+  error.field = config.release ? "gpu_name" : "profile";
+  return fail(place_in_config(config.file, std::move(error)));
 }
 
 Result<Prediction> predict_one(const PredictArguments& arguments, const StackOptions& options,
@@ -219,7 +217,7 @@ Result<Prediction> predict_one(const PredictArguments& arguments, const StackOpt
   if (!prediction) {
     // Whatever goes wrong with a configuration, the user wants to know which one.
     Error error = prediction.error();
-    if (error.file.empty()) error.file = path;
+    if (error.file.empty()) error = place_in_config(path, std::move(error));
     return fail(std::move(error));
   }
   prediction->config = path;

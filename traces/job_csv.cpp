@@ -41,7 +41,9 @@ Result<void> JobCsvReader::find_columns(const JobColumns& names) {
   at_.status = optional(names.status);
   const bool has_work = at_.model >= 0 && at_.global_batch >= 0 && at_.iterations >= 0;
   if (at_.duration < 0 && !has_work && !without_work_) {
-    if (auto missing = rows_.require_column(names.duration); !missing)
+    // Iterations are of use with what they are of.
+    const std::string_view of_work = at_.model < 0 ? names.model : names.global_batch;
+    if (auto missing = rows_.require_column(at_.iterations < 0 ? names.duration : of_work); !missing)
       return fail(std::move(missing.error()));
   }
   return {};

@@ -20,6 +20,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::size_t kMaxFile = std::size_t{4} << 20;
+
 constexpr std::array<std::string_view, 4> kKeys = {"model", "plan", "stack", "profile"};
 
 /// Keys of our own description of a model that the public release's configurations do not have.
@@ -104,10 +106,22 @@ Result<PredictConfig> parse_predict_config(std::string text, const std::string& 
 }
 
 Result<PredictConfig> read_predict_config(const std::filesystem::path& path) {
-  constexpr std::size_t kMaxFile = std::size_t{4} << 20;
   auto text = read_file(path, kMaxFile);
   if (!text) return fail(std::move(text.error()));
   return parse_predict_config(std::move(*text), path.string());
+}
+
+Error place_in_config(const std::string& path, Error error) {
+  error.file = path;
+  auto text = read_file(path, kMaxFile);
+  if (!text) return error;
+  const auto document = JsonDocument::parse(std::move(*text), path);
+  // Names of the release's fields are others, options are no fields.
+  if (!document || !document->root().contains("plan") || error.field.starts_with('-')) return error;
+  const std::string key = document->root().contains(error.field) ? error.field : "plan." + error.field;
+  Error placed = document->error_at(document->root(), key, error.message);
+  placed.kind = error.kind;
+  return placed;
 }
 
 }  // namespace vtrain

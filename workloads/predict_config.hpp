@@ -45,4 +45,8 @@ Result<PredictConfig> parse_predict_config(std::string text, const std::string& 
 /// The same from a file.
 Result<PredictConfig> read_predict_config(const std::filesystem::path& path);
 
+/// An error of what was made of the configuration in a file, whose field is one of `plan` or of the whole,
+/// with its file and line.
+Error place_in_config(const std::string& path, Error error);
+
 }  // namespace vtrain

@@ -292,7 +292,7 @@ std::vector<BadInput> bad_inputs() {
        R"({"model": "llama3-8b", "plan": {"tensor": 1, "data": 8, "pipeline": 1, "global_batch": 8,
            "micro_batch": 1, "recompute": "none", "precision": "fp4"}})",
        "predict c.json --profile h100",
-       {"c.json: precision", "'bf16' and 'fp8'", "h100", "'fp4'"}},
+       {"c.json:2: plan.precision", "'bf16' and 'fp8'", "h100", "'fp4'"}},
       {"scale without days", "x", "", "scale --gpus 64", {"--days"}},
       {"no days", "x", "", "scale --gpus 64 --days 0", {"--days"}},
       {"several GPU counts to scale on",

@@ -41,8 +41,26 @@ TEST_CASE("predict: an unknown stack is said to come from the option or from the
   const auto named = run_vtrain("predict named.json", work.path());
   CHECK(named.exit_code == 2);
   CHECK(named.err ==
-        "error: named.json: stack: unknown stack 'megatron-kore'; did you mean 'megatron-core'?\n");
+        "error: named.json:2: stack: unknown stack 'megatron-kore'; did you mean 'megatron-core'?\n");
   CHECK(run_vtrain("predict named.json --stack megatron-core", work.path()).exit_code == 0);
+}
+
+TEST_CASE("predict: what a stack or a GPU cannot run is named with its line") {
+  const TemporaryFolder work;
+  const auto error_of = [&](const std::string& more, const std::string& options) {
+    work.write("config.json", R"({"model": "gpt3-1.3b",
+  "plan": {"data": 4, "global_batch": 8, "micro_batch": 1, "recompute": "full",
+           )" + more + "}}");
+    const auto result = run_vtrain("predict config.json " + options, work.path());
+    CHECK(result.exit_code == 2);
+    return result.err;
+  };
+  CHECK(error_of(R"("context": 2)", "--stack megatron-2021")
+            .starts_with("error: config.json:3: plan.context: expected 1: stack megatron-2021 "));
+  CHECK(error_of(R"("precision": "fp8")", "--profile a100")
+            .starts_with("error: config.json:3: plan.precision: "));
+  CHECK(error_of(R"("context": 2)", "--profile h1000")
+            .starts_with("error: --profile: unknown profile 'h1000'"));
 }
 
 TEST_CASE("predict: a plan without a precision has that of the stack") {

@@ -74,6 +74,10 @@ TEST_CASE("vtrain_csv: every column is read") {
 TEST_CASE("vtrain_csv: a job needs a duration or a model with its work") {
   CHECK(error_of("job_id,submit_s,num_gpus\na,0,1\n") ==
         "jobs.csv:1: duration_s: column missing; the header has 'job_id', 'submit_s' and 'num_gpus'");
+  CHECK(error_of("job_id,submit_s,num_gpus,model,iterations\na,0,1,gpt,5\n")
+            .starts_with("jobs.csv:1: global_batch: column missing; "));
+  CHECK(error_of("job_id,submit_s,num_gpus,global_batch,iterations\na,0,1,8,5\n")
+            .starts_with("jobs.csv:1: model: column missing; "));
   CHECK(error_of("job_id,submit_s,num_gpus,model,global_batch,iterations\na,0,1,gpt,8,5\n") == "no error");
   CHECK(error_of("job_id,submit_s,num_gpus,model,global_batch,iterations\na,0,1,gpt,8,\n") ==
         "jobs.csv:2: iterations: expected a duration, or a model with its global batch and iterations, found "
