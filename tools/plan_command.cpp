@@ -20,6 +20,7 @@
 #include "tools/target_arguments.hpp"
 #include "tools/value_checks.hpp"
 #include "workloads/model_file.hpp"
+#include "workloads/model_json.hpp"
 #include "workloads/plan_json.hpp"
 
 namespace vtrain {
@@ -152,7 +153,7 @@ std::string counts_line(std::string_view what, const std::vector<GpuCount>& coun
     list += i == 0 ? "" : i + 1 == counts.size() ? " and " : ", ";
     list += with_thousands(counts[i].value);
   }
-  return fmt::format("{}: {} GPUs\n", what, list);
+  return fmt::format("{}: {} GPU{}\n", what, list, list == "1" ? "" : "s");
 }
 
 /// GPU counts that are not in the table, and why.
@@ -246,13 +247,14 @@ std::string profile_to_load(const std::string& given, const GpuProfile& profile)
   return name.constants.empty() ? name.base : name.base + ":" + name.constants;
 }
 
-/// Model and plan as `vtrain predict` reads them (`predict_config.hpp`).
+/// Model and plan as `vtrain predict` reads them (`predict_config.hpp`): a known model by its name, one from
+/// a file in full.
 ordered_json to_config(const PlanArguments& arguments, const PlanQuestion& question,
                        const ParallelPlan& plan) {
   ordered_json plan_json = plan_to_json(plan);
   plan_json["sequence_length"] = question.model.sequence_length;
-  return {{"model", is_model_path(arguments.model) ? std::filesystem::absolute(arguments.model).string()
-                                                   : arguments.model},
+  return {{"model",
+           is_model_path(arguments.model) ? model_to_json(question.model) : ordered_json(arguments.model)},
           {"plan", std::move(plan_json)},
           {"profile", profile_to_load(arguments.target.profile, question.target.profile)},
           {"stack", question.target.stack.name}};

@@ -17,6 +17,7 @@
 #include "tools/wall_time.hpp"
 #include "workloads/compute_optimal.hpp"
 #include "workloads/model_file.hpp"
+#include "workloads/model_json.hpp"
 
 namespace vtrain {
 namespace {
@@ -81,6 +82,7 @@ ordered_json to_json(const ScaleArguments& arguments, const Rung& rung, const Tr
           {"ffn_size", rung.model.mlp_size()},
           {"sequence_length", rung.model.sequence_length},
           {"vocab_size", rung.model.vocab_size},
+          {"architecture", model_to_json(rung.model)},
           {"tokens", rung.tokens},
           {"days_at_peak", rung.time_at_peak.count() / kSecondsPerDay},
           {"days", rung.time.count() / kSecondsPerDay},

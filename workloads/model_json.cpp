@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string_view>
+#include <type_traits>
 
 #include "core/json_reader.hpp"
 #include "core/text.hpp"
@@ -12,6 +14,7 @@ namespace vtrain {
 namespace {
 
 using nlohmann::json;
+using nlohmann::ordered_json;
 
 /// `check_model` has closer bounds.
 constexpr std::int64_t kMaxModelSize = 1'000'000'000;
@@ -199,6 +202,94 @@ Result<TransformerModel> read_model(const JsonDocument& document, const json& ob
   if (const auto checked = check_model(model); !checked)
     return fail(document.error_at(object, checked.error().field, checked.error().message));
   return model;
+}
+
+namespace {
+
+template <std::size_t size, class Value>
+std::string_view name_in(const std::array<std::string_view, size>& names, Value value) {
+  return names.at(static_cast<std::size_t>(value));
+}
+
+// A new member of a part does not compile here until it is written too.
+
+ordered_json to_json(const MixtureOfExperts& experts) {
+  const auto& [num_experts, top_k, expert_ffn_size, shared_ffn_size, num_dense_layers, capacity_factor,
+               latent_size, num_groups, groups_per_token] = experts;
+  return {{"num_experts", num_experts},           {"top_k", top_k},
+          {"expert_ffn_size", expert_ffn_size},   {"shared_ffn_size", shared_ffn_size},
+          {"num_dense_layers", num_dense_layers}, {"capacity_factor", capacity_factor},
+          {"latent_size", latent_size},           {"num_groups", num_groups},
+          {"groups_per_token", groups_per_token}};
+}
+
+ordered_json to_json(const LatentAttention& latent) {
+  const auto& [query_rank, kv_rank, plain_head_size, rotary_head_size, value_head_size] = latent;
+  return {{"query_rank", query_rank},
+          {"kv_rank", kv_rank},
+          {"plain_head_size", plain_head_size},
+          {"rotary_head_size", rotary_head_size},
+          {"value_head_size", value_head_size}};
+}
+
+ordered_json to_json(const AttentionWindow& window) {
+  const auto& [size, first_layer, full_every] = window;
+  return {{"size", size}, {"first_layer", first_layer}, {"full_every", full_every}};
+}
+
+ordered_json to_json(const StateSpace& space) {
+  const auto& [num_heads, head_size, state_size, num_groups, conv_width, chunk_size] = space;
+  return {{"num_heads", num_heads},   {"head_size", head_size},   {"state_size", state_size},
+          {"num_groups", num_groups}, {"conv_width", conv_width}, {"chunk_size", chunk_size}};
+}
+
+ordered_json to_json(const MultiTokenPrediction& prediction) {
+  const auto& [depth, shares_weights, layer_pattern] = prediction;
+  return {{"depth", depth}, {"shares_weights", shares_weights}, {"layer_pattern", layer_pattern}};
+}
+
+ordered_json to_json(const Dropout& dropout) {
+  const auto& [attention, hidden] = dropout;
+  return {{"attention", attention}, {"hidden", hidden}};
+}
+
+}  // namespace
+
+ordered_json model_to_json(const TransformerModel& model) {
+  const auto& [name, num_layers, hidden_size, num_heads, sequence_length, vocab_size, num_kv_heads,
+               size_per_head, ffn_size, activation, normalization, positions, tied_embeddings, has_bias,
+               has_qkv_bias, has_qk_norm, scales_rotation, clamps_activation, is_bidirectional,
+               has_attention_sinks, experts, latent, window, state_space, layer_pattern, prediction,
+               dropout] = model;
+  ordered_json json = {{"name", name},
+                       {"num_layers", num_layers},
+                       {"hidden_size", hidden_size},
+                       {"num_heads", num_heads},
+                       {"num_kv_heads", num_kv_heads},
+                       {"size_per_head", size_per_head},
+                       {"ffn_size", ffn_size},
+                       {"sequence_length", sequence_length},
+                       {"vocab_size", vocab_size},
+                       {"activation", name_in(kActivations, activation)},
+                       {"normalization", name_in(kNormalizations, normalization)},
+                       {"positions", name_in(kPositions, positions)},
+                       {"tied_embeddings", tied_embeddings},
+                       {"has_bias", has_bias},
+                       {"has_qkv_bias", has_qkv_bias},
+                       {"has_qk_norm", has_qk_norm},
+                       {"scales_rotation", scales_rotation},
+                       {"clamps_activation", clamps_activation},
+                       {"is_bidirectional", is_bidirectional},
+                       {"has_attention_sinks", has_attention_sinks},
+                       {"layer_pattern", layer_pattern}};
+  // What a model does not have its description leaves out.
+  if (model.has_experts()) json["experts"] = to_json(experts);
+  if (model.has_latent_attention()) json["latent"] = to_json(latent);
+  if (window.size > 0) json["window"] = to_json(window);
+  if (state_space.num_heads > 0) json["state_space"] = to_json(state_space);
+  if (prediction.depth > 0) json["prediction"] = to_json(prediction);
+  if (dropout) json["dropout"] = to_json(*dropout);
+  return json;
 }
 
 Result<TransformerModel> parse_model(std::string text, const std::string& file) {

@@ -29,4 +29,7 @@ Result<TransformerModel> read_model(const JsonDocument& document, const nlohmann
 /// The same from the text of a file.
 Result<TransformerModel> parse_model(std::string text, const std::string& file);
 
+/// The model as `read_model` reads it.
+nlohmann::ordered_json model_to_json(const TransformerModel& model);
+
 }  // namespace vtrain

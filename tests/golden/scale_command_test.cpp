@@ -90,6 +90,12 @@ TEST_CASE("scale: the family of a model, by its name or from a file of either ki
     CHECK(best["ffn_size"].get<double>() / best["hidden_size"].get<double>() ==
           doctest::Approx(family.mlp_ratio).epsilon(0.01));
     CHECK(best["num_heads"].get<int>() == family.heads_to_kv_head * best["num_kv_heads"].get<int>());
+    // What is proposed can be planned, whatever it consists of.
+    work.write("best.json", best["architecture"].dump());
+    const json plan = run_json(
+        "plan best.json --cluster 16x8:h100 --global-batch " + best["plan"]["global_batch"].dump(), work);
+    CHECK(plan["parameters"] == best["parameters"]);
+    CHECK(plan["best"]["iteration_time_s"] == best["plan"]["iteration_time_s"]);
   }
   for (const char* wrong : {"lama3-8b", "missing.json", "nemotron-3-nano"}) {
     CAPTURE(wrong);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "workloads/model_zoo.hpp"
@@ -103,6 +104,20 @@ TEST_CASE("model_json: GPT-3's defaults") {
   TransformerModel known = find_model("gpt3-125m")->model();
   known.name.clear();
   CHECK(*model == known);
+}
+
+TEST_CASE("model_json: what is written of a model is read as the same") {
+  for (const ZooModel& known : model_zoo()) {
+    CAPTURE(known.name());
+    const auto read = parse_model(model_to_json(known.model()).dump(), "m.json");
+    REQUIRE(read);
+    CHECK(*read == known.model());
+  }
+  TransformerModel model = *parse_model(kLlama, "m.json");
+  model.dropout = Dropout{.attention = true, .hidden = false};
+  model.window = {.size = 16, .first_layer = 1, .full_every = 3};
+  model.has_qkv_bias = model.has_attention_sinks = model.is_bidirectional = true;
+  CHECK(*parse_model(model_to_json(model).dump(), "m.json") == model);
 }
 
 TEST_CASE("model_json: a known model as the base") {
