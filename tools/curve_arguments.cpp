@@ -107,12 +107,10 @@ Result<CachedCurves> CachedCurves::open(const CurveArguments& arguments,
         arguments.profile.empty() ? profile_of(nodes.gpu_type, opened.assumptions_) : arguments.profile;
     auto profile = load_gpu_profile(name, node_shape(nodes));
     if (!profile) return fail(in_option("--profile", std::move(profile.error())));
-    for (std::string note :
-         {named_profile_note(arguments.profile, *profile, nodes.gpu_type), node_shape_note(name, *profile)}) {
-      const auto& told = opened.assumptions_;
-      if (!note.empty() && std::find(told.begin(), told.end(), note) == told.end())
-        opened.assumptions_.push_back(std::move(note));
-    }
+    warn_of_named_profile(arguments.profile, *profile, nodes.gpu_type);
+    std::string note = node_shape_note(name, *profile);
+    const bool is_told = std::ranges::find(opened.assumptions_, note) != opened.assumptions_.end();
+    if (!note.empty() && !is_told) opened.assumptions_.push_back(std::move(note));
     if (auto added = opened.add_type(name, *std::move(profile), arguments, *settings); !added)
       return fail(added.error());
   }

@@ -107,10 +107,8 @@ Result<GpuProfile> read_profile(const std::string& name, const std::optional<Clu
   if (wanted.empty()) wanted = kDefaultProfile;
   auto profile = load_gpu_profile(wanted, node_shape(nodes));
   if (!profile) return fail(in_option(name.empty() ? "--cluster" : "--profile", profile.error()));
-  for (const std::string& note :
-       {named_profile_note(name, *profile, nodes.gpu_type), node_shape_note(wanted, *profile)}) {
-    if (!note.empty()) spdlog::warn("{}", note);
-  }
+  warn_of_named_profile(name, *profile, nodes.gpu_type);
+  if (const std::string note = node_shape_note(wanted, *profile); !note.empty()) spdlog::warn("{}", note);
   return profile;
 }
 
@@ -128,11 +126,9 @@ std::string node_shape_note(const std::string& name, const GpuProfile& profile) 
       profile.nvlink_domain == 1 ? "none" : std::to_string(profile.nvlink_domain));
 }
 
-std::string named_profile_note(const std::string& name, const GpuProfile& profile,
-                               const std::string& gpu_type) {
-  if (name.empty() || gpu_type.empty() || embedded_profile_of(gpu_type) == profile.base_name) return {};
-  return fmt::format("--profile {} takes the place of the cluster's {}", printable(name),
-                     printable(gpu_type));
+void warn_of_named_profile(const std::string& name, const GpuProfile& profile, const std::string& gpu_type) {
+  if (name.empty() || gpu_type.empty() || embedded_profile_of(gpu_type) == profile.base_name) return;
+  spdlog::warn("--profile {} takes the place of the cluster's {}", printable(name), printable(gpu_type));
 }
 
 void add_cluster_option(CLI::App& command, TargetArguments& arguments) {

@@ -50,9 +50,8 @@ NodeShape node_shape(const NodeGroup& nodes);
 /// A sentence where a profile's nodes are not those of its GPUs here: `h100 is in nodes of 4 GPUs here, ...`;
 /// empty where they are. `name` is what the profile was loaded by, `profile` it in the nodes here.
 std::string node_shape_note(const std::string& name, const GpuProfile& profile);
-/// A sentence where the profile that was named is of other GPUs than the cluster says; empty otherwise.
-std::string named_profile_note(const std::string& name, const GpuProfile& profile,
-                               const std::string& gpu_type);
+/// Warns where the profile that was named is of other GPUs than the cluster says.
+void warn_of_named_profile(const std::string& name, const GpuProfile& profile, const std::string& gpu_type);
 
 /// What is to be trained on.
 struct TrainingTarget {
