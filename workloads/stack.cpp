@@ -59,6 +59,7 @@ Stack megatron_2021() {
           .issue_floor = kEagerIssue,
           .gradient_bytes = 2,
           .sends_hold_stage = true,
+          .splits_messages = true,
           .choices = {.context = false,
                       .expert = false,
                       .sequence_parallel = false,

@@ -199,8 +199,13 @@ struct Stack {
   TokenDispatch dispatch = TokenDispatch::AllToAll;
   KernelFactors factors{};
   bool sends_hold_stage = false;  ///< sends between stages are synchronous, instead of pure latency
-  bool updates_weights = true;    ///< an iteration ends with the optimizer's step
-  PlanChoices choices{};          ///< what a search for plans may propose
+  /// Without sequence parallelism each GPU of a tensor-parallel group sends its part of what all of them hold
+  /// to the next stage, which gathers it (scatter_gather_tensors_in_pipeline of Megatron-LM;
+  /// PartitionedTensor of DeepSpeed's pipeline engine). Else each sends the whole (Megatron-Core,
+  /// p2p_communication.py).
+  bool splits_messages = false;
+  bool updates_weights = true;  ///< an iteration ends with the optimizer's step
+  PlanChoices choices{};        ///< what a search for plans may propose
 
   /// Memory traffic of the loss for each logit, both passes.
   double loss_bytes(Precision precision) const {

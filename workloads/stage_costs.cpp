@@ -36,11 +36,13 @@ MessageTimes message_times(const TransformerModel& model, const ParallelPlan& pl
                            const Stack& stack) {
   const double tokens = real(plan.micro_batch) * real(model.sequence_length) / real(plan.context);
   const Bytes activations(element_bytes(plan.precision) * tokens * real(model.hidden_size));
-  const Bytes part(activations.value / real(plan.tensor));
+  const bool is_gathered = plan.tensor > 1 && !plan.sequence_parallel && stack.splits_messages;
+  const std::int64_t parts = plan.sequence_parallel || is_gathered ? plan.tensor : 1;
+  const Bytes part(activations.value / real(parts));
   const Nanoseconds within = send_time(profile, true, part).time;
   const Nanoseconds across = send_time(profile, false, part).time;
   Nanoseconds gather(0);
-  if (plan.tensor > 1 && !plan.sequence_parallel) {
+  if (is_gathered) {
     gather = collective_time(profile, Collective::AllGather, placed_group(profile, plan.tensor, 1),
                              activations, stack.libraries)
                  .time;

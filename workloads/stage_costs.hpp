@@ -45,8 +45,8 @@ class StageCosts {
     Send backward{};  ///< gradients; nothing before the first
   };
   /// What a chunk sends whose passes take so long for a micro-batch, weight gradients included in `backward`:
-  /// each GPU of a tensor-parallel group sends its part; without sequence parallelism the group then gathers
-  /// the whole. Where the stack does not hold the stage for it, the slowest link of the pipeline does if it
+  /// with sequence parallelism each GPU of a tensor-parallel group sends its part, without it the whole, or
+  /// its part which is then gathered (`Stack::splits_messages`). Where the stack does not hold the stage for it, the slowest link of the pipeline does if it
   /// is still busy with a message when the next one is ready. Each direction has a link of its own.
   Sends sends(const ChunkLayers& layers, Nanoseconds forward, Nanoseconds backward) const;
   /// Whether there is any reduction.

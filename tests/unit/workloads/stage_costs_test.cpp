@@ -114,6 +114,34 @@ TEST_CASE(
   CHECK(optimizer() == time_for((shared + 8 * routed) / 8));
 }
 
+TEST_CASE("stage_costs: without sequence parallelism each GPU sends all, or its part to be gathered") {
+  const TransformerModel model{"", 8, 1024, 16, 2048};
+  ParallelPlan plan{.tensor = 4, .pipeline = 4, .global_batch = 8, .micro_batch = 2};
+  const Bytes activations(2.0 * 2 * 2048 * 1024);
+  // All 16 GPUs are within one NVLink domain.
+  GpuProfile profile = a100();
+  profile.gpus_per_node = profile.nvlink_domain = 16;
+  const auto message = [&](const Stack& stack) {
+    const LayerCosts costs = layer_costs(model, layer_key(plan), profile, stack);
+    const StageCosts stages(model, plan, profile, stack, costs);
+    // Passes that are longer than any message.
+    const Send send = stages.sends(stages.layers(0, 0), Nanoseconds(1e12), Nanoseconds(1e12)).forward;
+    return send.hold + send.latency;
+  };
+  const auto time_of = [&](Bytes size) { return send_time(profile, true, size).time; };
+  const Stack core = *find_stack("megatron-core");
+  const Stack old = *find_stack("megatron-2021");
+  const Bytes part(activations.value / 4);
+  const Nanoseconds gather =
+      collective_time(profile, Collective::AllGather, {.size = 4, .per_node = 4}, activations, old.libraries)
+          .time;
+  CHECK(std::abs((message(core) - time_of(activations)).count()) <= 1);
+  CHECK(std::abs((message(old) - time_of(part) - gather).count()) <= 1);
+  plan.sequence_parallel = true;
+  CHECK(std::abs((message(core) - time_of(part)).count()) <= 1);
+  CHECK(std::abs((message(old) - time_of(part)).count()) <= 1);
+}
+
 TEST_CASE("stage_costs: the GPU waits for what of the copies of a chunk is longer than its pass") {
   const TransformerModel model{"", 16, 1024, 16, 2048};
   const Stack stack = *find_stack("megatron-core");
