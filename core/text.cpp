@@ -183,6 +183,7 @@ Result<std::int64_t> parse_integer(std::string_view text, std::int64_t low, std:
 }
 
 std::string expected_integer(std::int64_t low, std::int64_t high) {
+  if (low == high) return std::to_string(low);
   return range_text("a whole number", static_cast<double>(low), static_cast<double>(high));
 }
 

@@ -45,8 +45,8 @@ std::pair<std::string_view, std::optional<std::string_view>> split_once(std::str
 /// carries only the message; the caller adds file, line and field.
 Result<std::int64_t> parse_integer(std::string_view text, std::int64_t low, std::int64_t high);
 
-/// What such a number is called where it is expected: `a whole number from 1 to 8`; limits beyond 9e18 are
-/// none.
+/// What such a number is called where it is expected: `a whole number from 1 to 8`, `2` where no other one is;
+/// limits beyond 9e18 are none.
 std::string expected_integer(std::int64_t low, std::int64_t high);
 
 /// A finite number in [low, high].

@@ -3,6 +3,8 @@
 #include <system_error>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/file.hpp"
 #include "core/json_reader.hpp"
 #include "workloads/hugging_face.hpp"
@@ -66,13 +68,15 @@ Result<ModelDescription> describe_model(const JsonDocument& document, const nloh
 
 Result<ModelDescription> load_model(const std::string& name, std::int64_t sequence_length,
                                     const fs::path& folder) {
+  std::error_code ignored;
   if (is_model_path(name)) {
     fs::path path = folder / name;
-    std::error_code ignored;
     if (fs::is_directory(path, ignored)) path /= "config.json";
     return read_model_file(path, sequence_length);
   }
   auto description = known_model(name);
+  if (!description && !name.empty() && fs::exists(folder / name, ignored))
+    description.error().message += fmt::format(" (the file or folder here is './{}')", name);
   if (description && sequence_length > 0) description->model.sequence_length = sequence_length;
   return description;
 }

@@ -88,6 +88,8 @@ void PlanTimer::take_up(const ParallelPlan& plan) {
   plan_ = plan;
   layers_ = &spans;
   shape_ = {plan.pipeline, plan.virtual_stages, plan.num_micro_batches()};
+  chunks_.clear();
+  first_chunk_.clear();
   blocks_.clear();
   once_.clear();
   iteration_.reset();
@@ -98,12 +100,14 @@ void PlanTimer::take_up(const ParallelPlan& plan) {
       std::copy_n(blocks_.begin() + static_cast<std::ptrdiff_t>(first) - plan.virtual_stages,
                   plan.virtual_stages, blocks_.begin() + static_cast<std::ptrdiff_t>(first));
       once_.push_back(once_.back());
+      first_chunk_.push_back(first_chunk_.back());
       continue;
     }
+    first_chunk_.push_back(chunks_.size());
     Nanoseconds forward(0);
     Nanoseconds backward(0);
     for (std::int64_t number = 0; number < plan.virtual_stages; ++number) {
-      const Chunk chunk = chunk_of(stages, spans, stage, number);
+      const Chunk& chunk = chunks_.emplace_back(chunk_of(stages, spans, stage, number));
       forward += chunk.passes.forward;
       backward += chunk.passes.backward + chunk.passes.weight;
       blocks_.push_back(chunk.block());
@@ -192,16 +196,13 @@ Breakdown PlanTimer::breakdown() {
   std::vector<Breakdown> breakdowns;
   std::vector<Nanoseconds> busy;
   std::vector<BlockTimes> without_latency;
-  std::vector<Chunk> chunks;
-  const StageCosts stages(model(), plan_, profile(), stack(), *layers_->costs);
   for (std::size_t stage = 0; stage < once_.size(); ++stage) {
-    chunks.clear();
-    for (std::int64_t number = 0; number < plan_.virtual_stages; ++number) {
-      chunks.push_back(chunk_of(stages, *layers_, static_cast<std::int64_t>(stage), number));
-      without_latency.push_back(chunks.back().block_without_latency());
+    if (stage == 0 || first_chunk_[stage] != first_chunk_[stage - 1]) {
+      breakdowns.push_back(stage_breakdown(stage));
+      busy.push_back(busy_time(breakdowns.back()));
     }
-    breakdowns.push_back(stage_breakdown(stage, chunks));
-    busy.push_back(busy_time(breakdowns.back()));
+    for (const Chunk& chunk : chunks_of(stage))
+      without_latency.push_back(chunk.block_without_latency());
   }
   const std::size_t slowest = busiest_stage(busy);
   Breakdown breakdown = breakdowns[slowest];
@@ -215,10 +216,14 @@ bool PlanTimer::has_fallbacks() const {
   return !costs.extrapolated.empty() || !find_fallbacks(model(), plan_, profile(), stack(), costs).empty();
 }
 
-Breakdown PlanTimer::stage_breakdown(std::size_t stage, std::span<const Chunk> chunks) const {
+std::span<const PlanTimer::Chunk> PlanTimer::chunks_of(std::size_t stage) const {
+  return {chunks_.data() + first_chunk_[stage], static_cast<std::size_t>(shape_.num_chunks)};
+}
+
+Breakdown PlanTimer::stage_breakdown(std::size_t stage) const {
   Breakdown breakdown{.data_comm = once_[stage].reduction, .optimizer = once_[stage].optimizer};
   const auto num_micro_batches = static_cast<double>(shape_.num_micro_batches);
-  for (const Chunk& chunk : chunks) {
+  for (const Chunk& chunk : chunks_of(stage)) {
     add_chunk(breakdown, chunk.layers, *layers_);
     breakdown.compute += num_micro_batches * chunk.offload_wait;
     breakdown.pipeline_comm += num_micro_batches * (chunk.sends.forward.hold + chunk.sends.backward.hold);

@@ -92,8 +92,9 @@ class PlanTimer {
                  std::int64_t number) const;
   Nanoseconds iteration_of(std::span<const BlockTimes> blocks);
   void add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const LayerSpans& spans) const;
-  /// Of all that a stage does with its chunks, without its idle time.
-  Breakdown stage_breakdown(std::size_t stage, std::span<const Chunk> chunks) const;
+  std::span<const Chunk> chunks_of(std::size_t stage) const;
+  /// Of all that a stage does, without its idle time.
+  Breakdown stage_breakdown(std::size_t stage) const;
 
   LayerCostCache costs_;
   std::map<LayerKey, LayerSpans> spans_;
@@ -103,8 +104,10 @@ class PlanTimer {
   ParallelPlan plan_{};
   const LayerSpans* layers_ = nullptr;  ///< in `spans_`
   PipelineShape shape_{};
-  std::vector<BlockTimes> blocks_;  ///< [stages][chunks]
-  std::vector<OnceTimes> once_;     ///< [stages]
+  std::vector<Chunk> chunks_;             ///< [stages that differ from the one before][chunks]
+  std::vector<std::size_t> first_chunk_;  ///< [stages]: the first of its chunks in `chunks_`
+  std::vector<BlockTimes> blocks_;        ///< [stages][chunks]
+  std::vector<OnceTimes> once_;           ///< [stages]
   std::optional<Nanoseconds> iteration_{};
 };
 

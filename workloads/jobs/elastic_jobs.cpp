@@ -84,7 +84,7 @@ class CurvesOfJobs {
   CurvesOfJobs(Workload& workload, const CurvesByType& curves) : workload_(workload), curves_(curves) {}
 
   const CurveOfJob& of(const Job& job) {
-    const auto key = std::tuple(job.model, job.global_batch, job.gpu_type, job.num_gpus);
+    const TrainingKind key = training_kind(job);
     const auto known = by_size_.find(key);
     return known != by_size_.end() ? known->second : by_size_.emplace(key, find(job)).first->second;
   }
@@ -123,7 +123,7 @@ class CurvesOfJobs {
   Workload& workload_;
   const CurvesByType& curves_;
   std::map<std::tuple<ModelId, std::int32_t, GpuTypeId>, Shared> shared_;
-  std::map<std::tuple<ModelId, std::int32_t, GpuTypeId, GpuCount>, CurveOfJob> by_size_;
+  std::map<TrainingKind, CurveOfJob> by_size_;
 };
 
 /// Why the number of GPUs that the job asks for has no point.

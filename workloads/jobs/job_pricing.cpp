@@ -5,7 +5,6 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -68,11 +67,11 @@ Result<void> price(Job& job, const Workload& workload, const CurvesByType& curve
 template <class Use>
 void for_each_prediction(const Workload& workload, const CurvesByType& curves, const Use& use) {
   const TrainingJobs training(workload);
-  std::map<std::tuple<ModelId, std::int32_t, GpuTypeId, GpuCount>, Result<Nanoseconds>> iterations;
+  std::map<TrainingKind, Result<Nanoseconds>> iterations;
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
     const Job& job = workload.jobs[i];
     if (job.duration.count() == 0 || !training.include(job)) continue;
-    const auto key = std::tuple(job.model, job.global_batch, job.gpu_type, job.num_gpus);
+    const TrainingKind key = training_kind(job);
     auto known = iterations.find(key);
     if (known == iterations.end()) {
       auto time = curves.of(job.gpu_type)
@@ -93,7 +92,7 @@ std::int64_t keep_to_types_with_plan(Workload& workload, const CurvesByType& cur
   if (curves.types().size() < 2) return 0;
   const TrainingJobs training(workload);
   // What each kind of job asks for in place of `gpu_type`.
-  std::map<std::tuple<ModelId, std::int32_t, GpuTypeId, GpuCount>, GpuTypeId> kept;
+  std::map<TrainingKind, GpuTypeId> kept;
   const auto types_with_plan = [&](const Job& job) {
     std::string names;
     bool on_all = true;
@@ -111,7 +110,7 @@ std::int64_t keep_to_types_with_plan(Workload& workload, const CurvesByType& cur
   std::int64_t changed = 0;
   for (Job& job : workload.jobs) {
     if (!training.include(job) || !curves.has(job.gpu_type)) continue;
-    const auto key = std::tuple(job.model, job.global_batch, job.gpu_type, job.num_gpus);
+    const TrainingKind key = training_kind(job);
     auto known = kept.find(key);
     if (known == kept.end()) known = kept.emplace(key, types_with_plan(job)).first;
     if (known->second == job.gpu_type) continue;
@@ -152,11 +151,10 @@ PredictedRunTimes predict_run_times(Workload& workload, const CurvesByType& curv
 
 std::int64_t count_jobs_with_fallbacks(const Workload& workload, const CurvesByType& curves) {
   const TrainingJobs training(workload);
-  std::map<std::tuple<ModelId, std::int32_t, GpuTypeId, GpuCount>, bool> known;
+  std::map<TrainingKind, bool> known;
   return std::ranges::count_if(workload.jobs, [&](const Job& job) {
     if (!training.include(job)) return false;
-    const auto [found, is_new] =
-        known.try_emplace(std::tuple(job.model, job.global_batch, job.gpu_type, job.num_gpus));
+    const auto [found, is_new] = known.try_emplace(training_kind(job));
     if (is_new) {
       const auto plan =
           curves.of(job.gpu_type).best_plan(workload.models[job.model.value], job.global_batch, job.num_gpus);

@@ -1,13 +1,22 @@
-/// Which jobs of a workload the predictor can price.
+/// Which jobs of a workload the predictor can price, and what it prices them by.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "workloads/jobs/job.hpp"
 #include "workloads/model_zoo.hpp"
 
 namespace vtrain {
+
+/// What the plan of a training job depends on: model, global batch, type of GPUs asked for and their number.
+using TrainingKind = std::tuple<ModelId, std::int32_t, GpuTypeId, GpuCount>;
+
+inline TrainingKind training_kind(const Job& job) {
+  return {job.model, job.global_batch, job.gpu_type, job.num_gpus};
+}
 
 /// Knows which of a workload's models are in the zoo.
 class TrainingJobs {

@@ -70,6 +70,7 @@ TEST_CASE("text: whole numbers") {
     CHECK(!parse_integer(bad, 0, 100));
   }
   CHECK(parse_integer("7", 1, 5).error().message == "expected a whole number from 1 to 5, found '7'");
+  CHECK(parse_integer("7", 2, 2).error().message == "expected 2, found '7'");
 }
 
 TEST_CASE("text: numbers") {

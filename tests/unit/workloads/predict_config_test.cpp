@@ -213,6 +213,10 @@ TEST_CASE("model_file: a model by name has its publication and batch") {
   CHECK(load_model("palm").error().message ==
         "unknown model 'palm'; `vtrain models` lists all " + std::to_string(model_zoo().size()));
   CHECK(load_model("gpt3-175").error().message == "unknown model 'gpt3-175'; did you mean 'gpt3-175b'?");
+  const testing::TemporaryFolder folder;
+  fs::create_directory(folder / "gpt3-175");
+  CHECK(load_model("gpt3-175", 0, folder.path()).error().message ==
+        "unknown model 'gpt3-175'; did you mean 'gpt3-175b'? (the file or folder here is './gpt3-175')");
 }
 
 }  // namespace
