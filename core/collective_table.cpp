@@ -43,6 +43,19 @@ KernelTime MessageTable::at(Bytes size) const {
           Evidence::Interpolated};
 }
 
+MessageTable MessageTable::over_links(double factor) const {
+  const Entry& first = entries_.front();
+  double latency = 0;
+  if (entries_.size() > 1) {
+    const double slope = (entries_[1].nanoseconds - first.nanoseconds) / (entries_[1].bytes - first.bytes);
+    latency = std::clamp(first.nanoseconds - first.bytes * slope, 0.0, first.nanoseconds);
+  }
+  std::vector<Entry> scaled = entries_;
+  for (Entry& entry : scaled)
+    entry.nanoseconds += std::max(0.0, entry.nanoseconds - latency) * (1 / factor - 1);
+  return MessageTable(std::move(scaled));
+}
+
 void CollectiveTables::set(Collective collective, std::int64_t num_gpus, MessageTable table) {
   tables_[static_cast<std::size_t>(collective)].insert_or_assign(num_gpus, std::move(table));
 }
@@ -59,6 +72,15 @@ std::optional<KernelTime> CollectiveTables::at(Collective collective, std::int64
   time.evidence =
       worse(time.evidence, above == tables.end() ? Evidence::Extrapolated : Evidence::Interpolated);
   return time;
+}
+
+CollectiveTables CollectiveTables::over_links(double factor) const {
+  CollectiveTables scaled;
+  for (const Collective collective : kCollectives) {
+    for (const auto& [num_gpus, table] : of(collective))
+      scaled.set(collective, num_gpus, table.over_links(factor));
+  }
+  return scaled;
 }
 
 }  // namespace vtrain

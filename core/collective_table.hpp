@@ -48,6 +48,9 @@ class MessageTable {
   /// Linear between two sizes, the first time below the table (there latency rules), and the last time scaled
   /// with the size above it (there bandwidth rules).
   KernelTime at(Bytes size) const;
+  /// The same over links of `factor` times the bandwidth, by which all is divided but the latency: the time
+  /// of no bytes on the line through the first two sizes.
+  MessageTable over_links(double factor) const;
   /// By rising size.
   const std::vector<Entry>& entries() const { return entries_; }
 
@@ -67,6 +70,8 @@ class CollectiveTables {
   /// Time in a group of `num_gpus` >= 2. Without a table of its own the group takes that of the largest
   /// smaller one, for a message that makes each GPU send as much. Nothing if there is no smaller one either.
   std::optional<KernelTime> at(Collective collective, std::int64_t num_gpus, Bytes size) const;
+  /// All tables over links of `factor` times the bandwidth.
+  CollectiveTables over_links(double factor) const;
 
  private:
   std::array<std::map<std::int64_t, MessageTable>, kCollectives.size()> tables_;

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -117,6 +118,21 @@ Result<std::string> read_raw_file(const std::filesystem::path& path, std::size_t
   auto content = read_descriptor(descriptor, path.string(), limit);
   if (!standard_input) ::close(descriptor);
   return content;
+}
+
+Result<void> check_files_differ(std::string_view what, const std::vector<std::string>& files) {
+  std::map<std::filesystem::path, std::string> seen;  // first names by real paths
+  for (const std::string& file : files) {
+    std::error_code ignored;
+    const auto real_path = std::filesystem::weakly_canonical(file, ignored);
+    const auto [first, is_new] = seen.try_emplace(ignored ? std::filesystem::path(file) : real_path, file);
+    if (is_new) continue;
+    const std::string& name = first->second;
+    return fail(
+        {.file = file,
+         .message = fmt::format("the {} is given twice{}", what, name == file ? "" : ", first as " + name)});
+  }
+  return {};
 }
 
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit) {

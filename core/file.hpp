@@ -18,6 +18,9 @@ inline constexpr std::size_t kMostContent = std::size_t{4} << 30;
 /// most `limit` bytes of content are accepted. `-` is standard input.
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit = kMostContent);
 
+/// An error that names the file, a `what`, that is given twice, be it under two names.
+Result<void> check_files_differ(std::string_view what, const std::vector<std::string>& files);
+
 /// The bytes of a file as they are, packed or not; otherwise as `read_file`.
 Result<std::string> read_raw_file(const std::filesystem::path& path, std::size_t limit = kMostContent);
 

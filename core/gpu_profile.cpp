@@ -68,14 +68,22 @@ double input_size(Precision precision) {
   return product_input_bytes(precision) + scales;
 }
 
+/// The constant of a profile that is still that of the one it was made from; the end if it is another.
+std::vector<ProfileConstant>::iterator inherited(const GpuProfile& from, GpuProfile& profile,
+                                                 std::string_view name) {
+  const auto named = [name](const ProfileConstant& constant) { return constant.name == name; };
+  const auto before = std::find_if(from.constants.begin(), from.constants.end(), named);
+  const auto now = std::find_if(profile.constants.begin(), profile.constants.end(), named);
+  const bool is_inherited = before != from.constants.end() && now != profile.constants.end() &&
+                            before->value == now->value && before->source == now->source;
+  return is_inherited ? now : profile.constants.end();
+}
+
 /// Takes out what was measured of the profile that another `extends` and does not hold for it.
 void drop_superseded(const GpuProfile& extended, GpuProfile& profile) {
   const auto drop_constant = [&](std::string_view name) {
-    const auto named = [name](const ProfileConstant& constant) { return constant.name == name; };
-    const auto before = std::find_if(extended.constants.begin(), extended.constants.end(), named);
-    const auto now = std::find_if(profile.constants.begin(), profile.constants.end(), named);
-    const bool is_inherited = before != extended.constants.end() && now != profile.constants.end() &&
-                              before->value == now->value && before->source == now->source;
+    const auto now = inherited(extended, profile, name);
+    const bool is_inherited = now != profile.constants.end();
     if (is_inherited) profile.constants.erase(now);
     return is_inherited;
   };
@@ -90,6 +98,37 @@ void drop_superseded(const GpuProfile& extended, GpuProfile& profile) {
       return table.name.find("collectives") != std::string::npos;
     });
   }
+}
+
+/// Lets what was measured of the GPU follow the constants that were changed of it: rates under the power
+/// limit the peaks, collectives the links.
+Result<void> scale_measured(const GpuProfile& plain, GpuProfile& profile) {
+  struct Follower {
+    std::string_view peak, sustained;
+    FlopsPerSecond GpuProfile::*peak_rate;
+    FlopsPerSecond GpuProfile::*sustained_rate;
+  };
+  for (const Follower& rate :
+       {Follower{"peak_rate", "sustained_rate", &GpuProfile::peak_rate, &GpuProfile::sustained_rate},
+        Follower{"peak_rate_fp8", "sustained_rate_fp8", &GpuProfile::peak_rate_fp8,
+                 &GpuProfile::sustained_rate_fp8}}) {
+    const double factor = (profile.*rate.peak_rate).value / (plain.*rate.peak_rate).value;
+    if (profile.*rate.peak_rate == plain.*rate.peak_rate ||
+        inherited(plain, profile, rate.sustained) == profile.constants.end())
+      continue;
+    const std::string value = fmt::format("{}TFLOP/s", (plain.*rate.sustained_rate).value * factor / 1e12);
+    const std::string source = fmt::format("that of {} in proportion to {}", plain.name, rate.peak);
+    if (auto set = set_constant(profile, rate.sustained, value, source); !set) return set;
+  }
+  if (profile.nvlink_bandwidth == plain.nvlink_bandwidth) return {};
+  const double factor = profile.nvlink_bandwidth.value / plain.nvlink_bandwidth.value;
+  profile.collectives = plain.collectives.over_links(factor);
+  profile.old_collectives = plain.old_collectives.over_links(factor);
+  for (ProfileTable& table : profile.tables) {
+    if (table.name.find("collectives") != std::string::npos)
+      table.source += fmt::format("; scaled to {:.3g} times the bandwidth of {}", factor, plain.name);
+  }
+  return {};
 }
 
 /// The NVLink domain in nodes of another size: a node again where it was one, never more than a node where it
@@ -127,6 +166,11 @@ Result<GpuProfile> load_unchanged(const std::string& base) {
     if (!text) return fail(std::move(text.error()));
     if (is_kernel_recording(*text)) return load_recording(std::move(*text), file.string());
     return parse_gpu_profile(std::move(*text), base);
+  }
+  if (const auto behind = split_once(base, ':').second; behind && !embedded_profile_of(base).empty()) {
+    return fail({.field = "profile",
+                 .message = expected_found("constants that differ behind the colon, such as nvlink_domain=72",
+                                           *behind)});
   }
   const std::string_view embedded = embedded_profile_of(base);
   if (embedded.empty()) return fail(unknown_profile(base, ", or the path of a JSON file"));
@@ -323,7 +367,7 @@ Result<GpuProfile> load_gpu_profile(const std::string& name) {
     if (auto set = set_constant(*profile, "nvlink_domain", std::to_string(domain), "as gpus_per_node"); !set)
       return fail(std::move(set.error()));
   }
-  drop_superseded(plain, *profile);
+  if (auto scaled = scale_measured(plain, *profile); !scaled) return fail(std::move(scaled.error()));
   profile->name += ":" + printable(constants);
   profile->description += "; with " + printable(constants);
   return profile;

@@ -39,8 +39,9 @@ struct ElasticFlowOptions {
 /// minimum satisfactory shares; what is left over goes to the jobs one level at a time. Jobs without a
 /// deadline are always admitted and take what is free. Plans are made anew at every decision, in the order of
 /// deadlines, as in the artifact: those that a job was admitted with are not kept, and jobs before it may
-/// then leave it less, so that an elastic job may, rarely, come late. Jobs that are late since nodes went out
-/// of service keep nobody out.
+/// then leave it less, so that an elastic job may, rarely, come late. So may any job whose start is planned
+/// for the end of another and put off by a decision less than a slot before: with `slot=1s` by a second at
+/// most. Jobs that are late since nodes went out of service keep nobody out.
 class ElasticFlow final : public SlottedPolicy {
  public:
   explicit ElasticFlow(const ElasticFlowOptions& options) : SlottedPolicy(options.slot), options_(options) {}

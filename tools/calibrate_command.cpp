@@ -1,5 +1,6 @@
 /// `vtrain profile calibrate`: factors for software stacks and GPUs, fitted to measured iterations.
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -56,7 +57,22 @@ std::string to_text(const Calibration& calibration) {
   return table.to_string();
 }
 
+/// Warns of stacks that the factors leave far off: they stay near 1 whatever the rows say.
+void warn_of_what_is_left(const Calibration& calibration) {
+  constexpr double kMuchPercent = 10;
+  for (const CalibratedStack& stack : calibration.stacks) {
+    const double bias = stack.fitted.bias_percent;
+    if (std::abs(bias) < kMuchPercent) continue;
+    spdlog::warn(
+        "{} on {}: the runs that were fitted take {:.0f} % {} time than predicted even so; factors stay near "
+        "1, "
+        "whatever is wrong with profile, stack or clocks",
+        stack.stack, stack.profile, std::abs(100 / (1 + bias / 100) - 100), bias < 0 ? "more" : "less");
+  }
+}
+
 Result<void> calibrate_stacks(const CalibrateArguments& arguments) {
+  if (auto checked = check_files_differ("file", arguments.cases); !checked) return checked;
   ProfileShelf profiles(arguments.profile);
   CasePredictions cases;
   for (const std::string& file : arguments.cases) {
@@ -85,6 +101,7 @@ Result<void> calibrate_stacks(const CalibrateArguments& arguments) {
                                 "--percent makes parts larger, --least-rows asks for fewer",
                                 arguments.least_rows, num_parts)});
   }
+  warn_of_what_is_left(calibration);
   const std::string document = calibration_json(calibration);
   if (auto written = write_file(arguments.output, document); !written) return written;
   const std::string text = fmt::format("{}\nwritten: {}\n", to_text(calibration), arguments.output);

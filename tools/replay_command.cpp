@@ -384,8 +384,8 @@ Result<void> compare(ExperimentArguments arguments) {
   }
   const auto start = std::chrono::steady_clock::now();
   const std::vector<std::string> places = policy_folders(arguments.policies);
-  const auto runs = run_with_folder(arguments, *experiment, places, wants_timeline(arguments, *experiment),
-                                    is_new_folder);
+  const auto runs =
+      run_with_folder(arguments, *experiment, places, wants_timeline(arguments, *experiment), is_new_folder);
   if (!runs) return fail(runs.error());
   const double replay_s = seconds_since(start);
 

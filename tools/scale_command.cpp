@@ -111,6 +111,7 @@ ordered_json to_json(const ScaleArguments& arguments, const ScaleQuestion& quest
                {"fallbacks", answer.fallbacks.sentences()},
                {"remarks", answer.remarks},
                {"ladder_ends", answer.ladder.ladder_ends},
+               {"num_larger_without_plan", answer.ladder.num_larger_without_plan},
                {"ladder", rungs}});
   return json;
 }
@@ -124,6 +125,22 @@ std::vector<std::size_t> shown_rungs(const ScalingAnswer& answer) {
     if (i <= answer.best + kAbove || i == last) shown.push_back(i);
   }
   return shown;
+}
+
+std::string days_text(Seconds time) {
+  const double days = time.count() / kSecondsPerDay;
+  return days < 1 ? fmt::format("{:.2g}", days) : fmt::format("{:.1f}", days);
+}
+
+/// Which models, larger than the best one, were passed over.
+std::string without_plan_text(const TrainingBudget& budget, const ScalingAnswer& answer) {
+  const std::int64_t count = answer.num_larger_without_plan;
+  if (count == 0) return {};
+  return wrap_text(fmt::format("{} larger model{} no plan on exactly {} GPUs; the smallest: {}",
+                               with_thousands(count), count == 1 ? " has" : "s have",
+                               with_thousands(budget.num_gpus.value), answer.why_without_plan),
+                   kTextColumns, 2) +
+         "\n";
 }
 
 std::string ladder_table(const ScaleArguments& arguments, const ScalingAnswer& answer) {
@@ -144,8 +161,7 @@ std::string ladder_table(const ScaleArguments& arguments, const ScalingAnswer& a
         {billions(parameters_of(rung)), with_thousands(rung.model.num_layers),
          with_thousands(rung.model.hidden_size), with_thousands(rung.model.num_heads), billions(rung.tokens),
          with_thousands(rung.plan.plan.global_batch), iteration_text(rung.plan.iteration),
-         fmt::format("{:.1f}", rung.time_at_peak.count() / kSecondsPerDay), as_percent(rung.utilization()),
-         fmt::format("{:.1f}", rung.time.count() / kSecondsPerDay),
+         days_text(rung.time_at_peak), as_percent(rung.utilization()), days_text(rung.time),
          fmt::format("{}{}", is_usd ? "$" : "", with_thousands(std::llround(cost))),
          i == answer.best ? "*" : ""},
         billions(static_cast<double>(rung.model.active_parameters()))));
@@ -167,20 +183,21 @@ std::string to_text(const ScaleArguments& arguments, const ScaleQuestion& questi
   return fmt::format(
       "{} {} for {} d, {} tokens per {}; {} models{} searched in {}   {}\n\n"
       "at peak    {} {} on {}\n"
-      "predicted  {} parameters{} on {} in {:.1f} d: {}\n\n{}\n"
-      "* the largest in time{}\n"
+      "predicted  {} parameters{} on {} in {}: {}\n\n{}\n"
+      "* the largest in time{}\n{}"
       "days at peak: 6 operations for each {} and token, attention not counted\n{}{}",
       with_thousands(budget.num_gpus.value), question.target.profile.name, short_number(arguments.days),
       short_number(budget.tokens_per_parameter), has_experts ? "active parameter" : "parameter",
       answer.rungs.size(), question.family.empty() ? "" : " like " + question.family,
       as_duration(found.wall_s), describe_target(question.target), billions(promised),
       has_experts ? "active parameters" : "parameters", tokens_text(promised * budget.tokens_per_parameter),
-      billions(parameters_of(best)), active, tokens_text(best.tokens), best.time.count() / kSecondsPerDay,
+      billions(parameters_of(best)), active, tokens_text(best.tokens), as_days(best.time.count()),
       describe_plan(best.plan.plan), ladder_table(arguments, answer),
-      answer.ladder_ends ? ", and the largest that is tried: larger ones may be in time too."
-                         : fmt::format(". The largest model here would take {:.1f} d.",
-                                       largest.time.count() / kSecondsPerDay),
-      has_experts ? "active parameter" : "parameter", remarks_text(found.remarks, "*"),
+      answer.ladder_ends
+          ? ", and the largest that is tried: larger ones may be in time too."
+          : fmt::format(". The largest model here would take {}.", as_days(largest.time.count())),
+      without_plan_text(budget, answer), has_experts ? "active parameter" : "parameter",
+      remarks_text(found.remarks, "*"),
       fallbacks_text(found.fallbacks, "*") + default_stack_note(question.target));
 }
 
@@ -239,7 +256,11 @@ Result<void> scale(const ScaleArguments& arguments) {
   const std::int64_t gpus_per_node = question->target.profile.gpus_per_node;
   const std::int64_t batch_multiple = num_gpus < gpus_per_node ? num_gpus : num_gpus / gpus_per_node;
   auto ladder = scale_model(budget, question->ladder, arguments.global_batch, batch_multiple, find_plan);
-  if (!ladder) return fail(in_option("--days", ladder.error()));
+  if (!ladder) {
+    Error error = std::move(ladder.error());
+    error.field = error.field == "days" ? "--days" : "--gpus";
+    return fail(std::move(error));
+  }
   ScaleAnswer answer;
   answer.ladder = *std::move(ladder);
   answer.wall_s = seconds_since(start);

@@ -21,21 +21,6 @@
 namespace vtrain {
 namespace {
 
-/// A file that is given twice, be it under two names, would have every job twice.
-Result<void> check_files_differ(const std::vector<std::string>& files) {
-  std::map<std::filesystem::path, std::string> seen;  // first names by real paths
-  for (const std::string& file : files) {
-    std::error_code ignored;
-    const auto real_path = std::filesystem::weakly_canonical(file, ignored);
-    const auto [first, is_new] = seen.try_emplace(ignored ? std::filesystem::path(file) : real_path, file);
-    if (is_new) continue;
-    const std::string& name = first->second;
-    return fail(
-        {.file = file, .message = "the trace is given twice" + (name == file ? "" : ", first as " + name)});
-  }
-  return {};
-}
-
 bool can_be_read_again(const std::string& path) {
   std::error_code ignored;
   const auto status = std::filesystem::status(path, ignored);
@@ -123,7 +108,8 @@ Result<ClusterSpec> cluster_of_trace(std::int32_t num_gpus) {
 }
 
 Result<TraceFiles> read_traces(const TraceArguments& arguments, bool files_as_tenants) {
-  if (auto checked = check_files_differ(arguments.files); !checked) return fail(std::move(checked.error()));
+  if (auto checked = check_files_differ("trace", arguments.files); !checked)
+    return fail(std::move(checked.error()));
   TraceFiles read;
   std::vector<NamedTrace> traces;
   const std::vector<std::string> names = trace_names(arguments.files);

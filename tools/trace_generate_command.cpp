@@ -1,5 +1,6 @@
 /// `vtrain trace generate`: a seeded trace with the shape of a published one.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -164,15 +165,42 @@ void print_generated(const GenerateArguments& arguments, const GeneratorOptions&
   print_json(json, summary_stream(arguments.output.path));
 }
 
+/// Leaves out the sizes of jobs on which the one model that all train has no plan; returns a sentence that
+/// says so. If it has none on any, all stay, for the generator to say why.
+std::string leave_out_sizes_without_plan(GeneratorOptions& options, const IterationTime& iteration_time) {
+  if (options.models.kind != ModelMix::Kind::One) return {};
+  ModelAssigner assigner(options.models, options.seed, iteration_time);
+  Workload scratch;
+  std::vector<GangWeight> with_plan;
+  std::vector<std::string> without_plan;
+  for (const GangWeight& gang : options.shape.gangs) {
+    if (options.cluster.value > 0 && gang.num_gpus > options.cluster) continue;
+    Job job;
+    job.duration = std::chrono::hours(1);
+    job.num_gpus = gang.num_gpus;
+    if (assigner.assign(scratch, job)) {
+      with_plan.push_back(gang);
+    } else {
+      without_plan.push_back(with_thousands(gang.num_gpus.value));
+    }
+  }
+  if (with_plan.empty() || without_plan.empty()) return {};
+  options.shape.gangs = std::move(with_plan);
+  return fmt::format("no jobs of {} GPUs, on which {} has no plan", fmt::join(without_plan, ", "),
+                     options.models.model);
+}
+
 Result<void> generate(const GenerateArguments& arguments) {
-  const auto plan = read_plan(arguments);
+  auto plan = read_plan(arguments);
   if (!plan) return fail(plan.error());
-  const GeneratorOptions& options = plan->options;
+  GeneratorOptions& options = plan->options;
   auto curves = CachedCurves::open(arguments.curves, plan->cluster);
   if (!curves) return fail(curves.error());
+  std::string left_out = leave_out_sizes_without_plan(options, iteration_times(curves->curves()));
   auto workload = generate_trace(options, iteration_times(curves->curves()));
   if (!workload) return fail(workload.error());
   Trace trace{.workload = *std::move(workload), .assumptions = describe_plan(*plan)};
+  if (!left_out.empty()) trace.assumptions.push_back(std::move(left_out));
   if (options.models.kind != ModelMix::Kind::None) {
     const std::vector<std::string>& assumed = curves->assumptions();
     trace.assumptions.insert(trace.assumptions.end(), assumed.begin(), assumed.end());

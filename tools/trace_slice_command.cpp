@@ -115,7 +115,9 @@ void add_slice_options(CLI::App& command, SliceArguments& to) {
       ->transform(whole_number(0))
       ->capture_default_str();
   command.add_option("--max-jobs", to.options.max_jobs, "The first so many jobs")->transform(whole_number(1));
-  command.add_option("--clip", to.clip, "Longer durations become this, iterations in proportion");
+  command.add_option(
+      "--clip", to.clip,
+      "Longer durations become this; iterations, requested times and time to deadlines in proportion");
   command.add_flag("--shift-origin", to.options.shift_origin, "Count time from the first submission");
   CLI::Option* const factor =
       command

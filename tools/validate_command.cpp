@@ -108,8 +108,7 @@ ordered_json groups_json(const GroupedAccuracy& accuracy) {
 /// `calibrated with published, which has factors for 12 of 28`.
 std::string describe_calibrated(const Calibration& calibration, const CasePredictions& cases) {
   const auto has_factors = [&](const CasePrediction& prediction) {
-    return calibration.factors(prediction.measured.stack.name, prediction.measured.profile) !=
-           KernelFactors{};
+    return calibration.factors(prediction.measured.stack.name, prediction.profile) != KernelFactors{};
   };
   const auto calibrated = std::count_if(cases.predicted.begin(), cases.predicted.end(), has_factors);
   return fmt::format("calibrated with {}, which has factors for {} of {}", printable(calibration.file),
@@ -218,7 +217,7 @@ Result<void> write_predictions(const std::string& path, const Validation& valida
     const Outcome& outcome = validation.outcomes[i];
     append_csv_field(csv, measured.id);
     csv += fmt::format(",{},{},{},{},{},{},{},{},{},{},{},{},{},", measured.group, measured.stack.name,
-                       measured.profile, plan.tensor, plan.context, plan.data, plan.pipeline,
+                       prediction.profile, plan.tensor, plan.context, plan.data, plan.pipeline,
                        plan.virtual_stages, plan.expert, plan.micro_batch, outcome.measured.count(),
                        outcome.predicted.count(), 100 * relative_error(outcome));
     csv += fmt::format("{},{},{},{},", memory_fields(measured.allocated, prediction.allocated),

@@ -161,18 +161,23 @@ class Slicer {
   void clip() {
     if (options_.clip.count() == 0) return;
     std::int64_t clipped = 0;
+    bool others = false;
     for (Job& job : jobs()) {
       if (job.duration <= options_.clip) continue;
-      if (job.iterations > 0) {
-        const double part = to_seconds(options_.clip) / to_seconds(job.duration);
+      const double part = to_seconds(options_.clip) / to_seconds(job.duration);
+      if (job.iterations > 0)
         job.iterations = std::max<std::int64_t>(1, std::llround(static_cast<double>(job.iterations) * part));
-      }
+      job.requested_time = to_sim_duration(Nanoseconds(job.requested_time) * part);
+      if (job.has_deadline())
+        job.deadline = job.submit + to_sim_duration(Nanoseconds(job.deadline - job.submit) * part);
+      others |= job.requested_time.count() > 0 || job.has_deadline();
       job.duration = options_.clip;
       ++clipped;
     }
-    sentences_.push_back(fmt::format("durations clipped to {}: {} of {} jobs",
+    sentences_.push_back(fmt::format("durations clipped to {}: {} of {} jobs{}",
                                      describe_time_span(options_.clip), with_thousands(clipped),
-                                     count(jobs().size())));
+                                     count(jobs().size()),
+                                     others ? ", requested times and time to deadlines in proportion" : ""));
   }
 
   /// Moves a job with all its instants.

@@ -103,13 +103,27 @@ std::optional<TransformerModel> at_width(const TransformerModel& model, std::int
   scaled.name += "-scaled";
   scaled.num_heads = num_heads;
   scaled.hidden_size = model.hidden_size * num_heads / model.num_heads;
-  if (model.num_kv_heads > 1) scaled.num_kv_heads = model.num_kv_heads * num_heads / model.num_heads;
+  if (model.num_kv_heads > 1) {
+    const bool is_grouped = model.num_kv_heads < model.num_heads;
+    scaled.num_kv_heads = is_grouped ? std::min(model.num_kv_heads, num_heads) : num_heads;
+  }
   scaled.ffn_size = scaled_size(model.ffn_size, ratio);
   scaled.latent.query_rank = scaled_size(model.latent.query_rank, ratio);
   for (const auto size : {&MixtureOfExperts::expert_ffn_size, &MixtureOfExperts::shared_ffn_size,
                           &MixtureOfExperts::latent_size})
     scaled.experts.*size = scaled_size(model.experts.*size, ratio);
   return scaled;
+}
+
+/// Heads of queries that a family is counted in: as many ways to divide them as 8 has, or as the model's own,
+/// for each head of keys and values.
+std::int64_t head_unit(const TransformerModel& model) {
+  constexpr std::int64_t kTensor = 8;
+  constexpr std::int64_t kCoarsest = 16;
+  const bool is_grouped = model.kv_heads() < model.num_heads;
+  const std::int64_t kv_heads = is_grouped ? model.kv_heads() : 1;
+  const std::int64_t unit = std::gcd(model.num_heads, std::lcm(kTensor, kv_heads));
+  return unit > kCoarsest ? kv_heads : unit;
 }
 
 Rung make_rung(const TrainingBudget& budget, const TransformerModel& model) {
@@ -119,14 +133,43 @@ Rung make_rung(const TrainingBudget& budget, const TransformerModel& model) {
   return {.model = model, .tokens = tokens, .time_at_peak = Seconds(6 * parameters * tokens / rate)};
 }
 
-/// Adds the best plan; false if there is none.
-bool add_plan(Rung& rung, std::int64_t global_batch, const FindPlan& find_plan) {
-  const auto plan = find_plan(rung.model, global_batch);
-  if (!plan) return false;
-  rung.plan = *plan;
+/// Adds the best plan.
+Result<void> add_plan(Rung& rung, std::int64_t global_batch, const FindPlan& find_plan) {
   const auto tokens_per_iteration = static_cast<double>(global_batch * rung.model.sequence_length);
+  if (tokens_per_iteration > rung.tokens) {
+    return fail({.kind = ErrorKind::Failed,
+                 .message = fmt::format("a global batch of {} has more tokens than '{}' is trained on",
+                                        global_batch, rung.model.name)});
+  }
+  const auto plan = find_plan(rung.model, global_batch);
+  if (!plan) return fail(plan.error());
+  rung.plan = *plan;
   rung.time = std::ceil(rung.tokens / tokens_per_iteration) * Seconds(plan->iteration);
-  return true;
+  return {};
+}
+
+/// Why no model of the ladder is trained in time: none has a plan, the peak rate is too low, or those with a
+/// plan are too slow.
+Error too_little(const TrainingBudget& budget, const Rung& smallest, bool any_with_plan,
+                 const std::optional<Error>& without_plan) {
+  constexpr double kSecondsPerDay = 86400;
+  if (any_with_plan) {
+    return {.kind = ErrorKind::Failed,
+            .field = "days",
+            .message = "not even the smallest model with a plan is trained in time"};
+  }
+  if (without_plan) {
+    return {.kind = ErrorKind::Failed,
+            .field = "num_gpus",
+            .message = "no model that could be trained in time has a plan; " + without_plan->message};
+  }
+  return {.kind = ErrorKind::Failed,
+          .field = "days",
+          .message =
+              fmt::format("{} GPUs at their peak rate train the smallest model, of {:.3g} billion "
+                          "parameters on {:.3g} billion tokens, in {:.3g} days",
+                          budget.num_gpus.value, static_cast<double>(smallest.model.num_parameters()) / 1e9,
+                          smallest.tokens / 1e9, smallest.time_at_peak.count() / kSecondsPerDay)};
 }
 
 }  // namespace
@@ -149,7 +192,7 @@ std::vector<TransformerModel> gpt_ladder() {
 Result<std::vector<TransformerModel>> family_ladder(const TransformerModel& model) {
   constexpr std::int64_t kNarrowest = 512;
   constexpr std::int64_t kWidest = 25600;
-  constexpr std::int64_t kMostGroups = 1 << 12;
+  constexpr std::int64_t kMostUnits = 1 << 12;
   if (auto checked = check_model(model); !checked) return fail(checked.error());
   if (model.is_hybrid()) {
     return fail({.field = "layer_pattern",
@@ -160,15 +203,19 @@ Result<std::vector<TransformerModel>> family_ladder(const TransformerModel& mode
     return interpolate(kPublishedDepths, static_cast<double>(hidden));
   };
   const double relative_depth = static_cast<double>(model.num_layers) / depth_at(model.hidden_size);
-  const std::int64_t group = model.kv_heads() == 1 ? 1 : model.num_heads / model.kv_heads();
+  const std::int64_t unit = head_unit(model);
   std::vector<TransformerModel> ladder = {model};
-  std::int64_t step = 1;  // of the number of groups, a power of two
-  for (std::int64_t groups = 1; groups <= kMostGroups; groups += step) {
-    if (groups >= 16 * step) step *= 2;
-    const auto scaled = at_width(model, groups * group);
-    if (!scaled || scaled->hidden_size < kNarrowest) continue;
-    if (scaled->hidden_size > kWidest) break;
+  const auto add_width = [&](std::int64_t num_heads) {
+    const auto scaled = at_width(model, num_heads);
+    if (!scaled || scaled->hidden_size < kNarrowest || scaled->hidden_size > kWidest) return;
     add_depths(ladder, *scaled, relative_depth * depth_at(scaled->hidden_size));
+  };
+  for (std::int64_t num_heads = 1; num_heads < unit; num_heads *= 2)
+    add_width(num_heads);
+  std::int64_t step = 1;  // of the number of units, a power of two
+  for (std::int64_t units = 1; units <= kMostUnits; units += step) {
+    if (units >= 16 * step) step *= 2;
+    add_width(units * unit);
   }
   // The model itself, which the steps may have met, once.
   const auto is_again = [&model](TransformerModel other) {
@@ -201,6 +248,8 @@ Result<ScalingAnswer> scale_model(const TrainingBudget& budget, std::span<const 
   std::optional<std::size_t> best;
   int num_smaller = 0;
   bool any_too_large = false;
+  ScalingAnswer answer;
+  std::optional<Error> without_plan;  // of the smallest so far
   for (auto model = ladder.rbegin(); model != ladder.rend() && num_smaller < kSmallerShown; ++model) {
     Rung rung = make_rung(budget, *model);
     // No model takes less time than the peak rate promises.
@@ -212,17 +261,20 @@ Result<ScalingAnswer> scale_model(const TrainingBudget& budget, std::span<const 
     const std::int64_t batch = global_batch > 0
                                    ? global_batch
                                    : usual_global_batch(parameters, model->sequence_length, batch_multiple);
-    if (!add_plan(rung, batch, find_plan)) continue;
+    if (auto added = add_plan(rung, batch, find_plan); !added) {
+      without_plan = std::move(added.error());
+      if (best) continue;
+      ++answer.num_larger_without_plan;
+      answer.why_without_plan = without_plan->message;
+      continue;
+    }
     if (best) ++num_smaller;
     if (!best && rung.time <= budget.time) best = falling.size();
     falling.push_back(std::move(rung));
   }
-  if (!best) {
-    return fail({.kind = ErrorKind::Failed,
-                 .message = falling.empty() ? "no model of the ladder has a plan on these GPUs"
-                                            : "not even the smallest model with a plan is trained in time"});
-  }
-  ScalingAnswer answer{.best = falling.size() - 1 - *best};
+  if (!best)
+    return fail(too_little(budget, make_rung(budget, ladder.front()), !falling.empty(), without_plan));
+  answer.best = falling.size() - 1 - *best;
   answer.ladder_ends = *best == 0 && !any_too_large;
   answer.rungs.assign(std::make_move_iterator(falling.rbegin()), std::make_move_iterator(falling.rend()));
   return answer;

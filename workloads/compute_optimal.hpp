@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/result.hpp"
@@ -39,10 +40,10 @@ std::vector<TransformerModel> gpt_ladder();
 
 /// Models of the family of `model`, from a hidden size of 512 to 25,600, by rising active parameters, `model`
 /// among them. Kept are the sequence length, the vocabulary, the size of a head, the ratios of MLP (to
-/// multiples of 128 where its size is one), experts' inner sizes, query ranks and heads of keys and values to
-/// the hidden size, and the number of experts. Heads of keys and values (where all share one, heads of
-/// queries) are numbers of at most four binary digits before zeros, an eighth apart at most. Depths are as in
-/// `gpt_ladder`, relative to the published depth at the model's own hidden size.
+/// multiples of 128 where its size is one), experts' inner sizes and query ranks to the hidden size, the
+/// number of experts, and where heads share keys and values the number of those (as Llama 3 does from 8B to
+/// 405B). Heads are multiples of 8, or of what divides the model's own, an eighth apart at most. Depths are
+/// as in `gpt_ladder`, relative to the published depth at the model's own hidden size.
 ///
 /// Errors: `InvalidInput` for a hybrid, whose pattern says what every layer is.
 Result<std::vector<TransformerModel>> family_ladder(const TransformerModel& model);
@@ -72,6 +73,9 @@ struct ScalingAnswer {
   std::vector<Rung> rungs{};
   std::size_t best = 0;      ///< position of the largest that is trained in time
   bool ladder_ends = false;  ///< no model of the ladder is too large: larger ones might be trained in time
+  /// Models larger than the best that the peak rate would train in time, but that do not divide or fit.
+  std::int64_t num_larger_without_plan = 0;
+  std::string why_without_plan{};  ///< of the smallest of them
 };
 
 /// Finds the best plan of a model at a global batch.
@@ -79,9 +83,10 @@ using FindPlan = std::function<Result<RankedPlan>(const TransformerModel&, std::
 
 /// Looks for the largest model of a ladder, by rising active parameters, that is trained within the budget.
 /// `global_batch` 0 takes the usual one, a multiple of `batch_multiple`. Models that do not fit or divide are
-/// passed over.
+/// passed over, and so are those whose training is less than one batch.
 ///
-/// Errors: `Failed` if not even the smallest model with a plan is trained in time.
+/// Errors: `Failed` if no model is trained in time; the field is `num_gpus` where none has a plan, else
+/// `days`.
 Result<ScalingAnswer> scale_model(const TrainingBudget& budget, std::span<const TransformerModel> ladder,
                                   std::int64_t global_batch, std::int64_t batch_multiple,
                                   const FindPlan& find_plan);

@@ -12,9 +12,9 @@ namespace vtrain {
 
 /// What `Recompute::Selective` does not keep.
 enum class SelectiveRecompute : std::uint8_t {
-  /// Those of unfused attention (Korthikanti et al., 2022, section 5); fused attention has none to drop. Of
-  /// latent attention queries, keys and values, which are made again from their compressed form (mla_up_proj
-  /// of Megatron-Core's recompute_modules).
+  /// Those of unfused attention (Korthikanti et al., 2022, section 5). Fused attention has none to drop, but
+  /// runs again as well (core_attn of Megatron-Core's recompute_modules, which is the default). Of latent
+  /// attention queries, keys and values, which are made again from their compressed form (mla_up_proj).
   AttentionScores,
   /// Kept are the layer's input, the outputs of every second matrix product, of attention and of
   /// reduce-scatters, not of gathers (`_op_sac_save_list` of torchtitan's activation checkpointing by

@@ -190,15 +190,48 @@ std::vector<std::string_view> newer_parts(const TransformerModel& model) {
   return parts;
 }
 
+/// The part of the passes of the longest stage in which the GPU waits between operators: for the CPU, where
+/// nothing is copied to its memory.
+double waiting_share(const IterationWork& work) {
+  Nanoseconds longest(0);
+  double share = 0;
+  for (const StageWork& stage : work.stages) {
+    Nanoseconds span(0);
+    Nanoseconds waiting(0);
+    for (const ChunkWork& chunk : stage.chunks) {
+      for (const auto* pass : {&chunk.forward, &chunk.recompute, &chunk.backward, &chunk.weight}) {
+        span += total_span(*pass);
+        for (const Operator& op : *pass)
+          waiting += op.gap;
+      }
+    }
+    if (span <= longest) continue;
+    longest = span;
+    share = waiting / span;
+  }
+  return share;
+}
+
 /// What a user should know of a plan and a model on a stack, a sentence each.
 std::vector<std::string> remarks_on(const TransformerModel& model, const ParallelPlan& plan,
-                                    const Stack& stack, const LayerCosts& costs) {
+                                    const Stack& stack, const LayerCosts& costs, const IterationWork& work) {
+  constexpr double kMuch = 0.1;
   std::vector<std::string> remarks;
   const bool recomputes =
       std::ranges::any_of(costs.layers, [](const PassCosts& layer) { return !layer.recompute.empty(); });
-  if (plan.recompute == Recompute::Selective && !recomputes) {
+  const bool is_selective = plan.recompute == Recompute::Selective;
+  if (is_selective && !recomputes) {
     remarks.push_back(
         fmt::format("recompute selective: stack {} has nothing to recompute here, as none", stack.name));
+  } else if (is_selective && stack.memory.selective == SelectiveRecompute::AttentionScores &&
+             stack.attention != AttentionKernel::Unfused && !model.has_latent_attention()) {
+    remarks.emplace_back("recompute selective: fused attention runs twice and keeps as much as without");
+  }
+  if (const double share = waiting_share(work); plan.offloaded_layers == 0 && share >= kMuch) {
+    remarks.push_back(
+        fmt::format("the GPU waits for the CPU to issue kernels for {:.0f} % of the passes, which counts as "
+                    "compute",
+                    100 * share));
   }
   const std::vector<std::string_view> newer = newer_parts(model);
   if (stack.libraries == Libraries::Old && !newer.empty()) {
@@ -321,12 +354,14 @@ Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const
   if (auto checked = check_precision(profile, plan.precision); !checked) return fail(checked.error());
   if (auto checked = check_stack(stack, plan); !checked) return fail(checked.error());
   const LayerCosts costs = layer_costs(model, layer_key(plan), profile, stack);
+  IterationWork work = make_physical_work(model, plan, profile, stack, costs, WorkDetail::Operators);
+  std::vector<std::string> remarks = remarks_on(model, plan, stack, costs, work);
   return PhysicalPrediction{
-      .work = make_physical_work(model, plan, profile, stack, costs, WorkDetail::Operators),
+      .work = std::move(work),
       .memory = estimate_memory(model, plan, profile, stack.memory),
       .provenance = {.all_reduce_source = std::string(all_reduce_source(profile, stack)),
                      .modelled = {costs.modelled.begin(), costs.modelled.end()},
-                     .remarks = remarks_on(model, plan, stack, costs),
+                     .remarks = std::move(remarks),
                      .fallbacks = find_fallbacks(model, plan, profile, stack, costs)}};
 }
 

@@ -14,21 +14,27 @@ std::vector<Operator> recomputed_pass(const std::vector<Operator>& forward, Reco
   const bool is_full = recompute == Recompute::Full;
   const SelectiveRecompute rule = stack.memory.selective;
   const bool every_second = rule == SelectiveRecompute::EverySecondProduct;
-  const bool has_experts =
-      std::any_of(forward.begin(), forward.end(), [](const Operator& op) { return op.name == "router"; });
+  const auto has = [&forward](std::string_view name) {
+    return std::any_of(forward.begin(), forward.end(),
+                       [name](const Operator& op) { return op.name == name; });
+  };
+  const bool has_experts = has("router");
+  const bool is_latent = has("kv_up_gemm");
   bool is_second_half = false;
   for (const Operator& op : forward) {
     is_second_half = (is_second_half || op.name == "mlp_norm") && op.name != "mlp_residual";
     const bool is_product = op.name.ends_with("_gemm");
     const bool is_scores = op.name == "attn_scores" || op.name == "attn_softmax" || op.name == "attn_context";
-    // Of latent attention, queries, keys and values from their compressed form.
-    const bool is_projection =
+    // Fused attention as a whole; where it is latent, queries, keys and values from their compressed form in
+    // its place.
+    const bool is_fused =
         stack.attention != AttentionKernel::Unfused &&
-        (op.name == "latent_gather" || op.name == "q_up_gemm" || op.name == "kv_up_gemm");
+        (is_latent ? op.name == "latent_gather" || op.name == "q_up_gemm" || op.name == "kv_up_gemm"
+                   : op.name == "attention");
     // Gathered inputs are not kept, so what gathers them runs again: by operator nothing stands for it.
     const bool is_gather = op.name == "all_gather" || op.name == "expert_gather";
     const bool is_output = op.name == "attention" || (is_collective(op.kind) && !is_gather);
-    bool is_dropped = is_scores || is_projection;
+    bool is_dropped = is_scores || is_fused;
     if (every_second) is_dropped = !is_output;
     if (rule == SelectiveRecompute::NormsAndActivations)
       is_dropped = op.name.ends_with("_norm") || op.name == "expert_act" || op.name == "expert_clamp";

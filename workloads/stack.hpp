@@ -145,7 +145,7 @@ struct PlanChoices {
   /// recompute_method block).
   bool partial_recompute = false;
   /// Selective recomputation is for latent attention alone (`SelectiveRecompute::AttentionScores` without
-  /// scores that are kept); of other models it would recompute nothing.
+  /// scores that are kept); of other models it would save nothing.
   bool latent_recompute = false;
   std::vector<Recompute> recompute = {Recompute::Full, Recompute::None};
   std::vector<Sharding> sharding = {Sharding::None, Sharding::Optimizer};

@@ -10,10 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "core/csv.hpp"
 #include "tests/support/command_runner.hpp"
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using vtrain::CsvReader;
 using vtrain::testing::CommandResult;
 using vtrain::testing::run_vtrain;
 using vtrain::testing::slurp;
@@ -225,6 +227,26 @@ TEST_CASE("trace: --out /dev/stdout leaves standard output to the trace, whateve
     CHECK(printed.out == slurp(folder / "file"));
     CHECK(printed.err.find("next\n  vtrain trace ") != std::string::npos);
   }
+}
+
+TEST_CASE("trace generate: jobs have the sizes on which the one model that they train has a plan") {
+  const TemporaryFolder folder;
+  const std::string generate = "trace generate --jobs 50 --out jobs.csv --assign model=";
+  const CommandResult made = run_vtrain(generate + "llama3-8b --cluster 8x8:a100", folder.path());
+  REQUIRE(made.exit_code == 0);
+  CHECK(made.out.find("no jobs of 1 GPUs, on which llama3-8b has no plan") != std::string::npos);
+  const std::string text = slurp(folder.path() / "jobs.csv");
+  auto jobs = CsvReader::open(text, "jobs.csv");
+  REQUIRE(jobs);
+  int count = 0;
+  for (; jobs->next().value(); ++count) {
+    CHECK(jobs->field(jobs->require_column("model").value()) == "llama3-8b");
+    CHECK(jobs->integer(jobs->require_column("num_gpus").value(), 2, 64));
+  }
+  CHECK(count == 50);
+  const CommandResult none = run_vtrain(generate + "gpt3-175b --cluster 1x8:a100", folder.path());
+  CHECK(none.exit_code == 1);
+  CHECK(none.err.find("does not fit on") != std::string::npos);
 }
 
 TEST_CASE("trace: what vtrain itself writes beside traces is told from them") {

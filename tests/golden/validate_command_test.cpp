@@ -170,6 +170,37 @@ TEST_CASE("validate, calibrate: a part to fit on is at most as many per cent as 
   }
 }
 
+TEST_CASE("calibrate: factors belong to the profile that they were fitted with, and files count once") {
+  const TemporaryFolder work;
+  const auto write_cases = [&](const std::vector<double>& times) {
+    work.write("cases.json", file_of(record(1, fmt::format(R"("iteration_s": {})", times[0])) + ", " +
+                                     record(2, fmt::format(R"("iteration_s": {})", times[1]))));
+  };
+  write_cases({1, 1});
+  // Factors of H100 explain 3 %.
+  std::vector<double> times = predictions(work, "cases.json", "predicted_s");
+  for (double& time : times)
+    time *= 1.03;
+  write_cases(times);
+  const std::string calibrate = "profile calibrate cases.json --percent 50 --least-rows 1 --out c.json";
+  for (const std::string profile : {"a100", "h100"}) {
+    CAPTURE(profile);
+    const auto fitted = run_vtrain(calibrate + " --profile " + profile, work.path());
+    REQUIRE(fitted.exit_code == 0);
+    CHECK(json::parse(slurp(work.path() / "c.json"))["stacks"][0]["profile"] == profile);
+    // Nothing explains so much.
+    CHECK((fitted.err.find("factors stay near 1") != std::string::npos) == (profile == "a100"));
+    for (const std::string other : {"a100", "h100"}) {
+      const std::string told =
+          run_vtrain("validate cases.json --calibrate c.json --profile " + other, work.path()).out;
+      CHECK((told.find("which has factors for 2 of 2") != std::string::npos) == (other == profile));
+    }
+  }
+  const auto twice = run_vtrain(calibrate + " ./cases.json", work.path());
+  CHECK(twice.exit_code == 2);
+  CHECK(twice.err == "error: ./cases.json: the file is given twice, first as cases.json\n");
+}
+
 TEST_CASE("validate: with --fit rows are predicted with factors that were fitted on others") {
   const TemporaryFolder work;
   const std::vector<int> micro_batches = {1, 2, 4, 8};

@@ -5,8 +5,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include <fmt/format.h>
+
 #include "core/file.hpp"
 #include "core/json_reader.hpp"
+#include "core/text.hpp"
 
 namespace vtrain {
 namespace embedded {
@@ -118,6 +121,14 @@ Result<Calibration> parse_calibration(std::string text, const std::string& file)
   for (const nlohmann::json& object : *list) {
     auto stack = read_stack(*document, object);
     if (!stack) return fail(stack.error());
+    const auto is_same = [&](const CalibratedStack& other) {
+      return other.stack == stack->stack && other.profile == stack->profile;
+    };
+    if (std::ranges::any_of(calibration.stacks, is_same)) {
+      return fail(document->error_at(object, "profile",
+                                     fmt::format("stack '{}' on '{}' is given twice", printable(stack->stack),
+                                                 printable(stack->profile))));
+    }
     calibration.stacks.push_back(std::move(*stack));
   }
   return calibration;

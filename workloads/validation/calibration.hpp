@@ -18,7 +18,7 @@ namespace vtrain {
 /// What kernels of a stack on a GPU take over what is predicted.
 struct CalibratedStack {
   std::string stack{};
-  std::string profile{};  ///< name of the GPU profile
+  std::string profile{};  ///< base name of the GPU profile (`GpuProfile::base_name`)
   KernelFactors factors{};
   std::vector<std::string> fitted_on{};  ///< ids of the rows
   Accuracy fitted{};                     ///< with the factors, on these rows

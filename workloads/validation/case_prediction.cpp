@@ -36,6 +36,7 @@ CasePrediction predict_complete(const MeasuredCase& measured, const GpuProfile& 
   const GpuProfile in_cluster = profile_of(measured, profile);
   CasePrediction prediction{
       .measured = measured,
+      .profile = profile.base_name,
       .predicted = predict_time(measured, profile, {}),
       .memory = estimate_memory(measured.model, plan, in_cluster, measured.stack.memory)};
   const StageMemory fullest =
@@ -143,7 +144,7 @@ std::vector<Outcome> calibrated_outcomes(const CasePredictions& cases, const Cal
   for (const CasePrediction& prediction : cases.predicted) {
     const MeasuredCase& measured = prediction.measured;
     outcomes.push_back(outcome_of(prediction));
-    const KernelFactors factors = calibration.factors(measured.stack.name, measured.profile);
+    const KernelFactors factors = calibration.factors(measured.stack.name, prediction.profile);
     if (factors == KernelFactors{}) continue;
     outcomes.back().predicted = predict_time(measured, *profiles.profile(measured.profile), factors);
   }
@@ -152,12 +153,13 @@ std::vector<Outcome> calibrated_outcomes(const CasePredictions& cases, const Cal
 
 Calibration calibrate(const CasePredictions& cases, ProfileShelf& profiles,
                       const std::function<bool(const std::string&)>& is_fitted) {
+  // By stack and profile.
   std::map<std::pair<std::string, std::string>, CasePredictions> fitted;
   std::map<std::pair<std::string, std::string>, CasePredictions> held_out;
   for (const CasePrediction& prediction : cases.predicted) {
     const MeasuredCase& measured = prediction.measured;
     auto& rows = is_fitted(measured.configuration()) ? fitted : held_out;
-    rows[{measured.stack.name, measured.profile}].predicted.push_back(prediction);
+    rows[{measured.stack.name, prediction.profile}].predicted.push_back(prediction);
   }
   Calibration calibration;
   for (const auto& entry : fitted) {
@@ -169,7 +171,7 @@ Calibration calibrate(const CasePredictions& cases, ProfileShelf& profiles,
       measured.push_back(prediction.measured.measured);
       stack.fitted_on.push_back(prediction.measured.id);
     }
-    const GpuProfile& profile = *profiles.profile(profile_name);
+    const GpuProfile& profile = *profiles.profile(rows.predicted.front().measured.profile);
     const auto predict = [&](std::size_t row, const KernelFactors& factors) {
       return predict_time(rows.predicted[row].measured, profile, factors);
     };

@@ -18,7 +18,8 @@ namespace vtrain {
 /// GPU profiles by name, loaded when first asked for.
 class ProfileShelf {
  public:
-  /// `only`: the one profile to use for every GPU; empty for that of each GPU's name.
+  /// `only`: the one profile to use for every GPU, to which calibrations then belong; empty for that of each
+  /// GPU's name.
   explicit ProfileShelf(std::string only) : only_(std::move(only)) {}
   /// The profile of a GPU; valid as long as the shelf.
   const Result<GpuProfile>& profile(const std::string& name);
@@ -31,6 +32,7 @@ class ProfileShelf {
 /// One case as predicted.
 struct CasePrediction {
   MeasuredCase measured{};  ///< with the micro-batch that was used
+  std::string profile{};    ///< base name of the profile it is predicted with
   Seconds predicted{0};     ///< without calibration
   MemoryEstimate memory{};
   Bytes allocated{};  ///< of the fullest stage, what tensors take

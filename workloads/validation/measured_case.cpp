@@ -47,6 +47,14 @@ Result<MeasuredCase> read_row(const CsvReader& reader, bool is_measurement) {
               .global_batch = integer("global batch"),
               .micro_batch = integer("micro batch"),
               .recompute = is_measurement ? Recompute::Full : Recompute::None};
+  const std::string_view gpus = is_measurement ? "# GPUs" : "GPUs";  // see `parse_table`
+  const std::int64_t num_gpus = integer(gpus);
+  if (!error && num_gpus != row.plan.num_gpus().value) {
+    error = reader.error_at(reader.find_column(gpus),
+                            expected_found(fmt::format("{}, the product of the degrees of parallelism",
+                                                       row.plan.num_gpus().value),
+                                           std::to_string(num_gpus)));
+  }
   double milliseconds = 1;
   if (const auto column = reader.require_column("iteration time (ms)"); !column) {
     error = column.error();

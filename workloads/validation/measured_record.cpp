@@ -436,11 +436,21 @@ class RecordReader {
     const double tokens =
         static_cast<double>(case_.plan.global_batch) * static_cast<double>(case_.model.sequence_length);
     const double gpus = static_cast<double>(system_.integer_or("num_gpus", 1, kMostGpus, 1));
-    double seconds = measured_.number_or("iteration_s", 0, kMost, 0);
     const double rate = measured_.number_or("tokens_per_s", 0, kMost, 0);
     const double rate_of_one = measured_.number_or("tokens_per_s_per_gpu", 0, kMost, 0);
-    if (seconds == 0 && rate > 0) seconds = tokens / rate;
-    if (seconds == 0 && rate_of_one > 0) seconds = tokens / (rate_of_one * gpus);
+    // The first that is there counts, and none may contradict it by more than rounding and clocks explain.
+    constexpr double kMostApart = 1.1;
+    double seconds = 0;
+    for (const double said : {measured_.number_or("iteration_s", 0, kMost, 0), rate > 0 ? tokens / rate : 0,
+                              rate_of_one > 0 ? tokens / (rate_of_one * gpus) : 0}) {
+      if (seconds == 0) seconds = said;
+      if (said > 0 && std::max(said / seconds, seconds / said) > kMostApart) {
+        miss(
+            fmt::format("one iteration time: iteration_s, tokens_per_s and tokens_per_s_per_gpu say {:.4g} s "
+                        "and {:.4g} s",
+                        seconds, said));
+      }
+    }
     if (seconds == 0) {
       seconds = derived_.number_or("iteration_s_from_flops", 0, kMost, 0);
       if (seconds > 0) assume("iteration time: derived from the published FLOP/s");

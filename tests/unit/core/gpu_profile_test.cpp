@@ -95,22 +95,59 @@ TEST_CASE("gpu_profile: GPUs in other nodes keep their part of the network, and 
   CHECK(shape(load_gpu_profile("h100:gpus_per_node=4,nvlink_domain=2")) == std::tuple(4, 2, 400.0));
 }
 
-TEST_CASE("gpu_profile: what was measured on other hardware does not hold where constants differ") {
+TEST_CASE("gpu_profile: what was measured follows the constants that are given") {
   const GpuProfile h100 = load_gpu_profile("h100").value();
   REQUIRE(h100.sustained_rate.value > 0);
-  const GpuProfile faster = load_gpu_profile("h100:peak_rate=2PFLOP/s").value();
-  CHECK(faster.sustained_rate.value == 0);
+  const GpuProfile faster = load_gpu_profile("h100:peak_rate=1.978PFLOP/s").value();
+  CHECK(faster.sustained_rate.value ==
+        doctest::Approx(h100.sustained_rate.value * 1.978e15 / h100.peak_rate.value));
   CHECK(faster.sustained_rate_fp8 == h100.sustained_rate_fp8);
-  CHECK(faster.constants.size() == h100.constants.size() - 1);
+  CHECK(faster.constants.size() == h100.constants.size());
   CHECK(load_gpu_profile("h100:peak_rate=2PFLOP/s,sustained_rate=720TFLOP/s")->sustained_rate ==
         h100.sustained_rate);
   CHECK(load_gpu_profile("h100:memory_bandwidth=5TB/s")->sustained_rate == h100.sustained_rate);
 
   REQUIRE(!h100.collectives.of(Collective::AllReduce).empty());
+  const auto all_reduce = [](const std::string& name, double bytes) {
+    return load_gpu_profile(name)->collectives.at(Collective::AllReduce, 8, Bytes(bytes))->time.count();
+  };
+  const auto times_over_links = [&](double bytes) {
+    std::vector<double> times;
+    for (const char* bandwidth : {"900GB/s", "451GB/s", "450GB/s", "449GB/s", "225GB/s"})
+      times.push_back(all_reduce(std::string("h100:nvlink_bandwidth=") + bandwidth, bytes));
+    return times;
+  };
+  for (const double bytes : {1e3, 1e6, 1e7, 1e9}) {
+    CAPTURE(bytes);
+    const std::vector<double> times = times_over_links(bytes);
+    CHECK(std::is_sorted(times.begin(), times.end()));
+    CHECK(times[2] == all_reduce("h100", bytes));
+    CHECK(times[1] == doctest::Approx(times[3]).epsilon(0.01));
+  }
+  // Latency rules of small messages, bandwidth of large ones.
+  CHECK(times_over_links(1e3).front() > 0.9 * all_reduce("h100", 1e3));
+  CHECK(times_over_links(1e9).front() == doctest::Approx(0.5 * all_reduce("h100", 1e9)).epsilon(0.02));
   const GpuProfile wider = load_gpu_profile("h100:nvlink_bandwidth=900GB/s").value();
-  CHECK(wider.collectives.of(Collective::AllReduce).empty());
-  CHECK(wider.source_of("collectives all_reduce").empty());
-  CHECK(!wider.source_of("gemm bf16").empty());
+  CHECK(wider.source_of("collectives all_reduce").ends_with("; scaled to 2 times the bandwidth of h100"));
+  CHECK(wider.source_of("gemm bf16") == h100.source_of("gemm bf16"));
+}
+
+TEST_CASE("gpu_profile: what was measured on other hardware does not hold for a profile that extends it") {
+  const auto extended = [](const std::string& constant) {
+    return parse_gpu_profile(
+        R"({"schema": "vtrain-gpu-profile", "version": 2, "name": "next", "description": "",
+      "extends": "h100", "constants": {)" +
+            constant + "}}",
+        "p.json");
+  };
+  const auto links = extended(R"("nvlink_bandwidth": {"value": 9e11, "unit": "B/s", "source": "a guess"})");
+  REQUIRE(links);
+  CHECK(links->collectives.of(Collective::AllReduce).empty());
+  CHECK(links->source_of("collectives all_reduce").empty());
+  const auto peak = extended(R"("peak_rate": {"value": 2e15, "unit": "FLOP/s", "source": "a guess"})");
+  REQUIRE(peak);
+  CHECK(peak->sustained_rate.value == 0);
+  CHECK(peak->sustained_rate_fp8.value > 0);
 }
 
 TEST_CASE("gpu_profile: what is wrong in the constants of a name is said") {
@@ -132,6 +169,11 @@ TEST_CASE("gpu_profile: what is wrong in the constants of a name is said") {
   CHECK(complaint("b200:gemm_rate=200TFLOP/s") == "gemm_rate: profile b200 has no tile model");
   CHECK(complaint("h101:nvlink_domain=72").starts_with("profile: unknown profile 'h101'"));
   CHECK(complaint("h100:nvlink_domain=72,") == "unknown constant");
+  for (const std::string behind : {"", "foo", "nvlink_domain", "nvlink_domain,"}) {
+    CHECK(complaint("h100:" + behind) ==
+          "profile: expected constants that differ behind the colon, such as nvlink_domain=72, found '" +
+              behind + "'");
+  }
 }
 
 TEST_CASE("gpu_profile: what is wrong is named with its line") {

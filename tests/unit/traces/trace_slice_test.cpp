@@ -91,11 +91,22 @@ TEST_CASE("trace_slice: a clipped job keeps its rate of iterations") {
   Workload workload = jobs();
   const auto said = slice_trace(workload, {.clip = std::chrono::minutes(15)});
   REQUIRE(said.has_value());
-  CHECK(said->front() == "durations clipped to 15 m: 2 of 4 jobs");
+  CHECK(said->front() ==
+        "durations clipped to 15 m: 2 of 4 jobs, requested times and time to deadlines in proportion");
   CHECK(workload.jobs[0].duration == std::chrono::seconds(60));
   CHECK(workload.jobs[1].duration == std::chrono::minutes(15));
   CHECK(workload.jobs[1].iterations == 250);  // a quarter of the hour, a quarter of 1000
   CHECK(workload.jobs[2].duration == std::chrono::minutes(15));
+}
+
+TEST_CASE("trace_slice: a clipped job is as tight and as well estimated as before") {
+  Workload workload = jobs();
+  Job& job = workload.jobs[1];
+  job.requested_time = job.duration * 3;
+  job.deadline = job.submit + job.duration * 2;
+  REQUIRE(slice_trace(workload, {.clip = std::chrono::minutes(15)}).has_value());
+  CHECK(job.requested_time == std::chrono::minutes(45));
+  CHECK(job.deadline == job.submit + std::chrono::minutes(30));
 }
 
 TEST_CASE("trace_slice: the origin moves all instants") {

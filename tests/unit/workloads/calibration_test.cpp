@@ -103,6 +103,11 @@ TEST_CASE("calibration: malformed files name the field") {
       {"stack": "x", "profile": "y", "product": 0, "memory": 1, "communication": 1}]})") ==
         "stacks[0].product");
   CHECK(field_of(R"({"schema": "vtrain-calibration", "version": 1, "stacks": []})") == "none");
+  const std::string entry =
+      R"({"stack": "x", "profile": "y", "product": 1, "memory": 1, "communication": 1})";
+  CHECK(field_of(R"({"schema": "vtrain-calibration", "version": 1, "stacks": [)" + entry + "]}") == "none");
+  CHECK(field_of(R"({"schema": "vtrain-calibration", "version": 1, "stacks": [)" + entry + "," + entry +
+                 "]}") == "stacks[1].profile");
 }
 
 }  // namespace

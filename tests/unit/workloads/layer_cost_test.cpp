@@ -505,6 +505,7 @@ TEST_CASE("layer_cost: what runs again is the stack's rule") {
       all += std::string(op.name) + " ";
     return all;
   };
+  CHECK(names(SelectiveRecompute::AttentionScores) == "attention ");
   CHECK(names(SelectiveRecompute::NormsAndActivations) == "input_norm mlp_norm expert_act ");
   CHECK(names(SelectiveRecompute::Experts) ==
         "mlp_norm router permute expert_up_gemm expert_act expert_down_gemm expert_bias unpermute ");

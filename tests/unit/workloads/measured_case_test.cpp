@@ -166,13 +166,14 @@ struct Record {
   std::string system = R"("gpu": "H200", "num_gpus": 8)";
   std::string parallel = R"("tp": 2, "pp": 1)";
   std::string more = R"("recompute": "full")";
+  std::string measured = R"("iteration_s": 1)";
 
   MeasuredCase read() const {
     return only_case(
         R"({"id": "x", "framework": "something", "stack": "torchtitan-eager", "precision": "bf16",
                          "model": {"name": "Llama", "layers": 8, "hidden": 1024, "heads": 16, "seq_len": 2048, )" +
         model + R"(}, "system": {)" + system + R"(}, "parallel": {)" + parallel +
-        R"(}, "batch": {"global_batch": 64, "micro_batch": 1}, "measured": {"iteration_s": 1}, )" + more +
+        R"(}, "batch": {"global_batch": 64, "micro_batch": 1}, "measured": {)" + measured + "}, " + more +
         "}");
   }
   std::string missing() const {
@@ -261,6 +262,12 @@ TEST_CASE("measured_case: a value that nobody knows is missing, not something el
   CHECK(Record{.parallel = R"("tp": 2, "pp": 1, "fsdp": "SHARDED")"}.missing() ==
         "the sharding: FULL_SHARD, HYBRID_SHARD, SHARD_GRAD_OP or NO_SHARD, found 'SHARDED'");
   CHECK(Record{.parallel = R"("tp": 2, "pp": 1, "fsdp": "NO_SHARD")"}.read().plan.sharding == Sharding::None);
+  // 64 x 2,048 tokens in 1 s on 8 GPUs.
+  CHECK(Record{.measured = R"("iteration_s": 1, "tokens_per_s": 131000, "tokens_per_s_per_gpu": 16400)"}
+            .read()
+            .missing.empty());
+  CHECK(Record{.measured = R"("iteration_s": 1, "tokens_per_s": 16384)"}.missing() ==
+        "one iteration time: iteration_s, tokens_per_s and tokens_per_s_per_gpu say 1 s and 8 s");
   CHECK(Record{.parallel = R"("tp": 3, "pp": 1)"}.read().missing.front() ==
         "a plan that fits together: 8 GPUs are no multiple of tp x pp x cp = 3");
   CHECK(Record{.system = R"("gpu": "H200", "num_gpus": 8, "network": "slow")",
@@ -486,6 +493,10 @@ TEST_CASE("measured_case: the two tables of the public release") {
   REQUIRE(!wrong);
   CHECK(wrong.error().line == 2);
   CHECK(wrong.error().field == "iteration time (ms)");
+  const auto contradictory = parse_measured_cases(columns + "8,16,2,1024,16,8,1024,2,1,2,250.5\n", "t.csv");
+  REQUIRE(!contradictory);
+  CHECK(contradictory.error().describe() ==
+        "t.csv:2: GPUs: expected 4, the product of the degrees of parallelism, found '8'");
   const auto missing = parse_measured_cases("a,b\n1,2\n", "t.csv");
   REQUIRE(!missing);
   CHECK(missing.error().message.find("column missing") != std::string::npos);

@@ -335,7 +335,7 @@ TEST_CASE("physical_semantics: extrapolated messages are named") {
 }
 
 TEST_CASE("physical_semantics: what a user should know of a model and a plan on a stack") {
-  ParallelPlan plan{.global_batch = 8, .micro_batch = 1};
+  ParallelPlan plan{.global_batch = 8, .micro_batch = 8};
   TransformerModel model{"", 8, 1024, 16, 2048};
   const auto remarks = [&](const char* stack) {
     return predict_physical(model, plan, a100(), find_stack(stack).value())->provenance.remarks;
@@ -344,7 +344,7 @@ TEST_CASE("physical_semantics: what a user should know of a model and a plan on 
   plan.recompute = Recompute::Selective;
   CHECK(remarks("megatron-core") ==
         std::vector<std::string>{
-            "recompute selective: stack megatron-core has nothing to recompute here, as none"});
+            "recompute selective: fused attention runs twice and keeps as much as without"});
   CHECK(remarks("megatron-2022").empty());
   model.positions = Positions::Rotary;
   model.num_kv_heads = 4;
@@ -353,6 +353,11 @@ TEST_CASE("physical_semantics: what a user should know of a model and a plan on 
                                  "deepspeed-megatron; megatron-core has newer ones"});
   plan.recompute = Recompute::None;
   CHECK(remarks("megatron-core").empty());
+  plan.micro_batch = 1;
+  model.sequence_length = 256;
+  const std::vector<std::string> waits = remarks("megatron-core");
+  REQUIRE(waits.size() == 1);
+  CHECK(waits[0].starts_with("the GPU waits for the CPU to issue kernels for "));
 }
 
 TEST_CASE("physical_semantics: what a stack does not have is timed, and said") {
