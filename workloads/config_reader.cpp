@@ -183,6 +183,11 @@ double ConfigReader::number_or(std::string_view key, double absent) {
   return fields_.number_or(key, -1e300, 1e300, absent);
 }
 
+double ConfigReader::rate_or(std::string_view key, double absent) {
+  seen_.emplace(key);
+  return fields_.number_or(key, 0, 1, absent);
+}
+
 std::string ConfigReader::text_or(std::string_view key, std::string absent) {
   seen_.emplace(key);
   return fields_.string_or(key, std::move(absent));

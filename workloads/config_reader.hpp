@@ -36,6 +36,8 @@ class ConfigReader {
   bool flag_or(std::string_view key, bool absent);
   /// A number, or the value for an absent key.
   double number_or(std::string_view key, double absent);
+  /// A number from 0 to 1.
+  double rate_or(std::string_view key, double absent);
   /// A text, or the value for an absent key.
   std::string text_or(std::string_view key, std::string absent);
   /// Complains unless the key is absent or has one of these texts.

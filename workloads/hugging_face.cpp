@@ -413,14 +413,14 @@ void read_nemotron_h(ConfigReader& config, std::int64_t sequence_length, Transfo
 void read_dropout(ConfigReader& config, Dropout family, TransformerModel& model) {
   const auto is_dropped = [&config](const auto& keys, bool absent) {
     for (const std::string_view key : keys)
-      absent = config.number_or(key, absent ? 1 : 0) > 0;
+      absent = config.rate_or(key, absent ? 1 : 0) > 0;
     return absent;
   };
   model.dropout = Dropout{.attention = is_dropped(kAttentionRates, family.attention),
                           .hidden = is_dropped(kHiddenRates, family.hidden)};
-  if (const double rate = config.number_or("activation_dropout", 0); rate > 0)
+  if (const double rate = config.rate_or("activation_dropout", 0); rate > 0)
     config.warn(fmt::format("activation_dropout {}: dropout inside the MLP is not counted", rate));
-  if (const double rate = config.number_or("embd_pdrop", 0); rate > 0 && !model.dropout->hidden)
+  if (const double rate = config.rate_or("embd_pdrop", 0); rate > 0 && !model.dropout->hidden)
     config.warn(fmt::format("embd_pdrop {}: dropout of the embedding alone is not counted", rate));
 }
 

@@ -377,6 +377,10 @@ TEST_CASE("hugging_face: opt and bert") {
   CHECK(other_rates->model.dropout == Dropout{.attention = true, .hidden = false});
   CHECK(other_rates->warnings ==
         std::vector<std::string>{"activation_dropout 0.2: dropout inside the MLP is not counted"});
+  opt["activation_dropout"] = 1.5;
+  CHECK(error_of(opt).find("activation_dropout: expected a number from 0 to 1, found '1.5'") !=
+        std::string::npos);
+  opt["activation_dropout"] = 0;
   opt["word_embed_proj_dim"] = 512;
   CHECK(error_of(opt).find("expected 2048, found '512' (projections of embeddings are not modelled)") !=
         std::string::npos);
