@@ -115,8 +115,8 @@ std::optional<TransformerModel> at_width(const TransformerModel& model, std::int
   return scaled;
 }
 
-/// Heads of queries that a family is counted in: as many ways to divide them as 8 has, or as the model's own,
-/// for each head of keys and values.
+/// What the heads of queries of a family are multiples of: of the heads of keys and values, and of 8 as far
+/// as the model's own are and the ladder stays fine.
 std::int64_t head_unit(const TransformerModel& model) {
   constexpr std::int64_t kTensor = 8;
   constexpr std::int64_t kCoarsest = 16;
