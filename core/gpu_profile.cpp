@@ -167,13 +167,13 @@ Result<GpuProfile> load_unchanged(const std::string& base) {
     if (is_kernel_recording(*text)) return load_recording(std::move(*text), file.string());
     return parse_gpu_profile(std::move(*text), base);
   }
-  if (const auto behind = split_once(base, ':').second; behind && !embedded_profile_of(base).empty()) {
+  const std::string_view embedded = embedded_profile_of(base);
+  if (embedded.empty()) return fail(unknown_profile(base, ", or the path of a JSON file"));
+  if (const auto behind = split_once(base, ':').second) {
     return fail({.field = "profile",
                  .message = expected_found("constants that differ behind the colon, such as nvlink_domain=72",
                                            *behind)});
   }
-  const std::string_view embedded = embedded_profile_of(base);
-  if (embedded.empty()) return fail(unknown_profile(base, ", or the path of a JSON file"));
   return parse_gpu_profile(std::string(embedded_text(embedded)), fmt::format("embedded {}.json", embedded));
 }
 

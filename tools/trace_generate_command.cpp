@@ -196,8 +196,9 @@ Result<void> generate(const GenerateArguments& arguments) {
   GeneratorOptions& options = plan->options;
   auto curves = CachedCurves::open(arguments.curves, plan->cluster);
   if (!curves) return fail(curves.error());
-  std::string left_out = leave_out_sizes_without_plan(options, iteration_times(curves->curves()));
-  auto workload = generate_trace(options, iteration_times(curves->curves()));
+  const IterationTime iteration_time = iteration_times(curves->curves());
+  std::string left_out = leave_out_sizes_without_plan(options, iteration_time);
+  auto workload = generate_trace(options, iteration_time);
   if (!workload) return fail(workload.error());
   Trace trace{.workload = *std::move(workload), .assumptions = describe_plan(*plan)};
   if (!left_out.empty()) trace.assumptions.push_back(std::move(left_out));

@@ -249,7 +249,7 @@ Result<ScalingAnswer> scale_model(const TrainingBudget& budget, std::span<const 
   int num_smaller = 0;
   bool any_too_large = false;
   ScalingAnswer answer;
-  std::optional<Error> without_plan;  // of the smallest so far
+  std::optional<Error> without_plan;  // of the smallest so far, larger than the best
   for (auto model = ladder.rbegin(); model != ladder.rend() && num_smaller < kSmallerShown; ++model) {
     Rung rung = make_rung(budget, *model);
     // No model takes less time than the peak rate promises.
@@ -262,10 +262,9 @@ Result<ScalingAnswer> scale_model(const TrainingBudget& budget, std::span<const 
                                    ? global_batch
                                    : usual_global_batch(parameters, model->sequence_length, batch_multiple);
     if (auto added = add_plan(rung, batch, find_plan); !added) {
-      without_plan = std::move(added.error());
       if (best) continue;
+      without_plan = std::move(added.error());
       ++answer.num_larger_without_plan;
-      answer.why_without_plan = without_plan->message;
       continue;
     }
     if (best) ++num_smaller;
@@ -274,6 +273,7 @@ Result<ScalingAnswer> scale_model(const TrainingBudget& budget, std::span<const 
   }
   if (!best)
     return fail(too_little(budget, make_rung(budget, ladder.front()), !falling.empty(), without_plan));
+  if (without_plan) answer.why_without_plan = std::move(without_plan->message);
   answer.best = falling.size() - 1 - *best;
   answer.ladder_ends = *best == 0 && !any_too_large;
   answer.rungs.assign(std::make_move_iterator(falling.rbegin()), std::make_move_iterator(falling.rend()));
