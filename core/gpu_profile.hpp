@@ -223,6 +223,7 @@ bool is_profile_path(const std::string& base);
 /// the constants that the name changes (`ProfileName`), which are then part of the profile's own name. A
 /// recording (`kernel_table.json`, or the folder that has one) is a path as well: it extends the embedded
 /// profile of its GPU. An unknown name is an error that lists the known ones.
+///
 /// Constants that are given take along what follows from them: `gpus_per_node` the `nvlink_domain`, where
 /// that was a node or is larger than one of the new ones; peak rates those under the power limit;
 /// `nvlink_bandwidth` the measured times of collectives, but for their latencies.

@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/file.hpp"
@@ -15,6 +17,7 @@
 #include "tools/command.hpp"
 #include "tools/cross_validation.hpp"
 #include "tools/output_format.hpp"
+#include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
 #include "workloads/validation/calibration.hpp"
 #include "workloads/validation/case_prediction.hpp"
@@ -43,18 +46,32 @@ std::string percent_or_dash(const Accuracy& accuracy) {
   return accuracy.num_rows == 0 ? "-" : fmt::format("{:.1f} %", accuracy.mape_percent);
 }
 
+/// How many stacks and GPUs there are runs of.
+std::size_t num_stacks_and_gpus(const CasePredictions& cases) {
+  std::set<std::pair<std::string, std::string>> found;
+  for (const CasePrediction& prediction : cases.predicted)
+    found.emplace(prediction.measured.stack.name, prediction.profile);
+  return found.size();
+}
+
 std::string to_text(const Calibration& calibration) {
-  TextTable table(
-      {"stack", "GPU", "products", "memory", "comm", "fitted on", "MAPE", "tested on", "before", "after"});
+  TextTable table({"stack", "GPU", "products", "memory", "comm", "fitted rows", "MAPE", "tested rows",
+                   "before", "after"});
   for (const CalibratedStack& stack : calibration.stacks) {
     table.add_row({stack.stack, stack.profile, fmt::format("{:.3f}", stack.factors.product),
                    fmt::format("{:.3f}", stack.factors.memory),
-                   fmt::format("{:.3f}", stack.factors.communication),
-                   fmt::format("{} rows", stack.fitted.num_rows), percent_or_dash(stack.fitted),
-                   fmt::format("{} rows", stack.held_out.num_rows), percent_or_dash(stack.held_out_before),
-                   percent_or_dash(stack.held_out)});
+                   fmt::format("{:.3f}", stack.factors.communication), std::to_string(stack.fitted.num_rows),
+                   percent_or_dash(stack.fitted), std::to_string(stack.held_out.num_rows),
+                   percent_or_dash(stack.held_out_before), percent_or_dash(stack.held_out)});
   }
   return table.to_string();
+}
+
+/// Says how many records of a file are not fitted on.
+void warn_of_skipped(const CasePredictions& cases, const std::string& file) {
+  if (cases.skipped.empty()) return;
+  spdlog::warn("{}: {} of {} records cannot be predicted; `vtrain validate` says why", printable(file),
+               cases.skipped.size(), cases.skipped.size() + cases.predicted.size());
 }
 
 /// Warns of stacks that the factors leave far off: they stay near 1 whatever the rows say.
@@ -65,15 +82,15 @@ void warn_of_what_is_left(const Calibration& calibration) {
     if (std::abs(bias) < kMuchPercent) continue;
     spdlog::warn(
         "{} on {}: the runs that were fitted take {:.0f} % {} time than predicted even so; factors stay near "
-        "1, "
-        "whatever is wrong with profile, stack or clocks",
+        "1, whatever is wrong with profile, stack or clocks",
         stack.stack, stack.profile, std::abs(100 / (1 + bias / 100) - 100), bias < 0 ? "more" : "less");
   }
 }
 
 Result<void> calibrate_stacks(const CalibrateArguments& arguments) {
   if (auto checked = check_files_differ("file", arguments.cases); !checked) return checked;
-  ProfileShelf profiles(arguments.profile);
+  auto profiles = in_option("--profile", ProfileShelf::open(arguments.profile));
+  if (!profiles) return fail(profiles.error());
   CasePredictions cases;
   for (const std::string& file : arguments.cases) {
     auto read = read_measured_cases(file);
@@ -83,12 +100,13 @@ Result<void> calibrate_stacks(const CalibrateArguments& arguments) {
       if (measured.id.starts_with("line "))
         measured.id = std::filesystem::path(file).filename().string() + " " + measured.id;
     }
-    CasePredictions predicted = predict_cases(*read, profiles);
+    CasePredictions predicted = predict_cases(*read, *profiles);
+    warn_of_skipped(predicted, file);
     std::move(predicted.predicted.begin(), predicted.predicted.end(), std::back_inserter(cases.predicted));
   }
   // Part 0 of as many parts as make up the whole.
   const int num_parts = num_folds_of(arguments.percent);
-  Calibration calibration = calibrate(cases, profiles, [num_parts](const std::string& configuration) {
+  Calibration calibration = calibrate(cases, *profiles, [num_parts](const std::string& configuration) {
     return fold_of(configuration, num_parts) == 0;
   });
   std::erase_if(calibration.stacks,
@@ -104,7 +122,14 @@ Result<void> calibrate_stacks(const CalibrateArguments& arguments) {
   warn_of_what_is_left(calibration);
   const std::string document = calibration_json(calibration);
   if (auto written = write_file(arguments.output, document); !written) return written;
-  const std::string text = fmt::format("{}\nwritten: {}\n", to_text(calibration), arguments.output);
+  std::string text = to_text(calibration);
+  const std::size_t num_stacks = num_stacks_and_gpus(cases);
+  if (calibration.stacks.size() < num_stacks) {
+    text += fmt::format(
+        "left out: {} of {} stacks and GPUs, fewer than {} records in the part to fit on (--least-rows)\n",
+        num_stacks - calibration.stacks.size(), num_stacks, arguments.least_rows);
+  }
+  text += fmt::format("\nwritten: {}\n", arguments.output);
   fmt::print(summary_stream(arguments.output), "{}", arguments.json ? document : text);
   return {};
 }

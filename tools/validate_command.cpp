@@ -237,18 +237,15 @@ Result<void> validate(const ValidateArguments& arguments) {
   if (!cases) return fail(cases.error());
   const auto calibration = read_calibration(arguments.calibration);
   if (!calibration) return fail(calibration.error());
-  ProfileShelf profiles(arguments.profile);
-  if (!arguments.profile.empty()) {
-    if (const auto& profile = profiles.profile(arguments.profile); !profile)
-      return fail(in_option("--profile", profile.error()));
-  }
-  Validation validation{.are_measured = cases->are_measured, .cases = predict_cases(*cases, profiles)};
+  auto profiles = in_option("--profile", ProfileShelf::open(arguments.profile));
+  if (!profiles) return fail(profiles.error());
+  Validation validation{.are_measured = cases->are_measured, .cases = predict_cases(*cases, *profiles)};
   for (const CasePrediction& prediction : validation.cases.predicted) {
     if (!prediction.memory.fits()) ++validation.num_not_fitting;
   }
   if (arguments.fit_percent > 0) {
     const int num_folds = num_folds_of(arguments.fit_percent);
-    CrossValidation tested = cross_validate(validation.cases, profiles, num_folds);
+    CrossValidation tested = cross_validate(validation.cases, *profiles, num_folds);
     validation.times = std::move(tested.accuracy);
     validation.outcomes = std::move(tested.outcomes);
     validation.calibration = fmt::format(
@@ -256,7 +253,7 @@ Result<void> validate(const ValidateArguments& arguments) {
         "parts)",
         num_folds);
   } else {
-    validation.outcomes = calibrated_outcomes(validation.cases, *calibration, profiles);
+    validation.outcomes = calibrated_outcomes(validation.cases, *calibration, *profiles);
     validation.times = accuracy_by_group(validation.outcomes);
     if (!calibration->file.empty())
       validation.calibration = describe_calibrated(*calibration, validation.cases);

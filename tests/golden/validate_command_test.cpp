@@ -199,6 +199,29 @@ TEST_CASE("calibrate: factors belong to the profile that they were fitted with, 
   const auto twice = run_vtrain(calibrate + " ./cases.json", work.path());
   CHECK(twice.exit_code == 2);
   CHECK(twice.err == "error: ./cases.json: the file is given twice, first as cases.json\n");
+  const auto unknown = run_vtrain(calibrate + " --profile h10", work.path());
+  CHECK(unknown.exit_code == 2);
+  CHECK(unknown.err.starts_with("error: --profile: unknown profile 'h10'"));
+}
+
+TEST_CASE("calibrate: says what it leaves out, records that cannot be predicted and stacks of few") {
+  const TemporaryFolder work;
+  work.write("cases.json", file_of(record(1, R"("iteration_s": 1)") + ", " +
+                                   record(2, R"("iteration_s": 1)") + ", " + R"({"id": "nothing"})"));
+  const std::string calibrate = "profile calibrate cases.json --percent 50 --out c.json --least-rows ";
+  const auto fitted = run_vtrain(calibrate + "1", work.path());
+  CHECK(fitted.exit_code == 0);
+  CHECK(fitted.err.find("cases.json: 1 of 3 records cannot be predicted") != std::string::npos);
+  CHECK(fitted.out.find("left out") == std::string::npos);
+  std::string of_torchtitan = record(1, R"("iteration_s": 1)");
+  of_torchtitan.replace(of_torchtitan.find("Megatron-LM 2024"), 16, "torchtitan");
+  std::string records = of_torchtitan;
+  for (const int micro_batch : {1, 2, 4, 8})
+    records += ", " + record(micro_batch, R"("iteration_s": 1)");
+  work.write("cases.json", file_of(records));
+  const auto few = run_vtrain(calibrate + "2", work.path());
+  CHECK(few.err.find("cannot be predicted") == std::string::npos);
+  CHECK(few.out.find("left out: 1 of 2 stacks and GPUs, fewer than 2 records") != std::string::npos);
 }
 
 TEST_CASE("validate: with --fit rows are predicted with factors that were fitted on others") {

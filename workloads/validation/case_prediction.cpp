@@ -12,35 +12,23 @@
 namespace vtrain {
 namespace {
 
-/// The GPU in the cluster of a case.
-GpuProfile profile_of(const MeasuredCase& measured, const GpuProfile& profile) {
-  GpuProfile in_cluster = profile;
-  if (measured.gpus_per_node && *measured.gpus_per_node != profile.gpus_per_node) {
-    // NVLink ends with the node where it does so in the profile.
-    if (profile.nvlink_domain == profile.gpus_per_node) in_cluster.nvlink_domain = *measured.gpus_per_node;
-    in_cluster.node_network_bandwidth =
-        profile.node_network_bandwidth * (real(*measured.gpus_per_node) / real(profile.gpus_per_node));
-    in_cluster.gpus_per_node = *measured.gpus_per_node;
-  }
-  if (measured.node_network) in_cluster.node_network_bandwidth = *measured.node_network;
-  return in_cluster;
-}
-
-bool has_own_cluster(const MeasuredCase& measured) {
-  return measured.node_network || measured.gpus_per_node;
+/// The iteration time of a complete case with calibrated kernels.
+Seconds predict_time(const MeasuredCase& measured, const GpuProfile& profile, const KernelFactors& factors) {
+  Stack stack = measured.stack;
+  stack.factors = factors;
+  LayerCostCache cache(measured.model, profile, stack);
+  return fast_iteration_times(cache.work(measured.plan)).iteration;
 }
 
 /// Predicts a complete case.
 CasePrediction predict_complete(const MeasuredCase& measured, const GpuProfile& profile) {
   const ParallelPlan& plan = measured.plan;
-  const GpuProfile in_cluster = profile_of(measured, profile);
-  CasePrediction prediction{
-      .measured = measured,
-      .profile = profile.base_name,
-      .predicted = predict_time(measured, profile, {}),
-      .memory = estimate_memory(measured.model, plan, in_cluster, measured.stack.memory)};
+  CasePrediction prediction{.measured = measured,
+                            .profile = profile.base_name,
+                            .predicted = predict_time(measured, profile, {}),
+                            .memory = estimate_memory(measured.model, plan, profile, measured.stack.memory)};
   const StageMemory fullest =
-      stage_memory(measured.model, plan, prediction.memory.stage, in_cluster, measured.stack.memory);
+      stage_memory(measured.model, plan, prediction.memory.stage, profile, measured.stack.memory);
   prediction.allocated = fullest.used();
   prediction.reserved = fullest.used() + fullest.fragmentation;
   return prediction;
@@ -74,11 +62,22 @@ Outcome memory_outcome(const CasePrediction& prediction, Bytes measured, Bytes p
 
 }  // namespace
 
-const Result<GpuProfile>& ProfileShelf::profile(const std::string& name) {
-  const std::string& wanted = only_.empty() ? name : only_;
-  const auto found = known_.find(wanted);
-  if (found != known_.end()) return found->second;
-  return known_.emplace(wanted, load_gpu_profile(wanted)).first->second;
+Result<ProfileShelf> ProfileShelf::open(std::string only) {
+  if (!only.empty()) {
+    if (auto profile = load_gpu_profile(only); !profile) return fail(std::move(profile.error()));
+  }
+  return ProfileShelf(std::move(only));
+}
+
+const Result<GpuProfile>& ProfileShelf::profile(const MeasuredCase& measured) {
+  const std::string& name = only_.empty() ? measured.profile : only_;
+  const std::int64_t gpus_per_node = measured.gpus_per_node.value_or(0);
+  const Key key(name, gpus_per_node, measured.node_network.value_or(BytesPerSecond()).value);
+  if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  auto profile =
+      gpus_per_node > 0 ? load_gpu_profile(name, NodeShape{.gpus = gpus_per_node}) : load_gpu_profile(name);
+  if (profile && measured.node_network) profile->node_network_bandwidth = *measured.node_network;
+  return known_.emplace(key, std::move(profile)).first->second;
 }
 
 CasePredictions predict_cases(const MeasuredCases& cases, ProfileShelf& profiles) {
@@ -96,7 +95,7 @@ CasePredictions predict_cases(const MeasuredCases& cases, ProfileShelf& profiles
       skip(measured, std::move(reason));
       continue;
     }
-    const Result<GpuProfile>& profile = profiles.profile(measured.profile);
+    const Result<GpuProfile>& profile = profiles.profile(measured);
     if (!profile) {
       skip(measured, profile.error().describe());
     } else if (const auto has = check_precision(*profile, measured.plan.precision); !has) {
@@ -118,16 +117,6 @@ CasePredictions predict_cases(const MeasuredCases& cases, ProfileShelf& profiles
   return predictions;
 }
 
-Seconds predict_time(const MeasuredCase& measured, const GpuProfile& profile, const KernelFactors& factors) {
-  Stack stack = measured.stack;
-  stack.factors = factors;
-  const auto predict = [&](const GpuProfile& in_cluster) -> Seconds {
-    LayerCostCache cache(measured.model, in_cluster, stack);
-    return fast_iteration_times(cache.work(measured.plan)).iteration;
-  };
-  return has_own_cluster(measured) ? predict(profile_of(measured, profile)) : predict(profile);
-}
-
 Outcome outcome_of(const CasePrediction& prediction) {
   const MeasuredCase& measured = prediction.measured;
   return {.id = measured.id,
@@ -146,7 +135,7 @@ std::vector<Outcome> calibrated_outcomes(const CasePredictions& cases, const Cal
     outcomes.push_back(outcome_of(prediction));
     const KernelFactors factors = calibration.factors(measured.stack.name, prediction.profile);
     if (factors == KernelFactors{}) continue;
-    outcomes.back().predicted = predict_time(measured, *profiles.profile(measured.profile), factors);
+    outcomes.back().predicted = predict_time(measured, *profiles.profile(measured), factors);
   }
   return outcomes;
 }
@@ -171,9 +160,9 @@ Calibration calibrate(const CasePredictions& cases, ProfileShelf& profiles,
       measured.push_back(prediction.measured.measured);
       stack.fitted_on.push_back(prediction.measured.id);
     }
-    const GpuProfile& profile = *profiles.profile(rows.predicted.front().measured.profile);
     const auto predict = [&](std::size_t row, const KernelFactors& factors) {
-      return predict_time(rows.predicted[row].measured, profile, factors);
+      const MeasuredCase& fitted_case = rows.predicted[row].measured;
+      return predict_time(fitted_case, *profiles.profile(fitted_case), factors);
     };
     stack.factors = fit_factors(measured, predict);
     const Calibration alone{.stacks = {stack}};

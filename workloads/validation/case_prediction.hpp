@@ -1,9 +1,11 @@
 /// Predictions of measured cases.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/gpu_profile.hpp"
@@ -15,18 +17,25 @@
 
 namespace vtrain {
 
-/// GPU profiles by name, loaded when first asked for.
+/// GPU profiles of measured cases, loaded when first asked for.
 class ProfileShelf {
  public:
   /// `only`: the one profile to use for every GPU, to which calibrations then belong; empty for that of each
-  /// GPU's name.
-  explicit ProfileShelf(std::string only) : only_(std::move(only)) {}
-  /// The profile of a GPU; valid as long as the shelf.
-  const Result<GpuProfile>& profile(const std::string& name);
+  /// GPU's name. Errors: those of `load_gpu_profile`.
+  static Result<ProfileShelf> open(std::string only);
+
+  /// The profile of a case's GPU in the case's cluster; valid as long as the shelf.
+  const Result<GpuProfile>& profile(const MeasuredCase& measured);
 
  private:
+  /// Of all that a profile of a case depends on: name, GPUs of a node and bytes/s of its network, 0 for those
+  /// of the profile.
+  using Key = std::tuple<std::string, std::int64_t, double>;
+
+  explicit ProfileShelf(std::string only) : only_(std::move(only)) {}
+
   std::string only_;
-  std::map<std::string, Result<GpuProfile>> known_;
+  std::map<Key, Result<GpuProfile>> known_;
 };
 
 /// One case as predicted.
@@ -56,9 +65,6 @@ struct CasePredictions {
 /// Predicts every case whose record suffices. Where a record does not say the micro-batch, that of the
 /// fastest plan that fits into memory is used, and `assumed` says so.
 CasePredictions predict_cases(const MeasuredCases& cases, ProfileShelf& profiles);
-
-/// The iteration time of a complete case with calibrated kernels.
-Seconds predict_time(const MeasuredCase& measured, const GpuProfile& profile, const KernelFactors& factors);
 
 /// The outcome of a prediction without calibration.
 Outcome outcome_of(const CasePrediction& prediction);

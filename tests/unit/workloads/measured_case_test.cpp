@@ -204,7 +204,7 @@ TEST_CASE("measured_case: fewer GPUs a node are a slower iteration, and so is a 
         Record{.system = R"("gpu": "H200", "num_gpus": 64)" + system, .parallel = R"("tp": 8, "pp": 1)"}
             .read();
     MeasuredCases cases{.file = "cases.json", .cases = {measured}};
-    ProfileShelf profiles("");
+    ProfileShelf profiles = ProfileShelf::open("").value();
     const CasePredictions predictions = predict_cases(cases, profiles);
     REQUIRE(predictions.predicted.size() == 1);
     return predictions.predicted[0].predicted.count();
@@ -460,7 +460,7 @@ TEST_CASE("measured_case: the records that profiler/validation writes") {
   CHECK(unfused.stack.attention == AttentionKernel::Unfused);
   CHECK(unfused.stack.memory.dropout == Dropout{});
 
-  ProfileShelf profiles("");
+  ProfileShelf profiles = ProfileShelf::open("").value();
   const CasePredictions predictions = predict_cases(*cases, profiles);
   CHECK(predictions.skipped.empty());
   REQUIRE(predictions.predicted.size() == 3);
@@ -524,7 +524,7 @@ TEST_CASE("measured_case: a missing micro-batch is that of the fastest plan that
                    "batch": {"global_batch": 64, "micro_batch": null}, "measured": {"iteration_s": 1}})"),
                                       "cases.json");
     REQUIRE(cases);
-    ProfileShelf profiles("");
+    ProfileShelf profiles = ProfileShelf::open("").value();
     const CasePredictions predictions = predict_cases(*cases, profiles);
     REQUIRE(predictions.predicted.size() == 1);
     const CasePrediction& prediction = predictions.predicted[0];

@@ -461,7 +461,7 @@ TEST_CASE("physical_semantics: error on measured iteration times, without calibr
     return;
   }
   const MeasuredCases cases = read_measured_cases(path).value();
-  ProfileShelf profiles("");
+  ProfileShelf profiles = ProfileShelf::open("").value();
   const CasePredictions predictions = predict_cases(cases, profiles);
   for (const CasePrediction& prediction : predictions.predicted)
     CHECK(prediction.memory.fits());  // these runs were made
