@@ -212,7 +212,7 @@ std::string recompute_note(const PlanQuestion& question, const ParallelPlan& pla
         plan.recomputed_layers);
   }
   const bool could = plan.recompute == Recompute::Full && question.target.stack.choices.partial_recompute;
-  if (!could || question.partial_recompute) return {};
+  if (!could || question.search.partial_recompute) return {};
   return "1 recomputes all layers; --partial-recompute: only as many as memory asks for\n";
 }
 
@@ -328,8 +328,9 @@ void add_plan_command(CLI::App& app, Action& action) {
   command->add_flag("--partial-recompute", to.partial_recompute,
                     "Plans with full recomputation recompute as few layers of each stage as must be: "
                     "Megatron-Core, Megatron-Bridge and Megatron-LM of 2022");
-  command->add_flag("--no-zero-bubble", to.no_zero_bubble,
-                    "Leave the schedule zero-bubble out, which only forks of Megatron-Core have");
+  command->add_flag("--zero-bubble", to.zero_bubble,
+                    "Also plans with the schedule ZB-H1, which a fork of Megatron-Core has "
+                    "(sail-sg/zero-bubble)");
   add_target_options(*command, to.target);
   command->add_option("--sequence-length", to.sequence_length, "Tokens a sequence; without it the model's")
       ->transform(whole_number(1, kMaxSequenceLength));

@@ -100,12 +100,16 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
   auto target = read_target(arguments.target);
   if (!target) return fail(std::move(target.error()));
   question.target = *std::move(target);
-  question.offload = arguments.offload;
-  question.partial_recompute = arguments.partial_recompute;
+  question.search = {.top = static_cast<std::size_t>(arguments.top),
+                     .offload = arguments.offload,
+                     .partial_recompute = arguments.partial_recompute,
+                     .zero_bubble = arguments.zero_bubble};
   if (arguments.partial_recompute) {
     if (auto checked = check_partial_recompute(question.target.stack); !checked) return fail(checked.error());
   }
-  if (arguments.no_zero_bubble) std::erase(question.target.stack.choices.schedules, Schedule::ZeroBubble);
+  if (arguments.zero_bubble) {
+    if (auto checked = check_zero_bubble(question.target.stack); !checked) return fail(checked.error());
+  }
   if (arguments.offload) {
     if (auto checked = check_offload(question.target.stack, question.target.profile); !checked)
       return fail(checked.error());
@@ -115,7 +119,6 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
                           question.deadline_s.has_value());
   if (!counts) return fail(counts.error());
   question.gpu_counts = *std::move(counts);
-  question.top = static_cast<std::size_t>(arguments.top);
   if (!arguments.beside.empty()) {
     auto plan = parse_plan_spec(arguments.beside, {.global_batch = question.global_batch,
                                                    .micro_batch = 1,
@@ -132,9 +135,7 @@ Result<PlanAnswer> answer_question(const PlanQuestion& question) {
   const auto start = std::chrono::steady_clock::now();
   PlanSearch search(question.model, question.target.profile, question.target.stack);
   for (const GpuCount num_gpus : question.gpu_counts) {
-    auto found = search.find(
-        num_gpus, question.global_batch,
-        {.top = question.top, .offload = question.offload, .partial_recompute = question.partial_recompute});
+    auto found = search.find(num_gpus, question.global_batch, question.search);
     std::optional<Result<RankedPlan>> beside;
     if (question.beside) beside = predict_beside(question, num_gpus);
     if (found) {

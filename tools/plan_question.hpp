@@ -34,7 +34,7 @@ struct PlanArguments {
   std::int64_t sequence_length = 0;
   bool offload = false;
   bool partial_recompute = false;
-  bool no_zero_bubble = false;
+  bool zero_bubble = false;
   std::string out;  ///< file for the best plan; empty for none
   bool json = false;
 };
@@ -49,9 +49,7 @@ struct PlanQuestion {
   Objective objective = Objective::Time;
   TrainingTerms terms;
   std::optional<double> deadline_s;
-  std::size_t top = 0;
-  bool offload = false;
-  bool partial_recompute = false;
+  PlanSearchOptions search;
   std::optional<ParallelPlan> beside;
 };
 

@@ -176,9 +176,7 @@ std::string plan_table(std::span<const PlanRow> rows, const TrainingTerms& terms
     return row.plan.plan.schedule == Schedule::ZeroBubble;
   });
   if (has_zero_bubble)
-    text +=
-        "zero-bubble: ZB-H1, which forks of Megatron-Core have (sail-sg/zero-bubble); without: "
-        "--no-zero-bubble\n";
+    text += "zero-bubble: ZB-H1, which a fork of Megatron-Core has (sail-sg/zero-bubble)\n";
   const auto too_large =
       std::find_if(rows.begin(), rows.end(), [](const PlanRow& row) { return !row.plan.memory.fits(); });
   if (too_large != rows.end()) {

@@ -200,6 +200,10 @@ Result<void> check_partial_recompute(const Stack& stack) {
   return check_choice("--partial-recompute", stack, &PlanChoices::partial_recompute);
 }
 
+Result<void> check_zero_bubble(const Stack& stack) {
+  return check_choice("--zero-bubble", stack, &PlanChoices::zero_bubble);
+}
+
 Result<void> check_offload(const Stack& stack, const GpuProfile& profile) {
   if (auto checked = check_choice("--offload", stack, &PlanChoices::offload); !checked) return checked;
   if (profile.host_bandwidth.value <= 0) {

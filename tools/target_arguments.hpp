@@ -95,6 +95,8 @@ Result<TrainingTarget> read_target(const TargetArguments& arguments);
 Result<void> check_offload(const Stack& stack, const GpuProfile& profile);
 /// The same of `--partial-recompute`: the stack can recompute some layers of a stage.
 Result<void> check_partial_recompute(const Stack& stack);
+/// The same of `--zero-bubble`: a fork of the stack's framework has the schedule.
+Result<void> check_zero_bubble(const Stack& stack);
 
 /// Reads `--gpus` (`parse_gpu_counts`) within the cluster. An empty text is the whole cluster or, with
 /// `parts`, every part of it.

@@ -260,7 +260,8 @@ std::vector<std::string> unsupported_choices(const ParallelPlan& plan, const Sta
     return std::ranges::find(list, choice) != list.end();
   };
   constexpr std::string_view kAsIf = "as if it had it";
-  complain_unless(plan.pipeline == 1 || is_among(choices.schedules, plan.schedule),
+  const bool is_of_fork = choices.zero_bubble && plan.schedule == Schedule::ZeroBubble;
+  complain_unless(plan.pipeline == 1 || is_of_fork || is_among(choices.schedules, plan.schedule),
                   fmt::format("schedule {}", name_of(plan.schedule)), kAsIf);
   complain_unless(plan.sharding == Sharding::None || plan.num_replicas() == 1 ||
                       is_among(choices.sharding, plan.sharding),

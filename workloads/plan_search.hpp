@@ -39,6 +39,9 @@ struct PlanSearchOptions {
   /// Plans with full recomputation let as few layers as they must run again, where the stack can
   /// (`PlanChoices::partial_recompute`).
   bool partial_recompute = false;
+  /// Plans without virtual stages may have ZB-H1 for a schedule, where a fork of the stack's framework has it
+  /// (`PlanChoices::zero_bubble`).
+  bool zero_bubble = false;
   PlanLimits limits{};
 };
 

@@ -65,7 +65,6 @@ Stack megatron_2021() {
                       .sequence_parallel = false,
                       .ends_count_as_layers = false,
                       .sharding = {Sharding::None},
-                      .schedules = {Schedule::OneForwardOneBackward},
                       .precision = Precision::Fp16}};
 }
 
@@ -101,7 +100,10 @@ Stack megatron_core() {
           .eager = kAllEager,
           .gathers_converted_inputs = true,
           .memory = kMegatronCoreMemory,
-          .choices = {.offload = true, .partial_recompute = true, .latent_recompute = true}};
+          .choices = {.offload = true,
+                      .partial_recompute = true,
+                      .latent_recompute = true,
+                      .zero_bubble = true}};
 }
 
 MemoryRules bf16_gradients(MemoryRules rules) {

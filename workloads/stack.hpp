@@ -149,7 +149,9 @@ struct PlanChoices {
   bool latent_recompute = false;
   std::vector<Recompute> recompute = {Recompute::Full, Recompute::None};
   std::vector<Sharding> sharding = {Sharding::None, Sharding::Optimizer};
-  std::vector<Schedule> schedules = {Schedule::OneForwardOneBackward, Schedule::ZeroBubble};
+  std::vector<Schedule> schedules = {Schedule::OneForwardOneBackward};
+  /// A fork of the framework has ZB-H1 too (sail-sg/zero-bubble, of Megatron-Core).
+  bool zero_bubble = false;
   Precision precision = Precision::Bf16;
 };
 

@@ -128,17 +128,27 @@ TEST_CASE("plan: with a deadline the cheapest plan in time is best, and none is 
         std::string::npos);
 }
 
-TEST_CASE("plan: zero bubble has a note, and can be left out") {
+TEST_CASE("plan: zero bubble, which Megatron-Core itself does not have, is proposed where it is asked for") {
   const std::string question = "plan llama3-8b --gpus 8 --profile h100 --global-batch 128 --headroom 10";
-  const json with = run_json(question);
-  REQUIRE(with["best"]["schedule"] == "zero-bubble");
-  const json without = run_json(question + " --no-zero-bubble --top 0");
-  CHECK(without["best"]["iteration_time_s"] > with["best"]["iteration_time_s"]);
+  const json without = run_json(question + " --top 0");
   for (const json& plan : without["counts"][0]["plans"])
     CHECK(plan["schedule"] == "1f1b");
-  const auto lines = run_lines("plan llama3-8b --gpus 8 --profile h100 --global-batch 128 --headroom 10");
+  const json with = run_json(question + " --zero-bubble");
+  REQUIRE(with["best"]["schedule"] == "zero-bubble");
+  CHECK(with["best"]["iteration_time_s"] < without["best"]["iteration_time_s"]);
+  const auto lines = run_lines(question + " --zero-bubble");
   CHECK(
       std::ranges::any_of(lines, [](const std::string& line) { return line.starts_with("zero-bubble: "); }));
+
+  const TemporaryFolder work;
+  write_config(work, "llama3-8b", with, with["best"]);
+  const json predicted = run_json("predict config.json", work);
+  CHECK(predicted["iteration_time_s"] == with["best"]["iteration_time_s"]);
+  for (const json& fallback : predicted["provenance"]["fallbacks"])
+    CHECK(fallback.get<std::string>().find("schedule") == std::string::npos);
+  const auto refused = run_vtrain(question + " --zero-bubble --stack torchtitan", work.path());
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.err.find("--zero-bubble: expected a stack that can: 'megatron-core'") != std::string::npos);
 }
 
 TEST_CASE("plan: with headroom the best plan leaves as much memory free") {

@@ -109,7 +109,7 @@ TEST_CASE("scale: the family of a model, by its name or from a file of either ki
 
 TEST_CASE("scale: what the best model rests on beside measurements is told, as plan does") {
   const TemporaryFolder work;
-  const std::string command = "scale llama3-8b --cluster 32x8:h100 --days 30";
+  const std::string command = "scale --gpus 64 --profile h100 --days 10";
   const json answer = run_json(command, work);
   REQUIRE(!answer["fallbacks"].empty());
   CHECK(answer["remarks"].is_array());

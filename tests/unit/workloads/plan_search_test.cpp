@@ -32,10 +32,10 @@ void sort_by_time(std::vector<RankedPlan>& plans) {
 
 /// All plans that fit, fastest first, each predicted in full.
 std::vector<RankedPlan> predict_all(const TransformerModel& model, GpuCount num_gpus,
-                                    std::int64_t global_batch, const GpuProfile& profile,
-                                    const Stack& stack) {
+                                    std::int64_t global_batch, const GpuProfile& profile, const Stack& stack,
+                                    const PlanChoices& choices) {
   std::vector<RankedPlan> plans;
-  for (const ParallelPlan& plan : enumerate_plans(model, num_gpus, global_batch, profile, stack.choices)) {
+  for (const ParallelPlan& plan : enumerate_plans(model, num_gpus, global_batch, profile, choices)) {
     const RankedPlan predicted = predict(model, plan, profile, stack);
     if (predicted.memory.fits()) plans.push_back(predicted);
   }
@@ -92,21 +92,28 @@ TEST_CASE("plan_search: the fastest plans are those of an exhaustive search, tie
   int num_with_fallbacks = 0;
   std::int64_t num_fitting = 0;
   std::int64_t num_timed = 0;
+  std::ptrdiff_t num_with_zero_bubble = 0;
   for (int i = 0; i < 60; ++i) {
     CAPTURE(i);
     const auto [model, num_gpus, global_batch, profile] = random_search(random, 24);
-    const Stack& stack = all_stacks()[static_cast<std::size_t>(below(6))];
-    const auto expected = predict_all(model, num_gpus, global_batch, profile, stack);
+    const Stack& stack = all_stacks()[static_cast<std::size_t>(below(8))];
+    const bool zero_bubble = below(2) == 0;
+    PlanChoices choices = stack.choices;
+    if (zero_bubble && choices.zero_bubble) choices.schedules.push_back(Schedule::ZeroBubble);
+    const auto expected = predict_all(model, num_gpus, global_batch, profile, stack, choices);
+    num_with_zero_bubble += std::count_if(expected.begin(), expected.end(), [](const RankedPlan& plan) {
+      return plan.plan.schedule == Schedule::ZeroBubble;
+    });
     PlanSearch search(model, profile, stack);
     const std::size_t top = 1 + static_cast<std::size_t>(below(8));
-    const auto found = search.find(num_gpus, global_batch, {.top = top});
+    const auto found = search.find(num_gpus, global_batch, {.top = top, .zero_bubble = zero_bubble});
     REQUIRE(found.has_value() == !expected.empty());
     if (!found) continue;
     ++num_found;
     CHECK(found->num_fitting == std::ssize(expected));
     CHECK(found->num_fitting <= found->num_plans);
     REQUIRE(found->best.size() == std::min(top, expected.size()));
-    const auto all = search.find(num_gpus, global_batch, {.top = 0});
+    const auto all = search.find(num_gpus, global_batch, {.top = 0, .zero_bubble = zero_bubble});
     REQUIRE(all->best.size() == expected.size());
     for (std::size_t k = 0; k < expected.size(); ++k) {
       CHECK(all->best[k].plan == expected[k].plan);
@@ -126,6 +133,7 @@ TEST_CASE("plan_search: the fastest plans are those of an exhaustive search, tie
   CHECK(num_found < 60);
   CHECK(num_with_fallbacks > 0);
   CHECK(num_with_fallbacks < num_found);
+  CHECK(num_with_zero_bubble > 0);
   // Most plans need no exact time.
   CHECK(num_timed < num_fitting / 2);
 }

@@ -41,10 +41,12 @@ TEST_CASE("plan_timer: times are those of the full prediction to the bit, bounds
   for (const char* name : {"a100", "h100"}) {
     const GpuProfile profile = load_gpu_profile(name).value();
     for (const Stack& stack : all_stacks()) {
+      PlanChoices choices = stack.choices;
+      if (choices.pipeline) choices.schedules.push_back(Schedule::ZeroBubble);
       for (const TransformerModel& model : some_models()) {
         PlanTimer timer(model, profile, stack);
         for (const std::int32_t num_gpus : {1, 8, 24, 96}) {
-          const auto plans = enumerate_plans(model, GpuCount(num_gpus), 96, profile, stack.choices);
+          const auto plans = enumerate_plans(model, GpuCount(num_gpus), 96, profile, choices);
           for (int i = 0; i < 12 && !plans.empty(); ++i) {
             ParallelPlan plan = plans[random.below(plans.size())];
             const std::int64_t layers = model.num_layers / plan.pipeline;
