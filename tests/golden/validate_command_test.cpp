@@ -105,7 +105,8 @@ TEST_CASE("validate: what cannot be predicted is named, what cannot be read is a
   const json answer = run_json("validate some.json", work);
   CHECK(answer["n"] == 1);
   REQUIRE(answer["skipped"].size() == 2);
-  CHECK(answer["skipped"][0]["reason"] == "the iteration time");
+  CHECK(answer["skipped"][0]["reason"] ==
+        "the iteration time: iteration_s, tokens_per_s or tokens_per_s_per_gpu");
   CHECK(answer["skipped"][1]["reason"] ==
         "precision: expected one of 'fp32', 'fp16', 'bf16' and 'fp8', the formats of h100, found 'fp4'");
   // Figures of no rows are none.

@@ -47,7 +47,7 @@ Result<MeasuredCase> read_row(const CsvReader& reader, bool is_measurement) {
               .global_batch = integer("global batch"),
               .micro_batch = integer("micro batch"),
               .recompute = is_measurement ? Recompute::Full : Recompute::None};
-  const std::string_view gpus = is_measurement ? "# GPUs" : "GPUs";  // see `parse_table`
+  const std::string_view gpus = reader.find_column("GPUs") >= 0 ? "GPUs" : "# GPUs";  // see `parse_table`
   const std::int64_t num_gpus = integer(gpus);
   if (!error && num_gpus != row.plan.num_gpus().value) {
     error = reader.error_at(reader.find_column(gpus),
@@ -70,21 +70,47 @@ Result<MeasuredCase> read_row(const CsvReader& reader, bool is_measurement) {
   return row;
 }
 
+/// The cases of a file, read one by one. One that cannot be read is kept with the error for what is missing.
+class CaseList {
+ public:
+  void add(Result<MeasuredCase> read, std::string id) {
+    if (read) {
+      ++num_readable_;
+      cases_.push_back(std::move(*read));
+      return;
+    }
+    cases_.push_back({.id = std::move(id), .missing = {read.error().describe()}});
+    if (!first_error_) first_error_ = std::move(read.error());
+  }
+
+  /// The first error, if not one could be read.
+  Result<std::vector<MeasuredCase>> take() {
+    if (num_readable_ == 0 && first_error_) return fail(*std::move(first_error_));
+    return std::move(cases_);
+  }
+
+ private:
+  std::vector<MeasuredCase> cases_;
+  std::size_t num_readable_ = 0;
+  std::optional<Error> first_error_;
+};
+
 Result<MeasuredCases> parse_table(std::string text, const std::string& file) {
   // A header that begins with a sign of comments.
   if (text.starts_with("# GPUs,")) text.front() = ' ';
   auto reader = CsvReader::open(text, file);
   if (!reader) return fail(reader.error());
   const bool is_measurement = reader->find_column("Parameters (billion)") >= 0;
-  MeasuredCases cases{.file = file, .are_measured = is_measurement};
+  CaseList rows;
   for (;;) {
     const auto more = reader->next();
     if (!more) return fail(more.error());
-    if (!*more) return cases;
-    auto row = read_row(*reader, is_measurement);
-    if (!row) return fail(row.error());
-    cases.cases.push_back(std::move(*row));
+    if (!*more) break;
+    rows.add(read_row(*reader, is_measurement), fmt::format("line {}", reader->line()));
   }
+  auto cases = rows.take();
+  if (!cases) return fail(cases.error());
+  return MeasuredCases{.file = file, .are_measured = is_measurement, .cases = std::move(*cases)};
 }
 
 }  // namespace
@@ -108,6 +134,8 @@ std::string MeasuredCase::configuration() const {
 }
 
 Result<MeasuredCases> parse_measured_cases(std::string text, const std::string& file) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   const std::size_t start = text.find_first_not_of(" \t\r\n");
   const bool is_json = start != std::string::npos && (text[start] == '{' || text[start] == '[');
   if (!is_json) return parse_table(std::move(text), file);
@@ -120,13 +148,15 @@ Result<MeasuredCases> parse_measured_cases(std::string text, const std::string& 
         root, "cases",
         expected_found("a list of measured cases", &list == &root ? "nothing" : list.type_name())));
   }
-  MeasuredCases cases{.file = file};
+  CaseList records;
   for (const json& record : list) {
-    auto read = read_measured_record(*document, record);
-    if (!read) return fail(read.error());
-    cases.cases.push_back(std::move(*read));
+    const bool has_id = record.is_object() && record.contains("id") && record["id"].is_string();
+    records.add(read_measured_record(*document, record),
+                has_id ? record["id"].get<std::string>() : fmt::format("record {}", &record - &list[0] + 1));
   }
-  return cases;
+  auto cases = records.take();
+  if (!cases) return fail(cases.error());
+  return MeasuredCases{.file = file, .cases = std::move(*cases)};
 }
 
 Result<MeasuredCases> read_measured_cases(const std::filesystem::path& path) {

@@ -57,7 +57,8 @@ struct MeasuredCases {
 ///    `precision`, `recompute`, `framework` and `measured`;
 ///  * CSV tables of the public vTrain release. That without the column `Parameters (billion)` holds the
 ///    output of its simulator and no measurement: its times are exactly affine in micro-batches and layers.
-/// A record that does not suffice is kept with what is missing; a malformed file is an error.
+/// A record or row that does not suffice, or of which a field cannot be read, is kept with what is missing. A
+/// malformed file is an error, and so is one of which no record can be read.
 Result<MeasuredCases> parse_measured_cases(std::string text, const std::string& file);
 
 /// The same from a file, packed or not.

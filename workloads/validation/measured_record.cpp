@@ -33,9 +33,13 @@ constexpr std::string_view kRecordKeys =
     "model.seq_len model.vocab model.params_b model.activation model.attention model.gated_mlp model.pos "
     "model.bias system.gpu system.profile system.num_gpus system.gpus_per_node system.node_network_gbit_s "
     "system.nodes system.intra system.inter system.system parallel.tp parallel.pp parallel.dp parallel.cp "
-    "parallel.vp parallel.ep parallel.etp parallel.sp parallel.zero parallel.fsdp "
+    "parallel.vp parallel.ep parallel.etp parallel.sp parallel.zero parallel.fsdp parallel.compile "
+    "parallel.async_tp "
     "parallel.mixed_precision batch.global_batch batch.micro_batch batch.local_batch batch.grad_accum "
     "batch.num_microbatches batch.batch_per_dp";
+
+/// What a record of a dense model may say of it beside `layers`, `hidden` and `heads`.
+constexpr std::array kArchitectureKeys = {"ffn_hidden", "kv_heads", "vocab", "activation", "pos"};
 
 /// Reads one record; the first error is kept.
 class RecordReader {
@@ -55,7 +59,8 @@ class RecordReader {
   Result<MeasuredCase> read() {
     case_.id = top_.string("id");
     framework_ = top_.string_or("framework", "");
-    if (top_.string_or("quality", "") == "C") miss("quality C: the record is incomplete or from memory");
+    if (plain_letters(top_.string_or("quality", "")) == "c")
+      miss("quality C: the record is incomplete or from memory");
     read_source();
     read_gpu();
     read_model();
@@ -91,9 +96,24 @@ class RecordReader {
   void miss(std::string what) { case_.missing.push_back(std::move(what)); }
   void assume(std::string what) { case_.assumed.push_back(std::move(what)); }
 
+  /// A number of at least 1; `absent` where it is not given. Some sources write 0 for that.
+  static std::int64_t count_or(JsonFields& fields, std::string_view key, std::int64_t most,
+                               std::int64_t absent) {
+    const std::int64_t count = fields.integer_or(key, 0, most, 0);
+    return count == 0 ? absent : count;
+  }
+
+  /// 0 where the record does not say.
+  std::int64_t num_gpus() {
+    const std::int64_t nodes = count_or(system_, "nodes", kMostGpus, 0);
+    return count_or(system_, "num_gpus", kMostGpus, nodes * count_or(system_, "gpus_per_node", kMostGpus, 0));
+  }
+
   void read_source() {
-    source_ = find_source(framework_, system_.integer_or("num_gpus", 1, kMostGpus, 1) > 1,
-                          parallel_.boolean_or("sp", false));
+    source_ = find_source(
+        framework_, {.has_several_gpus = num_gpus() > 1,
+                     .has_sequence_parallelism = parallel_.boolean_or("sp", false),
+                     .is_in_8_bits = named_precision(top_.string_or("precision", "")) == Precision::Fp8});
     read_framework();
     if (!top_.has("stack")) return;
     if (auto named = find_stack(top_.string("stack"))) {
@@ -126,16 +146,38 @@ class RecordReader {
     constexpr int kFirstCompiledLoss = 202504;
     const json& source = part(record_, "source");
     const std::string page = text_of(source, "title") + " " + text_of(source, "path");
-    const std::string text = plain_letters(case_.id + framework_ + top_.string_or("precision", ""));
-    const bool is_compiled =
-        contains(text + plain_letters(page), "compile") || contains(text + plain_letters(page), "asynctp");
+    const std::string precision = top_.string_or("precision", "");
+    const std::string run = fmt::format("{} {} {}", case_.id, framework_, precision);
+    const bool is_asynchronous =
+        parallel_.boolean_or("async_tp", names(run, "async tp") && !contains(plain_letters(run), "vanilla"));
+    bool is_compiled =
+        parallel_.boolean_or("compile", is_asynchronous || names(run, "compile") || names(page, "compile") ||
+                                            names(page, "async tp") || names(caveats(), "compile"));
+    // Its page on 8 bits: "float8 with torch.compile".
+    if (!is_compiled && !contains(plain_words(run), "compile") &&
+        named_precision(precision) == Precision::Fp8) {
+      is_compiled = true;
+      assume("stack: compiled, as 8 bits ask for");
+    }
     std::string_view stack = "torchtitan-eager";
     if (is_compiled)
       stack = month_in(page).value_or(0) < kFirstCompiledLoss ? "torchtitan-2024" : "torchtitan";
-    if (contains(text, "rowwise")) stack = "torchtitan-rowwise";
+    if (contains(plain_letters(run), "rowwise")) stack = "torchtitan-rowwise";
     case_.stack = find_stack(stack).value();
-    case_.stack.overlap.tensor =
-        contains(text, "asynctp") && !contains(text, "vanilla") && !case_.stack.scales_rows;
+    case_.stack.overlap.tensor = is_asynchronous && !case_.stack.scales_rows;
+  }
+
+  /// Whether a text says so, with or without blanks within the words.
+  static bool names(std::string_view text, std::string_view words) {
+    std::string plain = plain_words(text);
+    const std::string run_together = plain_letters(words);
+    return affirms(plain, words) || affirms(plain, run_together);
+  }
+
+  std::string caveats() const {
+    const auto found = record_.is_object() ? record_.find("caveats") : record_.end();
+    if (found == record_.end()) return {};
+    return found->is_string() ? found->get<std::string>() : found->dump();
   }
 
   static std::string text_of(const json& object, const char* key) {
@@ -162,7 +204,8 @@ class RecordReader {
   void read_model() {
     case_.model.name = model_.string_or("name", "");
     const std::int64_t sequence = model_.integer_or("seq_len", 1, kMostRecordTokens, 0);
-    if (model_.has("hidden") && model_.has("layers") && model_.has("heads")) {
+    const bool has_sizes = model_.has("hidden") && model_.has("layers") && model_.has("heads");
+    if (has_sizes && !is_known_better()) {
       read_architecture();
     } else if (!take_from_zoo()) {
       miss(fmt::format("the architecture of '{}' is neither in the record nor in the zoo",
@@ -172,8 +215,22 @@ class RecordReader {
     case_.model.sequence_length = sequence;
   }
 
+  /// Whether the zoo knows more of a model than a record's sizes can tell: experts, latent attention, windows
+  /// and state spaces, or sizes that the record leaves out.
+  bool is_known_better() {
+    const ZooModel* const known = find_recorded_model(case_.model.name);
+    if (known == nullptr) return false;
+    const TransformerModel& model = known->model();
+    if (model.has_experts() || model.has_latent_attention() || model.window.size > 0 || model.is_hybrid())
+      return true;
+    return std::ranges::any_of(kArchitectureKeys, [this](const char* key) { return !model_.has(key); });
+  }
+
   void read_architecture() {
     constexpr std::int64_t kMost = 1'000'000'000;
+    for (const char* const key : kArchitectureKeys) {
+      if (!model_.has(key)) assume(fmt::format("{}: as GPT-3 has it", key));
+    }
     TransformerModel& model = case_.model;
     model.num_layers = model_.integer("layers", 1, kMost);
     model.hidden_size = model_.integer("hidden", 1, kMost);
@@ -205,18 +262,12 @@ class RecordReader {
     return Activation::Gelu;
   }
 
-  /// The model of the zoo whose name begins the record's, the longest such name.
   bool take_from_zoo() {
-    const std::string name = plain_letters(name_in_zoo(case_.model.name));
     if (is_neusight()) {
-      if (const auto model = neusight_model(name)) return take_model(*model);
+      if (const auto model = neusight_model(plain_letters(case_.model.name))) return take_model(*model);
     }
-    const ZooModel* best = nullptr;
-    for (const ZooModel& entry : model_zoo()) {
-      if (!name.starts_with(plain_letters(entry.model().name))) continue;
-      if (best == nullptr || entry.model().name.size() > best->model().name.size()) best = &entry;
-    }
-    return best != nullptr && take_model(best->model());
+    const ZooModel* const known = find_recorded_model(case_.model.name);
+    return known != nullptr && take_model(known->model());
   }
 
   /// A model under the record's name, and what the record says otherwise.
@@ -248,20 +299,25 @@ class RecordReader {
 
   void read_plan() {
     ParallelPlan& plan = case_.plan;
-    if (!parallel_.has("tp") || !parallel_.has("pp")) miss("the parallel sizes");
+    if (!parallel_.has("tp") || !parallel_.has("pp")) miss("the parallel sizes, tp and pp");
     plan.tensor = parallel_.integer_or("tp", 1, kMostDegree, 1);
     plan.pipeline = parallel_.integer_or("pp", 1, kMostDegree, 1);
-    plan.context = parallel_.integer_or("cp", 1, kMostDegree, 1);
-    plan.virtual_stages = parallel_.integer_or("vp", 1, kMostDegree, 1);
-    plan.expert = parallel_.integer_or("ep", 1, kMostDegree, 1);
-    plan.expert_tensor = parallel_.integer_or("etp", 1, kMostDegree, 1);
-    const std::int64_t num_gpus = system_.integer_or("num_gpus", 1, kMostGpus, 0);
+    plan.context = count_or(parallel_, "cp", kMostDegree, 1);
+    plan.virtual_stages = count_or(parallel_, "vp", kMostDegree, 1);
+    plan.expert = count_or(parallel_, "ep", kMostDegree, 1);
+    plan.expert_tensor = count_or(parallel_, "etp", kMostDegree, 1);
+    const std::int64_t num_gpus = this->num_gpus();
     if (num_gpus == 0) miss("the number of GPUs");
     const std::int64_t replica = plan.tensor * plan.pipeline * plan.context;
     plan.data = std::max<std::int64_t>(1, num_gpus / replica);
     if (num_gpus % replica != 0)
       miss(fmt::format("a plan that fits together: {} GPUs are no multiple of tp x pp x cp = {}", num_gpus,
                        replica));
+    // Some sources count the GPUs that split sequences among the replicas.
+    const std::int64_t said = count_or(parallel_, "dp", kMostDegree, plan.data);
+    if (said != plan.data && said != plan.data * plan.context)
+      miss(fmt::format("a plan that fits together: tp x pp x cp x dp = {} of {} GPUs", replica * said,
+                       num_gpus));
     plan.precision = precision();
     read_sharding();
     const bool is_modern = case_.stack.elementwise == ElementwiseKernels::Fused;
@@ -270,22 +326,35 @@ class RecordReader {
     plan.ends_count_as_layers = case_.model.num_layers % (plan.pipeline * plan.virtual_stages) != 0;
   }
 
-  /// The narrowest that the record names: mixed precision is named by what its products take.
-  Precision precision() {
+  /// The narrowest that a text names: mixed precision is named by what its products take.
+  static std::optional<Precision> named_precision(std::string_view text) {
     struct Named {
       std::string_view name;
       Precision precision;
     };
-    constexpr std::array kNames = {Named{"fp4", Precision::Fp4},     Named{"fp8", Precision::Fp8},
-                                   Named{"float8", Precision::Fp8},  Named{"bf16", Precision::Bf16},
-                                   Named{"fp16", Precision::Fp16},   Named{"fp32", Precision::Fp32},
+    // bfloat16 has the letters of float16.
+    constexpr std::array kNames = {Named{"fp4", Precision::Fp4},       Named{"fp8", Precision::Fp8},
+                                   Named{"float8", Precision::Fp8},    Named{"bf16", Precision::Bf16},
+                                   Named{"bfloat16", Precision::Bf16}, Named{"fp16", Precision::Fp16},
+                                   Named{"float16", Precision::Fp16},  Named{"fp32", Precision::Fp32},
                                    Named{"float32", Precision::Fp32}};
-    const std::string text = plain_words(top_.string_or("precision", "") + " " + framework_);
-    for (const Named& named : kNames) {
-      if (contains(text, named.name)) return named.precision;
-    }
-    miss("the precision");
-    return Precision::Bf16;
+    const std::string words = plain_words(text);
+    const auto* const found =
+        std::ranges::find_if(kNames, [&words](const Named& named) { return affirms(words, named.name); });
+    if (found == kNames.end()) return std::nullopt;
+    return found->precision;
+  }
+
+  /// Of the record, or of the framework's name where the record has none.
+  Precision precision() {
+    const std::string text = top_.string_or("precision", "");
+    auto precision = named_precision(text);
+    if (!precision) precision = named_precision(framework_);
+    if (!precision)
+      miss(text.empty()
+               ? "the precision"
+               : fmt::format("the precision: fp32, fp16, bf16, fp8 or fp4, found '{}'", printable(text)));
+    return precision.value_or(Precision::Bf16);
   }
 
   void read_sharding() {
@@ -341,10 +410,12 @@ class RecordReader {
 
   /// By the names of torch.distributed.fsdp.ShardingStrategy; hybrid sharding is within nodes.
   Sharding fsdp_strategy(const std::string& name) {
-    if (name == "FULL_SHARD") return Sharding::Full;
-    if (name == "SHARD_GRAD_OP") return Sharding::Gradients;
-    if (name == "NO_SHARD") return Sharding::None;
-    if (name == "HYBRID_SHARD") {
+    const std::string letters = plain_letters(name);
+    if (letters == "fullshard" || letters == "true" || letters == "fsdp" || letters == "fsdp2")
+      return Sharding::Full;
+    if (letters == "shardgradop") return Sharding::Gradients;
+    if (letters == "noshard" || letters == "false" || letters == "none") return Sharding::None;
+    if (letters == "hybridshard" || letters == "hsdp") {
       const ParallelPlan& plan = case_.plan;
       if (!case_.gpus_per_node) miss("gpus_per_node, over which HYBRID_SHARD shards");
       shard_over(std::max<std::int64_t>(1, case_.gpus_per_node.value_or(1) / (plan.tensor * plan.context)));
@@ -357,9 +428,11 @@ class RecordReader {
 
   void read_batch() {
     ParallelPlan& plan = case_.plan;
-    plan.global_batch = batch_.integer_or("global_batch", 1, kMostRecordTokens, 0);
-    plan.micro_batch = batch_.integer_or("micro_batch", 1, kMostRecordTokens, 0);
-    std::int64_t local_batch = batch_.integer_or("local_batch", 1, kMostRecordTokens, 0);
+    plan.global_batch = count_or(batch_, "global_batch", kMostRecordTokens, 0);
+    plan.micro_batch = count_or(batch_, "micro_batch", kMostRecordTokens, 0);
+    std::int64_t local_batch = count_or(batch_, "local_batch", kMostRecordTokens, 0);
+    const std::int64_t accumulated = count_or(batch_, "grad_accum", kMostRecordTokens,
+                                              count_or(batch_, "num_microbatches", kMostRecordTokens, 0));
     // torchtitan cuts the local batch into as many micro-batches as there are stages; nobody runs several
     // stages with a single one.
     const bool is_torchtitan = source_ != nullptr && source_->family == "torchtitan";
@@ -367,14 +440,36 @@ class RecordReader {
       local_batch = std::exchange(plan.micro_batch, 0);
     if (plan.micro_batch == 0 && local_batch > 0 && local_batch % plan.pipeline == 0)
       plan.micro_batch = local_batch / plan.pipeline;
+    complete_batch(accumulated);
     if (plan.global_batch == 0) return miss("the global batch");
     case_.has_micro_batch = plan.micro_batch > 0;
-    if (!case_.has_micro_batch) return;
-    // Some sources round the global batch.
-    const std::int64_t accumulated = batch_.integer_or(
-        "grad_accum", 1, kMostRecordTokens, batch_.integer_or("num_microbatches", 1, kMostRecordTokens, 0));
-    if (accumulated == 0 || plan.global_batch % (plan.data * plan.micro_batch) == 0) return;
-    plan.global_batch = product({plan.data, plan.micro_batch, accumulated}).value_or(plan.global_batch);
+    if (case_.has_micro_batch && accumulated > 0) read_accumulation(accumulated);
+  }
+
+  /// Of global batch, micro-batch and how many of them a replica accumulates, two tell the third.
+  void complete_batch(std::int64_t accumulated) {
+    ParallelPlan& plan = case_.plan;
+    const auto replicas = product({plan.data, accumulated});
+    if (accumulated == 0 || !replicas) return;
+    if (plan.micro_batch == 0 && plan.global_batch % *replicas == 0)
+      plan.micro_batch = plan.global_batch / *replicas;
+    if (plan.global_batch == 0) plan.global_batch = product({*replicas, plan.micro_batch}).value_or(0);
+  }
+
+  /// Some sources round the global batch: by less than one micro-batch of all replicas.
+  void read_accumulation(std::int64_t accumulated) {
+    ParallelPlan& plan = case_.plan;
+    const auto step = product({plan.data, plan.micro_batch});
+    if (!step || plan.global_batch % *step == 0) return;
+    const auto batch = product({*step, accumulated});
+    if (!batch || std::abs(*batch - plan.global_batch) >= *step) {
+      return miss(
+          fmt::format("one global batch: {} is no multiple of {} replicas x micro-batch {}, and {} of "
+                      "these are not near it",
+                      plan.global_batch, plan.data, plan.micro_batch, accumulated));
+    }
+    assume(fmt::format("global batch: {}, which the record rounds to {}", *batch, plan.global_batch));
+    plan.global_batch = *batch;
   }
 
   /// What LLM Foundry's scripts say of runs on H100 beyond the records (scripts/train/benchmarking). Those in
@@ -386,56 +481,67 @@ class RecordReader {
     if (source_ == nullptr || source_->family != "mpt" || case_.profile != "h100") return;
     const bool is_large = case_.plan.num_gpus().value >= kLargeRun;
     const auto is_large_run_of = [&](std::string_view one, std::string_view other) {
-      return is_large && (case_.model.name == one || case_.model.name == other);
+      const std::string name = plain_letters(case_.model.name);
+      return is_large && (name == one || name == other);
     };
-    if (is_large_run_of("MPT-1b", "MPT-3b")) {
+    if (is_large_run_of("mpt1b", "mpt3b")) {
       case_.plan.sharding = Sharding::Gradients;
       assume("sharding: gradients");
     }
-    if (is_large_run_of("MPT-13b", "MPT-30b") || (!is_large && case_.plan.precision != Precision::Fp8))
-      return;
+    if (is_large_run_of("mpt13b", "mpt30b") || (!is_large && case_.plan.precision != Precision::Fp8)) return;
     case_.stack.attention = AttentionKernel::Flash2;
     assume("attention: flash attention 2");
   }
 
-  /// Recomputation as the record says it, and what the framework's published recipes say beyond the record.
-  void read_recipe() {
+  /// Recomputation as the record says it; nothing where it does not.
+  std::optional<Recompute> recorded_recompute() {
     const std::string text = top_.string_or("recompute", "");
-    bool says = true;
-    if (text.starts_with("none")) {
-      case_.plan.recompute = Recompute::None;
-    } else if (contains(text, "selective")) {
-      case_.plan.recompute = Recompute::Selective;
-    } else if (contains(text, "full")) {
-      case_.plan.recompute = Recompute::Full;
-    } else {
-      says = false;
-      if (!text.empty() && !text.starts_with("not stated"))
-        miss(fmt::format("the recomputation: none, selective or full, found '{}'", printable(text)));
+    const std::string words = plain_words(text);
+    for (const std::string_view none : {"none", "no", "off", "false", "without"}) {
+      if (split(words, ' ').front() == none) return Recompute::None;
     }
-    const std::string model = plain_letters(case_.model.name);
-    complete_from_recipe(case_,
-                         {.family = source_ == nullptr ? std::string_view() : source_->family,
-                          .model = model,
-                          .release = release()},
-                         says);
+    if (affirms(words, "selective")) return Recompute::Selective;
+    if (affirms(words, "full")) return Recompute::Full;
+    if (!words.empty() && !words.starts_with("not stated"))
+      miss(fmt::format("the recomputation: none, selective or full, found '{}'", printable(text)));
+    return std::nullopt;
   }
 
-  /// `..., 26.06 NeMo Container`: 26.06.
-  double release() const {
-    JsonFields source(document_, part(record_, "source"));
-    const std::string title = source.string_or("title", "");
-    const std::size_t comma = title.rfind(", ");
-    if (comma == std::string::npos) return 0;
-    constexpr std::size_t kDigits = 5;
-    return parse_number(title.substr(comma + 2, kDigits), 0, 100).value_or(0);
+  /// Recomputation, and what the framework's published recipes say beyond the record.
+  void read_recipe() {
+    const auto recompute = recorded_recompute();
+    if (recompute) case_.plan.recompute = *recompute;
+    const std::string model = plain_letters(case_.model.name);
+    const std::string_view family = source_ == nullptr ? std::string_view() : source_->family;
+    const auto release = this->release();
+    if (family == "mbridge" && !release) assume("release: before all that recipes name");
+    complete_from_recipe(case_, {.family = family, .model = model, .release = release.value_or(0)},
+                         recompute.has_value());
+    if (case_.model.has_experts() && case_.plan.expert == 1 && !parallel_.has("ep") && num_gpus() > 1)
+      assume("experts: all of them on every GPU");
   }
+
+  /// `..., 26.06 NeMo Container` or an id of `mbridge_26.06_...`: 26.06.
+  std::optional<double> release() const {
+    for (const std::string& text : {text_of(part(record_, "source"), "title"), case_.id}) {
+      for (std::size_t i = 0; i + kReleaseLetters <= text.size(); ++i) {
+        const std::string_view letters = std::string_view(text).substr(i, kReleaseLetters);
+        const bool is_alone = i == 0 || !is_digit_or_point(text[i - 1]);
+        if (!is_alone || letters[2] != '.') continue;
+        if (const auto release = parse_number(letters, 0, 100)) return *release;
+      }
+    }
+    return std::nullopt;
+  }
+
+  static constexpr std::size_t kReleaseLetters = 5;
+  static bool is_digit_or_point(char c) { return c == '.' || (c >= '0' && c <= '9'); }
 
   void read_measurement() {
     constexpr double kMost = 1e12;
     const double tokens =
         static_cast<double>(case_.plan.global_batch) * static_cast<double>(case_.model.sequence_length);
-    const double gpus = static_cast<double>(system_.integer_or("num_gpus", 1, kMostGpus, 1));
+    const auto gpus = static_cast<double>(std::max<std::int64_t>(num_gpus(), 1));
     const double rate = measured_.number_or("tokens_per_s", 0, kMost, 0);
     const double rate_of_one = measured_.number_or("tokens_per_s_per_gpu", 0, kMost, 0);
     // The first that is there counts, and none may contradict it by more than rounding and clocks explain.
@@ -455,7 +561,7 @@ class RecordReader {
       seconds = derived_.number_or("iteration_s_from_flops", 0, kMost, 0);
       if (seconds > 0) assume("iteration time: derived from the published FLOP/s");
     }
-    if (seconds <= 0) miss("the iteration time");
+    if (seconds <= 0) miss("the iteration time: iteration_s, tokens_per_s or tokens_per_s_per_gpu");
     case_.measured = Seconds(seconds);
     case_.allocated = gibibytes("mem_alloc_gib");
     case_.reserved = gibibytes("mem_reserved_gib");

@@ -2,8 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "measured_records.hpp"
 #include "workloads/validation/case_prediction.hpp"
@@ -33,7 +37,7 @@ TEST_CASE("measured_case: a complete record") {
   CHECK(measured.measured.count() == doctest::Approx(2));
   CHECK(measured.allocated->value == 2.5 * 1073741824);
   CHECK(!measured.reserved);
-  CHECK(measured.assumed.empty());
+  CHECK(measured.assumed == std::vector<std::string>{"release: before all that recipes name"});
 }
 
 TEST_CASE("measured_case: sizes beyond every cluster are no plan, whatever their product is in 64 bits") {
@@ -73,7 +77,7 @@ TEST_CASE("measured_case: what a record lacks is listed, what is completed is sa
   CHECK(from_zoo.model.experts.num_experts == 128);
   CHECK(from_zoo.model.sequence_length == 4096);
   CHECK(from_zoo.group == "mbridge-a100-moe");
-  REQUIRE(from_zoo.assumed.size() == 1);
+  REQUIRE(from_zoo.assumed.size() == 2);
   CHECK(from_zoo.assumed[0].find("qwen3-30b-a3b") != std::string::npos);
 }
 
@@ -301,8 +305,8 @@ TEST_CASE("measured_case: weights that are kept after the forward pass, and LLM 
   const auto read = [](const std::string& model, int num_gpus, const std::string& parallel) {
     return only_case(R"({"id": "x", "framework": "Composer/FSDP + flash attention", "precision": "amp_bf16",
                          "recompute": "none", "model": {"name": ")" +
-                     model + R"(", "layers": 4, "hidden": 1024,
-                         "heads": 8, "seq_len": 2048, "vocab": 50368},
+                     model + R"(", "layers": 4, "hidden": 1024, "ffn_hidden": 4096, "heads": 8, "kv_heads": 8,
+                         "activation": "gelu", "pos": "learned", "seq_len": 2048, "vocab": 50368},
                          "system": {"gpu": "H100-SXM5-80GB", "num_gpus": )" +
                      std::to_string(num_gpus) + R"(}, "parallel": {"tp": 1, "pp": 1, )" + parallel +
                      R"(}, "batch": {"global_batch": 1024, "micro_batch": 2},
@@ -419,7 +423,10 @@ TEST_CASE("measured_case: a precision that nobody knows is missing, not single p
   CHECK(precision("MXFP8").plan.precision == Precision::Fp8);
   CHECK(precision("bf16 and float8").plan.precision == Precision::Fp8);
   CHECK(precision("NVFP4").plan.precision == Precision::Fp4);
-  CHECK(precision("int8").missing == std::vector<std::string>{"the precision"});
+  CHECK(precision("bfloat16").plan.precision == Precision::Bf16);
+  CHECK(precision("amp_bf16 (no fp8)").plan.precision == Precision::Bf16);
+  CHECK(precision("int8").missing ==
+        std::vector<std::string>{"the precision: fp32, fp16, bf16, fp8 or fp4, found 'int8'"});
 }
 
 TEST_CASE("measured_case: the records that profiler/validation writes") {
@@ -500,6 +507,101 @@ TEST_CASE("measured_case: the two tables of the public release") {
   const auto missing = parse_measured_cases("a,b\n1,2\n", "t.csv");
   REQUIRE(!missing);
   CHECK(missing.error().message.find("column missing") != std::string::npos);
+}
+
+TEST_CASE("measured_case: one record that cannot be read leaves the others") {
+  const auto cases = parse_measured_cases(
+      R"({"cases": [{"id": "x", "parallel": {"tp": "two"}}, {"parallel": {"tp": 0}}, {"id": "y"}]})",
+      "c.json");
+  REQUIRE(cases);
+  REQUIRE(cases->cases.size() == 3);
+  CHECK(cases->cases[0].id == "x");
+  CHECK(cases->cases[0].missing.front().find("cases[0].parallel.tp: expected a whole number") !=
+        std::string::npos);
+  CHECK(cases->cases[1].id == "record 2");
+  CHECK(cases->cases[2].id == "y");
+
+  const std::string columns =
+      "Parameters (billion),# GPUs,global batch,micro batch,hidden size,attention heads,# layers,sequence "
+      "length,tensor parallelism,data parallelism,pipeline parallelism,iteration time (ms)\n";
+  const auto rows = parse_measured_cases(
+      "\xEF\xBB\xBF" + columns +
+          "0.2,8,16,2,1024,16,8,1024,2,2,2,fast\n0.2,8,16,2,1024,16,8,1024,2,2,2,250.5\n",
+      "t.csv");
+  REQUIRE(rows);
+  REQUIRE(rows->cases.size() == 2);
+  CHECK(rows->cases[0].id == "line 2");
+  CHECK(rows->cases[0].missing.front().find("t.csv:2: iteration time (ms): ") != std::string::npos);
+  CHECK(rows->cases[1].missing.empty());
+}
+
+TEST_CASE("measured_case: two of global batch, micro-batch and accumulation tell the third") {
+  const auto read = [](const std::string& batch) {
+    return only_case(R"({"id": "x", "framework": "torchtitan", )" + kModel +
+                     R"(, "system": {"gpu": "H100", "nodes": 2, "gpus_per_node": 4}, "precision": "bf16",
+                         "recompute": "none", "parallel": {"tp": 1, "pp": 1, "vp": 0}, "batch": {)" +
+                     batch + R"(}, "measured": {"iteration_s": 1}})");
+  };
+  CHECK(read(R"("global_batch": 96, "micro_batch": null, "grad_accum": 4)").plan.micro_batch == 3);
+  CHECK(read(R"("micro_batch": 3, "grad_accum": 4)").plan.global_batch == 96);
+  CHECK(read(R"("global_batch": 96, "micro_batch": 3, "grad_accum": 0)").plan.num_micro_batches() == 4);
+  const MeasuredCase rounded = read(R"("global_batch": 100, "micro_batch": 3, "grad_accum": 4)");
+  CHECK(rounded.plan.global_batch == 96);
+  CHECK(rounded.assumed == std::vector<std::string>{"global batch: 96, which the record rounds to 100"});
+  const MeasuredCase contradictory = read(R"("global_batch": 100, "micro_batch": 3, "grad_accum": 40)");
+  REQUIRE(contradictory.missing.size() == 1);
+  CHECK(contradictory.missing[0].starts_with("one global batch: 100 is no multiple of 8 replicas"));
+}
+
+TEST_CASE("measured_case: what a record says of recomputation, replicas, releases and compilation") {
+  const auto recompute = [](const char* text) {
+    return Record{.more = fmt::format(R"("recompute": "{}")", text)}.read().plan.recompute;
+  };
+  CHECK(recompute("None") == Recompute::None);
+  CHECK(recompute("no full recomputation") == Recompute::None);
+  CHECK(recompute("Full") == Recompute::Full);
+  CHECK(recompute("Selective op") == Recompute::Selective);
+  CHECK(Record{.parallel = R"("tp": 2, "pp": 1, "dp": 4)"}.read().missing.empty());
+  CHECK(Record{.parallel = R"("tp": 2, "pp": 1, "dp": 3)"}.read().missing.front() ==
+        "a plan that fits together: tp x pp x cp x dp = 6 of 8 GPUs");
+
+  // Recipes name HybridEP from 26.02 on, wherever the release stands.
+  const auto dispatch = [](const std::string& id, const std::string& title) {
+    return only_case(R"({"id": ")" + id + R"(", "source": {"title": ")" + title + R"("}, )" + kModel +
+                     R"(, "framework": "Megatron-Bridge"})")
+        .stack.dispatch;
+  };
+  CHECK(dispatch("x", "summary, 25.11 NeMo Container") == TokenDispatch::OnePerGpu);
+  CHECK(dispatch("x", "summary (26.04 NeMo Container)") == TokenDispatch::HybridEp);
+  CHECK(dispatch("mbridge_26.04_x", "") == TokenDispatch::HybridEp);
+  CHECK(dispatch("x_126.045", "") == TokenDispatch::OnePerGpu);
+
+  const auto torchtitan = [](const std::string& framework, const std::string& more) {
+    return only_case(R"({"id": "x", "framework": ")" + framework + R"(", )" + kModel + ", " + more + "}")
+        .stack;
+  };
+  CHECK(torchtitan("torchtitan, no torch.compile", R"("precision": "bf16")").name == "torchtitan-eager");
+  CHECK(torchtitan("torchtitan", R"("parallel": {"compile": true})").name == "torchtitan-2024");
+  CHECK(torchtitan("torchtitan", R"("caveats": ["torch.compile on"])").name == "torchtitan-2024");
+  CHECK(torchtitan("torchtitan", R"("precision": "float8")").name == "torchtitan-2024");
+  CHECK_FALSE(torchtitan("torchtitan, torch.compile, async TP off", R"("x": 1)").overlap.tensor);
+  CHECK(torchtitan("torchtitan", R"("parallel": {"async_tp": true})").overlap.tensor);
+}
+
+TEST_CASE(
+    "measured_case: a model of experts is that of the zoo, though the record has sizes of a dense one") {
+  const auto read = [](const std::string& name, const std::string& more) {
+    return only_case(R"({"id": "x", "framework": "Megatron-LM 2024", "model": {"name": ")" + name +
+                     R"(", "layers": 32, "hidden": 4096, "heads": 32, "seq_len": 4096)" + more + "}}");
+  };
+  CHECK(read("Mixtral 8x7B", R"(, "ffn_hidden": 14336, "kv_heads": 8, "vocab": 32000, "activation": "swiglu",
+             "pos": "rope")")
+            .model.experts.num_experts == 8);
+  // So is one whose record leaves sizes out: all heads would have keys and values, and a GELU.
+  CHECK(read("Llama 3 8B", "").model.kv_heads() == 8);
+  const MeasuredCase unknown = read("unheard-of", "");
+  CHECK(unknown.model.kv_heads() == 32);
+  CHECK(std::ranges::find(unknown.assumed, "kv_heads: as GPT-3 has it") != unknown.assumed.end());
 }
 
 TEST_CASE("measured_case: files that are none") {
