@@ -148,8 +148,7 @@ void add_shared_expert_forward(PassBuilder& pass, const LayerContext& layer) {
   pass.begin("shared_act").memory(MemoryKernel::Gelu, real(2 * shape.mlp_inputs + 2) * elements, 1);
   pass.begin("shared_down_gemm");
   pass.quantise(elements);
-  pass.gemm({shape.tokens, shape.hidden, inner});
-  add_reduction(pass, layer);
+  add_reduced_product(pass, layer, {shape.tokens, shape.hidden, inner});
 }
 
 void add_shared_expert_backward(BackwardPass& pass, const LayerContext& layer) {

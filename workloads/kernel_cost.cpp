@@ -163,19 +163,19 @@ double ring_detour(const GpuProfile& profile, GpuGroup group) {
 
 }  // namespace
 
-KernelTime gemm_time(const GpuProfile& profile, Precision precision, const GemmShape& shape) {
+KernelTime gemm_time(const GpuProfile& profile, Precision precision, const GemmShape& shape, double share) {
   if (profile.peak_rate_of(precision).value == 0) {
-    return {gemm_time(profile, Precision::Bf16, shape).time, Evidence::Modelled};
+    return {gemm_time(profile, Precision::Bf16, shape, share).time, Evidence::Modelled};
   }
   const KernelSurface* const surface = profile.gemm[static_cast<std::size_t>(precision)].get();
   if (surface == nullptr || shape.batch > 1) return modelled_gemm_time(profile, precision, shape);
   if (const auto time = measured_time(profile, precision, ProductKind::Plain, shape))
-    return {*time, Evidence::Measured};
+    return {*time / share, Evidence::Measured};
   const auto m = static_cast<double>(shape.m);
   const auto n = static_cast<double>(shape.n);
   const auto k = static_cast<double>(shape.k);
   const KernelSurface::Reading slowdown = surface->at({m, n, k});
-  const Nanoseconds burst = gemm_roofline(profile, precision, m, n, k) * std::exp(slowdown.value);
+  const Nanoseconds burst = gemm_roofline(profile, precision, m, n, k) * (std::exp(slowdown.value) / share);
   return {std::max(burst, sustained_time(profile, precision, shape)), slowdown.evidence};
 }
 

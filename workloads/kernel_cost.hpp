@@ -26,8 +26,11 @@ struct GemmShape {
 /// the kernels of a GPU need over it at this shape, but no less than at the rate that the GPU sustains under
 /// its power limit (`sustained_rate_of`): the table's kernels are timed in bursts. A shape that was itself
 /// measured takes what it took. Several products at once, and those of a precision without a table, take
-/// `modelled_gemm_time`. A precision that the GPU has no tensor cores for runs as bf16.
-KernelTime gemm_time(const GpuProfile& profile, Precision precision, const GemmShape& shape);
+/// `modelled_gemm_time`. A precision that the GPU has no tensor cores for runs as bf16. Of a kernel that has
+/// only a `share` of the multiprocessors (above 0, at most 1) the table's time is that much longer; fewer of
+/// them reach the power limit later.
+KernelTime gemm_time(const GpuProfile& profile, Precision precision, const GemmShape& shape,
+                     double share = 1);
 
 /// The same without the table, which was measured with recent libraries: for software that is older.
 ///

@@ -135,14 +135,15 @@ struct ActivationKernels {
   KernelTraffic backward;
 };
 
-/// Of eager code, operator by operator. GELU of decoders is the formula with tanh that GPT-2's code in
-/// transformers spells out (NewGELUActivation); of encoders it is one kernel.
+/// Of eager code, operator by operator. The gradient of a square is that of a power, which copies its operand
+/// to the power of one (pow_backward of PyTorch's FunctionsManual.cpp). GELU of decoders is the formula with
+/// tanh that GPT-2's code in transformers spells out (NewGELUActivation); of encoders it is one kernel.
 ActivationKernels eager_activation(const TransformerModel& model) {
   switch (model.activation) {
     case Activation::SwiGlu:
       return {{10, 2}, {18, 3}};
     case Activation::SquaredRelu:
-      return {{8, 2}, {16, 3}};
+      return {{8, 2}, {20, 4}};
     case Activation::Gelu:
       if (!model.is_bidirectional) return {{36, 8}, {56, 11}};
       break;
@@ -242,6 +243,16 @@ void add_projections_backward(BackwardPass& pass, const LayerContext& layer) {
   add_input_reduction(pass, layer, begun);
 }
 
+/// Where stacks reduce in pieces with a kernel of their own, what these take.
+void add_sums_of_pieces(PassBuilder& pass, const LayerContext& layer, std::int64_t columns) {
+  const OverlapRule& overlap = layer.stack.overlap;
+  if (!layer.key.sequence_parallel || !overlap.tensor || !overlap.sums_pieces) return;
+  const LayerShape& shape = layer.shape;
+  pass.begin("sum_pieces")
+      .memory(MemoryKernel::Elementwise, 2 * (elements(shape, columns) + real(shape.split_tokens * columns)),
+              1);
+}
+
 }  // namespace
 
 void BackwardPass::linear(std::string_view name, const GemmShape& forward, bool in_pieces) {
@@ -312,12 +323,14 @@ void add_operand_gather(PassBuilder& pass, const LayerContext& layer, std::strin
 void add_reduction(PassBuilder& pass, const LayerContext& layer, std::int64_t columns) {
   const auto [name, time] = tensor_reduction(layer, columns);
   pass.tensor_collective(name, time);
-  const OverlapRule& overlap = layer.stack.overlap;
-  if (!layer.key.sequence_parallel || !overlap.tensor || !overlap.sums_pieces) return;
-  const LayerShape& shape = layer.shape;
-  pass.begin("sum_pieces")
-      .memory(MemoryKernel::Elementwise, 2 * (elements(shape, columns) + real(shape.split_tokens * columns)),
-              1);
+  add_sums_of_pieces(pass, layer, columns);
+}
+
+void add_reduced_product(PassBuilder& pass, const LayerContext& layer, const GemmShape& product) {
+  pass.reduced_gemm(product);
+  const auto [name, time] = tensor_reduction(layer, product.n);
+  pass.tensor_reduction(name, time);
+  add_sums_of_pieces(pass, layer, product.n);
 }
 
 void add_input_reduction(BackwardPass& pass, const LayerContext& layer,
@@ -350,8 +363,7 @@ void add_attention_forward(PassBuilder& pass, const LayerContext& layer, Mixer m
   }
   pass.begin("attn_out_gemm");
   pass.quantise(elements(shape, shape.attention_output));
-  pass.gemm({shape.tokens, shape.hidden, shape.attention_output});
-  add_reduction(pass, layer);
+  add_reduced_product(pass, layer, {shape.tokens, shape.hidden, shape.attention_output});
   add_output_bias(pass, layer, "attn_out_bias", kOutputBias);
   add_residual_forward(pass, layer, "attn_residual");
   pass.use(layer.key.precision);
@@ -390,8 +402,7 @@ void add_mlp_forward(PassBuilder& pass, const LayerContext& layer) {
                                activation.count);
   pass.begin("mlp_down_gemm");
   pass.quantise(elements(shape, shape.mlp));
-  pass.gemm({shape.tokens, shape.hidden, shape.mlp});
-  add_reduction(pass, layer);
+  add_reduced_product(pass, layer, {shape.tokens, shape.hidden, shape.mlp});
   add_residual_forward(pass, layer, "mlp_residual");
 }
 

@@ -119,7 +119,9 @@ void add_operand_gather(PassBuilder& pass, const LayerContext& layer, std::strin
 inline void add_operand_gather(PassBuilder& pass, const LayerContext& layer) {
   add_operand_gather(pass, layer, "all_gather", layer.shape.hidden);
 }
-/// The other end of the half.
+/// The product at the other end of the half in the forward pass, and the reduction of its result.
+void add_reduced_product(PassBuilder& pass, const LayerContext& layer, const GemmShape& shape);
+/// The reduction alone.
 void add_reduction(PassBuilder& pass, const LayerContext& layer, std::int64_t columns);
 inline void add_reduction(PassBuilder& pass, const LayerContext& layer) {
   add_reduction(pass, layer, layer.shape.hidden);

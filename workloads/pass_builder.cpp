@@ -51,9 +51,9 @@ PassBuilder& PassBuilder::use(Precision precision) {
   return *this;
 }
 
-KernelTime PassBuilder::product_time(Precision precision, const GemmShape& shape) const {
+KernelTime PassBuilder::product_time(Precision precision, const GemmShape& shape, double share) const {
   return stack_.libraries == Libraries::Old ? modelled_gemm_time(profile_, precision, shape)
-                                            : gemm_time(profile_, precision, shape);
+                                            : gemm_time(profile_, precision, shape, share);
 }
 
 PassBuilder& PassBuilder::quantise(double elements, int num_kernels) {
@@ -71,8 +71,18 @@ PassBuilder& PassBuilder::scale_rows(double first, double second, double scaled)
 }
 
 PassBuilder& PassBuilder::gemm(const GemmShape& shape) {
-  KernelTime time = sum_of_pieces(shape, tensor_pieces_,
-                                  [&](const GemmShape& piece) { return product_time(precision_, piece); });
+  return forward_gemm(shape, tensor_pieces_, 1);
+}
+
+PassBuilder& PassBuilder::reduced_gemm(const GemmShape& shape) {
+  if (!reduces_by_kernels()) return gemm(shape);
+  const auto kept = static_cast<double>(stack_.overlap.reduction_multiprocessors);
+  return forward_gemm(shape, kReductionPieces, 1 - kept / static_cast<double>(profile_.num_multiprocessors));
+}
+
+PassBuilder& PassBuilder::forward_gemm(const GemmShape& shape, std::int64_t pieces, double share) {
+  KernelTime time = sum_of_pieces(
+      shape, pieces, [&](const GemmShape& piece) { return product_time(precision_, piece, share); });
   if (!scales_rows()) return product(time);
   time.time /= kRowKernelRate;
   const auto batch = static_cast<double>(shape.batch);
@@ -169,7 +179,15 @@ PassBuilder& PassBuilder::wait(Nanoseconds time) {
 }
 
 PassBuilder& PassBuilder::tensor_collective(std::string_view name, KernelTime time) {
-  if (time.time.count() > 0) collectives_.push_back(operators_.size());
+  return tensor_collective(name, time, tensor_pieces_);
+}
+
+PassBuilder& PassBuilder::tensor_reduction(std::string_view name, KernelTime time) {
+  return tensor_collective(name, time, reduces_by_kernels() ? kReductionPieces : tensor_pieces_);
+}
+
+PassBuilder& PassBuilder::tensor_collective(std::string_view name, KernelTime time, std::int64_t pieces) {
+  if (time.time.count() > 0) collectives_.push_back({operators_.size(), pieces});
   return exposed(name, TaskKind::TensorComm, time);
 }
 
@@ -218,14 +236,17 @@ void PassBuilder::hide_dispatch(double share) {
 void PassBuilder::overlap_collectives() {
   if (std::exchange(is_overlapped_, true)) return;
   Nanoseconds total(0);
-  for (const std::size_t i : collectives_)
-    total += operators_[i].duration;
+  Nanoseconds first_pieces(0);
+  for (const TensorCollective& collective : collectives_) {
+    const Nanoseconds time = operators_[collective.position].duration;
+    total += time;
+    first_pieces += time / static_cast<double>(collective.pieces);
+  }
   if (tensor_pieces_ <= 1 || total.count() <= 0) return;
-  const Nanoseconds first_piece = total / static_cast<double>(tensor_pieces_);
-  const Nanoseconds shown = first_piece + std::max(Nanoseconds(0), total - first_piece - product_time_) +
+  const Nanoseconds shown = first_pieces + std::max(Nanoseconds(0), total - first_pieces - product_time_) +
                             stack_.overlap.contention * std::min(total, product_time_);
-  for (const std::size_t i : collectives_)
-    operators_[i].duration *= shown / total;
+  for (const TensorCollective& collective : collectives_)
+    operators_[collective.position].duration *= shown / total;
 }
 
 void PassBuilder::wait_for_cpu(std::size_t first, std::size_t end, Nanoseconds issue) {

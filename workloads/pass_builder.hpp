@@ -34,6 +34,8 @@ class PassBuilder {
   PassBuilder& quantise(double elements, int num_kernels = 1);
   /// A matrix product in that precision, in pieces where collectives are.
   PassBuilder& gemm(const GemmShape& shape);
+  /// The same where its result is reduced over the tensor-parallel group.
+  PassBuilder& reduced_gemm(const GemmShape& shape);
   /// A matrix product in bf16 where the layers' are in 8 or 4 bits.
   PassBuilder& plain_gemm(const GemmShape& shape) { return product(product_time(plain_precision(), shape)); }
   /// The gradient of the input of a linear layer whose forward pass is `forward`, perhaps in pieces where
@@ -64,6 +66,8 @@ class PassBuilder {
   PassBuilder& wait(Nanoseconds time);
   /// A collective of the tensor-parallel group, an operator of its own; left out if it takes no time.
   PassBuilder& tensor_collective(std::string_view name, KernelTime time);
+  /// The same after `reduced_gemm`.
+  PassBuilder& tensor_reduction(std::string_view name, KernelTime time);
   /// Communication of which only this much is not hidden behind computation.
   PassBuilder& exposed(std::string_view name, TaskKind kind, KernelTime time);
   /// Dispatch or combine of experts, an operator of its own; left out if it takes no time.
@@ -95,6 +99,19 @@ class PassBuilder {
   const std::vector<std::string_view>& modelled() const { return modelled_; }
 
  private:
+  /// A collective of the tensor-parallel group, and in how many pieces it runs beside a product.
+  struct TensorCollective {
+    std::size_t position;
+    std::int64_t pieces;
+  };
+
+  PassBuilder& forward_gemm(const GemmShape& shape, std::int64_t pieces, double share);
+  PassBuilder& tensor_collective(std::string_view name, KernelTime time, std::int64_t pieces);
+  /// Whether a reduction beside a forward product is pipelined by kernels on multiprocessors of their own.
+  bool reduces_by_kernels() const {
+    return tensor_pieces_ > 1 && stack_.overlap.reduction_multiprocessors > 0 &&
+           (precision_ == Precision::Bf16 || precision_ == Precision::Fp16);
+  }
   void overlap_collectives();
   void wait_for_cpu(std::size_t first, std::size_t end, Nanoseconds issue);
   Precision plain_precision() const {
@@ -104,7 +121,7 @@ class PassBuilder {
   /// and scales so many of a gradient.
   PassBuilder& scale_rows(double first, double second, double scaled = 0);
   bool scales_rows() const { return stack_.scales_rows && precision_ == Precision::Fp8; }
-  KernelTime product_time(Precision precision, const GemmShape& shape) const;
+  KernelTime product_time(Precision precision, const GemmShape& shape, double share = 1) const;
   KernelTime weight_gradient_time(Precision precision, const GemmShape& forward) const;
   void note(std::string_view name, Evidence evidence);
 
@@ -115,10 +132,10 @@ class PassBuilder {
   std::int64_t tensor_pieces_;
   Nanoseconds product_time_{0};
   std::vector<Operator> operators_;
-  std::vector<std::size_t> collectives_;  ///< positions of the tensor-parallel group's
-  std::vector<std::size_t> dispatches_;   ///< positions of dispatch and combine
-  bool is_overlapped_ = false;            ///< `overlap_collectives` has run
-  std::size_t waits_at_ = 0;              ///< position of the operator before which the CPU waits for the GPU
+  std::vector<TensorCollective> collectives_;
+  std::vector<std::size_t> dispatches_;  ///< positions of dispatch and combine
+  bool is_overlapped_ = false;           ///< `overlap_collectives` has run
+  std::size_t waits_at_ = 0;             ///< position of the operator before which the CPU waits for the GPU
   std::vector<std::string_view> extrapolated_;
   std::vector<std::string_view> modelled_;
 };

@@ -88,22 +88,26 @@ Stack megatron_2022() {
   return stack;
 }
 
+/// What the user buffers of Transformer Engine keep where a product's result is reduced by method `pipeline`
+/// (module/base.py: num_sm 16, set_sm_margin, but for `ring_exchange`), as NeMo and Megatron-Bridge configure
+/// them in 16 bits with 8 to 32 (userbuffers.py, comm_overlap.py); in 8 bits they mostly configure rings.
+constexpr std::int64_t kReductionMultiprocessors = 16;
+
 /// Megatron-Core's defaults: gradients reduced in fp32, no overlap unless asked for, fused kernels of
 /// Transformer Engine, cross entropy in eager PyTorch, layers issued from Python. SimuMax's runs show nothing
 /// of what experts take the CPU more in Megatron-Bridge (with it they would have 4.7 instead of 2.8 %).
 Stack megatron_core() {
-  return {.name = "megatron-core",
-          .summary = "Megatron-Core with Transformer Engine and its defaults: fp32 gradients, no overlap",
-          .loss_bytes_per_logit = kEagerMegatronLoss,
-          .loss_conversion_bytes = kLossConversion,
-          .issue_floor = kEagerIssue,
-          .eager = kAllEager,
-          .gathers_converted_inputs = true,
-          .memory = kMegatronCoreMemory,
-          .choices = {.offload = true,
-                      .partial_recompute = true,
-                      .latent_recompute = true,
-                      .zero_bubble = true}};
+  return {
+      .name = "megatron-core",
+      .summary = "Megatron-Core with Transformer Engine and its defaults: fp32 gradients, no overlap",
+      .loss_bytes_per_logit = kEagerMegatronLoss,
+      .loss_conversion_bytes = kLossConversion,
+      .issue_floor = kEagerIssue,
+      .eager = kAllEager,
+      .gathers_converted_inputs = true,
+      .overlap = {.reduction_multiprocessors = kReductionMultiprocessors},
+      .memory = kMegatronCoreMemory,
+      .choices = {.offload = true, .partial_recompute = true, .latent_recompute = true, .zero_bubble = true}};
 }
 
 MemoryRules bf16_gradients(MemoryRules rules) {
@@ -127,7 +131,9 @@ Stack megatron_bridge() {
           .gathers_converted_inputs = true,
           .gradient_bytes = 2,
           .accumulation_bytes = 2,
-          .overlap = {.data_parallel = true, .tensor = true},
+          .overlap = {.data_parallel = true,
+                      .tensor = true,
+                      .reduction_multiprocessors = kReductionMultiprocessors},
           .memory = bf16_gradients(kMegatronCoreMemory),
           .dispatch = TokenDispatch::HybridEp,
           // Fully sharded: Megatron-FSDP.

@@ -30,6 +30,10 @@ enum class ElementwiseKernels : std::uint8_t {
   Eager,
 };
 
+/// Pieces of a reduction that is pipelined with a product by kernels (num_splits of Transformer Engine's
+/// user buffers).
+inline constexpr std::int64_t kReductionPieces = 4;
+
 /// What of the communication runs beside computation.
 struct OverlapRule {
   bool data_parallel = false;  ///< gradients are reduced during the last micro-batch's backward pass
@@ -39,6 +43,10 @@ struct OverlapRule {
   bool input_gradients = false;
   /// Of a reduction that is pipelined so, each GPU sums up the pieces that arrive with a kernel of its own.
   bool sums_pieces = false;
+  /// Multiprocessors that such a reduction of the forward pass keeps in 16 bits from the product before it,
+  /// in kernels for each of `kReductionPieces` pieces; 0 where it goes around a ring of the group's members,
+  /// which copy engines serve.
+  std::int64_t reduction_multiprocessors = 0;
   bool experts = false;  ///< dispatch and combine of experts run under another micro-batch's layers
   /// What an overlapped collective of tensor or expert parallelism costs the computation under it, as a share
   /// of its own time.

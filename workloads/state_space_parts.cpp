@@ -79,8 +79,8 @@ void add_state_space_forward(PassBuilder& pass, const LayerContext& layer) {
   pass.begin("space_norm").fused_memory(MemoryKernel::LayerNorm, 4 * tokens * real(shape.space_inner), 1);
   pass.begin("space_out_gemm").use(output_precision(layer));
   pass.quantise(tokens * real(shape.space_inner));
-  pass.gemm({shape.tokens, shape.hidden, shape.space_inner}).use(layer.key.precision);
-  add_reduction(pass, layer);
+  add_reduced_product(pass, layer, {shape.tokens, shape.hidden, shape.space_inner});
+  pass.use(layer.key.precision);
   add_residual_forward(pass, layer, "space_residual");
 }
 

@@ -65,6 +65,11 @@ const std::array kLines = {
     RecipeLine{.family = "dgxc", .dispatch = TokenDispatch::OnePerGpu},
     RecipeLine{.family = "nemo", .model = "gpt3", .eager_loss = true, .dropout = true},
     RecipeLine{.family = "nemo", .model = "nemotron", .eager_loss = true, .eager_activation = true},
+    // Nemotron-4 in NeMo 25: "remove until we have serialization", says nemo/collections/llm/fn/activation.py of
+    // the compilation of its squared ReLU.
+    RecipeLine{.family = "dgxc", .model = "nemotron4", .eager_activation = true},
+    RecipeLine{.family = "dgxc", .model = "nemotron15b", .eager_activation = true},
+    RecipeLine{.family = "dgxc", .model = "nemotron340b", .eager_activation = true},
     RecipeLine{.family = "automodel", .recompute = Recompute::Full},
     // attn: flex. FlexAttention has 0.85 to 0.9 of the rate of the second generation ("FlexAttention: The
     // Flexibility of PyTorch with the Performance of FlashAttention", pytorch.org, 2024), which stands for

@@ -155,6 +155,10 @@ TEST_CASE("kernel_cost: a large product is no faster than the power limit allows
   CHECK(gemm_time(h100, Precision::Fp8, large).time.count() >= 1'924'145'348'608.0 / 1280e3);
   CHECK(modelled_gemm_time(h100, Precision::Bf16, large).time.count() ==
         doctest::Approx(1'924'145'348'608.0 / 720e3 + 3000));
+  // With half of the multiprocessors the burst takes twice as long, which the limit does not reach.
+  CHECK(gemm_time(h100, Precision::Bf16, large, 0.5).time.count() ==
+        doctest::Approx(2 * gemm_time(h100_in_bursts, Precision::Bf16, large).time.count()));
+  CHECK(gemm_time(h100, Precision::Bf16, large, 0.99).time == half.time);
   // A product that keeps few multiprocessors busy is not limited, nor is one on CUDA cores.
   for (const Precision precision : {Precision::Bf16, Precision::Fp8})
     CHECK(gemm_time(h100, precision, {512, 1024, 1024}).time ==
