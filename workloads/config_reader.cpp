@@ -158,6 +158,11 @@ constexpr std::array kFieldKeys =
 
 }  // namespace
 
+bool ConfigReader::contains(std::string_view key) {
+  seen_.emplace(key);
+  return object_.find(key) != object_.end();
+}
+
 bool ConfigReader::has(std::string_view key) {
   seen_.emplace(key);
   return fields_.has(key);
@@ -171,6 +176,10 @@ std::int64_t ConfigReader::size(std::string_view key) {
 std::int64_t ConfigReader::size_or(std::string_view key, std::int64_t absent) {
   seen_.emplace(key);
   return fields_.integer_or(key, 0, kMaxSize, absent);
+}
+
+std::int64_t ConfigReader::size_or_none(std::string_view key, std::int64_t absent) {
+  return size_or(key, contains(key) ? 0 : absent);
 }
 
 bool ConfigReader::flag_or(std::string_view key, bool absent) {

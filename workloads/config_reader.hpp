@@ -32,6 +32,8 @@ class ConfigReader {
   std::int64_t size(std::string_view key);
   /// The same, or 0, with a value for an absent key.
   std::int64_t size_or(std::string_view key, std::int64_t absent);
+  /// The same where null is a value of its own: 0, none.
+  std::int64_t size_or_none(std::string_view key, std::int64_t absent);
   /// True or false, or the value for an absent key.
   bool flag_or(std::string_view key, bool absent);
   /// A number, or the value for an absent key.
@@ -44,6 +46,10 @@ class ConfigReader {
   void expect_text(std::string_view key, std::initializer_list<std::string_view> allowed);
   /// Complains unless the key is absent or has this value.
   void expect_size(std::string_view key, std::int64_t expected, std::string_view why);
+  /// Whether the key is there, be it with null.
+  bool contains(std::string_view key);
+  /// Whether the key is there with a value other than null.
+  bool has(std::string_view key);
   /// The list under a key, empty when absent.
   const nlohmann::json& list(std::string_view key);
   /// The object under a key, empty when absent.
@@ -68,8 +74,6 @@ class ConfigReader {
   std::vector<std::string> take_warnings() { return std::move(warnings_); }
 
  private:
-  /// Whether the key is there.
-  bool has(std::string_view key);
   /// What is under a key, which must be of the type of `empty`; this when absent.
   const nlohmann::json& nested(std::string_view key, const nlohmann::json& empty, std::string_view kind);
 

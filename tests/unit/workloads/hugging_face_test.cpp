@@ -216,7 +216,7 @@ TEST_CASE("hugging_face: windows in some layers") {
   config["use_sliding_window"] = true;
   config["max_window_layers"] = 32;
   CHECK(read(config, 4096)->model.window == AttentionWindow{});
-  config.erase("max_window_layers");
+  config["max_window_layers"] = 0;
   config["sliding_window_pattern"] = 6;
   CHECK(read(config, 4096)->model.window == AttentionWindow{.size = 1024, .full_every = 6});
   config.erase("sliding_window_pattern");
@@ -237,6 +237,85 @@ TEST_CASE("hugging_face: windows in some layers") {
         "'\"linear_attention\"'");
   config["layer_types"] = {"sliding_attention", "full_attention"};
   CHECK(error_of(config) == "config.json:1: layer_types: expected 32 types, one a layer, found '2'");
+}
+
+json without(json config, const char* key) {
+  config.erase(key);
+  return config;
+}
+
+json with(json config, const char* key, const json& value) {
+  config[key] = value;
+  return config;
+}
+
+// The defaults are those of the classes in transformers (configuration_*.py).
+TEST_CASE("hugging_face: what a file lacks is as the family's class has it, null is none") {
+  const auto window_of = [](const json& config) { return read(config, 65536)->model.window; };
+  const json mistral = with(llama3(), "model_type", "mistral");  // without a window
+  CHECK(window_of(mistral) == AttentionWindow{.size = 4096});
+  CHECK(window_of(with(mistral, "sliding_window", nullptr)) == AttentionWindow{});
+  CHECK(window_of(with(mixtral(), "sliding_window", nullptr)) == AttentionWindow{});
+  CHECK(window_of(mixtral()) == AttentionWindow{});
+  CHECK(window_of(with(llama3(), "model_type", "phi3")) == AttentionWindow{});
+  const json olmo3 = with(llama3(), "model_type", "olmo3");
+  CHECK(window_of(olmo3) == AttentionWindow{.size = 4096, .full_every = 4});
+  CHECK(window_of(with(olmo3, "sliding_window", nullptr)) == AttentionWindow{});
+  const json qwen2 = with(with(llama3(), "model_type", "qwen2"), "use_sliding_window", true);  // 32 layers
+  CHECK(window_of(qwen2) == AttentionWindow{.size = 4096, .first_layer = 28});
+  CHECK(window_of(with(qwen2, "sliding_window", 1024)) == AttentionWindow{.size = 1024, .first_layer = 28});
+  CHECK(window_of(with(qwen2, "sliding_window", nullptr)) == AttentionWindow{});
+  const json qwen3 = with(qwen3_moe(), "use_sliding_window", true);
+  CHECK(window_of(without(without(qwen3, "sliding_window"), "max_window_layers")) ==
+        AttentionWindow{.size = 4096});
+
+  const auto kv_heads_of = [](const json& config) { return read(config, 4096)->model.kv_heads(); };
+  for (const json& config : {mistral, mixtral()}) {  // 32 heads
+    CHECK(kv_heads_of(without(config, "num_key_value_heads")) == 8);
+    CHECK(kv_heads_of(with(config, "num_key_value_heads", nullptr)) == 32);
+  }
+  CHECK(kv_heads_of(without(qwen3_moe(), "num_key_value_heads")) == 4);
+  CHECK(kv_heads_of(without(llama3(), "num_key_value_heads")) == 32);
+  CHECK(kv_heads_of(with(without(qwen2, "num_key_value_heads"), "num_attention_heads", 64)) == 32);
+  const auto head_size_of = [](const json& config) { return read(config, 4096)->model.head_size(); };
+  CHECK(head_size_of(without(qwen3_moe(), "head_dim")) == 2048 / 32);
+  CHECK(head_size_of(with(without(with(llama3(), "num_attention_heads", 64), "head_dim"), "model_type",
+                          "qwen3")) == 128);
+}
+
+TEST_CASE("hugging_face: experts that a file lacks are as the family's class has them") {
+  const auto dense_layers_of = [](const char* type) {
+    return read(with(without(deepseek_v3(), "first_k_dense_replace"), "model_type", type), 4096)
+        ->model.experts.num_dense_layers;
+  };
+  CHECK(dense_layers_of("deepseek_v3") == 3);
+  CHECK(dense_layers_of("kimi_k2") == 3);
+  CHECK(dense_layers_of("deepseek_v2") == 0);
+  const auto experts_without = [](const char* key) {
+    return read(without(deepseek_v3(), key), 4096)->model.experts;
+  };
+  CHECK(experts_without("n_shared_experts").shared_ffn_size == 2048);
+  CHECK(experts_without("n_group").num_groups == 8);
+  CHECK(experts_without("topk_group").groups_per_token == 4);
+  CHECK(error_of(without(deepseek_v3(), "n_routed_experts")) == "config.json: n_routed_experts: missing");
+  const json qwen2_moe = with(qwen3_moe(), "model_type", "qwen2_moe");
+  CHECK(read(qwen2_moe, 4096)->model.experts.shared_ffn_size == 5632);
+  CHECK(read(qwen3_moe(), 4096)->model.experts.shared_ffn_size == 0);
+}
+
+TEST_CASE("hugging_face: the longest sequence need not be said where it is known") {
+  const json llama = without(llama3(), "max_position_embeddings");  // as Llama 1 was first published
+  const auto model = read(llama);
+  REQUIRE(model);
+  CHECK(model->model.sequence_length == 2048);
+  CHECK(model->warnings ==
+        std::vector<std::string>{"max_position_embeddings 2048: taken as the sequence length of training"});
+  CHECK(read(llama, 1024)->warnings.empty());
+  const json qwen = without(qwen3_moe(), "max_position_embeddings");
+  CHECK(error_of(qwen) == "config.json: max_position_embeddings: missing");
+  CHECK(read(qwen, 1024)->model.sequence_length == 1024);
+  CHECK(read(with(qwen, "max_position_embeddings", 0), 1024).error().message ==
+        "expected a whole number from 1 to 1000000000, found '0'");
 }
 
 TEST_CASE("hugging_face: gpt_oss") {
@@ -262,6 +341,11 @@ TEST_CASE("hugging_face: gpt_oss") {
     check_same(*model, known("gpt-oss-20b", 4096));
     CHECK(model->warnings.empty());
   }
+  for (const char* key : {"sliding_window", "head_dim", "num_key_value_heads", "rope_scaling"}) {
+    CAPTURE(key);
+    check_same(*read(without(config, key), 4096), known("gpt-oss-20b", 4096));
+  }
+  CHECK(read(with(config, "sliding_window", nullptr), 4096)->model.window == AttentionWindow{});
 }
 
 TEST_CASE("hugging_face: a factor on sines and cosines") {
