@@ -1,8 +1,10 @@
 #include "workloads/attention_config.hpp"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -14,6 +16,9 @@ namespace vtrain {
 namespace {
 
 using nlohmann::json;
+
+/// Where a rule of rotation has its type: since 2024 under the first.
+constexpr std::array<const char*, 2> kTypeKeys = {"rope_type", "type"};
 
 /// The window of a list of layer types, of the given size: in all layers from one on, or in all but the last
 /// of every so many.
@@ -57,23 +62,39 @@ double number_in(ConfigReader& config, const json& object, const char* key) {
   return 0;
 }
 
+/// How often the longest sequence is as long as that before it was extended. 0 where the file does not say.
+double extension(ConfigReader& config, const json& rule, bool is_long_rope, const AttentionDefaults& absent) {
+  const auto longest = static_cast<double>(config.size_or_none(kLongestKey, absent.longest));
+  const auto original =
+      static_cast<double>(config.size_or_none("original_max_position_embeddings", absent.original_longest));
+  if (is_long_rope && original > 0) return longest / original;  // Phi-3, whatever the rule says
+  if (const double factor = number_in(config, rule, "factor"); factor > 0) return factor;
+  const double original_of_rule = number_in(config, rule, "original_max_position_embeddings");
+  return original_of_rule > 0 ? longest / original_of_rule : 0;
+}
+
 /// Whether a rule of rotation multiplies sines and cosines.
-bool scales(ConfigReader& config, const json& rule) {
-  if (std::any_of(rule.begin(), rule.end(), [&config](const json& of_layers) {
-        return of_layers.is_object() && scales(config, of_layers);
+bool scales(ConfigReader& config, const json& rule, const AttentionDefaults& absent) {
+  if (std::any_of(rule.begin(), rule.end(), [&](const json& of_layers) {
+        return of_layers.is_object() && scales(config, of_layers, absent);
       })) {
     return true;
   }
-  const auto is_yarn = [&rule](const char* key) {
-    const auto found = rule.find(key);
-    return found != rule.end() && *found == "yarn";
+  const auto has_type = [&rule](std::string_view type) {
+    return std::any_of(kTypeKeys.begin(), kTypeKeys.end(), [&](const char* key) {
+      const auto found = rule.find(key);
+      return found != rule.end() && *found == type;
+    });
   };
-  if (!is_yarn("rope_type") && !is_yarn("type")) return false;
+  const bool is_long_rope = has_type("longrope") || has_type("su");
+  if (!is_long_rope && !has_type("yarn")) return false;
   if (const double given = number_in(config, rule, "attention_factor"); given > 0) return given != 1;
-  const double scale = number_in(config, rule, "mscale");
-  const double scale_of_all = number_in(config, rule, "mscale_all_dim");
-  if (scale > 0 && scale_of_all > 0) return scale != scale_of_all;
-  return number_in(config, rule, "factor") > 1;
+  if (!is_long_rope) {
+    const double scale = number_in(config, rule, "mscale");
+    const double scale_of_all = number_in(config, rule, "mscale_all_dim");
+    if (scale > 0 && scale_of_all > 0) return scale != scale_of_all;
+  }
+  return extension(config, rule, is_long_rope, absent) > 1;
 }
 
 }  // namespace
@@ -96,7 +117,8 @@ void read_window(ConfigReader& config, TransformerModel& model, const AttentionD
 bool read_rotation(ConfigReader& config, const AttentionDefaults& absent) {
   // transformers 5 has the second name.
   if (!config.contains("rope_scaling") && !config.contains("rope_parameters")) return absent.scales_rotation;
-  return scales(config, config.object("rope_scaling")) || scales(config, config.object("rope_parameters"));
+  return scales(config, config.object("rope_scaling"), absent) ||
+         scales(config, config.object("rope_parameters"), absent);
 }
 
 }  // namespace vtrain

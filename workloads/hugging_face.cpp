@@ -77,7 +77,7 @@ void read_descendant(ConfigReader& config, std::int64_t sequence_length, Transfo
   model.scales_rotation = read_rotation(config, absent);
   model.tied_embeddings = config.flag_or("tie_word_embeddings", false);
   read_biases(config, model);
-  read_sequence(config, kLongest, sequence_length, model, absent.longest);
+  read_sequence(config, kLongestKey, sequence_length, model, absent.longest);
   read_window(config, model, absent);
 }
 
@@ -97,7 +97,7 @@ void read_mixtral(ConfigReader& config, std::int64_t sequence_length, Transforme
 }
 
 void read_phi3(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_descendant(config, sequence_length, model, {});
+  read_descendant(config, sequence_length, model, {.original_longest = 4096});
 }
 
 /// Qwen's models have the window only where they say so. In which layers the classes of its models with
@@ -261,7 +261,7 @@ void read_opt(ConfigReader& config, std::int64_t sequence_length, TransformerMod
   if (config.number_or("layerdrop", 0) > 0) config.warn("layerdrop: all layers are computed");
   // Norms before or after a half of a layer cost the same.
   config.accept_flag("do_layer_norm_before");
-  read_sequence(config, kLongest, sequence_length, model);
+  read_sequence(config, kLongestKey, sequence_length, model);
 }
 
 /// An encoder and the logits of its masked tokens.
@@ -273,7 +273,7 @@ void read_bert(ConfigReader& config, std::int64_t sequence_length, TransformerMo
   config.accept_size("type_vocab_size");
   model.is_bidirectional = true;
   model.tied_embeddings = config.flag_or("tie_word_embeddings", true);
-  read_sequence(config, kLongest, sequence_length, model);
+  read_sequence(config, kLongestKey, sequence_length, model);
 }
 
 void read_gpt_neox(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
@@ -288,7 +288,7 @@ void read_gpt_neox(ConfigReader& config, std::int64_t sequence_length, Transform
   if (config.flag_or("use_parallel_residual", true)) {
     config.warn("use_parallel_residual true: attention and MLP are computed one after the other");
   }
-  read_sequence(config, kLongest, sequence_length, model);
+  read_sequence(config, kLongestKey, sequence_length, model);
 }
 
 void read_nemotron(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
@@ -299,7 +299,7 @@ void read_nemotron(ConfigReader& config, std::int64_t sequence_length, Transform
   model.positions = Positions::Rotary;
   model.tied_embeddings = config.flag_or("tie_word_embeddings", false);
   read_biases(config, model);
-  read_sequence(config, kLongest, sequence_length, model);
+  read_sequence(config, kLongestKey, sequence_length, model);
 }
 
 /// Biases everywhere, a window in every second layer, experts in every layer.
@@ -355,7 +355,7 @@ void read_nemotron_h(ConfigReader& config, std::int64_t sequence_length, Transfo
     if (config.flag_or(key, false)) config.complain(key, expected_found("false", "true"));
   if (!config.flag_or("use_conv_bias", true))
     config.warn("use_conv_bias false: the convolution's bias is counted all the same");
-  read_sequence(config, kLongest, sequence_length, model);
+  read_sequence(config, kLongestKey, sequence_length, model);
   read_window(config, model, {});
   model.state_space = {.num_heads = config.size("mamba_num_heads"),
                        .head_size = config.size("mamba_head_dim"),

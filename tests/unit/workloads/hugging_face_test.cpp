@@ -24,6 +24,16 @@ Result<HuggingFaceModel> read(const json& object, std::int64_t sequence_length =
   return read_hugging_face_config(*document, document->root(), sequence_length);
 }
 
+json without(json config, const char* key) {
+  config.erase(key);
+  return config;
+}
+
+json with(json config, const char* key, const json& value) {
+  config[key] = value;
+  return config;
+}
+
 json llama3() {
   return json::parse(
       R"({"architectures": ["LlamaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
@@ -239,16 +249,6 @@ TEST_CASE("hugging_face: windows in some layers") {
   CHECK(error_of(config) == "config.json:1: layer_types: expected 32 types, one a layer, found '2'");
 }
 
-json without(json config, const char* key) {
-  config.erase(key);
-  return config;
-}
-
-json with(json config, const char* key, const json& value) {
-  config[key] = value;
-  return config;
-}
-
 // The defaults are those of the classes in transformers (configuration_*.py).
 TEST_CASE("hugging_face: what a file lacks is as the family's class has it, null is none") {
   const auto window_of = [](const json& config) { return read(config, 65536)->model.window; };
@@ -374,6 +374,36 @@ TEST_CASE("hugging_face: a factor on sines and cosines") {
   CHECK_FALSE(read(config, 4096)->model.scales_rotation);
   config["rope_scaling"] = "yarn";
   CHECK(error_of(config) == "config.json:1: rope_scaling: expected an object, found '\"yarn\"'");
+}
+
+// _compute_longrope_parameters of transformers: sqrt(1 + ln(factor) / ln(original)), 1 where the factor is at
+// most 1; the factor is the ratio of both lengths where the file has them.
+TEST_CASE("hugging_face: LongRoPE's factor on sines and cosines") {
+  const auto scales = [](json config, const json& rule) {
+    config["rope_scaling"] = rule;
+    return read(config, 4096)->model.scales_rotation;
+  };
+  for (const char* type : {"longrope", "su"}) {
+    for (const char* key : {"rope_type", "type"}) {
+      CAPTURE(type);
+      CAPTURE(key);
+      const json rule = {{key, type}, {"short_factor", {1.0}}, {"long_factor", {1.0}}};
+      const json phi3 = with(with(llama3(), "model_type", "phi3"), "original_max_position_embeddings", 4096);
+      CHECK(scales(phi3, rule));  // 131072 / 4096
+      CHECK(scales(without(phi3, "original_max_position_embeddings"), rule));
+      CHECK_FALSE(scales(with(phi3, "max_position_embeddings", 4096), rule));
+      CHECK_FALSE(scales(with(phi3, "max_position_embeddings", 4096), with(rule, "factor", 32.0)));
+      CHECK_FALSE(scales(phi3, with(rule, "attention_factor", 1.0)));
+      CHECK(scales(phi3, with(rule, "attention_factor", 1.19)));
+      CHECK(scales(llama3(), with(rule, "factor", 32.0)));
+      CHECK_FALSE(scales(llama3(), with(rule, "factor", 1.0)));
+      CHECK(scales(llama3(), with(rule, "original_max_position_embeddings", 4096)));
+      CHECK_FALSE(scales(llama3(), with(rule, "original_max_position_embeddings", 131072)));
+    }
+  }
+  json newer = with(llama3(), "model_type", "phi3");
+  newer["rope_parameters"] = {{"rope_type", "longrope"}, {"original_max_position_embeddings", 4096}};
+  CHECK(scales(newer, nullptr));
 }
 
 TEST_CASE("hugging_face: nemotron_h") {
