@@ -118,6 +118,7 @@ constexpr std::array kFieldKeys =
                              {"num_heads", "n_head"},
                              {"num_kv_heads", "num_key_value_heads"},
                              {"size_per_head", "head_dim"},
+                             {"size_per_head", "attention_head_dim"},
                              {"ffn_size", "intermediate_size"},
                              {"ffn_size", "ffn_dim"},
                              {"ffn_size", "n_inner"},

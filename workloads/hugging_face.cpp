@@ -24,6 +24,12 @@ constexpr std::array kAttentionRates =
 constexpr std::array kHiddenRates =
     std::to_array<std::string_view>({"dropout", "hidden_dropout", "hidden_dropout_prob", "resid_pdrop"});
 
+/// A size that must be there under either of two names, of which the first is the usual one.
+std::int64_t size_of(ConfigReader& config, std::string_view key, std::string_view other_key) {
+  const std::int64_t other = config.size_or(other_key, 0);
+  return other > 0 ? config.size_or(key, other) : config.size(key);
+}
+
 /// The length of sequences. A file of which the family's class does not say the longest has to, unless the
 /// caller says how long they are.
 void read_sequence(ConfigReader& config, std::string_view key, std::int64_t sequence_length,
@@ -119,7 +125,7 @@ void read_qwen3(ConfigReader& config, std::int64_t sequence_length, TransformerM
 /// The experts of Qwen's models: in every layer but those listed, which must be the first ones.
 void read_qwen_experts(ConfigReader& config, TransformerModel& model, std::int64_t absent_shared_size) {
   config.expect_size("decoder_sparse_step", 1, "experts in every layer");
-  model.experts = {.num_experts = config.size("num_experts"),
+  model.experts = {.num_experts = size_of(config, "num_experts", "num_local_experts"),
                    .top_k = config.size("num_experts_per_tok"),
                    .expert_ffn_size = config.size("moe_intermediate_size"),
                    .shared_ffn_size = config.size_or("shared_expert_intermediate_size", absent_shared_size)};
@@ -313,10 +319,8 @@ void read_gpt_oss(ConfigReader& config, std::int64_t sequence_length, Transforme
   model.has_qkv_bias = false;
   model.has_attention_sinks = true;
   model.clamps_activation = config.number_or("swiglu_limit", 7) > 0;
-  const std::int64_t older_name = config.size_or("experts_per_token", 0);
   model.experts = {.num_experts = config.size("num_local_experts"),
-                   .top_k = older_name > 0 ? config.size_or("num_experts_per_tok", older_name)
-                                           : config.size("num_experts_per_tok"),
+                   .top_k = size_of(config, "num_experts_per_tok", "experts_per_token"),
                    .expert_ffn_size = model.ffn_size};
 }
 
@@ -326,12 +330,19 @@ std::string read_pattern(ConfigReader& config) {
   const json& names = config.list("layers_block_type");
   if (!pattern.empty()) return pattern;
   for (const json& name : names) {
-    constexpr std::array<std::pair<std::string_view, char>, 4> kLetters = {
-        {{"mamba", 'M'}, {"attention", '*'}, {"mlp", '-'}, {"moe", 'E'}}};
+    // transformers 5 has other names for the first two.
+    constexpr std::array<std::pair<std::string_view, char>, 6> kLetters = {{{"mamba", 'M'},
+                                                                            {"linear_attention", 'M'},
+                                                                            {"attention", '*'},
+                                                                            {"full_attention", '*'},
+                                                                            {"mlp", '-'},
+                                                                            {"moe", 'E'}}};
     const auto* const letter = std::find_if(kLetters.begin(), kLetters.end(),
                                             [&name](const auto& known) { return name == known.first; });
     if (letter == kLetters.end()) {
-      config.complain("layers_block_type", expected_found("mamba, attention, mlp or moe", name.dump()));
+      config.complain("layers_block_type",
+                      expected_found("mamba (or linear_attention), attention (or full_attention), mlp or moe",
+                                     name.dump()));
       return {};
     }
     pattern.push_back(letter->second);
@@ -344,7 +355,9 @@ std::string read_pattern(ConfigReader& config) {
 void read_nemotron_h(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
   model.layer_pattern = read_pattern(config);
   model.num_layers = config.size_or("num_hidden_layers", std::ssize(model.layer_pattern));
-  read_sizes(config, model, {.num_kv_heads = 8});
+  read_sizes(
+      config, model,
+      {.num_kv_heads = 8, .size_per_head = config.size_or("attention_head_dim", 128)});  // of Nemotron-H
   config.expect_text("mlp_hidden_act", {"relu2"});
   model.activation = Activation::SquaredRelu;
   model.normalization = Normalization::RmsNorm;

@@ -161,6 +161,10 @@ TEST_CASE("hugging_face: qwen2 and qwen3") {
   check_same(*qwen3, known("qwen3-30b-a3b", 4096));
   CHECK(qwen3->warnings.empty());
 
+  json renamed = without(qwen3_moe(), "num_experts");
+  renamed["num_local_experts"] = 128;  // as transformers 5 has it
+  check_same(*read(renamed, 4096), known("qwen3-30b-a3b", 4096));
+  CHECK(error_of(without(qwen3_moe(), "num_experts")) == "config.json: num_experts: missing");
   json dense_first = qwen3_moe();
   dense_first["mlp_only_layers"] = {0, 1};
   CHECK(read(dense_first, 4096)->model.experts.num_dense_layers == 2);
@@ -426,12 +430,24 @@ TEST_CASE("hugging_face: nemotron_h") {
   for (const char letter : config["hybrid_override_pattern"].get<std::string>())
     listed["layers_block_type"].push_back(letter == 'M' ? "mamba" : letter == 'E' ? "moe" : "attention");
   check_same(*read(listed, 8192), known("nemotron-3-nano", 8192));
+  for (json& type : listed["layers_block_type"])  // as transformers 5 has them
+    type = type == "mamba" ? "linear_attention" : type == "attention" ? "full_attention" : type;
+  check_same(*read(listed, 8192), known("nemotron-3-nano", 8192));
   listed["layers_block_type"][3] = "conv";
   CHECK(error_of(listed) ==
-        "config.json:1: layers_block_type: expected mamba, attention, mlp or moe, found '\"conv\"'");
+        "config.json:1: layers_block_type: expected mamba (or linear_attention), attention (or "
+        "full_attention), "
+        "mlp or moe, found '\"conv\"'");
   listed.erase("layers_block_type");
   CHECK(error_of(listed) ==
         "config.json: hybrid_override_pattern: expected a letter for each layer, found ''");
+  // Nemotron-H has attention_head_dim; 128 is the default of both.
+  const json bare = without(config, "head_dim");
+  CHECK(read(bare, 8192)->model.head_size() == 128);
+  CHECK(read(with(bare, "attention_head_dim", 64), 8192)->model.head_size() == 64);
+  CHECK(read(with(config, "attention_head_dim", 64), 8192)->model.head_size() == 128);
+  CHECK(read(with(config, "attention_head_dim", 64), 8192)->warnings.empty());
+  CHECK(read(without(config, "num_key_value_heads"), 8192)->model.kv_heads() == 8);
   config["use_bias"] = true;
   CHECK(error_of(config) == "config.json:1: use_bias: expected false, found 'true'");
 }
