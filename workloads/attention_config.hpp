@@ -23,6 +23,7 @@ struct AttentionDefaults {
   std::int64_t longest = 0;           ///< sequence; 0: the file has to say
   std::int64_t original_longest = 0;  ///< before LongRoPE extends it; 0: the rule says
   bool scales_rotation = false;       ///< where the file says nothing of rotations
+  bool has_output_bias = true;        ///< with `attention_bias` the projection after attention has one too
 };
 
 /// Reads which layers attend to a window. Windows that hold the whole sequence are none.

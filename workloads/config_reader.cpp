@@ -20,22 +20,29 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     // What the file is and how it is loaded.
     "_attn_implementation",
     "_name_or_path",
-    "architectures",
+    "attn_implementation",
     "auto_map",
     "dtype",
+    "is_llama_config",
     "model_type",
+    "tokenizer_class",
     "torch_dtype",
+    "torchscript",
     "transformers_version",
+    "unsloth_version",
     "quantization_config",
     // Tokens and generation.
     "bos_token_id",
     "decoder_start_token_id",
     "eos_token_id",
     "is_decoder",
+    "max_length",
     "output_attentions",
     "output_hidden_states",
+    "output_past",
     "output_router_logits",
     "pad_token_id",
+    "predict_special_tokens",
     "prefix",
     "return_dict",
     "task_specific_params",
@@ -52,6 +59,7 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     "reorder_and_upcast_attn",
     "rms_norm_eps",
     "rope_interleave",
+    "rope_interleaved",
     "rope_parameters",
     "rope_scaling",
     "rope_theta",
@@ -62,6 +70,7 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     "use_mrope",
     "gradient_checkpointing",
     // Heads of other tasks.
+    "_num_labels",
     "classifier_dropout",
     "id2label",
     "label2id",
@@ -93,6 +102,7 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     "num_logits_to_keep",
     "rescale_prenorm_residual",
     "residual_in_fp32",
+    "swiglu_alpha",
     "time_step_floor",
     "time_step_limit",
     "time_step_max",
@@ -100,9 +110,27 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     "time_step_rank",
     "use_mamba_kernels",
     // The same sizes under older names.
+    "max_sequence_length",
     "n_ctx",
     "qk_head_dim",
 });
+
+/// Keys that say, with this value, what is computed anyway: of Phi-4-mini, OPT, GPT-2, Qwen3-Coder and
+/// Nemotron 3, whose router has one group of experts.
+struct NeutralValue {
+  std::string_view key;
+  std::string_view value;  ///< as JSON
+};
+constexpr std::array kNeutral = std::to_array<NeutralValue>({{"_remove_final_layer_norm", "false"},
+                                                             {"full_attn_mod", "1"},
+                                                             {"interpolate_factor", "1"},
+                                                             {"is_encoder_decoder", "false"},
+                                                             {"layer_norm_elementwise_affine", "true"},
+                                                             {"lm_head_bias", "false"},
+                                                             {"n_group", "1"},
+                                                             {"n_special", "0"},
+                                                             {"qkv_bias", "false"},
+                                                             {"topk_group", "1"}});
 
 /// What `check_model` may complain of, and a key that holds it. Where families have several, the first one
 /// that is there is meant.
@@ -251,8 +279,14 @@ void ConfigReader::warn_of_the_rest() {
     const std::string& key = item.key();
     const bool is_known =
         seen_.contains(key) || std::find(kHarmless.begin(), kHarmless.end(), key) != kHarmless.end();
-    if (!is_known && !item.value().is_null()) {
+    if (is_known || item.value().is_null()) continue;
+    const auto* const neutral = std::find_if(kNeutral.begin(), kNeutral.end(),
+                                             [&key](const NeutralValue& known) { return known.key == key; });
+    if (neutral == kNeutral.end()) {
       warn(fmt::format("{}: unknown key, not taken into account", printable(key)));
+    } else if (const std::string value = item.value().dump(); value != neutral->value) {
+      warn(fmt::format("{} {}: not taken into account, computed as with {}", key, printable(value),
+                       neutral->value));
     }
   }
 }

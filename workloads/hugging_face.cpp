@@ -62,12 +62,15 @@ void read_sizes(ConfigReader& config, TransformerModel& model, const AttentionDe
   model.ffn_size = config.size("intermediate_size");
 }
 
-void read_biases(ConfigReader& config, TransformerModel& model) {
+/// `after_attention`: whether the class has the projection after attention add one too.
+void read_biases(ConfigReader& config, TransformerModel& model, bool after_attention) {
   const bool attention_bias = config.flag_or("attention_bias", false);
   const bool mlp_bias = config.flag_or("mlp_bias", false);
   model.has_bias = attention_bias && mlp_bias;
   model.has_qkv_bias = attention_bias && !mlp_bias;
   if (mlp_bias && !attention_bias) config.warn("mlp_bias true: biases of the MLP alone are not counted");
+  if (model.has_qkv_bias && after_attention)
+    config.warn("attention_bias true: the bias after attention is not counted");
 }
 
 /// What Llama's descendants have in common. The defaults are those of their classes in transformers
@@ -82,7 +85,7 @@ void read_descendant(ConfigReader& config, std::int64_t sequence_length, Transfo
   model.positions = Positions::Rotary;
   model.scales_rotation = read_rotation(config, absent);
   model.tied_embeddings = config.flag_or("tie_word_embeddings", false);
-  read_biases(config, model);
+  read_biases(config, model, absent.has_output_bias);
   read_sequence(config, kLongestKey, sequence_length, model, absent.longest);
   read_window(config, model, absent);
 }
@@ -111,15 +114,23 @@ void read_phi3(ConfigReader& config, std::int64_t sequence_length, TransformerMo
 constexpr AttentionWindow kQwenWindow{.size = 4096, .first_layer = 28};
 
 void read_qwen2(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_descendant(config, sequence_length, model,
-                  {.num_kv_heads = 32, .window = kQwenWindow, .uses_window = false});
+  read_descendant(
+      config, sequence_length, model,
+      {.num_kv_heads = 32, .window = kQwenWindow, .uses_window = false, .has_output_bias = false});
   model.has_qkv_bias = true;
+}
+
+/// Qwen3-Coder's files speak of the norms, which the class always has.
+void read_qwen3_norm(ConfigReader& config, TransformerModel& model) {
+  model.has_qk_norm = true;
+  if (!config.flag_or("use_qk_norm", true))
+    config.warn("use_qk_norm false: queries and keys are normalised all the same");
 }
 
 void read_qwen3(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
   read_descendant(config, sequence_length, model,
                   {.num_kv_heads = 32, .size_per_head = 128, .window = kQwenWindow, .uses_window = false});
-  model.has_qk_norm = true;
+  read_qwen3_norm(config, model);
 }
 
 /// The experts of Qwen's models: in every layer but those listed, which must be the first ones.
@@ -138,16 +149,17 @@ void read_qwen_experts(ConfigReader& config, TransformerModel& model, std::int64
 }
 
 void read_qwen2_moe(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_descendant(config, sequence_length, model,
-                  {.num_kv_heads = 16, .window = kQwenWindow, .uses_window = false});
-  model.has_qkv_bias = true;
+  read_descendant(
+      config, sequence_length, model,
+      {.num_kv_heads = 16, .window = kQwenWindow, .uses_window = false, .has_output_bias = false});
+  model.has_qkv_bias = config.flag_or("qkv_bias", true);
   read_qwen_experts(config, model, 5632);
 }
 
 void read_qwen3_moe(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
   read_descendant(config, sequence_length, model,
                   {.num_kv_heads = 4, .window = {.size = kQwenWindow.size}, .uses_window = false});
-  model.has_qk_norm = true;
+  read_qwen3_norm(config, model);
   read_qwen_experts(config, model, 0);
 }
 
@@ -235,7 +247,7 @@ void read_olmo3(ConfigReader& config, std::int64_t sequence_length, TransformerM
 }
 
 void read_glm4_moe(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_descendant(config, sequence_length, model, {.num_kv_heads = 8});
+  read_descendant(config, sequence_length, model, {.num_kv_heads = 8, .has_output_bias = false});
   model.has_qk_norm = config.flag_or("use_qk_norm", false);
   read_deepseek_experts(config, model, kGlm4Moe);
   warn_of_more_predictions(config);
@@ -277,6 +289,8 @@ void read_bert(ConfigReader& config, std::int64_t sequence_length, TransformerMo
   config.expect_text("hidden_act", {"gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh"});
   config.expect_text("position_embedding_type", {"absolute"});
   config.accept_size("type_vocab_size");
+  if (config.flag_or("is_decoder", false))
+    config.warn("is_decoder true: attention is computed in both directions all the same");
   model.is_bidirectional = true;
   model.tied_embeddings = config.flag_or("tie_word_embeddings", true);
   read_sequence(config, kLongestKey, sequence_length, model);
@@ -304,7 +318,7 @@ void read_nemotron(ConfigReader& config, std::int64_t sequence_length, Transform
   model.activation = Activation::SquaredRelu;
   model.positions = Positions::Rotary;
   model.tied_embeddings = config.flag_or("tie_word_embeddings", false);
-  read_biases(config, model);
+  read_biases(config, model, true);
   read_sequence(config, kLongestKey, sequence_length, model);
 }
 
@@ -314,7 +328,8 @@ void read_gpt_oss(ConfigReader& config, std::int64_t sequence_length, Transforme
                   {.num_kv_heads = 8,
                    .size_per_head = 64,
                    .window = {.size = 128, .full_every = 2},
-                   .scales_rotation = true});
+                   .scales_rotation = true,
+                   .has_output_bias = false});  // counted with all others
   model.has_bias = true;
   model.has_qkv_bias = false;
   model.has_attention_sinks = true;
@@ -404,6 +419,21 @@ void read_dropout(ConfigReader& config, Dropout family, TransformerModel& model)
     config.warn(fmt::format("embd_pdrop {}: dropout of the embedding alone is not counted", rate));
 }
 
+/// Warns of classes that have another head than the vocabulary's.
+void warn_of_other_heads(ConfigReader& config) {
+  constexpr std::array kOtherHeads =
+      std::to_array<std::string_view>({"ForMultipleChoice", "ForQuestionAnswering",
+                                       "ForSequenceClassification", "ForTokenClassification", "RewardModel"});
+  for (const json& name : config.list("architectures")) {
+    const std::string text = name.is_string() ? name.get<std::string>() : "";
+    if (std::any_of(kOtherHeads.begin(), kOtherHeads.end(),
+                    [&text](std::string_view head) { return text.ends_with(head); })) {
+      config.warn(
+          fmt::format("architectures {}: the logits of a vocabulary are computed instead", printable(text)));
+    }
+  }
+}
+
 /// How the configurations of a `model_type` are read.
 struct Family {
   std::string_view model_type;
@@ -460,6 +490,7 @@ Result<HuggingFaceModel> read_hugging_face_config(const JsonDocument& document, 
   ConfigReader config(document, object);
   family->read(config, sequence_length, result.model);
   read_dropout(config, family->dropout, result.model);
+  warn_of_other_heads(config);
   if (!config.error()) {
     if (const auto checked = check_model(result.model); !checked) config.complain(checked.error());
   }

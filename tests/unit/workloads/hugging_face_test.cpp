@@ -448,6 +448,11 @@ TEST_CASE("hugging_face: nemotron_h") {
   CHECK(read(with(config, "attention_head_dim", 64), 8192)->model.head_size() == 128);
   CHECK(read(with(config, "attention_head_dim", 64), 8192)->warnings.empty());
   CHECK(read(without(config, "num_key_value_heads"), 8192)->model.kv_heads() == 8);
+  for (const char* key : {"n_group", "topk_group"}) {
+    CHECK(read(with(config, key, 1), 8192)->warnings.empty());
+    CHECK(read(with(config, key, 2), 8192)->warnings ==
+          std::vector<std::string>{fmt::format("{} 2: not taken into account, computed as with 1", key)});
+  }
   config["use_bias"] = true;
   CHECK(error_of(config) == "config.json:1: use_bias: expected false, found 'true'");
 }
@@ -579,9 +584,15 @@ TEST_CASE("hugging_face: what is not supported is named") {
   json frequency = deepseek_v3();
   frequency["moe_layer_freq"] = 2;
   CHECK(error_of(frequency).starts_with("config.json:1: moe_layer_freq: expected 1, found '2'"));
-  json bias = llama3();
-  bias["attention_bias"] = true;
-  CHECK(read(bias, 8192)->model.has_qkv_bias);
+  for (const char* type : {"llama", "qwen3", "olmo2", "olmo3"}) {
+    CAPTURE(type);
+    const auto biased = read(with(with(llama3(), "attention_bias", true), "model_type", type), 4096);
+    CHECK(biased->model.has_qkv_bias);
+    CHECK(biased->warnings ==
+          std::vector<std::string>{"attention_bias true: the bias after attention is not counted"});
+  }
+  // Qwen2's class knows no such key.
+  CHECK(read(with(with(llama3(), "attention_bias", true), "model_type", "qwen2"), 4096)->warnings.empty());
   const auto longest = llama3()["max_position_embeddings"].get<std::int64_t>();
   CHECK(read(llama3(), longest)->warnings.empty());
   CHECK(read(llama3(), 2 * longest)->warnings ==
@@ -591,6 +602,60 @@ TEST_CASE("hugging_face: what is not supported is named") {
   mlp_bias["mlp_bias"] = true;
   CHECK(read(mlp_bias, 8192)->warnings ==
         std::vector<std::string>{"mlp_bias true: biases of the MLP alone are not counted"});
+}
+
+TEST_CASE("hugging_face: keys that change the computation with some values only") {
+  const auto warnings_with = [](const json& config, const char* key, const json& value) {
+    return read(with(config, key, value), 128)->warnings;
+  };
+  const json bert = json::parse(R"({"model_type": "bert", "hidden_act": "gelu", "hidden_size": 1024,
+    "intermediate_size": 4096, "max_position_embeddings": 512, "num_attention_heads": 16,
+    "num_hidden_layers": 24, "vocab_size": 30522})");
+  CHECK(warnings_with(bert, "is_decoder", false).empty());
+  CHECK(warnings_with(bert, "is_decoder", true) ==
+        std::vector<std::string>{"is_decoder true: attention is computed in both directions all the same"});
+  CHECK(warnings_with(llama3(), "is_decoder", true).empty());
+  for (const char* usual : {"LlamaForCausalLM", "GPT2LMHeadModel", "BertForMaskedLM", "BertForPreTraining"})
+    CHECK(warnings_with(llama3(), "architectures", {usual}).empty());
+  for (const char* other : {"LlamaForSequenceClassification", "LlamaForTokenClassification",
+                            "LlamaForQuestionAnswering", "Qwen2ForRewardModel", "InternLM2RewardModel"}) {
+    CHECK(warnings_with(llama3(), "architectures", {other}) ==
+          std::vector<std::string>{
+              fmt::format("architectures {}: the logits of a vocabulary are computed instead", other)});
+  }
+  struct Neutral {
+    const char* key;
+    json value;
+    json other;
+  };
+  for (const auto& [key, value, other] : std::vector<Neutral>{{"n_special", 0, 3},
+                                                              {"is_encoder_decoder", false, true},
+                                                              {"_remove_final_layer_norm", false, true},
+                                                              {"layer_norm_elementwise_affine", true, false},
+                                                              {"full_attn_mod", 1, 2},
+                                                              {"interpolate_factor", 1, 2},
+                                                              {"lm_head_bias", false, true},
+                                                              {"qkv_bias", false, true}}) {
+    CAPTURE(key);
+    CHECK(warnings_with(llama3(), key, value).empty());
+    CHECK(warnings_with(llama3(), key, other) ==
+          std::vector<std::string>{fmt::format("{} {}: not taken into account, computed as with {}", key,
+                                               other.dump(), value.dump())});
+  }
+  for (const char* key : {"_num_labels", "attn_implementation", "is_llama_config", "max_length",
+                          "max_sequence_length", "output_past", "predict_special_tokens", "rope_interleaved",
+                          "swiglu_alpha", "tokenizer_class", "torchscript", "unsloth_version"}) {
+    CAPTURE(key);
+    CHECK(warnings_with(llama3(), key, 1).empty());
+  }
+  CHECK(warnings_with(qwen3_moe(), "use_qk_norm", true).empty());
+  CHECK(warnings_with(qwen3_moe(), "use_qk_norm", false) ==
+        std::vector<std::string>{"use_qk_norm false: queries and keys are normalised all the same"});
+  CHECK(warnings_with(llama3(), "use_qk_norm", true) ==
+        std::vector<std::string>{"use_qk_norm: unknown key, not taken into account"});
+  const json qwen2_moe = with(qwen3_moe(), "model_type", "qwen2_moe");
+  CHECK(read(qwen2_moe, 128)->model.has_qkv_bias);
+  CHECK_FALSE(read(with(qwen2_moe, "qkv_bias", false), 128)->model.has_qkv_bias);
 }
 
 TEST_CASE("hugging_face: what no model can be is named by the keys of the family") {
