@@ -464,22 +464,34 @@ constexpr std::array kFamilies =
                            {"nemotron", read_nemotron},
                            {"nemotron_h", read_nemotron_h}});
 
+/// The key of the language model in a model that takes more than text.
+constexpr const char* kInner = "text_config";
+
 Result<Family> find_family(const JsonDocument& document, const json& object) {
   JsonFields fields(document, object);
   const std::string type = fields.string("model_type");
-  if (fields.error()) return fail(*fields.error());
+  const std::string_view hint =
+      object.is_object() && object.contains(kInner)
+          ? "; the language model is inside text_config, which can be given as a file of its own"
+          : "";
+  if (auto error = fields.error()) {
+    error->message += hint;
+    return fail(*error);
+  }
   std::vector<std::string_view> names;
   for (const Family& family : kFamilies) {
     if (family.model_type == type) return family;
     names.push_back(family.model_type);
   }
-  return fail(document.error_at(object, "model_type", expected_found("one of " + list_names(names), type)));
+  return fail(document.error_at(
+      object, "model_type", fmt::format("{}{}", expected_found("one of " + list_names(names), type), hint)));
 }
 
 }  // namespace
 
 bool is_hugging_face_config(const json& object) {
-  return object.is_object() && (object.contains("model_type") || object.contains("architectures"));
+  return object.is_object() &&
+         (object.contains("model_type") || object.contains("architectures") || object.contains(kInner));
 }
 
 Result<HuggingFaceModel> read_hugging_face_config(const JsonDocument& document, const json& object,

@@ -27,7 +27,8 @@ struct HuggingFaceModel {
   std::vector<std::string> warnings;
 };
 
-/// Whether an object looks like such a configuration: it has a `model_type` or `architectures`.
+/// Whether an object looks like such a configuration: it has a `model_type`, `architectures` or
+/// `text_config`.
 bool is_hugging_face_config(const nlohmann::json& object);
 
 /// Reads one. `sequence_length` is that of training, 0 for the longest that the model takes: training is

@@ -658,6 +658,19 @@ TEST_CASE("hugging_face: keys that change the computation with some values only"
   CHECK_FALSE(read(with(qwen2_moe, "qkv_bias", false), 128)->model.has_qkv_bias);
 }
 
+TEST_CASE("hugging_face: a language model inside another") {
+  for (const json& outer : {json{}, json{{"model_type", "mistral3"}}}) {
+    json config = outer;
+    config["text_config"] = llama3();
+    CHECK(is_hugging_face_config(config));
+    const std::string error = error_of(config);
+    CHECK(error.find("model_type: ") != std::string::npos);
+    CHECK(
+        error.ends_with("the language model is inside text_config, which can be given as a file of its own"));
+  }
+  CHECK(error_of(with(llama3(), "text_config", json::object())).empty());
+}
+
 TEST_CASE("hugging_face: what no model can be is named by the keys of the family") {
   const auto error_with = [](json config, const char* key, std::int64_t value) {
     config[key] = value;
