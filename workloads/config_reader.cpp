@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -12,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-/// `check_model` has closer bounds.
+/// Beyond it, products of two sizes might overflow. `check_model` has closer bounds, which messages name.
 constexpr std::int64_t kMaxSize = 1'000'000'000;
 
 /// Keys that change neither the shape nor the amount of the computation.
@@ -197,14 +198,20 @@ bool ConfigReader::has(std::string_view key) {
   return fields_.has(key);
 }
 
-std::int64_t ConfigReader::size(std::string_view key) {
+std::int64_t ConfigReader::whole_number(std::string_view key, std::int64_t low) {
   seen_.emplace(key);
-  return fields_.integer(key, 1, kMaxSize);
+  const std::int64_t value = fields_.integer(key, low, std::numeric_limits<std::int64_t>::max());
+  if (value <= kMaxSize) return value;
+  complain(key, expected_found("a size that a model can have", std::to_string(value)));
+  return low;
+}
+
+std::int64_t ConfigReader::size(std::string_view key) {
+  return whole_number(key, 1);
 }
 
 std::int64_t ConfigReader::size_or(std::string_view key, std::int64_t absent) {
-  seen_.emplace(key);
-  return fields_.integer_or(key, 0, kMaxSize, absent);
+  return has(key) ? whole_number(key, 0) : absent;
 }
 
 std::int64_t ConfigReader::size_or_none(std::string_view key, std::int64_t absent) {

@@ -74,6 +74,8 @@ class ConfigReader {
   std::vector<std::string> take_warnings() { return std::move(warnings_); }
 
  private:
+  /// A whole number of at least `low` that is not larger than any size.
+  std::int64_t whole_number(std::string_view key, std::int64_t low);
   /// What is under a key, which must be of the type of `empty`; this when absent.
   const nlohmann::json& nested(std::string_view key, const nlohmann::json& empty, std::string_view kind);
 

@@ -198,6 +198,10 @@ void read_deepseek_experts(ConfigReader& config, TransformerModel& model, const 
         .expert_ffn_size = expert_size,
         .shared_ffn_size = config.size_or_none("n_shared_experts", absent.num_shared_experts) * expert_size,
         .num_dense_layers = config.size_or("first_k_dense_replace", absent.num_dense_layers)};
+  } else {
+    for (const std::string_view key :
+         {"moe_intermediate_size", "num_experts_per_tok", "n_shared_experts", "first_k_dense_replace"})
+      config.accept(key);
   }
   // The method "greedy" (DeepSeek-V2-Lite) knows no groups.
   const std::int64_t num_groups = config.size_or_none("n_group", absent.num_groups);

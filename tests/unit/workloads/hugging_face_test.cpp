@@ -319,7 +319,7 @@ TEST_CASE("hugging_face: the longest sequence need not be said where it is known
   CHECK(error_of(qwen) == "config.json: max_position_embeddings: missing");
   CHECK(read(qwen, 1024)->model.sequence_length == 1024);
   CHECK(read(with(qwen, "max_position_embeddings", 0), 1024).error().message ==
-        "expected a whole number from 1 to 1000000000, found '0'");
+        "expected a whole number of at least 1, found '0'");
 }
 
 TEST_CASE("hugging_face: gpt_oss") {
@@ -669,6 +669,30 @@ TEST_CASE("hugging_face: a language model inside another") {
         error.ends_with("the language model is inside text_config, which can be given as a file of its own"));
   }
   CHECK(error_of(with(llama3(), "text_config", json::object())).empty());
+}
+
+TEST_CASE("hugging_face: sizes have one bound") {
+  CHECK(error_of(with(llama3(), "hidden_size", std::int64_t{1} << 60)) ==
+        "config.json:1: hidden_size: expected a size that a model can have, found '1152921504606846976'");
+  CHECK(error_of(with(llama3(), "hidden_size", 0)) ==
+        "config.json:1: hidden_size: expected a whole number of at least 1, found '0'");
+  CHECK(error_of(with(llama3(), "hidden_size", 1e30)) ==
+        "config.json:1: hidden_size: expected a whole number of at least 1, found '1e+30'");
+  CHECK(error_of(with(llama3(), "hidden_size", 1.5)) ==
+        "config.json:1: hidden_size: expected a whole number of at least 1, found '1.5'");
+  CHECK(error_of(with(llama3(), "head_dim", -1)) ==
+        "config.json:1: head_dim: expected a whole number of at least 0, found '-1'");
+}
+
+TEST_CASE("hugging_face: a dense model of a family with experts") {
+  for (const json& none : {json(nullptr), json(0)}) {
+    const auto model = read(with(deepseek_v3(), "n_routed_experts", none), 4096);
+    REQUIRE(model);
+    CHECK_FALSE(model->model.has_experts());
+    CHECK(model->warnings ==
+          std::vector<std::string>{
+              "num_nextn_predict_layers 1: the layers of multi-token prediction are left out"});
+  }
 }
 
 TEST_CASE("hugging_face: what no model can be is named by the keys of the family") {
