@@ -134,7 +134,7 @@ constexpr std::array kNeutral = std::to_array<NeutralValue>({{"_remove_final_lay
                                                              {"topk_group", "1"}});
 
 /// What `check_model` may complain of, and a key that holds it. Where families have several, the first one
-/// that is there is meant.
+/// that is there is meant; where none is there, the value is a default of the first one.
 struct FieldKey {
   std::string_view field;
   std::string_view key;
@@ -210,6 +210,11 @@ std::int64_t ConfigReader::size(std::string_view key) {
   return whole_number(key, 1);
 }
 
+std::int64_t ConfigReader::size(std::string_view key, std::string_view other_key) {
+  const std::int64_t other = size_or(other_key, 0);
+  return other > 0 ? size_or(key, other) : size(key);
+}
+
 std::int64_t ConfigReader::size_or(std::string_view key, std::int64_t absent) {
   return has(key) ? whole_number(key, 0) : absent;
 }
@@ -274,10 +279,13 @@ const json& ConfigReader::nested(std::string_view key, const json& empty, std::s
 }
 
 void ConfigReader::complain(const Error& error) {
-  const auto* const held = std::find_if(kFieldKeys.begin(), kFieldKeys.end(), [&](const FieldKey& known) {
-    return known.field == error.field && fields_.has(known.key);
+  const auto is_meant = [&](const FieldKey& known) { return known.field == error.field; };
+  const auto* const first = std::find_if(kFieldKeys.begin(), kFieldKeys.end(), is_meant);
+  const auto* const held = std::find_if(first, kFieldKeys.end(), [&](const FieldKey& known) {
+    return is_meant(known) && fields_.has(known.key);
   });
-  complain(held == kFieldKeys.end() ? error.field : held->key, error.message);
+  if (first == kFieldKeys.end()) return complain(error.field, error.message);
+  complain(held == kFieldKeys.end() ? first->key : held->key, error.message);
 }
 
 void ConfigReader::warn_of_the_rest() {

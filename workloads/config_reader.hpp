@@ -30,6 +30,8 @@ class ConfigReader {
   void accept_size(std::string_view key) { size_or(key, 0); }
   /// A size that must be there.
   std::int64_t size(std::string_view key);
+  /// The same under either of two names, of which the first is the usual one.
+  std::int64_t size(std::string_view key, std::string_view other_key);
   /// The same, or 0, with a value for an absent key.
   std::int64_t size_or(std::string_view key, std::int64_t absent);
   /// The same where null is a value of its own: 0, none.
@@ -60,7 +62,7 @@ class ConfigReader {
   void complain(const nlohmann::json& object, std::string_view key, std::string message) {
     fields_.complain(object, key, std::move(message));
   }
-  /// An error of `check_model`, at the key that holds what it is about; under its own name if none does.
+  /// An error of `check_model`, at the key that holds what it is about; under its own name if no key can.
   void complain(const Error& error);
   /// What the caller should be told of, beside the model.
   void warn(std::string message) { warnings_.push_back(std::move(message)); }

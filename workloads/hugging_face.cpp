@@ -12,6 +12,7 @@
 #include "core/text.hpp"
 #include "workloads/attention_config.hpp"
 #include "workloads/config_reader.hpp"
+#include "workloads/experts_config.hpp"
 
 namespace vtrain {
 namespace {
@@ -23,12 +24,6 @@ constexpr std::array kAttentionRates =
     std::to_array<std::string_view>({"attention_dropout", "attention_probs_dropout_prob", "attn_pdrop"});
 constexpr std::array kHiddenRates =
     std::to_array<std::string_view>({"dropout", "hidden_dropout", "hidden_dropout_prob", "resid_pdrop"});
-
-/// A size that must be there under either of two names, of which the first is the usual one.
-std::int64_t size_of(ConfigReader& config, std::string_view key, std::string_view other_key) {
-  const std::int64_t other = config.size_or(other_key, 0);
-  return other > 0 ? config.size_or(key, other) : config.size(key);
-}
 
 /// The length of sequences. A file of which the family's class does not say the longest has to, unless the
 /// caller says how long they are.
@@ -133,21 +128,6 @@ void read_qwen3(ConfigReader& config, std::int64_t sequence_length, TransformerM
   read_qwen3_norm(config, model);
 }
 
-/// The experts of Qwen's models: in every layer but those listed, which must be the first ones.
-void read_qwen_experts(ConfigReader& config, TransformerModel& model, std::int64_t absent_shared_size) {
-  config.expect_size("decoder_sparse_step", 1, "experts in every layer");
-  model.experts = {.num_experts = size_of(config, "num_experts", "num_local_experts"),
-                   .top_k = config.size("num_experts_per_tok"),
-                   .expert_ffn_size = config.size("moe_intermediate_size"),
-                   .shared_ffn_size = config.size_or("shared_expert_intermediate_size", absent_shared_size)};
-  for (const json& layer : config.list("mlp_only_layers")) {
-    if (layer != model.experts.num_dense_layers) {
-      config.complain("mlp_only_layers", expected_found("the first layers, in order", layer.dump()));
-    }
-    ++model.experts.num_dense_layers;
-  }
-}
-
 void read_qwen2_moe(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
   read_descendant(
       config, sequence_length, model,
@@ -168,48 +148,6 @@ void warn_of_more_predictions(ConfigReader& config) {
   if (more > 0) {
     config.warn(
         fmt::format("num_nextn_predict_layers {}: the layers of multi-token prediction are left out", more));
-  }
-}
-
-/// What the classes of DeepSeek's models and of those that name their experts alike take for absent keys
-/// (configuration_*.py of transformers).
-struct DeepSeekDefaults {
-  std::int64_t num_dense_layers = 0;
-  std::int64_t num_shared_experts = 0;
-  std::int64_t num_groups = 0;
-  std::int64_t groups_per_token = 0;
-  std::string_view topk_method{};
-};
-constexpr DeepSeekDefaults kDeepSeekV2{.num_shared_experts = 2, .topk_method = "greedy"};
-constexpr DeepSeekDefaults kDeepSeekV3{
-    .num_dense_layers = 3, .num_shared_experts = 1, .num_groups = 8, .groups_per_token = 4};
-constexpr DeepSeekDefaults kGlm4Moe{.num_dense_layers = 1, .num_shared_experts = 1};
-
-/// Their experts: in every layer after the first ones.
-void read_deepseek_experts(ConfigReader& config, TransformerModel& model, const DeepSeekDefaults& absent) {
-  constexpr std::string_view kNumExperts = "n_routed_experts";  // null or 0: a dense model
-  const std::int64_t num_experts =
-      config.contains(kNumExperts) ? config.size_or(kNumExperts, 0) : config.size(kNumExperts);
-  if (num_experts > 0) {
-    const std::int64_t expert_size = config.size("moe_intermediate_size");
-    model.experts = {
-        .num_experts = num_experts,
-        .top_k = config.size("num_experts_per_tok"),
-        .expert_ffn_size = expert_size,
-        .shared_ffn_size = config.size_or_none("n_shared_experts", absent.num_shared_experts) * expert_size,
-        .num_dense_layers = config.size_or("first_k_dense_replace", absent.num_dense_layers)};
-  } else {
-    for (const std::string_view key :
-         {"moe_intermediate_size", "num_experts_per_tok", "n_shared_experts", "first_k_dense_replace"})
-      config.accept(key);
-  }
-  // The method "greedy" (DeepSeek-V2-Lite) knows no groups.
-  const std::int64_t num_groups = config.size_or_none("n_group", absent.num_groups);
-  const std::int64_t groups_per_token = config.size_or_none("topk_group", absent.groups_per_token);
-  if (model.has_experts() && num_groups > 0 &&
-      config.text_or("topk_method", std::string(absent.topk_method)) != "greedy") {
-    model.experts.num_groups = num_groups;
-    model.experts.groups_per_token = groups_per_token > 0 ? groups_per_token : num_groups;
   }
 }
 
@@ -339,7 +277,7 @@ void read_gpt_oss(ConfigReader& config, std::int64_t sequence_length, Transforme
   model.has_attention_sinks = true;
   model.clamps_activation = config.number_or("swiglu_limit", 7) > 0;
   model.experts = {.num_experts = config.size("num_local_experts"),
-                   .top_k = size_of(config, "num_experts_per_tok", "experts_per_token"),
+                   .top_k = config.size("num_experts_per_tok", "experts_per_token"),
                    .expert_ffn_size = model.ffn_size};
 }
 

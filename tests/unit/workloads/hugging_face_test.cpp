@@ -301,6 +301,9 @@ TEST_CASE("hugging_face: experts that a file lacks are as the family's class has
   CHECK(experts_without("n_shared_experts").shared_ffn_size == 2048);
   CHECK(experts_without("n_group").num_groups == 8);
   CHECK(experts_without("topk_group").groups_per_token == 4);
+  CHECK(
+      read(with(without(deepseek_v3(), "topk_group"), "n_group", 1), 4096)->model.experts.groups_per_token ==
+      1);
   CHECK(error_of(without(deepseek_v3(), "n_routed_experts")) == "config.json: n_routed_experts: missing");
   const json qwen2_moe = with(qwen3_moe(), "model_type", "qwen2_moe");
   CHECK(read(qwen2_moe, 4096)->model.experts.shared_ffn_size == 5632);
@@ -616,10 +619,10 @@ TEST_CASE("hugging_face: keys that change the computation with some values only"
         std::vector<std::string>{"is_decoder true: attention is computed in both directions all the same"});
   CHECK(warnings_with(llama3(), "is_decoder", true).empty());
   for (const char* usual : {"LlamaForCausalLM", "GPT2LMHeadModel", "BertForMaskedLM", "BertForPreTraining"})
-    CHECK(warnings_with(llama3(), "architectures", {usual}).empty());
+    CHECK(warnings_with(llama3(), "architectures", json::array({usual})).empty());
   for (const char* other : {"LlamaForSequenceClassification", "LlamaForTokenClassification",
                             "LlamaForQuestionAnswering", "Qwen2ForRewardModel", "InternLM2RewardModel"}) {
-    CHECK(warnings_with(llama3(), "architectures", {other}) ==
+    CHECK(warnings_with(llama3(), "architectures", json::array({other})) ==
           std::vector<std::string>{
               fmt::format("architectures {}: the logits of a vocabulary are computed instead", other)});
   }
@@ -628,19 +631,20 @@ TEST_CASE("hugging_face: keys that change the computation with some values only"
     json value;
     json other;
   };
-  for (const auto& [key, value, other] : std::vector<Neutral>{{"n_special", 0, 3},
-                                                              {"is_encoder_decoder", false, true},
-                                                              {"_remove_final_layer_norm", false, true},
-                                                              {"layer_norm_elementwise_affine", true, false},
-                                                              {"full_attn_mod", 1, 2},
-                                                              {"interpolate_factor", 1, 2},
-                                                              {"lm_head_bias", false, true},
-                                                              {"qkv_bias", false, true}}) {
-    CAPTURE(key);
-    CHECK(warnings_with(llama3(), key, value).empty());
-    CHECK(warnings_with(llama3(), key, other) ==
-          std::vector<std::string>{fmt::format("{} {}: not taken into account, computed as with {}", key,
-                                               other.dump(), value.dump())});
+  const std::vector<Neutral> neutrals = {{"n_special", 0, 3},
+                                         {"is_encoder_decoder", false, true},
+                                         {"_remove_final_layer_norm", false, true},
+                                         {"layer_norm_elementwise_affine", true, false},
+                                         {"full_attn_mod", 1, 2},
+                                         {"interpolate_factor", 1, 2},
+                                         {"lm_head_bias", false, true},
+                                         {"qkv_bias", false, true}};
+  for (const Neutral& neutral : neutrals) {
+    CAPTURE(neutral.key);
+    CHECK(warnings_with(llama3(), neutral.key, neutral.value).empty());
+    CHECK(warnings_with(llama3(), neutral.key, neutral.other) ==
+          std::vector<std::string>{fmt::format("{} {}: not taken into account, computed as with {}",
+                                               neutral.key, neutral.other.dump(), neutral.value.dump())});
   }
   for (const char* key : {"_num_labels", "attn_implementation", "is_llama_config", "max_length",
                           "max_sequence_length", "output_past", "predict_special_tokens", "rope_interleaved",
@@ -659,9 +663,9 @@ TEST_CASE("hugging_face: keys that change the computation with some values only"
 }
 
 TEST_CASE("hugging_face: a language model inside another") {
-  for (const json& outer : {json{}, json{{"model_type", "mistral3"}}}) {
-    json config = outer;
-    config["text_config"] = llama3();
+  json outer;
+  outer["text_config"] = llama3();
+  for (const json& config : {outer, with(outer, "model_type", "mistral3")}) {
     CHECK(is_hugging_face_config(config));
     const std::string error = error_of(config);
     CHECK(error.find("model_type: ") != std::string::npos);
@@ -714,6 +718,9 @@ TEST_CASE("hugging_face: what no model can be is named by the keys of the family
         "config.json:1: n_group: expected a divisor of the 256 experts, found '7'");
   CHECK(error_with(deepseek_v3(), "qk_nope_head_dim", 100'000) ==
         "config.json:1: qk_nope_head_dim: expected a whole number from 1 to 16384, found '100000'");
+  const json qwen2 = with(without(llama3(), "num_key_value_heads"), "model_type", "qwen2");  // 32 by default
+  CHECK(error_with(qwen2, "num_attention_heads", 16) ==
+        "config.json: num_key_value_heads: expected a divisor of the 16 heads, found '32'");
   json nested = {{"model", llama3()}};
   nested["model"]["num_attention_heads"] = 31;
   const auto document = JsonDocument::parse(nested.dump(), "c.json");
