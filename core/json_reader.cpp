@@ -105,6 +105,28 @@ Outline outline_of(std::string_view text) {
   return outline;
 }
 
+/// `text` with null for what `NonFinite` names, outside of strings. Lines stay as they are, and so do columns
+/// but those behind a `NaN`, which is shorter than null.
+std::string with_null_for_non_finite(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    std::size_t length = 1;
+    if (text.front() == '"') {
+      while (length < text.size() && text[length] != '"')
+        length += text[length] == '\\' ? 2 : 1;
+      ++length;
+    } else {
+      length = std::clamp<std::size_t>(text.find_first_of(" \t\r\n,:[]{}\""), 1, text.size());
+    }
+    const std::string_view word = text.substr(0, length);
+    const bool is_non_finite = word == "NaN" || word == "Infinity" || word == "-Infinity";
+    result += is_non_finite ? fmt::format("{:<{}}", "null", word.size()) : word;
+    text.remove_prefix(word.size());
+  }
+  return result;
+}
+
 /// Keys of all objects in a value, of which each has one of a name.
 std::size_t count_keys(const json& value) {
   std::size_t count = value.is_object() ? value.size() : 0;
@@ -241,9 +263,9 @@ std::string json_string(std::string_view text) {
   return json(text).dump(kCompact, ' ', false, json::error_handler_t::replace);
 }
 
-Result<JsonDocument> JsonDocument::parse(std::string text, std::string file) {
+Result<JsonDocument> JsonDocument::parse(std::string text, std::string file, NonFinite non_finite) {
   JsonDocument document;
-  document.text_ = std::move(text);
+  document.text_ = non_finite == NonFinite::Null ? with_null_for_non_finite(text) : std::move(text);
   document.file_ = std::move(file);
   if (auto nul = find_nul(document.text_, document.file_)) return fail(*std::move(nul));
   constexpr int kMaxDepth = 64;  // the parser would follow deeper brackets until the stack is full

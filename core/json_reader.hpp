@@ -15,11 +15,16 @@ namespace vtrain {
 /// `text` as a JSON string in quotes; bytes that are no UTF-8 become U+FFFD.
 std::string json_string(std::string_view text);
 
+/// What becomes of `NaN`, `Infinity` and `-Infinity`, which JSON (RFC 8259, section 6) does not know but
+/// Python's `json` writes: an error, or null.
+enum class NonFinite : std::uint8_t { Refused, Null };
+
 /// A JSON document with the text it came from, so that errors can name lines.
 class JsonDocument {
  public:
   /// Parses `text`; at most 64 levels of nesting, no key twice in an object. `file` is used in errors.
-  static Result<JsonDocument> parse(std::string text, std::string file);
+  static Result<JsonDocument> parse(std::string text, std::string file,
+                                    NonFinite non_finite = NonFinite::Refused);
 
   /// The outermost value.
   const nlohmann::json& root() const { return root_; }

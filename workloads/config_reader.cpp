@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -12,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-/// `check_model` has closer bounds.
+/// Beyond it, products of two sizes might overflow. `check_model` has closer bounds, which messages name.
 constexpr std::int64_t kMaxSize = 1'000'000'000;
 
 /// Keys that change neither the shape nor the amount of the computation.
@@ -20,22 +21,29 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     // What the file is and how it is loaded.
     "_attn_implementation",
     "_name_or_path",
-    "architectures",
+    "attn_implementation",
     "auto_map",
     "dtype",
+    "is_llama_config",
     "model_type",
+    "tokenizer_class",
     "torch_dtype",
+    "torchscript",
     "transformers_version",
+    "unsloth_version",
     "quantization_config",
     // Tokens and generation.
     "bos_token_id",
     "decoder_start_token_id",
     "eos_token_id",
     "is_decoder",
+    "max_length",
     "output_attentions",
     "output_hidden_states",
+    "output_past",
     "output_router_logits",
     "pad_token_id",
+    "predict_special_tokens",
     "prefix",
     "return_dict",
     "task_specific_params",
@@ -52,6 +60,7 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     "reorder_and_upcast_attn",
     "rms_norm_eps",
     "rope_interleave",
+    "rope_interleaved",
     "rope_parameters",
     "rope_scaling",
     "rope_theta",
@@ -62,6 +71,7 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     "use_mrope",
     "gradient_checkpointing",
     // Heads of other tasks.
+    "_num_labels",
     "classifier_dropout",
     "id2label",
     "label2id",
@@ -93,6 +103,7 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     "num_logits_to_keep",
     "rescale_prenorm_residual",
     "residual_in_fp32",
+    "swiglu_alpha",
     "time_step_floor",
     "time_step_limit",
     "time_step_max",
@@ -100,12 +111,30 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     "time_step_rank",
     "use_mamba_kernels",
     // The same sizes under older names.
+    "max_sequence_length",
     "n_ctx",
     "qk_head_dim",
 });
 
+/// Keys that say, with this value, what is computed anyway: of Phi-4-mini, OPT, GPT-2, Qwen3-Coder and
+/// Nemotron 3, whose router has one group of experts.
+struct NeutralValue {
+  std::string_view key;
+  std::string_view value;  ///< as JSON
+};
+constexpr std::array kNeutral = std::to_array<NeutralValue>({{"_remove_final_layer_norm", "false"},
+                                                             {"full_attn_mod", "1"},
+                                                             {"interpolate_factor", "1"},
+                                                             {"is_encoder_decoder", "false"},
+                                                             {"layer_norm_elementwise_affine", "true"},
+                                                             {"lm_head_bias", "false"},
+                                                             {"n_group", "1"},
+                                                             {"n_special", "0"},
+                                                             {"qkv_bias", "false"},
+                                                             {"topk_group", "1"}});
+
 /// What `check_model` may complain of, and a key that holds it. Where families have several, the first one
-/// that is there is meant.
+/// that is there is meant; where none is there, the value is a default of the first one.
 struct FieldKey {
   std::string_view field;
   std::string_view key;
@@ -118,6 +147,7 @@ constexpr std::array kFieldKeys =
                              {"num_heads", "n_head"},
                              {"num_kv_heads", "num_key_value_heads"},
                              {"size_per_head", "head_dim"},
+                             {"size_per_head", "attention_head_dim"},
                              {"ffn_size", "intermediate_size"},
                              {"ffn_size", "ffn_dim"},
                              {"ffn_size", "n_inner"},
@@ -158,19 +188,39 @@ constexpr std::array kFieldKeys =
 
 }  // namespace
 
+bool ConfigReader::contains(std::string_view key) {
+  seen_.emplace(key);
+  return object_.find(key) != object_.end();
+}
+
 bool ConfigReader::has(std::string_view key) {
   seen_.emplace(key);
   return fields_.has(key);
 }
 
-std::int64_t ConfigReader::size(std::string_view key) {
+std::int64_t ConfigReader::whole_number(std::string_view key, std::int64_t low) {
   seen_.emplace(key);
-  return fields_.integer(key, 1, kMaxSize);
+  const std::int64_t value = fields_.integer(key, low, std::numeric_limits<std::int64_t>::max());
+  if (value <= kMaxSize) return value;
+  complain(key, expected_found("a size that a model can have", std::to_string(value)));
+  return low;
+}
+
+std::int64_t ConfigReader::size(std::string_view key) {
+  return whole_number(key, 1);
+}
+
+std::int64_t ConfigReader::size(std::string_view key, std::string_view other_key) {
+  const std::int64_t other = size_or(other_key, 0);
+  return other > 0 ? size_or(key, other) : size(key);
 }
 
 std::int64_t ConfigReader::size_or(std::string_view key, std::int64_t absent) {
-  seen_.emplace(key);
-  return fields_.integer_or(key, 0, kMaxSize, absent);
+  return has(key) ? whole_number(key, 0) : absent;
+}
+
+std::int64_t ConfigReader::size_or_none(std::string_view key, std::int64_t absent) {
+  return size_or(key, contains(key) ? 0 : absent);
 }
 
 bool ConfigReader::flag_or(std::string_view key, bool absent) {
@@ -229,10 +279,13 @@ const json& ConfigReader::nested(std::string_view key, const json& empty, std::s
 }
 
 void ConfigReader::complain(const Error& error) {
-  const auto* const held = std::find_if(kFieldKeys.begin(), kFieldKeys.end(), [&](const FieldKey& known) {
-    return known.field == error.field && fields_.has(known.key);
+  const auto is_meant = [&](const FieldKey& known) { return known.field == error.field; };
+  const auto* const first = std::find_if(kFieldKeys.begin(), kFieldKeys.end(), is_meant);
+  const auto* const held = std::find_if(first, kFieldKeys.end(), [&](const FieldKey& known) {
+    return is_meant(known) && fields_.has(known.key);
   });
-  complain(held == kFieldKeys.end() ? error.field : held->key, error.message);
+  if (first == kFieldKeys.end()) return complain(error.field, error.message);
+  complain(held == kFieldKeys.end() ? first->key : held->key, error.message);
 }
 
 void ConfigReader::warn_of_the_rest() {
@@ -241,8 +294,14 @@ void ConfigReader::warn_of_the_rest() {
     const std::string& key = item.key();
     const bool is_known =
         seen_.contains(key) || std::find(kHarmless.begin(), kHarmless.end(), key) != kHarmless.end();
-    if (!is_known && !item.value().is_null()) {
+    if (is_known || item.value().is_null()) continue;
+    const auto* const neutral = std::find_if(kNeutral.begin(), kNeutral.end(),
+                                             [&key](const NeutralValue& known) { return known.key == key; });
+    if (neutral == kNeutral.end()) {
       warn(fmt::format("{}: unknown key, not taken into account", printable(key)));
+    } else if (const std::string value = item.value().dump(); value != neutral->value) {
+      warn(fmt::format("{} {}: not taken into account, computed as with {}", key, printable(value),
+                       neutral->value));
     }
   }
 }

@@ -30,8 +30,12 @@ class ConfigReader {
   void accept_size(std::string_view key) { size_or(key, 0); }
   /// A size that must be there.
   std::int64_t size(std::string_view key);
+  /// The same under either of two names, of which the first is the usual one.
+  std::int64_t size(std::string_view key, std::string_view other_key);
   /// The same, or 0, with a value for an absent key.
   std::int64_t size_or(std::string_view key, std::int64_t absent);
+  /// The same where null is a value of its own: 0, none.
+  std::int64_t size_or_none(std::string_view key, std::int64_t absent);
   /// True or false, or the value for an absent key.
   bool flag_or(std::string_view key, bool absent);
   /// A number, or the value for an absent key.
@@ -44,6 +48,10 @@ class ConfigReader {
   void expect_text(std::string_view key, std::initializer_list<std::string_view> allowed);
   /// Complains unless the key is absent or has this value.
   void expect_size(std::string_view key, std::int64_t expected, std::string_view why);
+  /// Whether the key is there, be it with null.
+  bool contains(std::string_view key);
+  /// Whether the key is there with a value other than null.
+  bool has(std::string_view key);
   /// The list under a key, empty when absent.
   const nlohmann::json& list(std::string_view key);
   /// The object under a key, empty when absent.
@@ -54,7 +62,7 @@ class ConfigReader {
   void complain(const nlohmann::json& object, std::string_view key, std::string message) {
     fields_.complain(object, key, std::move(message));
   }
-  /// An error of `check_model`, at the key that holds what it is about; under its own name if none does.
+  /// An error of `check_model`, at the key that holds what it is about; under its own name if no key can.
   void complain(const Error& error);
   /// What the caller should be told of, beside the model.
   void warn(std::string message) { warnings_.push_back(std::move(message)); }
@@ -68,8 +76,8 @@ class ConfigReader {
   std::vector<std::string> take_warnings() { return std::move(warnings_); }
 
  private:
-  /// Whether the key is there.
-  bool has(std::string_view key);
+  /// A whole number of at least `low` that is not larger than any size.
+  std::int64_t whole_number(std::string_view key, std::int64_t low);
   /// What is under a key, which must be of the type of `empty`; this when absent.
   const nlohmann::json& nested(std::string_view key, const nlohmann::json& empty, std::string_view kind);
 

@@ -10,7 +10,9 @@
 
 #include "core/json_reader.hpp"
 #include "core/text.hpp"
+#include "workloads/attention_config.hpp"
 #include "workloads/config_reader.hpp"
+#include "workloads/experts_config.hpp"
 
 namespace vtrain {
 namespace {
@@ -23,65 +25,19 @@ constexpr std::array kAttentionRates =
 constexpr std::array kHiddenRates =
     std::to_array<std::string_view>({"dropout", "hidden_dropout", "hidden_dropout_prob", "resid_pdrop"});
 
+/// The length of sequences. A file of which the family's class does not say the longest has to, unless the
+/// caller says how long they are.
 void read_sequence(ConfigReader& config, std::string_view key, std::int64_t sequence_length,
-                   TransformerModel& model) {
-  const std::int64_t longest = config.size(key);
+                   TransformerModel& model, std::int64_t absent = 0) {
+  std::int64_t longest = config.size_or_none(key, absent);
   model.sequence_length = sequence_length > 0 ? sequence_length : longest;
+  if (longest == 0 && (sequence_length == 0 || config.has(key))) longest = config.size(key);
+  if (longest == 0) return;
   if (sequence_length == 0) {
     config.warn(fmt::format("{} {}: taken as the sequence length of training", key, longest));
   } else if (sequence_length > longest) {
     config.warn(fmt::format("{} {}: sequences of {} tokens are longer", key, longest, sequence_length));
   }
-}
-
-/// The window of a list of layer types, of the given size: in all layers from one on, or in all but the last
-/// of every so many.
-AttentionWindow window_of_types(ConfigReader& config, const json& types, std::int64_t num_layers,
-                                std::int64_t size) {
-  std::vector<bool> is_windowed;
-  for (const json& type : types) {
-    is_windowed.push_back(type == "sliding_attention");
-    if (is_windowed.back() || type == "full_attention") continue;
-    config.complain("layer_types", expected_found("full_attention or sliding_attention", type.dump()));
-    return {};
-  }
-  if (std::ssize(types) != num_layers) {
-    config.complain("layer_types", expected_found(fmt::format("{} types, one a layer", num_layers),
-                                                  std::to_string(types.size())));
-    return {};
-  }
-  const auto first = std::find(is_windowed.begin(), is_windowed.end(), true);
-  if (first == is_windowed.end()) return {};
-  AttentionWindow window{.size = size, .first_layer = first - is_windowed.begin()};
-  const auto full = std::find(first, is_windowed.end(), false);
-  if (full != is_windowed.end()) window.full_every = full - is_windowed.begin() + 1;
-  for (std::int64_t layer = window.first_layer; layer < std::ssize(is_windowed); ++layer) {
-    const bool expected = window.full_every == 0 || (layer + 1) % window.full_every != 0;
-    if (is_windowed[static_cast<std::size_t>(layer)] == expected) continue;
-    config.complain(
-        "layer_types",
-        expected_found("windows in all layers from one on, or in all but the last of every so many",
-                       fmt::format("another type in layer {}", layer)));
-    return {};
-  }
-  return window;
-}
-
-/// Attention to a window. `rule` says which layers have one where the file does not; windows that hold the
-/// whole sequence are none.
-void read_window(ConfigReader& config, TransformerModel& model, AttentionWindow rule = {}) {
-  const bool is_used = config.flag_or("use_sliding_window", true);
-  rule.size = config.size_or("sliding_window", 0);
-  rule.first_layer = config.size_or("max_window_layers", rule.first_layer);
-  rule.full_every = config.size_or("sliding_window_pattern", rule.full_every);
-  const json& types = config.list("layer_types");
-  if (rule.size == 0 &&
-      std::any_of(types.begin(), types.end(), [](const json& type) { return type != "full_attention"; })) {
-    config.warn("layer_types: layers with a window of unknown size are computed over the whole sequence");
-  }
-  if (!is_used || rule.size == 0 || rule.size >= model.sequence_length) return;
-  model.window = types.empty() ? rule : window_of_types(config, types, model.num_layers, rule.size);
-  if (model.window.first_layer >= model.num_layers) model.window = {};
 }
 
 void read_width(ConfigReader& config, TransformerModel& model) {
@@ -91,123 +47,100 @@ void read_width(ConfigReader& config, TransformerModel& model) {
 }
 
 /// The sizes beside the number of layers.
-void read_sizes(ConfigReader& config, TransformerModel& model) {
+void read_sizes(ConfigReader& config, TransformerModel& model, const AttentionDefaults& absent = {}) {
   read_width(config, model);
-  constexpr std::int64_t kAbsent = -1;
-  const std::int64_t num_kv_heads = config.size_or("num_key_value_heads", kAbsent);
-  if (num_kv_heads == 0) config.complain("num_key_value_heads", expected_found("a number above 0", "0"));
-  if (num_kv_heads > 0) model.num_kv_heads = num_kv_heads;
-  model.size_per_head = config.size_or("head_dim", 0);
+  constexpr std::string_view kKvHeads = "num_key_value_heads";
+  model.num_kv_heads = config.size_or_none(kKvHeads, absent.num_kv_heads);
+  if (model.num_kv_heads == 0 && config.has(kKvHeads))
+    config.complain(kKvHeads, expected_found("a number above 0", "0"));
+  model.size_per_head = config.size_or_none("head_dim", absent.size_per_head);
   model.ffn_size = config.size("intermediate_size");
 }
 
-void read_biases(ConfigReader& config, TransformerModel& model) {
+/// `after_attention`: whether the class has the projection after attention add one too.
+void read_biases(ConfigReader& config, TransformerModel& model, bool after_attention) {
   const bool attention_bias = config.flag_or("attention_bias", false);
   const bool mlp_bias = config.flag_or("mlp_bias", false);
   model.has_bias = attention_bias && mlp_bias;
   model.has_qkv_bias = attention_bias && !mlp_bias;
   if (mlp_bias && !attention_bias) config.warn("mlp_bias true: biases of the MLP alone are not counted");
+  if (model.has_qkv_bias && after_attention)
+    config.warn("attention_bias true: the bias after attention is not counted");
 }
 
-/// The number under a key of an object, 0 when there is none.
-double number_in(ConfigReader& config, const json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || found->is_null()) return 0;
-  if (found->is_number()) return found->get<double>();
-  config.complain(object, key, expected_found("a number", found->dump()));
-  return 0;
-}
-
-/// Whether sines and cosines are multiplied by a factor that is not 1. YaRN's is given, or the ratio of two
-/// factors that are equal where their coefficients are, or it is 0.1 ln(factor) + 1. Where each type of layer
-/// has a rule of its own, whether any of these does so.
-bool scales_rotation(ConfigReader& config, const json& scaling) {
-  if (std::any_of(scaling.begin(), scaling.end(), [&config](const json& rule) {
-        return rule.is_object() && scales_rotation(config, rule);
-      })) {
-    return true;
-  }
-  const auto is_yarn = [&scaling](const char* key) {
-    const auto found = scaling.find(key);
-    return found != scaling.end() && *found == "yarn";
-  };
-  if (!is_yarn("rope_type") && !is_yarn("type")) return false;
-  if (const double given = number_in(config, scaling, "attention_factor"); given > 0) return given != 1;
-  const double scale = number_in(config, scaling, "mscale");
-  const double scale_of_all = number_in(config, scaling, "mscale_all_dim");
-  if (scale > 0 && scale_of_all > 0) return scale != scale_of_all;
-  return number_in(config, scaling, "factor") > 1;
-}
-
-/// What Llama's descendants have in common.
-void read_llama(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model,
-                const AttentionWindow& window) {
+/// What Llama's descendants have in common. The defaults are those of their classes in transformers
+/// (configuration_*.py).
+void read_descendant(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model,
+                     const AttentionDefaults& absent) {
   model.num_layers = config.size("num_hidden_layers");
-  read_sizes(config, model);
+  read_sizes(config, model, absent);
   config.expect_text("hidden_act", {"silu", "swish"});
   model.activation = Activation::SwiGlu;
   model.normalization = Normalization::RmsNorm;
   model.positions = Positions::Rotary;
-  model.scales_rotation = scales_rotation(config, config.object("rope_scaling")) ||
-                          scales_rotation(config, config.object("rope_parameters"));
+  model.scales_rotation = read_rotation(config, absent);
   model.tied_embeddings = config.flag_or("tie_word_embeddings", false);
-  read_biases(config, model);
-  read_sequence(config, "max_position_embeddings", sequence_length, model);
-  read_window(config, model, window);
+  read_biases(config, model, absent.has_output_bias);
+  read_sequence(config, kLongestKey, sequence_length, model, absent.longest);
+  read_window(config, model, absent);
 }
 
 void read_llama(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_llama(config, sequence_length, model, {});
+  read_descendant(config, sequence_length, model, {.longest = 2048});
+}
+
+void read_mistral(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
+  read_descendant(config, sequence_length, model, {.num_kv_heads = 8, .window = {.size = 4096}});
 }
 
 void read_mixtral(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_llama(config, sequence_length, model);
+  read_descendant(config, sequence_length, model, {.num_kv_heads = 8});
   model.experts = {.num_experts = config.size("num_local_experts"),
                    .top_k = config.size("num_experts_per_tok"),
                    .expert_ffn_size = model.ffn_size};
 }
 
-/// Qwen's models have the window only where they say so (configuration_qwen2.py of transformers).
-void drop_unused_window(ConfigReader& config, TransformerModel& model) {
-  if (!config.flag_or("use_sliding_window", false)) model.window = {};
+void read_phi3(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
+  read_descendant(config, sequence_length, model, {.original_longest = 4096});
 }
 
+/// Qwen's models have the window only where they say so. In which layers the classes of its models with
+/// experts have changed; it is in all of qwen3_moe.
+constexpr AttentionWindow kQwenWindow{.size = 4096, .first_layer = 28};
+
 void read_qwen2(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_llama(config, sequence_length, model);
-  drop_unused_window(config, model);
+  read_descendant(
+      config, sequence_length, model,
+      {.num_kv_heads = 32, .window = kQwenWindow, .uses_window = false, .has_output_bias = false});
   model.has_qkv_bias = true;
 }
 
-void read_qwen3(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_llama(config, sequence_length, model);
-  drop_unused_window(config, model);
-  if (model.size_per_head == 0) model.size_per_head = 128;  // the default of transformers
+/// Qwen3-Coder's files speak of the norms, which the class always has.
+void read_qwen3_norm(ConfigReader& config, TransformerModel& model) {
   model.has_qk_norm = true;
+  if (!config.flag_or("use_qk_norm", true))
+    config.warn("use_qk_norm false: queries and keys are normalised all the same");
 }
 
-/// The experts of Qwen's models: in every layer but those listed, which must be the first ones.
-void read_qwen_experts(ConfigReader& config, TransformerModel& model) {
-  config.expect_size("decoder_sparse_step", 1, "experts in every layer");
-  model.experts = {.num_experts = config.size("num_experts"),
-                   .top_k = config.size("num_experts_per_tok"),
-                   .expert_ffn_size = config.size("moe_intermediate_size"),
-                   .shared_ffn_size = config.size_or("shared_expert_intermediate_size", 0)};
-  for (const json& layer : config.list("mlp_only_layers")) {
-    if (layer != model.experts.num_dense_layers) {
-      config.complain("mlp_only_layers", expected_found("the first layers, in order", layer.dump()));
-    }
-    ++model.experts.num_dense_layers;
-  }
+void read_qwen3(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
+  read_descendant(config, sequence_length, model,
+                  {.num_kv_heads = 32, .size_per_head = 128, .window = kQwenWindow, .uses_window = false});
+  read_qwen3_norm(config, model);
 }
 
 void read_qwen2_moe(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_qwen2(config, sequence_length, model);
-  read_qwen_experts(config, model);
+  read_descendant(
+      config, sequence_length, model,
+      {.num_kv_heads = 16, .window = kQwenWindow, .uses_window = false, .has_output_bias = false});
+  model.has_qkv_bias = config.flag_or("qkv_bias", true);
+  read_qwen_experts(config, model, 5632);
 }
 
 void read_qwen3_moe(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_qwen3(config, sequence_length, model);
-  read_qwen_experts(config, model);
+  read_descendant(config, sequence_length, model,
+                  {.num_kv_heads = 4, .window = {.size = kQwenWindow.size}, .uses_window = false});
+  read_qwen3_norm(config, model);
+  read_qwen_experts(config, model, 0);
 }
 
 void warn_of_more_predictions(ConfigReader& config) {
@@ -218,28 +151,9 @@ void warn_of_more_predictions(ConfigReader& config) {
   }
 }
 
-/// The experts of DeepSeek's models and of those that name theirs alike: in every layer after the first ones.
-void read_deepseek_experts(ConfigReader& config, TransformerModel& model) {
-  const std::int64_t num_experts = config.size_or("n_routed_experts", 0);
-  if (num_experts > 0) {
-    const std::int64_t expert_size = config.size("moe_intermediate_size");
-    model.experts = {.num_experts = num_experts,
-                     .top_k = config.size("num_experts_per_tok"),
-                     .expert_ffn_size = expert_size,
-                     .shared_ffn_size = config.size_or("n_shared_experts", 0) * expert_size,
-                     .num_dense_layers = config.size_or("first_k_dense_replace", 0)};
-  }
-  // The method "greedy" (DeepSeek-V2-Lite) knows no groups.
-  const std::int64_t num_groups = config.size_or("n_group", 0);
-  const std::int64_t groups_per_token = config.size_or("topk_group", 0);
-  if (model.has_experts() && num_groups > 0 && config.text_or("topk_method", "") != "greedy") {
-    model.experts.num_groups = num_groups;
-    model.experts.groups_per_token = groups_per_token > 0 ? groups_per_token : num_groups;
-  }
-}
-
-void read_deepseek(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_llama(config, sequence_length, model);
+void read_deepseek(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model,
+                   const DeepSeekDefaults& absent) {
+  read_descendant(config, sequence_length, model, {});
   model.num_kv_heads = 0;  // latent attention has one of each for every head
   model.latent = {.query_rank = config.size_or("q_lora_rank", 0),
                   .kv_rank = config.size("kv_lora_rank"),
@@ -248,27 +162,36 @@ void read_deepseek(ConfigReader& config, std::int64_t sequence_length, Transform
                   .value_head_size = config.size("v_head_dim")};
   model.size_per_head = 0;
   config.expect_size("moe_layer_freq", 1, "experts in every layer after the first ones");
-  read_deepseek_experts(config, model);
+  read_deepseek_experts(config, model, absent);
   warn_of_more_predictions(config);
+}
+
+void read_deepseek_v2(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
+  read_deepseek(config, sequence_length, model, kDeepSeekV2);
+}
+
+/// Kimi K2 too, whose class is DeepSeek-V3's.
+void read_deepseek_v3(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
+  read_deepseek(config, sequence_length, model, kDeepSeekV3);
 }
 
 /// Norms stand behind the halves of a layer, which costs the same as before them, and span the queries and
 /// keys of all heads.
 void read_olmo2(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_llama(config, sequence_length, model);
+  read_descendant(config, sequence_length, model, {});
   model.has_qk_norm = true;
 }
 
-/// Windows in three layers of four where the file does not say (configuration_olmo3.py of transformers).
+/// Windows in three layers of four where the file does not say.
 void read_olmo3(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_llama(config, sequence_length, model, {.full_every = 4});
+  read_descendant(config, sequence_length, model, {.window = {.size = 4096, .full_every = 4}});
   model.has_qk_norm = true;
 }
 
 void read_glm4_moe(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_llama(config, sequence_length, model);
+  read_descendant(config, sequence_length, model, {.num_kv_heads = 8, .has_output_bias = false});
   model.has_qk_norm = config.flag_or("use_qk_norm", false);
-  read_deepseek_experts(config, model);
+  read_deepseek_experts(config, model, kGlm4Moe);
   warn_of_more_predictions(config);
 }
 
@@ -298,7 +221,7 @@ void read_opt(ConfigReader& config, std::int64_t sequence_length, TransformerMod
   if (config.number_or("layerdrop", 0) > 0) config.warn("layerdrop: all layers are computed");
   // Norms before or after a half of a layer cost the same.
   config.accept_flag("do_layer_norm_before");
-  read_sequence(config, "max_position_embeddings", sequence_length, model);
+  read_sequence(config, kLongestKey, sequence_length, model);
 }
 
 /// An encoder and the logits of its masked tokens.
@@ -308,9 +231,11 @@ void read_bert(ConfigReader& config, std::int64_t sequence_length, TransformerMo
   config.expect_text("hidden_act", {"gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh"});
   config.expect_text("position_embedding_type", {"absolute"});
   config.accept_size("type_vocab_size");
+  if (config.flag_or("is_decoder", false))
+    config.warn("is_decoder true: attention is computed in both directions all the same");
   model.is_bidirectional = true;
   model.tied_embeddings = config.flag_or("tie_word_embeddings", true);
-  read_sequence(config, "max_position_embeddings", sequence_length, model);
+  read_sequence(config, kLongestKey, sequence_length, model);
 }
 
 void read_gpt_neox(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
@@ -325,7 +250,7 @@ void read_gpt_neox(ConfigReader& config, std::int64_t sequence_length, Transform
   if (config.flag_or("use_parallel_residual", true)) {
     config.warn("use_parallel_residual true: attention and MLP are computed one after the other");
   }
-  read_sequence(config, "max_position_embeddings", sequence_length, model);
+  read_sequence(config, kLongestKey, sequence_length, model);
 }
 
 void read_nemotron(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
@@ -335,21 +260,24 @@ void read_nemotron(ConfigReader& config, std::int64_t sequence_length, Transform
   model.activation = Activation::SquaredRelu;
   model.positions = Positions::Rotary;
   model.tied_embeddings = config.flag_or("tie_word_embeddings", false);
-  read_biases(config, model);
-  read_sequence(config, "max_position_embeddings", sequence_length, model);
+  read_biases(config, model, true);
+  read_sequence(config, kLongestKey, sequence_length, model);
 }
 
 /// Biases everywhere, a window in every second layer, experts in every layer.
 void read_gpt_oss(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_llama(config, sequence_length, model, {.full_every = 2});
+  read_descendant(config, sequence_length, model,
+                  {.num_kv_heads = 8,
+                   .size_per_head = 64,
+                   .window = {.size = 128, .full_every = 2},
+                   .scales_rotation = true,
+                   .has_output_bias = false});  // counted with all others
   model.has_bias = true;
   model.has_qkv_bias = false;
   model.has_attention_sinks = true;
   model.clamps_activation = config.number_or("swiglu_limit", 7) > 0;
-  const std::int64_t older_name = config.size_or("experts_per_token", 0);
   model.experts = {.num_experts = config.size("num_local_experts"),
-                   .top_k = older_name > 0 ? config.size_or("num_experts_per_tok", older_name)
-                                           : config.size("num_experts_per_tok"),
+                   .top_k = config.size("num_experts_per_tok", "experts_per_token"),
                    .expert_ffn_size = model.ffn_size};
 }
 
@@ -359,12 +287,19 @@ std::string read_pattern(ConfigReader& config) {
   const json& names = config.list("layers_block_type");
   if (!pattern.empty()) return pattern;
   for (const json& name : names) {
-    constexpr std::array<std::pair<std::string_view, char>, 4> kLetters = {
-        {{"mamba", 'M'}, {"attention", '*'}, {"mlp", '-'}, {"moe", 'E'}}};
+    // transformers 5 has other names for the first two.
+    constexpr std::array<std::pair<std::string_view, char>, 6> kLetters = {{{"mamba", 'M'},
+                                                                            {"linear_attention", 'M'},
+                                                                            {"attention", '*'},
+                                                                            {"full_attention", '*'},
+                                                                            {"mlp", '-'},
+                                                                            {"moe", 'E'}}};
     const auto* const letter = std::find_if(kLetters.begin(), kLetters.end(),
                                             [&name](const auto& known) { return name == known.first; });
     if (letter == kLetters.end()) {
-      config.complain("layers_block_type", expected_found("mamba, attention, mlp or moe", name.dump()));
+      config.complain("layers_block_type",
+                      expected_found("mamba (or linear_attention), attention (or full_attention), mlp or moe",
+                                     name.dump()));
       return {};
     }
     pattern.push_back(letter->second);
@@ -377,7 +312,9 @@ std::string read_pattern(ConfigReader& config) {
 void read_nemotron_h(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
   model.layer_pattern = read_pattern(config);
   model.num_layers = config.size_or("num_hidden_layers", std::ssize(model.layer_pattern));
-  read_sizes(config, model);
+  read_sizes(
+      config, model,
+      {.num_kv_heads = 8, .size_per_head = config.size_or("attention_head_dim", 128)});  // of Nemotron-H
   config.expect_text("mlp_hidden_act", {"relu2"});
   model.activation = Activation::SquaredRelu;
   model.normalization = Normalization::RmsNorm;
@@ -388,8 +325,8 @@ void read_nemotron_h(ConfigReader& config, std::int64_t sequence_length, Transfo
     if (config.flag_or(key, false)) config.complain(key, expected_found("false", "true"));
   if (!config.flag_or("use_conv_bias", true))
     config.warn("use_conv_bias false: the convolution's bias is counted all the same");
-  read_sequence(config, "max_position_embeddings", sequence_length, model);
-  read_window(config, model);
+  read_sequence(config, kLongestKey, sequence_length, model);
+  read_window(config, model, {});
   model.state_space = {.num_heads = config.size("mamba_num_heads"),
                        .head_size = config.size("mamba_head_dim"),
                        .state_size = config.size("ssm_state_size"),
@@ -424,6 +361,21 @@ void read_dropout(ConfigReader& config, Dropout family, TransformerModel& model)
     config.warn(fmt::format("embd_pdrop {}: dropout of the embedding alone is not counted", rate));
 }
 
+/// Warns of classes that have another head than the vocabulary's.
+void warn_of_other_heads(ConfigReader& config) {
+  constexpr std::array kOtherHeads =
+      std::to_array<std::string_view>({"ForMultipleChoice", "ForQuestionAnswering",
+                                       "ForSequenceClassification", "ForTokenClassification", "RewardModel"});
+  for (const json& name : config.list("architectures")) {
+    const std::string text = name.is_string() ? name.get<std::string>() : "";
+    if (std::any_of(kOtherHeads.begin(), kOtherHeads.end(),
+                    [&text](std::string_view head) { return text.ends_with(head); })) {
+      config.warn(
+          fmt::format("architectures {}: the logits of a vocabulary are computed instead", printable(text)));
+    }
+  }
+}
+
 /// How the configurations of a `model_type` are read.
 struct Family {
   std::string_view model_type;
@@ -433,18 +385,18 @@ struct Family {
 
 constexpr std::array kFamilies =
     std::to_array<Family>({{"llama", read_llama},
-                           {"mistral", read_llama},
+                           {"mistral", read_mistral},
                            {"mixtral", read_mixtral},
-                           {"phi3", read_llama},
+                           {"phi3", read_phi3},
                            {"olmo2", read_olmo2},
                            {"olmo3", read_olmo3},
                            {"qwen2", read_qwen2},
                            {"qwen2_moe", read_qwen2_moe},
                            {"qwen3", read_qwen3},
                            {"qwen3_moe", read_qwen3_moe},
-                           {"deepseek_v2", read_deepseek},
-                           {"deepseek_v3", read_deepseek},
-                           {"kimi_k2", read_deepseek},
+                           {"deepseek_v2", read_deepseek_v2},
+                           {"deepseek_v3", read_deepseek_v3},
+                           {"kimi_k2", read_deepseek_v3},
                            {"glm4_moe", read_glm4_moe},
                            {"gpt2", read_gpt2, {.attention = true, .hidden = true}},
                            {"opt", read_opt, {.hidden = true}},
@@ -454,22 +406,34 @@ constexpr std::array kFamilies =
                            {"nemotron", read_nemotron},
                            {"nemotron_h", read_nemotron_h}});
 
+/// The key of the language model in a model that takes more than text.
+constexpr const char* kInner = "text_config";
+
 Result<Family> find_family(const JsonDocument& document, const json& object) {
   JsonFields fields(document, object);
   const std::string type = fields.string("model_type");
-  if (fields.error()) return fail(*fields.error());
+  const std::string_view hint =
+      object.is_object() && object.contains(kInner)
+          ? "; the language model is inside text_config, which can be given as a file of its own"
+          : "";
+  if (auto error = fields.error()) {
+    error->message += hint;
+    return fail(*error);
+  }
   std::vector<std::string_view> names;
   for (const Family& family : kFamilies) {
     if (family.model_type == type) return family;
     names.push_back(family.model_type);
   }
-  return fail(document.error_at(object, "model_type", expected_found("one of " + list_names(names), type)));
+  return fail(document.error_at(
+      object, "model_type", fmt::format("{}{}", expected_found("one of " + list_names(names), type), hint)));
 }
 
 }  // namespace
 
 bool is_hugging_face_config(const json& object) {
-  return object.is_object() && (object.contains("model_type") || object.contains("architectures"));
+  return object.is_object() &&
+         (object.contains("model_type") || object.contains("architectures") || object.contains(kInner));
 }
 
 Result<HuggingFaceModel> read_hugging_face_config(const JsonDocument& document, const json& object,
@@ -480,6 +444,7 @@ Result<HuggingFaceModel> read_hugging_face_config(const JsonDocument& document, 
   ConfigReader config(document, object);
   family->read(config, sequence_length, result.model);
   read_dropout(config, family->dropout, result.model);
+  warn_of_other_heads(config);
   if (!config.error()) {
     if (const auto checked = check_model(result.model); !checked) config.complain(checked.error());
   }

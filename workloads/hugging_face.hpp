@@ -4,7 +4,9 @@
 /// `qwen2_moe`, `qwen3`, `qwen3_moe`, `deepseek_v2`, `deepseek_v3`, `kimi_k2`, `glm4_moe`, `gpt2`, `opt`,
 /// `gpt_neox`, `gpt_oss`, `nemotron` and `nemotron_h`, and the encoder `bert`. Every key of the file is
 /// accounted for: it is used, or is on a list of keys that change neither the shape nor the amount of the
-/// computation (token ids, initialisation, scales of rotary positions, ...), or is named in a warning.
+/// computation (token ids, initialisation, scales of rotary positions, ...), or is named in a warning. What a
+/// file lacks is as the family's class in transformers (configuration_*.py) has it, if it is not a size that
+/// every published file gives.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +27,8 @@ struct HuggingFaceModel {
   std::vector<std::string> warnings;
 };
 
-/// Whether an object looks like such a configuration: it has a `model_type` or `architectures`.
+/// Whether an object looks like such a configuration: it has a `model_type`, `architectures` or
+/// `text_config`.
 bool is_hugging_face_config(const nlohmann::json& object);
 
 /// Reads one. `sequence_length` is that of training, 0 for the longest that the model takes: training is

@@ -30,7 +30,7 @@ Result<ModelDescription> read_model_file(const fs::path& path, std::int64_t sequ
   constexpr std::size_t kMaxFile = std::size_t{4} << 20;
   auto text = read_file(path, kMaxFile);
   if (!text) return fail(std::move(text.error()));
-  const auto document = JsonDocument::parse(std::move(*text), path.string());
+  const auto document = JsonDocument::parse(std::move(*text), path.string(), NonFinite::Null);
   if (!document) return fail(document.error());
   return describe_model(*document, document->root(), sequence_length);
 }

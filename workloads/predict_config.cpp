@@ -93,7 +93,7 @@ Result<PredictConfig> read_release(std::string text, const std::string& file) {
 }  // namespace
 
 Result<PredictConfig> parse_predict_config(std::string text, const std::string& file) {
-  const auto document = JsonDocument::parse(text, file);
+  const auto document = JsonDocument::parse(text, file, NonFinite::Null);
   if (!document) return fail(document.error());
   const json& root = document->root();
   if (has_any(root, std::array<std::string_view, 2>{"model", "plan"})) return read_own(*document);
@@ -115,7 +115,7 @@ Error place_in_config(const std::string& path, Error error) {
   error.file = path;
   auto text = read_file(path, kMaxFile);
   if (!text) return error;
-  const auto document = JsonDocument::parse(std::move(*text), path);
+  const auto document = JsonDocument::parse(std::move(*text), path, NonFinite::Null);
   // Names of the release's fields are others, options are no fields.
   if (!document || !document->root().contains("plan") || error.field.starts_with('-')) return error;
   const std::string key = document->root().contains(error.field) ? error.field : "plan." + error.field;

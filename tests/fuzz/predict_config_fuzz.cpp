@@ -30,7 +30,7 @@ bool names_a_file(const nlohmann::json& root) {
 /// Any bytes give an error with a message, or a model and a plan that can be computed with.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
-  const auto document = vtrain::JsonDocument::parse(text, "input");
+  const auto document = vtrain::JsonDocument::parse(text, "input", vtrain::NonFinite::Null);
   if (!document || names_a_file(document->root())) return 0;
   const auto model = vtrain::describe_model(*document, document->root());
   if (model) check_model_of(model->model);

@@ -153,6 +153,23 @@ TEST_CASE("json_reader: malformed documents") {
   CHECK(fields.error()->message == "expected a JSON object, found '[1]'");
 }
 
+TEST_CASE("json_reader: what is not finite is refused, or null where a reader wants it") {
+  const std::string text =
+      "{\"limits\": [0.0, Infinity, -Infinity, NaN],\n\"name\": \"NaN, \\\"Infinity\",\n\"a\": -1}";
+  CHECK_FALSE(JsonDocument::parse(text, "f.json"));
+  const auto document = JsonDocument::parse(text, "f.json", NonFinite::Null);
+  REQUIRE(document);
+  CHECK(document->root()["limits"].dump() == "[0.0,null,null,null]");
+  CHECK(document->root()["name"] == "NaN, \"Infinity");
+  CHECK(document->error_at(document->root(), "a", "").line == 3);
+  for (const char* malformed : {"Infinity2", "[nan]", "{NaN: 1}", "\"NaN", "\"\\", "-NaN"})
+    CHECK_FALSE(JsonDocument::parse(malformed, "f.json", NonFinite::Null));
+  // The second of two commas is the 14th character.
+  const auto comma = JsonDocument::parse("[1, Infinity,,2]", "f.json", NonFinite::Null);
+  REQUIRE_FALSE(comma);
+  CHECK(comma.error().message.find("column 14") != std::string::npos);
+}
+
 /// What was read up to each string, and nothing else.
 class PrefixesOfStrings : public JsonEvents {
  public:

@@ -24,6 +24,16 @@ Result<HuggingFaceModel> read(const json& object, std::int64_t sequence_length =
   return read_hugging_face_config(*document, document->root(), sequence_length);
 }
 
+json without(json config, const char* key) {
+  config.erase(key);
+  return config;
+}
+
+json with(json config, const char* key, const json& value) {
+  config[key] = value;
+  return config;
+}
+
 json llama3() {
   return json::parse(
       R"({"architectures": ["LlamaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
@@ -151,6 +161,10 @@ TEST_CASE("hugging_face: qwen2 and qwen3") {
   check_same(*qwen3, known("qwen3-30b-a3b", 4096));
   CHECK(qwen3->warnings.empty());
 
+  json renamed = without(qwen3_moe(), "num_experts");
+  renamed["num_local_experts"] = 128;  // as transformers 5 has it
+  check_same(*read(renamed, 4096), known("qwen3-30b-a3b", 4096));
+  CHECK(error_of(without(qwen3_moe(), "num_experts")) == "config.json: num_experts: missing");
   json dense_first = qwen3_moe();
   dense_first["mlp_only_layers"] = {0, 1};
   CHECK(read(dense_first, 4096)->model.experts.num_dense_layers == 2);
@@ -216,7 +230,7 @@ TEST_CASE("hugging_face: windows in some layers") {
   config["use_sliding_window"] = true;
   config["max_window_layers"] = 32;
   CHECK(read(config, 4096)->model.window == AttentionWindow{});
-  config.erase("max_window_layers");
+  config["max_window_layers"] = 0;
   config["sliding_window_pattern"] = 6;
   CHECK(read(config, 4096)->model.window == AttentionWindow{.size = 1024, .full_every = 6});
   config.erase("sliding_window_pattern");
@@ -237,6 +251,78 @@ TEST_CASE("hugging_face: windows in some layers") {
         "'\"linear_attention\"'");
   config["layer_types"] = {"sliding_attention", "full_attention"};
   CHECK(error_of(config) == "config.json:1: layer_types: expected 32 types, one a layer, found '2'");
+}
+
+// The defaults are those of the classes in transformers (configuration_*.py).
+TEST_CASE("hugging_face: what a file lacks is as the family's class has it, null is none") {
+  const auto window_of = [](const json& config) { return read(config, 65536)->model.window; };
+  const json mistral = with(llama3(), "model_type", "mistral");  // without a window
+  CHECK(window_of(mistral) == AttentionWindow{.size = 4096});
+  CHECK(window_of(with(mistral, "sliding_window", nullptr)) == AttentionWindow{});
+  CHECK(window_of(with(mixtral(), "sliding_window", nullptr)) == AttentionWindow{});
+  CHECK(window_of(mixtral()) == AttentionWindow{});
+  CHECK(window_of(with(llama3(), "model_type", "phi3")) == AttentionWindow{});
+  const json olmo3 = with(llama3(), "model_type", "olmo3");
+  CHECK(window_of(olmo3) == AttentionWindow{.size = 4096, .full_every = 4});
+  CHECK(window_of(with(olmo3, "sliding_window", nullptr)) == AttentionWindow{});
+  const json qwen2 = with(with(llama3(), "model_type", "qwen2"), "use_sliding_window", true);  // 32 layers
+  CHECK(window_of(qwen2) == AttentionWindow{.size = 4096, .first_layer = 28});
+  CHECK(window_of(with(qwen2, "sliding_window", 1024)) == AttentionWindow{.size = 1024, .first_layer = 28});
+  CHECK(window_of(with(qwen2, "sliding_window", nullptr)) == AttentionWindow{});
+  const json qwen3 = with(qwen3_moe(), "use_sliding_window", true);
+  CHECK(window_of(without(without(qwen3, "sliding_window"), "max_window_layers")) ==
+        AttentionWindow{.size = 4096});
+
+  const auto kv_heads_of = [](const json& config) { return read(config, 4096)->model.kv_heads(); };
+  for (const json& config : {mistral, mixtral()}) {  // 32 heads
+    CHECK(kv_heads_of(without(config, "num_key_value_heads")) == 8);
+    CHECK(kv_heads_of(with(config, "num_key_value_heads", nullptr)) == 32);
+  }
+  CHECK(kv_heads_of(without(qwen3_moe(), "num_key_value_heads")) == 4);
+  CHECK(kv_heads_of(without(llama3(), "num_key_value_heads")) == 32);
+  CHECK(kv_heads_of(with(without(qwen2, "num_key_value_heads"), "num_attention_heads", 64)) == 32);
+  const auto head_size_of = [](const json& config) { return read(config, 4096)->model.head_size(); };
+  CHECK(head_size_of(without(qwen3_moe(), "head_dim")) == 2048 / 32);
+  CHECK(head_size_of(with(without(with(llama3(), "num_attention_heads", 64), "head_dim"), "model_type",
+                          "qwen3")) == 128);
+}
+
+TEST_CASE("hugging_face: experts that a file lacks are as the family's class has them") {
+  const auto dense_layers_of = [](const char* type) {
+    return read(with(without(deepseek_v3(), "first_k_dense_replace"), "model_type", type), 4096)
+        ->model.experts.num_dense_layers;
+  };
+  CHECK(dense_layers_of("deepseek_v3") == 3);
+  CHECK(dense_layers_of("kimi_k2") == 3);
+  CHECK(dense_layers_of("deepseek_v2") == 0);
+  const auto experts_without = [](const char* key) {
+    return read(without(deepseek_v3(), key), 4096)->model.experts;
+  };
+  CHECK(experts_without("n_shared_experts").shared_ffn_size == 2048);
+  CHECK(experts_without("n_group").num_groups == 8);
+  CHECK(experts_without("topk_group").groups_per_token == 4);
+  CHECK(
+      read(with(without(deepseek_v3(), "topk_group"), "n_group", 1), 4096)->model.experts.groups_per_token ==
+      1);
+  CHECK(error_of(without(deepseek_v3(), "n_routed_experts")) == "config.json: n_routed_experts: missing");
+  const json qwen2_moe = with(qwen3_moe(), "model_type", "qwen2_moe");
+  CHECK(read(qwen2_moe, 4096)->model.experts.shared_ffn_size == 5632);
+  CHECK(read(qwen3_moe(), 4096)->model.experts.shared_ffn_size == 0);
+}
+
+TEST_CASE("hugging_face: the longest sequence need not be said where it is known") {
+  const json llama = without(llama3(), "max_position_embeddings");  // as Llama 1 was first published
+  const auto model = read(llama);
+  REQUIRE(model);
+  CHECK(model->model.sequence_length == 2048);
+  CHECK(model->warnings ==
+        std::vector<std::string>{"max_position_embeddings 2048: taken as the sequence length of training"});
+  CHECK(read(llama, 1024)->warnings.empty());
+  const json qwen = without(qwen3_moe(), "max_position_embeddings");
+  CHECK(error_of(qwen) == "config.json: max_position_embeddings: missing");
+  CHECK(read(qwen, 1024)->model.sequence_length == 1024);
+  CHECK(read(with(qwen, "max_position_embeddings", 0), 1024).error().message ==
+        "expected a whole number of at least 1, found '0'");
 }
 
 TEST_CASE("hugging_face: gpt_oss") {
@@ -262,6 +348,11 @@ TEST_CASE("hugging_face: gpt_oss") {
     check_same(*model, known("gpt-oss-20b", 4096));
     CHECK(model->warnings.empty());
   }
+  for (const char* key : {"sliding_window", "head_dim", "num_key_value_heads", "rope_scaling"}) {
+    CAPTURE(key);
+    check_same(*read(without(config, key), 4096), known("gpt-oss-20b", 4096));
+  }
+  CHECK(read(with(config, "sliding_window", nullptr), 4096)->model.window == AttentionWindow{});
 }
 
 TEST_CASE("hugging_face: a factor on sines and cosines") {
@@ -292,6 +383,36 @@ TEST_CASE("hugging_face: a factor on sines and cosines") {
   CHECK(error_of(config) == "config.json:1: rope_scaling: expected an object, found '\"yarn\"'");
 }
 
+// _compute_longrope_parameters of transformers: sqrt(1 + ln(factor) / ln(original)), 1 where the factor is at
+// most 1; the factor is the ratio of both lengths where the file has them.
+TEST_CASE("hugging_face: LongRoPE's factor on sines and cosines") {
+  const auto scales = [](json config, const json& rule) {
+    config["rope_scaling"] = rule;
+    return read(config, 4096)->model.scales_rotation;
+  };
+  for (const char* type : {"longrope", "su"}) {
+    for (const char* key : {"rope_type", "type"}) {
+      CAPTURE(type);
+      CAPTURE(key);
+      const json rule = {{key, type}, {"short_factor", {1.0}}, {"long_factor", {1.0}}};
+      const json phi3 = with(with(llama3(), "model_type", "phi3"), "original_max_position_embeddings", 4096);
+      CHECK(scales(phi3, rule));  // 131072 / 4096
+      CHECK(scales(without(phi3, "original_max_position_embeddings"), rule));
+      CHECK_FALSE(scales(with(phi3, "max_position_embeddings", 4096), rule));
+      CHECK_FALSE(scales(with(phi3, "max_position_embeddings", 4096), with(rule, "factor", 32.0)));
+      CHECK_FALSE(scales(phi3, with(rule, "attention_factor", 1.0)));
+      CHECK(scales(phi3, with(rule, "attention_factor", 1.19)));
+      CHECK(scales(llama3(), with(rule, "factor", 32.0)));
+      CHECK_FALSE(scales(llama3(), with(rule, "factor", 1.0)));
+      CHECK(scales(llama3(), with(rule, "original_max_position_embeddings", 4096)));
+      CHECK_FALSE(scales(llama3(), with(rule, "original_max_position_embeddings", 131072)));
+    }
+  }
+  json newer = with(llama3(), "model_type", "phi3");
+  newer["rope_parameters"] = {{"rope_type", "longrope"}, {"original_max_position_embeddings", 4096}};
+  CHECK(scales(newer, nullptr));
+}
+
 TEST_CASE("hugging_face: nemotron_h") {
   json config = json::parse(R"({"model_type": "nemotron_h", "attention_bias": false, "chunk_size": 128,
     "conv_kernel": 4, "expand": 2, "head_dim": 128, "hidden_size": 2688, "intermediate_size": 1856,
@@ -312,12 +433,29 @@ TEST_CASE("hugging_face: nemotron_h") {
   for (const char letter : config["hybrid_override_pattern"].get<std::string>())
     listed["layers_block_type"].push_back(letter == 'M' ? "mamba" : letter == 'E' ? "moe" : "attention");
   check_same(*read(listed, 8192), known("nemotron-3-nano", 8192));
+  for (json& type : listed["layers_block_type"])  // as transformers 5 has them
+    type = type == "mamba" ? "linear_attention" : type == "attention" ? "full_attention" : type;
+  check_same(*read(listed, 8192), known("nemotron-3-nano", 8192));
   listed["layers_block_type"][3] = "conv";
   CHECK(error_of(listed) ==
-        "config.json:1: layers_block_type: expected mamba, attention, mlp or moe, found '\"conv\"'");
+        "config.json:1: layers_block_type: expected mamba (or linear_attention), attention (or "
+        "full_attention), "
+        "mlp or moe, found '\"conv\"'");
   listed.erase("layers_block_type");
   CHECK(error_of(listed) ==
         "config.json: hybrid_override_pattern: expected a letter for each layer, found ''");
+  // Nemotron-H has attention_head_dim; 128 is the default of both.
+  const json bare = without(config, "head_dim");
+  CHECK(read(bare, 8192)->model.head_size() == 128);
+  CHECK(read(with(bare, "attention_head_dim", 64), 8192)->model.head_size() == 64);
+  CHECK(read(with(config, "attention_head_dim", 64), 8192)->model.head_size() == 128);
+  CHECK(read(with(config, "attention_head_dim", 64), 8192)->warnings.empty());
+  CHECK(read(without(config, "num_key_value_heads"), 8192)->model.kv_heads() == 8);
+  for (const char* key : {"n_group", "topk_group"}) {
+    CHECK(read(with(config, key, 1), 8192)->warnings.empty());
+    CHECK(read(with(config, key, 2), 8192)->warnings ==
+          std::vector<std::string>{fmt::format("{} 2: not taken into account, computed as with 1", key)});
+  }
   config["use_bias"] = true;
   CHECK(error_of(config) == "config.json:1: use_bias: expected false, found 'true'");
 }
@@ -449,9 +587,15 @@ TEST_CASE("hugging_face: what is not supported is named") {
   json frequency = deepseek_v3();
   frequency["moe_layer_freq"] = 2;
   CHECK(error_of(frequency).starts_with("config.json:1: moe_layer_freq: expected 1, found '2'"));
-  json bias = llama3();
-  bias["attention_bias"] = true;
-  CHECK(read(bias, 8192)->model.has_qkv_bias);
+  for (const char* type : {"llama", "qwen3", "olmo2", "olmo3"}) {
+    CAPTURE(type);
+    const auto biased = read(with(with(llama3(), "attention_bias", true), "model_type", type), 4096);
+    CHECK(biased->model.has_qkv_bias);
+    CHECK(biased->warnings ==
+          std::vector<std::string>{"attention_bias true: the bias after attention is not counted"});
+  }
+  // Qwen2's class knows no such key.
+  CHECK(read(with(with(llama3(), "attention_bias", true), "model_type", "qwen2"), 4096)->warnings.empty());
   const auto longest = llama3()["max_position_embeddings"].get<std::int64_t>();
   CHECK(read(llama3(), longest)->warnings.empty());
   CHECK(read(llama3(), 2 * longest)->warnings ==
@@ -461,6 +605,98 @@ TEST_CASE("hugging_face: what is not supported is named") {
   mlp_bias["mlp_bias"] = true;
   CHECK(read(mlp_bias, 8192)->warnings ==
         std::vector<std::string>{"mlp_bias true: biases of the MLP alone are not counted"});
+}
+
+TEST_CASE("hugging_face: keys that change the computation with some values only") {
+  const auto warnings_with = [](const json& config, const char* key, const json& value) {
+    return read(with(config, key, value), 128)->warnings;
+  };
+  const json bert = json::parse(R"({"model_type": "bert", "hidden_act": "gelu", "hidden_size": 1024,
+    "intermediate_size": 4096, "max_position_embeddings": 512, "num_attention_heads": 16,
+    "num_hidden_layers": 24, "vocab_size": 30522})");
+  CHECK(warnings_with(bert, "is_decoder", false).empty());
+  CHECK(warnings_with(bert, "is_decoder", true) ==
+        std::vector<std::string>{"is_decoder true: attention is computed in both directions all the same"});
+  CHECK(warnings_with(llama3(), "is_decoder", true).empty());
+  for (const char* usual : {"LlamaForCausalLM", "GPT2LMHeadModel", "BertForMaskedLM", "BertForPreTraining"})
+    CHECK(warnings_with(llama3(), "architectures", json::array({usual})).empty());
+  for (const char* other : {"LlamaForSequenceClassification", "LlamaForTokenClassification",
+                            "LlamaForQuestionAnswering", "Qwen2ForRewardModel", "InternLM2RewardModel"}) {
+    CHECK(warnings_with(llama3(), "architectures", json::array({other})) ==
+          std::vector<std::string>{
+              fmt::format("architectures {}: the logits of a vocabulary are computed instead", other)});
+  }
+  struct Neutral {
+    const char* key;
+    json value;
+    json other;
+  };
+  const std::vector<Neutral> neutrals = {{"n_special", 0, 3},
+                                         {"is_encoder_decoder", false, true},
+                                         {"_remove_final_layer_norm", false, true},
+                                         {"layer_norm_elementwise_affine", true, false},
+                                         {"full_attn_mod", 1, 2},
+                                         {"interpolate_factor", 1, 2},
+                                         {"lm_head_bias", false, true},
+                                         {"qkv_bias", false, true}};
+  for (const Neutral& neutral : neutrals) {
+    CAPTURE(neutral.key);
+    CHECK(warnings_with(llama3(), neutral.key, neutral.value).empty());
+    CHECK(warnings_with(llama3(), neutral.key, neutral.other) ==
+          std::vector<std::string>{fmt::format("{} {}: not taken into account, computed as with {}",
+                                               neutral.key, neutral.other.dump(), neutral.value.dump())});
+  }
+  for (const char* key : {"_num_labels", "attn_implementation", "is_llama_config", "max_length",
+                          "max_sequence_length", "output_past", "predict_special_tokens", "rope_interleaved",
+                          "swiglu_alpha", "tokenizer_class", "torchscript", "unsloth_version"}) {
+    CAPTURE(key);
+    CHECK(warnings_with(llama3(), key, 1).empty());
+  }
+  CHECK(warnings_with(qwen3_moe(), "use_qk_norm", true).empty());
+  CHECK(warnings_with(qwen3_moe(), "use_qk_norm", false) ==
+        std::vector<std::string>{"use_qk_norm false: queries and keys are normalised all the same"});
+  CHECK(warnings_with(llama3(), "use_qk_norm", true) ==
+        std::vector<std::string>{"use_qk_norm: unknown key, not taken into account"});
+  const json qwen2_moe = with(qwen3_moe(), "model_type", "qwen2_moe");
+  CHECK(read(qwen2_moe, 128)->model.has_qkv_bias);
+  CHECK_FALSE(read(with(qwen2_moe, "qkv_bias", false), 128)->model.has_qkv_bias);
+}
+
+TEST_CASE("hugging_face: a language model inside another") {
+  json outer;
+  outer["text_config"] = llama3();
+  for (const json& config : {outer, with(outer, "model_type", "mistral3")}) {
+    CHECK(is_hugging_face_config(config));
+    const std::string error = error_of(config);
+    CHECK(error.find("model_type: ") != std::string::npos);
+    CHECK(
+        error.ends_with("the language model is inside text_config, which can be given as a file of its own"));
+  }
+  CHECK(error_of(with(llama3(), "text_config", json::object())).empty());
+}
+
+TEST_CASE("hugging_face: sizes have one bound") {
+  CHECK(error_of(with(llama3(), "hidden_size", std::int64_t{1} << 60)) ==
+        "config.json:1: hidden_size: expected a size that a model can have, found '1152921504606846976'");
+  CHECK(error_of(with(llama3(), "hidden_size", 0)) ==
+        "config.json:1: hidden_size: expected a whole number of at least 1, found '0'");
+  CHECK(error_of(with(llama3(), "hidden_size", 1e30)) ==
+        "config.json:1: hidden_size: expected a whole number of at least 1, found '1e+30'");
+  CHECK(error_of(with(llama3(), "hidden_size", 1.5)) ==
+        "config.json:1: hidden_size: expected a whole number of at least 1, found '1.5'");
+  CHECK(error_of(with(llama3(), "head_dim", -1)) ==
+        "config.json:1: head_dim: expected a whole number of at least 0, found '-1'");
+}
+
+TEST_CASE("hugging_face: a dense model of a family with experts") {
+  for (const json& none : {json(nullptr), json(0)}) {
+    const auto model = read(with(deepseek_v3(), "n_routed_experts", none), 4096);
+    REQUIRE(model);
+    CHECK_FALSE(model->model.has_experts());
+    CHECK(model->warnings ==
+          std::vector<std::string>{
+              "num_nextn_predict_layers 1: the layers of multi-token prediction are left out"});
+  }
 }
 
 TEST_CASE("hugging_face: what no model can be is named by the keys of the family") {
@@ -482,6 +718,9 @@ TEST_CASE("hugging_face: what no model can be is named by the keys of the family
         "config.json:1: n_group: expected a divisor of the 256 experts, found '7'");
   CHECK(error_with(deepseek_v3(), "qk_nope_head_dim", 100'000) ==
         "config.json:1: qk_nope_head_dim: expected a whole number from 1 to 16384, found '100000'");
+  const json qwen2 = with(without(llama3(), "num_key_value_heads"), "model_type", "qwen2");  // 32 by default
+  CHECK(error_with(qwen2, "num_attention_heads", 16) ==
+        "config.json: num_key_value_heads: expected a divisor of the 16 heads, found '32'");
   json nested = {{"model", llama3()}};
   nested["model"]["num_attention_heads"] = 31;
   const auto document = JsonDocument::parse(nested.dump(), "c.json");

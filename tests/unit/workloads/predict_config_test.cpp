@@ -138,6 +138,25 @@ TEST_CASE("predict_config: models from files beside the configuration") {
   CHECK(absent.error().file == (folder / "none.json").string());
 }
 
+TEST_CASE("predict_config: numbers as Python's json writes them") {
+  const testing::TemporaryFolder folder;
+  const std::string sizes = kHuggingFace;
+  const std::string plan =
+      R"("plan": {"global_batch": 8, "micro_batch": 1, "sequence_length": 512, "recompute": "none"})";
+  const std::string limits = R"({"time_step_limit": [0.0, Infinity], )" + sizes.substr(1);
+  REQUIRE(write_file(folder / "model.json", limits));
+  CHECK(load_model((folder / "model.json").string(), 512)->model.hidden_size == 64);
+  for (const std::string& model : {limits, std::string("\"model.json\"")}) {
+    REQUIRE(write_file(folder / "c.json", "{\"model\": " + model + ", " + plan + "}"));
+    const auto config = read_predict_config(folder / "c.json");
+    REQUIRE(config);
+    CHECK(config->warnings.empty());
+  }
+  // A size is none of them.
+  REQUIRE(write_file(folder / "model.json", R"({"model_type": "llama", "num_hidden_layers": Infinity})"));
+  CHECK(load_model((folder / "model.json").string()).error().message == "missing");
+}
+
 TEST_CASE("predict_config: a configuration of the public release") {
   const auto config = parse_predict_config(
       R"({"num_layers": 4, "hidden_size": 64, "num_attention_heads": 8, "max_length": 32,
