@@ -77,8 +77,8 @@ RateCurve collective_curve(const GpuProfile& profile, Collective collective, std
                   .limit = profile.nvlink_bandwidth.value,
                   .points = {}};
   for (double size = kSmallest; size <= kLargest; size *= 4) {
-    const KernelTime time =
-        collective_time(profile, collective, {.size = num_gpus, .per_node = num_gpus}, Bytes(size));
+    const KernelTime time = collective_time(profile, collective, {.size = num_gpus, .per_node = num_gpus},
+                                            Bytes(size), Libraries::Current);
     const double moved = size * collective_volume(collective, num_gpus);
     curve.points.push_back({size, moved / Seconds(time.time).count(), time.evidence});
   }

@@ -69,7 +69,7 @@ double hybrid_efficiency(TokenWay way, std::int64_t size) {
 /// Tokens to and from the GPUs of one NVLink domain.
 KernelTime domain_time(const LayerContext& layer, GpuGroup group, TokenWay way, Bytes bytes) {
   if (!has_hybrid_dispatch(layer) || group.size == 1)
-    return collective_time(layer.profile, Collective::AllToAll, group, bytes);
+    return collective_time(layer.profile, Collective::AllToAll, group, bytes, layer.stack.libraries);
   return {bytes / (layer.profile.nvlink_bandwidth * hybrid_efficiency(way, group.size)), Evidence::Modelled};
 }
 
@@ -101,7 +101,8 @@ KernelTime routing_map_time(const LayerContext& layer) {
   if (shape.expert_group.size <= 1 || !has_hybrid_dispatch(layer)) return {};
   const Bytes map(real(shape.split_tokens) * real(layer.model.experts.num_experts) *
                   real(shape.expert_group.size));
-  KernelTime time = collective_time(layer.profile, Collective::AllGather, shape.expert_group, map);
+  KernelTime time =
+      collective_time(layer.profile, Collective::AllGather, shape.expert_group, map, layer.stack.libraries);
   time.time += memory_kernel_time(layer.profile, MemoryKernel::Elementwise, map, 1);
   return time;
 }
@@ -119,8 +120,9 @@ void add_expert_collective(PassBuilder& pass, const LayerContext& layer, const c
                            Collective collective) {
   const LayerShape& shape = layer.shape;
   const Bytes rows(element_bytes(layer.key.precision) * real(shape.expert_rows) * real(shape.expert_hidden));
-  pass.exposed(name, TaskKind::TensorComm,
-               collective_time(layer.profile, collective, shape.expert_tensor_group, rows));
+  pass.exposed(
+      name, TaskKind::TensorComm,
+      collective_time(layer.profile, collective, shape.expert_tensor_group, rows, layer.stack.libraries));
 }
 
 struct ExpertProducts {

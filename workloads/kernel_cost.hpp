@@ -142,7 +142,7 @@ enum class Libraries : std::uint8_t {
 /// within a domain, and a latency for each of `collective_steps`. An all-reduce between exactly two nodes
 /// crosses the network once each way (trees).
 KernelTime collective_time(const GpuProfile& profile, Collective collective, GpuGroup group, Bytes total,
-                           Libraries libraries = Libraries::Current);
+                           Libraries libraries);
 
 /// A message from one GPU to another, within a node or over the GPU's share of the node's network.
 KernelTime send_time(const GpuProfile& profile, bool within_node, Bytes size);

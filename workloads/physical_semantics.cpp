@@ -30,7 +30,7 @@ struct LayerPasses {
 /// Collects a block operator by operator.
 class OperatorBlock {
  public:
-  OperatorBlock(TaskKind /*kind*/, const TransformerModel& model) : model_(model) {}
+  explicit OperatorBlock(const TransformerModel& model) : model_(model) {}
   void add(const Operators& part) { append(part, -1); }
   /// The layers of a chunk, the last one first if `descending`.
   void add_layers(const ChunkLayers& layers, const PerLayerKind<LayerPasses>& passes, bool descending) {
@@ -59,41 +59,6 @@ class OperatorBlock {
   Operators operators_;
 };
 
-/// Collects a block's sums: computation, tensor-parallel and data-parallel collectives.
-class SummedBlock {
- public:
-  SummedBlock(TaskKind kind, const TransformerModel& /*model*/) {
-    sums_[0].kind = kind;
-    sums_[1].kind = TaskKind::TensorComm;
-    sums_[2].kind = TaskKind::DataComm;
-  }
-  void add(const Operators& part) { accumulate(part, 1); }
-  void add_layers(const ChunkLayers& layers, const PerLayerKind<LayerPasses>& passes, bool /*descending*/) {
-    for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
-      if (passes[kind].recompute != nullptr) accumulate(*passes[kind].recompute, layers.recomputed[kind]);
-      accumulate(*passes[kind].pass, layers.counts[kind]);
-    }
-  }
-  Operators take() {
-    Operators block{sums_[0]};
-    for (const Operator& sum : {sums_[1], sums_[2]}) {
-      if (sum.duration.count() > 0) block.push_back(sum);
-    }
-    return block;
-  }
-
- private:
-  void accumulate(const Operators& part, std::int64_t times) {
-    for (const Operator& op : part) {
-      Operator& sum = sums_[!is_collective(op.kind) ? 0 : op.kind == TaskKind::TensorComm ? 1 : 2];
-      sum.duration += op.duration * real(times);
-      sum.gap += op.gap * real(times);
-    }
-  }
-
-  std::array<Operator, 3> sums_{};
-};
-
 /// One pass of each kind of layer, perhaps with what runs again before it.
 PerLayerKind<LayerPasses> layer_passes(const LayerCosts& costs, Operators PassCosts::*pass,
                                        bool with_recompute = false) {
@@ -105,27 +70,24 @@ PerLayerKind<LayerPasses> layer_passes(const LayerCosts& costs, Operators PassCo
   return passes;
 }
 
-template <class Block>
 Operators forward_block(const TransformerModel& model, const LayerCosts& costs, const ChunkLayers& layers) {
-  Block block(TaskKind::Forward, model);
+  OperatorBlock block(model);
   if (layers.is_first) block.add(costs.embedding.forward);
   block.add_layers(layers, layer_passes(costs, &PassCosts::forward), false);
   if (layers.is_last) block.add(costs.head.forward);
   return block.take();
 }
 
-template <class Block>
 Operators backward_block(const TransformerModel& model, const LayerCosts& costs, const ChunkLayers& layers) {
-  Block block(TaskKind::Backward, model);
+  OperatorBlock block(model);
   if (layers.is_last) block.add(costs.head.backward);
   block.add_layers(layers, layer_passes(costs, &PassCosts::backward, true), true);
   if (layers.is_first) block.add(costs.embedding.backward);
   return block.take();
 }
 
-template <class Block>
 Operators weight_block(const TransformerModel& model, const LayerCosts& costs, const ChunkLayers& layers) {
-  Block block(TaskKind::Backward, model);
+  OperatorBlock block(model);
   if (layers.is_last) block.add(costs.head.weight);
   block.add_layers(layers, layer_passes(costs, &PassCosts::weight), true);
   return block.take();
@@ -137,7 +99,6 @@ void add_wait(Operators& pass, Nanoseconds wait) {
 }
 
 /// Makes one stage.
-template <class Block>
 StageWork make_stage(const TransformerModel& model, const StageCosts& stages, const ParallelPlan& plan,
                      const LayerCosts& costs, std::int64_t stage) {
   StageWork work;
@@ -147,9 +108,9 @@ StageWork make_stage(const TransformerModel& model, const StageCosts& stages, co
   for (std::int64_t i = 0; i < plan.virtual_stages; ++i) {
     const ChunkLayers layers = stages.layers(stage, i);
     ChunkWork& chunk = work.chunks.emplace_back();
-    chunk.forward = forward_block<Block>(model, costs, layers);
-    chunk.backward = backward_block<Block>(model, costs, layers);
-    if (splits_backward(plan.schedule)) chunk.weight = weight_block<Block>(model, costs, layers);
+    chunk.forward = forward_block(model, costs, layers);
+    chunk.backward = backward_block(model, costs, layers);
+    if (splits_backward(plan.schedule)) chunk.weight = weight_block(model, costs, layers);
     if (plan.offloaded_layers > 0) {
       add_wait(chunk.forward, stages.offload_wait(stage, total_span(chunk.forward)));
       add_wait(chunk.backward, stages.offload_wait(stage, total_span(chunk.backward)));
@@ -175,6 +136,19 @@ StageWork make_stage(const TransformerModel& model, const StageCosts& stages, co
   }
   work.optimizer.push_back(
       {.name = "adam", .kind = TaskKind::Optimizer, .duration = stages.optimizer(stage)});
+  return work;
+}
+
+/// Puts an iteration together.
+IterationWork make_work(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
+                        const Stack& stack, const LayerCosts& costs) {
+  const StageCosts stages(model, plan, profile, stack, costs);
+  IterationWork work;
+  work.num_micro_batches = plan.num_micro_batches();
+  work.schedule = plan.schedule;
+  work.stages.reserve(static_cast<std::size_t>(plan.pipeline));
+  for (std::int64_t stage = 0; stage < plan.pipeline; ++stage)
+    work.stages.push_back(make_stage(model, stages, plan, costs, stage));
   return work;
 }
 
@@ -318,35 +292,11 @@ Fallbacks find_fallbacks(const TransformerModel& model, const ParallelPlan& plan
   return fallbacks;
 }
 
-IterationWork make_physical_work(const TransformerModel& model, const ParallelPlan& plan,
-                                 const GpuProfile& profile, const Stack& stack, const LayerCosts& costs,
-                                 WorkDetail detail) {
-  const StageCosts stages(model, plan, profile, stack, costs);
-  IterationWork work;
-  work.num_micro_batches = plan.num_micro_batches();
-  work.schedule = plan.schedule;
-  work.stages.reserve(static_cast<std::size_t>(plan.pipeline));
-  for (std::int64_t stage = 0; stage < plan.pipeline; ++stage) {
-    if (detail == WorkDetail::Operators) {
-      work.stages.push_back(make_stage<OperatorBlock>(model, stages, plan, costs, stage));
-    } else if (stage > 0 && stages.alike(stage - 1, stage)) {
-      work.stages.push_back(work.stages.back());
-    } else {
-      work.stages.push_back(make_stage<SummedBlock>(model, stages, plan, costs, stage));
-    }
-  }
-  return work;
-}
-
 const LayerCosts& LayerCostCache::costs(const ParallelPlan& plan) {
   const LayerKey key = layer_key(plan);
   const auto found = known_.find(key);
   if (found != known_.end()) return found->second;
   return known_.emplace(key, layer_costs(model_, key, profile_, stack_)).first->second;
-}
-
-IterationWork LayerCostCache::work(const ParallelPlan& plan) {
-  return make_physical_work(model_, plan, profile_, stack_, costs(plan), WorkDetail::Blocks);
 }
 
 Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const ParallelPlan& plan,
@@ -355,7 +305,7 @@ Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const
   if (auto checked = check_precision(profile, plan.precision); !checked) return fail(checked.error());
   if (auto checked = check_stack(stack, plan); !checked) return fail(checked.error());
   const LayerCosts costs = layer_costs(model, layer_key(plan), profile, stack);
-  IterationWork work = make_physical_work(model, plan, profile, stack, costs, WorkDetail::Operators);
+  IterationWork work = make_work(model, plan, profile, stack, costs);
   std::vector<std::string> remarks = remarks_on(model, plan, stack, costs, work);
   return PhysicalPrediction{
       .work = std::move(work),

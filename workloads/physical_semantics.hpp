@@ -29,12 +29,6 @@
 
 namespace vtrain {
 
-/// How finely a stage's blocks are divided. Both give the same times, to the bit.
-enum class WorkDetail : std::uint8_t {
-  Operators,  ///< every kernel group of every layer by name, for graphs and timelines
-  Blocks,  ///< one unnamed operator for a block's compute and one for each kind of collective, for searches
-};
-
 /// What of a prediction the profile's measurements do not cover.
 struct Fallbacks {
   std::vector<std::string> extrapolated{};  ///< operators and messages outside the measured sizes
@@ -68,12 +62,6 @@ struct PhysicalPrediction {
   PhysicalProvenance provenance;
 };
 
-/// Puts an iteration together. `costs` are those of `layer_key(plan)`. The plan must have passed
-/// `check_plan`. A few microseconds with `WorkDetail::Blocks`.
-IterationWork make_physical_work(const TransformerModel& model, const ParallelPlan& plan,
-                                 const GpuProfile& profile, const Stack& stack, const LayerCosts& costs,
-                                 WorkDetail detail);
-
 /// Layer costs of one model, profile and stack, computed when first asked for. Not safe to share between
 /// threads. The profile must outlive it.
 class LayerCostCache {
@@ -88,8 +76,6 @@ class LayerCostCache {
   const Stack& stack() const { return stack_; }
   /// The costs of a plan that has passed `check_plan`; valid as long as the cache.
   const LayerCosts& costs(const ParallelPlan& plan);
-  /// `make_physical_work` with `WorkDetail::Blocks`.
-  IterationWork work(const ParallelPlan& plan);
 
  private:
   TransformerModel model_;

@@ -33,11 +33,13 @@ std::vector<Operator> recomputed_pass(const std::vector<Operator>& forward, Reco
                    : op.name == "attention");
     // Gathered inputs are not kept, so what gathers them runs again: by operator nothing stands for it.
     const bool is_gather = op.name == "all_gather" || op.name == "expert_gather";
-    const bool is_output = op.name == "attention" || (is_collective(op.kind) && !is_gather);
+    const bool is_mixed = op.name == "attention" || op.name == "space_scan";
+    const bool is_output = is_mixed || (is_collective(op.kind) && !is_gather);
     bool is_dropped = is_scores || is_fused;
     if (every_second) is_dropped = !is_output;
     if (rule == SelectiveRecompute::NormsAndActivations)
-      is_dropped = op.name.ends_with("_norm") || op.name == "expert_act" || op.name == "expert_clamp";
+      is_dropped = op.name == "input_norm" || op.name == "mlp_norm" || op.name == "expert_act" ||
+                   op.name == "expert_clamp";
     if (rule == SelectiveRecompute::Activations) is_dropped = op.name == "expert_act";
     if (rule == SelectiveRecompute::Experts) is_dropped = has_experts && is_second_half;
     if (!is_full && !is_dropped) continue;

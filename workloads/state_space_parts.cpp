@@ -51,7 +51,8 @@ void add_reordering(PassBuilder& pass, const LayerContext& layer, std::string_vi
 void add_exchange(PassBuilder& pass, const LayerContext& layer, std::int64_t columns) {
   const Bytes total(element_bytes(layer.key.precision) * real(layer.shape.tokens) * real(columns));
   pass.exposed("context_all_to_all", TaskKind::TensorComm,
-               collective_time(layer.profile, Collective::AllToAll, layer.shape.context_group, total));
+               collective_time(layer.profile, Collective::AllToAll, layer.shape.context_group, total,
+                               layer.stack.libraries));
 }
 
 /// The projection at the end keeps 8 bits where a stack says so.

@@ -71,7 +71,8 @@ std::optional<WeightSharding::Times> WeightSharding::times_of(double shared, dou
     return std::nullopt;
   const auto time_over = [&](std::string_view name, Collective collective, GpuGroup group, double bytes) {
     if (bytes <= 0) return Nanoseconds(0);
-    const KernelTime time = collective_time(layer_.profile, collective, group, Bytes(bytes));
+    const KernelTime time =
+        collective_time(layer_.profile, collective, group, Bytes(bytes), layer_.stack.libraries);
     if (time.evidence == Evidence::Extrapolated) extrapolated_.insert(name);
     return time.time;
   };

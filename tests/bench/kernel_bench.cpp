@@ -61,7 +61,8 @@ void collective_within_a_node(benchmark::State& state) {
   Bytes size(3e7);
   for (auto _ : state) {
     benchmark::DoNotOptimize(size);
-    benchmark::DoNotOptimize(collective_time(h100(), Collective::AllGather, {8, 8}, size));
+    benchmark::DoNotOptimize(
+        collective_time(h100(), Collective::AllGather, {8, 8}, size, Libraries::Current));
   }
 }
 BENCHMARK(collective_within_a_node);
@@ -70,7 +71,8 @@ void collective_across_nodes(benchmark::State& state) {
   Bytes size(3e7);
   for (auto _ : state) {
     benchmark::DoNotOptimize(size);
-    benchmark::DoNotOptimize(collective_time(h100(), Collective::AllReduce, {64, 8}, size));
+    benchmark::DoNotOptimize(
+        collective_time(h100(), Collective::AllReduce, {64, 8}, size, Libraries::Current));
   }
 }
 BENCHMARK(collective_across_nodes);

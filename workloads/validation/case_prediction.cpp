@@ -6,8 +6,7 @@
 #include <fmt/format.h>
 
 #include "workloads/memory_model.hpp"
-#include "workloads/physical_semantics.hpp"
-#include "workloads/predictor.hpp"
+#include "workloads/plan_timer.hpp"
 
 namespace vtrain {
 namespace {
@@ -16,8 +15,9 @@ namespace {
 Seconds predict_time(const MeasuredCase& measured, const GpuProfile& profile, const KernelFactors& factors) {
   Stack stack = measured.stack;
   stack.factors = factors;
-  LayerCostCache cache(measured.model, profile, stack);
-  return fast_iteration_times(cache.work(measured.plan)).iteration;
+  PlanTimer timer(measured.model, profile, std::move(stack));
+  timer.take_up(measured.plan);
+  return timer.iteration();
 }
 
 /// Predicts a complete case.

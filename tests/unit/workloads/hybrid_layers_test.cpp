@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <cmath>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -83,6 +86,27 @@ TEST_CASE("hybrid_layers: traffic of a state space") {
         std::round(memory_kernel_time(gb200(), MemoryKernel::Elementwise, Bytes(4 * projected), 1).count()));
 }
 
+TEST_CASE("hybrid_layers: what of a state space runs again is what its memory does not keep") {
+  const TransformerModel model = hybrid_model();
+  const auto recomputed = [&](SelectiveRecompute rule) {
+    Stack stack = bridge();
+    stack.memory.selective = rule;
+    LayerKey key{.micro_batch = 1, .recompute = Recompute::Selective, .precision = Precision::Bf16};
+    const LayerCosts costs = layer_costs(model, key, gb200(), stack);
+    std::vector<std::string> names;
+    const PassCosts layer = layer_of(model, costs, 'M');
+    for (const Operator& op : layer.recompute)
+      names.emplace_back(op.name);
+    return names;
+  };
+  // The norm before the layer, not that of the scan's output.
+  CHECK(recomputed(SelectiveRecompute::NormsAndActivations) == std::vector<std::string>{"input_norm"});
+  // The scan's output is kept, as attention's is.
+  const std::vector<std::string> by_operator = recomputed(SelectiveRecompute::EverySecondProduct);
+  CHECK(std::ranges::count(by_operator, "space_in_gemm") == 1);
+  CHECK(std::ranges::count(by_operator, "space_scan") == 0);
+}
+
 TEST_CASE("hybrid_layers: HybridEP carries scores and gathers the map of tokens") {
   const TransformerModel model = hybrid_model();
   Stack stack = bridge();
@@ -98,7 +122,8 @@ TEST_CASE("hybrid_layers: HybridEP carries scores and gathers the map of tokens"
   // A byte for each token of 8 GPUs and each expert is gathered and read.
   const Bytes map(8 * 2'048.0 * 64);
   const Nanoseconds gathered =
-      collective_time(gb200(), Collective::AllGather, {.size = 8, .per_node = 8}, map).time;
+      collective_time(gb200(), Collective::AllGather, {.size = 8, .per_node = 8}, map, Libraries::Current)
+          .time;
   const Nanoseconds read = memory_kernel_time(gb200(), MemoryKernel::Elementwise, map, 1);
   CHECK(time_of(layer, "routing_map") == doctest::Approx((gathered + read).count()).epsilon(1e-4));
   stack.dispatch = TokenDispatch::OnePerGpu;
@@ -161,7 +186,7 @@ TEST_CASE("hybrid_layers: inputs of products are gathered as they are multiplied
   };
   const auto gather_ns = [](double bytes) {
     return std::round(collective_time(gb200(), Collective::AllGather, placed_group(gb200(), 2, 1),
-                                      Bytes(bytes * 2048 * 1024))
+                                      Bytes(bytes * 2048 * 1024), Libraries::Current)
                           .time.count());
   };
   // One before each of the two halves of a pass.
@@ -192,7 +217,7 @@ TEST_CASE("hybrid_layers: multi-token prediction gathers both inputs, and what i
   };
   const auto collective_ns = [](Collective collective, std::int64_t columns) {
     return std::round(collective_time(gb200(), collective, placed_group(gb200(), 2, 1),
-                                      Bytes(2.0 * 2048 * static_cast<double>(columns)))
+                                      Bytes(2.0 * 2048 * static_cast<double>(columns)), Libraries::Current)
                           .time.count());
   };
   // Forward both inputs and the projection; backward the gradients of the projection and of the embedding.

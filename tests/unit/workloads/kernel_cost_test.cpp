@@ -281,23 +281,25 @@ TEST_CASE("kernel_cost: collectives come from tables within a node and from link
   GpuProfile profile = a100();
   profile.collectives.set(Collective::AllReduce, 8, MessageTable({{64 * kMebibyte, 579'600}}));
   const Bytes size(64 * kMebibyte);
-  CHECK(collective_time(profile, Collective::AllReduce, {1, 1}, size).time.count() == 0);
-  CHECK(collective_time(profile, Collective::AllReduce, {8, 8}, size).time.count() == 579'600);
+  CHECK(collective_time(profile, Collective::AllReduce, {1, 1}, size, Libraries::Current).time.count() == 0);
+  CHECK(collective_time(profile, Collective::AllReduce, {8, 8}, size, Libraries::Current).time.count() ==
+        579'600);
   // 16 GPUs on two nodes: 2 x 15 / 16 x 64 MiB at 0.85 x 200e9 B/s, and 30 steps of 5 us.
-  CHECK(collective_time(profile, Collective::AllReduce, {16, 8}, size).time.count() ==
+  CHECK(collective_time(profile, Collective::AllReduce, {16, 8}, size, Libraries::Current).time.count() ==
         doctest::Approx(1.875 * 67'108'864 / 170 + 150'000));
   // 2 x 8 are two nodes, where two groups share 170e9 B/s. A tree between two nodes takes less than a ring of
   // 2 x 7 / 8 x 64 MiB: once 64 MiB at 85e9 B/s, 2 x 3 / 4 x 64 MiB at 240e9 B/s within a node, 14 steps.
-  CHECK(collective_time(profile, Collective::AllReduce, {8, 4}, size).time.count() ==
+  CHECK(collective_time(profile, Collective::AllReduce, {8, 4}, size, Libraries::Current).time.count() ==
         doctest::Approx(67'108'864.0 / 85 + 1.5 * 67'108'864 / 240 + 70'000));
-  CHECK(collective_time(profile, Collective::AllReduce, {8, 4}, size).evidence == Evidence::Modelled);
+  CHECK(collective_time(profile, Collective::AllReduce, {8, 4}, size, Libraries::Current).evidence ==
+        Evidence::Modelled);
   // No faster than NVLink, 0.8 x 300e9 B/s, however fast the network.
   profile.node_network_bandwidth = BytesPerSecond(1e13);
-  CHECK(collective_time(profile, Collective::AllReduce, {16, 8}, size).time.count() ==
+  CHECK(collective_time(profile, Collective::AllReduce, {16, 8}, size, Libraries::Current).time.count() ==
         doctest::Approx(1.875 * 67'108'864 / 240 + 150'000));
   // Nothing measured: a ring over NVLink.
   profile.collectives = {};
-  CHECK(collective_time(profile, Collective::AllGather, {4, 8}, size).time.count() ==
+  CHECK(collective_time(profile, Collective::AllGather, {4, 8}, size, Libraries::Current).time.count() ==
         doctest::Approx(0.75 * 67'108'864 / 240 + 15'000));
 }
 
@@ -432,7 +434,9 @@ TEST_CASE("kernel_cost: attention as a second implementation computed it from th
 
 TEST_CASE("kernel_cost: collectives as a second implementation computed them from the published tables") {
   const auto milliseconds = [](const char* profile, Collective collective, GpuGroup group, double bytes) {
-    return collective_time(profile_of(profile), collective, group, Bytes(bytes)).time.count() / 1e6;
+    return collective_time(profile_of(profile), collective, group, Bytes(bytes), Libraries::Current)
+               .time.count() /
+           1e6;
   };
   const auto close = [](double value, double expected) { return std::abs(value - expected) < 5.1e-5; };
   CHECK(close(milliseconds("h100", Collective::AllGather, {8, 8}, 134'217'728), 0.3928));

@@ -55,8 +55,8 @@ std::vector<double> times_of(const std::vector<Operator>& pass, std::string_view
 
 /// Of a collective of four GPUs on so many columns of 2,048 tokens in 2 bytes.
 double collective_ns(Collective collective, double columns) {
-  const KernelTime time =
-      collective_time(a100(), collective, {.size = kTensor, .per_node = kTensor}, Bytes(2 * 2'048 * columns));
+  const KernelTime time = collective_time(a100(), collective, {.size = kTensor, .per_node = kTensor},
+                                          Bytes(2 * 2'048 * columns), Libraries::Current);
   return std::round(time.time.count());
 }
 

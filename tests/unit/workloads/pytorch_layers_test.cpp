@@ -101,7 +101,8 @@ TEST_CASE("torchtitan: context parallelism gathers keys and values before attent
   const double columns = 2 * kQueries;
   const Bytes all(4 * 2 * kTokens * columns);
   const double gather = std::round(
-      collective_time(a100(), Collective::AllGather, {.size = 4, .per_node = 4}, all).time.count());
+      collective_time(a100(), Collective::AllGather, {.size = 4, .per_node = 4}, all, Libraries::Current)
+          .time.count());
   CHECK(time_of(layer.forward, "context_gather") == gather);
   CHECK(time_of(layer.backward, "context_gather") == gather);
   CHECK(time_of(layer.forward, "context_concat") == elementwise_ns(4 * kTokens * columns, 1));
@@ -173,7 +174,7 @@ TEST_CASE("layer_cost: inputs of products are gathered as they are multiplied, u
   const LayerKey key{.tensor = 8, .sequence_parallel = true};
   const auto gathered_ns = [](double bytes) {
     return 2 * std::round(collective_time(h100(), Collective::AllGather, placed_group(h100(), 8, 1),
-                                          Bytes(bytes * kTokens * 4'096))
+                                          Bytes(bytes * kTokens * 4'096), Libraries::Current)
                               .time.count());
   };
   for (const char* stack : {"torchtitan", "torchtitan-2024", "megatron-core"}) {
@@ -226,7 +227,8 @@ TEST_CASE("torchtitan: what moves sharded weights takes memory bandwidth from th
   constexpr double kWeights = 4'096.0 * (6'144 + 4'096 + 3 * 14'336 + 2);
   const LayerKey key{.is_sharded = true, .replicas = 8};
   const auto time_ns = [](Collective collective, double bytes) {
-    return collective_time(h100(), collective, placed_group(h100(), 8, 1), Bytes(bytes * kWeights))
+    return collective_time(h100(), collective, placed_group(h100(), 8, 1), Bytes(bytes * kWeights),
+                           Libraries::Current)
         .time.count();
   };
   const auto copy_ns = [](double bytes) {
@@ -267,7 +269,8 @@ TEST_CASE(
   CHECK(time_of(sets.embedding.forward, "weight_gather") == time_of(node.embedding.forward, "weight_gather"));
   const Bytes part(4.0 * static_cast<double>(model.vocab_size) * 4'096 / 8);
   const double between =
-      collective_time(h100(), Collective::AllReduce, {.size = 4, .per_node = 1}, part).time.count();
+      collective_time(h100(), Collective::AllReduce, {.size = 4, .per_node = 1}, part, Libraries::Current)
+          .time.count();
   CHECK(time_of(sets.embedding.backward, "gradient_reduce") ==
         doctest::Approx(time_of(node.embedding.backward, "gradient_reduce") + between).epsilon(1e-6));
   // Megatron-FSDP sums between sets once an iteration.
@@ -285,7 +288,8 @@ TEST_CASE(
   const LayerKey key{.is_sharded = true, .replicas = 8};
   const auto time_ns = [&](Collective collective, double bytes) {
     const Bytes table(bytes * 100'000 * 4'096);
-    return collective_time(h100(), collective, placed_group(h100(), 8, 1), table).time.count();
+    return collective_time(h100(), collective, placed_group(h100(), 8, 1), table, Libraries::Current)
+        .time.count();
   };
   const Stack stack = *find_stack("fsdp-eager");  // copies nothing
   const LayerCosts costs = layer_costs(model, key, h100(), stack);

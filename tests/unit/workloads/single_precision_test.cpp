@@ -158,7 +158,7 @@ TEST_CASE("stack: an iteration without an update of the weights") {
   Stack stack = find_stack("transformers-eager").value();
   const ParallelPlan plan{.global_batch = 4, .micro_batch = 4, .precision = Precision::Fp32};
   const auto iteration = [&] {
-    return fast_iteration_times(LayerCostCache(kModel, a100(), stack).work(plan)).iteration;
+    return fast_iteration_times(predict_physical(kModel, plan, a100(), stack)->work).iteration;
   };
   const Nanoseconds with = iteration();
   stack.updates_weights = false;
