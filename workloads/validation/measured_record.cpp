@@ -11,11 +11,12 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
-#include "workloads/model_zoo.hpp"
 #include "workloads/size_checks.hpp"
 #include "workloads/validation/measured_sources.hpp"
 #include "workloads/validation/neusight_runs.hpp"
 #include "workloads/validation/published_recipe.hpp"
+#include "workloads/validation/recorded_model.hpp"
+#include "workloads/validation/recorded_words.hpp"
 
 namespace vtrain {
 namespace {
@@ -37,9 +38,6 @@ constexpr std::string_view kRecordKeys =
     "parallel.async_tp "
     "parallel.mixed_precision batch.global_batch batch.micro_batch batch.local_batch batch.grad_accum "
     "batch.num_microbatches batch.batch_per_dp";
-
-/// What a record of a dense model may say of it beside `layers`, `hidden` and `heads`.
-constexpr std::array kArchitectureKeys = {"ffn_hidden", "kv_heads", "vocab", "activation", "pos"};
 
 /// Reads one record; the first error is kept.
 class RecordReader {
@@ -63,7 +61,7 @@ class RecordReader {
       miss("quality C: the record is incomplete or from memory");
     read_source();
     read_gpu();
-    read_model();
+    read_recorded_model(model_, is_neusight(), case_);
     read_plan();
     read_batch();
     if (is_neusight()) complete_neusight_run(case_);
@@ -148,11 +146,11 @@ class RecordReader {
     const std::string page = text_of(source, "title") + " " + text_of(source, "path");
     const std::string precision = top_.string_or("precision", "");
     const std::string run = fmt::format("{} {} {}", case_.id, framework_, precision);
-    const bool is_asynchronous =
-        parallel_.boolean_or("async_tp", names(run, "async tp") && !contains(plain_letters(run), "vanilla"));
-    bool is_compiled =
-        parallel_.boolean_or("compile", is_asynchronous || names(run, "compile") || names(page, "compile") ||
-                                            names(page, "async tp") || names(caveats(), "compile"));
+    const bool is_asynchronous = parallel_.boolean_or(
+        "async_tp", mentions(run, "async tp") && !contains(plain_letters(run), "vanilla"));
+    bool is_compiled = parallel_.boolean_or(
+        "compile", is_asynchronous || mentions(run, "compile") || mentions(page, "compile") ||
+                       mentions(page, "async tp") || mentions(caveats(), "compile"));
     // Its page on 8 bits: "float8 with torch.compile".
     if (!is_compiled && !contains(plain_words(run), "compile") &&
         named_precision(precision) == Precision::Fp8) {
@@ -165,13 +163,6 @@ class RecordReader {
     if (contains(plain_letters(run), "rowwise")) stack = "torchtitan-rowwise";
     case_.stack = find_stack(stack).value();
     case_.stack.overlap.tensor = is_asynchronous && !case_.stack.scales_rows;
-  }
-
-  /// Whether a text says so, with or without blanks within the words.
-  static bool names(std::string_view text, std::string_view words) {
-    std::string plain = plain_words(text);
-    const std::string run_together = plain_letters(words);
-    return affirms(plain, words) || affirms(plain, run_together);
   }
 
   std::string caveats() const {
@@ -201,100 +192,8 @@ class RecordReader {
           BytesPerSecond(system_.number("node_network_gbit_s", 1e-3, 1e6) * kBytesPerGigabit);
   }
 
-  void read_model() {
-    case_.model.name = model_.string_or("name", "");
-    const std::int64_t sequence = model_.integer_or("seq_len", 1, kMostRecordTokens, 0);
-    const bool has_sizes = model_.has("hidden") && model_.has("layers") && model_.has("heads");
-    if (has_sizes && !is_known_better()) {
-      read_architecture();
-    } else if (!take_from_zoo()) {
-      miss(fmt::format("the architecture of '{}' is neither in the record nor in the zoo",
-                       printable(case_.model.name)));
-    }
-    if (sequence == 0) return miss("the sequence length");
-    case_.model.sequence_length = sequence;
-  }
-
-  /// Whether the zoo knows more of a model than a record's sizes can tell: experts, latent attention, windows
-  /// and state spaces, or sizes that the record leaves out.
-  bool is_known_better() {
-    const ZooModel* const known = find_recorded_model(case_.model.name);
-    if (known == nullptr) return false;
-    const TransformerModel& model = known->model();
-    if (model.has_experts() || model.has_latent_attention() || model.window.size > 0 || model.is_hybrid())
-      return true;
-    return std::ranges::any_of(kArchitectureKeys, [this](const char* key) { return !model_.has(key); });
-  }
-
-  void read_architecture() {
-    constexpr std::int64_t kMost = 1'000'000'000;
-    for (const char* const key : kArchitectureKeys) {
-      if (!model_.has(key)) assume(fmt::format("{}: as GPT-3 has it", key));
-    }
-    TransformerModel& model = case_.model;
-    model.num_layers = model_.integer("layers", 1, kMost);
-    model.hidden_size = model_.integer("hidden", 1, kMost);
-    model.num_heads = model_.integer("heads", 1, kMost);
-    model.num_kv_heads = model_.integer_or("kv_heads", 1, kMost, model.num_heads);
-    model.ffn_size = model_.integer_or("ffn_hidden", 1, kMost, 4 * model.hidden_size);
-    model.vocab_size = model_.integer_or("vocab", 1, kMost, model.vocab_size);
-    model.activation = activation();
-    const std::string positions = plain_letters(model_.string_or("pos", "learned"));
-    const bool is_rotary = positions == "rope" || positions == "rotary";
-    if (!is_rotary && positions != "learned")
-      miss(fmt::format("the positions: learned or rope, found '{}'", printable(model_.string("pos"))));
-    if (is_rotary) {
-      model.positions = Positions::Rotary;
-      model.normalization = Normalization::RmsNorm;
-      model.tied_embeddings = false;
-      model.has_bias = false;
-    }
-    model.has_bias = model_.boolean_or("bias", model.has_bias);
-  }
-
-  Activation activation() {
-    const std::string name = plain_letters(model_.string_or("activation", "gelu"));
-    if (name == "swiglu") return Activation::SwiGlu;
-    if (name == "squaredrelu") return Activation::SquaredRelu;
-    if (name != "gelu")
-      miss(fmt::format("the activation: gelu, swiglu or squared_relu, found '{}'",
-                       printable(model_.string("activation"))));
-    return Activation::Gelu;
-  }
-
-  bool take_from_zoo() {
-    if (is_neusight()) {
-      if (const auto model = neusight_model(plain_letters(case_.model.name))) return take_model(*model);
-    }
-    const ZooModel* const known = find_recorded_model(case_.model.name);
-    return known != nullptr && take_model(known->model());
-  }
-
-  /// A model under the record's name, and what the record says otherwise.
-  bool take_model(const TransformerModel& model) {
-    const std::string recorded = case_.model.name;
-    case_.model = model;
-    case_.model.name = recorded;
-    const bool is_of_zoo = find_model(model.name).has_value();
-    assume(fmt::format("architecture: '{}'{}", model.name, is_of_zoo ? " of the zoo" : ""));
-    for (const char* const key :
-         {"hidden", "heads", "ffn_hidden", "kv_heads", "vocab", "activation", "pos", "bias"}) {
-      if (model_.has(key)) case_.unread.push_back(fmt::format("model.{}", key));
-    }
-    if (model_.has("layers")) take_fewer_layers(model_.integer("layers", 1, 100'000));
-    if (contains(plain_words(recorded), "tokendrop")) case_.model.experts.capacity_factor = 1;
-    return true;
-  }
-
   bool is_neusight() const {
     return source_ != nullptr && (source_->family == "transformers" || source_->family == "accelerate");
-  }
-
-  /// A model cut down to fit a node keeps at most one dense layer (SimuMax's runs).
-  void take_fewer_layers(std::int64_t layers) {
-    case_.model.num_layers = layers;
-    std::int64_t& dense = case_.model.experts.num_dense_layers;
-    dense = std::min<std::int64_t>(dense, 1);
   }
 
   void read_plan() {
@@ -324,25 +223,6 @@ class RecordReader {
     plan.sequence_parallel = plan.tensor > 1 && parallel_.boolean_or("sp", is_modern);
     // Uneven splits count embedding and output layer as one layer each (Llama 3 405B: 126 layers).
     plan.ends_count_as_layers = case_.model.num_layers % (plan.pipeline * plan.virtual_stages) != 0;
-  }
-
-  /// The narrowest that a text names: mixed precision is named by what its products take.
-  static std::optional<Precision> named_precision(std::string_view text) {
-    struct Named {
-      std::string_view name;
-      Precision precision;
-    };
-    // bfloat16 has the letters of float16.
-    constexpr std::array kNames = {Named{"fp4", Precision::Fp4},       Named{"fp8", Precision::Fp8},
-                                   Named{"float8", Precision::Fp8},    Named{"bf16", Precision::Bf16},
-                                   Named{"bfloat16", Precision::Bf16}, Named{"fp16", Precision::Fp16},
-                                   Named{"float16", Precision::Fp16},  Named{"fp32", Precision::Fp32},
-                                   Named{"float32", Precision::Fp32}};
-    const std::string words = plain_words(text);
-    const auto* const found =
-        std::ranges::find_if(kNames, [&words](const Named& named) { return affirms(words, named.name); });
-    if (found == kNames.end()) return std::nullopt;
-    return found->precision;
   }
 
   /// Of the record, or of the framework's name where the record has none.
@@ -513,29 +393,14 @@ class RecordReader {
     if (recompute) case_.plan.recompute = *recompute;
     const std::string model = plain_letters(case_.model.name);
     const std::string_view family = source_ == nullptr ? std::string_view() : source_->family;
-    const auto release = this->release();
+    auto release = named_release(text_of(part(record_, "source"), "title"));
+    if (!release) release = named_release(case_.id);
     if (family == "mbridge" && !release) assume("release: before all that recipes name");
     complete_from_recipe(case_, {.family = family, .model = model, .release = release.value_or(0)},
                          recompute.has_value());
     if (case_.model.has_experts() && case_.plan.expert == 1 && !parallel_.has("ep") && num_gpus() > 1)
       assume("experts: all of them on every GPU");
   }
-
-  /// `..., 26.06 NeMo Container` or an id of `mbridge_26.06_...`: 26.06.
-  std::optional<double> release() const {
-    for (const std::string& text : {text_of(part(record_, "source"), "title"), case_.id}) {
-      for (std::size_t i = 0; i + kReleaseLetters <= text.size(); ++i) {
-        const std::string_view letters = std::string_view(text).substr(i, kReleaseLetters);
-        const bool is_alone = i == 0 || !is_digit_or_point(text[i - 1]);
-        if (!is_alone || letters[2] != '.') continue;
-        if (const auto release = parse_number(letters, 0, 100)) return *release;
-      }
-    }
-    return std::nullopt;
-  }
-
-  static constexpr std::size_t kReleaseLetters = 5;
-  static bool is_digit_or_point(char c) { return c == '.' || (c >= '0' && c <= '9'); }
 
   void read_measurement() {
     constexpr double kMost = 1e12;

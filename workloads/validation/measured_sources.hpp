@@ -1,11 +1,8 @@
 /// How published measurements name frameworks and GPUs, and what is meant.
 #pragma once
 
-#include <optional>
-#include <string>
 #include <string_view>
 
-#include "workloads/model_zoo.hpp"
 #include "workloads/parallel_plan.hpp"
 
 namespace vtrain {
@@ -34,23 +31,5 @@ const MeasuredSource* find_source(std::string_view framework, const RunFacts& ru
 /// The profile of a GPU as records name it (`H100-SXM5-80GB`, `NVIDIA_A100_80GB_PCIe`); empty without one.
 /// `source` may be null.
 std::string_view find_profile(std::string_view gpu, const MeasuredSource* source);
-
-/// The model of the zoo that a record means: its name is that of the record (`LLAMA3.1_405B` for
-/// `llama3.1-405b`) or the first words of it, and what follows is a remark (`Grok-1 314B (MoE)`): no other
-/// size, and nothing that makes it another run (`LoRA`) or model (`Lite`). Null if there is none.
-const ZooModel* find_recorded_model(std::string_view recorded);
-
-/// The first month that a text names, `202412` or `2024-12` among other words: 100 x year + month.
-std::optional<int> month_in(std::string_view text);
-
-/// Lower case letters and digits, with one blank for whatever stands between them.
-std::string plain_words(std::string_view text);
-/// The same without blanks.
-std::string plain_letters(std::string_view text);
-/// Whether `part` occurs in `text`.
-bool contains(std::string_view text, std::string_view part);
-/// Whether a text of `plain_words` has `part` somewhere without a `no`, `not` or `without` before it, and
-/// without `off` or `false` after it.
-bool affirms(std::string_view text, std::string_view part);
 
 }  // namespace vtrain

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "workloads/validation/measured_sources.hpp"
+#include "workloads/validation/recorded_words.hpp"
 
 namespace vtrain {
 namespace {
@@ -65,7 +65,8 @@ const std::array kLines = {
     RecipeLine{.family = "dgxc", .dispatch = TokenDispatch::OnePerGpu},
     RecipeLine{.family = "nemo", .model = "gpt3", .eager_loss = true, .dropout = true},
     RecipeLine{.family = "nemo", .model = "nemotron", .eager_loss = true, .eager_activation = true},
-    // Nemotron-4 in NeMo 25: "remove until we have serialization", says nemo/collections/llm/fn/activation.py of
+    // Nemotron-4 in NeMo 25: "remove until we have serialization", says nemo/collections/llm/fn/activation.py
+    // of
     // the compilation of its squared ReLU.
     RecipeLine{.family = "dgxc", .model = "nemotron4", .eager_activation = true},
     RecipeLine{.family = "dgxc", .model = "nemotron15b", .eager_activation = true},

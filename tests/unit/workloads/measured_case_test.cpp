@@ -590,15 +590,18 @@ TEST_CASE("measured_case: what a record says of recomputation, replicas, release
 
 TEST_CASE(
     "measured_case: a model of experts is that of the zoo, though the record has sizes of a dense one") {
-  const auto read = [](const std::string& name, const std::string& more) {
-    return only_case(R"({"id": "x", "framework": "Megatron-LM 2024", "model": {"name": ")" + name +
-                     R"(", "layers": 32, "hidden": 4096, "heads": 32, "seq_len": 4096)" + more + "}}");
+  const auto read = [](const std::string& name, const std::string& more, int hidden = 4096) {
+    return only_case(
+        R"({"id": "x", "framework": "Megatron-LM 2024", "model": {"name": ")" + name +
+        fmt::format(R"(", "layers": 32, "hidden": {}, "heads": 32, "seq_len": 4096{}}}}})", hidden, more));
   };
   CHECK(read("Mixtral 8x7B", R"(, "ffn_hidden": 14336, "kv_heads": 8, "vocab": 32000, "activation": "swiglu",
              "pos": "rope")")
             .model.experts.num_experts == 8);
   // So is one whose record leaves sizes out: all heads would have keys and values, and a GELU.
   CHECK(read("Llama 3 8B", "").model.kv_heads() == 8);
+  // Another hidden size under the name is another model.
+  CHECK(read("Llama 3 8B", "", 2048).model.hidden_size == 2048);
   const MeasuredCase unknown = read("unheard-of", "");
   CHECK(unknown.model.kv_heads() == 32);
   CHECK(std::ranges::find(unknown.assumed, "kv_heads: as GPT-3 has it") != unknown.assumed.end());

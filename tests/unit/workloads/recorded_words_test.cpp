@@ -1,0 +1,30 @@
+#include "workloads/validation/recorded_words.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace vtrain {
+namespace {
+
+TEST_CASE("recorded_words: what a text denies it does not affirm") {
+  CHECK(affirms("fp8 with compile", "compile"));
+  CHECK_FALSE(affirms("bf16", "fp8"));
+  CHECK_FALSE(affirms("amp bf16 no fp8", "fp8"));
+  CHECK_FALSE(affirms("without torch compile", "compile"));
+  CHECK_FALSE(affirms("async tp off", "async tp"));
+  // One of several places is enough.
+  CHECK(affirms("no fp8 then fp8", "fp8"));
+}
+
+TEST_CASE("recorded_words: releases among other words") {
+  CHECK(named_release("summary, 26.06 NeMo Container") == 26.06);
+  CHECK(named_release("summary (26.04.01 NeMo Container)") == 26.04);
+  CHECK(named_release("mbridge_25.11_DGX-GB300") == 25.11);
+  CHECK_FALSE(named_release("v3.10.12 of 126.045"));
+  CHECK_FALSE(named_release("ab.cd"));
+  CHECK_FALSE(named_release(""));
+}
+
+}  // namespace
+}  // namespace vtrain
