@@ -121,7 +121,9 @@ std::string_view find_profile(std::string_view gpu, const MeasuredSource* source
   const std::string letters = plain_letters(name);
   const std::string_view model = split(name, ' ').front();
   const bool is_pcie = contains(letters, "pcie");
-  if (contains(letters, "nvl") || std::ranges::find(kGpus, model) == kGpus.end()) return {};
+  // The NVL cards of Hopper are no SXM modules; NVL72 is the rack of GB200 and GB300.
+  const bool is_card = contains(letters, "nvl") && !model.starts_with('g');
+  if (is_card || std::ranges::find(kGpus, model) == kGpus.end()) return {};
   if (model == "v100") return is_pcie ? "v100-pcie" : contains(letters, "sxm3") ? "v100-sxm3" : "";
   if (model == "a100") {
     const bool is_small = contains(letters, "40gb");

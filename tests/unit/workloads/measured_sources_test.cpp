@@ -19,6 +19,9 @@ TEST_CASE("measured_sources: GPUs as records name them") {
   CHECK(profile("H100 (500 W)") == "h100-500w");
   CHECK(profile("H100 PCIe").empty());
   CHECK(profile("H100 NVL 94GB").empty());
+  CHECK(profile("NVIDIA GB200 NVL72") == "gb200");
+  CHECK(profile("NVIDIA H100 80GB HBM3") == "h100");
+  CHECK(profile("B200 180GB SXM") == "b200");
   CHECK(profile("V100-SXM3-32GB (DGX-2)") == "v100-sxm3");
   CHECK(profile("V100-SXM2").empty());
   CHECK(profile("TPU v5").empty());
