@@ -79,7 +79,9 @@ class CaseList {
       cases_.push_back(std::move(*read));
       return;
     }
-    cases_.push_back({.id = std::move(id), .missing = {read.error().describe()}});
+    MeasuredCase& unreadable = cases_.emplace_back();
+    unreadable.id = std::move(id);
+    unreadable.missing.push_back(read.error().describe());
     if (!first_error_) first_error_ = std::move(read.error());
   }
 
