@@ -294,8 +294,9 @@ std::string read_pattern(ConfigReader& config) {
                                                                             {"full_attention", '*'},
                                                                             {"mlp", '-'},
                                                                             {"moe", 'E'}}};
+    const std::string text = name.is_string() ? name.get<std::string>() : std::string();
     const auto* const letter = std::find_if(kLetters.begin(), kLetters.end(),
-                                            [&name](const auto& known) { return name == known.first; });
+                                            [&text](const auto& known) { return text == known.first; });
     if (letter == kLetters.end()) {
       config.complain("layers_block_type",
                       expected_found("mamba (or linear_attention), attention (or full_attention), mlp or moe",
