@@ -61,13 +61,13 @@ class RecordReader {
       miss("quality C: the record is incomplete or from memory");
     read_source();
     read_gpu();
-    read_recorded_model(model_, is_neusight(), case_);
+    const std::string name = read_recorded_model(model_, is_neusight(), case_);
     read_plan();
     read_batch();
     if (is_neusight()) complete_neusight_run(case_);
     read_measurement();
     read_llm_foundry();
-    read_recipe();
+    read_recipe(name);
     if (auto error = first_error()) return fail(*error);
     case_.group = group();
     take_own_profile();
@@ -146,13 +146,15 @@ class RecordReader {
     const std::string page = text_of(source, "title") + " " + text_of(source, "path");
     const std::string precision = top_.string_or("precision", "");
     const std::string run = fmt::format("{} {} {}", case_.id, framework_, precision);
-    const bool is_asynchronous = parallel_.boolean_or(
-        "async_tp", mentions(run, "async tp") && !contains(plain_letters(run), "vanilla"));
+    const std::string notes = run + " " + caveats();
+    const bool is_asynchronous =
+        parallel_.boolean_or("async_tp", mentions(notes, "async tp") && !mentions(notes, "vanilla"));
     bool is_compiled = parallel_.boolean_or(
         "compile", is_asynchronous || mentions(run, "compile") || mentions(page, "compile") ||
-                       mentions(page, "async tp") || mentions(caveats(), "compile"));
+                       mentions(page, "async tp") || mentions(caveats(), "torch compile") ||
+                       mentions(caveats(), "compiled"));
     // Its page on 8 bits: "float8 with torch.compile".
-    if (!is_compiled && !contains(plain_words(run), "compile") &&
+    if (!is_compiled && !contains(plain_words(notes), "compile") &&
         named_precision(precision) == Precision::Fp8) {
       is_compiled = true;
       assume("stack: compiled, as 8 bits ask for");
@@ -160,7 +162,7 @@ class RecordReader {
     std::string_view stack = "torchtitan-eager";
     if (is_compiled)
       stack = month_in(page).value_or(0) < kFirstCompiledLoss ? "torchtitan-2024" : "torchtitan";
-    if (contains(plain_letters(run), "rowwise")) stack = "torchtitan-rowwise";
+    if (mentions(notes, "row wise")) stack = "torchtitan-rowwise";
     case_.stack = find_stack(stack).value();
     case_.stack.overlap.tensor = is_asynchronous && !case_.stack.scales_rows;
   }
@@ -212,9 +214,17 @@ class RecordReader {
     if (num_gpus % replica != 0)
       miss(fmt::format("a plan that fits together: {} GPUs are no multiple of tp x pp x cp = {}", num_gpus,
                        replica));
-    // Some sources count the GPUs that split sequences among the replicas.
+    // Some sources count the GPUs that split sequences among the replicas, or sets of replicas that share
+    // weights.
     const std::int64_t said = count_or(parallel_, "dp", kMostDegree, plan.data);
-    if (said != plan.data && said != plan.data * plan.context)
+    const auto fsdp = parallel_json_.find("fsdp");
+    const bool has_sets = fsdp != parallel_json_.end() && fsdp->is_number_integer();
+    const std::int64_t in_set =
+        has_sets ? std::max<std::int64_t>(1, parallel_.integer("fsdp", 0, kMostGpus)) : 1;
+    const auto is_data = [&plan](std::int64_t degree) {
+      return degree == plan.data || degree == plan.data * plan.context;
+    };
+    if (!is_data(said) && !is_data(product({said, in_set}).value_or(0)))
       miss(fmt::format("a plan that fits together: tp x pp x cp x dp = {} of {} GPUs", replica * said,
                        num_gpus));
     plan.precision = precision();
@@ -248,6 +258,8 @@ class RecordReader {
     const auto fsdp = parallel_json_.find("fsdp");
     if (fsdp == parallel_json_.end() || fsdp->is_null()) return;
     if (fsdp->is_string()) {
+      const auto degree = parse_integer(fsdp->get<std::string>(), 0, kMostGpus);
+      if (degree) return read_fsdp_degree(*degree);
       sharding = fsdp_strategy(fsdp->get<std::string>());
     } else if (fsdp->is_boolean()) {
       const bool is_on = fsdp->get<bool>();
@@ -320,6 +332,8 @@ class RecordReader {
       local_batch = std::exchange(plan.micro_batch, 0);
     if (plan.micro_batch == 0 && local_batch > 0 && local_batch % plan.pipeline == 0)
       plan.micro_batch = local_batch / plan.pipeline;
+    if (plan.global_batch == 0 && local_batch > 0)
+      plan.global_batch = product({local_batch, plan.data}).value_or(0);
     complete_batch(accumulated);
     if (plan.global_batch == 0) return miss("the global batch");
     case_.has_micro_batch = plan.micro_batch > 0;
@@ -377,24 +391,34 @@ class RecordReader {
   std::optional<Recompute> recorded_recompute() {
     const std::string text = top_.string_or("recompute", "");
     const std::string words = plain_words(text);
-    for (const std::string_view none : {"none", "no", "off", "false", "without"}) {
-      if (split(words, ' ').front() == none) return Recompute::None;
-    }
+    std::vector<std::string_view> list = split(words, ' ');
+    const auto is_first_of = [&list](std::initializer_list<std::string_view> some) {
+      return std::ranges::find(some, list.front()) != some.end();
+    };
+    while (list.size() > 1 &&
+           is_first_of({"ac", "activation", "checkpointing", "recompute", "recomputation"}))
+      list.erase(list.begin());
+    if (is_first_of({"none", "no", "off", "false", "disabled", "without", "w"})) return Recompute::None;
     if (affirms(words, "selective")) return Recompute::Selective;
     if (affirms(words, "full")) return Recompute::Full;
-    if (!words.empty() && !words.starts_with("not stated"))
+    if (std::ranges::any_of(list, [](std::string_view word) { return word == "op" || word == "sac"; }))
+      return Recompute::Selective;  // torchtitan's, by operator
+    if (!words.empty() && !is_first_of({"not", "unknown", "n"}))
       miss(fmt::format("the recomputation: none, selective or full, found '{}'", printable(text)));
     return std::nullopt;
   }
 
   /// Recomputation, and what the framework's published recipes say beyond the record.
-  void read_recipe() {
+  void read_recipe(const std::string& name) {
     const auto recompute = recorded_recompute();
     if (recompute) case_.plan.recompute = *recompute;
-    const std::string model = plain_letters(case_.model.name);
+    // The name that recipes know, then what the record's says besides.
+    const std::string model =
+        plain_letters(name) + plain_letters(name == case_.model.name ? "" : case_.model.name);
     const std::string_view family = source_ == nullptr ? std::string_view() : source_->family;
     auto release = named_release(text_of(part(record_, "source"), "title"));
     if (!release) release = named_release(case_.id);
+    if (!release) release = named_release(framework_);
     if (family == "mbridge" && !release) assume("release: before all that recipes name");
     complete_from_recipe(case_, {.family = family, .model = model, .release = release.value_or(0)},
                          recompute.has_value());

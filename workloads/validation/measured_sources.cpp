@@ -14,13 +14,11 @@ namespace vtrain {
 namespace {
 
 constexpr std::array kSources = {
-    MeasuredSource{"Composer/FSDP", "mpt", "fsdp-eager", Sharding::Full},
+    MeasuredSource{"Composer", "mpt", "fsdp-eager", Sharding::Full},
     MeasuredSource{"LLM Foundry", "mpt", "fsdp-eager", Sharding::Full},
     MeasuredSource{"Megatron-Bridge", "mbridge", "megatron-bridge", Sharding::Optimizer},
     MeasuredSource{"NeMo Megatron-Bridge", "mbridge", "megatron-bridge", Sharding::Optimizer},
     MeasuredSource{"NeMo AutoModel", "automodel", "nemo-automodel", Sharding::Full},
-    MeasuredSource{"NeMo 24", "nemo", "megatron-bridge", Sharding::Optimizer},
-    MeasuredSource{"NeMo Framework 24", "nemo", "megatron-bridge", Sharding::Optimizer},
     MeasuredSource{"NeMo", "dgxc", "megatron-bridge", Sharding::Optimizer},
     MeasuredSource{"torchtitan", "torchtitan", "torchtitan", Sharding::Full},
     MeasuredSource{"PyTorch 2.1 eager (HF transformers)", "transformers", "transformers-eager",
@@ -33,7 +31,11 @@ constexpr std::array kSources = {
     MeasuredSource{"Megatron-DeepSpeed", "mtnlg", "deepspeed-megatron", Sharding::None},
     MeasuredSource{"Megatron-LM 23e00ed09", "simumax", "megatron-core", Sharding::Optimizer},
     MeasuredSource{"Megatron-Core", "megatron24", "megatron-core", Sharding::Optimizer},
+    MeasuredSource{"MCore", "megatron24", "megatron-core", Sharding::Optimizer},
 };
+
+/// NeMo of 2024, whose recipes are those of its launcher.
+constexpr MeasuredSource kNemo24{"NeMo", "nemo", "megatron-bridge", Sharding::Optimizer};
 
 /// Megatron-LM from a year on, the latest first; 0: where no year is named.
 struct MegatronRelease {
@@ -94,6 +96,12 @@ constexpr MeasuredSource kAccelerate{"", "accelerate", "megatron-2021", Sharding
 constexpr std::array<std::string_view, 8> kGpus = {"v100", "a100", "h100",  "h200",
                                                    "b200", "b300", "gb200", "gb300"};
 
+/// `h100` of `8xh100`.
+std::string_view without_count(std::string_view word) {
+  const std::size_t digits = std::min(word.find_first_not_of("0123456789"), word.size());
+  return digits > 0 && digits < word.size() && word[digits] == 'x' ? word.substr(digits + 1) : word;
+}
+
 /// H100 with 96 GB of HBM2e and 500 W: those of all published runs of torchtitan on H100
 /// (benchmarks/llama3_h100_202412_torchtitan.md, asyncTP_llama3_h100_2025-06_torchtitan.md).
 bool has_limited_power(std::string_view letters, const MeasuredSource* source) {
@@ -104,29 +112,39 @@ bool has_limited_power(std::string_view letters, const MeasuredSource* source) {
 }  // namespace
 
 const MeasuredSource* find_source(std::string_view framework, const RunFacts& run) {
-  const std::string name = plain_letters(framework);
-  const auto* const found = std::ranges::find_if(kSources, [&name](const MeasuredSource& source) {
-    return name.starts_with(plain_letters(source.framework));
-  });
+  const std::string letters = plain_letters(framework);
+  const auto begins = [&letters](std::string_view owner) {
+    return std::ranges::find_if(kSources, [&](const MeasuredSource& source) {
+      return letters.starts_with(std::string(owner) + plain_letters(source.framework));
+    });
+  };
+  const MeasuredSource* found = kSources.end();
+  // Some records say whose it is.
+  for (const std::string_view owner : {"", "nvidia", "nvcrionvidia", "mosaicml", "pytorch"}) {
+    if (found == kSources.end()) found = begins(owner);
+  }
   if (found == kSources.end())
-    return name.starts_with("megatronlm") ? find_megatron(framework, run) : nullptr;
+    return letters.starts_with("megatronlm") || letters.starts_with("nvidiamegatronlm")
+               ? find_megatron(framework, run)
+               : nullptr;
+  if (found->family == "dgxc" && named_release(framework).value_or(25) < 25) return &kNemo24;
   return found->family == "transformers" && run.has_several_gpus ? &kAccelerate : found;
 }
 
 std::string_view find_profile(std::string_view gpu, const MeasuredSource* source) {
-  std::string name = plain_words(gpu);
-  for (const std::string_view maker : {"nvidia ", "tesla ", "dgx ", "hgx "}) {
-    if (name.starts_with(maker)) name.erase(0, maker.size());
-  }
-  const std::string letters = plain_letters(name);
-  const std::string_view model = split(name, ' ').front();
-  const bool is_pcie = contains(letters, "pcie");
+  const std::string words = plain_words(gpu);
+  const std::vector<std::string_view> list = split(words, ' ');
+  const auto named = std::ranges::find_first_of(list, kGpus, {}, without_count);
+  if (named == list.end()) return {};
+  const std::string_view model = without_count(*named);
+  const std::string letters = plain_letters(gpu);
+  const bool is_pcie = affirms(words, "pcie");
   // The NVL cards of Hopper are no SXM modules; NVL72 is the rack of GB200 and GB300.
-  const bool is_card = contains(letters, "nvl") && !model.starts_with('g');
-  if (is_card || std::ranges::find(kGpus, model) == kGpus.end()) return {};
+  if (has_word(words, "nvl") && !model.starts_with('g')) return {};
   if (model == "v100") return is_pcie ? "v100-pcie" : contains(letters, "sxm3") ? "v100-sxm3" : "";
   if (model == "a100") {
-    const bool is_small = contains(letters, "40gb");
+    const bool is_small = std::ranges::any_of(
+        list, [](std::string_view word) { return word == "40gb" || word == "40g" || word == "40"; });
     if (is_pcie) return is_small ? "a100-pcie-40gb" : "a100-pcie";
     return is_small ? "a100-40gb" : "a100";
   }

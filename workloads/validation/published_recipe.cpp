@@ -69,8 +69,6 @@ const std::array kLines = {
     // of
     // the compilation of its squared ReLU.
     RecipeLine{.family = "dgxc", .model = "nemotron4", .eager_activation = true},
-    RecipeLine{.family = "dgxc", .model = "nemotron15b", .eager_activation = true},
-    RecipeLine{.family = "dgxc", .model = "nemotron340b", .eager_activation = true},
     RecipeLine{.family = "automodel", .recompute = Recompute::Full},
     // attn: flex. FlexAttention has 0.85 to 0.9 of the rate of the second generation ("FlexAttention: The
     // Flexibility of PyTorch with the Performance of FlashAttention", pytorch.org, 2024), which stands for

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,13 +35,18 @@ constexpr std::array kOtherNames = {
     OtherName{"llama3405b", "llama3.1-405b"},  // of the three sizes of Llama 3 the one that is 3.1 alone
     OtherName{"llama3.370b", "llama3.1-70b"},
     OtherName{"deepseekr1", "deepseek-v3"},
+    OtherName{"deepseekv3.1", "deepseek-v3"},
+    OtherName{"nemotron5h56b", "nemotron-h-56b"},
+    OtherName{"gpt3126m", "gpt3-125m"},
+    OtherName{"mtnlg", "mtnlg-530b"},
+    OtherName{"megatronturingnlg530b", "mtnlg-530b"},
 };
 
 /// What makes a run another one than the pretraining of the model that is named before it, or the model
 /// another one.
-constexpr std::array<std::string_view, 18> kOtherRuns = {
-    "lora",   "qlora", "dora", "peft", "sft",  "dpo", "grpo",  "finetune", "finetuning",
-    "tuning", "fine",  "lite", "mini", "tiny", "vl",  "proxy", "vision",   "distill"};
+constexpr std::array<std::string_view, 19> kOtherRuns = {
+    "lora",  "qlora",  "dora", "peft", "sft",  "dpo", "grpo",  "finetune", "finetuned", "finetuning",
+    "tuned", "tuning", "lite", "mini", "tiny", "vl",  "proxy", "vision",   "distill"};
 
 /// Lower case letters, digits and the dots between digits; one blank for whatever else stands between them.
 /// Tells a size of 1.3 from one of 13.
@@ -73,13 +79,22 @@ std::optional<double> parameters_in(std::string_view word) {
   return std::nullopt;
 }
 
-/// Whether a word after a model's name leaves it that model, and the run its pretraining.
-bool is_remark(std::string_view word, const TransformerModel& model) {
-  if (std::ranges::find(kOtherRuns, word) != kOtherRuns.end()) return false;
+/// Whether the words after a model's name leave it that model, and the run its pretraining. A size is that of
+/// all parameters or of the active ones, unless it is so many tokens.
+bool are_remarks(std::span<const std::string_view> words, const TransformerModel& model) {
   constexpr double kRounding = 1.1;
-  const auto said = parameters_in(word);
-  const auto parameters = static_cast<double>(model.num_parameters());
-  return !said || std::max(*said / parameters, parameters / *said) < kRounding;
+  const auto is_near = [](double said, std::int64_t parameters) {
+    const double ratio = said / static_cast<double>(parameters);
+    return std::max(ratio, 1 / ratio) < kRounding;
+  };
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (std::ranges::find(kOtherRuns, words[i]) != kOtherRuns.end()) return false;
+    const std::string_view next = i + 1 < words.size() ? words[i + 1] : std::string_view();
+    const auto said = parameters_in(words[i]);
+    if (!said || next == "active" || next == "tokens" || next == "context") continue;
+    if (!is_near(*said, model.num_parameters()) && !is_near(*said, model.active_parameters())) return false;
+  }
+  return true;
 }
 
 /// A name that stands for a model, without blanks.
@@ -107,19 +122,27 @@ std::vector<ModelName> model_names() {
   return names;
 }
 
-/// Whether `letters` are the first of the words, run together, and the others are remarks.
-bool is_named(const std::vector<std::string_view>& words, const ModelName& name) {
+/// Whether the first of the words, run together, are the name, and the others remarks.
+bool is_named(std::span<const std::string_view> words, const ModelName& name) {
   std::string_view rest = name.letters;
-  for (const std::string_view word : words) {
-    if (rest.empty()) {
-      if (!is_remark(word, name.model->model())) return false;
-    } else if (rest.starts_with(word)) {
-      rest.remove_prefix(word.size());
-    } else {
-      return false;
-    }
+  while (!rest.empty() && !words.empty() && rest.starts_with(words.front())) {
+    rest.remove_prefix(words.front().size());
+    words = words.subspan(1);
   }
-  return rest.empty();
+  return rest.empty() && are_remarks(words, name.model->model());
+}
+
+/// The name without whose it is: `meta-llama/Llama-3.1-8B`, `NVIDIA Nemotron 3 Super`.
+std::string_view without_owner(std::string_view name) {
+  const std::size_t slash = name.find('/');
+  const bool is_owner =
+      slash != std::string_view::npos && name.substr(0, slash).find_first_of(" (") == std::string_view::npos;
+  if (is_owner) name.remove_prefix(slash + 1);
+  for (const std::string_view maker : {"nvidia", "meta"}) {
+    const bool ends = name.size() > maker.size() && plain_letters(name.substr(maker.size(), 1)).empty();
+    if (ends && plain_letters(name.substr(0, maker.size())) == maker) name.remove_prefix(maker.size() + 1);
+  }
+  return name;
 }
 
 /// What a record of a dense model may say of it beside `layers`, `hidden` and `heads`.
@@ -130,12 +153,19 @@ class ModelReader {
   ModelReader(JsonFields& fields, bool is_neusight, MeasuredCase& measured)
       : model_(fields), is_neusight_(is_neusight), case_(measured) {}
 
-  void read() {
+  std::string read() {
+    read_model();
+    return zoo_name_.empty() ? case_.model.name : zoo_name_;
+  }
+
+ private:
+  void read_model() {
     case_.model.name = model_.string_or("name", "");
     const std::int64_t sequence = model_.integer_or("seq_len", 1, kMostTokens, 0);
     const bool has_sizes = model_.has("hidden") && model_.has("layers") && model_.has("heads");
-    if (has_sizes && !is_known_better()) {
-      read_architecture();
+    const ZooModel* const zoo = known();
+    if (has_sizes && (zoo == nullptr || !is_beyond_sizes(zoo->model()))) {
+      read_architecture(zoo);
     } else if (!take_from_zoo()) {
       miss(fmt::format("the architecture of '{}' is neither in the record nor in the zoo",
                        printable(case_.model.name)));
@@ -144,39 +174,51 @@ class ModelReader {
     case_.model.sequence_length = sequence;
   }
 
- private:
-  /// Whether the zoo knows more of a model than a record's sizes can tell: experts, latent attention, windows
-  /// and state spaces, or sizes that the record leaves out. One of other sizes under the name is another
-  /// model.
-  bool is_known_better() {
-    const ZooModel* const known = find_recorded_model(case_.model.name);
-    if (known == nullptr) return false;
-    const TransformerModel& model = known->model();
+  /// The model of the zoo that has the record's name and, where the record says them, its sizes.
+  const ZooModel* known() {
+    const ZooModel* const found = find_recorded_model(case_.model.name);
+    if (found == nullptr) return nullptr;
     constexpr std::int64_t kMost = 1'000'000'000;
-    if (model_.integer("hidden", 1, kMost) != model.hidden_size ||
-        model_.integer("heads", 1, kMost) != model.num_heads)
-      return false;
-    if (model.has_experts() || model.has_latent_attention() || model.window.size > 0 || model.is_hybrid())
-      return true;
-    return std::ranges::any_of(kArchitectureKeys, [this](const char* key) { return !model_.has(key); });
+    const TransformerModel& model = found->model();
+    const bool is_same = model_.integer_or("hidden", 1, kMost, model.hidden_size) == model.hidden_size &&
+                         model_.integer_or("heads", 1, kMost, model.num_heads) == model.num_heads;
+    return is_same ? found : nullptr;
   }
 
-  void read_architecture() {
+  /// What a record's sizes cannot tell: experts, latent attention, windows and state spaces.
+  static bool is_beyond_sizes(const TransformerModel& model) {
+    return model.has_experts() || model.has_latent_attention() || model.window.size > 0 || model.is_hybrid();
+  }
+
+  /// The sizes of the record; what it leaves out is as the zoo has it, or else GPT-3.
+  void read_architecture(const ZooModel* zoo) {
     constexpr std::int64_t kMost = 1'000'000'000;
     for (const char* const key : kArchitectureKeys) {
-      if (!model_.has(key)) assume(fmt::format("{}: as GPT-3 has it", key));
+      if (!model_.has(key))
+        assume(fmt::format("{}: as {} has it", key, zoo == nullptr ? "GPT-3" : zoo->name()));
     }
     TransformerModel& model = case_.model;
     model.num_layers = model_.integer("layers", 1, kMost);
     model.hidden_size = model_.integer("hidden", 1, kMost);
     model.num_heads = model_.integer("heads", 1, kMost);
-    model.num_kv_heads = model_.integer_or("kv_heads", 1, kMost, model.num_heads);
-    model.ffn_size = model_.integer_or("ffn_hidden", 1, kMost, 4 * model.hidden_size);
-    model.vocab_size = model_.integer_or("vocab", 1, kMost, model.vocab_size);
-    model.activation = activation();
+    TransformerModel absent;
+    absent.hidden_size = model.hidden_size;
+    absent.num_heads = model.num_heads;
+    if (zoo != nullptr) absent = zoo->model();
+    model.num_kv_heads = model_.integer_or("kv_heads", 1, kMost, absent.kv_heads());
+    model.ffn_size = model_.integer_or("ffn_hidden", 1, kMost, absent.mlp_size());
+    model.vocab_size = model_.integer_or("vocab", 1, kMost, absent.vocab_size);
+    model.activation = model_.has("activation") ? activation() : absent.activation;
+    if (!model_.has("pos") && zoo != nullptr) {
+      model.positions = absent.positions;
+      model.normalization = absent.normalization;
+      model.tied_embeddings = absent.tied_embeddings;
+      model.has_bias = model_.boolean_or("bias", absent.has_bias);
+      return;
+    }
     const std::string positions = plain_letters(model_.string_or("pos", "learned"));
-    const bool is_rotary = positions == "rope" || positions == "rotary";
-    if (!is_rotary && positions != "learned")
+    const bool is_rotary = positions.starts_with("rope") || positions.starts_with("rotary");
+    if (!is_rotary && !positions.starts_with("learned") && !positions.starts_with("absolute"))
       miss(fmt::format("the positions: learned or rope, found '{}'", printable(model_.string("pos"))));
     if (is_rotary) {
       model.positions = Positions::Rotary;
@@ -189,9 +231,9 @@ class ModelReader {
 
   Activation activation() {
     const std::string name = plain_letters(model_.string_or("activation", "gelu"));
-    if (name == "swiglu") return Activation::SwiGlu;
-    if (name == "squaredrelu") return Activation::SquaredRelu;
-    if (name != "gelu")
+    if (name.starts_with("swiglu")) return Activation::SwiGlu;
+    if (name == "squaredrelu" || name == "relu2") return Activation::SquaredRelu;
+    if (!name.starts_with("gelu"))
       miss(fmt::format("the activation: gelu, swiglu or squared_relu, found '{}'",
                        printable(model_.string("activation"))));
     return Activation::Gelu;
@@ -208,6 +250,7 @@ class ModelReader {
   /// A model under the record's name, and what the record says otherwise.
   bool take_model(const TransformerModel& model) {
     const std::string recorded = case_.model.name;
+    zoo_name_ = model.name;
     case_.model = model;
     case_.model.name = recorded;
     const bool is_of_zoo = find_model(model.name).has_value();
@@ -217,12 +260,13 @@ class ModelReader {
       if (model_.has(key)) case_.unread.push_back(fmt::format("model.{}", key));
     }
     if (model_.has("layers")) take_fewer_layers(model_.integer("layers", 1, 100'000));
-    if (contains(plain_words(recorded), "tokendrop")) case_.model.experts.capacity_factor = 1;
+    if (contains(plain_letters(recorded), "tokendrop")) case_.model.experts.capacity_factor = 1;
     return true;
   }
 
   /// A model cut down to fit a node keeps at most one dense layer (SimuMax's runs).
   void take_fewer_layers(std::int64_t layers) {
+    if (layers == case_.model.num_layers) return;
     case_.model.num_layers = layers;
     std::int64_t& dense = case_.model.experts.num_dense_layers;
     dense = std::min<std::int64_t>(dense, 1);
@@ -234,17 +278,19 @@ class ModelReader {
   JsonFields& model_;
   bool is_neusight_;
   MeasuredCase& case_;
+  std::string zoo_name_;  ///< of the model that stands for the record's
 };
 
 }  // namespace
 
 const ZooModel* find_recorded_model(std::string_view recorded) {
   static const std::vector<ModelName> names = model_names();
-  const std::string text = words_with_points(recorded);
+  const std::string text = words_with_points(without_owner(recorded));
   const std::vector<std::string_view> words = split(text, ' ');
   const auto found =
       std::ranges::find_if(names, [&words](const ModelName& name) { return is_named(words, name); });
   if (found != names.end()) return found->model;
+  if (contains(text, ".")) return nullptr;
   // Without its points, where only one model can be meant: `LLAMA31_405B`.
   const auto without_points = [](std::string name) {
     std::erase(name, '.');
@@ -252,15 +298,15 @@ const ZooModel* find_recorded_model(std::string_view recorded) {
   };
   const ZooModel* model = nullptr;
   for (const ZooModel& entry : model_zoo()) {
-    if (without_points(words_with_points(entry.name())) != without_points(text)) continue;
+    if (without_points(words_with_points(entry.name())) != text) continue;
     if (model != nullptr) return nullptr;
     model = &entry;
   }
   return model;
 }
 
-void read_recorded_model(JsonFields& fields, bool is_neusight, MeasuredCase& measured) {
-  ModelReader(fields, is_neusight, measured).read();
+std::string read_recorded_model(JsonFields& fields, bool is_neusight, MeasuredCase& measured) {
+  return ModelReader(fields, is_neusight, measured).read();
 }
 
 }  // namespace vtrain

@@ -1,6 +1,7 @@
 /// The model that a record of a measured run means.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "core/json_reader.hpp"
@@ -14,10 +15,11 @@ namespace vtrain {
 /// size, and nothing that makes it another run (`LoRA`) or model (`Lite`). Null if there is none.
 const ZooModel* find_recorded_model(std::string_view recorded);
 
-/// Reads a record's `model` into `measured.model`: its sizes, or the model of that name where the record
-/// leaves sizes out or the zoo knows of experts, latent attention, windows and state spaces. `is_neusight`:
-/// NeuSight's names count. What is missing, assumed and not read is listed in `measured`; errors stay in
-/// `fields`.
-void read_recorded_model(JsonFields& fields, bool is_neusight, MeasuredCase& measured);
+/// Reads a record's `model` into `measured.model`: its sizes, with what they leave out as the zoo has it, or
+/// the model of the zoo where there are none, or where sizes cannot tell it: experts, latent attention,
+/// windows, state spaces. `is_neusight`: NeuSight's names count. What is missing, assumed and not read is
+/// listed in `measured`; errors stay in `fields`. Returns the name that recipes know it by: the zoo's, or the
+/// record's.
+std::string read_recorded_model(JsonFields& fields, bool is_neusight, MeasuredCase& measured);
 
 }  // namespace vtrain

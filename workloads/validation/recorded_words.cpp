@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 #include <sstream>
+#include <vector>
 
 #include "core/text.hpp"
 
@@ -27,17 +29,52 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
+namespace {
+
+using Words = std::vector<std::string_view>;
+
+bool is_among(std::string_view word, std::span<const std::string_view> list) {
+  return std::ranges::find(list, word) != list.end();
+}
+
+/// Whether what stands before a word denies it: `no fp8`, `without torch compile`, `w/o compile`.
+bool is_denied_before(Words before) {
+  constexpr std::array<std::string_view, 5> kNo = {"no", "not", "non", "un", "without"};
+  if (!before.empty() && before.back() == "torch") before.pop_back();
+  if (before.empty()) return false;
+  return is_among(before.back(), kNo) ||
+         (before.size() > 1 && before.back() == "o" && before[before.size() - 2] == "w");
+}
+
+/// Whether what stands after a word does: `compile off`, `fp8 not used`, `compile: no`. A `no` that goes on
+/// belongs to what follows it.
+bool is_denied_after(const Words& after) {
+  constexpr std::array<std::string_view, 4> kOff = {"off", "false", "disabled", "unknown"};
+  constexpr std::array<std::string_view, 6> kVerbs = {"stated",  "used",      "given",
+                                                      "enabled", "mentioned", "known"};
+  Words rest = after;
+  constexpr std::array<std::string_view, 4> kLinks = {"is", "was", "state", "on"};
+  while (rest.size() > 1 && is_among(rest.front(), kLinks))
+    rest.erase(rest.begin());
+  if (rest.empty()) return false;
+  if (rest.size() == 1 && rest.front() == "no") return true;
+  return is_among(rest.front(), kOff) ||
+         (rest.size() > 1 && rest.front() == "not" && is_among(rest[1], kVerbs));
+}
+
+}  // namespace
+
 bool affirms(std::string_view text, std::string_view part) {
   for (std::size_t place = text.find(part); place != std::string_view::npos;
        place = text.find(part, place + 1)) {
-    const std::string_view before = text.substr(0, place);
-    const std::string_view after = text.substr(place + part.size());
-    const auto ends_before = [before](std::string_view word) { return before.ends_with(word); };
-    const auto starts_after = [after](std::string_view word) { return after.starts_with(word); };
-    constexpr std::array<std::string_view, 6> kNo = {"no ",       "not ",       "without ",
-                                                     "no torch ", "not torch ", "without torch "};
-    constexpr std::array<std::string_view, 3> kOff = {" off", " false", " disabled"};
-    if (std::ranges::none_of(kNo, ends_before) && std::ranges::none_of(kOff, starts_after)) return true;
+    const std::size_t start = text.substr(0, place).rfind(' ') + 1;  // of the word; 0 where there is no blank
+    const std::size_t end = std::min(text.find(' ', place + part.size()), text.size());
+    constexpr std::array<std::string_view, 3> kPrefixes = {"no", "non", "un"};
+    if (is_among(text.substr(start, place - start), kPrefixes)) continue;  // `nocompile`
+    const auto words_of = [](std::string_view words) { return words.empty() ? Words() : split(words, ' '); };
+    const std::string_view before = text.substr(0, start > 0 ? start - 1 : 0);
+    const std::string_view after = end < text.size() ? text.substr(end + 1) : std::string_view();
+    if (!is_denied_before(words_of(before)) && !is_denied_after(words_of(after))) return true;
   }
   return false;
 }
@@ -88,13 +125,15 @@ std::optional<Precision> named_precision(std::string_view text) {
 
 std::optional<double> named_release(std::string_view text) {
   constexpr std::size_t kLetters = 5;
-  const auto continues = [text](std::size_t i) {
-    return i < text.size() && (text[i] == '.' || (text[i] >= '0' && text[i] <= '9'));
-  };
+  const auto digit = [text](std::size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
   for (std::size_t i = 0; i + kLetters <= text.size(); ++i) {
-    const std::string_view letters = text.substr(i, kLetters);
-    if (letters[2] != '.' || (i > 0 && continues(i - 1))) continue;
-    if (const auto release = parse_number(letters, 0, 100)) return *release;
+    const bool is_alone = i == 0 || (!digit(i - 1) && text[i - 1] != '.');
+    if (!is_alone || !digit(i) || !digit(i + 1) || text[i + 2] != '.' || !digit(i + 3) || !digit(i + 4) ||
+        digit(i + kLetters))
+      continue;
+    const auto year = parse_integer(text.substr(i, 2), 23, 39);
+    const auto month = parse_integer(text.substr(i + 3, 2), 1, 12);
+    if (year && month) return static_cast<double>(*year) + static_cast<double>(*month) / 100;
   }
   return std::nullopt;
 }

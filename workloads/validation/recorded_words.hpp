@@ -18,8 +18,8 @@ std::string plain_words(std::string_view text);
 std::string plain_letters(std::string_view text);
 /// Whether `part` occurs in `text`.
 bool contains(std::string_view text, std::string_view part);
-/// Whether a text of `plain_words` has `part` somewhere without a `no`, `not` or `without` before it, and
-/// without `off` or `false` after it.
+/// Whether a text of `plain_words` has `part` somewhere, perhaps within a word, and does not deny it there:
+/// `no fp8`, `w/o compile`, `nocompile`, `compile off`, `fp8 not used`.
 bool affirms(std::string_view text, std::string_view part);
 /// The same of a text as it stands, the words of `part` apart or run together: `async tp`.
 bool mentions(std::string_view text, std::string_view part);
@@ -27,8 +27,8 @@ bool mentions(std::string_view text, std::string_view part);
 /// The narrowest precision that a text names: mixed precision is named by what its products take.
 std::optional<Precision> named_precision(std::string_view text);
 
-/// The release that a text names, two digits, a point and two digits: 26.06 of `..., 26.06 NeMo Container`
-/// and of `mbridge_26.06_...`.
+/// The release that a text names, a year and a month: 26.06 of `..., 26.06 NeMo Container` and of
+/// `mbridge_26.06_...`.
 std::optional<double> named_release(std::string_view text);
 
 }  // namespace vtrain

@@ -561,9 +561,14 @@ TEST_CASE("measured_case: what a record says of recomputation, replicas, release
   CHECK(recompute("no full recomputation") == Recompute::None);
   CHECK(recompute("Full") == Recompute::Full);
   CHECK(recompute("Selective op") == Recompute::Selective);
+  CHECK(recompute("per-op SAC") == Recompute::Selective);
+  CHECK(recompute("AC: none") == Recompute::None);
+  CHECK(Record{.more = R"("recompute": "not given")"}.read().missing.empty());
   CHECK(Record{.parallel = R"("tp": 2, "pp": 1, "dp": 4)"}.read().missing.empty());
   CHECK(Record{.parallel = R"("tp": 2, "pp": 1, "dp": 3)"}.read().missing.front() ==
         "a plan that fits together: tp x pp x cp x dp = 6 of 8 GPUs");
+  // Two sets of two replicas that share weights.
+  CHECK(Record{.parallel = R"("tp": 2, "pp": 1, "dp": 2, "fsdp": 2)"}.read().plan.replicate == 2);
 
   // Recipes name HybridEP from 26.02 on, wherever the release stands.
   const auto dispatch = [](const std::string& id, const std::string& title) {
@@ -583,6 +588,8 @@ TEST_CASE("measured_case: what a record says of recomputation, replicas, release
   CHECK(torchtitan("torchtitan, no torch.compile", R"("precision": "bf16")").name == "torchtitan-eager");
   CHECK(torchtitan("torchtitan", R"("parallel": {"compile": true})").name == "torchtitan-2024");
   CHECK(torchtitan("torchtitan", R"("caveats": ["torch.compile on"])").name == "torchtitan-2024");
+  CHECK(torchtitan("torchtitan", R"("caveats": ["torch.compile not stated"])").name == "torchtitan-eager");
+  CHECK(torchtitan("torchtitan", R"("caveats": ["row-wise float8"])").name == "torchtitan-rowwise");
   CHECK(torchtitan("torchtitan", R"("precision": "float8")").name == "torchtitan-2024");
   CHECK_FALSE(torchtitan("torchtitan, torch.compile, async TP off", R"("x": 1)").overlap.tensor);
   CHECK(torchtitan("torchtitan", R"("parallel": {"async_tp": true})").overlap.tensor);
@@ -602,6 +609,9 @@ TEST_CASE(
   CHECK(read("Llama 3 8B", "").model.kv_heads() == 8);
   // Another hidden size under the name is another model.
   CHECK(read("Llama 3 8B", "", 2048).model.hidden_size == 2048);
+  // What the record does say stands.
+  CHECK(read("Llama 3 8B", R"(, "kv_heads": 16)").model.kv_heads() == 16);
+  CHECK(read("Llama 3 8B", R"(, "kv_heads": 16)").model.ffn_size == 14336);
   const MeasuredCase unknown = read("unheard-of", "");
   CHECK(unknown.model.kv_heads() == 32);
   CHECK(std::ranges::find(unknown.assumed, "kv_heads: as GPT-3 has it") != unknown.assumed.end());

@@ -22,6 +22,10 @@ TEST_CASE("measured_sources: GPUs as records name them") {
   CHECK(profile("NVIDIA GB200 NVL72") == "gb200");
   CHECK(profile("NVIDIA H100 80GB HBM3") == "h100");
   CHECK(profile("B200 180GB SXM") == "b200");
+  CHECK(profile("H100-SXM5-80GB, NVLink4") == "h100");
+  CHECK(profile("8xH100 80GB") == "h100");
+  CHECK(profile("DGX A100 640GB") == "a100");
+  CHECK(profile("A100 80GB (no PCIe)") == "a100");
   CHECK(profile("V100-SXM3-32GB (DGX-2)") == "v100-sxm3");
   CHECK(profile("V100-SXM2").empty());
   CHECK(profile("TPU v5").empty());
@@ -50,6 +54,10 @@ TEST_CASE("measured_sources: frameworks by their letters, and versions by what t
   CHECK(family("Megatron-LM", {.has_sequence_parallelism = true}) == "korthikanti22");
   CHECK(family("Megatron-LM 2020", {.is_in_8_bits = true}) == "megatron20");
   CHECK(family("Megatron-LM") == "megatron");
+  CHECK(family("NeMo 2.0 (24.12)") == "nemo");
+  CHECK(family("NVIDIA NeMo 24.07") == "nemo");
+  CHECK(family("pytorch/torchtitan") == "torchtitan");
+  CHECK(family("PyTorch eager") == "pytorch-eager");
   CHECK(family("JAX").empty());
 }
 

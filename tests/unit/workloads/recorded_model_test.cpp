@@ -34,6 +34,15 @@ TEST_CASE("recorded_model: models as records name them") {
   CHECK(model("LLAMA3_70B (LoRA)").empty());
   CHECK(model("DeepSeek-V3-Lite").empty());
   CHECK(model("").empty());
+  // Whose it is, how many parameters are active, how many tokens it saw.
+  CHECK(model("NVIDIA Nemotron 3 Super") == "nemotron-3-super");
+  CHECK(model("meta-llama/Llama-3.1-8B") == "llama3.1-8b");
+  CHECK(model("Mixtral 8x7B (12.9B active)") == "mixtral-8x7b");
+  CHECK(model("DeepSeekV3 w/o MTP (671B/37B)") == "deepseek-v3");
+  CHECK(model("LLAMA3_8B 1T tokens") == "llama3-8b");
+  // A name with a point is not one without.
+  CHECK(model("Qwen3-1.4B").empty());
+  CHECK(model("MPT 1.3B").empty());
 }
 
 }  // namespace

@@ -13,6 +13,17 @@ TEST_CASE("recorded_words: what a text denies it does not affirm") {
   CHECK_FALSE(affirms("amp bf16 no fp8", "fp8"));
   CHECK_FALSE(affirms("without torch compile", "compile"));
   CHECK_FALSE(affirms("async tp off", "async tp"));
+  CHECK_FALSE(affirms("w o compile", "compile"));
+  CHECK_FALSE(affirms("a100 8b nocompile", "compile"));
+  CHECK_FALSE(affirms("torch compile not stated", "compile"));
+  CHECK_FALSE(affirms("torch compile was not used", "compile"));
+  CHECK_FALSE(affirms("bf16 compile no", "compile"));
+  // A word within another, and a clause of its own, deny nothing.
+  CHECK(affirms("nano fp8", "fp8"));
+  CHECK(affirms("fp8 no precision column in this table", "fp8"));
+  CHECK(affirms("mxfp8", "fp8"));
+  CHECK(affirms("bf16 not fp8", "bf16"));
+  CHECK_FALSE(affirms("bf16 not fp8", "fp8"));
   // One of several places is enough.
   CHECK(affirms("no fp8 then fp8", "fp8"));
 }
@@ -23,6 +34,7 @@ TEST_CASE("recorded_words: releases among other words") {
   CHECK(named_release("mbridge_25.11_DGX-GB300") == 25.11);
   CHECK_FALSE(named_release("v3.10.12 of 126.045"));
   CHECK_FALSE(named_release("ab.cd"));
+  CHECK(named_release("TE 2.11, 20.50 TFLOP/s, 24.07") == 24.07);
   CHECK_FALSE(named_release(""));
 }
 
