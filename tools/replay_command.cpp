@@ -250,7 +250,7 @@ void remove_empty_folders(const std::filesystem::path& folder, const std::vector
 /// cannot be written is found out before the work, not after it. A folder that is new goes again if the work
 /// fails.
 Result<std::vector<ExperimentRun>> run_with_folder(const ExperimentArguments& arguments,
-                                                   const Experiment& experiment,
+                                                   Experiment& experiment,
                                                    const std::vector<std::string>& places, bool record,
                                                    bool is_new_folder) {
   if (!arguments.out.empty()) {
@@ -290,7 +290,7 @@ Result<void> write_results(const std::vector<std::string>& places, const Experim
 }
 
 Result<void> replay(const ExperimentArguments& arguments) {
-  const auto experiment = prepare_experiment(arguments);
+  auto experiment = prepare_experiment(arguments);
   if (!experiment) return fail(experiment.error());
   const bool record = !arguments.out.empty() && wants_timeline(arguments, *experiment);
   const bool is_new_folder = !arguments.out.empty() && !std::filesystem::exists(arguments.out);
@@ -373,7 +373,7 @@ Result<void> check_policies(const std::vector<std::string>& specs) {
 
 Result<void> compare(ExperimentArguments arguments) {
   if (auto checked = check_policies(arguments.policies); !checked) return checked;
-  const auto experiment = prepare_experiment(arguments);
+  auto experiment = prepare_experiment(arguments);
   if (!experiment) return fail(experiment.error());
   bool is_new_folder = !arguments.out.empty() && !std::filesystem::exists(arguments.out);
   if (arguments.out.empty() && !arguments.json) {

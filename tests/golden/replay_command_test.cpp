@@ -1,8 +1,10 @@
 /// `vtrain replay` and `vtrain compare` through the real command line.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <future>
 #include <nlohmann/json.hpp>
@@ -141,6 +143,39 @@ TEST_CASE("replay: the inputs of run.json have the hashes of what was read") {
   // sha256sum service.txt
   CHECK(read["sample of " + policy] ==
         "service.txt, sha256 44ffb61d19beea000f9ad30f4195b99a4b4c248741076287a6f79a1cafc0ca72");
+}
+
+TEST_CASE("replay, compare: the file of a policy is read once, so that it may be a pipe") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", kJobs);
+  work.write("service.txt", "10\n40\n");
+  const auto schedule = [&](const std::string& command, const std::string& sample, const fs::path& jobs) {
+    CAPTURE(command);
+    const std::string policy = "gittins:distribution=" + sample;
+    const CommandResult result =
+        run_vtrain(command + policy + " --trace jobs.csv --cluster 1x8 --out out", work.path());
+    CAPTURE(result.err);
+    REQUIRE(result.exit_code == 0);
+    const json inputs = json::parse(slurp(work / "out/run.json"))["inputs"];
+    CHECK(inputs["sample of " + policy].get<std::string>().starts_with(sample + ", "));
+    return slurp(work / "out" / jobs);
+  };
+  const std::string read = schedule("replay --policy ", "service.txt", "jobs.csv");
+  // The ends of a pipe are inherited by the program, which opens this one under the number that it has here.
+  const auto piped = [&](const std::string& command, auto folder_of) {
+    std::array<int, 2> ends{};
+    REQUIRE(::pipe(ends.data()) == 0);
+    REQUIRE(::write(ends[1], "10\n40\n", 6) == 6);
+    ::close(ends[1]);
+    const std::string number = std::to_string(ends[0]);
+    const std::string jobs = schedule(command, "/dev/fd/" + number, folder_of(number) / "jobs.csv");
+    ::close(ends[0]);
+    return jobs;
+  };
+  CHECK(piped("replay --policy ", [](const std::string&) { return fs::path(); }) == read);
+  CHECK(piped("compare --policies fifo,", [](const std::string& number) {
+          return fs::path("gittins-distribution=-dev-fd-" + number);
+        }) == read);
 }
 
 TEST_CASE("replay: a folder holds the files of one run") {
