@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -409,7 +410,9 @@ Result<void> predict(const PredictArguments& arguments) {
     list.push_back(to_json(*prediction, arguments.semantics));
     text += (text.empty() ? "" : "\n") + to_text(*prediction);
   }
-  fmt::print("{}", arguments.json ? json_text(one ? list.front() : list) : text);
+  std::FILE* const stream =
+      summary_stream(arguments.timeline) == stderr ? stderr : summary_stream(arguments.graph);
+  fmt::print(stream, "{}", arguments.json ? json_text(one ? list.front() : list) : text);
   return {};
 }
 

@@ -560,6 +560,33 @@ TEST_CASE("output: what cannot be written is said") {
   CHECK(slurp(work / "message") == "error: cannot write to standard output: Bad file descriptor\n");
 }
 
+TEST_CASE("output: what goes to standard output beside a file that is written there goes to standard error") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", kJobs);
+  work.write("config.json", R"({"model": "gpt3-1.3b", "plan": {"data": 2, "global_batch": 4,
+    "micro_batch": 1, "recompute": "full"}})");
+  work.write("cases.json", R"({"cases": [{"id": "a", "framework": "Megatron-LM 2024", "quality": "A",
+    "precision": "bf16", "recompute": "none", "model": {"name": "llama3-8b", "seq_len": 8192},
+    "system": {"gpu": "H100", "num_gpus": 8}, "parallel": {"tp": 4, "pp": 1, "cp": 1, "dp": 2},
+    "batch": {"global_batch": 16, "micro_batch": 1}, "measured": {"iteration_s": 2}}]})");
+  for (const std::string command :
+       {"predict config.json --timeline ", "predict config.json --graph ",
+        "predict config.json --timeline other --graph ", "predict config.json --graph other --timeline ",
+        "validate cases.json --predictions ", "trace info jobs.csv --report "}) {
+    for (const std::string form : {"", " --json"}) {
+      CAPTURE(command + form);
+      const CommandResult beside = run_vtrain(command + "file" + form, work.path());
+      REQUIRE_MESSAGE(beside.exit_code == 0, beside.err);
+      const CommandResult streamed = run_vtrain(command + "/dev/stdout" + form, work.path());
+      CHECK(streamed.exit_code == 0);
+      CHECK(streamed.out == slurp(work / "file"));
+      // The text of `trace info` ends with the name of its page.
+      const std::string summary = beside.out.substr(0, beside.out.rfind("\nfile\n"));
+      CHECK(streamed.err.starts_with(summary));
+    }
+  }
+}
+
 TEST_CASE("output: file names that are no UTF-8 stand in JSON with replacement characters") {
   const TemporaryFolder work;
   work.write("jobs\xff.csv", kJobs);
