@@ -484,6 +484,7 @@ Result<std::vector<ExperimentRun>> run_policies(Experiment& experiment, const Ex
 
 bool wants_timeline(const ExperimentArguments& arguments, const Experiment& experiment) {
   constexpr std::size_t kFewJobs = 5000;
+  if (arguments.out.empty()) return false;
   if (arguments.timeline != "auto") return arguments.timeline == "always";
   return experiment.workload.jobs.size() <= kFewJobs;
 }

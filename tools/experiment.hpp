@@ -82,7 +82,8 @@ struct ExperimentRun {
 Result<std::vector<ExperimentRun>> run_policies(Experiment& experiment, const ExperimentArguments& arguments,
                                                 bool record_runs);
 
-/// Whether timelines are wanted: as said, or when there are few enough jobs to look at.
+/// Whether timelines are to be written: where anything is, as said, or when there are few enough jobs to look
+/// at.
 bool wants_timeline(const ExperimentArguments& arguments, const Experiment& experiment);
 
 /// The lines above the table: trace, cluster, what was assumed.

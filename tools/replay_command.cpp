@@ -292,7 +292,7 @@ Result<void> write_results(const std::vector<std::string>& places, const Experim
 Result<void> replay(const ExperimentArguments& arguments) {
   auto experiment = prepare_experiment(arguments);
   if (!experiment) return fail(experiment.error());
-  const bool record = !arguments.out.empty() && wants_timeline(arguments, *experiment);
+  const bool record = wants_timeline(arguments, *experiment);
   const bool is_new_folder = !arguments.out.empty() && !std::filesystem::exists(arguments.out);
   const auto runs = run_with_folder(arguments, *experiment, {}, record, is_new_folder);
   if (!runs) return fail(runs.error());
