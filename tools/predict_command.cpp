@@ -198,7 +198,7 @@ Result<GpuProfile> profile_for(const PredictArguments& arguments, const PredictC
   Error error = profile.error();
   if (!error.file.empty()) return fail(std::move(error));
   error.field = config.release ? "gpu_name" : "profile";
-  return fail(place_in_config(config.file, std::move(error)));
+  return fail(place_in_config(config, std::move(error)));
 }
 
 Result<Prediction> predict_one(const PredictArguments& arguments, const StackOptions& options,
@@ -218,7 +218,7 @@ Result<Prediction> predict_one(const PredictArguments& arguments, const StackOpt
   if (!prediction) {
     // Whatever goes wrong with a configuration, the user wants to know which one.
     Error error = prediction.error();
-    if (error.file.empty()) error = place_in_config(path, std::move(error));
+    if (error.file.empty()) error = place_in_config(*config, std::move(error));
     return fail(std::move(error));
   }
   prediction->config = path;

@@ -1,10 +1,8 @@
 /// `vtrain replay` and `vtrain compare` through the real command line.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <future>
 #include <nlohmann/json.hpp>
@@ -17,6 +15,7 @@
 namespace fs = std::filesystem;
 using nlohmann::json;
 using vtrain::testing::CommandResult;
+using vtrain::testing::InheritedPipe;
 using vtrain::testing::run_json;
 using vtrain::testing::run_vtrain;
 using vtrain::testing::slurp;
@@ -161,21 +160,13 @@ TEST_CASE("replay, compare: the file of a policy is read once, so that it may be
     return slurp(work / "out" / jobs);
   };
   const std::string read = schedule("replay --policy ", "service.txt", "jobs.csv");
-  // The ends of a pipe are inherited by the program, which opens this one under the number that it has here.
-  const auto piped = [&](const std::string& command, auto folder_of) {
-    std::array<int, 2> ends{};
-    REQUIRE(::pipe(ends.data()) == 0);
-    REQUIRE(::write(ends[1], "10\n40\n", 6) == 6);
-    ::close(ends[1]);
-    const std::string number = std::to_string(ends[0]);
-    const std::string jobs = schedule(command, "/dev/fd/" + number, folder_of(number) / "jobs.csv");
-    ::close(ends[0]);
-    return jobs;
-  };
-  CHECK(piped("replay --policy ", [](const std::string&) { return fs::path(); }) == read);
-  CHECK(piped("compare --policies fifo,", [](const std::string& number) {
-          return fs::path("gittins-distribution=-dev-fd-" + number);
-        }) == read);
+  const InheritedPipe one("10\n40\n");
+  CHECK(schedule("replay --policy ", one.path(), "jobs.csv") == read);
+  const InheritedPipe other("10\n40\n");
+  std::string folder = "gittins:distribution=" + other.path();
+  std::replace_if(
+      folder.begin(), folder.end(), [](char c) { return c == ':' || c == '/'; }, '-');
+  CHECK(schedule("compare --policies fifo,", other.path(), folder + "/jobs.csv") == read);
 }
 
 TEST_CASE("replay: a folder holds the files of one run") {
