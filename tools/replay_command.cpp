@@ -246,23 +246,6 @@ void remove_empty_folders(const std::filesystem::path& folder, const std::vector
   std::filesystem::remove(folder, ignored);
 }
 
-/// Replays the jobs once there is a folder for the results, of which some go to `places` within it: one that
-/// cannot be written is found out before the work, not after it. A folder that is new goes again if the work
-/// fails.
-Result<std::vector<ExperimentRun>> run_with_folder(const ExperimentArguments& arguments,
-                                                   Experiment& experiment,
-                                                   const std::vector<std::string>& places, bool record,
-                                                   bool is_new_folder) {
-  if (!arguments.out.empty()) {
-    auto checked = check_inputs_stay(arguments.out, places, experiment.input_files);
-    if (!checked) return fail(std::move(checked.error()));
-    if (auto made = create_output_folder(arguments.out); !made) return fail(std::move(made.error()));
-  }
-  auto runs = run_policies(experiment, arguments, record);
-  if (!runs && is_new_folder) remove_empty_folders(arguments.out, {});
-  return runs;
-}
-
 /// Which rows of the trace are no jobs, and what was assumed.
 ordered_json reading_to_json(const Experiment& experiment) {
   return {{"skipped_rows", experiment.skipped.total()},
@@ -289,33 +272,58 @@ Result<void> write_results(const std::vector<std::string>& places, const Experim
   return replace_previous_run(files, arguments.out, names);
 }
 
+/// What `run_and_write` leaves.
+struct FinishedRuns {
+  std::vector<ExperimentRun> runs;
+  double replay_s = 0;  ///< wall time of all of them
+  double write_s = 0;
+};
+
+/// Replays the jobs under every policy and writes the results, if there is a folder for them, of which some
+/// go to `places` within it: one that cannot be written is found out before the work, not after it. A folder
+/// that is new goes again if anything fails.
+Result<FinishedRuns> run_and_write(const ExperimentArguments& arguments, Experiment& experiment,
+                                   const std::vector<std::string>& places, bool is_new_folder) {
+  const bool writes = !arguments.out.empty();
+  if (writes) {
+    auto checked = check_inputs_stay(arguments.out, places, experiment.input_files);
+    if (!checked) return fail(std::move(checked.error()));
+    if (auto made = create_output_folder(arguments.out); !made) return fail(std::move(made.error()));
+  }
+  const auto start = std::chrono::steady_clock::now();
+  auto runs = run_policies(experiment, arguments, wants_timeline(arguments, experiment));
+  const auto write_start = std::chrono::steady_clock::now();
+  Result<void> written;
+  if (runs && writes) written = write_results(places, arguments, experiment, *runs);
+  if (is_new_folder && !(runs && written)) remove_empty_folders(arguments.out, places);
+  if (!runs) return fail(std::move(runs.error()));
+  if (!written) return fail(std::move(written.error()));
+  return FinishedRuns{*std::move(runs), Seconds(write_start - start).count(), seconds_since(write_start)};
+}
+
+/// Whether there is to be a folder for the results that is not there yet.
+bool is_new(const std::filesystem::path& folder) {
+  return !folder.empty() && !std::filesystem::exists(folder);
+}
+
 Result<void> replay(const ExperimentArguments& arguments) {
   auto experiment = prepare_experiment(arguments);
   if (!experiment) return fail(experiment.error());
-  const bool record = wants_timeline(arguments, *experiment);
-  const bool is_new_folder = !arguments.out.empty() && !std::filesystem::exists(arguments.out);
-  const auto runs = run_with_folder(arguments, *experiment, {}, record, is_new_folder);
-  if (!runs) return fail(runs.error());
-  const ExperimentRun& run = runs->front();
-
-  const auto write_start = std::chrono::steady_clock::now();
-  if (!arguments.out.empty()) {
-    auto written = write_results({""}, arguments, *experiment, *runs);
-    if (!written && is_new_folder) remove_empty_folders(arguments.out, {});
-    if (!written) return written;
-  }
-  const double write_s = seconds_since(write_start);
+  const auto finished = run_and_write(arguments, *experiment, {""}, is_new(arguments.out));
+  if (!finished) return fail(finished.error());
+  const std::vector<ExperimentRun>& runs = finished->runs;
+  const ExperimentRun& run = runs.front();
   if (arguments.json) {
-    ordered_json document = to_json(*experiment, run, write_s);
+    ordered_json document = to_json(*experiment, run, finished->write_s);
     document.update(reading_to_json(*experiment));
     print_json(document);
     return {};
   }
   fmt::print("{}replayed  {} in {}\n\n{}{}{}", describe_experiment(*experiment),
-             count_of(run.summary.events, "event"), as_duration(run.wall_s), comparison_of(*runs).table,
-             lost_gpu_hours(*runs),
-             free_interruptions(*experiment, *runs) + fragmentation_rates(*runs) + incomplete_jobs(*runs) +
-                 policy_figures(*runs));
+             count_of(run.summary.events, "event"), as_duration(run.wall_s), comparison_of(runs).table,
+             lost_gpu_hours(runs),
+             free_interruptions(*experiment, runs) + fragmentation_rates(runs) + incomplete_jobs(runs) +
+                 policy_figures(runs));
   if (!arguments.out.empty()) fmt::print("{}\n", (arguments.out / "report.html").string());
   return {};
 }
@@ -375,44 +383,35 @@ Result<void> compare(ExperimentArguments arguments) {
   if (auto checked = check_policies(arguments.policies); !checked) return checked;
   auto experiment = prepare_experiment(arguments);
   if (!experiment) return fail(experiment.error());
-  bool is_new_folder = !arguments.out.empty() && !std::filesystem::exists(arguments.out);
+  bool is_new_folder = is_new(arguments.out);
   if (arguments.out.empty() && !arguments.json) {
     is_new_folder = true;
     auto folder = make_next_run_folder();
     if (!folder) return fail(std::move(folder.error()));
     arguments.out = *std::move(folder);
   }
-  const auto start = std::chrono::steady_clock::now();
-  const std::vector<std::string> places = policy_folders(arguments.policies);
-  const auto runs =
-      run_with_folder(arguments, *experiment, places, wants_timeline(arguments, *experiment), is_new_folder);
-  if (!runs) return fail(runs.error());
-  const double replay_s = seconds_since(start);
-
-  const auto write_start = std::chrono::steady_clock::now();
-  if (!arguments.out.empty()) {
-    auto written = write_results(places, arguments, *experiment, *runs);
-    if (!written && is_new_folder) remove_empty_folders(arguments.out, places);
-    if (!written) return written;
-  }
+  const auto finished =
+      run_and_write(arguments, *experiment, policy_folders(arguments.policies), is_new_folder);
+  if (!finished) return fail(finished.error());
+  const std::vector<ExperimentRun>& runs = finished->runs;
   if (arguments.json) {
-    const double write_s = seconds_since(write_start);
     ordered_json list = ordered_json::array();
-    for (const ExperimentRun& run : *runs)
-      list.push_back(to_json(*experiment, run, write_s));
+    for (const ExperimentRun& run : runs)
+      list.push_back(to_json(*experiment, run, finished->write_s));
     ordered_json document = {{"trace", experiment->trace_name}, {"cluster", experiment->cluster.describe()}};
     document.update(reading_to_json(*experiment));
     document["runs"] = list;
     print_json(document);
     return {};
   }
-  const Comparison comparison = comparison_of(*runs);
+  const Comparison comparison = comparison_of(runs);
   fmt::print("{}replayed  {} in {}\n\n{}{}{}{}\n{}{}", describe_experiment(*experiment),
-             runs->size() == 1 ? "1 policy" : fmt::format("{} policies", runs->size()), as_duration(replay_s),
-             comparison.table, comparison.stars, comparison.stars.empty() ? "" : "        ",
-             (arguments.out / "report.html").string(), lost_gpu_hours(*runs),
-             nobody_waited(*runs) + free_interruptions(*experiment, *runs) + fragmentation_rates(*runs) +
-                 incomplete_jobs(*runs) + policy_figures(*runs));
+             runs.size() == 1 ? "1 policy" : fmt::format("{} policies", runs.size()),
+             as_duration(finished->replay_s), comparison.table, comparison.stars,
+             comparison.stars.empty() ? "" : "        ", (arguments.out / "report.html").string(),
+             lost_gpu_hours(runs),
+             nobody_waited(runs) + free_interruptions(*experiment, runs) + fragmentation_rates(runs) +
+                 incomplete_jobs(runs) + policy_figures(runs));
   const bool is_default = arguments.policies == split_policies(kDefaultPolicies);
   if (arguments.trace.files.empty() && is_default) fmt::print("{}", kNextCommands);
   return {};
