@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -36,26 +35,6 @@ using nlohmann::ordered_json;
 /// which give jobs the GPUs that they ask for.
 constexpr std::string_view kDefaultPolicies = "fifo,easy,srtf,edf:resize=no";
 
-/// One column of the comparison.
-struct Column {
-  std::string_view title;
-  Metric metric;
-};
-
-constexpr std::array kColumns{
-    Column{"deadlines met",
-           {Better::Higher, [](const Summary& s) { return s.deadline_satisfactory_ratio.value_or(kNoValue); },
-            as_percent}},
-    Column{"avg JCT", {Better::Lower, [](const Summary& s) { return s.avg_jct_s; }, as_duration}},
-    Column{"p99 JCT", {Better::Lower, [](const Summary& s) { return s.p99_jct_s; }, as_duration}},
-    Column{"avg wait", {Better::Lower, [](const Summary& s) { return s.avg_waiting_time_s; }, as_duration}},
-    Column{"makespan", {Better::Lower, [](const Summary& s) { return s.makespan_s; }, as_days}},
-    Column{"GPUs in use", {Better::Higher, [](const Summary& s) { return s.gpu_utilization; }, as_percent}},
-    Column{"preemptions",
-           {Better::Neither, [](const Summary& s) { return static_cast<double>(s.preemptions); },
-            [](double count) { return with_thousands(std::llround(count)); }}},
-};
-
 /// A row for each policy; a star marks the best value of a column.
 struct Comparison {
   std::string table{};
@@ -69,16 +48,19 @@ Comparison comparison_of(const std::vector<ExperimentRun>& runs) {
   Comparison comparison;
   std::vector<std::string> header = {"policy"};
   std::vector<std::vector<bool>> best;
-  for (const Column& column : kColumns) {
-    header.push_back(std::string(column.title) + "  ");
-    best.push_back(best_replays(column.metric, replays));
+  std::vector<const Metric*> columns;
+  for (const Metric& metric : replay_metrics()) {
+    if (metric.short_title.empty()) continue;
+    columns.push_back(&metric);
+    header.push_back(std::string(metric.short_title) + "  ");
+    best.push_back(best_replays(metric, replays));
   }
   TextTable table(std::move(header));
   bool has_stars = false;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     std::vector<std::string> row = {runs[i].summary.policy};
-    for (std::size_t column = 0; column < kColumns.size(); ++column) {
-      const Metric& metric = kColumns[column].metric;
+    for (std::size_t column = 0; column < columns.size(); ++column) {
+      const Metric& metric = *columns[column];
       has_stars |= best[column][i];
       row.push_back(metric.show(metric.value(runs[i].summary)) + (best[column][i] ? " *" : "  "));
     }
@@ -131,8 +113,6 @@ std::string incomplete_jobs(const std::vector<ExperimentRun>& runs) {
 /// What jobs held GPUs for without lasting work, a row for each policy under which anything could cost them
 /// any; empty if there is none. Causes that cost nothing under any policy are left out.
 std::string lost_gpu_hours(const std::vector<ExperimentRun>& runs) {
-  constexpr std::array<std::string_view, kNumLossCauses> kCauses = {
-      "lost work", "failure restarts", "preemptions", "resizes", "checkpoints", "spread"};
   std::vector<std::pair<std::string, const DisruptionSummary*>> disrupted;
   for (const ExperimentRun& run : runs) {
     if (run.summary.disruptions) disrupted.emplace_back(run.summary.policy, &*run.summary.disruptions);
@@ -145,7 +125,7 @@ std::string lost_gpu_hours(const std::vector<ExperimentRun>& runs) {
                     [cause](const auto& row) { return row.second->lost_gpu_hours[cause] == 0; }))
       continue;
     causes.push_back(cause);
-    header.emplace_back(kCauses[cause]);
+    header.push_back(lower_case(kLossCauses[cause].title));
   }
   header.insert(header.end(), {"of those held", "out of service", "jobs stopped", "goodput"});
   TextTable table(std::move(header));

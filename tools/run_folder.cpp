@@ -103,8 +103,8 @@ Result<void> write_jobs_csv(FileGroup& files, const std::filesystem::path& path,
 /// What jobs lost, a row for each that was interrupted or lost something.
 std::string interruptions_to_csv(const Workload& workload, const SimulationResult& result) {
   std::string rows = "job_id,failures,preemptions,resizes,gpu_seconds";
-  for (const std::string_view cause : kLossCauseNames)
-    rows += fmt::format(",{}_gpu_seconds", cause);
+  for (const LossCauseInfo& cause : kLossCauses)
+    rows += fmt::format(",{}_gpu_seconds", cause.name);
   rows += '\n';
   for (std::size_t i = 0; i < result.losses.size(); ++i) {
     const JobOutcome& outcome = result.outcomes[i];
