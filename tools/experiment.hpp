@@ -1,4 +1,5 @@
-/// From a trace, a cluster and a list of policies to schedules: what `replay` and `compare` share.
+/// From a trace, a cluster and a list of policies to all that a replay needs: what `replay` and `compare`
+/// share.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +11,6 @@
 
 #include "core/result.hpp"
 #include "sched/cluster.hpp"
-#include "sched/metrics.hpp"
-#include "sched/simulator.hpp"
 #include "tools/curve_arguments.hpp"
 #include "tools/disruption_arguments.hpp"
 #include "tools/prepared_policy.hpp"
@@ -67,24 +66,6 @@ struct Experiment {
 /// Makes the policies, reads or generates the jobs, gives each a duration and a deadline, and reads the
 /// cluster.
 Result<Experiment> prepare_experiment(const ExperimentArguments& arguments);
-
-/// One policy's schedule.
-struct ExperimentRun {
-  Summary summary;
-  SimulationResult result;
-  /// Whether `--interruption-cost` counts under the policy; those with costs of their own take none.
-  bool takes_interruption_cost = false;
-  double wall_s = 0;  ///< wall time of the simulation alone
-};
-
-/// Replays the jobs under every policy, on up to `arguments.threads` threads, and takes the policies; runs
-/// come out in their order. With `record_runs` each keeps the intervals in which jobs held GPUs.
-Result<std::vector<ExperimentRun>> run_policies(Experiment& experiment, const ExperimentArguments& arguments,
-                                                bool record_runs);
-
-/// Whether timelines are to be written: where anything is, as said, or when there are few enough jobs to look
-/// at.
-bool wants_timeline(const ExperimentArguments& arguments, const Experiment& experiment);
 
 /// The lines above the table: trace, cluster, what was assumed.
 std::string describe_experiment(const Experiment& experiment);
