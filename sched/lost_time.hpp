@@ -10,20 +10,34 @@
 
 namespace vtrain {
 
-/// Why GPU time produced no lasting work.
-enum class LossCause : std::uint8_t {
-  LostWork,        ///< work since the last complete checkpoint, gone with a failed node
-  FailureRestart,  ///< noticing a failure, and starting again after it
-  Preemption,      ///< saving the state and starting again after the policy took the GPUs away
-  Resize,          ///< saving the state and starting again on another number of GPUs
-  Checkpoint,      ///< writing periodic checkpoints
-  Spread,          ///< training slower than on a gang that is not spread
-};
+/// Why GPU time produced no lasting work; `kLossCauses` says what each means.
+enum class LossCause : std::uint8_t { LostWork, FailureRestart, Preemption, Resize, Checkpoint, Spread };
 inline constexpr std::size_t kNumLossCauses = 6;
 
-/// Their names in files: `lost_work`, `failure_restart`, `preemption`, `resize`, `checkpoint` and `spread`.
-inline constexpr std::array<std::string_view, kNumLossCauses> kLossCauseNames = {
-    "lost_work", "failure_restart", "preemption", "resize", "checkpoint", "spread"};
+/// A cause in words.
+struct LossCauseInfo {
+  std::string_view name;     ///< in files
+  std::string_view title;    ///< above a column
+  std::string_view meaning;  ///< which GPU-hours these are
+};
+
+/// All causes, in the order of the enumeration.
+inline constexpr std::array<LossCauseInfo, kNumLossCauses> kLossCauses = {{
+    {.name = "lost_work",
+     .title = "Lost work",
+     .meaning = "GPU-hours since the last complete checkpoint, lost with failing nodes"},
+    {.name = "failure_restart",
+     .title = "Failure restarts",
+     .meaning = "GPU-hours of noticing failures and starting again"},
+    {.name = "preemption",
+     .title = "Preemptions",
+     .meaning = "GPU-hours of saving and starting again after preemptions"},
+    {.name = "resize",
+     .title = "Resizes",
+     .meaning = "GPU-hours of saving and starting again on another number of GPUs"},
+    {.name = "checkpoint", .title = "Checkpoints", .meaning = "GPU-hours of writing periodic checkpoints"},
+    {.name = "spread", .title = "Spread", .meaning = "GPU-hours of training slower than on one node"},
+}};
 
 /// What one job lost.
 class LostGpuTime {

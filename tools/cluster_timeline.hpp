@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tools/experiment.hpp"
+#include "tools/policy_runs.hpp"
 
 namespace vtrain {
 

@@ -5,21 +5,17 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <exception>
 #include <memory>
 #include <optional>
-#include <thread>
+#include <utility>
 
-#include "policies/registry.hpp"
 #include "sched/gpu_types.hpp"
 #include "tools/file_hash.hpp"
 #include "tools/gang_speed_notes.hpp"
 #include "tools/output_format.hpp"
 #include "tools/placement_notes.hpp"
 #include "tools/policy_notes.hpp"
-#include "tools/progress.hpp"
 #include "tools/trace_description.hpp"
 #include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
@@ -69,51 +65,20 @@ Result<void> take_cluster(ClusterSpec cluster, Experiment& experiment) {
   return {};
 }
 
-/// Keeps the hashes of the files that policies read: samples of service (`gittins:distribution=FILE`).
-Result<void> take_policy_files(const std::vector<std::string>& policies, Experiment& experiment) {
-  for (const std::string& spec : policies) {
-    const auto files = files_of_policy(spec);
-    if (!files) return fail(files.error());
-    for (const std::string& path : *files) {
-      if (auto taken = take_file("sample of " + spec, path, experiment); !taken) return taken;
+/// Keeps the hashes of the files that policies have read: samples of service (`gittins:distribution=FILE`).
+void take_policy_files(Experiment& experiment) {
+  for (const PreparedPolicy& policy : experiment.policies) {
+    for (const auto& [path, description] : policy.files) {
+      experiment.provenance.emplace_back("sample of " + policy.spec, description);
+      experiment.input_files.push_back(path);
     }
   }
-  return {};
 }
 
 /// Whether some job's run time is not known yet.
 bool needs_prices(const Workload& workload) {
   return std::any_of(workload.jobs.begin(), workload.jobs.end(),
                      [](const Job& job) { return job.duration.count() == 0; });
-}
-
-/// Whether a policy may give jobs other numbers of GPUs than they ask for.
-bool any_elastic_policy(const std::vector<std::string>& policies) {
-  return std::any_of(policies.begin(), policies.end(), [](const std::string& spec) {
-    const auto policy = make_policy(spec);
-    return policy && (*policy)->progress_rule() != ProgressRule::Duration;
-  });
-}
-
-/// Replays one policy.
-Result<ExperimentRun> run_policy(const Experiment& experiment, const std::string& spec, bool strict,
-                                 bool record_runs, std::atomic<std::int64_t>& jobs_done) {
-  auto policy = make_policy(spec);
-  if (!policy) return fail(policy.error());
-  const SimulationOptions options{.placement = experiment.placement,
-                                  .strict = strict,
-                                  .record_runs = record_runs,
-                                  .policy_name = spec,
-                                  .disruptions = experiment.disruptions ? &*experiment.disruptions : nullptr,
-                                  .gang_speeds = experiment.gang_speeds.get(),
-                                  .jobs_done = &jobs_done};
-  const bool takes_costs = (*policy)->copes_with_disruptions();
-  const auto start = std::chrono::steady_clock::now();
-  auto result = simulate(experiment.workload, experiment.cluster, **policy, options);
-  const double wall_s = seconds_since(start);
-  if (!result) return fail(result.error());
-  Summary summary = summarize(experiment.workload, experiment.cluster, *result, spec);
-  return ExperimentRun{std::move(summary), *std::move(result), takes_costs, wall_s};
 }
 
 /// The embedded default: a day of LLM jobs that offers the cluster more work than it can do.
@@ -181,12 +146,11 @@ void note_run_times(const RunTimeRatios& ratios, bool any_elastic, Experiment& e
 }
 
 /// Lets the predictor tell how fast jobs are where their gangs are, if that makes a difference.
-void take_gang_speeds(const ExperimentArguments& arguments, const CurvesByType& curves,
-                      Experiment& experiment) {
+void take_gang_speeds(const CurvesByType& curves, Experiment& experiment) {
   auto speeds = std::make_unique<PredictedSpeeds>(experiment.workload, curves);
   if (speeds->num_jobs() == 0) return;
   assume(experiment, gang_speed_notes(*speeds, curves, experiment.workload, experiment.cluster,
-                                      experiment.placement, arguments.policies));
+                                      experiment.placement, experiment.policies));
   experiment.gang_speeds = std::move(speeds);
 }
 
@@ -228,6 +192,7 @@ Result<void> take_disruptions(const ExperimentArguments& arguments, const Disrup
 
 /// What arguments say without any file.
 struct ExperimentRules {
+  std::vector<PreparedPolicy> policies;
   PlacementKind placement;
   Transformations transformations;
   DisruptionRules disruptions;
@@ -235,9 +200,8 @@ struct ExperimentRules {
 
 /// Reads what can be read before files are: a misspelt policy should not cost a long read.
 Result<ExperimentRules> read_rules(const ExperimentArguments& arguments) {
-  for (const std::string& spec : arguments.policies) {
-    if (auto policy = make_policy(spec); !policy) return fail(policy.error());
-  }
+  auto policies = prepare_policies(arguments.policies);
+  if (!policies) return fail(std::move(policies.error()));
   const auto placement = parse_placement(arguments.placement);
   if (!placement) return fail(in_option("--placement", placement.error()));
   if (arguments.trace.files.empty()) {
@@ -257,10 +221,11 @@ Result<ExperimentRules> read_rules(const ExperimentArguments& arguments) {
   if (!transformations) return fail(std::move(transformations.error()));
   auto disruptions = read_disruption_rules(arguments.disruptions, *placement);
   if (!disruptions) return fail(std::move(disruptions.error()));
-  return ExperimentRules{*placement, *std::move(transformations), *std::move(disruptions)};
+  return ExperimentRules{*std::move(policies), *placement, *std::move(transformations),
+                         *std::move(disruptions)};
 }
 
-/// Reads the cluster, what prices jobs, the trace if there is one, and the hashes of what policies read.
+/// Reads the cluster, what prices jobs, and the trace if there is one.
 Result<void> read_inputs(const ExperimentArguments& arguments, Experiment& experiment) {
   std::optional<ClusterSpec> cluster;
   if (!arguments.cluster.empty()) {
@@ -285,8 +250,7 @@ Result<void> read_inputs(const ExperimentArguments& arguments, Experiment& exper
     if (!named) return fail(named.error());
     cluster = *std::move(named);
   }
-  if (auto taken = take_cluster(*std::move(cluster), experiment); !taken) return taken;
-  return take_policy_files(arguments.policies, experiment);
+  return take_cluster(*std::move(cluster), experiment);
 }
 
 /// Gives jobs that may have other numbers of GPUs their throughput curves.
@@ -395,9 +359,9 @@ Result<void> complete_jobs(const ExperimentArguments& arguments, Transformations
   if (std::string tight = tight_deadlines(experiment.workload); !tight.empty())
     experiment.assumptions.push_back(std::move(tight));
   if (predicted) experiment.provenance.emplace_back("run times", experiment.curves->describe());
-  const bool any_elastic = any_elastic_policy(arguments.policies);
+  const bool any_elastic = std::ranges::any_of(experiment.policies, &PreparedPolicy::is_elastic);
   note_run_times(compare_run_times(experiment.workload, curves), any_elastic, experiment);
-  take_gang_speeds(arguments, curves, experiment);
+  take_gang_speeds(curves, experiment);
   if (any_elastic) {
     if (auto taken = take_curves(arguments.trace.strict, experiment); !taken) return taken;
   }
@@ -435,15 +399,17 @@ void add_experiment_options(CLI::App& command, ExperimentArguments& arguments) {
 
 Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
-  const auto rules = read_rules(arguments);
+  auto rules = read_rules(arguments);
   if (!rules) return fail(rules.error());
   Experiment experiment;
+  experiment.policies = std::move(rules->policies);
   experiment.placement = rules->placement;
   if (auto read = read_inputs(arguments, experiment); !read) return fail(read.error());
+  take_policy_files(experiment);
   if (auto done = complete_jobs(arguments, rules->transformations, experiment); !done)
     return fail(done.error());
   const bool types_differ = experiment.gang_speeds && info_of(experiment.placement).knows_nodes;
-  const auto notes = policy_notes(experiment.workload, experiment.cluster, types_differ, arguments.policies);
+  const auto notes = policy_notes(experiment.workload, experiment.cluster, types_differ, experiment.policies);
   if (!notes) return fail(notes.error());
   assume(experiment, *notes);
   assume(experiment, placement_notes(experiment.workload, experiment.cluster, experiment.placement));
@@ -452,50 +418,6 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   experiment.provenance.emplace_back("seed", std::to_string(arguments.transformations.seed));
   experiment.read_s = seconds_since(start);
   return experiment;
-}
-
-Result<std::vector<ExperimentRun>> run_policies(const Experiment& experiment,
-                                                const ExperimentArguments& arguments, bool record_runs) {
-  const std::size_t count = arguments.policies.size();
-  std::vector<std::optional<Result<ExperimentRun>>> results(count);
-  std::vector<std::exception_ptr> thrown(count);  // an exception must not leave its thread
-  std::atomic<std::size_t> next = 0;
-  std::atomic<std::int64_t> jobs_done = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < count; i = next++) {
-      try {
-        results[i] =
-            run_policy(experiment, arguments.policies[i], arguments.trace.strict, record_runs, jobs_done);
-      } catch (...) {
-        thrown[i] = std::current_exception();
-      }
-    }
-  };
-  {
-    const auto num_jobs = static_cast<std::int64_t>(experiment.workload.jobs.size() * count);
-    const ProgressBar progress("replaying", "jobs", num_jobs, jobs_done);
-    const unsigned threads =
-        arguments.threads > 0 ? arguments.threads : std::max(1u, std::thread::hardware_concurrency());
-    std::vector<std::jthread> workers;
-    for (std::size_t i = 1; i < std::min<std::size_t>(threads, count); ++i)
-      workers.emplace_back(work);
-    work();
-  }
-  for (const std::exception_ptr& exception : thrown) {
-    if (exception) std::rethrow_exception(exception);
-  }
-  std::vector<ExperimentRun> runs;
-  for (auto& result : results) {
-    if (!*result) return fail(result->error());
-    runs.push_back(**std::move(result));
-  }
-  return runs;
-}
-
-bool wants_timeline(const ExperimentArguments& arguments, const Experiment& experiment) {
-  constexpr std::size_t kFewJobs = 5000;
-  if (arguments.timeline != "auto") return arguments.timeline == "always";
-  return experiment.workload.jobs.size() <= kFewJobs;
 }
 
 std::string describe_experiment(const Experiment& experiment) {

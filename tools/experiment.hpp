@@ -1,4 +1,5 @@
-/// From a trace, a cluster and a list of policies to schedules: what `replay` and `compare` share.
+/// From a trace, a cluster and a list of policies to all that a replay needs: what `replay` and `compare`
+/// share.
 #pragma once
 
 #include <filesystem>
@@ -10,10 +11,9 @@
 
 #include "core/result.hpp"
 #include "sched/cluster.hpp"
-#include "sched/metrics.hpp"
-#include "sched/simulator.hpp"
 #include "tools/curve_arguments.hpp"
 #include "tools/disruption_arguments.hpp"
+#include "tools/prepared_policy.hpp"
 #include "tools/trace_arguments.hpp"
 #include "tools/transformations.hpp"
 #include "workloads/jobs/gang_speeds.hpp"
@@ -44,11 +44,12 @@ struct ExperimentArguments {
 /// Adds the options that both commands have.
 void add_experiment_options(CLI::App& command, ExperimentArguments& arguments);
 
-/// The jobs and the cluster on which they will run, and where they came from.
+/// The jobs, the cluster on which they will run and the policies, and where all came from.
 struct Experiment {
   Workload workload;
   ClusterSpec cluster;
   PlacementKind placement = PlacementKind::Count;
+  std::vector<PreparedPolicy> policies{};     ///< until they run, which takes them
   std::unique_ptr<CachedCurves> curves{};     ///< what prices jobs
   std::unique_ptr<GangSpeeds> gang_speeds{};  ///< of jobs that the predictor can price; needs the curves
   std::optional<Disruptions> disruptions{};   ///< none: nothing happens to jobs beside what policies do
@@ -62,25 +63,9 @@ struct Experiment {
   double read_s = 0;                     ///< wall time of reading, pricing and deadline assignment
 };
 
-/// Reads or generates the jobs, gives each a duration and a deadline, and reads the cluster.
+/// Makes the policies, reads or generates the jobs, gives each a duration and a deadline, and reads the
+/// cluster.
 Result<Experiment> prepare_experiment(const ExperimentArguments& arguments);
-
-/// One policy's schedule.
-struct ExperimentRun {
-  Summary summary;
-  SimulationResult result;
-  /// Whether `--interruption-cost` counts under the policy; those with costs of their own take none.
-  bool takes_interruption_cost = false;
-  double wall_s = 0;  ///< wall time of the simulation alone
-};
-
-/// Replays the jobs under every policy, on up to `arguments.threads` threads; runs come out in the order of
-/// the policies. With `record_runs` each keeps the intervals in which jobs held GPUs.
-Result<std::vector<ExperimentRun>> run_policies(const Experiment& experiment,
-                                                const ExperimentArguments& arguments, bool record_runs);
-
-/// Whether timelines are wanted: as said, or when there are few enough jobs to look at.
-bool wants_timeline(const ExperimentArguments& arguments, const Experiment& experiment);
 
 /// The lines above the table: trace, cluster, what was assumed.
 std::string describe_experiment(const Experiment& experiment);

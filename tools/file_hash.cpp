@@ -58,8 +58,12 @@ std::string sha256_of_text(std::string_view text) {
 
 Result<std::string> path_and_hash(const std::string& path) {
   std::error_code ignored;
-  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored))
-    return path + ", not a regular file, which cannot be read again for its hash";
+  const bool is_stream = path == "-" || (std::filesystem::exists(path, ignored) &&
+                                         !std::filesystem::is_regular_file(path, ignored));
+  if (is_stream) {
+    return fmt::format("{}, not a regular file, which cannot be read again for its hash",
+                       path == "-" ? "standard input" : path);
+  }
   return sha256_of_file(path).map(
       [&](const std::string& hash) { return fmt::format("{}, sha256 {}", path, hash); });
 }

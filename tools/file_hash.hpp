@@ -15,8 +15,8 @@ Result<std::string> sha256_of_file(const std::string& path);
 /// SHA-256 of a text, in hexadecimal.
 std::string sha256_of_text(std::string_view text);
 
-/// A file and its hash, as provenance shows them. Of a pipe or the like, which is gone once it is read, it
-/// says that there is none.
+/// A file and its hash, as provenance shows them. Of standard input (`-`), a pipe or the like, which is gone
+/// once it is read, it says that there is none.
 Result<std::string> path_and_hash(const std::string& path);
 
 }  // namespace vtrain

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
-#include "policies/registry.hpp"
 #include "sched/gang_sites.hpp"
 #include "tools/output_format.hpp"
 
@@ -11,16 +10,16 @@ namespace vtrain {
 
 std::vector<std::string> gang_speed_notes(PredictedSpeeds& speeds, const CurvesByType& curves,
                                           const Workload& workload, const ClusterSpec& cluster,
-                                          PlacementKind placement, const std::vector<std::string>& policies) {
+                                          PlacementKind placement, std::span<const PreparedPolicy> policies) {
   std::vector<std::string> notes;
   const auto books = make_placement(placement, cluster, workload);
   if (!GangSites(cluster, workload, speeds, *books).matter()) return notes;
   notes.push_back(fmt::format("speed of {} predicted for the GPU type and the nodes of each gang",
                               count_of(speeds.num_jobs(), "job")));
-  for (const std::string& spec : policies) {
-    const auto policy = make_policy(spec);
-    if (policy && !(*policy)->copes_with_disruptions())
-      notes.push_back(fmt::format("under {} their gangs are as fast anywhere as their run times say", spec));
+  for (const PreparedPolicy& prepared : policies) {
+    if (!prepared.policy->copes_with_disruptions())
+      notes.push_back(
+          fmt::format("under {} their gangs are as fast anywhere as their run times say", prepared.spec));
   }
   if (const std::int64_t jobs = speeds.num_without_plan(workload); jobs > 0) {
     const std::string count = count_of(jobs, "job");

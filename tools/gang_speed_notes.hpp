@@ -1,11 +1,13 @@
 /// What a user must know of how fast predicted jobs are where their gangs are.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "sched/cluster.hpp"
 #include "sched/placement.hpp"
+#include "tools/prepared_policy.hpp"
 #include "workloads/jobs/job.hpp"
 #include "workloads/jobs/predicted_speeds.hpp"
 
@@ -13,9 +15,9 @@ namespace vtrain {
 
 /// For jobs that `speeds` knows: whether they are as fast as their gangs' sites allow, under which policies
 /// they are not, and what had to be assumed, one sentence each; none where sites make no difference.
-/// `curves` are those of the speeds, `policies` specs that are known.
+/// `curves` are those of the speeds.
 std::vector<std::string> gang_speed_notes(PredictedSpeeds& speeds, const CurvesByType& curves,
                                           const Workload& workload, const ClusterSpec& cluster,
-                                          PlacementKind placement, const std::vector<std::string>& policies);
+                                          PlacementKind placement, std::span<const PreparedPolicy> policies);
 
 }  // namespace vtrain

@@ -54,10 +54,10 @@ const CountAnswer& answer_for(const PlanAnswer& answer, GpuCount num_gpus) {
 ordered_json to_json(const PlanQuestion& question, const PlanAnswer& answer) {
   ordered_json counts = ordered_json::array();
   for (const CountAnswer& count : answer.counts) {
-    ordered_json entry = {{"num_gpus", count.num_gpus.value}};
+    ordered_json entry = {{"num_gpus", count.num_gpus.value},
+                          {"num_plans", count.num_plans},
+                          {"num_fitting", count.num_fitting}};
     if (count.found) {
-      entry["num_plans"] = count.found->num_plans;
-      entry["num_fitting"] = count.found->num_fitting;
       entry["plans"] = ordered_json::array();
       for (const RankedPlan& plan : count.found->best)
         entry["plans"].push_back(to_json(question, plan));

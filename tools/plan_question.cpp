@@ -1,6 +1,7 @@
 #include "tools/plan_question.hpp"
 
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include "tools/usage_error.hpp"
 #include "tools/wall_time.hpp"
 #include "workloads/model_file.hpp"
+#include "workloads/plan_space.hpp"
 #include "workloads/predictor.hpp"
 
 namespace vtrain {
@@ -55,6 +57,15 @@ Result<RankedPlan> predict_beside(const PlanQuestion& question, GpuCount num_gpu
   if (!prediction) return fail(prediction.error());
   const IterationTimes times = fast_iteration_times(prediction->work);
   return RankedPlan{*plan, times.iteration, prediction->memory, times.breakdown};
+}
+
+/// How many plans a search looked at that ended in this error: it fails where plans divide and none fits.
+std::int64_t num_plans_without_room(const PlanQuestion& question, GpuCount num_gpus, const Error& error) {
+  if (error.kind != ErrorKind::Failed) return 0;
+  PlanChoices choices = question.target.stack.choices;
+  if (question.search.zero_bubble && choices.zero_bubble) choices.schedules.push_back(Schedule::ZeroBubble);
+  return std::ssize(enumerate_plans(question.model, num_gpus, question.global_batch, question.target.profile,
+                                    choices, question.search.limits));
 }
 
 /// Why no count has a plan: what is said of the largest.
@@ -138,12 +149,13 @@ Result<PlanAnswer> answer_question(const PlanQuestion& question) {
     auto found = search.find(num_gpus, question.global_batch, question.search);
     std::optional<Result<RankedPlan>> beside;
     if (question.beside) beside = predict_beside(question, num_gpus);
-    if (found) {
-      answer.fastest.push_back(found->best.front());
-      answer.num_plans += found->num_plans;
-      answer.num_fitting += found->num_fitting;
-    }
-    answer.counts.push_back({num_gpus, std::move(found), std::move(beside)});
+    if (found) answer.fastest.push_back(found->best.front());
+    const std::int64_t num_plans =
+        found ? found->num_plans : num_plans_without_room(question, num_gpus, found.error());
+    const std::int64_t num_fitting = found ? found->num_fitting : 0;
+    answer.num_plans += num_plans;
+    answer.num_fitting += num_fitting;
+    answer.counts.push_back({num_gpus, num_plans, num_fitting, std::move(found), std::move(beside)});
   }
   answer.wall_s = seconds_since(start);
   if (answer.fastest.empty()) return fail(no_plan_at_all(answer.counts));

@@ -56,6 +56,8 @@ struct PlanQuestion {
 /// The plans of one number of GPUs, or why there is none.
 struct CountAnswer {
   GpuCount num_gpus;
+  std::int64_t num_plans = 0;    ///< plans that were looked at
+  std::int64_t num_fitting = 0;  ///< of these, plans that fit into memory
   Result<PlanSearchResult> found;
   std::optional<Result<RankedPlan>> beside;
 };
@@ -67,8 +69,8 @@ struct PlanAnswer {
   std::vector<std::size_t> front;    ///< positions in `fastest`, the best by the objective first
   Fallbacks fallbacks;               ///< of the best
   std::vector<std::string> remarks;  ///< likewise
-  std::int64_t num_plans = 0;
-  std::int64_t num_fitting = 0;
+  std::int64_t num_plans = 0;        ///< of all counts
+  std::int64_t num_fitting = 0;      ///< likewise
   double wall_s = 0;
 };
 

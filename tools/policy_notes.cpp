@@ -8,22 +8,19 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "policies/registry.hpp"
 #include "sched/gpu_types.hpp"
 #include "tools/output_format.hpp"
 
 namespace vtrain {
 namespace {
 
-/// The names of the policies of these specs of which something `holds`; empty if it does of none.
+/// The names of those policies of whose arguments something `holds`; empty if it does of none.
 template <class Holds>
-std::string policies_that(const std::vector<std::string>& specs, const Holds& holds) {
+std::string policies_that(std::span<const PreparedPolicy> policies, const Holds& holds) {
   std::vector<std::string_view> names;
-  for (const std::string& spec : specs) {
-    const auto arguments = PolicyArguments::parse(spec);
-    if (!arguments || !holds(*arguments)) continue;
-    if (std::find(names.begin(), names.end(), arguments->policy().name) == names.end())
-      names.push_back(arguments->policy().name);
+  for (const PreparedPolicy& policy : policies) {
+    const std::string_view name = policy.arguments.policy().name;
+    if (holds(policy.arguments) && std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
   return fmt::format("{}", fmt::join(names, ", "));
 }
@@ -39,7 +36,7 @@ std::string run_time_knowledge(const Workload& workload) {
 }
 
 /// Names the policies that know run times where others know requested ones; empty if there are none.
-std::string clairvoyant_policies(const Workload& workload, const std::vector<std::string>& policies) {
+std::string clairvoyant_policies(const Workload& workload, std::span<const PreparedPolicy> policies) {
   const bool any_requested = std::any_of(workload.jobs.begin(), workload.jobs.end(),
                                          [](const Job& job) { return job.requested_time.count() > 0; });
   const std::string names =
@@ -50,7 +47,7 @@ std::string clairvoyant_policies(const Workload& workload, const std::vector<std
 /// Says so if policies take GPUs of all types for the same where jobs ask for one of several, or are not as
 /// fast on all of them; empty otherwise.
 std::string ignored_gpu_types(const Workload& workload, const ClusterSpec& cluster, bool types_differ,
-                              const std::vector<std::string>& policies) {
+                              std::span<const PreparedPolicy> policies) {
   const bool is_typed =
       types_differ || std::any_of(workload.jobs.begin(), workload.jobs.end(),
                                   [](const Job& job) { return static_cast<bool>(job.gpu_type); });
@@ -83,7 +80,7 @@ std::string hopeless_deadlines(const Workload& workload) {
 /// Says from when on policies that go by recorded starts run jobs that have none; an error if no job has one,
 /// empty if there is nothing to say.
 Result<std::string> jobs_without_recorded_start(const Workload& workload,
-                                                const std::vector<std::string>& policies) {
+                                                std::span<const PreparedPolicy> policies) {
   const std::string names = policies_that(
       policies, [](const PolicyArguments& policy) { return policy.policy().needs_recorded_starts; });
   if (names.empty()) return {};
@@ -114,7 +111,7 @@ std::string tight_deadlines(const Workload& workload) {
 }
 
 Result<std::vector<std::string>> policy_notes(const Workload& workload, const ClusterSpec& cluster,
-                                              bool types_differ, const std::vector<std::string>& policies) {
+                                              bool types_differ, std::span<const PreparedPolicy> policies) {
   auto recorded = jobs_without_recorded_start(workload, policies);
   if (!recorded) return fail(std::move(recorded.error()));
   std::vector<std::string> notes{run_time_knowledge(workload)};

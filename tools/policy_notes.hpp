@@ -1,21 +1,23 @@
 /// What users are told of what policies know of the jobs of a trace, and what they make of it.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/result.hpp"
 #include "sched/cluster.hpp"
+#include "tools/prepared_policy.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 
 /// What policies know of run times, which deadlines, requested times, GPU types and recorded starts are
 /// without effect under some of them; a sentence each. `types_differ`: jobs are not as fast on one type of
-/// GPUs as on another. `policies` are specs that are known. Errors: a policy that goes by recorded starts,
+/// GPUs as on another. Errors: a policy that goes by recorded starts,
 /// and no job has one.
 Result<std::vector<std::string>> policy_notes(const Workload& workload, const ClusterSpec& cluster,
-                                              bool types_differ, const std::vector<std::string>& policies);
+                                              bool types_differ, std::span<const PreparedPolicy> policies);
 
 /// Counts the deadlines that no schedule can meet which gives jobs the GPUs that they ask for; empty if there
 /// are none.

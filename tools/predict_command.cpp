@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -197,7 +198,7 @@ Result<GpuProfile> profile_for(const PredictArguments& arguments, const PredictC
   Error error = profile.error();
   if (!error.file.empty()) return fail(std::move(error));
   error.field = config.release ? "gpu_name" : "profile";
-  return fail(place_in_config(config.file, std::move(error)));
+  return fail(place_in_config(config, std::move(error)));
 }
 
 Result<Prediction> predict_one(const PredictArguments& arguments, const StackOptions& options,
@@ -217,7 +218,7 @@ Result<Prediction> predict_one(const PredictArguments& arguments, const StackOpt
   if (!prediction) {
     // Whatever goes wrong with a configuration, the user wants to know which one.
     Error error = prediction.error();
-    if (error.file.empty()) error = place_in_config(path, std::move(error));
+    if (error.file.empty()) error = place_in_config(*config, std::move(error));
     return fail(std::move(error));
   }
   prediction->config = path;
@@ -409,7 +410,9 @@ Result<void> predict(const PredictArguments& arguments) {
     list.push_back(to_json(*prediction, arguments.semantics));
     text += (text.empty() ? "" : "\n") + to_text(*prediction);
   }
-  fmt::print("{}", arguments.json ? json_text(one ? list.front() : list) : text);
+  std::FILE* const stream =
+      summary_stream(arguments.timeline) == stderr ? stderr : summary_stream(arguments.graph);
+  fmt::print(stream, "{}", arguments.json ? json_text(one ? list.front() : list) : text);
   return {};
 }
 

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -19,8 +18,10 @@
 #include "tools/experiment.hpp"
 #include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
+#include "tools/policy_runs.hpp"
 #include "tools/report/metric.hpp"
 #include "tools/report/report.hpp"
+#include "tools/run_files.hpp"
 #include "tools/run_folder.hpp"
 #include "tools/summary_json.hpp"
 #include "tools/trace_description.hpp"
@@ -36,26 +37,6 @@ using nlohmann::ordered_json;
 /// which give jobs the GPUs that they ask for.
 constexpr std::string_view kDefaultPolicies = "fifo,easy,srtf,edf:resize=no";
 
-/// One column of the comparison.
-struct Column {
-  std::string_view title;
-  Metric metric;
-};
-
-constexpr std::array kColumns{
-    Column{"deadlines met",
-           {Better::Higher, [](const Summary& s) { return s.deadline_satisfactory_ratio.value_or(kNoValue); },
-            as_percent}},
-    Column{"avg JCT", {Better::Lower, [](const Summary& s) { return s.avg_jct_s; }, as_duration}},
-    Column{"p99 JCT", {Better::Lower, [](const Summary& s) { return s.p99_jct_s; }, as_duration}},
-    Column{"avg wait", {Better::Lower, [](const Summary& s) { return s.avg_waiting_time_s; }, as_duration}},
-    Column{"makespan", {Better::Lower, [](const Summary& s) { return s.makespan_s; }, as_days}},
-    Column{"GPUs in use", {Better::Higher, [](const Summary& s) { return s.gpu_utilization; }, as_percent}},
-    Column{"preemptions",
-           {Better::Neither, [](const Summary& s) { return static_cast<double>(s.preemptions); },
-            [](double count) { return with_thousands(std::llround(count)); }}},
-};
-
 /// A row for each policy; a star marks the best value of a column.
 struct Comparison {
   std::string table{};
@@ -69,16 +50,19 @@ Comparison comparison_of(const std::vector<ExperimentRun>& runs) {
   Comparison comparison;
   std::vector<std::string> header = {"policy"};
   std::vector<std::vector<bool>> best;
-  for (const Column& column : kColumns) {
-    header.push_back(std::string(column.title) + "  ");
-    best.push_back(best_replays(column.metric, replays));
+  std::vector<const Metric*> columns;
+  for (const Metric& metric : replay_metrics()) {
+    if (metric.short_title.empty()) continue;
+    columns.push_back(&metric);
+    header.push_back(std::string(metric.short_title) + "  ");
+    best.push_back(best_replays(metric, replays));
   }
   TextTable table(std::move(header));
   bool has_stars = false;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     std::vector<std::string> row = {runs[i].summary.policy};
-    for (std::size_t column = 0; column < kColumns.size(); ++column) {
-      const Metric& metric = kColumns[column].metric;
+    for (std::size_t column = 0; column < columns.size(); ++column) {
+      const Metric& metric = *columns[column];
       has_stars |= best[column][i];
       row.push_back(metric.show(metric.value(runs[i].summary)) + (best[column][i] ? " *" : "  "));
     }
@@ -131,8 +115,6 @@ std::string incomplete_jobs(const std::vector<ExperimentRun>& runs) {
 /// What jobs held GPUs for without lasting work, a row for each policy under which anything could cost them
 /// any; empty if there is none. Causes that cost nothing under any policy are left out.
 std::string lost_gpu_hours(const std::vector<ExperimentRun>& runs) {
-  constexpr std::array<std::string_view, kNumLossCauses> kCauses = {
-      "lost work", "failure restarts", "preemptions", "resizes", "checkpoints", "spread"};
   std::vector<std::pair<std::string, const DisruptionSummary*>> disrupted;
   for (const ExperimentRun& run : runs) {
     if (run.summary.disruptions) disrupted.emplace_back(run.summary.policy, &*run.summary.disruptions);
@@ -145,7 +127,7 @@ std::string lost_gpu_hours(const std::vector<ExperimentRun>& runs) {
                     [cause](const auto& row) { return row.second->lost_gpu_hours[cause] == 0; }))
       continue;
     causes.push_back(cause);
-    header.emplace_back(kCauses[cause]);
+    header.push_back(lower_case(kLossCauses[cause].title));
   }
   header.insert(header.end(), {"of those held", "out of service", "jobs stopped", "goodput"});
   TextTable table(std::move(header));
@@ -246,23 +228,6 @@ void remove_empty_folders(const std::filesystem::path& folder, const std::vector
   std::filesystem::remove(folder, ignored);
 }
 
-/// Replays the jobs once there is a folder for the results, of which some go to `places` within it: one that
-/// cannot be written is found out before the work, not after it. A folder that is new goes again if the work
-/// fails.
-Result<std::vector<ExperimentRun>> run_with_folder(const ExperimentArguments& arguments,
-                                                   const Experiment& experiment,
-                                                   const std::vector<std::string>& places, bool record,
-                                                   bool is_new_folder) {
-  if (!arguments.out.empty()) {
-    auto checked = check_inputs_stay(arguments.out, places, experiment.input_files);
-    if (!checked) return fail(std::move(checked.error()));
-    if (auto made = create_output_folder(arguments.out); !made) return fail(std::move(made.error()));
-  }
-  auto runs = run_policies(experiment, arguments, record);
-  if (!runs && is_new_folder) remove_empty_folders(arguments.out, {});
-  return runs;
-}
-
 /// Which rows of the trace are no jobs, and what was assumed.
 ordered_json reading_to_json(const Experiment& experiment) {
   return {{"skipped_rows", experiment.skipped.total()},
@@ -289,33 +254,58 @@ Result<void> write_results(const std::vector<std::string>& places, const Experim
   return replace_previous_run(files, arguments.out, names);
 }
 
-Result<void> replay(const ExperimentArguments& arguments) {
-  const auto experiment = prepare_experiment(arguments);
-  if (!experiment) return fail(experiment.error());
-  const bool record = !arguments.out.empty() && wants_timeline(arguments, *experiment);
-  const bool is_new_folder = !arguments.out.empty() && !std::filesystem::exists(arguments.out);
-  const auto runs = run_with_folder(arguments, *experiment, {}, record, is_new_folder);
-  if (!runs) return fail(runs.error());
-  const ExperimentRun& run = runs->front();
+/// What `run_and_write` leaves.
+struct FinishedRuns {
+  std::vector<ExperimentRun> runs;
+  double replay_s = 0;  ///< wall time of all of them
+  double write_s = 0;
+};
 
-  const auto write_start = std::chrono::steady_clock::now();
-  if (!arguments.out.empty()) {
-    auto written = write_results({""}, arguments, *experiment, *runs);
-    if (!written && is_new_folder) remove_empty_folders(arguments.out, {});
-    if (!written) return written;
+/// Replays the jobs under every policy and writes the results, if there is a folder for them, of which some
+/// go to `places` within it: one that cannot be written is found out before the work, not after it. A folder
+/// that is new goes again if anything fails.
+Result<FinishedRuns> run_and_write(const ExperimentArguments& arguments, Experiment& experiment,
+                                   const std::vector<std::string>& places, bool is_new_folder) {
+  const bool writes = !arguments.out.empty();
+  if (writes) {
+    auto checked = check_inputs_stay(arguments.out, places, experiment.input_files);
+    if (!checked) return fail(std::move(checked.error()));
+    if (auto made = create_output_folder(arguments.out); !made) return fail(std::move(made.error()));
   }
-  const double write_s = seconds_since(write_start);
+  const auto start = std::chrono::steady_clock::now();
+  auto runs = run_policies(experiment, arguments, wants_timeline(arguments, experiment));
+  const auto write_start = std::chrono::steady_clock::now();
+  Result<void> written;
+  if (runs && writes) written = write_results(places, arguments, experiment, *runs);
+  if (is_new_folder && !(runs && written)) remove_empty_folders(arguments.out, places);
+  if (!runs) return fail(std::move(runs.error()));
+  if (!written) return fail(std::move(written.error()));
+  return FinishedRuns{*std::move(runs), Seconds(write_start - start).count(), seconds_since(write_start)};
+}
+
+/// Whether there is to be a folder for the results that is not there yet.
+bool is_new(const std::filesystem::path& folder) {
+  return !folder.empty() && !std::filesystem::exists(folder);
+}
+
+Result<void> replay(const ExperimentArguments& arguments) {
+  auto experiment = prepare_experiment(arguments);
+  if (!experiment) return fail(experiment.error());
+  const auto finished = run_and_write(arguments, *experiment, {""}, is_new(arguments.out));
+  if (!finished) return fail(finished.error());
+  const std::vector<ExperimentRun>& runs = finished->runs;
+  const ExperimentRun& run = runs.front();
   if (arguments.json) {
-    ordered_json document = to_json(*experiment, run, write_s);
+    ordered_json document = to_json(*experiment, run, finished->write_s);
     document.update(reading_to_json(*experiment));
     print_json(document);
     return {};
   }
   fmt::print("{}replayed  {} in {}\n\n{}{}{}", describe_experiment(*experiment),
-             count_of(run.summary.events, "event"), as_duration(run.wall_s), comparison_of(*runs).table,
-             lost_gpu_hours(*runs),
-             free_interruptions(*experiment, *runs) + fragmentation_rates(*runs) + incomplete_jobs(*runs) +
-                 policy_figures(*runs));
+             count_of(run.summary.events, "event"), as_duration(run.wall_s), comparison_of(runs).table,
+             lost_gpu_hours(runs),
+             free_interruptions(*experiment, runs) + fragmentation_rates(runs) + incomplete_jobs(runs) +
+                 policy_figures(runs));
   if (!arguments.out.empty()) fmt::print("{}\n", (arguments.out / "report.html").string());
   return {};
 }
@@ -373,46 +363,37 @@ Result<void> check_policies(const std::vector<std::string>& specs) {
 
 Result<void> compare(ExperimentArguments arguments) {
   if (auto checked = check_policies(arguments.policies); !checked) return checked;
-  const auto experiment = prepare_experiment(arguments);
+  auto experiment = prepare_experiment(arguments);
   if (!experiment) return fail(experiment.error());
-  bool is_new_folder = !arguments.out.empty() && !std::filesystem::exists(arguments.out);
+  bool is_new_folder = is_new(arguments.out);
   if (arguments.out.empty() && !arguments.json) {
     is_new_folder = true;
     auto folder = make_next_run_folder();
     if (!folder) return fail(std::move(folder.error()));
     arguments.out = *std::move(folder);
   }
-  const auto start = std::chrono::steady_clock::now();
-  const std::vector<std::string> places = policy_folders(arguments.policies);
-  const auto runs =
-      run_with_folder(arguments, *experiment, places, wants_timeline(arguments, *experiment), is_new_folder);
-  if (!runs) return fail(runs.error());
-  const double replay_s = seconds_since(start);
-
-  const auto write_start = std::chrono::steady_clock::now();
-  if (!arguments.out.empty()) {
-    auto written = write_results(places, arguments, *experiment, *runs);
-    if (!written && is_new_folder) remove_empty_folders(arguments.out, places);
-    if (!written) return written;
-  }
+  const auto finished =
+      run_and_write(arguments, *experiment, policy_folders(arguments.policies), is_new_folder);
+  if (!finished) return fail(finished.error());
+  const std::vector<ExperimentRun>& runs = finished->runs;
   if (arguments.json) {
-    const double write_s = seconds_since(write_start);
     ordered_json list = ordered_json::array();
-    for (const ExperimentRun& run : *runs)
-      list.push_back(to_json(*experiment, run, write_s));
+    for (const ExperimentRun& run : runs)
+      list.push_back(to_json(*experiment, run, finished->write_s));
     ordered_json document = {{"trace", experiment->trace_name}, {"cluster", experiment->cluster.describe()}};
     document.update(reading_to_json(*experiment));
     document["runs"] = list;
     print_json(document);
     return {};
   }
-  const Comparison comparison = comparison_of(*runs);
+  const Comparison comparison = comparison_of(runs);
   fmt::print("{}replayed  {} in {}\n\n{}{}{}{}\n{}{}", describe_experiment(*experiment),
-             runs->size() == 1 ? "1 policy" : fmt::format("{} policies", runs->size()), as_duration(replay_s),
-             comparison.table, comparison.stars, comparison.stars.empty() ? "" : "        ",
-             (arguments.out / "report.html").string(), lost_gpu_hours(*runs),
-             nobody_waited(*runs) + free_interruptions(*experiment, *runs) + fragmentation_rates(*runs) +
-                 incomplete_jobs(*runs) + policy_figures(*runs));
+             runs.size() == 1 ? "1 policy" : fmt::format("{} policies", runs.size()),
+             as_duration(finished->replay_s), comparison.table, comparison.stars,
+             comparison.stars.empty() ? "" : "        ", (arguments.out / "report.html").string(),
+             lost_gpu_hours(runs),
+             nobody_waited(runs) + free_interruptions(*experiment, runs) + fragmentation_rates(runs) +
+                 incomplete_jobs(runs) + policy_figures(runs));
   const bool is_default = arguments.policies == split_policies(kDefaultPolicies);
   if (arguments.trace.files.empty() && is_default) fmt::print("{}", kNextCommands);
   return {};

@@ -15,7 +15,7 @@ using nlohmann::ordered_json;
 ordered_json disruption_summary_to_json(const DisruptionSummary& summary) {
   ordered_json lost = ordered_json::object();
   for (std::size_t cause = 0; cause < kNumLossCauses; ++cause)
-    lost[std::string(kLossCauseNames[cause])] = summary.lost_gpu_hours[cause];
+    lost[std::string(kLossCauses[cause].name)] = summary.lost_gpu_hours[cause];
   return {{"outages", summary.outages},
           {"interruptions", summary.interruptions},
           {"interrupted_jobs", summary.interrupted_jobs},

@@ -187,8 +187,9 @@ Result<void> show_info(const InfoArguments& arguments) {
   if (!arguments.report.empty()) {
     if (auto written = write_report(arguments, *read, statistics, *cluster); !written) return written;
   }
+  std::FILE* const stream = summary_stream(arguments.report);
   if (arguments.json) {
-    print_json(to_json(*read, statistics, *cluster));
+    print_json(to_json(*read, statistics, *cluster), stream);
     return {};
   }
   std::string text =
@@ -205,7 +206,7 @@ Result<void> show_info(const InfoArguments& arguments) {
   }
   text += file_table(read->files);
   if (!arguments.report.empty()) text += fmt::format("\n{}\n", arguments.report);
-  fmt::print("{}", text);
+  fmt::print(stream, "{}", text);
   return {};
 }
 

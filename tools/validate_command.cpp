@@ -263,7 +263,7 @@ Result<void> validate(const ValidateArguments& arguments) {
   if (!arguments.predictions.empty()) {
     if (auto written = write_predictions(arguments.predictions, validation); !written) return written;
   }
-  fmt::print("{}",
+  fmt::print(summary_stream(arguments.predictions), "{}",
              arguments.json ? json_text(to_json(arguments, validation)) : to_text(arguments, validation));
   return {};
 }

@@ -55,7 +55,6 @@ Result<PredictConfig> read_own(const JsonDocument& document) {
   JsonFields fields(document, document.root());
   fields.allow_only(kKeys);
   PredictConfig config;
-  config.file = document.file();
   config.stack = fields.string_or("stack", "");
   config.profile = fields.string_or("profile", "");
   for (const std::string_view key : {"model", "plan"}) {
@@ -81,7 +80,6 @@ Result<PredictConfig> read_release(std::string text, const std::string& file) {
   auto release = parse_vtrain_config(std::move(text), file);
   if (!release) return fail(std::move(release.error()));
   PredictConfig config;
-  config.file = file;
   config.model = release->model;
   config.plan = release->plan;
   config.plan.micro_batch = release->given_micro_batch;
@@ -90,19 +88,26 @@ Result<PredictConfig> read_release(std::string text, const std::string& file) {
   return config;
 }
 
+/// Reads the document, which was parsed from `text`, as the kind of configuration that it looks like.
+Result<PredictConfig> read_any(const JsonDocument& document, std::string text) {
+  const json& root = document.root();
+  if (has_any(root, std::array<std::string_view, 2>{"model", "plan"})) return read_own(document);
+  if (is_hugging_face_config(root) || has_any(root, kModelMarks)) {
+    // What is wrong with the model comes first.
+    if (const auto model = describe_model(document, root); !model) return fail(model.error());
+    return plan_is_missing(document);
+  }
+  return read_release(std::move(text), document.file());
+}
+
 }  // namespace
 
 Result<PredictConfig> parse_predict_config(std::string text, const std::string& file) {
-  const auto document = JsonDocument::parse(text, file, NonFinite::Null);
-  if (!document) return fail(document.error());
-  const json& root = document->root();
-  if (has_any(root, std::array<std::string_view, 2>{"model", "plan"})) return read_own(*document);
-  if (is_hugging_face_config(root) || has_any(root, kModelMarks)) {
-    // What is wrong with the model comes first.
-    if (const auto model = describe_model(*document, root); !model) return fail(model.error());
-    return plan_is_missing(*document);
-  }
-  return read_release(std::move(text), file);
+  auto document = JsonDocument::parse(text, file, NonFinite::Null);
+  if (!document) return fail(std::move(document.error()));
+  auto config = read_any(*document, std::move(text));
+  if (config) config->document = *std::move(document);
+  return config;
 }
 
 Result<PredictConfig> read_predict_config(const std::filesystem::path& path) {
@@ -111,15 +116,15 @@ Result<PredictConfig> read_predict_config(const std::filesystem::path& path) {
   return parse_predict_config(std::move(*text), path.string());
 }
 
-Error place_in_config(const std::string& path, Error error) {
-  error.file = path;
-  auto text = read_file(path, kMaxFile);
-  if (!text) return error;
-  const auto document = JsonDocument::parse(std::move(*text), path, NonFinite::Null);
+Error place_in_config(const PredictConfig& config, Error error) {
+  const json& root = config.document.root();
+  const bool is_key = root.contains(error.field);
   // Names of the release's fields are others, options are no fields.
-  if (!document || !document->root().contains("plan") || error.field.starts_with('-')) return error;
-  const std::string key = document->root().contains(error.field) ? error.field : "plan." + error.field;
-  Error placed = document->error_at(document->root(), key, error.message);
+  if (!is_key && (config.release || error.field.starts_with('-'))) {
+    error.file = config.document.file();
+    return error;
+  }
+  Error placed = config.document.error_at(root, is_key ? error.field : "plan." + error.field, error.message);
   placed.kind = error.kind;
   return placed;
 }

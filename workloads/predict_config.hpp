@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json_reader.hpp"
 #include "core/result.hpp"
 #include "workloads/model.hpp"
 #include "workloads/parallel_plan.hpp"
@@ -24,7 +25,7 @@ namespace vtrain {
 /// A model and a plan. Ours have passed `check_plan`; one of the release may have a micro-batch that divides
 /// nothing.
 struct PredictConfig {
-  std::string file;  ///< as the user named it
+  JsonDocument document;  ///< what it was read from, for errors of what is made of it
   TransformerModel model;
   ParallelPlan plan;
   bool has_precision = false;           ///< whether it says the plan's; else that of the stack counts
@@ -45,8 +46,8 @@ Result<PredictConfig> parse_predict_config(std::string text, const std::string& 
 /// The same from a file.
 Result<PredictConfig> read_predict_config(const std::filesystem::path& path);
 
-/// An error of what was made of the configuration in a file, whose field is one of `plan` or of the whole,
-/// with its file and line.
-Error place_in_config(const std::string& path, Error error);
+/// An error of what was made of the configuration, whose field is one of `plan` or of the whole, with its
+/// file and, if the configuration has such a field, its line.
+Error place_in_config(const PredictConfig& config, Error error);
 
 }  // namespace vtrain

@@ -84,6 +84,24 @@ TEST_CASE("plan: the plans of one GPU count are in order, fit and add up") {
     CHECK(ten[i] == plans[i]);
 }
 
+TEST_CASE("plan: plans of numbers of GPUs on which none fits count, too") {
+  const TemporaryFolder work;
+  // Plans divide layers, heads and batches, so that a narrower model has the same ones; and it fits anywhere.
+  work.write("narrow.json", R"({"base": "llama3-70b", "hidden_size": 1024, "ffn_size": 512})");
+  const std::string options = " --gpus 8,16,32 --profile h100 --stack megatron-core --global-batch 128";
+  for (const std::string schedules : {"", " --zero-bubble"}) {
+    CAPTURE(schedules);
+    const json wide = run_json("plan llama3-70b" + options + schedules, work);
+    const json narrow = run_json("plan narrow.json" + options + schedules, work);
+    CHECK(wide["num_plans"] == narrow["num_plans"]);
+    for (std::size_t i = 0; i < 3; ++i)
+      CHECK(wide["counts"][i]["num_plans"] == narrow["counts"][i]["num_plans"]);
+    CHECK(wide["counts"][0].contains("error"));
+    CHECK(wide["counts"][0]["num_fitting"] == 0);
+    CHECK(wide["num_fitting"] == wide["counts"][2]["num_fitting"]);
+  }
+}
+
 TEST_CASE("plan: the front trades time for cost; each objective takes its end of it") {
   const std::string command = "plan megatron-7.5b --gpus 8-64 --price 2 --tokens 10B";
   const json fast = run_json(command);

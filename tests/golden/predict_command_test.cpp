@@ -6,6 +6,7 @@
 
 #include "tests/support/command_runner.hpp"
 
+using vtrain::testing::InheritedPipe;
 using vtrain::testing::run_json;
 using vtrain::testing::run_vtrain;
 using vtrain::testing::TemporaryFolder;
@@ -61,6 +62,20 @@ TEST_CASE("predict: what a stack or a GPU cannot run is named with its line") {
             .starts_with("error: config.json:3: plan.precision: "));
   CHECK(error_of(R"("context": 2)", "--profile h1000")
             .starts_with("error: --profile: unknown profile 'h1000'"));
+}
+
+TEST_CASE("predict: what is wrong with a configuration on a pipe has its line and field") {
+  const InheritedPipe config(R"({"model": "gpt3-1.3b",
+    "plan": {"data": 4, "global_batch": 8, "micro_batch": 1, "recompute": "full",
+             "precision": "fp8"}})");
+  const auto result = run_vtrain("predict --profile a100 " + config.path(), TemporaryFolder().path());
+  CHECK(result.exit_code == 2);
+  CHECK(result.err.starts_with("error: " + config.path() + ":3: plan.precision: expected one of 'fp32', "));
+  const InheritedPipe release(R"({"num_gpus": 8, "data_parallel_size": 1, "tensor_parallel_size": 8,
+    "pipeline_parallel_size": 1, "micro_batch_size": 1, "gpu_name": "A1000"})");
+  const auto unknown = run_vtrain("predict " + release.path(), TemporaryFolder().path());
+  CHECK(unknown.exit_code == 2);
+  CHECK(unknown.err.starts_with("error: " + release.path() + ":2: gpu_name: unknown profile 'a1000'"));
 }
 
 TEST_CASE("predict: a plan without a precision has that of the stack") {

@@ -15,6 +15,7 @@
 namespace fs = std::filesystem;
 using nlohmann::json;
 using vtrain::testing::CommandResult;
+using vtrain::testing::InheritedPipe;
 using vtrain::testing::run_json;
 using vtrain::testing::run_vtrain;
 using vtrain::testing::slurp;
@@ -141,6 +142,31 @@ TEST_CASE("replay: the inputs of run.json have the hashes of what was read") {
   // sha256sum service.txt
   CHECK(read["sample of " + policy] ==
         "service.txt, sha256 44ffb61d19beea000f9ad30f4195b99a4b4c248741076287a6f79a1cafc0ca72");
+}
+
+TEST_CASE("replay, compare: the file of a policy is read once, so that it may be a pipe") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", kJobs);
+  work.write("service.txt", "10\n40\n");
+  const auto schedule = [&](const std::string& command, const std::string& sample, const fs::path& jobs) {
+    CAPTURE(command);
+    const std::string policy = "gittins:distribution=" + sample;
+    const CommandResult result =
+        run_vtrain(command + policy + " --trace jobs.csv --cluster 1x8 --out out", work.path());
+    CAPTURE(result.err);
+    REQUIRE(result.exit_code == 0);
+    const json inputs = json::parse(slurp(work / "out/run.json"))["inputs"];
+    CHECK(inputs["sample of " + policy].get<std::string>().starts_with(sample + ", "));
+    return slurp(work / "out" / jobs);
+  };
+  const std::string read = schedule("replay --policy ", "service.txt", "jobs.csv");
+  const InheritedPipe one("10\n40\n");
+  CHECK(schedule("replay --policy ", one.path(), "jobs.csv") == read);
+  const InheritedPipe other("10\n40\n");
+  std::string folder = "gittins:distribution=" + other.path();
+  std::replace_if(
+      folder.begin(), folder.end(), [](char c) { return c == ':' || c == '/'; }, '-');
+  CHECK(schedule("compare --policies fifo,", other.path(), folder + "/jobs.csv") == read);
 }
 
 TEST_CASE("replay: a folder holds the files of one run") {
@@ -523,6 +549,33 @@ TEST_CASE("output: what cannot be written is said") {
   const CommandResult result = run_vtrain("policies >&- 2> message; echo $?", work.path());
   CHECK(result.out == "1\n");
   CHECK(slurp(work / "message") == "error: cannot write to standard output: Bad file descriptor\n");
+}
+
+TEST_CASE("output: what goes to standard output beside a file that is written there goes to standard error") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", kJobs);
+  work.write("config.json", R"({"model": "gpt3-1.3b", "plan": {"data": 2, "global_batch": 4,
+    "micro_batch": 1, "recompute": "full"}})");
+  work.write("cases.json", R"({"cases": [{"id": "a", "framework": "Megatron-LM 2024", "quality": "A",
+    "precision": "bf16", "recompute": "none", "model": {"name": "llama3-8b", "seq_len": 8192},
+    "system": {"gpu": "H100", "num_gpus": 8}, "parallel": {"tp": 4, "pp": 1, "cp": 1, "dp": 2},
+    "batch": {"global_batch": 16, "micro_batch": 1}, "measured": {"iteration_s": 2}}]})");
+  for (const std::string command :
+       {"predict config.json --timeline ", "predict config.json --graph ",
+        "predict config.json --timeline other --graph ", "predict config.json --graph other --timeline ",
+        "validate cases.json --predictions ", "trace info jobs.csv --report "}) {
+    for (const std::string form : {"", " --json"}) {
+      CAPTURE(command + form);
+      const CommandResult beside = run_vtrain(command + "file" + form, work.path());
+      REQUIRE_MESSAGE(beside.exit_code == 0, beside.err);
+      const CommandResult streamed = run_vtrain(command + "/dev/stdout" + form, work.path());
+      CHECK(streamed.exit_code == 0);
+      CHECK(streamed.out == slurp(work / "file"));
+      // The text of `trace info` ends with the name of its page.
+      const std::string summary = beside.out.substr(0, beside.out.rfind("\nfile\n"));
+      CHECK(streamed.err.starts_with(summary));
+    }
+  }
 }
 
 TEST_CASE("output: file names that are no UTF-8 stand in JSON with replacement characters") {

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -16,6 +18,23 @@ namespace fs = std::filesystem;
 
 std::string unwrapped(const std::string& text) {
   return std::regex_replace(text, std::regex("\n +"), " ");
+}
+
+InheritedPipe::InheritedPipe(std::string_view text) {
+  std::array<int, 2> ends{};
+  if (::pipe(ends.data()) != 0) throw std::runtime_error("cannot make a pipe");
+  reader_ = ends[0];
+  const ssize_t written = ::write(ends[1], text.data(), text.size());
+  ::close(ends[1]);
+  if (written != std::ssize(text)) throw std::runtime_error("a pipe has no room for its text");
+}
+
+InheritedPipe::~InheritedPipe() {
+  ::close(reader_);
+}
+
+std::string InheritedPipe::path() const {
+  return "/dev/fd/" + std::to_string(reader_);
 }
 
 std::string slurp(const fs::path& path) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 
 #include "tests/support/temporary_folder.hpp"
 
@@ -25,6 +26,20 @@ CommandResult run_vtrain(const std::string& arguments, const std::filesystem::pa
 nlohmann::json run_json(const std::string& arguments, const TemporaryFolder& work);
 /// The same in a folder of its own.
 nlohmann::json run_json(const std::string& arguments);
+
+/// A pipe with a short text in it, which programs run meanwhile inherit and can read once.
+class InheritedPipe {
+ public:
+  explicit InheritedPipe(std::string_view text);
+  InheritedPipe(const InheritedPipe&) = delete;
+  InheritedPipe& operator=(const InheritedPipe&) = delete;
+  ~InheritedPipe();
+  /// `/dev/fd/N`.
+  std::string path() const;
+
+ private:
+  int reader_ = -1;
+};
 
 /// `text` with wrapped lines, which begin with blanks, joined again.
 std::string unwrapped(const std::string& text);

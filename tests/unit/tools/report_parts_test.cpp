@@ -156,7 +156,7 @@ TEST_CASE("report: a policy that turns jobs away has not the best times") {
   runs[2].summary.completed = 100;
   const auto best = [&](Better better, double (*value)(const Summary&)) {
     const std::vector<const Summary*> replays{&runs[0].summary, &runs[1].summary, &runs[2].summary};
-    return best_replays({better, value, as_duration}, replays);
+    return best_replays({.better = better, .value = value, .show = as_duration}, replays);
   };
   const auto jct = [](const Summary& s) { return s.avg_jct_s; };
   CHECK(best(Better::Lower, jct) == std::vector<bool>{false, true, false});
