@@ -311,14 +311,4 @@ Result<std::unique_ptr<Policy>> make_policy(std::string_view spec) {
   return arguments->policy().make(*arguments);
 }
 
-Result<std::vector<std::string>> files_of_policy(std::string_view spec) {
-  const auto arguments = PolicyArguments::parse(spec);
-  if (!arguments) return fail(arguments.error());
-  std::vector<std::string> files;
-  for (const PolicyParameter& parameter : arguments->policy().parameters) {
-    if (parameter.is_file) files.emplace_back((*arguments)[parameter.name]);
-  }
-  return files;
-}
-
 }  // namespace vtrain

@@ -67,7 +67,4 @@ std::span<const PolicyInfo> policies();
 /// policy or parameter (with the nearest known name), a value out of range.
 Result<std::unique_ptr<Policy>> make_policy(std::string_view spec);
 
-/// The files that the policy of a spec reads; errors of the spec as of `make_policy`.
-Result<std::vector<std::string>> files_of_policy(std::string_view spec);
-
 }  // namespace vtrain

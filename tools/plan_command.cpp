@@ -75,6 +75,7 @@ ordered_json to_json(const PlanQuestion& question, const PlanAnswer& answer) {
   constexpr std::array kObjectives = {"time", "cost", "gpus"};
   ordered_json json = {{"model", question.model.name},
                        {"parameters", question.model.num_parameters()},
+                       {"active_parameters", question.model.active_parameters()},
                        {"sequence_length", question.model.sequence_length},
                        {"global_batch", question.global_batch},
                        {"tokens_per_iteration", question.terms.tokens_per_iteration},
@@ -89,6 +90,7 @@ ordered_json to_json(const PlanQuestion& question, const PlanAnswer& answer) {
                {"best", to_json(question, best)},
                {"fallbacks", answer.fallbacks.sentences()},
                {"remarks", answer.remarks},
+               {"warnings", question.warnings},
                {"pareto_gpus", front},
                {"counts", counts}});
   return json;
@@ -217,14 +219,19 @@ std::string recompute_note(const PlanQuestion& question, const ParallelPlan& pla
 }
 
 std::string to_text(const PlanQuestion& question, const PlanAnswer& answer) {
+  const auto billions = [](std::int64_t parameters) {
+    return short_number(static_cast<double>(parameters) / 1e9);
+  };
   const bool one = answer.counts.size() == 1;
   const std::string gpus = one ? with_thousands(answer.counts.front().num_gpus.value)
                                : fmt::format("{} to {}", with_thousands(answer.counts.front().num_gpus.value),
                                              with_thousands(answer.counts.back().num_gpus.value));
   std::string text = fmt::format(
-      "{}   {} billion parameters   global batch {}{} x {} tokens   {} {}   {}\n"
+      "{}   {} billion parameters{}   global batch {}{} x {} tokens   {} {}   {}\n"
       "{} plans, {} fit in {} of memory, searched in {}\n",
-      question.model.name, short_number(static_cast<double>(question.model.num_parameters()) / 1e9),
+      question.model.name, billions(question.model.num_parameters()),
+      question.model.has_experts() ? fmt::format(", {} active", billions(question.model.active_parameters()))
+                                   : "",
       with_thousands(question.global_batch), question.assumes_batch ? " (assumed)" : "",
       with_thousands(question.model.sequence_length), gpus, question.target.profile.name,
       describe_target(question.target), with_thousands(answer.num_plans), with_thousands(answer.num_fitting),

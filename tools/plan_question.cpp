@@ -14,7 +14,6 @@
 #include "tools/usage_error.hpp"
 #include "tools/wall_time.hpp"
 #include "workloads/model_file.hpp"
-#include "workloads/plan_space.hpp"
 #include "workloads/predictor.hpp"
 
 namespace vtrain {
@@ -59,15 +58,6 @@ Result<RankedPlan> predict_beside(const PlanQuestion& question, GpuCount num_gpu
   return RankedPlan{*plan, times.iteration, prediction->memory, times.breakdown};
 }
 
-/// How many plans a search looked at that ended in this error: it fails where plans divide and none fits.
-std::int64_t num_plans_without_room(const PlanQuestion& question, GpuCount num_gpus, const Error& error) {
-  if (error.kind != ErrorKind::Failed) return 0;
-  PlanChoices choices = question.target.stack.choices;
-  if (question.search.zero_bubble && choices.zero_bubble) choices.schedules.push_back(Schedule::ZeroBubble);
-  return std::ssize(enumerate_plans(question.model, num_gpus, question.global_batch, question.target.profile,
-                                    choices, question.search.limits));
-}
-
 /// Why no count has a plan: what is said of the largest.
 Error no_plan_at_all(const std::vector<CountAnswer>& counts) {
   Error error = counts.back().found.error();
@@ -100,6 +90,7 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
   if (!model) return fail(model.error());
   for (const std::string& warning : model->warnings)
     spdlog::warn("{}: {}", arguments.model, warning);
+  question.warnings = model->warnings;
   question.model = model->model;
   question.global_batch = arguments.global_batch > 0 ? arguments.global_batch : model->global_batch;
   question.assumes_batch = arguments.global_batch == 0 && !model->batch_is_published;
@@ -150,12 +141,16 @@ Result<PlanAnswer> answer_question(const PlanQuestion& question) {
     std::optional<Result<RankedPlan>> beside;
     if (question.beside) beside = predict_beside(question, num_gpus);
     if (found) answer.fastest.push_back(found->best.front());
-    const std::int64_t num_plans =
-        found ? found->num_plans : num_plans_without_room(question, num_gpus, found.error());
-    const std::int64_t num_fitting = found ? found->num_fitting : 0;
-    answer.num_plans += num_plans;
-    answer.num_fitting += num_fitting;
-    answer.counts.push_back({num_gpus, num_plans, num_fitting, std::move(found), std::move(beside)});
+    CountAnswer count{.num_gpus = num_gpus, .found = std::move(found), .beside = std::move(beside)};
+    if (count.found) {
+      count.num_plans = count.found->num_plans;
+      count.num_fitting = count.found->num_fitting;
+    } else if (count.found.error().kind == ErrorKind::Failed) {  // none of them fits
+      count.num_plans = std::ssize(search.plans(num_gpus, question.global_batch, question.search));
+    }
+    answer.num_plans += count.num_plans;
+    answer.num_fitting += count.num_fitting;
+    answer.counts.push_back(std::move(count));
   }
   answer.wall_s = seconds_since(start);
   if (answer.fastest.empty()) return fail(no_plan_at_all(answer.counts));

@@ -42,6 +42,7 @@ struct PlanArguments {
 /// What is asked, once the arguments have been read.
 struct PlanQuestion {
   TransformerModel model;
+  std::vector<std::string> warnings;  ///< of its file
   std::int64_t global_batch = 0;
   bool assumes_batch = false;  ///< nobody named it, and none is published of the model
   TrainingTarget target;

@@ -116,13 +116,17 @@ std::int64_t PlanSearch::time_best(const std::vector<ParallelPlan>& plans, std::
   return static_cast<std::int64_t>(timed);
 }
 
+std::vector<ParallelPlan> PlanSearch::plans(GpuCount num_gpus, std::int64_t global_batch,
+                                            const PlanSearchOptions& options) const {
+  PlanChoices choices = stack().choices;
+  if (options.zero_bubble && choices.zero_bubble) choices.schedules.push_back(Schedule::ZeroBubble);
+  return enumerate_plans(model(), num_gpus, global_batch, profile(), choices, options.limits);
+}
+
 Result<PlanSearchResult> PlanSearch::find(GpuCount num_gpus, std::int64_t global_batch,
                                           const PlanSearchOptions& options) {
   if (auto checked = check_model(model()); !checked) return fail(checked.error());
-  PlanChoices choices = stack().choices;
-  if (options.zero_bubble && choices.zero_bubble) choices.schedules.push_back(Schedule::ZeroBubble);
-  std::vector<ParallelPlan> plans =
-      enumerate_plans(model(), num_gpus, global_batch, profile(), choices, options.limits);
+  std::vector<ParallelPlan> plans = this->plans(num_gpus, global_batch, options);
   if (plans.empty()) return no_plan(model(), num_gpus, global_batch);
 
   PlanSearchResult result{.num_plans = std::ssize(plans)};

@@ -68,6 +68,10 @@ class PlanSearch {
   /// Time of an iteration with one plan, which must have passed `check_plan`.
   Nanoseconds iteration_of(const ParallelPlan& plan);
 
+  /// All plans that divide, which `find` looks at. The model must have passed `check_model`.
+  std::vector<ParallelPlan> plans(GpuCount num_gpus, std::int64_t global_batch,
+                                  const PlanSearchOptions& options = {}) const;
+
   /// The fastest plans that fit into memory. Of equally fast ones the first in the order of
   /// `enumerate_plans` wins.
   ///

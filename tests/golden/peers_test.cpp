@@ -147,6 +147,10 @@ TEST_CASE("peers: the public vTrain release, every configuration") {
     const json& stages = predictions[i].at("stages");
     CHECK(std::abs(predictions[i].at("iteration_time_ns").get<double>() -
                    cases[i].at("iteration_time_ns").get<double>()) <= kToleranceNs);
+    CHECK(std::abs(predictions[i].at("communication_end_ns").get<double>() -
+                   cases[i].at("comm_end_ns").get<double>()) <= kToleranceNs);
+    CHECK(predictions[i].at("communication_sum_ns").get<double>() ==
+          doctest::Approx(cases[i].at("comm_sum_ns").get<double>()).epsilon(1e-12));
     REQUIRE(stages.size() == cases[i].at("gpu_end_ns").size());
     for (std::size_t stage = 0; stage < stages.size(); ++stage) {
       CHECK(std::abs(stages[stage].at("end_ns").get<double>() -
