@@ -137,6 +137,14 @@ std::int64_t count_gpus(const ClusterSpec& cluster) {
 
 }  // namespace
 
+bool same_nodes(const NodeGroup& a, const NodeGroup& b) {
+  const auto island = [](const NodeGroup& group) {
+    return group.gpus_per_island.value == 0 ? group.gpus_per_node : group.gpus_per_island;
+  };
+  return equal_in_any_case(a.gpu_type, b.gpu_type) && a.gpus_per_node == b.gpus_per_node &&
+         island(a) == island(b);
+}
+
 Result<ClusterSpec> ClusterSpec::parse(const std::string& text) {
   auto cluster = parse_short_form(trim(text));
   if (!cluster) {
