@@ -27,6 +27,13 @@ std::string range_text(std::string_view what, double low, double high) {
                        : fmt::format("{} of at least {}", what, low);
 }
 
+/// The number that a formatted double is; `beyond` where the largest ones were rounded beyond all doubles.
+double double_of(std::string_view text, double beyond) {
+  double value = beyond;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
 /// Bytes of the first character of `text`, 0 if it is a control character (U+0000 to U+001F, U+007F to
 /// U+009F) or not well-formed UTF-8.
 std::size_t character_length(std::string_view text) {
@@ -199,6 +206,14 @@ Result<double> parse_number(std::string_view text, double low, double high) {
   return value;
 }
 
+double round_to_digits(double value, int digits) {
+  return double_of(fmt::format("{:.{}g}", value, digits), value);
+}
+
+double round_to_decimals(double value, int decimals) {
+  return double_of(fmt::format("{:.{}f}", value, decimals), value);
+}
+
 Result<double> parse_large_count(std::string_view text) {
   constexpr std::array<std::pair<char, double>, 4> kUnits = {
       {{'K', 1e3}, {'M', 1e6}, {'B', 1e9}, {'T', 1e12}}};
@@ -301,13 +316,20 @@ std::string_view nearest_name(std::string_view word, std::span<const std::string
   return best;
 }
 
-std::string list_names(std::span<const std::string_view> names) {
+std::string join_with_and(std::span<const std::string> words) {
   std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
-    text += fmt::format("'{}'", names[i]);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() ? " and " : ", ";
+    text += words[i];
   }
   return text;
+}
+
+std::string list_names(std::span<const std::string_view> names) {
+  std::vector<std::string> quoted;
+  for (const std::string_view name : names)
+    quoted.push_back(fmt::format("'{}'", name));
+  return join_with_and(quoted);
 }
 
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {

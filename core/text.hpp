@@ -52,6 +52,11 @@ std::string expected_integer(std::int64_t low, std::int64_t high);
 /// A finite number in [low, high].
 Result<double> parse_number(std::string_view text, double low, double high);
 
+/// The double nearest to `value` rounded to so many significant digits, or digits after the point, as a
+/// decimal number: it prints as that short decimal. The same in every locale.
+double round_to_digits(double value, int digits);
+double round_to_decimals(double value, int decimals);
+
 /// A count above zero, up to 10^18, that may end in K, M, B or T for 10^3, 10^6, 10^9 or 10^12: `300B`,
 /// `1.4T`, `3e11`.
 Result<double> parse_large_count(std::string_view text);
@@ -86,6 +91,8 @@ std::string with_thousands(std::int64_t number);
 /// when none is close.
 std::string_view nearest_name(std::string_view word, std::span<const std::string_view> known);
 
+/// `a`, `a and b`, `a, b and c`; empty for none.
+std::string join_with_and(std::span<const std::string> words);
 /// `'edf', 'fifo' and 'las'`-style list for messages.
 std::string list_names(std::span<const std::string_view> names);
 

@@ -14,11 +14,6 @@ namespace {
 
 constexpr double kMaxService = 1e15;
 
-/// The nearest decimal number of so many digits after the point, as the peer's language rounds.
-double round_decimal(double value, int digits) {
-  return std::strtod(fmt::format("{:.{}f}", value, digits).c_str(), nullptr);
-}
-
 }  // namespace
 
 GittinsIndex::GittinsIndex(std::vector<double> sample, double delta) : sample_(std::move(sample)) {
@@ -39,11 +34,12 @@ GittinsIndex::GittinsIndex(std::vector<double> sample, double delta) : sample_(s
     const std::size_t end = attained + delta > sample_.back() - 1 ? size - 1 : count_up_to(attained + delta);
     const double beyond = static_cast<double>(size - begin);
     const double ends = end > begin ? static_cast<double>(end - begin) : 0;
-    const double chance = round_decimal(ends / beyond, 5);
+    // Decimals as the peer rounds them.
+    const double chance = round_to_decimals(ends / beyond, 5);
     const double within = end > begin ? sums[end] - sums[begin] : 0;
-    const double expected = round_decimal((within + delta * static_cast<double>(size - end)) / beyond, 5);
+    const double expected = round_to_decimals((within + delta * static_cast<double>(size - end)) / beyond, 5);
     const double index = expected > 0 ? chance * 1e6 / expected : 0;
-    ranks_[at] = std::llround(round_decimal(index, 4) * 1e4);
+    ranks_[at] = std::llround(round_to_decimals(index, 4) * 1e4);
   }
 }
 
