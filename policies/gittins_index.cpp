@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include <fmt/format.h>
 
 #include "core/file.hpp"
+#include "core/line_reader.hpp"
 #include "core/text.hpp"
 
 namespace vtrain {
@@ -47,16 +47,17 @@ Result<GittinsIndex> GittinsIndex::read(const std::string& file, double delta) {
   auto text = read_file(file, std::size_t{256} << 20);
   if (!text) return fail(text.error());
   std::vector<double> sample;
-  std::string_view rest = *text;
-  for (std::int64_t line = 1; !rest.empty(); ++line) {
-    const std::size_t end = rest.find('\n');
-    const std::string_view row = trim(rest.substr(0, end));
-    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
-    if (row.empty() || (line == 1 && row == "duration")) continue;
+  LineReader lines(*text, file);
+  for (bool first = true;; first = false) {
+    const auto more = lines.next();
+    if (!more) return fail(more.error());
+    if (!*more) break;
+    const std::string_view row = trim(lines.line());
+    if (first && row == "duration") continue;
     const auto value = parse_number(row, 0, kMaxService);
     if (!value || *value <= 0) {
       return fail({.file = file,
-                   .line = line,
+                   .line = lines.number(),
                    .field = "duration",
                    .message = expected_found("a number above 0", row)});
     }
