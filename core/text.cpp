@@ -189,6 +189,15 @@ Result<std::int64_t> parse_integer(std::string_view text, std::int64_t low, std:
   return value;
 }
 
+std::optional<IntegerRange> parse_integer_range(std::string_view text, std::int64_t low, std::int64_t high) {
+  const auto [first_text, last_text] = split_once(text, '-');
+  const auto first = parse_integer(first_text, low, high);
+  if (!first) return std::nullopt;
+  const auto last = last_text ? parse_integer(*last_text, *first, high) : first;
+  if (!last) return std::nullopt;
+  return IntegerRange{*first, *last};
+}
+
 std::string expected_integer(std::int64_t low, std::int64_t high) {
   if (low == high) return std::to_string(low);
   return range_text("a whole number", static_cast<double>(low), static_cast<double>(high));

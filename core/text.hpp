@@ -45,8 +45,19 @@ std::pair<std::string_view, std::optional<std::string_view>> split_once(std::str
 /// carries only the message; the caller adds file, line and field.
 Result<std::int64_t> parse_integer(std::string_view text, std::int64_t low, std::int64_t high);
 
-/// What such a number is called where it is expected: `a whole number from 1 to 8`, `2` where no other one is;
-/// limits beyond 9e18 are none.
+/// `A` or `A-B`, which begins with A and ends with B.
+struct IntegerRange {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+
+  friend bool operator==(const IntegerRange&, const IntegerRange&) = default;
+};
+/// A number or a range that does not fall, within [low, high], where `low` is not negative; nothing for
+/// another text.
+std::optional<IntegerRange> parse_integer_range(std::string_view text, std::int64_t low, std::int64_t high);
+
+/// What such a number is called where it is expected: `a whole number from 1 to 8`, `2` where no other one
+/// is; limits beyond 9e18 are none.
 std::string expected_integer(std::int64_t low, std::int64_t high);
 
 /// A finite number in [low, high].

@@ -94,6 +94,16 @@ TEST_CASE("text: parts between separators, without blanks") {
   CHECK(split_once(" key ", '=') == std::pair("key"sv, std::optional<std::string_view>()));
 }
 
+TEST_CASE("text: ranges of whole numbers") {
+  CHECK(parse_integer_range("5", 0, 9) == IntegerRange{5, 5});
+  CHECK(parse_integer_range(" 2 - 9 ", 0, 9) == IntegerRange{2, 9});
+  CHECK(parse_integer_range("3-3", 0, 9) == IntegerRange{3, 3});
+  for (const char* bad : {"", "-", "-3", "3-", "3-2", "0-10", "10", "1-2-3", "a-b", "1..3"}) {
+    CAPTURE(bad);
+    CHECK(!parse_integer_range(bad, 0, 9));
+  }
+}
+
 TEST_CASE("text: doubles rounded to decimals print as these, in every locale") {
   const char* const before = std::setlocale(LC_ALL, nullptr);
   const std::string kept = before == nullptr ? "C" : before;
