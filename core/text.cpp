@@ -249,23 +249,15 @@ Result<std::int64_t> parse_time_as_ns(std::string_view text, const TimeUnit& uni
 }
 
 void append_ns_as_seconds(std::string& out, std::int64_t nanoseconds) {
-  append_ns_as_seconds(out, nanoseconds, 1);
-}
-
-void append_ns_as_seconds(std::string& out, std::int64_t nanoseconds, std::int64_t count) {
   constexpr std::uint64_t kPerSecond = 1'000'000'000;
   std::uint64_t magnitude = static_cast<std::uint64_t>(nanoseconds);
   if (nanoseconds < 0) {
     out += '-';
     magnitude = 0 - magnitude;
   }
-  // Seconds and the rest are multiplied apart, so that neither product overflows.
-  const auto times = static_cast<std::uint64_t>(count);
-  std::uint64_t fraction = magnitude % kPerSecond * times;
-  const std::uint64_t seconds = magnitude / kPerSecond * times + fraction / kPerSecond;
-  fraction %= kPerSecond;
+  std::uint64_t fraction = magnitude % kPerSecond;
   char buffer[32];
-  char* at = std::to_chars(buffer, buffer + sizeof buffer, seconds).ptr;
+  char* at = std::to_chars(buffer, buffer + sizeof buffer, magnitude / kPerSecond).ptr;
   if (fraction != 0) {
     *at++ = '.';
     for (std::uint64_t unit = kPerSecond / 10; fraction != 0; unit /= 10) {

@@ -92,9 +92,6 @@ Result<std::int64_t> parse_time_as_ns(std::string_view text, const TimeUnit& uni
 /// The shortest decimal form of a whole number of nanoseconds in seconds: 1,500,000,000 is `1.5`.
 void append_ns_as_seconds(std::string& out, std::int64_t nanoseconds);
 
-/// The same for `count` times that many nanoseconds (GPU-seconds of a gang), which may exceed 64 bits.
-void append_ns_as_seconds(std::string& out, std::int64_t nanoseconds, std::int64_t count);
-
 /// `1234567` as `1,234,567`.
 std::string with_thousands(std::int64_t number);
 
