@@ -348,8 +348,10 @@ ProfileName split_profile_name(const std::string& name) {
 
 bool is_profile_path(const std::string& base) {
   if (!embedded_text(base).empty()) return false;
+  std::error_code no_path;
   return base.find('/') != std::string::npos || base.ends_with(".json") ||
-         (std::filesystem::is_directory(base) && std::filesystem::is_regular_file(recording_file(base)));
+         (std::filesystem::is_directory(base, no_path) &&
+          std::filesystem::is_regular_file(recording_file(base), no_path));
 }
 
 Result<GpuProfile> load_gpu_profile(const std::string& name) {

@@ -66,6 +66,8 @@ class FlatObject : public json::json_sax_t {
 }  // namespace
 
 Result<std::vector<JsonLineValue>> parse_json_line(std::string_view line) {
+  // The parser would stop there as if the line ended.
+  if (line.find('\0') != std::string_view::npos) return fail({.message = "malformed JSON: a NUL character"});
   FlatObject object;
   if (!json::sax_parse(line, &object)) return fail(object.error());
   return object.take_values();

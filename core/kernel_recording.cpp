@@ -223,7 +223,8 @@ std::int64_t RecordedOperator::size(std::string_view name) const {
 }
 
 std::filesystem::path recording_file(const std::filesystem::path& path) {
-  return std::filesystem::is_directory(path) ? path / "kernel_table.json" : path;
+  std::error_code no_path;
+  return std::filesystem::is_directory(path, no_path) ? path / "kernel_table.json" : path;
 }
 
 bool is_kernel_recording(std::string_view text) {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/line_reader.hpp"
 #include "core/text.hpp"
 
 namespace vtrain {
@@ -41,17 +42,15 @@ struct Event {
 
 class TraceParser {
  public:
-  explicit TraceParser(const std::string& file) : file_(file) {}
+  TraceParser(std::string_view text, const std::string& file) : lines_(text, file) {}
 
-  Result<KernelTable> parse(std::string_view text) {
-    if (text.size() > kMaxText) return complain("", fmt::format("larger than {} bytes", kMaxText));
-    while (!text.empty()) {
-      const std::size_t end = text.find('\n');
-      std::string_view line = text.substr(0, end);
-      text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-      if (line.ends_with('\r')) line.remove_suffix(1);
-      ++line_;
-      if (auto taken = take(line); !taken) return fail(std::move(taken.error()));
+  Result<KernelTable> parse() {
+    for (;;) {
+      const auto more = lines_.next();
+      if (!more) return fail(more.error());
+      if (!*more) break;
+      if (auto taken = take(lines_.line()); !taken) return fail(std::move(taken.error()));
+      is_empty_ = false;
     }
     if (auto complete = check_complete(); !complete) return fail(std::move(complete.error()));
     KernelTable table;
@@ -63,7 +62,10 @@ class TraceParser {
 
  private:
   tl::unexpected<Error> complain(std::string_view field, std::string message) const {
-    return fail({.file = file_, .line = line_, .field = std::string(field), .message = std::move(message)});
+    return fail({.file = lines_.file(),
+                 .line = lines_.number(),
+                 .field = std::string(field),
+                 .message = std::move(message)});
   }
 
   Result<Event> split(std::string_view line) const {
@@ -132,7 +134,7 @@ class TraceParser {
     if (is_new) sequences_.emplace_back();
     current_ = entry->second;
     current_name_ = entry->first;
-    entered_line_ = line_;
+    entered_line_ = lines_.number();
   }
 
   Result<std::int64_t> correlation_of(const Event& event) const {
@@ -149,7 +151,7 @@ class TraceParser {
     const std::string_view kernel_launch = event.type == "RUNTIME" ? "211" : "307";
     if (event.detail == kernel_launch && current_ != 0) {
       last_launch_ = *id;
-      last_launch_line_ = line_;
+      last_launch_line_ = lines_.number();
       last_launch_ran_ = false;
     }
     return {};
@@ -174,7 +176,7 @@ class TraceParser {
   }
 
   Result<void> check_complete() const {
-    if (line_ == 0) return complain("", "empty: expected a kernel trace");
+    if (is_empty_) return complain("", "empty: expected a kernel trace");
     if (current_ != 0) {
       return complain("", fmt::format("file ends inside {}, which starts on line {}: expected its end",
                                       current_name_, entered_line_));
@@ -186,8 +188,8 @@ class TraceParser {
     return {};
   }
 
-  const std::string& file_;
-  std::int64_t line_ = 0;
+  LineReader lines_;
+  bool is_empty_ = true;                                       ///< so far
   std::map<std::string, std::size_t> operators_{{"NONE", 0}};  ///< name -> position in `sequences_`
   std::vector<KernelSequence> sequences_{1};
   std::size_t current_ = 0;  ///< the operator between whose timestamps we are, 0 outside
@@ -205,7 +207,9 @@ class TraceParser {
 }  // namespace
 
 Result<KernelTable> parse_kernel_trace(std::string_view text, const std::string& file) {
-  return TraceParser(file).parse(text);
+  if (text.size() > kMaxText)
+    return fail({.file = file, .message = fmt::format("larger than {} bytes", kMaxText)});
+  return TraceParser(text, file).parse();
 }
 
 }  // namespace vtrain

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -11,6 +10,7 @@
 
 #include "core/json_reader.hpp"
 #include "core/text.hpp"
+#include "core/written_quantity.hpp"
 
 namespace vtrain {
 namespace {
@@ -173,32 +173,6 @@ void put_constant(GpuProfile& profile, const KnownConstant& known, ProfileConsta
   }
 }
 
-/// A unit in which people write a constant, by the one it has in profiles.
-struct WrittenUnit {
-  std::string_view unit;
-  std::string_view written;
-  double factor;  ///< from what is written
-};
-constexpr std::array kWrittenUnits = {
-    WrittenUnit{"B/s", "B/s", 1},       WrittenUnit{"B/s", "bit/s", 1.0 / 8}, WrittenUnit{"B", "B", 1},
-    WrittenUnit{"FLOP/s", "FLOP/s", 1}, WrittenUnit{"ns", "s", 1e9},          WrittenUnit{"1/s", "/s", 1},
-};
-
-/// What one of `unit` is with the written unit, which may begin with a prefix; nothing for another unit.
-std::optional<double> written_factor(std::string_view written, std::string_view unit) {
-  constexpr std::string_view kPrefixes = "numkMGTP";
-  constexpr std::array kFactors = {1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9, 1e12, 1e15};
-  if (written.empty()) return 1;
-  for (const WrittenUnit& known : kWrittenUnits) {
-    if (known.unit != unit || !written.ends_with(known.written)) continue;
-    const std::string_view prefix = written.substr(0, written.size() - known.written.size());
-    if (prefix.empty()) return known.factor;
-    const std::size_t place = kPrefixes.find(prefix);
-    if (prefix.size() == 1 && place != std::string_view::npos) return known.factor * kFactors[place];
-  }
-  return std::nullopt;
-}
-
 /// The range of a constant as text, with an example of a unit where it has one.
 std::string expected_constant(const KnownConstant& known) {
   std::string_view example;
@@ -266,10 +240,7 @@ Result<void> set_constant(GpuProfile& profile, std::string_view name, std::strin
   if (!known->group.empty() && !has_constant(profile, name))
     return fail({.field = std::string(name),
                  .message = fmt::format("profile {} has no {}", profile.name, known->group)});
-  const std::size_t end = std::min(value.find_first_not_of("0123456789.eE+-"), value.size());
-  const auto number = parse_number(value.substr(0, end), -1e300, 1e300);
-  const auto factor = written_factor(value.substr(end), known->unit);
-  const double in_unit = number && factor ? *number * *factor : std::nan("");
+  const double in_unit = parse_quantity(value, known->unit).value_or(std::nan(""));
   if (!(in_unit >= known->low && in_unit <= known->high) || (known->whole && in_unit != std::floor(in_unit)))
     return fail({.field = std::string(name), .message = expected_found(expected_constant(*known), value)});
   put_constant(profile, *known,

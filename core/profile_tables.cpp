@@ -295,11 +295,13 @@ Result<void> read_old_collectives(const JsonDocument& document, const json& obje
 Result<void> read_measured_products(const JsonDocument& document, const json& object, GpuProfile& profile) {
   auto products = read_products(document, object);
   if (!products) return fail(products.error());
+  static constexpr std::string_view kPrefix = "products ";
+  std::erase_if(profile.tables, [](const ProfileTable& table) { return table.name.starts_with(kPrefix); });
   for (const auto& [name, entry] : object.items()) {
     const Precision precision = parse_precision(name).value();
     const std::size_t num_points = products->of(precision, ProductKind::Plain).size() +
                                    products->of(precision, ProductKind::WeightGradient).size();
-    profile.tables.push_back({.name = fmt::format("products {}", name),
+    profile.tables.push_back({.name = fmt::format("{}{}", kPrefix, name),
                               .source = entry["source"].get<std::string>(),
                               .num_points = static_cast<std::int64_t>(num_points)});
   }

@@ -11,6 +11,7 @@
 
 #include "core/json_reader.hpp"
 #include "core/profile_tables.hpp"
+#include "core/text.hpp"
 
 namespace vtrain {
 namespace {
@@ -56,10 +57,6 @@ std::string lines_of(const KernelSurface::Axis& axis) {
 /// A percentage for people.
 std::string percent(double number) {
   return plain(std::round(number * 1000) / 1000);
-}
-
-double rounded_to(double number, int digits) {
-  return number == 0 ? 0 : std::stod(fmt::format("{:.{}g}", number, digits));
 }
 
 std::string fit_text(const SurfaceFit& fit, double compaction_error_percent) {
@@ -137,7 +134,7 @@ void ProfileText::add_relative_gemm(Precision precision, const RelativeRate& rat
       "(a tenth below {:.2f}, a tenth above {:.2f})",
       source, rate.num_points, rate.low, rate.high);
   text_ += fmt::format("{{\n      \"source\": {},", json_string(described));
-  add_line(fmt::format("\"relative_rate\": {}}}", plain(rounded_to(rate.median, 3))));
+  add_line(fmt::format("\"relative_rate\": {}}}", plain(round_to_digits(rate.median, 3))));
 }
 
 void ProfileText::add_attention(AttentionKernel kernel, const SurfaceFit& fit, std::string_view source) {
@@ -145,7 +142,7 @@ void ProfileText::add_attention(AttentionKernel kernel, const SurfaceFit& fit, s
   std::vector<double> tflops;
   std::vector<double> values;
   for (const double value : fit.surface.values()) {
-    tflops.push_back(rounded_to(std::exp(value) / kTera, 4));
+    tflops.push_back(round_to_digits(std::exp(value) / kTera, 4));
     values.push_back(std::log(tflops.back() * kTera));
   }
   const KernelSurface compact(fit.surface.axes(), std::move(values));
@@ -174,8 +171,9 @@ void ProfileText::add_attention_backward(const AttentionBackward& backward, std:
   close_section();
   text_ += fmt::format(",\n  \"{}\": {{\n    \"source\": {},\n", kAttentionBackwardKey, json_string(source));
   text_ += fmt::format("    \"heads_times_sequence\": {},\n", array_of(backward.work(), whole));
-  text_ += fmt::format("    \"relative_rate\": {}\n  }}",
-                       array_of(backward.ratio(), [](double ratio) { return plain(rounded_to(ratio, 3)); }));
+  text_ +=
+      fmt::format("    \"relative_rate\": {}\n  }}",
+                  array_of(backward.ratio(), [](double ratio) { return plain(round_to_digits(ratio, 3)); }));
 }
 
 void ProfileText::add_collectives(std::string_view key, const CollectiveFit& fit, std::string_view source) {

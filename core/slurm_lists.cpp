@@ -74,16 +74,12 @@ Result<std::vector<std::string>> append_ranges(const std::vector<std::string>& p
   std::vector<std::string> names;
   for (const std::string& prefix : prefixes) {
     for (const std::string_view range : split_list(ranges)) {
-      const std::size_t dash = range.find('-');
-      const std::string_view low_text = range.substr(0, dash);
+      // Leading zeros count, which a whole number would lose.
+      const auto [low_text, high_text] = split_once(range, '-');
       std::uint64_t low = 0;
       std::uint64_t high = 0;
-      if (!parse_digits(low_text, low)) return bad_host_list(ranges);
-      if (dash == std::string_view::npos) {
-        high = low;
-      } else if (!parse_digits(range.substr(dash + 1), high)) {
+      if (!parse_digits(low_text, low) || !parse_digits(high_text.value_or(low_text), high))
         return bad_host_list(ranges);
-      }
       if (high < low || high - low >= most - std::min(most, names.size())) {
         return fail(
             {.message = expected_found(fmt::format("ascending ranges of at most {} hosts", most), ranges)});

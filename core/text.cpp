@@ -27,6 +27,13 @@ std::string range_text(std::string_view what, double low, double high) {
                        : fmt::format("{} of at least {}", what, low);
 }
 
+/// The number that a formatted double is; `beyond` where the largest ones were rounded beyond all doubles.
+double double_of(std::string_view text, double beyond) {
+  double value = beyond;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
 /// Bytes of the first character of `text`, 0 if it is a control character (U+0000 to U+001F, U+007F to
 /// U+009F) or not well-formed UTF-8.
 std::size_t character_length(std::string_view text) {
@@ -182,6 +189,15 @@ Result<std::int64_t> parse_integer(std::string_view text, std::int64_t low, std:
   return value;
 }
 
+std::optional<IntegerRange> parse_integer_range(std::string_view text, std::int64_t low, std::int64_t high) {
+  const auto [first_text, last_text] = split_once(text, '-');
+  const auto first = parse_integer(first_text, low, high);
+  if (!first) return std::nullopt;
+  const auto last = last_text ? parse_integer(*last_text, *first, high) : first;
+  if (!last) return std::nullopt;
+  return IntegerRange{*first, *last};
+}
+
 std::string expected_integer(std::int64_t low, std::int64_t high) {
   if (low == high) return std::to_string(low);
   return range_text("a whole number", static_cast<double>(low), static_cast<double>(high));
@@ -197,6 +213,14 @@ Result<double> parse_number(std::string_view text, double low, double high) {
     return bad_value(range_text("a number", low, high), text);
   }
   return value;
+}
+
+double round_to_digits(double value, int digits) {
+  return double_of(fmt::format("{:.{}g}", value, digits), value);
+}
+
+double round_to_decimals(double value, int decimals) {
+  return double_of(fmt::format("{:.{}f}", value, decimals), value);
 }
 
 Result<double> parse_large_count(std::string_view text) {
@@ -225,23 +249,15 @@ Result<std::int64_t> parse_time_as_ns(std::string_view text, const TimeUnit& uni
 }
 
 void append_ns_as_seconds(std::string& out, std::int64_t nanoseconds) {
-  append_ns_as_seconds(out, nanoseconds, 1);
-}
-
-void append_ns_as_seconds(std::string& out, std::int64_t nanoseconds, std::int64_t count) {
   constexpr std::uint64_t kPerSecond = 1'000'000'000;
   std::uint64_t magnitude = static_cast<std::uint64_t>(nanoseconds);
   if (nanoseconds < 0) {
     out += '-';
     magnitude = 0 - magnitude;
   }
-  // Seconds and the rest are multiplied apart, so that neither product overflows.
-  const auto times = static_cast<std::uint64_t>(count);
-  std::uint64_t fraction = magnitude % kPerSecond * times;
-  const std::uint64_t seconds = magnitude / kPerSecond * times + fraction / kPerSecond;
-  fraction %= kPerSecond;
+  std::uint64_t fraction = magnitude % kPerSecond;
   char buffer[32];
-  char* at = std::to_chars(buffer, buffer + sizeof buffer, seconds).ptr;
+  char* at = std::to_chars(buffer, buffer + sizeof buffer, magnitude / kPerSecond).ptr;
   if (fraction != 0) {
     *at++ = '.';
     for (std::uint64_t unit = kPerSecond / 10; fraction != 0; unit /= 10) {
@@ -301,13 +317,20 @@ std::string_view nearest_name(std::string_view word, std::span<const std::string
   return best;
 }
 
-std::string list_names(std::span<const std::string_view> names) {
+std::string join_with_and(std::span<const std::string> words) {
   std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
-    text += fmt::format("'{}'", names[i]);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() ? " and " : ", ";
+    text += words[i];
   }
   return text;
+}
+
+std::string list_names(std::span<const std::string_view> names) {
+  std::vector<std::string> quoted;
+  for (const std::string_view name : names)
+    quoted.push_back(fmt::format("'{}'", name));
+  return join_with_and(quoted);
 }
 
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {

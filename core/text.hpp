@@ -45,12 +45,28 @@ std::pair<std::string_view, std::optional<std::string_view>> split_once(std::str
 /// carries only the message; the caller adds file, line and field.
 Result<std::int64_t> parse_integer(std::string_view text, std::int64_t low, std::int64_t high);
 
-/// What such a number is called where it is expected: `a whole number from 1 to 8`, `2` where no other one is;
-/// limits beyond 9e18 are none.
+/// `A` or `A-B`, which begins with A and ends with B.
+struct IntegerRange {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+
+  friend bool operator==(const IntegerRange&, const IntegerRange&) = default;
+};
+/// A number or a range that does not fall, within [low, high], where `low` is not negative; nothing for
+/// another text.
+std::optional<IntegerRange> parse_integer_range(std::string_view text, std::int64_t low, std::int64_t high);
+
+/// What such a number is called where it is expected: `a whole number from 1 to 8`, `2` where no other one
+/// is; limits beyond 9e18 are none.
 std::string expected_integer(std::int64_t low, std::int64_t high);
 
 /// A finite number in [low, high].
 Result<double> parse_number(std::string_view text, double low, double high);
+
+/// The double nearest to `value` rounded to so many significant digits, or digits after the point, as a
+/// decimal number: it prints as that short decimal. The same in every locale.
+double round_to_digits(double value, int digits);
+double round_to_decimals(double value, int decimals);
 
 /// A count above zero, up to 10^18, that may end in K, M, B or T for 10^3, 10^6, 10^9 or 10^12: `300B`,
 /// `1.4T`, `3e11`.
@@ -76,9 +92,6 @@ Result<std::int64_t> parse_time_as_ns(std::string_view text, const TimeUnit& uni
 /// The shortest decimal form of a whole number of nanoseconds in seconds: 1,500,000,000 is `1.5`.
 void append_ns_as_seconds(std::string& out, std::int64_t nanoseconds);
 
-/// The same for `count` times that many nanoseconds (GPU-seconds of a gang), which may exceed 64 bits.
-void append_ns_as_seconds(std::string& out, std::int64_t nanoseconds, std::int64_t count);
-
 /// `1234567` as `1,234,567`.
 std::string with_thousands(std::int64_t number);
 
@@ -86,6 +99,8 @@ std::string with_thousands(std::int64_t number);
 /// when none is close.
 std::string_view nearest_name(std::string_view word, std::span<const std::string_view> known);
 
+/// `a`, `a and b`, `a, b and c`; empty for none.
+std::string join_with_and(std::span<const std::string> words);
 /// `'edf', 'fifo' and 'las'`-style list for messages.
 std::string list_names(std::span<const std::string_view> names);
 

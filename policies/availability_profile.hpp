@@ -43,7 +43,6 @@ class AvailabilityProfile {
   void release(const Slot& slot);
   /// Hosts that are free now.
   const HostSet& free_hosts() const { return slices_.front().free; }
-  GpuCount free_now() const { return free_hosts().size(); }
   /// Whether a host that is free stays so. O(slices).
   bool only_gains() const;
   std::size_t num_slices() const { return slices_.size(); }

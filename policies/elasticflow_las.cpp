@@ -209,8 +209,11 @@ void ElasticFlowLas::foresee(WholeSeconds now, std::int64_t cluster_gpus, bool r
 Result<std::unique_ptr<Policy>> make_elasticflow_las(const PolicyArguments& arguments,
                                                      const LasOptions& options) {
   std::array<std::int64_t, 2> queues{};
-  if (options.thresholds.size() != queues.size())
-    return fail(arguments.bad_value("queues", "two thresholds"));
+  const bool whole = std::ranges::all_of(options.thresholds, [](SimDuration threshold) {
+    return threshold % std::chrono::seconds(1) == SimDuration(0);
+  });
+  if (options.thresholds.size() != queues.size() || !whole)
+    return fail(arguments.bad_value("queues", "two thresholds of whole GPU-seconds"));
   std::ranges::transform(options.thresholds, queues.begin(), [](SimDuration threshold) {
     return std::chrono::floor<std::chrono::seconds>(threshold).count();
   });

@@ -2,22 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include <fmt/format.h>
 
 #include "core/file.hpp"
+#include "core/line_reader.hpp"
 #include "core/text.hpp"
 
 namespace vtrain {
 namespace {
 
 constexpr double kMaxService = 1e15;
-
-/// The nearest decimal number of so many digits after the point, as the peer's language rounds.
-double round_decimal(double value, int digits) {
-  return std::strtod(fmt::format("{:.{}f}", value, digits).c_str(), nullptr);
-}
 
 }  // namespace
 
@@ -39,11 +34,12 @@ GittinsIndex::GittinsIndex(std::vector<double> sample, double delta) : sample_(s
     const std::size_t end = attained + delta > sample_.back() - 1 ? size - 1 : count_up_to(attained + delta);
     const double beyond = static_cast<double>(size - begin);
     const double ends = end > begin ? static_cast<double>(end - begin) : 0;
-    const double chance = round_decimal(ends / beyond, 5);
+    // Decimals as the peer rounds them.
+    const double chance = round_to_decimals(ends / beyond, 5);
     const double within = end > begin ? sums[end] - sums[begin] : 0;
-    const double expected = round_decimal((within + delta * static_cast<double>(size - end)) / beyond, 5);
+    const double expected = round_to_decimals((within + delta * static_cast<double>(size - end)) / beyond, 5);
     const double index = expected > 0 ? chance * 1e6 / expected : 0;
-    ranks_[at] = std::llround(round_decimal(index, 4) * 1e4);
+    ranks_[at] = std::llround(round_to_decimals(index, 4) * 1e4);
   }
 }
 
@@ -51,16 +47,17 @@ Result<GittinsIndex> GittinsIndex::read(const std::string& file, double delta) {
   auto text = read_file(file, std::size_t{256} << 20);
   if (!text) return fail(text.error());
   std::vector<double> sample;
-  std::string_view rest = *text;
-  for (std::int64_t line = 1; !rest.empty(); ++line) {
-    const std::size_t end = rest.find('\n');
-    const std::string_view row = trim(rest.substr(0, end));
-    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
-    if (row.empty() || (line == 1 && row == "duration")) continue;
+  LineReader lines(*text, file);
+  for (bool first = true;; first = false) {
+    const auto more = lines.next();
+    if (!more) return fail(more.error());
+    if (!*more) break;
+    const std::string_view row = trim(lines.line());
+    if (first && row == "duration") continue;
     const auto value = parse_number(row, 0, kMaxService);
     if (!value || *value <= 0) {
       return fail({.file = file,
-                   .line = line,
+                   .line = lines.number(),
                    .field = "duration",
                    .message = expected_found("a number above 0", row)});
     }

@@ -27,21 +27,19 @@ Error cluster_error(std::string message) {
 }
 
 Result<NodeGroup> parse_group(std::string_view text) {
-  const std::size_t by = text.find('x');
-  const std::size_t colon = text.find(':');
-  if (by == std::string_view::npos || (colon != std::string_view::npos && colon < by))
-    return fail(cluster_error(expected_found(kShape, text)));
-  const std::size_t gpus_end = std::min(colon, text.size());
-  const auto num_nodes = parse_integer(text.substr(0, by), 1, kMaxGpus);
+  const auto [shape, gpu_type] = split_once(text, ':');
+  const auto [nodes, gpus] = split_once(shape, 'x');
+  if (!gpus) return fail(cluster_error(expected_found(kShape, text)));
+  const auto num_nodes = parse_integer(nodes, 1, kMaxGpus);
   if (!num_nodes)
     return fail(
         cluster_error("number of nodes in '" + std::string(text) + "': " + num_nodes.error().message));
-  const auto num_gpus = parse_integer(text.substr(by + 1, gpus_end - by - 1), 1, kMaxGpus);
+  const auto num_gpus = parse_integer(*gpus, 1, kMaxGpus);
   if (!num_gpus)
     return fail(cluster_error("GPUs per node in '" + std::string(text) + "': " + num_gpus.error().message));
   NodeGroup group{static_cast<std::int32_t>(*num_nodes), GpuCount(static_cast<std::int32_t>(*num_gpus)), {}};
-  if (colon != std::string_view::npos) {
-    group.gpu_type = text.substr(colon + 1);
+  if (gpu_type) {
+    group.gpu_type = *gpu_type;
     if (!is_gpu_type_name(group.gpu_type))
       return fail(
           cluster_error(expected_found("a GPU type of letters, digits, '-', '_' and '.'", group.gpu_type)));
@@ -136,6 +134,14 @@ std::int64_t count_gpus(const ClusterSpec& cluster) {
 }
 
 }  // namespace
+
+bool same_nodes(const NodeGroup& a, const NodeGroup& b) {
+  const auto island = [](const NodeGroup& group) {
+    return group.gpus_per_island.value == 0 ? group.gpus_per_node : group.gpus_per_island;
+  };
+  return equal_in_any_case(a.gpu_type, b.gpu_type) && a.gpus_per_node == b.gpus_per_node &&
+         island(a) == island(b);
+}
 
 Result<ClusterSpec> ClusterSpec::parse(const std::string& text) {
   auto cluster = parse_short_form(trim(text));

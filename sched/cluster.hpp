@@ -25,6 +25,9 @@ struct NodeGroup {
   friend bool operator==(const NodeGroup&, const NodeGroup&) = default;
 };
 
+/// Whether the nodes of two groups are alike: as many GPUs of one type, in any case, joined by NVLink alike.
+bool same_nodes(const NodeGroup& a, const NodeGroup& b);
+
 /// A part of a cluster that is set aside for one tenant.
 struct VirtualCluster {
   std::string name{};

@@ -83,10 +83,8 @@ struct TablePart {
 
 /// Reads `2020-05-01`, `vcEwI` or `2020-05-01/vcEwI`.
 TablePart parse_part(std::string_view text) {
-  const std::size_t slash = text.find('/');
-  if (const auto day = parse_date(text.substr(0, slash))) {
-    return {*day, slash == std::string_view::npos ? std::string_view() : text.substr(slash + 1)};
-  }
+  const auto [date, virtual_cluster] = split_once(text, '/');
+  if (const auto day = parse_date(date)) return {*day, virtual_cluster.value_or("")};
   return {std::nullopt, text};
 }
 
@@ -304,22 +302,19 @@ Result<ClusterSpec> parse_gavel_cluster(const JsonDocument& document, std::strin
   const nlohmann::json& list = *found;
   const std::string counts =
       list.is_array() && list.size() == 1 && list[0].is_string() ? list[0].get<std::string>() : "";
+  const std::vector<std::string_view> parts = split(counts, ':');
   NodeCounter nodes;
-  std::string_view rest = counts;
-  for (const std::string_view& type : kTypes) {
-    const std::size_t colon = rest.find(':');
-    const auto count = parse_integer(rest.substr(0, colon), 0, kMaxClusterGpus);
-    const bool last = &type == &kTypes.back();
-    if (!count || last != (colon == std::string_view::npos)) {
+  for (std::size_t i = 0; i < kTypes.size(); ++i) {
+    const auto count = parse_integer(i < parts.size() ? parts[i] : "", 0, kMaxClusterGpus);
+    if (!count || parts.size() != kTypes.size()) {
       return fail(document.error_at(
           list, "",
           expected_found("one text with the numbers of V100, P100 and K80, as [\"36:36:36\"]",
                          list.dump(-1, ' ', true).substr(0, 80))));
     }
-    if (auto added = nodes.add(*count, 1, type); !added) {
+    if (auto added = nodes.add(*count, 1, kTypes[i]); !added) {
       return fail(document.error_at(list, "", added.error().message));
     }
-    if (!last) rest.remove_prefix(colon + 1);
   }
   auto cluster = nodes.finish();
   if (!cluster) return fail(document.error_at(list, "", cluster.error().message));

@@ -29,10 +29,10 @@ Error bad(std::string_view key, std::string message) {
 /// Mean times between failures in seconds: for all GPU types, and for some.
 struct MeanTimes {
   std::optional<double> all{};
-  std::map<std::string, double, std::less<>> by_type{};
+  std::map<std::string, double> by_type{};  ///< by name in lower case
 
   double of(const std::string& type) const {
-    const auto own = by_type.find(type);
+    const auto own = by_type.find(lower_case(type));
     return own != by_type.end() ? own->second : all.value_or(kNever);
   }
   bool empty() const { return !all && by_type.empty(); }
@@ -63,28 +63,29 @@ Result<void> read_number(std::string_view key, std::string_view value, double lo
   return {};
 }
 
-Result<void> read_mean_time(std::string_view key, std::string_view type, std::string_view value,
-                            const ClusterSpec& cluster, MeanTimes& times) {
+Result<void> read_mean_time(std::string_view key, std::optional<std::string_view> type,
+                            std::string_view value, const ClusterSpec& cluster, MeanTimes& times) {
   double seconds = 0;
   if (auto read = read_duration(key, value, kShortestMtbf, seconds); !read) return read;
-  if (type.empty()) {
+  if (!type) {
     times.all = seconds;
     return {};
   }
-  std::vector<std::string_view> types;
-  for (const NodeGroup& group : cluster.groups)
-    types.push_back(group.gpu_type);
-  if (std::find(types.begin(), types.end(), type) == types.end())
-    return fail(bad(key, expected_found("a GPU type of the cluster", type)));
-  times.by_type[std::string(type)] = seconds;
+  const bool has_type = !type->empty() && std::any_of(cluster.groups.begin(), cluster.groups.end(),
+                                                      [&](const NodeGroup& group) {
+                                                        return equal_in_any_case(group.gpu_type, *type);
+                                                      });
+  if (!has_type) return fail(bad(key, expected_found("a GPU type of the cluster", *type)));
+  if (!times.by_type.emplace(lower_case(*type), seconds).second)
+    return fail(bad(key, "expected once, found twice"));
   return {};
 }
 
 Result<void> read_setting(std::string_view key, std::string_view value, const ClusterSpec& cluster,
                           Settings& settings) {
   const auto [name, type] = split_once(key, ':');
-  if (name == "mtbf") return read_mean_time(key, type.value_or(""), value, cluster, settings.node);
-  if (name == "gpu-mtbf") return read_mean_time(key, type.value_or(""), value, cluster, settings.gpu);
+  if (name == "mtbf") return read_mean_time(key, type, value, cluster, settings.node);
+  if (name == "gpu-mtbf") return read_mean_time(key, type, value, cluster, settings.gpu);
   if (key == "shape") return read_number(key, value, 0.1, 10, settings.shape);
   if (key == "repair") return read_duration(key, value, 1, settings.repair_s);
   if (key == "repair-sigma") return read_number(key, value, 0, 5, settings.repair_sigma);

@@ -22,7 +22,8 @@ struct FragmentationSummary {
   std::vector<double> mean_rate_by_interval{};
 };
 
-/// Intervals into which the time is divided, equal ones to the nanosecond.
+/// Intervals into which the time is divided: equal ones of whole nanoseconds, but for the last, which has the
+/// rest.
 inline constexpr int kFragmentationIntervals = 100;
 
 /// `samples` in order of time, the first not after `begin`; `end` after `begin`.

@@ -21,13 +21,9 @@ GpuTypes::GpuTypes(const ClusterSpec& cluster, const NameTable& asked) {
   std::iota(all_.begin(), all_.end(), 0);
   for (const std::string& name : asked.names()) {
     std::vector<std::uint32_t>& types = allowed_.emplace_back();
-    std::string_view rest = name;
-    while (!rest.empty()) {
-      const std::size_t bar = std::min(rest.find('|'), rest.size());
-      const std::string_view alternative = trim(rest.substr(0, bar));
+    for (const std::string_view alternative : split(name, '|')) {
       const auto type = alternative.empty() ? std::nullopt : find(alternative);
       if (type) types.push_back(*type);
-      rest.remove_prefix(std::min(bar + 1, rest.size()));
     }
     std::sort(types.begin(), types.end());
     types.erase(std::unique(types.begin(), types.end()), types.end());

@@ -1,5 +1,6 @@
 #include "sched/interruption_cost.hpp"
 
+#include "core/text.hpp"
 #include "core/time_span.hpp"
 #include "sched/elasticflow_overhead.hpp"
 #include "workloads/jobs/job_error.hpp"
@@ -22,7 +23,13 @@ Result<CheckpointTimes> CheckpointTimes::from_models(const Workload& workload, B
     const auto model = find_model(workload.models[job.model.value]);
     if (!model) return fail(job_error(workload, job, "model", model.error().message));
     const Bytes bytes(kCheckpointBytesPerParameter * static_cast<double>(model->model().num_parameters()));
-    times.by_model_[job.model.value] = to_sim_duration(bytes / bandwidth);
+    const Nanoseconds one_way = bytes / bandwidth;
+    if (2 * one_way > Nanoseconds(kHundredYears)) {
+      return fail(job_error(workload, job, "model",
+                            expected_found("a model whose state is saved and loaded within 100 years",
+                                           workload.models[job.model.value])));
+    }
+    times.by_model_[job.model.value] = to_sim_duration(one_way);
     known[job.model.value] = true;
   }
   return times;

@@ -23,7 +23,8 @@ class CheckpointTimes {
   explicit CheckpointTimes(SimDuration periodic = SimDuration(0)) : periodic_(periodic) {}
   /// From the parameters of each job's model, `kCheckpointBytesPerParameter` and the bandwidth that one job
   /// gets from the storage. Periodic checkpoints take `periodic` or, where there is none, that long too.
-  /// Error: a job whose model is not given or not known.
+  /// Errors: a job whose model is not given or not known, or whose state takes more than `kHundredYears` to
+  /// save and load.
   static Result<CheckpointTimes> from_models(const Workload& workload, BytesPerSecond bandwidth,
                                              std::optional<SimDuration> periodic = std::nullopt);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "core/csv.hpp"
@@ -15,15 +16,9 @@ namespace vtrain {
 namespace {
 
 /// More than a replay could take in; a file of ranges would otherwise grow without bound.
-constexpr std::size_t kMaxOutages = 1'000'000;
+constexpr std::int64_t kMaxOutages = 1'000'000;
 
 constexpr std::array<std::string_view, 4> kColumns = {"node", "kind", "begin_s", "end_s"};
-
-/// Nodes `first` .. `last`.
-struct NodeRange {
-  std::uint32_t first = 0;
-  std::uint32_t last = 0;
-};
 
 /// What one row or line says; empty: nothing.
 struct OutageTexts {
@@ -67,15 +62,19 @@ class OutageList {
       if (outage.end <= outage.begin)
         return fail({.field = "end_s", .message = expected_found("seconds after begin_s", texts.end)});
     }
-    const auto nodes = parse_nodes(trim(texts.node));
-    if (!nodes) return fail(in_field("node", nodes.error()));
-    if (nodes->last - nodes->first >= kMaxOutages - outages_.size()) {
+    const auto nodes = parse_integer_range(texts.node, 0, num_nodes_ - 1);
+    if (!nodes) {
+      const std::string expected =
+          fmt::format("a node from 0 to {} of this cluster, or a range such as 0-3", num_nodes_ - 1);
+      return fail({.field = "node", .message = expected_found(expected, trim(texts.node))});
+    }
+    if (nodes->last - nodes->first >= kMaxOutages - std::ssize(outages_)) {
       return fail(
           {.field = "node",
            .message = fmt::format("expected at most {} outages in all", with_thousands(kMaxOutages))});
     }
-    for (std::uint32_t node = nodes->first; node <= nodes->last; ++node) {
-      outage.node = NodeId(node);
+    for (std::int64_t node = nodes->first; node <= nodes->last; ++node) {
+      outage.node = NodeId(static_cast<std::uint32_t>(node));
       outages_.push_back(outage);
     }
     return {};
@@ -84,20 +83,6 @@ class OutageList {
   std::vector<Outage> take() { return std::move(outages_); }
 
  private:
-  Result<NodeRange> parse_nodes(std::string_view text) const {
-    const std::size_t dash = text.find('-');
-    const auto first = parse_integer(trim(text.substr(0, dash)), 0, num_nodes_ - 1);
-    const auto last = dash == std::string_view::npos
-                          ? first
-                          : parse_integer(trim(text.substr(dash + 1)), first.value_or(0), num_nodes_ - 1);
-    if (first && last)
-      return NodeRange{static_cast<std::uint32_t>(*first), static_cast<std::uint32_t>(*last)};
-    return fail(
-        {.message = expected_found(
-             fmt::format("a node from 0 to {} of this cluster, or a range such as 0-3", num_nodes_ - 1),
-             text)});
-  }
-
   std::int32_t num_nodes_;
   std::vector<Outage> outages_;
 };

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/line_reader.hpp"
 #include "core/slurm_lists.hpp"
 #include "core/text.hpp"
 #include "sched/node_counter.hpp"
@@ -26,12 +27,10 @@ std::string_view next_word(std::string_view& rest) {
   return word;
 }
 
-/// Takes the next line from the front of `rest`, without its end.
-std::string_view next_line(std::string_view& rest) {
-  const std::size_t end = std::min(rest.find('\n'), rest.size());
-  const std::string_view line = rest.substr(0, end);
-  rest.remove_prefix(std::min(end + 1, rest.size()));
-  return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
+/// The first line that is not blank; empty where there is none.
+std::string_view first_line(std::string_view text) {
+  LineReader lines(text, {});
+  return lines.next().value_or(false) ? lines.line() : std::string_view();
 }
 
 /// Whether nodes in this state are not at hand now: `DOWN*`, `IDLE+DRAIN`, `drng`, `fail`, `maint`. A node
@@ -121,16 +120,18 @@ int find_field(const std::vector<std::string_view>& header, std::string_view nam
 }  // namespace
 
 bool is_scontrol_output(std::string_view text) {
-  return trim(text.substr(0, 4096)).starts_with(kNodeName);
+  return trim(first_line(text)).starts_with(kNodeName);
 }
 
 Result<ClusterSpec> parse_scontrol_nodes(std::string_view text, const std::string& file) {
   SlurmNodes nodes;
   NodeText node;
-  std::int64_t line_number = 0;
-  while (!text.empty()) {
-    std::string_view line = next_line(text);
-    ++line_number;
+  LineReader lines(text, file);
+  for (;;) {
+    const auto more = lines.next();
+    if (!more) return fail(more.error());
+    if (!*more) break;
+    std::string_view line = lines.line();
     for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) {
       const auto take = [word](std::string_view key, std::string_view& to) {
         if (to.empty() && word.starts_with(key)) to = word.substr(key.size());
@@ -139,7 +140,7 @@ Result<ClusterSpec> parse_scontrol_nodes(std::string_view text, const std::strin
         if (node.line > 0) {
           if (auto added = add_node(nodes, node, file); !added) return fail(std::move(added.error()));
         }
-        node = {.line = line_number, .name = word.substr(kNodeName.size())};
+        node = {.line = lines.number(), .name = word.substr(kNodeName.size())};
       }
       take("Gres=", node.gres);
       take("CfgTRES=", node.tres);
@@ -153,31 +154,36 @@ Result<ClusterSpec> parse_scontrol_nodes(std::string_view text, const std::strin
 }
 
 bool is_sinfo_output(std::string_view text) {
-  const auto header = sinfo_fields(next_line(text));
+  const auto header = sinfo_fields(first_line(text));
   return find_field(header, "NODELIST") >= 0 || find_field(header, "HOSTNAMES") >= 0;
 }
 
 Result<ClusterSpec> parse_sinfo_nodes(std::string_view text, const std::string& file) {
   constexpr std::size_t kMostHosts = 100'000;
-  const std::vector<std::string_view> header = sinfo_fields(next_line(text));
+  LineReader lines(text, file);
+  if (const auto more = lines.next(); !more) return fail(more.error());
+  const std::vector<std::string_view> header = sinfo_fields(lines.line());
   const int list = std::max(find_field(header, "NODELIST"), find_field(header, "HOSTNAMES"));
   const int gres = find_field(header, "GRES");
   const int state = find_field(header, "STATE");
   if (gres < 0) {
     return fail(
         {.file = file,
-         .line = 1,
+         .line = lines.number(),
          .field = "GRES",
          .message =
              "column missing, which says how many GPUs a node has; `sinfo -o \"%N %G %t\"` prints it"});
   }
   SlurmNodes nodes;
-  for (std::int64_t line = 2; !text.empty(); ++line) {
+  for (;;) {
+    const auto more = lines.next();
+    if (!more) return fail(more.error());
+    if (!*more) break;
     const auto place = [&](std::string_view field, std::string message) {
-      return fail({.file = file, .line = line, .field = std::string(field), .message = std::move(message)});
+      return fail(
+          {.file = file, .line = lines.number(), .field = std::string(field), .message = std::move(message)});
     };
-    const auto fields = sinfo_fields(next_line(text));
-    if (fields.empty() || (fields.size() == 1 && fields[0].empty())) continue;
+    const auto fields = sinfo_fields(lines.line());
     if (fields.size() != header.size())
       return place("", fmt::format("expected {} columns, found {}", header.size(), fields.size()));
     const auto field = [&](int column) { return fields[static_cast<std::size_t>(column)]; };

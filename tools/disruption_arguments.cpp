@@ -5,13 +5,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/file.hpp"
 #include "core/text.hpp"
 #include "core/time_span.hpp"
+#include "core/written_quantity.hpp"
 #include "tools/output_format.hpp"
 #include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
@@ -22,16 +22,17 @@ namespace {
 /// Slower than that a job hardly trains.
 constexpr double kLeastSpreadFactor = 0.01;
 
-/// Reads `10GB/s`, with MB, GB or TB of 10^6, 10^9 or 10^12 bytes.
+/// Of the storage, in bytes a second.
+constexpr double kLeastBandwidth = 1e6;
+constexpr double kMostBandwidth = 1e18;
+
+/// Reads `10GB/s` or `80Gbit/s`. The unit is needed, as the text stands in what is printed.
 Result<BytesPerSecond> parse_bandwidth(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, double>, 3> kUnits = {
-      {{"MB/s", 1e6}, {"GB/s", 1e9}, {"TB/s", 1e12}}};
-  for (const auto& [unit, bytes] : kUnits) {
-    if (!text.ends_with(unit)) continue;
-    const auto number = parse_number(trim(text.substr(0, text.size() - unit.size())), 1e-3, 1e6);
-    if (number) return BytesPerSecond(*number * bytes);
-  }
-  return fail({.message = expected_found("a bandwidth such as 500MB/s, 10GB/s or 1TB/s", text)});
+  const auto bandwidth = parse_quantity(text, "B/s");
+  if (bandwidth && text.ends_with("/s") && *bandwidth >= kLeastBandwidth && *bandwidth <= kMostBandwidth)
+    return BytesPerSecond(*bandwidth);
+  return fail(
+      {.message = expected_found("a bandwidth from 1MB/s to 1000PB/s such as 10GB/s or 80Gbit/s", text)});
 }
 
 /// The time that a checkpoint takes; none: it follows from the size of the model (`bytes`).
@@ -131,7 +132,7 @@ void add_disruption_options(CLI::App& command, DisruptionArguments& arguments) {
       ->capture_default_str();
   command
       .add_option("--checkpoint-bandwidth", arguments.checkpoint_bandwidth,
-                  "What the storage gives one job that saves or loads its model's state")
+                  "What the storage gives one job that saves or loads its model's state: 10GB/s, 80Gbit/s")
       ->capture_default_str();
   command
       .add_option(

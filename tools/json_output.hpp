@@ -20,7 +20,7 @@ void print_json(const nlohmann::ordered_json& document, std::FILE* stream = stdo
 /// What an iteration's time is made of, in seconds.
 nlohmann::ordered_json breakdown_to_json(const Breakdown& breakdown);
 
-/// Peak and capacity of the fullest GPU, in bytes.
+/// Peak and capacity of the fullest GPU, in bytes, its stage, and whether it fits.
 nlohmann::ordered_json memory_to_json(const MemoryEstimate& memory);
 
 }  // namespace vtrain

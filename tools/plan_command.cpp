@@ -150,11 +150,11 @@ std::string counts_line(std::string_view what, const std::vector<GpuCount>& coun
     return fmt::format("{}: {} GPU counts from {} to {}\n", what, with_thousands(std::ssize(counts)),
                        with_thousands(counts.front().value), with_thousands(counts.back().value));
   }
-  std::string list;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    list += i == 0 ? "" : i + 1 == counts.size() ? " and " : ", ";
-    list += with_thousands(counts[i].value);
-  }
+  std::vector<std::string> numbers;
+  numbers.reserve(counts.size());
+  for (const GpuCount count : counts)
+    numbers.push_back(with_thousands(count.value));
+  const std::string list = join_with_and(numbers);
   return fmt::format("{}: {} GPU{}\n", what, list, list == "1" ? "" : "s");
 }
 
@@ -190,13 +190,13 @@ std::string left_out_text(const PlanQuestion& question, const PlanAnswer& answer
 std::string uneven_stages_text(const TransformerModel& model, const ParallelPlan& plan) {
   constexpr std::size_t kShown = 16;
   const std::vector<std::int64_t> layers = layers_by_stage(model, plan);
-  std::string list;
-  for (std::size_t i = 0; i < layers.size() && layers.size() <= kShown; ++i) {
-    list += i == 0 ? "" : i + 1 == layers.size() ? " and " : ", ";
-    list += std::to_string(layers[i]);
-  }
+  std::vector<std::string> numbers;
+  numbers.reserve(layers.size());
+  for (const std::int64_t count : layers)
+    numbers.push_back(std::to_string(count));
   return wrap_text(fmt::format("1 has {}: --pipeline-model-parallel-layout '{}' (Megatron-Core)",
-                               list.empty() ? "uneven stages" : list + " layers on its stages",
+                               numbers.size() > kShown ? "uneven stages"
+                                                       : join_with_and(numbers) + " layers on its stages",
                                pipeline_layout(model, plan)),
                    kTextColumns, 2);
 }

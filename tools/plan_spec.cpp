@@ -16,24 +16,21 @@ constexpr std::size_t kMostCounts = 4096;
 
 /// The counts of one part of `--gpus`.
 Result<std::vector<std::int64_t>> parse_part(std::string_view part, std::int64_t gpus_per_node) {
-  const auto wrong = [part] {
+  const auto range = parse_integer_range(part, 1, kMostGpus);
+  if (!range) {
     return fail(
         {.message = expected_found(
              fmt::format("a number of GPUs from 1 to {} or a rising range, as 64-512", kMostGpus), part)});
-  };
-  const std::size_t dash = part.find('-');
-  const auto first = parse_integer(part.substr(0, dash), 1, kMostGpus);
-  if (!first) return wrong();
-  if (dash == std::string_view::npos) return std::vector{*first};
-  const auto last = parse_integer(part.substr(dash + 1), *first, kMostGpus);
-  if (!last) return wrong();
+  }
+  const auto [first, last] = *range;
+  if (first == last) return std::vector{first};
   std::vector<std::int64_t> counts;
   for (std::int64_t count = 1; count < gpus_per_node; count *= 2)
     counts.push_back(count);
-  for (std::int64_t nodes = std::max<std::int64_t>(1, *first / gpus_per_node); nodes * gpus_per_node <= *last;
+  for (std::int64_t nodes = std::max<std::int64_t>(1, first / gpus_per_node); nodes * gpus_per_node <= last;
        ++nodes)
     counts.push_back(nodes * gpus_per_node);
-  std::erase_if(counts, [&](std::int64_t count) { return count < *first || count > *last; });
+  std::erase_if(counts, [&](std::int64_t count) { return count < range->first || count > range->last; });
   return counts;
 }
 

@@ -82,7 +82,8 @@ TrainingSpeed speed_of(const Prediction& prediction) {
 fs::path trace_folder(const PredictArguments& arguments) {
   if (!arguments.traces.empty() || arguments.profile.empty()) return arguments.traces;
   const fs::path recorded = fs::path(arguments.profile) / "traces";
-  return fs::is_directory(recorded) ? recorded : arguments.traces;
+  std::error_code no_path;
+  return fs::is_directory(recorded, no_path) ? recorded : arguments.traces;
 }
 
 Result<Prediction> predict_as_release(const PredictArguments& arguments, const VtrainConfig& config) {
@@ -400,7 +401,8 @@ Result<void> predict(const PredictArguments& arguments) {
   if (!files) return fail(files.error());
   const auto options = read_stack_options(arguments);
   if (!options) return fail(options.error());
-  const bool one = files->size() == 1 && !fs::is_directory(arguments.inputs.front());
+  std::error_code no_path;
+  const bool one = files->size() == 1 && !fs::is_directory(arguments.inputs.front(), no_path);
   if (!one && (!arguments.timeline.empty() || !arguments.graph.empty())) {
     return fail({.field = "--timeline, --graph", .message = "need exactly one configuration"});
   }

@@ -90,7 +90,7 @@ Result<std::optional<ClusterSpec>> read_uniform_cluster(const std::string& text)
   if (!cluster) return fail(in_option("--cluster", cluster.error()));
   const NodeGroup& first = cluster->groups.front();
   for (const NodeGroup& group : cluster->groups) {
-    if (group.gpu_type == first.gpu_type && group.gpus_per_node == first.gpus_per_node) continue;
+    if (same_nodes(group, first)) continue;
     return fail({.field = "--cluster", .message = expected_found("nodes of one kind", text)});
   }
   return std::optional(*std::move(cluster));

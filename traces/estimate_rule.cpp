@@ -44,9 +44,8 @@ SimDuration scaled(SimDuration duration, double factor) {
 }  // namespace
 
 Result<EstimateRule> EstimateRule::parse(std::string_view text) {
-  const std::size_t colon = text.find(':');
-  const std::string_view name = text.substr(0, colon);
-  const std::string_view value = colon == std::string_view::npos ? "" : text.substr(colon + 1);
+  const auto [name, given] = split_once(text, ':');
+  const std::string_view value = given.value_or("");
   if (text == "trace") return EstimateRule{};
   if (text == "exact") return EstimateRule{.kind = Kind::Exact};
   if (name == "lognormal") {
@@ -58,7 +57,7 @@ Result<EstimateRule> EstimateRule::parse(std::string_view text) {
       return EstimateRule{.kind = Kind::Factor, .value = *factor};
   }
   if (name == "rounded") {
-    auto limits = parse_limits(colon == std::string_view::npos ? kRoundTimes : value);
+    auto limits = parse_limits(given.value_or(kRoundTimes));
     if (!limits.empty()) return EstimateRule{.kind = Kind::Rounded, .limits = std::move(limits)};
   }
   return fail({.field = "estimates",

@@ -12,6 +12,7 @@
 
 #include "core/line_reader.hpp"
 #include "core/text.hpp"
+#include "traces/companion_file.hpp"
 #include "traces/job_fields.hpp"
 #include "workloads/jobs/throughput_table.hpp"
 
@@ -40,12 +41,8 @@ const Dialect* find_dialect(std::size_t num_fields) {
 std::string throughputs_beside(const std::string& file) {
   if (file == "-") return {};
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  for (const char* const name : {"simulation_throughputs.json", "simulation_throughputs.json.gz",
-                                 "throughputs.json", "throughputs.json.gz"}) {
-    std::error_code code;
-    if (std::filesystem::is_regular_file(folder / name, code)) return (folder / name).string();
-  }
-  return {};
+  const std::filesystem::path simulated = find_table(folder, "simulation_throughputs.json");
+  return (simulated.empty() ? find_table(folder, "throughputs.json") : simulated).string();
 }
 
 /// Turns rows into jobs. Errors name the row's line and the field.

@@ -4,6 +4,9 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -14,68 +17,11 @@
 #include "core/line_reader.hpp"
 #include "core/text.hpp"
 #include "traces/job_fields.hpp"
+#include "traces/trace_columns.hpp"
 
 namespace vtrain {
 namespace {
 
-/// What a key says of a job, from the text of its value.
-struct Key {
-  std::string_view name;
-  Result<void> (*take)(std::string_view text, Job& job, Workload& workload);
-};
-
-template <class T>
-Result<void> assign(Result<T> value, T& to) {
-  if (!value) return fail(std::move(value.error()));
-  to = *value;
-  return {};
-}
-
-template <class NameId>
-Result<void> assign_name(std::string_view text, NameTable& names, NameId& to) {
-  if (auto checked = check_name(text); !checked) return checked;
-  to = NameId(names.add(text));
-  return {};
-}
-
-constexpr std::array kJobKeys = {
-    Key{"job_id",
-        [](std::string_view text, Job& job, Workload& workload) {
-          auto checked = check_name(text);
-          if (checked) job.name = workload.keep(text);
-          return checked;
-        }},
-    Key{"tenant", [](std::string_view text, Job& job,
-                     Workload& workload) { return assign_name(text, workload.tenants, job.tenant); }},
-    Key{"user", [](std::string_view text, Job& job,
-                   Workload& workload) { return assign_name(text, workload.users, job.user); }},
-    Key{"submit_s",
-        [](std::string_view text, Job& job, Workload&) { return assign(parse_instant(text), job.submit); }},
-    Key{"num_gpus", [](std::string_view text, Job& job,
-                       Workload&) { return assign(parse_num_gpus(text), job.num_gpus); }},
-    Key{"gpu_type", [](std::string_view text, Job& job,
-                       Workload& workload) { return assign_name(text, workload.gpu_types, job.gpu_type); }},
-    Key{"gpu_share", [](std::string_view text, Job& job,
-                        Workload&) { return assign(parse_gpu_share(text), job.gpu_share); }},
-    Key{"max_gpus", [](std::string_view text, Job& job,
-                       Workload&) { return assign(parse_num_gpus(text), job.max_gpus); }},
-    Key{"duration_s", [](std::string_view text, Job& job,
-                         Workload&) { return assign(parse_duration(text), job.duration); }},
-    Key{"requested_s", [](std::string_view text, Job& job,
-                          Workload&) { return assign(parse_duration(text), job.requested_time); }},
-    Key{"deadline_s",
-        [](std::string_view text, Job& job, Workload&) { return assign(parse_instant(text), job.deadline); }},
-    Key{"model", [](std::string_view text, Job& job,
-                    Workload& workload) { return assign_name(text, workload.models, job.model); }},
-    Key{"global_batch", [](std::string_view text, Job& job,
-                           Workload&) { return assign(parse_global_batch(text), job.global_batch); }},
-    Key{"iterations", [](std::string_view text, Job& job,
-                         Workload&) { return assign(parse_iterations(text), job.iterations); }},
-    Key{"original_start_s", [](std::string_view text, Job& job,
-                               Workload&) { return assign(parse_instant(text), job.original_start); }},
-    Key{"status",
-        [](std::string_view text, Job& job, Workload&) { return assign(parse_status(text), job.status); }},
-};
 constexpr std::string_view kAssumption = "assumption";
 
 class JsonLinesReader {
@@ -128,14 +74,15 @@ class JsonLinesReader {
 
   Result<void> read_job(const std::vector<JsonLineValue>& values) {
     Job job;
-    std::array<bool, kJobKeys.size()> seen{};
+    const auto& columns = trace_columns();
+    std::array<bool, std::tuple_size_v<std::remove_cvref_t<decltype(columns)>>> seen{};
     bool has_submit = false;
     bool has_num_gpus = false;
     for (const JsonLineValue& value : values) {
-      const auto key = std::find_if(kJobKeys.begin(), kJobKeys.end(),
-                                    [&](const Key& known) { return known.name == value.key; });
-      if (key == kJobKeys.end()) return complain(value.key, unknown_key(value.key));
-      if (std::exchange(seen[static_cast<std::size_t>(key - kJobKeys.begin())], true)) {
+      const auto* const key = std::find_if(columns.begin(), columns.end(),
+                                           [&](const TraceColumn& known) { return known.name == value.key; });
+      if (key == columns.end()) return complain(value.key, unknown_key(value.key));
+      if (std::exchange(seen[static_cast<std::size_t>(key - columns.begin())], true)) {
         return complain(value.key, "the key stands twice in this line");
       }
       if (value.text.empty()) continue;
@@ -165,7 +112,7 @@ class JsonLinesReader {
 
   static std::string unknown_key(std::string_view key) {
     std::vector<std::string_view> names;
-    for (const Key& known : kJobKeys)
+    for (const TraceColumn& known : trace_columns())
       names.push_back(known.name);
     return "unknown key; " + suggest_name(key, names);
   }
@@ -174,52 +121,23 @@ class JsonLinesReader {
   Trace trace_;
 };
 
-/// Writes one object a job.
-class JsonLinesWriter {
- public:
-  explicit JsonLinesWriter(const Workload& workload) : workload_(workload) {}
-
-  void append_job(std::string& out, const Job& job) const {
-    out += "{\"job_id\":";
-    out += json_string(job.name);
-    append_name(out, "tenant", workload_.tenants, job.tenant);
-    append_name(out, "user", workload_.users, job.user);
-    append_seconds(out, "submit_s", job.submit.time_since_epoch(), true);
-    append_count(out, "num_gpus", job.num_gpus.value);
-    append_name(out, "gpu_type", workload_.gpu_types, job.gpu_type);
-    // Thousandths are written as milliseconds are: exactly, and as short as possible.
-    append_seconds(out, "gpu_share", std::chrono::milliseconds(job.gpu_share), job.shares_gpus());
-    append_count(out, "max_gpus", job.max_gpus.value);
-    append_seconds(out, "duration_s", job.duration, job.duration.count() > 0);
-    append_seconds(out, "requested_s", job.requested_time, job.requested_time.count() > 0);
-    append_seconds(out, "deadline_s", job.deadline.time_since_epoch(), job.has_deadline());
-    append_name(out, "model", workload_.models, job.model);
-    append_count(out, "global_batch", job.global_batch);
-    append_count(out, "iterations", job.iterations);
-    append_seconds(out, "original_start_s", job.original_start.time_since_epoch(),
-                   job.original_start != Job::kNoStart);
-    if (job.status != JobStatus::Unknown) out += fmt::format(",\"status\":\"{}\"", status_name(job.status));
-    out += "}\n";
+/// Appends a job as one object, with the keys that it fills.
+void append_job(std::string& out, const Job& job, const Workload& workload) {
+  char before = '{';
+  for (const TraceColumn& column : trace_columns()) {
+    if (!column.is_given(job)) continue;
+    out += std::exchange(before, ',');
+    out += '"';
+    out += column.name;
+    out += "\":";
+    if (column.text != nullptr) {
+      out += json_string(column.text(job, workload));
+    } else {
+      column.append_number(out, job);
+    }
   }
-
- private:
-  template <class NameId>
-  static void append_name(std::string& out, std::string_view key, const NameTable& names, NameId id) {
-    if (id) out += fmt::format(",\"{}\":{}", key, json_string(names[id.value]));
-  }
-
-  static void append_seconds(std::string& out, std::string_view key, SimDuration time, bool given) {
-    if (!given) return;
-    out += fmt::format(",\"{}\":", key);
-    append_ns_as_seconds(out, time.count());
-  }
-
-  static void append_count(std::string& out, std::string_view key, std::int64_t count) {
-    if (count > 0) out += fmt::format(",\"{}\":{}", key, count);
-  }
-
-  const Workload& workload_;
-};
+  out += "}\n";
+}
 
 }  // namespace
 
@@ -239,13 +157,12 @@ Result<Trace> read_json_lines(const TraceInput& input) {
 Result<void> write_json_lines(const Trace& trace, const std::filesystem::path& path) {
   auto file = AtomicFile::create(path);
   if (!file) return fail(std::move(file.error()));
-  const JsonLinesWriter writer(trace.workload);
   for (const std::string& assumption : trace.assumptions)
     file->write(fmt::format("{{\"{}\":{}}}\n", kAssumption, json_string(assumption)));
   std::string line;
   for (const Job& job : trace.workload.jobs) {
     line.clear();
-    writer.append_job(line, job);
+    append_job(line, job, trace.workload);
     file->write(line);
   }
   return file->commit();

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <iterator>
 #include <map>
 #include <numbers>
@@ -31,7 +30,7 @@ using SecondsBySize = std::map<GpuCount, std::vector<double>>;
 
 /// Six significant digits, which are more than a sample of jobs can tell and make a short file.
 double rounded(double value) {
-  return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
+  return round_to_digits(value, 6);
 }
 
 /// The quantile of ascending values; between two of them the logarithm is linear, as in

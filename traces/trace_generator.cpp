@@ -13,8 +13,6 @@
 namespace vtrain {
 namespace {
 
-/// The most jobs of one workload.
-
 /// The gangs of the shape that fit into the limits.
 std::vector<GangWeight> gangs_up_to(const GeneratorOptions& options) {
   std::vector<GangWeight> gangs;

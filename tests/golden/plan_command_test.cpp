@@ -381,6 +381,11 @@ TEST_CASE("plan: the best plan is predicted from the file that --out writes, in 
   CHECK(!std::filesystem::exists(work.path() / "late.json"));
 }
 
+TEST_CASE("plan: a cluster whose GPU type is written in both cases has one type") {
+  const json answer = run_json("plan llama3-8b --cluster 2x8:a100+2x8:A100 --top 1");
+  CHECK(answer["best"] == run_json("plan llama3-8b --cluster 4x8:a100 --top 1")["best"]);
+}
+
 TEST_CASE("plan: a cluster gives GPUs and profile") {
   const json answer = run_json("plan megatron-7.5b --cluster 4x8:a100");
   CHECK(answer["profile"] == "a100");

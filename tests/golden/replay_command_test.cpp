@@ -383,6 +383,7 @@ TEST_CASE("replay: costs of checkpoints that nobody takes are said to be without
         "warning: --checkpoint-cost: without effect; no --checkpoints are taken\n"
         "warning: --checkpoint-bandwidth: without effect; nothing costs as much as the size of a model\n");
   CHECK(said("--checkpoints 10s --checkpoint-cost 5s") == "");
+  CHECK(said("--checkpoint-bandwidth 80Gbit/s").starts_with("warning: --checkpoint-bandwidth: without"));
 }
 
 TEST_CASE("replay: a timeline that is wanted is written, even if no job ever runs") {

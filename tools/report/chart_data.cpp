@@ -76,7 +76,7 @@ std::vector<double> equal_ratios(double low, double high, std::size_t count) {
   std::vector<double> x;
   for (std::size_t i = 0; i < count; ++i) {
     const double fraction = static_cast<double>(i) / static_cast<double>(count - 1);
-    x.push_back(rounded(low * std::pow(high / low, fraction), 6));
+    x.push_back(round_to_digits(low * std::pow(high / low, fraction), 6));
   }
   x.back() = high;
   return x;
@@ -169,7 +169,7 @@ std::string size_class_label(std::size_t index) {
 json step_series_json(const StepSeries& series, bool exact) {
   json mean = json::array();
   for (const double value : series.mean)
-    mean.push_back(rounded(value, 5));
+    mean.push_back(round_to_digits(value, 5));
   json out = {{"mean", std::move(mean)}};
   if (!exact) {
     out["low"] = series.low;
@@ -212,7 +212,7 @@ json distribution_json(const SortedSamples& samples) {
     for (const double at : x) {
       const auto below = std::ranges::upper_bound(values, at) - values.begin();
       const double share = static_cast<double>(below) / static_cast<double>(values.size());
-      line.push_back(values.empty() ? json() : json(rounded(100 * share, 5)));  // null: no line
+      line.push_back(values.empty() ? json() : json(round_to_digits(100 * share, 5)));  // null: no line
     }
   }
   return {{"exact", exact}, {"x", std::move(x)}, {"percent", std::move(percent)}};

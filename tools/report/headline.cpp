@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
+#include "core/text.hpp"
 #include "tools/output_format.hpp"
 
 namespace vtrain::report {
@@ -16,14 +18,11 @@ std::string with_preemptions(std::int64_t preemptions) {
   return fmt::format("with {} preemption{}", with_thousands(preemptions), preemptions == 1 ? "" : "s");
 }
 
-/// `a`, `a and b`, `a, b and c`.
 std::string join_names(std::span<const Summary* const> summaries) {
-  std::string out;
-  for (std::size_t i = 0; i < summaries.size(); ++i) {
-    if (i > 0) out += i + 1 == summaries.size() ? " and " : ", ";
-    out += summaries[i]->policy;
-  }
-  return out;
+  std::vector<std::string> names;
+  for (const Summary* const summary : summaries)
+    names.push_back(summary->policy);
+  return join_with_and(names);
 }
 
 /// What the better of two ratios has more. It is the difference of the percentages as tables show them, with

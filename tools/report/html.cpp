@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -55,11 +54,6 @@ std::string embed_json(const nlohmann::json& value) {
     }
   }
   return out;
-}
-
-double rounded(double value, int digits) {
-  // By way of text: the double nearest to the short decimal prints as that decimal again.
-  return std::strtod(fmt::format("{:.{}g}", value, digits).c_str(), nullptr);
 }
 
 std::string fill_template(std::string_view page,

@@ -17,9 +17,6 @@ std::string escape_html(std::string_view text);
 /// end the element; bytes that are not UTF-8 become U+FFFD.
 std::string embed_json(const nlohmann::json& value);
 
-/// The JSON number nearest to `value` with at most `digits` significant digits, so that pages stay small.
-double rounded(double value, int digits);
-
 /// Replaces each `{{name}}` of `page` by the value of that name, once: values are not looked at again. Throws
 /// std::logic_error for a name that is not there.
 std::string fill_template(std::string_view page,

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/text.hpp"
 #include "tools/output_format.hpp"
 #include "tools/report/chart_data.hpp"
 #include "tools/report/html.hpp"
@@ -36,7 +37,7 @@ struct Groups {
   void add(std::string label, const JobShare& share) {
     labels.push_back(std::move(label));
     jobs.push_back(share.jobs);
-    gpu_hours.push_back(rounded(share.gpu_hours, kDigits));
+    gpu_hours.push_back(round_to_digits(share.gpu_hours, kDigits));
   }
   json finish(double all_jobs, double all_gpu_hours) && {
     // A total of 0 would divide by it: of no GPU-hours each group has no share.
@@ -90,7 +91,7 @@ json duration_json(const Workload& workload) {
     const auto above = std::upper_bound(durations.seconds.begin(), durations.seconds.end(), at.get<double>());
     const auto count = static_cast<std::size_t>(above - durations.seconds.begin());
     const double below = count == 0 ? 0 : durations.up_to[1][count - 1];
-    work.push_back(rounded(100 * below / durations.up_to[1].back(), kDigits));
+    work.push_back(round_to_digits(100 * below / durations.up_to[1].back(), kDigits));
   }
   distribution["percent"].push_back(std::move(work));
   return distribution;
@@ -177,8 +178,9 @@ json submitted_json(const Workload& workload) {
   for (std::size_t i = 0; i < count; ++i) {
     x.push_back(begin + span * static_cast<double>(i));
     jobs.push_back(
-        rounded(100.0 * static_cast<double>(spans[i].jobs) / static_cast<double>(all.jobs), kDigits));
-    hours.push_back(rounded(all.gpu_hours > 0 ? 100 * spans[i].gpu_hours / all.gpu_hours : 0, kDigits));
+        round_to_digits(100.0 * static_cast<double>(spans[i].jobs) / static_cast<double>(all.jobs), kDigits));
+    hours.push_back(
+        round_to_digits(all.gpu_hours > 0 ? 100 * spans[i].gpu_hours / all.gpu_hours : 0, kDigits));
   }
   x.push_back(begin + span * static_cast<double>(count));
   return {{"x", std::move(x)}, {"submitted", {{{"mean", std::move(jobs)}}, {{"mean", std::move(hours)}}}}};

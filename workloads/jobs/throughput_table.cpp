@@ -103,12 +103,10 @@ Result<ThroughputTables> read_gavel_type(const JsonDocument& document, const nlo
 }
 
 std::string level_list(std::span<const GpuCount> levels) {
-  std::string text;
-  for (std::size_t i = 0; i < levels.size(); ++i) {
-    const std::string_view before = i == 0 ? "" : i + 1 == levels.size() ? " and " : ", ";
-    text += fmt::format("{}{}", before, levels[i].value);
-  }
-  return text;
+  std::vector<std::string> numbers;
+  for (const GpuCount level : levels)
+    numbers.push_back(std::to_string(level.value));
+  return join_with_and(numbers);
 }
 
 }  // namespace

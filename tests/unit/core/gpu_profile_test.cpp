@@ -7,6 +7,8 @@
 #include <tuple>
 
 #include "core/file.hpp"
+#include "core/json_reader.hpp"
+#include "core/profile_tables.hpp"
 
 namespace vtrain {
 namespace {
@@ -259,6 +261,30 @@ TEST_CASE("gpu_profile: a profile is found by what drivers and schedulers call i
     CAPTURE(other);
     CHECK(embedded_profile_of(other).empty());
   }
+}
+
+TEST_CASE("gpu_profile: tables of products that are read take the place of the ones before") {
+  const auto document = JsonDocument::parse(
+      R"({"products": {"bf16": {"source": "measured", "plain": [[64, 64, 64, 5]], "weight_gradient": []}}})",
+      "p.json");
+  REQUIRE(document);
+  GpuProfile profile;
+  profile.tables.push_back({.name = "products fp8", .source = "before"});
+  profile.tables.push_back({.name = "gemm bf16", .source = "before"});
+  for (int reading = 0; reading < 2; ++reading)
+    REQUIRE(read_tables(*document, document->root(), profile));
+  REQUIRE(profile.tables.size() == 2);
+  CHECK(profile.tables[0].name == "gemm bf16");
+  CHECK(profile.tables[1].name == "products bf16");
+  CHECK(profile.tables[1].source == "measured");
+}
+
+TEST_CASE("gpu_profile: a name longer than any file's is unknown, too") {
+  const std::string name(300, 'x');
+  CHECK_FALSE(is_profile_path(name));
+  const auto profile = load_gpu_profile(name);
+  REQUIRE_FALSE(profile);
+  CHECK(profile.error().message.find("unknown") != std::string::npos);
 }
 
 TEST_CASE("gpu_profile: an unknown name lists the known ones") {

@@ -42,6 +42,12 @@ TEST_CASE("kernel_trace: kernels belong to the operator that launched them") {
   CHECK(KernelSequence{}.inner_gap_ns() == 0);
 }
 
+TEST_CASE("kernel_trace: a byte-order mark and blank lines are fine") {
+  const auto table = parse_kernel_trace("\xef\xbb\xbf\n" + kTrace + "\r\n \n", "trace");
+  REQUIRE_MESSAGE(table, table.error().describe());
+  CHECK(table->size() == 3);
+}
+
 TEST_CASE("kernel_trace: a later launch with the same correlation id counts") {
   const auto table = parse_kernel_trace(
       "1,0,RUNTIME,211,9\n2,0,TIMESTAMP,\"backward start "
@@ -72,7 +78,7 @@ TEST_CASE("kernel_trace: what cannot be used, with its line") {
   CHECK(error.line == 2);
   CHECK(error.field == "correlation id");
   CHECK(error.message.find("launch") != std::string::npos);
-  CHECK(error_of("1,1,RUNTIME,211,1\n\n2,1,RUNTIME,211,2\n").line == 2);
+  CHECK(error_of("1,1,RUNTIME,211,1\n\n2,x,RUNTIME,211,2\n").line == 3);
   CHECK(error_of("1,1,RUNTIME\n").message.find("at least 4 fields") != std::string::npos);
   CHECK(error_of("1,1,NOTHING,1,1\n").field == "type");
   CHECK(error_of("-1,1,RUNTIME,211,1\n").field == "start");

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <clocale>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -90,6 +92,42 @@ TEST_CASE("text: parts between separators, without blanks") {
   CHECK(split_once(" key = a=b ", '=') == std::pair("key"sv, std::optional("a=b"sv)));
   CHECK(split_once("key=", '=') == std::pair("key"sv, std::optional(""sv)));
   CHECK(split_once(" key ", '=') == std::pair("key"sv, std::optional<std::string_view>()));
+}
+
+TEST_CASE("text: ranges of whole numbers") {
+  CHECK(parse_integer_range("5", 0, 9) == IntegerRange{5, 5});
+  CHECK(parse_integer_range(" 2 - 9 ", 0, 9) == IntegerRange{2, 9});
+  CHECK(parse_integer_range("3-3", 0, 9) == IntegerRange{3, 3});
+  for (const char* bad : {"", "-", "-3", "3-", "3-2", "0-10", "10", "1-2-3", "a-b", "1..3"}) {
+    CAPTURE(bad);
+    CHECK(!parse_integer_range(bad, 0, 9));
+  }
+}
+
+TEST_CASE("text: doubles rounded to decimals print as these, in every locale") {
+  const char* const before = std::setlocale(LC_ALL, nullptr);
+  const std::string kept = before == nullptr ? "C" : before;
+  for (const char* locale : {"C", "de_DE.UTF-8", "fr_FR.UTF-8"}) {
+    if (std::setlocale(LC_ALL, locale) == nullptr) continue;  // not on this machine
+    CAPTURE(locale);
+    CHECK(round_to_digits(123456.789, 3) == 123000);
+    CHECK(round_to_digits(0.1234567, 3) == 0.123);
+    CHECK(round_to_digits(-1.5e-20, 1) == -2e-20);
+    CHECK(round_to_digits(0, 3) == 0);
+    CHECK(round_to_decimals(1234.56789, 2) == 1234.57);
+    CHECK(round_to_decimals(1e15 + 0.25, 5) == 1e15 + 0.25);
+    CHECK(std::isinf(round_to_digits(std::numeric_limits<double>::infinity(), 3)));
+  }
+  std::setlocale(LC_ALL, kept.c_str());
+  constexpr double kLargest = std::numeric_limits<double>::max();  // 1.7977e308, which three digits exceed
+  CHECK(round_to_digits(kLargest, 3) == kLargest);
+}
+
+TEST_CASE("text: words of a sentence") {
+  CHECK(join_with_and({}).empty());
+  CHECK(join_with_and(std::vector<std::string>{"a"}) == "a");
+  CHECK(join_with_and(std::vector<std::string>{"a", "b"}) == "a and b");
+  CHECK(join_with_and(std::vector<std::string>{"a", "b", "c"}) == "a, b and c");
 }
 
 TEST_CASE("text: large counts") {

@@ -78,7 +78,7 @@ TEST_CASE("availability_profile: a gang takes the lowest hosts at the earliest i
   // Hosts 0-1 are taken until 10, host 2 until 5.
   profile.reserve({at(0), at(10), {{0, 2}}});
   profile.reserve({at(0), at(5), {{2, 1}}});
-  CHECK(profile.free_now() == GpuCount(1));
+  CHECK(profile.free_hosts().size() == GpuCount(1));
   CHECK(profile.earliest_slot(GpuCount(1), std::chrono::seconds(100)) == Slot{at(0), at(100), {{3, 1}}});
   CHECK(profile.earliest_slot(GpuCount(2), std::chrono::seconds(7)) == Slot{at(5), at(12), {{2, 2}}});
   CHECK(profile.earliest_slot(GpuCount(3), std::chrono::seconds(1)) == Slot{at(10), at(11), {{0, 3}}});
@@ -103,14 +103,14 @@ TEST_CASE("availability_profile: what is given back early joins what was free") 
   CHECK(profile.num_slices() == 3);
   profile.advance(at(30));
   profile.release(running);
-  CHECK(profile.free_now() == GpuCount(8));
+  CHECK(profile.free_hosts().size() == GpuCount(8));
   // [30, 100) and [150, end) are free, [100, 150) is not.
   CHECK(profile.num_slices() == 3);
   profile.release(reserved);
   CHECK(profile.num_slices() == 1);
   profile.advance(at(200));
   profile.release({at(30), at(100), {{0, 8}}});  // wholly past
-  CHECK(profile.free_now() == GpuCount(8));
+  CHECK(profile.free_hosts().size() == GpuCount(8));
 }
 
 TEST_CASE("availability_profile: counts tell that a reservation cannot be bettered before an instant") {
@@ -146,7 +146,7 @@ TEST_CASE("availability_profile: begins with slots that are taken as if they wer
     RandomStream random(seed);
     AvailabilityProfile one_by_one(GpuCount(70), at(0));
     std::vector<Slot> slots;
-    while (one_by_one.free_now() > GpuCount(10)) {
+    while (one_by_one.free_hosts().size() > GpuCount(10)) {
       const SimTime end =
           random.below(10) == 0 ? SimTime::max() : at(static_cast<std::int64_t>(random.below(20)));
       const auto gang = static_cast<std::int32_t>(1 + random.below(10));
@@ -208,7 +208,7 @@ TEST_CASE("availability_profile: agrees with an array of hosts x time on random 
     for (const Slot& slot : slots)
       profile.release(slot);
     CHECK(profile.num_slices() == 1);
-    CHECK(profile.free_now() == GpuCount(num_hosts));
+    CHECK(profile.free_hosts().size() == GpuCount(num_hosts));
   }
 }
 

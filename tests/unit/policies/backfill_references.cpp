@@ -94,7 +94,7 @@ class ProfilePolicy : public Policy {
       slots_.erase(slot);
     }
   }
-  GpuCount free_now() const { return profile_->free_now(); }
+  GpuCount free_now() const { return profile_->free_hosts().size(); }
   const Slot& slot(JobId id) const { return slots_.at(id); }
 
   std::list<JobId> waiting_;

@@ -139,6 +139,12 @@ TEST_CASE("gittins: the sample must be there and hold positive numbers") {
     CAPTURE(error);
     CHECK(error.find(sample + ":3: duration: expected a number above 0, found '") == 0);
   }
+  const std::string marked = folder
+                                 .write("marked.csv",
+                                        "\xef\xbb\xbf"
+                                        "duration\r\n\n5\n")
+                                 .string();
+  CHECK(make_policy("gittins:distribution=" + marked));
   const std::string empty = folder.write("empty.csv", "duration\n").string();
   CHECK(error_of("gittins:distribution=" + empty).find("at least one duration") != std::string::npos);
 }

@@ -96,6 +96,17 @@ TEST_CASE("registry: a parameter is name=value and given once") {
   CHECK(error_of("las:timer=peer,timer=exact") == "las:timer: expected once, found twice");
 }
 
+TEST_CASE("registry: ElasticFlow's las has two thresholds of whole GPU-seconds") {
+  const std::string queues = "las:preset=elasticflow,queues=";
+  CHECK(make_policy(queues + "1;2"));
+  for (const char* wrong : {"0.5;1", "1;1.5", "3600"}) {
+    CAPTURE(wrong);
+    CHECK(error_of(queues + wrong) ==
+          std::string("las:queues: expected two thresholds of whole GPU-seconds, found '") + wrong + "'");
+  }
+  CHECK(make_policy("las:queues=0.5;1"));
+}
+
 TEST_CASE("registry: a parameter that has no effect beside the others is refused") {
   CHECK(error_of("las:slot=12h") == "las:slot: has no effect with preset=none");
   CHECK(error_of("edf:slot=60s") == "edf:slot: has no effect with preset=none");

@@ -260,6 +260,21 @@ TEST_CASE("disruption: what periodic checkpoints take may be given beside the ti
   CHECK(CheckpointTimes(seconds(3)).of_periodic(job) == seconds(3));
 }
 
+TEST_CASE("disruption: a checkpoint that takes longer than a century names its job") {
+  Setting setting;
+  add_job(setting.workload, 0, 100, 8);
+  setting.workload.jobs[0].model = setting.workload.model("gpt3-175b");
+  const auto error_at = [&](double bytes_per_second) {
+    const auto times = CheckpointTimes::from_models(setting.workload, BytesPerSecond(bytes_per_second));
+    return times ? "no error" : times.error().describe();
+  };
+  // 175e9 parameters of 14 bytes are 2.45e12 bytes; saving and loading them takes a century at 1,554 B/s.
+  CHECK(error_at(1600) == "no error");
+  CHECK(error_at(1500).find("model: job 'j0': expected a model whose state is saved and loaded within 100 "
+                            "years, found 'gpt3-175b'") != std::string::npos);
+  CHECK(error_at(1e-3) != "no error");  // beyond what the clock can tell
+}
+
 TEST_CASE("disruption: resizing saves, costs time, and its checkpoints begin anew") {
   Setting setting;
   setting.rule = ProgressRule::Iterations;

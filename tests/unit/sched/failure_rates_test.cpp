@@ -44,6 +44,13 @@ TEST_CASE("failure_rates: a node fails itself or through one of its GPUs, by typ
   CHECK(std::isinf(rates("mtbf:h100=7h").mtbf_s(NodeId(0))));
 }
 
+TEST_CASE("failure_rates: upper and lower case of GPU types are the same") {
+  const FailureRates typed = rates("mtbf=100h,mtbf:a100=7h,gpu-mtbf:H100=40h", "4x8:A100+2x4:h100");
+  CHECK(typed.mtbf_s(NodeId(0)) == doctest::Approx(7 * kHour));
+  // 1 / (1/100 + 4/40) = 9.09 h.
+  CHECK(typed.mtbf_s(NodeId(4)) == doctest::Approx(100 * kHour / 11));
+}
+
 TEST_CASE("failure_rates: a job fails when any of its nodes does") {
   // Llama 3 (2024): 419 unexpected interruptions in 54 days on 2,048 nodes of 8 GPUs are one every 6,300 h
   // and node, and one every 3.1 h for the job.
@@ -87,6 +94,8 @@ TEST_CASE("failure_rates: a wrong setting is an error that says what is there") 
                                                                   {"mtbf=-4h", "duration"},
                                                                   {"mtbf=5h,sharp=1", "shape"},
                                                                   {"mtbf:h100=5h", "'h100'"},
+                                                                  {"mtbf:=5h", "mtbf:: expected a GPU type"},
+                                                                  {"mtbf:a100=5h,mtbf:A100=6h", "twice"},
                                                                   {"mtbf=5h,shape=0", "0.1"},
                                                                   {"mtbf=5h,repair-sigma=9", "5"},
                                                                   {"mtbf=5h,repair=0s", "at least 1s"}};

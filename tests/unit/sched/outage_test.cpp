@@ -59,6 +59,8 @@ TEST_CASE("outage: a wrong JSON line names file, line and key") {
   CHECK(error_of("{\"node\": [1]}") == "f:2: node: expected a number or a string, found 'an array'");
   CHECK(error_of("{\"node\": 1").starts_with("f:2: malformed JSON"));
   CHECK(error_of("0,1,2") == "f:2: expected a JSON object, found '0'");
+  using namespace std::string_literals;
+  CHECK(error_of("{\"node\":0,\"begin_s\":5}\0garbage\n"s) == "f:2: malformed JSON: a NUL character");
 }
 
 TEST_CASE("outage: what is written is read back") {

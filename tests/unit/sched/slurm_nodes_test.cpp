@@ -53,6 +53,23 @@ TEST_CASE("slurm_nodes: what scontrol prints") {
   CHECK(lines->groups == std::vector<NodeGroup>{{2, GpuCount(8), ""}});
 }
 
+TEST_CASE("slurm_nodes: a byte-order mark and blank lines in front are fine") {
+  const std::string mark = "\xef\xbb\xbf\r\n";
+  const std::string scontrol = mark + std::string(kScontrol);
+  REQUIRE(vtrain::is_scontrol_output(scontrol));
+  const auto by_node = vtrain::parse_scontrol_nodes(scontrol, "nodes.txt");
+  REQUIRE_MESSAGE(by_node.has_value(), by_node.error().describe());
+  CHECK(by_node->groups.size() == 2);
+  const std::string sinfo = mark + "NODELIST GRES\n\ngpu[1-2] gpu:8\n";
+  REQUIRE(vtrain::is_sinfo_output(sinfo));
+  const auto by_list = vtrain::parse_sinfo_nodes(sinfo, "nodes.txt");
+  REQUIRE_MESSAGE(by_list.has_value(), by_list.error().describe());
+  CHECK(by_list->groups == std::vector<NodeGroup>{{2, GpuCount(8), ""}});
+  const auto wrong = vtrain::parse_sinfo_nodes(sinfo + "\ngpu[3-4] gpu:a:b:c\n", "nodes.txt");
+  REQUIRE_FALSE(wrong.has_value());
+  CHECK(wrong.error().line == 6);
+}
+
 TEST_CASE("slurm_nodes: what scontrol does not print names the line") {
   const auto error_of = [](std::string_view text) {
     const auto cluster = vtrain::parse_scontrol_nodes(text, "nodes.txt");

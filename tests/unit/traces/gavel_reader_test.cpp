@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 
+#include "tests/support/packed.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "traces/trace_format.hpp"
 
@@ -10,7 +12,9 @@ using namespace std::chrono_literals;
 using vtrain::Job;
 using vtrain::parse_trace;
 using vtrain::SimTime;
+using vtrain::testing::gzip;
 using vtrain::testing::TemporaryFolder;
+using vtrain::testing::zstd;
 
 namespace {
 
@@ -92,6 +96,17 @@ TEST_CASE("gavel: jobs that were not profiled are skipped and counted, under str
   REQUIRE(!strict);
   CHECK(strict.error().message ==
         "'LM (batch size 5)' was not profiled on 4 GPUs; profiled numbers of GPUs are 2");
+}
+
+TEST_CASE("gavel: the throughputs beside the trace may be packed") {
+  const std::string table = R"json({"v100": {"('LM (batch size 5)', 2)": {"null": 2.0}}})json";
+  for (const auto& [suffix, text] : {std::pair{".gz", gzip(table)}, std::pair{".zst", zstd(table)}}) {
+    const TemporaryFolder folder;
+    folder.write(std::string("throughputs.json") + suffix, text);
+    const auto trace = parse_trace(seven("10", "0", "2"), (folder / "x.trace").string());
+    REQUIRE_MESSAGE(trace.has_value(), trace.error().describe());
+    CHECK(trace->workload.jobs[0].duration == 5s);
+  }
 }
 
 TEST_CASE("gavel: errors name line and field, and what throughputs are needed") {
