@@ -43,8 +43,7 @@ constexpr std::string_view kRecordKeys =
 class RecordReader {
  public:
   RecordReader(const JsonDocument& document, const json& record)
-      : document_(document),
-        top_(document, record),
+      : top_(document, record),
         model_(document, part(record, "model")),
         system_(document, part(record, "system")),
         parallel_(document, part(record, "parallel")),
@@ -499,7 +498,6 @@ class RecordReader {
     if (!checked) miss(fmt::format("a plan that fits together: {}", checked.error().describe()));
   }
 
-  const JsonDocument& document_;
   JsonFields top_;
   JsonFields model_;
   JsonFields system_;
