@@ -17,6 +17,7 @@
 #include "workloads/validation/published_recipe.hpp"
 #include "workloads/validation/recorded_model.hpp"
 #include "workloads/validation/recorded_words.hpp"
+#include "workloads/validation/torchtitan_runs.hpp"
 
 namespace vtrain {
 namespace {
@@ -65,7 +66,6 @@ class RecordReader {
     read_batch();
     if (is_neusight()) complete_neusight_run(case_);
     read_measurement();
-    read_llm_foundry();
     read_recipe(name);
     if (auto error = first_error()) return fail(*error);
     case_.group = group();
@@ -135,35 +135,15 @@ class RecordReader {
     if (source_->family == "torchtitan") read_torchtitan();
   }
 
-  /// torchtitan compiles layers and pipelines collectives with products only where it is told to
-  /// (train_configs/llama3_8b.toml: compile = false; enable_async_tensor_parallel, a pass of the compiler;
-  /// its page compares it with "vanilla" runs), and its loss since April 2025; pages without a date are
-  /// older. Gathers of rows that are scaled one by one are not pipelined (pytorch/pytorch, issue 149990).
   void read_torchtitan() {
-    constexpr int kFirstCompiledLoss = 202504;
     const json& source = part(record_, "source");
-    const std::string page = text_of(source, "title") + " " + text_of(source, "path");
-    const std::string precision = top_.string_or("precision", "");
-    const std::string run = fmt::format("{} {} {}", case_.id, framework_, precision);
-    const std::string notes = run + " " + caveats();
-    const bool is_asynchronous =
-        parallel_.boolean_or("async_tp", mentions(notes, "async tp") && !mentions(notes, "vanilla"));
-    bool is_compiled = parallel_.boolean_or(
-        "compile", is_asynchronous || mentions(run, "compile") || mentions(page, "compile") ||
-                       mentions(page, "async tp") || mentions(caveats(), "torch compile") ||
-                       mentions(caveats(), "compiled"));
-    // Its page on 8 bits: "float8 with torch.compile".
-    if (!is_compiled && !contains(plain_words(notes), "compile") &&
-        named_precision(precision) == Precision::Fp8) {
-      is_compiled = true;
-      assume("stack: compiled, as 8 bits ask for");
-    }
-    std::string_view stack = "torchtitan-eager";
-    if (is_compiled)
-      stack = month_in(page).value_or(0) < kFirstCompiledLoss ? "torchtitan-2024" : "torchtitan";
-    if (mentions(notes, "row wise")) stack = "torchtitan-rowwise";
-    case_.stack = find_stack(stack).value();
-    case_.stack.overlap.tensor = is_asynchronous && !case_.stack.scales_rows;
+    TorchTitanRun run{.name = case_.id + " " + framework_,
+                      .page = text_of(source, "title") + " " + text_of(source, "path"),
+                      .caveats = caveats(),
+                      .precision = top_.string_or("precision", "")};
+    if (parallel_.has("compile")) run.compiles = parallel_.boolean_or("compile", false);
+    if (parallel_.has("async_tp")) run.is_asynchronous = parallel_.boolean_or("async_tp", false);
+    case_.stack = torchtitan_stack(run, case_.assumed);
   }
 
   std::string caveats() const {
@@ -363,27 +343,6 @@ class RecordReader {
     }
     assume(fmt::format("global batch: {}, which the record rounds to {}", *batch, plan.global_batch));
     plan.global_batch = *batch;
-  }
-
-  /// What LLM Foundry's scripts say of runs on H100 beyond the records (scripts/train/benchmarking). Those in
-  /// fp8 install the second generation of flash attention (submit_benchmarks.py), and those on 128 GPUs and
-  /// more (sweep.py) take it but for 13B and 30B, which stay with Triton's; 1B and 3B keep their weights
-  /// after the forward pass, as the published table (README.md) has it too.
-  void read_llm_foundry() {
-    constexpr std::int64_t kLargeRun = 128;
-    if (source_ == nullptr || source_->family != "mpt" || case_.profile != "h100") return;
-    const bool is_large = case_.plan.num_gpus().value >= kLargeRun;
-    const auto is_large_run_of = [&](std::string_view one, std::string_view other) {
-      const std::string name = plain_letters(case_.model.name);
-      return is_large && (name == one || name == other);
-    };
-    if (is_large_run_of("mpt1b", "mpt3b")) {
-      case_.plan.sharding = Sharding::Gradients;
-      assume("sharding: gradients");
-    }
-    if (is_large_run_of("mpt13b", "mpt30b") || (!is_large && case_.plan.precision != Precision::Fp8)) return;
-    case_.stack.attention = AttentionKernel::Flash2;
-    assume("attention: flash attention 2");
   }
 
   /// Recomputation as the record says it; nothing where it does not.

@@ -338,9 +338,29 @@ bool matches(const RecipeLine& line, const RecipeKey& key, const MeasuredCase& m
          key.release >= line.first_release && (line.end_release == 0 || key.release < line.end_release);
 }
 
+/// What LLM Foundry's scripts say of runs on H100 beyond the records (scripts/train/benchmarking). Those in
+/// fp8 install the second generation of flash attention (submit_benchmarks.py), and those on 128 GPUs and
+/// more (sweep.py) take it but for 13B and 30B, which stay with Triton's; 1B and 3B keep their weights after
+/// the forward pass, as the published table (README.md) has it too.
+void complete_from_llm_foundry(MeasuredCase& measured, std::string_view model) {
+  constexpr std::int64_t kLargeRun = 128;
+  if (measured.profile != "h100") return;
+  const bool is_large = measured.plan.num_gpus().value >= kLargeRun;
+  if (is_large && (model.starts_with("mpt1b") || model.starts_with("mpt3b"))) {
+    measured.plan.sharding = Sharding::Gradients;
+    measured.assumed.emplace_back("sharding: gradients");
+  }
+  const bool stays = is_large ? model.starts_with("mpt13b") || model.starts_with("mpt30b")
+                              : measured.plan.precision != Precision::Fp8;
+  if (stays) return;
+  measured.stack.attention = AttentionKernel::Flash2;
+  measured.assumed.emplace_back("attention: flash attention 2");
+}
+
 }  // namespace
 
 void complete_from_recipe(MeasuredCase& measured, const RecipeKey& key, bool says_recompute) {
+  if (key.family == "mpt") complete_from_llm_foundry(measured, key.model);
   std::optional<Recompute> recompute;
   for (const RecipeLine& line : kLines) {
     if (!matches(line, key, measured)) continue;
