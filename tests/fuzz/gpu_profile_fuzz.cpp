@@ -30,7 +30,9 @@ void check_kernels(const GpuProfile& profile) {
     }
     for (const Collective collective : kCollectives) {
       for (const GpuGroup group : {GpuGroup{2, 8}, GpuGroup{5, 8}, GpuGroup{64, 8}})
-        check(collective_time(profile, collective, group, Bytes(static_cast<double>(size))).time);
+        check(
+            collective_time(profile, collective, group, Bytes(static_cast<double>(size)), Libraries::Current)
+                .time);
     }
   }
 }

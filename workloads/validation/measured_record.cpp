@@ -408,6 +408,10 @@ class RecordReader {
       seconds = derived_.number_or("iteration_s_from_flops", 0, kMost, 0);
       if (seconds > 0) assume("iteration time: derived from the published FLOP/s");
     }
+    if (seconds == 0) {
+      seconds = derived_.number_or("iteration_s", 0, kMost, 0);
+      if (seconds > 0) assume("iteration time: derived, as the record does");
+    }
     if (seconds <= 0) miss("the iteration time: iteration_s, tokens_per_s or tokens_per_s_per_gpu");
     case_.measured = Seconds(seconds);
     case_.allocated = gibibytes("mem_alloc_gib");

@@ -553,6 +553,17 @@ TEST_CASE("measured_case: two of global batch, micro-batch and accumulation tell
   CHECK(contradictory.missing[0].starts_with("one global batch: 100 is no multiple of 8 replicas"));
 }
 
+TEST_CASE("measured_case: a time that the record derives counts where nothing else is measured") {
+  const auto read = [](const std::string& derived) {
+    return Record{.more = R"("recompute": "full", "derived": {)" + derived + "}",
+                  .measured = R"("mfu_pct": 40)"}
+        .read();
+  };
+  CHECK(read(R"("iteration_s": 2.5)").measured == Seconds(2.5));
+  CHECK(read(R"("iteration_s": 2.5, "iteration_s_from_flops": 2)").measured == Seconds(2));
+  CHECK(read("").missing.front().starts_with("the iteration time: "));
+}
+
 TEST_CASE("measured_case: what a record says of recomputation, replicas, releases and compilation") {
   const auto recompute = [](const char* text) {
     return Record{.more = fmt::format(R"("recompute": "{}")", text)}.read().plan.recompute;
