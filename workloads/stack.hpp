@@ -173,7 +173,7 @@ struct Stack {
   /// Memory traffic of the memory-bound kernels of a layer over that of fused ones: 1, or more for eager
   /// execution, which writes every intermediate.
   double traffic_factor = 1;
-  double loss_bytes_per_logit = 20;  ///< memory traffic of the loss, both passes
+  double loss_bytes_per_logit = 10;  ///< memory traffic of the loss, both passes
   /// Of that, what turns logits of half into single precision and their gradients back.
   double loss_conversion_bytes = 0;
   IssueFloor issue_floor{};
