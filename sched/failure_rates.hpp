@@ -21,11 +21,10 @@ class FailureRates {
  public:
   /// Reads `mtbf=6300h,gpu-mtbf=50000h,mtbf:h100=3000h,repair=4h,repair-sigma=1,shape=1,detect=60s`: the mean
   /// times between failures of a node and of a GPU, for all GPU types or for the one behind the colon, in any
-  /// case; the
-  /// mean time to repair and the sigma of its logarithm (0: always the mean); the shape of the time between
-  /// failures; the time until a failure is noticed. At least one of the times between failures must be given;
-  /// the others have the values above as defaults. Errors: unknown keys, a type that the cluster does not
-  /// have.
+  /// case; the mean time to repair and the sigma of its logarithm (0: always the mean); the shape of the time
+  /// between failures; the time until a failure is noticed. At least one of the times between failures must
+  /// be given; the others have the values above as defaults. Errors: unknown keys, a type that the cluster
+  /// does not have.
   static Result<FailureRates> parse(std::string_view text, const ClusterSpec& cluster);
 
   /// Mean time between the failures of a node, in seconds; infinite if it never fails.

@@ -1,7 +1,6 @@
 #include "workloads/physical_semantics.hpp"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <string_view>
 #include <tuple>

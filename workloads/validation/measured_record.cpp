@@ -36,9 +36,8 @@ constexpr std::string_view kRecordKeys =
     "model.bias system.gpu system.profile system.num_gpus system.gpus_per_node system.node_network_gbit_s "
     "system.nodes system.intra system.inter system.system parallel.tp parallel.pp parallel.dp parallel.cp "
     "parallel.vp parallel.ep parallel.etp parallel.sp parallel.zero parallel.fsdp parallel.compile "
-    "parallel.async_tp "
-    "parallel.mixed_precision batch.global_batch batch.micro_batch batch.local_batch batch.grad_accum "
-    "batch.num_microbatches batch.batch_per_dp";
+    "parallel.async_tp parallel.mixed_precision batch.global_batch batch.micro_batch batch.local_batch "
+    "batch.grad_accum batch.num_microbatches batch.batch_per_dp";
 
 /// Reads one record; the first error is kept.
 class RecordReader {
@@ -196,10 +195,7 @@ class RecordReader {
     // Some sources count the GPUs that split sequences among the replicas, or sets of replicas that share
     // weights.
     const std::int64_t said = count_or(parallel_, "dp", kMostDegree, plan.data);
-    const auto fsdp = parallel_json_.find("fsdp");
-    const bool has_sets = fsdp != parallel_json_.end() && fsdp->is_number_integer();
-    const std::int64_t in_set =
-        has_sets ? std::max<std::int64_t>(1, parallel_.integer("fsdp", 0, kMostGpus)) : 1;
+    const std::int64_t in_set = std::max<std::int64_t>(1, fsdp_degree().value_or(1));
     const auto is_data = [&plan](std::int64_t degree) {
       return degree == plan.data || degree == plan.data * plan.context;
     };
@@ -226,6 +222,16 @@ class RecordReader {
     return precision.value_or(Precision::Bf16);
   }
 
+  /// The degree under `fsdp`, as a number or in digits; nothing where it is something else.
+  std::optional<std::int64_t> fsdp_degree() {
+    const auto fsdp = parallel_json_.find("fsdp");
+    if (fsdp == parallel_json_.end()) return std::nullopt;
+    if (fsdp->is_number_integer()) return parallel_.integer("fsdp", 0, kMostGpus);
+    if (!fsdp->is_string()) return std::nullopt;
+    const auto digits = parse_integer(fsdp->get<std::string>(), 0, kMostGpus);
+    return digits ? std::optional(*digits) : std::nullopt;
+  }
+
   void read_sharding() {
     Sharding& sharding = case_.plan.sharding;
     sharding = source_ != nullptr ? source_->sharding : case_.stack.choices.sharding.front();
@@ -236,15 +242,13 @@ class RecordReader {
     if (zero == 3) sharding = Sharding::Full;
     const auto fsdp = parallel_json_.find("fsdp");
     if (fsdp == parallel_json_.end() || fsdp->is_null()) return;
-    if (fsdp->is_string()) {
-      const auto degree = parse_integer(fsdp->get<std::string>(), 0, kMostGpus);
-      if (degree) return read_fsdp_degree(*degree);
+    if (const auto degree = fsdp_degree()) {
+      read_fsdp_degree(*degree);
+    } else if (fsdp->is_string()) {
       sharding = fsdp_strategy(fsdp->get<std::string>());
     } else if (fsdp->is_boolean()) {
       const bool is_on = fsdp->get<bool>();
       if (is_on || shards_weights(sharding)) sharding = is_on ? Sharding::Full : Sharding::None;
-    } else if (fsdp->is_number_integer()) {
-      read_fsdp_degree(parallel_.integer("fsdp", 0, kMostGpus));
     } else {
       parallel_.complain("fsdp",
                          expected_found("a degree, true, false or a strategy", fsdp->dump().substr(0, 80)));

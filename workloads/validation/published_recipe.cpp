@@ -34,12 +34,11 @@ struct RecipeLine {
   MultiTokenPrediction prediction{};
   std::optional<WiderProducts> wider{};
   bool unfused_router = false;
-  bool plain_tensor = false;      ///< collectives of tensor parallelism overlap with no product
-  std::int64_t sharded_over = 0;  ///< GPUs over which Megatron-FSDP shards, whatever the record says
-  bool fused_experts = false;     ///< grouped MLP as one kernel, its inputs in the CPU's memory
-  bool compiled_loss =
-      false;  ///< cross entropy of Megatron-Core in kernels of torch.jit, older than Transformer Engine's
-  bool eager_loss = false;  ///< cross entropy as Megatron-Core has it by default
+  bool plain_tensor = false;        ///< collectives of tensor parallelism overlap with no product
+  std::int64_t sharded_over = 0;    ///< GPUs over which Megatron-FSDP shards, whatever the record says
+  bool fused_experts = false;       ///< grouped MLP as one kernel, its inputs in the CPU's memory
+  double loss_bytes_per_logit = 0;  ///< of another loss than the stack's; 0: the stack's
+  bool eager_loss = false;          ///< cross entropy as Megatron-Core has it by default
   bool eager_activation = false;
   bool dropout = false;
   bool registered_buffers = false;  ///< collectives of sharded weights work on them (nccl_ub)
@@ -65,7 +64,8 @@ const std::array kLines = {
     // Recipes name HybridEP (moe_flex_dispatcher_backend) from release 26.02 on.
     RecipeLine{.family = "mbridge", .end_release = 26.02, .dispatch = TokenDispatch::OnePerGpu},
     RecipeLine{.family = "dgxc", .dispatch = TokenDispatch::OnePerGpu},
-    RecipeLine{.family = "nemo", .compiled_loss = true},
+    // Megatron's cross entropy in kernels of torch.jit, older than Transformer Engine's; an estimate.
+    RecipeLine{.family = "nemo", .loss_bytes_per_logit = 20},
     RecipeLine{.family = "nemo", .model = "gpt3", .eager_loss = true, .dropout = true},
     RecipeLine{.family = "nemo", .model = "nemotron", .eager_loss = true, .eager_activation = true},
     // Nemotron-4 in NeMo 25: "remove until we have serialization", says nemo/collections/llm/fn/activation.py
@@ -402,10 +402,7 @@ void complete_from_recipe(MeasuredCase& measured, const RecipeKey& key, bool say
       measured.assumed.emplace_back(
           "inputs of the experts' non-linearity wait in the CPU's memory: the recipe");
     }
-    if (line.compiled_loss) {
-      constexpr double kBytesPerLogit = 20;  // an estimate
-      measured.stack.loss_bytes_per_logit = kBytesPerLogit;
-    }
+    if (line.loss_bytes_per_logit > 0) measured.stack.loss_bytes_per_logit = line.loss_bytes_per_logit;
     if (line.eager_loss) {
       const Stack eager = find_stack("megatron-core").value();
       measured.stack.loss_bytes_per_logit = eager.loss_bytes_per_logit;

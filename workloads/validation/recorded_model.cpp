@@ -17,7 +17,7 @@
 namespace vtrain {
 namespace {
 
-constexpr std::int64_t kMostTokens = 1'000'000'000;
+constexpr std::int64_t kMost = 1'000'000'000;  // of any size or number of tokens
 
 /// A model that sources call otherwise than the zoo, by its `plain_letters`.
 struct OtherName {
@@ -47,26 +47,6 @@ constexpr std::array kOtherNames = {
 constexpr std::array<std::string_view, 19> kOtherRuns = {
     "lora",  "qlora",  "dora", "peft", "sft",  "dpo", "grpo",  "finetune", "finetuned", "finetuning",
     "tuned", "tuning", "lite", "mini", "tiny", "vl",  "proxy", "vision",   "distill"};
-
-/// Lower case letters, digits and the dots between digits; one blank for whatever else stands between them.
-/// Tells a size of 1.3 from one of 13.
-std::string words_with_points(std::string_view text) {
-  const auto is_digit = [text](std::size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
-  std::string words;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const std::string word = plain_words(text.substr(i, 1));
-    if (!word.empty()) {
-      words += word;
-    } else if (text[i] == '.' && i > 0 && is_digit(i - 1) && is_digit(i + 1)) {
-      words += '.';
-    } else if (!words.empty() && words.back() != ' ') {
-      words += ' ';
-    }
-  }
-  while (!words.empty() && words.back() == ' ')
-    words.pop_back();
-  return words;
-}
 
 /// `671b`, `1.3b`, `760m` or `1t`: so many parameters.
 std::optional<double> parameters_in(std::string_view word) {
@@ -161,12 +141,14 @@ class ModelReader {
  private:
   void read_model() {
     case_.model.name = model_.string_or("name", "");
-    const std::int64_t sequence = model_.integer_or("seq_len", 1, kMostTokens, 0);
+    const std::int64_t sequence = model_.integer_or("seq_len", 1, kMost, 0);
     const bool has_sizes = model_.has("hidden") && model_.has("layers") && model_.has("heads");
-    const ZooModel* const zoo = known();
+    const ZooModel* const named = find_recorded_model(case_.model.name);
+    // One of other sizes under the name is another model.
+    const ZooModel* const zoo = named != nullptr && has_width_of(named->model()) ? named : nullptr;
     if (has_sizes && (zoo == nullptr || !is_beyond_sizes(zoo->model()))) {
       read_architecture(zoo);
-    } else if (!take_from_zoo()) {
+    } else if (!take_from_zoo(named)) {
       miss(fmt::format("the architecture of '{}' is neither in the record nor in the zoo",
                        printable(case_.model.name)));
     }
@@ -174,15 +156,10 @@ class ModelReader {
     case_.model.sequence_length = sequence;
   }
 
-  /// The model of the zoo that has the record's name and, where the record says them, its sizes.
-  const ZooModel* known() {
-    const ZooModel* const found = find_recorded_model(case_.model.name);
-    if (found == nullptr) return nullptr;
-    constexpr std::int64_t kMost = 1'000'000'000;
-    const TransformerModel& model = found->model();
-    const bool is_same = model_.integer_or("hidden", 1, kMost, model.hidden_size) == model.hidden_size &&
-                         model_.integer_or("heads", 1, kMost, model.num_heads) == model.num_heads;
-    return is_same ? found : nullptr;
+  /// Whether a model has the hidden size and the heads of the record, where it says them.
+  bool has_width_of(const TransformerModel& model) {
+    return model_.integer_or("hidden", 1, kMost, model.hidden_size) == model.hidden_size &&
+           model_.integer_or("heads", 1, kMost, model.num_heads) == model.num_heads;
   }
 
   /// What a record's sizes cannot tell: experts, latent attention, windows and state spaces.
@@ -192,7 +169,6 @@ class ModelReader {
 
   /// The sizes of the record; what it leaves out is as the zoo has it, or else GPT-3.
   void read_architecture(const ZooModel* zoo) {
-    constexpr std::int64_t kMost = 1'000'000'000;
     for (const char* const key : kArchitectureKeys) {
       if (!model_.has(key))
         assume(fmt::format("{}: as {} has it", key, zoo == nullptr ? "GPT-3" : zoo->name()));
@@ -239,12 +215,11 @@ class ModelReader {
     return Activation::Gelu;
   }
 
-  bool take_from_zoo() {
+  bool take_from_zoo(const ZooModel* named) {
     if (is_neusight_) {
       if (const auto model = neusight_model(plain_letters(case_.model.name))) return take_model(*model);
     }
-    const ZooModel* const known = find_recorded_model(case_.model.name);
-    return known != nullptr && take_model(known->model());
+    return named != nullptr && take_model(named->model());
   }
 
   /// A model under the record's name, and what the record says otherwise.

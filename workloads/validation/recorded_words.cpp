@@ -37,6 +37,25 @@ bool is_among(std::string_view word, std::span<const std::string_view> list) {
   return std::ranges::find(list, word) != list.end();
 }
 
+/// Lower case letters and digits, perhaps with the points between digits, and one blank for whatever else
+/// stands between them.
+std::string words_of(std::string_view text, bool keeps_points) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::string words;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char letter = lower_case(text[i]);
+    const bool is_point = keeps_points && letter == '.' && i > 0 && i + 1 < text.size() &&
+                          is_digit(text[i - 1]) && is_digit(text[i + 1]);
+    if ((letter >= 'a' && letter <= 'z') || is_digit(letter) || is_point) {
+      words.push_back(letter);
+    } else if (!words.empty() && words.back() != ' ') {
+      words.push_back(' ');
+    }
+  }
+  if (words.ends_with(' ')) words.pop_back();
+  return words;
+}
+
 /// Whether what stands before a word denies it: `no fp8`, `without torch compile`, `w/o compile`.
 bool is_denied_before(Words before) {
   constexpr std::array<std::string_view, 5> kNo = {"no", "not", "non", "un", "without"};
@@ -80,18 +99,11 @@ bool affirms(std::string_view text, std::string_view part) {
 }
 
 std::string plain_words(std::string_view text) {
-  std::string words;
-  for (const char c : text) {
-    const char letter = lower_case(c);
-    if ((letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9')) {
-      words.push_back(letter);
-    } else if (!words.empty() && words.back() != ' ') {
-      words.push_back(' ');
-    }
-  }
-  while (!words.empty() && words.back() == ' ')
-    words.pop_back();
-  return words;
+  return words_of(text, /*keeps_points=*/false);
+}
+
+std::string words_with_points(std::string_view text) {
+  return words_of(text, /*keeps_points=*/true);
 }
 
 std::string plain_letters(std::string_view text) {

@@ -16,6 +16,8 @@ std::optional<int> month_in(std::string_view text);
 std::string plain_words(std::string_view text);
 /// The same without blanks.
 std::string plain_letters(std::string_view text);
+/// Words with the points between digits, which tell a size of 1.3 from one of 13.
+std::string words_with_points(std::string_view text);
 /// Whether `part` occurs in `text`.
 bool contains(std::string_view text, std::string_view part);
 /// Whether a text of `plain_words` has `part` somewhere, perhaps within a word, and does not deny it there:

@@ -7,14 +7,9 @@
 namespace vtrain {
 namespace {
 
-bool is_asynchronous(const TorchTitanRun& run) {
-  const std::string text = run.name + " " + run.precision + " " + run.caveats;
-  return run.is_asynchronous.value_or(mentions(text, "async tp") && !mentions(text, "vanilla"));
-}
-
+/// Of caveats, which may speak of other runs too, only what can hardly be said of these counts.
 bool says_compiled(const TorchTitanRun& run) {
-  const std::string text = run.name + " " + run.precision;
-  return is_asynchronous(run) || mentions(text, "compile") || mentions(run.page, "compile") ||
+  return mentions(run.name + " " + run.precision, "compile") || mentions(run.page, "compile") ||
          mentions(run.page, "async tp") || mentions(run.caveats, "torch compile") ||
          mentions(run.caveats, "compiled");
 }
@@ -23,7 +18,10 @@ bool says_compiled(const TorchTitanRun& run) {
 
 Stack torchtitan_stack(const TorchTitanRun& run, std::vector<std::string>& assumed) {
   constexpr int kFirstCompiledLoss = 202504;
-  bool compiles = run.compiles.value_or(says_compiled(run));
+  const std::string words = run.name + " " + run.precision + " " + run.caveats;
+  const bool is_asynchronous =
+      run.is_asynchronous.value_or(mentions(words, "async tp") && !mentions(words, "vanilla"));
+  bool compiles = run.compiles.value_or(is_asynchronous || says_compiled(run));
   // Its page on 8 bits: "float8 with torch.compile".
   const bool is_open = !run.compiles && !contains(plain_words(run.name + " " + run.caveats), "compile");
   if (!compiles && is_open && named_precision(run.precision) == Precision::Fp8) {
@@ -32,9 +30,9 @@ Stack torchtitan_stack(const TorchTitanRun& run, std::vector<std::string>& assum
   }
   std::string_view name = "torchtitan-eager";
   if (compiles) name = month_in(run.page).value_or(0) < kFirstCompiledLoss ? "torchtitan-2024" : "torchtitan";
-  if (mentions(run.name + " " + run.precision + " " + run.caveats, "row wise")) name = "torchtitan-rowwise";
+  if (mentions(words, "row wise")) name = "torchtitan-rowwise";
   Stack stack = find_stack(name).value();
-  stack.overlap.tensor = is_asynchronous(run) && !stack.scales_rows;
+  stack.overlap.tensor = is_asynchronous && !stack.scales_rows;
   return stack;
 }
 
