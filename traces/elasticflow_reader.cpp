@@ -65,19 +65,48 @@ class Prices {
     return {};
   }
 
+  /// Makes a job that asks for more GPUs than its `max_gpu` ask for that number, as ElasticFlow's simulator
+  /// does. Its duration becomes that of the tables, where they have one; otherwise it stays as it was.
+  Result<void> lower_request(Job& job, const Workload& workload) {
+    job.num_gpus = job.max_gpus;
+    ++num_lowered_;
+    if (!path_.empty() && job.model) {
+      if (auto opened = open(); !opened) return opened;
+      const auto duration =
+          tables_->duration(workload.models[job.model.value], job.global_batch, job.num_gpus, job.iterations);
+      if (duration) {
+        job.duration = *duration;
+        return {};
+      }
+    }
+    ++num_durations_kept_;
+    return {};
+  }
+
   void note(Trace& trace) const {
     if (tables_) trace.files.assign(tables_->files().begin(), tables_->files().end());
-    if (num_jobs_ == 0) return;
-    trace.assumptions.push_back(
-        fmt::format("{} iterations / throughput, from {}",
-                    num_jobs_ == 1 ? "1 run time is" : fmt::format("{} run times are", num_jobs_), path_));
+    if (num_jobs_ > 0) {
+      trace.assumptions.push_back(
+          fmt::format("{} iterations / throughput, from {}",
+                      num_jobs_ == 1 ? "1 run time is" : fmt::format("{} run times are", num_jobs_), path_));
+    }
+    if (num_lowered_ > 0) {
+      std::string text =
+          fmt::format("{} for more GPUs than max_gpu: max_gpu counts",
+                      num_lowered_ == 1 ? "1 job asks" : fmt::format("{} jobs ask", num_lowered_));
+      if (num_durations_kept_ > 0)
+        text += fmt::format("; the durations of {} are those on num_gpu GPUs", num_durations_kept_);
+      trace.assumptions.push_back(std::move(text));
+    }
   }
 
  private:
   std::string path_;
   std::optional<ThroughputTables> tables_;
   std::map<std::pair<ModelId, std::int32_t>, CurveId> curves_;  ///< by model and global batch
-  std::int64_t num_jobs_ = 0;
+  std::int64_t num_jobs_ = 0;                                   ///< whose duration the tables gave
+  std::int64_t num_lowered_ = 0;                                ///< that asked for more than `max_gpu`
+  std::int64_t num_durations_kept_ = 0;  ///< of these, whose number of GPUs the tables do not have
 };
 
 /// Columns that the dialects name differently; what is true stands before what the scheduler believes.
@@ -106,8 +135,17 @@ Result<SimTime> deadline_of(const CsvReader& row, int deadline, int best_effort)
   return instant;
 }
 
+/// The most GPUs of the job of the row at hand, 0 when not given.
+Result<GpuCount> max_gpus_of(const CsvReader& row, int column) {
+  if (column < 0 || row.field(column).empty()) return GpuCount(0);
+  auto gpus = parse_num_gpus(row.field(column));
+  if (!gpus) return fail(row.error_at(column, std::move(gpus.error().message)));
+  return gpus;
+}
+
 Result<void> read_rows(JobCsvReader& reader, Prices& prices) {
   const CsvReader& row = reader.row();
+  const int max_gpus = row.find_column("max_gpu");
   const auto deadline = row.require_column(first_of(row, kDeadlineNames));
   if (!deadline) return fail(deadline.error());
   const int best_effort = row.find_column("best_effort");
@@ -121,6 +159,12 @@ Result<void> read_rows(JobCsvReader& reader, Prices& prices) {
     const auto instant = deadline_of(row, *deadline, best_effort);
     if (!instant) return fail(instant.error());
     job->deadline = *instant;
+    const auto most = max_gpus_of(row, max_gpus);
+    if (!most) return fail(most.error());
+    job->max_gpus = *most;
+    if (job->max_gpus.value > 0 && job->max_gpus < job->num_gpus) {
+      if (auto lowered = prices.lower_request(*job, reader.workload()); !lowered) return lowered;
+    }
     if (job->duration.count() == 0) {
       const auto duration = prices.duration(*job, reader.workload().models[job->model.value]);
       if (!duration && !duration.error().file.empty()) return fail(duration.error());
@@ -156,8 +200,7 @@ Result<Trace> read_elasticflow(const TraceInput& input) {
                                            .duration = first_of(*header, kDurationNames),
                                            .model = "model_name",
                                            .global_batch = "batch_size",
-                                           .iterations = first_of(*header, kIterationNames),
-                                           .max_gpus = "max_gpu"});
+                                           .iterations = first_of(*header, kIterationNames)});
   if (!reader) return fail(std::move(reader.error()));
   if (auto read = read_rows(*reader, prices); !read) return fail(std::move(read.error()));
   auto trace = reader->finish();

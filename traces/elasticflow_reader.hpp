@@ -22,7 +22,8 @@ bool recognise_elasticflow(std::string_view head);
 ///
 /// A job without a duration takes iterations / (iterations/s) of the tables of `ReadOptions::throughputs`, or
 /// of the folder `throughputs` beside the trace (`read_throughput_tables`); an error where that is not
-/// profiled.
+/// profiled. A job whose `max_gpu` is below its `num_gpu`, as the published traces have, asks for `max_gpu`
+/// GPUs: the number of such jobs is one of the trace's assumptions.
 Result<Trace> read_elasticflow(const TraceInput& input);
 
 }  // namespace vtrain
