@@ -233,7 +233,7 @@ void check_elasticflow(const std::string& name, const std::string& policy) {
     const bool same = job.at("state") == row.at("status") &&
                       (rejected || (std::stod(job.at("start_s")) == std::stod(row.at("start")) &&
                                     std::stod(job.at("end_s")) == std::stod(row.at("end")))) &&
-                      (job.at("deadline_met") == "1") == (row.at("deadline_met") == "1");
+                      (job.at("deadline_met") == "true") == (row.at("deadline_met") == "1");
     if (same) continue;
     if (++differing <= 5) {
       MESSAGE("job " << id << ": expected " << row.at("status") << " " << row.at("start") << " "
