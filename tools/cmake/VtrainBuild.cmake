@@ -33,12 +33,13 @@ if(VTRAIN_SANITIZERS)
   target_link_options(vtrain_sanitizers INTERFACE -fsanitize=${VTRAIN_SANITIZERS})
 endif()
 
-# vtrain_module(NAME SOURCES ... PUBLIC ... PRIVATE ...): one static library per module, `vtrain::NAME`. Headers are found
-# from the project's root, as "NAME/header.hpp". tests/layering_test.cmake checks what may include what.
+# vtrain_module(NAME PUBLIC ... PRIVATE ...): one static library per module, `vtrain::NAME`, of all sources below the current folder.
+# Headers are found from the project's root, as "NAME/folder/header.hpp". tests/layering_test.cmake checks what may include what.
 function(vtrain_module name)
-  cmake_parse_arguments(arg "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(arg "" "" "PUBLIC;PRIVATE" ${ARGN})
   set(target vtrain_${name})
-  add_library(${target} STATIC ${arg_SOURCES})
+  file(GLOB_RECURSE sources RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS *.cpp)
+  add_library(${target} STATIC ${sources})
   add_library(vtrain::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   target_compile_features(${target} PUBLIC cxx_std_20)

@@ -1,10 +1,10 @@
-# vtrain_source_hash(TARGET SYMBOL GLOB...): compiles into TARGET the hash of all files that match the globs, as
+# vtrain_source_hash(TARGET SYMBOL GLOB...): compiles into TARGET the hash of all files that match the globs, in subfolders too, as
 #
 #   namespace vtrain::embedded { extern const std::string_view SYMBOL; }
 #
 # It changes with every change of a file's content, at build time, without configuring again.
 function(vtrain_source_hash target symbol)
-  file(GLOB inputs CONFIGURE_DEPENDS ${ARGN})
+  file(GLOB_RECURSE inputs CONFIGURE_DEPENDS ${ARGN})
   set(list ${CMAKE_CURRENT_BINARY_DIR}/embedded/${symbol}.txt)
   set(output ${CMAKE_CURRENT_BINARY_DIR}/embedded/${symbol}.cpp)
   list(JOIN inputs "\n" lines)

@@ -1,4 +1,4 @@
-#include "elasticflow_reference.hpp"
+#include "tests/unit/policies/elasticflow_reference.hpp"
 
 #include <algorithm>
 #include <cmath>

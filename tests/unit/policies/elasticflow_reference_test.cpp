@@ -1,10 +1,10 @@
 // The policy that keeps what has not changed against the one that plans everything anew.
 #include <doctest/doctest.h>
 
-#include "elastic_support.hpp"
-#include "elasticflow_reference.hpp"
+#include "tests/unit/policies/elastic_support.hpp"
+#include "tests/unit/policies/elasticflow_reference.hpp"
 #include "policies/elasticflow.hpp"
-#include "replay_checks.hpp"
+#include "tests/unit/policies/replay_checks.hpp"
 #include "sched/simulator.hpp"
 
 namespace vtrain {

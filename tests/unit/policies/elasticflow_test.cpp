@@ -4,12 +4,12 @@
 
 #include <vector>
 
-#include "elastic_support.hpp"
+#include "tests/unit/policies/elastic_support.hpp"
 #include "policies/registry.hpp"
-#include "replay_checks.hpp"
+#include "tests/unit/policies/replay_checks.hpp"
 #include "sched/metrics.hpp"
 #include "sched/simulator.hpp"
-#include "workload_support.hpp"
+#include "tests/unit/policies/workload_support.hpp"
 
 namespace vtrain {
 namespace {

@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "core/kernel_trace.hpp"
-#include "fake_device.hpp"
+#include "tests/unit/profiler/fake_device.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace vtrain::profiler {

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "fake_device.hpp"
+#include "tests/unit/profiler/fake_device.hpp"
 
 namespace vtrain::profiler {
 namespace {

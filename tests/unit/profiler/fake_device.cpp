@@ -1,4 +1,4 @@
-#include "fake_device.hpp"
+#include "tests/unit/profiler/fake_device.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include "fake_device.hpp"
+#include "tests/unit/profiler/fake_device.hpp"
 #include "profiler/measure.hpp"
 #include "tests/support/temporary_folder.hpp"
 

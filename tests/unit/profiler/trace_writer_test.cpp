@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "core/kernel_trace.hpp"
-#include "fake_device.hpp"
+#include "tests/unit/profiler/fake_device.hpp"
 
 namespace vtrain::profiler {
 namespace {

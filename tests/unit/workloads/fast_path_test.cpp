@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "random_work.hpp"
+#include "tests/unit/workloads/random_work.hpp"
 #include "workloads/block_recurrence.hpp"
 #include "workloads/graph_builder.hpp"
 #include "workloads/pipeline_times.hpp"

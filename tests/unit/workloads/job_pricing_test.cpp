@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "model_jobs.hpp"
-#include "release_a100.hpp"
+#include "tests/unit/workloads/model_jobs.hpp"
+#include "tests/unit/workloads/release_a100.hpp"
 #include "workloads/jobs/throughput_curve.hpp"
 
 namespace vtrain {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "release_a100.hpp"
+#include "tests/unit/workloads/release_a100.hpp"
 #include "workloads/kernel_cost.hpp"
 #include "workloads/layer_kinds.hpp"
 #include "workloads/layer_shape.hpp"

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "measured_records.hpp"
+#include "tests/unit/workloads/measured_records.hpp"
 #include "workloads/validation/case_prediction.hpp"
 
 namespace vtrain {

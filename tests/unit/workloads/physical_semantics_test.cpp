@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/rng.hpp"
-#include "release_a100.hpp"
+#include "tests/unit/workloads/release_a100.hpp"
 #include "workloads/graph_builder.hpp"
 #include "workloads/kernel_cost.hpp"
 #include "workloads/memory_model.hpp"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "measured_records.hpp"
+#include "tests/unit/workloads/measured_records.hpp"
 
 namespace vtrain {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "release_a100.hpp"
+#include "tests/unit/workloads/release_a100.hpp"
 #include "workloads/kernel_cost.hpp"
 #include "workloads/layer_cost.hpp"
 #include "workloads/layer_shape.hpp"

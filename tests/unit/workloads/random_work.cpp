@@ -1,4 +1,4 @@
-#include "random_work.hpp"
+#include "tests/unit/workloads/random_work.hpp"
 
 #include <algorithm>
 #include <limits>

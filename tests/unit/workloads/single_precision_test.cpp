@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "release_a100.hpp"
+#include "tests/unit/workloads/release_a100.hpp"
 #include "workloads/kernel_cost.hpp"
 #include "workloads/layer_cost.hpp"
 #include "workloads/physical_semantics.hpp"

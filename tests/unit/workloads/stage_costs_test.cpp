@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "release_a100.hpp"
+#include "tests/unit/workloads/release_a100.hpp"
 #include "workloads/layer_cost.hpp"
 #include "workloads/memory_model.hpp"
 
