@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 #include "policies/host_set.hpp"
 
 namespace vtrain {

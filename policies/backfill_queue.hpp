@@ -11,8 +11,8 @@
 #include <tuple>
 #include <utility>
 
-#include "core/ids.hpp"
-#include "core/units.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/units.hpp"
 #include "policies/waiting_queue.hpp"
 #include "sched/policy.hpp"
 #include "workloads/jobs/job.hpp"

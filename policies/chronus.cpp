@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "core/text.hpp"
-#include "core/time_span.hpp"
+#include "core/base/text.hpp"
+#include "core/text/time_span.hpp"
 #include "policies/lease_book.hpp"
 #include "policies/ordered_jobs.hpp"
 #include "sched/policy.hpp"

@@ -1,7 +1,7 @@
 /// Numbers of GPUs for a job that can use several.
 #pragma once
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 #include "sched/policy.hpp"
 
 namespace vtrain {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "policies/marginal_scaling.hpp"
 #include "policies/node_sets.hpp"
 #include "policies/registry.hpp"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/text.hpp"
+#include "core/base/text.hpp"
 #include "policies/gittins_index.hpp"
 #include "policies/las_queues.hpp"
 

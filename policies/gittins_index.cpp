@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "core/file.hpp"
-#include "core/line_reader.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/file.hpp"
+#include "core/io/line_reader.hpp"
 
 namespace vtrain {
 namespace {

@@ -5,7 +5,7 @@
 #include <queue>
 #include <vector>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "policies/list_policy.hpp"
 #include "policies/registry.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 #include "policies/lease_plan.hpp"
 
 namespace vtrain {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/ids.hpp"
+#include "core/base/ids.hpp"
 #include "policies/gpu_pool.hpp"
 #include "policies/ordered_jobs.hpp"
 #include "sched/policy.hpp"

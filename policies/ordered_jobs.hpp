@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "core/ids.hpp"
-#include "core/units.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/units.hpp"
 
 namespace vtrain {
 

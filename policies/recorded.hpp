@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "policies/registry.hpp"
 
 namespace vtrain {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "policies/slotted_arrivals.hpp"
 #include "sched/policy.hpp"
 

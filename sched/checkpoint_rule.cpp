@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/time_span.hpp"
+#include "core/text/time_span.hpp"
 
 namespace vtrain {
 

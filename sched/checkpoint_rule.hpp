@@ -5,8 +5,8 @@
 #include <optional>
 #include <string_view>
 
-#include "core/result.hpp"
-#include "core/units.hpp"
+#include "core/base/result.hpp"
+#include "core/base/units.hpp"
 
 namespace vtrain {
 

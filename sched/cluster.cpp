@@ -9,9 +9,9 @@
 #include <optional>
 #include <system_error>
 
-#include "core/file.hpp"
-#include "core/json_reader.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/file.hpp"
+#include "core/io/json_reader.hpp"
 #include "sched/cluster_tables.hpp"
 #include "sched/node_counter.hpp"
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "core/ids.hpp"
-#include "core/result.hpp"
-#include "core/units.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/result.hpp"
+#include "core/base/units.hpp"
 
 namespace vtrain {
 

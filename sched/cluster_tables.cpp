@@ -12,10 +12,10 @@
 
 #include <fmt/format.h>
 
-#include "core/calendar.hpp"
-#include "core/csv.hpp"
-#include "core/json_reader.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/csv.hpp"
+#include "core/io/json_reader.hpp"
+#include "core/text/calendar.hpp"
 #include "sched/node_counter.hpp"
 #include "sched/slurm_nodes.hpp"
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/ids.hpp"
-#include "core/units.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/units.hpp"
 
 namespace vtrain {
 

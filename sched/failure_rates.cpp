@@ -11,8 +11,8 @@
 #include <set>
 #include <utility>
 
-#include "core/text.hpp"
-#include "core/time_span.hpp"
+#include "core/base/text.hpp"
+#include "core/text/time_span.hpp"
 
 namespace vtrain {
 namespace {

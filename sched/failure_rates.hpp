@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/result.hpp"
-#include "core/rng.hpp"
-#include "core/units.hpp"
+#include "core/base/result.hpp"
+#include "core/base/rng.hpp"
+#include "core/base/units.hpp"
 #include "sched/cluster.hpp"
 
 namespace vtrain {

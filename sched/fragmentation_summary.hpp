@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 
 namespace vtrain {
 

@@ -3,8 +3,8 @@
 
 #include <span>
 
-#include "core/ids.hpp"
-#include "core/units.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/units.hpp"
 #include "sched/node_table.hpp"
 #include "sched/placement.hpp"
 #include "sched/run_plan.hpp"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "core/text.hpp"
+#include "core/base/text.hpp"
 #include "workloads/jobs/name_table.hpp"
 
 namespace vtrain {

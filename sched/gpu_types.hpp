@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/ids.hpp"
-#include "core/result.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/result.hpp"
 #include "sched/cluster.hpp"
 
 namespace vtrain {

@@ -1,7 +1,7 @@
 #include "sched/interruption_cost.hpp"
 
-#include "core/text.hpp"
-#include "core/time_span.hpp"
+#include "core/base/text.hpp"
+#include "core/text/time_span.hpp"
 #include "sched/elasticflow_overhead.hpp"
 #include "workloads/jobs/job_error.hpp"
 #include "workloads/model_zoo.hpp"

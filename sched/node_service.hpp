@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "core/ids.hpp"
-#include "core/units.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/units.hpp"
 #include "sched/placement.hpp"
 
 namespace vtrain {

@@ -7,10 +7,10 @@
 #include <iterator>
 #include <utility>
 
-#include "core/csv.hpp"
-#include "core/json_line.hpp"
-#include "core/line_reader.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/csv.hpp"
+#include "core/io/json_line.hpp"
+#include "core/io/line_reader.hpp"
 
 namespace vtrain {
 namespace {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/ids.hpp"
-#include "core/result.hpp"
-#include "core/units.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/result.hpp"
+#include "core/base/units.hpp"
 
 namespace vtrain {
 

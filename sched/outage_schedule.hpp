@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "core/rng.hpp"
-#include "core/units.hpp"
+#include "core/base/rng.hpp"
+#include "core/base/units.hpp"
 #include "sched/failure_rates.hpp"
 #include "sched/outage.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "core/text.hpp"
+#include "core/base/text.hpp"
 #include "sched/best_fit_placement.hpp"
 #include "sched/buddy_placement.hpp"
 #include "sched/consolidate_placement.hpp"

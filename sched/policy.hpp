@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/ids.hpp"
-#include "core/units.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/units.hpp"
 #include "sched/placement.hpp"
 #include "sched/run_plan.hpp"
 #include "workloads/jobs/job.hpp"

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "core/ids.hpp"
-#include "core/units.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/units.hpp"
 #include "sched/placement.hpp"
 #include "sched/simulator.hpp"
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 #include "sched/fragmentation.hpp"
 #include "sched/node_table.hpp"
 

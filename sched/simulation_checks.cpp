@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-#include "core/text.hpp"
+#include "core/base/text.hpp"
 #include "sched/gpu_types.hpp"
 #include "workloads/jobs/job_error.hpp"
 

@@ -1,7 +1,7 @@
 /// What must hold of workload, cluster, policy and options before a replay can begin.
 #pragma once
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "sched/cluster.hpp"
 #include "sched/policy.hpp"
 #include "sched/simulator.hpp"

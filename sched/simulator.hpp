@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "sched/cluster.hpp"
 #include "sched/disruptions.hpp"
 #include "sched/fragmentation_summary.hpp"

@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "core/line_reader.hpp"
-#include "core/slurm_lists.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/line_reader.hpp"
+#include "core/text/slurm_lists.hpp"
 #include "sched/node_counter.hpp"
 
 namespace vtrain {

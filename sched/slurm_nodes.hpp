@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "sched/cluster.hpp"
 
 namespace vtrain {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/file.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/file.hpp"
 #include "tools/command.hpp"
 #include "tools/cross_validation.hpp"
 #include "tools/output_format.hpp"

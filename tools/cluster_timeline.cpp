@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/json_reader.hpp"
+#include "core/io/json_reader.hpp"
 
 namespace vtrain {
 namespace {

@@ -7,9 +7,9 @@
 #include <array>
 #include <utility>
 
-#include "core/gpu_profile.hpp"
-#include "core/kernel_recording.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/kernels/kernel_recording.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "sched/gpu_types.hpp"
 #include "tools/file_hash.hpp"
 #include "tools/output_format.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "sched/cluster.hpp"
 #include "tools/curve_cache.hpp"
 #include "workloads/jobs/curves_by_type.hpp"

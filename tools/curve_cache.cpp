@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <system_error>
 
-#include "core/file.hpp"
+#include "core/io/file.hpp"
 #include "tools/file_hash.hpp"
 
 namespace vtrain {

@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/file.hpp"
-#include "core/text.hpp"
-#include "core/time_span.hpp"
-#include "core/written_quantity.hpp"
+#include "core/base/text.hpp"
+#include "core/io/file.hpp"
+#include "core/text/time_span.hpp"
+#include "core/text/written_quantity.hpp"
 #include "tools/output_format.hpp"
 #include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"

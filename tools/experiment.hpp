@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "sched/cluster.hpp"
 #include "tools/curve_arguments.hpp"
 #include "tools/disruption_arguments.hpp"

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "core/file.hpp"
+#include "core/io/file.hpp"
 
 namespace vtrain {
 

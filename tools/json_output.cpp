@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 #include "workloads/memory_model.hpp"
 #include "workloads/predictor.hpp"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/gpu_profile.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "policies/registry.hpp"
 #include "tools/command.hpp"
 #include "tools/json_output.hpp"

@@ -19,8 +19,8 @@
 
 #include <fmt/format.h>
 
-#include "core/result.hpp"
-#include "core/text.hpp"
+#include "core/base/result.hpp"
+#include "core/base/text.hpp"
 #include "tools/command.hpp"
 #include "tools/help_format.hpp"
 #include "tools/interrupt.hpp"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/file.hpp"
+#include "core/io/file.hpp"
 
 namespace vtrain {
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/text.hpp"  // with_thousands
-#include "core/units.hpp"
+#include "core/base/text.hpp"  // with_thousands
+#include "core/base/units.hpp"
 
 namespace vtrain {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/text.hpp"
+#include "core/base/text.hpp"
 #include "sched/gpu_types.hpp"
 #include "tools/output_format.hpp"
 #include "workloads/jobs/training_jobs.hpp"

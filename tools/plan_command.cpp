@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "core/file.hpp"
-#include "core/gpu_profile.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/file.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "tools/command.hpp"
 #include "tools/json_output.hpp"
 #include "tools/output_format.hpp"

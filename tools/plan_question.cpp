@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "core/text.hpp"
-#include "core/time_span.hpp"
+#include "core/base/text.hpp"
+#include "core/text/time_span.hpp"
 #include "tools/output_format.hpp"
 #include "tools/plan_spec.hpp"
 #include "tools/usage_error.hpp"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/result.hpp"
-#include "core/units.hpp"
+#include "core/base/result.hpp"
+#include "core/base/units.hpp"
 #include "tools/plan_table.hpp"
 #include "tools/target_arguments.hpp"
 #include "workloads/model.hpp"

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/result.hpp"
-#include "core/units.hpp"
+#include "core/base/result.hpp"
+#include "core/base/units.hpp"
 #include "workloads/parallel_plan.hpp"
 
 namespace vtrain {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 #include "workloads/model.hpp"
 #include "workloads/parallel_plan.hpp"
 #include "workloads/physical_semantics.hpp"

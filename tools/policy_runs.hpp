@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "sched/metrics.hpp"
 #include "sched/simulator.hpp"
 #include "tools/experiment.hpp"

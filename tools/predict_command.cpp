@@ -12,10 +12,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "core/execution_graph.hpp"
-#include "core/file.hpp"
-#include "core/gpu_profile.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/graph/execution_graph.hpp"
+#include "core/io/file.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "tools/command.hpp"
 #include "tools/json_output.hpp"
 #include "tools/output_format.hpp"

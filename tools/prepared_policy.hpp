@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "policies/registry.hpp"
 #include "sched/policy.hpp"
 

@@ -9,12 +9,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "core/file.hpp"
-#include "core/gpu_profile.hpp"
-#include "core/kernel_recording.hpp"
-#include "core/profile_import.hpp"
-#include "core/recording_profile.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/file.hpp"
+#include "core/kernels/kernel_recording.hpp"
+#include "core/profile/gpu_profile.hpp"
+#include "core/profile/import.hpp"
+#include "core/profile/recording_profile.hpp"
 #include "profiler/command.hpp"
 #include "profiler/error.hpp"
 #include "tools/command.hpp"

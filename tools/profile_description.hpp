@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/evidence.hpp"
-#include "core/gpu_profile.hpp"
+#include "core/kernels/evidence.hpp"
+#include "core/profile/gpu_profile.hpp"
 
 namespace vtrain {
 

@@ -12,8 +12,8 @@
 #include <set>
 #include <system_error>
 
-#include "core/file.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/file.hpp"
 #include "tools/command.hpp"
 #include "tools/experiment.hpp"
 #include "tools/json_output.hpp"

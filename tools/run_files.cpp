@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "core/csv.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/csv.hpp"
 #include "sched/metrics.hpp"
 #include "tools/cluster_timeline.hpp"
 #include "tools/json_output.hpp"

@@ -12,8 +12,8 @@
 #include <system_error>
 #include <utility>
 
-#include "core/file.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/file.hpp"
 #include "tools/file_hash.hpp"
 #include "tools/json_output.hpp"
 #include "tools/trace_description.hpp"

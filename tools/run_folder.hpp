@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/file.hpp"
-#include "core/result.hpp"
+#include "core/base/result.hpp"
+#include "core/io/file.hpp"
 #include "tools/policy_runs.hpp"
 
 namespace vtrain {

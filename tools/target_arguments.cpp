@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "core/profile_constants.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/profile/constants.hpp"
 #include "tools/output_format.hpp"
 #include "tools/plan_spec.hpp"
 #include "tools/usage_error.hpp"

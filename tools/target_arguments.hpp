@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/gpu_profile.hpp"
-#include "core/result.hpp"
+#include "core/base/result.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "sched/cluster.hpp"
 #include "workloads/stack.hpp"
 

@@ -10,9 +10,9 @@
 #include <system_error>
 #include <utility>
 
-#include "core/decompress.hpp"
-#include "core/file.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/decompress.hpp"
+#include "core/io/file.hpp"
 #include "sched/node_counter.hpp"
 #include "tools/file_hash.hpp"
 #include "traces/trace_join.hpp"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "core/file.hpp"
+#include "core/io/file.hpp"
 #include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
 #include "tools/report/trace_report.hpp"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/file.hpp"
+#include "core/io/file.hpp"
 #include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
 #include "tools/trace_description.hpp"

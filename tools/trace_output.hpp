@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "sched/cluster.hpp"
 #include "traces/trace_difference.hpp"
 #include "traces/trace_format.hpp"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <type_traits>
 
-#include "core/time_span.hpp"
+#include "core/text/time_span.hpp"
 #include "sched/cluster.hpp"
 #include "tools/trace_arguments.hpp"
 #include "tools/trace_commands.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "traces/deadlines.hpp"
 #include "traces/estimate_rule.hpp"
 #include "traces/model_mix.hpp"

@@ -12,9 +12,9 @@
 
 #include <fmt/format.h>
 
-#include "core/gpu_profile.hpp"
-#include "core/result.hpp"
-#include "core/text.hpp"
+#include "core/base/result.hpp"
+#include "core/base/text.hpp"
+#include "core/profile/gpu_profile.hpp"
 
 namespace vtrain {
 namespace {

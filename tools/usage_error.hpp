@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 
 namespace CLI {
 class App;

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/csv.hpp"
-#include "core/file.hpp"
+#include "core/io/csv.hpp"
+#include "core/io/file.hpp"
 #include "tools/command.hpp"
 #include "tools/cross_validation.hpp"
 #include "tools/json_output.hpp"

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "core/result.hpp"
-#include "core/text.hpp"
+#include "core/base/result.hpp"
+#include "core/base/text.hpp"
 #include "sched/node_counter.hpp"
 
 namespace vtrain {

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 
 namespace vtrain {
 

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "core/csv.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/csv.hpp"
 #include "traces/sacct_reader.hpp"
 #include "workloads/jobs/throughput_table.hpp"
 

@@ -9,8 +9,8 @@
 
 #include <boost/unordered/unordered_flat_set.hpp>
 
-#include "core/result.hpp"
-#include "core/units.hpp"
+#include "core/base/result.hpp"
+#include "core/base/units.hpp"
 
 namespace vtrain {
 

@@ -10,9 +10,9 @@
 
 #include <fmt/format.h>
 
-#include "core/json_line.hpp"
-#include "core/json_reader.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/json_line.hpp"
+#include "core/io/json_reader.hpp"
 #include "traces/batsim_profiles.hpp"
 #include "traces/job_fields.hpp"
 #include "traces/json_lines.hpp"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/text.hpp"
+#include "core/base/text.hpp"
 #include "traces/job_csv.hpp"
 #include "traces/job_fields.hpp"
 #include "traces/job_log.hpp"

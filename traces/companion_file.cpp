@@ -4,7 +4,7 @@
 #include <system_error>
 #include <utility>
 
-#include "core/file.hpp"
+#include "core/io/file.hpp"
 
 namespace vtrain {
 

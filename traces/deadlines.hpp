@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/result.hpp"
-#include "core/rng.hpp"
+#include "core/base/result.hpp"
+#include "core/base/rng.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "core/rng.hpp"
-#include "core/text.hpp"
-#include "core/time_span.hpp"
+#include "core/base/rng.hpp"
+#include "core/base/text.hpp"
+#include "core/text/time_span.hpp"
 #include "traces/job_fields.hpp"
 
 namespace vtrain {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/result.hpp"
-#include "core/units.hpp"
+#include "core/base/result.hpp"
+#include "core/base/units.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {

@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "core/line_reader.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/line_reader.hpp"
 #include "traces/companion_file.hpp"
 #include "traces/job_fields.hpp"
 #include "workloads/jobs/throughput_table.hpp"

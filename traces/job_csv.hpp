@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/csv.hpp"
-#include "core/result.hpp"
-#include "core/text.hpp"
+#include "core/base/result.hpp"
+#include "core/base/text.hpp"
+#include "core/io/csv.hpp"
 #include "traces/job_fields.hpp"
 #include "traces/trace_format.hpp"
 

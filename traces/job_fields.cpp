@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "core/text.hpp"
+#include "core/base/text.hpp"
 
 namespace vtrain {
 namespace {

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/result.hpp"
-#include "core/text.hpp"
-#include "core/time_span.hpp"
-#include "core/units.hpp"
+#include "core/base/result.hpp"
+#include "core/base/text.hpp"
+#include "core/base/units.hpp"
+#include "core/text/time_span.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {

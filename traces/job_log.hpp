@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/calendar.hpp"
-#include "core/result.hpp"
+#include "core/base/result.hpp"
+#include "core/text/calendar.hpp"
 #include "traces/trace_format.hpp"
 
 namespace vtrain {

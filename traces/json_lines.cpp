@@ -11,11 +11,11 @@
 
 #include <fmt/format.h>
 
-#include "core/file.hpp"
-#include "core/json_line.hpp"
-#include "core/json_reader.hpp"
-#include "core/line_reader.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/file.hpp"
+#include "core/io/json_line.hpp"
+#include "core/io/json_reader.hpp"
+#include "core/io/line_reader.hpp"
 #include "traces/job_fields.hpp"
 #include "traces/trace_columns.hpp"
 

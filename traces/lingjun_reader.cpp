@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "core/json_reader.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/json_reader.hpp"
 #include "traces/companion_file.hpp"
 #include "traces/job_fields.hpp"
 #include "traces/log_csv.hpp"

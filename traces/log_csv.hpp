@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/csv.hpp"
-#include "core/result.hpp"
+#include "core/base/result.hpp"
+#include "core/io/csv.hpp"
 #include "traces/job_log.hpp"
 #include "traces/log_row.hpp"
 #include "traces/trace_format.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/text.hpp"
+#include "core/base/text.hpp"
 #include "traces/job_fields.hpp"
 
 namespace vtrain {

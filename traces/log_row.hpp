@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/calendar.hpp"
-#include "core/result.hpp"
+#include "core/base/result.hpp"
+#include "core/text/calendar.hpp"
 #include "traces/job_log.hpp"
 
 namespace vtrain {

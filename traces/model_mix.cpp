@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "core/text.hpp"
+#include "core/base/text.hpp"
 #include "workloads/jobs/job_error.hpp"
 #include "workloads/jobs/training_jobs.hpp"
 #include "workloads/model_zoo.hpp"

@@ -10,9 +10,9 @@
 #include <tuple>
 #include <utility>
 
-#include "core/result.hpp"
-#include "core/rng.hpp"
-#include "core/units.hpp"
+#include "core/base/result.hpp"
+#include "core/base/rng.hpp"
+#include "core/base/units.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {

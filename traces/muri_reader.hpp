@@ -7,7 +7,7 @@
 
 #include <string_view>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "traces/trace_format.hpp"
 
 namespace vtrain {

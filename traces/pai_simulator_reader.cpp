@@ -1,6 +1,6 @@
 #include "traces/pai_simulator_reader.hpp"
 
-#include "core/text.hpp"
+#include "core/base/text.hpp"
 #include "traces/job_fields.hpp"
 #include "traces/log_csv.hpp"
 

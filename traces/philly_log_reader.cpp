@@ -10,9 +10,9 @@
 
 #include <fmt/format.h>
 
-#include "core/calendar.hpp"
-#include "core/json_reader.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/json_reader.hpp"
+#include "core/text/calendar.hpp"
 #include "traces/job_fields.hpp"
 #include "traces/job_log.hpp"
 

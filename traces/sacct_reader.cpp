@@ -9,11 +9,11 @@
 
 #include <fmt/format.h>
 
-#include "core/calendar.hpp"
-#include "core/csv.hpp"
-#include "core/line_reader.hpp"
-#include "core/slurm_lists.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/csv.hpp"
+#include "core/io/line_reader.hpp"
+#include "core/text/calendar.hpp"
+#include "core/text/slurm_lists.hpp"
 #include "traces/job_fields.hpp"
 #include "traces/job_log.hpp"
 #include "traces/log_row.hpp"

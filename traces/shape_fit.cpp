@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "core/text.hpp"
+#include "core/base/text.hpp"
 #include "traces/tenant_rule.hpp"
 
 namespace vtrain {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "traces/workload_shape.hpp"
 #include "workloads/jobs/job.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "traces/workload_shape.hpp"
 
 namespace vtrain {

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "core/text.hpp"
+#include "core/base/text.hpp"
 
 namespace vtrain {
 

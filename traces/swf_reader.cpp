@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "core/line_reader.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/line_reader.hpp"
 #include "traces/job_fields.hpp"
 #include "traces/job_log.hpp"
 

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "core/file.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/file.hpp"
 #include "workloads/jobs/job_error.hpp"
 
 namespace vtrain {

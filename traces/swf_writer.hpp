@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "traces/trace_format.hpp"
 
 namespace vtrain {

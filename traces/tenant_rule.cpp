@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "core/rng.hpp"
-#include "core/text.hpp"
+#include "core/base/rng.hpp"
+#include "core/base/text.hpp"
 
 namespace vtrain {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {

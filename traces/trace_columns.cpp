@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/text.hpp"
+#include "core/base/text.hpp"
 #include "traces/job_fields.hpp"
 
 namespace vtrain {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {

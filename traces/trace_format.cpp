@@ -10,10 +10,10 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "core/csv.hpp"
-#include "core/file.hpp"
-#include "core/line_reader.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/csv.hpp"
+#include "core/io/file.hpp"
+#include "core/io/line_reader.hpp"
 #include "traces/acme_reader.hpp"
 #include "traces/auxiliary_file.hpp"
 #include "traces/batsim_reader.hpp"

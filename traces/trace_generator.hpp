@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "core/result.hpp"
-#include "core/units.hpp"
+#include "core/base/result.hpp"
+#include "core/base/units.hpp"
 #include "traces/deadlines.hpp"
 #include "traces/model_mix.hpp"
 #include "traces/status_mix.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "traces/trace_format.hpp"
 
 namespace vtrain {

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/rng.hpp"
-#include "core/text.hpp"
-#include "core/time_span.hpp"
+#include "core/base/rng.hpp"
+#include "core/base/text.hpp"
+#include "core/text/time_span.hpp"
 #include "traces/job_fields.hpp"
 #include "traces/trace_statistics.hpp"
 

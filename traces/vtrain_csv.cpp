@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/csv.hpp"
-#include "core/file.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/csv.hpp"
+#include "core/io/file.hpp"
 #include "traces/job_csv.hpp"
 #include "traces/trace_columns.hpp"
 

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "core/text.hpp"
+#include "core/base/text.hpp"
 #include "workloads/config_reader.hpp"
 
 namespace vtrain {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 #include "workloads/stage_order.hpp"
 
 namespace vtrain {

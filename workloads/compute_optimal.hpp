@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "core/result.hpp"
-#include "core/units.hpp"
+#include "core/base/result.hpp"
+#include "core/base/units.hpp"
 #include "workloads/model.hpp"
 #include "workloads/plan_search.hpp"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/json_reader.hpp"
+#include "core/io/json_reader.hpp"
 
 namespace vtrain {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 #include "workloads/layer_parts.hpp"
 
 namespace vtrain {

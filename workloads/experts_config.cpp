@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/text.hpp"
+#include "core/base/text.hpp"
 #include "workloads/config_reader.hpp"
 
 namespace vtrain {

@@ -1,8 +1,8 @@
 /// Turns the work of an iteration into an execution graph.
 #pragma once
 
-#include "core/execution_graph.hpp"
-#include "core/result.hpp"
+#include "core/base/result.hpp"
+#include "core/graph/execution_graph.hpp"
 #include "workloads/iteration_work.hpp"
 
 namespace vtrain {

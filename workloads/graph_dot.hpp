@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/execution_graph.hpp"
+#include "core/graph/execution_graph.hpp"
 #include "workloads/iteration_work.hpp"
 
 namespace vtrain {

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "core/json_reader.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/json_reader.hpp"
 #include "workloads/attention_config.hpp"
 #include "workloads/config_reader.hpp"
 #include "workloads/experts_config.hpp"

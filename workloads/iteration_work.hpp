@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/kernel_trace.hpp"
-#include "core/task.hpp"
-#include "core/units.hpp"
+#include "core/base/units.hpp"
+#include "core/graph/task.hpp"
+#include "core/kernels/kernel_trace.hpp"
 #include "workloads/parallel_plan.hpp"
 
 namespace vtrain {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "core/measured_products.hpp"
+#include "core/kernels/measured_products.hpp"
 
 namespace vtrain {
 namespace {

@@ -4,11 +4,11 @@
 
 #include <cstdint>
 
-#include "core/collective_table.hpp"
-#include "core/evidence.hpp"
-#include "core/gpu_profile.hpp"
-#include "core/precision.hpp"
-#include "core/units.hpp"
+#include "core/base/units.hpp"
+#include "core/kernels/collective_table.hpp"
+#include "core/kernels/evidence.hpp"
+#include "core/kernels/precision.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "workloads/model.hpp"
 
 namespace vtrain {

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 #include "workloads/layer_parts.hpp"
 #include "workloads/recomputed_pass.hpp"
 #include "workloads/stage_order.hpp"

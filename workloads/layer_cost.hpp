@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/gpu_profile.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "workloads/iteration_work.hpp"
 #include "workloads/layer_kinds.hpp"
 #include "workloads/model.hpp"

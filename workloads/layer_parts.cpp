@@ -2,7 +2,7 @@
 // precision `PassBuilder` takes twice as much.
 #include "workloads/layer_parts.hpp"
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 
 namespace vtrain {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 #include "workloads/layer_kinds.hpp"
 #include "workloads/layer_shape.hpp"
 #include "workloads/model.hpp"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/gpu_profile.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "workloads/kernel_cost.hpp"
 #include "workloads/layer_cost.hpp"
 #include "workloads/layer_kinds.hpp"

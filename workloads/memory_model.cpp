@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 #include "workloads/layer_kinds.hpp"
 #include "workloads/layer_shape.hpp"
 #include "workloads/stage_order.hpp"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "core/text.hpp"
+#include "core/base/text.hpp"
 #include "workloads/layer_kinds.hpp"
 #include "workloads/size_checks.hpp"
 

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "core/file.hpp"
-#include "core/json_reader.hpp"
+#include "core/io/file.hpp"
+#include "core/io/json_reader.hpp"
 #include "workloads/hugging_face.hpp"
 #include "workloads/model_json.hpp"
 #include "workloads/model_zoo.hpp"

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <type_traits>
 
-#include "core/json_reader.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/json_reader.hpp"
 #include "workloads/model_zoo.hpp"
 
 namespace vtrain {

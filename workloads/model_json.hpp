@@ -15,7 +15,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "workloads/model.hpp"
 
 namespace vtrain {

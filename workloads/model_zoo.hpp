@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "workloads/model.hpp"
 
 namespace vtrain {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/precision.hpp"
-#include "core/result.hpp"
-#include "core/units.hpp"
+#include "core/base/result.hpp"
+#include "core/base/units.hpp"
+#include "core/kernels/precision.hpp"
 #include "workloads/model.hpp"
 
 namespace vtrain {

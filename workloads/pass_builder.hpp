@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/gpu_profile.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "workloads/iteration_work.hpp"
 #include "workloads/kernel_cost.hpp"
 #include "workloads/stack.hpp"

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 #include "workloads/memory_model.hpp"
 #include "workloads/pass_builder.hpp"
 #include "workloads/stage_costs.hpp"

@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "core/gpu_profile.hpp"
-#include "core/result.hpp"
+#include "core/base/result.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "workloads/iteration_work.hpp"
 #include "workloads/layer_cost.hpp"
 #include "workloads/memory_model.hpp"

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 #include "workloads/block_recurrence.hpp"
 #include "workloads/block_times.hpp"
 #include "workloads/pipeline_schedule.hpp"

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 #include "workloads/plan_search.hpp"
 
 namespace vtrain {

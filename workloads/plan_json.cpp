@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "core/json_reader.hpp"
+#include "core/io/json_reader.hpp"
 #include "workloads/size_checks.hpp"
 
 namespace vtrain {

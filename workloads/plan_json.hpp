@@ -24,7 +24,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "workloads/parallel_plan.hpp"
 
 namespace vtrain {

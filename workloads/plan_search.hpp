@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/gpu_profile.hpp"
-#include "core/result.hpp"
-#include "core/units.hpp"
+#include "core/base/result.hpp"
+#include "core/base/units.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "workloads/memory_model.hpp"
 #include "workloads/model.hpp"
 #include "workloads/parallel_plan.hpp"

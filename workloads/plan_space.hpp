@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "core/gpu_profile.hpp"
-#include "core/units.hpp"
+#include "core/base/units.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "workloads/model.hpp"
 #include "workloads/parallel_plan.hpp"
 #include "workloads/stack.hpp"

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "core/gpu_profile.hpp"
-#include "core/units.hpp"
+#include "core/base/units.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "workloads/block_times.hpp"
 #include "workloads/iteration_work.hpp"
 #include "workloads/layer_cost.hpp"

@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "core/file.hpp"
-#include "core/json_reader.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/file.hpp"
+#include "core/io/json_reader.hpp"
 #include "workloads/hugging_face.hpp"
 #include "workloads/model_file.hpp"
 #include "workloads/plan_json.hpp"

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "core/json_reader.hpp"
-#include "core/result.hpp"
+#include "core/base/result.hpp"
+#include "core/io/json_reader.hpp"
 #include "workloads/model.hpp"
 #include "workloads/parallel_plan.hpp"
 #include "workloads/vtrain_config.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/graph_simulation.hpp"
+#include "core/graph/graph_simulation.hpp"
 #include "workloads/stage_times.hpp"
 
 namespace vtrain {

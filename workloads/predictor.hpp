@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/result.hpp"
-#include "core/units.hpp"
+#include "core/base/result.hpp"
+#include "core/base/units.hpp"
 #include "workloads/iteration_work.hpp"
 #include "workloads/model.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 
 namespace vtrain {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 #include "workloads/block_times.hpp"
 #include "workloads/stage_order.hpp"
 

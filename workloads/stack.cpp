@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "core/gpu_profile.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/profile/gpu_profile.hpp"
 
 namespace vtrain {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 #include "workloads/layer_shape.hpp"
 #include "workloads/memory_model.hpp"
 #include "workloads/pass_builder.hpp"

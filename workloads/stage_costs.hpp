@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "core/gpu_profile.hpp"
-#include "core/units.hpp"
+#include "core/base/units.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "workloads/iteration_work.hpp"
 #include "workloads/kernel_cost.hpp"
 #include "workloads/layer_cost.hpp"

@@ -5,7 +5,7 @@
 // by the same kernel.
 #include <algorithm>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 #include "workloads/layer_parts.hpp"
 
 namespace vtrain {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/task.hpp"
+#include "core/graph/task.hpp"
 #include "workloads/iteration_work.hpp"
 
 namespace vtrain {

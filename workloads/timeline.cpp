@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "core/graph_simulation.hpp"
+#include "core/graph/graph_simulation.hpp"
 #include "workloads/predictor.hpp"
 #include "workloads/task_names.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "core/json_reader.hpp"
+#include "core/io/json_reader.hpp"
 
 namespace vtrain {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "workloads/model.hpp"
 #include "workloads/parallel_plan.hpp"
 

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "core/file.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/file.hpp"
 
 namespace vtrain {
 namespace {

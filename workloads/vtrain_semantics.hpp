@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "core/collective_cost.hpp"
-#include "core/kernel_trace.hpp"
-#include "core/result.hpp"
+#include "core/base/result.hpp"
+#include "core/kernels/collective_cost.hpp"
+#include "core/kernels/kernel_trace.hpp"
 #include "workloads/iteration_work.hpp"
 #include "workloads/vtrain_config.hpp"
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 #include "workloads/layer_cost.hpp"
 #include "workloads/layer_kinds.hpp"
 #include "workloads/layer_parts.hpp"

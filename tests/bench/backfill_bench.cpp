@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "policies/registry.hpp"
 #include "sched/simulator.hpp"
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "workloads/jobs/elastic_jobs.hpp"
 #include "workloads/jobs/job_pricing.hpp"
 

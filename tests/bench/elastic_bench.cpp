@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "policies/registry.hpp"
 #include "sched/metrics.hpp"
 #include "sched/simulator.hpp"

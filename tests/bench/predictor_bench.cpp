@@ -7,8 +7,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "core/file.hpp"
-#include "core/graph_simulation.hpp"
+#include "core/graph/graph_simulation.hpp"
+#include "core/io/file.hpp"
 #include "workloads/graph_builder.hpp"
 #include "workloads/predictor.hpp"
 #include "workloads/vtrain_semantics.hpp"

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "core/file.hpp"
+#include "core/io/file.hpp"
 #include "tests/bench/memory_peak.hpp"
 #include "traces/trace_format.hpp"
 #include "traces/trace_generator.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/text.hpp"
+#include "core/base/text.hpp"
 #include "traces/trace_format.hpp"
 #include "traces/trace_statistics.hpp"
 #include "traces/vtrain_csv.hpp"

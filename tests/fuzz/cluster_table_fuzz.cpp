@@ -1,8 +1,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "core/json_reader.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/json_reader.hpp"
 #include "sched/cluster_tables.hpp"
 
 /// Either there is an error that can be shown, or a cluster within its limits whose groups differ.

@@ -1,7 +1,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "core/collective_cost.hpp"
+#include "core/kernels/collective_cost.hpp"
 
 /// Any bytes give an error with a message, or a table that has a time for every size.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

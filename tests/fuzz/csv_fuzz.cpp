@@ -1,7 +1,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "core/csv.hpp"
+#include "core/io/csv.hpp"
 
 /// Any bytes give an error with a message, or rows with a field for every column.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

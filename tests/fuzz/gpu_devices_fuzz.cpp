@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "core/gpu_profile.hpp"
-#include "core/profile_import.hpp"
+#include "core/profile/gpu_profile.hpp"
+#include "core/profile/import.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const vtrain::DeviceFile devices{.text = std::string(reinterpret_cast<const char*>(data), size),

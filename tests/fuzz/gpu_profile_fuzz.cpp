@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "core/gpu_profile.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "workloads/kernel_cost.hpp"
 #include "workloads/physical_semantics.hpp"
 #include "workloads/predictor.hpp"

@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "core/gpu_profile.hpp"
-#include "core/kernel_recording.hpp"
-#include "core/recording_profile.hpp"
+#include "core/kernels/kernel_recording.hpp"
+#include "core/profile/gpu_profile.hpp"
+#include "core/profile/recording_profile.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace vtrain;

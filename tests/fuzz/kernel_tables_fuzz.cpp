@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "core/kernel_tables.hpp"
+#include "core/kernels/published_samples.hpp"
 
 namespace {
 

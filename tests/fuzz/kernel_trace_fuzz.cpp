@@ -1,7 +1,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "core/kernel_trace.hpp"
+#include "core/kernels/kernel_trace.hpp"
 
 /// Any bytes give an error with a message, or kernels that never start before the one before them.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/json_reader.hpp"
+#include "core/io/json_reader.hpp"
 #include "workloads/memory_model.hpp"
 #include "workloads/model_file.hpp"
 #include "workloads/predict_config.hpp"

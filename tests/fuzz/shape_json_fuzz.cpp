@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "core/text.hpp"
+#include "core/base/text.hpp"
 #include "traces/shape_json.hpp"
 #include "traces/trace_generator.hpp"
 

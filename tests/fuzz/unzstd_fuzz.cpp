@@ -1,7 +1,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "core/decompress.hpp"
+#include "core/io/decompress.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::size_t kLimit = 1 << 20;

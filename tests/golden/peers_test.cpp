@@ -7,8 +7,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "core/csv.hpp"
-#include "core/file.hpp"
+#include "core/io/csv.hpp"
+#include "core/io/file.hpp"
 #include "tests/support/command_runner.hpp"
 
 namespace fs = std::filesystem;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/csv.hpp"
+#include "core/io/csv.hpp"
 #include "tests/support/command_runner.hpp"
 
 using nlohmann::json;

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <concepts>
 
-#include "core/units.hpp"
+#include "core/base/units.hpp"
 
 namespace vtrain {
 

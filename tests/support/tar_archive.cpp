@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "core/file.hpp"
+#include "core/io/file.hpp"
 
 namespace vtrain {
 

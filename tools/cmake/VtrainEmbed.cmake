@@ -36,7 +36,7 @@ function(vtrain_embed_files target function)
   file(CONFIGURE OUTPUT ${output} @ONLY CONTENT "// Generated.
 #include <span>
 
-#include \"core/embedded_file.hpp\"
+#include \"core/io/embedded_file.hpp\"
 namespace vtrain::embedded {
 @declarations@std::span<const EmbeddedFile> @function@();
 std::span<const EmbeddedFile> @function@() {

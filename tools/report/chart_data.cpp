@@ -12,7 +12,7 @@
 #include <numeric>
 #include <optional>
 
-#include "core/text.hpp"
+#include "core/base/text.hpp"
 #include "sched/metrics.hpp"
 #include "tools/output_format.hpp"
 #include "tools/report/gantt.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/text.hpp"
+#include "core/base/text.hpp"
 #include "tools/output_format.hpp"
 
 namespace vtrain::report {

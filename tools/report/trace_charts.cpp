@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/text.hpp"
+#include "core/base/text.hpp"
 #include "tools/output_format.hpp"
 #include "tools/report/chart_data.hpp"
 #include "tools/report/html.hpp"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "workloads/model.hpp"
 #include "workloads/plan_search.hpp"
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/ids.hpp"
-#include "core/units.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/units.hpp"
 #include "workloads/jobs/throughput_curve.hpp"
 
 namespace vtrain {

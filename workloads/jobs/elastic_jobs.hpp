@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "core/result.hpp"
-#include "core/units.hpp"
+#include "core/base/result.hpp"
+#include "core/base/units.hpp"
 #include "workloads/jobs/curves_by_type.hpp"
 #include "workloads/jobs/job.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "core/ids.hpp"
-#include "core/units.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/units.hpp"
 
 namespace vtrain {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/ids.hpp"
-#include "core/units.hpp"
+#include "core/base/ids.hpp"
+#include "core/base/units.hpp"
 #include "workloads/jobs/name_table.hpp"
 #include "workloads/jobs/throughput_levels.hpp"
 

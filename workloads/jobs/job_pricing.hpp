@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "core/result.hpp"
+#include "core/base/result.hpp"
 #include "workloads/jobs/curves_by_type.hpp"
 #include "workloads/jobs/job.hpp"
 

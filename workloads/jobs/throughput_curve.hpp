@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/gpu_profile.hpp"
-#include "core/result.hpp"
-#include "core/units.hpp"
+#include "core/base/result.hpp"
+#include "core/base/units.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "workloads/jobs/curve_store.hpp"
 #include "workloads/jobs/job.hpp"
 #include "workloads/jobs/throughput_levels.hpp"

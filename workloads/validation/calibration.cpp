@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "core/file.hpp"
-#include "core/json_reader.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/file.hpp"
+#include "core/io/json_reader.hpp"
 
 namespace vtrain {
 namespace embedded {

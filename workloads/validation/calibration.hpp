@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/result.hpp"
-#include "core/units.hpp"
+#include "core/base/result.hpp"
+#include "core/base/units.hpp"
 #include "workloads/stack.hpp"
 #include "workloads/validation/accuracy.hpp"
 

@@ -8,8 +8,8 @@
 #include <tuple>
 #include <vector>
 
-#include "core/gpu_profile.hpp"
-#include "core/result.hpp"
+#include "core/base/result.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "workloads/memory_model.hpp"
 #include "workloads/validation/accuracy.hpp"
 #include "workloads/validation/calibration.hpp"

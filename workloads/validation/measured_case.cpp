@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "core/csv.hpp"
-#include "core/file.hpp"
-#include "core/json_reader.hpp"
+#include "core/io/csv.hpp"
+#include "core/io/file.hpp"
+#include "core/io/json_reader.hpp"
 #include "workloads/validation/measured_record.hpp"
 
 namespace vtrain {

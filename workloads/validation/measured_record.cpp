@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "core/text.hpp"
+#include "core/base/text.hpp"
 #include "workloads/size_checks.hpp"
 #include "workloads/validation/measured_sources.hpp"
 #include "workloads/validation/neusight_runs.hpp"

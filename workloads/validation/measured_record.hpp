@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json_reader.hpp"
-#include "core/result.hpp"
+#include "core/base/result.hpp"
+#include "core/io/json_reader.hpp"
 #include "workloads/validation/measured_case.hpp"
 
 namespace vtrain {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/text.hpp"
+#include "core/base/text.hpp"
 #include "workloads/validation/recorded_words.hpp"
 
 namespace vtrain {

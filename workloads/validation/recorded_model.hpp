@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/json_reader.hpp"
+#include "core/io/json_reader.hpp"
 #include "workloads/model_zoo.hpp"
 #include "workloads/validation/measured_case.hpp"
 

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <vector>
 
-#include "core/text.hpp"
+#include "core/base/text.hpp"
 
 namespace vtrain {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "policies/availability_profile.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 

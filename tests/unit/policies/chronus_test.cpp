@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "policies/registry.hpp"
 #include "sched/metrics.hpp"
 #include "sched/simulator.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain::testing {

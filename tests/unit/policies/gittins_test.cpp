@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "policies/registry.hpp"
 #include "tests/support/sim_time.hpp"
 #include "tests/support/temporary_folder.hpp"

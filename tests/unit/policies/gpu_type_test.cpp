@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "policies/registry.hpp"
 #include "sched/gpu_types.hpp"
 #include "sched/simulator.hpp"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/file.hpp"
+#include "core/io/file.hpp"
 #include "policies/lease_plan.hpp"
 #include "policies/lease_program.hpp"
 #include "tests/support/shared_data.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 
 namespace vtrain::testing {
 namespace {

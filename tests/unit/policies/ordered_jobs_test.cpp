@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 
 namespace vtrain {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 
 namespace vtrain {
 namespace {

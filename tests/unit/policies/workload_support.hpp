@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain::testing {

@@ -7,9 +7,9 @@
 
 #include <doctest/doctest.h>
 
-#include "core/kernel_trace.hpp"
-#include "tests/unit/profiler/fake_device.hpp"
+#include "core/kernels/kernel_trace.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "tests/unit/profiler/fake_device.hpp"
 
 namespace vtrain::profiler {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/kernel_trace.hpp"
+#include "core/kernels/kernel_trace.hpp"
 #include "tests/unit/profiler/fake_device.hpp"
 
 namespace vtrain::profiler {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "sched/placement.hpp"
 #include "workloads/jobs/job.hpp"
 

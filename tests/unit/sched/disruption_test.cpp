@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "sched/metrics.hpp"
 #include "sched/simulator.hpp"
 #include "tests/support/sim_time.hpp"

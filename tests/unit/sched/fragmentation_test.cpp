@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/file.hpp"
+#include "core/io/file.hpp"
 #include "sched/fgd_placement.hpp"
 #include "workloads/jobs/job.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "sched/simulator.hpp"
 #include "tests/unit/sched/scripted_policy.hpp"
 #include "workloads/jobs/job.hpp"

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 
 namespace vtrain {
 namespace {

@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "sched/fragmentation.hpp"
 #include "sched/node_table.hpp"
 #include "sched/placement.hpp"

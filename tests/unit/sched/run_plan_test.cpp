@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 
 namespace vtrain {
 namespace {

@@ -1,7 +1,7 @@
 /// Gangs that are slow because they are spread.
 #include <doctest/doctest.h>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "sched/disruptions.hpp"
 #include "sched/run_plan.hpp"
 #include "sched/simulator.hpp"

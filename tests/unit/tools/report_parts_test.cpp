@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "tools/output_format.hpp"
 #include "tools/report/chart_data.hpp"
 #include "tools/report/gantt.hpp"

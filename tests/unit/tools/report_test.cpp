@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 
 using namespace vtrain;
 

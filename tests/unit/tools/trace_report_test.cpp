@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "tools/report/trace_charts.hpp"
 
 using namespace vtrain;

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "core/file.hpp"
+#include "core/io/file.hpp"
 #include "tests/support/shared_data.hpp"
 #include "tests/support/trace_examples.hpp"
 #include "traces/trace_format.hpp"

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/file.hpp"
-#include "core/text.hpp"
+#include "core/base/text.hpp"
+#include "core/io/file.hpp"
 #include "tests/support/packed.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/trace_examples.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 
 namespace vtrain {
 namespace {

@@ -8,7 +8,7 @@
 #include <random>
 #include <string>
 
-#include "core/calendar.hpp"
+#include "core/text/calendar.hpp"
 
 using nlohmann::json;
 using std::chrono::seconds;

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "core/file.hpp"
+#include "core/io/file.hpp"
 #include "tests/support/shared_data.hpp"
 #include "tests/support/tar_archive.hpp"
 #include "traces/pai_reader.hpp"

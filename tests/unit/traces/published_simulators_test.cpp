@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "core/file.hpp"
+#include "core/io/file.hpp"
 #include "tests/support/shared_data.hpp"
 #include "tests/support/tar_archive.hpp"
 #include "traces/trace_format.hpp"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/file.hpp"
+#include "core/io/file.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "traces/trace_format.hpp"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/csv.hpp"
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
+#include "core/io/csv.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "traces/trace_difference.hpp"
 #include "traces/trace_format.hpp"

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "workloads/model_zoo.hpp"
 
 namespace vtrain {

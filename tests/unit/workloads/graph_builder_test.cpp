@@ -9,7 +9,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "core/graph_simulation.hpp"
+#include "core/graph/graph_simulation.hpp"
 #include "workloads/graph_dot.hpp"
 #include "workloads/predictor.hpp"
 #include "workloads/task_names.hpp"

@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/gpu_profile.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "workloads/kernel_cost.hpp"
 #include "workloads/layer_cost.hpp"
 #include "workloads/layer_kinds.hpp"

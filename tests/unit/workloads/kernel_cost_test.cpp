@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "core/file.hpp"
-#include "core/profile_import.hpp"
-#include "core/surface_fit.hpp"
+#include "core/io/file.hpp"
+#include "core/profile/import.hpp"
+#include "core/profile/surface_fit.hpp"
 #include "tests/unit/workloads/plain_a100.hpp"
 
 namespace vtrain {

@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/gpu_profile.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "tests/unit/workloads/plain_a100.hpp"
 #include "workloads/kernel_cost.hpp"
 #include "workloads/layer_cost.hpp"

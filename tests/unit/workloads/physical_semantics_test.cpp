@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "tests/unit/workloads/release_a100.hpp"
 #include "workloads/graph_builder.hpp"
 #include "workloads/kernel_cost.hpp"

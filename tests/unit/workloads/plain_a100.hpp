@@ -1,7 +1,7 @@
 /// The A100 for tests, as the program has it (`release_a100.hpp` is that of the public vTrain release).
 #pragma once
 
-#include "core/gpu_profile.hpp"
+#include "core/profile/gpu_profile.hpp"
 
 namespace vtrain::testing {
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/json_reader.hpp"
+#include "core/io/json_reader.hpp"
 
 namespace vtrain {
 namespace {

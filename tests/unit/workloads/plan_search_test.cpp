@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "tests/unit/workloads/plain_a100.hpp"
 #include "workloads/model_zoo.hpp"
 #include "workloads/physical_semantics.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "tests/unit/workloads/plain_a100.hpp"
 #include "workloads/model_zoo.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "workloads/model_zoo.hpp"
 #include "workloads/plan_space.hpp"
 #include "workloads/predictor.hpp"

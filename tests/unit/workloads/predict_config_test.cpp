@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "core/file.hpp"
+#include "core/io/file.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "workloads/model_file.hpp"
 #include "workloads/model_zoo.hpp"

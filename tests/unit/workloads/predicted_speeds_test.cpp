@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/gpu_profile.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "tests/unit/workloads/model_jobs.hpp"
 
 namespace vtrain {

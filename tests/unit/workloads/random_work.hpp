@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "workloads/iteration_work.hpp"
 
 namespace vtrain {

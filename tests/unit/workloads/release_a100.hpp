@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/gpu_profile.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "workloads/iteration_work.hpp"
 #include "workloads/stack.hpp"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/gpu_profile.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "workloads/layer_cost.hpp"
 #include "workloads/validation/measured_case.hpp"
 

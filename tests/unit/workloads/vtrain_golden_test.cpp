@@ -8,8 +8,8 @@
 
 #include <doctest/doctest.h>
 
-#include "core/file.hpp"
-#include "core/kernel_trace.hpp"
+#include "core/io/file.hpp"
+#include "core/kernels/kernel_trace.hpp"
 #include "workloads/graph_builder.hpp"
 #include "workloads/predictor.hpp"
 #include "workloads/vtrain_semantics.hpp"

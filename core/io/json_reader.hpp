@@ -1,0 +1,115 @@
+/// Reading JSON that people write: every complaint names the file, the line and the key.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/base/result.hpp"
+
+namespace vtrain {
+
+/// `text` as a JSON string in quotes; bytes that are no UTF-8 become U+FFFD.
+std::string json_string(std::string_view text);
+
+/// What becomes of `NaN`, `Infinity` and `-Infinity`, which JSON (RFC 8259, section 6) does not know but
+/// Python's `json` writes: an error, or null.
+enum class NonFinite : std::uint8_t { Refused, Null };
+
+/// A JSON document with the text it came from, so that errors can name lines.
+class JsonDocument {
+ public:
+  /// Parses `text`; at most 64 levels of nesting, no key twice in an object. `file` is used in errors.
+  static Result<JsonDocument> parse(std::string text, std::string file,
+                                    NonFinite non_finite = NonFinite::Refused);
+
+  /// The outermost value.
+  const nlohmann::json& root() const { return root_; }
+  /// As given to `parse`.
+  const std::string& file() const { return file_; }
+  /// An error at what is, or is missing, under `key` of `object`, which is a part of this document. The key
+  /// may be a path, `experts.top_k`, or empty for the object itself. The error's field is the path from the
+  /// root, `groups[1].num_nodes`, its line that of the deepest part of the path that the document has.
+  Error error_at(const nlohmann::json& object, std::string_view key, std::string message) const;
+
+ private:
+  std::string text_;
+  std::string file_;
+  nlohmann::json root_;
+};
+
+/// Receives the parts of a JSON text in their order, so that a large file needs no document. Derived classes
+/// say what each part means; nesting is theirs to limit, and what they return ends the parse when it is
+/// false.
+class JsonEvents : public nlohmann::json::json_sax_t {
+ public:
+  /// Hands over every part of `text`. Malformed JSON is the same error as of `JsonDocument::parse`; a parse
+  /// that was ended by the derived class is none. `file` is used in errors.
+  Result<void> parse(std::string_view text, std::string file);
+
+  bool parse_error(std::size_t byte, const std::string& token, const nlohmann::json::exception& error) final;
+
+ protected:
+  /// How many characters have been read: the last of them is the bracket or the closing quote of the part
+  /// that is handed over; after a number one more has been read.
+  std::size_t num_read() const { return static_cast<std::size_t>(position_ - text_.data()); }
+  /// The line of the part that is handed over, of a bracket or a scalar. Each call counts on from the last.
+  std::int64_t current_line();
+
+ private:
+  std::string_view text_;
+  std::string file_;
+  const char* position_ = nullptr;  ///< in `text_`, after the last character that was read
+  std::size_t counted_to_ = 0;      ///< how much of `text_` has `lines_passed_`
+  std::int64_t lines_passed_ = 0;
+  std::optional<Error> error_;
+};
+
+/// Typed access to the keys of one JSON object. The first failed access is remembered and every later one
+/// does nothing, so that a reader can be a plain list of fields with one check at the end.
+class JsonFields {
+ public:
+  /// `object` is a part of `document`; anything but an object is an error.
+  JsonFields(const JsonDocument& document, const nlohmann::json& object);
+
+  /// Whether the key is there with a value other than null.
+  bool has(std::string_view key) const;
+  /// A whole number in [low, high] under a key that must be there.
+  std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high);
+  /// The same with a value for an absent key.
+  std::int64_t integer_or(std::string_view key, std::int64_t low, std::int64_t high, std::int64_t absent);
+  /// A finite number in [low, high] under a key that must be there.
+  double number(std::string_view key, double low, double high);
+  /// The same with a value for an absent key.
+  double number_or(std::string_view key, double low, double high, double absent);
+  /// True or false, or the value for an absent key.
+  bool boolean_or(std::string_view key, bool absent);
+  /// A text under a key that must be there.
+  std::string string(std::string_view key);
+  /// The same with a value for an absent key.
+  std::string string_or(std::string_view key, std::string absent);
+
+  /// The place in `names` of a string, which must be one of them, or `absent`.
+  std::size_t choice_or(std::string_view key, std::span<const std::string_view> names, std::size_t absent);
+
+  /// Complains about a key that is not in `known`, naming the nearest one that is.
+  void allow_only(std::span<const std::string_view> known);
+  /// Remembers an error of the caller's at `key`, unless there is one already.
+  void complain(std::string_view key, std::string message) { complain(object_, key, std::move(message)); }
+  /// The same at a key of another object of the document.
+  void complain(const nlohmann::json& object, std::string_view key, std::string message);
+  /// The first error, if any.
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  const nlohmann::json* require(std::string_view key);
+
+  const JsonDocument& document_;
+  const nlohmann::json& object_;
+  std::optional<Error> error_;
+};
+
+}  // namespace vtrain

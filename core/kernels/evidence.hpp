@@ -1,0 +1,37 @@
+/// Predicted times and what they rest on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "core/base/units.hpp"
+
+namespace vtrain {
+
+/// How well founded a number is, from best to worst.
+enum class Evidence : std::uint8_t {
+  Measured,      ///< the tables have this very shape or size
+  Interpolated,  ///< between measured ones
+  Extrapolated,  ///< outside the measured range
+  Modelled,      ///< a formula of rates and latencies
+};
+
+/// `measured`, `interpolated`, `extrapolated`, `modelled`.
+constexpr std::string_view name_of(Evidence evidence) {
+  constexpr std::string_view kNames[] = {"measured", "interpolated", "extrapolated", "modelled"};
+  return kNames[static_cast<std::size_t>(evidence)];
+}
+
+/// The worse of two, for sums.
+constexpr Evidence worse(Evidence a, Evidence b) {
+  return a < b ? b : a;
+}
+
+/// The time of a kernel or a message, and what it rests on.
+struct KernelTime {
+  Nanoseconds time{0};
+  Evidence evidence = Evidence::Measured;
+};
+
+}  // namespace vtrain

@@ -1,0 +1,35 @@
+/// Number formats of matrix products.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "core/base/result.hpp"
+
+namespace vtrain {
+
+/// The format of a matrix product's inputs. With `Fp8` and `Fp4` the rest of the model (attention, norms,
+/// communication of activations) stays in bf16, as Transformer Engine has it.
+enum class Precision : std::uint8_t { Fp32, Fp16, Bf16, Fp8, Fp4 };
+/// How many of them there are.
+inline constexpr std::size_t kNumPrecisions = 5;
+
+/// Bytes of an element of activations and their gradients, and of weights and what is communicated of them: 4
+/// in single precision, else 2.
+constexpr double element_bytes(Precision precision) {
+  return precision == Precision::Fp32 ? 4 : 2;
+}
+
+/// Bytes of an element of a matrix product's inputs, scaling factors aside.
+constexpr double product_input_bytes(Precision precision) {
+  if (precision == Precision::Fp4) return 0.5;
+  return precision == Precision::Fp8 ? 1 : element_bytes(precision);
+}
+
+/// `fp32`, `fp16`, `bf16`, `fp8`, `fp4`.
+std::string_view name_of(Precision precision);
+/// The precision of such a name; the error lists the known ones.
+Result<Precision> parse_precision(std::string_view name);
+
+}  // namespace vtrain

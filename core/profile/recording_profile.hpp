@@ -1,0 +1,28 @@
+/// GPU profiles from what `vtrain profile record` measured.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/base/result.hpp"
+#include "core/kernels/kernel_recording.hpp"
+
+namespace vtrain {
+
+/// The profile of a recording as JSON text, which extends the embedded profile `base` and replaces what was
+/// measured:
+///
+/// - matrix products in bf16 (or, without any, fp16) and fp8: the measured time of every measured shape, and
+///   the table of `base` moved by what its neighbours among the measured shapes differ from it;
+/// - fused attention, forward and backward, as the generation that such GPUs run: `flash3` from compute
+///   capability 9 on, `flash2` before;
+/// - the share of the memory's bandwidth that norms, activations, dropout, softmax, sums and the optimizer
+///   reach, of sizes for which L2 does not matter;
+/// - collectives within a node.
+///
+/// Times are those of a warm L2 in back-to-back launches, as in training. `made_by` is the command that
+/// repeats it. Errors: `base` is no profile of the program; nothing that a profile holds was measured.
+Result<std::string> recording_to_profile(const KernelRecording& recording, const std::string& base,
+                                         const std::string& made_by);
+
+}  // namespace vtrain

@@ -1,0 +1,160 @@
+#include "core/text/calendar.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/base/text.hpp"
+
+namespace vtrain {
+namespace {
+
+using std::chrono::local_days;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+using std::chrono::year_month_day;
+
+/// Reads a text from left to right. A read that does not fit moves nothing and is false.
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : rest_(text) {}
+
+  /// A number of 1 to `most_digits` digits in [low, high].
+  bool number(int& to, std::size_t most_digits, int low, int high) {
+    int value = 0;
+    const char* const first = rest_.data();
+    const auto [stop, code] = std::from_chars(first, first + std::min(most_digits, rest_.size()), value);
+    const bool is_digit = !rest_.empty() && rest_.front() != '-';  // from_chars takes a sign
+    if (code != std::errc() || !is_digit || value < low || value > high) return false;
+    rest_.remove_prefix(static_cast<std::size_t>(stop - first));
+    to = value;
+    return true;
+  }
+
+  /// One of these characters.
+  bool one_of(std::string_view characters) {
+    if (rest_.empty() || characters.find(rest_.front()) == std::string_view::npos) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+
+  /// The digits of a fraction of a second behind its point, at least one.
+  bool fraction(nanoseconds& to) {
+    const std::size_t digits = std::min(rest_.find_first_not_of("0123456789"), rest_.size());
+    if (digits == 0) return false;
+    std::int64_t place = 100'000'000;
+    for (std::size_t i = 0; i < digits && place > 0; ++i, place /= 10)
+      to += nanoseconds(place * (rest_[i] - '0'));
+    rest_.remove_prefix(digits);
+    return true;
+  }
+
+  bool at_end() const { return rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+};
+
+bool scan_date(Scanner& in, year_month_day& to) {
+  constexpr int kFirstYear = 1970;
+  constexpr int kLastYear = 2200;
+  int year = 0;
+  int month = 0;
+  int day = 0;
+  if (!in.number(year, 4, kFirstYear, kLastYear) || !in.one_of("-/") || !in.number(month, 2, 1, 12) ||
+      !in.one_of("-/") || !in.number(day, 2, 1, 31)) {
+    return false;
+  }
+  to = year_month_day(std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
+                      std::chrono::day(static_cast<unsigned>(day)));
+  return to.ok();
+}
+
+/// `:09`, `:09.5` or nothing.
+bool scan_seconds(Scanner& in, nanoseconds& to) {
+  if (!in.one_of(":")) return true;
+  int second = 0;
+  if (!in.number(second, 2, 0, 59)) return false;
+  to = seconds(second);
+  return !in.one_of(".") || in.fraction(to);
+}
+
+/// `Z`, `+08:00`, `-0700`, `+08` or nothing.
+bool scan_offset(Scanner& in, std::optional<seconds>& offset) {
+  if (in.at_end()) return true;
+  if (in.one_of("Z")) {
+    offset = seconds(0);
+    return true;
+  }
+  const bool east = in.one_of("+");
+  if (!east && !in.one_of("-")) return false;
+  int hours = 0;
+  int minutes = 0;
+  if (!in.number(hours, 2, 0, 15)) return false;
+  in.one_of(":");
+  if (!in.at_end() && !in.number(minutes, 2, 0, 59)) return false;
+  const seconds magnitude = std::chrono::hours(hours) + std::chrono::minutes(minutes);
+  offset = east ? magnitude : -magnitude;
+  return true;
+}
+
+/// From when to when clocks are an hour ahead, as what the clock shows at the change: 2:00 of standard time
+/// in spring, 2:00 of daylight time in autumn.
+struct DaylightSaving {
+  LocalTime from, to;
+
+  explicit DaylightSaving(std::chrono::year year) {
+    using namespace std::chrono;
+    from = local_days(year / March / Sunday[2]) + hours(2);
+    to = local_days(year / November / Sunday[1]) + hours(2);
+  }
+};
+
+Instant minus(LocalTime local, seconds offset) {
+  return Instant(local.time_since_epoch() - offset);
+}
+
+}  // namespace
+
+Instant CivilTime::utc(const TimeZone& zone) const {
+  if (offset) return minus(local, *offset);
+  const Instant standard = minus(local, zone.standard_offset);
+  if (!zone.us_daylight_saving) return standard;
+  const DaylightSaving summer(year_month_day(std::chrono::floor<std::chrono::days>(local)).year());
+  const bool ahead = local >= summer.from + std::chrono::hours(1) && local < summer.to;
+  return ahead ? standard - std::chrono::hours(1) : standard;
+}
+
+Instant CivilTime::utc_not_before(Instant earliest, const TimeZone& zone) const {
+  const Instant first = utc(zone);
+  if (offset || !zone.us_daylight_saving || first >= earliest) return first;
+  const DaylightSaving summer(year_month_day(std::chrono::floor<std::chrono::days>(local)).year());
+  const bool twice = local >= summer.to - std::chrono::hours(1) && local < summer.to;
+  return twice ? first + std::chrono::hours(1) : first;
+}
+
+Result<CivilTime> parse_civil_time(std::string_view text) {
+  Scanner in(trim(text));
+  CivilTime time;
+  year_month_day date;
+  int hour = 0;
+  int minute = 0;
+  nanoseconds second{};
+  if (!scan_date(in, date) || !in.one_of(" T") || !in.number(hour, 2, 0, 23) || !in.one_of(":") ||
+      !in.number(minute, 2, 0, 59) || !scan_seconds(in, second) || !scan_offset(in, time.offset) ||
+      !in.at_end()) {
+    return fail({.message = expected_found("a date and time as 2017-10-07 01:12:09", text)});
+  }
+  time.local = local_days(date) + std::chrono::hours(hour) + std::chrono::minutes(minute) + second;
+  return time;
+}
+
+Result<year_month_day> parse_date(std::string_view text) {
+  Scanner in(trim(text));
+  year_month_day date;
+  if (!scan_date(in, date) || !in.at_end()) {
+    return fail({.message = expected_found("a date as 2020-04-01", text)});
+  }
+  return date;
+}
+
+}  // namespace vtrain

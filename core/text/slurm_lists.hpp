@@ -1,0 +1,34 @@
+/// The lists that Slurm's commands print: of resources (gres.conf(5), slurm.conf(5) on TRES) and of hosts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.hpp"
+
+namespace vtrain {
+
+/// GPUs of one type, which is empty where Slurm does not say it.
+struct SlurmGpus {
+  std::string_view type{};  ///< a view of the list
+  std::int64_t count = 0;   ///< above 0
+
+  friend bool operator==(const SlurmGpus&, const SlurmGpus&) = default;
+};
+
+/// The GPUs in a list of generic resources, as `gpu:a100:8(S:0-1),gres:gpu:v100,shard:16`, each type once and
+/// in the order of the list. Without a number it is one. The error carries only the message.
+Result<std::vector<SlurmGpus>> parse_gres(std::string_view text);
+/// The GPUs in a list of trackable resources, as `cpu=128,gres/gpu=8,gres/gpu:a100=8`. The plain entry counts
+/// those of all types; what it has beyond the entries with a type stands last, without one. The error carries
+/// only the message.
+Result<std::vector<SlurmGpus>> parse_tres(std::string_view text);
+
+/// The names in a list of hosts, as `login,gpu[001-004,8],rack[1-2]n[1-3]`. At most `most` names. The error
+/// carries only the message.
+Result<std::vector<std::string>> expand_host_list(std::string_view text, std::size_t most);
+
+}  // namespace vtrain

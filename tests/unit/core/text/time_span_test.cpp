@@ -1,0 +1,51 @@
+#include "core/text/time_span.hpp"
+#include <doctest/doctest.h>
+
+using vtrain::describe_time_span;
+using vtrain::parse_time_span;
+using vtrain::parse_time_span_or_seconds;
+using vtrain::SimDuration;
+
+TEST_CASE("time_span: a number with its unit, exact") {
+  CHECK(parse_time_span("90s").value() == std::chrono::seconds(90));
+  CHECK(parse_time_span("15m").value() == std::chrono::minutes(15));
+  CHECK(parse_time_span("1.5h").value() == std::chrono::minutes(90));
+  CHECK(parse_time_span(" 7 d ").value() == std::chrono::hours(7 * 24));
+  CHECK(parse_time_span("2w").value() == std::chrono::hours(14 * 24));
+  CHECK(parse_time_span("0.000000001s").value() == SimDuration(1));
+  CHECK(parse_time_span("36500d").value() == vtrain::kHundredYears);
+  CHECK(parse_time_span("0s").value() == SimDuration(0));
+  CHECK(parse_time_span("0.041666666666666664d").value() == std::chrono::hours(1));
+  CHECK(parse_time_span("1e3h").value() == std::chrono::hours(1000));
+}
+
+TEST_CASE("time_span: without a unit only 0 says what it means, unless seconds are agreed upon") {
+  CHECK(parse_time_span("0").value() == SimDuration(0));
+  CHECK_FALSE(parse_time_span("90").has_value());
+  CHECK(parse_time_span_or_seconds("90").value() == std::chrono::seconds(90));
+  CHECK(parse_time_span_or_seconds("0.000000001").value() == SimDuration(1));
+  CHECK(parse_time_span_or_seconds("1.5h").value() == std::chrono::minutes(90));
+}
+
+TEST_CASE("time_span: anything else is refused") {
+  for (const char* text : {"", "d", "-1h", "1y", "h1", "1.h2", "nan", "36501d", "99999999999999w", "1 2",
+                           "5sd", "30 days", "1d12h", "1e9d"}) {
+    CAPTURE(text);
+    const auto with_unit = parse_time_span(text);
+    REQUIRE_FALSE(with_unit.has_value());
+    CHECK(with_unit.error().message.starts_with("expected a duration up to 100 years such as 90s, 45m"));
+    const auto parsed = parse_time_span_or_seconds(text);
+    REQUIRE_FALSE(parsed.has_value());
+    CHECK(parsed.error().message.starts_with("expected a time such as 90, 15m, 1.5h or 7d"));
+  }
+}
+
+TEST_CASE("time_span: people read days, hours, minutes and seconds, exactly") {
+  CHECK(describe_time_span(std::chrono::hours(48)) == "2 d");
+  CHECK(describe_time_span(std::chrono::hours(36)) == "1 d 12 h");
+  CHECK(describe_time_span(std::chrono::minutes(90)) == "1 h 30 m");
+  CHECK(describe_time_span(std::chrono::milliseconds(1500)) == "1.5 s");
+  CHECK(describe_time_span(std::chrono::hours(24 * 1500) + std::chrono::milliseconds(1)) ==
+        "1,500 d 0.001 s");
+  CHECK(describe_time_span(SimDuration(0)) == "0 s");
+}
