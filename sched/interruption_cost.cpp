@@ -4,7 +4,7 @@
 #include "core/text/time_span.hpp"
 #include "sched/elasticflow_overhead.hpp"
 #include "workloads/jobs/job_error.hpp"
-#include "workloads/model_zoo.hpp"
+#include "workloads/model/zoo.hpp"
 
 namespace vtrain {
 

@@ -9,7 +9,7 @@ if(result EQUAL 0 OR NOT output MATCHES "upward.hpp includes")
 endif()
 
 file(WRITE ${tree}/sched/upward.hpp "#include <string>\n")
-file(WRITE ${tree}/workloads/plan.hpp "#include \"workloads/jobs/job.hpp\"\n")
+file(WRITE ${tree}/workloads/plan.hpp "#include \"workloads/pricing/job_pricing.hpp\"\n")
 execute_process(COMMAND ${CMAKE_COMMAND} -D SOURCE_DIR=${tree} -P ${CMAKE_CURRENT_LIST_DIR}/layering_test.cmake
   RESULT_VARIABLE result ERROR_VARIABLE output)
 if(result EQUAL 0 OR NOT output MATCHES "plan.hpp includes")

@@ -14,7 +14,7 @@ set(may_include_tools core workloads traces sched policies profiler tools)
 set(modules core workloads traces sched policies profiler tools)
 
 # Within workloads the predictor stands alone: these two rest on it and know nothing of each other.
-set(above_the_predictor "^workloads/(jobs|validation)/")
+set(above_the_predictor "^workloads/(pricing|validation)/")
 
 # What only some modules may use: Boost.Graph behind core's own names, CUDA in the profiler.
 set(only_core_may_include "boost/graph/")

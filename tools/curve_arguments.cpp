@@ -15,8 +15,8 @@
 #include "tools/output_format.hpp"
 #include "tools/target_arguments.hpp"
 #include "tools/usage_error.hpp"
-#include "workloads/jobs/elastic_jobs.hpp"
 #include "workloads/jobs/name_table.hpp"
+#include "workloads/pricing/elastic_jobs.hpp"
 #include "workloads/validation/calibration.hpp"
 
 namespace vtrain {

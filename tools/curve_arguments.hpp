@@ -10,9 +10,9 @@
 #include "core/base/result.hpp"
 #include "sched/cluster.hpp"
 #include "tools/curve_cache.hpp"
-#include "workloads/jobs/curves_by_type.hpp"
 #include "workloads/jobs/job.hpp"
-#include "workloads/jobs/throughput_curve.hpp"
+#include "workloads/pricing/curves_by_type.hpp"
+#include "workloads/pricing/plan_cache.hpp"
 
 namespace CLI {
 class App;

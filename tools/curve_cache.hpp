@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "workloads/jobs/curve_store.hpp"
+#include "workloads/pricing/curve_store.hpp"
 
 namespace vtrain {
 

@@ -22,8 +22,8 @@
 #include "tools/wall_time.hpp"
 #include "traces/trace_generator.hpp"
 #include "traces/trace_statistics.hpp"
-#include "workloads/jobs/job_pricing.hpp"
-#include "workloads/jobs/predicted_speeds.hpp"
+#include "workloads/pricing/job_pricing.hpp"
+#include "workloads/pricing/predicted_speeds.hpp"
 
 namespace vtrain {
 namespace {

@@ -9,7 +9,7 @@
 #include "sched/placement.hpp"
 #include "tools/prepared_policy.hpp"
 #include "workloads/jobs/job.hpp"
-#include "workloads/jobs/predicted_speeds.hpp"
+#include "workloads/pricing/predicted_speeds.hpp"
 
 namespace vtrain {
 

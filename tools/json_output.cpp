@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/units.hpp"
-#include "workloads/memory_model.hpp"
-#include "workloads/predictor.hpp"
+#include "workloads/iteration/iteration_times.hpp"
+#include "workloads/physical/memory_model.hpp"
 
 namespace vtrain {
 

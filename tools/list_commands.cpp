@@ -15,7 +15,7 @@
 #include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
 #include "tools/profile_description.hpp"
-#include "workloads/model_zoo.hpp"
+#include "workloads/model/zoo.hpp"
 
 namespace vtrain {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/base/text.hpp"
 #include "sched/gpu_types.hpp"
 #include "tools/output_format.hpp"
-#include "workloads/jobs/training_jobs.hpp"
+#include "workloads/pricing/training_jobs.hpp"
 
 namespace vtrain {
 namespace {

@@ -19,9 +19,9 @@
 #include "tools/plan_table.hpp"
 #include "tools/target_arguments.hpp"
 #include "tools/value_checks.hpp"
-#include "workloads/model_file.hpp"
-#include "workloads/model_json.hpp"
-#include "workloads/plan_json.hpp"
+#include "workloads/config/model_file.hpp"
+#include "workloads/config/model_json.hpp"
+#include "workloads/config/plan_json.hpp"
 
 namespace vtrain {
 namespace {

@@ -13,8 +13,8 @@
 #include "tools/plan_spec.hpp"
 #include "tools/usage_error.hpp"
 #include "tools/wall_time.hpp"
-#include "workloads/model_file.hpp"
-#include "workloads/predictor.hpp"
+#include "workloads/config/model_file.hpp"
+#include "workloads/iteration/iteration_times.hpp"
 
 namespace vtrain {
 namespace {

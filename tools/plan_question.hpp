@@ -11,11 +11,11 @@
 #include "core/base/units.hpp"
 #include "tools/plan_table.hpp"
 #include "tools/target_arguments.hpp"
-#include "workloads/model.hpp"
-#include "workloads/parallel_plan.hpp"
-#include "workloads/physical_semantics.hpp"
-#include "workloads/plan_choice.hpp"
-#include "workloads/plan_search.hpp"
+#include "workloads/model/model.hpp"
+#include "workloads/model/parallel_plan.hpp"
+#include "workloads/physical/physical_predictor.hpp"
+#include "workloads/search/plan_choice.hpp"
+#include "workloads/search/plan_search.hpp"
 
 namespace vtrain {
 

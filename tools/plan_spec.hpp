@@ -7,7 +7,7 @@
 
 #include "core/base/result.hpp"
 #include "core/base/units.hpp"
-#include "workloads/parallel_plan.hpp"
+#include "workloads/model/parallel_plan.hpp"
 
 namespace vtrain {
 

@@ -10,7 +10,7 @@
 
 #include "tools/json_output.hpp"
 #include "tools/output_format.hpp"
-#include "workloads/plan_json.hpp"
+#include "workloads/config/plan_json.hpp"
 
 namespace vtrain {
 namespace {

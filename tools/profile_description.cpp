@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "tools/output_format.hpp"
-#include "workloads/kernel_cost.hpp"
+#include "workloads/stack/kernel_cost.hpp"
 
 namespace vtrain {
 namespace {

@@ -15,9 +15,9 @@
 #include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
 #include "tools/wall_time.hpp"
-#include "workloads/compute_optimal.hpp"
-#include "workloads/model_file.hpp"
-#include "workloads/model_json.hpp"
+#include "workloads/config/model_file.hpp"
+#include "workloads/config/model_json.hpp"
+#include "workloads/search/compute_optimal.hpp"
 
 namespace vtrain {
 namespace {

@@ -13,7 +13,7 @@
 #include "tools/plan_spec.hpp"
 #include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
-#include "workloads/plan_space.hpp"
+#include "workloads/search/plan_space.hpp"
 #include "workloads/validation/calibration.hpp"
 
 namespace vtrain {

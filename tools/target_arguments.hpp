@@ -9,7 +9,7 @@
 #include "core/base/result.hpp"
 #include "core/profile/gpu_profile.hpp"
 #include "sched/cluster.hpp"
-#include "workloads/stack.hpp"
+#include "workloads/stack/stack.hpp"
 
 namespace CLI {
 class App;

@@ -12,7 +12,7 @@
 #include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
 #include "traces/trace_slice.hpp"
-#include "workloads/jobs/job_pricing.hpp"
+#include "workloads/pricing/job_pricing.hpp"
 
 namespace vtrain {
 

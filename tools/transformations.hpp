@@ -13,8 +13,8 @@
 #include "traces/estimate_rule.hpp"
 #include "traces/model_mix.hpp"
 #include "traces/tenant_rule.hpp"
-#include "workloads/jobs/curves_by_type.hpp"
 #include "workloads/jobs/job.hpp"
+#include "workloads/pricing/curves_by_type.hpp"
 
 namespace CLI {
 class App;

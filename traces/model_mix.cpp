@@ -13,8 +13,8 @@
 
 #include "core/base/text.hpp"
 #include "workloads/jobs/job_error.hpp"
-#include "workloads/jobs/training_jobs.hpp"
-#include "workloads/model_zoo.hpp"
+#include "workloads/model/zoo.hpp"
+#include "workloads/pricing/training_jobs.hpp"
 
 namespace vtrain {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "core/base/rng.hpp"
-#include "workloads/jobs/elastic_jobs.hpp"
-#include "workloads/jobs/job_pricing.hpp"
+#include "workloads/pricing/elastic_jobs.hpp"
+#include "workloads/pricing/job_pricing.hpp"
 
 namespace vtrain {
 namespace {

@@ -1,7 +1,7 @@
 // Time of one look-up in the tables of a GPU profile. A plan search does millions of them.
 #include <benchmark/benchmark.h>
 
-#include "workloads/kernel_cost.hpp"
+#include "workloads/stack/kernel_cost.hpp"
 
 namespace vtrain {
 namespace {

@@ -1,10 +1,10 @@
 // Time of one prediction of the physical semantics.
 #include <benchmark/benchmark.h>
 
-#include "workloads/memory_model.hpp"
-#include "workloads/model_zoo.hpp"
-#include "workloads/physical_semantics.hpp"
-#include "workloads/predictor.hpp"
+#include "workloads/iteration/iteration_times.hpp"
+#include "workloads/model/zoo.hpp"
+#include "workloads/physical/memory_model.hpp"
+#include "workloads/physical/physical_predictor.hpp"
 
 namespace vtrain {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "workloads/pipeline_times.hpp"
+#include "workloads/pipeline/pipeline_times.hpp"
 
 namespace vtrain {
 namespace {

@@ -1,8 +1,8 @@
 // Plan searches: time of a search, and of one plan by pipeline depth and micro-batches.
 #include <benchmark/benchmark.h>
 
-#include "workloads/model_zoo.hpp"
-#include "workloads/plan_search.hpp"
+#include "workloads/model/zoo.hpp"
+#include "workloads/search/plan_search.hpp"
 
 namespace vtrain {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "core/graph/graph_simulation.hpp"
 #include "core/io/file.hpp"
-#include "workloads/graph_builder.hpp"
-#include "workloads/predictor.hpp"
-#include "workloads/vtrain_semantics.hpp"
+#include "workloads/iteration/graph_builder.hpp"
+#include "workloads/iteration/iteration_times.hpp"
+#include "workloads/release/release_predictor.hpp"
 
 namespace vtrain {
 namespace {

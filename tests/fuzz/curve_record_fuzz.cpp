@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "workloads/jobs/curve_store.hpp"
+#include "workloads/pricing/curve_store.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace vtrain;

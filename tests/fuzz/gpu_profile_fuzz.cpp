@@ -6,9 +6,9 @@
 #include <string>
 
 #include "core/profile/gpu_profile.hpp"
-#include "workloads/kernel_cost.hpp"
-#include "workloads/physical_semantics.hpp"
-#include "workloads/predictor.hpp"
+#include "workloads/iteration/iteration_times.hpp"
+#include "workloads/physical/physical_predictor.hpp"
+#include "workloads/stack/kernel_cost.hpp"
 
 namespace {
 

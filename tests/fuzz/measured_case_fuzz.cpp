@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "workloads/memory_model.hpp"
+#include "workloads/physical/memory_model.hpp"
 #include "workloads/validation/measured_case.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "core/io/json_reader.hpp"
-#include "workloads/memory_model.hpp"
-#include "workloads/model_file.hpp"
-#include "workloads/predict_config.hpp"
+#include "workloads/config/model_file.hpp"
+#include "workloads/config/predict_config.hpp"
+#include "workloads/physical/memory_model.hpp"
 
 namespace {
 

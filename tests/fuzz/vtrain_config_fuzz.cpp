@@ -1,8 +1,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "workloads/vtrain_config.hpp"
-#include "workloads/vtrain_semantics.hpp"
+#include "workloads/release/release_config.hpp"
+#include "workloads/release/release_predictor.hpp"
 
 /// Any bytes give an error with a message, or a plan that divides.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

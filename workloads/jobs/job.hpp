@@ -11,7 +11,7 @@
 #include "core/base/ids.hpp"
 #include "core/base/units.hpp"
 #include "workloads/jobs/name_table.hpp"
-#include "workloads/jobs/throughput_levels.hpp"
+#include "workloads/jobs/speed_by_gpus.hpp"
 
 namespace vtrain {
 

@@ -12,7 +12,7 @@
 
 #include "core/base/result.hpp"
 #include "core/base/units.hpp"
-#include "workloads/jobs/throughput_levels.hpp"
+#include "workloads/jobs/speed_by_gpus.hpp"
 
 namespace vtrain {
 

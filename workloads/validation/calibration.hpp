@@ -10,7 +10,7 @@
 
 #include "core/base/result.hpp"
 #include "core/base/units.hpp"
-#include "workloads/stack.hpp"
+#include "workloads/stack/stack.hpp"
 #include "workloads/validation/accuracy.hpp"
 
 namespace vtrain {

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "workloads/memory_model.hpp"
-#include "workloads/plan_timer.hpp"
+#include "workloads/physical/memory_model.hpp"
+#include "workloads/search/plan_timer.hpp"
 
 namespace vtrain {
 namespace {

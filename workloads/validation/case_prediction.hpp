@@ -10,7 +10,7 @@
 
 #include "core/base/result.hpp"
 #include "core/profile/gpu_profile.hpp"
-#include "workloads/memory_model.hpp"
+#include "workloads/physical/memory_model.hpp"
 #include "workloads/validation/accuracy.hpp"
 #include "workloads/validation/calibration.hpp"
 #include "workloads/validation/measured_case.hpp"

@@ -8,9 +8,9 @@
 
 #include "core/base/result.hpp"
 #include "core/base/units.hpp"
-#include "workloads/model.hpp"
-#include "workloads/parallel_plan.hpp"
-#include "workloads/stack.hpp"
+#include "workloads/model/model.hpp"
+#include "workloads/model/parallel_plan.hpp"
+#include "workloads/stack/stack.hpp"
 
 namespace vtrain {
 

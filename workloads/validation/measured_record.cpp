@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.hpp"
-#include "workloads/size_checks.hpp"
+#include "workloads/model/size_checks.hpp"
 #include "workloads/validation/measured_sources.hpp"
 #include "workloads/validation/neusight_runs.hpp"
 #include "workloads/validation/published_recipe.hpp"

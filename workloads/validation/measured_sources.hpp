@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "workloads/parallel_plan.hpp"
+#include "workloads/model/parallel_plan.hpp"
 
 namespace vtrain {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "workloads/model_zoo.hpp"
+#include "workloads/model/zoo.hpp"
 
 namespace vtrain {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "workloads/model.hpp"
+#include "workloads/model/model.hpp"
 #include "workloads/validation/measured_case.hpp"
 
 namespace vtrain {

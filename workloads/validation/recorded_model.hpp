@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "core/io/json_reader.hpp"
-#include "workloads/model_zoo.hpp"
+#include "workloads/model/zoo.hpp"
 #include "workloads/validation/measured_case.hpp"
 
 namespace vtrain {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "workloads/parallel_plan.hpp"
+#include "workloads/model/parallel_plan.hpp"
 
 namespace vtrain {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "workloads/stack.hpp"
+#include "workloads/stack/stack.hpp"
 
 namespace vtrain {
 

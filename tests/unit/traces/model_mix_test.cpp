@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
-#include "workloads/jobs/throughput_curve.hpp"
-#include "workloads/model_zoo.hpp"
+#include "workloads/model/zoo.hpp"
+#include "workloads/pricing/plan_cache.hpp"
 
 using vtrain::assign_models;
 using vtrain::GpuCount;

@@ -8,8 +8,8 @@
 
 #include "traces/trace_statistics.hpp"
 #include "traces/vtrain_csv.hpp"
-#include "workloads/jobs/throughput_curve.hpp"
-#include "workloads/model_zoo.hpp"
+#include "workloads/model/zoo.hpp"
+#include "workloads/pricing/plan_cache.hpp"
 
 using vtrain::generate_trace;
 using vtrain::GeneratorOptions;

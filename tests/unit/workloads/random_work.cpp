@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "workloads/stage_order.hpp"
+#include "workloads/pipeline/stage_order.hpp"
 
 namespace vtrain {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/rng.hpp"
-#include "workloads/iteration_work.hpp"
+#include "workloads/iteration/iteration_work.hpp"
 
 namespace vtrain {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/profile/gpu_profile.hpp"
-#include "workloads/iteration_work.hpp"
-#include "workloads/stack.hpp"
+#include "workloads/iteration/iteration_work.hpp"
+#include "workloads/stack/stack.hpp"
 
 namespace vtrain {
 

@@ -1,0 +1,35 @@
+/// Our own description of a model, as JSON.
+///
+///     {"name": "my model", "num_layers": 32, "hidden_size": 4096, "num_heads": 32, "sequence_length": 8192,
+///      "vocab_size": 128256, "num_kv_heads": 8, "ffn_size": 14336, "activation": "swiglu",
+///      "normalization": "rms_norm", "positions": "rotary", "tied_embeddings": false, "has_bias": false}
+///
+/// Keys and defaults are those of `TransformerModel`; the first five sizes are required. `activation` is
+/// `gelu`, `swiglu`, `squared_relu` or `relu`; `normalization` is `layer_norm` or `rms_norm`; `positions` is
+/// `learned`, `rotary` or `none`; `experts`, `latent`, `window`, `state_space` and `prediction` are objects
+/// with the keys of `MixtureOfExperts`, `LatentAttention`, `AttentionWindow`, `StateSpace` and
+/// `MultiTokenPrediction`, and so is `dropout`, with those of `Dropout`. `"base": "llama3-8b"` starts from a
+/// known model (`vtrain models`) instead of from GPT-3's defaults; nothing is required then.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "core/base/result.hpp"
+#include "workloads/model/model.hpp"
+
+namespace vtrain {
+
+class JsonDocument;
+
+/// Reads a model from a part of a document, and checks it. Errors name file, line and key: an unknown key
+/// (with the nearest known one), a value of the wrong kind, those of `check_model`.
+Result<TransformerModel> read_model(const JsonDocument& document, const nlohmann::json& object);
+
+/// The same from the text of a file.
+Result<TransformerModel> parse_model(std::string text, const std::string& file);
+
+/// The model as `read_model` reads it.
+nlohmann::ordered_json model_to_json(const TransformerModel& model);
+
+}  // namespace vtrain

@@ -1,0 +1,53 @@
+/// What `vtrain predict` reads: a model with its training plan.
+///
+///     {"model": "llama3-8b",
+///      "plan": {"data": 8, "global_batch": 128, "micro_batch": 1, "recompute": "none"},
+///      "stack": "megatron-core", "profile": "h100"}
+///
+/// `model` is a name (`vtrain models`), the path of a model's file or of a Hugging Face `config.json`
+/// (relative to this file), or such an object itself. `plan` is that of `plan_json.hpp`. `stack` and
+/// `profile` are optional names.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "core/io/json_reader.hpp"
+#include "workloads/model/model.hpp"
+#include "workloads/model/parallel_plan.hpp"
+#include "workloads/release/release_config.hpp"
+
+namespace vtrain {
+
+/// A model and a plan. Ours have passed `check_plan`; one of the release may have a micro-batch that divides
+/// nothing.
+struct PredictConfig {
+  JsonDocument document;  ///< what it was read from, for errors of what is made of it
+  TransformerModel model;
+  ParallelPlan plan;
+  bool has_precision = false;           ///< whether it says the plan's; else that of the stack counts
+  std::string stack;                    ///< name of a software stack; empty: not stated
+  std::string profile;                  ///< name of a GPU profile; empty: not stated
+  std::vector<std::string> warnings;    ///< what of the model's configuration is not modelled
+  std::optional<VtrainConfig> release;  ///< a configuration of the public vTrain release, as that reads it
+};
+
+/// Reads either kind of configuration. A file with a `model` or a `plan` is one of ours, every other one of
+/// the public vTrain release (`vtrain_config.hpp`); of that, `plan` holds the micro-batch as the file says
+/// it.
+///
+/// Errors name file, line and field: those of the readers, of `check_plan`, and a file that describes a model
+/// alone, with an example of what is missing.
+Result<PredictConfig> parse_predict_config(std::string text, const std::string& file);
+
+/// The same from a file.
+Result<PredictConfig> read_predict_config(const std::filesystem::path& path);
+
+/// An error of what was made of the configuration, whose field is one of `plan` or of the whole, with its
+/// file and, if the configuration has such a field, its line.
+Error place_in_config(const PredictConfig& config, Error error);
+
+}  // namespace vtrain

@@ -1,0 +1,30 @@
+/// Turns the work of an iteration into an execution graph.
+#pragma once
+
+#include "core/base/result.hpp"
+#include "core/graph/execution_graph.hpp"
+#include "workloads/iteration/iteration_work.hpp"
+
+namespace vtrain {
+
+/// What a task of the graph is.
+enum class GraphDetail {
+  Operators,  ///< one task an operator
+  Kernels,    ///< one task a kernel; an operator without kernels stays one task
+};
+
+/// Most tasks a graph may have: about 2 GB.
+inline constexpr std::int64_t kMaxTasks = std::int64_t{1} << 25;
+
+/// The graph of one iteration under the schedule of the work. Tasks are numbered so that each comes after
+/// those it depends on.
+///
+/// Tasks of a block depend on each other in a chain. A block depends on the one before it on its stage and,
+/// unless it recomputes, on the one before it of its micro-batch, with the message between them if there is a
+/// latency. Gradient reduction follows the last block of its stage (and that of stage 0, if the work says
+/// so), and the optimizer of a stage follows the last task of every stage.
+///
+/// An error of kind `Failed` if there would be more than `kMaxTasks` tasks. Linear in tasks.
+Result<ExecutionGraph> build_graph(const IterationWork& work, GraphDetail detail);
+
+}  // namespace vtrain

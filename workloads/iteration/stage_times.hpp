@@ -1,0 +1,60 @@
+/// Sums over the operators of a stage, and what both ways of timing an iteration share.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "workloads/iteration/iteration_times.hpp"
+#include "workloads/iteration/iteration_work.hpp"
+
+namespace vtrain {
+
+/// Sums over one chain of operators, in ns.
+struct ChainTotals {
+  double span = 0;  ///< from its start to its end, gaps and the stall of the send that follows included
+  double kernel_time = 0;       ///< busy time of all but collectives
+  double collective_time = 0;   ///< busy time of collectives
+  bool has_collective = false;  ///< whether there is any
+  double after_collective = 0;  ///< from the end of the last collective and its gap to the end of the chain
+  Breakdown breakdown;          ///< of `span`
+};
+
+/// Sums over the blocks of a chunk.
+struct ChunkTotals {
+  ChainTotals forward;
+  ChainTotals recompute;
+  ChainTotals backward;
+  ChainTotals weight;
+};
+
+/// Sums over the chains that a stage runs once.
+struct OnceTotals {
+  ChainTotals data_parallel;
+  ChainTotals optimizer;
+};
+
+/// Adds up what a stage does with a chunk.
+ChunkTotals total_chunk(const ChunkWork& work);
+
+/// Adds up what a stage does once.
+OnceTotals total_once(const StageWork& work);
+
+/// The part of a breakdown to which tasks of a kind belong.
+Nanoseconds& part_of(Breakdown& breakdown, TaskKind kind);
+
+/// What the parts of a breakdown other than the bubble add up to.
+Nanoseconds busy_time(const Breakdown& breakdown);
+
+/// The stage with the most to do, by the `busy_time` of each; the first of those that are equal but for
+/// rounding.
+std::size_t busiest_stage(std::span<const Nanoseconds> busy);
+
+/// Sets the slowest stage of an iteration with its breakdown, from those of all stages but their idle time.
+/// `without_latency` is the iteration time if messages between stages were there at once.
+void set_breakdown(IterationTimes& times, std::span<const Breakdown> stages, Nanoseconds without_latency);
+
+/// Divides what a stage is idle in an iteration: it would be so without any latency, or because of it.
+void divide_idle_time(Breakdown& breakdown, Nanoseconds busy, Nanoseconds iteration,
+                      Nanoseconds without_latency);
+
+}  // namespace vtrain

@@ -1,0 +1,148 @@
+#include "workloads/iteration/timeline.hpp"
+
+#include <cmath>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/graph/graph_simulation.hpp"
+#include "workloads/iteration/iteration_times.hpp"
+#include "workloads/iteration/task_names.hpp"
+
+namespace vtrain {
+namespace {
+
+/// Names out of the fixed palette of the trace viewer (catapult's color_scheme.html).
+std::string_view colour(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::Forward:
+      return "good";
+    case TaskKind::Backward:
+      return "rail_response";
+    case TaskKind::WeightGradient:
+      return "rail_animation";
+    case TaskKind::Recompute:
+      return "yellow";
+    case TaskKind::Optimizer:
+      return "olive";
+    case TaskKind::TensorComm:
+      return "rail_load";
+    case TaskKind::DataComm:
+      return "terrible";
+    case TaskKind::PipelineComm:
+      return "grey";
+  }
+  return "";
+}
+
+struct Slice {
+  std::string_view name;  ///< as a JSON string, quoted
+  std::string_view category;
+  std::string_view colour;
+  double start_ns = 0;
+  double end_ns = 0;
+};
+
+class TimelineWriter {
+ public:
+  explicit TimelineWriter(const IterationWork& work) : work_(work) {
+    text_ = R"({"displayTimeUnit":"ms","traceEvents":[)";
+    text_ += R"({"ph":"M","pid":0,"name":"process_name","args":{"name":"pipeline"}})";
+    for (std::size_t stage = 0; stage < work.stages.size(); ++stage) {
+      fmt::format_to(
+          std::back_inserter(text_),
+          ",\n"
+          R"({{"ph":"M","pid":0,"tid":{0},"name":"thread_name","args":{{"name":"stage {0}"}}}})"
+          ",\n"
+          R"({{"ph":"M","pid":0,"tid":{0},"name":"thread_sort_index","args":{{"sort_index":{0}}}}})",
+          stage);
+    }
+  }
+
+  void write(const Task& task, double start_ns) {
+    if (task.kind == TaskKind::PipelineComm) {
+      write_message(task, start_ns);
+      return;
+    }
+    const Send* const send = send_after(work_.stages[task.stage], task);
+    const double send_ns = send != nullptr ? send->stall().count() : 0;
+    const double end_ns = start_ns + task.duration_ns + task.gap_ns;
+    const std::string name = nlohmann::json(task_name(work_, task)).dump();
+    write_slice(task, {.name = name,
+                       .category = kind_name(task.kind),
+                       .colour = colour(task.kind),
+                       .start_ns = start_ns,
+                       .end_ns = end_ns - send_ns});
+    if (send_ns > 0) {
+      write_slice(task, {.name = "\"send\"",
+                         .category = "pipeline communication",
+                         .colour = "grey",
+                         .start_ns = end_ns - send_ns,
+                         .end_ns = end_ns});
+    }
+  }
+
+  std::string finish() && {
+    text_ += "\n]}\n";
+    return std::move(text_);
+  }
+
+ private:
+  /// Rounding both ends, not the length, keeps neighbours from overlapping.
+  void write_slice(const Task& task, const Slice& slice) {
+    const auto start = static_cast<double>(std::llround(slice.start_ns));
+    const auto end = static_cast<double>(std::llround(slice.end_ns));
+    fmt::format_to(
+        std::back_inserter(text_),
+        ",\n"
+        R"({{"ph":"X","pid":0,"tid":{},"ts":{:.3f},"dur":{:.3f},"name":{},"cat":"{}","cname":"{}")",
+        task.stage, start / 1000, (end - start) / 1000, slice.name, slice.category, slice.colour);
+    write_arguments(task);
+    text_ += '}';
+  }
+
+  /// Messages of one stage may overlap each other and its blocks, which slices of one track must not: they
+  /// are asynchronous events, each of a name of its own.
+  void write_message(const Task& task, double start_ns) {
+    ++num_messages_;
+    for (const auto& [phase, time_ns] :
+         {std::pair('b', start_ns), std::pair('e', start_ns + task.duration_ns)}) {
+      fmt::format_to(std::back_inserter(text_),
+                     ",\n"
+                     R"({{"ph":"{}","pid":0,"tid":{},"ts":{:.3f},"id":{},"name":"send","cat":"{}")",
+                     phase, task.stage, static_cast<double>(std::llround(time_ns)) / 1000, num_messages_,
+                     kind_name(task.kind));
+      write_arguments(task);
+      text_ += '}';
+    }
+  }
+
+  void write_arguments(const Task& task) {
+    if (task.micro_batch < 0) return;
+    fmt::format_to(std::back_inserter(text_), R"(,"args":{{"micro_batch":{})", task.micro_batch);
+    if (work_.stages[task.stage].chunks.size() > 1) {
+      fmt::format_to(std::back_inserter(text_), R"(,"chunk":{})", task.chunk);
+    }
+    text_ += '}';
+  }
+
+  const IterationWork& work_;
+  std::string text_;
+  std::int64_t num_messages_ = 0;
+};
+
+}  // namespace
+
+std::string timeline_json(const IterationWork& work, const ExecutionGraph& graph) {
+  const std::vector<double> start = simulate_graph(graph);
+  TimelineWriter writer(work);
+  for (TaskId task = 0; task < graph.num_tasks(); ++task)
+    writer.write(graph[task], start[task]);
+  return std::move(writer).finish();
+}
+
+}  // namespace vtrain

@@ -1,0 +1,76 @@
+/// Sizes of a transformer's layers on one GPU of a parallel plan, and the groups that it communicates in.
+#pragma once
+
+#include <cstdint>
+
+#include "core/profile/gpu_profile.hpp"
+#include "workloads/layers/layer_cost.hpp"
+#include "workloads/model/layer_kinds.hpp"
+#include "workloads/model/model.hpp"
+#include "workloads/stack/kernel_cost.hpp"
+
+namespace vtrain {
+
+/// Counts are per GPU and micro-batch.
+struct LayerShape {
+  std::int64_t tensor = 1;
+  std::int64_t hidden = 0;
+  std::int64_t tokens = 0;            ///< micro-batch x sequence / context
+  std::int64_t split_tokens = 0;      ///< divided by tensor where sequence parallelism splits
+  double split_elements = 0;          ///< tokens x hidden, divided the same way
+  std::int64_t query = 0;             ///< columns of the queries
+  std::int64_t key = 0;               ///< columns of the keys
+  std::int64_t value = 0;             ///< columns of the values
+  std::int64_t attention_output = 0;  ///< columns of the attention's output
+  std::int64_t mlp = 0;               ///< columns of the inner MLP layer
+  std::int64_t mlp_inputs = 1;        ///< 2 for a gated MLP
+  std::int64_t vocabulary = 0;        ///< rows of the embedding
+  AttentionShape attention{};
+
+  GpuGroup tensor_group{};
+  GpuGroup context_group{};
+
+  // Mixture of experts.
+  std::int64_t routed_rows = 0;    ///< top_k for each of the split tokens, times the capacity factor
+  std::int64_t expert_rows = 0;    ///< rows that its experts work on: those of all GPUs that share them
+  std::int64_t expert_hidden = 0;  ///< columns of these rows
+  std::int64_t expert_inner = 0;   ///< columns of the inner layer of an expert
+  std::int64_t local_experts = 0;
+  GpuGroup expert_group{};
+  GpuGroup expert_tensor_group{};  ///< GPUs that share each expert's weights
+
+  double routed_weights = 0;  ///< of the routed experts of a layer on this GPU
+
+  // State space.
+  std::int64_t space_heads = 0;       ///< of one sequence
+  std::int64_t space_inner = 0;       ///< columns of the inner layer
+  std::int64_t space_conv = 0;        ///< columns that pass the convolution
+  std::int64_t space_projection = 0;  ///< columns of the projection at the entrance
+};
+
+/// How many members of a group share a node when neighbours in it are `stride` GPUs apart, GPUs being
+/// numbered node by node.
+GpuGroup placed_group(const GpuProfile& profile, std::int64_t size, std::int64_t stride);
+
+/// GPUs over which a layer's weights are fully sharded: those of the routed experts only over the replicas
+/// that hold the same experts. Of size 1 where there is nothing to share.
+struct ShardingGroups {
+  GpuGroup shared{};
+  GpuGroup routed{};
+};
+
+/// The groups of `replicas` (data x context) replicas of `tensor` GPUs, each expert spread over
+/// `expert_stride` GPUs (expert x expert tensor), in `replicate` sets that each hold all weights.
+ShardingGroups sharding_groups(const GpuProfile& profile, std::int64_t replicas, std::int64_t tensor,
+                               std::int64_t expert_stride, std::int64_t replicate);
+/// Between such sets: the GPUs that hold the same parts.
+GpuGroup replicate_group(const GpuProfile& profile, std::int64_t replicas, std::int64_t tensor,
+                         std::int64_t replicate);
+
+/// Weights of a layer on one GPU, of its share of the routed experts too.
+double gpu_weights(const TransformerModel& model, const LayerShape& shape, LayerKind kind);
+
+/// The sizes of a plan's layers.
+LayerShape layer_shape(const TransformerModel& model, const LayerKey& key, const GpuProfile& profile);
+
+}  // namespace vtrain

@@ -1,0 +1,146 @@
+/// How one iteration of a model is spread over GPUs and over time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "core/base/units.hpp"
+#include "core/kernels/precision.hpp"
+#include "workloads/model/model.hpp"
+
+namespace vtrain {
+
+/// What is kept of the forward pass for the backward pass.
+enum class Recompute : std::uint8_t {
+  None,       ///< every activation
+  Selective,  ///< all but the cheap and large ones; which these are is the stack's rule
+  Full,       ///< the input of each layer; the layer's forward pass is run again
+};
+
+/// What data-parallel replicas share instead of each holding it (Rajbhandari et al., "ZeRO", SC'20).
+enum class Sharding : std::uint8_t {
+  None,       ///< each replica holds everything; gradients are all-reduced
+  Optimizer,  ///< ZeRO-1, Megatron's distributed optimizer: reduce-scatter of gradients, all-gather of
+              ///< weights
+  Full,       ///< ZeRO-3 or FSDP: weights too; gathered layer by layer, before each pass
+  Gradients,  ///< ZeRO-2 as FSDP has it (SHARD_GRAD_OP, reshard_after_forward off): weights are gathered for
+              ///< the forward pass and kept for the backward pass
+};
+
+/// Whether a GPU holds no more than its part of the weights while it does not compute with them.
+constexpr bool shards_weights(Sharding sharding) {
+  return sharding == Sharding::Full || sharding == Sharding::Gradients;
+}
+
+/// The order in which pipeline stages work on micro-batches.
+enum class Schedule : std::uint8_t {
+  OneForwardOneBackward,  ///< 1F1B; interleaved when there are virtual stages (Narayanan et al., SC'21)
+  ZeroBubble,  ///< ZB-H1: weight gradients fill the bubble (Qi et al., "Zero Bubble Pipeline Parallelism",
+               ///< ICLR'24)
+  GPipe,       ///< all forward passes, then all backward passes (Huang et al., NeurIPS'19)
+};
+
+/// `none`, `selective`, `full`.
+std::string_view name_of(Recompute recompute);
+/// The value of such a name; the error lists the known ones.
+Result<Recompute> parse_recompute(std::string_view name);
+/// `none`, `optimizer`, `full`, `gradients`.
+std::string_view name_of(Sharding sharding);
+/// The value of such a name; the error lists the known ones.
+Result<Sharding> parse_sharding(std::string_view name);
+/// `1f1b`, `zero-bubble`, `gpipe`.
+std::string_view name_of(Schedule schedule);
+/// The value of such a name; the error lists the known ones.
+Result<Schedule> parse_schedule(std::string_view name);
+
+/// A parallel plan: tensor x context x data x pipeline GPUs.
+struct ParallelPlan {
+  std::int64_t tensor = 1;
+  std::int64_t data = 1;
+  std::int64_t pipeline = 1;
+  std::int64_t global_batch = 0;  ///< sequences an iteration
+  std::int64_t micro_batch = 0;   ///< sequences a micro-batch
+  Recompute recompute = Recompute::Full;
+  /// Norms and dropout are split along the sequence over the tensor-parallel group (Korthikanti et al.,
+  /// 2022).
+  bool sequence_parallel = false;
+  std::int64_t context = 1;         ///< parts of a sequence on different GPUs
+  std::int64_t virtual_stages = 1;  ///< model chunks on each pipeline stage
+  std::int64_t expert = 1;          ///< GPUs over which the experts of a layer are spread
+  Sharding sharding = Sharding::None;
+  Schedule schedule = Schedule::OneForwardOneBackward;
+  Precision precision = Precision::Fp16;
+  /// The embedding counts as a layer of the first stage and the output layer as one of the last when layers
+  /// are spread evenly (Megatron-Core: account_for_embedding_in_pipeline_split and the same for the loss).
+  bool ends_count_as_layers = false;
+  /// GPUs that share each expert's weights, splitting its columns; beside `tensor`, which splits the rest of
+  /// the layer (Megatron-Core: expert_tensor_parallel_size).
+  std::int64_t expert_tensor = 1;
+  /// Layers of each stage whose activations wait for the backward pass in the memory of the CPU
+  /// (Transformer Engine: cpu_offloading_num_layers).
+  std::int64_t offloaded_layers = 0;
+  /// With full recomputation, of each model chunk of a stage so many layers run again, from the first on; the
+  /// others keep their activations. 0: all run again (Megatron-LM: recompute_method block,
+  /// recompute_num_layers).
+  std::int64_t recomputed_layers = 0;
+  /// Sets of replicas over each of which weights are fully sharded, with `Sharding::Full` and `Gradients`;
+  /// neighbours are in one set (hybrid sharding: data_parallel_replicate_degree of torchtitan,
+  /// num_distributed_optimizer_instances of Megatron-FSDP).
+  std::int64_t replicate = 1;
+
+  /// All GPUs of the plan.
+  GpuCount num_gpus() const {
+    return GpuCount(static_cast<std::int32_t>(tensor * context * data * pipeline));
+  }
+  /// Micro-batches that each pipeline works through in an iteration.
+  std::int64_t num_micro_batches() const { return global_batch / data / micro_batch; }
+  /// Replicas with weights of their own, each computing a part of the batch or of its sequences.
+  std::int64_t num_replicas() const { return data * context; }
+  friend bool operator==(const ParallelPlan&, const ParallelPlan&) = default;
+};
+
+/// Bound of `global_batch`, far beyond every run so far.
+inline constexpr std::int64_t kMaxGlobalBatch = 100'000'000;
+
+/// Layers of each model chunk: the most that one has, with the embedding and the output layer where they
+/// count as layers.
+std::int64_t chunk_size(const TransformerModel& model, const ParallelPlan& plan);
+
+/// Consecutive layers of a model.
+struct LayerRange {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
+/// The layers of one model chunk of a stage. Chunks are dealt out in rounds: the first chunks of all stages
+/// come first, in the order of the stages, then the second ones. All are of one size; where
+/// `ends_count_as_layers`, the first and the last of the model hold one layer less, and the last one also
+/// less by what is missing to a multiple. The plan must have passed `check_plan`.
+LayerRange chunk_layers(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
+                        std::int64_t chunk);
+
+/// Layers of each stage, in the order of the stages.
+std::vector<std::int64_t> layers_by_stage(const TransformerModel& model, const ParallelPlan& plan);
+
+/// Which layers are where, as Megatron-Core writes it (`--pipeline-model-parallel-layout`): chunks in the
+/// order of `chunk_layers`, with the embedding E, layers t, those of multi-token prediction m and the loss L:
+/// `Et*19|(t*20|)*2t*19L`.
+std::string pipeline_layout(const TransformerModel& model, const ParallelPlan& plan);
+
+/// Columns of the model's dense MLPs, 0 where no layer has one.
+std::int64_t mlp_columns(const TransformerModel& model);
+
+/// Whether the plan fits the model: `check_model`; tensor divides the heads (those of keys and values, or
+/// these divide it), the groups of a state space and the columns of MLPs and shared experts, context the
+/// tokens, pipeline x virtual stages the layers (where `ends_count_as_layers`, it must leave no chunk empty),
+/// data the global batch and the micro-batch what is left of it; expert divides the experts, and expert x
+/// expert tensor the GPUs that share a layer's data; replicate, where weights are fully sharded, the
+/// replicas, and leaves each set all experts; with sequence parallelism tensor divides the tokens too; no
+/// stage offloads or recomputes more layers than it has; the schedule can run a pipeline of this shape
+/// (`check_schedule`). The error names the field of the plan.
+Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan);
+
+}  // namespace vtrain

@@ -1,0 +1,318 @@
+#include "workloads/physical/physical_predictor.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/base/units.hpp"
+#include "workloads/layers/pass_builder.hpp"
+#include "workloads/physical/memory_model.hpp"
+#include "workloads/physical/stage_costs.hpp"
+#include "workloads/pipeline/stage_order.hpp"
+
+namespace vtrain {
+namespace {
+
+using Operators = std::vector<Operator>;
+
+/// The passes of a layer that a block consists of, one after the other.
+struct LayerPasses {
+  const Operators* recompute = nullptr;  ///< null: none
+  const Operators* pass = nullptr;
+};
+
+/// Collects a block operator by operator.
+class OperatorBlock {
+ public:
+  explicit OperatorBlock(const TransformerModel& model) : model_(model) {}
+  void add(const Operators& part) { append(part, -1); }
+  /// The layers of a chunk, the last one first if `descending`.
+  void add_layers(const ChunkLayers& layers, const PerLayerKind<LayerPasses>& passes, bool descending) {
+    const LayerRange& range = layers.range;
+    const std::int64_t num_recomputed =
+        std::accumulate(layers.recomputed.begin(), layers.recomputed.end(), std::int64_t{0});
+    for (std::int64_t i = 0; i < range.count; ++i) {
+      const std::int64_t number = range.first + (descending ? range.count - 1 - i : i);
+      const LayerPasses& layer = passes[kind_of_layer(model_, number)];
+      if (layer.recompute != nullptr && number - range.first < num_recomputed)
+        append(*layer.recompute, number);
+      append(*layer.pass, number);
+    }
+  }
+  Operators take() { return std::move(operators_); }
+
+ private:
+  void append(const Operators& part, std::int64_t layer) {
+    for (const Operator& op : part) {
+      operators_.push_back(op);
+      operators_.back().layer = static_cast<std::int32_t>(layer);
+    }
+  }
+
+  const TransformerModel& model_;
+  Operators operators_;
+};
+
+/// One pass of each kind of layer, perhaps with what runs again before it.
+PerLayerKind<LayerPasses> layer_passes(const LayerCosts& costs, Operators PassCosts::*pass,
+                                       bool with_recompute = false) {
+  PerLayerKind<LayerPasses> passes;
+  for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
+    const PassCosts& layer = costs.layers[kind];
+    passes[kind] = {.recompute = with_recompute ? &layer.recompute : nullptr, .pass = &(layer.*pass)};
+  }
+  return passes;
+}
+
+Operators forward_block(const TransformerModel& model, const LayerCosts& costs, const ChunkLayers& layers) {
+  OperatorBlock block(model);
+  if (layers.is_first) block.add(costs.embedding.forward);
+  block.add_layers(layers, layer_passes(costs, &PassCosts::forward), false);
+  if (layers.is_last) block.add(costs.head.forward);
+  return block.take();
+}
+
+Operators backward_block(const TransformerModel& model, const LayerCosts& costs, const ChunkLayers& layers) {
+  OperatorBlock block(model);
+  if (layers.is_last) block.add(costs.head.backward);
+  block.add_layers(layers, layer_passes(costs, &PassCosts::backward, true), true);
+  if (layers.is_first) block.add(costs.embedding.backward);
+  return block.take();
+}
+
+Operators weight_block(const TransformerModel& model, const LayerCosts& costs, const ChunkLayers& layers) {
+  OperatorBlock block(model);
+  if (layers.is_last) block.add(costs.head.weight);
+  block.add_layers(layers, layer_passes(costs, &PassCosts::weight), true);
+  return block.take();
+}
+
+/// The GPU waits in its first kernel of the pass.
+void add_wait(Operators& pass, Nanoseconds wait) {
+  if (!pass.empty()) first_computation(pass).gap += wait;
+}
+
+/// Makes one stage.
+StageWork make_stage(const TransformerModel& model, const StageCosts& stages, const ParallelPlan& plan,
+                     const LayerCosts& costs, std::int64_t stage) {
+  StageWork work;
+  work.chunks.reserve(static_cast<std::size_t>(plan.virtual_stages));
+  Nanoseconds forward(0);
+  Nanoseconds backward(0);
+  for (std::int64_t i = 0; i < plan.virtual_stages; ++i) {
+    const ChunkLayers layers = stages.layers(stage, i);
+    ChunkWork& chunk = work.chunks.emplace_back();
+    chunk.forward = forward_block(model, costs, layers);
+    chunk.backward = backward_block(model, costs, layers);
+    if (splits_backward(plan.schedule)) chunk.weight = weight_block(model, costs, layers);
+    if (plan.offloaded_layers > 0) {
+      add_wait(chunk.forward, stages.offload_wait(stage, total_span(chunk.forward)));
+      add_wait(chunk.backward, stages.offload_wait(stage, total_span(chunk.backward)));
+    }
+    const Nanoseconds forward_pass = total_span(chunk.forward);
+    const Nanoseconds backward_pass = total_span(chunk.backward) + total_span(chunk.weight);
+    const StageCosts::Sends sends = stages.sends(layers, forward_pass, backward_pass);
+    chunk.send_forward = sends.forward;
+    chunk.send_backward = sends.backward;
+    forward += forward_pass;
+    backward += backward_pass;
+  }
+  if (stages.has_reduction()) {
+    std::string_view name = "weight_gather";
+    if (plan.sharding == Sharding::None) name = "grad_all_reduce";
+    if (plan.sharding == Sharding::Optimizer) name = "grad_reduce_scatter";
+    work.data_parallel.push_back(
+        {.name = name, .kind = TaskKind::DataComm, .duration = stages.reduction(stage, forward, backward)});
+  }
+  if (const Nanoseconds embedding = stages.embedding_reduction(stage); embedding.count() > 0) {
+    work.data_parallel.push_back(
+        {.name = "embedding_all_reduce", .kind = TaskKind::DataComm, .duration = embedding});
+  }
+  work.optimizer.push_back(
+      {.name = "adam", .kind = TaskKind::Optimizer, .duration = stages.optimizer(stage)});
+  return work;
+}
+
+/// Puts an iteration together.
+IterationWork make_work(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
+                        const Stack& stack, const LayerCosts& costs) {
+  const StageCosts stages(model, plan, profile, stack, costs);
+  IterationWork work;
+  work.num_micro_batches = plan.num_micro_batches();
+  work.schedule = plan.schedule;
+  work.stages.reserve(static_cast<std::size_t>(plan.pipeline));
+  for (std::int64_t stage = 0; stage < plan.pipeline; ++stage)
+    work.stages.push_back(make_stage(model, stages, plan, costs, stage));
+  return work;
+}
+
+/// What of a model GPT-2 and GPT-3 did not have.
+std::vector<std::string_view> newer_parts(const TransformerModel& model) {
+  std::vector<std::string_view> parts;
+  if (model.positions == Positions::Rotary) parts.emplace_back("rotary positions");
+  if (model.normalization != Normalization::LayerNorm) parts.emplace_back("RMS norms");
+  if (model.is_gated()) parts.emplace_back("gated MLPs");
+  if (model.kv_heads() != model.num_heads) parts.emplace_back("grouped queries");
+  if (model.has_experts()) parts.emplace_back("experts");
+  if (model.is_hybrid()) parts.emplace_back("state spaces");
+  return parts;
+}
+
+/// The part of the passes of the longest stage in which the GPU waits between operators: for the CPU, where
+/// nothing is copied to its memory.
+double waiting_share(const IterationWork& work) {
+  Nanoseconds longest(0);
+  double share = 0;
+  for (const StageWork& stage : work.stages) {
+    Nanoseconds span(0);
+    Nanoseconds waiting(0);
+    for (const ChunkWork& chunk : stage.chunks) {
+      for (const auto* pass : {&chunk.forward, &chunk.recompute, &chunk.backward, &chunk.weight}) {
+        span += total_span(*pass);
+        for (const Operator& op : *pass)
+          waiting += op.gap;
+      }
+    }
+    if (span <= longest) continue;
+    longest = span;
+    share = waiting / span;
+  }
+  return share;
+}
+
+/// What a user should know of a plan and a model on a stack, a sentence each.
+std::vector<std::string> remarks_on(const TransformerModel& model, const ParallelPlan& plan,
+                                    const Stack& stack, const LayerCosts& costs, const IterationWork& work) {
+  constexpr double kMuch = 0.1;
+  std::vector<std::string> remarks;
+  const bool recomputes =
+      std::ranges::any_of(costs.layers, [](const PassCosts& layer) { return !layer.recompute.empty(); });
+  const bool is_selective = plan.recompute == Recompute::Selective;
+  if (is_selective && !recomputes) {
+    remarks.push_back(
+        fmt::format("recompute selective: stack {} has nothing to recompute here, as none", stack.name));
+  } else if (is_selective && stack.memory.selective == SelectiveRecompute::AttentionScores &&
+             stack.attention != AttentionKernel::Unfused && !model.has_latent_attention()) {
+    remarks.emplace_back("recompute selective: fused attention runs twice and keeps as much as without");
+  }
+  if (const double share = waiting_share(work); plan.offloaded_layers == 0 && share >= kMuch) {
+    remarks.push_back(
+        fmt::format("the GPU waits for the CPU to issue kernels for {:.0f} % of the passes, which counts as "
+                    "compute",
+                    100 * share));
+  }
+  const std::vector<std::string_view> newer = newer_parts(model);
+  if (stack.libraries == Libraries::Old && !newer.empty()) {
+    remarks.push_back(fmt::format("{}: timed with the old kernels of stack {}; megatron-core has newer ones",
+                                  fmt::join(newer, ", "), stack.name));
+  }
+  return remarks;
+}
+
+/// What of a plan the software of a stack does not have, a sentence each.
+std::vector<std::string> unsupported_choices(const ParallelPlan& plan, const Stack& stack) {
+  std::vector<std::string> unsupported;
+  const PlanChoices& choices = stack.choices;
+  const auto complain_unless = [&](bool has, const std::string& what, std::string_view timed) {
+    if (!has)
+      unsupported.push_back(fmt::format("{}: not known of stack {}, timed {}", what, stack.name, timed));
+  };
+  for (const auto& [has, degree, name] :
+       {std::tuple(choices.tensor, plan.tensor, "tensor"),
+        std::tuple(choices.context, plan.context, "context"),
+        std::tuple(choices.pipeline, plan.pipeline, "pipeline"),
+        std::tuple(choices.virtual_stages, plan.virtual_stages, "virtual stages"),
+        std::tuple(choices.expert, plan.expert, "expert")})
+    complain_unless(has || degree <= 1, fmt::format("{} {}", name, degree), "as in Megatron-Core");
+  const auto is_among = [](const auto& list, auto choice) {
+    return std::ranges::find(list, choice) != list.end();
+  };
+  constexpr std::string_view kAsIf = "as if it had it";
+  const bool is_of_fork = choices.zero_bubble && plan.schedule == Schedule::ZeroBubble;
+  complain_unless(plan.pipeline == 1 || is_of_fork || is_among(choices.schedules, plan.schedule),
+                  fmt::format("schedule {}", name_of(plan.schedule)), kAsIf);
+  complain_unless(plan.sharding == Sharding::None || plan.num_replicas() == 1 ||
+                      is_among(choices.sharding, plan.sharding),
+                  fmt::format("sharding {}", name_of(plan.sharding)), kAsIf);
+  complain_unless(choices.sequence_parallel || !plan.sequence_parallel || plan.tensor == 1,
+                  "sequence_parallel", kAsIf);
+  complain_unless(choices.ends_count_as_layers || !plan.ends_count_as_layers, "ends_count_as_layers", kAsIf);
+  complain_unless(choices.partial_recompute || plan.recomputed_layers == 0, "recomputed_layers", kAsIf);
+  const bool can_offload = choices.offload && plan.pipeline == 1 && plan.recompute == Recompute::None;
+  complain_unless(
+      can_offload || plan.offloaded_layers == 0,
+      choices.offload ? "offloaded_layers with several stages or recomputation" : "offloaded_layers", kAsIf);
+  return unsupported;
+}
+
+std::string_view all_reduce_source(const GpuProfile& profile, const Stack& stack) {
+  constexpr std::string_view kNone = "not measured on this GPU, from the rate of its links";
+  if (profile.nvlink_domain <= 1) return kNone;
+  const std::string_view old = profile.source_of("old_collectives all_reduce");
+  if (stack.libraries == Libraries::Old && !old.empty()) return old;
+  const std::string_view current = profile.source_of("collectives all_reduce");
+  return current.empty() ? kNone : current;
+}
+
+}  // namespace
+
+std::vector<std::string> Fallbacks::sentences() const {
+  std::vector<std::string> all;
+  for (const std::string& name : extrapolated)
+    all.push_back(name + ": outside the measured sizes");
+  all.insert(all.end(), missing.begin(), missing.end());
+  return all;
+}
+
+Fallbacks find_fallbacks(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
+                         const Stack& stack, const LayerCosts& costs) {
+  Fallbacks fallbacks{.extrapolated = {costs.extrapolated.begin(), costs.extrapolated.end()},
+                      .missing = unsupported_choices(plan, stack)};
+  const StageCosts stages(model, plan, profile, stack, costs);
+  for (std::string& reduction : stages.extrapolated_reductions())
+    fallbacks.extrapolated.push_back(std::move(reduction));
+  if (plan.offloaded_layers > 0 && profile.host_bandwidth.value <= 0) {
+    fallbacks.missing.push_back(
+        "offloaded activations: host_bandwidth is not in the profile, copies cost nothing");
+  }
+  if (plan.precision == Precision::Bf16 && !profile.has_bf16)
+    fallbacks.missing.push_back(fmt::format("bf16: {} has none, timed as fp16", profile.name));
+  if (model.has_experts() && plan.tensor > 1 && !plan.sequence_parallel) {
+    fallbacks.missing.push_back(fmt::format(
+        "experts without sequence_parallel: all {} GPUs of a tensor-parallel group route the same tokens, {} "
+        "times the work (Megatron-Core refuses such plans)",
+        plan.tensor, plan.tensor));
+  }
+  return fallbacks;
+}
+
+const LayerCosts& LayerCostCache::costs(const ParallelPlan& plan) {
+  const LayerKey key = layer_key(plan);
+  const auto found = known_.find(key);
+  if (found != known_.end()) return found->second;
+  return known_.emplace(key, layer_costs(model_, key, profile_, stack_)).first->second;
+}
+
+Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const ParallelPlan& plan,
+                                            const GpuProfile& profile, const Stack& stack) {
+  if (auto checked = check_plan(model, plan); !checked) return fail(checked.error());
+  if (auto checked = check_precision(profile, plan.precision); !checked) return fail(checked.error());
+  if (auto checked = check_stack(stack, plan); !checked) return fail(checked.error());
+  const LayerCosts costs = layer_costs(model, layer_key(plan), profile, stack);
+  IterationWork work = make_work(model, plan, profile, stack, costs);
+  std::vector<std::string> remarks = remarks_on(model, plan, stack, costs, work);
+  return PhysicalPrediction{
+      .work = std::move(work),
+      .memory = estimate_memory(model, plan, profile, stack.memory),
+      .provenance = {.all_reduce_source = std::string(all_reduce_source(profile, stack)),
+                     .modelled = {costs.modelled.begin(), costs.modelled.end()},
+                     .remarks = std::move(remarks),
+                     .fallbacks = find_fallbacks(model, plan, profile, stack, costs)}};
+}
+
+}  // namespace vtrain

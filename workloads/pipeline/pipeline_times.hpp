@@ -1,0 +1,48 @@
+/// When the stages of a pipeline are done, from the times of whole blocks: no operators, no graph. What plan
+/// searches call.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "core/base/units.hpp"
+#include "workloads/pipeline/block_recurrence.hpp"
+#include "workloads/pipeline/block_times.hpp"
+#include "workloads/pipeline/merged_schedule.hpp"
+#include "workloads/pipeline/round_recurrence.hpp"
+#include "workloads/pipeline/stage_order.hpp"
+
+namespace vtrain {
+
+/// Times pipelines. Keeps its memory and the schedules it has merged from call to call, so that a search
+/// allocates nothing once it has seen its pipeline depths: one timer per thread.
+class PipelineTimer {
+ public:
+  /// When each stage has done its last block, [stages], valid until the next call. `blocks` are
+  /// [stages][chunks]. Exactly what the recurrence over all blocks gives.
+  ///
+  /// 1F1B and ZB-H1 cost O(stages) a micro-batch until their steady state, which comes after about 2, stages
+  /// or 2 x stages micro-batches (of uniform inner stages); the rest is O(stages). The other schedules cost
+  /// O(stages^2 x chunks) and more, as long as it takes them to fill, to become steady and to drain.
+  ///
+  /// Throws `std::logic_error` where `check_schedule` has an error or a time is not finite.
+  std::span<const Nanoseconds> stage_ends(Schedule schedule, const PipelineShape& shape,
+                                          std::span<const BlockTimes> blocks);
+
+ private:
+  const PipelineSchedule& find_schedule(Schedule schedule, const PipelineShape& shape);
+
+  using Key = std::tuple<Schedule, std::int64_t, std::int64_t, std::int64_t>;
+
+  std::vector<BlockTimes> rounded_;
+  std::vector<Nanoseconds> ends_;
+  RoundRecurrence rounds_;
+  BlockRecurrence block_recurrence_;
+  std::map<Key, PipelineSchedule> schedules_;  ///< by schedule, stages, chunks and micro-batches
+  std::size_t num_cached_blocks_ = 0;
+};
+
+}  // namespace vtrain

@@ -1,0 +1,39 @@
+/// Keeping throughput curves between runs of the program.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "core/base/result.hpp"
+#include "workloads/model/model.hpp"
+#include "workloads/search/plan_search.hpp"
+
+namespace vtrain {
+
+/// Where texts are kept under keys of any length. A store may forget.
+class CurveStore {
+ public:
+  virtual ~CurveStore() = default;
+  /// The text saved under `key`; none when there is none or it cannot be read.
+  virtual std::optional<std::string> load(const std::string& key) = 0;
+  /// Replaces the text under `key` as a whole: nobody ever loads a part of it.
+  virtual void save(const std::string& key, const std::string& text) = 0;
+};
+
+/// The plans of one curve by number of GPUs, with the errors of those that have none.
+using CurveRecord = std::map<std::int32_t, Result<RankedPlan>>;
+
+/// A record as JSON text, with the key it belongs to. Times are exact.
+std::string format_curve_record(const std::string& key, const CurveRecord& record);
+
+/// Reads such a text. None if it is not one, is another key's, or holds a plan that does not suit the model,
+/// the global batch or the GPUs: a damaged record is no record.
+std::optional<CurveRecord> parse_curve_record(const std::string& text, const std::string& key,
+                                              const TransformerModel& model, std::int64_t global_batch);
+
+/// All sizes of a model as text, its name left out: equal for equal models only.
+std::string model_fingerprint(const TransformerModel& model);
+
+}  // namespace vtrain

@@ -1,0 +1,43 @@
+/// The configuration files of the public vTrain release: a model, a parallel plan and the machine it runs on.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/base/result.hpp"
+#include "workloads/model/model.hpp"
+#include "workloads/model/parallel_plan.hpp"
+
+namespace vtrain {
+
+/// One configuration, complete and checked.
+struct VtrainConfig {
+  std::string file;  ///< as the user named it
+  TransformerModel model;
+  ParallelPlan plan;
+  /// The micro-batch as the file says it. The release takes a plan of one stage as one micro-batch, which is
+  /// what `plan` holds; a model of the hardware wants what was really run.
+  std::int64_t given_micro_batch = 0;
+  std::string gpu_name = "A100";
+  std::int64_t node_size = 8;  ///< GPUs a node
+  /// Of a node, Gbit/s; absent where the file does not say, for which the release has 800.
+  std::optional<double> inter_node_bandwidth{};
+  double intra_node_bandwidth = 150;  ///< bus bandwidth within a node, GB/s
+  std::string trace_path;  ///< folder of kernel traces, relative to the current folder; may be empty
+};
+
+/// Most stages and layers that are accepted; they bound the memory that a plan takes.
+inline constexpr std::int64_t kMaxStages = 1024;
+inline constexpr std::int64_t kMaxLayers = 65536;
+
+/// Reads a configuration. Absent keys have the release's defaults; the three parallel sizes and `num_gpus`
+/// may be null, as long as one follows from the others. `use_gradient_bucket`, `ddp_bucket_size`,
+/// `pipeline_scheduling` and `model_arch` are accepted and mean nothing. A plan of one stage takes its whole
+/// batch as one micro-batch, whatever `micro_batch_size` says, as in the release.
+///
+/// Errors name file, line and field: malformed JSON, an unknown key (with the nearest known one), a number
+/// out of range, a plan that does not divide (with both fields), a plan without a single micro-batch.
+Result<VtrainConfig> parse_vtrain_config(std::string text, const std::string& file);
+
+}  // namespace vtrain

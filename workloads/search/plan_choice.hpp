@@ -1,0 +1,32 @@
+/// Choosing among the best plans of several GPU counts: time against cost against GPUs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/base/units.hpp"
+#include "workloads/search/plan_search.hpp"
+
+namespace vtrain {
+
+/// What the best plan is to have least of.
+enum class Objective : std::uint8_t { Time, Cost, Gpus };
+
+/// What an iteration with a plan costs: the time for which it holds its GPUs, in GPU-seconds. A price per
+/// GPU-hour multiplies it and changes no order.
+double gpu_seconds(const RankedPlan& plan);
+
+/// The plans, as positions in `plans` from fewest to most GPUs, that no other plan beats: none is at least as
+/// fast, as cheap and as small, and better in one of the three. Of equal ones the first is kept.
+/// O(plans^2).
+std::vector<std::size_t> pareto_front(std::span<const RankedPlan> plans);
+
+/// The position of the best plan that takes at most `longest` an iteration; none when every plan is slower.
+/// Ties fall to the faster, then to the smaller, then to the earlier plan.
+std::optional<std::size_t> choose_plan(std::span<const RankedPlan> plans, Objective objective,
+                                       Nanoseconds longest);
+
+}  // namespace vtrain

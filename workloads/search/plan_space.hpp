@@ -1,0 +1,51 @@
+/// All parallel plans that a search may propose.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/base/units.hpp"
+#include "core/profile/gpu_profile.hpp"
+#include "workloads/model/model.hpp"
+#include "workloads/model/parallel_plan.hpp"
+#include "workloads/stack/stack.hpp"
+
+namespace vtrain {
+
+/// Degrees that a plan must have, where they are given.
+struct PlanLimits {
+  std::optional<std::int64_t> tensor{};
+  std::optional<std::int64_t> context{};
+  std::optional<std::int64_t> pipeline{};
+  std::optional<std::int64_t> data{};
+
+  /// Whether the plan has them.
+  bool allow(const ParallelPlan& plan) const;
+};
+
+/// Every plan that uses exactly `num_gpus` and passes `check_plan`:
+///  * tensor: a power of two that divides the heads, those of keys and values too, the groups of a state
+///    space and the columns of MLPs and shared experts, up to two nodes or the NVLink domain;
+///  * context: a power of two with at least 1,024 tokens on each GPU;
+///  * expert: a power of two that divides the experts and the GPUs that share a layer's data;
+///  * expert tensor: 1 or, where it divides the columns of an expert, as `tensor`;
+///  * pipeline: a divisor of the layers; where the stack knows `ends_count_as_layers`, also any number of
+///    stages with the ends counted, with equal chunks of two layers or more but for the last, which has what
+///    is left;
+///  * virtual stages: as many as cut the layers likewise;
+///  * data: what is left of the GPUs, a divisor of the global batch;
+///  * micro-batch: a divisor of a replica's sequences, of one sequence or of at most 262,144 tokens;
+///  * recomputation, sharding and schedule: the choices; sharding only where there are replicas, zero bubble
+///    only without virtual stages; of latent attention selective recomputation too (`latent_recompute`);
+///  * replicate: 1, and with fully sharded weights sets of as many replicas as an NVLink domain has room for
+///    and divide all.
+///
+/// Ordered by tensor, context, expert, pipeline, expert tensor, whether the ends count, virtual stages,
+/// micro-batch, recomputation, sharding, replicate and schedule, in the order of the choices: it decides
+/// ties.
+std::vector<ParallelPlan> enumerate_plans(const TransformerModel& model, GpuCount num_gpus,
+                                          std::int64_t global_batch, const GpuProfile& profile,
+                                          const PlanChoices& choices, const PlanLimits& limits = {});
+
+}  // namespace vtrain
