@@ -20,8 +20,8 @@
 #include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
 #include "tools/wall_time.hpp"
-#include "traces/trace_generator.hpp"
-#include "traces/trace_statistics.hpp"
+#include "traces/editing/statistics.hpp"
+#include "traces/synthesis/generator.hpp"
 #include "workloads/pricing/job_pricing.hpp"
 #include "workloads/pricing/predicted_speeds.hpp"
 

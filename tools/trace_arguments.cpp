@@ -15,8 +15,8 @@
 #include "core/io/file.hpp"
 #include "sched/node_counter.hpp"
 #include "tools/file_hash.hpp"
-#include "traces/trace_join.hpp"
-#include "traces/trace_statistics.hpp"
+#include "traces/editing/join.hpp"
+#include "traces/editing/statistics.hpp"
 
 namespace vtrain {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/base/result.hpp"
 #include "sched/cluster.hpp"
-#include "traces/skipped_rows.hpp"
+#include "traces/reading/skipped_rows.hpp"
 #include "traces/trace_format.hpp"
 
 namespace CLI {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "sched/cluster.hpp"
-#include "traces/skipped_rows.hpp"
-#include "traces/trace_statistics.hpp"
+#include "traces/editing/statistics.hpp"
+#include "traces/reading/skipped_rows.hpp"
 
 namespace vtrain {
 

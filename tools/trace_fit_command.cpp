@@ -14,10 +14,10 @@
 #include "tools/trace_commands.hpp"
 #include "tools/trace_description.hpp"
 #include "tools/value_checks.hpp"
-#include "traces/shape_fit.hpp"
-#include "traces/shape_json.hpp"
-#include "traces/trace_generator.hpp"
-#include "traces/trace_statistics.hpp"
+#include "traces/editing/statistics.hpp"
+#include "traces/synthesis/generator.hpp"
+#include "traces/synthesis/shape_fit.hpp"
+#include "traces/synthesis/shape_json.hpp"
 
 namespace vtrain {
 namespace {

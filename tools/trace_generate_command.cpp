@@ -20,14 +20,14 @@
 #include "tools/transformations.hpp"
 #include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
-#include "traces/estimate_rule.hpp"
-#include "traces/shape_json.hpp"
-#include "traces/status_mix.hpp"
-#include "traces/tenant_rule.hpp"
+#include "traces/editing/statistics.hpp"
+#include "traces/formats/vtrain_csv.hpp"
+#include "traces/rules/estimates.hpp"
+#include "traces/rules/status_mix.hpp"
+#include "traces/rules/tenants.hpp"
+#include "traces/synthesis/generator.hpp"
+#include "traces/synthesis/shape_json.hpp"
 #include "traces/trace_format.hpp"
-#include "traces/trace_generator.hpp"
-#include "traces/trace_statistics.hpp"
-#include "traces/vtrain_csv.hpp"
 
 namespace vtrain {
 namespace {

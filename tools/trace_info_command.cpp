@@ -16,7 +16,7 @@
 #include "tools/trace_commands.hpp"
 #include "tools/trace_description.hpp"
 #include "tools/usage_error.hpp"
-#include "traces/auxiliary_file.hpp"
+#include "traces/formats/auxiliary_file.hpp"
 
 namespace vtrain {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "core/base/result.hpp"
 #include "sched/cluster.hpp"
-#include "traces/trace_difference.hpp"
+#include "traces/editing/difference.hpp"
+#include "traces/editing/statistics.hpp"
 #include "traces/trace_format.hpp"
-#include "traces/trace_statistics.hpp"
 
 namespace CLI {
 class App;

@@ -15,7 +15,7 @@
 #include "tools/trace_output.hpp"
 #include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
-#include "traces/trace_slice.hpp"
+#include "traces/editing/slice.hpp"
 
 namespace vtrain {
 namespace {

@@ -11,7 +11,7 @@
 #include "tools/output_format.hpp"
 #include "tools/usage_error.hpp"
 #include "tools/value_checks.hpp"
-#include "traces/trace_slice.hpp"
+#include "traces/editing/slice.hpp"
 #include "workloads/pricing/job_pricing.hpp"
 
 namespace vtrain {

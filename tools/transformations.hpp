@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "core/base/result.hpp"
-#include "traces/deadlines.hpp"
-#include "traces/estimate_rule.hpp"
-#include "traces/model_mix.hpp"
-#include "traces/tenant_rule.hpp"
+#include "traces/rules/deadlines.hpp"
+#include "traces/rules/estimates.hpp"
+#include "traces/rules/model_mix.hpp"
+#include "traces/rules/tenants.hpp"
 #include "workloads/jobs/job.hpp"
 #include "workloads/pricing/curves_by_type.hpp"
 

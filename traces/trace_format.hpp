@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/result.hpp"
-#include "traces/skipped_rows.hpp"
+#include "traces/reading/skipped_rows.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {

@@ -9,9 +9,9 @@
 
 #include "core/io/file.hpp"
 #include "tests/bench/memory_peak.hpp"
+#include "traces/formats/vtrain_csv.hpp"
+#include "traces/synthesis/generator.hpp"
 #include "traces/trace_format.hpp"
-#include "traces/trace_generator.hpp"
-#include "traces/vtrain_csv.hpp"
 
 namespace {
 

@@ -1,7 +1,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "traces/auxiliary_file.hpp"
+#include "traces/formats/auxiliary_file.hpp"
 
 /// Any bytes are something with a name and a count, or nothing.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

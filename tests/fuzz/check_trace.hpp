@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "core/base/text.hpp"
+#include "traces/editing/statistics.hpp"
+#include "traces/formats/vtrain_csv.hpp"
 #include "traces/trace_format.hpp"
-#include "traces/trace_statistics.hpp"
-#include "traces/vtrain_csv.hpp"
 
 namespace vtrain {
 

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "core/base/text.hpp"
-#include "traces/shape_json.hpp"
-#include "traces/trace_generator.hpp"
+#include "traces/synthesis/generator.hpp"
+#include "traces/synthesis/shape_json.hpp"
 
 /// Either there is an error that can be shown, or a shape that is written and read back the same, and from
 /// which jobs can be generated.

@@ -15,7 +15,7 @@
 #include "tools/report/html.hpp"
 #include "tools/report/page.hpp"
 #include "tools/report/summary_table.hpp"
-#include "traces/trace_statistics.hpp"
+#include "traces/editing/statistics.hpp"
 
 namespace vtrain {
 

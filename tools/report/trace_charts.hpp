@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/trace_statistics.hpp"
+#include "traces/editing/statistics.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain::report {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sched/cluster.hpp"
-#include "traces/trace_statistics.hpp"
+#include "traces/editing/statistics.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {

@@ -1,0 +1,338 @@
+#include "traces/formats/batsim.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/base/text.hpp"
+#include "core/io/json_line.hpp"
+#include "core/io/json_reader.hpp"
+#include "traces/formats/batsim_profiles.hpp"
+#include "traces/formats/json_lines.hpp"
+#include "traces/reading/job_fields.hpp"
+
+namespace vtrain {
+namespace {
+
+using nlohmann::json;
+
+/// Keys of the root object, of which one stands near its beginning.
+constexpr std::array<std::string_view, 3> kBatsimKeys = {"\"nb_res\"", "\"jobs\"", "\"profiles\""};
+
+/// A value as a CSV field would have it.
+struct Value {
+  enum class Kind : std::uint8_t { Absent, String, Integer, Other };
+  Kind kind = Kind::Absent;
+  std::string text{};  ///< of an object or an array what stands in the file
+};
+
+/// A number that is no 64-bit integer. As written where that is to the nanosecond; sums of doubles have more
+/// digits, and small ones an exponent.
+std::string number_text(double value, std::string_view written) {
+  const std::size_t point = written.find('.');
+  const bool too_long = point != std::string_view::npos && written.size() - point > 10;
+  const bool has_exponent = written.find_first_of("eE") != std::string_view::npos;
+  if (std::abs(value) >= 1e15 || !(too_long || has_exponent)) return std::string(written);
+  return fmt::format("{:.9f}", value);
+}
+
+/// Sets what a value says. Errors have the key as their field.
+template <class T>
+Result<void> parse_value(const Value& value, std::string_view key, Result<T> (*parse)(std::string_view),
+                         T& to) {
+  if (value.kind == Value::Kind::Absent) return fail({.field = std::string(key), .message = "missing"});
+  auto parsed = parse(value.text);
+  if (!parsed) return fail({.field = std::string(key), .message = std::move(parsed.error().message)});
+  to = *parsed;
+  return {};
+}
+
+/// Turns the parser's events into jobs. Where an object has a key twice the last value counts, except for
+/// `jobs` and `profiles`.
+class WorkloadHandler : public JsonEvents {
+ public:
+  explicit WorkloadHandler(const TraceInput& input) : input_(input) {
+    constexpr std::size_t kBytesOfShortJob = 44;      // {"id":1,"subtime":0,"res":1,"profile":"a"},
+    constexpr std::size_t kBytesOfShortProfile = 31;  // "a":{"type":"delay","delay":1},
+    const std::size_t most_jobs =
+        std::min(count_words(input.text, "\"subtime\""), input.text.size() / kBytesOfShortJob);
+    trace_.workload.jobs.reserve(most_jobs);
+    profile_of_job_.reserve(most_jobs);
+    profiles_.reserve(
+        std::min(count_words(input.text, "\"type\""), input.text.size() / kBytesOfShortProfile));
+  }
+
+  Result<Trace> read() {
+    if (auto parsed = parse(input_.text, input_.file); !parsed) return fail(std::move(parsed.error()));
+    if (too_deep_) return fail({.file = input_.file, .message = "JSON nested more than 64 levels deep"});
+    if (!is_object_) return fail({.file = input_.file, .line = 1, .message = "expected a JSON object"});
+    if (!repeated_key_.empty()) {
+      return fail({.file = input_.file, .field = repeated_key_, .message = "expected once, found twice"});
+    }
+    if (auto taken = take_size(); !taken) return fail(std::move(taken.error()));
+    if (!has_array_)
+      return fail({.file = input_.file, .field = "jobs", .message = "expected an array of jobs"});
+    if (auto taken = take_run_times(); !taken) return fail(std::move(taken.error()));
+    if (error_) return fail(*std::move(error_));
+    if (const auto same = find_same_name(jobs())) {
+      auto message = fmt::format("{}: jobs[{}] on line {} has the same",
+                                 expected_found("a job id of its own", jobs()[same->second].name),
+                                 same->first, jobs()[same->first].line);
+      return fail(error_of_job(same->second, {.field = "id", .message = std::move(message)}));
+    }
+    return std::move(trace_);
+  }
+
+  bool null() override { return scalar(Value::Kind::Other, "null"); }
+  bool boolean(bool value) override { return scalar(Value::Kind::Other, value ? "true" : "false"); }
+  bool number_integer(json::number_integer_t value) override {
+    return scalar(Value::Kind::Integer, fmt::to_string(value));
+  }
+  bool number_unsigned(json::number_unsigned_t value) override {
+    return scalar(Value::Kind::Integer, fmt::to_string(value));
+  }
+  bool number_float(json::number_float_t value, const std::string& text) override {
+    return scalar(Value::Kind::Other, number_text(value, text));
+  }
+  bool string(std::string& text) override { return scalar(Value::Kind::String, text); }
+  bool binary(json::binary_t&) override { return scalar(Value::Kind::Other, "bytes"); }
+
+  bool key(std::string& name) override {
+    if (place_ == Place::Profiles) {
+      profile_ = profile_number(name);
+    } else if (place_ != Place::Other) {
+      key_.swap(name);
+    }
+    if (place_ != Place::Top) return true;
+    // What comes after a second one is not read: places of jobs are told by one array.
+    if (key_ == "jobs" && std::exchange(has_jobs_, true)) repeated_key_ = key_;
+    if (key_ == "profiles" && std::exchange(has_profiles_, true)) repeated_key_ = key_;
+    return repeated_key_.empty();
+  }
+
+  bool start_object(std::size_t) override {
+    if (place_ == Place::Outside) is_object_ = true;
+    return enter(place_ == Place::Outside                     ? Place::Top
+                 : place_ == Place::Top && key_ == "profiles" ? Place::Profiles
+                 : place_ == Place::Jobs                      ? Place::Job
+                 : place_ == Place::Profiles                  ? Place::Profile
+                                                              : Place::Other);
+  }
+
+  bool start_array(std::size_t) override {
+    return enter(place_ == Place::Top && key_ == "jobs" ? Place::Jobs : Place::Other);
+  }
+
+  bool end_object() override {
+    if (place_ == Place::Job) end_job();
+    if (place_ == Place::Profile) end_profile();
+    return leave();
+  }
+
+  bool end_array() override { return leave(); }
+
+ private:
+  /// Where the parser is. `Other` are objects and arrays that mean nothing here.
+  enum class Place : std::uint8_t { Outside, Top, Jobs, Job, Profiles, Profile, Other };
+
+  /// What is known of the job that is being read.
+  struct Fields {
+    Value id{};
+    Value submit{};
+    Value num_gpus{};
+    Value walltime{};
+    std::optional<std::uint32_t> profile{};
+  };
+
+  std::vector<Job>& jobs() { return trace_.workload.jobs; }
+
+  /// Notes where an element of `jobs` begins, until the first that is an error.
+  void begin_value() {
+    if (place_ == Place::Jobs && !error_) line_ = current_line();
+  }
+
+  bool enter(Place place) {
+    begin_value();
+    constexpr std::size_t kMostLevels = 64;
+    too_deep_ = parents_.size() == kMostLevels;
+    if (too_deep_) return false;
+    if (place == Place::Other && place_ != Place::Other) other_begin_ = num_read() - 1;
+    if (place == Place::Jobs) has_array_ = true;
+    if (place == Place::Job) fields_ = {};
+    if (place == Place::Profile) type_ = delay_ = {};
+    parents_.push_back(std::exchange(place_, place));
+    return true;
+  }
+
+  bool leave() {
+    const Place ended = std::exchange(place_, parents_.back());
+    parents_.pop_back();
+    if (ended != Place::Other || place_ == Place::Other) return true;
+    return take(Value::Kind::Other, input_.text.substr(other_begin_, num_read() - other_begin_));
+  }
+
+  bool scalar(Value::Kind kind, std::string_view text) {
+    begin_value();
+    return take(kind, text);
+  }
+
+  /// A whole value: a scalar, or what is `Other`.
+  bool take(Value::Kind kind, std::string_view text) {
+    if (place_ == Place::Jobs && !error_) {
+      error_ = error_of_job(jobs().size(), {.message = expected_found("a JSON object", text)});
+    } else if (place_ == Place::Profiles) {
+      profiles_.define(profile_, {});
+    } else if (place_ == Place::Job && key_ == "profile") {
+      fields_.profile.reset();
+      if (kind == Value::Kind::String) fields_.profile = profile_number(text);
+    } else if (Value* const value = value_of_key()) {
+      value->kind = kind;
+      value->text = text;
+    }
+    return true;
+  }
+
+  /// Where the value under the key goes, null if it is not kept.
+  Value* value_of_key() {
+    if (place_ == Place::Top) return key_ == "nb_res" ? &size_ : nullptr;
+    if (place_ == Place::Profile) return key_ == "type" ? &type_ : key_ == "delay" ? &delay_ : nullptr;
+    if (place_ != Place::Job) return nullptr;
+    if (key_ == "id") return &fields_.id;
+    if (key_ == "subtime") return &fields_.submit;
+    if (key_ == "res") return &fields_.num_gpus;
+    return key_ == "walltime" ? &fields_.walltime : nullptr;
+  }
+
+  /// The number of a profile whose name was just read. The text of a new one is in the file, unless that has
+  /// escapes there.
+  std::uint32_t profile_number(std::string_view name) {
+    if (const auto known = profiles_.find(name)) return *known;
+    const std::size_t end = num_read() - 1;
+    const std::string_view written =
+        input_.text.substr(end - std::min(end, name.size()), std::min(end, name.size()));
+    return profiles_.add(written == name ? written : trace_.workload.keep(name));
+  }
+
+  void end_profile() {
+    if (type_.kind != Value::Kind::String || type_.text != "delay") {
+      const std::string_view found =
+          type_.kind == Value::Kind::Absent ? "no type" : std::string_view(type_.text);
+      return profiles_.refuse(
+          profile_, {.field = "profile", .message = expected_found("a profile of type 'delay'", found)});
+    }
+    SimDuration run_time{};
+    if (auto parsed = parse_value(delay_, "delay", parse_duration, run_time); !parsed)
+      return profiles_.refuse(profile_, std::move(parsed.error()));
+    profiles_.define(profile_, run_time);
+  }
+
+  /// Adds the job, unless there was an error before.
+  void end_job() {
+    if (error_) return;
+    if (auto added = add_job(); !added) error_ = error_of_job(jobs().size(), std::move(added.error()));
+  }
+
+  Result<void> add_job() {
+    Job job;
+    if (auto parsed = parse_value(fields_.submit, "subtime", parse_instant, job.submit); !parsed)
+      return parsed;
+    if (auto parsed = parse_value(fields_.num_gpus, "res", parse_num_gpus, job.num_gpus); !parsed)
+      return parsed;
+    if (has_walltime()) {
+      auto parsed = parse_value(fields_.walltime, "walltime", parse_duration, job.requested_time);
+      if (!parsed) return parsed;
+    }
+    if (!fields_.profile) return fail({.field = "profile", .message = "expected the name of a profile"});
+    profile_of_job_.push_back(*fields_.profile);
+    const Value& id = fields_.id;
+    if (id.kind != Value::Kind::String && id.kind != Value::Kind::Integer)
+      return fail({.field = "id", .message = "expected a string or a whole number"});
+    if (auto checked = check_name(id.text); !checked)
+      return fail({.field = "id", .message = std::move(checked.error().message)});
+    job.name = trace_.workload.keep(id.text);
+    job.line = static_cast<std::uint32_t>(line_);
+    jobs().push_back(job);
+    return {};
+  }
+
+  /// Whether the job names a walltime; the number -1 is none.
+  bool has_walltime() const {
+    const Value& walltime = fields_.walltime;
+    if (walltime.kind == Value::Kind::Absent) return false;
+    const bool is_negative = walltime.kind != Value::Kind::String && walltime.text.starts_with('-');
+    return !is_negative || parse_number(walltime.text, -1, -1) != -1.0;
+  }
+
+  Result<void> take_size() {
+    if (size_.kind == Value::Kind::Absent) return {};
+    auto num_gpus = parse_num_gpus(size_.text);
+    if (!num_gpus) {
+      return fail({.file = input_.file, .field = "nb_res", .message = std::move(num_gpus.error().message)});
+    }
+    trace_.num_gpus = num_gpus->value;
+    return {};
+  }
+
+  /// Gives jobs the run times of their profiles; also the job whose id is an error has one.
+  Result<void> take_run_times() {
+    for (std::size_t i = 0; i < profile_of_job_.size(); ++i) {
+      auto run_time = profiles_.run_time(profile_of_job_[i]);
+      if (!run_time) return fail(error_of_job(i, std::move(run_time.error())));
+      if (i < jobs().size()) jobs()[i].duration = *run_time;
+    }
+    return {};
+  }
+
+  /// The error with the place of a job: one that was added, or the first that could not be.
+  Error error_of_job(std::size_t index, Error error) const {
+    const std::vector<Job>& jobs = trace_.workload.jobs;
+    error.file = input_.file;
+    error.line = index < jobs.size() ? jobs[index].line : line_;
+    error.field = fmt::format("jobs[{}]{}{}", index, error.field.empty() ? "" : ".", error.field);
+    return error;
+  }
+
+  const TraceInput& input_;
+  Trace trace_;
+  BatsimProfiles profiles_;
+  std::vector<std::uint32_t> profile_of_job_;  ///< [jobs], maybe one more: of a job with a bad id
+  std::optional<Error> error_;                 ///< of the first job that has one of its own
+
+  Place place_ = Place::Outside;
+  std::vector<Place> parents_;   ///< from the outermost
+  std::string key_;              ///< the last one outside of `Other`, except names of profiles
+  std::size_t other_begin_ = 0;  ///< position of the bracket
+  std::int64_t line_ = 0;        ///< of the last element of `jobs`, or of the first that is an error
+  std::uint32_t profile_ = 0;    ///< whose name was read last
+  Fields fields_;
+  Value type_;   ///< of the profile that is being read
+  Value delay_;  ///< the same
+  Value size_;   ///< of the cluster
+
+  std::string repeated_key_;
+  bool is_object_ = false;
+  bool has_jobs_ = false;
+  bool has_profiles_ = false;
+  bool has_array_ = false;
+  bool too_deep_ = false;
+};
+
+}  // namespace
+
+bool recognise_batsim(std::string_view head) {
+  if (!begins_with_object(head) || recognise_json_lines(head)) return false;
+  return std::any_of(kBatsimKeys.begin(), kBatsimKeys.end(),
+                     [&](std::string_view key) { return head.find(key) != std::string_view::npos; });
+}
+
+Result<Trace> read_batsim(const TraceInput& input) {
+  return WorkloadHandler(input).read();
+}
+
+}  // namespace vtrain

@@ -1,0 +1,171 @@
+#include "traces/formats/json_lines.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/base/text.hpp"
+#include "core/io/file.hpp"
+#include "core/io/json_line.hpp"
+#include "core/io/json_reader.hpp"
+#include "core/io/line_reader.hpp"
+#include "traces/reading/columns.hpp"
+#include "traces/reading/job_fields.hpp"
+
+namespace vtrain {
+namespace {
+
+constexpr std::string_view kAssumption = "assumption";
+
+class JsonLinesReader {
+ public:
+  explicit JsonLinesReader(const TraceInput& input) : lines_(input.text, input.file) {
+    constexpr std::size_t kBytesOfShortJob = 40;  // id, submission, GPUs and a duration
+    const auto num_lines = static_cast<std::size_t>(std::count(input.text.begin(), input.text.end(), '\n'));
+    const std::size_t most_jobs = std::min(num_lines, input.text.size() / kBytesOfShortJob) + 1;
+    trace_.workload.jobs.reserve(most_jobs);
+  }
+
+  Result<Trace> read() {
+    for (;;) {
+      const auto more = lines_.next();
+      if (!more) return fail(more.error());
+      if (!*more) break;
+      if (auto read = read_line(); !read) return fail(std::move(read.error()));
+    }
+    const auto& jobs = trace_.workload.jobs;
+    if (const auto same = find_same_name(jobs)) {
+      return fail({.file = lines_.file(),
+                   .line = jobs[same->second].line,
+                   .field = "job_id",
+                   .message = fmt::format("{}: line {} has the same",
+                                          expected_found("a job id of its own", jobs[same->second].name),
+                                          jobs[same->first].line)});
+    }
+    return std::move(trace_);
+  }
+
+ private:
+  tl::unexpected<Error> complain(std::string_view field, std::string message) const {
+    return fail({.file = lines_.file(),
+                 .line = lines_.number(),
+                 .field = std::string(field),
+                 .message = std::move(message)});
+  }
+
+  Result<void> read_line() {
+    const auto values = parse_json_line(lines_.line());
+    if (!values) return complain(values.error().field, values.error().message);
+    if (values->size() == 1 && values->front().key == kAssumption) {
+      const std::string& text = values->front().text;
+      if (!is_printable(text)) return complain(kAssumption, expected_found("a line of text", text));
+      trace_.assumptions.push_back(text);
+      return {};
+    }
+    return read_job(*values);
+  }
+
+  Result<void> read_job(const std::vector<JsonLineValue>& values) {
+    Job job;
+    const auto& columns = trace_columns();
+    std::array<bool, std::tuple_size_v<std::remove_cvref_t<decltype(columns)>>> seen{};
+    bool has_submit = false;
+    bool has_num_gpus = false;
+    for (const JsonLineValue& value : values) {
+      const auto* const key = std::find_if(columns.begin(), columns.end(),
+                                           [&](const TraceColumn& known) { return known.name == value.key; });
+      if (key == columns.end()) return complain(value.key, unknown_key(value.key));
+      if (std::exchange(seen[static_cast<std::size_t>(key - columns.begin())], true)) {
+        return complain(value.key, "the key stands twice in this line");
+      }
+      if (value.text.empty()) continue;
+      if (auto taken = key->take(value.text, job, trace_.workload); !taken) {
+        return complain(value.key, std::move(taken.error().message));
+      }
+      has_submit |= key->name == "submit_s";
+      has_num_gpus |= key->name == "num_gpus";
+    }
+    if (job.name.empty()) return complain("job_id", "missing");
+    if (!has_submit) return complain("submit_s", "missing");
+    if (!has_num_gpus) return complain("num_gpus", "missing");
+    if (job.max_gpus.value > 0 && job.max_gpus < job.num_gpus) {
+      return complain("max_gpus",
+                      expected_found(fmt::format("at least the {} GPUs asked for", job.num_gpus.value),
+                                     std::to_string(job.max_gpus.value)));
+    }
+    const bool has_work = job.model && job.global_batch > 0 && job.iterations > 0;
+    if (job.duration.count() == 0 && !has_work) {
+      return complain("duration_s",
+                      "expected a duration, or a model with its global batch and iterations, found neither");
+    }
+    job.line = static_cast<std::uint32_t>(lines_.number());
+    trace_.workload.jobs.push_back(job);
+    return {};
+  }
+
+  static std::string unknown_key(std::string_view key) {
+    std::vector<std::string_view> names;
+    for (const TraceColumn& known : trace_columns())
+      names.push_back(known.name);
+    return "unknown key; " + suggest_name(key, names);
+  }
+
+  LineReader lines_;
+  Trace trace_;
+};
+
+/// Appends a job as one object, with the keys that it fills.
+void append_job(std::string& out, const Job& job, const Workload& workload) {
+  char before = '{';
+  for (const TraceColumn& column : trace_columns()) {
+    if (!column.is_given(job)) continue;
+    out += std::exchange(before, ',');
+    out += '"';
+    out += column.name;
+    out += "\":";
+    if (column.text != nullptr) {
+      out += json_string(column.text(job, workload));
+    } else {
+      column.append_number(out, job);
+    }
+  }
+  out += "}\n";
+}
+
+}  // namespace
+
+bool recognise_json_lines(std::string_view head) {
+  LineReader lines(head, {});
+  const auto more = lines.next();
+  if (!more || !*more) return false;
+  const std::string_view line = trim(lines.line());
+  return line.front() == '{' && (line.find("\"job_id\"") != std::string_view::npos ||
+                                 line.find("\"assumption\"") != std::string_view::npos);
+}
+
+Result<Trace> read_json_lines(const TraceInput& input) {
+  return JsonLinesReader(input).read();
+}
+
+Result<void> write_json_lines(const Trace& trace, const std::filesystem::path& path) {
+  auto file = AtomicFile::create(path);
+  if (!file) return fail(std::move(file.error()));
+  for (const std::string& assumption : trace.assumptions)
+    file->write(fmt::format("{{\"{}\":{}}}\n", kAssumption, json_string(assumption)));
+  std::string line;
+  for (const Job& job : trace.workload.jobs) {
+    line.clear();
+    append_job(line, job, trace.workload);
+    file->write(line);
+  }
+  return file->commit();
+}
+
+}  // namespace vtrain

@@ -1,0 +1,73 @@
+#include "traces/formats/openb.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/text.hpp"
+#include "traces/reading/log_csv.hpp"
+
+namespace vtrain {
+namespace {
+
+JobStatus pod_status(std::string_view phase) {
+  if (phase == "Succeeded") return JobStatus::Completed;
+  if (phase == "Failed") return JobStatus::Failed;
+  return phase == "Running" ? JobStatus::Running : JobStatus::Unknown;
+}
+
+RowReader bind_openb(ColumnFinder& columns) {
+  const int name = columns.required("name");
+  const int gpus = columns.required("num_gpu");
+  const int milli = columns.required("gpu_milli");
+  const int creation = columns.required("creation_time");
+  const int deletion = columns.required("deletion_time");
+  const int scheduled = columns.required("scheduled_time");
+  const int spec = columns.optional("gpu_spec");
+  const int qos = columns.optional("qos");
+  const int phase = columns.optional("pod_phase");
+  return [=](LogRow& row, Job& job) {
+    job.name = row.text(name);
+    job.num_gpus = row.num_gpus(gpus);
+    const std::int64_t share = row.count(milli);
+    if (share < 1 || share > kWholeGpu) row.reject(skip::kBadNumber, milli);
+    if (job.num_gpus.value == 1) job.gpu_share = static_cast<std::int16_t>(share);
+    if (phase >= 0) job.status = pod_status(row.text(phase));
+    row.set_run(job, row.instant(creation, skip::kNoSubmission), row.instant(scheduled, skip::kNeverStarted),
+                row.instant(deletion, skip::kNoEnd));
+    row.tenant(qos, job.tenant);
+    row.gpu_type(spec, job.gpu_type);
+  };
+}
+
+}  // namespace
+
+bool recognise_openb(std::string_view head) {
+  return header_includes(head, {"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli"});
+}
+
+Result<Trace> read_openb(const TraceInput& input) {
+  if (recognise_openb(input.text) &&
+      !header_includes(input.text, {"creation_time", "scheduled_time", "deletion_time"})) {
+    return fail({.file = input.file,
+                 .line = 1,
+                 .message =
+                     "expected the columns creation_time, scheduled_time and deletion_time, found a list of "
+                     "sizes only, as openb's resampled ones (multigpu20, multigpu50) are; "
+                     "openb_pod_list_default.csv has times"});
+  }
+  auto trace = read_log_csv(input, Origin::AsWritten, bind_openb);
+  if (!trace) return trace;
+  trace->assumptions.emplace_back("the QoS class stands for the tenant");
+  const auto& jobs = trace->workload.jobs;
+  const auto running = std::count_if(jobs.begin(), jobs.end(),
+                                     [](const Job& job) { return job.status == JobStatus::Running; });
+  if (running > 0) {
+    trace->assumptions.push_back(
+        fmt::format("pods last seen running, which end at their deletion time: {}", with_thousands(running)));
+  }
+  note_shared_gpus(*trace);
+  return trace;
+}
+
+}  // namespace vtrain

@@ -1,0 +1,351 @@
+#include "traces/formats/sacct.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/base/text.hpp"
+#include "core/io/csv.hpp"
+#include "core/io/line_reader.hpp"
+#include "core/text/calendar.hpp"
+#include "core/text/slurm_lists.hpp"
+#include "traces/reading/job_fields.hpp"
+#include "traces/reading/job_log.hpp"
+#include "traces/reading/log_row.hpp"
+#include "traces/reading/slurm_state.hpp"
+
+namespace vtrain {
+namespace {
+
+/// Where the columns stand, -1 for one that the caller did not ask for.
+struct SacctColumns {
+  explicit SacctColumns(const std::vector<std::string_view>& names) {
+    const auto find = [&](std::string_view name) {
+      const auto found = std::find_if(names.begin(), names.end(), [&](std::string_view other) {
+        return equal_in_any_case(trim(other), name);
+      });
+      return found == names.end() ? -1 : static_cast<int>(found - names.begin());
+    };
+    count = names.size();
+    job_id = find("JobID");
+    if (job_id < 0) job_id = find("JobIDRaw");
+    cluster = find("Cluster");
+    job_name = find("JobName");
+    user = find("User");
+    tenant = find("Account");
+    if (tenant < 0) tenant = find("Partition");
+    state = find("State");
+    submit = find("Submit");
+    eligible = find("Eligible");
+    start = find("Start");
+    end = find("End");
+    elapsed_raw = find("ElapsedRaw");
+    elapsed = find("Elapsed");
+    limit_raw = find("TimelimitRaw");
+    limit = find("Timelimit");
+    num_nodes = find("NNodes");
+    tres = {find("AllocTRES"), find("ReqTRES")};
+    gres = {find("AllocGRES"), find("ReqGRES")};
+  }
+
+  /// What the file must have and lacks; empty if nothing.
+  std::string_view missing() const {
+    if (job_id < 0) return "JobID";
+    if (submit < 0) return "Submit";
+    if (elapsed_raw < 0 && elapsed < 0 && (start < 0 || end < 0)) return "ElapsedRaw";
+    if (std::max({tres[0], tres[1], gres[0], gres[1]}) < 0) return "AllocTRES";
+    return {};
+  }
+
+  std::size_t count = 0;
+  int job_id, cluster, job_name, user, tenant, state, submit, eligible, start, end;
+  int elapsed_raw, elapsed, limit_raw, limit, num_nodes;
+  std::array<int, 2> tres, gres;  ///< what was allocated, what was requested
+};
+
+std::optional<std::int64_t> parse_count(std::string_view text) {
+  const auto count = parse_integer(text, 0, std::numeric_limits<std::int32_t>::max());
+  return count ? std::optional(*count) : std::nullopt;
+}
+
+/// `[DD-]HH:MM:SS` or `MM:SS`, with a fraction that is dropped.
+std::optional<SimDuration> parse_clock(std::string_view text) {
+  std::int64_t seconds = 0;
+  if (const std::size_t dash = text.find('-'); dash != std::string_view::npos) {
+    const auto days = parse_count(text.substr(0, dash));
+    if (!days) return std::nullopt;
+    seconds = *days * 24;
+    text.remove_prefix(dash + 1);
+  }
+  const auto parts = split(text.substr(0, text.find('.')), ':');
+  if (parts.size() < 2 || parts.size() > 3) return std::nullopt;
+  if (parts.size() == 2) seconds *= 60;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto part = parse_count(parts[i]);
+    if (!part) return std::nullopt;
+    seconds = (i == 0 ? seconds : seconds * 60) + *part;
+  }
+  return seconds > kMaxTraceTime / std::chrono::seconds(1)
+             ? std::nullopt
+             : std::optional<SimDuration>(std::chrono::seconds(seconds));
+}
+
+/// Fills a job from one row, or rejects the row.
+class SacctRow {
+ public:
+  SacctRow(const SacctColumns& at, LogRow& row) : at_(at), row_(row) {}
+
+  void take(Job& job) {
+    job.name = row_.text(at_.job_id);
+    take_state(job);
+    take_times(job);
+    take_gpus(job);
+    row_.user(at_.user, job.user);
+    row_.tenant(at_.tenant, job.tenant);
+  }
+  /// Whether a date without offset was read.
+  bool is_local() const { return is_local_; }
+  /// Whether the job became eligible after its submission.
+  bool was_held() const { return was_held_; }
+
+ private:
+  /// Whether there is a value, as Slurm writes it.
+  bool has(int column) const { return row_.has(column) && row_.text(column) != "Unknown"; }
+
+  void take_state(Job& job) {
+    const std::string_view state = row_.text(at_.state);
+    job.status = slurm_job_status(state);
+    if (state == "PENDING") row_.reject(skip::kNeverStarted, at_.state);
+    if (state == "REQUEUED") row_.reject(skip::kEarlierRun, at_.state);
+    if (job.status == JobStatus::Running) row_.reject(skip::kNotEnded, at_.state);
+  }
+
+  void take_times(Job& job) {
+    job.submit = instant(at_.submit, skip::kNoSubmission);
+    SimTime start = Job::kNoStart;
+    if (at_.start >= 0) start = instant(at_.start, skip::kNeverStarted);
+    if (has(at_.eligible)) {
+      const SimTime eligible = instant(at_.eligible, skip::kBadTime);
+      was_held_ = eligible > job.submit && eligible <= start;
+      if (was_held_) job.submit = eligible;
+    }
+    if (start != Job::kNoStart && start >= job.submit) job.original_start = start;
+    if (at_.end >= 0) instant(at_.end, skip::kNotEnded);
+    job.duration = run_time();
+    if (job.duration > kMaxTraceTime) row_.reject(skip::kTooLong, at_.end);
+    if (job.duration.count() == 0) row_.reject(skip::kNoRunTime, std::max(at_.elapsed_raw, at_.elapsed));
+    job.requested_time = limit();
+    if (job.requested_time.count() > 0) job.requested_time = std::max(job.requested_time, job.duration);
+  }
+
+  void take_gpus(Job& job) {
+    const int column = std::max(at_.tres[0], at_.gres[0]);
+    const auto gpus = requested();
+    if (!gpus) return row_.reject(skip::kBadNumber, column);
+    std::int64_t count = 0;
+    for (const SlurmGpus& part : *gpus)
+      count += part.count;
+    if (count > std::numeric_limits<std::int32_t>::max()) return row_.reject(skip::kBadNumber, column);
+    if (count == 0) return row_.reject(skip::kNoGpu, column);
+    if (row_.rejected()) return;
+    job.num_gpus = GpuCount(static_cast<std::int32_t>(count));
+    const std::string_view type = gpus->size() == 1 ? gpus->front().type : std::string_view();
+    row_.reject(take_name(type, row_.workload().gpu_types, job.gpu_type), at_.tres[0]);
+  }
+
+  /// Seconds since 1970 by the cluster's clock. Rejects the row when there is none.
+  SimTime instant(int column, std::string_view reason) {
+    if (!has(column)) row_.reject(reason, column);
+    if (row_.text(column).find('-') == std::string_view::npos) return row_.instant(column, reason);
+    const auto civil = parse_civil_time(row_.text(column));
+    if (!civil) row_.reject(skip::kBadTime, column);
+    is_local_ |= civil && !civil->offset;
+    return civil ? to_sim_time(civil->utc(kUtc)) : SimTime();
+  }
+
+  SimDuration run_time() {
+    if (at_.elapsed_raw >= 0) return row_.instant(at_.elapsed_raw, skip::kBadTime).time_since_epoch();
+    if (at_.elapsed >= 0) {
+      const auto elapsed = parse_clock(row_.text(at_.elapsed));
+      if (!elapsed) row_.reject(skip::kBadTime, at_.elapsed);
+      return elapsed.value_or(SimDuration());
+    }
+    const SimTime start = instant(at_.start, skip::kNeverStarted);
+    const SimTime end = instant(at_.end, skip::kNotEnded);
+    if (end < start) row_.reject(skip::kEndsBeforeStart, at_.end);
+    return end - start;
+  }
+
+  /// 0 is none.
+  SimDuration limit() {
+    const int column = has(at_.limit_raw) ? at_.limit_raw : at_.limit;
+    const std::string_view word = row_.text(column);
+    // The numbers are Slurm's INFINITE and NO_VAL (slurm/slurm.h).
+    constexpr std::array<std::string_view, 4> kNone = {"UNLIMITED", "Partition_Limit", "4294967295",
+                                                       "4294967294"};
+    if (!has(column) ||
+        std::ranges::any_of(kNone, [&](std::string_view none) { return equal_in_any_case(word, none); }))
+      return {};
+    std::optional<SimDuration> limit;
+    if (column == at_.limit) {
+      limit = parse_clock(word);
+    } else if (const auto minutes = parse_instant(word, kMinutes)) {
+      limit = minutes->time_since_epoch();
+    }
+    if (!limit) row_.reject(skip::kBadTime, column);
+    return limit.value_or(SimDuration());
+  }
+
+  /// What was allocated; what was requested if that is not said.
+  Result<std::vector<SlurmGpus>> requested() {
+    for (const int column : at_.tres) {
+      if (has(column)) return parse_tres(row_.text(column));
+    }
+    for (const int column : at_.gres) {
+      if (!has(column)) continue;
+      const std::int64_t num_nodes = has(at_.num_nodes) ? row_.count(at_.num_nodes) : 1;
+      auto gpus = parse_gres(row_.text(column));
+      if (!gpus) return gpus;
+      for (SlurmGpus& part : *gpus) {
+        if (part.count > std::numeric_limits<std::int32_t>::max() / std::max<std::int64_t>(1, num_nodes))
+          return fail({.message = expected_found("as many GPUs as a cluster has", row_.text(column))});
+        part.count *= num_nodes;  // GRES are those of each node
+      }
+      return gpus;
+    }
+    return {};
+  }
+
+  const SacctColumns& at_;
+  LogRow& row_;
+  bool is_local_ = false;
+  bool was_held_ = false;
+};
+
+class SacctReader {
+ public:
+  SacctReader(const TraceInput& input, LineReader lines, const SacctColumns& at,
+              std::vector<std::string> names)
+      : lines_(std::move(lines)), at_(at), names_(std::move(names)), log_(input) {}
+
+  Result<Trace> read() {
+    for (;;) {
+      auto more = lines_.next();
+      if (!more) {
+        if (auto skipped = log_.skip(skip::kMalformed, more.error()); !skipped) return fail(skipped.error());
+        continue;
+      }
+      if (!*more) break;
+      if (auto read = read_row(); !read) return fail(std::move(read.error()));
+    }
+    if (!several_clusters_ && at_.cluster >= 0) {
+      for (Job& job : log_.workload().jobs)
+        job.name.remove_prefix(cluster_.size() + 1);
+    }
+    auto trace =
+        log_.finish(is_local_ ? Origin::FirstLocalSubmission : Origin::FirstSubmission, Repeats::KeepLast);
+    if (!trace) return trace;
+    const auto note = [&](std::int64_t count, std::string_view thing, std::string_view rest) {
+      if (count > 0)
+        trace->assumptions.push_back(
+            fmt::format("{} {}{} {}", with_thousands(count), thing, count == 1 ? "" : "s", rest));
+    };
+    note(num_steps_, "row", "of job steps passed over");
+    note(num_held_, "job", "taken for submitted when eligible, after the submission");
+    note(num_components_, "component", "of heterogeneous jobs taken for jobs that need not start together");
+    return trace;
+  }
+
+ private:
+  Result<void> read_row() {
+    auto fields = split(lines_.line(), '|');
+    // Bars inside the name of a job make more fields; they belong to it.
+    if (fields.size() > at_.count && at_.job_name >= 0) {
+      const auto first = fields.begin() + at_.job_name;
+      fields.erase(first, first + static_cast<std::ptrdiff_t>(fields.size() - at_.count));
+    }
+    if (fields.size() != at_.count) {
+      return log_.skip(skip::kMalformed, lines_.number(), {}, lines_.line());
+    }
+    LogRow row(fields, log_.workload());
+    if (row.text(at_.job_id).find('.') != std::string_view::npos) {
+      ++num_steps_;
+      return {};
+    }
+    Job job;
+    SacctRow sacct(at_, row);
+    sacct.take(job);
+    std::string name;
+    if (!row.rejected()) {
+      is_local_ |= sacct.is_local();
+      num_held_ += sacct.was_held() ? 1 : 0;
+      num_components_ += row.text(at_.job_id).find('+') != std::string_view::npos ? 1 : 0;
+      if (at_.cluster >= 0) job.name = name = name_in_cluster(job.name, row.text(at_.cluster));
+    }
+    return add_row(log_, row, job, lines_.number(), names_);
+  }
+
+  /// Each cluster counts its jobs from 1, so the name of a job begins with that of its cluster.
+  std::string name_in_cluster(std::string_view job, std::string_view cluster) {
+    if (log_.workload().jobs.empty()) cluster_ = cluster;
+    several_clusters_ |= cluster != cluster_;
+    return fmt::format("{}/{}", cluster, job);
+  }
+
+  LineReader lines_;
+  SacctColumns at_;
+  std::vector<std::string> names_;
+  JobLog log_;
+  std::int64_t num_steps_ = 0;
+  std::int64_t num_held_ = 0;
+  std::int64_t num_components_ = 0;  ///< of heterogeneous jobs
+  bool is_local_ = false;
+  std::string_view cluster_;  ///< of the first job
+  bool several_clusters_ = false;
+};
+
+}  // namespace
+
+bool recognise_sacct(std::string_view head) {
+  LineReader lines(head, {});
+  const auto more = lines.next();
+  if (!more || !*more) return false;
+  const auto names = split(lines.line(), '|');
+  if (names.size() > 1 && SacctColumns(names).job_id >= 0) return true;
+  // What sacct prints without -P, without a header or behind a warning, so that it is told how to export.
+  constexpr std::size_t kFewestFields = 4;
+  const std::string_view first = trim(names.front());
+  const bool is_row = names.size() >= kFewestFields && !first.empty() &&
+                      std::isdigit(static_cast<unsigned char>(first.front()));
+  return is_row || first.starts_with("JobID ") || first.starts_with("sacct: ");
+}
+
+Result<Trace> read_sacct(const TraceInput& input) {
+  LineReader lines(input.text, input.file);
+  const auto more = lines.next();
+  if (!more) return fail(more.error());
+  const auto names = *more ? split(lines.line(), '|') : std::vector<std::string_view>();
+  const SacctColumns at(names);
+  if (const std::string_view missing = at.missing(); !missing.empty()) {
+    return fail({.file = input.file,
+                 .line = lines.number(),
+                 .field = std::string(missing),
+                 .message = fmt::format("column missing; the header has {}. Export with for instance {}",
+                                        printable(list_names(names)), kSacctExport)});
+  }
+  const std::string header = lower_case(lines.line());  // sacct takes names in any case
+  if (const std::string_view repeated = repeated_column(split(header, '|')); !repeated.empty()) {
+    return fail({.file = input.file,
+                 .line = lines.number(),
+                 .field = printable(repeated),
+                 .message = std::string(kRepeatedColumn)});
+  }
+  return SacctReader(input, std::move(lines), at, {names.begin(), names.end()}).read();
+}
+
+}  // namespace vtrain

@@ -1,0 +1,122 @@
+#include "traces/formats/vtrain_csv.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/base/text.hpp"
+#include "core/io/csv.hpp"
+#include "core/io/file.hpp"
+#include "traces/reading/columns.hpp"
+#include "traces/reading/job_csv.hpp"
+
+namespace vtrain {
+namespace {
+
+/// Writes rows with the columns that some job fills.
+class JobCsvWriter {
+ public:
+  explicit JobCsvWriter(const Workload& workload) : workload_(workload) {
+    for (const TraceColumn& column : trace_columns()) {
+      // Those that every job fills are in a table without jobs, too.
+      if (column.is_given(Job()) || std::any_of(workload.jobs.begin(), workload.jobs.end(), column.is_given))
+        columns_.push_back(&column);
+    }
+  }
+
+  void append_header(std::string& out) const {
+    for (const TraceColumn* const column : columns_) {
+      if (column != columns_.front()) out += ',';
+      out += column->name;
+    }
+    out += '\n';
+  }
+
+  void append_row(std::string& out, const Job& job) const {
+    for (const TraceColumn* const column : columns_) {
+      if (column != columns_.front()) out += ',';
+      if (!column->is_given(job)) continue;
+      if (column->text != nullptr) {
+        append_csv_field(out, column->text(job, workload_));
+      } else {
+        column->append_number(out, job);
+      }
+    }
+    out += '\n';
+  }
+
+ private:
+  const Workload& workload_;
+  std::vector<const TraceColumn*> columns_;
+};
+
+}  // namespace
+
+bool recognise_vtrain_csv(std::string_view head) {
+  const auto header = CsvReader::open_any_header(head, {});
+  return header && header->find_column("job_id") >= 0 && header->find_column("submit_s") >= 0 &&
+         header->find_column("end_s") < 0;
+}
+
+Result<Trace> read_vtrain_csv(const TraceInput& input) {
+  const auto header = CsvReader::open(input.text, input.file);
+  if (!header) return fail(header.error());
+  std::vector<std::string_view> known;
+  for (const TraceColumn& column : trace_columns())
+    known.push_back(column.name);
+  for (const std::string& name : header->columns()) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    return fail({.file = input.file,
+                 .line = header->line(),
+                 .field = name,
+                 .message = "unknown column; " + suggest_name(name, known)});
+  }
+  auto trace = read_job_csv(input, {.job_id = "job_id",
+                                    .submit = "submit_s",
+                                    .num_gpus = "num_gpus",
+                                    .duration = "duration_s",
+                                    .tenant = "tenant",
+                                    .requested = "requested_s",
+                                    .deadline = "deadline_s",
+                                    .model = "model",
+                                    .global_batch = "global_batch",
+                                    .iterations = "iterations",
+                                    .user = "user",
+                                    .gpu_type = "gpu_type",
+                                    .gpu_share = "gpu_share",
+                                    .max_gpus = "max_gpus",
+                                    .original_start = "original_start_s",
+                                    .status = "status",
+                                    .unique_ids = true});
+  if (!trace) return trace;
+  for (const std::string_view comment : header->comments())
+    trace->assumptions.push_back(printable(comment));
+  return trace;
+}
+
+Result<void> write_vtrain_csv(const Trace& trace, const std::filesystem::path& path) {
+  auto file = AtomicFile::create(path);
+  if (!file) return fail(std::move(file.error()));
+  const JobCsvWriter writer(trace.workload);
+  for (const std::string& assumption : trace.assumptions)
+    file->write("# " + printable(assumption) + "\n");
+  std::string line;
+  writer.append_header(line);
+  file->write(line);
+  for (const Job& job : trace.workload.jobs) {
+    line.clear();
+    writer.append_row(line, job);
+    file->write(line);
+  }
+  return file->commit();
+}
+
+std::string to_vtrain_csv(const Workload& workload) {
+  const JobCsvWriter writer(workload);
+  std::string text;
+  writer.append_header(text);
+  for (const Job& job : workload.jobs)
+    writer.append_row(text, job);
+  return text;
+}
+
+}  // namespace vtrain

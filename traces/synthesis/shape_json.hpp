@@ -1,0 +1,41 @@
+/// A generator's shape as a JSON file: what `vtrain trace fit` writes and `vtrain trace generate --from`
+/// reads.
+#pragma once
+
+#include <string>
+
+#include "core/base/result.hpp"
+#include "traces/synthesis/workload_shape.hpp"
+
+namespace vtrain {
+
+/// The shape as JSON, one table entry a line; numbers as short as they can be without loss:
+///
+///     {
+///       "vtrain_generator": 1,
+///       "name": "...", "summary": "...", "jobs": 69351,
+///       "arrivals": {"process": "bursty", "mean_gap_s": 74.6, "gap_sigma": 1.96, "day_amplitude": 0.244,
+///                    "day_peak_s": 6300, "gap_seconds": [0, ...]},
+///       "gpus": [{"num_gpus": 1, "jobs": 57682}, ...],
+///       "duration_fractions": [0, 0.1, ...],
+///       "durations": [{"most_gpus": 1, "seconds": [600, ...], "statuses": [[...], ...]},
+///                     {"most_gpus": 64, "size_exponent": 0.2, "seconds": [...]}, ...],
+///       "tenants": [51258, ...],
+///       "tenant_sizes": [[...], ...],
+///       "statuses": {"completed": 0.604, ...}
+///     }
+///
+/// `statuses` of `durations` has a list for each quarter of the run times, with a number for each status.
+/// `tenant_sizes` has a list for each tenant, with its jobs by entry of `durations`; the last list is of all
+/// other tenants.
+std::string shape_to_json(const WorkloadShape& shape);
+
+/// Reads it back. All keys but `summary`, `gap_seconds`, `size_exponent`, `tenants`, `tenant_sizes` and both
+/// `statuses` must be there, and no others. Sizes ascend, durations do not descend and are above 0 and at
+/// most 100 years (on one GPU, where there is an exponent), at most 10,000 sizes and tenants.
+Result<WorkloadShape> parse_shape(std::string text, const std::string& file);
+
+/// Reads a file of at most 64 MB, plain or packed.
+Result<WorkloadShape> read_shape(const std::string& path);
+
+}  // namespace vtrain
