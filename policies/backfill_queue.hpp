@@ -14,7 +14,7 @@
 #include "core/base/ids.hpp"
 #include "core/base/units.hpp"
 #include "policies/waiting_queue.hpp"
-#include "sched/policy.hpp"
+#include "sched/simulation/policy.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {

@@ -12,7 +12,7 @@
 #include "core/text/time_span.hpp"
 #include "policies/lease_book.hpp"
 #include "policies/ordered_jobs.hpp"
-#include "sched/policy.hpp"
+#include "sched/simulation/policy.hpp"
 
 namespace vtrain {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/units.hpp"
-#include "sched/policy.hpp"
+#include "sched/simulation/policy.hpp"
 
 namespace vtrain {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sched/cluster.hpp"
-#include "sched/elasticflow_overhead.hpp"
+#include "sched/cluster/cluster.hpp"
+#include "sched/disruption/elasticflow_overhead.hpp"
 
 namespace vtrain {
 namespace {

@@ -10,7 +10,7 @@
 #include "policies/las_queues.hpp"
 #include "policies/slotted_arrivals.hpp"
 #include "policies/slotted_policy.hpp"
-#include "sched/elasticflow_overhead.hpp"
+#include "sched/disruption/elasticflow_overhead.hpp"
 
 namespace vtrain {
 namespace {

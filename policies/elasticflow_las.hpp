@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "core/base/result.hpp"
-#include "sched/policy.hpp"
+#include "sched/simulation/policy.hpp"
 
 namespace vtrain {
 

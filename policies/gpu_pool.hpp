@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "sched/gpus_by_type.hpp"
-#include "sched/placement.hpp"
-#include "sched/policy.hpp"
+#include "sched/placement/placement.hpp"
+#include "sched/simulation/gpus_by_type.hpp"
+#include "sched/simulation/policy.hpp"
 
 namespace vtrain {
 

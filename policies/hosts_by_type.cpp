@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "sched/gpus_by_type.hpp"
-#include "sched/placement.hpp"
+#include "sched/placement/placement.hpp"
+#include "sched/simulation/gpus_by_type.hpp"
 
 namespace vtrain {
 

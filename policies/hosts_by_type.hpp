@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "policies/host_set.hpp"
-#include "sched/policy.hpp"
+#include "sched/simulation/policy.hpp"
 
 namespace vtrain {
 

@@ -9,7 +9,7 @@
 #include "core/base/ids.hpp"
 #include "policies/gpu_pool.hpp"
 #include "policies/ordered_jobs.hpp"
-#include "sched/policy.hpp"
+#include "sched/simulation/policy.hpp"
 
 namespace vtrain {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/result.hpp"
-#include "sched/policy.hpp"
+#include "sched/simulation/policy.hpp"
 
 namespace vtrain {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sched/policy.hpp"
+#include "sched/simulation/policy.hpp"
 
 namespace vtrain {
 

@@ -11,7 +11,7 @@
 
 #include "core/base/result.hpp"
 #include "policies/slotted_arrivals.hpp"
-#include "sched/policy.hpp"
+#include "sched/simulation/policy.hpp"
 
 namespace vtrain {
 

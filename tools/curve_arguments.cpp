@@ -10,7 +10,7 @@
 #include "core/base/text.hpp"
 #include "core/kernels/kernel_recording.hpp"
 #include "core/profile/gpu_profile.hpp"
-#include "sched/gpu_types.hpp"
+#include "sched/cluster/gpu_types.hpp"
 #include "tools/file_hash.hpp"
 #include "tools/output_format.hpp"
 #include "tools/target_arguments.hpp"

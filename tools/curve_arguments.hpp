@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/result.hpp"
-#include "sched/cluster.hpp"
+#include "sched/cluster/cluster.hpp"
 #include "tools/curve_cache.hpp"
 #include "workloads/jobs/job.hpp"
 #include "workloads/pricing/curves_by_type.hpp"

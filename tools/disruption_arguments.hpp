@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "core/base/result.hpp"
-#include "sched/cluster.hpp"
-#include "sched/disruptions.hpp"
-#include "sched/placement.hpp"
+#include "sched/cluster/cluster.hpp"
+#include "sched/disruption/disruptions.hpp"
+#include "sched/placement/placement.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace CLI {

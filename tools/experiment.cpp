@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "sched/gpu_types.hpp"
+#include "sched/cluster/gpu_types.hpp"
 #include "tools/file_hash.hpp"
 #include "tools/gang_speed_notes.hpp"
 #include "tools/output_format.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/result.hpp"
-#include "sched/cluster.hpp"
+#include "sched/cluster/cluster.hpp"
 #include "tools/curve_arguments.hpp"
 #include "tools/disruption_arguments.hpp"
 #include "tools/prepared_policy.hpp"

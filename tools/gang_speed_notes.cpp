@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.hpp"
-#include "sched/gang_sites.hpp"
+#include "sched/accounting/placement_speed.hpp"
 #include "tools/output_format.hpp"
 
 namespace vtrain {

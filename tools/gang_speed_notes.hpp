@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "sched/cluster.hpp"
-#include "sched/placement.hpp"
+#include "sched/cluster/cluster.hpp"
+#include "sched/placement/placement.hpp"
 #include "tools/prepared_policy.hpp"
 #include "workloads/jobs/job.hpp"
 #include "workloads/pricing/predicted_speeds.hpp"

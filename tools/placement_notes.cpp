@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "core/base/text.hpp"
-#include "sched/gpu_types.hpp"
+#include "sched/cluster/gpu_types.hpp"
 #include "tools/output_format.hpp"
 #include "workloads/pricing/training_jobs.hpp"
 

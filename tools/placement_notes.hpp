@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "sched/cluster.hpp"
-#include "sched/placement.hpp"
+#include "sched/cluster/cluster.hpp"
+#include "sched/placement/placement.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "sched/gpu_types.hpp"
+#include "sched/cluster/gpu_types.hpp"
 #include "tools/output_format.hpp"
 
 namespace vtrain {

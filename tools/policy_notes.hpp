@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/result.hpp"
-#include "sched/cluster.hpp"
+#include "sched/cluster/cluster.hpp"
 #include "tools/prepared_policy.hpp"
 #include "workloads/jobs/job.hpp"
 

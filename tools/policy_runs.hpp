@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "core/base/result.hpp"
-#include "sched/metrics.hpp"
-#include "sched/simulator.hpp"
+#include "sched/metrics/metrics.hpp"
+#include "sched/simulation/simulator.hpp"
 #include "tools/experiment.hpp"
 
 namespace vtrain {

@@ -8,7 +8,7 @@
 
 #include "core/base/result.hpp"
 #include "policies/registry.hpp"
-#include "sched/policy.hpp"
+#include "sched/simulation/policy.hpp"
 
 namespace vtrain {
 

@@ -11,7 +11,7 @@
 
 #include "core/base/text.hpp"
 #include "core/io/csv.hpp"
-#include "sched/metrics.hpp"
+#include "sched/metrics/metrics.hpp"
 #include "tools/cluster_timeline.hpp"
 #include "tools/json_output.hpp"
 #include "tools/summary_json.hpp"

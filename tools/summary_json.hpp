@@ -3,7 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "sched/metrics.hpp"
+#include "sched/metrics/metrics.hpp"
 
 namespace vtrain {
 

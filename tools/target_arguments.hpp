@@ -8,7 +8,7 @@
 
 #include "core/base/result.hpp"
 #include "core/profile/gpu_profile.hpp"
-#include "sched/cluster.hpp"
+#include "sched/cluster/cluster.hpp"
 #include "workloads/stack/stack.hpp"
 
 namespace CLI {

@@ -13,7 +13,7 @@
 #include "core/base/text.hpp"
 #include "core/io/decompress.hpp"
 #include "core/io/file.hpp"
-#include "sched/node_counter.hpp"
+#include "sched/cluster/node_counter.hpp"
 #include "tools/file_hash.hpp"
 #include "traces/editing/join.hpp"
 #include "traces/editing/statistics.hpp"

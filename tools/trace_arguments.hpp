@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/result.hpp"
-#include "sched/cluster.hpp"
+#include "sched/cluster/cluster.hpp"
 #include "traces/reading/skipped_rows.hpp"
 #include "traces/trace_format.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sched/cluster.hpp"
+#include "sched/cluster/cluster.hpp"
 #include "traces/editing/statistics.hpp"
 #include "traces/reading/skipped_rows.hpp"
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "sched/cluster.hpp"
+#include "sched/cluster/cluster.hpp"
 #include "tools/curve_arguments.hpp"
 #include "tools/json_output.hpp"
 #include "tools/output_format.hpp"

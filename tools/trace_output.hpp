@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/result.hpp"
-#include "sched/cluster.hpp"
+#include "sched/cluster/cluster.hpp"
 #include "traces/editing/difference.hpp"
 #include "traces/editing/statistics.hpp"
 #include "traces/trace_format.hpp"

@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "core/text/time_span.hpp"
-#include "sched/cluster.hpp"
+#include "sched/cluster/cluster.hpp"
 #include "tools/trace_arguments.hpp"
 #include "tools/trace_commands.hpp"
 #include "tools/trace_output.hpp"

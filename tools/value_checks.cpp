@@ -9,7 +9,7 @@
 
 #include "core/base/result.hpp"
 #include "core/base/text.hpp"
-#include "sched/node_counter.hpp"
+#include "sched/cluster/node_counter.hpp"
 
 namespace vtrain {
 namespace {

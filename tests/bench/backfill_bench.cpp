@@ -7,7 +7,7 @@
 
 #include "core/base/rng.hpp"
 #include "policies/registry.hpp"
-#include "sched/simulator.hpp"
+#include "sched/simulation/simulator.hpp"
 
 namespace vtrain {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "core/base/rng.hpp"
 #include "policies/registry.hpp"
-#include "sched/metrics.hpp"
-#include "sched/simulator.hpp"
+#include "sched/metrics/metrics.hpp"
+#include "sched/simulation/simulator.hpp"
 
 namespace vtrain {
 namespace {

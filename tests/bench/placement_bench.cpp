@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/rng.hpp"
-#include "sched/placement.hpp"
+#include "sched/placement/placement.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {

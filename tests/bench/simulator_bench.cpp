@@ -7,8 +7,8 @@
 #include <string>
 
 #include "policies/registry.hpp"
-#include "sched/metrics.hpp"
-#include "sched/simulator.hpp"
+#include "sched/metrics/metrics.hpp"
+#include "sched/simulation/simulator.hpp"
 
 namespace vtrain {
 namespace {

@@ -2,8 +2,8 @@
 #include <cstdio>
 
 #include "policies/registry.hpp"
-#include "sched/metrics.hpp"
-#include "sched/simulator.hpp"
+#include "sched/metrics/metrics.hpp"
+#include "sched/simulation/simulator.hpp"
 
 int main() {
   vtrain::Workload workload;

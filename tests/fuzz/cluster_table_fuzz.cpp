@@ -3,7 +3,7 @@
 
 #include "core/base/text.hpp"
 #include "core/io/json_reader.hpp"
-#include "sched/cluster_tables.hpp"
+#include "sched/cluster/cluster_tables.hpp"
 
 /// Either there is an error that can be shown, or a cluster within its limits whose groups differ.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

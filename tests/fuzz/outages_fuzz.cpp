@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "sched/outage.hpp"
+#include "sched/disruption/outage.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::int32_t kNodes = 100;

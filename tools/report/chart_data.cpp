@@ -13,7 +13,7 @@
 #include <optional>
 
 #include "core/base/text.hpp"
-#include "sched/metrics.hpp"
+#include "sched/metrics/metrics.hpp"
 #include "tools/output_format.hpp"
 #include "tools/report/gantt.hpp"
 #include "tools/report/html.hpp"

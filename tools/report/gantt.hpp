@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "sched/cluster.hpp"
-#include "sched/outage.hpp"
-#include "sched/simulator.hpp"
+#include "sched/cluster/cluster.hpp"
+#include "sched/disruption/outage.hpp"
+#include "sched/simulation/simulator.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain::report {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sched/metrics.hpp"
+#include "sched/metrics/metrics.hpp"
 
 namespace vtrain {
 

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "sched/cluster.hpp"
-#include "sched/metrics.hpp"
-#include "sched/simulator.hpp"
+#include "sched/cluster/cluster.hpp"
+#include "sched/metrics/metrics.hpp"
+#include "sched/simulation/simulator.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "sched/simulator.hpp"
+#include "sched/simulation/simulator.hpp"
 
 namespace vtrain::report {
 

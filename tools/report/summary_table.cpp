@@ -7,7 +7,7 @@
 #include <cmath>
 #include <ranges>
 
-#include "sched/metrics.hpp"
+#include "sched/metrics/metrics.hpp"
 #include "tools/output_format.hpp"
 #include "tools/report/html.hpp"
 #include "tools/report/metric.hpp"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sched/cluster.hpp"
+#include "sched/cluster/cluster.hpp"
 #include "traces/editing/statistics.hpp"
 #include "workloads/jobs/job.hpp"
 

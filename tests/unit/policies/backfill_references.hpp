@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "sched/policy.hpp"
-#include "sched/simulator.hpp"
+#include "sched/simulation/policy.hpp"
+#include "sched/simulation/simulator.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 #include "workloads/jobs/job.hpp"
 

@@ -8,8 +8,8 @@
 
 #include "core/base/rng.hpp"
 #include "policies/registry.hpp"
-#include "sched/metrics.hpp"
-#include "sched/simulator.hpp"
+#include "sched/metrics/metrics.hpp"
+#include "sched/simulation/simulator.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
 namespace vtrain::testing {

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/policies/elastic_support.hpp"
 #include "policies/registry.hpp"
-#include "tests/unit/policies/replay_checks.hpp"
-#include "sched/metrics.hpp"
-#include "sched/simulator.hpp"
+#include "sched/metrics/metrics.hpp"
+#include "sched/simulation/simulator.hpp"
 #include "tests/support/sim_time.hpp"
+#include "tests/unit/policies/elastic_support.hpp"
+#include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
 namespace vtrain {

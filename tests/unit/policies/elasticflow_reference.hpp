@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "policies/elasticflow.hpp"
-#include "sched/policy.hpp"
+#include "sched/simulation/policy.hpp"
 
 namespace vtrain::testing {
 

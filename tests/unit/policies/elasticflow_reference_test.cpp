@@ -1,11 +1,11 @@
 // The policy that keeps what has not changed against the one that plans everything anew.
 #include <doctest/doctest.h>
 
+#include "policies/elasticflow.hpp"
+#include "sched/simulation/simulator.hpp"
 #include "tests/unit/policies/elastic_support.hpp"
 #include "tests/unit/policies/elasticflow_reference.hpp"
-#include "policies/elasticflow.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
-#include "sched/simulator.hpp"
 
 namespace vtrain {
 namespace {

@@ -4,11 +4,11 @@
 
 #include <vector>
 
-#include "tests/unit/policies/elastic_support.hpp"
 #include "policies/registry.hpp"
+#include "sched/metrics/metrics.hpp"
+#include "sched/simulation/simulator.hpp"
+#include "tests/unit/policies/elastic_support.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
-#include "sched/metrics.hpp"
-#include "sched/simulator.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
 namespace vtrain {

@@ -6,8 +6,8 @@
 
 #include "core/base/rng.hpp"
 #include "policies/registry.hpp"
-#include "sched/gpu_types.hpp"
-#include "sched/simulator.hpp"
+#include "sched/cluster/gpu_types.hpp"
+#include "sched/simulation/simulator.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "sched/disruptions.hpp"
-#include "sched/node_table.hpp"
-#include "sched/placement.hpp"
+#include "sched/cluster/node_table.hpp"
+#include "sched/disruption/disruptions.hpp"
+#include "sched/placement/placement.hpp"
 #include "tests/support/sim_time.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "policies/registry.hpp"
-#include "sched/policy.hpp"
+#include "sched/simulation/policy.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace vtrain::testing {

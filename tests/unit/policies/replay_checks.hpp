@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "policies/registry.hpp"
-#include "sched/simulator.hpp"
+#include "sched/simulation/simulator.hpp"
 
 namespace vtrain::testing {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/base/rng.hpp"
-#include "sched/fragmentation.hpp"
-#include "sched/node_table.hpp"
-#include "sched/placement.hpp"
+#include "sched/cluster/node_table.hpp"
+#include "sched/placement/fragmentation.hpp"
+#include "sched/placement/placement.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain::testing {

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "sched/policy.hpp"
+#include "sched/simulation/policy.hpp"
 #include "tests/support/sim_time.hpp"
 #include "workloads/jobs/job.hpp"
 

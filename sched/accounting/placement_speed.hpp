@@ -1,0 +1,43 @@
+/// Where gangs are, as far as the speed of their jobs depends on it.
+#pragma once
+
+#include <span>
+
+#include "core/base/ids.hpp"
+#include "core/base/units.hpp"
+#include "sched/cluster/node_table.hpp"
+#include "sched/disruption/segment_timing.hpp"
+#include "sched/placement/placement.hpp"
+#include "workloads/jobs/gang_speeds.hpp"
+
+namespace vtrain {
+
+/// Tells how fast jobs are on the gangs of one cluster and placement.
+class GangSites {
+ public:
+  /// `speeds` and `placement` outlive it.
+  GangSites(const ClusterSpec& cluster, const Workload& workload, GangSpeeds& speeds,
+            const Placement& placement);
+
+  /// Whether gangs of a job may come to be anywhere but packed on the first type that the job may use.
+  /// Otherwise, and where gangs have no nodes, nothing depends on where they are.
+  bool matter() const { return matter_; }
+  /// Whether the speed of a job is known here.
+  bool knows(JobId job) const { return speeds_.knows(job); }
+
+  /// The site of a gang with these shares of nodes, one at least, of one type. A gang is packed if it has no
+  /// more nodes than its GPUs fill of the largest ones of the type. O(shares).
+  GangSite of(std::span<const NodeShare> shares) const;
+  /// The speed of a job that is known on a gang.
+  RunSpeed speed(JobId job, std::span<const NodeShare> shares) const;
+  /// The least that it can be with so many GPUs.
+  RunSpeed slowest(JobId job, GpuCount num_gpus) const;
+
+ private:
+  NodeTable nodes_;
+  GangSpeeds& speeds_;
+  bool may_spread_;
+  bool matter_;
+};
+
+}  // namespace vtrain

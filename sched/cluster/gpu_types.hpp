@@ -1,0 +1,50 @@
+/// The GPU types of a cluster, and which of them a job may use.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/ids.hpp"
+#include "core/base/result.hpp"
+#include "sched/cluster/cluster.hpp"
+
+namespace vtrain {
+
+class NameTable;
+
+/// The types are numbered in the order in which the cluster's groups name them; groups without a type are of
+/// a type of their own, with an empty name. Upper and lower case are the same.
+class GpuTypes {
+ public:
+  /// `asked` are the types that jobs ask for: a name, or alternatives as in `V100M16|V100M32`.
+  GpuTypes(const ClusterSpec& cluster, const NameTable& asked);
+
+  /// Their names, as the cluster first gives them.
+  const std::vector<std::string>& names() const { return names_; }
+  /// The number of a group's type.
+  std::uint32_t number_of(const NodeGroup& group) const;
+  /// The numbers of the types that a job may use, ascending: all for one that asks for none, or on a cluster
+  /// that names none; empty for a type that the cluster lacks.
+  std::span<const std::uint32_t> allowed(GpuTypeId asked) const {
+    return asked && named_ ? allowed_[asked.value] : all_;
+  }
+  /// Whether the cluster names types, so that what jobs ask for has a meaning.
+  bool named() const { return named_; }
+  /// What is wrong with a type that the cluster lacks, with the types it has and the nearest of them.
+  std::string complaint(const std::string& asked) const;
+
+ private:
+  std::optional<std::uint32_t> find(std::string_view name) const;
+
+  std::vector<std::string> names_;
+  std::map<std::string, std::uint32_t> numbers_;  ///< by name in lower case
+  bool named_ = false;
+  std::vector<std::uint32_t> all_;
+  std::vector<std::vector<std::uint32_t>> allowed_;  ///< [asked]
+};
+
+}  // namespace vtrain

@@ -1,0 +1,56 @@
+/// The nodes of a cluster one by one, as placements see them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sched/cluster/cluster.hpp"
+#include "sched/cluster/gpu_types.hpp"
+
+namespace vtrain {
+
+struct Workload;
+
+/// One node.
+struct Node {
+  std::int32_t num_gpus = 0;
+  std::int32_t gpus_per_island = 0;  ///< a divisor of `num_gpus`
+  std::uint32_t rack = 0;            ///< numbered over the cluster
+  std::uint32_t type = 0;            ///< number in `GpuTypes`
+};
+
+/// What the nodes of one GPU type have together.
+struct NodesOfType {
+  std::vector<std::uint32_t> nodes;  ///< ascending
+  std::int64_t total_gpus = 0;
+  std::int32_t largest_node = 0;  ///< GPUs
+};
+
+/// All nodes by `NodeId`, and by GPU type.
+class NodeTable {
+ public:
+  /// For the jobs of a workload, which may ask for types.
+  NodeTable(const ClusterSpec& cluster, const Workload& workload);
+
+  /// By `NodeId`.
+  std::span<const Node> nodes() const { return nodes_; }
+  const Node& operator[](std::uint32_t node) const { return nodes_[node]; }
+  /// The types that they are of.
+  const GpuTypes& types() const { return types_; }
+  /// By number of the type.
+  const std::vector<NodesOfType>& by_type() const { return by_type_; }
+  std::uint32_t num_racks() const { return num_racks_; }
+  GpuCount total_gpus() const { return total_; }
+  /// GPUs of the largest node of some types; 0 for no types.
+  std::int32_t largest_node(std::span<const std::uint32_t> types) const;
+
+ private:
+  GpuTypes types_;
+  std::vector<Node> nodes_;
+  std::vector<NodesOfType> by_type_;
+  std::uint32_t num_racks_ = 0;
+  GpuCount total_{0};
+};
+
+}  // namespace vtrain

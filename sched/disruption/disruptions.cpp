@@ -1,0 +1,14 @@
+#include "sched/disruption/disruptions.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace vtrain {
+
+RunSpeed Disruptions::speed(int levels) const {
+  if (spread_factor >= 1 || levels == 0) return {};
+  const double speed = std::pow(spread_factor, levels) * static_cast<double>(RunSpeed::kFull);
+  return {.here = std::max<std::int64_t>(1, std::llround(speed))};
+}
+
+}  // namespace vtrain

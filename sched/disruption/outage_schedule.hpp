@@ -1,0 +1,63 @@
+/// All outages of one replay in the order of their beginnings and ends.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/rng.hpp"
+#include "core/base/units.hpp"
+#include "sched/disruption/failure_rates.hpp"
+#include "sched/disruption/outage.hpp"
+
+namespace vtrain {
+
+/// A node that comes back, or goes out of service.
+struct NodeChange {
+  enum class Kind : std::uint8_t { Return, Drain, Failure };  ///< in the order of one instant
+  SimTime time{};
+  Kind kind = Kind::Return;
+  NodeId node;
+};
+
+/// Outages that are given, and random ones. Each node draws from a stream of its own, keyed by the seed and
+/// the node, so that the history of failures is the same under every policy and on every number of nodes
+/// beside it. O(log(nodes + given outages)) a change.
+class OutageSchedule {
+ public:
+  /// All nodes are up at `begin`, from when on random failures are drawn. `rates` may be null, and outlives
+  /// the schedule.
+  OutageSchedule(std::span<const Outage> given, const FailureRates* rates, std::uint32_t num_nodes,
+                 SimTime begin, std::uint64_t seed);
+
+  /// When the next change is; `SimTime::max()` if there is no other.
+  SimTime next() const { return heap_.empty() ? SimTime::max() : heap_.front().change.time; }
+  /// Takes the next change. There must be one.
+  NodeChange pop();
+  /// Whether a node that is out of service now will be back.
+  bool awaits_return() const { return num_returns_ > 0; }
+  /// The outages that have begun so far, in this order.
+  std::vector<Outage> take_history() { return std::move(history_); }
+
+ private:
+  struct Entry {
+    NodeChange change;
+    SimTime end{};        ///< of a given outage that begins
+    bool random = false;  ///< drawn rather than given
+  };
+  struct Later {
+    bool operator()(const Entry& a, const Entry& b) const;
+  };
+
+  void push(const Entry& entry);
+  /// Schedules the next failure of a node that is up from `from` on.
+  void draw_failure(NodeId node, SimTime from);
+
+  const FailureRates* rates_;
+  std::vector<RandomStream> streams_;  ///< [nodes], empty without rates
+  std::vector<Entry> heap_;
+  std::int64_t num_returns_ = 0;
+  std::vector<Outage> history_;
+};
+
+}  // namespace vtrain

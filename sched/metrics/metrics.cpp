@@ -1,0 +1,212 @@
+#include "sched/metrics/metrics.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sched/cluster/gpu_types.hpp"
+
+namespace vtrain {
+namespace {
+
+/// Adds up the number of active jobs (submitted, not turned away, not ended) over time.
+class ActiveJobs {
+ public:
+  /// Active jobs x seconds up to now.
+  double job_seconds() const { return job_seconds_; }
+  void advance_to(SimTime time) {
+    job_seconds_ += static_cast<double>(active_) * to_seconds(time - now_);
+    now_ = time;
+  }
+  void add(std::int64_t change) { active_ += change; }
+
+ private:
+  SimTime now_{};
+  std::int64_t active_ = 0;
+  double job_seconds_ = 0;
+};
+
+/// Jobs that ended, in the order of their ends.
+std::vector<JobId> by_end(const SimulationResult& result) {
+  std::vector<JobId> ended;
+  for (std::uint32_t i = 0; i < result.outcomes.size(); ++i) {
+    if (has_ended(result.outcomes[i])) ended.emplace_back(i);
+  }
+  std::sort(ended.begin(), ended.end(), [&](JobId a, JobId b) {
+    const SimTime end_a = result.outcomes[a.value].end;
+    const SimTime end_b = result.outcomes[b.value].end;
+    return end_a != end_b ? end_a < end_b : a < b;
+  });
+  return ended;
+}
+
+/// Finish-time fairness of every completed job, in the order of their ends. One sweep over submissions and
+/// ends.
+std::vector<double> finish_time_fairness(const Workload& workload, double total_gpus,
+                                         const SimulationResult& result, const std::vector<JobId>& ended) {
+  std::vector<double> fairness;
+  fairness.reserve(ended.size());
+  std::vector<double> job_seconds_at_submission(workload.jobs.size());
+  ActiveJobs active;
+  if (!workload.jobs.empty()) active.advance_to(workload.jobs.front().submit);
+  std::size_t next = 0;
+  for (const JobId id : ended) {
+    const JobOutcome& outcome = result.outcomes[id.value];
+    for (; next < workload.jobs.size() && workload.jobs[next].submit <= outcome.end; ++next) {
+      if (result.outcomes[next].state == JobState::Rejected) continue;
+      active.advance_to(workload.jobs[next].submit);
+      job_seconds_at_submission[next] = active.job_seconds();
+      active.add(1);
+    }
+    active.advance_to(outcome.end);
+    active.add(-1);
+    if (outcome.state != JobState::Completed) continue;
+    const Job& job = workload.jobs[id.value];
+    const double jct = to_seconds(job_completion_time(job, outcome));
+    const double mean_active = (active.job_seconds() - job_seconds_at_submission[id.value]) / jct;
+    const double slowdown = std::max(1.0, static_cast<double>(job.num_gpus.value) * mean_active / total_gpus);
+    fairness.push_back(jct / (to_seconds(job.duration) * slowdown));
+  }
+  return fairness;
+}
+
+double mean(const std::vector<double>& values) {
+  if (values.empty()) return kNoValue;
+  double sum = 0;
+  for (const double value : values)
+    sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+void summarize_fairness(const std::vector<double>& fairness, Summary& summary) {
+  if (fairness.empty()) return;
+  double sum = 0;
+  double sum_of_squares = 0;
+  for (const double value : fairness) {
+    sum += 1 / value;
+    sum_of_squares += 1 / (value * value);
+  }
+  summary.finish_time_fairness_max = *std::max_element(fairness.begin(), fairness.end());
+  summary.jain_index = sum * sum / (static_cast<double>(fairness.size()) * sum_of_squares);
+}
+
+void count_state(JobState state, Summary& summary) {
+  switch (state) {
+    case JobState::Completed:
+      ++summary.completed;
+      break;
+    case JobState::Failed:
+      ++summary.failed;
+      break;
+    case JobState::Rejected:
+      ++summary.rejected;
+      break;
+    case JobState::NotSubmitted:
+    case JobState::Waiting:
+    case JobState::Running:
+    case JobState::Unfinished:
+      ++summary.unfinished;
+      break;
+  }
+}
+
+}  // namespace
+
+SimDuration job_completion_time(const Job& job, const JobOutcome& outcome) {
+  return outcome.end - job.submit;
+}
+
+SimDuration queueing_delay(const Job& job, const JobOutcome& outcome) {
+  return outcome.start - job.submit;
+}
+
+SimDuration waiting_time(const Job& job, const JobOutcome& outcome) {
+  // Where a policy works in slots, a job may hold GPUs for longer than until its end.
+  return std::max(job_completion_time(job, outcome) - outcome.attained, queueing_delay(job, outcome));
+}
+
+bool has_ended(const JobOutcome& outcome) {
+  return outcome.state == JobState::Completed || outcome.state == JobState::Failed;
+}
+
+bool has_started(const JobOutcome& outcome) {
+  return has_ended(outcome) || outcome.attained.count() > 0;
+}
+
+bool deadline_met(const Job& job, const JobOutcome& outcome) {
+  return job.has_deadline() && outcome.state == JobState::Completed && outcome.finished <= job.deadline;
+}
+
+double percentile(std::vector<double>& values, double percent) {
+  if (values.empty()) return kNoValue;
+  const auto size = static_cast<double>(values.size());
+  const double rank = std::clamp(std::ceil(percent / 100 * size), 1.0, size);
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(rank) - 1;
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+Summary summarize(const Workload& workload, const ClusterSpec& cluster, const SimulationResult& result,
+                  std::string policy) {
+  Summary summary;
+  summary.policy = std::move(policy);
+  summary.jobs = static_cast<std::int64_t>(workload.jobs.size());
+  summary.events = result.events;
+  summary.figures = result.figures;
+  summary.stopped_early = result.stopped_early;
+  std::vector<double> jct_s;
+  std::vector<double> delay_s;
+  std::vector<double> waiting_s;
+  GpuTime held;
+  const GpuTypes types(cluster, workload.gpu_types);
+  for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+    const Job& job = workload.jobs[i];
+    const JobOutcome& outcome = result.outcomes[i];
+    count_state(outcome.state, summary);
+    if (outcome.turned_away) {
+      ++summary.turned_away;
+    } else if (outcome.state == JobState::Rejected && types.allowed(job.gpu_type).empty()) {
+      ++summary.lacking_type;
+    }
+    summary.preemptions += outcome.preemptions;
+    held.add(outcome.gpu_time);
+    if (job.has_deadline()) ++summary.deadline_jobs;
+    if (deadline_met(job, outcome)) ++summary.deadline_met;
+    if (outcome.state == JobState::Completed) jct_s.push_back(to_seconds(job_completion_time(job, outcome)));
+    if (has_ended(outcome)) waiting_s.push_back(to_seconds(waiting_time(job, outcome)));
+    if (has_started(outcome)) delay_s.push_back(to_seconds(queueing_delay(job, outcome)));
+  }
+  if (summary.deadline_jobs > 0) {
+    summary.deadline_satisfactory_ratio =
+        static_cast<double>(summary.deadline_met) / static_cast<double>(summary.deadline_jobs);
+  }
+  summary.avg_jct_s = mean(jct_s);
+  summary.p50_jct_s = percentile(jct_s, 50);
+  summary.p99_jct_s = percentile(jct_s, 99);
+  summary.avg_queueing_delay_s = mean(delay_s);
+  summary.avg_waiting_time_s = mean(waiting_s);
+  summary.p50_waiting_time_s = percentile(waiting_s, 50);
+  summary.p99_waiting_time_s = percentile(waiting_s, 99);
+
+  const auto total_gpus = static_cast<double>(cluster.total_gpus().value);
+  const std::vector<JobId> ended = by_end(result);
+  const SimTime first_submission = workload.jobs.empty() ? SimTime{} : workload.jobs.front().submit;
+  const SimTime last_held = std::max(result.last_release, first_submission);
+  if (last_held > first_submission) {
+    GpuTime available;
+    available.add(last_held - first_submission, cluster.total_gpus());
+    summary.gpu_utilization = held.seconds() / available.seconds();
+  }
+  if (!result.losses.empty())
+    summary.disruptions = summarize_disruptions(result, cluster, first_submission, last_held);
+  if (!ended.empty()) {
+    summary.makespan_s = to_seconds(result.outcomes[ended.back().value].end - first_submission);
+    if (!result.fragmentation.empty()) {
+      summary.fragmentation = summarize_fragmentation(result.fragmentation, workload.jobs.front().submit,
+                                                      result.outcomes[ended.back().value].end);
+    }
+  }
+  summarize_fairness(finish_time_fairness(workload, total_gpus, result, ended), summary);
+  return summary;
+}
+
+}  // namespace vtrain

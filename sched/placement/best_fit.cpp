@@ -1,0 +1,29 @@
+#include "sched/placement/best_fit.hpp"
+
+#include <algorithm>
+
+#include "sched/placement/sharing_placement.hpp"
+
+namespace vtrain {
+namespace {
+
+class BestFitPlacement final : public SharingPlacement {
+ public:
+  using SharingPlacement::SharingPlacement;
+
+ private:
+  NodeOption option(NodesAlike& alike, const GangRequest& request) const override {
+    const std::vector<std::int16_t>& parts = alike.state->parts;
+    const auto tightest = std::lower_bound(parts.begin(), parts.end(), request.gpu_share);
+    return {.cost = static_cast<double>(alike.free_milli),
+            .part = tightest == parts.end() ? kWholeGpu : *tightest};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Placement> make_best_fit_placement(const ClusterSpec& cluster, const Workload& workload) {
+  return std::make_unique<BestFitPlacement>(PlacementKind::BestFit, cluster, workload);
+}
+
+}  // namespace vtrain

@@ -1,0 +1,108 @@
+#include "sched/placement/count.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "sched/cluster/gpu_types.hpp"
+#include "workloads/jobs/job.hpp"
+
+namespace vtrain {
+namespace {
+
+/// One number for the cluster.
+class CountPlacement : public Placement {
+ public:
+  explicit CountPlacement(const ClusterSpec& cluster)
+      : Placement(PlacementKind::Count), total_(cluster.total_gpus()), free_(total_) {}
+
+  bool place(const GangRequest& request, std::vector<NodeShare>&) override {
+    if (request.num_gpus > free_) return false;
+    free_ -= request.num_gpus;
+    return true;
+  }
+  void release(const GangRequest& request, const std::vector<NodeShare>&) override {
+    free_ += request.num_gpus;
+  }
+  bool may_take_again(const GangRequest& request, const std::vector<NodeShare>&) const override {
+    return request.num_gpus <= free_;
+  }
+  void take_again(const GangRequest& request, const std::vector<NodeShare>&) override {
+    free_ -= request.num_gpus;
+  }
+  bool fits_empty(const GangRequest& request) const override { return request.num_gpus <= total_; }
+  GpuCount free_gpus() const final { return free_; }
+  bool packs_gangs() const final { return true; }
+  bool needs_shares() const override { return false; }
+  int levels_crossed(std::span<const NodeShare>) const final { return 0; }
+  int most_levels(const GangRequest&) const final { return 0; }
+  void set_in_service(NodeId, bool) final {
+    throw std::logic_error("placement: 'count' knows no nodes that could go out of service");
+  }
+
+ private:
+  GpuCount total_;
+  GpuCount free_;
+};
+
+/// One number for each type. In a gang's list the number of a type stands where a node would.
+class CountByTypePlacement final : public CountPlacement {
+ public:
+  CountByTypePlacement(const ClusterSpec& cluster, const Workload& workload)
+      : CountPlacement(cluster), types_(cluster, workload.gpu_types), total_(types_.names().size()) {
+    for (const NodeGroup& group : cluster.groups)
+      total_[types_.number_of(group)] += std::int64_t{group.num_nodes} * group.gpus_per_node.value;
+    free_ = total_;
+  }
+
+  bool place(const GangRequest& request, std::vector<NodeShare>& shares) override {
+    if (sum(free_, request) < request.num_gpus.value) return false;
+    std::int64_t needed = request.num_gpus.value;
+    for (const std::uint32_t type : types_.allowed(request.gpu_type)) {
+      const std::int64_t taken = std::min(needed, free_[type]);
+      if (taken == 0) continue;
+      free_[type] -= taken;
+      needed -= taken;
+      shares.push_back({NodeId(type), GpuCount(static_cast<std::int32_t>(taken))});
+    }
+    return CountPlacement::place(request, shares);
+  }
+  void release(const GangRequest& request, const std::vector<NodeShare>& shares) override {
+    for (const NodeShare& share : shares)
+      free_[share.node.value] += share.gpus.value;
+    CountPlacement::release(request, shares);
+  }
+  bool may_take_again(const GangRequest&, const std::vector<NodeShare>& shares) const override {
+    return std::ranges::all_of(
+        shares, [this](const NodeShare& share) { return share.gpus.value <= free_[share.node.value]; });
+  }
+  void take_again(const GangRequest& request, const std::vector<NodeShare>& shares) override {
+    for (const NodeShare& share : shares)
+      free_[share.node.value] -= share.gpus.value;
+    CountPlacement::take_again(request, shares);
+  }
+  bool fits_empty(const GangRequest& request) const override {
+    return sum(total_, request) >= request.num_gpus.value;
+  }
+  bool needs_shares() const override { return true; }
+
+ private:
+  std::int64_t sum(const std::vector<std::int64_t>& gpus, const GangRequest& request) const {
+    std::int64_t result = 0;
+    for (const std::uint32_t type : types_.allowed(request.gpu_type))
+      result += gpus[type];
+    return result;
+  }
+
+  GpuTypes types_;
+  std::vector<std::int64_t> total_;  ///< [types]
+  std::vector<std::int64_t> free_;   ///< [types]
+};
+
+}  // namespace
+
+std::unique_ptr<Placement> make_count_placement(const ClusterSpec& cluster, const Workload& workload) {
+  if (workload.gpu_types.size() == 0) return std::make_unique<CountPlacement>(cluster);
+  return std::make_unique<CountByTypePlacement>(cluster, workload);
+}
+
+}  // namespace vtrain

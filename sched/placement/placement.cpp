@@ -1,0 +1,100 @@
+#include "sched/placement/placement.hpp"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "core/base/text.hpp"
+#include "sched/placement/best_fit.hpp"
+#include "sched/placement/buddy.hpp"
+#include "sched/placement/consolidate.hpp"
+#include "sched/placement/count.hpp"
+#include "sched/placement/fgd.hpp"
+#include "sched/placement/yarn.hpp"
+
+namespace vtrain {
+namespace {
+
+using Factory = std::unique_ptr<Placement> (*)(const ClusterSpec&, const Workload&);
+
+struct Row {
+  PlacementInfo info;
+  Factory make;
+};
+
+constexpr std::array<Row, 7> kRows = {{
+    {{.kind = PlacementKind::Count,
+      .name = "count",
+      .summary = "any free GPUs, wherever they are",
+      .knows_nodes = false},
+     make_count_placement},
+    {{.kind = PlacementKind::Yarn,
+      .name = "yarn",
+      .summary = "the first node with room; whole nodes for larger gangs"},
+     make_yarn_placement},
+    {{.kind = PlacementKind::BestFit,
+      .name = "best-fit",
+      .summary = "the node with the least room that suffices; whole nodes for larger gangs; shares GPUs",
+      .shares_gpus = true},
+     make_best_fit_placement},
+    {{.kind = PlacementKind::Consolidate,
+      .name = "consolidate",
+      .summary =
+          "the tightest of NVLink island, node, rack, cluster with room, over as few of its parts as can be"},
+     make_consolidate_placement},
+    {{.kind = PlacementKind::ConsolidateStrict,
+      .name = "consolidate-strict",
+      .summary = "the same, but a gang waits until the fewest nodes that can hold it are free"},
+     make_consolidate_strict_placement},
+    {{.kind = PlacementKind::Buddy,
+      .name = "buddy",
+      .summary = "an aligned block of a power of two, the smallest with room"},
+     make_buddy_placement},
+    {{.kind = PlacementKind::Fgd,
+      .name = "fgd",
+      .summary =
+          "the node whose free GPUs are fragmented least by it; whole nodes for larger gangs; shares GPUs",
+      .shares_gpus = true},
+     make_fgd_placement},
+}};
+
+constexpr auto kInfos = [] {
+  std::array<PlacementInfo, kRows.size()> infos{};
+  for (std::size_t i = 0; i < infos.size(); ++i)
+    infos[i] = kRows[i].info;
+  return infos;
+}();
+
+}  // namespace
+
+std::span<const PlacementInfo> placements() {
+  return kInfos;
+}
+
+Result<PlacementKind> parse_placement(std::string_view name) {
+  std::vector<std::string_view> known;
+  for (const PlacementInfo& info : placements()) {
+    if (info.name == name) return info.kind;
+    known.push_back(info.name);
+  }
+  return fail({.field = "placement",
+               .message = with_guess(expected_found("one of " + list_names(known), name), name, known)});
+}
+
+const PlacementInfo& info_of(PlacementKind kind) {
+  const auto* const info = std::ranges::find(kInfos, kind, &PlacementInfo::kind);
+  if (info == kInfos.end()) throw std::logic_error("info_of: a placement without a row");
+  return *info;
+}
+
+std::unique_ptr<Placement> make_placement(PlacementKind kind, const ClusterSpec& cluster,
+                                          const Workload& workload) {
+  for (const Row& row : kRows) {
+    if (row.info.kind == kind) return row.make(cluster, workload);
+  }
+  throw std::logic_error("make_placement: a kind without a row");
+}
+
+}  // namespace vtrain

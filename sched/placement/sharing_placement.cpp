@@ -1,0 +1,154 @@
+#include "sched/placement/sharing_placement.hpp"
+
+#include <algorithm>
+
+namespace vtrain {
+namespace {
+
+bool has_room(const NodeState& state, const GangRequest& request) {
+  std::int32_t gpus = state.whole_gpus;
+  if (request.gpu_share < kWholeGpu) {
+    const auto first = std::lower_bound(state.parts.begin(), state.parts.end(), request.gpu_share);
+    gpus += static_cast<std::int32_t>(state.parts.end() - first);
+  }
+  return gpus >= request.num_gpus.value;
+}
+
+}  // namespace
+
+SharingPlacement::SharingPlacement(PlacementKind kind, const ClusterSpec& cluster, const Workload& workload)
+    : NodePlacement(kind, cluster, workload), nodes_(table_, typical_sizes(workload, table_.types())) {}
+
+bool SharingPlacement::place(const GangRequest& request, std::vector<NodeShare>& shares) {
+  if (request.num_gpus > free_gpus()) return false;
+  const auto types = allowed(request);
+  if (fits_a_node(request)) {
+    const RequestKey key(request.num_gpus, request.gpu_share, request.gpu_type);
+    if (refused_.contains(key)) return false;
+    const auto choice = choose(request, types);
+    if (choice)
+      take(*choice, request, shares);
+    else
+      refused_.insert(key);
+    return choice.has_value();
+  }
+  return std::any_of(types.begin(), types.end(), [&](std::uint32_t type) {
+    return place_on_nodes(type, request.num_gpus.value, shares);
+  });
+}
+
+std::optional<SharingPlacement::Choice> SharingPlacement::choose(const GangRequest& request,
+                                                                 std::span<const std::uint32_t> types) const {
+  std::optional<Choice> best;
+  for (NodesAlike* const alike : nodes_.alike()) {
+    const NodeState& state = *alike->state;
+    if (!has_room(state, request) || !std::binary_search(types.begin(), types.end(), state.type)) continue;
+    const NodeOption here = option(*alike, request);
+    const bool better =
+        !best || here.cost < best->option.cost ||
+        (here.cost <= best->option.cost && *alike->nodes.begin() < *best->alike->nodes.begin());
+    if (better) best = Choice{alike, here};
+  }
+  return best;
+}
+
+void SharingPlacement::take(const Choice& choice, const GangRequest& request,
+                            std::vector<NodeShare>& shares) {
+  const std::uint32_t node = *choice.alike->nodes.begin();
+  if (request.gpu_share == kWholeGpu) {
+    nodes_.take_whole(node, request.num_gpus.value);
+    shares.push_back({NodeId(node), request.num_gpus, NodeShare::kNoNumber});
+    return;
+  }
+  numbers_.clear();
+  if (request.num_gpus == GpuCount(1)) {
+    numbers_.push_back(nodes_.take_part(node, request.gpu_share, choice.option.part));
+  } else {
+    nodes_.take_parts(node, request.gpu_share, request.num_gpus.value, numbers_);
+  }
+  for (const std::int32_t number : numbers_)
+    shares.push_back({NodeId(node), GpuCount(1), number});
+}
+
+bool SharingPlacement::place_on_nodes(std::uint32_t type, std::int32_t num_gpus,
+                                      std::vector<NodeShare>& shares) {
+  const std::size_t first_share = shares.size();
+  std::int32_t needed = num_gpus;
+  while (needed > 0) {
+    NodesAlike* largest = nullptr;
+    for (NodesAlike* const alike : nodes_.alike()) {
+      const NodeState& state = *alike->state;
+      if (state.type != type || !state.idle() || state.num_gpus > needed) continue;
+      if (largest == nullptr || state.num_gpus > largest->state->num_gpus) largest = alike;
+    }
+    if (largest == nullptr) break;
+    const std::int32_t size = largest->state->num_gpus;
+    // The last node taken may be the end of the state that it was in.
+    for (std::size_t left = largest->nodes.size(); needed >= size && left > 0; --left, needed -= size) {
+      const std::uint32_t node = *largest->nodes.begin();
+      nodes_.take_whole(node, size);
+      shares.push_back({NodeId(node), GpuCount(size), NodeShare::kNoNumber});
+    }
+  }
+  if (needed == 0) return true;
+  const GangRequest rest{.num_gpus = GpuCount(needed)};
+  if (const auto choice = choose(rest, {&type, 1})) {
+    take(*choice, rest, shares);
+    return true;
+  }
+  for (std::size_t i = first_share; i < shares.size(); ++i)
+    nodes_.give_back_whole(shares[i].node.value, shares[i].gpus.value);
+  shares.resize(first_share);
+  return false;
+}
+
+void SharingPlacement::set_in_service(NodeId node, bool in_service) {
+  refused_.clear();
+  nodes_.set_in_service(node.value, in_service);
+}
+
+void SharingPlacement::release(const GangRequest& request, const std::vector<NodeShare>& shares) {
+  refused_.clear();
+  for (const NodeShare& share : shares) {
+    if (share.first_gpu == NodeShare::kNoNumber) {
+      nodes_.give_back_whole(share.node.value, share.gpus.value);
+    } else {
+      nodes_.give_back_part(share.node.value, share.first_gpu, request.gpu_share);
+    }
+  }
+}
+
+bool SharingPlacement::may_take_again(const GangRequest& request,
+                                      const std::vector<NodeShare>& shares) const {
+  std::int32_t whole_gpus = 0;  // of the one node that a gang of parts is on
+  return std::ranges::all_of(shares, [&](const NodeShare& share) {
+    const std::uint32_t node = share.node.value;
+    if (share.first_gpu == NodeShare::kNoNumber) return share.gpus.value <= nodes_.whole_gpus(node);
+    const std::int16_t part = nodes_.free_part(node, share.first_gpu);
+    if (part == kWholeGpu) return ++whole_gpus <= nodes_.whole_gpus(node);
+    return request.gpu_share <= part;
+  });
+}
+
+void SharingPlacement::take_again(const GangRequest& request, const std::vector<NodeShare>& shares) {
+  for (const NodeShare& share : shares) {
+    if (share.first_gpu == NodeShare::kNoNumber) {
+      nodes_.take_whole(share.node.value, share.gpus.value);
+    } else {
+      nodes_.take_part_again(share.node.value, share.first_gpu, request.gpu_share);
+    }
+  }
+}
+
+std::optional<double> SharingPlacement::fragmentation() const {
+  double fragments = 0;
+  std::int64_t free_milli = 0;
+  for (const NodesAlike* const alike : nodes_.alike()) {
+    const auto count = static_cast<std::int64_t>(alike->nodes.size());
+    fragments += alike->fragmentation * static_cast<double>(count);
+    free_milli += alike->free_milli * count;
+  }
+  return free_milli == 0 ? 0.0 : fragments / static_cast<double>(free_milli);
+}
+
+}  // namespace vtrain

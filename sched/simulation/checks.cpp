@@ -1,0 +1,99 @@
+#include "sched/simulation/checks.hpp"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "core/base/text.hpp"
+#include "sched/cluster/gpu_types.hpp"
+#include "workloads/jobs/job_error.hpp"
+
+namespace vtrain {
+namespace {
+
+/// Why a job does not fit on the empty cluster.
+Error misfit(const Job& job, const Workload& workload, const ClusterSpec& cluster) {
+  const GpuTypes types(cluster, workload.gpu_types);
+  if (types.allowed(job.gpu_type).empty())
+    return {.field = "gpu_type", .message = types.complaint(workload.gpu_types[job.gpu_type.value])};
+  const std::string found = std::to_string(job.num_gpus.value);
+  if (job.num_gpus > cluster.total_gpus()) {
+    const std::string room = fmt::format("at most {}, the GPUs of the cluster", cluster.total_gpus().value);
+    return {.field = "num_gpus", .message = expected_found(room, found)};
+  }
+  const std::string type = job.gpu_type && types.named()
+                               ? fmt::format(" on GPUs of type '{}'", workload.gpu_types[job.gpu_type.value])
+                               : "";
+  return {.field = "num_gpus",
+          .message =
+              expected_found("a gang for which the placement has room on the empty cluster" + type, found)};
+}
+
+/// What must hold of a policy and a placement for jobs to be disrupted.
+Result<void> check_can_be_disrupted(const Policy& policy, const SimulationOptions& options) {
+  if (options.disruptions == nullptr) return {};
+  if (!policy.copes_with_disruptions())
+    return fail({.field = fmt::format("policy '{}'", options.policy_name),
+                 .message = "computes the progress of jobs itself, as the simulator that it reproduces does, "
+                            "which knows no failures, checkpoints or costs of interruption"});
+  const PlacementInfo& placement = info_of(options.placement);
+  if (options.disruptions->takes_nodes_out() && !placement.knows_nodes)
+    return fail(
+        {.field = "placement",
+         .message = fmt::format("'{}' knows no nodes that could fail; choose one that does, such as 'yarn'",
+                                placement.name)});
+  return {};
+}
+
+std::string in_seconds(SimTime time) {
+  std::string text;
+  append_ns_as_seconds(text, time.time_since_epoch().count());
+  return text + " s";
+}
+
+/// What must hold of every job before a replay can begin.
+Result<void> check_jobs(const Workload& workload, const ClusterSpec& cluster, ProgressRule rule,
+                        const SimulationOptions& options) {
+  const auto placement = make_placement(options.placement, cluster, workload);
+  SimTime last_submission = SimTime::min();
+  for (const Job& job : workload.jobs) {
+    const auto could_start = [&] {
+      return job.curve || placement->fits_empty(request_of(job, job.num_gpus));
+    };
+    if (job.duration.count() <= 0 && could_start()) {
+      return fail(job_error(workload, job, "duration",
+                            expected_found("more than 0 s", fmt::format("{} ns", job.duration.count()))));
+    }
+    if (job.num_gpus.value <= 0) {
+      return fail(job_error(workload, job, "num_gpus",
+                            expected_found("at least 1", std::to_string(job.num_gpus.value))));
+    }
+    if (rule == ProgressRule::Iterations && job.curve &&
+        workload.curves[job.curve.value].iterations_per_s(job.num_gpus) <= 0) {
+      return fail(job_error(workload, job, "num_gpus",
+                            expected_found("a number of GPUs that its throughput table has a speed for",
+                                           std::to_string(job.num_gpus.value))));
+    }
+    if (options.strict && !placement->fits_empty(request_of(job, job.num_gpus)))
+      return fail(job_error(workload, job, misfit(job, workload, cluster)));
+    if (options.strict && job.deadline < job.submit) {
+      return fail(
+          job_error(workload, job, "deadline_s",
+                    expected_found(fmt::format("none before the submission at {}", in_seconds(job.submit)),
+                                   in_seconds(job.deadline))));
+    }
+    if (job.submit < last_submission) throw std::logic_error("simulate: jobs are not ordered by submission");
+    last_submission = job.submit;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_simulation(const Workload& workload, const ClusterSpec& cluster, const Policy& policy,
+                              const SimulationOptions& options) {
+  if (auto checked = check_jobs(workload, cluster, policy.progress_rule(), options); !checked) return checked;
+  return check_can_be_disrupted(policy, options);
+}
+
+}  // namespace vtrain

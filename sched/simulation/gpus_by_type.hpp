@@ -1,0 +1,55 @@
+/// GPUs by type, as policies see them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/ids.hpp"
+#include "core/base/units.hpp"
+#include "sched/cluster/gpu_types.hpp"
+
+namespace vtrain {
+
+class Gangs;
+struct NodeShare;
+struct Workload;
+
+/// The GPUs of a cluster by type, for policies that decide by number. Types are numbered as in `GpuTypes`.
+class GpusByType {
+ public:
+  /// For the jobs of a workload, whose gangs must outlive this.
+  GpusByType(const ClusterSpec& cluster, const Workload& workload, const Gangs& gangs);
+
+  /// Whether the cluster has several types and some job asks for one; if not, all GPUs are alike.
+  static bool matter(const ClusterSpec& cluster, const Workload& workload);
+
+  /// The number of `GpuTypeId`s that jobs may ask for.
+  std::size_t num_asked() const { return num_asked_; }
+  /// The types that a job may use, ascending.
+  std::span<const std::uint32_t> allowed(GpuTypeId asked) const { return types_.allowed(asked); }
+  /// Whether there is a type that jobs of both may use.
+  bool overlap(GpuTypeId a, GpuTypeId b) const;
+  /// Whether a gang may have GPUs of several types.
+  bool splits_gangs() const { return splits_gangs_; }
+  /// All GPUs, by type.
+  std::span<const std::int64_t> total() const { return total_; }
+  /// Sets `gpus` to what `SchedulingPass::usable_gpus` counts, by type. O(nodes) while some are out of
+  /// service.
+  void get_usable(std::vector<std::int64_t>& gpus) const;
+  /// What a running job holds. A type may come several times.
+  std::span<const NodeShare> held(JobId job) const;
+  /// The type of a share's GPUs.
+  std::uint32_t type_of(const NodeShare& share) const;
+
+ private:
+  GpuTypes types_;
+  const Gangs& gangs_;
+  std::size_t num_asked_;
+  bool splits_gangs_;
+  std::vector<std::int64_t> total_;     ///< [types]
+  std::vector<std::uint32_t> type_of_;  ///< [nodes]
+};
+
+}  // namespace vtrain

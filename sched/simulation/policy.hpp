@@ -1,0 +1,239 @@
+/// The interface between the simulator and a scheduling policy.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/base/ids.hpp"
+#include "core/base/units.hpp"
+#include "sched/disruption/segment_timing.hpp"
+#include "sched/placement/placement.hpp"
+#include "workloads/jobs/job.hpp"
+
+namespace vtrain {
+
+struct ClusterSpec;
+class GpusByType;
+
+/// Where a job is in its life.
+enum class JobState : std::uint8_t {
+  NotSubmitted,  ///< its submission lies in the future
+  Waiting,       ///< submitted (or preempted) and without GPUs
+  Running,
+  Completed,
+  Failed,      ///< ended at its requested time before its work was done, see `ProgressRule`
+  Rejected,    ///< larger than the cluster, or turned away by admission
+  Unfinished,  ///< still waiting when nothing more could happen
+};
+
+/// Time for which a rigid job holds its GPUs in all: its duration, cut at the time limit.
+inline SimDuration time_on_gpus(const Job& job) {
+  return std::min(job.duration, job.walltime());
+}
+
+/// One scheduling pass, at one instant: what a policy may see and what it may say. It is valid during one
+/// call of `Policy::schedule`. At an instant all ends come first, then changes of nodes, then all arrivals,
+/// then one pass.
+///
+/// Each call takes effect immediately, so a policy sees the cluster it has made so far. The simulator owns
+/// progress, placement and accounting; it refuses, with the policy's name and the job, to start what is not
+/// waiting or preempt what is not running.
+class SchedulingPass {
+ public:
+  virtual ~SchedulingPass() = default;
+
+  /// Jobs that ended at this instant, in the order in which their ends were foreseen.
+  virtual std::span<const JobId> ended() const = 0;
+  /// Jobs that were submitted at this instant, in trace order.
+  virtual std::span<const JobId> arrived() const = 0;
+
+  /// Places the gang and starts it; false, with nothing changed, when the cluster has no room for it under
+  /// the placement in force. The job must be waiting.
+  virtual bool try_start(JobId job) = 0;
+  /// The same on another number of GPUs, which must be a level of the job's curve. Only under
+  /// `ProgressRule::Iterations`.
+  virtual bool try_start(JobId job, GpuCount num_gpus) = 0;
+  /// Gives a running job another number of GPUs, a level of its curve; false, with nothing changed, when the
+  /// cluster has no room for the gang. Only under `ProgressRule::Iterations` and `Policy`.
+  virtual bool try_resize(JobId job, GpuCount num_gpus) = 0;
+  /// Takes a running job's GPUs away. It waits again and has lost nothing of its work.
+  virtual void preempt(JobId job) = 0;
+  /// Takes a preemption or a resizing back that was said in this pass, the first if there were several: the
+  /// job runs on with the GPUs that it had, as if nothing had been said. False, with nothing changed, if
+  /// nothing was, or some of these GPUs have been taken since, or are out of service.
+  virtual bool try_resume(JobId job) = 0;
+  /// Turns a waiting job away for good.
+  virtual void reject(JobId job) = 0;
+  /// Ends a running job now and books `end`, not later than now, as its end. Its deadline is met if its work
+  /// was `finished` by then. Only under `ProgressRule::Policy`.
+  virtual void complete(JobId job, SimTime end, SimTime finished) = 0;
+  /// Asks for a pass at `time` (later than now) even if nothing arrives or ends then. Only the last request
+  /// counts, and only until the next pass, whatever caused it. `SimTime::max()` ends the replay with the
+  /// error that the clock cannot tell what the policy waits for.
+  virtual void wake_at(SimTime time) = 0;
+
+  /// Jobs that a failing node stopped at this instant, in the order of their ids. They wait again, as if they
+  /// had been preempted, and have lost the work since their last checkpoint.
+  std::span<const JobId> interrupted() const { return interrupted_; }
+  /// Whether anything may cost jobs time in this replay, or stop them, beside the policy.
+  bool disrupted() const { return !overheads_.empty(); }
+  /// Whether nodes went out of service or came back at this instant.
+  bool capacity_changed() const { return capacity_changed_; }
+
+  /// This instant.
+  SimTime now() const { return now_; }
+  /// GPUs that no job holds now and that are in service.
+  GpuCount free_gpus() const { return free_gpus_; }
+  /// GPUs that jobs hold and those that are free: all of the cluster but what is out of service. GPUs of a
+  /// node that takes no new jobs count until the jobs on them give them back.
+  GpuCount usable_gpus() const { return usable_gpus_; }
+  /// Jobs that run on nodes that have gone out of service since (drained ones), as the pass begins, in the
+  /// order of their ids. They are to keep what they hold: the GPUs there are of use to nobody else.
+  std::span<const JobId> staying() const { return staying_; }
+  /// What these jobs hold, each GPU once: also those on other nodes.
+  std::span<const NodeShare> kept_gpus() const { return kept_gpus_; }
+  /// Whether jobs use parts of GPUs, and leave the rest of them to others: then numbers of GPUs say little of
+  /// what fits.
+  bool shares_gpus() const { return shares_gpus_; }
+  /// GPUs of the whole cluster.
+  GpuCount total_gpus() const { return total_gpus_; }
+  /// The same by type; null where all GPUs are alike to jobs.
+  const GpusByType* gpus_by_type() const { return gpus_by_type_; }
+  /// What the cluster is made of.
+  const ClusterSpec& cluster() const { return *cluster_; }
+  /// What the trace says of a job.
+  const Job& job(JobId job) const { return jobs_[job.value]; }
+  /// All jobs of the workload, by `JobId`. Policies must not look at those not yet submitted.
+  std::span<const Job> jobs() const { return jobs_; }
+  JobState state(JobId job) const { return progress_[job.value].state; }
+  /// Whether the job waits or runs.
+  bool is_live(JobId job) const { return state(job) == JobState::Running || state(job) == JobState::Waiting; }
+  /// Time for which the job has held its GPUs so far.
+  SimDuration attained(JobId job) const {
+    const JobProgress& progress = progress_[job.value];
+    return progress.state == JobState::Running ? progress.attained + (now_ - progress.resumed)
+                                               : progress.attained;
+  }
+  /// Work that the job has done and not lost, as time on its GPUs: what it has attained, without the time
+  /// that interruptions, checkpoints and failures cost it.
+  SimDuration work_done(JobId job) const {
+    if (overheads_.empty()) return attained(job);
+    const JobProgress& progress = progress_[job.value];
+    const JobOverhead& overhead = overheads_[job.value];
+    const SimDuration before = progress.attained - overhead.lost;
+    return progress.state == JobState::Running ? before + overhead.plan.work(now_ - progress.resumed)
+                                               : before;
+  }
+  /// The instant of a running job's current run at which its `work_done` came to `work`, which it has by now;
+  /// the first at which it could work if it was that much before.
+  SimTime when_done(JobId job, SimDuration work) const {
+    const JobProgress& progress = progress_[job.value];
+    const JobOverhead overhead = overheads_.empty() ? JobOverhead{} : overheads_[job.value];
+    const SimDuration before = progress.attained - overhead.lost;
+    return std::min(progress.resumed + overhead.plan.time_for(std::max(work - before, SimDuration(0))), now_);
+  }
+  /// Work still to go, as time on its GPUs. Only clairvoyant policies ask.
+  SimDuration remaining(JobId job) const { return jobs_[job.value].duration - work_done(job); }
+  /// The longest that a run takes which a waiting job begins now: its wall time, less what it has done of it,
+  /// plus what starting again and checkpoints cost.
+  SimDuration planned_time(JobId job) const {
+    return overheads_.empty() ? jobs_[job.value].walltime() : overheads_[job.value].planned_time;
+  }
+  /// When the job's current run, or its last one if it does not run, is or was to end at the latest.
+  SimTime planned_end(JobId job) const {
+    if (!overheads_.empty()) return overheads_[job.value].planned_end;
+    return saturating_sum(progress_[job.value].resumed, jobs_[job.value].walltime());
+  }
+  /// Time for which the job holds its GPUs from now on at the longest, if it runs on without a stop or, when
+  /// it waits, starts now.
+  SimDuration planned_remaining(JobId job) const {
+    if (overheads_.empty()) return jobs_[job.value].walltime() - attained(job);
+    const JobOverhead& overhead = overheads_[job.value];
+    return state(job) == JobState::Running ? overhead.planned_end - now_ : overhead.planned_time;
+  }
+  /// GPUs that the job holds now.
+  GpuCount held_gpus(JobId job) const {
+    const JobProgress& progress = progress_[job.value];
+    return progress.state == JobState::Running ? progress.num_gpus : GpuCount(0);
+  }
+  /// How fast the job is on other numbers of GPUs; null when it is rigid.
+  const ThroughputLevels* curve(JobId job) const {
+    const CurveId curve = jobs_[job.value].curve;
+    return curve ? &curves_[curve.value] : nullptr;
+  }
+  /// Iterations still to go under `ProgressRule::Iterations`.
+  double remaining_iterations(JobId job) const {
+    const JobProgress& progress = progress_[job.value];
+    const double left = static_cast<double>(jobs_[job.value].iterations) - progress.iterations;
+    if (progress.state != JobState::Running) return left;
+    const SimDuration held = now_ - progress.resumed;
+    const SimDuration work = overheads_.empty() ? held : overheads_[job.value].plan.work(held);
+    return left - progress.speed * to_seconds(work);
+  }
+
+ protected:
+  /// The moving part of a job.
+  struct JobProgress {
+    SimTime resumed{};        ///< start of the current run
+    SimDuration attained{0};  ///< time on GPUs in earlier runs
+    double iterations = 0;    ///< done in earlier runs, under `ProgressRule::Iterations`
+    double speed = 0;         ///< iterations a second in this run
+    GpuCount num_gpus{0};     ///< held in this run
+    std::uint32_t run = 0;    ///< number of starts so far; tells a stale end event from a live one
+    JobState state = JobState::NotSubmitted;
+  };
+
+  SimTime now_{};
+  GpuCount free_gpus_{0};
+  GpuCount usable_gpus_{0};
+  GpuCount total_gpus_{0};
+  bool capacity_changed_ = false;
+  bool shares_gpus_ = false;
+  std::vector<JobId> staying_;
+  std::vector<NodeShare> kept_gpus_;
+  std::vector<JobId> interrupted_;
+  const ClusterSpec* cluster_ = nullptr;
+  const GpusByType* gpus_by_type_ = nullptr;
+  std::span<const Job> jobs_;
+  std::span<const ThroughputLevels> curves_;
+  std::span<const JobProgress> progress_;
+  std::span<const JobOverhead> overheads_;  ///< empty unless something costs jobs time
+};
+
+/// What makes jobs progress and end under a policy. A rigid job is ended at its requested time under all of
+/// them, an elastic one only under `Duration`: the time was asked for with other GPUs than it may get.
+enum class ProgressRule : std::uint8_t {
+  Duration,    ///< gangs have the size that was asked for; a job ends when it has run for its duration
+  Iterations,  ///< gangs may have any size of the job's curve; a job ends when its iterations are done. Rigid
+               ///< jobs are as under `Duration`
+  Policy,  ///< the policy says when a job ends: for reproducing simulators with an arithmetic of their own
+};
+
+/// A number that a policy tells of its own work, for `summary.json` and for people.
+struct PolicyFigure {
+  std::string_view name;  ///< in the form of a key, with its unit: `largest_gap_percent`
+  double value = 0;
+};
+
+/// Decides which jobs hold GPUs. A policy is a pure decision: it has no clock, does no I/O and uses no global
+/// state; what it remembers between passes follows from the passes it was given, so the same trace gives the
+/// same schedule.
+class Policy {
+ public:
+  virtual ~Policy() = default;
+  /// Called once at every instant at which something arrived or ended or nodes changed, or for which
+  /// `wake_at` asked.
+  virtual void schedule(SchedulingPass& pass) = 0;
+  virtual ProgressRule progress_rule() const { return ProgressRule::Duration; }
+  /// What is worth telling of the passes so far beyond what became of the jobs, always the same names in the
+  /// same order.
+  virtual std::vector<PolicyFigure> figures() const { return {}; }
+  /// Whether failures, checkpoints and costs of interruption may disrupt its jobs. Under
+  /// `ProgressRule::Policy` that takes a policy that books progress by `SchedulingPass::work_done` in passes
+  /// that are `disrupted`.
+  virtual bool copes_with_disruptions() const { return progress_rule() != ProgressRule::Policy; }
+};
+
+}  // namespace vtrain

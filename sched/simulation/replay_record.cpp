@@ -1,0 +1,33 @@
+#include "sched/simulation/replay_record.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace vtrain {
+
+void record_run(SimulationResult& result, JobRun run, std::span<const NodeShare> shares) {
+  // What a gang has of a node stands together.
+  for (const NodeShare& share : shares) {
+    if (run.nodes.empty() || run.nodes.back() != share.node) run.nodes.push_back(share.node);
+  }
+  result.runs.push_back(std::move(run));
+}
+
+void forget_run(SimulationResult& result, JobId job, SimTime now) {
+  const auto earlier = std::find_if(result.runs.rbegin(), result.runs.rend(),
+                                    [now](const JobRun& run) { return run.end != now; });
+  const auto run = std::find_if(earlier.base(), result.runs.end(),
+                                [job](const JobRun& candidate) { return candidate.job == job; });
+  if (run != result.runs.end()) result.runs.erase(run);
+}
+
+void record_sample(SimulationResult& result, const ClusterSample& sample, const Placement& placement) {
+  if (const auto rate = placement.fragmentation()) result.fragmentation.push_back({sample.time, *rate});
+  if (!result.samples.empty()) {
+    const ClusterSample& last = result.samples.back();
+    if (last.waiting_jobs == sample.waiting_jobs && last.gpus_in_use == sample.gpus_in_use) return;
+  }
+  result.samples.push_back(sample);
+}
+
+}  // namespace vtrain

@@ -1,0 +1,191 @@
+#include "sched/metrics/metrics.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "tests/support/sim_time.hpp"
+
+namespace vtrain {
+namespace {
+
+/// A workload and what became of it, a job at a time.
+struct Replay {
+  Workload workload;
+  SimulationResult result;
+
+  Job& add(std::int64_t submit_s, std::int64_t start_s, std::int64_t end_s, std::int32_t num_gpus,
+           JobState state = JobState::Completed) {
+    Job job;
+    job.submit = at(submit_s);
+    job.duration = at(end_s) - at(start_s);
+    job.num_gpus = GpuCount(num_gpus);
+    workload.jobs.push_back(job);
+    JobOutcome outcome;
+    outcome.start = at(start_s);
+    outcome.end = at(end_s);
+    outcome.finished = outcome.end;
+    outcome.attained = job.duration;
+    outcome.gpu_time.add(job.duration, job.num_gpus);
+    outcome.state = state;
+    result.outcomes.push_back(outcome);
+    result.last_release = std::max(result.last_release, outcome.end);
+    return workload.jobs.back();
+  }
+  Summary summary(const char* cluster = "1x8") const {
+    return summarize(workload, *ClusterSpec::parse(cluster), result, "test");
+  }
+};
+
+}  // namespace
+
+TEST_CASE("metrics: nearest-rank percentiles") {
+  std::vector<double> values = {15, 20, 35, 40, 50};
+  // ceil(0.3 x 5) = 2nd smallest, ceil(0.4 x 5) = 2nd, ceil(0.5 x 5) = 3rd, 100 %: the 5th, 0 %: the first.
+  CHECK(percentile(values, 30) == 20);
+  CHECK(percentile(values, 40) == 20);
+  CHECK(percentile(values, 50) == 35);
+  CHECK(percentile(values, 99) == 50);
+  CHECK(percentile(values, 100) == 50);
+  CHECK(percentile(values, 0) == 15);
+  std::vector<double> none;
+  CHECK(std::isnan(percentile(none, 50)));
+}
+
+TEST_CASE("metrics: JCT, queueing delay, makespan and utilisation") {
+  Replay replay;
+  replay.add(2, 2, 12, 8);   // JCT 10, delay 0, 80 GPU-s
+  replay.add(4, 12, 22, 4);  // JCT 18, delay 8, 40 GPU-s
+  replay.result.outcomes[1].preemptions = 3;
+  replay.result.events = 4;
+  const Summary summary = replay.summary();
+  CHECK(summary.policy == "test");
+  CHECK(summary.jobs == 2);
+  CHECK(summary.completed == 2);
+  CHECK(summary.avg_jct_s == 14);
+  CHECK(summary.p50_jct_s == 10);
+  CHECK(summary.p99_jct_s == 18);
+  CHECK(summary.avg_queueing_delay_s == 4);
+  CHECK(summary.makespan_s == 20);
+  CHECK(summary.gpu_utilization == doctest::Approx(120.0 / 160));
+  CHECK(summary.preemptions == 3);
+  CHECK(summary.events == 4);
+  CHECK_FALSE(summary.deadline_satisfactory_ratio);
+}
+
+TEST_CASE("metrics: waiting goes on after a job has been stopped") {
+  Replay replay;
+  replay.add(0, 2, 12, 8);
+  replay.add(0, 1, 21, 4);
+  replay.result.outcomes[1].attained = std::chrono::seconds(15);  // for 5 s it was stopped
+  CHECK(replay.summary().avg_queueing_delay_s == 1.5);
+  CHECK(replay.summary().avg_waiting_time_s == 4);  // 2 and 1 + 5
+  // Held until the end of a slot, 3 s after the end that is booked.
+  replay.result.outcomes[0].attained = std::chrono::seconds(13);
+  CHECK(replay.summary().avg_waiting_time_s == 4);
+  replay.add(0, 4, 5, 8, JobState::Unfinished);
+  CHECK(replay.summary().avg_waiting_time_s == 4);
+  CHECK_FALSE(replay.summary().stopped_early);
+  replay.result.stopped_early = true;
+  CHECK(replay.summary().stopped_early);
+}
+
+TEST_CASE("metrics: every job is counted in one state; only completed ones have a JCT") {
+  Replay replay;
+  replay.add(0, 0, 10, 4);
+  replay.add(0, 0, 50, 4, JobState::Failed);
+  replay.add(0, 0, 0, 99, JobState::Rejected);
+  replay.add(0, 0, 0, 8, JobState::Unfinished);
+  replay.add(5, 7, 10, 8, JobState::Unfinished);  // ran for 3 s and was preempted
+  replay.add(6, 0, 0, 8, JobState::Rejected);
+  replay.result.outcomes.back().turned_away = true;
+  const Summary summary = replay.summary();
+  CHECK(summary.jobs == 6);
+  CHECK(summary.completed == 1);
+  CHECK(summary.failed == 1);
+  CHECK(summary.rejected == 2);
+  CHECK(summary.turned_away == 1);
+  CHECK(summary.lacking_type == 0);
+  CHECK(summary.unfinished == 2);
+  CHECK(summary.avg_jct_s == 10);
+  // Three jobs started, with delays 0, 0 and 2.
+  CHECK(summary.avg_queueing_delay_s == doctest::Approx(2.0 / 3));
+  CHECK(summary.makespan_s == 50);
+  // 40 + 200 + 24 GPU-seconds of 8 x 50.
+  CHECK(summary.gpu_utilization == doctest::Approx(264.0 / 400));
+}
+
+TEST_CASE("metrics: GPUs are in use until the last one is given back, not until the last end") {
+  Replay replay;
+  replay.add(0, 0, 10, 4);
+  replay.add(0, 10, 510, 8, JobState::Unfinished);
+  const Summary summary = replay.summary();
+  CHECK(summary.makespan_s == 10);
+  // 40 + 4,000 GPU-seconds of 8 x 510.
+  CHECK(summary.gpu_utilization == doctest::Approx(4040.0 / 4080));
+}
+
+TEST_CASE("metrics: deadlines are met by completing at or before them") {
+  Replay replay;
+  replay.add(0, 0, 10, 4).deadline = at(10);
+  replay.add(0, 0, 10, 4).deadline = at(9);
+  replay.add(0, 0, 5, 4, JobState::Failed).deadline = at(100);
+  replay.add(0, 0, 0, 99, JobState::Rejected).deadline = at(100);
+  replay.add(0, 10, 20, 4);
+  const Summary summary = replay.summary();
+  CHECK(summary.deadline_jobs == 4);
+  CHECK(summary.deadline_met == 1);
+  REQUIRE(summary.deadline_satisfactory_ratio);
+  CHECK(*summary.deadline_satisfactory_ratio == 0.25);
+}
+
+TEST_CASE("metrics: finish-time fairness compares with an equal share of the cluster") {
+  // 8 GPUs. Job 0 runs alone in [0, 4), then both are active until 10, then job 1 alone until 20.
+  Replay replay;
+  replay.add(0, 0, 10, 8);   // JCT 10
+  replay.add(4, 10, 20, 8);  // JCT 16
+  // Job 0: (4 x 1 + 6 x 2) / 10 = 1.6 active on average, share 8 / 1.6 = 5 GPUs, T_iso = 10 x 8 / 5 = 16,
+  // fairness 10 / 16. Job 1: (6 x 2 + 10 x 1) / 16 = 1.375 active, share 8 / 1.375, T_iso = 10 x 1.375
+  // = 13.75, fairness 16 / 13.75.
+  const double first = 10.0 / 16;
+  const double second = 16 / 13.75;
+  const Summary summary = replay.summary();
+  CHECK(summary.finish_time_fairness_max == doctest::Approx(second));
+  const double sum = 1 / first + 1 / second;
+  CHECK(summary.jain_index ==
+        doctest::Approx(sum * sum / (2 * (1 / (first * first) + 1 / (second * second)))));
+}
+
+TEST_CASE("metrics: a gang below its share is no faster on more GPUs; rejected jobs are not active") {
+  Replay replay;
+  replay.add(0, 0, 10, 2);
+  replay.add(0, 0, 10, 2);
+  replay.add(0, 0, 0, 99, JobState::Rejected);
+  // Two active jobs, share 4 GPUs each, gangs of 2: T_iso = 10, fairness 1 for both.
+  const Summary summary = replay.summary();
+  CHECK(summary.finish_time_fairness_max == doctest::Approx(1));
+  CHECK(summary.jain_index == doctest::Approx(1));
+}
+
+TEST_CASE("metrics: unfinished jobs count as active to the end") {
+  Replay replay;
+  replay.add(0, 0, 10, 8);
+  replay.add(0, 0, 0, 8, JobState::Unfinished);
+  // Two active, T_iso = 10 x 8 / 4 = 20.
+  CHECK(replay.summary().finish_time_fairness_max == doctest::Approx(0.5));
+}
+
+TEST_CASE("metrics: nothing completed") {
+  Replay replay;
+  replay.add(0, 0, 0, 8, JobState::Unfinished);
+  const Summary summary = replay.summary();
+  for (const double value :
+       {summary.avg_jct_s, summary.p50_jct_s, summary.p99_jct_s, summary.avg_queueing_delay_s,
+        summary.makespan_s, summary.gpu_utilization, summary.finish_time_fairness_max, summary.jain_index})
+    CHECK(std::isnan(value));
+  CHECK(Replay{}.summary().jobs == 0);
+}
+
+}  // namespace vtrain
