@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/rng.hpp"
-#include "policies/availability_profile.hpp"
+#include "policies/backfill/availability_profile.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 
 namespace vtrain::testing {

@@ -5,9 +5,9 @@
 #include <limits>
 #include <vector>
 
-#include "policies/gpu_timeline.hpp"
-#include "policies/satisfactory_share.hpp"
-#include "policies/slotted_policy.hpp"
+#include "policies/elasticflow/gpu_timeline.hpp"
+#include "policies/elasticflow/satisfactory_share.hpp"
+#include "policies/elasticflow/slotted_policy.hpp"
 
 namespace vtrain::testing {
 namespace {

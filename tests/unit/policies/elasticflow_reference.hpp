@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "policies/elasticflow.hpp"
+#include "policies/elasticflow/elasticflow.hpp"
 #include "sched/simulation/policy.hpp"
 
 namespace vtrain::testing {

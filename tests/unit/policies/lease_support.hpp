@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "policies/lease_plan.hpp"
+#include "policies/chronus/lease_plan.hpp"
 
 namespace vtrain::testing {
 

@@ -1,0 +1,53 @@
+#include "policies/backfill/backfill_queue.hpp"
+
+#include <bit>
+#include <stdexcept>
+
+namespace vtrain {
+
+std::size_t ArrivalOrderQueue::size_class(GpuCount num_gpus) {
+  return static_cast<std::size_t>(std::bit_width(static_cast<std::uint32_t>(num_gpus.value)) - 1);
+}
+
+void ArrivalOrderQueue::push(const QueuedJob& job) {
+  classes_[size_class(job.num_gpus)].insert(job.id, job.num_gpus, job.walltime);
+}
+
+void ArrivalOrderQueue::remove(const QueuedJob& job) {
+  WaitingQueue& queue = classes_[size_class(job.num_gpus)];
+  const auto position = queue.find(job.id);
+  if (!position) throw std::logic_error("ArrivalOrderQueue::remove: the job does not wait");
+  queue.remove(*position);
+}
+
+std::optional<QueuedJob> ArrivalOrderQueue::first_fitting(const BackfillLimits& limits) const {
+  std::optional<QueuedJob> first;
+  if (limits.num_gpus.value < 1) return first;
+  for (std::size_t i = 0; i <= size_class(limits.num_gpus); ++i) {
+    const WaitingQueue& queue = classes_[i];
+    const auto position = queue.first_fitting(0, limits.num_gpus, limits.walltime);
+    if (position && (!first || queue.job(*position) < first->id))
+      first = QueuedJob{queue.job(*position), queue.num_gpus(*position), queue.walltime(*position)};
+  }
+  return first;
+}
+
+void WalltimeOrderQueue::remove(const QueuedJob& job) {
+  const auto jobs = by_size_.find(job.num_gpus);
+  if (jobs == by_size_.end() || jobs->second.erase({job.walltime, job.id}) == 0)
+    throw std::logic_error("WalltimeOrderQueue::remove: the job does not wait");
+  if (jobs->second.empty()) by_size_.erase(jobs);
+}
+
+std::optional<QueuedJob> WalltimeOrderQueue::first_fitting(const BackfillLimits& limits) const {
+  std::optional<QueuedJob> first;
+  for (const auto& [num_gpus, jobs] : by_size_) {
+    if (num_gpus > limits.num_gpus) break;
+    const auto& [walltime, id] = *jobs.begin();
+    const QueuedJob shortest{id, num_gpus, walltime};
+    if (walltime <= limits.walltime && (!first || before(shortest, *first))) first = shortest;
+  }
+  return first;
+}
+
+}  // namespace vtrain

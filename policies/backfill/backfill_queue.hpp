@@ -1,0 +1,146 @@
+/// Waiting jobs in the orders that the backfilling policies use, searchable by gang size and wall time
+/// together.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "core/base/ids.hpp"
+#include "core/base/units.hpp"
+#include "policies/fcfs/waiting_queue.hpp"
+#include "sched/simulation/policy.hpp"
+#include "workloads/jobs/job.hpp"
+
+namespace vtrain {
+
+/// What a job may need at most to be backfilled.
+struct BackfillLimits {
+  GpuCount num_gpus{0};
+  SimDuration walltime = SimDuration::max();
+};
+
+/// A waiting job as the queues know it.
+struct QueuedJob {
+  JobId id;
+  GpuCount num_gpus{0};
+  SimDuration walltime{0};  ///< the longest that it runs; must not change while it waits
+  GpuTypeId gpu_type{};     ///< that it asks for, see `Job`
+  std::int16_t gpu_share = kWholeGpu;
+};
+
+/// A job of a pass as the queues know it, if it waits or ends now.
+inline QueuedJob queued_job(const SchedulingPass& pass, JobId id) {
+  const Job& job = pass.job(id);
+  return {id, job.num_gpus, pass.planned_time(id), job.gpu_type, job.gpu_share};
+}
+
+/// Waiting jobs in the order of their ids, which is that of their arrival. Jobs are queued in that order, but
+/// for those that had started and wait again.
+///
+/// There is one `WaitingQueue` for each power of two of the gang size: were all sizes in one, the jobs that
+/// overload leaves behind (small and long beside large and short) would look like a fit in every stretch and
+/// fit nowhere.
+class ArrivalOrderQueue {
+ public:
+  void push(const QueuedJob& job);
+  /// Takes a waiting job out. O(log n).
+  void remove(const QueuedJob& job);
+  /// The first job of the queue, if any.
+  std::optional<QueuedJob> front() const { return first_fitting({GpuCount(INT32_MAX)}); }
+  /// The first job within the limits, if any. O(log n) when gang sizes are powers of two.
+  std::optional<QueuedJob> first_fitting(const BackfillLimits& limits) const;
+  /// Whether `a` comes before `b`.
+  static bool before(const QueuedJob& a, const QueuedJob& b) { return a.id < b.id; }
+
+ private:
+  static constexpr std::size_t kSizeClasses = 32;
+  static std::size_t size_class(GpuCount num_gpus);
+
+  std::array<WaitingQueue, kSizeClasses> classes_;  ///< [floor(log2(num_gpus))]
+};
+
+/// Waiting jobs in the order of their wall times, those of equal ones in the order of their ids.
+class WalltimeOrderQueue {
+ public:
+  void push(const QueuedJob& job) { by_size_[job.num_gpus].insert({job.walltime, job.id}); }
+  /// Takes a waiting job out. O(log n).
+  void remove(const QueuedJob& job);
+  /// The first job of the queue, if any.
+  std::optional<QueuedJob> front() const { return first_fitting({GpuCount(INT32_MAX)}); }
+  /// The first job within the limits, if any. O(different gang sizes).
+  std::optional<QueuedJob> first_fitting(const BackfillLimits& limits) const;
+  /// Whether `a` comes before `b`.
+  static bool before(const QueuedJob& a, const QueuedJob& b) {
+    return Key{a.walltime, a.id} < Key{b.walltime, b.id};
+  }
+
+ private:
+  using Key = std::pair<SimDuration, JobId>;
+
+  std::map<GpuCount, std::set<Key>> by_size_;  ///< no set is empty
+};
+
+/// One queue for each kind of GPUs that jobs ask for, a type and a share of each GPU. Of one kind no larger
+/// gang fits where placement refuses one; of others a gang of any size may fit.
+template <class Queue>
+class QueuesByKind {
+ public:
+  void push(const QueuedJob& job) { of(job).queue.push(job); }
+  /// Takes a waiting job out.
+  void remove(const QueuedJob& job) { of(job).queue.remove(job); }
+  /// The first job of all queues, if any.
+  std::optional<QueuedJob> front() const {
+    return first([](const Entry& entry, GpuTypeId) { return entry.queue.front(); });
+  }
+  /// The first job, if any, within `limits_of(type asked for)`, which are `BackfillLimits`, and smaller than
+  /// those of its kind that have been refused.
+  template <class LimitsOf>
+  std::optional<QueuedJob> first_fitting(LimitsOf limits_of) const {
+    return first([&](const Entry& entry, GpuTypeId type) {
+      BackfillLimits limits = limits_of(type);
+      limits.num_gpus = std::min(limits.num_gpus, entry.smaller_than - GpuCount(1));
+      return entry.queue.first_fitting(limits);
+    });
+  }
+  /// Placement has no room for a job.
+  void refuse(const QueuedJob& job) { of(job).smaller_than = job.num_gpus; }
+  /// GPUs have come free since.
+  void forget_refusals() {
+    for (auto& [kind, entry] : entries_)
+      entry.smaller_than = kAnyNumber;
+  }
+  /// Whether `a` comes before `b`.
+  static bool before(const QueuedJob& a, const QueuedJob& b) { return Queue::before(a, b); }
+
+ private:
+  static constexpr GpuCount kAnyNumber{INT32_MAX};
+
+  struct Entry {
+    Queue queue;
+    GpuCount smaller_than = kAnyNumber;
+  };
+
+  Entry& of(const QueuedJob& job) { return entries_[{job.gpu_type, job.gpu_share}]; }
+
+  template <class FirstOf>
+  std::optional<QueuedJob> first(FirstOf first_of) const {
+    std::optional<QueuedJob> first;
+    for (const auto& [kind, entry] : entries_) {
+      std::optional<QueuedJob> here = first_of(entry, kind.first);
+      if (!here || (first && before(*first, *here))) continue;
+      std::tie(here->gpu_type, here->gpu_share) = kind;
+      first = here;
+    }
+    return first;
+  }
+
+  std::map<std::pair<GpuTypeId, std::int16_t>, Entry> entries_;  ///< by type and share
+};
+
+}  // namespace vtrain

@@ -1,0 +1,192 @@
+#include "policies/backfill/conservative.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "policies/backfill/availability_profile.hpp"
+
+namespace vtrain {
+
+namespace {
+
+class Conservative final : public Policy {
+ public:
+  void schedule(SchedulingPass& pass) override {
+    if (!free_) free_.emplace(pass.total_gpus());
+    if (profile_) profile_->advance(pass.now());
+    for (const JobId id : pass.ended())
+      give_back(id);
+    for (const JobId id : pass.interrupted()) {
+      give_back(id);
+      waiting_.emplace(id, std::nullopt);
+    }
+    if (!pass.interrupted().empty() || pass.total_gpus() - pass.usable_gpus() != out_) {
+      plan_anew(pass);
+    } else if (profile_ && !pass.ended().empty()) {
+      if (grown_until_ > pass.now()) {
+        renew_reservations(pass);
+      } else {
+        start_due(pass);
+      }
+    }
+    for (const JobId id : pass.arrived())
+      admit(pass, id);
+    if (profile_ && waiting_.empty() && profile_->only_gains()) {
+      free_ = profile_->free_hosts();
+      profile_.reset();
+    }
+  }
+
+ private:
+  /// Waiting jobs in order of arrival, which is that of their ids. Between passes one lacks a slot only if
+  /// none was left before the end of time.
+  using Waiting = std::map<JobId, std::optional<Slot>>;
+
+  void give_back(JobId id) {
+    const auto running = running_.find(id);
+    if (profile_) {
+      grown_until_ = std::max(grown_until_, running->second.end);
+      profile_->release(running->second);
+    } else {
+      free_->insert(running->second.hosts);
+    }
+    running_.erase(running);
+  }
+
+  /// Starts a job that arrives, or reserves a slot for it.
+  void admit(SchedulingPass& pass, JobId id) {
+    if (!profile_) {
+      if (start_on_free(pass, id)) return;
+      look_ahead(pass);
+    }
+    place(pass, waiting_.emplace(id, std::nullopt).first);
+  }
+
+  /// The same as reserving a slot that begins now, while nobody waits: nothing is promised, so that hosts
+  /// which are free now stay free.
+  bool start_on_free(SchedulingPass& pass, JobId id) {
+    const GpuCount num_gpus = pass.job(id).num_gpus;
+    if (num_gpus > free_->size()) return false;
+    Slot slot{pass.now(), saturating_sum(pass.now(), pass.planned_time(id)), free_->lowest(num_gpus)};
+    if (!pass.try_start(id)) return false;
+    free_->erase(slot.hosts);
+    running_.emplace(id, std::move(slot));
+    return true;
+  }
+
+  /// Writes down what is free when, as running jobs and what is out of service leave it.
+  void look_ahead(const SchedulingPass& pass) {
+    std::vector<const Slot*> taken;
+    for (const auto& [id, slot] : running_)
+      taken.push_back(&slot);
+    if (withheld_) taken.push_back(&*withheld_);
+    profile_.emplace(pass.total_gpus(), pass.now(), taken);
+    grown_until_ = pass.now();
+  }
+
+  /// Makes all reservations anew, in order of arrival, without the GPUs that are out of service. Those are
+  /// out for good as far as anyone knows.
+  void plan_anew(SchedulingPass& pass) {
+    out_ = pass.total_gpus() - pass.usable_gpus();
+    withheld_.reset();
+    look_ahead(pass);
+    if (out_.value > 0) {
+      withheld_ = profile_->earliest_slot(out_, SimDuration::max());
+      profile_->reserve(*withheld_);
+    }
+    by_begin_.clear();
+    for (auto job = waiting_.begin(); job != waiting_.end();)
+      place(pass, job++);
+  }
+
+  /// Moves each reservation to the earliest slot there is and starts the jobs whose slots begin now.
+  void renew_reservations(SchedulingPass& pass) {
+    const SimTime grown_before = std::exchange(grown_until_, pass.now());
+    // A slot that has begun without its job is no place to move back to, so it must not stand in the way of
+    // others: were they to queue behind it and its job behind them, nothing might start on an empty cluster.
+    while (!by_begin_.empty() && by_begin_.begin()->first < pass.now()) {
+      std::optional<Slot>& slot = waiting_.at(by_begin_.begin()->second);
+      profile_->release(*slot);
+      slot.reset();
+      by_begin_.erase(by_begin_.begin());
+    }
+    for (auto job = waiting_.begin(); job != waiting_.end();) {
+      const auto here = job++;
+      const std::optional<Slot> old = here->second;
+      if (old) {
+        // A better slot includes some of what has been given back, so it begins before the end of that.
+        const SimTime bound = std::max(grown_before, grown_until_);
+        if (old->begin >= bound) {
+          if (!profile_->may_begin_before(bound, old->begin, pass.job(here->first).num_gpus,
+                                          pass.planned_time(here->first)))
+            continue;
+        }
+        profile_->release(*old);
+        by_begin_.erase({old->begin, here->first});
+      }
+      // What a job leaves, the jobs before it have not seen.
+      if (place(pass, here) != old && old) grown_until_ = std::max(grown_until_, old->end);
+    }
+  }
+
+  /// Starts the jobs whose reservations begin now, as renewing would, which could move none of them.
+  void start_due(SchedulingPass& pass) {
+    for (auto due = by_begin_.begin(); due != by_begin_.end() && due->first == pass.now();) {
+      const auto job = waiting_.find(due->second);
+      ++due;
+      start(pass, job);
+    }
+  }
+
+  /// Reserves the earliest slot for a job that has none, and starts the job if the slot begins now. Returns
+  /// the slot.
+  std::optional<Slot> place(SchedulingPass& pass, Waiting::iterator waiting) {
+    const std::optional<Slot> slot =
+        profile_->earliest_slot(pass.job(waiting->first).num_gpus, pass.planned_time(waiting->first));
+    waiting->second = slot;
+    if (!slot) {
+      grown_until_ = SimTime::max();
+      return slot;
+    }
+    profile_->reserve(*slot);
+    by_begin_.insert({slot->begin, waiting->first});
+    if (slot->begin == pass.now()) start(pass, waiting);
+    return slot;
+  }
+
+  /// Starts a job in its slot, which begins now. If placement has no room it waits on, its hosts held for it
+  /// until a job ends.
+  void start(SchedulingPass& pass, Waiting::iterator job) {
+    if (!pass.try_start(job->first)) {
+      grown_until_ = SimTime::max();
+      return;
+    }
+    by_begin_.erase({pass.now(), job->first});
+    running_.emplace(job->first, std::move(*job->second));
+    waiting_.erase(job);
+  }
+
+  /// Less the slots of running and waiting jobs; none while nobody waits and what is free now says it all.
+  std::optional<AvailabilityProfile> profile_;
+  std::optional<HostSet> free_;  ///< now, while there is no profile
+  Waiting waiting_;
+  std::set<std::pair<SimTime, JobId>> by_begin_;  ///< the reservations of waiting jobs
+  std::map<JobId, Slot> running_;
+  GpuCount out_{0};               ///< GPUs that are out of service and that no job holds
+  std::optional<Slot> withheld_;  ///< hosts that stand for these
+  /// No host has become free after this instant since some waiting job last looked for a slot. If it is past,
+  /// renewing changes nothing.
+  SimTime grown_until_{};
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Policy>> make_conservative(const PolicyArguments&) {
+  return std::make_unique<Conservative>();
+}
+
+}  // namespace vtrain

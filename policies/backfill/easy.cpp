@@ -1,0 +1,160 @@
+#include "policies/backfill/easy.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "policies/backfill/availability_profile.hpp"
+#include "policies/backfill/backfill_queue.hpp"
+#include "policies/backfill/host_set.hpp"
+#include "policies/backfill/hosts_by_type.hpp"
+
+namespace vtrain {
+
+namespace {
+
+/// batsched searches a profile of future slices. With one reservation that profile has a simple form, which
+/// needs no search: running jobs only ever give hosts back as time goes on, and the reservation takes its
+/// hosts out from the shadow on.
+///  - The head's slot begins at the first instant (now, or the end of a running job) with enough free hosts.
+///  - Another job's slot is now if it fits on the hosts that are free now and ends by the shadow, or if it
+///    fits on those of them that are not reserved.
+template <class Queue>
+class Easy final : public Policy {
+ public:
+  void schedule(SchedulingPass& pass) override {
+    if (!ready_) {
+      free_ = spare_ = out_ = HostSet(pass.total_gpus());
+      out_.erase(out_.lowest(pass.total_gpus()));
+      types_ = HostsByType(pass);
+      ready_ = true;
+    }
+    for (const JobId id : pass.ended())
+      give_back(pass, id);
+    for (const JobId id : pass.interrupted()) {
+      give_back(pass, id);
+      waiting_.push(queued_job(pass, id));
+    }
+    // Hosts stand for GPUs by number only, so it does not matter which are out.
+    if (pass.capacity_changed() || pass.total_gpus() - pass.usable_gpus() != out_.size())
+      types_.follow_service(pass, free_, out_);
+    for (const JobId id : pass.arrived())
+      waiting_.push(queued_job(pass, id));
+    const bool some_freed = !pass.ended().empty() || !pass.interrupted().empty() || pass.capacity_changed();
+    const auto front = waiting_.front();
+    if (some_freed || head_.has_value() != front.has_value() || (head_ && head_->id != front->id))
+      start_heads(pass);
+    if (some_freed)
+      backfill_queue(pass);
+    else
+      backfill_arrivals(pass);
+  }
+
+ private:
+  /// Running jobs by the end of their wall time, with their hosts.
+  using Running = std::map<std::pair<SimTime, JobId>, HostRanges>;
+
+  void give_back(const SchedulingPass& pass, JobId id) {
+    const auto running = running_.find({pass.planned_end(id), id});
+    free_.insert(running->second);
+    running_.erase(running);
+  }
+
+  /// Starts a waiting job on some hosts, which it fits on, if placement has room. Where jobs may use several
+  /// types it may place the gang on other hosts than these.
+  bool start(SchedulingPass& pass, const QueuedJob& job, const HostSet& on) {
+    if (!pass.try_start(job.id)) return false;
+    waiting_.remove(job);
+    HostRanges hosts = types_.held(on, free_, pass, job.id);
+    free_.erase(hosts);
+    spare_.subtract(hosts);
+    running_.emplace(std::pair(pass.planned_end(job.id), job.id), std::move(hosts));
+    return true;
+  }
+
+  bool fits(const QueuedJob& job, const HostSet& hosts) const {
+    return job.num_gpus <= types_.most(hosts, job.gpu_type);
+  }
+
+  /// Starts jobs from the front of the queue; the first one that cannot start holds the reservation.
+  void start_heads(SchedulingPass& pass) {
+    while ((head_ = waiting_.front())) {
+      if (fits(*head_, free_) && start(pass, *head_, free_)) continue;
+      reserve(pass);
+      return;
+    }
+    spare_ = free_;
+  }
+
+  /// Reserves hosts for the head at the earliest instant with enough of them; none if too many are out for
+  /// that.
+  void reserve(const SchedulingPass& pass) {
+    shadow_ = pass.now();
+    HostSet free_at_shadow = free_;
+    for (const auto& [end_and_job, hosts] : running_) {
+      if (end_and_job.first > shadow_ && fits(*head_, free_at_shadow)) break;
+      shadow_ = end_and_job.first;
+      free_at_shadow.insert(hosts);
+    }
+    spare_ = free_;
+    if (fits(*head_, free_at_shadow))
+      spare_.subtract(types_.lowest(free_at_shadow, head_->gpu_type, head_->num_gpus));
+    else
+      shadow_ = SimTime::max();
+  }
+
+  /// The hosts on which a job delays nobody if it starts now.
+  const HostSet& harmless_hosts(const SchedulingPass& pass, const QueuedJob& job) const {
+    return job.walltime <= shadow_ - pass.now() ? free_ : spare_;
+  }
+
+  /// Starts, in order, every waiting job that does not delay the head.
+  void backfill_queue(SchedulingPass& pass) {
+    while (const auto job = first_harmless(pass)) {
+      if (!start(pass, *job, harmless_hosts(pass, *job))) waiting_.refuse(*job);
+    }
+    waiting_.forget_refusals();
+  }
+
+  /// The first waiting job that could start now without delaying the head.
+  std::optional<QueuedJob> first_harmless(const SchedulingPass& pass) const {
+    if (!head_) return std::nullopt;
+    const auto brief = waiting_.first_fitting([&](GpuTypeId asked) {
+      return BackfillLimits{types_.most(free_, asked), shadow_ - pass.now()};
+    });
+    const auto narrow =
+        waiting_.first_fitting([&](GpuTypeId asked) { return BackfillLimits{types_.most(spare_, asked)}; });
+    if (!brief || !narrow) return brief ? brief : narrow;
+    return Queue::before(*brief, *narrow) ? brief : narrow;
+  }
+
+  /// Starts those of the jobs that arrived now that do not delay the head.
+  void backfill_arrivals(SchedulingPass& pass) {
+    for (const JobId id : pass.arrived()) {
+      if ((head_ && id == head_->id) || pass.state(id) != JobState::Waiting) continue;
+      const QueuedJob job = queued_job(pass, id);
+      const HostSet& hosts = harmless_hosts(pass, job);
+      if (fits(job, hosts)) start(pass, job, hosts);
+    }
+  }
+
+  bool ready_ = false;
+  HostsByType types_;
+  QueuesByKind<Queue> waiting_;    ///< with the head
+  std::optional<QueuedJob> head_;  ///< the job that holds the reservation
+  SimTime shadow_{};               ///< when the reservation begins
+  Running running_;
+  HostSet free_;   ///< hosts on which nothing runs
+  HostSet spare_;  ///< those of them that are not reserved
+  HostSet out_;    ///< hosts that are out of service
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Policy>> make_easy(const PolicyArguments& arguments) {
+  if (arguments["order"] == "fcfs") return std::make_unique<Easy<ArrivalOrderQueue>>();
+  return std::make_unique<Easy<WalltimeOrderQueue>>();
+}
+
+}  // namespace vtrain

@@ -1,0 +1,149 @@
+#include "policies/elasticflow/elasticflow.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sched/cluster/cluster.hpp"
+#include "sched/disruption/elasticflow_overhead.hpp"
+
+namespace vtrain {
+namespace {
+
+/// Makes room for `size` elements. Those that are there keep their memory.
+template <class Element>
+void grow_to(std::vector<Element>& elements, std::size_t size) {
+  if (elements.size() < size) elements.resize(size);
+}
+
+}  // namespace
+
+void ElasticFlow::decide(SchedulingPass& pass, WholeSeconds now, std::vector<std::uint32_t> arrived) {
+  context_ = {.now = now, .slot = slot(), .cluster_gpus = cluster_gpus()};
+  fill_.set_context(context_);
+  plan_live();
+  for (PlannedJob& planned : planned())
+    planned.is_lost = planned.job->disrupted && planned.is_late();
+  admit(pass, arrived);
+  for (PlannedJob& planned : planned())
+    planned.adopt_plan(now);
+  const auto order = scaling_.run(context_, options_.greedy, planned(), free_before_[live_.size()]);
+
+  next_change_.reset();
+  std::optional<WholeSeconds> first_end;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const PlannedJob& planned = jobs_[order[i]];
+    live_[i] = planned.id;
+    if (!first_end || planned.plan.end < *first_end) first_end = planned.plan.end;
+    for (const GpuTimeline::Step& step : planned.plan.gpus.steps()) {
+      if (step.time <= now) continue;
+      if (!next_change_ || step.time < *next_change_) next_change_ = step.time;
+      break;
+    }
+  }
+  std::ranges::stable_sort(live_, std::ranges::greater{},
+                           [this](std::uint32_t id) { return live_job(id).gpus; });
+  // A change is an event of its own only before all planned ends, wherever overhead moves these.
+  if (next_change_ && *next_change_ >= *first_end) next_change_.reset();
+  if (options_.overhead == DecisionOverhead::Table) charge_overhead(pass);
+}
+
+void ElasticFlow::charge_overhead(const SchedulingPass& pass) {
+  if (!node_sets_)
+    node_sets_.emplace(pass.cluster().total_nodes(), cluster_gpus() / pass.cluster().total_nodes());
+  std::vector<NodeSets::Gang> gangs;
+  for (const std::uint32_t id : live_) {
+    if (live_job(id).gpus > 0) gangs.push_back({id, live_job(id).gpus});
+  }
+  node_sets_->place(gangs);
+  const bool restart = num_decisions_ > 0 && num_decisions_ % slot() == 0;
+  ++num_decisions_;
+  if (restart) node_sets_->forget();
+  for (const NodeSets::Gang& gang : gangs) {
+    SlottedJob& job = live_job(gang.id);
+    job.overhead = node_sets_->is_warm(gang.id)
+                       ? elasticflow_base_overhead(cluster_gpus())
+                       : elasticflow_start_overhead(gang.gpus, cluster_gpus(), restart);
+    job.end += static_cast<WholeSeconds>(std::ceil(job.overhead));
+  }
+}
+
+bool ElasticFlow::plan(std::span<PlannedJob> jobs, std::span<GpuTimeline> free, bool stop_when_late) {
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const FreeView view(free[i], free[i].least_after_first(), nullptr);
+    fill_.plan(*jobs[i].job, view, std::nullopt, jobs[i].plan);
+    fill_.leave(free[i + 1]);
+    if (stop_when_late && jobs[i].is_late() && !jobs[i].is_lost) return false;
+  }
+  return true;
+}
+
+void ElasticFlow::plan_live() {
+  std::ranges::stable_sort(live_, {}, [this](std::uint32_t id) { return live_job(id).deadline; });
+  grow_to(jobs_, live_.size());
+  grow_to(free_before_, live_.size() + 1);
+  for (std::size_t i = 0; i < live_.size(); ++i) {
+    jobs_[i].id = live_[i];
+    jobs_[i].job = &live_job(live_[i]);
+  }
+  free_before_[0].assign(context_.now, context_.cluster_gpus);
+  plan(planned(), free_before_, false);
+}
+
+bool ElasticFlow::try_admit(std::span<const std::uint32_t> arrived, bool always) {
+  const auto deadline = [](const PlannedJob& planned) { return planned.job->deadline; };
+  std::vector<std::uint32_t> newcomers(arrived.begin(), arrived.end());
+  std::ranges::stable_sort(newcomers, {}, [this](std::uint32_t id) { return live_job(id).deadline; });
+  const std::span<PlannedJob> old = planned();
+  const auto first_behind = std::ranges::upper_bound(old, live_job(newcomers.front()).deadline, {}, deadline);
+  const auto first = static_cast<std::size_t>(first_behind - old.begin());
+  const auto forbids = [](const PlannedJob& job) { return job.is_late() && !job.is_lost; };
+  if (!always && std::any_of(old.begin(), first_behind, forbids)) return false;
+
+  const std::size_t num_trial = old.size() - first + newcomers.size();
+  grow_to(trial_jobs_, num_trial);
+  grow_to(trial_free_, num_trial + 1);
+  std::size_t next_old = first;
+  auto newcomer = newcomers.begin();
+  for (std::size_t i = 0; i < num_trial; ++i) {
+    const bool take_old = newcomer == newcomers.end() ||
+                          (next_old < old.size() && deadline(old[next_old]) <= live_job(*newcomer).deadline);
+    trial_jobs_[i].is_lost = take_old && old[next_old].is_lost;
+    trial_jobs_[i].id = take_old ? old[next_old++].id : *newcomer++;
+    trial_jobs_[i].job = &live_job(trial_jobs_[i].id);
+  }
+  trial_free_[0] = free_before_[first];
+  if (!plan(std::span(trial_jobs_).first(num_trial), trial_free_, !always)) return false;
+
+  live_.resize(first + num_trial);
+  grow_to(jobs_, live_.size());
+  grow_to(free_before_, live_.size() + 1);
+  for (std::size_t i = 0; i < num_trial; ++i) {
+    std::swap(jobs_[first + i], trial_jobs_[i]);
+    std::swap(free_before_[first + i + 1], trial_free_[i + 1]);
+    live_[first + i] = jobs_[first + i].id;
+  }
+  return true;
+}
+
+void ElasticFlow::admit(SchedulingPass& pass, const std::vector<std::uint32_t>& arrived) {
+  if (arrived.empty()) return;
+  if (options_.admission == AdmissionTest::Batch && try_admit(arrived, false)) return;
+  for (const std::uint32_t id : arrived) {
+    const bool best_effort = live_job(id).best_effort;
+    const bool tested = best_effort || options_.admission == AdmissionTest::Job;
+    if (!tested || !try_admit(std::span(&id, 1), best_effort)) pass.reject(live_job(id).job);
+  }
+}
+
+Result<std::unique_ptr<Policy>> make_elasticflow(const PolicyArguments& arguments) {
+  ElasticFlowOptions options;
+  options.admission = arguments["admission"] == "job" ? AdmissionTest::Job : AdmissionTest::Batch;
+  options.greedy = arguments["greedy"] == "smallest" ? SpareGpus::Smallest : SpareGpus::Largest;
+  options.overhead = arguments["overhead"] == "none" ? DecisionOverhead::None : DecisionOverhead::Table;
+  const auto slot = parse_slot(arguments);
+  if (!slot) return fail(slot.error());
+  options.slot = *slot;
+  return std::make_unique<ElasticFlow>(options);
+}
+
+}  // namespace vtrain

@@ -1,0 +1,85 @@
+/// ElasticFlow: admission by deadline, and GPUs to spare where they help.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "policies/elasticflow/marginal_scaling.hpp"
+#include "policies/elasticflow/node_sets.hpp"
+#include "policies/elasticflow/satisfactory_share.hpp"
+#include "policies/elasticflow/slotted_policy.hpp"
+#include "policies/registry.hpp"
+
+namespace vtrain {
+
+/// Who is tested at admission.
+enum class AdmissionTest : std::uint8_t {
+  Job,    ///< each job on its own, in the order of arrival
+  Batch,  ///< all jobs of a slot together: they are admitted or turned away as one, as in the artifact
+};
+
+/// What a decision costs the jobs that run.
+enum class DecisionOverhead : std::uint8_t {
+  None,
+  Table,  ///< seconds by gang and cluster size, less for a gang that stays where it is, as in the artifact
+};
+
+/// The parameters of `elasticflow`.
+struct ElasticFlowOptions {
+  AdmissionTest admission = AdmissionTest::Job;
+  SpareGpus greedy = SpareGpus::Smallest;
+  WholeSeconds slot = 60;
+  DecisionOverhead overhead = DecisionOverhead::None;
+};
+
+/// `elasticflow` (Gu et al., "ElasticFlow: An Elastic Serverless Training Platform for Distributed Deep
+/// Learning", ASPLOS'23): a job is admitted if it and all admitted jobs can meet their deadlines with their
+/// minimum satisfactory shares; what is left over goes to the jobs one level at a time. Jobs without a
+/// deadline are always admitted and take what is free. Plans are made anew at every decision, in the order of
+/// deadlines, as in the artifact: those that a job was admitted with are not kept, and jobs before it may
+/// then leave it less, so that an elastic job may, rarely, come late. So may any job whose start is planned
+/// for the end of another and put off by a decision less than a slot before: with `slot=1s` by a second at
+/// most. Jobs that are late since nodes went out of service keep nobody out.
+class ElasticFlow final : public SlottedPolicy {
+ public:
+  explicit ElasticFlow(const ElasticFlowOptions& options) : SlottedPolicy(options.slot), options_(options) {}
+
+  /// The table of overheads counts time as the artifact does; `--interruption-cost` is for all the others.
+  bool copes_with_disruptions() const override { return options_.overhead == DecisionOverhead::None; }
+
+ private:
+  void decide(SchedulingPass& pass, WholeSeconds now, std::vector<std::uint32_t> arrived) override;
+  std::optional<WholeSeconds> next_change() const override { return next_change_; }
+
+  /// Plans all live jobs, in the order of deadlines.
+  void plan_live();
+  void admit(SchedulingPass& pass, const std::vector<std::uint32_t>& arrived);
+  /// Plans the arrived jobs in their places among the others, and all that come behind the first of them.
+  /// False, with nothing changed, if somebody is late then; `always` admits them nevertheless.
+  bool try_admit(std::span<const std::uint32_t> arrived, bool always);
+  /// Plans jobs[0] on free[0], jobs[1] on free[1] and so on; each leaves the next one's.
+  bool plan(std::span<PlannedJob> jobs, std::span<GpuTimeline> free, bool stop_when_late);
+  std::span<PlannedJob> planned() { return std::span(jobs_).first(live_.size()); }
+  /// Charges every running job for the decision: its end moves, and so much of the time to come is lost.
+  void charge_overhead(const SchedulingPass& pass);
+
+  ElasticFlowOptions options_;
+  FillContext context_;
+  ShareFill fill_;
+  MarginalScaling scaling_;
+  // What the plans of one decision are made of; kept for its memory.
+  std::vector<PlannedJob> jobs_;          ///< the live ones, in the order of deadlines
+  std::vector<GpuTimeline> free_before_;  ///< what the jobs before each leave, and last what all leave
+  std::vector<PlannedJob> trial_jobs_;    ///< the same with somebody who wants to be admitted
+  std::vector<GpuTimeline> trial_free_;
+  std::optional<NodeSets> node_sets_;  ///< under `DecisionOverhead::Table`
+  std::int64_t num_decisions_ = 0;
+  std::optional<WholeSeconds> next_change_;
+};
+
+/// Reads the parameters `admission`, `greedy`, `slot` and `overhead`.
+Result<std::unique_ptr<Policy>> make_elasticflow(const PolicyArguments& arguments);
+
+}  // namespace vtrain

@@ -1,0 +1,53 @@
+/// What is free for one job while its own plan still stands.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include "policies/elasticflow/gpu_timeline.hpp"
+
+namespace vtrain {
+
+/// When a job holds how many GPUs.
+struct SharePlan {
+  GpuTimeline gpus;           ///< held from each step on, up to `end`
+  WholeSeconds end = 0;       ///< when they are free again: a whole number of slots from now
+  WholeSeconds finished = 0;  ///< when the work is done
+
+  /// GPU-seconds of the plan: a step counts up to the next one, the last up to `end`.
+  double gpu_seconds() const;
+  /// By how much the GPUs held change at `time`, later than the plan's beginning.
+  std::int64_t change_at(WholeSeconds time) const;
+};
+
+/// The sum of what no plan holds and what one plan holds, without writing it down. A step is where the sum
+/// changes. Every question is O(log steps), and O(steps) where the two often cancel each other.
+class FreeView {
+ public:
+  static constexpr WholeSeconds kNever = std::numeric_limits<WholeSeconds>::max();
+
+  /// `least`: the fewest GPUs that `free` has after its first step. Both must outlive the view.
+  FreeView(const GpuTimeline& free, std::int64_t least, const SharePlan* own)
+      : free_(free.steps()), timeline_(&free), least_(least), own_(own) {}
+
+  /// Writes the sum down.
+  void write(GpuTimeline& sum) const;
+  /// GPUs that are free from `time` on, at least.
+  std::int64_t least_from(WholeSeconds time) const {
+    return free_.size() > 1 && time >= free_[1].time ? least_ : std::min(least_, free_[0].gpus);
+  }
+  /// The last step not after `time`; the first step lies before.
+  WholeSeconds last_step_until(WholeSeconds time) const;
+  /// The first step not before `time`, later than the first one; `kNever` if there is none.
+  WholeSeconds step_from(WholeSeconds time) const;
+
+ private:
+  std::span<const GpuTimeline::Step> free_;
+  const GpuTimeline* timeline_;
+  std::int64_t least_;
+  const SharePlan* own_;
+};
+
+}  // namespace vtrain

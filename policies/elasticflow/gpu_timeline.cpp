@@ -1,0 +1,90 @@
+#include "policies/elasticflow/gpu_timeline.hpp"
+
+#include <algorithm>
+
+namespace vtrain {
+
+WholeSeconds align_to_slot(WholeSeconds start, WholeSeconds time, WholeSeconds slot) {
+  const WholeSeconds past = time - start;
+  const WholeSeconds slots = past / slot + (past % slot > 0 ? 1 : 0);
+  return start + slots * slot;
+}
+
+std::vector<GpuTimeline::Step>::iterator GpuTimeline::lower_bound(WholeSeconds time) {
+  return std::ranges::lower_bound(steps_, time, {}, &Step::time);
+}
+
+std::size_t GpuTimeline::index_from(WholeSeconds time) const {
+  const auto first = std::ranges::lower_bound(steps_, time, {}, &Step::time);
+  return static_cast<std::size_t>(first - steps_.begin());
+}
+
+bool GpuTimeline::has(WholeSeconds time) const {
+  return std::ranges::binary_search(steps_, time, {}, &Step::time);
+}
+
+std::int64_t GpuTimeline::at(WholeSeconds time) const {
+  const auto next = std::ranges::upper_bound(steps_, time, {}, &Step::time);
+  return next == steps_.begin() ? steps_.front().gpus : std::prev(next)->gpus;
+}
+
+std::int64_t GpuTimeline::least_after_first() const {
+  std::int64_t least = steps_.back().gpus;
+  for (std::size_t i = 1; i < steps_.size(); ++i)
+    least = std::min(least, steps_[i].gpus);
+  return least;
+}
+
+void GpuTimeline::set(WholeSeconds time, std::int64_t gpus) {
+  const auto step = lower_bound(time);
+  if (step != steps_.end() && step->time == time) {
+    step->gpus = gpus;
+  } else {
+    steps_.insert(step, {time, gpus});
+  }
+}
+
+void GpuTimeline::split(WholeSeconds time) {
+  if (!has(time)) set(time, at(time));
+}
+
+void GpuTimeline::add(WholeSeconds from, WholeSeconds to, std::int64_t gpus) {
+  for (auto step = lower_bound(from); step != steps_.end() && step->time < to; ++step)
+    step->gpus += gpus;
+}
+
+void GpuTimeline::merge() {
+  const auto same = std::unique(steps_.begin(), steps_.end(),
+                                [](const Step& a, const Step& b) { return a.gpus == b.gpus; });
+  steps_.erase(same, steps_.end());
+}
+
+void GpuTimeline::append(WholeSeconds time, std::int64_t gpus) {
+  if (!steps_.empty() && steps_.back().time == time) steps_.pop_back();
+  if (steps_.empty() || steps_.back().gpus != gpus) steps_.push_back({time, gpus});
+}
+
+void GpuTimeline::assign_sum(const GpuTimeline& base, const GpuTimeline& part, WholeSeconds part_until,
+                             std::int64_t times) {
+  steps_.clear();
+  steps_.reserve(base.steps_.size() + part.steps_.size() + 1);
+  auto step = base.steps_.begin();
+  const auto last = base.steps_.end();
+  std::int64_t gpus = 0;
+  for (auto own = part.steps_.begin(); own != part.steps_.end() && own->time < part_until; ++own) {
+    const WholeSeconds next =
+        std::next(own) != part.steps_.end() ? std::min(std::next(own)->time, part_until) : part_until;
+    const std::int64_t more = times * own->gpus;
+    if (step != last && step->time == own->time) gpus = (step++)->gpus;
+    append(own->time, gpus + more);
+    for (; step != last && step->time < next; ++step) {
+      gpus = step->gpus;
+      steps_.push_back({step->time, gpus + more});
+    }
+  }
+  if (step != last && step->time == part_until) gpus = (step++)->gpus;
+  append(part_until, gpus);
+  steps_.insert(steps_.end(), step, last);
+}
+
+}  // namespace vtrain

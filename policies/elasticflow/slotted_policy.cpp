@@ -1,0 +1,234 @@
+#include "policies/elasticflow/slotted_policy.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "core/text/time_span.hpp"
+#include "policies/registry.hpp"
+
+namespace vtrain {
+
+Result<WholeSeconds> parse_slot(const PolicyArguments& arguments) {
+  constexpr SimDuration kSecond = std::chrono::seconds(1);
+  const auto slot = parse_time_span_or_seconds(arguments["slot"]);
+  if (!slot || *slot < kSecond || *slot > std::chrono::days(1) || *slot % kSecond != SimDuration(0))
+    return fail(arguments.bad_value("slot", "whole seconds from 1s to 1d, such as 60s or 5m"));
+  return *slot / kSecond;
+}
+
+std::int64_t SlottedJob::level_within(std::int64_t num_gpus) const {
+  const auto most = static_cast<std::int32_t>(std::min(num_gpus, max_gpus));
+  return levels->at_most(GpuCount(most)).num_gpus.value;
+}
+
+std::int64_t SlottedJob::level_above(std::int64_t num_gpus) const {
+  const std::int64_t next = levels->above(GpuCount(static_cast<std::int32_t>(num_gpus))).num_gpus.value;
+  return next == 0 || next > max_gpus ? num_gpus : next;
+}
+
+void SlottedPolicy::schedule(SchedulingPass& pass) {
+  if (jobs_.empty()) {
+    jobs_.resize(pass.jobs().size());
+    cluster_gpus_ = pass.total_gpus().value;
+  }
+  if (standstill_) end_standstill(pass);
+  if (pass.disrupted()) take_disruptions(pass);
+  arrivals_.collect(pass, last_decision_, !planned_.empty());
+  const WholeSeconds now = whole_seconds_passed(pass.now());
+  if (const auto time = due(pass); time && *time <= now) {
+    progress(pass, now);
+    disrupted_at_.reset();
+    take_ends(pass, now);
+    std::vector<std::uint32_t> arrived;
+    if (arrivals_.due() && *arrivals_.due() <= now) arrived = take_arrivals(pass);
+    decide(pass, now, std::move(arrived));
+    planned_.clear();
+    std::ranges::copy_if(live_, std::back_inserter(planned_),
+                         [this](std::uint32_t id) { return jobs_[id].planned; });
+    apply(pass);
+    last_decision_ = now;
+    const auto next = due(pass);
+    if (next && stands_still(pass, now)) standstill_ = std::max(*next - now, WholeSeconds{1});
+  }
+  if (standstill_) return;
+  if (const auto time = due(pass)) pass.wake_at(to_sim_time(std::max(*time, now + 1)));
+}
+
+std::optional<WholeSeconds> SlottedPolicy::due(const SchedulingPass& pass) const {
+  std::optional<WholeSeconds> first;
+  bool several = pass.jobs().back().submit > pass.now() || arrivals_.due().has_value();
+  for (const std::uint32_t id : planned_) {
+    several |= first && *first != jobs_[id].end;
+    if (!first || jobs_[id].end < *first) first = jobs_[id].end;
+  }
+  if (const auto change = next_change(); change && *change > last_decision_) {
+    several |= first && *first != *change;
+    if (!first || *change < *first) first = change;
+  }
+  if (disrupted_at_) {
+    several |= first && *first != *disrupted_at_;
+    if (!first || *disrupted_at_ < *first) first = disrupted_at_;
+  }
+  if (first && last_decision_ && several) first = std::max(*first, *last_decision_ + slot_);
+  const auto arrival = arrivals_.due();
+  return arrival && (!first || *arrival < *first) ? arrival : first;
+}
+
+void SlottedPolicy::take_disruptions(const SchedulingPass& pass) {
+  for (const JobId id : pass.interrupted()) {
+    SlottedJob& job = jobs_[id.value];
+    book_work(pass, job);
+    job.gpus = 0;
+  }
+  const bool disrupted = !pass.interrupted().empty() || pass.capacity_changed();
+  if (!disrupted) return;
+  for (const std::uint32_t id : live_)
+    jobs_[id].disrupted = true;
+  if (!disrupted_at_ && !live_.empty()) disrupted_at_ = to_whole_seconds(pass.now());
+}
+
+void SlottedPolicy::book_work(const SchedulingPass& pass, SlottedJob& job) {
+  const SimDuration work = pass.work_done(job.job);
+  job.iterations_left -= to_seconds(work - job.work_booked) * job.speed(job.gpus);
+  job.work_booked = work;
+}
+
+void SlottedPolicy::progress(const SchedulingPass& pass, WholeSeconds now) {
+  if (!last_decision_) return;
+  for (const std::uint32_t id : planned_) {
+    SlottedJob& job = jobs_[id];
+    if (job.gpus == 0) continue;
+    if (pass.disrupted()) {
+      book_work(pass, job);
+      continue;
+    }
+    auto time = static_cast<double>(now - *last_decision_);
+    const WholeSeconds done = job.finished.value_or(job.end);
+    if (now > done) time -= static_cast<double>(now - done);
+    time = std::max(time - job.overhead, 0.0);
+    const double speed = job.speed(job.gpus);
+    const double iterations = time * speed;
+    if (job.iterations_left <= iterations && job.end > now) {
+      job.end = *last_decision_ + static_cast<WholeSeconds>(std::ceil(job.iterations_left / speed));
+    }
+    job.iterations_left -= iterations;
+    job.overhead = 0;
+  }
+}
+
+void SlottedPolicy::take_ends(SchedulingPass& pass, WholeSeconds now) {
+  const std::size_t num_ended = std::erase_if(planned_, [&](std::uint32_t id) {
+    const SlottedJob& job = jobs_[id];
+    if (pass.disrupted()) return end_if_done(pass, job);
+    if (job.end > now || job.gpus == 0) return false;
+    pass.complete(job.job, to_sim_time(job.end), to_sim_time(job.finished.value_or(job.end)));
+    return true;
+  });
+  if (num_ended > 0) std::erase_if(live_, [&](std::uint32_t id) { return !pass.is_live(jobs_[id].job); });
+}
+
+bool SlottedPolicy::end_if_done(SchedulingPass& pass, const SlottedJob& job) {
+  constexpr double kNoTime = 1e-9;  // s, a tick of the clock
+  if (job.gpus == 0) return false;
+  const double left_s = job.iterations_left / job.speed(job.gpus);
+  if (left_s > kNoTime) return false;
+  const SimDuration too_much = to_sim_duration(Seconds(std::max(-left_s, 0.0)));
+  const SimTime end = pass.when_done(job.job, pass.work_done(job.job) - too_much);
+  pass.complete(job.job, end, end);
+  return true;
+}
+
+std::vector<std::uint32_t> SlottedPolicy::take_arrivals(SchedulingPass& pass) {
+  std::vector<std::uint32_t> arrived;
+  for (const JobId id : arrivals_.take()) {
+    const Job& job = pass.job(id);
+    SlottedJob& live = jobs_[id.value];
+    live.job = id;
+    live.levels = pass.curve(id);
+    live.iterations_left = static_cast<double>(job.iterations);
+    if (live.levels == nullptr) {
+      // A rigid job does a second's work a second.
+      live.levels = &rigid_.emplace_back(std::vector<ThroughputLevels::Level>{{job.num_gpus, 1.0}});
+      live.iterations_left = to_seconds(time_on_gpus(job));
+    }
+    const bool as_measured =
+        job.max_gpus.value > 0 && live.levels->source() == ThroughputLevels::Source::Trace;
+    if (job.curve && !as_measured) live.levels = &worthwhile(*live.levels, job.curve);
+    const std::int64_t largest = live.levels->levels().back().num_gpus.value;
+    live.max_gpus = job.max_gpus.value > 0 ? std::min<std::int64_t>(job.max_gpus.value, largest) : largest;
+    live.max_gpus = live.level_within(std::min(live.max_gpus, cluster_gpus_));
+    live.min_gpus = live.levels->levels().front().num_gpus.value;
+    if (live.max_gpus == 0) {
+      // It may hold fewer GPUs than it can run on.
+      pass.reject(id);
+      continue;
+    }
+    live.best_effort = !job.has_deadline();
+    live.deadline = live.best_effort
+                        ? kNever
+                        : std::chrono::floor<std::chrono::seconds>(job.deadline.time_since_epoch()).count();
+    arrived.push_back(id.value);
+  }
+  return arrived;
+}
+
+const ThroughputLevels& SlottedPolicy::worthwhile(const ThroughputLevels& curve, CurveId id) {
+  const auto [known, is_new] = worthwhile_.try_emplace(id);
+  if (is_new) {
+    std::vector<ThroughputLevels::Level> levels;
+    for (const ThroughputLevels::Level& level : curve.levels()) {
+      if (levels.empty() || level.iterations_per_s > levels.back().iterations_per_s) levels.push_back(level);
+    }
+    known->second.emplace(std::move(levels));
+  }
+  return *known->second;
+}
+
+void SlottedPolicy::apply(SchedulingPass& pass) {
+  // What shrinks makes room for what grows.
+  for (const bool grows : {false, true}) {
+    for (const std::uint32_t id : planned_) {
+      const SlottedJob& job = jobs_[id];
+      const GpuCount held = pass.held_gpus(job.job);
+      const GpuCount wanted(static_cast<std::int32_t>(job.gpus));
+      if (held == wanted || (wanted > held) != grows) continue;
+      if (held.value == 0) {
+        pass.try_start(job.job, wanted);
+      } else if (wanted.value == 0) {
+        pass.preempt(job.job);
+      } else {
+        pass.try_resize(job.job, wanted);
+      }
+    }
+  }
+  // Placements may refuse a gang for which there are GPUs enough; it is planned again at the next decision.
+  std::vector<std::pair<std::uint32_t, std::int64_t>> refused;
+  const auto runs = [&](std::uint32_t id) { return pass.held_gpus(jobs_[id].job).value > 0; };
+  if (std::ranges::none_of(planned_, runs)) {
+    for (const std::uint32_t id : live_)
+      refused.emplace_back(id, jobs_[id].gpus);
+  }
+  for (const std::uint32_t id : planned_)
+    jobs_[id].gpus = pass.held_gpus(jobs_[id].job).value;
+  refused_again_ = !refused.empty() && refused == refused_;
+  refused_ = std::move(refused);
+}
+
+bool SlottedPolicy::stands_still(const SchedulingPass& pass, WholeSeconds now) const {
+  if (!refused_again_ || arrivals_.due() || pass.jobs().back().submit > pass.now()) return false;
+  // Plans depend on the time that is left before a deadline.
+  return std::ranges::all_of(
+      live_, [&](std::uint32_t id) { return jobs_[id].best_effort || jobs_[id].deadline + slot_ < now; });
+}
+
+void SlottedPolicy::end_standstill(const SchedulingPass& pass) {
+  const WholeSeconds passed =
+      (to_whole_seconds(pass.now()) - 1 - *last_decision_) / *standstill_ * *standstill_;
+  *last_decision_ += passed;
+  for (const std::uint32_t id : live_)
+    jobs_[id].end += passed;
+  standstill_.reset();
+}
+
+}  // namespace vtrain

@@ -1,0 +1,112 @@
+#include "policies/list/gpu_pool.hpp"
+
+#include <algorithm>
+
+namespace vtrain {
+
+std::size_t GpuPool::num_kinds(const SchedulingPass& pass) {
+  return pass.gpus_by_type() == nullptr ? 1 : pass.gpus_by_type()->num_asked() + 1;
+}
+
+std::span<const std::uint32_t> GpuPool::allowed(std::uint32_t kind) const {
+  return by_type_->allowed(kind == 0 ? GpuTypeId() : GpuTypeId(kind - 1));
+}
+
+void GpuPool::begin(const SchedulingPass& pass) {
+  by_type_ = pass.gpus_by_type();
+  most_.assign(num_kinds(pass), pass.usable_gpus());
+  if (!types_matter()) return;
+  by_type_->get_usable(left_);
+  free_ = left_;
+}
+
+void GpuPool::set_aside(std::span<const NodeShare> gpus) {
+  for (const NodeShare& share : gpus) {
+    if (types_matter()) {
+      left_[by_type_->type_of(share)] -= share.gpus.value;
+    } else {
+      most_.front() -= share.gpus;
+    }
+  }
+  free_ = left_;
+}
+
+void GpuPool::add_held(JobId job, std::int64_t times, std::vector<std::int64_t>& gpus) const {
+  for (const NodeShare& share : by_type_->held(job))
+    gpus[by_type_->type_of(share)] += times * share.gpus.value;
+}
+
+void GpuPool::occupy(JobId job) {
+  if (types_matter()) add_held(job, -1, free_);
+}
+
+void GpuPool::keep_all(const SchedulingPass& pass) {
+  if (types_matter()) {
+    left_ = free_;
+  } else {
+    most_.front() = pass.free_gpus();
+  }
+}
+
+GpuCount GpuPool::most_by_type(std::uint32_t kind) const {
+  std::int64_t most = 0;
+  for (const std::uint32_t type : allowed(kind))
+    most = by_type_->splits_gangs() ? most + left_[type] : std::max(most, left_[type]);
+  return GpuCount(static_cast<std::int32_t>(most));
+}
+
+std::span<const GpuCount> GpuPool::most_by_kind() {
+  if (types_matter()) {
+    for (std::uint32_t kind = 0; kind < most_.size(); ++kind)
+      most_[kind] = most(kind);
+  }
+  return most_;
+}
+
+void GpuPool::take_of(std::uint32_t type, std::int64_t num_gpus) {
+  left_[type] -= num_gpus;
+  free_[type] = std::min(std::max(free_[type] - num_gpus, std::int64_t{0}), left_[type]);
+}
+
+void GpuPool::take(std::uint32_t kind, GpuCount num_gpus) {
+  if (!types_matter()) {
+    most_.front() -= num_gpus;
+    return;
+  }
+  const auto types = allowed(kind);
+  std::int64_t needed = num_gpus.value;
+  for (const std::vector<std::int64_t>* gpus : {&free_, &left_}) {
+    for (const std::uint32_t type : types) {
+      const std::int64_t taken = std::clamp((*gpus)[type], std::int64_t{0}, needed);
+      if (taken < needed && !by_type_->splits_gangs()) continue;
+      take_of(type, taken);
+      needed -= taken;
+    }
+  }
+}
+
+bool GpuPool::keep_by_type(JobId job) {
+  add_held(job, -1, left_);
+  for (const NodeShare& share : by_type_->held(job)) {
+    if (left_[by_type_->type_of(share)] >= 0) continue;
+    add_held(job, 1, left_);
+    return false;
+  }
+  return true;
+}
+
+void GpuPool::leave_by_type(JobId job) {
+  add_held(job, 1, free_);
+  for (std::size_t type = 0; type < free_.size(); ++type)
+    free_[type] = std::min(free_[type], left_[type]);
+}
+
+void GpuPool::give_back(JobId job, GpuCount held) {
+  if (types_matter()) {
+    add_held(job, 1, left_);
+  } else {
+    most_.front() += held;
+  }
+}
+
+}  // namespace vtrain

@@ -1,0 +1,292 @@
+#include "policies/list/list_policy.hpp"
+
+#include <algorithm>
+
+namespace vtrain {
+namespace {
+
+bool stays(const SchedulingPass& pass, JobId job) {
+  return std::ranges::binary_search(pass.staying(), job);
+}
+
+void take_out_ended(const SchedulingPass& pass, std::vector<ListedJob>& jobs) {
+  std::erase_if(jobs, [&](const ListedJob& job) { return !pass.is_live(job.job); });
+}
+
+}  // namespace
+
+void ListPolicy::schedule(SchedulingPass& pass) {
+  if (!waiting_) waiting_.emplace(GpuPool::num_kinds(pass));
+  if (all_fit(pass)) return start_arrivals(pass);
+  bring_up_to_date(pass);
+  take_back_interrupted(pass);
+  for (const JobId job : pass.arrived()) {
+    if (!admits(pass, job)) {
+      pass.reject(job);
+      continue;
+    }
+    waiting_->insert(listed(pass, job));
+  }
+  choose(pass);
+  make_room(pass);
+  start_chosen(pass);
+  if (!all_found_room_ || pass.shares_gpus()) use_free_gpus(pass);
+  after_walk(pass, running_, started_);
+}
+
+ListedJob ListPolicy::listed(const SchedulingPass& pass, JobId job) {
+  return {key_of_arrival(pass, job), last_stamp(), job, least_gpus(pass, job),
+          GpuPool::kind_of(pass, pass.job(job).gpu_type)};
+}
+
+bool ListPolicy::all_fit(const SchedulingPass& pass) {
+  constexpr std::size_t kMostUnordered = 1024;
+  if (unordered_.size() >= kMostUnordered || !waiting_->empty() || !pass.interrupted().empty() ||
+      pass.shares_gpus() || pass.gpus_by_type() != nullptr || !may_skip_order(pass))
+    return false;
+  GpuCount left = pass.free_gpus();
+  for (const JobId job : pass.arrived()) {
+    left -= pass.job(job).num_gpus;
+    if (left < GpuCount(0)) return false;
+  }
+  return true;
+}
+
+void ListPolicy::start_arrivals(SchedulingPass& pass) {
+  some_ended_ |= !pass.ended().empty();
+  started_.clear();
+  for (const JobId job : pass.arrived())
+    started_.push_back(listed(pass, job));
+  std::sort(started_.begin(), started_.end());
+  std::erase_if(started_, [&](const ListedJob& job) {
+    if (pass.try_start(job.job)) return false;
+    waiting_->insert(job);
+    return true;
+  });
+  unordered_.insert(unordered_.end(), started_.begin(), started_.end());
+  if (waiting_->empty()) return after_start(pass, started_);
+  bring_up_to_date(pass);
+  after_walk(pass, running_, started_);
+}
+
+void ListPolicy::bring_up_to_date(const SchedulingPass& pass) {
+  some_ended_ |= !pass.ended().empty();
+  if (some_ended_) {
+    take_out_ended(pass, running_);
+    take_out_ended(pass, unordered_);
+    some_ended_ = false;
+  }
+  const auto num_ordered = std::ssize(running_);
+  running_.insert(running_.end(), unordered_.begin(), unordered_.end());
+  unordered_.clear();
+  const bool keys_changed = update_running(pass, running_);
+  const auto middle = running_.begin() + num_ordered;
+  if (keys_changed) restore_order({running_.begin(), middle});
+  std::sort(middle, running_.end());
+  std::inplace_merge(running_.begin(), middle, running_.end());
+}
+
+void ListPolicy::take_back_interrupted(const SchedulingPass& pass) {
+  if (pass.interrupted().empty()) return;
+  std::erase_if(running_, [&](const ListedJob& job) {
+    if (pass.state(job.job) == JobState::Running) return false;
+    waiting_->insert(job);
+    return true;
+  });
+}
+
+void ListPolicy::restore_order(std::span<ListedJob> jobs) {
+  if (jobs.empty()) return;
+  displaced_.clear();
+  auto kept = jobs.end() - 1;
+  for (auto job = kept; job != jobs.begin();) {
+    --job;
+    if (*kept < *job) {
+      displaced_.push_back(*job);
+    } else {
+      if (--kept != job) *kept = *job;
+    }
+  }
+  if (displaced_.empty()) return;
+  std::sort(displaced_.begin(), displaced_.end());
+  std::copy(displaced_.begin(), displaced_.end(), jobs.begin());
+  std::inplace_merge(jobs.begin(), kept, jobs.end());
+}
+
+void ListPolicy::choose(const SchedulingPass& pass) {
+  changes_.clear();
+  preempted_.clear();
+  pool_.begin(pass);
+  pool_.set_aside(pass.kept_gpus());
+  if (pool_.types_matter()) {
+    for (const ListedJob& job : running_) {
+      if (!stays(pass, job.job)) pool_.occupy(job.job);
+    }
+  }
+  auto next = running_.begin();
+  for (auto waiting = waiting_->first_fitting({}, pool_.most_by_kind()); waiting;
+       waiting = waiting_->first_fitting(*waiting, pool_.most_by_kind())) {
+    const ListedJob& job = waiting_->at(*waiting);
+    const auto behind = std::lower_bound(next, running_.end(), job);
+    keep(pass, {next, behind});
+    next = behind;
+    const GpuCount most = pool_.most(job.kind);
+    if (job.num_gpus > most) continue;
+    changes_.push_back({job, false, gpus_within(pass, job, most)});
+    pool_.take(job.kind, changes_.back().num_gpus);
+    ++waiting->index;
+  }
+  keep(pass, {next, running_.end()});
+}
+
+void ListPolicy::keep(const SchedulingPass& pass, std::span<const ListedJob> jobs) {
+  const bool some_stay = !pass.staying().empty();
+  if (!resizes() && !some_stay) {
+    GpuCount held(0);
+    for (const ListedJob& job : jobs)
+      held += job.num_gpus;
+    if (pool_.keep_in_one_number(held)) return;
+  }
+  for (const ListedJob& job : jobs) {
+    if (some_stay && stays(pass, job.job)) continue;
+    const GpuCount held = pass.held_gpus(job.job);
+    const GpuCount most = pool_.most(job.kind);
+    const bool fits = job.num_gpus <= most;
+    const GpuCount num_gpus = fits ? gpus_within(pass, job, most) : GpuCount(0);
+    if (num_gpus == held && pool_.keep(job.job, held)) continue;
+    pool_.leave(job.job);
+    if (!fits) {
+      preempted_.push_back(job);
+      continue;
+    }
+    pool_.take(job.kind, num_gpus);
+    const bool resized = num_gpus != held;
+    // One that should go to GPUs of another type starts there, if that is where placement would put it.
+    const bool moves = !resized && pool_.splits_gangs();
+    if (moves) preempted_.push_back(job);
+    if (resized || moves) changes_.push_back({job, resized, num_gpus});
+  }
+}
+
+void ListPolicy::make_room(SchedulingPass& pass) {
+  if (!preempted_.empty()) {
+    for (const ListedJob& job : preempted_) {
+      pass.preempt(job.job);
+      waiting_->insert(job);
+    }
+    std::erase_if(running_, [&](const ListedJob& job) { return pass.state(job.job) != JobState::Running; });
+  }
+  shrunk_.clear();
+  for (const Change& change : changes_) {
+    if (change.runs && change.num_gpus < pass.held_gpus(change.job.job) &&
+        pass.try_resize(change.job.job, change.num_gpus))
+      shrunk_.push_back(change.job);
+  }
+}
+
+bool ListPolicy::start(SchedulingPass& pass, const ListedJob& listed, GpuCount num_gpus) {
+  const Job& job = pass.job(listed.job);
+  const bool started =
+      num_gpus == job.num_gpus ? pass.try_start(listed.job) : pass.try_start(listed.job, num_gpus);
+  if (!started) {
+    all_found_room_ = false;
+    refusals_.push_back({listed.kind, num_gpus, job.gpu_share});
+  }
+  return started;
+}
+
+void ListPolicy::start_chosen(SchedulingPass& pass) {
+  started_.clear();
+  refusals_.clear();
+  all_found_room_ = true;
+  for (const Change& change : changes_) {
+    const ListedJob& job = change.job;
+    if (change.runs) {
+      if (change.num_gpus > pass.held_gpus(job.job) && !resize(pass, job, change.num_gpus))
+        all_found_room_ = false;
+    } else if (!was_refused(pass, job, change.num_gpus) && start(pass, job, change.num_gpus)) {
+      waiting_->erase(job);
+      started_.push_back(job);
+    }
+  }
+  let_run(started_);
+}
+
+void ListPolicy::use_free_gpus(SchedulingPass& pass) {
+  std::vector<ListedJob> resumed;
+  std::vector<ListedJob> started;
+  std::vector<GpuCount> free(GpuPool::num_kinds(pass), pass.free_gpus());
+  auto running = running_.begin();
+  auto preempted = preempted_.begin();
+  for (auto waiting = waiting_->first_fitting({}, free, refused_sizes(pass)); waiting;
+       waiting = waiting_->first_fitting(*waiting, free, refused_sizes(pass))) {
+    const ListedJob& job = waiting_->at(*waiting);
+    ++waiting->index;
+    const auto behind = std::lower_bound(running, running_.end(), job);
+    grow(pass, {running, behind});
+    running = behind;
+    preempted = std::lower_bound(preempted, preempted_.end(), job);
+    if (preempted != preempted_.end() && preempted->job == job.job && pass.try_resume(job.job)) {
+      resumed.push_back(job);
+    } else if (start_on_free_gpus(pass, job)) {
+      started.push_back(job);
+    }
+    std::fill(free.begin(), free.end(), pass.free_gpus());
+  }
+  grow(pass, {running, running_.end()});
+  for (const std::vector<ListedJob>* const jobs : {&resumed, &started}) {
+    for (const ListedJob& job : *jobs)
+      waiting_->erase(job);
+    let_run(*jobs);
+  }
+  const auto middle = started_.insert(started_.end(), started.begin(), started.end());
+  std::inplace_merge(started_.begin(), middle, started_.end());
+}
+
+void ListPolicy::grow(SchedulingPass& pass, std::span<const ListedJob> jobs) {
+  if (!resizes()) return;
+  for (const ListedJob& job : jobs) {
+    if (std::binary_search(shrunk_.begin(), shrunk_.end(), job) && pass.try_resume(job.job))
+      refusals_.clear();
+    const GpuCount held = pass.held_gpus(job.job);
+    GpuCount num_gpus = gpus_within(pass, job, held + pass.free_gpus());
+    while (num_gpus > held && !resize(pass, job, num_gpus))
+      num_gpus = gpus_within(pass, job, num_gpus - GpuCount(1));
+  }
+}
+
+bool ListPolicy::resize(SchedulingPass& pass, const ListedJob& job, GpuCount num_gpus) {
+  const bool resized = pass.try_resize(job.job, num_gpus);
+  if (resized) refusals_.clear();
+  return resized;
+}
+
+bool ListPolicy::start_on_free_gpus(SchedulingPass& pass, const ListedJob& job) {
+  GpuCount most = pass.free_gpus();
+  while (job.num_gpus <= most) {
+    const GpuCount num_gpus = gpus_within(pass, job, most);
+    if (!was_refused(pass, job, num_gpus) && start(pass, job, num_gpus)) return true;
+    most = num_gpus - GpuCount(1);
+  }
+  return false;
+}
+
+bool ListPolicy::was_refused(const SchedulingPass& pass, const ListedJob& job, GpuCount num_gpus) const {
+  const Refusal refusal{job.kind, num_gpus, pass.job(job.job).gpu_share};
+  return std::find(refusals_.begin(), refusals_.end(), refusal) != refusals_.end();
+}
+
+OrderedJobs::Sizes ListPolicy::refused_sizes(const SchedulingPass& pass) const {
+  OrderedJobs::Sizes sizes = 0;
+  if (resizes() || pass.shares_gpus() || GpuPool::num_kinds(pass) > 1) return sizes;
+  for (const Refusal& refusal : refusals_)
+    sizes |= OrderedJobs::size(refusal.num_gpus);
+  return sizes;
+}
+
+void ListPolicy::let_run(std::span<const ListedJob> jobs) {
+  const auto middle = running_.insert(running_.end(), jobs.begin(), jobs.end());
+  std::inplace_merge(running_.begin(), middle, running_.end());
+}
+
+}  // namespace vtrain

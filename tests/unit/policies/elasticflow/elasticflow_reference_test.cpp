@@ -1,0 +1,58 @@
+// The policy that keeps what has not changed against the one that plans everything anew.
+#include <doctest/doctest.h>
+
+#include "policies/elasticflow/elasticflow.hpp"
+#include "sched/simulation/simulator.hpp"
+#include "tests/unit/policies/elastic_support.hpp"
+#include "tests/unit/policies/elasticflow_reference.hpp"
+#include "tests/unit/policies/replay_checks.hpp"
+
+namespace vtrain {
+namespace {
+
+using testing::ElasticShape;
+
+/// Replays under both and compares all that became of every job.
+void check_against_reference(const Workload& workload, const ElasticFlowOptions& options,
+                             const char* cluster) {
+  ElasticFlow policy(options);
+  const auto reference = testing::reference_elasticflow(options);
+  const ClusterSpec spec = ClusterSpec::parse(cluster).value();
+  testing::check_same_outcomes(testing::replay(workload, spec, policy),
+                               testing::replay(workload, spec, *reference));
+}
+
+void check_shape(const ElasticShape& shape, const char* cluster, std::uint64_t num_seeds) {
+  for (const AdmissionTest admission : {AdmissionTest::Job, AdmissionTest::Batch}) {
+    for (const SpareGpus greedy : {SpareGpus::Smallest, SpareGpus::Largest}) {
+      for (const WholeSeconds slot : {60, 7}) {
+        for (std::uint64_t seed = 1; seed <= num_seeds; ++seed) {
+          CAPTURE(seed);
+          CAPTURE(slot);
+          CAPTURE(static_cast<int>(admission));
+          CAPTURE(static_cast<int>(greedy));
+          check_against_reference(testing::random_elastic_workload(seed, shape),
+                                  {.admission = admission, .greedy = greedy, .slot = slot}, cluster);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("elasticflow: the schedules of planning everything anew, with GPUs to spare") {
+  check_shape({.num_jobs = 80, .gap_s = 200}, "8x8", 8);
+}
+
+TEST_CASE("elasticflow: the schedules of planning everything anew, with too few GPUs") {
+  check_shape({.num_jobs = 80, .gap_s = 60}, "1x8", 8);
+  check_shape({.num_jobs = 60, .gap_s = 60, .best_effort_of_4 = 4}, "2x8", 4);
+}
+
+TEST_CASE("elasticflow: the schedules of planning everything anew, where all numbers are round") {
+  check_shape({.num_jobs = 80, .gap_s = 120, .round = true}, "2x8", 8);
+  check_shape({.num_jobs = 80, .gap_s = 60, .best_effort_of_4 = 0, .round = true}, "4x8", 8);
+}
+
+}  // namespace vtrain

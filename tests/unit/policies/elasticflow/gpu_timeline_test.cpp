@@ -1,0 +1,46 @@
+#include "policies/elasticflow/gpu_timeline.hpp"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+using vtrain::align_to_slot;
+using vtrain::GpuTimeline;
+using Step = vtrain::GpuTimeline::Step;
+
+namespace {
+
+std::vector<Step> steps_of(const GpuTimeline& timeline) {
+  return {timeline.steps().begin(), timeline.steps().end()};
+}
+
+}  // namespace
+
+TEST_CASE("gpu_timeline: slots are counted from the start and rounded up") {
+  CHECK(align_to_slot(7, 7, 60) == 7);
+  CHECK(align_to_slot(7, 8, 60) == 67);
+  CHECK(align_to_slot(7, 67, 60) == 67);
+  CHECK(align_to_slot(7, 68, 60) == 127);
+}
+
+TEST_CASE("gpu_timeline: a number holds until the next step, and from the last for ever") {
+  GpuTimeline timeline(10, 8);
+  timeline.split(20);
+  timeline.split(40);
+  timeline.add(10, 40, -3);
+  CHECK(steps_of(timeline) == std::vector<Step>{{10, 5}, {20, 5}, {40, 8}});
+  CHECK(timeline.at(10) == 5);
+  CHECK(timeline.at(39) == 5);
+  CHECK(timeline.at(1000) == 8);
+  timeline.merge();
+  CHECK(steps_of(timeline) == std::vector<Step>{{10, 5}, {40, 8}});
+}
+
+TEST_CASE("gpu_timeline: setting a step gives it a number of its own") {
+  GpuTimeline timeline(0, 4);
+  timeline.set(60, 2);
+  timeline.set(0, 1);
+  CHECK(steps_of(timeline) == std::vector<Step>{{0, 1}, {60, 2}});
+  CHECK(timeline.has(60));
+  CHECK_FALSE(timeline.has(30));
+}
