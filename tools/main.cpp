@@ -21,10 +21,10 @@
 
 #include "core/base/result.hpp"
 #include "core/base/text.hpp"
-#include "tools/command.hpp"
-#include "tools/help_format.hpp"
-#include "tools/interrupt.hpp"
-#include "tools/usage_error.hpp"
+#include "tools/cli/command.hpp"
+#include "tools/cli/help_format.hpp"
+#include "tools/cli/interrupt.hpp"
+#include "tools/cli/usage_error.hpp"
 
 namespace {
 

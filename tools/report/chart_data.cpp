@@ -14,7 +14,7 @@
 
 #include "core/base/text.hpp"
 #include "sched/metrics/metrics.hpp"
-#include "tools/output_format.hpp"
+#include "tools/format/text_format.hpp"
 #include "tools/report/gantt.hpp"
 #include "tools/report/html.hpp"
 #include "tools/report/step_series.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/text.hpp"
-#include "tools/output_format.hpp"
+#include "tools/format/text_format.hpp"
 
 namespace vtrain::report {
 namespace {

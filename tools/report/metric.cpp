@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "tools/output_format.hpp"
+#include "tools/format/text_format.hpp"
 
 namespace vtrain {
 namespace {

@@ -5,7 +5,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "tools/output_format.hpp"
+#include "tools/format/text_format.hpp"
 #include "tools/report/html.hpp"
 
 namespace vtrain {

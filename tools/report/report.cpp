@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "tools/output_format.hpp"
+#include "tools/format/text_format.hpp"
 #include "tools/report/chart_data.hpp"
 #include "tools/report/headline.hpp"
 #include "tools/report/html.hpp"

@@ -8,7 +8,7 @@
 #include <ranges>
 
 #include "sched/metrics/metrics.hpp"
-#include "tools/output_format.hpp"
+#include "tools/format/text_format.hpp"
 #include "tools/report/html.hpp"
 #include "tools/report/metric.hpp"
 

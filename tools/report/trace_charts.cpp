@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "core/base/text.hpp"
-#include "tools/output_format.hpp"
+#include "tools/format/text_format.hpp"
 #include "tools/report/chart_data.hpp"
 #include "tools/report/html.hpp"
 #include "tools/report/step_series.hpp"

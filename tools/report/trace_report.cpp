@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "tools/output_format.hpp"
+#include "tools/format/text_format.hpp"
 #include "tools/report/chart_data.hpp"
 #include "tools/report/html.hpp"
 #include "tools/report/page.hpp"

@@ -1,0 +1,327 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/rng.hpp"
+#include "tools/format/text_format.hpp"
+#include "tools/report/chart_data.hpp"
+#include "tools/report/gantt.hpp"
+#include "tools/report/headline.hpp"
+#include "tools/report/html.hpp"
+#include "tools/report/metric.hpp"
+#include "tools/report/step_series.hpp"
+#include "tools/report/summary_table.hpp"
+
+using namespace vtrain;
+using namespace vtrain::report;
+
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+SimTime at_seconds(std::int64_t seconds) {
+  return SimTime(SimDuration(seconds * kSecond));
+}
+
+ReportRun run_of(const char* policy, std::optional<double> met, double avg_jct_s, std::int64_t preemptions) {
+  ReportRun run;
+  run.summary.policy = policy;
+  run.summary.jobs = 1000;
+  run.summary.completed = std::isnan(avg_jct_s) ? 0 : 1000;
+  run.summary.deadline_satisfactory_ratio = met;
+  run.summary.avg_jct_s = avg_jct_s;
+  run.summary.preemptions = preemptions;
+  return run;
+}
+
+ClusterSpec cluster_of(std::int32_t nodes, std::int32_t gpus_per_node) {
+  return {{{nodes, GpuCount(gpus_per_node), "a100"}}};
+}
+
+}  // namespace
+
+TEST_CASE("report: text is escaped for HTML") {
+  CHECK(escape_html("a<b>&\"c\"'d'") == "a&lt;b&gt;&amp;&quot;c&quot;&#39;d&#39;");
+  CHECK(escape_html(std::string("x\0y\x01z\nn", 7)) == "x\xef\xbf\xbdy\xef\xbf\xbdz\nn");
+  CHECK(escape_html("Größe") == "Größe");
+}
+
+TEST_CASE("report: embedded JSON cannot end its script element and survives bytes that are not UTF-8") {
+  const nlohmann::json value = {{"name", "</script><!--"}, {"bad", "a\xff"}};
+  const std::string text = embed_json(value);
+  CHECK(text.find('<') == std::string::npos);
+  const nlohmann::json back = nlohmann::json::parse(text);
+  CHECK(back["name"] == "</script><!--");
+  CHECK(back["bad"] == "a\xef\xbf\xbd");
+}
+
+TEST_CASE("report: a template is filled once, and values are not looked at again") {
+  const std::vector<std::pair<std::string_view, std::string_view>> values{{"a", "{{b}}"}, {"b", "2"}};
+  CHECK(fill_template("x{{a}}y{{b}}{{b}}", values) == "x{{b}}y22");
+  CHECK_THROWS_AS(fill_template("{{c}}", values), std::logic_error);
+  CHECK_THROWS_AS(fill_template("{{a", values), std::logic_error);
+}
+
+TEST_CASE("report: the sentence names the best policy, the runner-up and the price") {
+  const std::vector<ReportRun> runs{run_of("fifo", 0.612, 18720, 0), run_of("easy", 0.740, 14460, 0),
+                                    run_of("edf", 0.815, 13440, 9311)};
+  CHECK(headline(runs) ==
+        "edf met 81.5 % of the deadlines, 7.5 points more than easy, with 9,311 preemptions.");
+  // 14.85 points are shown as what the rounded percentages differ by: 44.0 - 29.2.
+  const std::vector<ReportRun> rounded{run_of("fifo", 169.0 / 579, 9, 0), run_of("edf", 255.0 / 579, 9, 0)};
+  CHECK(headline(rounded) ==
+        "edf met 44.0 % of the deadlines, 14.8 points more than fifo, without preemptions.");
+}
+
+TEST_CASE("report: the sentence on ties, on one policy and without deadlines") {
+  const std::vector<ReportRun> tied{run_of("fifo", 1.0, 200, 0), run_of("edf", 1.0, 100, 1),
+                                    run_of("las", 0.5, 10, 7)};
+  CHECK(headline(tied) ==
+        "edf and fifo both met 100.0 % of the deadlines; edf has the shortest average JCT of them, 1 m 40 s, "
+        "with 1 "
+        "preemption.");
+  const std::vector<ReportRun> close{run_of("fifo", 0.8, 1, 0), run_of("easy", 0.8002, 1, 0)};
+  CHECK(headline(close) ==
+        "easy met 80.0 % of the deadlines, 0.02 points more than fifo, without preemptions.");
+  CHECK(headline(std::vector<ReportRun>{run_of("edf", 0.5, 3600, 2)}) ==
+        "edf met 50.0 % of the deadlines, with an average JCT of 1 h 00 m, with 2 preemptions.");
+  // 1 - 90/120 = 25 %.
+  const std::vector<ReportRun> plain{run_of("fifo", {}, 120, 0), run_of("srtf", {}, 90, 3)};
+  CHECK(headline(plain) ==
+        "srtf has the shortest average JCT, 1 m 30 s, which is 25.0 % less than fifo (2 m 00 s), with 3 "
+        "preemptions.");
+  const std::vector<ReportRun> same{run_of("fifo", {}, 120, 0), run_of("easy", {}, 120, 0)};
+  CHECK(headline(same) == "fifo and easy have the same average JCT, 2 m 00 s.");
+  // The average over fewer jobs is no comparison.
+  std::vector<ReportRun> uneven{run_of("edf", 0.8, 100, 0), run_of("las", 0.8, 200, 0)};
+  uneven[1].summary.completed = 900;
+  CHECK(headline(uneven) == "edf and las both met 80.0 % of the deadlines.");
+}
+
+TEST_CASE("report: a policy that completes nothing has no JCT, which is not the shortest") {
+  std::vector<ReportRun> runs{run_of("strict", {}, kNoValue, 0), run_of("fifo", {}, 90, 0)};
+  CHECK(
+      headline(runs) ==
+      "fifo completed the most jobs, 1,000 of 1,000, with an average JCT of 1 m 30 s, without preemptions.");
+  CHECK(summary_table(runs).find("<strong>") == std::string::npos);
+  CHECK(summary_table(runs).find("<td>-</td>") != std::string::npos);
+  runs.push_back(run_of("las", {}, 100, 1));
+  CHECK(headline(runs).starts_with(
+      "fifo has the shortest average JCT, 1 m 30 s, which is 10.0 % less than las"));
+  CHECK(summary_table(runs).find("<strong>1 m 30 s</strong>") != std::string::npos);
+  const std::vector<ReportRun> none{run_of("strict", {}, kNoValue, 0), run_of("fifo", {}, kNoValue, 0)};
+  CHECK(headline(none) == "No policy completed a job.");
+  CHECK(headline(std::vector<ReportRun>{none.front()}) == "strict completed no job.");
+  // Both missed all deadlines, the one because it admitted nothing.
+  const std::vector<ReportRun> late{run_of("edf-admission", 0.0, kNoValue, 0), run_of("fifo", 0.0, 90, 0)};
+  CHECK(headline(late) == "fifo and edf-admission both met 0.0 % of the deadlines.");
+  CHECK(distribution_json({{10}, {}})["percent"][1] == nlohmann::json::parse("[null]"));
+  // Six decades are shown; what is below counts as their beginning.
+  CHECK(distribution_json({{1e-9, 1000}})["x"] == nlohmann::json::parse("[0.001, 1000.0]"));
+}
+
+TEST_CASE("report: the table marks the best of a column, and nothing where all look alike") {
+  std::vector<ReportRun> runs{run_of("fifo", 0.5, 100, 0), run_of("<edf>", 0.75, 200, 1234)};
+  const std::string html = summary_table(runs);
+  CHECK(html.find("<strong>75.0 %</strong>") != std::string::npos);
+  CHECK(html.find("<strong>1 m 40 s</strong>") != std::string::npos);
+  CHECK(html.find("<strong>50.0 %</strong>") == std::string::npos);
+  CHECK(html.find("&lt;edf&gt;") != std::string::npos);
+  CHECK(html.find("<edf>") == std::string::npos);
+  CHECK(html.find("1,234") != std::string::npos);
+  CHECK(html.find("Not completed") == std::string::npos);
+  CHECK(html.find(">* best</p>") != std::string::npos);
+  runs[0].summary.completed = 990;
+  CHECK(summary_table(runs).find("among the policies that completed the most jobs</p>") != std::string::npos);
+  runs[1].summary = runs[0].summary;
+  const std::string alike = summary_table(runs);
+  CHECK(alike.find("<strong>") == std::string::npos);
+  CHECK(alike.find("* best") == std::string::npos);
+  CHECK(alike.find("Not completed") != std::string::npos);
+}
+
+TEST_CASE("report: a policy that turns jobs away has not the best times") {
+  // The times of 100 of 1,000 jobs.
+  std::vector<ReportRun> runs{run_of("fifo", 0.5, 100, 0), run_of("easy", 0.5, 90, 0),
+                              run_of("picky", 0.75, 10, 0)};
+  for (ReportRun& run : runs) {
+    run.summary.avg_queueing_delay_s = run.summary.makespan_s = run.summary.avg_jct_s;
+    run.summary.gpu_utilization = run.summary.avg_jct_s / 1000;
+  }
+  runs[2].summary.completed = 100;
+  const auto best = [&](Better better, double (*value)(const Summary&)) {
+    const std::vector<const Summary*> replays{&runs[0].summary, &runs[1].summary, &runs[2].summary};
+    return best_replays({.better = better, .value = value, .show = as_duration}, replays);
+  };
+  const auto jct = [](const Summary& s) { return s.avg_jct_s; };
+  CHECK(best(Better::Lower, jct) == std::vector<bool>{false, true, false});
+  CHECK(best(Better::Higher, jct) == std::vector<bool>{true, false, false});
+  CHECK(best(Better::Neither, jct) == std::vector<bool>{false, false, false});
+  const std::string html = summary_table(runs);
+  CHECK(html.find("<strong>75.0 %</strong>") != std::string::npos);
+  CHECK(html.find("<strong>1 m 30 s</strong>") != std::string::npos);
+  CHECK(html.find("<strong>10 s</strong>") == std::string::npos);
+  for (ReportRun& run : runs)
+    run.summary.deadline_satisfactory_ratio.reset();
+  CHECK(headline(runs) ==
+        "easy has the shortest average JCT, 1 m 30 s, which is 10.0 % less than fifo (1 m 40 s), without "
+        "preemptions.");
+  // Nobody to compare with.
+  runs[0].summary.completed = 999;
+  CHECK(best(Better::Lower, jct) == std::vector<bool>{false, false, false});
+  CHECK(
+      headline(runs) ==
+      "easy completed the most jobs, 1,000 of 1,000, with an average JCT of 1 m 30 s, without preemptions.");
+}
+
+TEST_CASE("report: what jobs lost is told by cause where something could cost them time") {
+  std::vector<ReportRun> runs{run_of("fifo", 0.5, 100, 0), run_of("edf", 0.75, 200, 1234)};
+  CHECK(loss_table(runs).empty());
+  CHECK(summary_table(runs).find("Goodput") == std::string::npos);
+  for (ReportRun& run : runs) {
+    run.summary.disruptions.emplace();
+    run.summary.disruptions->interruptions = 4321;
+  }
+  runs[0].summary.disruptions->lost_gpu_hours[static_cast<std::size_t>(LossCause::Checkpoint)] = 12.5;
+  runs[1].summary.disruptions->goodput = 0.875;
+  const std::string html = loss_table(runs);
+  CHECK(html.find("<strong>87.5 %</strong>") != std::string::npos);
+  CHECK(html.find(">12.5<") != std::string::npos);
+  CHECK(html.find("4,321") != std::string::npos);
+}
+
+TEST_CASE("report: few instants are kept exactly") {
+  SimulationResult a;
+  SimulationResult b;
+  a.samples = {{at_seconds(0), 1, GpuCount(4)}, {at_seconds(10), 0, GpuCount(0)}};
+  b.samples = {{at_seconds(5), 2, GpuCount(8)}, {at_seconds(10), 3, GpuCount(1)}};
+  const std::vector<const SimulationResult*> results{&a, &b};
+  const TimeGrid grid = make_time_grid(results, 100, 10);
+  CHECK(grid.exact);
+  CHECK(grid.times == std::vector<SimTime>{at_seconds(0), at_seconds(5), at_seconds(10)});
+  CHECK(reduce_samples(a.samples, SampleField::WaitingJobs, grid).mean == std::vector<double>{1, 1, 0});
+  // Before its first sample a run has nothing in use.
+  CHECK(reduce_samples(b.samples, SampleField::GpusInUse, grid).mean == std::vector<double>{0, 8, 1});
+}
+
+TEST_CASE("report: downsampling keeps the extremes and the mean") {
+  // 100 s in 4 spans of 25 s + 1 ns; the value is 10, but 90 for 1 ns at 30 s and 0 for the second from 60 s
+  // on.
+  SimulationResult run;
+  run.samples = {{at_seconds(0), 10, GpuCount(0)},
+                 {at_seconds(30), 90, GpuCount(0)},
+                 {at_seconds(30) + SimDuration(1), 10, GpuCount(0)},
+                 {at_seconds(60), 0, GpuCount(0)},
+                 {at_seconds(61), 10, GpuCount(0)},
+                 {at_seconds(100), 7, GpuCount(0)}};
+  const std::vector<const SimulationResult*> results{&run};
+  const TimeGrid grid = make_time_grid(results, 3, 4);
+  REQUIRE(!grid.exact);
+  REQUIRE(grid.times.size() == 4);
+  const StepSeries series = reduce_samples(run.samples, SampleField::WaitingJobs, grid);
+  CHECK(series.high == std::vector<std::int64_t>{10, 90, 10, 10});
+  CHECK(series.low == std::vector<std::int64_t>{10, 10, 0, 7});  // the last instant counts
+  // The third span holds 24 s of 10 and 1 s of 0: 240 / 25.
+  CHECK(series.mean[2] == doctest::Approx(9.6));
+}
+
+TEST_CASE("report: every sample lies within the bounds of its span") {
+  RandomStream random(7, "report");
+  for (int round = 0; round < 50; ++round) {
+    SimulationResult run;
+    SimTime time{};
+    for (int i = 0; i < 300; ++i) {
+      time += SimDuration(1 + static_cast<std::int64_t>(random.below(1'000'000)));
+      run.samples.push_back({time, static_cast<std::uint32_t>(random.below(1000)), GpuCount(0)});
+    }
+    const std::vector<const SimulationResult*> results{&run};
+    const TimeGrid grid = make_time_grid(results, 10, 1 + random.below(40));
+    const StepSeries series = reduce_samples(run.samples, SampleField::WaitingJobs, grid);
+    for (const ClusterSample& sample : run.samples) {
+      const auto span = std::ranges::upper_bound(grid.times, sample.time) - grid.times.begin() - 1;
+      const auto index = static_cast<std::size_t>(span);
+      REQUIRE(series.low[index] <= sample.waiting_jobs);
+      REQUIRE(series.high[index] >= sample.waiting_jobs);
+      REQUIRE(series.mean[index] >= static_cast<double>(series.low[index]));
+      REQUIRE(series.mean[index] <= static_cast<double>(series.high[index]));
+    }
+  }
+}
+
+TEST_CASE("report: a distribution counts the share of values up to each abscissa") {
+  const nlohmann::json exact = distribution_json({{0, 10, 10, 40}, {20}});
+  CHECK(exact["exact"] == true);
+  // 0 s cannot be on a logarithmic axis; it counts at the smallest shown value.
+  CHECK(exact["x"] == nlohmann::json({10, 20, 40}));
+  CHECK(exact["percent"][0] == nlohmann::json({75, 75, 100}));
+  CHECK(exact["percent"][1] == nlohmann::json({0, 100, 100}));
+  CHECK(distribution_json({{0, 0}, {}}).is_null());
+
+  std::vector<double> many;
+  for (int i = 1; i <= 5000; ++i)
+    many.push_back(i);
+  const nlohmann::json reduced = distribution_json({many});
+  CHECK(reduced["exact"] == false);
+  CHECK(reduced["x"].size() == 500);
+  CHECK(reduced["x"].back() == 5000);
+  CHECK(reduced["percent"][0].back() == 100);
+}
+
+TEST_CASE("report: Gantt bars never share a GPU and prefer one piece") {
+  // Two nodes of 4. Job 0 (2 GPUs) and 1 (3 GPUs) leave the gaps 5-7; job 2 (2 GPUs) starts when job 0 ends
+  // and fits at 0.
+  const std::vector<JobRun> runs{{JobId(0), at_seconds(0), at_seconds(5), GpuCount(2), {}},
+                                 {JobId(1), at_seconds(0), at_seconds(9), GpuCount(3), {}},
+                                 {JobId(2), at_seconds(5), at_seconds(9), GpuCount(2), {}},
+                                 {JobId(3), at_seconds(9), at_seconds(12), GpuCount(4), {NodeId(1)}}};
+  const std::vector<GanttBar> bars = lay_out_gantt(cluster_of(2, 4), runs);
+  REQUIRE(bars.size() == 4);
+  const auto lanes = [&](std::size_t i) { return std::pair(bars[i].first_lane, bars[i].num_lanes); };
+  CHECK(lanes(0) == std::pair(0, 2));
+  CHECK(lanes(1) == std::pair(2, 3));
+  CHECK(lanes(2) == std::pair(0, 2));
+  CHECK(lanes(3) == std::pair(4, 4));
+}
+
+TEST_CASE("report: nodes out of service are bars over all of their GPUs, with their cause") {
+  Workload workload;
+  workload.jobs.resize(1);
+  SimulationResult result;
+  result.outcomes.resize(1);
+  result.runs = {{JobId(0), at_seconds(0), at_seconds(30), GpuCount(1), {NodeId(0)}}};
+  result.outages = {{NodeId(1), OutageKind::Failure, at_seconds(5), at_seconds(15)},
+                    {NodeId(0), OutageKind::Drain, at_seconds(10), Outage::kNeverEnds}};
+  SimulationResult undisturbed = result;
+  undisturbed.outages.clear();
+  ReportInput input;
+  input.workload = &workload;
+  input.cluster = cluster_of(2, 4);
+  input.runs = {{{}, &result}, {{}, &undisturbed}};
+  // Node, begin, end, cause, first lane, lanes.
+  CHECK(gantt_json(input)["outages"] ==
+        nlohmann::json::parse("[[[1, 5.0, 15.0, 0, 4, 4], [0, 10.0, null, 1, 0, 4]], []]"));
+  result.outages.clear();
+  CHECK_FALSE(gantt_json(input).contains("outages"));
+  result.outages.resize(2001);  // more than can be told apart
+  CHECK_FALSE(gantt_json(input).contains("outages"));
+  CHECK_FALSE(gantt_json(input).is_null());
+}
+
+TEST_CASE("report: a gang that fits no gap is drawn in pieces that sum to it") {
+  // Of 4 GPUs, job 1 holds number 1 when job 3 wants the other three.
+  const std::vector<JobRun> runs{{JobId(0), at_seconds(0), at_seconds(2), GpuCount(1), {}},
+                                 {JobId(1), at_seconds(0), at_seconds(9), GpuCount(1), {}},
+                                 {JobId(2), at_seconds(0), at_seconds(2), GpuCount(2), {}},
+                                 {JobId(3), at_seconds(2), at_seconds(3), GpuCount(3), {}}};
+  const std::vector<GanttBar> bars = lay_out_gantt(cluster_of(1, 4), runs);
+  REQUIRE(bars.size() == 5);
+  CHECK(bars[3].first_lane == 0);
+  CHECK(bars[3].num_lanes == 1);
+  CHECK(bars[4].first_lane == 2);
+  CHECK(bars[4].num_lanes == 2);
+}

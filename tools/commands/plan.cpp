@@ -1,0 +1,350 @@
+/// `vtrain plan`: the best parallel plans of a model on given GPUs.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/base/text.hpp"
+#include "core/io/file.hpp"
+#include "core/profile/gpu_profile.hpp"
+#include "tools/cli/command.hpp"
+#include "tools/cli/value_checks.hpp"
+#include "tools/experiment/plan_request.hpp"
+#include "tools/format/json_output.hpp"
+#include "tools/format/plan_table.hpp"
+#include "tools/format/text_format.hpp"
+#include "tools/options/target_arguments.hpp"
+#include "workloads/config/model_file.hpp"
+#include "workloads/config/model_json.hpp"
+#include "workloads/config/plan_json.hpp"
+
+namespace vtrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// How fast a plan of the answer trains.
+TrainingSpeed speed_of(const PlanQuestion& question, const RankedPlan& ranked) {
+  return training_speed(question.model, ranked.plan, ranked.iteration,
+                        question.target.profile.peak_rate_of(ranked.plan.precision));
+}
+
+ordered_json to_json(const PlanQuestion& question, const RankedPlan& ranked) {
+  ordered_json json = plan_to_json(ranked, question.terms);
+  json["sequence_length"] = question.model.sequence_length;
+  json["layers_by_stage"] = layers_by_stage(question.model, ranked.plan);
+  json["pipeline_layout"] = pipeline_layout(question.model, ranked.plan);
+  const TrainingSpeed speed = speed_of(question, ranked);
+  json["model_tflops_per_gpu"] = speed.per_gpu.value / 1e12;
+  json["mfu"] = speed.of_peak;
+  if (question.deadline_s) json["in_time"] = question.terms.training_seconds(ranked) <= *question.deadline_s;
+  return json;
+}
+
+const CountAnswer& answer_for(const PlanAnswer& answer, GpuCount num_gpus) {
+  return *std::find_if(answer.counts.begin(), answer.counts.end(),
+                       [num_gpus](const CountAnswer& count) { return count.num_gpus == num_gpus; });
+}
+
+ordered_json to_json(const PlanQuestion& question, const PlanAnswer& answer) {
+  ordered_json counts = ordered_json::array();
+  for (const CountAnswer& count : answer.counts) {
+    ordered_json entry = {{"num_gpus", count.num_gpus.value},
+                          {"num_plans", count.num_plans},
+                          {"num_fitting", count.num_fitting}};
+    if (count.found) {
+      entry["plans"] = ordered_json::array();
+      for (const RankedPlan& plan : count.found->best)
+        entry["plans"].push_back(to_json(question, plan));
+    } else {
+      entry["error"] = count.found.error().message;
+    }
+    if (count.beside && *count.beside) entry["beside"] = to_json(question, **count.beside);
+    if (count.beside && !*count.beside) entry["beside"] = {{"error", count.beside->error().describe()}};
+    counts.push_back(std::move(entry));
+  }
+  ordered_json front = ordered_json::array();
+  for (const std::size_t i : answer.front)
+    front.push_back(answer.fastest[i].plan.num_gpus().value);
+  const RankedPlan& best = answer.fastest[answer.front.front()];
+  constexpr std::array kObjectives = {"time", "cost", "gpus"};
+  ordered_json json = {{"model", question.model.name},
+                       {"parameters", question.model.num_parameters()},
+                       {"active_parameters", question.model.active_parameters()},
+                       {"sequence_length", question.model.sequence_length},
+                       {"global_batch", question.global_batch},
+                       {"tokens_per_iteration", question.terms.tokens_per_iteration},
+                       {"objective", kObjectives[static_cast<std::size_t>(question.objective)]}};
+  json.update(target_to_json(question.target));
+  if (question.terms.tokens) json["tokens"] = *question.terms.tokens;
+  if (question.deadline_s) json["deadline_s"] = *question.deadline_s;
+  if (question.terms.usd_per_gpu_hour) json["usd_per_gpu_hour"] = *question.terms.usd_per_gpu_hour;
+  json.update({{"num_plans", answer.num_plans},
+               {"num_fitting", answer.num_fitting},
+               {"wall_s", answer.wall_s},
+               {"best", to_json(question, best)},
+               {"fallbacks", answer.fallbacks.sentences()},
+               {"remarks", answer.remarks},
+               {"warnings", question.warnings},
+               {"pareto_gpus", front},
+               {"counts", counts}});
+  return json;
+}
+
+/// `1 beats 2 by 1.3 %: less tensor communication (-0.41 s)`.
+std::string comparison(std::string_view winner, std::string_view loser, const RankedPlan& best,
+                       const RankedPlan& other) {
+  if (best.iteration == other.iteration) return fmt::format("{} and {} are equally fast\n", winner, loser);
+  const double by = other.iteration.count() / best.iteration.count() - 1;
+  return wrap_text(
+             fmt::format("{} beats {} by {}: {}", winner, loser,
+                         by < 0.0005 ? "less than 0.1 %" : as_percent(by), explain_difference(best, other)),
+             kTextColumns, 2) +
+         "\n";
+}
+
+/// The table of one GPU count: its fastest plans.
+std::string one_count_text(const PlanQuestion& question, const CountAnswer& count) {
+  const std::vector<RankedPlan>& best = count.found->best;
+  std::vector<PlanRow> rows;
+  for (const RankedPlan& plan : best)
+    rows.push_back({std::to_string(rows.size() + 1), plan});
+  if (count.beside && *count.beside) rows.push_back({"given", **count.beside});
+  std::string text = plan_table(rows, question.terms, false);
+  if (best.size() > 1) text += comparison("1", "2", best[0], best[1]);
+  return text;
+}
+
+/// The table of several GPU counts: the front, and how the best beats its runner-up.
+std::string front_text(const PlanQuestion& question, const PlanAnswer& answer) {
+  std::vector<PlanRow> rows;
+  int rank = 0;
+  for (const std::size_t i : answer.front) {
+    const RankedPlan& plan = answer.fastest[i];
+    rows.push_back({std::to_string(++rank), plan});
+    const CountAnswer& count = answer_for(answer, plan.plan.num_gpus());
+    if (count.beside && *count.beside) rows.push_back({"given", **count.beside});
+  }
+  std::string text = plan_table(rows, question.terms, true);
+  const std::vector<RankedPlan>& best = answer_for(answer, rows.front().plan.plan.num_gpus()).found->best;
+  if (best.size() > 1) {
+    text +=
+        comparison("1",
+                   fmt::format("the runner-up on {} GPUs ({})", with_thousands(best[0].plan.num_gpus().value),
+                               describe_plan(best[1].plan)),
+                   best[0], best[1]);
+  }
+  return text;
+}
+
+/// Adds a line that names GPU counts: `too slow for the deadline: 64 and 72 GPUs`; many are only counted.
+std::string counts_line(std::string_view what, const std::vector<GpuCount>& counts) {
+  constexpr std::size_t kShown = 8;
+  if (counts.empty()) return {};
+  if (counts.size() > kShown) {
+    return fmt::format("{}: {} GPU counts from {} to {}\n", what, with_thousands(std::ssize(counts)),
+                       with_thousands(counts.front().value), with_thousands(counts.back().value));
+  }
+  std::vector<std::string> numbers;
+  numbers.reserve(counts.size());
+  for (const GpuCount count : counts)
+    numbers.push_back(with_thousands(count.value));
+  const std::string list = join_with_and(numbers);
+  return fmt::format("{}: {} GPU{}\n", what, list, list == "1" ? "" : "s");
+}
+
+/// GPU counts that are not in the table, and why.
+std::string left_out_text(const PlanQuestion& question, const PlanAnswer& answer) {
+  std::vector<GpuCount> beaten;
+  std::vector<GpuCount> late;
+  for (std::size_t i = 0; i < answer.fastest.size(); ++i) {
+    if (std::find(answer.front.begin(), answer.front.end(), i) != answer.front.end()) continue;
+    const RankedPlan& plan = answer.fastest[i];
+    const bool is_late = question.deadline_s && question.terms.training_seconds(plan) > *question.deadline_s;
+    (is_late ? late : beaten).push_back(plan.plan.num_gpus());
+  }
+  std::vector<GpuCount> indivisible;
+  std::vector<GpuCount> too_small;
+  for (const CountAnswer& count : answer.counts) {
+    if (count.found) continue;
+    (count.found.error().kind == ErrorKind::Failed ? too_small : indivisible).push_back(count.num_gpus);
+  }
+  std::string text = counts_line("does not fit into memory", too_small) +
+                     counts_line("model and batch cannot be divided", indivisible) +
+                     counts_line("too slow for the deadline", late) +
+                     counts_line("no faster than fewer GPUs", beaten);
+  for (const CountAnswer& count : answer.counts) {
+    if (!count.beside || *count.beside) continue;
+    text += fmt::format("given plan on {} GPUs: {}\n", with_thousands(count.num_gpus.value),
+                        count.beside->error().describe());
+  }
+  return text;
+}
+
+/// `1 has 20, 21, 21 and 18 layers on its stages: Et*2|(t*3|)*26L`.
+std::string uneven_stages_text(const TransformerModel& model, const ParallelPlan& plan) {
+  constexpr std::size_t kShown = 16;
+  const std::vector<std::int64_t> layers = layers_by_stage(model, plan);
+  std::vector<std::string> numbers;
+  numbers.reserve(layers.size());
+  for (const std::int64_t count : layers)
+    numbers.push_back(std::to_string(count));
+  return wrap_text(fmt::format("1 has {}: --pipeline-model-parallel-layout '{}' (Megatron-Core)",
+                               numbers.size() > kShown ? "uneven stages"
+                                                       : join_with_and(numbers) + " layers on its stages",
+                               pipeline_layout(model, plan)),
+                   kTextColumns, 2);
+}
+
+/// How less than whole layers are recomputed, or that it can be.
+std::string recompute_note(const PlanQuestion& question, const ParallelPlan& plan) {
+  if (plan.recompute == Recompute::Selective && question.target.stack.choices.latent_recompute) {
+    return "1 makes queries, keys and values again from their compressed form:\n"
+           "  --recompute-granularity selective --recompute-modules mla_up_proj (Megatron-Core)\n";
+  }
+  if (plan.recomputed_layers > 0) {
+    return fmt::format(
+        "1 recomputes some layers: --recompute-granularity full --recompute-method block "
+        "--recompute-num-layers {}\n",
+        plan.recomputed_layers);
+  }
+  const bool could = plan.recompute == Recompute::Full && question.target.stack.choices.partial_recompute;
+  if (!could || question.search.partial_recompute) return {};
+  return "1 recomputes all layers; --partial-recompute: only as many as memory asks for\n";
+}
+
+std::string to_text(const PlanQuestion& question, const PlanAnswer& answer) {
+  const auto billions = [](std::int64_t parameters) {
+    return short_number(static_cast<double>(parameters) / 1e9);
+  };
+  const bool one = answer.counts.size() == 1;
+  const std::string gpus = one ? with_thousands(answer.counts.front().num_gpus.value)
+                               : fmt::format("{} to {}", with_thousands(answer.counts.front().num_gpus.value),
+                                             with_thousands(answer.counts.back().num_gpus.value));
+  std::string text = fmt::format(
+      "{}   {} billion parameters{}   global batch {}{} x {} tokens   {} {}   {}\n"
+      "{} plans, {} fit in {} of memory, searched in {}\n",
+      question.model.name, billions(question.model.num_parameters()),
+      question.model.has_experts() ? fmt::format(", {} active", billions(question.model.active_parameters()))
+                                   : "",
+      with_thousands(question.global_batch), question.assumes_batch ? " (assumed)" : "",
+      with_thousands(question.model.sequence_length), gpus, question.target.profile.name,
+      describe_target(question.target), with_thousands(answer.num_plans), with_thousands(answer.num_fitting),
+      as_gigabytes(question.target.profile.memory_capacity.value), as_duration(answer.wall_s));
+  text += one ? one_count_text(question, answer.counts.front()) : front_text(question, answer);
+  const RankedPlan& best = answer.fastest[answer.front.front()];
+  if (best.plan.ends_count_as_layers) text += uneven_stages_text(question.model, best.plan) + "\n";
+  text += recompute_note(question, best.plan);
+  text += fmt::format("1 trains {}\n", speed_text(speed_of(question, best)));
+  text += remarks_text(answer.remarks, "1") + default_stack_note(question.target);
+  return text + fallbacks_text(answer.fallbacks, "1") + left_out_text(question, answer);
+}
+
+/// The name of a profile as `load_gpu_profile` reads it from any folder, with all constants that were
+/// changed.
+std::string profile_to_load(const std::string& given, const GpuProfile& profile) {
+  ProfileName name = split_profile_name(profile.name);
+  const std::string base = split_profile_name(given).base;
+  if (is_profile_path(base)) name.base = std::filesystem::absolute(base).string();
+  return name.constants.empty() ? name.base : name.base + ":" + name.constants;
+}
+
+/// Model and plan as `vtrain predict` reads them (`predict_config.hpp`): a known model by its name, one from
+/// a file in full.
+ordered_json to_config(const PlanArguments& arguments, const PlanQuestion& question,
+                       const ParallelPlan& plan) {
+  ordered_json plan_json = plan_to_json(plan);
+  plan_json["sequence_length"] = question.model.sequence_length;
+  return {{"model",
+           is_model_path(arguments.model) ? model_to_json(question.model) : ordered_json(arguments.model)},
+          {"plan", std::move(plan_json)},
+          {"profile", profile_to_load(arguments.target.profile, question.target.profile)},
+          {"stack", question.target.stack.name}};
+}
+
+/// How to go on with the file of the best plan.
+std::string written_text(const PlanArguments& arguments) {
+  const std::string& calibration = arguments.target.calibration;
+  return fmt::format("1 is written: vtrain predict {}{}\n", printable(arguments.out),
+                     calibration.empty() ? "" : " --calibrate " + printable(calibration));
+}
+
+Result<void> plan(const PlanArguments& arguments) {
+  const auto question = read_question(arguments);
+  if (!question) return fail(question.error());
+  const auto answer = answer_question(*question);
+  if (!answer) return fail(answer.error());
+  if (!arguments.out.empty()) {
+    const ParallelPlan& best = answer->fastest[answer->front.front()].plan;
+    const std::string config = json_text(to_config(arguments, *question, best));
+    if (auto written = write_file(arguments.out, config); !written) return written;
+  }
+  const std::string text =
+      arguments.json ? json_text(to_json(*question, *answer)) : to_text(*question, *answer);
+  fmt::print(summary_stream(arguments.out), "{}{}", text,
+             arguments.json || arguments.out.empty() ? "" : written_text(arguments));
+  return {};
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "plan",
+      "Find the best parallel plans of a model on a number of GPUs.\n\n"
+      "  vtrain plan llama3-70b --cluster 64x8:h100 --stack megatron-core --global-batch 1024\n"
+      "  vtrain plan megatron-39.1b --gpus 64-512 --tokens 300B --deadline 60d --price 2.5");
+  const auto arguments = std::make_shared<PlanArguments>();
+  PlanArguments& to = *arguments;
+  command
+      ->add_option("model", to.model,
+                   "Model: a name of `vtrain models`, our own JSON, or a config.json of Hugging Face")
+      ->required();
+  command->add_option(
+      "--gpus", to.gpus,
+      "GPUs: 512, a list 256,512, or a range 64-512 (powers of two below a node, multiples of a "
+      "node)");
+  add_cluster_option(*command, to.target);
+  command
+      ->add_option("--global-batch", to.global_batch,
+                   "Sequences an iteration; without it those of `vtrain models`, published or assumed (~)")
+      ->transform(whole_number(1, kMaxGlobalBatch));
+  command
+      ->add_option("--objective", to.objective,
+                   "What is best: time, cost or gpus; with --deadline cost, otherwise time")
+      ->check(one_of({"time", "cost", "gpus"}));
+  command->add_option("--deadline", to.deadline, "Train on all tokens in this time: 30d, 720h");
+  command->add_option("--tokens", to.tokens, "Tokens to train on: 300B, 1.4T");
+  command->add_option("--price", to.price, "Dollars per GPU-hour; without it costs are GPU-hours")
+      ->transform(number_above_zero());
+  command
+      ->add_option("--top", to.top, "Plans shown of a number of GPUs, of several in the JSON alone; 0 is all")
+      ->transform(whole_number(0))
+      ->capture_default_str();
+  command->add_option("--beside", to.beside,
+                      "Also show this plan: tensor=8,pipeline=35,micro-batch=1,recompute=full; what is not "
+                      "said is 1, full recomputation and no sharding");
+  command->add_flag("--offload", to.offload,
+                    "Where a plan does not fit, keep activations of as few layers as must be in the CPU's "
+                    "memory: Megatron-Core and Megatron-Bridge, one stage, no recomputation");
+  command->add_flag("--partial-recompute", to.partial_recompute,
+                    "Plans with full recomputation recompute as few layers of each stage as must be: "
+                    "Megatron-Core, Megatron-Bridge and Megatron-LM of 2022");
+  command->add_flag("--zero-bubble", to.zero_bubble,
+                    "Also plans with the schedule ZB-H1, which a fork of Megatron-Core has "
+                    "(sail-sg/zero-bubble)");
+  add_target_options(*command, to.target);
+  command->add_option("--sequence-length", to.sequence_length, "Tokens a sequence; without it the model's")
+      ->transform(whole_number(1, kMaxSequenceLength));
+  command->add_option("--out", to.out, "Write model and best plan as a configuration of `vtrain predict`")
+      ->check(plain_file());
+  command->add_flag("--json", to.json, "Print one JSON document");
+  command->callback([=, &action] { action = [arguments] { return plan(*arguments); }; });
+}
+
+}  // namespace vtrain

@@ -1,0 +1,22 @@
+/// `vtrain trace`: what a trace holds, and new ones.
+#include <CLI/CLI.hpp>
+
+#include "tools/commands/trace_commands.hpp"
+
+namespace vtrain {
+
+void add_trace_command(CLI::App& app, Action& action) {
+  CLI::App* trace =
+      app.add_subcommand("trace",
+                         "Look at traces of GPU jobs and make new ones.\n\n"
+                         "  vtrain trace info jobs.csv\n"
+                         "  vtrain trace generate --jobs 1000 --cluster 16x8:a100 --out jobs.csv");
+  trace->require_subcommand(1);
+  add_trace_info(*trace, action);
+  add_trace_convert(*trace, action);
+  add_trace_slice(*trace, action);
+  add_trace_generate(*trace, action);
+  add_trace_fit(*trace, action);
+}
+
+}  // namespace vtrain

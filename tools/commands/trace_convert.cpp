@@ -1,0 +1,58 @@
+/// `vtrain trace convert`: a trace in another format.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+
+#include "tools/commands/trace_commands.hpp"
+#include "tools/commands/trace_output.hpp"
+#include "tools/options/curve_arguments.hpp"
+#include "tools/options/trace_arguments.hpp"
+#include "tools/options/transformations.hpp"
+
+namespace vtrain {
+namespace {
+
+/// The arguments as given.
+struct ConvertArguments {
+  TraceArguments trace;
+  CurveArguments curves{};
+  TransformationArguments transformations{.deadlines = "none"};
+  OutputArguments output;
+};
+
+Result<void> convert(const ConvertArguments& arguments) {
+  const auto transformations = read_transformations(arguments.transformations);
+  if (!transformations) return fail(transformations.error());
+  auto curves = CachedCurves::open(arguments.curves, std::nullopt);
+  if (!curves) return fail(curves.error());
+  auto read = read_traces(arguments.trace, files_as_tenants(arguments.transformations));
+  if (!read) return fail(read.error());
+  const auto changes = transform(read->trace.workload, *transformations, curves->curves(), false);
+  if (!changes) return fail(changes.error());
+  read->trace.assumptions.insert(read->trace.assumptions.end(), changes->begin(), changes->end());
+  const auto written = write_trace(read->trace, arguments.output);
+  if (!written) return fail(written.error());
+  print_written_trace(fmt::format("{} ({})", read->name(), read->trace.format), read->trace, std::nullopt,
+                      *written, arguments.output);
+  return {};
+}
+
+}  // namespace
+
+void add_trace_convert(CLI::App& trace, Action& action) {
+  CLI::App* command = trace.add_subcommand(
+      "convert",
+      "Write a trace, or several as one, in another format, with models, deadlines or tenants on demand.\n\n"
+      "  vtrain trace convert 60_job.csv --to vtrain --out jobs.csv\n"
+      "  vtrain trace convert itp/*.csv.gz --tenants clusters --assign lingjun --out itp.csv");
+  const auto arguments = std::make_shared<ConvertArguments>();
+  add_trace_arguments(*command, arguments->trace);
+  add_curve_options(*command, arguments->curves);
+  add_transformation_options(*command, arguments->transformations);
+  add_output_options(*command, arguments->output);
+  command->callback([=, &action] { action = [=] { return convert(*arguments); }; });
+}
+
+}  // namespace vtrain

@@ -1,0 +1,151 @@
+/// `vtrain trace slice`: part of a trace, or the same jobs at another load.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <type_traits>
+
+#include "core/text/time_span.hpp"
+#include "sched/cluster/cluster.hpp"
+#include "tools/cli/usage_error.hpp"
+#include "tools/cli/value_checks.hpp"
+#include "tools/commands/trace_commands.hpp"
+#include "tools/commands/trace_output.hpp"
+#include "tools/options/trace_arguments.hpp"
+#include "traces/editing/slice.hpp"
+
+namespace vtrain {
+namespace {
+
+/// The arguments as given.
+struct SliceArguments {
+  TraceArguments trace;
+  OutputArguments output;
+  std::string from, until, statuses, max_duration, clip, cluster;
+  SliceOptions options;
+  std::int32_t min_gpus = 0;
+  std::int32_t max_gpus = 0;
+};
+
+/// Reads the time of an option, if it was given, into `to`: an instant, or a duration, which is above 0.
+template <class Time>
+Result<void> take_time(const std::string& option, const std::string& text, Time& to) {
+  if (text.empty()) return {};
+  const auto span = parse_time_span_or_seconds(text);
+  if (!span) return fail({.field = option, .message = span.error().message});
+  if (std::is_same_v<Time, SimDuration> && span->count() == 0)
+    return fail(
+        {.field = option, .message = expected_found("a time above 0 such as 90, 15m, 1.5h or 7d", text)});
+  to = Time(*span);
+  return {};
+}
+
+Result<SliceOptions> slice_options(const SliceArguments& arguments,
+                                   const std::optional<ClusterSpec>& cluster) {
+  SliceOptions options = arguments.options;
+  if (cluster) options.cluster = cluster->total_gpus();
+  options.min_gpus = GpuCount(arguments.min_gpus);
+  options.max_gpus = GpuCount(arguments.max_gpus);
+  SimTime from{};
+  SimTime until{};
+  for (const auto& read :
+       {take_time("--from", arguments.from, from), take_time("--until", arguments.until, until),
+        take_time("--max-duration", arguments.max_duration, options.max_duration),
+        take_time("--clip", arguments.clip, options.clip)}) {
+    if (!read) return fail(read.error());
+  }
+  if (!arguments.until.empty() && until <= from) {
+    return fail({.field = "--until",
+                 .message = expected_found(arguments.from.empty() ? "a time above 0" : "a time after --from",
+                                           arguments.until)});
+  }
+  if (!arguments.from.empty()) options.from = from;
+  if (!arguments.until.empty()) options.until = until;
+  if (!arguments.statuses.empty()) {
+    auto statuses = in_option("--statuses", parse_statuses(arguments.statuses));
+    if (!statuses) return fail(std::move(statuses.error()));
+    options.statuses = *std::move(statuses);
+  }
+  return options;
+}
+
+Result<void> slice(const SliceArguments& arguments) {
+  std::optional<ClusterSpec> cluster;
+  if (!arguments.cluster.empty()) {
+    auto given = ClusterSpec::parse(arguments.cluster);
+    if (!given) return fail(in_option("--cluster", given.error()));
+    cluster = *std::move(given);
+  }
+  const auto options = slice_options(arguments, cluster);
+  if (!options) return fail(options.error());
+  if (options->sample == 0 && options->seed != SliceOptions().seed)
+    spdlog::warn("--seed: without effect; it is for --sample");
+  auto read = read_traces(arguments.trace);
+  if (!read) return fail(read.error());
+  Trace& trace = read->trace;
+  const auto sentences = slice_trace(trace.workload, *options);
+  if (!sentences) {
+    const Error& error = sentences.error();
+    return fail(error.field.empty() ? error : in_option("--" + error.field, error));
+  }
+  trace.assumptions.insert(trace.assumptions.end(), sentences->begin(), sentences->end());
+  const auto written = write_trace(trace, arguments.output);
+  if (!written) return fail(written.error());
+  print_written_trace(fmt::format("{} ({})", read->name(), trace.format), trace, cluster, *written,
+                      arguments.output);
+  return {};
+}
+
+void add_slice_options(CLI::App& command, SliceArguments& to) {
+  command.add_option("--from", to.from, "Only jobs submitted at this time or later: 3600, 90m, 12h, 30d");
+  command.add_option("--until", to.until, "Only jobs submitted before this time");
+  command.add_option("--tenant", to.options.tenants, "Only jobs of these tenants, separated by commas")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command.add_option("--statuses", to.statuses, "Only jobs that ended so, for instance completed,failed");
+  command.add_option("--min-gpus", to.min_gpus, "Only jobs of at least so many GPUs")->transform(gpu_count());
+  command.add_option("--max-gpus", to.max_gpus, "Only jobs of at most so many GPUs")->transform(gpu_count());
+  command.add_option("--max-duration", to.max_duration, "Only jobs that run at most so long");
+  command.add_option("--sample", to.options.sample, "So many jobs, drawn at random")
+      ->transform(whole_number(1));
+  command.add_option("--seed", to.options.seed, "Seed of the sample")
+      ->transform(whole_number(0))
+      ->capture_default_str();
+  command.add_option("--max-jobs", to.options.max_jobs, "The first so many jobs")->transform(whole_number(1));
+  command.add_option(
+      "--clip", to.clip,
+      "Longer durations become this; iterations, requested times and time to deadlines in proportion");
+  command.add_flag("--shift-origin", to.options.shift_origin, "Count time from the first submission");
+  CLI::Option* const factor =
+      command
+          .add_option("--scale-load", to.options.load_factor,
+                      "Submissions come so many times as fast, which multiplies the offered load")
+          ->transform(number_between(1e-6, 1e6));
+  CLI::Option* const cluster = command.add_option(
+      "--cluster", to.cluster, "The cluster that --load refers to, and the load that is printed: 16x8");
+  command
+      .add_option("--load", to.options.load, "Instead of a factor: the offered load to reach on --cluster")
+      ->transform(number_between(1e-6, 1e6))
+      ->excludes(factor)
+      ->needs(cluster);
+}
+
+}  // namespace
+
+void add_trace_slice(CLI::App& trace, Action& action) {
+  CLI::App* command = trace.add_subcommand(
+      "slice",
+      "Write a part of a trace, or the same jobs at another load.\n\n"
+      "  vtrain trace slice jobs.csv --from 1d --until 2d --shift-origin --out day.csv\n"
+      "  vtrain trace slice jobs.csv --clip 14d --load 0.9 --cluster 16x8 --out busy.csv");
+  const auto arguments = std::make_shared<SliceArguments>();
+  add_trace_arguments(*command, arguments->trace);
+  add_slice_options(*command, *arguments);
+  add_output_options(*command, arguments->output);
+  command->callback([=, &action] { action = [=] { return slice(*arguments); }; });
+}
+
+}  // namespace vtrain

@@ -1,0 +1,84 @@
+/// What `vtrain plan` is asked, and the answer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "core/base/units.hpp"
+#include "tools/format/plan_table.hpp"
+#include "tools/options/target_arguments.hpp"
+#include "workloads/model/model.hpp"
+#include "workloads/model/parallel_plan.hpp"
+#include "workloads/physical/physical_predictor.hpp"
+#include "workloads/search/plan_choice.hpp"
+#include "workloads/search/plan_search.hpp"
+
+namespace vtrain {
+
+/// The arguments as given.
+struct PlanArguments {
+  std::string model;
+  std::string gpus;
+  TargetArguments target;
+  std::int64_t global_batch = 0;
+  std::string objective;
+  std::string deadline;
+  std::string tokens;
+  double price = 0;
+  std::int64_t top = 3;
+  std::string beside;
+  std::int64_t sequence_length = 0;
+  bool offload = false;
+  bool partial_recompute = false;
+  bool zero_bubble = false;
+  std::string out;  ///< file for the best plan; empty for none
+  bool json = false;
+};
+
+/// What is asked, once the arguments have been read.
+struct PlanQuestion {
+  TransformerModel model;
+  std::vector<std::string> warnings;  ///< of its file
+  std::int64_t global_batch = 0;
+  bool assumes_batch = false;  ///< nobody named it, and none is published of the model
+  TrainingTarget target;
+  std::vector<GpuCount> gpu_counts;
+  Objective objective = Objective::Time;
+  TrainingTerms terms;
+  std::optional<double> deadline_s;
+  PlanSearchOptions search;
+  std::optional<ParallelPlan> beside;
+};
+
+/// The plans of one number of GPUs, or why there is none.
+struct CountAnswer {
+  GpuCount num_gpus;
+  std::int64_t num_plans = 0;    ///< plans that were looked at
+  std::int64_t num_fitting = 0;  ///< of these, plans that fit into memory
+  Result<PlanSearchResult> found;
+  std::optional<Result<RankedPlan>> beside;
+};
+
+/// What the search found.
+struct PlanAnswer {
+  std::vector<CountAnswer> counts;
+  std::vector<RankedPlan> fastest;   ///< of each count that has any
+  std::vector<std::size_t> front;    ///< positions in `fastest`, the best by the objective first
+  Fallbacks fallbacks;               ///< of the best
+  std::vector<std::string> remarks;  ///< likewise
+  std::int64_t num_plans = 0;        ///< of all counts
+  std::int64_t num_fitting = 0;      ///< likewise
+  double wall_s = 0;
+};
+
+/// Reads the arguments. Errors name options, or file and line of the model.
+Result<PlanQuestion> read_question(const PlanArguments& arguments);
+
+/// Searches the plans. An error where no number of GPUs has any, or none is in time.
+Result<PlanAnswer> answer_question(const PlanQuestion& question);
+
+}  // namespace vtrain

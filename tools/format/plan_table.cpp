@@ -1,0 +1,308 @@
+#include "tools/format/plan_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "tools/format/json_output.hpp"
+#include "tools/format/text_format.hpp"
+#include "workloads/config/plan_json.hpp"
+
+namespace vtrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr double kSecondsPerHour = 3600;
+
+/// One column: its title, what it says of a plan, and whether it is left out while every plan says `usual`.
+struct Column {
+  std::string title;
+  std::function<std::string(const RankedPlan&)> show;
+  std::string usual{};
+};
+
+/// `64`, with virtual stages `8 (4)`.
+std::string stages_text(const ParallelPlan& plan) {
+  if (plan.virtual_stages == 1) return with_thousands(plan.pipeline);
+  return fmt::format("{} ({})", with_thousands(plan.pipeline), plan.virtual_stages);
+}
+
+/// The same with a mark that `plan_table` explains.
+std::string marked_stages_text(const ParallelPlan& plan) {
+  return (plan.ends_count_as_layers ? "*" : "") + stages_text(plan);
+}
+
+/// `full (3)` where three layers of each chunk of a stage are recomputed, which `plan_table` explains.
+std::string short_recompute_text(const ParallelPlan& plan) {
+  const std::string name(name_of(plan.recompute));
+  return plan.recomputed_layers > 0 ? fmt::format("{} ({})", name, plan.recomputed_layers) : name;
+}
+
+std::string precision_text(const RankedPlan& p) {
+  return std::string(name_of(p.plan.precision));
+}
+
+std::vector<Column> shape_columns(std::span<const PlanRow> rows) {
+  const auto count = [](std::int64_t ParallelPlan::*member) {
+    return [member](const RankedPlan& p) { return with_thousands(p.plan.*member); };
+  };
+  return {
+      {"tensor", count(&ParallelPlan::tensor)},
+      {"context", count(&ParallelPlan::context), "1"},
+      {"expert", count(&ParallelPlan::expert), "1"},
+      {"expert tensor", count(&ParallelPlan::expert_tensor), "1"},
+      {"pipeline (virtual)", [](const RankedPlan& p) { return marked_stages_text(p.plan); }},
+      {"data", count(&ParallelPlan::data)},
+      {"micro-batch", count(&ParallelPlan::micro_batch)},
+      {"recompute", [](const RankedPlan& p) { return short_recompute_text(p.plan); }},
+      {"offloaded", count(&ParallelPlan::offloaded_layers), "0"},
+      {"sharding", [](const RankedPlan& p) { return std::string(name_of(p.plan.sharding)); }, "none"},
+      {"replicate", count(&ParallelPlan::replicate), "1"},
+      {"schedule", [](const RankedPlan& p) { return std::string(name_of(p.plan.schedule)); }, "1f1b"},
+      {"precision", precision_text, rows.empty() ? "" : precision_text(rows.front().plan)},
+  };
+}
+
+std::vector<Column> cost_columns(const TrainingTerms& terms) {
+  const bool is_usd = terms.usd_per_gpu_hour.has_value();
+  std::vector<Column> columns = {
+      {"iteration", [](const RankedPlan& p) { return iteration_text(p.iteration); }},
+      {"memory",
+       [](const RankedPlan& p) { return (p.memory.fits() ? "" : "!") + as_gigabytes(p.memory.peak.value); }},
+      {is_usd ? "cost/Mtoken" : "GPU-hours/Mtoken",
+       [&terms, is_usd](const RankedPlan& p) { return cost_text(terms.cost_per_million_tokens(p), is_usd); }},
+  };
+  if (!terms.tokens) return columns;
+  columns.push_back(
+      {"training", [&terms](const RankedPlan& p) { return as_days(terms.training_seconds(p)); }});
+  columns.push_back({is_usd ? "cost" : "GPU-hours", [&terms, is_usd](const RankedPlan& p) {
+                       const double cost = terms.training_cost(p);
+                       return fmt::format("{}{}", is_usd ? "$" : "", with_thousands(std::llround(cost)));
+                     }});
+  return columns;
+}
+
+/// The parts of a breakdown with their names, and what more of each is called.
+struct Part {
+  std::string_view name;
+  Nanoseconds Breakdown::*time;
+  std::string_view less = "less";
+  std::string_view more = "more";
+};
+
+constexpr std::array<Part, 6> kParts = {{{"compute", &Breakdown::compute},
+                                         {"layer communication", &Breakdown::tensor_comm},
+                                         {"pipeline communication", &Breakdown::pipeline_comm},
+                                         {"data communication", &Breakdown::data_comm},
+                                         {"optimizer", &Breakdown::optimizer},
+                                         {"bubble", &Breakdown::bubble, "smaller", "larger"}}};
+
+}  // namespace
+
+double TrainingTerms::iterations() const {
+  return std::ceil(tokens.value() / tokens_per_iteration);
+}
+
+double TrainingTerms::training_seconds(const RankedPlan& plan) const {
+  return iterations() * Seconds(plan.iteration).count();
+}
+
+double TrainingTerms::cost_per_million_tokens(const RankedPlan& plan) const {
+  const double gpu_hours = gpu_seconds(plan) / kSecondsPerHour;
+  return gpu_hours * usd_per_gpu_hour.value_or(1) / (tokens_per_iteration / 1e6);
+}
+
+double TrainingTerms::training_cost(const RankedPlan& plan) const {
+  return iterations() * gpu_seconds(plan) / kSecondsPerHour * usd_per_gpu_hour.value_or(1);
+}
+
+TrainingSpeed training_speed(const TransformerModel& model, const ParallelPlan& plan, Nanoseconds iteration,
+                             FlopsPerSecond peak_rate) {
+  const double seconds = Seconds(iteration).count();
+  const auto tokens = static_cast<double>(plan.global_batch * model.sequence_length);
+  const FlopsPerSecond rate(model_flops(model, plan.global_batch).value / seconds / plan.num_gpus().value);
+  return {.tokens_per_s = tokens / seconds,
+          .per_gpu = rate,
+          .of_peak = rate.value / peak_rate.value,
+          .masked_share = masked_share(model)};
+}
+
+std::string speed_text(const TrainingSpeed& speed) {
+  constexpr double kMuch = 0.05;
+  const std::string without = speed.masked_share < kMuch
+                                  ? ""
+                                  : fmt::format(" ({:.0f} % without the masked half of attention)",
+                                                100 * speed.of_peak * (1 - speed.masked_share));
+  return fmt::format("{} tokens/s   {} TFLOP/s per GPU   {:.0f} % of peak{}",
+                     short_number(speed.tokens_per_s), short_number(speed.per_gpu.value / 1e12),
+                     100 * speed.of_peak, without);
+}
+
+std::string plan_table(std::span<const PlanRow> rows, const TrainingTerms& terms, bool with_gpus) {
+  std::vector<Column> columns;
+  if (with_gpus) {
+    columns.push_back({"GPUs", [](const RankedPlan& p) { return with_thousands(p.plan.num_gpus().value); }});
+  }
+  for (auto& list : {shape_columns(rows), cost_columns(terms)})
+    columns.insert(columns.end(), list.begin(), list.end());
+  std::erase_if(columns, [rows](const Column& column) {
+    return !column.usual.empty() && std::all_of(rows.begin(), rows.end(), [&column](const PlanRow& row) {
+      return column.show(row.plan) == column.usual;
+    });
+  });
+  std::vector<std::string> header = {""};
+  for (const Column& column : columns)
+    header.push_back(column.title);
+  TextTable table(std::move(header));
+  for (const PlanRow& row : rows) {
+    std::vector<std::string> cells = {row.label};
+    for (const Column& column : columns)
+      cells.push_back(column.show(row.plan));
+    table.add_row(std::move(cells));
+  }
+  const bool is_marked = std::any_of(rows.begin(), rows.end(),
+                                     [](const PlanRow& row) { return row.plan.plan.ends_count_as_layers; });
+  std::string text = table.to_string();
+  const bool is_part = std::any_of(rows.begin(), rows.end(),
+                                   [](const PlanRow& row) { return row.plan.plan.recomputed_layers > 0; });
+  if (is_part) text += "full (n): the first n layers of each stage, or of each of its virtual stages\n";
+  if (is_marked) text += "* embedding and output layer count as a layer of the first and of the last stage\n";
+  const bool has_zero_bubble = std::any_of(rows.begin(), rows.end(), [](const PlanRow& row) {
+    return row.plan.plan.schedule == Schedule::ZeroBubble;
+  });
+  if (has_zero_bubble)
+    text += "zero-bubble: ZB-H1, which a fork of Megatron-Core has (sail-sg/zero-bubble)\n";
+  const auto too_large =
+      std::find_if(rows.begin(), rows.end(), [](const PlanRow& row) { return !row.plan.memory.fits(); });
+  if (too_large != rows.end()) {
+    text += fmt::format("! DOES NOT FIT into {} of memory\n",
+                        as_gigabytes(too_large->plan.memory.capacity.value));
+  }
+  return text;
+}
+
+std::string recompute_text(const ParallelPlan& plan) {
+  const std::string name(name_of(plan.recompute));
+  return plan.recomputed_layers > 0
+             ? fmt::format("{} of the first {}", name, count_of(plan.recomputed_layers, "layer"))
+             : name;
+}
+
+std::string_view layer_communication(const ParallelPlan& plan) {
+  const bool tensor = plan.tensor > 1;
+  const bool context = plan.context > 1;
+  const bool expert = plan.expert > 1;
+  if (int{tensor} + int{context} + int{expert} > 1) return "layer";
+  return context ? "context" : expert ? "expert" : "tensor";
+}
+
+std::string describe_plan(const ParallelPlan& plan) {
+  std::string text = fmt::format("tensor {}", plan.tensor);
+  if (plan.context > 1) text += fmt::format(", context {}", plan.context);
+  if (plan.expert > 1) text += fmt::format(", expert {}", plan.expert);
+  if (plan.expert_tensor > 1) text += fmt::format(", expert tensor {}", plan.expert_tensor);
+  text += fmt::format(", pipeline {}, data {}, micro-batch {}, recompute {}", stages_text(plan), plan.data,
+                      plan.micro_batch, recompute_text(plan));
+  if (plan.ends_count_as_layers) text += ", ends count as layers";
+  if (plan.offloaded_layers > 0)
+    text += fmt::format(", {} offloaded", count_of(plan.offloaded_layers, "layer"));
+  if (plan.sharding != Sharding::None) text += fmt::format(", sharding {}", name_of(plan.sharding));
+  if (plan.replicate > 1) text += fmt::format(", replicate {}", plan.replicate);
+  if (plan.schedule != Schedule::OneForwardOneBackward) text += fmt::format(", {}", name_of(plan.schedule));
+  return text;
+}
+
+std::string explain_difference(const RankedPlan& faster, const RankedPlan& slower) {
+  struct Difference {
+    const Part* part;
+    double ns;
+  };
+  // Named after what both plans have inside their layers, if that is one thing.
+  ParallelPlan both = faster.plan;
+  both.tensor = std::max(both.tensor, slower.plan.tensor);
+  both.context = std::max(both.context, slower.plan.context);
+  both.expert = std::max(both.expert, slower.plan.expert);
+  const std::string in_layers = fmt::format("{} communication", layer_communication(both));
+  std::vector<Difference> differences;
+  double largest = 0;
+  for (const Part& part : kParts) {
+    const double ns = (faster.breakdown.*part.time - slower.breakdown.*part.time).count();
+    differences.push_back({&part, ns});
+    largest = std::max(largest, std::abs(ns));
+  }
+  // What is below a tenth of the largest difference explains nothing.
+  std::erase_if(differences, [largest](const Difference& d) { return std::abs(d.ns) <= largest / 10; });
+  // Gains first, then losses, each with the largest first.
+  std::stable_sort(differences.begin(), differences.end(), [](const Difference& a, const Difference& b) {
+    if ((a.ns < 0) != (b.ns < 0)) return a.ns < 0;
+    return std::abs(a.ns) > std::abs(b.ns);
+  });
+  const bool in_seconds = largest >= 0.1e9;
+  std::string text;
+  for (const auto& [part, ns] : differences) {
+    const std::string size = in_seconds ? fmt::format("{:.2f} s", std::abs(ns) / 1e9)
+                                        : fmt::format("{:.3g} ms", std::abs(ns) / 1e6);
+    text +=
+        fmt::format("{}{} {} ({}{})", text.empty() ? "" : ", ", ns < 0 ? part->less : part->more,
+                    part->time == &Breakdown::tensor_comm ? in_layers : part->name, ns < 0 ? "−" : "+", size);
+  }
+  return text;
+}
+
+std::string remarks_text(std::span<const std::string> remarks, std::string_view mark) {
+  std::string text;
+  for (const std::string& remark : remarks)
+    text += wrap_text(fmt::format("of {}: {}", mark, remark), kTextColumns, 2) + "\n";
+  return text;
+}
+
+std::string fallbacks_text(const Fallbacks& fallbacks, std::string_view mark) {
+  std::string text;
+  if (!fallbacks.extrapolated.empty())
+    text = wrap_text(fmt::format("outside the measured sizes in {}: {}", mark,
+                                 fmt::join(fallbacks.extrapolated, ", ")),
+                     kTextColumns, 2) +
+           "\n";
+  for (const std::string& missing : fallbacks.missing)
+    text += wrap_text(fmt::format("fallback of {}: {}", mark, missing), kTextColumns, 2) + "\n";
+  return text;
+}
+
+ordered_json plan_to_json(const RankedPlan& ranked, const TrainingTerms& terms) {
+  const double iteration_s = Seconds(ranked.iteration).count();
+  ordered_json json = {{"num_gpus", ranked.plan.num_gpus().value}};
+  json.update(plan_to_json(ranked.plan));
+  json["iteration_time_s"] = iteration_s;
+  json["breakdown"] = breakdown_to_json(ranked.breakdown);
+  json["memory"] = memory_to_json(ranked.memory);
+  json["tokens_per_s"] = terms.tokens_per_iteration / iteration_s;
+  json["gpu_hours_per_million_tokens"] =
+      gpu_seconds(ranked) / kSecondsPerHour / (terms.tokens_per_iteration / 1e6);
+  if (terms.usd_per_gpu_hour) json["usd_per_million_tokens"] = terms.cost_per_million_tokens(ranked);
+  if (!terms.tokens) return json;
+  json["training_s"] = terms.training_seconds(ranked);
+  json["training_gpu_hours"] = terms.iterations() * gpu_seconds(ranked) / kSecondsPerHour;
+  if (terms.usd_per_gpu_hour) json["training_usd"] = terms.training_cost(ranked);
+  return json;
+}
+
+std::string tokens_text(double tokens) {
+  constexpr std::array<std::pair<double, std::string_view>, 3> kScales = {
+      {{1e12, "trillion"}, {1e9, "billion"}, {1e6, "million"}}};
+  for (const auto& [scale, name] : kScales) {
+    if (tokens >= scale) return fmt::format("{} {} tokens", short_number(tokens / scale), name);
+  }
+  return short_number(tokens) + " tokens";
+}
+
+std::string cost_text(double cost, bool is_usd) {
+  if (!is_usd) return fmt::format("{:#.4g}", cost);
+  return cost >= 1 ? fmt::format("${:.2f}", cost) : fmt::format("${:#.3g}", cost);
+}
+
+}  // namespace vtrain

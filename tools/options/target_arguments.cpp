@@ -1,0 +1,237 @@
+#include "tools/options/target_arguments.hpp"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "core/base/text.hpp"
+#include "core/profile/constants.hpp"
+#include "tools/cli/usage_error.hpp"
+#include "tools/cli/value_checks.hpp"
+#include "tools/format/text_format.hpp"
+#include "tools/options/plan_spec.hpp"
+#include "workloads/search/plan_space.hpp"
+#include "workloads/validation/calibration.hpp"
+
+namespace vtrain {
+
+namespace {
+
+/// As given, or that of the stack.
+Result<Precision> read_precision(const std::string& name, const Stack& stack, const GpuProfile& profile) {
+  auto precision = name.empty() ? stack.choices.precision : parse_precision(name);
+  if (precision) {
+    if (const auto checked = check_precision(profile, *precision); !checked)
+      precision = fail(checked.error());
+  }
+  if (!precision) return fail({.field = "--precision", .message = precision.error().message});
+  return precision;
+}
+
+/// An error of the option that names the stacks that have the choice, if this one has not.
+Result<void> check_choice(std::string_view option, const Stack& stack, bool PlanChoices::*choice) {
+  if (stack.choices.*choice) return {};
+  std::vector<std::string_view> able;
+  for (const Stack& known : all_stacks()) {
+    if (known.choices.*choice) able.push_back(known.name);
+  }
+  return fail({.field = std::string(option),
+               .message = expected_found("a stack that can: " + list_names(able), stack.name)});
+}
+
+}  // namespace
+
+std::string stack_names() {
+  std::string names;
+  for (const Stack& stack : all_stacks())
+    names += (names.empty() ? "" : ", ") + stack.name;
+  return names;
+}
+
+void add_stack_options(CLI::App& command, std::string& name, std::string& calibration) {
+  command.add_option("--stack", name,
+                     fmt::format("Software stack: {}; without it {}", stack_names(), kDefaultStackHelp));
+  command.add_option("--calibrate", calibration,
+                     "Correct with a file of `vtrain profile calibrate`, or with `published`, the one that "
+                     "is part of the program");
+}
+
+Result<Stack> choose_stack(const std::string& name, const GpuProfile& profile) {
+  if (name.empty()) return default_stack(profile);
+  return find_stack(name);
+}
+
+Result<Stack> read_stack(const std::string& name, const std::string& calibration, const GpuProfile& profile) {
+  Result<Stack> stack = choose_stack(name, profile);
+  if (!stack) {
+    stack.error().field = "--stack";
+    return stack;
+  }
+  const auto calibrated = read_calibration(calibration);
+  if (!calibrated) return fail(calibrated.error());
+  stack->factors = calibrated->factors(stack->name, profile.base_name);
+  return stack;
+}
+
+std::string describe_calibration(const std::string& calibration, const Stack& stack) {
+  if (calibration.empty()) return {};
+  const bool has_factors = stack.factors != KernelFactors{};
+  return fmt::format("{} {}",
+                     has_factors ? "calibrated with" : "not calibrated, no factors of stack and profile in",
+                     printable(calibration));
+}
+
+Result<std::optional<ClusterSpec>> read_uniform_cluster(const std::string& text) {
+  if (text.empty()) return std::optional<ClusterSpec>();
+  auto cluster = ClusterSpec::parse(text);
+  if (!cluster) return fail(in_option("--cluster", cluster.error()));
+  const NodeGroup& first = cluster->groups.front();
+  for (const NodeGroup& group : cluster->groups) {
+    if (same_nodes(group, first)) continue;
+    return fail({.field = "--cluster", .message = expected_found("nodes of one kind", text)});
+  }
+  return std::optional(*std::move(cluster));
+}
+
+Result<GpuProfile> read_profile(const std::string& name, const std::optional<ClusterSpec>& cluster) {
+  if (!cluster) {
+    auto profile = load_gpu_profile(name.empty() ? std::string(kDefaultProfile) : name);
+    if (!profile) return fail(in_option("--profile", std::move(profile.error())));
+    return profile;
+  }
+  const NodeGroup& nodes = cluster->groups.front();
+  std::string wanted = name.empty() ? nodes.gpu_type : name;
+  if (wanted.empty()) wanted = kDefaultProfile;
+  auto profile = load_gpu_profile(wanted, node_shape(nodes));
+  if (!profile) return fail(in_option(name.empty() ? "--cluster" : "--profile", profile.error()));
+  warn_of_named_profile(name, *profile, nodes.gpu_type);
+  if (const std::string note = node_shape_note(wanted, *profile); !note.empty()) spdlog::warn("{}", note);
+  return profile;
+}
+
+NodeShape node_shape(const NodeGroup& nodes) {
+  return {.gpus = nodes.gpus_per_node.value, .gpus_per_island = nodes.gpus_per_island.value};
+}
+
+std::string node_shape_note(const std::string& name, const GpuProfile& profile) {
+  const auto plain = load_gpu_profile(name);
+  if (!plain || plain->gpus_per_node == profile.gpus_per_node) return {};
+  return fmt::format(
+      "profile {} is of nodes of {}, the cluster's have {}: each GPU has as much of the network "
+      "as there, and NVLink joins {}",
+      plain->name, count_of(plain->gpus_per_node, "GPU"), profile.gpus_per_node,
+      profile.nvlink_domain == 1 ? "none" : std::to_string(profile.nvlink_domain));
+}
+
+void warn_of_named_profile(const std::string& name, const GpuProfile& profile, const std::string& gpu_type) {
+  if (name.empty() || gpu_type.empty() || embedded_profile_of(gpu_type) == profile.base_name) return;
+  spdlog::warn("--profile {} takes the place of the cluster's {}", printable(name), printable(gpu_type));
+}
+
+void add_cluster_option(CLI::App& command, TargetArguments& arguments) {
+  command.add_option("--cluster", arguments.cluster,
+                     "Nodes x GPUs per node : type, for instance 64x8:a100; without --gpus all of it");
+}
+
+void add_target_options(CLI::App& command, TargetArguments& arguments) {
+  command.add_option(
+      "--profile", arguments.profile,
+      fmt::format("GPU profile, {}; without it that of the cluster's GPUs, or a100", kProfileNameHelp));
+  add_stack_options(command, arguments.stack, arguments.calibration);
+  command.add_option("--precision", arguments.precision,
+                     "fp32, fp16, bf16, fp8 or fp4; without it that of the stack");
+  command
+      .add_option("--headroom", arguments.headroom,
+                  "Per cent of the GPUs' memory that plans leave free, for what is not predicted")
+      ->transform(number_between(0, 90))
+      ->capture_default_str();
+}
+
+Result<TrainingTarget> read_target(const TargetArguments& arguments) {
+  TrainingTarget target;
+  auto nodes = read_uniform_cluster(arguments.cluster);
+  if (!nodes) return fail(std::move(nodes.error()));
+  target.cluster = *std::move(nodes);
+  auto gpu = read_profile(arguments.profile, target.cluster);
+  if (!gpu) return fail(std::move(gpu.error()));
+  target.profile = *std::move(gpu);
+  target.headroom = arguments.headroom;
+  target.profile.memory_capacity = target.profile.memory_capacity * (1 - target.headroom / 100);
+  auto chosen = read_stack(arguments.stack, arguments.calibration, target.profile);
+  if (!chosen) return fail(std::move(chosen.error()));
+  target.stack = *std::move(chosen);
+  const auto precision = read_precision(arguments.precision, target.stack, target.profile);
+  if (!precision) return fail(precision.error());
+  target.stack.choices.precision = *precision;
+  target.stack_is_default = arguments.stack.empty();
+  target.calibration = describe_calibration(arguments.calibration, target.stack);
+  return target;
+}
+
+nlohmann::ordered_json target_to_json(const TrainingTarget& target) {
+  using nlohmann::ordered_json;
+  return {
+      {"profile", target.profile.name},
+      {"stack", target.stack.name},
+      {"precision", name_of(target.stack.choices.precision)},
+      {"calibration", target.calibration.empty() ? ordered_json(nullptr) : ordered_json(target.calibration)},
+      {"headroom_percent", target.headroom}};
+}
+
+std::string describe_target(const TrainingTarget& target) {
+  std::string text = fmt::format("stack {}, {}", target.stack.name, name_of(target.stack.choices.precision));
+  if (!target.calibration.empty()) text += ", " + target.calibration;
+  if (target.headroom > 0) text += fmt::format(", {} % of memory left free", short_number(target.headroom));
+  return text;
+}
+
+std::string default_stack_note(const TrainingTarget& target) {
+  if (!target.stack_is_default || target.stack.libraries != Libraries::Old) return {};
+  return fmt::format(
+      "stack {}, the default for GPUs without fp8, is software of 2021; that of today: --stack "
+      "megatron-core\n",
+      target.stack.name);
+}
+
+Result<void> check_partial_recompute(const Stack& stack) {
+  return check_choice("--partial-recompute", stack, &PlanChoices::partial_recompute);
+}
+
+Result<void> check_zero_bubble(const Stack& stack) {
+  return check_choice("--zero-bubble", stack, &PlanChoices::zero_bubble);
+}
+
+Result<void> check_offload(const Stack& stack, const GpuProfile& profile) {
+  if (auto checked = check_choice("--offload", stack, &PlanChoices::offload); !checked) return checked;
+  if (profile.host_bandwidth.value <= 0) {
+    return fail({.field = "--offload",
+                 .message = fmt::format("profile '{}' has no host_bandwidth, the link to the CPU's memory",
+                                        profile.name)});
+  }
+  return {};
+}
+
+Result<std::vector<GpuCount>> read_gpus(std::string text, const std::optional<ClusterSpec>& cluster,
+                                        const GpuProfile& profile, bool parts) {
+  if (text.empty() && !cluster) {
+    return fail(
+        {.field = "--gpus", .message = "missing: say for instance --gpus 512 or --cluster 64x8:a100"});
+  }
+  if (text.empty()) {
+    const std::int32_t all = cluster->total_gpus().value;
+    text = parts ? fmt::format("1-{}", all) : std::to_string(all);
+  }
+  auto counts = parse_gpu_counts(text, profile.gpus_per_node);
+  if (!counts) return fail(in_option("--gpus", counts.error()));
+  if (cluster && counts->back() > cluster->total_gpus()) {
+    return fail({.field = "--gpus",
+                 .message = expected_found(
+                     fmt::format("at most the {} GPUs of the cluster", cluster->total_gpus().value), text)});
+  }
+  return counts;
+}
+
+}  // namespace vtrain
