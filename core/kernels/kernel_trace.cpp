@@ -44,7 +44,7 @@ class TraceParser {
  public:
   TraceParser(std::string_view text, const std::string& file) : lines_(text, file) {}
 
-  Result<KernelTable> parse() {
+  Result<TracedKernels> parse() {
     for (;;) {
       const auto more = lines_.next();
       if (!more) return fail(more.error());
@@ -53,7 +53,7 @@ class TraceParser {
       is_empty_ = false;
     }
     if (auto complete = check_complete(); !complete) return fail(std::move(complete.error()));
-    KernelTable table;
+    TracedKernels table;
     for (auto& [name, number] : operators_) {
       if (!sequences_[number].kernels.empty()) table.emplace(name, std::move(sequences_[number]));
     }
@@ -206,7 +206,7 @@ class TraceParser {
 
 }  // namespace
 
-Result<KernelTable> parse_kernel_trace(std::string_view text, const std::string& file) {
+Result<TracedKernels> parse_kernel_trace(std::string_view text, const std::string& file) {
   if (text.size() > kMaxText)
     return fail({.file = file, .message = fmt::format("larger than {} bytes", kMaxText)});
   return TraceParser(text, file).parse();

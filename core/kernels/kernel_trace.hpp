@@ -29,7 +29,7 @@ struct KernelSequence {
 };
 
 /// Kernels by operator, for instance `Fwd_transformer`. `NONE` holds kernels launched outside every operator.
-using KernelTable = std::map<std::string, KernelSequence, std::less<>>;
+using TracedKernels = std::map<std::string, KernelSequence, std::less<>>;
 
 // clang-format off
 /// Reads a trace file `trace_{hidden}_{tensor}_{micro batch}`: one event a line, ordered by start.
@@ -45,6 +45,6 @@ using KernelTable = std::map<std::string, KernelSequence, std::less<>>;
 /// whose launch is not in the file, a file cut off inside an operator or before the kernel of its last
 /// launch. The order of events makes `duration + gap >= 0` hold for every kernel.
 // clang-format on
-Result<KernelTable> parse_kernel_trace(std::string_view text, const std::string& file);
+Result<TracedKernels> parse_kernel_trace(std::string_view text, const std::string& file);
 
 }  // namespace vtrain

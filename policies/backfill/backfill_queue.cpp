@@ -10,7 +10,7 @@ std::size_t ArrivalOrderQueue::size_class(GpuCount num_gpus) {
 }
 
 void ArrivalOrderQueue::push(const QueuedJob& job) {
-  classes_[size_class(job.num_gpus)].insert(job.id, job.num_gpus, job.walltime);
+  classes_[size_class(job.num_gpus)].insert(job.id, job.num_gpus, job.time_limit);
 }
 
 void ArrivalOrderQueue::remove(const QueuedJob& job) {
@@ -25,27 +25,27 @@ std::optional<QueuedJob> ArrivalOrderQueue::first_fitting(const BackfillLimits& 
   if (limits.num_gpus.value < 1) return first;
   for (std::size_t i = 0; i <= size_class(limits.num_gpus); ++i) {
     const WaitingQueue& queue = classes_[i];
-    const auto position = queue.first_fitting(0, limits.num_gpus, limits.walltime);
+    const auto position = queue.first_fitting(0, limits.num_gpus, limits.time_limit);
     if (position && (!first || queue.job(*position) < first->id))
-      first = QueuedJob{queue.job(*position), queue.num_gpus(*position), queue.walltime(*position)};
+      first = QueuedJob{queue.job(*position), queue.num_gpus(*position), queue.time_limit(*position)};
   }
   return first;
 }
 
-void WalltimeOrderQueue::remove(const QueuedJob& job) {
+void TimeLimitOrderQueue::remove(const QueuedJob& job) {
   const auto jobs = by_size_.find(job.num_gpus);
-  if (jobs == by_size_.end() || jobs->second.erase({job.walltime, job.id}) == 0)
-    throw std::logic_error("WalltimeOrderQueue::remove: the job does not wait");
+  if (jobs == by_size_.end() || jobs->second.erase({job.time_limit, job.id}) == 0)
+    throw std::logic_error("TimeLimitOrderQueue::remove: the job does not wait");
   if (jobs->second.empty()) by_size_.erase(jobs);
 }
 
-std::optional<QueuedJob> WalltimeOrderQueue::first_fitting(const BackfillLimits& limits) const {
+std::optional<QueuedJob> TimeLimitOrderQueue::first_fitting(const BackfillLimits& limits) const {
   std::optional<QueuedJob> first;
   for (const auto& [num_gpus, jobs] : by_size_) {
     if (num_gpus > limits.num_gpus) break;
-    const auto& [walltime, id] = *jobs.begin();
-    const QueuedJob shortest{id, num_gpus, walltime};
-    if (walltime <= limits.walltime && (!first || before(shortest, *first))) first = shortest;
+    const auto& [time_limit, id] = *jobs.begin();
+    const QueuedJob shortest{id, num_gpus, time_limit};
+    if (time_limit <= limits.time_limit && (!first || before(shortest, *first))) first = shortest;
   }
   return first;
 }

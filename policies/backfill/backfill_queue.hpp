@@ -1,4 +1,4 @@
-/// Waiting jobs in the orders that the backfilling policies use, searchable by gang size and wall time
+/// Waiting jobs in the orders that the backfilling policies use, searchable by gang size and time limit
 /// together.
 #pragma once
 
@@ -22,15 +22,15 @@ namespace vtrain {
 /// What a job may need at most to be backfilled.
 struct BackfillLimits {
   GpuCount num_gpus{0};
-  SimDuration walltime = SimDuration::max();
+  SimDuration time_limit = SimDuration::max();
 };
 
 /// A waiting job as the queues know it.
 struct QueuedJob {
   JobId id;
   GpuCount num_gpus{0};
-  SimDuration walltime{0};  ///< the longest that it runs; must not change while it waits
-  GpuTypeId gpu_type{};     ///< that it asks for, see `Job`
+  SimDuration time_limit{0};  ///< the longest that it runs; must not change while it waits
+  GpuTypeId gpu_type{};       ///< that it asks for, see `Job`
   std::int16_t gpu_share = kWholeGpu;
 };
 
@@ -65,10 +65,10 @@ class ArrivalOrderQueue {
   std::array<WaitingQueue, kSizeClasses> classes_;  ///< [floor(log2(num_gpus))]
 };
 
-/// Waiting jobs in the order of their wall times, those of equal ones in the order of their ids.
-class WalltimeOrderQueue {
+/// Waiting jobs in the order of their time limits, those of equal ones in the order of their ids.
+class TimeLimitOrderQueue {
  public:
-  void push(const QueuedJob& job) { by_size_[job.num_gpus].insert({job.walltime, job.id}); }
+  void push(const QueuedJob& job) { by_size_[job.num_gpus].insert({job.time_limit, job.id}); }
   /// Takes a waiting job out. O(log n).
   void remove(const QueuedJob& job);
   /// The first job of the queue, if any.
@@ -77,7 +77,7 @@ class WalltimeOrderQueue {
   std::optional<QueuedJob> first_fitting(const BackfillLimits& limits) const;
   /// Whether `a` comes before `b`.
   static bool before(const QueuedJob& a, const QueuedJob& b) {
-    return Key{a.walltime, a.id} < Key{b.walltime, b.id};
+    return Key{a.time_limit, a.id} < Key{b.time_limit, b.id};
   }
 
  private:

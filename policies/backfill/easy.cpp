@@ -52,7 +52,7 @@ class Easy final : public Policy {
   }
 
  private:
-  /// Running jobs by the end of their wall time, with their hosts.
+  /// Running jobs by the end of their time limit, with their hosts.
   using Running = std::map<std::pair<SimTime, JobId>, HostRanges>;
 
   void give_back(const SchedulingPass& pass, JobId id) {
@@ -106,7 +106,7 @@ class Easy final : public Policy {
 
   /// The hosts on which a job delays nobody if it starts now.
   const HostSet& harmless_hosts(const SchedulingPass& pass, const QueuedJob& job) const {
-    return job.walltime <= shadow_ - pass.now() ? free_ : spare_;
+    return job.time_limit <= shadow_ - pass.now() ? free_ : spare_;
   }
 
   /// Starts, in order, every waiting job that does not delay the head.
@@ -154,7 +154,7 @@ class Easy final : public Policy {
 
 Result<std::unique_ptr<Policy>> make_easy(const PolicyArguments& arguments) {
   if (arguments["order"] == "fcfs") return std::make_unique<Easy<ArrivalOrderQueue>>();
-  return std::make_unique<Easy<WalltimeOrderQueue>>();
+  return std::make_unique<Easy<TimeLimitOrderQueue>>();
 }
 
 }  // namespace vtrain

@@ -9,7 +9,7 @@
 namespace vtrain {
 
 /// `easy`, the behaviour of `easy_bf` of batsched 1.4. The first job of the queue, in the order of arrival
-/// (`order=fcfs`) or of wall times (`order=asc-walltime`), holds a reservation of particular hosts at the
+/// (`order=fcfs`) or of time limits (`order=asc-walltime`), holds a reservation of particular hosts at the
 /// earliest instant at which running jobs will have left enough of them; every job takes the lowest hosts it
 /// can have. Later jobs start now if that leaves the reserved hosts free from the reservation on. The
 /// reservation is renewed when jobs end; between ends only arrivals are tried.

@@ -111,7 +111,7 @@ class EasyFast final : public Policy {
   QueuesByKind<ArrivalOrderQueue> waiting_;      ///< without the priority job
   JobId priority_;                               ///< none: nothing waits
   SimTime shadow_{};                             ///< of the priority job
-  std::set<std::pair<SimTime, JobId>> running_;  ///< jobs by the end of their wall time
+  std::set<std::pair<SimTime, JobId>> running_;  ///< jobs by the end of their time limit
   GpuPool free_;                                 ///< GPUs that are free, while they are handed out
 };
 

@@ -9,7 +9,7 @@
 namespace vtrain {
 
 /// `easy-fast`, the behaviour of `easy_bf_fast` of batsched 1.4. Jobs wait in order of arrival behind one
-/// priority job. Its shadow, the instant at which it fits if every running job takes its wall time, is
+/// priority job. Its shadow, the instant at which it fits if every running job takes its time limit, is
 /// computed when it becomes the priority job and kept even if jobs end early. A later job overtakes it if it
 /// fits now and ends by the shadow. The priority job and the queue start at ends; arrivals are tried once.
 ///

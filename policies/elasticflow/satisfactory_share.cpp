@@ -65,9 +65,9 @@ bool ShareFill::plan_amply(const FreeView& free, std::optional<std::int64_t> for
     const WholeSeconds step = free.step_from(context_.now);
     if (hold_first(*forced, step == FreeView::kNever ? due_ : step)) return true;
   }
-  ThroughputLevels::Level below{};
-  ThroughputLevels::Level level{};
-  for (const ThroughputLevels::Level& next : job_->levels->levels()) {
+  SpeedByGpus::Level below{};
+  SpeedByGpus::Level level{};
+  for (const SpeedByGpus::Level& next : job_->levels->levels()) {
     if (next.num_gpus.value > job_->max_gpus) return false;
     const double most = next.iterations_per_s * static_cast<double>(job_->deadline - from_);
     note_near(most, left_);
@@ -110,7 +110,7 @@ void ShareFill::plan_by_steps(std::optional<std::int64_t> forced) {
   if (forced && hold_first(*forced, steps.size() > 1 ? steps[1].time : due_)) return;
   std::int64_t below = 0;
   double fastest = 0;
-  for (const ThroughputLevels::Level& level : job_->levels->levels()) {
+  for (const SpeedByGpus::Level& level : job_->levels->levels()) {
     if (level.num_gpus.value > job_->max_gpus) break;
     fastest = std::max(fastest, level.iterations_per_s);
     // What the level could do with all of the time, if all of its GPUs were free.

@@ -149,11 +149,10 @@ std::vector<std::uint32_t> SlottedPolicy::take_arrivals(SchedulingPass& pass) {
     live.iterations_left = static_cast<double>(job.iterations);
     if (live.levels == nullptr) {
       // A rigid job does a second's work a second.
-      live.levels = &rigid_.emplace_back(std::vector<ThroughputLevels::Level>{{job.num_gpus, 1.0}});
+      live.levels = &rigid_.emplace_back(std::vector<SpeedByGpus::Level>{{job.num_gpus, 1.0}});
       live.iterations_left = to_seconds(time_on_gpus(job));
     }
-    const bool as_measured =
-        job.max_gpus.value > 0 && live.levels->source() == ThroughputLevels::Source::Trace;
+    const bool as_measured = job.max_gpus.value > 0 && live.levels->source() == SpeedByGpus::Source::Trace;
     if (job.curve && !as_measured) live.levels = &worthwhile(*live.levels, job.curve);
     const std::int64_t largest = live.levels->levels().back().num_gpus.value;
     live.max_gpus = job.max_gpus.value > 0 ? std::min<std::int64_t>(job.max_gpus.value, largest) : largest;
@@ -173,11 +172,11 @@ std::vector<std::uint32_t> SlottedPolicy::take_arrivals(SchedulingPass& pass) {
   return arrived;
 }
 
-const ThroughputLevels& SlottedPolicy::worthwhile(const ThroughputLevels& curve, CurveId id) {
+const SpeedByGpus& SlottedPolicy::worthwhile(const SpeedByGpus& curve, CurveId id) {
   const auto [known, is_new] = worthwhile_.try_emplace(id);
   if (is_new) {
-    std::vector<ThroughputLevels::Level> levels;
-    for (const ThroughputLevels::Level& level : curve.levels()) {
+    std::vector<SpeedByGpus::Level> levels;
+    for (const SpeedByGpus::Level& level : curve.levels()) {
       if (levels.empty() || level.iterations_per_s > levels.back().iterations_per_s) levels.push_back(level);
     }
     known->second.emplace(std::move(levels));

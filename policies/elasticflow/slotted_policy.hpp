@@ -18,7 +18,7 @@ namespace vtrain {
 /// A job that has come and not ended.
 struct SlottedJob {
   JobId job;
-  const ThroughputLevels* levels = nullptr;
+  const SpeedByGpus* levels = nullptr;
   std::int64_t min_gpus = 0;  ///< the smallest level
   std::int64_t max_gpus = 0;  ///< the largest level that it may hold
   double iterations_left = 0;
@@ -99,7 +99,7 @@ class SlottedPolicy : public Policy {
   void take_ends(SchedulingPass& pass, WholeSeconds now);
   std::vector<std::uint32_t> take_arrivals(SchedulingPass& pass);
   /// The levels of a curve on which a job is faster than on all smaller ones.
-  const ThroughputLevels& worthwhile(const ThroughputLevels& curve, CurveId id);
+  const SpeedByGpus& worthwhile(const SpeedByGpus& curve, CurveId id);
   void apply(SchedulingPass& pass);
   /// Whether all decisions to come would be like the one just made, until a node comes or goes.
   bool stands_still(const SchedulingPass& pass, WholeSeconds now) const;
@@ -112,8 +112,8 @@ class SlottedPolicy : public Policy {
   SlottedArrivals arrivals_;
   std::vector<SlottedJob> jobs_;        ///< by `JobId`
   std::vector<std::uint32_t> planned_;  ///< the planned ones of `live_`, in its order: others hold no GPUs
-  std::deque<ThroughputLevels> rigid_;  ///< of jobs without a curve
-  std::map<CurveId, std::optional<ThroughputLevels>> worthwhile_;
+  std::deque<SpeedByGpus> rigid_;       ///< of jobs without a curve
+  std::map<CurveId, std::optional<SpeedByGpus>> worthwhile_;
   std::int64_t cluster_gpus_ = 0;
   std::optional<WholeSeconds> last_decision_;
   std::optional<WholeSeconds> disrupted_at_;  ///< by something that no decision has taken in yet

@@ -5,21 +5,21 @@
 
 namespace vtrain {
 
-void WaitingQueue::push_back(JobId job, GpuCount num_gpus, SimDuration walltime) {
+void WaitingQueue::push_back(JobId job, GpuCount num_gpus, SimDuration time_limit) {
   if (tail_ == capacity_) repack();
   jobs_[tail_] = job;
-  set_leaf(tail_, {num_gpus.value, walltime});
+  set_leaf(tail_, {num_gpus.value, time_limit});
   ++tail_;
   ++num_jobs_;
 }
 
-void WaitingQueue::insert(JobId job, GpuCount num_gpus, SimDuration walltime) {
-  if (tail_ == 0 || jobs_[tail_ - 1] < job) return push_back(job, num_gpus, walltime);
+void WaitingQueue::insert(JobId job, GpuCount num_gpus, SimDuration time_limit) {
+  if (tail_ == 0 || jobs_[tail_ - 1] < job) return push_back(job, num_gpus, time_limit);
   // Places that were left keep the id that they had, so the ids ascend over all places.
   const auto place = std::lower_bound(jobs_.begin(), jobs_.begin() + tail_, job);
-  if (*place != job) return repack_with(job, {num_gpus.value, walltime});
+  if (*place != job) return repack_with(job, {num_gpus.value, time_limit});
   const auto position = static_cast<Position>(place - jobs_.begin());
-  set_leaf(position, {num_gpus.value, walltime});
+  set_leaf(position, {num_gpus.value, time_limit});
   head_ = std::min(head_, position);
   ++num_jobs_;
 }
@@ -37,13 +37,13 @@ std::optional<WaitingQueue::Position> WaitingQueue::front() const {
 }
 
 std::optional<WaitingQueue::Position> WaitingQueue::first_fitting(Position from, GpuCount max_gpus,
-                                                                  SimDuration max_walltime) const {
+                                                                  SimDuration max_time_limit) const {
   from = std::max(from, head_);
   if (from >= tail_) return std::nullopt;
   const std::int32_t limit = std::min(max_gpus.value, kNoJob - 1);
   std::size_t node = capacity_ + from;
   while (true) {
-    if (tree_[node].num_gpus <= limit && tree_[node].walltime <= max_walltime) {
+    if (tree_[node].num_gpus <= limit && tree_[node].time_limit <= max_time_limit) {
       if (node >= capacity_) return static_cast<Position>(node - capacity_);
       node *= 2;
       continue;
@@ -70,8 +70,8 @@ void WaitingQueue::set_leaf(Position position, Minima value) {
   for (node /= 2; node >= 1; node /= 2) {
     const Minima& left = tree_[2 * node];
     const Minima& right = tree_[2 * node + 1];
-    const Minima both{std::min(left.num_gpus, right.num_gpus), std::min(left.walltime, right.walltime)};
-    if (both.num_gpus == tree_[node].num_gpus && both.walltime == tree_[node].walltime) return;
+    const Minima both{std::min(left.num_gpus, right.num_gpus), std::min(left.time_limit, right.time_limit)};
+    if (both.num_gpus == tree_[node].num_gpus && both.time_limit == tree_[node].time_limit) return;
     tree_[node] = both;
   }
 }
@@ -104,7 +104,7 @@ void WaitingQueue::repack_with(JobId extra, Minima minima) {
   for (std::size_t node = capacity_ - 1; node >= 1; --node) {
     const Minima& left = tree_[2 * node];
     const Minima& right = tree_[2 * node + 1];
-    tree_[node] = {std::min(left.num_gpus, right.num_gpus), std::min(left.walltime, right.walltime)};
+    tree_[node] = {std::min(left.num_gpus, right.num_gpus), std::min(left.time_limit, right.time_limit)};
   }
 }
 

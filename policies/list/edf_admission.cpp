@@ -64,7 +64,7 @@ void EdfAdmission::follow(const SchedulingPass& pass, std::vector<Planned>& jobs
       const GpuCount gpus = fastest_within(pass, planned->job, left);
       if (gpus.value == 0) continue;
       left -= gpus;
-      const ThroughputLevels* const curve = pass.curve(planned->job);
+      const SpeedByGpus* const curve = pass.curve(planned->job);
       const double speed = curve == nullptr ? 0 : curve->iterations_per_s(gpus);
       running.push_back({planned, speed});
       planned->end = saturating_sum(

@@ -5,17 +5,17 @@
 namespace vtrain {
 
 GpuCount least_gpus(const SchedulingPass& pass, JobId job) {
-  const ThroughputLevels* const curve = pass.curve(job);
+  const SpeedByGpus* const curve = pass.curve(job);
   return curve == nullptr ? pass.job(job).num_gpus : curve->levels().front().num_gpus;
 }
 
 GpuCount fastest_within(const SchedulingPass& pass, JobId id, GpuCount num_gpus) {
   const Job& job = pass.job(id);
-  const ThroughputLevels* const curve = pass.curve(id);
+  const SpeedByGpus* const curve = pass.curve(id);
   if (curve == nullptr) return job.num_gpus <= num_gpus ? job.num_gpus : GpuCount(0);
   const GpuCount most = job.max_gpus.value > 0 ? std::max(job.max_gpus, job.num_gpus) : num_gpus;
-  ThroughputLevels::Level fastest;
-  for (const ThroughputLevels::Level& level : curve->levels()) {
+  SpeedByGpus::Level fastest;
+  for (const SpeedByGpus::Level& level : curve->levels()) {
     if (level.num_gpus > std::min(num_gpus, most)) break;
     if (level.iterations_per_s > fastest.iterations_per_s) fastest = level;
   }

@@ -8,20 +8,20 @@ namespace {
 
 std::int64_t in_billionths(double speed) {
   constexpr double kFastest = 1e6;
-  const double billionths = std::min(speed, kFastest) * static_cast<double>(RunSpeed::kFull);
+  const double billionths = std::min(speed, kFastest) * static_cast<double>(SegmentSpeed::kFull);
   return std::max<std::int64_t>(1, std::llround(billionths));
 }
 
 }  // namespace
 
-GangSites::GangSites(const ClusterSpec& cluster, const Workload& workload, GangSpeeds& speeds,
-                     const Placement& placement)
+PlacementSpeed::PlacementSpeed(const ClusterSpec& cluster, const Workload& workload, GangSpeedModel& speeds,
+                               const Placement& placement)
     : nodes_(cluster, workload),
       speeds_(speeds),
       may_spread_(!placement.packs_gangs()),
       matter_(placement.info().knows_nodes && (may_spread_ || nodes_.by_type().size() > 1)) {}
 
-GangSite GangSites::of(std::span<const NodeShare> shares) const {
+GangSite PlacementSpeed::of(std::span<const NodeShare> shares) const {
   const std::uint32_t type = nodes_[shares.front().node.value].type;
   std::int32_t num_gpus = 0;
   std::int32_t nodes = 0;
@@ -41,7 +41,7 @@ GangSite GangSites::of(std::span<const NodeShare> shares) const {
   return {.gpu_type = type, .ranks_together = packed ? 0 : bits & -bits};
 }
 
-RunSpeed GangSites::speed(JobId job, std::span<const NodeShare> shares) const {
+SegmentSpeed PlacementSpeed::speed(JobId job, std::span<const NodeShare> shares) const {
   if (!matter()) return {};
   GpuCount num_gpus{0};
   for (const NodeShare& share : shares)
@@ -50,7 +50,7 @@ RunSpeed GangSites::speed(JobId job, std::span<const NodeShare> shares) const {
   return {in_billionths(speed.here), in_billionths(speed.packed)};
 }
 
-RunSpeed GangSites::slowest(JobId job, GpuCount num_gpus) const {
+SegmentSpeed PlacementSpeed::slowest(JobId job, GpuCount num_gpus) const {
   if (!matter()) return {};
   const std::int64_t speed = in_billionths(speeds_.slowest(job, num_gpus, may_spread_));
   return {speed, speed};

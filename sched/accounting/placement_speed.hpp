@@ -8,16 +8,16 @@
 #include "sched/cluster/node_table.hpp"
 #include "sched/disruption/segment_timing.hpp"
 #include "sched/placement/placement.hpp"
-#include "workloads/jobs/gang_speeds.hpp"
+#include "workloads/jobs/gang_speed_model.hpp"
 
 namespace vtrain {
 
 /// Tells how fast jobs are on the gangs of one cluster and placement.
-class GangSites {
+class PlacementSpeed {
  public:
   /// `speeds` and `placement` outlive it.
-  GangSites(const ClusterSpec& cluster, const Workload& workload, GangSpeeds& speeds,
-            const Placement& placement);
+  PlacementSpeed(const ClusterSpec& cluster, const Workload& workload, GangSpeedModel& speeds,
+                 const Placement& placement);
 
   /// Whether gangs of a job may come to be anywhere but packed on the first type that the job may use.
   /// Otherwise, and where gangs have no nodes, nothing depends on where they are.
@@ -29,13 +29,13 @@ class GangSites {
   /// more nodes than its GPUs fill of the largest ones of the type. O(shares).
   GangSite of(std::span<const NodeShare> shares) const;
   /// The speed of a job that is known on a gang.
-  RunSpeed speed(JobId job, std::span<const NodeShare> shares) const;
+  SegmentSpeed speed(JobId job, std::span<const NodeShare> shares) const;
   /// The least that it can be with so many GPUs.
-  RunSpeed slowest(JobId job, GpuCount num_gpus) const;
+  SegmentSpeed slowest(JobId job, GpuCount num_gpus) const;
 
  private:
   NodeTable nodes_;
-  GangSpeeds& speeds_;
+  GangSpeedModel& speeds_;
   bool may_spread_;
   bool matter_;
 };

@@ -4,8 +4,8 @@
 
 namespace vtrain {
 
-RunBooks::RunBooks(std::span<const Job> jobs, const Disruptions& disruptions, const Placement& placement,
-                   const GangSites* sites)
+SegmentAccounting::SegmentAccounting(std::span<const Job> jobs, const Disruptions& disruptions,
+                                     const Placement& placement, const PlacementSpeed* sites)
     : jobs_(jobs),
       disruptions_(disruptions),
       placement_(placement),
@@ -14,9 +14,9 @@ RunBooks::RunBooks(std::span<const Job> jobs, const Disruptions& disruptions, co
       starts_(jobs.size(), Start::First),
       losses_(jobs.size()) {}
 
-RunPlan RunBooks::plan(JobId id, GpuCount num_gpus) const {
+SegmentTiming SegmentAccounting::plan(JobId id, GpuCount num_gpus) const {
   const Job& job = jobs_[id.value];
-  RunPlan plan;
+  SegmentTiming plan;
   switch (starts_[id.value]) {
     case Start::First:
       break;
@@ -33,64 +33,64 @@ RunPlan RunBooks::plan(JobId id, GpuCount num_gpus) const {
   const double mtbf_s = disruptions_.failures ? disruptions_.failures->job_mtbf_s(num_gpus)
                                               : std::numeric_limits<double>::infinity();
   plan.interval = disruptions_.checkpoints.interval_of(to_seconds(plan.checkpoint), mtbf_s)
-                      .value_or(RunPlan::kNoCheckpoints);
+                      .value_or(SegmentTiming::kNoCheckpoints);
   return plan;
 }
 
-RunSpeed RunBooks::speed(JobId id, std::span<const NodeShare> shares) const {
+SegmentSpeed SegmentAccounting::speed(JobId id, std::span<const NodeShare> shares) const {
   if (shares.empty()) return {};
   if (sites_ != nullptr && sites_->knows(id)) return sites_->speed(id, shares);
   return disruptions_.speed(placement_.levels_crossed(shares));
 }
 
-RunSpeed RunBooks::slowest(JobId id, GpuCount num_gpus) const {
+SegmentSpeed SegmentAccounting::slowest(JobId id, GpuCount num_gpus) const {
   if (!placement_.info().knows_nodes) return {};
   if (sites_ != nullptr && sites_->knows(id)) return sites_->slowest(id, num_gpus);
   return disruptions_.speed(placement_.most_levels(request_of(jobs_[id.value], num_gpus)));
 }
 
-const RunPlan& RunBooks::begin(JobId id, GpuCount num_gpus, std::span<const NodeShare> shares, SimTime now,
-                               SimDuration attained) {
+const SegmentTiming& SegmentAccounting::begin(JobId id, GpuCount num_gpus, std::span<const NodeShare> shares,
+                                              SimTime now, SimDuration attained) {
   JobOverhead& overhead = overheads_[id.value];
   overhead.plan = plan(id, num_gpus);
   overhead.plan.speed = speed(id, shares);
-  const SimDuration time = overhead.plan.time_for(jobs_[id.value].walltime() - (attained - overhead.lost));
+  const SimDuration time = overhead.plan.time_for(jobs_[id.value].time_limit() - (attained - overhead.lost));
   overhead.planned_end = saturating_sum(now, time);
   return overhead.plan;
 }
 
-SimDuration RunBooks::end(JobId id, GpuCount num_gpus, std::int16_t gpu_share, SimDuration held,
-                          SimDuration attained, RunEnd how) {
+SimDuration SegmentAccounting::end(JobId id, GpuCount num_gpus, std::int16_t gpu_share, SimDuration held,
+                                   SimDuration attained, SegmentEnd how) {
   JobOverhead& overhead = overheads_[id.value];
-  const RunPlan& plan = overhead.plan;
+  const SegmentTiming& plan = overhead.plan;
   const SimDuration work = plan.work(held);
-  const SimDuration lasting = how == RunEnd::Failed ? plan.saved_work(held) : work;
+  const SimDuration lasting = how == SegmentEnd::Failed ? plan.saved_work(held) : work;
   LostGpuTime& losses = losses_[id.value];
   losses[setup_cause(id)].add(plan.setting_up(held), num_gpus, gpu_share);
   losses[LossCause::Checkpoint].add(plan.writing(held), num_gpus, gpu_share);
   losses[LossCause::Spread].add(plan.slowed(held), num_gpus, gpu_share);
-  if (how == RunEnd::Failed)
+  if (how == SegmentEnd::Failed)
     losses[LossCause::LostWork].add(plan.useful(held) - plan.saved_useful(held), num_gpus, gpu_share);
   overhead.lost += held - lasting;
   // A run that ended as it began has neither done nor undone anything: the next one begins as this one did.
-  if (held.count() > 0 && how != RunEnd::Done) {
-    starts_[id.value] = how == RunEnd::Preempted ? Start::AfterPreemption
-                        : how == RunEnd::Resized ? Start::AfterResize
-                                                 : Start::AfterFailure;
+  if (held.count() > 0 && how != SegmentEnd::Done) {
+    starts_[id.value] = how == SegmentEnd::Preempted ? Start::AfterPreemption
+                        : how == SegmentEnd::Resized ? Start::AfterResize
+                                                     : Start::AfterFailure;
   }
-  if (how == RunEnd::Preempted || how == RunEnd::Failed) foresee(id, attained + held);
+  if (how == SegmentEnd::Preempted || how == SegmentEnd::Failed) foresee(id, attained + held);
   return lasting;
 }
 
-void RunBooks::foresee(JobId id, SimDuration attained) {
+void SegmentAccounting::foresee(JobId id, SimDuration attained) {
   const Job& job = jobs_[id.value];
   JobOverhead& overhead = overheads_[id.value];
-  RunPlan next = plan(id, job.num_gpus);
+  SegmentTiming next = plan(id, job.num_gpus);
   next.speed = slowest(id, job.num_gpus);
-  overhead.planned_time = next.time_for(job.walltime() - (attained - overhead.lost));
+  overhead.planned_time = next.time_for(job.time_limit() - (attained - overhead.lost));
 }
 
-LossCause RunBooks::setup_cause(JobId id) const {
+LossCause SegmentAccounting::setup_cause(JobId id) const {
   switch (starts_[id.value]) {
     case Start::First:  // which has no setup
     case Start::AfterPreemption:

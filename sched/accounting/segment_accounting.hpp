@@ -17,7 +17,7 @@
 namespace vtrain {
 
 /// How a run of a job ended.
-enum class RunEnd : std::uint8_t {
+enum class SegmentEnd : std::uint8_t {
   Done,       ///< with its work
   Preempted,  ///< the policy took the GPUs away; the state was saved
   Resized,    ///< the policy gave it another number of GPUs; the state was saved
@@ -26,15 +26,15 @@ enum class RunEnd : std::uint8_t {
 
 /// Makes the plan of every run and books what came of it. Exists only where something costs jobs time, so
 /// that other replays do not pay for it.
-class RunBooks {
+class SegmentAccounting {
   /// How a job's run begins.
   enum class Start : std::uint8_t { First, AfterPreemption, AfterResize, AfterFailure };
 
  public:
   /// `jobs`, `disruptions`, `placement` and `sites` outlive the books. Without `sites` nothing is known of
   /// the speed of gangs beyond the disruptions' `spread_factor`.
-  RunBooks(std::span<const Job> jobs, const Disruptions& disruptions, const Placement& placement,
-           const GangSites* sites = nullptr);
+  SegmentAccounting(std::span<const Job> jobs, const Disruptions& disruptions, const Placement& placement,
+                    const PlacementSpeed* sites = nullptr);
 
   /// What policies may ask about, by `JobId`.
   std::span<const JobOverhead> overheads() const { return overheads_; }
@@ -42,12 +42,12 @@ class RunBooks {
   void submit(JobId job) { foresee(job, SimDuration(0)); }
   /// A run begins on a gang after the job has held GPUs for `attained`. Returns its plan. `shares` are empty
   /// where gangs have no nodes.
-  const RunPlan& begin(JobId job, GpuCount num_gpus, std::span<const NodeShare> shares, SimTime now,
-                       SimDuration attained);
+  const SegmentTiming& begin(JobId job, GpuCount num_gpus, std::span<const NodeShare> shares, SimTime now,
+                             SimDuration attained);
   /// A run has ended that held `gpu_share` thousandths of each of `num_gpus` for `held`, and before it the
   /// job `attained`. Returns the work in it that lasts.
   SimDuration end(JobId job, GpuCount num_gpus, std::int16_t gpu_share, SimDuration held,
-                  SimDuration attained, RunEnd how);
+                  SimDuration attained, SegmentEnd how);
   /// All that the books say of one job.
   struct Account {
     JobOverhead overhead;
@@ -65,11 +65,11 @@ class RunBooks {
   std::vector<LostGpuTime> take_losses() { return std::move(losses_); }
 
  private:
-  RunPlan plan(JobId job, GpuCount num_gpus) const;
+  SegmentTiming plan(JobId job, GpuCount num_gpus) const;
   /// The speed of a job on a gang.
-  RunSpeed speed(JobId job, std::span<const NodeShare> shares) const;
+  SegmentSpeed speed(JobId job, std::span<const NodeShare> shares) const;
   /// The least speed that it may come to have on its next gang.
-  RunSpeed slowest(JobId job, GpuCount num_gpus) const;
+  SegmentSpeed slowest(JobId job, GpuCount num_gpus) const;
   /// Tells policies how long the job's next run will take at most.
   void foresee(JobId job, SimDuration attained);
   /// What the setup of the current run is booked as.
@@ -78,7 +78,7 @@ class RunBooks {
   std::span<const Job> jobs_;
   const Disruptions& disruptions_;
   const Placement& placement_;
-  const GangSites* sites_;
+  const PlacementSpeed* sites_;
   std::vector<JobOverhead> overheads_;
   std::vector<Start> starts_;  ///< by `JobId`: of the current run, or the next one of a job that waits
   std::vector<LostGpuTime> losses_;

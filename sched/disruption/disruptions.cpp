@@ -5,9 +5,9 @@
 
 namespace vtrain {
 
-RunSpeed Disruptions::speed(int levels) const {
+SegmentSpeed Disruptions::speed(int levels) const {
   if (spread_factor >= 1 || levels == 0) return {};
-  const double speed = std::pow(spread_factor, levels) * static_cast<double>(RunSpeed::kFull);
+  const double speed = std::pow(spread_factor, levels) * static_cast<double>(SegmentSpeed::kFull);
   return {.here = std::max<std::int64_t>(1, std::llround(speed))};
 }
 

@@ -24,13 +24,13 @@ struct Disruptions {
   std::uint64_t seed = 1;                  ///< of the random ones
   /// What a gang's speed is multiplied by for each level of the network that it crosses (between nodes,
   /// between racks), in (0, 1]; 1: how it is spread makes no difference. For jobs of whose links nothing
-  /// better is known (`GangSpeeds`).
+  /// better is known (`GangSpeedModel`).
   double spread_factor = 1;
 
   /// Whether nodes may go out of service, for which the placement must know nodes.
   bool takes_nodes_out() const { return failures.has_value() || !outages.empty(); }
   /// The speed on a gang that crosses `levels` levels.
-  RunSpeed speed(int levels) const;
+  SegmentSpeed speed(int levels) const;
   /// Whether anything happens at all.
   bool any() const {
     return takes_nodes_out() || interruption_cost.rule().kind != InterruptionRule::Kind::None ||

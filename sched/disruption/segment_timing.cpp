@@ -20,39 +20,39 @@ SimDuration scaled(SimDuration time, std::int64_t by, std::int64_t of) {
 
 }  // namespace
 
-SimDuration RunPlan::training(SimDuration held) const {
+SimDuration SegmentTiming::training(SimDuration held) const {
   const SimDuration after_setup = held - setting_up(held);
   if (interval == kNoCheckpoints) return after_setup;
   const SimDuration period = interval + checkpoint;
   return after_setup / period * interval + std::min(after_setup % period, interval);
 }
 
-SimDuration RunPlan::saved_training(SimDuration held) const {
+SimDuration SegmentTiming::saved_training(SimDuration held) const {
   if (interval == kNoCheckpoints) return SimDuration(0);
   return (held - setting_up(held)) / (interval + checkpoint) * interval;
 }
 
-SimDuration RunPlan::work(SimDuration held) const {
-  return scaled(training(held), speed.here, RunSpeed::kFull);
+SimDuration SegmentTiming::work(SimDuration held) const {
+  return scaled(training(held), speed.here, SegmentSpeed::kFull);
 }
 
-SimDuration RunPlan::saved_work(SimDuration held) const {
-  return scaled(saved_training(held), speed.here, RunSpeed::kFull);
+SimDuration SegmentTiming::saved_work(SimDuration held) const {
+  return scaled(saved_training(held), speed.here, SegmentSpeed::kFull);
 }
 
-SimDuration RunPlan::useful(SimDuration held) const {
+SimDuration SegmentTiming::useful(SimDuration held) const {
   return scaled(training(held), speed.here, speed.packed);
 }
 
-SimDuration RunPlan::saved_useful(SimDuration held) const {
+SimDuration SegmentTiming::saved_useful(SimDuration held) const {
   return scaled(saved_training(held), speed.here, speed.packed);
 }
 
-SimDuration RunPlan::time_for(SimDuration work) const {
+SimDuration SegmentTiming::time_for(SimDuration work) const {
   // The least training that does the work.
-  const Wide least = speed.here == RunSpeed::kFull
+  const Wide least = speed.here == SegmentSpeed::kFull
                          ? Wide{work.count()}
-                         : (Wide{work.count()} * RunSpeed::kFull + speed.here - 1) / speed.here;
+                         : (Wide{work.count()} * SegmentSpeed::kFull + speed.here - 1) / speed.here;
   if (least >= SimDuration::max().count()) return SimDuration::max();
   const auto training = static_cast<std::int64_t>(least);
   const std::int64_t checkpoints = training > 0 ? (training - 1) / interval.count() : 0;

@@ -9,27 +9,27 @@ namespace vtrain {
 
 /// Work that a job does in a nanosecond of training, in billionths of one, from 1 on. Work is measured in
 /// time on the gang that the job's duration or curve tells of.
-struct RunSpeed {
+struct SegmentSpeed {
   static constexpr std::int64_t kFull = 1'000'000'000;
 
   /// Less than `kFull` for a gang that is slow because it is spread, more on faster GPUs.
   std::int64_t here = kFull;
   std::int64_t packed = kFull;  ///< if the same number of GPUs of the type were not spread; at least `here`
 
-  friend bool operator==(const RunSpeed&, const RunSpeed&) = default;
+  friend bool operator==(const SegmentSpeed&, const SegmentSpeed&) = default;
 };
 
 /// One run of a job (from the instant at which it gets a gang to the one at which it gives it back), as a
 /// function of the time for which it has held the gang: first `setup`, in which nothing is done, then it
 /// trains, with a checkpoint after every `interval` of that. Because everything follows from the time held,
 /// it makes no difference how often somebody looks.
-struct RunPlan {
+struct SegmentTiming {
   static constexpr SimDuration kNoCheckpoints = SimDuration::max();
 
   SimDuration setup{0};                   ///< restoring the state, starting the processes
   SimDuration interval = kNoCheckpoints;  ///< training between two checkpoints, above 0
   SimDuration checkpoint{0};              ///< time that writing one takes
-  RunSpeed speed{};
+  SegmentSpeed speed{};
 
   /// Work done in the first `held` of the run.
   SimDuration work(SimDuration held) const;
@@ -57,7 +57,7 @@ struct RunPlan {
 
 /// What a job's disruptions come to so far, as far as policies may ask.
 struct JobOverhead {
-  RunPlan plan{};  ///< of the current run, or of the last one
+  SegmentTiming plan{};  ///< of the current run, or of the last one
   /// Time held in earlier runs that was not work, or work that is gone; negative after runs on GPUs that are
   /// faster than the job's duration tells of.
   SimDuration lost{0};

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "sched/placement/free_by_topology.hpp"
 #include "sched/placement/node_placement.hpp"
-#include "sched/placement/topology_books.hpp"
 
 namespace vtrain {
 namespace {
@@ -65,7 +65,7 @@ class TopologyPlacement : public NodePlacement {
     }
   }
 
-  const TopologyBooks& books() const { return books_; }
+  const FreeByTopology& books() const { return books_; }
 
  private:
   /// The island with the least room that suffices, otherwise the one with the most.
@@ -118,7 +118,7 @@ class TopologyPlacement : public NodePlacement {
     return node.has_value();
   }
 
-  TopologyBooks books_;
+  FreeByTopology books_;
 };
 
 class ConsolidatePlacement final : public TopologyPlacement {
@@ -225,7 +225,7 @@ class ConsolidateStrictPlacement final : public TopologyPlacement {
     std::int32_t idle = 0;
     std::optional<std::uint32_t> tightest;
     for (const std::uint32_t rack : racks) {
-      const TopologyBooks::Rack& here = books().rack(rack);
+      const FreeByTopology::Rack& here = books().rack(rack);
       idle += here.idle_nodes;
       if (has_room(here.nodes, here.idle_nodes, need) &&
           (!tightest || here.idle_nodes < books().rack(*tightest).idle_nodes))

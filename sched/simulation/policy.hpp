@@ -30,7 +30,7 @@ enum class JobState : std::uint8_t {
 
 /// Time for which a rigid job holds its GPUs in all: its duration, cut at the time limit.
 inline SimDuration time_on_gpus(const Job& job) {
-  return std::min(job.duration, job.walltime());
+  return std::min(job.duration, job.time_limit());
 }
 
 /// One scheduling pass, at one instant: what a policy may see and what it may say. It is valid during one
@@ -136,20 +136,20 @@ class SchedulingPass {
   }
   /// Work still to go, as time on its GPUs. Only clairvoyant policies ask.
   SimDuration remaining(JobId job) const { return jobs_[job.value].duration - work_done(job); }
-  /// The longest that a run takes which a waiting job begins now: its wall time, less what it has done of it,
-  /// plus what starting again and checkpoints cost.
+  /// The longest that a run takes which a waiting job begins now: its time limit, less what it has done of
+  /// it, plus what starting again and checkpoints cost.
   SimDuration planned_time(JobId job) const {
-    return overheads_.empty() ? jobs_[job.value].walltime() : overheads_[job.value].planned_time;
+    return overheads_.empty() ? jobs_[job.value].time_limit() : overheads_[job.value].planned_time;
   }
   /// When the job's current run, or its last one if it does not run, is or was to end at the latest.
   SimTime planned_end(JobId job) const {
     if (!overheads_.empty()) return overheads_[job.value].planned_end;
-    return saturating_sum(progress_[job.value].resumed, jobs_[job.value].walltime());
+    return saturating_sum(progress_[job.value].resumed, jobs_[job.value].time_limit());
   }
   /// Time for which the job holds its GPUs from now on at the longest, if it runs on without a stop or, when
   /// it waits, starts now.
   SimDuration planned_remaining(JobId job) const {
-    if (overheads_.empty()) return jobs_[job.value].walltime() - attained(job);
+    if (overheads_.empty()) return jobs_[job.value].time_limit() - attained(job);
     const JobOverhead& overhead = overheads_[job.value];
     return state(job) == JobState::Running ? overhead.planned_end - now_ : overhead.planned_time;
   }
@@ -159,7 +159,7 @@ class SchedulingPass {
     return progress.state == JobState::Running ? progress.num_gpus : GpuCount(0);
   }
   /// How fast the job is on other numbers of GPUs; null when it is rigid.
-  const ThroughputLevels* curve(JobId job) const {
+  const SpeedByGpus* curve(JobId job) const {
     const CurveId curve = jobs_[job.value].curve;
     return curve ? &curves_[curve.value] : nullptr;
   }
@@ -197,7 +197,7 @@ class SchedulingPass {
   const ClusterSpec* cluster_ = nullptr;
   const GpusByType* gpus_by_type_ = nullptr;
   std::span<const Job> jobs_;
-  std::span<const ThroughputLevels> curves_;
+  std::span<const SpeedByGpus> curves_;
   std::span<const JobProgress> progress_;
   std::span<const JobOverhead> overheads_;  ///< empty unless something costs jobs time
 };

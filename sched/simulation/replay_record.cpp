@@ -5,20 +5,20 @@
 
 namespace vtrain {
 
-void record_run(SimulationResult& result, JobRun run, std::span<const NodeShare> shares) {
+void record_segment(SimulationResult& result, JobSegment run, std::span<const NodeShare> shares) {
   // What a gang has of a node stands together.
   for (const NodeShare& share : shares) {
     if (run.nodes.empty() || run.nodes.back() != share.node) run.nodes.push_back(share.node);
   }
-  result.runs.push_back(std::move(run));
+  result.segments.push_back(std::move(run));
 }
 
-void forget_run(SimulationResult& result, JobId job, SimTime now) {
-  const auto earlier = std::find_if(result.runs.rbegin(), result.runs.rend(),
-                                    [now](const JobRun& run) { return run.end != now; });
-  const auto run = std::find_if(earlier.base(), result.runs.end(),
-                                [job](const JobRun& candidate) { return candidate.job == job; });
-  if (run != result.runs.end()) result.runs.erase(run);
+void forget_segment(SimulationResult& result, JobId job, SimTime now) {
+  const auto earlier = std::find_if(result.segments.rbegin(), result.segments.rend(),
+                                    [now](const JobSegment& run) { return run.end != now; });
+  const auto run = std::find_if(earlier.base(), result.segments.end(),
+                                [job](const JobSegment& candidate) { return candidate.job == job; });
+  if (run != result.segments.end()) result.segments.erase(run);
 }
 
 void record_sample(SimulationResult& result, const ClusterSample& sample, const Placement& placement) {

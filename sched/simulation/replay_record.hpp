@@ -12,11 +12,11 @@
 namespace vtrain {
 
 /// Appends a run that has ended, with the nodes of its gang. `run.nodes` comes empty.
-void record_run(SimulationResult& result, JobRun run, std::span<const NodeShare> shares);
+void record_segment(SimulationResult& result, JobSegment run, std::span<const NodeShare> shares);
 
 /// Takes the first of a job's runs that were recorded with the end `now`, the latest there is, out of the
 /// record, if there is one: the job runs on.
-void forget_run(SimulationResult& result, JobId job, SimTime now);
+void forget_segment(SimulationResult& result, JobId job, SimTime now);
 
 /// Appends a sample of the cluster, unless it is as it was, and of its fragmentation where that is kept.
 void record_sample(SimulationResult& result, const ClusterSample& sample, const Placement& placement);

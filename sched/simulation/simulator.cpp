@@ -50,9 +50,9 @@ class Simulation final : public SchedulingPass {
     curves_ = workload.curves;
     progress_ = progress_by_job_;
     result_.outcomes.resize(jobs_.size());
-    result_.runs_recorded = options.record_runs;
-    if (options.gang_speeds != nullptr && policy.copes_with_disruptions())
-      sites_.emplace(cluster, workload, *options.gang_speeds, gangs_.placement());
+    result_.segments_recorded = options.record_segments;
+    if (options.gang_speed_model != nullptr && policy.copes_with_disruptions())
+      sites_.emplace(cluster, workload, *options.gang_speed_model, gangs_.placement());
     if (disruptions_ || (sites_ && sites_->matter())) {
       books_.emplace(jobs_, disruptions_ ? *disruptions_ : kNoDisruptions, gangs_.placement(),
                      sites_ ? &*sites_ : nullptr);
@@ -103,11 +103,11 @@ class Simulation final : public SchedulingPass {
     if (num_gpus > free_gpus_ + before) return false;
     const std::span<const NodeShare> shares = gangs_.shares(job);
     former_shares_.assign(shares.begin(), shares.end());
-    FormerRun former = run_of(job);
+    FormerSegment former = segment_of(job);
     if (!gangs_.resize(job, before, num_gpus)) return false;
-    former_runs_.push_back(std::move(former));
-    book_run(job, RunEnd::Resized, former_shares_);
-    open_run(job, num_gpus);
+    former_segments_.push_back(std::move(former));
+    book_segment(job, SegmentEnd::Resized, former_shares_);
+    open_segment(job, num_gpus);
     sweep_stale_events();
     ++result_.outcomes[job.value].resizes;
     return true;
@@ -133,15 +133,15 @@ class Simulation final : public SchedulingPass {
 
   void preempt(JobId job) override {
     require(job, JobState::Running, "preempted", "running");
-    former_runs_.push_back(run_of(job));
-    send_back(job, RunEnd::Preempted);
+    former_segments_.push_back(segment_of(job));
+    send_back(job, SegmentEnd::Preempted);
     ++result_.outcomes[job.value].preemptions;
     sweep_stale_events();
   }
 
   bool try_resume(JobId job) override {
-    const auto former = std::ranges::find(former_runs_, job, &FormerRun::job);
-    if (former == former_runs_.end()) return false;
+    const auto former = std::ranges::find(former_segments_, job, &FormerSegment::job);
+    if (former == former_segments_.end()) return false;
     JobProgress& progress = progress_by_job_[job.value];
     const bool runs = progress.state == JobState::Running;
     if (!gangs_.restore(job, runs ? progress.num_gpus : GpuCount(0), former->progress.num_gpus,
@@ -157,8 +157,8 @@ class Simulation final : public SchedulingPass {
     progress.run = runs_so_far;
     result_.outcomes[job.value] = former->outcome;
     if (former->account) books_->restore(job, *former->account);
-    if (progress.resumed < now_) forget_run(result_, job, now_);
-    std::erase_if(former_runs_, [job](const FormerRun& run) { return run.job == job; });
+    if (progress.resumed < now_) forget_segment(result_, job, now_);
+    std::erase_if(former_segments_, [job](const FormerSegment& run) { return run.job == job; });
     foresee_end(job);
     sweep_stale_events();
     return true;
@@ -178,17 +178,17 @@ class Simulation final : public SchedulingPass {
   static constexpr SimTime kNever = SimTime::max();
 
   /// A run that the pass has cut short, with all that its end changes.
-  struct FormerRun {
+  struct FormerSegment {
     JobId job;
     JobProgress progress;
     JobOutcome outcome;
-    std::optional<RunBooks::Account> account;
+    std::optional<SegmentAccounting::Account> account;
     std::vector<NodeShare> shares;  ///< what placement gave it
   };
 
-  FormerRun run_of(JobId job) const {
+  FormerSegment segment_of(JobId job) const {
     const std::span<const NodeShare> held = gangs_.held(job);
-    FormerRun run{job, progress_by_job_[job.value], result_.outcomes[job.value], {}, {}};
+    FormerSegment run{job, progress_by_job_[job.value], result_.outcomes[job.value], {}, {}};
     if (books_) run.account = books_->account(job);
     run.shares.assign(held.begin(), held.end());
     return run;
@@ -252,7 +252,7 @@ class Simulation final : public SchedulingPass {
     ended_.clear();
     interrupted_.clear();
     arrived_.clear();
-    former_runs_.clear();
+    former_segments_.clear();
     capacity_changed_ = false;
     bool timer = false;
     for (; !events_.empty() && events_.top().time == now_; events_.pop()) {
@@ -299,15 +299,15 @@ class Simulation final : public SchedulingPass {
 
   void stop_jobs_on(NodeId node) {
     for (const JobId job : gangs_.service()->jobs_on(node)) {
-      send_back(job, RunEnd::Failed);
+      send_back(job, SegmentEnd::Failed);
       ++result_.outcomes[job.value].failures;
       interrupted_.push_back(job);
     }
   }
 
   /// Stops a running job, which then waits again.
-  void send_back(JobId job, RunEnd how) {
-    close_run(job, how);
+  void send_back(JobId job, SegmentEnd how) {
+    close_segment(job, how);
     progress_by_job_[job.value].state = JobState::Waiting;
     --num_running_;
     ++num_waiting_;
@@ -318,15 +318,15 @@ class Simulation final : public SchedulingPass {
     if (!outages_ || num_running_ == 0) return;
     now_ = jobs_.back().submit + kLongestAfterLastSubmission;
     for (std::uint32_t i = 0; i < jobs_.size(); ++i) {
-      if (progress_by_job_[i].state == JobState::Running) send_back(JobId(i), RunEnd::Preempted);
+      if (progress_by_job_[i].state == JobState::Running) send_back(JobId(i), SegmentEnd::Preempted);
     }
   }
 
   void end(JobId job, SimTime booked, SimTime finished) {
     const Job& description = jobs_[job.value];
-    close_run(job, RunEnd::Done);
+    close_segment(job, SegmentEnd::Done);
     const bool by_duration = rule_ == ProgressRule::Duration || curve(job) == nullptr;
-    const bool cut = by_duration && description.duration > description.walltime();
+    const bool cut = by_duration && description.duration > description.time_limit();
     progress_by_job_[job.value].state = cut ? JobState::Failed : JobState::Completed;
     --num_running_;
     result_.outcomes[job.value].end = booked;
@@ -342,7 +342,7 @@ class Simulation final : public SchedulingPass {
   }
 
   void arrive(JobId job) {
-    const ThroughputLevels* const levels = rule_ == ProgressRule::Duration ? nullptr : curve(job);
+    const SpeedByGpus* const levels = rule_ == ProgressRule::Duration ? nullptr : curve(job);
     const GpuCount least = levels == nullptr ? jobs_[job.value].num_gpus : levels->levels().front().num_gpus;
     if (!gangs_.placement().fits_empty(request_of(jobs_[job.value], least))) {
       progress_by_job_[job.value].state = JobState::Rejected;
@@ -363,12 +363,12 @@ class Simulation final : public SchedulingPass {
     progress.state = JobState::Running;
     --num_waiting_;
     ++num_running_;
-    open_run(job, num_gpus);
+    open_segment(job, num_gpus);
     return true;
   }
 
   /// Books a gang that has been placed, from now on, and foresees the job's end.
-  void open_run(JobId job, GpuCount num_gpus) {
+  void open_segment(JobId job, GpuCount num_gpus) {
     update_gpus();
     JobProgress& progress = progress_by_job_[job.value];
     progress.resumed = now_;
@@ -396,7 +396,7 @@ class Simulation final : public SchedulingPass {
   /// Time from the beginning of a job's run until its work is done.
   SimDuration time_left(JobId job) {
     JobProgress& progress = progress_by_job_[job.value];
-    const ThroughputLevels* const levels = rule_ == ProgressRule::Iterations ? curve(job) : nullptr;
+    const SpeedByGpus* const levels = rule_ == ProgressRule::Iterations ? curve(job) : nullptr;
     if (levels != nullptr) progress.speed = levels->iterations_per_s(progress.num_gpus);
     const SimDuration work = levels != nullptr ? time_for_iterations_left(job) : time_for_duration(job);
     if (!books_) return work;
@@ -419,14 +419,14 @@ class Simulation final : public SchedulingPass {
   }
 
   /// Takes a running job's GPUs back and books what it did with them.
-  void close_run(JobId job, RunEnd how) {
-    book_run(job, how, gangs_.shares(job));
+  void close_segment(JobId job, SegmentEnd how) {
+    book_segment(job, how, gangs_.shares(job));
     gangs_.release(job, progress_by_job_[job.value].num_gpus);
     update_gpus();
   }
 
   /// Books what a job did with a gang that it gives back now.
-  void book_run(JobId job, RunEnd how, std::span<const NodeShare> shares) {
+  void book_segment(JobId job, SegmentEnd how, std::span<const NodeShare> shares) {
     JobProgress& progress = progress_by_job_[job.value];
     const SimDuration held = now_ - progress.resumed;
     const std::int16_t gpu_share = gangs_.gpu_share(job, shares);
@@ -436,8 +436,8 @@ class Simulation final : public SchedulingPass {
     progress.attained += held;
     progress.iterations += progress.speed * to_seconds(work);
     result_.outcomes[job.value].gpu_time.add(held, progress.num_gpus, gpu_share);
-    if (options_.record_runs && held.count() > 0)
-      record_run(result_, {job, progress.resumed, now_, progress.num_gpus, {}}, shares);
+    if (options_.record_segments && held.count() > 0)
+      record_segment(result_, {job, progress.resumed, now_, progress.num_gpus, {}}, shares);
   }
 
   /// Reads the numbers of GPUs from the books of gangs.
@@ -448,7 +448,7 @@ class Simulation final : public SchedulingPass {
 
   /// The number of GPUs must be one that the job can use, and sizes must be the policy's to choose.
   void require_level(JobId job, GpuCount num_gpus, std::string_view action) const {
-    const ThroughputLevels* const levels = curve(job);
+    const SpeedByGpus* const levels = curve(job);
     const bool free_choice = rule_ != ProgressRule::Duration && levels != nullptr;
     if (free_choice ? levels->iterations_per_s(num_gpus) > 0 : num_gpus == jobs_[job.value].num_gpus) return;
     throw policy_fault(fmt::format("{} job '{}' on {} GPUs, which is none of its sizes", action,
@@ -461,10 +461,10 @@ class Simulation final : public SchedulingPass {
   const ProgressRule rule_ = policy_.progress_rule();
   const Disruptions* disruptions_;
   Gangs gangs_;
-  std::optional<GpusByType> by_type_;      ///< if types matter
-  std::optional<GangSites> sites_;         ///< if something is known of the speed of gangs
-  std::optional<RunBooks> books_;          ///< if there are disruptions, or sites that matter
-  std::optional<OutageSchedule> outages_;  ///< if nodes may go out of service
+  std::optional<GpusByType> by_type_;       ///< if types matter
+  std::optional<PlacementSpeed> sites_;     ///< if something is known of the speed of gangs
+  std::optional<SegmentAccounting> books_;  ///< if there are disruptions, or sites that matter
+  std::optional<OutageSchedule> outages_;   ///< if nodes may go out of service
   EventQueue events_;
   std::uint32_t timer_version_ = 0;
   std::uint32_t next_arrival_ = 0;
@@ -474,8 +474,8 @@ class Simulation final : public SchedulingPass {
   std::vector<JobId> ended_;
   std::vector<JobId> arrived_;
   std::vector<JobProgress> progress_by_job_;
-  std::vector<NodeShare> former_shares_;  ///< of a gang that changes its size
-  std::vector<FormerRun> former_runs_;    ///< of this pass, in the order in which they were cut short
+  std::vector<NodeShare> former_shares_;        ///< of a gang that changes its size
+  std::vector<FormerSegment> former_segments_;  ///< of this pass, in the order in which they were cut short
   SimulationResult result_;
 };
 

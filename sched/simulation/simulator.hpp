@@ -14,7 +14,7 @@
 #include "sched/placement/fragmentation_summary.hpp"
 #include "sched/placement/placement.hpp"
 #include "sched/simulation/policy.hpp"
-#include "workloads/jobs/gang_speeds.hpp"
+#include "workloads/jobs/gang_speed_model.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {
@@ -25,13 +25,13 @@ struct SimulationOptions {
   /// A job larger than the cluster is an error instead of a rejection.
   bool strict = false;
   /// Keep every interval in which a job held GPUs, for the timeline. Costs memory per start.
-  bool record_runs = false;
+  bool record_segments = false;
   std::string policy_name;  ///< for messages
   /// What interrupts jobs and what that costs; null: nothing. Outlives the simulation.
   const Disruptions* disruptions = nullptr;
   /// How fast jobs are where their gangs are, if anything is known of it; may be null. Outlives the
   /// simulation. Not used under placements without nodes and under policies that cannot be disrupted.
-  GangSpeeds* gang_speeds = nullptr;
+  GangSpeedModel* gang_speed_model = nullptr;
   /// Counts the jobs that have come to their end, for whoever watches from another thread. May be null.
   std::atomic<std::int64_t>* jobs_done = nullptr;
 };
@@ -51,7 +51,7 @@ struct JobOutcome {
 };
 
 /// One interval in which a job held its gang.
-struct JobRun {
+struct JobSegment {
   JobId job;
   SimTime begin{};
   SimTime end{};
@@ -70,8 +70,8 @@ struct ClusterSample {
 struct SimulationResult {
   std::vector<JobOutcome> outcomes;    ///< by `JobId`
   std::vector<ClusterSample> samples;  ///< in order of time, one per instant at which something changed
-  std::vector<JobRun> runs;            ///< in order of their ends, if asked for
-  bool runs_recorded = false;          ///< whether they were
+  std::vector<JobSegment> segments;    ///< in order of their ends, if asked for
+  bool segments_recorded = false;      ///< whether they were
   /// In order of time, under placements that keep the rate.
   std::vector<FragmentationSample> fragmentation;
   std::int64_t events = 0;          ///< arrivals, ends, timers and changes of nodes handled

@@ -17,7 +17,7 @@ constexpr GpuCount kCluster{1024};
 void curve_of(benchmark::State& state, const char* model, CurveKind kind) {
   const GpuProfile profile = load_gpu_profile("a100").value();
   for (auto _ : state) {
-    ThroughputCurves curves(profile, {.kind = kind});
+    PlanCache curves(profile, {.kind = kind});
     benchmark::DoNotOptimize(curves.curve(model, 0, kCluster));
   }
 }
@@ -48,7 +48,7 @@ Workload made_up_jobs(std::int64_t num_jobs) {
 /// Argument: jobs. Every iteration time is known, as it is with a warm cache.
 void price_and_make_elastic(benchmark::State& state) {
   Workload workload = made_up_jobs(state.range(0));
-  ThroughputCurves curves(load_gpu_profile("a100").value());
+  PlanCache curves(load_gpu_profile("a100").value());
   for (auto _ : state) {
     for (Job& job : workload.jobs) {
       job.duration = {};

@@ -22,7 +22,7 @@ constexpr std::int32_t kGpus = 1024;
 /// fast.
 void add_models(Workload& workload, RandomStream& random) {
   for (int model = 0; model < 32; ++model) {
-    std::vector<ThroughputLevels::Level> levels;
+    std::vector<SpeedByGpus::Level> levels;
     double speed = random.uniform(0.02, 0.5);
     const int first = model % 4;
     const int last = std::min(first + 3 + static_cast<int>(random.below(5)), 9);
@@ -41,7 +41,7 @@ Job make_job(Workload& workload, RandomStream& random, double submit_s, double s
   job.submit = SimTime(std::chrono::milliseconds(std::llround(submit_s * 1e3)));
   job.curve = CurveId(static_cast<std::uint32_t>(random.below(32)));
   const auto levels = workload.curves[job.curve.value].levels();
-  const ThroughputLevels::Level asked = levels[random.below(std::min<std::size_t>(levels.size(), 3))];
+  const SpeedByGpus::Level asked = levels[random.below(std::min<std::size_t>(levels.size(), 3))];
   job.num_gpus = asked.num_gpus;
   job.iterations = std::max<std::int64_t>(1, std::llround(seconds * asked.iterations_per_s));
   const double exact = static_cast<double>(job.iterations) / asked.iterations_per_s;

@@ -86,7 +86,7 @@ void time_plan(benchmark::State& state, const char* stack) {
   PlanTimer timer(find_model("mtnlg-530b")->model(), a100(), find_stack(stack).value());
   const ParallelPlan plan = deep_plan(state);
   for (auto _ : state) {
-    timer.take_up(plan);
+    timer.select(plan);
     benchmark::DoNotOptimize(timer.iteration());
   }
 }
@@ -101,7 +101,7 @@ void bound_plan(benchmark::State& state) {
   PlanTimer timer(find_model("mtnlg-530b")->model(), a100(), find_stack("megatron-core").value());
   const ParallelPlan plan = deep_plan(state);
   for (auto _ : state) {
-    timer.take_up(plan);
+    timer.select(plan);
     benchmark::DoNotOptimize(timer.lower_bound());
   }
 }

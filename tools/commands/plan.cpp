@@ -29,12 +29,12 @@ namespace {
 using nlohmann::ordered_json;
 
 /// How fast a plan of the answer trains.
-TrainingSpeed speed_of(const PlanQuestion& question, const RankedPlan& ranked) {
+TrainingSpeed speed_of(const PlanRequest& question, const RankedPlan& ranked) {
   return training_speed(question.model, ranked.plan, ranked.iteration,
                         question.target.profile.peak_rate_of(ranked.plan.precision));
 }
 
-ordered_json to_json(const PlanQuestion& question, const RankedPlan& ranked) {
+ordered_json to_json(const PlanRequest& question, const RankedPlan& ranked) {
   ordered_json json = plan_to_json(ranked, question.terms);
   json["sequence_length"] = question.model.sequence_length;
   json["layers_by_stage"] = layers_by_stage(question.model, ranked.plan);
@@ -46,12 +46,12 @@ ordered_json to_json(const PlanQuestion& question, const RankedPlan& ranked) {
   return json;
 }
 
-const CountAnswer& answer_for(const PlanAnswer& answer, GpuCount num_gpus) {
+const CountAnswer& answer_for(const PlanReport& answer, GpuCount num_gpus) {
   return *std::find_if(answer.counts.begin(), answer.counts.end(),
                        [num_gpus](const CountAnswer& count) { return count.num_gpus == num_gpus; });
 }
 
-ordered_json to_json(const PlanQuestion& question, const PlanAnswer& answer) {
+ordered_json to_json(const PlanRequest& question, const PlanReport& answer) {
   ordered_json counts = ordered_json::array();
   for (const CountAnswer& count : answer.counts) {
     ordered_json entry = {{"num_gpus", count.num_gpus.value},
@@ -109,7 +109,7 @@ std::string comparison(std::string_view winner, std::string_view loser, const Ra
 }
 
 /// The table of one GPU count: its fastest plans.
-std::string one_count_text(const PlanQuestion& question, const CountAnswer& count) {
+std::string one_count_text(const PlanRequest& question, const CountAnswer& count) {
   const std::vector<RankedPlan>& best = count.found->best;
   std::vector<PlanRow> rows;
   for (const RankedPlan& plan : best)
@@ -121,7 +121,7 @@ std::string one_count_text(const PlanQuestion& question, const CountAnswer& coun
 }
 
 /// The table of several GPU counts: the front, and how the best beats its runner-up.
-std::string front_text(const PlanQuestion& question, const PlanAnswer& answer) {
+std::string front_text(const PlanRequest& question, const PlanReport& answer) {
   std::vector<PlanRow> rows;
   int rank = 0;
   for (const std::size_t i : answer.front) {
@@ -159,7 +159,7 @@ std::string counts_line(std::string_view what, const std::vector<GpuCount>& coun
 }
 
 /// GPU counts that are not in the table, and why.
-std::string left_out_text(const PlanQuestion& question, const PlanAnswer& answer) {
+std::string left_out_text(const PlanRequest& question, const PlanReport& answer) {
   std::vector<GpuCount> beaten;
   std::vector<GpuCount> late;
   for (std::size_t i = 0; i < answer.fastest.size(); ++i) {
@@ -202,7 +202,7 @@ std::string uneven_stages_text(const TransformerModel& model, const ParallelPlan
 }
 
 /// How less than whole layers are recomputed, or that it can be.
-std::string recompute_note(const PlanQuestion& question, const ParallelPlan& plan) {
+std::string recompute_note(const PlanRequest& question, const ParallelPlan& plan) {
   if (plan.recompute == Recompute::Selective && question.target.stack.choices.latent_recompute) {
     return "1 makes queries, keys and values again from their compressed form:\n"
            "  --recompute-granularity selective --recompute-modules mla_up_proj (Megatron-Core)\n";
@@ -218,7 +218,7 @@ std::string recompute_note(const PlanQuestion& question, const ParallelPlan& pla
   return "1 recomputes all layers; --partial-recompute: only as many as memory asks for\n";
 }
 
-std::string to_text(const PlanQuestion& question, const PlanAnswer& answer) {
+std::string to_text(const PlanRequest& question, const PlanReport& answer) {
   const auto billions = [](std::int64_t parameters) {
     return short_number(static_cast<double>(parameters) / 1e9);
   };
@@ -256,7 +256,7 @@ std::string profile_to_load(const std::string& given, const GpuProfile& profile)
 
 /// Model and plan as `vtrain predict` reads them (`predict_config.hpp`): a known model by its name, one from
 /// a file in full.
-ordered_json to_config(const PlanArguments& arguments, const PlanQuestion& question,
+ordered_json to_config(const PlanArguments& arguments, const PlanRequest& question,
                        const ParallelPlan& plan) {
   ordered_json plan_json = plan_to_json(plan);
   plan_json["sequence_length"] = question.model.sequence_length;
@@ -275,9 +275,9 @@ std::string written_text(const PlanArguments& arguments) {
 }
 
 Result<void> plan(const PlanArguments& arguments) {
-  const auto question = read_question(arguments);
+  const auto question = read_plan_request(arguments);
   if (!question) return fail(question.error());
-  const auto answer = answer_question(*question);
+  const auto answer = make_plan_report(*question);
   if (!answer) return fail(answer.error());
   if (!arguments.out.empty()) {
     const ParallelPlan& best = answer->fastest[answer->front.front()].plan;

@@ -257,7 +257,7 @@ Result<void> write_results(const std::vector<std::string>& places, const Experim
 /// What `run_and_write` leaves.
 struct FinishedRuns {
   std::vector<ExperimentRun> runs;
-  double replay_s = 0;  ///< wall time of all of them
+  double replay_s = 0;  ///< time limit of all of them
   double write_s = 0;
 };
 

@@ -221,7 +221,7 @@ Result<void> read_family(const ScaleArguments& arguments, ScaleQuestion& questio
   return {};
 }
 
-Result<ScaleQuestion> read_question(const ScaleArguments& arguments) {
+Result<ScaleQuestion> read_plan_request(const ScaleArguments& arguments) {
   ScaleQuestion question;
   if (auto read = read_family(arguments, question); !read) return fail(read.error());
   auto target = read_target(arguments.target);
@@ -241,7 +241,7 @@ Result<ScaleQuestion> read_question(const ScaleArguments& arguments) {
 }
 
 Result<void> scale(const ScaleArguments& arguments) {
-  const auto question = read_question(arguments);
+  const auto question = read_plan_request(arguments);
   if (!question) return fail(question.error());
   const TrainingBudget& budget = question->budget;
   const FindPlan find_plan = [&](const TransformerModel& model, std::int64_t batch) -> Result<RankedPlan> {

@@ -7,7 +7,7 @@
 
 #include "tools/commands/trace_commands.hpp"
 #include "tools/commands/trace_output.hpp"
-#include "tools/options/curve_arguments.hpp"
+#include "tools/options/pricing_arguments.hpp"
 #include "tools/options/trace_arguments.hpp"
 #include "tools/options/transformations.hpp"
 
@@ -25,7 +25,7 @@ struct ConvertArguments {
 Result<void> convert(const ConvertArguments& arguments) {
   const auto transformations = read_transformations(arguments.transformations);
   if (!transformations) return fail(transformations.error());
-  auto curves = CachedCurves::open(arguments.curves, std::nullopt);
+  auto curves = ClusterPricing::open(arguments.curves, std::nullopt);
   if (!curves) return fail(curves.error());
   auto read = read_traces(arguments.trace, files_as_tenants(arguments.transformations));
   if (!read) return fail(read.error());

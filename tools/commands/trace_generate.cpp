@@ -17,7 +17,7 @@
 #include "tools/format/json_output.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/format/trace_description.hpp"
-#include "tools/options/curve_arguments.hpp"
+#include "tools/options/pricing_arguments.hpp"
 #include "tools/options/trace_arguments.hpp"
 #include "tools/options/transformations.hpp"
 #include "traces/editing/statistics.hpp"
@@ -194,7 +194,7 @@ Result<void> generate(const GenerateArguments& arguments) {
   auto plan = read_plan(arguments);
   if (!plan) return fail(plan.error());
   GeneratorOptions& options = plan->options;
-  auto curves = CachedCurves::open(arguments.curves, plan->cluster);
+  auto curves = ClusterPricing::open(arguments.curves, plan->cluster);
   if (!curves) return fail(curves.error());
   const IterationTime iteration_time = iteration_times(curves->curves());
   std::string left_out = leave_out_sizes_without_plan(options, iteration_time);

@@ -151,11 +151,11 @@ void take_gang_speeds(const CurvesByType& curves, Experiment& experiment) {
   if (speeds->num_jobs() == 0) return;
   assume(experiment, gang_speed_notes(*speeds, curves, experiment.workload, experiment.cluster,
                                       experiment.placement, experiment.policies));
-  experiment.gang_speeds = std::move(speeds);
+  experiment.gang_speed_model = std::move(speeds);
 }
 
 /// What the speed of spread gangs is taken to be; `speeds` may be null.
-std::string describe_spread_factor(double factor, const Workload& workload, const GangSpeeds* speeds) {
+std::string describe_spread_factor(double factor, const Workload& workload, const GangSpeedModel* speeds) {
   const auto num_jobs = static_cast<std::uint32_t>(workload.jobs.size());
   std::uint32_t others = 0;
   for (std::uint32_t job = 0; job < num_jobs; ++job)
@@ -185,7 +185,7 @@ Result<void> take_disruptions(const ExperimentArguments& arguments, const Disrup
   assume(experiment, describe_disruptions(**disruptions, arguments.disruptions));
   if ((*disruptions)->spread_factor < 1)
     experiment.assumptions.push_back(describe_spread_factor(
-        (*disruptions)->spread_factor, experiment.workload, experiment.gang_speeds.get()));
+        (*disruptions)->spread_factor, experiment.workload, experiment.gang_speed_model.get()));
   experiment.disruptions = **std::move(disruptions);
   return {};
 }
@@ -233,9 +233,9 @@ Result<void> read_inputs(const ExperimentArguments& arguments, Experiment& exper
     if (!given) return fail(in_option("--cluster", given.error()));
     cluster = *std::move(given);
   }
-  auto curves = CachedCurves::open(arguments.curves, cluster);
+  auto curves = ClusterPricing::open(arguments.curves, cluster);
   if (!curves) return fail(curves.error());
-  experiment.curves = std::make_unique<CachedCurves>(*std::move(curves));
+  experiment.curves = std::make_unique<ClusterPricing>(*std::move(curves));
   for (const auto& [label, path] : experiment.curves->files()) {
     if (auto taken = take_file(label, path, experiment); !taken) return taken;
   }
@@ -267,7 +267,7 @@ Result<void> take_curves(bool strict, Experiment& experiment) {
 std::string order_of_types(const Experiment& experiment, bool keeps_durations) {
   const std::vector<Job>& jobs = experiment.workload.jobs;
   const bool any_open = std::any_of(jobs.begin(), jobs.end(), [](const Job& job) { return !job.gpu_type; });
-  if (!any_open || !experiment.gang_speeds ||
+  if (!any_open || !experiment.gang_speed_model ||
       GpuTypes(experiment.cluster, experiment.workload.gpu_types).names().size() < 2)
     return {};
   const std::string& first = experiment.cluster.groups.front().gpu_type;
@@ -408,7 +408,7 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   take_policy_files(experiment);
   if (auto done = complete_jobs(arguments, rules->transformations, experiment); !done)
     return fail(done.error());
-  const bool types_differ = experiment.gang_speeds && info_of(experiment.placement).knows_nodes;
+  const bool types_differ = experiment.gang_speed_model && info_of(experiment.placement).knows_nodes;
   const auto notes = policy_notes(experiment.workload, experiment.cluster, types_differ, experiment.policies);
   if (!notes) return fail(notes.error());
   assume(experiment, *notes);

@@ -12,11 +12,11 @@
 #include "core/base/result.hpp"
 #include "sched/cluster/cluster.hpp"
 #include "tools/experiment/prepared_policy.hpp"
-#include "tools/options/curve_arguments.hpp"
 #include "tools/options/disruption_arguments.hpp"
+#include "tools/options/pricing_arguments.hpp"
 #include "tools/options/trace_arguments.hpp"
 #include "tools/options/transformations.hpp"
-#include "workloads/jobs/gang_speeds.hpp"
+#include "workloads/jobs/gang_speed_model.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace CLI {
@@ -49,18 +49,19 @@ struct Experiment {
   Workload workload;
   ClusterSpec cluster;
   PlacementKind placement = PlacementKind::Count;
-  std::vector<PreparedPolicy> policies{};     ///< until they run, which takes them
-  std::unique_ptr<CachedCurves> curves{};     ///< what prices jobs
-  std::unique_ptr<GangSpeeds> gang_speeds{};  ///< of jobs that the predictor can price; needs the curves
-  std::optional<Disruptions> disruptions{};   ///< none: nothing happens to jobs beside what policies do
-  std::string trace_name;                     ///< the file, or a description of the generated jobs
-  std::string trace_format;                   ///< as read; empty for generated jobs
-  SkippedRows skipped;                        ///< rows of the trace that are no jobs
-  std::vector<std::string> assumptions;       ///< what is synthetic or assumed, one sentence each
+  std::vector<PreparedPolicy> policies{};    ///< until they run, which takes them
+  std::unique_ptr<ClusterPricing> curves{};  ///< what prices jobs
+  std::unique_ptr<GangSpeedModel>
+      gang_speed_model{};                    ///< of jobs that the predictor can price; needs the curves
+  std::optional<Disruptions> disruptions{};  ///< none: nothing happens to jobs beside what policies do
+  std::string trace_name;                    ///< the file, or a description of the generated jobs
+  std::string trace_format;                  ///< as read; empty for generated jobs
+  SkippedRows skipped;                       ///< rows of the trace that are no jobs
+  std::vector<std::string> assumptions;      ///< what is synthetic or assumed, one sentence each
   /// Label and value of each input: file hashes, seeds, what priced the jobs.
   std::vector<std::pair<std::string, std::string>> provenance;
   std::vector<std::string> input_files;  ///< that were read
-  double read_s = 0;                     ///< wall time of reading, pricing and deadline assignment
+  double read_s = 0;                     ///< time limit of reading, pricing and deadline assignment
 };
 
 /// Makes the policies, reads or generates the jobs, gives each a duration and a deadline, and reads the

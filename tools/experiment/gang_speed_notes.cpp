@@ -13,7 +13,7 @@ std::vector<std::string> gang_speed_notes(PredictedSpeeds& speeds, const CurvesB
                                           PlacementKind placement, std::span<const PreparedPolicy> policies) {
   std::vector<std::string> notes;
   const auto books = make_placement(placement, cluster, workload);
-  if (!GangSites(cluster, workload, speeds, *books).matter()) return notes;
+  if (!PlacementSpeed(cluster, workload, speeds, *books).matter()) return notes;
   notes.push_back(fmt::format("speed of {} predicted for the GPU type and the nodes of each gang",
                               count_of(speeds.num_jobs(), "job")));
   for (const PreparedPolicy& prepared : policies) {

@@ -19,7 +19,7 @@
 namespace vtrain {
 namespace {
 
-Result<void> read_terms(const PlanArguments& arguments, PlanQuestion& question) {
+Result<void> read_terms(const PlanArguments& arguments, PlanRequest& question) {
   question.terms.tokens_per_iteration =
       static_cast<double>(question.global_batch) * static_cast<double>(question.model.sequence_length);
   if (arguments.price > 0) question.terms.usd_per_gpu_hour = arguments.price;
@@ -48,7 +48,7 @@ Result<void> read_terms(const PlanArguments& arguments, PlanQuestion& question) 
 }
 
 /// The plan of `--beside` on this number of GPUs.
-Result<RankedPlan> predict_beside(const PlanQuestion& question, GpuCount num_gpus) {
+Result<RankedPlan> predict_beside(const PlanRequest& question, GpuCount num_gpus) {
   const auto plan = on_gpus(*question.beside, num_gpus);
   if (!plan) return fail(plan.error());
   const auto prediction =
@@ -68,7 +68,7 @@ Error no_plan_at_all(const std::vector<CountAnswer>& counts) {
 }
 
 /// What is said where no plan is in time: how long the fastest takes, and what it is under.
-Error too_slow(const PlanQuestion& question, const std::vector<RankedPlan>& fastest) {
+Error too_slow(const PlanRequest& question, const std::vector<RankedPlan>& fastest) {
   const RankedPlan& best = fastest[*choose_plan(fastest, Objective::Time, Nanoseconds::max())];
   return {
       .kind = ErrorKind::Failed,
@@ -84,8 +84,8 @@ Error too_slow(const PlanQuestion& question, const std::vector<RankedPlan>& fast
 
 }  // namespace
 
-Result<PlanQuestion> read_question(const PlanArguments& arguments) {
-  PlanQuestion question;
+Result<PlanRequest> read_plan_request(const PlanArguments& arguments) {
+  PlanRequest question;
   const auto model = load_model(arguments.model, arguments.sequence_length);
   if (!model) return fail(model.error());
   for (const std::string& warning : model->warnings)
@@ -132,8 +132,8 @@ Result<PlanQuestion> read_question(const PlanArguments& arguments) {
   return question;
 }
 
-Result<PlanAnswer> answer_question(const PlanQuestion& question) {
-  PlanAnswer answer;
+Result<PlanReport> make_plan_report(const PlanRequest& question) {
+  PlanReport answer;
   const auto start = std::chrono::steady_clock::now();
   PlanSearch search(question.model, question.target.profile, question.target.stack);
   for (const GpuCount num_gpus : question.gpu_counts) {

@@ -40,7 +40,7 @@ struct PlanArguments {
 };
 
 /// What is asked, once the arguments have been read.
-struct PlanQuestion {
+struct PlanRequest {
   TransformerModel model;
   std::vector<std::string> warnings;  ///< of its file
   std::int64_t global_batch = 0;
@@ -64,7 +64,7 @@ struct CountAnswer {
 };
 
 /// What the search found.
-struct PlanAnswer {
+struct PlanReport {
   std::vector<CountAnswer> counts;
   std::vector<RankedPlan> fastest;   ///< of each count that has any
   std::vector<std::size_t> front;    ///< positions in `fastest`, the best by the objective first
@@ -76,9 +76,9 @@ struct PlanAnswer {
 };
 
 /// Reads the arguments. Errors name options, or file and line of the model.
-Result<PlanQuestion> read_question(const PlanArguments& arguments);
+Result<PlanRequest> read_plan_request(const PlanArguments& arguments);
 
 /// Searches the plans. An error where no number of GPUs has any, or none is in time.
-Result<PlanAnswer> answer_question(const PlanQuestion& question);
+Result<PlanReport> make_plan_report(const PlanRequest& question);
 
 }  // namespace vtrain

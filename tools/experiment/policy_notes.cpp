@@ -60,7 +60,7 @@ std::string ignored_gpu_types(const Workload& workload, const ClusterSpec& clust
 /// Says so if requested times would end elastic jobs before their work is done; empty otherwise.
 std::string limits_without_effect(const Workload& workload) {
   const auto too_short = std::count_if(workload.jobs.begin(), workload.jobs.end(), [](const Job& job) {
-    return job.curve && job.walltime() < job.duration;
+    return job.curve && job.time_limit() < job.duration;
   });
   if (too_short == 0) return {};
   return fmt::format(

@@ -17,14 +17,14 @@ namespace {
 
 /// Replays one policy.
 Result<ExperimentRun> run_policy(const Experiment& experiment, const PreparedPolicy& prepared, bool strict,
-                                 bool record_runs, std::atomic<std::int64_t>& jobs_done) {
+                                 bool record_segments, std::atomic<std::int64_t>& jobs_done) {
   Policy& policy = *prepared.policy;
   const SimulationOptions options{.placement = experiment.placement,
                                   .strict = strict,
-                                  .record_runs = record_runs,
+                                  .record_segments = record_segments,
                                   .policy_name = prepared.spec,
                                   .disruptions = experiment.disruptions ? &*experiment.disruptions : nullptr,
-                                  .gang_speeds = experiment.gang_speeds.get(),
+                                  .gang_speed_model = experiment.gang_speed_model.get(),
                                   .jobs_done = &jobs_done};
   const bool takes_costs = policy.copes_with_disruptions();
   const auto start = std::chrono::steady_clock::now();
@@ -38,7 +38,7 @@ Result<ExperimentRun> run_policy(const Experiment& experiment, const PreparedPol
 }  // namespace
 
 Result<std::vector<ExperimentRun>> run_policies(Experiment& experiment, const ExperimentArguments& arguments,
-                                                bool record_runs) {
+                                                bool record_segments) {
   const std::vector<PreparedPolicy> policies = std::exchange(experiment.policies, {});
   const std::size_t count = policies.size();
   std::vector<std::optional<Result<ExperimentRun>>> results(count);
@@ -48,7 +48,7 @@ Result<std::vector<ExperimentRun>> run_policies(Experiment& experiment, const Ex
   const auto work = [&] {
     for (std::size_t i = next++; i < count; i = next++) {
       try {
-        results[i] = run_policy(experiment, policies[i], arguments.trace.strict, record_runs, jobs_done);
+        results[i] = run_policy(experiment, policies[i], arguments.trace.strict, record_segments, jobs_done);
       } catch (...) {
         thrown[i] = std::current_exception();
       }

@@ -16,13 +16,13 @@ struct ExperimentRun {
   SimulationResult result;
   /// Whether `--interruption-cost` counts under the policy; those with costs of their own take none.
   bool takes_interruption_cost = false;
-  double wall_s = 0;  ///< wall time of the simulation alone
+  double wall_s = 0;  ///< time limit of the simulation alone
 };
 
 /// Replays the jobs under every policy, on up to `arguments.threads` threads, and takes the policies; runs
-/// come out in their order. With `record_runs` each keeps the intervals in which jobs held GPUs.
+/// come out in their order. With `record_segments` each keeps the intervals in which jobs held GPUs.
 Result<std::vector<ExperimentRun>> run_policies(Experiment& experiment, const ExperimentArguments& arguments,
-                                                bool record_runs);
+                                                bool record_segments);
 
 /// Whether timelines are to be written: where anything is, as said, or when there are few enough jobs to look
 /// at.

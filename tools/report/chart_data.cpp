@@ -223,7 +223,7 @@ json time_series_json(const ReportInput& input) {
   for (const ReportRun& run : input.runs)
     results.push_back(run.result);
   const std::size_t spans = std::clamp(kMaxSpans / results.size(), std::size_t{50}, kMaxPoints);
-  const TimeGrid grid = make_time_grid(results, std::min(kMaxExactTimes, 2 * spans), spans);
+  const SampleTimes grid = make_sample_times(results, std::min(kMaxExactTimes, 2 * spans), spans);
   if (grid.times.empty()) return nullptr;
   json x = json::array();
   for (const SimTime time : grid.times)
@@ -283,14 +283,14 @@ json deadlines_by_tenant_json(const ReportInput& input) {
 
 bool has_recorded_runs(const ReportInput& input) {
   return std::ranges::all_of(input.runs, [](const ReportRun& run) {
-    return !run.result->runs.empty() || run.result->samples.empty();
+    return !run.result->segments.empty() || run.result->samples.empty();
   });
 }
 
 json gantt_json(const ReportInput& input) {
   std::size_t num_runs = 0;
   for (const ReportRun& run : input.runs)
-    num_runs += run.result->runs.size();
+    num_runs += run.result->segments.size();
   if (num_runs == 0 || num_runs > kMaxRuns || !has_recorded_runs(input)) return nullptr;
   const Workload& workload = *input.workload;
   std::map<JobId, std::size_t> place;  // in the list of jobs below
@@ -300,7 +300,7 @@ json gantt_json(const ReportInput& input) {
   std::size_t num_bars = 0;
   for (const ReportRun& run : input.runs) {
     json& mine = bars.emplace_back(json::array());
-    for (const GanttBar& bar : lay_out_gantt(input.cluster, run.result->runs)) {
+    for (const GanttBar& bar : lay_out_gantt(input.cluster, run.result->segments)) {
       if (++num_bars > kMaxBars) return nullptr;
       const auto [entry, is_new] = place.emplace(bar.job, place.size());
       if (is_new) jobs.push_back(gantt_job_json(workload, workload.jobs[bar.job.value]));

@@ -75,7 +75,7 @@ struct HeldLanes {
 
 }  // namespace
 
-std::vector<GanttBar> lay_out_gantt(const ClusterSpec& cluster, std::span<const JobRun> runs) {
+std::vector<GanttBar> lay_out_gantt(const ClusterSpec& cluster, std::span<const JobSegment> runs) {
   const std::vector<LaneRange> nodes = lanes_of_nodes(cluster);
   const std::int32_t num_lanes = nodes.empty() ? 0 : nodes.back().first + nodes.back().count;
   Lanes lanes(num_lanes);
@@ -86,7 +86,7 @@ std::vector<GanttBar> lay_out_gantt(const ClusterSpec& cluster, std::span<const 
   std::vector<GanttBar> bars;
   std::priority_queue<HeldLanes, std::vector<HeldLanes>, std::greater<>> held;
   for (const std::size_t i : order) {
-    const JobRun& run = runs[i];
+    const JobSegment& run = runs[i];
     while (!held.empty() && held.top().end <= run.begin) {
       for (const LaneRange piece : held.top().pieces)
         lanes.release(piece);

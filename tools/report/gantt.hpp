@@ -25,7 +25,7 @@ struct GanttBar {
 /// without nodes; the lowest gap that holds the gang's share in one piece, else the lowest free ones. Lanes
 /// number the GPUs of the cluster from 0, node after node. In order of begin. Runs that cannot have happened
 /// (more GPUs at once than there are) are cut to what is free. O(runs x (log runs + GPUs)).
-std::vector<GanttBar> lay_out_gantt(const ClusterSpec& cluster, std::span<const JobRun> runs);
+std::vector<GanttBar> lay_out_gantt(const ClusterSpec& cluster, std::span<const JobSegment> runs);
 
 /// A node out of service: all of its GPUs.
 struct OutageBar {

@@ -9,9 +9,9 @@ std::int64_t field_value(const ClusterSample& sample, SampleField field) {
                                            : std::int64_t{sample.gpus_in_use.value};
 }
 
-TimeGrid make_time_grid(std::span<const SimulationResult* const> runs, std::size_t max_exact,
-                        std::size_t num_spans) {
-  TimeGrid grid;
+SampleTimes make_sample_times(std::span<const SimulationResult* const> runs, std::size_t max_exact,
+                              std::size_t num_spans) {
+  SampleTimes grid;
   std::size_t num_samples = 0;
   bool any = false;
   for (const SimulationResult* run : runs) {
@@ -44,7 +44,8 @@ TimeGrid make_time_grid(std::span<const SimulationResult* const> runs, std::size
   return grid;
 }
 
-StepSeries reduce_samples(std::span<const ClusterSample> samples, SampleField field, const TimeGrid& grid) {
+StepSeries reduce_samples(std::span<const ClusterSample> samples, SampleField field,
+                          const SampleTimes& grid) {
   StepSeries series;
   std::size_t next = 0;
   std::int64_t value = 0;

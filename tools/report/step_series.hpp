@@ -17,7 +17,7 @@ enum class SampleField : std::uint8_t { WaitingJobs, GpusInUse };
 std::int64_t field_value(const ClusterSample& sample, SampleField field);
 
 /// The instants at which several step functions are given.
-struct TimeGrid {
+struct SampleTimes {
   SimTime begin{};
   SimTime end{};
   /// True: `times` are all instants at which anything changes, and values hold from one to the next. False:
@@ -28,8 +28,8 @@ struct TimeGrid {
 
 /// Every instant at which one of `runs` has a sample if these are at most `max_exact`, else `num_spans` equal
 /// spans over all of them. Empty when there are no samples.
-TimeGrid make_time_grid(std::span<const SimulationResult* const> runs, std::size_t max_exact,
-                        std::size_t num_spans);
+SampleTimes make_sample_times(std::span<const SimulationResult* const> runs, std::size_t max_exact,
+                              std::size_t num_spans);
 
 /// One step function on a grid: for each of the grid's times the smallest, largest and time-weighted mean
 /// value until the next. On an exact grid the three are equal.
@@ -42,6 +42,6 @@ struct StepSeries {
 /// Reduces `samples` (in order of time) to the grid. The value is 0 before the first sample and that of the
 /// last one after it. Every value that held, for however short a time, lies between its span's low and high.
 /// O(samples + grid).
-StepSeries reduce_samples(std::span<const ClusterSample> samples, SampleField field, const TimeGrid& grid);
+StepSeries reduce_samples(std::span<const ClusterSample> samples, SampleField field, const SampleTimes& grid);
 
 }  // namespace vtrain::report

@@ -208,7 +208,7 @@ json demand_json(const Workload& workload) {
     sample.gpus_in_use = GpuCount(static_cast<std::int32_t>(std::min(wanted, kMost)));
   }
   const std::array<const SimulationResult*, 1> runs = {&all};
-  const TimeGrid grid = make_time_grid(runs, kMostExact, kSpans);
+  const SampleTimes grid = make_sample_times(runs, kMostExact, kSpans);
   json x = json::array();
   for (const SimTime time : grid.times)
     x.push_back(to_seconds(time));

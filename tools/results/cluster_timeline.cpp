@@ -26,7 +26,7 @@ class TraceEvents {
                     thread, json_string(name)));
   }
   /// A job on GPUs.
-  void slice(std::size_t process, std::size_t thread, std::string_view name, const JobRun& run) {
+  void slice(std::size_t process, std::size_t thread, std::string_view name, const JobSegment& run) {
     slice(process, thread, "job", name, {run.begin, run.end},
           fmt::format(R"({{"num_gpus":{}}})", run.num_gpus.value));
   }
@@ -78,9 +78,9 @@ class NodeTracks {
 };
 
 /// When the last run ends, or the last outage begins.
-SimTime last_instant(const std::vector<const JobRun*>& runs, const std::vector<Outage>& outages) {
+SimTime last_instant(const std::vector<const JobSegment*>& runs, const std::vector<Outage>& outages) {
   SimTime last{};
-  for (const JobRun* run : runs)
+  for (const JobSegment* run : runs)
     last = std::max(last, run->end);
   for (const Outage& outage : outages)
     last = std::max(last, outage.begin);
@@ -90,13 +90,13 @@ SimTime last_instant(const std::vector<const JobRun*>& runs, const std::vector<O
 /// A process per node. Jobs that share a node overlap in time, so a node has as many tracks as it ever held
 /// jobs at once, and below these as many as it had outages at once.
 void add_node_tracks(TraceEvents& events, const Experiment& experiment,
-                     const std::vector<const JobRun*>& runs, const std::vector<Outage>& outages) {
+                     const std::vector<const JobSegment*>& runs, const std::vector<Outage>& outages) {
   const auto num_nodes = static_cast<std::size_t>(experiment.cluster.total_nodes());
   std::vector<NodeTracks> job_tracks(num_nodes);
   std::vector<NodeTracks> outage_tracks(num_nodes);
   for (std::size_t node = 0; node < num_nodes; ++node)
     events.name_process(node + 1, fmt::format("node {}", node));
-  for (const JobRun* run : runs) {
+  for (const JobSegment* run : runs) {
     const Job& job = experiment.workload.jobs[run->job.value];
     for (const NodeId node : run->nodes)
       events.slice(node.value + 1, job_tracks[node.value].take(run->begin, run->end), job.name, *run);
@@ -112,10 +112,10 @@ void add_node_tracks(TraceEvents& events, const Experiment& experiment,
 }
 
 void add_job_tracks(TraceEvents& events, const Experiment& experiment,
-                    const std::vector<const JobRun*>& runs) {
+                    const std::vector<const JobSegment*>& runs) {
   events.name_process(1, "jobs");
   std::vector<bool> named(experiment.workload.jobs.size(), false);
-  for (const JobRun* run : runs) {
+  for (const JobSegment* run : runs) {
     const Job& job = experiment.workload.jobs[run->job.value];
     const std::size_t track = run->job.value + std::size_t{1};
     if (!named[run->job.value]) events.name_thread(1, track, fmt::format("job {}", job.name));
@@ -127,11 +127,11 @@ void add_job_tracks(TraceEvents& events, const Experiment& experiment,
 }  // namespace
 
 std::string cluster_timeline(const Experiment& experiment, const ExperimentRun& run) {
-  std::vector<const JobRun*> runs;
-  for (const JobRun& job_run : run.result.runs)
-    runs.push_back(&job_run);
+  std::vector<const JobSegment*> runs;
+  for (const JobSegment& segment : run.result.segments)
+    runs.push_back(&segment);
   std::stable_sort(runs.begin(), runs.end(),
-                   [](const JobRun* a, const JobRun* b) { return a->begin < b->begin; });
+                   [](const JobSegment* a, const JobSegment* b) { return a->begin < b->begin; });
   TraceEvents events;
   if (info_of(experiment.placement).knows_nodes) {
     add_node_tracks(events, experiment, runs, run.result.outages);

@@ -123,7 +123,7 @@ Result<std::vector<std::string>> write_run(FileGroup& files, const std::filesyst
     write("interruptions.csv", interruptions_to_csv(experiment.workload, result));
     if (!result.outages.empty()) write("outages.csv", outages_to_csv(result.outages));
   }
-  if (result.runs_recorded) write("timeline.json", cluster_timeline(experiment, run));
+  if (result.segments_recorded) write("timeline.json", cluster_timeline(experiment, run));
   write("summary.json", json_text(summary_to_json(run.summary)));
   if (!written) return fail(std::move(written.error()));
   return names;

@@ -54,7 +54,7 @@ class Prices {
     const auto [known, is_new] = curves_.try_emplace({job.model, job.global_batch});
     if (is_new) {
       const ThroughputTable* const table = tables_->find(workload.models[job.model.value]);
-      std::vector<ThroughputLevels::Level> levels;
+      std::vector<SpeedByGpus::Level> levels;
       if (table != nullptr) levels = table->profiled_levels(job.global_batch);
       if (!levels.empty()) {
         known->second = CurveId(static_cast<std::uint32_t>(workload.curves.size()));

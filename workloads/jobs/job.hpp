@@ -68,7 +68,7 @@ struct Job {
   /// Whether it leaves a part of its GPUs to other jobs.
   bool shares_gpus() const { return gpu_share < kWholeGpu; }
   /// What a scheduler that trusts the user may assume of the run time.
-  SimDuration walltime() const { return requested_time.count() > 0 ? requested_time : duration; }
+  SimDuration time_limit() const { return requested_time.count() > 0 ? requested_time : duration; }
 };
 
 /// A file that jobs were read from. Lines are counted through the files of a workload, so that one number
@@ -82,12 +82,12 @@ struct SourceFile {
 /// to.
 struct Workload {
   std::vector<Job> jobs;
-  NameTable tenants;                     ///< by `TenantId`
-  NameTable models;                      ///< by `ModelId`
-  NameTable users;                       ///< by `UserId`
-  NameTable gpu_types;                   ///< by `GpuTypeId`
-  std::vector<ThroughputLevels> curves;  ///< of elastic jobs
-  std::vector<SourceFile> sources;       ///< those with jobs, in the order in which their lines are counted
+  NameTable tenants;                ///< by `TenantId`
+  NameTable models;                 ///< by `ModelId`
+  NameTable users;                  ///< by `UserId`
+  NameTable gpu_types;              ///< by `GpuTypeId`
+  std::vector<SpeedByGpus> curves;  ///< of elastic jobs
+  std::vector<SourceFile> sources;  ///< those with jobs, in the order in which their lines are counted
 
   /// Keeps a copy of `text` as long as the workload lives. It costs its own bytes and little more.
   std::string_view keep(std::string_view text);

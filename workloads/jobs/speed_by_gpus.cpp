@@ -9,13 +9,13 @@
 namespace vtrain {
 namespace {
 
-constexpr auto kFewerGpus = [](GpuCount num_gpus, const ThroughputLevels::Level& level) {
+constexpr auto kFewerGpus = [](GpuCount num_gpus, const SpeedByGpus::Level& level) {
   return num_gpus < level.num_gpus;
 };
 
 }  // namespace
 
-ThroughputLevels::ThroughputLevels(std::vector<Level> levels, Source source)
+SpeedByGpus::SpeedByGpus(std::vector<Level> levels, Source source)
     : levels_(std::move(levels)), source_(source) {
   GpuCount before{0};
   for (const Level& level : levels_) {
@@ -26,17 +26,17 @@ ThroughputLevels::ThroughputLevels(std::vector<Level> levels, Source source)
   }
 }
 
-double ThroughputLevels::iterations_per_s(GpuCount num_gpus) const {
+double SpeedByGpus::iterations_per_s(GpuCount num_gpus) const {
   const Level level = at_most(num_gpus);
   return level.num_gpus == num_gpus ? level.iterations_per_s : 0;
 }
 
-ThroughputLevels::Level ThroughputLevels::at_most(GpuCount num_gpus) const {
+SpeedByGpus::Level SpeedByGpus::at_most(GpuCount num_gpus) const {
   const auto next = std::upper_bound(levels_.begin(), levels_.end(), num_gpus, kFewerGpus);
   return next == levels_.begin() ? Level{} : *std::prev(next);
 }
 
-ThroughputLevels::Level ThroughputLevels::above(GpuCount num_gpus) const {
+SpeedByGpus::Level SpeedByGpus::above(GpuCount num_gpus) const {
   const auto next = std::upper_bound(levels_.begin(), levels_.end(), num_gpus, kFewerGpus);
   return next == levels_.end() ? Level{} : *next;
 }

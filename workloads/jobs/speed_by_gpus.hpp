@@ -10,7 +10,7 @@
 namespace vtrain {
 
 /// T(gpus) of one job: iterations a second at some numbers of GPUs, its levels.
-class ThroughputLevels {
+class SpeedByGpus {
  public:
   /// The speed on a number of GPUs.
   struct Level {
@@ -23,7 +23,7 @@ class ThroughputLevels {
   enum class Source : std::uint8_t { Trace, Predictor };
 
   /// Levels ascend by GPUs, which are at least 1, and have speeds above 0; `std::logic_error` otherwise.
-  explicit ThroughputLevels(std::vector<Level> levels, Source source = Source::Trace);
+  explicit SpeedByGpus(std::vector<Level> levels, Source source = Source::Trace);
 
   /// Of all levels.
   Source source() const { return source_; }
@@ -35,7 +35,7 @@ class ThroughputLevels {
   Level at_most(GpuCount num_gpus) const;
   /// The smallest level of more than this many GPUs; 0 GPUs when there is none.
   Level above(GpuCount num_gpus) const;
-  bool operator==(const ThroughputLevels&) const = default;
+  bool operator==(const SpeedByGpus&) const = default;
 
  private:
   std::vector<Level> levels_;

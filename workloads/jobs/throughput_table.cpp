@@ -117,13 +117,13 @@ const ThroughputTable::Row* ThroughputTable::find(std::int64_t global_batch) con
   return row == rows_.end() ? nullptr : &*row;
 }
 
-std::vector<ThroughputLevels::Level> ThroughputTable::profiled_levels(std::int64_t global_batch) const {
-  std::vector<ThroughputLevels::Level> levels;
+std::vector<SpeedByGpus::Level> ThroughputTable::profiled_levels(std::int64_t global_batch) const {
+  std::vector<SpeedByGpus::Level> levels;
   const Row* const row = find(global_batch);
   for (std::size_t i = 0; row != nullptr && i < levels_.size(); ++i) {
     if (row->iterations_per_s[i] > 0) levels.push_back({levels_[i], row->iterations_per_s[i]});
   }
-  std::ranges::sort(levels, {}, &ThroughputLevels::Level::num_gpus);
+  std::ranges::sort(levels, {}, &SpeedByGpus::Level::num_gpus);
   return levels;
 }
 

@@ -36,7 +36,7 @@ class ThroughputTable {
   /// The row of a global batch, null when there is none.
   const Row* find(std::int64_t global_batch) const;
   /// The numbers of GPUs that were profiled at a global batch, ascending, with their speeds.
-  std::vector<ThroughputLevels::Level> profiled_levels(std::int64_t global_batch) const;
+  std::vector<SpeedByGpus::Level> profiled_levels(std::int64_t global_batch) const;
   /// Iterations a second, 0 when that was not profiled.
   double iterations_per_s(std::int64_t global_batch, GpuCount num_gpus) const;
 

@@ -17,13 +17,12 @@ class CurvesByType {
  public:
   /// One type of GPUs.
   struct Type {
-    ThroughputCurves* curves = nullptr;
+    PlanCache* curves = nullptr;
     GpuCount num_gpus{0};  ///< of this type in the cluster; 0: not known
   };
 
   /// GPUs of one type, whatever jobs ask for. `num_gpus` of them bound the numbers of GPUs of elastic jobs.
-  CurvesByType(ThroughputCurves& curves, GpuCount num_gpus = GpuCount(0))
-      : types_{{&curves, num_gpus}}, all_{0} {}
+  CurvesByType(PlanCache& curves, GpuCount num_gpus = GpuCount(0)) : types_{{&curves, num_gpus}}, all_{0} {}
   /// `allowed` are the numbers of the types that a job may use, by what it asks for (`Job::gpu_type`), the
   /// one by which it is priced first; jobs that ask for nothing, or for what no type of the cluster is, may
   /// use all.
@@ -51,7 +50,7 @@ class CurvesByType {
     return there.value == 0 || num_gpus <= there;
   }
   /// The curves by which a job that asks for this type is priced.
-  ThroughputCurves& of(GpuTypeId asked) const { return *types_[allowed(asked).front()].curves; }
+  PlanCache& of(GpuTypeId asked) const { return *types_[allowed(asked).front()].curves; }
 
  private:
   std::vector<Type> types_;

@@ -13,7 +13,7 @@
 namespace vtrain {
 namespace {
 
-using Levels = std::vector<ThroughputLevels::Level>;
+using Levels = std::vector<SpeedByGpus::Level>;
 
 double speed_of(Nanoseconds iteration) {
   return 1 / Seconds(iteration).count();
@@ -21,7 +21,7 @@ double speed_of(Nanoseconds iteration) {
 
 /// The first level of more than this many GPUs.
 Levels::const_iterator first_above(const Levels& levels, GpuCount num_gpus) {
-  return std::ranges::upper_bound(levels, num_gpus, {}, &ThroughputLevels::Level::num_gpus);
+  return std::ranges::upper_bound(levels, num_gpus, {}, &SpeedByGpus::Level::num_gpus);
 }
 
 /// The curve of a job that asks for some number of GPUs.
@@ -61,7 +61,7 @@ class CurveMaker {
   }
 
  private:
-  ThroughputCurves& of(std::uint32_t type) const { return *curves_.types()[type].curves; }
+  PlanCache& of(std::uint32_t type) const { return *curves_.types()[type].curves; }
 
   /// Whether every type that has so many GPUs has a plan for them.
   bool suits_all(GpuCount num_gpus) const {
@@ -97,7 +97,7 @@ class CurvesOfJobs {
   };
 
   CurveId add(const Levels& levels) {
-    workload_.curves.emplace_back(levels, ThroughputLevels::Source::Predictor);
+    workload_.curves.emplace_back(levels, SpeedByGpus::Source::Predictor);
     return CurveId(static_cast<std::uint32_t>(workload_.curves.size() - 1));
   }
 

@@ -32,7 +32,7 @@ struct ElasticJobs {
 /// respect. Durations must be known and are not changed; jobs that `price_jobs` left without one stay rigid.
 ///
 /// A job that may use several types of GPUs has the numbers of GPUs for which there is a plan on each type
-/// that has so many; its curve is that of the first type (`GangSpeeds` tells of the others).
+/// that has so many; its curve is that of the first type (`GangSpeedModel` tells of the others).
 Result<ElasticJobs> make_elastic(Workload& workload, const CurvesByType& curves,
                                  const ElasticOptions& options);
 

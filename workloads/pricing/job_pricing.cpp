@@ -29,9 +29,9 @@ Error no_plan(const Workload& workload, const Job& job, const CurvesByType& curv
   const std::string& model = workload.models[job.model.value];
   std::optional<Error> first;
   std::string reasons;
-  std::vector<const ThroughputCurves*> told;  // types without a profile share one
+  std::vector<const PlanCache*> told;  // types without a profile share one
   for (const std::uint32_t type : curves.allowed(job.gpu_type)) {
-    ThroughputCurves& of_type = *curves.types()[type].curves;
+    PlanCache& of_type = *curves.types()[type].curves;
     const auto time = of_type.iteration_time(model, job.global_batch, job.num_gpus);
     if (time || std::ranges::find(told, &of_type) != told.end()) continue;
     told.push_back(&of_type);

@@ -67,21 +67,21 @@ GpuProfile spread_over_nodes(GpuProfile profile, std::int64_t ranks_together) {
   return profile;
 }
 
-ThroughputLevels ThroughputCurve::levels() const {
-  std::vector<ThroughputLevels::Level> levels;
+SpeedByGpus ThroughputCurve::levels() const {
+  std::vector<SpeedByGpus::Level> levels;
   for (const RankedPlan& point : points) {
     levels.push_back(
         {.num_gpus = point.plan.num_gpus(), .iterations_per_s = 1 / Seconds(point.iteration).count()});
   }
-  return ThroughputLevels(std::move(levels), ThroughputLevels::Source::Predictor);
+  return SpeedByGpus(std::move(levels), SpeedByGpus::Source::Predictor);
 }
 
-ThroughputCurves::ThroughputCurves(GpuProfile profile, CurveSettings settings, CurveStore* store)
+PlanCache::PlanCache(GpuProfile profile, CurveSettings settings, CurveStore* store)
     : profile_(std::move(profile)), settings_(std::move(settings)), store_(store) {
   if (settings_.stack.name.empty()) settings_.stack = default_stack(profile_);
 }
 
-ThroughputCurves::~ThroughputCurves() {
+PlanCache::~PlanCache() {
   try {
     save();
   } catch (...) {
@@ -90,8 +90,7 @@ ThroughputCurves::~ThroughputCurves() {
   }
 }
 
-Result<ThroughputCurves::Known*> ThroughputCurves::known(const std::string& model,
-                                                         std::int64_t global_batch) {
+Result<PlanCache::Known*> PlanCache::known(const std::string& model, std::int64_t global_batch) {
   const auto name = std::pair(model, global_batch);
   if (const auto found = known_.find(name); found != known_.end()) return &found->second;
   const auto zoo_model = find_model(model);
@@ -113,7 +112,7 @@ Result<ThroughputCurves::Known*> ThroughputCurves::known(const std::string& mode
   return &known_.emplace(name, std::move(known)).first->second;
 }
 
-Result<RankedPlan> ThroughputCurves::find_plan(Known& known, GpuCount num_gpus) {
+Result<RankedPlan> PlanCache::find_plan(Known& known, GpuCount num_gpus) {
   PlanSearch& search = *known.search;
   if (settings_.kind == CurveKind::BestPlan) return fastest_plan(search, num_gpus, known.global_batch);
   if (!known.smallest) known.smallest = smallest_plan(search, known.global_batch);
@@ -130,8 +129,8 @@ Result<RankedPlan> ThroughputCurves::find_plan(Known& known, GpuCount num_gpus) 
                       {.tensor = plan.tensor, .context = plan.context, .pipeline = plan.pipeline});
 }
 
-Result<RankedPlan> ThroughputCurves::best_plan(const std::string& model, std::int64_t global_batch,
-                                               GpuCount num_gpus) {
+Result<RankedPlan> PlanCache::best_plan(const std::string& model, std::int64_t global_batch,
+                                        GpuCount num_gpus) {
   const auto of_model = known(model, global_batch);
   if (!of_model) return fail(of_model.error());
   Known& known = **of_model;
@@ -140,37 +139,36 @@ Result<RankedPlan> ThroughputCurves::best_plan(const std::string& model, std::in
   return known.record.emplace(num_gpus.value, find_plan(known, num_gpus)).first->second;
 }
 
-Result<Nanoseconds> ThroughputCurves::iteration_time(const std::string& model, std::int64_t global_batch,
-                                                     GpuCount num_gpus) {
+Result<Nanoseconds> PlanCache::iteration_time(const std::string& model, std::int64_t global_batch,
+                                              GpuCount num_gpus) {
   const auto plan = best_plan(model, global_batch, num_gpus);
   if (!plan) return fail(plan.error());
   return plan->iteration;
 }
 
-ThroughputCurves& ThroughputCurves::spread(std::int64_t ranks_together) {
-  std::unique_ptr<ThroughputCurves>& curves = spread_[ranks_together];
+PlanCache& PlanCache::spread(std::int64_t ranks_together) {
+  std::unique_ptr<PlanCache>& curves = spread_[ranks_together];
   if (!curves) {
     CurveSettings settings = settings_;
     settings.profile_content += fmt::format(" {} ranks together", ranks_together);
-    curves = std::make_unique<ThroughputCurves>(spread_over_nodes(profile_, ranks_together),
-                                                std::move(settings), store_);
+    curves =
+        std::make_unique<PlanCache>(spread_over_nodes(profile_, ranks_together), std::move(settings), store_);
   }
   return *curves;
 }
 
-Nanoseconds ThroughputCurves::time_of(const std::string& model, std::int64_t global_batch,
-                                      const ParallelPlan& plan) {
+Nanoseconds PlanCache::time_of(const std::string& model, std::int64_t global_batch,
+                               const ParallelPlan& plan) {
   return (*this->known(model, global_batch))->search->iteration_of(plan);
 }
 
-Result<Nanoseconds> ThroughputCurves::spread_iteration_time(const std::string& model,
-                                                            std::int64_t global_batch, GpuCount num_gpus,
-                                                            std::int64_t ranks_together) {
+Result<Nanoseconds> PlanCache::spread_iteration_time(const std::string& model, std::int64_t global_batch,
+                                                     GpuCount num_gpus, std::int64_t ranks_together) {
   const auto packed = best_plan(model, global_batch, num_gpus);
   if (!packed) return fail(packed.error());
   const bool one_domain = profile_.nvlink_domain > profile_.gpus_per_node;
   if (one_domain || ranks_together >= profile_.gpus_per_node) return packed->iteration;
-  ThroughputCurves& here = spread(ranks_together);
+  PlanCache& here = spread(ranks_together);
   Nanoseconds time = here.time_of(model, global_batch, packed->plan);
   if (settings_.kind == CurveKind::BestPlan) {
     const auto best = here.iteration_time(model, global_batch, num_gpus);
@@ -180,8 +178,8 @@ Result<Nanoseconds> ThroughputCurves::spread_iteration_time(const std::string& m
   return std::max(time, *with_more);
 }
 
-Result<ThroughputCurve> ThroughputCurves::curve(const std::string& model, std::int64_t global_batch,
-                                                GpuCount largest) {
+Result<ThroughputCurve> PlanCache::curve(const std::string& model, std::int64_t global_batch,
+                                         GpuCount largest) {
   ThroughputCurve curve;
   std::optional<Error> last;
   for (const GpuCount num_gpus : curve_gpu_counts(largest, profile_.gpus_per_node)) {
@@ -197,7 +195,7 @@ Result<ThroughputCurve> ThroughputCurves::curve(const std::string& model, std::i
   return fail({.field = "num_gpus", .message = expected_found("at least 1", std::to_string(largest.value))});
 }
 
-void ThroughputCurves::save() {
+void PlanCache::save() {
   if (store_ == nullptr) return;
   for (const auto& [ranks_together, curves] : spread_)
     curves->save();

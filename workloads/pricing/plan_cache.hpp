@@ -44,7 +44,7 @@ struct ThroughputCurve {
   std::vector<RankedPlan> points{};
 
   /// Iterations a second, for schedulers.
-  ThroughputLevels levels() const;
+  SpeedByGpus levels() const;
 };
 
 /// What curves are made with.
@@ -63,15 +63,15 @@ GpuProfile spread_over_nodes(GpuProfile profile, std::int64_t ranks_together);
 /// Iteration times of models of the zoo, computed when first asked for and then kept: in memory, and between
 /// runs in a store if there is one. Not safe to share between threads; every instance gives the same
 /// answers, with a store and without.
-class ThroughputCurves {
+class PlanCache {
  public:
   /// `store` may be null. What was computed is saved by `save` and on destruction, then without a word where
   /// that throws.
-  explicit ThroughputCurves(GpuProfile profile, CurveSettings settings = {}, CurveStore* store = nullptr);
+  explicit PlanCache(GpuProfile profile, CurveSettings settings = {}, CurveStore* store = nullptr);
   /// Saves what was computed since.
-  ~ThroughputCurves();
-  ThroughputCurves(const ThroughputCurves&) = delete;
-  ThroughputCurves& operator=(const ThroughputCurves&) = delete;
+  ~PlanCache();
+  PlanCache(const PlanCache&) = delete;
+  PlanCache& operator=(const PlanCache&) = delete;
 
   /// The plan of a model (`find_model`) on exactly this number of GPUs. `global_batch` 0 takes the published
   /// one. Errors: an unknown model, and those of `PlanSearch::find`.
@@ -110,7 +110,7 @@ class ThroughputCurves {
   Result<Known*> known(const std::string& model, std::int64_t global_batch);
   Result<RankedPlan> find_plan(Known& known, GpuCount num_gpus);
   /// The curves of gangs of which only so many ranks in a row share a node.
-  ThroughputCurves& spread(std::int64_t ranks_together);
+  PlanCache& spread(std::int64_t ranks_together);
   /// How long an iteration takes with a plan, also one that does not fit.
   Nanoseconds time_of(const std::string& model, std::int64_t global_batch, const ParallelPlan& plan);
 
@@ -118,7 +118,7 @@ class ThroughputCurves {
   CurveSettings settings_;
   CurveStore* store_;
   std::map<std::pair<std::string, std::int64_t>, Known> known_;
-  std::map<std::int64_t, std::unique_ptr<ThroughputCurves>> spread_;  ///< by ranks together
+  std::map<std::int64_t, std::unique_ptr<PlanCache>> spread_;  ///< by ranks together
 };
 
 }  // namespace vtrain

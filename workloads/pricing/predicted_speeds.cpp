@@ -29,7 +29,7 @@ PredictedSpeeds::PredictedSpeeds(const Workload& workload, CurvesByType curves)
 
 std::optional<Nanoseconds> PredictedSpeeds::iteration_time(const Kind& kind, GpuCount num_gpus,
                                                            const GangSite& site) {
-  ThroughputCurves& curves = *curves_.types()[site.gpu_type].curves;
+  PlanCache& curves = *curves_.types()[site.gpu_type].curves;
   const auto on = [&](GpuCount used) {
     return site.ranks_together == 0
                ? curves.iteration_time(kind.model, kind.global_batch, used)

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "workloads/jobs/gang_speeds.hpp"
+#include "workloads/jobs/gang_speed_model.hpp"
 #include "workloads/jobs/job.hpp"
 #include "workloads/pricing/curves_by_type.hpp"
 
@@ -19,7 +19,7 @@ namespace vtrain {
 /// first at such a site: `iteration_time` of its type where it is packed, `spread_iteration_time` where it is
 /// not. Over GPUs that no plan divides a job has the plan of the next smaller number of `curve_gpu_counts`;
 /// where there is none at all, on this type or on the one by which it is priced, it is as fast as priced.
-class PredictedSpeeds final : public GangSpeeds {
+class PredictedSpeeds final : public GangSpeedModel {
  public:
   /// Jobs that have a curve already, one that came with their trace, are left out. The curves outlive the
   /// speeds; nobody else uses them meanwhile. The workload may go, but `JobId` keep their meaning.

@@ -75,7 +75,7 @@ struct LayerOperators {
 
 class WorkMaker {
  public:
-  WorkMaker(const VtrainConfig& config, std::shared_ptr<const KernelTable> kernels,
+  WorkMaker(const VtrainConfig& config, std::shared_ptr<const TracedKernels> kernels,
             const AllReduceTables& tables)
       : config_(config), pricer_(config, tables, made_.provenance) {
     made_.kernels = std::move(kernels);
@@ -239,7 +239,7 @@ Bytes gradient_bytes(const VtrainConfig& config, std::int64_t stage) {
   return Bytes(kBytesPerValue * static_cast<double>(parameters));
 }
 
-Result<VtrainWork> make_vtrain_work(const VtrainConfig& config, std::shared_ptr<const KernelTable> kernels,
+Result<VtrainWork> make_vtrain_work(const VtrainConfig& config, std::shared_ptr<const TracedKernels> kernels,
                                     const AllReduceTables& tables) {
   for (const std::int64_t num_gpus : needed_tables(config)) {
     if (tables.contains(num_gpus)) continue;
@@ -269,7 +269,7 @@ Result<VtrainWork> predict_vtrain(const VtrainConfig& config, const std::filesys
   const auto tables = read_needed_tables(config, collectives);
   if (!tables) return fail(tables.error());
 
-  auto made = make_vtrain_work(config, std::make_shared<const KernelTable>(std::move(*kernels)), *tables);
+  auto made = make_vtrain_work(config, std::make_shared<const TracedKernels>(std::move(*kernels)), *tables);
   if (!made) {
     if (made.error().file.empty()) made.error().file = trace_file.string();
     return fail(std::move(made.error()));

@@ -30,7 +30,7 @@ struct VtrainProvenance {
 
 /// The work of an iteration, kept together with the kernels it points to.
 struct VtrainWork {
-  std::shared_ptr<const KernelTable> kernels;
+  std::shared_ptr<const TracedKernels> kernels;
   IterationWork work;
   VtrainProvenance provenance;
 };
@@ -39,7 +39,7 @@ struct VtrainWork {
 /// (`needed_tables`).
 ///
 /// Errors: the kernel table lacks an operator without which there is no iteration, or a table is missing.
-Result<VtrainWork> make_vtrain_work(const VtrainConfig& config, std::shared_ptr<const KernelTable> kernels,
+Result<VtrainWork> make_vtrain_work(const VtrainConfig& config, std::shared_ptr<const TracedKernels> kernels,
                                     const AllReduceTables& tables);
 
 /// The numbers of GPUs of whose all-reduce tables the plan makes use.

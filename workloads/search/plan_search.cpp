@@ -44,7 +44,7 @@ PlanSearch::PlanSearch(TransformerModel model, const GpuProfile& profile, const 
     : timer_(std::move(model), profile, stack) {}
 
 Nanoseconds PlanSearch::iteration_of(const ParallelPlan& plan) {
-  timer_.take_up(plan);
+  timer_.select(plan);
   return timer_.iteration();
 }
 
@@ -82,7 +82,7 @@ void PlanSearch::recompute_to_fit(ParallelPlan& plan, MemoryEstimate& memory) co
 
 void PlanSearch::time_in_full(const std::vector<ParallelPlan>& plans, std::vector<Candidate>& candidates) {
   for (Candidate& candidate : candidates) {
-    timer_.take_up(plans[candidate.place]);
+    timer_.select(plans[candidate.place]);
     candidate.iteration = timer_.iteration();
     candidate.breakdown = timer_.breakdown();
   }
@@ -91,7 +91,7 @@ void PlanSearch::time_in_full(const std::vector<ParallelPlan>& plans, std::vecto
 std::int64_t PlanSearch::time_best(const std::vector<ParallelPlan>& plans, std::vector<Candidate>& candidates,
                                    std::size_t top) {
   for (Candidate& candidate : candidates) {
-    timer_.take_up(plans[candidate.place]);
+    timer_.select(plans[candidate.place]);
     candidate.bound = timer_.lower_bound();
   }
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
@@ -104,7 +104,7 @@ std::int64_t PlanSearch::time_best(const std::vector<ParallelPlan>& plans, std::
   for (; timed < candidates.size(); ++timed) {
     Candidate& candidate = candidates[timed];
     if (fastest.size() == top && candidate.bound * kRounding > fastest.front()) break;
-    timer_.take_up(plans[candidate.place]);
+    timer_.select(plans[candidate.place]);
     candidate.iteration = timer_.iteration();
     fastest.push_back(candidate.iteration);
     std::push_heap(fastest.begin(), fastest.end());
@@ -158,7 +158,7 @@ Result<PlanSearchResult> PlanSearch::find(GpuCount num_gpus, std::int64_t global
   for (const Candidate& candidate : candidates)
     result.best.push_back(
         {plans[candidate.place], candidate.iteration, candidate.memory, candidate.breakdown});
-  timer_.take_up(result.best.front().plan);
+  timer_.select(result.best.front().plan);
   result.best.front().has_fallbacks = timer_.has_fallbacks();
   return result;
 }

@@ -82,7 +82,7 @@ BlockTimes PlanTimer::Chunk::block_without_latency() const {
   return block;
 }
 
-void PlanTimer::take_up(const ParallelPlan& plan) {
+void PlanTimer::select(const ParallelPlan& plan) {
   const LayerSpans& spans = this->spans(plan);
   const StageCosts stages(model(), plan, profile(), stack(), *spans.costs);
   plan_ = plan;

@@ -36,7 +36,7 @@ class PlanTimer {
   const Stack& stack() const { return costs_.stack(); }
 
   /// Takes up a plan that has passed `check_plan`: what is asked next is about it.
-  void take_up(const ParallelPlan& plan);
+  void select(const ParallelPlan& plan);
 
   /// A time that the iteration does not go below: every stage has all its blocks to do, after the first
   /// micro-batch has come to it and before the last one has gone back from it; and micro-batches that wait

@@ -16,7 +16,7 @@ Seconds predict_time(const MeasuredCase& measured, const GpuProfile& profile, co
   Stack stack = measured.stack;
   stack.factors = factors;
   PlanTimer timer(measured.model, profile, std::move(stack));
-  timer.take_up(measured.plan);
+  timer.select(measured.plan);
   return timer.iteration();
 }
 

@@ -31,13 +31,13 @@ class ReferenceEasyFast final : public Policy {
         }
       }
       for (auto job = waiting_.begin(); job != waiting_.end();) {
-        const bool in_time = pass.now() + pass.job(*job).walltime() <= shadow_;
+        const bool in_time = pass.now() + pass.job(*job).time_limit() <= shadow_;
         job = in_time && start(pass, *job) ? waiting_.erase(job) : std::next(job);
       }
     }
     for (const JobId id : pass.arrived()) {
       const bool fits = pass.job(id).num_gpus <= pass.free_gpus();
-      const bool in_time = !priority_ || pass.now() + pass.job(id).walltime() <= shadow_;
+      const bool in_time = !priority_ || pass.now() + pass.job(id).time_limit() <= shadow_;
       if (fits && in_time && start(pass, id)) continue;
       if (!priority_) {
         prioritize(pass, id);
@@ -83,7 +83,7 @@ class ProfilePolicy : public Policy {
   }
   /// Places a job and starts it if its slot is now.
   bool place(SchedulingPass& pass, JobId id) {
-    const auto slot = profile_->earliest_slot(pass.job(id).num_gpus, pass.job(id).walltime());
+    const auto slot = profile_->earliest_slot(pass.job(id).num_gpus, pass.job(id).time_limit());
     profile_->reserve(*slot);
     slots_[id] = *slot;
     return slot->begin == pass.now() && pass.try_start(id);
@@ -112,7 +112,7 @@ class ReferenceEasy final : public ProfilePolicy {
     update(pass);
     waiting_.insert(waiting_.end(), pass.arrived().begin(), pass.arrived().end());
     if (ascending_walltime_) {
-      waiting_.sort([&](JobId a, JobId b) { return pass.job(a).walltime() < pass.job(b).walltime(); });
+      waiting_.sort([&](JobId a, JobId b) { return pass.job(a).time_limit() < pass.job(b).time_limit(); });
     }
     if (first() != head_) {
       if (head_) unplace(*head_);
@@ -122,8 +122,8 @@ class ReferenceEasy final : public ProfilePolicy {
     if (pass.ended().empty()) {
       try_arrivals(pass);
     } else {
-      // batsched looks first whether any host is free. There a job never ends exactly at its wall time; where
-      // one does, the head's own reservation may begin now, and its hosts are as good as free.
+      // batsched looks first whether any host is free. There a job never ends exactly at its time limit;
+      // where one does, the head's own reservation may begin now, and its hosts are as good as free.
       try_all(pass);
     }
   }

@@ -16,13 +16,13 @@
 namespace vtrain::testing {
 
 std::unique_ptr<Policy> reference_easy_fast();
-/// With the queue in the order of arrival or of wall times.
+/// With the queue in the order of arrival or of time limits.
 std::unique_ptr<Policy> reference_easy(bool ascending_walltime);
 /// Renews every reservation whenever something ends. Appends to `first_promises` where each job's first
 /// reservation begins, in order of arrival.
 std::unique_ptr<Policy> reference_conservative(std::vector<SimTime>& first_promises);
 
-/// How the wall times of random jobs relate to their durations.
+/// How the time limits of random jobs relate to their durations.
 enum class Walltimes {
   Exact,  ///< none requested: the duration is known
   Tight,  ///< one second more

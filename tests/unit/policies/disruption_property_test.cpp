@@ -59,7 +59,7 @@ Disruptions random_disruptions(std::uint64_t seed, SimDuration tick) {
 SimulationResult replay(const Workload& workload, const std::string& spec, const Disruptions* disruptions,
                         PlacementKind placement = PlacementKind::Yarn) {
   return testing::replay(workload, kCluster, spec,
-                         {.placement = placement, .record_runs = true, .disruptions = disruptions});
+                         {.placement = placement, .record_segments = true, .disruptions = disruptions});
 }
 
 /// Held GPU-seconds are the work that was asked for plus what was lost, to the last digit.
@@ -101,7 +101,7 @@ bool books_its_own_progress(const std::string& spec) {
 
 /// No GPUs are given out twice, none of a node that is out of service, and no job runs on a failed node.
 void check_nodes(const Workload& workload, const SimulationResult& result) {
-  for (const JobRun& run : result.runs) {
+  for (const JobSegment& run : result.segments) {
     REQUIRE(run.num_gpus == workload.jobs[run.job.value].num_gpus);
     for (const NodeId node : run.nodes) {
       for (const Outage& outage : result.outages) {

@@ -31,7 +31,7 @@ inline Workload random_elastic_workload(std::uint64_t seed, const ElasticShape& 
   Workload workload;
   SimTime submit{};
   for (int i = 0; i < shape.num_jobs; ++i) {
-    std::vector<ThroughputLevels::Level> levels;
+    std::vector<SpeedByGpus::Level> levels;
     double speed = shape.round ? 0.1 * static_cast<double>(1 + random.below(4)) : random.uniform(0.5, 2.0);
     const std::uint64_t num_levels = 1 + random.below(5);
     for (std::uint64_t level = 0; level < num_levels; ++level) {
@@ -44,7 +44,7 @@ inline Workload random_elastic_workload(std::uint64_t seed, const ElasticShape& 
     submit += shape.round ? std::chrono::milliseconds(1000 * (gap - gap % 30))
                           : std::chrono::milliseconds(1000 * gap + random.below(1000));
     job.submit = submit;
-    const ThroughputLevels::Level asked = levels[random.below(num_levels)];
+    const SpeedByGpus::Level asked = levels[random.below(num_levels)];
     job.num_gpus = asked.num_gpus;
     job.iterations = shape.round ? static_cast<std::int64_t>(10 + 10 * random.below(60))
                                  : static_cast<std::int64_t>(1 + random.below(5000));

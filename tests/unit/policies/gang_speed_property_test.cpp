@@ -15,7 +15,7 @@ constexpr std::int32_t kTotalGpus = 20;
 constexpr const char* kCluster = "2x8:a100+1x4:a100";
 
 /// Gangs that are spread have a third of the speed, on whatever GPUs.
-class Thirds final : public GangSpeeds {
+class Thirds final : public GangSpeedModel {
  public:
   bool knows(JobId job) const override { return job.value % 4 != 0; }
   GangSpeed at(JobId, GpuCount, const GangSite& site) override {
@@ -25,9 +25,9 @@ class Thirds final : public GangSpeeds {
 };
 
 SimulationResult replay(const Workload& workload, const std::string& spec, PlacementKind placement,
-                        GangSpeeds* speeds, const char* cluster = kCluster) {
+                        GangSpeedModel* speeds, const char* cluster = kCluster) {
   return testing::replay(workload, cluster, spec,
-                         {.placement = placement, .record_runs = true, .gang_speeds = speeds});
+                         {.placement = placement, .record_segments = true, .gang_speed_model = speeds});
 }
 
 /// Policies that end jobs themselves do so at a decision, at most two slots late.

@@ -152,18 +152,18 @@ TEST_CASE("gpu types: nobody waits while enough GPUs that he may use are free, a
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
       CAPTURE(seed);
       const Workload workload = random_typed_workload(seed, false);
-      const SimulationResult result = replay(workload, cluster, spec, {.record_runs = true});
+      const SimulationResult result = replay(workload, cluster, spec, {.record_segments = true});
       for (const std::uint32_t type : {0u, 1u}) {
         // GPUs of the type in use, and jobs of the type that wait, right after each instant.
         std::vector<SimTime> times;
-        for (const JobRun& run : result.runs) {
+        for (const JobSegment& run : result.segments) {
           times.push_back(run.begin);
           times.push_back(run.end);
         }
         for (const SimTime time : times) {
           std::int64_t in_use = 0;
           std::vector<bool> runs(workload.jobs.size());
-          for (const JobRun& run : result.runs) {
+          for (const JobSegment& run : result.segments) {
             if (workload.jobs[run.job.value].gpu_type != GpuTypeId(type)) continue;
             if (run.begin > time || run.end <= time) continue;
             in_use += run.num_gpus.value;
@@ -194,7 +194,7 @@ TEST_CASE("gpu types: with jobs that may use any type all come to their end and 
         CAPTURE(seed);
         const Workload workload = random_typed_workload(seed, true);
         const SimulationResult result =
-            replay(workload, cluster, spec, {.placement = placement, .record_runs = true});
+            replay(workload, cluster, spec, {.placement = placement, .record_segments = true});
         check_gpus_in_use(result, 24);
         for (const JobOutcome& outcome : result.outcomes)
           REQUIRE((outcome.state == JobState::Completed || outcome.state == JobState::Failed ||

@@ -50,9 +50,9 @@ void check_outcome(const Workload& workload, const Placement& placement, std::si
     REQUIRE(outcome.state == JobState::Rejected);
     return;
   }
-  const bool cut = job.duration > job.walltime();
+  const bool cut = job.duration > job.time_limit();
   REQUIRE(outcome.state == (cut ? JobState::Failed : JobState::Completed));
-  REQUIRE(outcome.attained == (cut ? job.walltime() : job.duration));
+  REQUIRE(outcome.attained == (cut ? job.time_limit() : job.duration));
   REQUIRE(outcome.start >= job.submit);
 }
 

@@ -24,7 +24,7 @@ PolicySpecs tested_policies() {
 }
 
 SimulationResult replay(const Workload& workload, const std::string& spec, PlacementKind placement) {
-  return testing::replay(workload, kCluster, spec, {.placement = placement, .record_runs = true});
+  return testing::replay(workload, kCluster, spec, {.placement = placement, .record_segments = true});
 }
 
 /// Every job ends in one state that fits what was done for it.
@@ -37,7 +37,7 @@ void check_states(const Workload& workload, const SimulationResult& result, bool
     switch (outcome.state) {
       case JobState::Completed:
         REQUIRE(outcome.attained == job.duration);
-        REQUIRE(job.duration <= job.walltime());
+        REQUIRE(job.duration <= job.time_limit());
         break;
       case JobState::Failed:
         REQUIRE(outcome.attained == job.requested_time);
@@ -60,7 +60,7 @@ void check_states(const Workload& workload, const SimulationResult& result, bool
 void check_runs(const Workload& workload, const SimulationResult& result) {
   std::vector<SimDuration> held(workload.jobs.size());
   std::vector<SimTime> last_end(workload.jobs.size(), SimTime::min());
-  for (const JobRun& run : result.runs) {
+  for (const JobSegment& run : result.segments) {
     const std::size_t i = run.job.value;
     REQUIRE(run.begin < run.end);
     REQUIRE(run.begin >= last_end[i]);

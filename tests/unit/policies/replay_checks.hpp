@@ -18,9 +18,9 @@ namespace vtrain::testing {
 /// What a test may say of a replay.
 struct ReplayOptions {
   PlacementKind placement = PlacementKind::Count;
-  bool record_runs = false;
+  bool record_segments = false;
   const Disruptions* disruptions = nullptr;
-  GangSpeeds* gang_speeds = nullptr;
+  GangSpeedModel* gang_speed_model = nullptr;
 };
 
 /// Replays under a policy; a failure ends the test case.
@@ -28,10 +28,10 @@ inline SimulationResult replay(const Workload& workload, const ClusterSpec& clus
                                const ReplayOptions& options = {}) {
   auto result = simulate(workload, cluster, policy,
                          {.placement = options.placement,
-                          .record_runs = options.record_runs,
+                          .record_segments = options.record_segments,
                           .policy_name = "tested",
                           .disruptions = options.disruptions,
-                          .gang_speeds = options.gang_speeds});
+                          .gang_speed_model = options.gang_speed_model});
   if (!result) FAIL(result.error().describe());
   return *std::move(result);
 }
@@ -50,7 +50,7 @@ inline SimulationResult replay(const Workload& workload, const std::string& clus
 
 /// A rigid job was done, or ended at its requested time if that was too short.
 inline void check_end(const Job& job, const JobOutcome& outcome) {
-  const bool cut = job.duration > job.walltime();
+  const bool cut = job.duration > job.time_limit();
   REQUIRE(outcome.state == (cut ? JobState::Failed : JobState::Completed));
 }
 
@@ -58,7 +58,7 @@ inline void check_end(const Job& job, const JobOutcome& outcome) {
 /// back.
 inline void check_gpus_in_use(const SimulationResult& result, std::int64_t total_gpus) {
   std::map<SimTime, std::int64_t> change;  // of GPUs in use
-  for (const JobRun& run : result.runs) {
+  for (const JobSegment& run : result.segments) {
     change[run.begin] += run.num_gpus.value;
     change[run.end] -= run.num_gpus.value;
   }
@@ -75,7 +75,7 @@ inline void check_gpus_in_use(const SimulationResult& result, std::int64_t total
 /// curve for as long as it is held.
 inline std::vector<double> iterations_done(const Workload& workload, const SimulationResult& result) {
   std::vector<double> done(workload.jobs.size(), 0);
-  for (const JobRun& run : result.runs) {
+  for (const JobSegment& run : result.segments) {
     const Job& job = workload.jobs[run.job.value];
     done[run.job.value] +=
         workload.curves[job.curve.value].iterations_per_s(run.num_gpus) * to_seconds(run.end - run.begin);

@@ -57,7 +57,7 @@ TEST_CASE("conservative: no job starts later than first promised") {
       const SimulationResult result = replay(workload, "8x8", "conservative");
       REQUIRE(promises.size() == workload.jobs.size());
       for (std::size_t i = 0; i < promises.size(); ++i) {
-        // With exact wall times nothing ever frees a place before its time, so a promise is also never
+        // With exact time limits nothing ever frees a place before its time, so a promise is also never
         // bettered.
         const bool kept = walltimes == Walltimes::Exact ? result.outcomes[i].start == promises[i]
                                                         : result.outcomes[i].start <= promises[i];
@@ -84,7 +84,7 @@ TEST_CASE("conservative: nothing is promised on GPUs that are out of service") {
   CHECK(result.outcomes[1].start == at(1000));
 }
 
-TEST_CASE("conservative: wall times beyond the end of time are no obstacle") {
+TEST_CASE("conservative: time limits beyond the end of time are no obstacle") {
   Workload workload = make_workload({{0, 10, 8}, {0, 10, 8}, {1, 10, 8}, {2, 10, 1}});
   for (Job& job : workload.jobs)
     job.requested_time = SimDuration::max();

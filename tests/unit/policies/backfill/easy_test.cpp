@@ -23,7 +23,7 @@ TEST_CASE("easy: with asc-walltime a shorter arrival takes the reservation over"
   CHECK(start_times_s(jobs, "easy:order=fcfs") == std::vector<double>{0, 10, 60});
 }
 
-TEST_CASE("easy: jobs of equal wall time keep the order of arrival") {
+TEST_CASE("easy: jobs of equal time limit keep the order of arrival") {
   const std::vector<JobLine> jobs = {{0, 10, 8}, {1, 5, 8}, {2, 5, 8}, {2, 5, 8}};
   CHECK(start_times_s(jobs, "easy:order=asc-walltime") == std::vector<double>{0, 10, 15, 20});
 }

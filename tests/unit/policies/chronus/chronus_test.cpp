@@ -36,7 +36,7 @@ Replay replay(const Workload& workload, const std::string& spec, const std::stri
   auto policy = make_policy(spec);
   REQUIRE_MESSAGE(policy, policy.error().describe());
   auto result = simulate(workload, *ClusterSpec::parse(cluster), **policy,
-                         {.placement = placement, .record_runs = true, .policy_name = spec});
+                         {.placement = placement, .record_segments = true, .policy_name = spec});
   REQUIRE_MESSAGE(result, result.error().describe());
   Replay replayed{*std::move(result), {}};
   for (const PolicyFigure& figure : replayed.result.figures)

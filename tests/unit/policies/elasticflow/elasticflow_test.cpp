@@ -19,10 +19,10 @@ using testing::replay;
 
 /// One job of 10,000 iterations on a curve whose last level is slower than the one before.
 Workload job_on_falling_curve(std::int64_t deadline_s, std::int32_t max_gpus,
-                              ThroughputLevels::Source source = ThroughputLevels::Source::Trace) {
+                              SpeedByGpus::Source source = SpeedByGpus::Source::Trace) {
   Workload workload = testing::make_workload({{0, 10'000, 1, deadline_s}});
   workload.curves.emplace_back(
-      std::vector<ThroughputLevels::Level>{
+      std::vector<SpeedByGpus::Level>{
           {GpuCount(1), 5.0}, {GpuCount(16), 25.0}, {GpuCount(32), 30.5}, {GpuCount(64), 29.5}},
       source);
   workload.jobs[0].curve = CurveId(0);
@@ -41,19 +41,19 @@ TEST_CASE(
     CAPTURE(spec);
     for (const std::int64_t deadline_s : {335, -1}) {
       const SimulationResult result =
-          replay(job_on_falling_curve(deadline_s, 0), "8x8", spec, {.record_runs = true});
-      REQUIRE(result.runs.size() == 1);
-      CHECK(result.runs[0].num_gpus == GpuCount(32));
+          replay(job_on_falling_curve(deadline_s, 0), "8x8", spec, {.record_segments = true});
+      REQUIRE(result.segments.size() == 1);
+      CHECK(result.segments[0].num_gpus == GpuCount(32));
       CHECK(to_seconds(result.outcomes[0].finished) == 328);
     }
   }
   // As in ElasticFlow's simulator, where every trace says it.
   const SimulationResult given =
-      replay(job_on_falling_curve(-1, 64), "8x8", "elasticflow:slot=10s", {.record_runs = true});
-  CHECK(given.runs[0].num_gpus == GpuCount(64));
-  const SimulationResult predicted = replay(job_on_falling_curve(-1, 64, ThroughputLevels::Source::Predictor),
-                                            "8x8", "elasticflow:slot=10s", {.record_runs = true});
-  CHECK(predicted.runs[0].num_gpus == GpuCount(32));
+      replay(job_on_falling_curve(-1, 64), "8x8", "elasticflow:slot=10s", {.record_segments = true});
+  CHECK(given.segments[0].num_gpus == GpuCount(64));
+  const SimulationResult predicted = replay(job_on_falling_curve(-1, 64, SpeedByGpus::Source::Predictor),
+                                            "8x8", "elasticflow:slot=10s", {.record_segments = true});
+  CHECK(predicted.segments[0].num_gpus == GpuCount(32));
 }
 
 // Not so on every workload: plans are made anew at every decision, see `ElasticFlow`.
@@ -89,7 +89,7 @@ TEST_CASE(
 TEST_CASE("elasticflow: the work of a job is done on the GPUs that it held") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const Workload workload = random_elastic_workload(seed, {});
-    const SimulationResult result = replay(workload, "2x8", "elasticflow", {.record_runs = true});
+    const SimulationResult result = replay(workload, "2x8", "elasticflow", {.record_segments = true});
     const std::vector<double> done = testing::iterations_done(workload, result);
     for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
       // GPUs are held to the end of a slot, never shorter than the work takes.
@@ -112,7 +112,7 @@ TEST_CASE("elasticflow: one job alone grows to the level that is worth it and en
   job.deadline = SimTime(std::chrono::seconds(2000));
   job.curve = CurveId(0);
   workload.curves.emplace_back(
-      std::vector<ThroughputLevels::Level>{{GpuCount(1), 1.0}, {GpuCount(2), 1.9}, {GpuCount(4), 3.6}});
+      std::vector<SpeedByGpus::Level>{{GpuCount(1), 1.0}, {GpuCount(2), 1.9}, {GpuCount(4), 3.6}});
   workload.jobs.push_back(job);
   const SimulationResult result = replay(workload, "2x8", "elasticflow");
   CHECK(result.outcomes[0].end == SimTime(std::chrono::seconds(300)));
@@ -139,7 +139,7 @@ TEST_CASE(
 
 TEST_CASE("elasticflow: a job that may hold fewer GPUs than it can run on is turned away") {
   Workload workload = random_elastic_workload(1, {.num_jobs = 1});
-  workload.curves[0] = ThroughputLevels({{GpuCount(4), 1.0}});
+  workload.curves[0] = SpeedByGpus({{GpuCount(4), 1.0}});
   workload.jobs[0].num_gpus = GpuCount(4);
   workload.jobs[0].max_gpus = GpuCount(2);
   for (const char* spec : {"elasticflow", "edf:preset=elasticflow"})

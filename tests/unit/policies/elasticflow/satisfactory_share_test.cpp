@@ -15,7 +15,7 @@ constexpr WholeSeconds kSlot = 10;
 
 /// A job on 1, 2 and 4 GPUs that is faster on more.
 struct TinyJob {
-  ThroughputLevels levels;
+  SpeedByGpus levels;
   SlottedJob job;
 
   explicit TinyJob(RandomStream& random)

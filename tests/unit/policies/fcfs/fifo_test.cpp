@@ -19,7 +19,7 @@ std::vector<SimTime> fifo_by_hand(const Workload& workload, std::int32_t total_g
   std::vector<std::size_t> running;
   std::size_t next = 0;
   const auto end = [&](std::size_t i) {
-    return start[i] + std::min(workload.jobs[i].duration, workload.jobs[i].walltime());
+    return start[i] + std::min(workload.jobs[i].duration, workload.jobs[i].time_limit());
   };
   while (next < workload.jobs.size() || !running.empty()) {
     SimTime now = next < workload.jobs.size() ? workload.jobs[next].submit : SimTime::max();

@@ -92,7 +92,7 @@ TEST_CASE("waiting_queue: equals a plain list under random pushes, searches, rem
     REQUIRE(queue.front().has_value() == !list.empty());
     if (!list.empty()) REQUIRE(queue.job(*queue.front()) == list.front().job);
     const GpuCount gpus(static_cast<std::int32_t>(random.below(17)));
-    const SimDuration time = random.below(4) == 0 ? WaitingQueue::kAnyWalltime
+    const SimDuration time = random.below(4) == 0 ? WaitingQueue::kAnyTimeLimit
                                                   : seconds(static_cast<std::int64_t>(random.below(20)));
     // Walk everything that fits, removing some of it.
     WaitingQueue::Position from = 0;

@@ -29,7 +29,7 @@ void add_elastic(Workload& workload, std::int64_t submit_s, std::int64_t deadlin
   job.iterations = 1000;
   if (deadline_s > 0) job.deadline = at(deadline_s);
   job.curve = CurveId(static_cast<std::uint32_t>(workload.curves.size()));
-  workload.curves.emplace_back(std::vector<ThroughputLevels::Level>{
+  workload.curves.emplace_back(std::vector<SpeedByGpus::Level>{
       {GpuCount(1), 1.0}, {GpuCount(2), 2.0}, {GpuCount(4), 4.0}, {GpuCount(8), 3.0}});
   workload.jobs.push_back(job);
 }
@@ -91,7 +91,7 @@ TEST_CASE("edf: elastic jobs hold no more GPUs than there are and do all of thei
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     const Workload workload = testing::random_elastic_workload(seed, {.gap_s = 100});
-    const SimulationResult result = replay(workload, "2x8", "edf", {.record_runs = true});
+    const SimulationResult result = replay(workload, "2x8", "edf", {.record_segments = true});
     testing::check_gpus_in_use(result, 16);
     const std::vector<double> done = testing::iterations_done(workload, result);
     for (std::size_t i = 0; i < workload.jobs.size(); ++i) {

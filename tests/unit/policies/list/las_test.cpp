@@ -30,7 +30,7 @@ std::vector<JobOutcome> las_by_hand(const Workload& workload, std::int32_t total
   std::vector<std::vector<LiveJob>> queues(thresholds.size() + 1);
   const auto left = [&](const LiveJob& live) {
     const Job& job = workload.jobs[live.id];
-    return std::min(job.duration, job.walltime()) - live.executed;
+    return std::min(job.duration, job.time_limit()) - live.executed;
   };
   const auto needed = [&](const LiveJob& live,
                           std::size_t queue) {  // time on GPUs at which it leaves the queue

@@ -238,11 +238,11 @@ TEST_CASE("list_policy: nobody is preempted for a job that finds no room") {
   // of one node: by number it takes those of j3, but j0 and j2 run on.
   const Workload workload = make_workload({{0, 1000, 1}, {0, 1, 1}, {0, 1001, 1}, {0, 1002, 1}, {2, 10, 2}});
   const auto result =
-      replay(workload, "2x2", "srtf", {.placement = PlacementKind::Yarn, .record_runs = true});
+      replay(workload, "2x2", "srtf", {.placement = PlacementKind::Yarn, .record_segments = true});
   CHECK(result.outcomes[3].end == at(1002));
   CHECK(result.outcomes[3].preemptions == 0);
   CHECK(result.outcomes[4].start == at(1000));
-  CHECK(result.runs.size() == 5);  // one a job: what was taken back is in no record
+  CHECK(result.segments.size() == 5);  // one a job: what was taken back is in no record
 }
 
 TEST_CASE("list_policy: GPUs of those preempted in vain go to the jobs ahead of them first") {
@@ -264,12 +264,13 @@ TEST_CASE(
   // j3 would like 4 GPUs, and 1 is free.
   Workload workload = make_workload({{0, 100, 3, 200}, {0, 100, 4, 900}, {2, 10, 3, 150}, {3, 10, 4, 1000}});
   workload.curves.emplace_back(
-      std::vector<ThroughputLevels::Level>{{GpuCount(1), 1.0}, {GpuCount(2), 2.0}, {GpuCount(4), 4.0}});
+      std::vector<SpeedByGpus::Level>{{GpuCount(1), 1.0}, {GpuCount(2), 2.0}, {GpuCount(4), 4.0}});
   for (const std::size_t elastic : {1, 3}) {
     workload.jobs[elastic].curve = CurveId(0);
     workload.jobs[elastic].iterations = elastic == 1 ? 400 : 40;
   }
-  const auto result = replay(workload, "2x4", "edf", {.placement = PlacementKind::Yarn, .record_runs = true});
+  const auto result =
+      replay(workload, "2x4", "edf", {.placement = PlacementKind::Yarn, .record_segments = true});
   CHECK(result.outcomes[1].end == at(100));
   CHECK(result.outcomes[1].resizes == 0);
   CHECK(result.outcomes[1].preemptions == 0);
@@ -277,7 +278,7 @@ TEST_CASE(
   CHECK(result.outcomes[3].start == at(3));
   CHECK(result.outcomes[3].end == at(43));
   CHECK(result.outcomes[3].resizes == 0);
-  CHECK(result.runs.size() == 4);
+  CHECK(result.segments.size() == 4);
 }
 
 TEST_CASE("list_policy: a job on a drained node is not preempted for one that cannot go there") {

@@ -37,7 +37,7 @@ std::vector<Outcome> list_by_hand(const Workload& workload, std::int32_t total_g
   SimTime now{};
   const auto left = [&](const LiveJob& live) {
     const Job& job = workload.jobs[live.id];
-    return std::min(job.duration, job.walltime()) - live.executed;
+    return std::min(job.duration, job.time_limit()) - live.executed;
   };
   while (next < workload.jobs.size() || !list.empty()) {
     SimTime then = next < workload.jobs.size() ? workload.jobs[next].submit : SimTime::max();

@@ -20,7 +20,7 @@ using testing::Scripted;
 using testing::start_all;
 
 /// The second type is twice as fast; a gang that is spread has 1/4 of the speed, or 1/8 with single ranks.
-class FakeSpeeds final : public GangSpeeds {
+class FakeSpeeds final : public GangSpeedModel {
  public:
   bool knows(JobId) const override { return true; }
   GangSpeed at(JobId, GpuCount, const GangSite& site) override {
@@ -34,9 +34,9 @@ class FakeSpeeds final : public GangSpeeds {
 };
 
 SimulationResult run(const Workload& workload, const char* cluster, PlacementKind placement, Policy& policy,
-                     GangSpeeds& speeds) {
+                     GangSpeedModel& speeds) {
   auto result = simulate(workload, ClusterSpec::parse(cluster).value(), policy,
-                         {.placement = placement, .policy_name = "test", .gang_speeds = &speeds});
+                         {.placement = placement, .policy_name = "test", .gang_speed_model = &speeds});
   if (!result) FAIL(result.error().describe());
   return *std::move(result);
 }
@@ -48,7 +48,7 @@ TEST_CASE("gang_sites: the type, and how many ranks in a row share a node on mor
   const Workload workload;
   const auto placement = make_placement(PlacementKind::Consolidate, cluster, workload);
   FakeSpeeds speeds;
-  const GangSites sites(cluster, workload, speeds, *placement);
+  const PlacementSpeed sites(cluster, workload, speeds, *placement);
   const auto site = [&](const std::vector<std::pair<std::uint32_t, std::int32_t>>& shares) {
     std::vector<NodeShare> nodes;
     for (const auto& [node, gpus] : shares)
@@ -76,7 +76,7 @@ TEST_CASE("gang_sites: they matter where gangs may be spread or have several typ
   const auto matter = [&](PlacementKind kind, const char* text) {
     const ClusterSpec cluster = ClusterSpec::parse(text).value();
     const auto placement = make_placement(kind, cluster, workload);
-    return GangSites(cluster, workload, speeds, *placement).matter();
+    return PlacementSpeed(cluster, workload, speeds, *placement).matter();
   };
   for (const PlacementInfo& info : placements()) {
     CAPTURE(info.name);
@@ -97,7 +97,7 @@ TEST_CASE("gang_sites: placements that pack gangs do, on nodes of one size") {
       const auto placement = make_placement(info.kind, cluster, workload);
       if (!placement->info().knows_nodes || !placement->packs_gangs()) continue;
       CAPTURE(info.name);
-      const GangSites sites(cluster, workload, speeds, *placement);
+      const PlacementSpeed sites(cluster, workload, speeds, *placement);
       std::vector<std::pair<GangRequest, std::vector<NodeShare>>> gangs;
       for (int step = 0; step < 2000; ++step) {
         if (!gangs.empty() && random.below(2) == 0) {
@@ -119,7 +119,7 @@ TEST_CASE("gang_sites: placements that pack gangs do, on nodes of one size") {
 TEST_CASE("gang_sites: a job runs at the speed of where its gang is, rigid or by iterations") {
   FakeSpeeds speeds;
   Workload workload;
-  workload.curves.emplace_back(std::vector<ThroughputLevels::Level>{{GpuCount(8), 1.0}});
+  workload.curves.emplace_back(std::vector<SpeedByGpus::Level>{{GpuCount(8), 1.0}});
   workload.jobs = {job_of(0, 100, 8)};
   workload.jobs[0].iterations = 100;
   workload.jobs[0].curve = CurveId(0);
@@ -144,7 +144,7 @@ TEST_CASE("gang_sites: what spreading costs is booked apart from what a slower t
   // Two jobs of 6 GPUs that nothing is known of leave two free GPUs on each node.
   Workload workload;
   workload.jobs = {job_of(0, 1000, 6), job_of(0, 1000, 6), job_of(0, 100, 4)};
-  class OneUnknown final : public GangSpeeds {
+  class OneUnknown final : public GangSpeedModel {
    public:
     bool knows(JobId job) const override { return job == JobId(2); }
     GangSpeed at(JobId job, GpuCount gpus, const GangSite& site) override { return fake.at(job, gpus, site); }
@@ -214,7 +214,7 @@ TEST_CASE("gang_sites: work is exact to the nanosecond, however often jobs are m
         job.iterations = job.duration / std::chrono::milliseconds(1) + 1;
         job.duration = std::chrono::milliseconds(job.iterations);
         job.curve = CurveId(static_cast<std::uint32_t>(workload.curves.size()));
-        workload.curves.emplace_back(std::vector<ThroughputLevels::Level>{{job.num_gpus, 1000.0}});
+        workload.curves.emplace_back(std::vector<SpeedByGpus::Level>{{job.num_gpus, 1000.0}});
       }
       workload.jobs.push_back(job);
     }
@@ -224,16 +224,16 @@ TEST_CASE("gang_sites: work is exact to the nanosecond, however often jobs are m
     const char* cluster = "2x8:a100+2x8:h100";
     const auto result = simulate(workload, ClusterSpec::parse(cluster).value(), policy,
                                  {.placement = PlacementKind::Consolidate,
-                                  .record_runs = true,
+                                  .record_segments = true,
                                   .policy_name = "mover",
-                                  .gang_speeds = &speeds});
+                                  .gang_speed_model = &speeds});
     REQUIRE(result);
     // Work again from the recorded runs, in quarters: twice as fast on the nodes of the second type, a
     // quarter of that on more nodes than needed. A run does its work rounded down, so that each preemption
     // loses less than a nanosecond, and a run ends within one of its work.
     std::vector<std::int64_t> quarters(workload.jobs.size());
     std::vector<std::int64_t> spread_time(workload.jobs.size());
-    for (const JobRun& run : result->runs) {
+    for (const JobSegment& run : result->segments) {
       const std::int64_t fast = run.nodes.front().value >= 2 ? 2 : 1;
       const bool spread = std::ssize(run.nodes) > (run.num_gpus.value + 7) / 8;
       const std::int64_t held = (run.end - run.begin).count();

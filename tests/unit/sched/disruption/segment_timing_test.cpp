@@ -16,7 +16,7 @@ SimDuration draw(RandomStream& random, std::uint64_t most) {
 }  // namespace
 
 TEST_CASE("run_plan: without setup and checkpoints all time is work") {
-  const RunPlan plan;
+  const SegmentTiming plan;
   CHECK(plan.work(seconds(7)) == seconds(7));
   CHECK(plan.saved_work(seconds(7)) == seconds(0));
   CHECK(plan.writing(seconds(7)) == seconds(0));
@@ -25,7 +25,7 @@ TEST_CASE("run_plan: without setup and checkpoints all time is work") {
 
 TEST_CASE("run_plan: setup, work and checkpoints follow each other") {
   // 0-5 setup, 5-15 work, 15-17 checkpoint, 17-27 work, 27-29 checkpoint, 29- work.
-  const RunPlan plan{.setup = seconds(5), .interval = seconds(10), .checkpoint = seconds(2)};
+  const SegmentTiming plan{.setup = seconds(5), .interval = seconds(10), .checkpoint = seconds(2)};
   CHECK(plan.work(seconds(3)) == seconds(0));
   CHECK(plan.setting_up(seconds(3)) == seconds(3));
   CHECK(plan.work(seconds(16)) == seconds(10));
@@ -43,18 +43,18 @@ TEST_CASE("run_plan: setup, work and checkpoints follow each other") {
 }
 
 TEST_CASE("run_plan: what takes longer than the clock can tell takes for ever") {
-  const RunPlan plan{.setup = SimDuration::max() - seconds(1)};
+  const SegmentTiming plan{.setup = SimDuration::max() - seconds(1)};
   CHECK(plan.time_for(seconds(2)) == SimDuration::max());
-  const RunPlan often{.interval = SimDuration(1), .checkpoint = std::chrono::hours(1)};
+  const SegmentTiming often{.interval = SimDuration(1), .checkpoint = std::chrono::hours(1)};
   CHECK(often.time_for(std::chrono::hours(1)) == SimDuration::max());
 }
 
 TEST_CASE("run_plan: the parts add up, time_for is the inverse of work, and nothing goes backwards") {
   RandomStream random(1, "plans");
   for (int i = 0; i < 2000; ++i) {
-    const RunPlan plan{.setup = draw(random, 20),
-                       .interval = SimDuration(1) + draw(random, 15),
-                       .checkpoint = draw(random, 10)};
+    const SegmentTiming plan{.setup = draw(random, 20),
+                             .interval = SimDuration(1) + draw(random, 15),
+                             .checkpoint = draw(random, 10)};
     const SimDuration work = draw(random, 100);
     CAPTURE(plan.setup.count());
     CAPTURE(plan.interval.count());

@@ -45,7 +45,7 @@ struct Setting {
     options.placement = placement;
     options.policy_name = "scripted";
     options.disruptions = &disruptions;
-    options.record_runs = true;
+    options.record_segments = true;
     return simulate(workload, *ClusterSpec::parse(cluster), policy, options);
   }
   SimulationResult run(Script script) const {
@@ -280,8 +280,7 @@ TEST_CASE("disruption: resizing saves, costs time, and its checkpoints begin ane
   setting.rule = ProgressRule::Iterations;
   add_job(setting.workload, 0, 100, 2);
   // 1 iteration a second on 2 GPUs, 2 on 4.
-  setting.workload.curves.emplace_back(
-      std::vector<ThroughputLevels::Level>{{GpuCount(2), 1}, {GpuCount(4), 2}});
+  setting.workload.curves.emplace_back(std::vector<SpeedByGpus::Level>{{GpuCount(2), 1}, {GpuCount(4), 2}});
   setting.workload.jobs[0].curve = CurveId(0);
   setting.workload.jobs[0].iterations = 100;
   setting.interruptions_cost("10s");
@@ -411,7 +410,7 @@ TEST_CASE("disruption: a job that nothing can run any more is unfinished, and th
   CHECK(result.outcomes[0].state == JobState::Unfinished);
   CHECK(result.outcomes[0].failures > 40);
   CHECK(result.stopped_early);
-  CHECK(result.runs.back().end <= at(0) + kLongestAfterLastSubmission);
+  CHECK(result.segments.back().end <= at(0) + kLongestAfterLastSubmission);
 }
 
 TEST_CASE("disruption: what still runs when a replay ends early has held its GPUs to that end") {
@@ -424,8 +423,8 @@ TEST_CASE("disruption: what still runs when a replay ends early has held its GPU
   CHECK(result.outcomes[0].state == JobState::Unfinished);
   CHECK(result.outcomes[0].attained == kLongestAfterLastSubmission);
   CHECK(result.last_release == at(0) + kLongestAfterLastSubmission);
-  REQUIRE(result.runs.size() == 1);
-  CHECK(result.runs[0].end == at(0) + kLongestAfterLastSubmission);
+  REQUIRE(result.segments.size() == 1);
+  CHECK(result.segments[0].end == at(0) + kLongestAfterLastSubmission);
 }
 
 namespace {
@@ -439,7 +438,7 @@ SimulationResult resize_every_50_s(std::uint64_t seed, bool extra_passes) {
   RandomStream random(seed, "work");
   for (std::uint32_t i = 0; i < 3; ++i) {
     add_job(setting.workload, i, 1000, 4);
-    setting.workload.curves.emplace_back(std::vector<ThroughputLevels::Level>{
+    setting.workload.curves.emplace_back(std::vector<SpeedByGpus::Level>{
         {GpuCount(2), 0.3 + random.uniform()}, {GpuCount(4), 1.5}, {GpuCount(8), 2.1 + random.uniform()}});
     setting.workload.jobs.back().curve = CurveId(i);
     setting.workload.jobs.back().iterations = 400 + static_cast<std::int64_t>(random.below(500));

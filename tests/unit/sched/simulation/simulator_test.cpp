@@ -316,7 +316,7 @@ TEST_CASE("simulator: recorded runs tell when and where gangs were held") {
   add_job(workload, 4, 3, 16);
   SimulationOptions options;
   options.placement = PlacementKind::Yarn;
-  options.record_runs = true;
+  options.record_segments = true;
   const auto result = run(
       workload,
       [](SchedulingPass& pass) {
@@ -329,15 +329,15 @@ TEST_CASE("simulator: recorded runs tell when and where gangs were held") {
       },
       options, "2x8");
   REQUIRE(result);
-  REQUIRE(result->runs.size() == 3);
-  CHECK(result->runs[0].job == JobId(0));
-  CHECK(result->runs[0].begin == at(0));
-  CHECK(result->runs[0].end == at(4));
-  CHECK(result->runs[0].nodes == std::vector<NodeId>{NodeId(0), NodeId(1)});
-  CHECK(result->runs[1].job == JobId(1));
-  CHECK(result->runs[1].end == at(7));
-  CHECK(result->runs[2].begin == at(7));
-  CHECK(result->runs[2].end == at(13));
+  REQUIRE(result->segments.size() == 3);
+  CHECK(result->segments[0].job == JobId(0));
+  CHECK(result->segments[0].begin == at(0));
+  CHECK(result->segments[0].end == at(4));
+  CHECK(result->segments[0].nodes == std::vector<NodeId>{NodeId(0), NodeId(1)});
+  CHECK(result->segments[1].job == JobId(1));
+  CHECK(result->segments[1].end == at(7));
+  CHECK(result->segments[2].begin == at(7));
+  CHECK(result->segments[2].end == at(13));
   options.placement = PlacementKind::Count;
   const auto counted = run(workload, start_all, options, "2x8");
   REQUIRE(counted);
@@ -359,7 +359,7 @@ Workload one_elastic_job() {
   Workload workload;
   add_job(workload, 0, 100, 1);
   workload.curves.emplace_back(
-      std::vector<ThroughputLevels::Level>{{GpuCount(1), 1.0}, {GpuCount(2), 1.5}, {GpuCount(4), 2.0}});
+      std::vector<SpeedByGpus::Level>{{GpuCount(1), 1.0}, {GpuCount(2), 1.5}, {GpuCount(4), 2.0}});
   workload.jobs[0].curve = CurveId(0);
   workload.jobs[0].iterations = 100;
   return workload;

@@ -71,7 +71,7 @@ TEST_CASE("spread: a preempted job keeps its work, however fast it was done") {
 
 TEST_CASE("spread: a job with a measured curve slows as others do, under whatever rule it progresses") {
   Workload workload;
-  workload.curves.emplace_back(std::vector<ThroughputLevels::Level>{{GpuCount(16), 10.0}});
+  workload.curves.emplace_back(std::vector<SpeedByGpus::Level>{{GpuCount(16), 10.0}});
   workload.jobs = {job_of(0, 10, 16)};
   workload.jobs[0].iterations = 100;
   workload.jobs[0].curve = CurveId(0);
@@ -86,18 +86,19 @@ TEST_CASE("spread: work at any speed is the inverse of the time that it takes, t
   RandomStream random(1, "speeds");
   for (int i = 0; i < 5000; ++i) {
     // Up to twice as fast as the duration tells of, and slowed by spreading.
-    const auto packed = static_cast<std::int64_t>(1 + random.below(2 * RunSpeed::kFull));
+    const auto packed = static_cast<std::int64_t>(1 + random.below(2 * SegmentSpeed::kFull));
     const auto speed = static_cast<std::int64_t>(1 + random.below(static_cast<std::uint64_t>(packed)));
-    const RunPlan plan{.interval = SimDuration(1 + static_cast<std::int64_t>(random.below(1'000'000'000))),
-                       .checkpoint = SimDuration(static_cast<std::int64_t>(random.below(1000))),
-                       .speed = {speed, packed}};
+    const SegmentTiming plan{
+        .interval = SimDuration(1 + static_cast<std::int64_t>(random.below(1'000'000'000))),
+        .checkpoint = SimDuration(static_cast<std::int64_t>(random.below(1000))),
+        .speed = {speed, packed}};
     const SimDuration work(1 + static_cast<std::int64_t>(random.below(1'000'000'000'000)));
     CAPTURE(speed);
     CAPTURE(work.count());
     const SimDuration time = plan.time_for(work);
     if (time == SimDuration::max()) continue;
     REQUIRE(plan.work(time) >= work);
-    REQUIRE(plan.work(time) - work < SimDuration(1 + speed / RunSpeed::kFull));
+    REQUIRE(plan.work(time) - work < SimDuration(1 + speed / SegmentSpeed::kFull));
     REQUIRE(plan.work(time - SimDuration(1)) < work);
     REQUIRE(plan.useful(time) + plan.slowed(time) + plan.writing(time) == time);
     REQUIRE(plan.slowed(time) >= SimDuration(0));

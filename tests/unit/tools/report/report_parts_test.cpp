@@ -28,7 +28,8 @@ SimTime at_seconds(std::int64_t seconds) {
   return SimTime(SimDuration(seconds * kSecond));
 }
 
-ReportRun run_of(const char* policy, std::optional<double> met, double avg_jct_s, std::int64_t preemptions) {
+ReportRun segment_of(const char* policy, std::optional<double> met, double avg_jct_s,
+                     std::int64_t preemptions) {
   ReportRun run;
   run.summary.policy = policy;
   run.summary.jobs = 1000;
@@ -68,57 +69,60 @@ TEST_CASE("report: a template is filled once, and values are not looked at again
 }
 
 TEST_CASE("report: the sentence names the best policy, the runner-up and the price") {
-  const std::vector<ReportRun> runs{run_of("fifo", 0.612, 18720, 0), run_of("easy", 0.740, 14460, 0),
-                                    run_of("edf", 0.815, 13440, 9311)};
+  const std::vector<ReportRun> runs{segment_of("fifo", 0.612, 18720, 0), segment_of("easy", 0.740, 14460, 0),
+                                    segment_of("edf", 0.815, 13440, 9311)};
   CHECK(headline(runs) ==
         "edf met 81.5 % of the deadlines, 7.5 points more than easy, with 9,311 preemptions.");
   // 14.85 points are shown as what the rounded percentages differ by: 44.0 - 29.2.
-  const std::vector<ReportRun> rounded{run_of("fifo", 169.0 / 579, 9, 0), run_of("edf", 255.0 / 579, 9, 0)};
+  const std::vector<ReportRun> rounded{segment_of("fifo", 169.0 / 579, 9, 0),
+                                       segment_of("edf", 255.0 / 579, 9, 0)};
   CHECK(headline(rounded) ==
         "edf met 44.0 % of the deadlines, 14.8 points more than fifo, without preemptions.");
 }
 
 TEST_CASE("report: the sentence on ties, on one policy and without deadlines") {
-  const std::vector<ReportRun> tied{run_of("fifo", 1.0, 200, 0), run_of("edf", 1.0, 100, 1),
-                                    run_of("las", 0.5, 10, 7)};
+  const std::vector<ReportRun> tied{segment_of("fifo", 1.0, 200, 0), segment_of("edf", 1.0, 100, 1),
+                                    segment_of("las", 0.5, 10, 7)};
   CHECK(headline(tied) ==
         "edf and fifo both met 100.0 % of the deadlines; edf has the shortest average JCT of them, 1 m 40 s, "
         "with 1 "
         "preemption.");
-  const std::vector<ReportRun> close{run_of("fifo", 0.8, 1, 0), run_of("easy", 0.8002, 1, 0)};
+  const std::vector<ReportRun> close{segment_of("fifo", 0.8, 1, 0), segment_of("easy", 0.8002, 1, 0)};
   CHECK(headline(close) ==
         "easy met 80.0 % of the deadlines, 0.02 points more than fifo, without preemptions.");
-  CHECK(headline(std::vector<ReportRun>{run_of("edf", 0.5, 3600, 2)}) ==
+  CHECK(headline(std::vector<ReportRun>{segment_of("edf", 0.5, 3600, 2)}) ==
         "edf met 50.0 % of the deadlines, with an average JCT of 1 h 00 m, with 2 preemptions.");
   // 1 - 90/120 = 25 %.
-  const std::vector<ReportRun> plain{run_of("fifo", {}, 120, 0), run_of("srtf", {}, 90, 3)};
+  const std::vector<ReportRun> plain{segment_of("fifo", {}, 120, 0), segment_of("srtf", {}, 90, 3)};
   CHECK(headline(plain) ==
         "srtf has the shortest average JCT, 1 m 30 s, which is 25.0 % less than fifo (2 m 00 s), with 3 "
         "preemptions.");
-  const std::vector<ReportRun> same{run_of("fifo", {}, 120, 0), run_of("easy", {}, 120, 0)};
+  const std::vector<ReportRun> same{segment_of("fifo", {}, 120, 0), segment_of("easy", {}, 120, 0)};
   CHECK(headline(same) == "fifo and easy have the same average JCT, 2 m 00 s.");
   // The average over fewer jobs is no comparison.
-  std::vector<ReportRun> uneven{run_of("edf", 0.8, 100, 0), run_of("las", 0.8, 200, 0)};
+  std::vector<ReportRun> uneven{segment_of("edf", 0.8, 100, 0), segment_of("las", 0.8, 200, 0)};
   uneven[1].summary.completed = 900;
   CHECK(headline(uneven) == "edf and las both met 80.0 % of the deadlines.");
 }
 
 TEST_CASE("report: a policy that completes nothing has no JCT, which is not the shortest") {
-  std::vector<ReportRun> runs{run_of("strict", {}, kNoValue, 0), run_of("fifo", {}, 90, 0)};
+  std::vector<ReportRun> runs{segment_of("strict", {}, kNoValue, 0), segment_of("fifo", {}, 90, 0)};
   CHECK(
       headline(runs) ==
       "fifo completed the most jobs, 1,000 of 1,000, with an average JCT of 1 m 30 s, without preemptions.");
   CHECK(summary_table(runs).find("<strong>") == std::string::npos);
   CHECK(summary_table(runs).find("<td>-</td>") != std::string::npos);
-  runs.push_back(run_of("las", {}, 100, 1));
+  runs.push_back(segment_of("las", {}, 100, 1));
   CHECK(headline(runs).starts_with(
       "fifo has the shortest average JCT, 1 m 30 s, which is 10.0 % less than las"));
   CHECK(summary_table(runs).find("<strong>1 m 30 s</strong>") != std::string::npos);
-  const std::vector<ReportRun> none{run_of("strict", {}, kNoValue, 0), run_of("fifo", {}, kNoValue, 0)};
+  const std::vector<ReportRun> none{segment_of("strict", {}, kNoValue, 0),
+                                    segment_of("fifo", {}, kNoValue, 0)};
   CHECK(headline(none) == "No policy completed a job.");
   CHECK(headline(std::vector<ReportRun>{none.front()}) == "strict completed no job.");
   // Both missed all deadlines, the one because it admitted nothing.
-  const std::vector<ReportRun> late{run_of("edf-admission", 0.0, kNoValue, 0), run_of("fifo", 0.0, 90, 0)};
+  const std::vector<ReportRun> late{segment_of("edf-admission", 0.0, kNoValue, 0),
+                                    segment_of("fifo", 0.0, 90, 0)};
   CHECK(headline(late) == "fifo and edf-admission both met 0.0 % of the deadlines.");
   CHECK(distribution_json({{10}, {}})["percent"][1] == nlohmann::json::parse("[null]"));
   // Six decades are shown; what is below counts as their beginning.
@@ -126,7 +130,7 @@ TEST_CASE("report: a policy that completes nothing has no JCT, which is not the 
 }
 
 TEST_CASE("report: the table marks the best of a column, and nothing where all look alike") {
-  std::vector<ReportRun> runs{run_of("fifo", 0.5, 100, 0), run_of("<edf>", 0.75, 200, 1234)};
+  std::vector<ReportRun> runs{segment_of("fifo", 0.5, 100, 0), segment_of("<edf>", 0.75, 200, 1234)};
   const std::string html = summary_table(runs);
   CHECK(html.find("<strong>75.0 %</strong>") != std::string::npos);
   CHECK(html.find("<strong>1 m 40 s</strong>") != std::string::npos);
@@ -147,8 +151,8 @@ TEST_CASE("report: the table marks the best of a column, and nothing where all l
 
 TEST_CASE("report: a policy that turns jobs away has not the best times") {
   // The times of 100 of 1,000 jobs.
-  std::vector<ReportRun> runs{run_of("fifo", 0.5, 100, 0), run_of("easy", 0.5, 90, 0),
-                              run_of("picky", 0.75, 10, 0)};
+  std::vector<ReportRun> runs{segment_of("fifo", 0.5, 100, 0), segment_of("easy", 0.5, 90, 0),
+                              segment_of("picky", 0.75, 10, 0)};
   for (ReportRun& run : runs) {
     run.summary.avg_queueing_delay_s = run.summary.makespan_s = run.summary.avg_jct_s;
     run.summary.gpu_utilization = run.summary.avg_jct_s / 1000;
@@ -180,7 +184,7 @@ TEST_CASE("report: a policy that turns jobs away has not the best times") {
 }
 
 TEST_CASE("report: what jobs lost is told by cause where something could cost them time") {
-  std::vector<ReportRun> runs{run_of("fifo", 0.5, 100, 0), run_of("edf", 0.75, 200, 1234)};
+  std::vector<ReportRun> runs{segment_of("fifo", 0.5, 100, 0), segment_of("edf", 0.75, 200, 1234)};
   CHECK(loss_table(runs).empty());
   CHECK(summary_table(runs).find("Goodput") == std::string::npos);
   for (ReportRun& run : runs) {
@@ -201,7 +205,7 @@ TEST_CASE("report: few instants are kept exactly") {
   a.samples = {{at_seconds(0), 1, GpuCount(4)}, {at_seconds(10), 0, GpuCount(0)}};
   b.samples = {{at_seconds(5), 2, GpuCount(8)}, {at_seconds(10), 3, GpuCount(1)}};
   const std::vector<const SimulationResult*> results{&a, &b};
-  const TimeGrid grid = make_time_grid(results, 100, 10);
+  const SampleTimes grid = make_sample_times(results, 100, 10);
   CHECK(grid.exact);
   CHECK(grid.times == std::vector<SimTime>{at_seconds(0), at_seconds(5), at_seconds(10)});
   CHECK(reduce_samples(a.samples, SampleField::WaitingJobs, grid).mean == std::vector<double>{1, 1, 0});
@@ -220,7 +224,7 @@ TEST_CASE("report: downsampling keeps the extremes and the mean") {
                  {at_seconds(61), 10, GpuCount(0)},
                  {at_seconds(100), 7, GpuCount(0)}};
   const std::vector<const SimulationResult*> results{&run};
-  const TimeGrid grid = make_time_grid(results, 3, 4);
+  const SampleTimes grid = make_sample_times(results, 3, 4);
   REQUIRE(!grid.exact);
   REQUIRE(grid.times.size() == 4);
   const StepSeries series = reduce_samples(run.samples, SampleField::WaitingJobs, grid);
@@ -240,7 +244,7 @@ TEST_CASE("report: every sample lies within the bounds of its span") {
       run.samples.push_back({time, static_cast<std::uint32_t>(random.below(1000)), GpuCount(0)});
     }
     const std::vector<const SimulationResult*> results{&run};
-    const TimeGrid grid = make_time_grid(results, 10, 1 + random.below(40));
+    const SampleTimes grid = make_sample_times(results, 10, 1 + random.below(40));
     const StepSeries series = reduce_samples(run.samples, SampleField::WaitingJobs, grid);
     for (const ClusterSample& sample : run.samples) {
       const auto span = std::ranges::upper_bound(grid.times, sample.time) - grid.times.begin() - 1;
@@ -275,10 +279,10 @@ TEST_CASE("report: a distribution counts the share of values up to each abscissa
 TEST_CASE("report: Gantt bars never share a GPU and prefer one piece") {
   // Two nodes of 4. Job 0 (2 GPUs) and 1 (3 GPUs) leave the gaps 5-7; job 2 (2 GPUs) starts when job 0 ends
   // and fits at 0.
-  const std::vector<JobRun> runs{{JobId(0), at_seconds(0), at_seconds(5), GpuCount(2), {}},
-                                 {JobId(1), at_seconds(0), at_seconds(9), GpuCount(3), {}},
-                                 {JobId(2), at_seconds(5), at_seconds(9), GpuCount(2), {}},
-                                 {JobId(3), at_seconds(9), at_seconds(12), GpuCount(4), {NodeId(1)}}};
+  const std::vector<JobSegment> runs{{JobId(0), at_seconds(0), at_seconds(5), GpuCount(2), {}},
+                                     {JobId(1), at_seconds(0), at_seconds(9), GpuCount(3), {}},
+                                     {JobId(2), at_seconds(5), at_seconds(9), GpuCount(2), {}},
+                                     {JobId(3), at_seconds(9), at_seconds(12), GpuCount(4), {NodeId(1)}}};
   const std::vector<GanttBar> bars = lay_out_gantt(cluster_of(2, 4), runs);
   REQUIRE(bars.size() == 4);
   const auto lanes = [&](std::size_t i) { return std::pair(bars[i].first_lane, bars[i].num_lanes); };
@@ -293,7 +297,7 @@ TEST_CASE("report: nodes out of service are bars over all of their GPUs, with th
   workload.jobs.resize(1);
   SimulationResult result;
   result.outcomes.resize(1);
-  result.runs = {{JobId(0), at_seconds(0), at_seconds(30), GpuCount(1), {NodeId(0)}}};
+  result.segments = {{JobId(0), at_seconds(0), at_seconds(30), GpuCount(1), {NodeId(0)}}};
   result.outages = {{NodeId(1), OutageKind::Failure, at_seconds(5), at_seconds(15)},
                     {NodeId(0), OutageKind::Drain, at_seconds(10), Outage::kNeverEnds}};
   SimulationResult undisturbed = result;
@@ -314,10 +318,10 @@ TEST_CASE("report: nodes out of service are bars over all of their GPUs, with th
 
 TEST_CASE("report: a gang that fits no gap is drawn in pieces that sum to it") {
   // Of 4 GPUs, job 1 holds number 1 when job 3 wants the other three.
-  const std::vector<JobRun> runs{{JobId(0), at_seconds(0), at_seconds(2), GpuCount(1), {}},
-                                 {JobId(1), at_seconds(0), at_seconds(9), GpuCount(1), {}},
-                                 {JobId(2), at_seconds(0), at_seconds(2), GpuCount(2), {}},
-                                 {JobId(3), at_seconds(2), at_seconds(3), GpuCount(3), {}}};
+  const std::vector<JobSegment> runs{{JobId(0), at_seconds(0), at_seconds(2), GpuCount(1), {}},
+                                     {JobId(1), at_seconds(0), at_seconds(9), GpuCount(1), {}},
+                                     {JobId(2), at_seconds(0), at_seconds(2), GpuCount(2), {}},
+                                     {JobId(3), at_seconds(2), at_seconds(3), GpuCount(3), {}}};
   const std::vector<GanttBar> bars = lay_out_gantt(cluster_of(1, 4), runs);
   REQUIRE(bars.size() == 5);
   CHECK(bars[3].first_lane == 0);

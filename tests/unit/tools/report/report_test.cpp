@@ -23,7 +23,7 @@ struct Example {
   ReportInput input;
 };
 
-void add_outcomes(Example& example, RandomStream& random, bool record_runs) {
+void add_outcomes(Example& example, RandomStream& random, bool record_segments) {
   SimulationResult& result = example.results.emplace_back();
   std::uint32_t waiting = 0;
   for (std::size_t i = 0; i < example.workload.jobs.size(); ++i) {
@@ -38,14 +38,14 @@ void add_outcomes(Example& example, RandomStream& random, bool record_runs) {
     result.outcomes.push_back(outcome);
     waiting = static_cast<std::uint32_t>(random.below(5000));
     result.samples.push_back({job.submit, waiting, GpuCount(static_cast<std::int32_t>(random.below(513)))});
-    if (record_runs)
-      result.runs.push_back(
+    if (record_segments)
+      result.segments.push_back(
           {JobId(static_cast<std::uint32_t>(i)), outcome.start, outcome.end, job.num_gpus, {}});
   }
 }
 
 /// `policies` schedules of `num_jobs` jobs of 12 tenants on 64 nodes of 8 GPUs.
-Example make_example(std::size_t num_jobs, std::size_t policies, bool deadlines, bool record_runs) {
+Example make_example(std::size_t num_jobs, std::size_t policies, bool deadlines, bool record_segments) {
   Example example;
   RandomStream random(1, "report");
   SimTime submit{};
@@ -62,7 +62,7 @@ Example make_example(std::size_t num_jobs, std::size_t policies, bool deadlines,
   }
   example.input.cluster = {{{64, GpuCount(8), "a100"}}};
   for (std::size_t i = 0; i < policies; ++i)
-    add_outcomes(example, random, record_runs);
+    add_outcomes(example, random, record_segments);
   return example;
 }
 

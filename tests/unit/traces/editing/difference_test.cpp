@@ -48,12 +48,12 @@ TEST_CASE("trace_difference: equal jobs do not differ, whatever the numbers of t
 }
 
 TEST_CASE("trace_difference: measured speeds are compared by what they say, not by their numbers") {
-  const std::vector<vtrain::ThroughputLevels::Level> levels = {{vtrain::GpuCount(8), 1.5}};
+  const std::vector<vtrain::SpeedByGpus::Level> levels = {{vtrain::GpuCount(8), 1.5}};
   Workload a = full_job();
   a.curves.emplace_back(levels);
   a.jobs[0].curve = vtrain::CurveId(0);
   Workload b = full_job();
-  b.curves.emplace_back(std::vector<vtrain::ThroughputLevels::Level>{{vtrain::GpuCount(8), 2.5}});
+  b.curves.emplace_back(std::vector<vtrain::SpeedByGpus::Level>{{vtrain::GpuCount(8), 2.5}});
   b.curves.emplace_back(levels);
   b.jobs[0].curve = vtrain::CurveId(1);
   CHECK(compare_workloads(a, b).empty());
@@ -78,7 +78,7 @@ TEST_CASE("trace_difference: every field is compared") {
   CHECK(difference([](Workload&, Job& job) { job.gpu_share = 1000; }) == "shares of a GPU");
   CHECK(difference([](Workload&, Job& job) { job.max_gpus.value = 0; }) == "most GPUs");
   CHECK(difference([](Workload& w, Job& job) {
-          w.curves.emplace_back(std::vector<vtrain::ThroughputLevels::Level>{{vtrain::GpuCount(8), 1.5}});
+          w.curves.emplace_back(std::vector<vtrain::SpeedByGpus::Level>{{vtrain::GpuCount(8), 1.5}});
           job.curve = vtrain::CurveId(0);
         }) == "measured speeds");
   CHECK(difference([](Workload&, Job& job) { job.original_start = Job::kNoStart; }) == "recorded starts");

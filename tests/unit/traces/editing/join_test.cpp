@@ -89,7 +89,7 @@ TEST_CASE("trace_join: GPU types keep their names, and jobs their curves") {
       named("two", "job_id,submit_s,num_gpus,duration_s,gpu_type\n2,1,1,5,v100\n3,2,1,5,a100\n4,3,1,5,\n"));
   for (NamedTrace& each : traces) {
     each.trace.workload.curves.emplace_back(
-        std::vector<vtrain::ThroughputLevels::Level>{{vtrain::GpuCount(1), 1.0}});
+        std::vector<vtrain::SpeedByGpus::Level>{{vtrain::GpuCount(1), 1.0}});
     each.trace.workload.jobs[0].curve = vtrain::CurveId(0);
   }
   const Workload workload = join_traces(std::move(traces), false).workload;
@@ -176,7 +176,7 @@ TEST_CASE("trace_join: jobs keep the speeds that were measured for them") {
   for (std::size_t i = 0; i < 2; ++i) {
     Workload& workload = traces[i].trace.workload;
     workload.curves.emplace_back(
-        std::vector<vtrain::ThroughputLevels::Level>{{GpuCount(1), static_cast<double>(i + 1)}});
+        std::vector<vtrain::SpeedByGpus::Level>{{GpuCount(1), static_cast<double>(i + 1)}});
     workload.jobs[0].curve = CurveId(0);
   }
   const Workload workload = join_traces(std::move(traces), false).workload;

@@ -156,7 +156,7 @@ TEST_CASE("model_mix: jobs that train a model of the zoo, or share a GPU, are le
 }
 
 TEST_CASE("model_mix: every model of every mix has a plan on 80 GB A100s, whatever the number of GPUs") {
-  vtrain::ThroughputCurves curves(vtrain::load_gpu_profile("a100").value());
+  vtrain::PlanCache curves(vtrain::load_gpu_profile("a100").value());
   const IterationTime price = [&](std::string_view model, std::int32_t global_batch, GpuCount num_gpus,
                                   GpuTypeId) {
     return curves.iteration_time(std::string(model), global_batch, num_gpus);

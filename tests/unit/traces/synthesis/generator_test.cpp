@@ -171,7 +171,7 @@ TEST_CASE(
 }
 
 TEST_CASE("trace_generator: every model choice is in the zoo and has a plan on 80 GB A100s") {
-  vtrain::ThroughputCurves curves(vtrain::load_gpu_profile("a100").value());
+  vtrain::PlanCache curves(vtrain::load_gpu_profile("a100").value());
   GpuCount previous{1};
   for (const vtrain::ModelChoice& choice : vtrain::model_choices()) {
     CAPTURE(choice.model);

@@ -15,11 +15,11 @@ namespace {
 using testing::a100;
 using testing::add_model_job;
 
-const ThroughputLevels& curve_of(const Workload& workload, std::size_t job) {
+const SpeedByGpus& curve_of(const Workload& workload, std::size_t job) {
   return workload.curves.at(workload.jobs.at(job).curve.value);
 }
 
-std::vector<std::int32_t> sizes(const ThroughputLevels& levels) {
+std::vector<std::int32_t> sizes(const SpeedByGpus& levels) {
   std::vector<std::int32_t> counts;
   for (const auto& level : levels.levels())
     counts.push_back(level.num_gpus.value);
@@ -31,7 +31,7 @@ TEST_CASE("elastic_jobs: jobs of one model and batch share a curve; it goes thro
   add_model_job(workload, "gpt3-1.3b", 128, 8);
   add_model_job(workload, "gpt3-1.3b", 128, 16);
   add_model_job(workload, "gpt3-1.3b", 256, 16);
-  ThroughputCurves curves(a100());
+  PlanCache curves(a100());
   REQUIRE(price_jobs(workload, curves));
   const auto found = make_elastic(workload, {curves, GpuCount(64)}, {.strict = true});
   REQUIRE(found);
@@ -51,7 +51,7 @@ TEST_CASE("elastic_jobs: a number of GPUs between the points of the curve gets a
   Workload workload;
   add_model_job(workload, "gpt3-1.3b", 96, 8);
   add_model_job(workload, "gpt3-1.3b", 96, 12);  // 12 replicas of 8 sequences
-  ThroughputCurves curves(a100());
+  PlanCache curves(a100());
   REQUIRE(price_jobs(workload, curves));
   const auto found = make_elastic(workload, {curves, GpuCount(32)}, {.strict = true});
   REQUIRE(found);
@@ -68,13 +68,13 @@ TEST_CASE(
   Workload workload;
   add_model_job(workload, "gpt3-1.3b", 128, 7).duration = std::chrono::hours(1);
   add_model_job(workload, "gpt3-175b", 1536, 16).duration = std::chrono::hours(1);
-  ThroughputCurves curves(a100());
+  PlanCache curves(a100());
   const auto found = make_elastic(workload, {curves, GpuCount(64)}, {});
   REQUIRE(found);
   CHECK(found->elastic == 1);
   CHECK(found->with_idle_gpus == 1);
   CHECK(found->without_plan == 1);
-  const ThroughputLevels& levels = curve_of(workload, 0);
+  const SpeedByGpus& levels = curve_of(workload, 0);
   CHECK(levels.iterations_per_s(GpuCount(7)) == levels.iterations_per_s(GpuCount(4)));
   CHECK(!workload.jobs[1].curve);
   CHECK(workload.jobs[0].duration == std::chrono::hours(1));
@@ -93,14 +93,14 @@ TEST_CASE(
     "elastic_jobs: jobs without a known model, batch or iterations, on shared GPUs or with a curve are "
     "left") {
   Workload workload;
-  workload.curves.emplace_back(std::vector<ThroughputLevels::Level>{{GpuCount(8), 1.0}});
+  workload.curves.emplace_back(std::vector<SpeedByGpus::Level>{{GpuCount(8), 1.0}});
   add_model_job(workload, "resnet50", 128, 8);
   add_model_job(workload, "gpt3-1.3b", 0, 8);
   add_model_job(workload, "gpt3-1.3b", 128, 8).iterations = 0;
   add_model_job(workload, "gpt3-1.3b", 128, 8).model = ModelId();
   add_model_job(workload, "gpt3-1.3b", 128, 1).gpu_share = 500;
   add_model_job(workload, "gpt3-1.3b", 128, 8).curve = CurveId(0);
-  ThroughputCurves curves(a100());
+  PlanCache curves(a100());
   const auto found = make_elastic(workload, {curves, GpuCount(64)}, {.strict = true});
   REQUIRE(found);
   CHECK(found->elastic == 0);
@@ -110,8 +110,8 @@ TEST_CASE(
 }
 
 TEST_CASE("elastic_jobs: a job is priced on the type it asks for, and has plans on all that it may use") {
-  ThroughputCurves a100s(a100());
-  ThroughputCurves h100s(load_gpu_profile("h100").value());
+  PlanCache a100s(a100());
+  PlanCache h100s(load_gpu_profile("h100").value());
   Workload workload;
   add_model_job(workload, "gpt3-6.7b", 256, 16);
   add_model_job(workload, "gpt3-6.7b", 256, 16).gpu_type = workload.gpu_type("h100");
@@ -128,8 +128,8 @@ TEST_CASE("elastic_jobs: a job is priced on the type it asks for, and has plans 
   const auto found = make_elastic(workload, curves, {.strict = true});
   REQUIRE(found);
   CHECK(found->elastic == 3);
-  const ThroughputLevels& any = curve_of(workload, 0);
-  const ThroughputLevels& h100 = curve_of(workload, 1);
+  const SpeedByGpus& any = curve_of(workload, 0);
+  const SpeedByGpus& h100 = curve_of(workload, 1);
   CHECK(any.levels().back().num_gpus == GpuCount(64));
   CHECK(h100.levels().back().num_gpus == GpuCount(32));
   const GpuCount gpus(16);

@@ -17,7 +17,7 @@ namespace {
 using testing::add_model_job;
 
 TEST_CASE("job_pricing: run times of the trace can be compared with the prediction, and give way to it") {
-  ThroughputCurves curves(a100());
+  PlanCache curves(a100());
   const auto predicted = [&](std::int32_t num_gpus) {
     const Nanoseconds iteration = curves.iteration_time("gpt3-1.3b", 128, GpuCount(num_gpus)).value();
     return to_sim_duration(100 * iteration);
@@ -52,10 +52,10 @@ TEST_CASE("job_pricing: run times of the trace can be compared with the predicti
 }
 
 TEST_CASE("job_pricing: jobs ask for the types of GPUs on which their models have a plan") {
-  ThroughputCurves small(a100());
+  PlanCache small(a100());
   GpuProfile wide = a100();
   wide.memory_capacity = wide.memory_capacity * 4;
-  ThroughputCurves large(wide);
+  PlanCache large(wide);
   Workload workload;
   // Number 0 is a type that the cluster lacks, 1 both.
   workload.gpu_types.add("b300");
@@ -86,8 +86,8 @@ TEST_CASE("job_pricing: jobs ask for the types of GPUs on which their models hav
 
 TEST_CASE("job_pricing: where only the software of one type divides, jobs keep to it in any order") {
   // No plan of the stack of A100 divides the layers of llama2-13b over 24 GPUs.
-  ThroughputCurves old_stack(a100());
-  ThroughputCurves new_stack(load_gpu_profile("h100").value());
+  PlanCache old_stack(a100());
+  PlanCache new_stack(load_gpu_profile("h100").value());
   REQUIRE(!old_stack.iteration_time("llama2-13b", 256, GpuCount(24)));
   const Nanoseconds iteration = new_stack.iteration_time("llama2-13b", 256, GpuCount(24)).value();
   for (const bool old_first : {true, false}) {
@@ -96,8 +96,8 @@ TEST_CASE("job_pricing: where only the software of one type divides, jobs keep t
     add_model_job(workload, "llama2-13b", 256, 24);
     add_model_job(workload, "llama2-13b", 256, 23);  // divides on neither
     const std::vector<std::string> names = {old_first ? "old" : "new", old_first ? "new" : "old"};
-    ThroughputCurves& first = old_first ? old_stack : new_stack;
-    ThroughputCurves& second = old_first ? new_stack : old_stack;
+    PlanCache& first = old_first ? old_stack : new_stack;
+    PlanCache& second = old_first ? new_stack : old_stack;
     CHECK(keep_to_types_with_plan(workload, CurvesByType({{&first}, {&second}}, {}), names) == 1);
     REQUIRE(workload.jobs[0].gpu_type);
     CHECK(workload.gpu_types[workload.jobs[0].gpu_type.value] == "new");

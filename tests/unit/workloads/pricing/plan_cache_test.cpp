@@ -32,7 +32,7 @@ Job& add_job(Workload& workload, const char* name, const char* model, std::int32
 }
 
 TEST_CASE("throughput_curve: the best plan is that of the search, and predicting it gives the same time") {
-  ThroughputCurves curves(a100());
+  PlanCache curves(a100());
   const auto best = curves.best_plan("gpt3-6.7b", 256, GpuCount(32));
   REQUIRE(best);
   CHECK(best->plan.num_gpus() == GpuCount(32));
@@ -45,8 +45,8 @@ TEST_CASE("throughput_curve: the best plan is that of the search, and predicting
 }
 
 TEST_CASE("throughput_curve: the same on every instance, in any order") {
-  ThroughputCurves rising(a100());
-  ThroughputCurves falling(a100());
+  PlanCache rising(a100());
+  PlanCache falling(a100());
   double times[2][5];
   for (int i = 0; i < 5; ++i) {
     times[0][i] = rising.iteration_time("megatron-7.5b", 0, GpuCount(8 << i))->count();
@@ -63,7 +63,7 @@ TEST_CASE("throughput_curve: the same on every instance, in any order") {
 }
 
 TEST_CASE("throughput_curve: without a global batch the published one counts") {
-  ThroughputCurves curves(a100());
+  PlanCache curves(a100());
   CHECK(curves.best_plan("megatron-7.5b", 0, GpuCount(16))->plan.global_batch == 512);
   CHECK(*curves.iteration_time("megatron-7.5b", 0, GpuCount(16)) ==
         *curves.iteration_time("megatron-7.5b", 512, GpuCount(16)));
@@ -83,7 +83,7 @@ TEST_CASE("throughput_curve: points are powers of two below a node, then whole n
 }
 
 TEST_CASE("throughput_curve: a curve rises, and ends where more GPUs bring nothing") {
-  ThroughputCurves curves(a100());
+  PlanCache curves(a100());
   const auto curve = curves.curve("gpt3-125m", 4, GpuCount(256));
   REQUIRE(curve);
   for (std::size_t i = 0; i < curve->points.size(); ++i) {
@@ -92,7 +92,7 @@ TEST_CASE("throughput_curve: a curve rises, and ends where more GPUs bring nothi
     if (i > 0) CHECK(point.iteration < curve->points[i - 1].iteration);
   }
   // Every count without a point is no faster than the points below it.
-  const ThroughputLevels levels = curve->levels();
+  const SpeedByGpus levels = curve->levels();
   for (const GpuCount num_gpus : curve_gpu_counts(GpuCount(256), 8)) {
     const auto time = curves.iteration_time("gpt3-125m", 4, num_gpus);
     if (!time || num_gpus < curve->points.front().plan.num_gpus()) continue;
@@ -107,8 +107,8 @@ TEST_CASE("throughput_curve: a curve rises, and ends where more GPUs bring nothi
 }
 
 TEST_CASE("throughput_curve: data-parallel only, replicas of the smallest plan are added") {
-  ThroughputCurves curves(a100(), {.kind = CurveKind::DataParallel});
-  ThroughputCurves best(a100());
+  PlanCache curves(a100(), {.kind = CurveKind::DataParallel});
+  PlanCache best(a100());
   const auto smallest = curves.curve("megatron-18.4b", 1024, GpuCount(64));
   REQUIRE(smallest);
   const ParallelPlan& first = smallest->points.front().plan;
@@ -135,7 +135,7 @@ TEST_CASE("throughput_curve: data-parallel only, replicas of the smallest plan a
 
 TEST_CASE(
     "throughput_curve: a spread gang pays for the links that leave its nodes, with the best plan there") {
-  ThroughputCurves curves(a100());
+  PlanCache curves(a100());
   const RankedPlan packed = curves.best_plan("gpt3-13b", 256, GpuCount(32)).value();
   const auto spread = [&](std::int64_t ranks_together) {
     return curves.spread_iteration_time("gpt3-13b", 256, GpuCount(32), ranks_together).value();
@@ -150,11 +150,11 @@ TEST_CASE(
   const auto prediction = predict_physical(model, packed.plan, half, default_stack(a100()));
   REQUIRE(prediction);
   const Nanoseconds same_plan = fast_iteration_times(prediction->work).iteration;
-  ThroughputCurves on_half(half);
+  PlanCache on_half(half);
   const Nanoseconds best_plan = on_half.iteration_time("gpt3-13b", 256, GpuCount(32)).value();
   CHECK(spread(4) == std::max(packed.iteration, std::min(same_plan, best_plan)));
   // Replicas of the smallest plan stay what they are.
-  ThroughputCurves replicas(a100(), {.kind = CurveKind::DataParallel});
+  PlanCache replicas(a100(), {.kind = CurveKind::DataParallel});
   const ParallelPlan replica = replicas.best_plan("gpt3-13b", 256, GpuCount(32)).value().plan;
   const auto of_replica =
       predict_physical(model, replica, spread_over_nodes(a100(), 1), replicas.settings().stack);
@@ -166,7 +166,7 @@ TEST_CASE(
   // NVLink that joins many nodes does not mind.
   GpuProfile rack = a100();
   rack.nvlink_domain = 72;
-  ThroughputCurves joined(rack);
+  PlanCache joined(rack);
   CHECK(joined.spread_iteration_time("gpt3-13b", 256, GpuCount(32), 1).value() ==
         joined.iteration_time("gpt3-13b", 256, GpuCount(32)).value());
   CHECK(!curves.spread_iteration_time("gpt3-175b", 1536, GpuCount(8), 4));
@@ -188,9 +188,9 @@ struct FakeStore : CurveStore {
 
 TEST_CASE("throughput_curve: what a store has is not computed again, and nothing changes") {
   FakeStore store;
-  ThroughputCurves plain(a100());
+  PlanCache plain(a100());
   {
-    ThroughputCurves curves(a100(), {}, &store);
+    PlanCache curves(a100(), {}, &store);
     CHECK(curves.best_plan("gpt3-6.7b", 0, GpuCount(16))->plan ==
           plain.best_plan("gpt3-6.7b", 0, GpuCount(16))->plan);
     CHECK(!curves.best_plan("gpt3-6.7b", 0, GpuCount(7)));
@@ -199,7 +199,7 @@ TEST_CASE("throughput_curve: what a store has is not computed again, and nothing
   CHECK(store.num_saved == 1);
   REQUIRE(store.texts.size() == 1);
   {
-    ThroughputCurves curves(a100(), {}, &store);
+    PlanCache curves(a100(), {}, &store);
     CHECK(*curves.iteration_time("gpt3-6.7b", 0, GpuCount(16)) ==
           *plain.iteration_time("gpt3-6.7b", 0, GpuCount(16)));
     CHECK(curves.best_plan("gpt3-6.7b", 0, GpuCount(7)).error().message ==
@@ -207,16 +207,16 @@ TEST_CASE("throughput_curve: what a store has is not computed again, and nothing
   }
   CHECK(store.num_saved == 1);  // no news
   // Another batch, kind or profile is another key.
-  ThroughputCurves(a100(), {}, &store).best_plan("gpt3-6.7b", 256, GpuCount(16));
-  ThroughputCurves(a100(), {.kind = CurveKind::DataParallel}, &store).best_plan("gpt3-6.7b", 0, GpuCount(16));
-  ThroughputCurves(a100(), {.profile_content = "abc"}, &store).best_plan("gpt3-6.7b", 0, GpuCount(16));
+  PlanCache(a100(), {}, &store).best_plan("gpt3-6.7b", 256, GpuCount(16));
+  PlanCache(a100(), {.kind = CurveKind::DataParallel}, &store).best_plan("gpt3-6.7b", 0, GpuCount(16));
+  PlanCache(a100(), {.profile_content = "abc"}, &store).best_plan("gpt3-6.7b", 0, GpuCount(16));
   CHECK(store.texts.size() == 4);
   // And so is each factor of a calibration.
   for (const KernelFactors& factors :
        {KernelFactors{.product = 1.1}, KernelFactors{.memory = 1.1}, KernelFactors{.communication = 1.1}}) {
     CurveSettings calibrated{.stack = default_stack(a100())};
     calibrated.stack.factors = factors;
-    ThroughputCurves(a100(), calibrated, &store).best_plan("gpt3-6.7b", 0, GpuCount(16));
+    PlanCache(a100(), calibrated, &store).best_plan("gpt3-6.7b", 0, GpuCount(16));
   }
   CHECK(store.texts.size() == 7);
 }
@@ -228,7 +228,7 @@ TEST_CASE("throughput_curve: a store that throws costs what was to be kept, no m
     }
   } store;
   {
-    ThroughputCurves curves(a100(), {}, &store);
+    PlanCache curves(a100(), {}, &store);
     CHECK(curves.iteration_time("gpt3-6.7b", 0, GpuCount(16)));
     CHECK_THROWS_AS(curves.save(), std::runtime_error);
     CHECK(curves.iteration_time("gpt3-6.7b", 0, GpuCount(32)));
@@ -238,8 +238,8 @@ TEST_CASE("throughput_curve: a store that throws costs what was to be kept, no m
 
 TEST_CASE("throughput_curve: what others saved meanwhile stays; a damaged text is replaced") {
   FakeStore store;
-  ThroughputCurves one(a100(), {}, &store);
-  ThroughputCurves other(a100(), {}, &store);
+  PlanCache one(a100(), {}, &store);
+  PlanCache other(a100(), {}, &store);
   CHECK(one.best_plan("gpt3-6.7b", 0, GpuCount(8)));
   CHECK(other.best_plan("gpt3-6.7b", 0, GpuCount(16)));
   one.save();
@@ -250,7 +250,7 @@ TEST_CASE("throughput_curve: what others saved meanwhile stays; a damaged text i
 
   store.texts.begin()->second = both.substr(0, both.size() / 2);
   {
-    ThroughputCurves curves(a100(), {}, &store);
+    PlanCache curves(a100(), {}, &store);
     CHECK(*curves.iteration_time("gpt3-6.7b", 0, GpuCount(8)) ==
           *one.iteration_time("gpt3-6.7b", 0, GpuCount(8)));
     CHECK(curves.best_plan("gpt3-6.7b", 0, GpuCount(16)));
@@ -263,7 +263,7 @@ TEST_CASE("throughput_curve: jobs are priced at iterations x T, rounded once; kn
   add_job(workload, "a", "gpt3-1.3b", 8, 1000).global_batch = 128;
   add_job(workload, "b", "gpt3-1.3b", 8, 1000).duration = SimDuration(42);
   add_job(workload, "c", "", 8, 0).duration = SimDuration(43);
-  ThroughputCurves curves(a100());
+  PlanCache curves(a100());
   REQUIRE(price_jobs(workload, curves));
   const double iteration = curves.iteration_time("gpt3-1.3b", 128, GpuCount(8))->count();
   CHECK(workload.jobs[0].duration.count() == std::llround(iteration * 1000));
@@ -276,7 +276,7 @@ TEST_CASE("throughput_curve: what cannot be priced is named") {
   const auto error_of = [](const char* model, std::int32_t num_gpus, std::int64_t iterations) {
     Workload workload;
     add_job(workload, "job-7", model, num_gpus, iterations);
-    ThroughputCurves curves(a100());
+    PlanCache curves(a100());
     const auto priced = price_jobs(workload, curves);
     return priced ? std::string() : priced.error().describe();
   };
@@ -293,7 +293,7 @@ TEST_CASE("throughput_curve: what cannot be priced is named") {
   Workload large;
   add_job(large, "job-7", "gpt3-1.3b", 1'000'000, 10).global_batch = 128;
   add_job(large, "job-9", "gpt3-1.3b", 128, 10).global_batch = 128;
-  ThroughputCurves of_cluster(a100());
+  PlanCache of_cluster(a100());
   CHECK(price_jobs(large, CurvesByType(of_cluster, GpuCount(64))).value() == 1);
   CHECK(large.jobs[0].duration == SimDuration(0));
   CHECK(large.jobs[1].duration > SimDuration(0));
@@ -301,7 +301,7 @@ TEST_CASE("throughput_curve: what cannot be priced is named") {
 
   Workload without_model;
   add_job(without_model, "job-8", "", 8, 10).model = ModelId();
-  ThroughputCurves curves(a100());
+  PlanCache curves(a100());
   CHECK(price_jobs(without_model, curves).error().message.starts_with("job 'job-8': expected a duration"));
 }
 

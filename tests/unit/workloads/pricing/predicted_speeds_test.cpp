@@ -20,8 +20,8 @@ GpuProfile profile(const char* name) {
 }  // namespace
 
 TEST_CASE("predicted_speeds: relative to the type by which a job is priced, packed and spread") {
-  ThroughputCurves a100s(profile("a100"));
-  ThroughputCurves h100s(profile("h100"));
+  PlanCache a100s(profile("a100"));
+  PlanCache h100s(profile("h100"));
   Workload workload;
   add_model_job(workload, "gpt3-6.7b", 256, 16);
   add_model_job(workload, "gpt3-6.7b", 256, 16).gpu_type = workload.gpu_type("h100");
@@ -37,7 +37,7 @@ TEST_CASE("predicted_speeds: relative to the type by which a job is priced, pack
   CHECK(speeds.at(JobId(0), gpus, {.gpu_type = 0}).here == 1);
   CHECK(speeds.at(JobId(1), gpus, {.gpu_type = 1}).here == 1);
   for (const std::uint32_t type : {0u, 1u}) {
-    ThroughputCurves& curves = type == 0 ? a100s : h100s;
+    PlanCache& curves = type == 0 ? a100s : h100s;
     double before = speeds.at(JobId(0), gpus, {.gpu_type = type}).here;
     for (const std::int32_t together : {4, 2, 1}) {
       const GangSpeed spread = speeds.at(JobId(0), gpus, {type, together});
@@ -55,9 +55,9 @@ TEST_CASE("predicted_speeds: relative to the type by which a job is priced, pack
 }
 
 TEST_CASE("predicted_speeds: jobs that no predictor prices, or that have measured curves, are left out") {
-  ThroughputCurves curves(profile("a100"));
+  PlanCache curves(profile("a100"));
   Workload workload;
-  workload.curves.emplace_back(std::vector<ThroughputLevels::Level>{{GpuCount(8), 1.0}});
+  workload.curves.emplace_back(std::vector<SpeedByGpus::Level>{{GpuCount(8), 1.0}});
   add_model_job(workload, "gpt3-1.3b", 128, 8);
   add_model_job(workload, "resnet50", 128, 8);
   add_model_job(workload, "gpt3-1.3b", 128, 8).iterations = 0;
@@ -70,7 +70,7 @@ TEST_CASE("predicted_speeds: jobs that no predictor prices, or that have measure
 }
 
 TEST_CASE("predicted_speeds: over GPUs that no plan divides the next smaller number counts") {
-  ThroughputCurves curves(profile("a100"));
+  PlanCache curves(profile("a100"));
   Workload workload;
   add_model_job(workload, "gpt3-1.3b", 128, 7);    // a plan on 4
   add_model_job(workload, "gpt3-175b", 1536, 16);  // none
@@ -82,7 +82,7 @@ TEST_CASE("predicted_speeds: over GPUs that no plan divides the next smaller num
 }
 
 TEST_CASE("predicted_speeds: several threads get the same answers as one") {
-  ThroughputCurves curves(profile("a100"));
+  PlanCache curves(profile("a100"));
   Workload workload;
   add_model_job(workload, "gpt3-1.3b", 128, 8);
   add_model_job(workload, "gpt3-6.7b", 256, 16);
@@ -98,7 +98,7 @@ TEST_CASE("predicted_speeds: several threads get the same answers as one") {
   };
   PredictedSpeeds alone(workload, {curves, GpuCount(64)});
   const std::vector<double> expected = ask(alone);
-  ThroughputCurves other_curves(profile("a100"));
+  PlanCache other_curves(profile("a100"));
   PredictedSpeeds shared(workload, {other_curves, GpuCount(64)});
   std::vector<std::vector<double>> answers(3);
   {

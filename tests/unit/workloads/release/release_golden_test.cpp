@@ -50,14 +50,14 @@ class GoldenInputs {
     }
   }
 
-  std::shared_ptr<const KernelTable> kernels(const std::string& name) {
-    std::shared_ptr<const KernelTable>& entry = traces_[name];
+  std::shared_ptr<const TracedKernels> kernels(const std::string& name) {
+    std::shared_ptr<const TracedKernels>& entry = traces_[name];
     if (!entry) {
       const auto text = read_file(kGolden / "traces" / name);
       REQUIRE(text);
       auto parsed = parse_kernel_trace(*text, name);
       REQUIRE(parsed);
-      entry = std::make_shared<const KernelTable>(std::move(*parsed));
+      entry = std::make_shared<const TracedKernels>(std::move(*parsed));
     }
     return entry;
   }
@@ -66,7 +66,7 @@ class GoldenInputs {
 
  private:
   AllReduceTables tables_;
-  std::map<std::string, std::shared_ptr<const KernelTable>> traces_;
+  std::map<std::string, std::shared_ptr<const TracedKernels>> traces_;
 };
 
 Result<VtrainConfig> config_of(const json& item) {

@@ -67,7 +67,7 @@ TEST_CASE("plan_timer: times are those of the full prediction to the bit, bounds
             CAPTURE(plan.recomputed_layers);
             CAPTURE(plan.num_micro_batches());
             CAPTURE(std::string(name_of(plan.schedule)));
-            timer.take_up(plan);
+            timer.select(plan);
             const double bound = timer.lower_bound().count();
             const double iteration = timer.iteration().count();
             CHECK(iteration == expected.iteration.count());

@@ -1,4 +1,4 @@
-#include "tools/options/curve_arguments.hpp"
+#include "tools/options/pricing_arguments.hpp"
 
 #include <fmt/format.h>
 
@@ -83,9 +83,9 @@ Result<CurveSettings> read_settings(const CurveArguments& arguments) {
 
 }  // namespace
 
-Result<CachedCurves> CachedCurves::open(const CurveArguments& arguments,
-                                        const std::optional<ClusterSpec>& cluster) {
-  CachedCurves opened;
+Result<ClusterPricing> ClusterPricing::open(const CurveArguments& arguments,
+                                            const std::optional<ClusterSpec>& cluster) {
+  ClusterPricing opened;
   const auto settings = read_settings(arguments);
   if (!settings) return fail(settings.error());
   opened.elastic_ = arguments.kind != kNoCurves;
@@ -117,8 +117,8 @@ Result<CachedCurves> CachedCurves::open(const CurveArguments& arguments,
   return opened;
 }
 
-Result<void> CachedCurves::add_type(const std::string& profile_name, GpuProfile profile,
-                                    const CurveArguments& arguments, CurveSettings settings) {
+Result<void> ClusterPricing::add_type(const std::string& profile_name, GpuProfile profile,
+                                      const CurveArguments& arguments, CurveSettings settings) {
   // What a type is named by is the same for all where the profile is given, and else embedded.
   const auto known = std::find_if(curves_.begin(), curves_.end(),
                                   [&](const auto& curves) { return curves->profile().name == profile.name; });
@@ -136,13 +136,12 @@ Result<void> CachedCurves::add_type(const std::string& profile_name, GpuProfile 
     files_.emplace_back("profile", file);
     settings.profile_content = *std::move(hash);
   }
-  curves_.push_back(
-      std::make_unique<ThroughputCurves>(std::move(profile), std::move(settings), cache_.get()));
+  curves_.push_back(std::make_unique<PlanCache>(std::move(profile), std::move(settings), cache_.get()));
   by_type_.push_back(curves_.back().get());
   return {};
 }
 
-CurvesByType CachedCurves::on(const ClusterSpec& cluster, const Workload& workload) {
+CurvesByType ClusterPricing::on(const ClusterSpec& cluster, const Workload& workload) {
   const GpuTypes types(cluster, workload.gpu_types);
   if (types.names().size() == 1) return {curves(), cluster.total_gpus()};
   std::vector<CurvesByType::Type> of_type;
@@ -158,12 +157,12 @@ CurvesByType CachedCurves::on(const ClusterSpec& cluster, const Workload& worklo
   return {std::move(of_type), std::move(allowed)};
 }
 
-std::string CachedCurves::plans() const {
+std::string ClusterPricing::plans() const {
   return curves_.front()->settings().kind == CurveKind::BestPlan ? "the best plan"
                                                                  : "replicas of the smallest plan that fits";
 }
 
-std::string CachedCurves::made_with() const {
+std::string ClusterPricing::made_with() const {
   std::string text;
   for (const auto& curves : curves_) {
     const Stack& stack = curves->settings().stack;
@@ -174,20 +173,20 @@ std::string CachedCurves::made_with() const {
   return text;
 }
 
-bool CachedCurves::stacks_differ() const {
+bool ClusterPricing::stacks_differ() const {
   return std::any_of(curves_.begin(), curves_.end(), [this](const auto& curves) {
     return curves->settings().stack.name != curves_.front()->settings().stack.name;
   });
 }
 
-std::string CachedCurves::describe() const {
+std::string ClusterPricing::describe() const {
   return fmt::format("iterations x the iteration time of {}, {}", plans(), made_with());
 }
 
 namespace {
 
 /// Which jobs are elastic.
-std::vector<std::string> elastic_sentences(const CachedCurves& curves, std::int64_t predicted,
+std::vector<std::string> elastic_sentences(const ClusterPricing& curves, std::int64_t predicted,
                                            std::int64_t elastic, std::int64_t jobs) {
   const std::string of_all = fmt::format("of {} elastic", count_of(jobs, "job"));
   if (elastic == 0) {
@@ -209,7 +208,7 @@ std::vector<std::string> elastic_sentences(const CachedCurves& curves, std::int6
 }  // namespace
 
 Result<std::vector<std::string>> add_curves(Workload& workload, const ClusterSpec& cluster,
-                                            CachedCurves& curves, bool strict) {
+                                            ClusterPricing& curves, bool strict) {
   ElasticJobs found;
   if (curves.elastic()) {
     const auto made = make_elastic(workload, curves.on(cluster, workload), {.strict = strict});

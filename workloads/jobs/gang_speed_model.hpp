@@ -25,9 +25,9 @@ struct GangSpeed {
 };
 
 /// Tells how fast jobs are where their gangs are. One instance may serve several threads.
-class GangSpeeds {
+class GangSpeedModel {
  public:
-  virtual ~GangSpeeds() = default;
+  virtual ~GangSpeedModel() = default;
   /// Whether it can tell of a job at all; only then may the others be asked.
   virtual bool knows(JobId job) const = 0;
   /// The speed of a job on a gang of so many GPUs.

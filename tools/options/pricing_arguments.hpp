@@ -33,16 +33,16 @@ struct CurveArguments {
 void add_curve_options(CLI::App& command, CurveArguments& arguments);
 
 /// The curves of each type of a cluster's GPUs, with the cache that they are kept in.
-class CachedCurves {
+class ClusterPricing {
  public:
   /// With a named profile all GPUs are like it. Without one each type has the profile of its name, if there
   /// is one, and `a100` otherwise; in either case in the largest nodes that it has in the cluster
   /// (`NodeShape`). Errors: an unknown profile or kind, a profile that cannot be read.
-  static Result<CachedCurves> open(const CurveArguments& arguments,
-                                   const std::optional<ClusterSpec>& cluster);
+  static Result<ClusterPricing> open(const CurveArguments& arguments,
+                                     const std::optional<ClusterSpec>& cluster);
 
   /// Those of the first type.
-  ThroughputCurves& curves() { return *by_type_.front(); }
+  PlanCache& curves() { return *by_type_.front(); }
   /// Those of each type, and which of them the jobs of a workload may use. `cluster` is the one that they
   /// were opened for.
   CurvesByType on(const ClusterSpec& cluster, const Workload& workload);
@@ -62,15 +62,15 @@ class CachedCurves {
   const std::vector<std::string>& assumptions() const { return assumptions_; }
 
  private:
-  CachedCurves() = default;
+  ClusterPricing() = default;
   /// Adds the next type, of this profile, which was loaded by this name.
   Result<void> add_type(const std::string& profile_name, GpuProfile profile, const CurveArguments& arguments,
                         CurveSettings settings);
 
-  std::unique_ptr<CurveCache> cache_;                      ///< none: nothing is kept
-  std::vector<std::unique_ptr<ThroughputCurves>> curves_;  ///< by profile; saved to the cache when they go
-  std::vector<ThroughputCurves*> by_type_;                 ///< without a cluster one
-  std::string calibration_;                                ///< as given, empty for none
+  std::unique_ptr<CurveCache> cache_;               ///< none: nothing is kept
+  std::vector<std::unique_ptr<PlanCache>> curves_;  ///< by profile; saved to the cache when they go
+  std::vector<PlanCache*> by_type_;                 ///< without a cluster one
+  std::string calibration_;                         ///< as given, empty for none
   std::vector<std::pair<std::string, std::string>> files_;
   bool elastic_ = true;
   std::vector<std::string> assumptions_;
@@ -79,6 +79,6 @@ class CachedCurves {
 /// Gives the jobs curves (`make_elastic`), unless `--curves none`. Returns sentences that say which jobs are
 /// elastic, also by curves that came with their trace, and what was assumed.
 Result<std::vector<std::string>> add_curves(Workload& workload, const ClusterSpec& cluster,
-                                            CachedCurves& curves, bool strict);
+                                            ClusterPricing& curves, bool strict);
 
 }  // namespace vtrain

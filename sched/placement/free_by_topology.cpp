@@ -1,11 +1,11 @@
-#include "sched/placement/topology_books.hpp"
+#include "sched/placement/free_by_topology.hpp"
 
 #include <map>
 #include <utility>
 
 namespace vtrain {
 
-TopologyBooks::TopologyBooks(const NodeTable& table)
+FreeByTopology::FreeByTopology(const NodeTable& table)
     : table_(table),
       types_(table.by_type().size()),
       free_in_node_(table.nodes().size()),
@@ -30,14 +30,14 @@ TopologyBooks::TopologyBooks(const NodeTable& table)
     add(island, table[node_of_[island]].gpus_per_island);
 }
 
-std::optional<FreeOrder::Part> TopologyBooks::tightest_island(std::uint32_t type, std::int32_t gpus) const {
+std::optional<FreeOrder::Part> FreeByTopology::tightest_island(std::uint32_t type, std::int32_t gpus) const {
   if (types_[type].has_islands) return types_[type].islands.tightest(gpus);
   auto node = nodes(type).tightest(gpus);
   if (node) node->number = first_island(node->number);
   return node;
 }
 
-std::int32_t TopologyBooks::add(std::uint32_t island, std::int32_t gpus) {
+std::int32_t FreeByTopology::add(std::uint32_t island, std::int32_t gpus) {
   const std::uint32_t node = node_of_[island];
   std::int32_t& free = free_in_island_[island];
   free += gpus;
@@ -49,7 +49,7 @@ std::int32_t TopologyBooks::add(std::uint32_t island, std::int32_t gpus) {
   return gpus;
 }
 
-std::int32_t TopologyBooks::set_in_service(std::uint32_t node, bool in_service) {
+std::int32_t FreeByTopology::set_in_service(std::uint32_t node, bool in_service) {
   if (in_service_[node] == in_service) return 0;
   in_service_[node] = in_service;
   const auto now = [in_service](std::int32_t free) { return in_service ? free : 0; };
@@ -65,7 +65,7 @@ std::int32_t TopologyBooks::set_in_service(std::uint32_t node, bool in_service) 
   return now(free) - before(free);
 }
 
-void TopologyBooks::node_changed(std::uint32_t node, std::int32_t from, std::int32_t to) {
+void FreeByTopology::node_changed(std::uint32_t node, std::int32_t from, std::int32_t to) {
   const std::uint32_t number = rack_of_[node];
   Rack& rack = racks_[number];
   Type& type = types_[rack.type];

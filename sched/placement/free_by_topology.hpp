@@ -11,7 +11,7 @@
 namespace vtrain {
 
 /// A change on one node costs O(log nodes).
-class TopologyBooks {
+class FreeByTopology {
  public:
   /// The nodes of one type in one rack. Racks are numbered by type, in index order.
   struct Rack {
@@ -31,7 +31,7 @@ class TopologyBooks {
   };
 
   /// With all GPUs free. `table` outlives the books.
-  explicit TopologyBooks(const NodeTable& table);
+  explicit FreeByTopology(const NodeTable& table);
 
   /// A type by its number, a rack by its own, and the rack of a node.
   const Type& type(std::uint32_t number) const { return types_[number]; }
