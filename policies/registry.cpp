@@ -5,7 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/names.hpp"
+#include "core/base/strings.hpp"
 #include "policies/backfill/conservative.hpp"
 #include "policies/backfill/easy.hpp"
 #include "policies/backfill/easy_fast.hpp"

@@ -20,7 +20,7 @@
 #include <fmt/format.h>
 
 #include "core/base/result.hpp"
-#include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/help_format.hpp"
 #include "tools/cli/interrupt.hpp"

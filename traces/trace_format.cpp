@@ -10,7 +10,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/names.hpp"
+#include "core/base/numbers.hpp"
 #include "core/io/csv.hpp"
 #include "core/io/file.hpp"
 #include "core/io/line_reader.hpp"

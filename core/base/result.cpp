@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
 
 namespace vtrain {
 

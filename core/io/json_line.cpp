@@ -5,7 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/strings.hpp"
+#include "core/base/utf8.hpp"
 
 namespace vtrain {
 namespace {

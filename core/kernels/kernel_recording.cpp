@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
 #include "core/io/json_reader.hpp"
 
 namespace vtrain {

@@ -7,7 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
 #include "core/io/line_reader.hpp"
 
 namespace vtrain {

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/base/text.hpp"
 #include "core/io/json_reader.hpp"
 
 namespace vtrain {

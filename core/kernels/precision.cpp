@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "core/base/text.hpp"
+#include "core/base/names.hpp"
 
 namespace vtrain {
 namespace {

@@ -5,7 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
 #include "core/io/csv.hpp"
 #include "core/kernels/collective_cost.hpp"
 

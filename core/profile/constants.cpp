@@ -8,7 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/names.hpp"
+#include "core/base/utf8.hpp"
 #include "core/io/json_reader.hpp"
 #include "core/text/written_quantity.hpp"
 

@@ -10,7 +10,9 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/names.hpp"
+#include "core/base/strings.hpp"
+#include "core/base/utf8.hpp"
 #include "core/io/embedded_file.hpp"
 #include "core/io/file.hpp"
 #include "core/io/json_reader.hpp"

@@ -8,7 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/names.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/utf8.hpp"
 #include "core/io/file.hpp"
 #include "core/io/json_reader.hpp"
 #include "core/kernels/published_samples.hpp"

@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/utf8.hpp"
 #include "core/kernels/measured_products.hpp"
 #include "core/profile/constants.hpp"
 #include "core/profile/gpu_profile.hpp"

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/names.hpp"
 #include "core/io/json_reader.hpp"
 #include "core/kernels/measured_products.hpp"
 

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
 #include "core/io/json_reader.hpp"
 #include "core/profile/tables.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "core/base/text.hpp"
+#include "core/base/strings.hpp"
 
 namespace vtrain {
 namespace {

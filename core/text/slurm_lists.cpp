@@ -8,7 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
 
 namespace vtrain {
 namespace {

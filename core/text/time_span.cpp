@@ -8,7 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
 
 namespace vtrain {
 namespace {
@@ -33,9 +34,9 @@ std::optional<SimDuration> read_time_span(std::string_view text, bool seconds_ne
     return std::nullopt;
   }
   const std::int64_t most = kHundredYears.count() / seconds_per_unit;
-  if (const auto nanoseconds = parse_seconds_as_ns(number)) {
-    if (*nanoseconds < 0 || *nanoseconds > most) return std::nullopt;
-    return SimDuration(*nanoseconds * seconds_per_unit);
+  if (const auto exact = parse_seconds_as_ns(number)) {
+    if (*exact < 0 || *exact > most) return std::nullopt;
+    return SimDuration(*exact * seconds_per_unit);
   }
   // More digits than nanoseconds have, or an exponent.
   const auto rounded = parse_number(number, 0, static_cast<double>(most) / 1e9);

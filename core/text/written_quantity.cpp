@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
 
 namespace vtrain {
 namespace {

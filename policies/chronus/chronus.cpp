@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
 #include "core/text/time_span.hpp"
 #include "policies/chronus/lease_book.hpp"
 #include "policies/list/ordered_jobs.hpp"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
 #include "policies/list/gittins_index.hpp"
 #include "policies/list/las_queues.hpp"
 

@@ -5,7 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
 #include "core/io/file.hpp"
 #include "core/io/line_reader.hpp"
 

@@ -9,7 +9,8 @@
 #include <optional>
 #include <system_error>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
 #include "core/io/file.hpp"
 #include "core/io/json_reader.hpp"
 #include "sched/cluster/cluster_tables.hpp"

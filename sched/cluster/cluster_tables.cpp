@@ -12,7 +12,10 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/names.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
+#include "core/base/utf8.hpp"
 #include "core/io/csv.hpp"
 #include "core/io/json_reader.hpp"
 #include "core/text/calendar.hpp"

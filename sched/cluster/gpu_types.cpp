@@ -6,7 +6,8 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "core/base/text.hpp"
+#include "core/base/names.hpp"
+#include "core/base/strings.hpp"
 #include "workloads/jobs/name_table.hpp"
 
 namespace vtrain {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
 
 namespace vtrain {
 

@@ -11,7 +11,9 @@
 #include <set>
 #include <utility>
 
-#include "core/base/text.hpp"
+#include "core/base/names.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
 #include "core/text/time_span.hpp"
 
 namespace vtrain {

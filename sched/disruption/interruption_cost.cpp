@@ -1,6 +1,5 @@
 #include "sched/disruption/interruption_cost.hpp"
 
-#include "core/base/text.hpp"
 #include "core/text/time_span.hpp"
 #include "sched/disruption/elasticflow_overhead.hpp"
 #include "workloads/jobs/job_error.hpp"

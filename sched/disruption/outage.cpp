@@ -7,7 +7,9 @@
 #include <iterator>
 #include <utility>
 
-#include "core/base/text.hpp"
+#include "core/base/names.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
 #include "core/io/csv.hpp"
 #include "core/io/json_line.hpp"
 #include "core/io/line_reader.hpp"

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/names.hpp"
 #include "sched/placement/best_fit.hpp"
 #include "sched/placement/buddy.hpp"
 #include "sched/placement/consolidate.hpp"

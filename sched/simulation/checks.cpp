@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
 #include "sched/cluster/gpu_types.hpp"
 #include "workloads/jobs/job_error.hpp"
 

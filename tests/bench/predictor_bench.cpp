@@ -19,19 +19,19 @@ namespace {
 constexpr const char* kConfig = R"({"tensor_parallel_size": 8, "data_parallel_size": 12,
   "pipeline_parallel_size": 35, "global_batch_size": 1920, "micro_batch_size": 1})";
 
-std::shared_ptr<const KernelTable> made_up_kernels() {
-  KernelTable table;
+std::shared_ptr<const TracedKernels> made_up_kernels() {
+  TracedKernels table;
   std::int64_t duration = 10'000;
   for (const char* name : {"Fwd_embeddings", "Fwd_transformer", "Fwd_logit", "Fwd_loss", "Bwd_embeddings",
                            "Bwd_transformer", "Bwd_logit", "WU_embeddings", "WU_transformer"}) {
     table[name].kernels.assign(20, {duration += 37'003, 1'000});
   }
-  return std::make_shared<const KernelTable>(std::move(table));
+  return std::make_shared<const TracedKernels>(std::move(table));
 }
 
 struct Inputs {
   VtrainConfig config = *parse_vtrain_config(kConfig, "mtnlg.json");
-  std::shared_ptr<const KernelTable> kernels = made_up_kernels();
+  std::shared_ptr<const TracedKernels> kernels = made_up_kernels();
   AllReduceTables tables{};
 };
 
@@ -42,7 +42,7 @@ const Inputs& inputs() {
     const auto text = read_file(shared / "golden/vtrain/traces/trace_20480_8_1");
     auto table = AllReduceTable::read(all_reduce_table_path(shared / "data/vtrain/a100", 8));
     if (text && table) {
-      made.kernels = std::make_shared<const KernelTable>(*parse_kernel_trace(*text, "trace_20480_8_1"));
+      made.kernels = std::make_shared<const TracedKernels>(*parse_kernel_trace(*text, "trace_20480_8_1"));
       made.tables.emplace(8, *std::move(table));
     } else {
       const std::string row = "size,time,busbw\n1073741824,8196400,229.25\n";

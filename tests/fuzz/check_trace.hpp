@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
 #include "traces/editing/statistics.hpp"
 #include "traces/formats/vtrain_csv.hpp"
 #include "traces/trace_format.hpp"

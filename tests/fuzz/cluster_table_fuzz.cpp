@@ -1,7 +1,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
 #include "core/io/json_reader.hpp"
 #include "sched/cluster/cluster_tables.hpp"
 

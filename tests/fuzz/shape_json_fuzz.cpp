@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
 #include "traces/synthesis/generator.hpp"
 #include "traces/synthesis/shape_json.hpp"
 

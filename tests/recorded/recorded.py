@@ -104,7 +104,7 @@ def main():
     parser.add_argument("--only", default="", metavar="REGEX", help="only the commands that match")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="commands at once")
     arguments = parser.parse_args()
-    if not arguments.program:
+    if not arguments.program or not (PROJECT / arguments.program).exists():
         sys.exit("no program: build one, or name it with --program")
     program = str((PROJECT / arguments.program).resolve())
 

@@ -12,8 +12,9 @@
 
 #include <fmt/format.h>
 
+#include "core/base/names.hpp"
 #include "core/base/result.hpp"
-#include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
 #include "core/profile/gpu_profile.hpp"
 
 namespace vtrain {

@@ -7,8 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "core/base/names.hpp"
+#include "core/base/numbers.hpp"
 #include "core/base/result.hpp"
-#include "core/base/text.hpp"
 #include "sched/cluster/node_counter.hpp"
 
 namespace vtrain {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
 #include "core/io/file.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/usage_error.hpp"

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/numbers.hpp"
 #include "core/profile/gpu_profile.hpp"
 #include "policies/registry.hpp"
 #include "tools/cli/command.hpp"

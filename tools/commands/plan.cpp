@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "core/base/text.hpp"
+#include "core/base/names.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/utf8.hpp"
 #include "core/io/file.hpp"
 #include "core/profile/gpu_profile.hpp"
 #include "tools/cli/command.hpp"

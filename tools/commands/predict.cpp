@@ -12,7 +12,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
 #include "core/graph/execution_graph.hpp"
 #include "core/io/file.hpp"
 #include "core/profile/gpu_profile.hpp"
@@ -65,7 +66,7 @@ struct Prediction {
   std::string profile;                         ///< GPU type, in lower case
   std::string stack;                           ///< its name; the public vTrain release has none
   std::string calibration;                     ///< a sentence on what corrects it, or empty
-  std::shared_ptr<const KernelTable> kernels;  ///< what `work` points to
+  std::shared_ptr<const TracedKernels> kernels;  ///< what `work` points to
   IterationWork work;
   IterationTimes times;
   std::optional<MemoryEstimate> memory;  ///< the public vTrain release has no memory model

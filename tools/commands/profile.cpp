@@ -9,7 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
 #include "core/io/file.hpp"
 #include "core/kernels/kernel_recording.hpp"
 #include "core/profile/gpu_profile.hpp"

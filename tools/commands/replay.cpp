@@ -12,7 +12,9 @@
 #include <set>
 #include <system_error>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
+#include "core/base/utf8.hpp"
 #include "core/io/file.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/value_checks.hpp"

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "core/base/numbers.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/usage_error.hpp"
 #include "tools/cli/value_checks.hpp"

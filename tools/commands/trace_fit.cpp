@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/base/numbers.hpp"
 #include "core/io/file.hpp"
 #include "tools/cli/value_checks.hpp"
 #include "tools/commands/trace_commands.hpp"

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/base/numbers.hpp"
 #include "sched/cluster/cluster.hpp"
 #include "tools/cli/usage_error.hpp"
 #include "tools/cli/value_checks.hpp"

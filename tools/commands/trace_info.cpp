@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/base/numbers.hpp"
 #include "core/io/file.hpp"
 #include "tools/cli/usage_error.hpp"
 #include "tools/commands/trace_commands.hpp"

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/numbers.hpp"
+#include "core/base/utf8.hpp"
 #include "core/io/csv.hpp"
 #include "core/io/file.hpp"
 #include "tools/cli/command.hpp"

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
 #include "sched/accounting/placement_speed.hpp"
 #include "tools/format/text_format.hpp"
 

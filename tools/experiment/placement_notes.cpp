@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
 #include "sched/cluster/gpu_types.hpp"
 #include "tools/format/text_format.hpp"
 #include "workloads/pricing/training_jobs.hpp"

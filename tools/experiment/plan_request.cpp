@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
 #include "core/text/time_span.hpp"
 #include "tools/cli/usage_error.hpp"
 #include "tools/format/text_format.hpp"

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/base/numbers.hpp"
 #include "sched/cluster/gpu_types.hpp"
 #include "tools/format/text_format.hpp"
 

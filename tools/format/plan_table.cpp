@@ -8,6 +8,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "core/base/numbers.hpp"
 #include "tools/format/json_output.hpp"
 #include "tools/format/text_format.hpp"
 #include "workloads/config/plan_json.hpp"

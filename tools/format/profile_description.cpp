@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "core/base/numbers.hpp"
 #include "tools/format/text_format.hpp"
 #include "workloads/stack/kernel_cost.hpp"
 

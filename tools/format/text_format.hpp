@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/text.hpp"  // with_thousands
 #include "core/base/units.hpp"
 
 namespace vtrain {

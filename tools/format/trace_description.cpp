@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/base/numbers.hpp"
 #include "tools/format/text_format.hpp"
 
 namespace vtrain {

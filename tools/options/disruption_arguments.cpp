@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/base/text.hpp"
 #include "core/io/file.hpp"
 #include "core/text/time_span.hpp"
 #include "core/text/written_quantity.hpp"

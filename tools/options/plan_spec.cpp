@@ -6,7 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/names.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
+#include "core/base/utf8.hpp"
 
 namespace vtrain {
 namespace {

@@ -7,7 +7,9 @@
 #include <array>
 #include <utility>
 
-#include "core/base/text.hpp"
+#include "core/base/names.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/utf8.hpp"
 #include "core/kernels/kernel_recording.hpp"
 #include "core/profile/gpu_profile.hpp"
 #include "sched/cluster/gpu_types.hpp"

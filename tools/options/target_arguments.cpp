@@ -7,7 +7,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "core/base/text.hpp"
+#include "core/base/names.hpp"
+#include "core/base/utf8.hpp"
 #include "core/profile/constants.hpp"
 #include "tools/cli/usage_error.hpp"
 #include "tools/cli/value_checks.hpp"

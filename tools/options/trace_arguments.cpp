@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
 #include "core/io/decompress.hpp"
 #include "core/io/file.hpp"
 #include "sched/cluster/node_counter.hpp"

@@ -12,7 +12,8 @@
 #include <numeric>
 #include <optional>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/utf8.hpp"
 #include "sched/metrics/metrics.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/report/gantt.hpp"

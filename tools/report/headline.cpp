@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/base/text.hpp"
+#include "core/base/names.hpp"
+#include "core/base/numbers.hpp"
 #include "tools/format/text_format.hpp"
 
 namespace vtrain::report {

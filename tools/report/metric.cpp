@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/numbers.hpp"
 #include "tools/format/text_format.hpp"
 
 namespace vtrain {

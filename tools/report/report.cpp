@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/numbers.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/report/chart_data.hpp"
 #include "tools/report/headline.hpp"
@@ -113,7 +114,7 @@ void add_gantt(const ReportInput& input, json& data, std::string& html) {
   json gantt = gantt_json(input);
   if (gantt.is_null()) {
     const bool has_runs = std::ranges::any_of(input.runs, [](const ReportRun& run) {
-      return !run.result->runs.empty() || !run.result->samples.empty();
+      return !run.result->segments.empty() || !run.result->samples.empty();
     });
     if (!has_runs) return;
     html +=
@@ -124,7 +125,7 @@ void add_gantt(const ReportInput& input, json& data, std::string& html) {
     return;
   }
   const bool on_nodes = std::ranges::any_of(input.runs, [](const ReportRun& run) {
-    return !run.result->runs.empty() && !run.result->runs.front().nodes.empty();
+    return !run.result->segments.empty() && !run.result->segments.front().nodes.empty();
   });
   const bool has_outages =
       std::ranges::any_of(input.runs, [](const ReportRun& run) { return !run.result->outages.empty(); });

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <ranges>
 
+#include "core/base/numbers.hpp"
 #include "sched/metrics/metrics.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/report/html.hpp"

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/report/chart_data.hpp"
 #include "tools/report/html.hpp"

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "core/base/numbers.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/report/chart_data.hpp"
 #include "tools/report/html.hpp"

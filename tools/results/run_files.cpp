@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
 #include "core/io/csv.hpp"
 #include "sched/metrics/metrics.hpp"
 #include "tools/format/json_output.hpp"

@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
 #include "core/io/file.hpp"
 #include "tools/experiment/file_hash.hpp"
 #include "tools/format/json_output.hpp"

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
 #include "traces/reading/job_fields.hpp"
 
 namespace vtrain {

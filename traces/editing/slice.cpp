@@ -7,8 +7,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/base/names.hpp"
+#include "core/base/numbers.hpp"
 #include "core/base/rng.hpp"
-#include "core/base/text.hpp"
+#include "core/base/strings.hpp"
 #include "core/text/time_span.hpp"
 #include "traces/editing/statistics.hpp"
 #include "traces/reading/job_fields.hpp"

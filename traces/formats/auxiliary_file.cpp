@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/strings.hpp"
 #include "core/io/csv.hpp"
 #include "traces/formats/sacct.hpp"
 #include "workloads/jobs/throughput_table.hpp"

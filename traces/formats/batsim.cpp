@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
 #include "core/io/json_line.hpp"
 #include "core/io/json_reader.hpp"
 #include "traces/formats/batsim_profiles.hpp"

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
 #include "core/io/file.hpp"
 #include "core/io/json_reader.hpp"
 #include "workloads/jobs/job_error.hpp"

@@ -2,7 +2,8 @@
 
 #include <utility>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
 #include "traces/reading/job_csv.hpp"
 #include "traces/reading/job_fields.hpp"
 #include "traces/reading/job_log.hpp"

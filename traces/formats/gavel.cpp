@@ -10,7 +10,9 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/names.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
 #include "core/io/line_reader.hpp"
 #include "traces/reading/companion_file.hpp"
 #include "traces/reading/job_fields.hpp"

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
 #include "core/io/json_reader.hpp"
 #include "traces/reading/companion_file.hpp"
 #include "traces/reading/job_fields.hpp"

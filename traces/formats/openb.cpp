@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
 #include "traces/reading/log_csv.hpp"
 
 namespace vtrain {

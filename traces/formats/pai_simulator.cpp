@@ -1,6 +1,6 @@
 #include "traces/formats/pai_simulator.hpp"
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
 #include "traces/reading/job_fields.hpp"
 #include "traces/reading/log_csv.hpp"
 

@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
 #include "core/io/json_reader.hpp"
 #include "core/text/calendar.hpp"
 #include "traces/reading/job_fields.hpp"

@@ -7,7 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
 #include "core/io/line_reader.hpp"
 #include "traces/reading/job_fields.hpp"
 #include "traces/reading/job_log.hpp"

@@ -6,7 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/utf8.hpp"
 #include "core/io/file.hpp"
 #include "workloads/jobs/job_error.hpp"
 

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/base/text.hpp"
+#include "core/base/names.hpp"
+#include "core/base/utf8.hpp"
 #include "core/io/csv.hpp"
 #include "core/io/file.hpp"
 #include "traces/reading/columns.hpp"

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
 #include "traces/reading/job_fields.hpp"
 
 namespace vtrain {

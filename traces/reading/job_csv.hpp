@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/numbers.hpp"
 #include "core/base/result.hpp"
-#include "core/base/text.hpp"
 #include "core/io/csv.hpp"
 #include "traces/reading/job_fields.hpp"
 #include "traces/trace_format.hpp"

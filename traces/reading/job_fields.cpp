@@ -10,7 +10,9 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/names.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/utf8.hpp"
 
 namespace vtrain {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/numbers.hpp"
 #include "core/base/result.hpp"
-#include "core/base/text.hpp"
 #include "core/base/units.hpp"
 #include "core/text/time_span.hpp"
 #include "workloads/jobs/job.hpp"

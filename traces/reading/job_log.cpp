@@ -7,7 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
 #include "traces/reading/job_fields.hpp"
 
 namespace vtrain {

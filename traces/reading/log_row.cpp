@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
 #include "traces/reading/job_fields.hpp"
 
 namespace vtrain {

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "core/base/text.hpp"
+#include "core/base/strings.hpp"
 
 namespace vtrain {
 

@@ -5,8 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "core/base/numbers.hpp"
 #include "core/base/rng.hpp"
-#include "core/base/text.hpp"
+#include "core/base/strings.hpp"
 #include "core/text/time_span.hpp"
 #include "traces/reading/job_fields.hpp"
 

@@ -11,7 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
 #include "workloads/jobs/job_error.hpp"
 #include "workloads/model/zoo.hpp"
 #include "workloads/pricing/training_jobs.hpp"

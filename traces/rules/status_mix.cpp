@@ -4,8 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "core/base/numbers.hpp"
 #include "core/base/rng.hpp"
-#include "core/base/text.hpp"
+#include "core/base/strings.hpp"
 #include "traces/reading/job_fields.hpp"
 
 namespace vtrain {

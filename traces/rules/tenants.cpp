@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "core/base/numbers.hpp"
 #include "core/base/rng.hpp"
-#include "core/base/text.hpp"
 
 namespace vtrain {
 namespace {

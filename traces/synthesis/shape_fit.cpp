@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
 #include "traces/rules/tenants.hpp"
 
 namespace vtrain {

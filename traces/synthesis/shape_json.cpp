@@ -12,7 +12,8 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/utf8.hpp"
 #include "core/io/file.hpp"
 #include "core/io/json_reader.hpp"
 #include "traces/reading/job_fields.hpp"

@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
 #include "workloads/config/config_reader.hpp"
 
 namespace vtrain {

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/base/text.hpp"
 #include "workloads/config/config_reader.hpp"
 
 namespace vtrain {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
 #include "core/io/json_reader.hpp"
 #include "workloads/model/zoo.hpp"
 

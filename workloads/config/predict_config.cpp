@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/strings.hpp"
 #include "core/io/file.hpp"
 #include "core/io/json_reader.hpp"
 #include "workloads/config/hugging_face.hpp"

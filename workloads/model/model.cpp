@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
 #include "workloads/model/layer_kinds.hpp"
 #include "workloads/model/size_checks.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/names.hpp"
 #include "workloads/model/layer_kinds.hpp"
 #include "workloads/model/size_checks.hpp"
 #include "workloads/pipeline/stage_order.hpp"

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
-
 namespace vtrain {
 
 Result<void> check_range(std::string_view field, std::int64_t value, std::int64_t high, std::int64_t low) {

@@ -6,8 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
-
 namespace vtrain {
 namespace {
 

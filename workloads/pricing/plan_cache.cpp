@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/names.hpp"
 #include "workloads/model/zoo.hpp"
 
 namespace vtrain {

@@ -118,11 +118,11 @@ std::optional<TransformerModel> at_width(const TransformerModel& model, std::int
 /// What the heads of queries of a family are multiples of: of the heads of keys and values, and of 8 as far
 /// as the model's own are and the ladder stays fine.
 std::int64_t head_unit(const TransformerModel& model) {
-  constexpr std::int64_t kTensor = 8;
+  constexpr std::int64_t kTensorDegree = 8;
   constexpr std::int64_t kCoarsest = 16;
   const bool is_grouped = model.kv_heads() < model.num_heads;
   const std::int64_t kv_heads = is_grouped ? model.kv_heads() : 1;
-  const std::int64_t unit = std::gcd(model.num_heads, std::lcm(kTensor, kv_heads));
+  const std::int64_t unit = std::gcd(model.num_heads, std::lcm(kTensorDegree, kv_heads));
   return unit > kCoarsest ? kv_heads : unit;
 }
 

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/names.hpp"
 #include "core/profile/gpu_profile.hpp"
 
 namespace vtrain {

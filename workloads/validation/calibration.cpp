@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
 #include "core/io/file.hpp"
 #include "core/io/json_reader.hpp"
 

@@ -10,7 +10,9 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
+#include "core/base/utf8.hpp"
 #include "workloads/model/size_checks.hpp"
 #include "workloads/validation/measured_sources.hpp"
 #include "workloads/validation/neusight_runs.hpp"

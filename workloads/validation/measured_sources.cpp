@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
 #include "workloads/validation/recorded_words.hpp"
 
 namespace vtrain {

@@ -10,7 +10,9 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
+#include "core/base/utf8.hpp"
 #include "workloads/validation/neusight_runs.hpp"
 #include "workloads/validation/recorded_words.hpp"
 

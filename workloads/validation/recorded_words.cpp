@@ -7,7 +7,8 @@
 #include <sstream>
 #include <vector>
 
-#include "core/base/text.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
 
 namespace vtrain {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/text.hpp"
+#include "core/base/strings.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/trace_examples.hpp"
 #include "workloads/jobs/job_error.hpp"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
 #include "core/io/file.hpp"
 #include "tests/support/packed.hpp"
 #include "tests/support/temporary_folder.hpp"

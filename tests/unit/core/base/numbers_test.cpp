@@ -1,4 +1,7 @@
-#include "core/base/text.hpp"
+#include "core/base/names.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
+#include "core/base/utf8.hpp"
 
 #include <array>
 #include <clocale>
