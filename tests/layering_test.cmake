@@ -1,9 +1,10 @@
-# Reads every #include line of the project and fails on one that points upwards, and on a source file that does not include its own
-# header first (which shows that the header compiles alone). Run as
+# Reads every #include line of the project and fails on one that points upwards, between modules or between the folders of a module,
+# and on a source file that does not include its own header first (which shows that the header compiles alone). Run as
 #   cmake -D SOURCE_DIR=<project> -P layering_test.cmake
 # CMake tolerates cycles between static libraries, and one include path serves all modules, so nothing else would notice.
 cmake_minimum_required(VERSION 3.25)
 
+set(modules core workloads traces sched policies profiler tools)
 set(may_include_core core)
 set(may_include_workloads core workloads)
 set(may_include_traces core workloads traces)
@@ -11,14 +12,53 @@ set(may_include_sched core workloads sched)
 set(may_include_policies core workloads sched policies)
 set(may_include_profiler profiler)
 set(may_include_tools core workloads traces sched policies profiler tools)
-set(modules core workloads traces sched policies profiler tools)
 
-# Within workloads the predictor stands alone: these two rest on it and know nothing of each other.
-set(above_the_predictor "^workloads/(pricing|validation)/")
+# The folders of each module: "folder: folders that it may include, directly or through these". A folder that is not listed is an error.
+# Files at the root of a module, its table or main file, may include all of its folders; no folder includes them.
+set(folders_core "base:" "graph:" "text: base" "io: base text" "kernels: io" "profile: kernels")
+set(folders_workloads "jobs:" "pipeline:" "model: pipeline" "iteration: model" "stack: model" "layers: iteration stack"
+  "physical: layers" "release: iteration" "config: release stack" "search: physical" "pricing: search config jobs"
+  "validation: search config")
+set(folders_traces "reading:" "formats: reading" "editing: reading" "rules: reading" "synthesis: rules editing")
+set(folders_sched "cluster:" "disruption: cluster" "placement: cluster" "accounting: disruption placement"
+  "simulation: accounting" "metrics: simulation")
+set(folders_policies "base:" "solver: base" "fcfs: base" "list: base" "backfill: fcfs list" "elasticflow: list fcfs"
+  "chronus: list fcfs solver")
+set(folders_tools "format:" "experiment: format" "results: experiment" "report: experiment" "cli: format" "options: experiment cli"
+  "commands: options results report")
+
+# The scheduler half knows jobs and nothing of models and plans.
+set(scheduler_half traces sched policies)
 
 # What only some modules may use: Boost.Graph behind core's own names, CUDA in the profiler.
 set(only_core_may_include "boost/graph/")
 set(only_profiler_may_include "cuda|cupti|nccl|cublas|cudnn")
+
+# Sets may_include_<module>_<folder> to the folder and all that it may include.
+foreach(module IN LISTS modules)
+  set(known_${module} "")
+  foreach(row IN LISTS folders_${module})
+    string(REGEX MATCH "^([a-z_]+):(.*)$" matched "${row}")
+    set(folder ${CMAKE_MATCH_1})
+    string(REGEX MATCHALL "[a-z_]+" below "${CMAKE_MATCH_2}")
+    set(all ${folder})
+    foreach(each IN LISTS below)  # a row names only folders of rows above it
+      list(APPEND all ${may_include_${module}_${each}})
+    endforeach()
+    list(REMOVE_DUPLICATES all)
+    set(may_include_${module}_${folder} ${all})
+    list(APPEND known_${module} ${folder})
+  endforeach()
+endforeach()
+
+# The first folder of a path below its module; empty for a file at the module's root.
+function(folder_of path to)
+  set(folder "")
+  if(path MATCHES "^[a-z_]+/([a-z_]+)/")
+    set(folder ${CMAKE_MATCH_1})
+  endif()
+  set(${to} "${folder}" PARENT_SCOPE)
+endfunction()
 
 set(violations "")
 set(num_files 0)
@@ -27,6 +67,11 @@ foreach(module IN LISTS modules)
   foreach(file IN LISTS files)
     math(EXPR num_files "${num_files} + 1")
     file(RELATIVE_PATH name ${SOURCE_DIR} ${file})
+    folder_of(${name} here)
+    if(known_${module} AND here AND NOT here IN_LIST known_${module})
+      list(APPEND violations "${name}: the folder ${here} is not among those of ${module} in layering_test.cmake")
+      continue()
+    endif()
     file(STRINGS ${file} includes REGEX "^[ \t]*#[ \t]*include[ \t]*[\"<]")
     string(REGEX REPLACE "cpp$" "hpp" own_header ${name})
     if(name MATCHES "cpp$" AND EXISTS ${SOURCE_DIR}/${own_header})
@@ -37,13 +82,18 @@ foreach(module IN LISTS modules)
     endif()
     foreach(line IN LISTS includes)
       string(REGEX REPLACE "^[ \t]*#[ \t]*include[ \t]*[\"<]([^\">]*)[\">].*$" "\\1" target "${line}")
-      string(REGEX REPLACE "/.*$" "" folder "${target}")
-      if(folder IN_LIST modules AND target MATCHES "/" AND NOT folder IN_LIST may_include_${module})
-        list(APPEND violations "${name} includes ${target}: ${module} may include only ${may_include_${module}}")
-      endif()
-      string(REGEX MATCH "${above_the_predictor}" above "${target}")
-      if(module STREQUAL "workloads" AND above AND NOT name MATCHES "^${above}")
-        list(APPEND violations "${name} includes ${target}: it rests on the predictor, not the other way round")
+      string(REGEX REPLACE "/.*$" "" target_module "${target}")
+      if(target_module IN_LIST modules AND target MATCHES "/")
+        folder_of(${target} there)
+        if(NOT target_module IN_LIST may_include_${module})
+          list(JOIN may_include_${module} ", " allowed)
+          list(APPEND violations "${name} includes ${target}: ${module} may include only ${allowed}")
+        elseif(module IN_LIST scheduler_half AND target_module STREQUAL "workloads" AND NOT there STREQUAL "jobs")
+          list(APPEND violations "${name} includes ${target}: of workloads ${module} may include only workloads/jobs")
+        elseif(target_module STREQUAL module AND here AND known_${module} AND NOT there IN_LIST may_include_${module}_${here})
+          list(JOIN may_include_${module}_${here} ", " allowed)
+          list(APPEND violations "${name} includes ${target}: ${module}/${here} may include only ${allowed}")
+        endif()
       endif()
       if(target MATCHES "^(${only_profiler_may_include})" AND NOT module STREQUAL "profiler")
         list(APPEND violations "${name} includes ${target}: only the profiler may")

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
 #include "core/io/file.hpp"
 
