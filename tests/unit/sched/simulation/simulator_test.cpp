@@ -341,8 +341,8 @@ TEST_CASE("simulator: recorded runs tell when and where gangs were held") {
   options.placement = PlacementKind::Count;
   const auto counted = run(workload, start_all, options, "2x8");
   REQUIRE(counted);
-  REQUIRE(counted->runs.size() == 2);
-  CHECK(counted->runs[0].nodes.empty());
+  REQUIRE(counted->segments.size() == 2);
+  CHECK(counted->segments[0].nodes.empty());
 }
 
 TEST_CASE("simulator: an empty workload gives an empty result") {
