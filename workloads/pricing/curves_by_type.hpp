@@ -8,9 +8,10 @@
 
 #include "core/base/ids.hpp"
 #include "core/base/units.hpp"
-#include "workloads/pricing/plan_cache.hpp"
 
 namespace vtrain {
+
+class PlanCache;
 
 /// The curves of each type of GPUs of a cluster, and which types a job may use.
 class CurvesByType {

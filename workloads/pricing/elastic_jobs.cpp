@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "workloads/jobs/job_error.hpp"
+#include "workloads/pricing/plan_cache.hpp"
 #include "workloads/pricing/training_jobs.hpp"
 
 namespace vtrain {

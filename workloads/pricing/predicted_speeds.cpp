@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "workloads/pricing/plan_cache.hpp"
 #include "workloads/pricing/training_jobs.hpp"
 
 namespace vtrain {
