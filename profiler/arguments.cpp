@@ -117,4 +117,146 @@ std::vector<std::int64_t> parse_whole_list(std::string_view option, std::string_
   return values;
 }
 
+namespace {
+
+/// No model comes near this; it keeps every product of sizes below 2^63.
+constexpr std::int64_t kMostHidden = 1 << 20;
+constexpr std::int64_t kMostTokens = 1 << 21;
+constexpr std::int64_t kMostVocabulary = 1 << 24;
+
+std::string usage_of(const std::string& program) {
+  return "Measure the GPU kernels of transformer layers on this node's GPU, and its collectives if it has "
+         "several.\n"
+         "Only what the table in the folder lacks is measured; an interrupted recording goes on where it "
+         "was.\n\n"
+         "  " +
+         program +
+         " --out h200\n"
+         "  " +
+         program +
+         " --out h200 --family llama --hidden 4096:32 --sequence 8192 --time-limit 450\n"
+         "  " +
+         program + " --dry-run\n";
+}
+
+LayerWidth parse_width(std::string_view text) {
+  const auto parts = split_list("--hidden", text, ':');
+  if (parts.size() > 2) throw expected_found("--hidden", "WIDTH or WIDTH:HEADS", text);
+  LayerWidth width{.hidden = parse_whole("--hidden", parts[0], 1), .heads = 0};
+  if (parts.size() == 2) width.heads = parse_whole("--hidden", parts[1], 1);
+  return width;
+}
+
+Variant parse_gradients(std::string_view text) {
+  if (text == "fp32") return Variant::Fp32Output;
+  if (text == "same") return Variant::SameOutput;
+  throw expected_found("--gradients", "fp32 or same", text);
+}
+
+Variant parse_attention(std::string_view text) {
+  if (text == "fused") return Variant::Fused;
+  if (text == "unfused") return Variant::Unfused;
+  throw expected_found("--attention", "fused or unfused", text);
+}
+
+/// All parts of a list through `parse`.
+template <typename Value, typename Parse>
+std::vector<Value> parse_list(std::string_view option, std::string_view text, Parse parse) {
+  std::vector<Value> values;
+  for (const std::string_view part : split_list(option, text))
+    values.push_back(parse(part));
+  return values;
+}
+
+void add_model_options(ArgumentParser& parser, GridSpec& grid) {
+  parser.add("--family", "NAME", "gpt (default) or llama: what layers are made of",
+             [&](std::string_view text) { grid.family = parse_family(text); });
+  parser.add(
+      "--hidden", "LIST", "layer widths, each with :HEADS or with heads of 128 [1024,...,8192]",
+      [&](std::string_view text) { grid.widths = parse_list<LayerWidth>("--hidden", text, parse_width); });
+  parser.add("--sequence", "LIST", "tokens of a sequence [1024,2048,4096,8192]",
+             [&](std::string_view text) { grid.sequences = parse_whole_list("--sequence", text, 1); });
+  parser.add("--micro-batch", "LIST", "sequences of a micro-batch [1,2,4,8]",
+             [&](std::string_view text) { grid.micro_batches = parse_whole_list("--micro-batch", text, 1); });
+  parser.add("--tensor", "LIST", "tensor-parallel degrees; a shard is measured on one GPU [1,2,4,8]",
+             [&](std::string_view text) { grid.tensors = parse_whole_list("--tensor", text, 1); });
+  parser.add(
+      "--key-value-heads", "N", "heads of keys and values [gpt: all, llama: 8]",
+      [&](std::string_view text) { grid.key_value_heads = parse_whole("--key-value-heads", text, 1); });
+  parser.add("--ffn-ratio", "X", "width of the MLP relative to hidden [gpt: 4, llama: 3.5]",
+             [&](std::string_view text) { grid.ffn_ratio = parse_positive("--ffn-ratio", text); });
+  parser.add("--vocabulary", "N", "tokens of the vocabulary [gpt: 51200, llama: 128256]",
+             [&](std::string_view text) { grid.vocabulary = parse_whole("--vocabulary", text, 1); });
+  parser.add(
+      "--precision", "LIST", "of the layers' products: bf16, fp16, fp8 [bf16]",
+      [&](std::string_view text) { grid.formats = parse_list<Format>("--precision", text, parse_format); });
+  parser.add("--gradients", "LIST",
+             "of weights: fp32 (added up, as Megatron does) or same (as the inputs) [fp32]",
+             [&](std::string_view text) {
+               grid.gradients = parse_list<Variant>("--gradients", text, parse_gradients);
+             });
+  parser.add("--attention", "LIST", "fused or unfused [fused]", [&](std::string_view text) {
+    grid.attentions = parse_list<Variant>("--attention", text, parse_attention);
+  });
+}
+
+void add_sweep_options(ArgumentParser& parser, RecordArguments& arguments) {
+  parser.add("--only", "PART", "operators or collectives [both]", [&](std::string_view text) {
+    if (text != "operators" && text != "collectives")
+      throw expected_found("--only", "operators or collectives", text);
+    arguments.operators = text == "operators";
+    arguments.collectives = !arguments.operators;
+  });
+  parser.add("--bytes", "LEAST:MOST", "sizes of collectives, doubled from least to most [1024:1073741824]",
+             [&](std::string_view text) {
+               const auto parts = split_list("--bytes", text, ':');
+               if (parts.size() != 2) throw expected_found("--bytes", "LEAST:MOST", text);
+               arguments.sweep.least_bytes = parse_whole("--bytes", parts[0], 1);
+               arguments.sweep.most_bytes = parse_whole("--bytes", parts[1], arguments.sweep.least_bytes);
+             });
+  parser.add("--gpus", "LIST", "GPUs of a collective [2,4,8,... and all]", [&](std::string_view text) {
+    arguments.sweep.gpu_counts = parse_whole_list("--gpus", text, 2);
+  });
+}
+
+}  // namespace
+
+ArgumentParser record_parser(const std::string& program, RecordArguments& arguments) {
+  ArgumentParser parser(usage_of(program));
+  parser.add("--out", "DIR", "folder of the table and the traces; made if it is not there",
+             [&](std::string_view text) { arguments.folder = std::string(text); });
+  add_model_options(parser, arguments.grid);
+  add_sweep_options(parser, arguments);
+  parser.add("--time-limit", "SECONDS", "begin nothing new after so long; run again to go on",
+             [&](std::string_view text) { arguments.time_limit_s = parse_positive("--time-limit", text); });
+  parser.add("--repetitions", "N", "of each operator, at most [20]", [&](std::string_view text) {
+    arguments.protocol.most_repetitions = static_cast<std::size_t>(parse_whole("--repetitions", text, 5));
+  });
+  parser.add("--device", "N", "GPU of this node, from 0 [0]", [&](std::string_view text) {
+    arguments.device = static_cast<int>(std::min<std::int64_t>(parse_whole("--device", text, 0), 1 << 20));
+  });
+  parser.add("--dry-run", "", "say what would be measured and how long it takes; needs no GPU",
+             [&](std::string_view) { arguments.dry_run = true; });
+  parser.add("--list", "", "with --dry-run: every operator, one a line",
+             [&](std::string_view) { arguments.list = true; });
+  return parser;
+}
+
+void check(const RecordArguments& arguments) {
+  if (arguments.folder.empty() && !arguments.dry_run)
+    throw InputError("--out: expected a folder for the table");
+  const auto at_most = [](std::string_view option, std::int64_t value, std::int64_t most) {
+    if (value > most) throw expected_found(option, "at most " + std::to_string(most), std::to_string(value));
+  };
+  const GridSpec& grid = arguments.grid;
+  for (const LayerWidth& width : grid.widths)
+    at_most("--hidden", width.hidden, kMostHidden);
+  const std::int64_t sequence = *std::max_element(grid.sequences.begin(), grid.sequences.end());
+  const std::int64_t micro_batch = *std::max_element(grid.micro_batches.begin(), grid.micro_batches.end());
+  at_most("--sequence", sequence, kMostTokens);
+  at_most("--micro-batch", micro_batch, kMostTokens / sequence);
+  at_most("--vocabulary", grid.vocabulary, kMostVocabulary);
+  if (grid.ffn_ratio > 64) throw expected_found("--ffn-ratio", "at most 64", std::to_string(grid.ffn_ratio));
+}
+
 }  // namespace vtrain::profiler

@@ -1,11 +1,17 @@
-/// Command lines of the stand-alone `vtrain-profile`, which has no library for that.
+/// Command lines of the stand-alone `vtrain-profile`, which has no library for that, and the options of
+/// `record`.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "profiler/estimate.hpp"
+#include "profiler/grid.hpp"
+#include "profiler/recording.hpp"
 
 namespace vtrain::profiler {
 
@@ -47,5 +53,25 @@ std::vector<std::string_view> split_list(std::string_view option, std::string_vi
                                          char separator = ',');
 std::vector<std::int64_t> parse_whole_list(std::string_view option, std::string_view text,
                                            std::int64_t least);
+
+/// The options of `record`.
+struct RecordArguments {
+  std::filesystem::path folder;
+  GridSpec grid = default_grid();
+  SweepSpec sweep;
+  Protocol protocol;
+  bool operators = true;
+  bool collectives = true;
+  bool dry_run = false;
+  bool list = false;
+  double time_limit_s = 0;
+  int device = 0;
+};
+
+/// A parser of these options; `program` is how the user called it.
+ArgumentParser record_parser(const std::string& program, RecordArguments& arguments);
+
+/// Sizes whose products stay far from overflow, and a folder unless it is a dry run; `InputError` otherwise.
+void check(const RecordArguments& arguments);
 
 }  // namespace vtrain::profiler

@@ -12,6 +12,19 @@
 
 namespace vtrain::profiler {
 
+/// Middle and spread of repeated values: median, 10th and 90th percentile, each linear between its two
+/// neighbours in rank (the definition of numpy's `percentile`).
+struct Spread {
+  double low = 0;
+  double median = 0;
+  double high = 0;
+};
+
+/// `part` of the sorted values lies below; 0 to 1. `std::logic_error` without values.
+double quantile(std::vector<double> values, double part);
+/// `std::logic_error` without values.
+Spread spread_of(const std::vector<double>& values);
+
 /// Kernels by range, each range in the order of the kernels' starts (then of their ends, streams and names).
 /// Those launched outside every range, or whose range record was lost, are left out.
 struct Attribution {

@@ -9,8 +9,8 @@
 #include <ostream>
 #include <stdexcept>
 
+#include "profiler/arguments.hpp"
 #include "profiler/error.hpp"
-#include "profiler/record_arguments.hpp"
 #include "profiler/recording.hpp"
 #include "profiler/trace_writer.hpp"
 

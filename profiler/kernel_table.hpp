@@ -12,7 +12,6 @@
 #include "profiler/attribution.hpp"
 #include "profiler/bus_bandwidth.hpp"
 #include "profiler/operator.hpp"
-#include "profiler/statistics.hpp"
 
 namespace vtrain::profiler {
 

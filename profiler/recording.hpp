@@ -1,4 +1,5 @@
-/// A recording: measures what is missing in a table until it is complete, time is up or the user interrupts.
+/// Measures operators and collectives: one operator, warm and cold, and a recording, which measures what is
+/// missing in a table until it is complete, time is up or the user interrupts.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +14,18 @@
 #include "profiler/kernel_table.hpp"
 
 namespace vtrain::profiler {
+
+/// One operator, back to back and with L2 overwritten before each repetition.
+struct OperatorMeasurement {
+  Measurement warm;
+  Measurement cold;
+  std::uint64_t dropped_records = 0;
+};
+
+/// Prepares the operator, warms it up and repeats it under the device's activity records, first back to back,
+/// then with L2 overwritten before each repetition. Repetitions of which too many lost records are run again,
+/// twice at most; then, or if the operator does not fit into the device's free memory, it is `NotMeasurable`.
+OperatorMeasurement measure(Device& device, const Operator& op, const Protocol& protocol);
 
 /// What a recording needs from outside.
 struct RecordingContext {

@@ -1,9 +1,6 @@
-// The backend of a build with CUDA.
+#include "profiler/cuda/backend.hpp"
+
 #include "profiler/command.hpp"
-#include "profiler/cuda/gpu.hpp"
-#ifdef VTRAIN_NCCL
-#include "profiler/cuda/nccl_collectives.hpp"
-#endif
 
 namespace vtrain::profiler {
 

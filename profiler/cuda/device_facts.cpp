@@ -1,5 +1,5 @@
-#include "profiler/cuda/device_facts.hpp"
-
+/// Facts of a GPU and of the software on its node.
+#include "profiler/cuda/backend.hpp"
 #include "profiler/cuda/cuda_call.hpp"
 #include "profiler/cuda/health.hpp"
 

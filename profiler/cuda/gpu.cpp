@@ -1,5 +1,4 @@
-#include "profiler/cuda/gpu.hpp"
-
+/// One GPU of this node as a `Device`.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -7,9 +6,9 @@
 #include <string>
 
 #include "profiler/cuda/attention.hpp"
+#include "profiler/cuda/backend.hpp"
 #include "profiler/cuda/cuda_call.hpp"
 #include "profiler/cuda/cupti_activity.hpp"
-#include "profiler/cuda/device_facts.hpp"
 #include "profiler/cuda/device_memory.hpp"
 #include "profiler/cuda/health.hpp"
 #include "profiler/cuda/matmul.hpp"

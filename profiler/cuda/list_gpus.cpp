@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <exception>
 
+#include "profiler/cuda/backend.hpp"
 #include "profiler/cuda/cuda_call.hpp"
-#include "profiler/cuda/device_facts.hpp"
 #include "profiler/json_value.hpp"
 
 namespace {

@@ -1,5 +1,4 @@
-#include "profiler/cuda/nccl_collectives.hpp"
-
+/// Collectives through NCCL: the GPUs of one process, or with MPI one GPU in each of many.
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
@@ -9,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "profiler/cuda/backend.hpp"
 #include "profiler/cuda/cuda_call.hpp"
 #include "profiler/cuda/device_memory.hpp"
 #include "profiler/cuda/processes.hpp"

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include "profiler/error.hpp"
-#include "profiler/record_arguments.hpp"
 
 namespace vtrain::profiler {
 namespace {

@@ -5,9 +5,8 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/unit/profiler/fake_device.hpp"
-#include "profiler/measure.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "tests/unit/profiler/fake_device.hpp"
 
 namespace vtrain::profiler {
 namespace {
