@@ -17,7 +17,7 @@
 #include "sched/metrics/metrics.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/report/gantt.hpp"
-#include "tools/report/html.hpp"
+#include "tools/report/report.hpp"
 #include "tools/report/step_series.hpp"
 
 namespace vtrain::report {

@@ -7,10 +7,15 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/report/report.hpp"
-#include "tools/report/step_series.hpp"
+#include "core/base/units.hpp"
+
+namespace vtrain {
+struct ReportInput;
+}
 
 namespace vtrain::report {
+
+struct StepSeries;
 
 /// Durations of one kind in seconds, ascending, one vector a policy.
 using SortedSamples = std::vector<std::vector<double>>;

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/base/numbers.hpp"
+#include "sched/metrics/metrics.hpp"
 #include "tools/format/text_format.hpp"
 
 namespace vtrain {

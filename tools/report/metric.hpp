@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "sched/metrics/metrics.hpp"
-
 namespace vtrain {
+
+struct Summary;
 
 /// Which of a metric's values is the best.
 enum class Better : std::uint8_t { Lower, Higher, Neither };

@@ -12,7 +12,7 @@
 #include "core/base/numbers.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/report/chart_data.hpp"
-#include "tools/report/html.hpp"
+#include "tools/report/page.hpp"
 #include "tools/report/step_series.hpp"
 
 namespace vtrain::report {

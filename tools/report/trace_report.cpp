@@ -12,9 +12,8 @@
 #include "core/base/numbers.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/report/chart_data.hpp"
-#include "tools/report/html.hpp"
 #include "tools/report/page.hpp"
-#include "tools/report/summary_table.hpp"
+#include "tools/report/summary.hpp"
 #include "tools/report/trace_charts.hpp"
 
 namespace vtrain {

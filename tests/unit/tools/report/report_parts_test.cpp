@@ -11,11 +11,11 @@
 #include "tools/format/text_format.hpp"
 #include "tools/report/chart_data.hpp"
 #include "tools/report/gantt.hpp"
-#include "tools/report/headline.hpp"
-#include "tools/report/html.hpp"
 #include "tools/report/metric.hpp"
+#include "tools/report/page.hpp"
+#include "tools/report/report.hpp"
 #include "tools/report/step_series.hpp"
-#include "tools/report/summary_table.hpp"
+#include "tools/report/summary.hpp"
 
 using namespace vtrain;
 using namespace vtrain::report;

@@ -1,4 +1,5 @@
-/// The tables of the page, static HTML that is readable without JavaScript.
+/// The top of the page: the sentence that answers the question, and the tables, static HTML that is readable
+/// without JavaScript.
 #pragma once
 
 #include <span>
@@ -6,9 +7,17 @@
 #include <string_view>
 
 #include "tools/report/chart_data.hpp"
-#include "tools/report/report.hpp"
+
+namespace vtrain {
+struct ReportRun;
+}
 
 namespace vtrain::report {
+
+/// The answer as plain text, not yet escaped. With deadlines: which policy met the largest share of them, by
+/// how much more than the runner-up, at how many preemptions. Without: which has the lowest average JCT.
+/// `runs` is not empty.
+std::string headline(std::span<const ReportRun> runs);
 
 /// The line sample of the `index`-th policy, in the colour and dashes that it has in every picture. Hidden
 /// from screen readers.
