@@ -23,8 +23,8 @@ struct OperatorMeasurement {
 };
 
 /// Prepares the operator, warms it up and repeats it under the device's activity records, first back to back,
-/// then with L2 overwritten before each repetition. Repetitions of which too many lost records are run again,
-/// twice at most; then, or if the operator does not fit into the device's free memory, it is `NotMeasurable`.
+/// then with L2 overwritten before each repetition. Runs again, twice at most, where too many repetitions
+/// lost records. Throws `NotMeasurable` after that, or if the operator exceeds the device's free memory.
 OperatorMeasurement measure(Device& device, const Operator& op, const Protocol& protocol);
 
 /// What a recording needs from outside.

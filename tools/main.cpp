@@ -1,11 +1,13 @@
-/// `vtrain`: the command line. Every subcommand has a file beside this one.
+/// `vtrain`: the command line. Every subcommand has a file in `commands`.
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <filesystem>
@@ -14,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -21,10 +24,9 @@
 
 #include "core/base/result.hpp"
 #include "core/base/utf8.hpp"
-#include "tools/cli/command.hpp"
-#include "tools/cli/help_format.hpp"
-#include "tools/cli/interrupt.hpp"
-#include "tools/cli/usage_error.hpp"
+#include "core/io/file.hpp"
+#include "tools/cli/usage.hpp"
+#include "tools/commands/commands.hpp"
 
 namespace {
 
@@ -75,10 +77,36 @@ int finish_output() {
   return kExitFailed;
 }
 
+/// From now on SIGINT, SIGTERM and SIGHUP, unless they were ignored, end the program at once with exit code
+/// 130: half-written files are removed, complete ones stay. A file that reaches the limit of its size is an
+/// error. To be called once, before any other thread is started.
+void stop_cleanly_on_interrupt() {
+  // A file that may grow no further is then an error of the write.
+  std::signal(SIGXFSZ, SIG_IGN);
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction action {};
+    sigaction(signal, nullptr, &action);
+    // What nohup, or a shell that starts it in the background, has it ignore stays ignored.
+    if (action.sa_handler != SIG_IGN) sigaddset(&signals, signal);
+  }
+  // Threads inherit the mask, so the signals reach only the thread that waits for them, which may take locks.
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::thread([signals] {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    vtrain::remove_unfinished_files();
+    std::fputs("\ninterrupted: no file is left half-written\n", stderr);
+    constexpr int kExitInterrupted = 130;
+    std::_Exit(kExitInterrupted);
+  }).detach();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
-  vtrain::stop_cleanly_on_interrupt();
+  stop_cleanly_on_interrupt();
   spdlog::set_default_logger(spdlog::stderr_color_mt("vtrain"));
   spdlog::set_pattern("%^%l%$: %v");
 

@@ -14,10 +14,10 @@
 
 #include "core/base/utf8.hpp"
 #include "core/io/file.hpp"
-#include "tools/cli/command.hpp"
-#include "tools/cli/usage_error.hpp"
 #include "tools/cli/value_checks.hpp"
+#include "tools/commands/commands.hpp"
 #include "tools/experiment/cross_validation.hpp"
+#include "tools/experiment/option_error.hpp"
 #include "tools/format/text_format.hpp"
 #include "workloads/validation/calibration.hpp"
 #include "workloads/validation/case_prediction.hpp"

@@ -14,13 +14,13 @@
 #include "core/base/utf8.hpp"
 #include "core/io/file.hpp"
 #include "core/profile/gpu_profile.hpp"
-#include "tools/cli/command.hpp"
 #include "tools/cli/value_checks.hpp"
+#include "tools/commands/commands.hpp"
 #include "tools/experiment/plan_request.hpp"
-#include "tools/format/json_output.hpp"
+#include "tools/experiment/target.hpp"
 #include "tools/format/plan_table.hpp"
 #include "tools/format/text_format.hpp"
-#include "tools/options/target_arguments.hpp"
+#include "tools/options/options.hpp"
 #include "workloads/config/model_file.hpp"
 #include "workloads/config/model_json.hpp"
 #include "workloads/config/plan_json.hpp"
@@ -277,7 +277,9 @@ std::string written_text(const PlanArguments& arguments) {
 }
 
 Result<void> plan(const PlanArguments& arguments) {
-  const auto question = read_plan_request(arguments);
+  std::vector<std::string> warnings;
+  const auto question = read_plan_request(arguments, warnings);
+  log_warnings(warnings);
   if (!question) return fail(question.error());
   const auto answer = make_plan_report(*question);
   if (!answer) return fail(answer.error());

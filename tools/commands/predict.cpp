@@ -17,13 +17,13 @@
 #include "core/graph/execution_graph.hpp"
 #include "core/io/file.hpp"
 #include "core/profile/gpu_profile.hpp"
-#include "tools/cli/command.hpp"
-#include "tools/cli/usage_error.hpp"
 #include "tools/cli/value_checks.hpp"
-#include "tools/format/json_output.hpp"
+#include "tools/commands/commands.hpp"
+#include "tools/experiment/option_error.hpp"
+#include "tools/experiment/target.hpp"
 #include "tools/format/plan_table.hpp"
 #include "tools/format/text_format.hpp"
-#include "tools/options/target_arguments.hpp"
+#include "tools/options/options.hpp"
 #include "workloads/config/plan_json.hpp"
 #include "workloads/config/predict_config.hpp"
 #include "workloads/iteration/graph_builder.hpp"
@@ -63,9 +63,9 @@ struct Prediction {
   std::string config;
   TransformerModel model;
   ParallelPlan plan;
-  std::string profile;                         ///< GPU type, in lower case
-  std::string stack;                           ///< its name; the public vTrain release has none
-  std::string calibration;                     ///< a sentence on what corrects it, or empty
+  std::string profile;                           ///< GPU type, in lower case
+  std::string stack;                             ///< its name; the public vTrain release has none
+  std::string calibration;                       ///< a sentence on what corrects it, or empty
   std::shared_ptr<const TracedKernels> kernels;  ///< what `work` points to
   IterationWork work;
   IterationTimes times;

@@ -17,9 +17,9 @@
 #include "core/profile/recording_profile.hpp"
 #include "profiler/command.hpp"
 #include "profiler/error.hpp"
-#include "tools/cli/command.hpp"
-#include "tools/format/json_output.hpp"
+#include "tools/commands/commands.hpp"
 #include "tools/format/profile_description.hpp"
+#include "tools/format/text_format.hpp"
 
 namespace vtrain {
 namespace {

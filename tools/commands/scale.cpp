@@ -1,21 +1,20 @@
 /// `vtrain scale`: the largest model worth training on given GPUs in a given time.
 #include <fmt/format.h>
 
-#include <spdlog/spdlog.h>
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "core/base/numbers.hpp"
-#include "tools/cli/command.hpp"
-#include "tools/cli/usage_error.hpp"
 #include "tools/cli/value_checks.hpp"
-#include "tools/format/json_output.hpp"
+#include "tools/commands/commands.hpp"
+#include "tools/experiment/option_error.hpp"
+#include "tools/experiment/plan_spec.hpp"
+#include "tools/experiment/target.hpp"
 #include "tools/format/plan_table.hpp"
 #include "tools/format/text_format.hpp"
-#include "tools/format/wall_time.hpp"
-#include "tools/options/target_arguments.hpp"
+#include "tools/options/options.hpp"
 #include "workloads/config/model_file.hpp"
 #include "workloads/config/model_json.hpp"
 #include "workloads/search/compute_optimal.hpp"
@@ -203,7 +202,8 @@ std::string to_text(const ScaleArguments& arguments, const ScaleQuestion& questi
 }
 
 /// The ladder of the model's family, or of GPT where there is none.
-Result<void> read_family(const ScaleArguments& arguments, ScaleQuestion& question) {
+Result<void> read_family(const ScaleArguments& arguments, ScaleQuestion& question,
+                         std::vector<std::string>& warnings) {
   if (arguments.model.empty()) {
     question.ladder = gpt_ladder();
     if (arguments.sequence_length == 0) return {};
@@ -214,7 +214,7 @@ Result<void> read_family(const ScaleArguments& arguments, ScaleQuestion& questio
   const auto model = load_model(arguments.model, arguments.sequence_length);
   if (!model) return fail(model.error());
   for (const std::string& warning : model->warnings)
-    spdlog::warn("{}: {}", arguments.model, warning);
+    warnings.push_back(fmt::format("{}: {}", arguments.model, warning));
   auto ladder = family_ladder(model->model);
   if (!ladder) return fail(in_option(arguments.model, ladder.error()));
   question.family = model->model.name;
@@ -222,10 +222,10 @@ Result<void> read_family(const ScaleArguments& arguments, ScaleQuestion& questio
   return {};
 }
 
-Result<ScaleQuestion> read_plan_request(const ScaleArguments& arguments) {
+Result<ScaleQuestion> read_question(const ScaleArguments& arguments, std::vector<std::string>& warnings) {
   ScaleQuestion question;
-  if (auto read = read_family(arguments, question); !read) return fail(read.error());
-  auto target = read_target(arguments.target);
+  if (auto read = read_family(arguments, question, warnings); !read) return fail(read.error());
+  auto target = read_target(arguments.target, warnings);
   if (!target) return fail(std::move(target.error()));
   question.target = *std::move(target);
   const auto counts = read_gpus(arguments.gpus, question.target.cluster, question.target.profile, false);
@@ -242,7 +242,9 @@ Result<ScaleQuestion> read_plan_request(const ScaleArguments& arguments) {
 }
 
 Result<void> scale(const ScaleArguments& arguments) {
-  const auto question = read_plan_request(arguments);
+  std::vector<std::string> warnings;
+  const auto question = read_question(arguments, warnings);
+  log_warnings(warnings);
   if (!question) return fail(question.error());
   const TrainingBudget& budget = question->budget;
   const FindPlan find_plan = [&](const TransformerModel& model, std::int64_t batch) -> Result<RankedPlan> {
@@ -264,7 +266,7 @@ Result<void> scale(const ScaleArguments& arguments) {
   }
   ScaleAnswer answer;
   answer.ladder = *std::move(ladder);
-  answer.wall_s = seconds_since(start);
+  answer.wall_s = Seconds(std::chrono::steady_clock::now() - start).count();
   const Rung& best = answer.ladder.rungs[answer.ladder.best];
   auto predicted =
       predict_physical(best.model, best.plan.plan, question->target.profile, question->target.stack);

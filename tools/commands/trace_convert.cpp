@@ -4,12 +4,16 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
-#include "tools/commands/trace_commands.hpp"
+#include "tools/commands/commands.hpp"
 #include "tools/commands/trace_output.hpp"
-#include "tools/options/pricing_arguments.hpp"
-#include "tools/options/trace_arguments.hpp"
-#include "tools/options/transformations.hpp"
+#include "tools/experiment/pricing.hpp"
+#include "tools/experiment/traces.hpp"
+#include "tools/experiment/transformations.hpp"
+#include "tools/options/options.hpp"
+#include "workloads/pricing/curves_by_type.hpp"
 
 namespace vtrain {
 namespace {
@@ -17,7 +21,7 @@ namespace {
 /// The arguments as given.
 struct ConvertArguments {
   TraceArguments trace;
-  CurveArguments curves{};
+  PricingArguments pricing{};
   TransformationArguments transformations{.deadlines = "none"};
   OutputArguments output;
 };
@@ -25,11 +29,13 @@ struct ConvertArguments {
 Result<void> convert(const ConvertArguments& arguments) {
   const auto transformations = read_transformations(arguments.transformations);
   if (!transformations) return fail(transformations.error());
-  auto curves = ClusterPricing::open(arguments.curves, std::nullopt);
-  if (!curves) return fail(curves.error());
+  std::vector<std::string> warnings;
+  auto pricing = ClusterPricing::open(arguments.pricing, std::nullopt, warnings);
+  if (!pricing) return fail(pricing.error());
   auto read = read_traces(arguments.trace, files_as_tenants(arguments.transformations));
   if (!read) return fail(read.error());
-  const auto changes = transform(read->trace.workload, *transformations, curves->curves(), false);
+  const auto changes = transform(read->trace.workload, *transformations, pricing->curves(), false, warnings);
+  log_warnings(warnings);
   if (!changes) return fail(changes.error());
   read->trace.assumptions.insert(read->trace.assumptions.end(), changes->begin(), changes->end());
   const auto written = write_trace(read->trace, arguments.output);
@@ -49,7 +55,7 @@ void add_trace_convert(CLI::App& trace, Action& action) {
       "  vtrain trace convert itp/*.csv.gz --tenants clusters --assign lingjun --out itp.csv");
   const auto arguments = std::make_shared<ConvertArguments>();
   add_trace_arguments(*command, arguments->trace);
-  add_curve_options(*command, arguments->curves);
+  add_pricing_options(*command, arguments->pricing);
   add_transformation_options(*command, arguments->transformations);
   add_output_options(*command, arguments->output);
   command->callback([=, &action] { action = [=] { return convert(*arguments); }; });

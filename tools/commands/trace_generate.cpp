@@ -11,16 +11,16 @@
 
 #include "core/base/numbers.hpp"
 #include "sched/cluster/cluster.hpp"
-#include "tools/cli/usage_error.hpp"
 #include "tools/cli/value_checks.hpp"
-#include "tools/commands/trace_commands.hpp"
+#include "tools/commands/commands.hpp"
 #include "tools/commands/trace_output.hpp"
-#include "tools/format/json_output.hpp"
+#include "tools/experiment/option_error.hpp"
+#include "tools/experiment/pricing.hpp"
+#include "tools/experiment/traces.hpp"
+#include "tools/experiment/transformations.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/format/trace_description.hpp"
-#include "tools/options/pricing_arguments.hpp"
-#include "tools/options/trace_arguments.hpp"
-#include "tools/options/transformations.hpp"
+#include "tools/options/options.hpp"
 #include "traces/editing/statistics.hpp"
 #include "traces/formats/vtrain_csv.hpp"
 #include "traces/rules/estimates.hpp"
@@ -29,6 +29,7 @@
 #include "traces/synthesis/generator.hpp"
 #include "traces/synthesis/shape_json.hpp"
 #include "traces/trace_format.hpp"
+#include "workloads/pricing/curves_by_type.hpp"
 
 namespace vtrain {
 namespace {
@@ -51,7 +52,7 @@ struct GenerateArguments {
   std::optional<std::string> deadlines;
   std::string estimates = "exact";
   std::string statuses;
-  CurveArguments curves{};
+  PricingArguments pricing{};
   std::optional<std::int32_t> num_tenants;
   std::int32_t max_gpus = 0;
   double max_hours = 0;
@@ -195,16 +196,18 @@ Result<void> generate(const GenerateArguments& arguments) {
   auto plan = read_plan(arguments);
   if (!plan) return fail(plan.error());
   GeneratorOptions& options = plan->options;
-  auto curves = ClusterPricing::open(arguments.curves, plan->cluster);
-  if (!curves) return fail(curves.error());
-  const IterationTime iteration_time = iteration_times(curves->curves());
+  std::vector<std::string> warnings;
+  auto pricing = ClusterPricing::open(arguments.pricing, plan->cluster, warnings);
+  log_warnings(warnings);
+  if (!pricing) return fail(pricing.error());
+  const IterationTime iteration_time = iteration_times(pricing->curves());
   std::string left_out = leave_out_sizes_without_plan(options, iteration_time);
   auto workload = generate_trace(options, iteration_time);
   if (!workload) return fail(workload.error());
   Trace trace{.workload = *std::move(workload), .assumptions = describe_plan(*plan)};
   if (!left_out.empty()) trace.assumptions.push_back(std::move(left_out));
   if (options.models.kind != ModelMix::Kind::None) {
-    const std::vector<std::string>& assumed = curves->assumptions();
+    const std::vector<std::string>& assumed = pricing->assumptions();
     trace.assumptions.insert(trace.assumptions.end(), assumed.begin(), assumed.end());
   }
   std::string estimated = set_estimates(trace.workload, plan->estimates, options.seed);
@@ -302,7 +305,7 @@ void add_trace_generate(CLI::App& trace, Action& action) {
   const auto arguments = std::make_shared<GenerateArguments>();
   add_amount_options(*command, *arguments);
   add_content_options(*command, *arguments);
-  add_curve_options(*command, arguments->curves);
+  add_pricing_options(*command, arguments->pricing);
   add_output_options(*command, arguments->output);
   command->callback([=, &action] { action = [=] { return generate(*arguments); }; });
 }

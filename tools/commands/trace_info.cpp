@@ -10,12 +10,12 @@
 
 #include "core/base/numbers.hpp"
 #include "core/io/file.hpp"
-#include "tools/cli/usage_error.hpp"
-#include "tools/commands/trace_commands.hpp"
-#include "tools/format/json_output.hpp"
+#include "tools/commands/commands.hpp"
+#include "tools/experiment/option_error.hpp"
+#include "tools/experiment/traces.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/format/trace_description.hpp"
-#include "tools/options/trace_arguments.hpp"
+#include "tools/options/options.hpp"
 #include "tools/report/trace_report.hpp"
 #include "traces/formats/auxiliary_file.hpp"
 

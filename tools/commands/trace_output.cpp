@@ -10,7 +10,6 @@
 
 #include "core/io/file.hpp"
 #include "tools/cli/value_checks.hpp"
-#include "tools/format/json_output.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/format/trace_description.hpp"
 #include "workloads/jobs/job_error.hpp"

@@ -10,11 +10,12 @@
 
 #include "core/text/time_span.hpp"
 #include "sched/cluster/cluster.hpp"
-#include "tools/cli/usage_error.hpp"
 #include "tools/cli/value_checks.hpp"
-#include "tools/commands/trace_commands.hpp"
+#include "tools/commands/commands.hpp"
 #include "tools/commands/trace_output.hpp"
-#include "tools/options/trace_arguments.hpp"
+#include "tools/experiment/option_error.hpp"
+#include "tools/experiment/traces.hpp"
+#include "tools/options/options.hpp"
 #include "traces/editing/slice.hpp"
 
 namespace vtrain {

@@ -1,27 +1,23 @@
 #include "tools/experiment/experiment.hpp"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <memory>
-#include <optional>
+#include <iterator>
 #include <utility>
 
 #include "sched/cluster/gpu_types.hpp"
-#include "tools/cli/usage_error.hpp"
-#include "tools/cli/value_checks.hpp"
+#include "tools/experiment/disruption_rules.hpp"
 #include "tools/experiment/file_hash.hpp"
-#include "tools/experiment/gang_speed_notes.hpp"
-#include "tools/experiment/placement_notes.hpp"
-#include "tools/experiment/policy_notes.hpp"
+#include "tools/experiment/notes.hpp"
+#include "tools/experiment/option_error.hpp"
+#include "tools/experiment/traces.hpp"
+#include "tools/experiment/transformations.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/format/trace_description.hpp"
-#include "tools/format/wall_time.hpp"
-#include "traces/editing/statistics.hpp"
 #include "traces/synthesis/generator.hpp"
+#include "workloads/pricing/curves_by_type.hpp"
 #include "workloads/pricing/job_pricing.hpp"
 #include "workloads/pricing/predicted_speeds.hpp"
 
@@ -142,7 +138,7 @@ void note_run_times(const RunTimeRatios& ratios, bool any_elastic, Experiment& e
       "run times of {} with a model as in the trace; {} times as long is predicted with {} ({}--run-times "
       "predicted)",
       count_of(ratios.jobs, "job"), least == most ? least : least + " to " + most,
-      experiment.curves->made_with(), any_elastic ? "elastic policies go by that; for all: " : ""));
+      experiment.pricing->made_with(), any_elastic ? "elastic policies go by that; for all: " : ""));
 }
 
 /// Lets the predictor tell how fast jobs are where their gangs are, if that makes a difference.
@@ -152,23 +148,6 @@ void take_gang_speeds(const CurvesByType& curves, Experiment& experiment) {
   assume(experiment, gang_speed_notes(*speeds, curves, experiment.workload, experiment.cluster,
                                       experiment.placement, experiment.policies));
   experiment.gang_speed_model = std::move(speeds);
-}
-
-/// What the speed of spread gangs is taken to be; `speeds` may be null.
-std::string describe_spread_factor(double factor, const Workload& workload, const GangSpeedModel* speeds) {
-  const auto num_jobs = static_cast<std::uint32_t>(workload.jobs.size());
-  std::uint32_t others = 0;
-  for (std::uint32_t job = 0; job < num_jobs; ++job)
-    others += speeds == nullptr || !speeds->knows(JobId(job)) ? 1 : 0;
-  if (others == 0)
-    return "--spread-factor slows nobody: the predictor tells how fast all jobs are on their gangs";
-  return fmt::format(
-      "the run times of the trace hold on one node; between nodes of a rack {} {:.3g} of that speed, between "
-      "racks {:.3g}",
-      others == num_jobs ? "jobs have"
-                         : fmt::format("the {} that {} not predicted {}", count_of(others, "job"),
-                                       others == 1 ? "is" : "are", others == 1 ? "has" : "have"),
-      factor, factor * factor);
 }
 
 /// Reads what is to happen to the jobs, once they and the cluster are known.
@@ -184,10 +163,37 @@ Result<void> take_disruptions(const ExperimentArguments& arguments, const Disrup
   }
   assume(experiment, describe_disruptions(**disruptions, arguments.disruptions));
   if ((*disruptions)->spread_factor < 1)
-    experiment.assumptions.push_back(describe_spread_factor(
-        (*disruptions)->spread_factor, experiment.workload, experiment.gang_speed_model.get()));
+    experiment.assumptions.push_back(spread_factor_note((*disruptions)->spread_factor, experiment.workload,
+                                                        experiment.gang_speed_model.get()));
   experiment.disruptions = **std::move(disruptions);
   return {};
+}
+
+/// Makes the policy of a spec. Errors: those of its arguments, and a file that cannot be hashed.
+Result<PreparedPolicy> prepare_policy(const std::string& spec) {
+  auto arguments = PolicyArguments::parse(spec);
+  if (!arguments) return fail(std::move(arguments.error()));
+  auto policy = arguments->policy().make(*arguments);
+  if (!policy) return fail(std::move(policy.error()));
+  PreparedPolicy prepared{spec, *std::move(arguments), *std::move(policy)};
+  for (const PolicyParameter& parameter : prepared.arguments.policy().parameters) {
+    if (!parameter.is_file) continue;
+    std::string path(prepared.arguments[parameter.name]);
+    auto file = path_and_hash(path);  // at once: it is to be that of what was read
+    if (!file) return fail(std::move(file.error()));
+    prepared.files.emplace_back(std::move(path), *std::move(file));
+  }
+  return prepared;
+}
+
+Result<std::vector<PreparedPolicy>> prepare_policies(const std::vector<std::string>& specs) {
+  std::vector<PreparedPolicy> policies;
+  for (const std::string& spec : specs) {
+    auto policy = prepare_policy(spec);
+    if (!policy) return fail(std::move(policy.error()));
+    policies.push_back(*std::move(policy));
+  }
+  return policies;
 }
 
 /// What arguments say without any file.
@@ -199,7 +205,7 @@ struct ExperimentRules {
 };
 
 /// Reads what can be read before files are: a misspelt policy should not cost a long read.
-Result<ExperimentRules> read_rules(const ExperimentArguments& arguments) {
+Result<ExperimentRules> read_rules(const ExperimentArguments& arguments, std::vector<std::string>& warnings) {
   auto policies = prepare_policies(arguments.policies);
   if (!policies) return fail(std::move(policies.error()));
   const auto placement = parse_placement(arguments.placement);
@@ -216,27 +222,28 @@ Result<ExperimentRules> read_rules(const ExperimentArguments& arguments) {
       return fail({.field = "--format", .message = "needs --trace, which has it"});
   }
   if (arguments.timeline == "always" && arguments.out.empty() && arguments.json)
-    spdlog::warn("--timeline: without effect; nothing is written without --out");
+    warnings.emplace_back("--timeline: without effect; nothing is written without --out");
   auto transformations = read_transformations(arguments.transformations);
   if (!transformations) return fail(std::move(transformations.error()));
-  auto disruptions = read_disruption_rules(arguments.disruptions, *placement);
+  auto disruptions = read_disruption_rules(arguments.disruptions, *placement, warnings);
   if (!disruptions) return fail(std::move(disruptions.error()));
   return ExperimentRules{*std::move(policies), *placement, *std::move(transformations),
                          *std::move(disruptions)};
 }
 
 /// Reads the cluster, what prices jobs, and the trace if there is one.
-Result<void> read_inputs(const ExperimentArguments& arguments, Experiment& experiment) {
+Result<void> read_inputs(const ExperimentArguments& arguments, Experiment& experiment,
+                         std::vector<std::string>& warnings) {
   std::optional<ClusterSpec> cluster;
   if (!arguments.cluster.empty()) {
     auto given = ClusterSpec::parse(arguments.cluster);
     if (!given) return fail(in_option("--cluster", given.error()));
     cluster = *std::move(given);
   }
-  auto curves = ClusterPricing::open(arguments.curves, cluster);
-  if (!curves) return fail(curves.error());
-  experiment.curves = std::make_unique<ClusterPricing>(*std::move(curves));
-  for (const auto& [label, path] : experiment.curves->files()) {
+  auto pricing = ClusterPricing::open(arguments.pricing, cluster, warnings);
+  if (!pricing) return fail(pricing.error());
+  experiment.pricing = std::make_unique<ClusterPricing>(*std::move(pricing));
+  for (const auto& [label, path] : experiment.pricing->files()) {
     if (auto taken = take_file(label, path, experiment); !taken) return taken;
   }
   std::optional<std::int32_t> named_gpus;
@@ -255,44 +262,27 @@ Result<void> read_inputs(const ExperimentArguments& arguments, Experiment& exper
 
 /// Gives jobs that may have other numbers of GPUs their throughput curves.
 Result<void> take_curves(bool strict, Experiment& experiment) {
-  const auto added = add_curves(experiment.workload, experiment.cluster, *experiment.curves, strict);
+  const auto added = add_curves(experiment.workload, experiment.cluster, *experiment.pricing, strict);
   if (!added) return fail(added.error());
   assume(experiment, *added);
   return {};
 }
 
-/// Says what the order of the types of GPUs in the cluster means for jobs that name none; empty where there
-/// is one type, all jobs name theirs, or the predictor knows none of them.
-/// `keeps_durations`: theirs are not predicted for the type that they get.
-std::string order_of_types(const Experiment& experiment, bool keeps_durations) {
-  const std::vector<Job>& jobs = experiment.workload.jobs;
-  const bool any_open = std::any_of(jobs.begin(), jobs.end(), [](const Job& job) { return !job.gpu_type; });
-  if (!any_open || !experiment.gang_speed_model ||
-      GpuTypes(experiment.cluster, experiment.workload.gpu_types).names().size() < 2)
-    return {};
-  const std::string& first = experiment.cluster.groups.front().gpu_type;
-  if (!info_of(experiment.placement).knows_nodes) {
-    return fmt::format("jobs that ask for no GPU type are as fast as on {}; --placement {} tells types apart",
-                       first, info_of(PlacementKind::Consolidate).name);
-  }
-  return "jobs that ask for no GPU type go to the first type of --cluster with room, whatever its speed" +
-         (keeps_durations ? fmt::format("; their durations are those on {}", first) : "");
-}
-
 /// Says which options nothing reads where no job has a model.
-void warn_of_predictor_options(const CurveArguments& arguments) {
+void warn_of_predictor_options(const PricingArguments& arguments, std::vector<std::string>& warnings) {
   for (const auto& [option, value] :
        {std::pair("--profile", arguments.profile), std::pair("--stack", arguments.stack),
         std::pair("--calibrate", arguments.calibration)}) {
     if (!value.empty())
-      spdlog::warn("{}: without effect; no job has a model (--assign gives them one)", option);
+      warnings.push_back(
+          fmt::format("{}: without effect; no job has a model (--assign gives them one)", option));
   }
 }
 
 /// How many run times are predicted from numbers that no measurement covers; empty for none.
 std::string fallbacks_of_prices(const Experiment& experiment) {
   const std::int64_t jobs = count_jobs_with_fallbacks(
-      experiment.workload, experiment.curves->on(experiment.cluster, experiment.workload));
+      experiment.workload, experiment.pricing->on(experiment.cluster, experiment.workload));
   if (jobs == 0) return {};
   return fmt::format("run times of {} rest on numbers beyond what was measured (`vtrain plan` names them)",
                      count_of(jobs, "job"));
@@ -301,21 +291,24 @@ std::string fallbacks_of_prices(const Experiment& experiment) {
 /// Says what the prices of jobs rest on. Under `--strict` prices of GPUs without a profile, and such as rest
 /// on numbers beyond what was measured, are an error.
 Result<void> note_prices(const ExperimentArguments& arguments, bool predicted, bool keeps_durations,
-                         Experiment& experiment) {
+                         Experiment& experiment, std::vector<std::string>& warnings) {
   const bool strict = arguments.trace.strict;
   if (predicted) {
     experiment.assumptions.push_back(
         fmt::format("{} {} (--stack sets one)",
-                    experiment.curves->stacks_differ() ? "software differs:" : "run times predicted with",
-                    experiment.curves->made_with()));
+                    experiment.pricing->stacks_differ() ? "software differs:" : "run times predicted with",
+                    experiment.pricing->made_with()));
   }
   if (experiment.workload.models.size() == 0) {
-    warn_of_predictor_options(arguments.curves);
+    warn_of_predictor_options(arguments.pricing, warnings);
     return {};
   }
-  if (std::string note = order_of_types(experiment, keeps_durations); !note.empty())
-    experiment.assumptions.push_back(std::move(note));
-  const std::vector<std::string>& assumed = experiment.curves->assumptions();
+  if (experiment.gang_speed_model) {
+    std::string note =
+        order_of_types(experiment.workload, experiment.cluster, experiment.placement, keeps_durations);
+    if (!note.empty()) experiment.assumptions.push_back(std::move(note));
+  }
+  const std::vector<std::string>& assumed = experiment.pricing->assumptions();
   if (strict && predicted && !assumed.empty())
     return fail({.field = "--cluster", .message = assumed.front()});
   assume(experiment, assumed);
@@ -330,7 +323,7 @@ Result<void> note_prices(const ExperimentArguments& arguments, bool predicted, b
 void keep_to_types_with_plan(Experiment& experiment) {
   const GpuTypes types(experiment.cluster, experiment.workload.gpu_types);
   const std::int64_t jobs = keep_to_types_with_plan(
-      experiment.workload, experiment.curves->on(experiment.cluster, experiment.workload), types.names());
+      experiment.workload, experiment.pricing->on(experiment.cluster, experiment.workload), types.names());
   if (jobs == 0) return;
   experiment.assumptions.push_back(fmt::format("{} {} to the types of GPUs on which the model has a plan",
                                                count_of(jobs, "job"), jobs == 1 ? "keeps" : "keep"));
@@ -339,9 +332,9 @@ void keep_to_types_with_plan(Experiment& experiment) {
 /// Generates jobs where no trace is given, changes them as asked, and gives each a duration, its speed where
 /// its gang is and, under elastic policies, its throughput curve.
 Result<void> complete_jobs(const ExperimentArguments& arguments, Transformations transformations,
-                           Experiment& experiment) {
+                           Experiment& experiment, std::vector<std::string>& warnings) {
   keep_to_types_with_plan(experiment);
-  CurvesByType curves = experiment.curves->on(experiment.cluster, experiment.workload);
+  CurvesByType curves = experiment.pricing->on(experiment.cluster, experiment.workload);
   bool predicted = transformations.models.kind != ModelMix::Kind::None;
   if (arguments.trace.files.empty()) {
     auto day = generate_default_day(transformations.models, transformations.seed, curves, experiment);
@@ -351,62 +344,36 @@ Result<void> complete_jobs(const ExperimentArguments& arguments, Transformations
   }
   const bool keeps_durations = !needs_prices(experiment.workload) && !transformations.predicts_run_times;
   predicted |= !keeps_durations;
-  const auto changes = transform(experiment.workload, transformations, curves, true);
+  const auto changes = transform(experiment.workload, transformations, curves, true, warnings);
   if (!changes) return fail(changes.error());
   assume(experiment, *changes);
   keep_to_types_with_plan(experiment);  // with the models that they were given
-  curves = experiment.curves->on(experiment.cluster, experiment.workload);
+  curves = experiment.pricing->on(experiment.cluster, experiment.workload);
   if (std::string tight = tight_deadlines(experiment.workload); !tight.empty())
     experiment.assumptions.push_back(std::move(tight));
-  if (predicted) experiment.provenance.emplace_back("run times", experiment.curves->describe());
+  if (predicted) experiment.provenance.emplace_back("run times", experiment.pricing->describe());
   const bool any_elastic = std::ranges::any_of(experiment.policies, &PreparedPolicy::is_elastic);
   note_run_times(compare_run_times(experiment.workload, curves), any_elastic, experiment);
   take_gang_speeds(curves, experiment);
   if (any_elastic) {
     if (auto taken = take_curves(arguments.trace.strict, experiment); !taken) return taken;
   }
-  return note_prices(arguments, predicted, keeps_durations, experiment);
+  return note_prices(arguments, predicted, keeps_durations, experiment, warnings);
 }
 
 }  // namespace
 
-void add_experiment_options(CLI::App& command, ExperimentArguments& arguments) {
-  command.add_option("--trace", arguments.trace.files,
-                     "Trace file, plain, gzip or zstd; several are read as one trace; without it a generated "
-                     "day of LLM jobs on 16x8 A100");
-  add_trace_options(command, arguments.trace);
-  command.add_option(
-      "--cluster", arguments.cluster,
-      "Nodes x GPUs per node : type, for instance 16x8:a100, joined by +; or a file: JSON, or a "
-      "table of nodes of a published trace, a simulator or Slurm (see `vtrain clusters`)");
-  command.add_option("--placement", arguments.placement, placement_help())->capture_default_str();
-  add_curve_options(command, arguments.curves);
-  add_transformation_options(command, arguments.transformations);
-  add_disruption_options(command, arguments.disruptions);
-  command.add_option("--out", arguments.out, "Folder for the results");
-  command
-      .add_option("--timeline", arguments.timeline,
-                  "Write timeline.json for Perfetto: always, never, or auto (up to 5,000 jobs)")
-      ->check(one_of({"always", "never", "auto"}))
-      ->capture_default_str();
-  command.add_flag(
-      "--strict", arguments.trace.strict,
-      "Exit 2 at a row that would be skipped, for a job larger than the cluster, which would be "
-      "rejected, for a deadline before its submission, for models on GPUs without a profile, and for "
-      "predicted run times beyond what was measured");
-  command.add_flag("--json", arguments.json, "Print one JSON document; files are written only with --out");
-}
-
-Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
+Result<Experiment> prepare_experiment(const ExperimentArguments& arguments,
+                                      std::vector<std::string>& warnings) {
   const auto start = std::chrono::steady_clock::now();
-  auto rules = read_rules(arguments);
+  auto rules = read_rules(arguments, warnings);
   if (!rules) return fail(rules.error());
   Experiment experiment;
   experiment.policies = std::move(rules->policies);
   experiment.placement = rules->placement;
-  if (auto read = read_inputs(arguments, experiment); !read) return fail(read.error());
+  if (auto read = read_inputs(arguments, experiment, warnings); !read) return fail(read.error());
   take_policy_files(experiment);
-  if (auto done = complete_jobs(arguments, rules->transformations, experiment); !done)
+  if (auto done = complete_jobs(arguments, rules->transformations, experiment, warnings); !done)
     return fail(done.error());
   const bool types_differ = experiment.gang_speed_model && info_of(experiment.placement).knows_nodes;
   const auto notes = policy_notes(experiment.workload, experiment.cluster, types_differ, experiment.policies);
@@ -416,21 +383,8 @@ Result<Experiment> prepare_experiment(const ExperimentArguments& arguments) {
   if (auto taken = take_disruptions(arguments, rules->disruptions, experiment); !taken)
     return fail(taken.error());
   experiment.provenance.emplace_back("seed", std::to_string(arguments.transformations.seed));
-  experiment.read_s = seconds_since(start);
+  experiment.read_s = Seconds(std::chrono::steady_clock::now() - start).count();
   return experiment;
-}
-
-std::string describe_experiment(const Experiment& experiment) {
-  const TraceStatistics statistics = trace_statistics(experiment.workload);
-  const bool shared = info_of(experiment.placement).shares_gpus;
-  const std::string format =
-      experiment.trace_format.empty() ? "" : fmt::format(" ({})", experiment.trace_format);
-  return fmt::format("trace     {}{}   {}   {}   {}   offered load {}\n{}cluster   {}\n{}",
-                     experiment.trace_name, format, count_of(statistics.jobs, "job"),
-                     as_days(to_seconds(statistics.span())), as_gpu_hours(statistics.gpu_hours_of(shared)),
-                     as_load(statistics.offered_load(experiment.cluster.total_gpus(), shared)),
-                     skipped_line(experiment.skipped), experiment.cluster.describe(),
-                     assumed_lines(experiment.assumptions));
 }
 
 }  // namespace vtrain

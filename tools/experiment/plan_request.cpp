@@ -5,19 +5,51 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
+#include "core/base/names.hpp"
 #include "core/base/numbers.hpp"
 #include "core/text/time_span.hpp"
-#include "tools/cli/usage_error.hpp"
+#include "tools/experiment/option_error.hpp"
+#include "tools/experiment/plan_spec.hpp"
 #include "tools/format/text_format.hpp"
-#include "tools/format/wall_time.hpp"
-#include "tools/options/plan_spec.hpp"
 #include "workloads/config/model_file.hpp"
 #include "workloads/iteration/iteration_times.hpp"
 
 namespace vtrain {
 namespace {
+
+/// An error of the option that names the stacks that have the choice, if this one has not.
+Result<void> check_choice(std::string_view option, const Stack& stack, bool PlanChoices::*choice) {
+  if (stack.choices.*choice) return {};
+  std::vector<std::string_view> able;
+  for (const Stack& known : all_stacks()) {
+    if (known.choices.*choice) able.push_back(known.name);
+  }
+  return fail({.field = std::string(option),
+               .message = expected_found("a stack that can: " + list_names(able), stack.name)});
+}
+
+/// Errors where the stack cannot recompute some layers of a stage only.
+Result<void> check_partial_recompute(const Stack& stack) {
+  return check_choice("--partial-recompute", stack, &PlanChoices::partial_recompute);
+}
+
+/// Errors where no fork of the stack's framework has the schedule.
+Result<void> check_zero_bubble(const Stack& stack) {
+  return check_choice("--zero-bubble", stack, &PlanChoices::zero_bubble);
+}
+
+/// Errors where the stack cannot keep activations in the memory of the CPU, or the profile lacks the link to
+/// it.
+Result<void> check_offload(const Stack& stack, const GpuProfile& profile) {
+  if (auto checked = check_choice("--offload", stack, &PlanChoices::offload); !checked) return checked;
+  if (profile.host_bandwidth.value <= 0) {
+    return fail({.field = "--offload",
+                 .message = fmt::format("profile '{}' has no host_bandwidth, the link to the CPU's memory",
+                                        profile.name)});
+  }
+  return {};
+}
 
 Result<void> read_terms(const PlanArguments& arguments, PlanRequest& question) {
   question.terms.tokens_per_iteration =
@@ -84,12 +116,12 @@ Error too_slow(const PlanRequest& question, const std::vector<RankedPlan>& faste
 
 }  // namespace
 
-Result<PlanRequest> read_plan_request(const PlanArguments& arguments) {
+Result<PlanRequest> read_plan_request(const PlanArguments& arguments, std::vector<std::string>& warnings) {
   PlanRequest question;
   const auto model = load_model(arguments.model, arguments.sequence_length);
   if (!model) return fail(model.error());
   for (const std::string& warning : model->warnings)
-    spdlog::warn("{}: {}", arguments.model, warning);
+    warnings.push_back(fmt::format("{}: {}", arguments.model, warning));
   question.warnings = model->warnings;
   question.model = model->model;
   question.global_batch = arguments.global_batch > 0 ? arguments.global_batch : model->global_batch;
@@ -99,7 +131,7 @@ Result<PlanRequest> read_plan_request(const PlanArguments& arguments) {
         {.field = "--global-batch",
          .message = fmt::format("missing: nothing is known of the batches of '{}'", model->model.name)});
   }
-  auto target = read_target(arguments.target);
+  auto target = read_target(arguments.target, warnings);
   if (!target) return fail(std::move(target.error()));
   question.target = *std::move(target);
   question.search = {.top = static_cast<std::size_t>(arguments.top),
@@ -152,7 +184,7 @@ Result<PlanReport> make_plan_report(const PlanRequest& question) {
     answer.num_fitting += count.num_fitting;
     answer.counts.push_back(std::move(count));
   }
-  answer.wall_s = seconds_since(start);
+  answer.wall_s = Seconds(std::chrono::steady_clock::now() - start).count();
   if (answer.fastest.empty()) return fail(no_plan_at_all(answer.counts));
   Nanoseconds longest = Nanoseconds::max();
   if (question.deadline_s) longest = Seconds(*question.deadline_s / question.terms.iterations());

@@ -9,8 +9,9 @@
 
 #include "core/base/result.hpp"
 #include "core/base/units.hpp"
+#include "tools/experiment/arguments.hpp"
+#include "tools/experiment/target.hpp"
 #include "tools/format/plan_table.hpp"
-#include "tools/options/target_arguments.hpp"
 #include "workloads/model/model.hpp"
 #include "workloads/model/parallel_plan.hpp"
 #include "workloads/physical/physical_predictor.hpp"
@@ -18,26 +19,6 @@
 #include "workloads/search/plan_search.hpp"
 
 namespace vtrain {
-
-/// The arguments as given.
-struct PlanArguments {
-  std::string model;
-  std::string gpus;
-  TargetArguments target;
-  std::int64_t global_batch = 0;
-  std::string objective;
-  std::string deadline;
-  std::string tokens;
-  double price = 0;
-  std::int64_t top = 3;
-  std::string beside;
-  std::int64_t sequence_length = 0;
-  bool offload = false;
-  bool partial_recompute = false;
-  bool zero_bubble = false;
-  std::string out;  ///< file for the best plan; empty for none
-  bool json = false;
-};
 
 /// What is asked, once the arguments have been read.
 struct PlanRequest {
@@ -75,8 +56,9 @@ struct PlanReport {
   double wall_s = 0;
 };
 
-/// Reads the arguments. Errors name options, or file and line of the model.
-Result<PlanRequest> read_plan_request(const PlanArguments& arguments);
+/// Reads the arguments. Errors name options, or file and line of the model. Adds to `warnings` those of the
+/// model's file and of the target, also where it fails.
+Result<PlanRequest> read_plan_request(const PlanArguments& arguments, std::vector<std::string>& warnings);
 
 /// Searches the plans. An error where no number of GPUs has any, or none is in time.
 Result<PlanReport> make_plan_report(const PlanRequest& question);

@@ -1,16 +1,11 @@
 #include "tools/experiment/policy_runs.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <exception>
 #include <optional>
 #include <thread>
 #include <utility>
-
-#include "tools/format/progress.hpp"
-#include "tools/format/wall_time.hpp"
 
 namespace vtrain {
 namespace {
@@ -29,7 +24,7 @@ Result<ExperimentRun> run_policy(const Experiment& experiment, const PreparedPol
   const bool takes_costs = policy.copes_with_disruptions();
   const auto start = std::chrono::steady_clock::now();
   auto result = simulate(experiment.workload, experiment.cluster, policy, options);
-  const double wall_s = seconds_since(start);
+  const double wall_s = Seconds(std::chrono::steady_clock::now() - start).count();
   if (!result) return fail(result.error());
   Summary summary = summarize(experiment.workload, experiment.cluster, *result, prepared.spec);
   return ExperimentRun{std::move(summary), *std::move(result), takes_costs, wall_s};
@@ -37,28 +32,24 @@ Result<ExperimentRun> run_policy(const Experiment& experiment, const PreparedPol
 
 }  // namespace
 
-Result<std::vector<ExperimentRun>> run_policies(Experiment& experiment, const ExperimentArguments& arguments,
-                                                bool record_segments) {
+Result<std::vector<ExperimentRun>> run_policies(Experiment& experiment, unsigned threads, bool strict,
+                                                bool record_segments, std::atomic<std::int64_t>& jobs_done) {
   const std::vector<PreparedPolicy> policies = std::exchange(experiment.policies, {});
   const std::size_t count = policies.size();
   std::vector<std::optional<Result<ExperimentRun>>> results(count);
   std::vector<std::exception_ptr> thrown(count);  // an exception must not leave its thread
   std::atomic<std::size_t> next = 0;
-  std::atomic<std::int64_t> jobs_done = 0;
   const auto work = [&] {
     for (std::size_t i = next++; i < count; i = next++) {
       try {
-        results[i] = run_policy(experiment, policies[i], arguments.trace.strict, record_segments, jobs_done);
+        results[i] = run_policy(experiment, policies[i], strict, record_segments, jobs_done);
       } catch (...) {
         thrown[i] = std::current_exception();
       }
     }
   };
   {
-    const auto num_jobs = static_cast<std::int64_t>(experiment.workload.jobs.size() * count);
-    const ProgressBar progress("replaying", "jobs", num_jobs, jobs_done);
-    const unsigned threads =
-        arguments.threads > 0 ? arguments.threads : std::max(1u, std::thread::hardware_concurrency());
+    if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
     std::vector<std::jthread> workers;
     for (std::size_t i = 1; i < std::min<std::size_t>(threads, count); ++i)
       workers.emplace_back(work);
@@ -73,13 +64,6 @@ Result<std::vector<ExperimentRun>> run_policies(Experiment& experiment, const Ex
     runs.push_back(**std::move(result));
   }
   return runs;
-}
-
-bool wants_timeline(const ExperimentArguments& arguments, const Experiment& experiment) {
-  constexpr std::size_t kFewJobs = 5000;
-  if (arguments.out.empty()) return false;
-  if (arguments.timeline != "auto") return arguments.timeline == "always";
-  return experiment.workload.jobs.size() <= kFewJobs;
 }
 
 }  // namespace vtrain

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/numbers.hpp"
-#include "tools/format/json_output.hpp"
 #include "tools/format/text_format.hpp"
 #include "workloads/config/plan_json.hpp"
 
@@ -272,6 +271,23 @@ std::string fallbacks_text(const Fallbacks& fallbacks, std::string_view mark) {
   for (const std::string& missing : fallbacks.missing)
     text += wrap_text(fmt::format("fallback of {}: {}", mark, missing), kTextColumns, 2) + "\n";
   return text;
+}
+
+nlohmann::ordered_json breakdown_to_json(const Breakdown& breakdown) {
+  const auto seconds = [](Nanoseconds time) { return Seconds(time).count(); };
+  return {{"compute_s", seconds(breakdown.compute)},
+          {"tensor_comm_s", seconds(breakdown.tensor_comm)},
+          {"pipeline_comm_s", seconds(breakdown.pipeline_comm)},
+          {"data_comm_s", seconds(breakdown.data_comm)},
+          {"optimizer_s", seconds(breakdown.optimizer)},
+          {"bubble_s", seconds(breakdown.bubble)}};
+}
+
+nlohmann::ordered_json memory_to_json(const MemoryEstimate& memory) {
+  return {{"peak_bytes_per_gpu", memory.peak.value},
+          {"capacity_bytes", memory.capacity.value},
+          {"stage", memory.stage},
+          {"fits", memory.fits()}};
 }
 
 ordered_json plan_to_json(const RankedPlan& ranked, const TrainingTerms& terms) {

@@ -82,6 +82,12 @@ std::string fallbacks_text(const Fallbacks& fallbacks, std::string_view mark);
 /// A plan with its time, breakdown, memory and costs.
 nlohmann::ordered_json plan_to_json(const RankedPlan& plan, const TrainingTerms& terms);
 
+/// The parts of an iteration's time, in seconds.
+nlohmann::ordered_json breakdown_to_json(const Breakdown& breakdown);
+
+/// Peak and capacity of the fullest GPU, in bytes, its stage, and whether it fits.
+nlohmann::ordered_json memory_to_json(const MemoryEstimate& memory);
+
 /// `300 billion tokens`.
 std::string tokens_text(double tokens);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
@@ -130,6 +131,14 @@ std::string TextTable::to_string() const {
     text += line + "\n";
   }
   return text;
+}
+
+std::string json_text(const nlohmann::ordered_json& document) {
+  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+void print_json(const nlohmann::ordered_json& document, std::FILE* stream) {
+  fmt::print(stream, "{}", json_text(document));
 }
 
 }  // namespace vtrain

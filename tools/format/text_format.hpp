@@ -1,10 +1,11 @@
 /// Numbers and tables as people read them: units on everything, thousands separated, three or four
-/// significant digits.
+/// significant digits; JSON documents as commands print and write them.
 #pragma once
 
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,13 @@ std::string count_of(std::int64_t count, std::string_view thing);
 /// Where what is told of a file that was written goes: standard output, or standard error if the file is what
 /// standard output goes to (`--out /dev/stdout`).
 std::FILE* summary_stream(const std::filesystem::path& written);
+
+/// The document with an indentation of two and a newline at its end. Bytes that are no UTF-8, which file
+/// names may have, become U+FFFD.
+std::string json_text(const nlohmann::ordered_json& document);
+
+/// Prints the document, on standard output unless another stream is given.
+void print_json(const nlohmann::ordered_json& document, std::FILE* stream = stdout);
 
 /// Work: `1,204 GPU-hours`; below a hundred with three digits, `0.0028 GPU-hours`.
 std::string as_gpu_hours(double hours);

@@ -64,8 +64,8 @@ std::string join_names(std::span<const Summary* const> summaries) {
   return join_with_and(names);
 }
 
-/// What the better of two ratios has more. It is the difference of the percentages as tables show them, with
-/// one digit, so that a reader who subtracts finds the same, but never a difference of nothing.
+/// The lead of the better of two ratios: the difference of the percentages as tables show them, with one
+/// digit, so that a reader who subtracts finds the same, but never a difference of nothing.
 std::string percentage_points(double better, double other) {
   const auto shown = [](double ratio) { return std::round(1000 * ratio) / 10; };
   const double points = shown(better) - shown(other);

@@ -1,4 +1,4 @@
-#include "tools/results/cluster_timeline.hpp"
+/// A run as a timeline of Chrome trace events.
 
 #include <fmt/format.h>
 
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/io/json_reader.hpp"
+#include "tools/results/results.hpp"
 
 namespace vtrain {
 namespace {
@@ -89,15 +90,14 @@ SimTime last_instant(const std::vector<const JobSegment*>& runs, const std::vect
 
 /// A process per node. Jobs that share a node overlap in time, so a node has as many tracks as it ever held
 /// jobs at once, and below these as many as it had outages at once.
-void add_node_tracks(TraceEvents& events, const Experiment& experiment,
+void add_node_tracks(TraceEvents& events, const Workload& workload, std::size_t num_nodes,
                      const std::vector<const JobSegment*>& runs, const std::vector<Outage>& outages) {
-  const auto num_nodes = static_cast<std::size_t>(experiment.cluster.total_nodes());
   std::vector<NodeTracks> job_tracks(num_nodes);
   std::vector<NodeTracks> outage_tracks(num_nodes);
   for (std::size_t node = 0; node < num_nodes; ++node)
     events.name_process(node + 1, fmt::format("node {}", node));
   for (const JobSegment* run : runs) {
-    const Job& job = experiment.workload.jobs[run->job.value];
+    const Job& job = workload.jobs[run->job.value];
     for (const NodeId node : run->nodes)
       events.slice(node.value + 1, job_tracks[node.value].take(run->begin, run->end), job.name, *run);
   }
@@ -111,12 +111,12 @@ void add_node_tracks(TraceEvents& events, const Experiment& experiment,
   }
 }
 
-void add_job_tracks(TraceEvents& events, const Experiment& experiment,
+void add_job_tracks(TraceEvents& events, const Workload& workload,
                     const std::vector<const JobSegment*>& runs) {
   events.name_process(1, "jobs");
-  std::vector<bool> named(experiment.workload.jobs.size(), false);
+  std::vector<bool> named(workload.jobs.size(), false);
   for (const JobSegment* run : runs) {
-    const Job& job = experiment.workload.jobs[run->job.value];
+    const Job& job = workload.jobs[run->job.value];
     const std::size_t track = run->job.value + std::size_t{1};
     if (!named[run->job.value]) events.name_thread(1, track, fmt::format("job {}", job.name));
     named[run->job.value] = true;
@@ -126,17 +126,18 @@ void add_job_tracks(TraceEvents& events, const Experiment& experiment,
 
 }  // namespace
 
-std::string cluster_timeline(const Experiment& experiment, const ExperimentRun& run) {
+std::string cluster_timeline(const Workload& workload, std::int32_t num_nodes,
+                             const SimulationResult& result) {
   std::vector<const JobSegment*> runs;
-  for (const JobSegment& segment : run.result.segments)
+  for (const JobSegment& segment : result.segments)
     runs.push_back(&segment);
   std::stable_sort(runs.begin(), runs.end(),
                    [](const JobSegment* a, const JobSegment* b) { return a->begin < b->begin; });
   TraceEvents events;
-  if (info_of(experiment.placement).knows_nodes) {
-    add_node_tracks(events, experiment, runs, run.result.outages);
+  if (num_nodes > 0) {
+    add_node_tracks(events, workload, static_cast<std::size_t>(num_nodes), runs, result.outages);
   } else {
-    add_job_tracks(events, experiment, runs);
+    add_job_tracks(events, workload, runs);
   }
   return std::move(events).finish();
 }

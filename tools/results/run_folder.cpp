@@ -1,4 +1,4 @@
-#include "tools/results/run_folder.hpp"
+/// The folder of a replay: the files of its runs, `run.json`, and what becomes of an earlier run.
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -15,8 +15,9 @@
 #include "core/base/utf8.hpp"
 #include "core/io/file.hpp"
 #include "tools/experiment/file_hash.hpp"
-#include "tools/format/json_output.hpp"
+#include "tools/format/text_format.hpp"
 #include "tools/format/trace_description.hpp"
+#include "tools/results/results.hpp"
 
 namespace vtrain {
 namespace {
@@ -59,6 +60,28 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
+/// The arguments by option name, to repeat what was done.
+nlohmann::ordered_json to_json(const TransformationArguments& arguments) {
+  return {{"statuses", arguments.statuses},
+          {"tenants", arguments.tenants},
+          {"assign", arguments.assign},
+          {"run_times", arguments.run_times},
+          {"deadlines", arguments.deadlines},
+          {"estimates", arguments.estimates},
+          {"seed", arguments.seed}};
+}
+
+/// The arguments by option name.
+nlohmann::ordered_json to_json(const DisruptionArguments& arguments) {
+  return {{"interruption_cost", arguments.interruption_cost},
+          {"failures", arguments.failures},
+          {"outages", arguments.outages.string()},
+          {"checkpoints", arguments.checkpoints},
+          {"checkpoint_cost", arguments.checkpoint_cost},
+          {"checkpoint_bandwidth", arguments.checkpoint_bandwidth},
+          {"spread_factor", arguments.spread_factor}};
+}
+
 }  // namespace
 
 std::vector<std::string> policy_folders(const std::vector<std::string>& specs) {
@@ -76,6 +99,28 @@ std::vector<std::string> policy_folders(const std::vector<std::string>& specs) {
     }
     names.push_back(std::move(name));
   }
+  return names;
+}
+
+Result<std::vector<std::string>> write_run(FileGroup& files, const std::filesystem::path& folder,
+                                           const Workload& workload, std::int32_t num_nodes,
+                                           const ExperimentRun& run) {
+  if (auto made = create_output_folder(folder); !made) return fail(std::move(made.error()));
+  const SimulationResult& result = run.result;
+  std::vector<std::string> names = {"jobs.csv"};
+  auto written = write_jobs_csv(files, folder / names.back(), workload, result);
+  const auto write = [&](const std::string& name, const std::string& content) {
+    if (!written) return;
+    names.push_back(name);
+    written = files.add(folder / name, content);
+  };
+  if (!result.losses.empty()) {
+    write("interruptions.csv", interruptions_to_csv(workload, result));
+    if (!result.outages.empty()) write("outages.csv", outages_to_csv(result.outages));
+  }
+  if (result.segments_recorded) write("timeline.json", cluster_timeline(workload, num_nodes, result));
+  write("summary.json", json_text(summary_to_json(run.summary)));
+  if (!written) return fail(std::move(written.error()));
   return names;
 }
 
@@ -136,11 +181,11 @@ Result<void> write_run_provenance(FileGroup& files, const ExperimentArguments& a
       {"num_gpus", experiment.cluster.total_gpus().value},
       {"policies", arguments.policies},
       {"placement", info_of(experiment.placement).name},
-      {"predictor", experiment.curves->made_with()},
-      {"curves", arguments.curves.kind},
+      {"predictor", experiment.pricing->made_with()},
+      {"curves", arguments.pricing.kind},
       {"seed", arguments.transformations.seed},
-      {"transformations", transformations_to_json(arguments.transformations)},
-      {"disruptions", disruptions_to_json(arguments.disruptions)},
+      {"transformations", to_json(arguments.transformations)},
+      {"disruptions", to_json(arguments.disruptions)},
       {"inputs", inputs},
       {"skipped_rows", experiment.skipped.total()},
       {"skipped", skipped_to_json(experiment.skipped)},

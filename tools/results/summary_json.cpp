@@ -1,4 +1,4 @@
-#include "tools/results/summary_json.hpp"
+/// The metrics of a run as JSON.
 
 #include <cmath>
 #include <cstddef>
@@ -6,6 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "sched/metrics/metrics.hpp"
+#include "tools/results/results.hpp"
 
 namespace vtrain {
 namespace {

@@ -1,0 +1,28 @@
+#include "tools/commands/commands.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+
+namespace vtrain {
+
+void add_trace_command(CLI::App& app, Action& action) {
+  CLI::App* trace =
+      app.add_subcommand("trace",
+                         "Look at traces of GPU jobs and make new ones.\n\n"
+                         "  vtrain trace info jobs.csv\n"
+                         "  vtrain trace generate --jobs 1000 --cluster 16x8:a100 --out jobs.csv");
+  trace->require_subcommand(1);
+  add_trace_info(*trace, action);
+  add_trace_convert(*trace, action);
+  add_trace_slice(*trace, action);
+  add_trace_generate(*trace, action);
+  add_trace_fit(*trace, action);
+}
+
+void log_warnings(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings)
+    spdlog::warn("{}", warning);
+}
+
+}  // namespace vtrain

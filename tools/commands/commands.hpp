@@ -1,0 +1,40 @@
+/// The subcommands of `vtrain`, and what they have in common.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.hpp"
+
+namespace vtrain {
+
+/// The work of the subcommand that was chosen. It is run after all arguments have been read; an error is
+/// printed once, by `main`, which also turns it into the exit code.
+using Action = std::function<Result<void>()>;
+
+// Each adds one subcommand, which sets `action` when it is chosen.
+void add_predict_command(CLI::App& app, Action& action);
+void add_plan_command(CLI::App& app, Action& action);
+void add_profile_command(CLI::App& app, Action& action);
+void add_calibrate_command(CLI::App& profile, Action& action);  ///< below `profile`
+void add_scale_command(CLI::App& app, Action& action);
+void add_validate_command(CLI::App& app, Action& action);
+void add_trace_command(CLI::App& app, Action& action);
+// Those whose results say how to repeat them take the whole command as the user gave it.
+void add_replay_command(CLI::App& app, Action& action, const std::string& command_line);
+void add_compare_command(CLI::App& app, Action& action, const std::string& command_line);
+void add_list_commands(CLI::App& app, Action& action);  ///< policies, models, clusters
+
+// Subcommands of `trace`.
+void add_trace_info(CLI::App& trace, Action& action);
+void add_trace_convert(CLI::App& trace, Action& action);
+void add_trace_slice(CLI::App& trace, Action& action);
+void add_trace_generate(CLI::App& trace, Action& action);
+void add_trace_fit(CLI::App& trace, Action& action);
+
+/// Logs each warning, in their order.
+void log_warnings(const std::vector<std::string>& warnings);
+
+}  // namespace vtrain

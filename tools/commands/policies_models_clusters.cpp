@@ -1,0 +1,191 @@
+/// `vtrain policies`, `vtrain models`, `vtrain clusters`: what there is.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "core/base/numbers.hpp"
+#include "core/profile/gpu_profile.hpp"
+#include "policies/registry.hpp"
+#include "tools/commands/commands.hpp"
+#include "tools/format/profile_description.hpp"
+#include "tools/format/text_format.hpp"
+#include "workloads/model/zoo.hpp"
+
+namespace vtrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// The default with its unit; of what has none the unit.
+std::string default_text(const PolicyParameter& parameter) {
+  if (parameter.default_value.empty()) return std::string(parameter.unit);
+  return fmt::format("default {}{}{}", parameter.default_value, parameter.unit.empty() ? "" : " ",
+                     parameter.unit);
+}
+
+Result<void> list_policies(bool json) {
+  if (json) {
+    ordered_json list = ordered_json::array();
+    for (const PolicyInfo& policy : policies()) {
+      ordered_json parameters = ordered_json::array();
+      for (const PolicyParameter& parameter : policy.parameters) {
+        parameters.push_back({{"name", parameter.name},
+                              {"default", parameter.default_value},
+                              {"unit", parameter.unit},
+                              {"condition", parameter.condition},
+                              {"choices", parameter.choices},
+                              {"summary", parameter.summary}});
+      }
+      list.push_back({{"name", policy.name},
+                      {"summary", policy.summary},
+                      {"is_clairvoyant", policy.is_clairvoyant},
+                      {"ignores_gpu_types", policy.ignores_gpu_types},
+                      {"needs_recorded_starts", policy.needs_recorded_starts},
+                      {"parameters", parameters}});
+    }
+    print_json(list);
+    return {};
+  }
+  for (const PolicyInfo& policy : policies()) {
+    constexpr std::size_t kNames = 14;
+    fmt::print("{:<13} {}\n", policy.name, wrap_text(policy.summary, kTextColumns - kNames, kNames));
+    for (const PolicyParameter& parameter : policy.parameters) {
+      constexpr std::size_t kIndent = 18;
+      const std::string text =
+          fmt::format("{}: {} ({}{}{})", parameter.name, parameter.summary, default_text(parameter),
+                      parameter.condition.empty() ? "" : "; only with ", parameter.condition);
+      fmt::print("{:<16}{}\n", "", wrap_text(text, kTextColumns - kIndent, kIndent));
+    }
+  }
+  fmt::print(
+      "\nParameters are given as NAME:key=value,key=value, for instance --policy "
+      "'las:attained=time,queues=600;3600'.\n");
+  return {};
+}
+
+/// `0.35 B`, `70.6 B`, `671 B`.
+std::string as_billions(std::int64_t count) {
+  const double billions = static_cast<double>(count) / 1e9;
+  if (billions >= 100) return with_thousands(std::llround(billions)) + " B";
+  return fmt::format("{:.{}f} B", billions, billions < 10 ? 2 : 1);
+}
+
+ordered_json to_json(const ZooModel& entry) {
+  const TransformerModel& model = entry.model();
+  return {{"name", entry.name()},
+          {"family", entry.family},
+          {"parameters", model.num_parameters()},
+          {"active_parameters", model.active_parameters()},
+          {"num_layers", model.num_layers},
+          {"hidden_size", model.hidden_size},
+          {"num_heads", model.num_heads},
+          {"num_kv_heads", model.kv_heads()},
+          {"ffn_size", model.mlp_size()},
+          {"num_experts", model.experts.num_experts},
+          {"sequence_length", model.sequence_length},
+          {"vocab_size", model.vocab_size},
+          {"global_batch", entry.global_batch},
+          {"global_batch_is_published", entry.batch_is_published},
+          {"source", entry.source}};
+}
+
+Result<void> list_models(bool json) {
+  if (json) {
+    ordered_json list = ordered_json::array();
+    for (const ZooModel& entry : model_zoo())
+      list.push_back(to_json(entry));
+    print_json(list);
+    return {};
+  }
+  TextTable table({"model", "parameters", "active", "layers", "hidden", "heads", "kv heads", "MLP", "experts",
+                   "sequence", "vocabulary", "batch"});
+  for (const ZooModel& entry : model_zoo()) {
+    const TransformerModel& model = entry.model();
+    const MixtureOfExperts& experts = model.experts;
+    table.add_row({model.name, as_billions(model.num_parameters()),
+                   model.has_experts() ? as_billions(model.active_parameters()) : "",
+                   with_thousands(model.num_layers), with_thousands(model.hidden_size),
+                   with_thousands(model.num_heads),
+                   model.has_latent_attention() ? "latent" : with_thousands(model.kv_heads()),
+                   with_thousands(model.has_experts() ? experts.expert_ffn_size : model.mlp_size()),
+                   model.has_experts() ? fmt::format("{} of {}", experts.top_k, experts.num_experts) : "",
+                   with_thousands(model.sequence_length), with_thousands(model.vocab_size),
+                   with_thousands(entry.global_batch) + (entry.batch_is_published ? " " : "~")});
+  }
+  fmt::print("{}", table.to_string());
+  fmt::print(
+      "\nMLP: inner size, of one expert where there are experts. batch: sequences an iteration; ~ is not "
+      "published, 4 Mi tokens.\n\nsources\n");
+  std::set<std::pair<std::string_view, std::string_view>> shown;
+  std::string_view family;
+  for (const ZooModel& entry : model_zoo()) {
+    if (!shown.emplace(entry.family, entry.source).second) continue;
+    fmt::print("  {:<14}  {}\n", entry.family == family ? entry.name() : entry.family, entry.source);
+    family = entry.family;
+  }
+  return {};
+}
+
+Result<void> list_clusters(bool json) {
+  ordered_json list = ordered_json::array();
+  TextTable table({"GPU type", "memory", "bandwidth", "peak", "GPUs a node", "network a node"});
+  for (const std::string_view name : embedded_profile_names()) {
+    const auto profile = load_gpu_profile(std::string(name));
+    if (!profile) return fail(profile.error());
+    list.push_back({{"gpu_type", name},
+                    {"memory_bytes", profile->memory_capacity.value},
+                    {"memory_bytes_per_second", profile->memory_bandwidth.value},
+                    {"peak_flops_per_second", peak_rates_to_json(*profile)},
+                    {"gpus_per_node", profile->gpus_per_node},
+                    {"node_network_bytes_per_second", profile->node_network_bandwidth.value}});
+    table.add_row({std::string(name), as_gigabytes(profile->memory_capacity.value),
+                   fmt::format("{} GB/s", short_number(profile->memory_bandwidth.value / 1e9)),
+                   fmt::format("{} TFLOP/s", short_number(profile->peak_rate.value / 1e12)),
+                   with_thousands(profile->gpus_per_node),
+                   fmt::format("{} GB/s", short_number(profile->node_network_bandwidth.value / 1e9))});
+  }
+  if (json) {
+    print_json(list);
+    return {};
+  }
+  fmt::print(
+      "A cluster is written NODESxGPUS:TYPE, groups joined by +: 16x8:a100, or 8x8:a100+4x4. A type may "
+      "have\n"
+      "Slurm's name for it: on nvidia_h100_80gb_hbm3 models run as on h100. On one that is not listed they\n"
+      "run as on a100, with --strict not at all. A JSON file\n"
+      "{{\"groups\": [{{\"num_nodes\": 16, \"gpus_per_node\": 8, \"gpu_type\": \"a100\"}}]}} says the same, "
+      "and may\n"
+      "add \"gpus_per_island\": 4 (what NVLink joins) and \"nodes_per_rack\": 8. Tables of nodes, plain or\n"
+      "packed, are told by their content: of openb, PAI, spot-GPU, Philly, Helios (FILE@2020-05-01 for a\n"
+      "day) and Lucid, cluster specs of Tiresias, Muri, ElasticFlow and Gavel, and what\n"
+      "`sinfo -o \"%N %G %t\"` or `scontrol show node` print.\n\n{}",
+      table.to_string());
+  return {};
+}
+
+void add_list(CLI::App& app, Action& action, const std::string& name, const std::string& summary,
+              Result<void> (*list)(bool json)) {
+  CLI::App* command =
+      app.add_subcommand(name, fmt::format("{}\n\n  vtrain {}\n  vtrain {} --json", summary, name, name));
+  const auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "Print one JSON document");
+  command->callback([=, &action] { action = [=] { return list(*json); }; });
+}
+
+}  // namespace
+
+void add_list_commands(CLI::App& app, Action& action) {
+  add_list(app, action, "policies", "List the scheduling policies with their parameters, units and defaults.",
+           list_policies);
+  add_list(app, action, "models", "List the models known by name.", list_models);
+  add_list(app, action, "clusters", "Explain how a cluster is written and list the GPU types with a profile.",
+           list_clusters);
+}
+
+}  // namespace vtrain

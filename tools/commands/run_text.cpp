@@ -1,0 +1,192 @@
+#include "tools/commands/run_text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
+#include "sched/metrics/metrics.hpp"
+#include "tools/format/text_format.hpp"
+#include "tools/format/trace_description.hpp"
+#include "tools/report/metric.hpp"
+#include "traces/editing/statistics.hpp"
+
+namespace vtrain {
+namespace {
+
+/// A sentence for the reader who wonders why the rows are the same.
+std::string nobody_waited(const std::vector<ExperimentRun>& runs) {
+  const Summary& first = runs.front().summary;
+  const bool nobody = std::all_of(runs.begin(), runs.end(), [&first](const ExperimentRun& run) {
+    const Summary& summary = run.summary;
+    return summary.avg_waiting_time_s == 0 && summary.preemptions == 0 &&
+           summary.completed == first.completed && summary.avg_jct_s == first.avg_jct_s &&
+           summary.makespan_s == first.makespan_s;
+  });
+  return nobody && runs.size() > 1
+             ? "No job ever waited: with this load on this cluster the policies cannot differ.\n"
+             : "";
+}
+
+/// Jobs that did not complete, a line for each policy that has any.
+std::string incomplete_jobs(const std::vector<ExperimentRun>& runs) {
+  std::string text;
+  for (const ExperimentRun& run : runs) {
+    const Summary& summary = run.summary;
+    if (summary.completed == summary.jobs) continue;
+    std::vector<std::string> others;
+    const auto add = [&others](std::int64_t count, std::string_view what) {
+      if (count > 0) others.push_back(fmt::format("{} {}", with_thousands(count), what));
+    };
+    add(summary.rejected - summary.turned_away - summary.lacking_type,
+        "rejected as too large for the cluster");
+    add(summary.lacking_type, "rejected for a GPU type that the cluster lacks");
+    add(summary.turned_away, "rejected by the policy");
+    add(summary.failed,
+        summary.failed == 1 ? "ended at its requested time" : "ended at their requested times");
+    add(summary.unfinished, "never finished");
+    text += fmt::format("{}: {} of {} completed; {}", summary.policy, with_thousands(summary.completed),
+                        count_of(summary.jobs, "job"), fmt::join(others, ", "));
+    if (summary.stopped_early) text += ", as the replay was ended ten years after the last submission";
+    text += "\n";
+  }
+  return text;
+}
+
+/// Figures of the policies on their own work, a line for each policy that has any: figures that are 0
+/// are left out.
+std::string policy_figures(const std::vector<ExperimentRun>& runs) {
+  constexpr std::string_view kPercent = "_percent";
+  std::string text;
+  for (const ExperimentRun& run : runs) {
+    std::string line;
+    for (const PolicyFigure& figure : run.summary.figures) {
+      if (figure.value == 0) continue;
+      const bool percent = figure.name.ends_with(kPercent);
+      std::string name(figure.name.substr(0, figure.name.size() - (percent ? kPercent.size() : 0)));
+      std::replace(name.begin(), name.end(), '_', ' ');
+      const std::string value = figure.value == std::trunc(figure.value)
+                                    ? with_thousands(static_cast<std::int64_t>(figure.value))
+                                    : fmt::format("{:.3g}", figure.value);
+      line += fmt::format("{} {} {}{}", line.empty() ? "" : ",", name, value, percent ? " %" : "");
+    }
+    if (!line.empty()) text += fmt::format("{}:{}\n", run.summary.policy, line);
+  }
+  return text;
+}
+
+/// Says so where jobs were preempted or resized and it was taken to cost nothing; policies with costs of
+/// their own (ElasticFlow's table, presets) are left out.
+std::string free_interruptions(const Experiment& experiment, const std::vector<ExperimentRun>& runs) {
+  if (experiment.disruptions &&
+      experiment.disruptions->interruption_cost.rule().kind != InterruptionRule::Kind::None)
+    return {};
+  const bool any = std::any_of(runs.begin(), runs.end(), [](const ExperimentRun& run) {
+    return run.takes_interruption_cost &&
+           (run.summary.preemptions > 0 ||
+            std::ranges::any_of(run.result.outcomes, [](const JobOutcome& job) { return job.resizes > 0; }));
+  });
+  return any ? "being preempted or resized costs jobs nothing (--interruption-cost)\n" : "";
+}
+
+/// Share of the free GPUs that was too fragmented, a line for each policy whose placement measures it.
+std::string fragmentation_rates(const std::vector<ExperimentRun>& runs) {
+  std::string text;
+  for (const ExperimentRun& run : runs) {
+    if (!run.summary.fragmentation) continue;
+    text += fmt::format(
+        "{}: {} of the free GPUs were too fragmented to be of use, in the mean over time; at most {}\n",
+        run.summary.policy, as_percent(run.summary.fragmentation->mean_rate),
+        as_percent(run.summary.fragmentation->max_rate));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string describe_experiment(const Experiment& experiment) {
+  const TraceStatistics statistics = trace_statistics(experiment.workload);
+  const bool shared = info_of(experiment.placement).shares_gpus;
+  const std::string format =
+      experiment.trace_format.empty() ? "" : fmt::format(" ({})", experiment.trace_format);
+  return fmt::format("trace     {}{}   {}   {}   {}   offered load {}\n{}cluster   {}\n{}",
+                     experiment.trace_name, format, count_of(statistics.jobs, "job"),
+                     as_days(to_seconds(statistics.span())), as_gpu_hours(statistics.gpu_hours_of(shared)),
+                     as_load(statistics.offered_load(experiment.cluster.total_gpus(), shared)),
+                     skipped_line(experiment.skipped), experiment.cluster.describe(),
+                     assumed_lines(experiment.assumptions));
+}
+
+Comparison comparison_of(const std::vector<ExperimentRun>& runs) {
+  std::vector<const Summary*> replays;
+  for (const ExperimentRun& run : runs)
+    replays.push_back(&run.summary);
+  Comparison comparison;
+  std::vector<std::string> header = {"policy"};
+  std::vector<std::vector<bool>> best;
+  std::vector<const Metric*> columns;
+  for (const Metric& metric : replay_metrics()) {
+    if (metric.short_title.empty()) continue;
+    columns.push_back(&metric);
+    header.push_back(std::string(metric.short_title) + "  ");
+    best.push_back(best_replays(metric, replays));
+  }
+  TextTable table(std::move(header));
+  bool has_stars = false;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    std::vector<std::string> row = {runs[i].summary.policy};
+    for (std::size_t column = 0; column < columns.size(); ++column) {
+      const Metric& metric = *columns[column];
+      has_stars |= best[column][i];
+      row.push_back(metric.show(metric.value(runs[i].summary)) + (best[column][i] ? " *" : "  "));
+    }
+    table.add_row(std::move(row));
+  }
+  comparison.table = table.to_string();
+  if (has_stars) comparison.stars = meaning_of_stars(replays);
+  return comparison;
+}
+
+std::string lost_gpu_hours(const std::vector<ExperimentRun>& runs) {
+  std::vector<std::pair<std::string, const DisruptionSummary*>> disrupted;
+  for (const ExperimentRun& run : runs) {
+    if (run.summary.disruptions) disrupted.emplace_back(run.summary.policy, &*run.summary.disruptions);
+  }
+  if (disrupted.empty()) return {};
+  std::vector<std::string> header = {"GPU-hours lost to"};
+  std::vector<std::size_t> causes;
+  for (std::size_t cause = 0; cause < kNumLossCauses; ++cause) {
+    if (std::all_of(disrupted.begin(), disrupted.end(),
+                    [cause](const auto& row) { return row.second->lost_gpu_hours[cause] == 0; }))
+      continue;
+    causes.push_back(cause);
+    header.push_back(lower_case(kLossCauses[cause].title));
+  }
+  header.insert(header.end(), {"of those held", "out of service", "jobs stopped", "goodput"});
+  TextTable table(std::move(header));
+  for (const auto& [policy, summary] : disrupted) {
+    std::vector<std::string> row = {policy};
+    for (const std::size_t cause : causes)
+      row.push_back(short_number(summary->lost_gpu_hours[cause]));
+    const double lost = summary->total_lost_gpu_hours();
+    const double held = lost + summary->useful_gpu_hours;
+    row.push_back(as_percent(held > 0 ? lost / held : 0));
+    row.push_back(short_number(summary->out_of_service_gpu_hours));
+    row.push_back(with_thousands(summary->interruptions));
+    row.push_back(as_percent(summary->goodput));
+    table.add_row(std::move(row));
+  }
+  return "\n" + table.to_string() + "goodput: work that lasts, of what all GPUs could have done\n";
+}
+
+std::string notes_on_runs(const Experiment& experiment, const std::vector<ExperimentRun>& runs) {
+  return nobody_waited(runs) + free_interruptions(experiment, runs) + fragmentation_rates(runs) +
+         incomplete_jobs(runs) + policy_figures(runs);
+}
+
+}  // namespace vtrain

@@ -1,0 +1,33 @@
+/// Finished runs as text for a terminal: the lines above the table, the table, and notes below it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/experiment/experiment.hpp"
+#include "tools/experiment/policy_runs.hpp"
+
+namespace vtrain {
+
+/// The lines above the table: trace, cluster, what was assumed.
+std::string describe_experiment(const Experiment& experiment);
+
+/// A row for each policy; a star marks the best value of a column.
+struct Comparison {
+  std::string table{};
+  std::string_view stars{};  ///< their meaning; empty without any
+};
+
+/// The table of these runs.
+Comparison comparison_of(const std::vector<ExperimentRun>& runs);
+
+/// The table of GPU time that brought no lasting work, a row for each policy under which anything could cost
+/// jobs any; empty if there is none. Causes that cost nothing under any policy are left out.
+std::string lost_gpu_hours(const std::vector<ExperimentRun>& runs);
+
+/// Lines on what the table does not show: policies that cannot differ, free interruptions, fragmentation,
+/// jobs that did not complete, figures that policies report of their own work.
+std::string notes_on_runs(const Experiment& experiment, const std::vector<ExperimentRun>& runs);
+
+}  // namespace vtrain

@@ -1,0 +1,240 @@
+#include "tools/experiment/notes.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/base/numbers.hpp"
+#include "policies/registry.hpp"
+#include "sched/accounting/placement_speed.hpp"
+#include "sched/cluster/gpu_types.hpp"
+#include "sched/simulation/policy.hpp"
+#include "tools/experiment/experiment.hpp"
+#include "tools/format/text_format.hpp"
+#include "workloads/jobs/gang_speed_model.hpp"
+#include "workloads/pricing/curves_by_type.hpp"
+#include "workloads/pricing/predicted_speeds.hpp"
+#include "workloads/pricing/training_jobs.hpp"
+
+namespace vtrain {
+namespace {
+
+/// The names of those policies of whose arguments something `holds`; empty if it does of none.
+template <class Holds>
+std::string policies_that(std::span<const PreparedPolicy> policies, const Holds& holds) {
+  std::vector<std::string_view> names;
+  for (const PreparedPolicy& policy : policies) {
+    const std::string_view name = policy.arguments.policy().name;
+    if (holds(policy.arguments) && std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// What policies may know of run times.
+std::string run_time_knowledge(const Workload& workload) {
+  const auto requested = std::count_if(workload.jobs.begin(), workload.jobs.end(),
+                                       [](const Job& job) { return job.requested_time.count() > 0; });
+  if (requested == 0) return "run times known exactly";
+  if (requested == std::ssize(workload.jobs)) return "run times bounded by the requested times";
+  return fmt::format("run times bounded by the requested times of {}, known exactly for the others",
+                     count_of(requested, "job"));
+}
+
+/// Names the policies that know run times where others know requested ones; empty if there are none.
+std::string clairvoyant_policies(const Workload& workload, std::span<const PreparedPolicy> policies) {
+  const bool any_requested = std::any_of(workload.jobs.begin(), workload.jobs.end(),
+                                         [](const Job& job) { return job.requested_time.count() > 0; });
+  const std::string names =
+      policies_that(policies, [](const PolicyArguments& policy) { return policy.policy().is_clairvoyant; });
+  return any_requested && !names.empty() ? "run times known exactly to " + names : "";
+}
+
+/// Says so if policies take GPUs of all types for the same where jobs ask for one of several, or are not as
+/// fast on all of them; empty otherwise.
+std::string ignored_gpu_types(const Workload& workload, const ClusterSpec& cluster, bool types_differ,
+                              std::span<const PreparedPolicy> policies) {
+  const bool is_typed =
+      types_differ || std::any_of(workload.jobs.begin(), workload.jobs.end(),
+                                  [](const Job& job) { return static_cast<bool>(job.gpu_type); });
+  const std::string names =
+      policies_that(policies, [](const PolicyArguments& policy) { return policy.ignores_gpu_types(); });
+  if (!is_typed || names.empty() || GpuTypes(cluster, workload.gpu_types).names().size() < 2) return {};
+  return "GPUs of all types count as one in plans, so that jobs may come late: " + names;
+}
+
+/// Says so if requested times would end elastic jobs before their work is done; empty otherwise.
+std::string limits_without_effect(const Workload& workload) {
+  const auto too_short = std::count_if(workload.jobs.begin(), workload.jobs.end(), [](const Job& job) {
+    return job.curve && job.time_limit() < job.duration;
+  });
+  if (too_short == 0) return {};
+  return fmt::format(
+      "under elastic policies and ElasticFlow's presets no elastic job is ended at its requested time, which "
+      "is shorter than the run time of {}",
+      with_thousands(too_short));
+}
+
+/// Says so if there are deadlines that lie before their submission; empty otherwise.
+std::string hopeless_deadlines(const Workload& workload) {
+  const auto hopeless = std::count_if(workload.jobs.begin(), workload.jobs.end(),
+                                      [](const Job& job) { return job.deadline < job.submit; });
+  if (hopeless == 0) return {};
+  return count_of(hopeless, "job") + " with a deadline before the submission, which nothing can meet";
+}
+
+/// Says from when on policies that go by recorded starts run jobs that have none; an error if no job has one,
+/// empty if there is nothing to say.
+Result<std::string> jobs_without_recorded_start(const Workload& workload,
+                                                std::span<const PreparedPolicy> policies) {
+  const std::string names = policies_that(
+      policies, [](const PolicyArguments& policy) { return policy.policy().needs_recorded_starts; });
+  if (names.empty()) return {};
+  const auto without = std::count_if(workload.jobs.begin(), workload.jobs.end(),
+                                     [](const Job& job) { return job.original_start == Job::kNoStart; });
+  if (without == std::ssize(workload.jobs)) {
+    return fail({.field = names,
+                 .message = "expected a trace that says when its jobs started, found no recorded start"});
+  }
+  if (without == 0) return {};
+  return fmt::format("started when submitted under {}, for want of a recorded start: {}", names,
+                     count_of(without, "job"));
+}
+
+/// The types that jobs ask for and the cluster lacks, with the numbers of their jobs.
+std::string lacking_types(const Workload& workload, const GpuTypes& types) {
+  std::vector<std::int64_t> jobs_by_type(workload.gpu_types.size());
+  for (const Job& job : workload.jobs) {
+    if (job.gpu_type && types.allowed(job.gpu_type).empty()) ++jobs_by_type[job.gpu_type.value];
+  }
+  std::string text;
+  for (std::uint32_t type = 0; type < jobs_by_type.size(); ++type) {
+    if (jobs_by_type[type] > 0)
+      text += fmt::format("{}{} of {}", text.empty() ? "" : ", ", with_thousands(jobs_by_type[type]),
+                          workload.gpu_types[type]);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string tight_deadlines(const Workload& workload) {
+  std::int64_t deadlines = 0;
+  std::int64_t tight = 0;
+  for (const Job& job : workload.jobs) {
+    if (!job.has_deadline()) continue;
+    ++deadlines;
+    if (job.deadline >= job.submit && job.deadline - job.submit < job.duration) ++tight;
+  }
+  if (tight == 0) return {};
+  return fmt::format("{} of {} {} less time than the run time on the GPUs asked for", with_thousands(tight),
+                     count_of(deadlines, "deadline"), tight == 1 ? "leaves" : "leave");
+}
+
+Result<std::vector<std::string>> policy_notes(const Workload& workload, const ClusterSpec& cluster,
+                                              bool types_differ, std::span<const PreparedPolicy> policies) {
+  auto recorded = jobs_without_recorded_start(workload, policies);
+  if (!recorded) return fail(std::move(recorded.error()));
+  std::vector<std::string> notes{run_time_knowledge(workload)};
+  for (std::string note :
+       {clairvoyant_policies(workload, policies),
+        ignored_gpu_types(workload, cluster, types_differ, policies), limits_without_effect(workload),
+        hopeless_deadlines(workload), *std::move(recorded)}) {
+    if (!note.empty()) notes.push_back(std::move(note));
+  }
+  return notes;
+}
+
+std::vector<std::string> placement_notes(const Workload& workload, const ClusterSpec& cluster,
+                                         PlacementKind placement) {
+  std::vector<std::string> notes;
+  const GpuTypes types(cluster, workload.gpu_types);
+  const auto typed = std::count_if(workload.jobs.begin(), workload.jobs.end(),
+                                   [](const Job& job) { return static_cast<bool>(job.gpu_type); });
+  if (typed > 0 && !types.named()) {
+    notes.push_back(
+        fmt::format("GPU types asked for by {} are ignored: the cluster names none", count_of(typed, "job")));
+  }
+  if (const std::string lacking = lacking_types(workload, types); types.named() && !lacking.empty())
+    notes.push_back("jobs rejected because the cluster lacks their GPU type: " + lacking);
+  if (types.names().size() > 1) {
+    const TrainingJobs predicted(workload);
+    const auto anywhere = std::count_if(workload.jobs.begin(), workload.jobs.end(), [&](const Job& job) {
+      return types.allowed(job.gpu_type).size() > 1 && !predicted.include(job);
+    });
+    if (anywhere > 0)
+      notes.push_back(fmt::format("{} as fast on every type of GPUs: no model says otherwise",
+                                  count_of(anywhere, "job")));
+  }
+  const auto shared = std::count_if(workload.jobs.begin(), workload.jobs.end(),
+                                    [](const Job& job) { return job.shares_gpus(); });
+  const bool shares = info_of(placement).shares_gpus;
+  if (shared > 0 && !shares) {
+    notes.push_back(fmt::format("whole GPUs for {} asking for part of one: only best-fit and fgd share GPUs",
+                                count_of(shared, "job")));
+  }
+  if (placement == PlacementKind::Fgd) notes.emplace_back("fgd knows how frequent the sizes of all jobs are");
+  return notes;
+}
+
+std::vector<std::string> gang_speed_notes(PredictedSpeeds& speeds, const CurvesByType& curves,
+                                          const Workload& workload, const ClusterSpec& cluster,
+                                          PlacementKind placement, std::span<const PreparedPolicy> policies) {
+  std::vector<std::string> notes;
+  const auto books = make_placement(placement, cluster, workload);
+  if (!PlacementSpeed(cluster, workload, speeds, *books).matter()) return notes;
+  notes.push_back(fmt::format("speed of {} predicted for the GPU type and the nodes of each gang",
+                              count_of(speeds.num_jobs(), "job")));
+  for (const PreparedPolicy& prepared : policies) {
+    if (!prepared.policy->copes_with_disruptions())
+      notes.push_back(
+          fmt::format("under {} their gangs are as fast anywhere as their run times say", prepared.spec));
+  }
+  if (const std::int64_t jobs = speeds.num_without_plan(workload); jobs > 0) {
+    const std::string count = count_of(jobs, "job");
+    notes.push_back(
+        curves.types().size() > 1
+            ? fmt::format("no plan for {} on some type of GPUs that may be theirs: there they are as fast as "
+                          "priced",
+                          count)
+            : fmt::format("no plan for {} on the GPUs asked for: their gangs are as fast anywhere as their "
+                          "run times say",
+                          count));
+  }
+  return notes;
+}
+
+std::string spread_factor_note(double factor, const Workload& workload, const GangSpeedModel* speeds) {
+  const auto num_jobs = static_cast<std::uint32_t>(workload.jobs.size());
+  std::uint32_t others = 0;
+  for (std::uint32_t job = 0; job < num_jobs; ++job)
+    others += speeds == nullptr || !speeds->knows(JobId(job)) ? 1 : 0;
+  if (others == 0)
+    return "--spread-factor slows nobody: the predictor tells how fast all jobs are on their gangs";
+  return fmt::format(
+      "the run times of the trace hold on one node; between nodes of a rack {} {:.3g} of that speed, between "
+      "racks {:.3g}",
+      others == num_jobs ? "jobs have"
+                         : fmt::format("the {} that {} not predicted {}", count_of(others, "job"),
+                                       others == 1 ? "is" : "are", others == 1 ? "has" : "have"),
+      factor, factor * factor);
+}
+
+std::string order_of_types(const Workload& workload, const ClusterSpec& cluster, PlacementKind placement,
+                           bool keeps_durations) {
+  const std::vector<Job>& jobs = workload.jobs;
+  const bool any_open = std::any_of(jobs.begin(), jobs.end(), [](const Job& job) { return !job.gpu_type; });
+  if (!any_open || GpuTypes(cluster, workload.gpu_types).names().size() < 2) return {};
+  const std::string& first = cluster.groups.front().gpu_type;
+  if (!info_of(placement).knows_nodes) {
+    return fmt::format("jobs that ask for no GPU type are as fast as on {}; --placement {} tells types apart",
+                       first, info_of(PlacementKind::Consolidate).name);
+  }
+  return "jobs that ask for no GPU type go to the first type of --cluster with room, whatever its speed" +
+         (keeps_durations ? fmt::format("; their durations are those on {}", first) : "");
+}
+
+}  // namespace vtrain

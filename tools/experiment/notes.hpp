@@ -1,0 +1,50 @@
+/// Notes on an experiment: what policies know of its jobs, what placements ignore, which options have no
+/// effect on them. A note is a sentence for the reader of the results.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "sched/cluster/cluster.hpp"
+#include "sched/placement/placement.hpp"
+#include "workloads/jobs/job.hpp"
+
+namespace vtrain {
+
+class CurvesByType;
+class GangSpeedModel;
+class PredictedSpeeds;
+struct PreparedPolicy;
+
+/// Knowledge that policies have of run times, and deadlines, requested times, GPU types and recorded starts
+/// that have no effect under some of them. `types_differ`: the speed of jobs depends on the type of GPUs.
+/// Errors: a policy needs recorded starts, and no job has one.
+Result<std::vector<std::string>> policy_notes(const Workload& workload, const ClusterSpec& cluster,
+                                              bool types_differ, std::span<const PreparedPolicy> policies);
+
+/// Counts the deadlines that no schedule can meet which gives jobs the GPUs that they ask for; empty if there
+/// are none.
+std::string tight_deadlines(const Workload& workload);
+
+/// GPU types and shares that jobs ask for and that the cluster lacks or the placement ignores.
+std::vector<std::string> placement_notes(const Workload& workload, const ClusterSpec& cluster,
+                                         PlacementKind placement);
+
+/// Speeds of the jobs that `speeds` knows by the sites of their gangs, the policies that ignore sites, and
+/// assumptions; none where sites make no difference. `curves` are those of the speeds.
+std::vector<std::string> gang_speed_notes(PredictedSpeeds& speeds, const CurvesByType& curves,
+                                          const Workload& workload, const ClusterSpec& cluster,
+                                          PlacementKind placement, std::span<const PreparedPolicy> policies);
+
+/// The speed that spread gangs have under `--spread-factor`; `speeds` may be null.
+std::string spread_factor_note(double factor, const Workload& workload, const GangSpeedModel* speeds);
+
+/// Consequences of the order of the GPU types in the cluster for jobs that ask for none; empty where there is
+/// one type or all jobs ask for theirs. `keeps_durations`: run times are not predicted for the type that jobs
+/// get.
+std::string order_of_types(const Workload& workload, const ClusterSpec& cluster, PlacementKind placement,
+                           bool keeps_durations);
+
+}  // namespace vtrain

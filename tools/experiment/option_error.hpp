@@ -1,0 +1,28 @@
+/// Errors in what an option was given. Fields of errors name options as users write them, `--cluster`: a
+/// front end that has other names translates them.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "core/base/result.hpp"
+
+namespace vtrain {
+
+/// An error in what an option was given: `--name: expected ..., found ...`, or `--name: key: ...`. An error
+/// in a file, or one of another option, says where it is and stays as it is.
+inline Error in_option(std::string option, Error error) {
+  if (!error.file.empty() || error.field.starts_with("--")) return error;
+  const bool is_named = option == "--" + error.field;
+  error.field = error.field.empty() || is_named ? std::move(option) : option + ": " + error.field;
+  return error;
+}
+
+/// A result whose error is one in what an option was given.
+template <class T>
+Result<T> in_option(std::string option, Result<T> result) {
+  if (result) return result;
+  return fail(in_option(std::move(option), std::move(result.error())));
+}
+
+}  // namespace vtrain

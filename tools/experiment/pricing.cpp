@@ -1,0 +1,272 @@
+#include "tools/experiment/pricing.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "core/base/names.hpp"
+#include "core/base/numbers.hpp"
+#include "core/base/utf8.hpp"
+#include "core/io/file.hpp"
+#include "core/kernels/kernel_recording.hpp"
+#include "core/profile/gpu_profile.hpp"
+#include "sched/cluster/gpu_types.hpp"
+#include "tools/experiment/file_hash.hpp"
+#include "tools/experiment/option_error.hpp"
+#include "tools/experiment/target.hpp"
+#include "tools/format/text_format.hpp"
+#include "workloads/jobs/name_table.hpp"
+#include "workloads/pricing/curve_store.hpp"
+#include "workloads/pricing/curves_by_type.hpp"
+#include "workloads/pricing/elastic_jobs.hpp"
+#include "workloads/pricing/plan_cache.hpp"
+#include "workloads/validation/calibration.hpp"
+
+namespace vtrain {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder with one file for each key, under the hash of the key. Files are replaced as a whole, so that
+/// processes may share the folder. A file that cannot be read or written counts as absent: a cache that does
+/// not work only costs time.
+class CurveCache : public CurveStore {
+ public:
+  /// Saving makes the folder.
+  explicit CurveCache(fs::path folder) : folder_(std::move(folder)) {}
+
+  std::optional<std::string> load(const std::string& key) override {
+    constexpr std::size_t kLargest = std::size_t{64} << 20;
+    auto text = read_file(file_of(key), kLargest);
+    if (!text) return std::nullopt;
+    return *std::move(text);
+  }
+  void save(const std::string& key, const std::string& text) override {
+    std::error_code ignored;
+    fs::create_directories(folder_, ignored);
+    const auto written = write_file(file_of(key), text);
+    static_cast<void>(written);
+  }
+
+ private:
+  fs::path file_of(const std::string& key) const { return folder_ / (sha256_of_text(key) + ".json"); }
+
+  fs::path folder_;
+};
+
+/// None when the environment names no place.
+std::optional<fs::path> curve_cache_folder() {
+  const auto folder_of = [](const char* variable) -> fs::path {
+    const char* const value = std::getenv(variable);
+    return value == nullptr ? fs::path() : fs::path(value);
+  };
+  if (const fs::path cache = folder_of("XDG_CACHE_HOME"); cache.is_absolute())
+    return cache / "vtrain" / "curves";
+  if (const fs::path home = folder_of("HOME"); home.is_absolute())
+    return home / ".cache" / "vtrain" / "curves";
+  return std::nullopt;
+}
+
+/// The kind of curve that is none.
+constexpr std::string_view kNoCurves = "none";
+
+/// The profile of a type of GPUs; the default one where there is none, with a sentence that says so.
+std::string profile_of(const std::string& gpu_type, std::vector<std::string>& assumptions) {
+  if (const std::string_view profile = embedded_profile_of(gpu_type); !profile.empty())
+    return std::string(profile);
+  if (!gpu_type.empty()) {
+    assumptions.push_back(
+        with_guess(fmt::format("models run on {} as fast as on {}: there is no profile of it",
+                               printable(gpu_type), kDefaultProfile),
+                   gpu_type, embedded_profile_names()));
+  }
+  return std::string(kDefaultProfile);
+}
+
+/// Of each type of GPUs the largest nodes that it has.
+std::vector<NodeGroup> largest_nodes(const ClusterSpec& cluster) {
+  const GpuTypes types(cluster, NameTable{});
+  std::vector<NodeGroup> largest(types.names().size());
+  for (const NodeGroup& group : cluster.groups) {
+    NodeGroup& known = largest[types.number_of(group)];
+    if (group.gpus_per_node > known.gpus_per_node) known = group;
+  }
+  return largest;
+}
+
+Result<CurveSettings> read_settings(const PricingArguments& arguments) {
+  CurveSettings settings;
+  if (arguments.kind != kNoCurves) {
+    const auto kind = parse_curve_kind(arguments.kind);
+    if (!kind) {
+      constexpr std::array<std::string_view, 3> kKnown = {"best-plan", "data-parallel", kNoCurves};
+      return fail(
+          {.field = "--curves", .message = expected_found("one of " + list_names(kKnown), arguments.kind)});
+    }
+    settings.kind = *kind;
+  }
+  return settings;
+}
+
+}  // namespace
+
+ClusterPricing::ClusterPricing() = default;
+ClusterPricing::ClusterPricing(ClusterPricing&&) noexcept = default;
+ClusterPricing::~ClusterPricing() = default;
+
+Result<ClusterPricing> ClusterPricing::open(const PricingArguments& arguments,
+                                            const std::optional<ClusterSpec>& cluster,
+                                            std::vector<std::string>& warnings) {
+  ClusterPricing opened;
+  const auto settings = read_settings(arguments);
+  if (!settings) return fail(settings.error());
+  opened.elastic_ = arguments.kind != kNoCurves;
+  opened.calibration_ = arguments.calibration;
+  if (!arguments.calibration.empty() && arguments.calibration != kPublishedCalibration)
+    opened.files_.emplace_back("calibration", arguments.calibration);
+  const auto folder = arguments.no_cache ? std::nullopt : curve_cache_folder();
+  if (folder) opened.cache_ = std::make_unique<CurveCache>(*folder);
+  if (!cluster) {
+    const std::string name = arguments.profile.empty() ? std::string(kDefaultProfile) : arguments.profile;
+    auto profile = load_gpu_profile(name);
+    if (!profile) return fail(in_option("--profile", std::move(profile.error())));
+    if (auto added = opened.add_type(name, *std::move(profile), arguments, *settings); !added)
+      return fail(added.error());
+    return opened;
+  }
+  for (const NodeGroup& nodes : largest_nodes(*cluster)) {
+    const std::string name =
+        arguments.profile.empty() ? profile_of(nodes.gpu_type, opened.assumptions_) : arguments.profile;
+    auto profile = load_gpu_profile(name, node_shape(nodes));
+    if (!profile) return fail(in_option("--profile", std::move(profile.error())));
+    if (std::string taken = named_profile_note(arguments.profile, *profile, nodes.gpu_type); !taken.empty())
+      warnings.push_back(std::move(taken));
+    std::string note = node_shape_note(name, *profile);
+    const bool is_told = std::ranges::find(opened.assumptions_, note) != opened.assumptions_.end();
+    if (!note.empty() && !is_told) opened.assumptions_.push_back(std::move(note));
+    if (auto added = opened.add_type(name, *std::move(profile), arguments, *settings); !added)
+      return fail(added.error());
+  }
+  return opened;
+}
+
+Result<void> ClusterPricing::add_type(const std::string& profile_name, GpuProfile profile,
+                                      const PricingArguments& arguments, CurveSettings settings) {
+  // What a type is named by is the same for all where the profile is given, and else embedded.
+  const auto known = std::find_if(curves_.begin(), curves_.end(),
+                                  [&](const auto& curves) { return curves->profile().name == profile.name; });
+  if (known != curves_.end()) {
+    by_type_.push_back(known->get());
+    return {};
+  }
+  auto stack = read_stack(arguments.stack, arguments.calibration, profile);
+  if (!stack) return fail(std::move(stack.error()));
+  settings.stack = *std::move(stack);
+  if (const std::string base = split_profile_name(profile_name).base; is_profile_path(base)) {
+    const std::string file = recording_file(base).string();
+    auto hash = sha256_of_file(file);
+    if (!hash) return fail(std::move(hash.error()));
+    files_.emplace_back("profile", file);
+    settings.profile_content = *std::move(hash);
+  }
+  curves_.push_back(std::make_unique<PlanCache>(std::move(profile), std::move(settings), cache_.get()));
+  by_type_.push_back(curves_.back().get());
+  return {};
+}
+
+CurvesByType ClusterPricing::on(const ClusterSpec& cluster, const Workload& workload) {
+  const GpuTypes types(cluster, workload.gpu_types);
+  if (types.names().size() == 1) return {curves(), cluster.total_gpus()};
+  std::vector<CurvesByType::Type> of_type;
+  for (std::uint32_t number = 0; number < types.names().size(); ++number)
+    of_type.push_back({by_type_[number]});
+  for (const NodeGroup& group : cluster.groups)
+    of_type[types.number_of(group)].num_gpus += GpuCount(group.num_nodes * group.gpus_per_node.value);
+  std::vector<std::vector<std::uint32_t>> allowed;
+  for (std::uint32_t asked = 0; asked < workload.gpu_types.size(); ++asked) {
+    const auto numbers = types.allowed(GpuTypeId(asked));
+    allowed.emplace_back(numbers.begin(), numbers.end());
+  }
+  return {std::move(of_type), std::move(allowed)};
+}
+
+std::string ClusterPricing::plans() const {
+  return curves_.front()->settings().kind == CurveKind::BestPlan ? "the best plan"
+                                                                 : "replicas of the smallest plan that fits";
+}
+
+std::string ClusterPricing::made_with() const {
+  std::string text;
+  for (const auto& curves : curves_) {
+    const Stack& stack = curves->settings().stack;
+    const std::string calibrated = describe_calibration(calibration_, stack);
+    text += fmt::format("{}profile {}, stack {}{}{}", text.empty() ? "" : "; ", curves->profile().name,
+                        stack.name, calibrated.empty() ? "" : ", ", calibrated);
+  }
+  return text;
+}
+
+bool ClusterPricing::stacks_differ() const {
+  return std::any_of(curves_.begin(), curves_.end(), [this](const auto& curves) {
+    return curves->settings().stack.name != curves_.front()->settings().stack.name;
+  });
+}
+
+std::string ClusterPricing::describe() const {
+  return fmt::format("iterations x the iteration time of {}, {}", plans(), made_with());
+}
+
+namespace {
+
+/// Which jobs are elastic.
+std::vector<std::string> elastic_sentences(const ClusterPricing& curves, std::int64_t predicted,
+                                           std::int64_t elastic, std::int64_t jobs) {
+  const std::string of_all = fmt::format("of {} elastic", count_of(jobs, "job"));
+  if (elastic == 0) {
+    return {"none " + of_all +
+            (curves.elastic() ? ": none says a known model, its global batch and iterations" : "")};
+  }
+  std::vector<std::string> sentences;
+  if (elastic > predicted) {
+    sentences.push_back(
+        fmt::format("{} {} as measured for their trace", with_thousands(elastic - predicted), of_all));
+  }
+  if (predicted > 0) {
+    sentences.push_back(fmt::format("{} {} as predicted for {} on each number of GPUs, {}",
+                                    with_thousands(predicted), of_all, curves.plans(), curves.made_with()));
+  }
+  return sentences;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> add_curves(Workload& workload, const ClusterSpec& cluster,
+                                            ClusterPricing& curves, bool strict) {
+  ElasticJobs found;
+  if (curves.elastic()) {
+    const auto made = make_elastic(workload, curves.on(cluster, workload), {.strict = strict});
+    if (!made) return fail(made.error());
+    found = *made;
+  }
+  const auto elastic = std::count_if(workload.jobs.begin(), workload.jobs.end(),
+                                     [](const Job& job) { return static_cast<bool>(job.curve); });
+  std::vector<std::string> sentences =
+      elastic_sentences(curves, found.elastic, elastic, std::ssize(workload.jobs));
+  if (found.with_idle_gpus > 0) {
+    sentences.push_back(fmt::format("{} on a number of GPUs that no plan divides; some idle there",
+                                    count_of(found.with_idle_gpus, "elastic job")));
+  }
+  if (found.without_plan > 0) {
+    sentences.push_back(fmt::format("{} of a known model rigid: it has no plan on the GPUs asked for",
+                                    count_of(found.without_plan, "job")));
+  }
+  return sentences;
+}
+
+}  // namespace vtrain

@@ -1,0 +1,211 @@
+#include "tools/options/options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "sched/placement/placement.hpp"
+#include "tools/cli/value_checks.hpp"
+#include "traces/trace_format.hpp"
+#include "workloads/stack/stack.hpp"
+
+namespace vtrain {
+namespace {
+
+/// Jobs hardly train at less of their speed.
+constexpr double kLeastSpreadFactor = 0.01;
+
+/// Adds `--format` and `--throughputs` alone.
+void add_trace_options(CLI::App& command, TraceArguments& arguments) {
+  std::string formats = "Format of the trace: auto";
+  for (const TraceFormat& format : trace_formats())
+    formats += fmt::format(", {}", format.name);
+  command.add_option("--format", arguments.format, formats)->capture_default_str();
+  command.add_option("--throughputs", arguments.throughputs,
+                     "File or folder with the throughput tables of a trace that gives work in iterations; "
+                     "without it those beside the trace");
+  command
+      .add_option("--throughputs-gpu", arguments.throughputs_gpu,
+                  "GPU type whose throughputs give run times, where there are several")
+      ->capture_default_str();
+}
+
+/// Adds `--stack`, and `--calibrate` with a file of `vtrain profile calibrate`.
+void add_stack_options(CLI::App& command, std::string& name, std::string& calibration) {
+  command.add_option("--stack", name,
+                     fmt::format("Software stack: {}; without it {}", stack_names(), kDefaultStackHelp));
+  command.add_option("--calibrate", calibration,
+                     "Correct with a file of `vtrain profile calibrate`, or with `published`, the one that "
+                     "is part of the program");
+}
+
+void add_disruption_options(CLI::App& command, DisruptionArguments& arguments) {
+  command
+      .add_option("--interruption-cost", arguments.interruption_cost,
+                  "Time without work when a job is resized or starts again: none, a duration such as 30s, "
+                  "elasticflow (its "
+                  "table by number of GPUs), checkpoint (saving and loading the model's state)")
+      ->capture_default_str();
+  command
+      .add_option("--failures", arguments.failures,
+                  "Random failures: none, or mtbf=6300h (of a node) and gpu-mtbf=50000h (of a GPU), one or "
+                  "both, with :TYPE behind the key for one GPU type, and any of repair=4h, repair-sigma=1, "
+                  "shape=1 (Weibull), detect=60s; joined by commas")
+      ->capture_default_str();
+  command.add_option(
+      "--outages", arguments.outages,
+      "Outages as CSV or JSON lines: node (0, 1, ... or a range 8-15), begin_s, end_s, and kind: failure "
+      "or drain (jobs may end, none may start)");
+  command
+      .add_option(
+          "--checkpoints", arguments.checkpoints,
+          "What a failure leaves of a job's work: none (it starts anew from its last start), INTERVAL "
+          "of work such as 30m, young or daly (the best interval for --failures)")
+      ->capture_default_str();
+  command
+      .add_option("--checkpoint-cost", arguments.checkpoint_cost,
+                  "Time that a periodic checkpoint takes: a duration, or bytes (from the model's size)")
+      ->capture_default_str();
+  command
+      .add_option("--checkpoint-bandwidth", arguments.checkpoint_bandwidth,
+                  "What the storage gives one job that saves or loads its model's state: 10GB/s, 80Gbit/s")
+      ->capture_default_str();
+  command
+      .add_option(
+          "--spread-factor", arguments.spread_factor,
+          "What the speed of a job is multiplied by for each level that its gang crosses, between nodes and "
+          "between racks (0.8 is common; jobs that the predictor prices pay for their links instead)")
+      ->transform(number_between(kLeastSpreadFactor, 1))
+      ->capture_default_str();
+}
+
+/// The help text of `--placement`: a line for each.
+std::string placement_help() {
+  std::string text = "Where gangs go:";
+  for (const PlacementInfo& info : placements())
+    text += fmt::format("\n{}: {}", info.name, info.summary);
+  return text;
+}
+
+}  // namespace
+
+std::string stack_names() {
+  std::string names;
+  for (const Stack& stack : all_stacks())
+    names += (names.empty() ? "" : ", ") + stack.name;
+  return names;
+}
+
+void add_trace_arguments(CLI::App& command, TraceArguments& arguments) {
+  command
+      .add_option("trace", arguments.files,
+                  "Trace file, plain, gzip or zstd; several are read as one trace; - is standard input")
+      ->required();
+  add_trace_options(command, arguments);
+  command.add_flag("--strict", arguments.strict, "Exit 2 at a row that would be skipped");
+}
+
+void add_pricing_options(CLI::App& command, PricingArguments& arguments) {
+  command.add_option("--profile", arguments.profile,
+                     fmt::format("GPU profile that prices jobs given by model and iterations, {}; without "
+                                 "it that of the cluster's GPUs, or a100",
+                                 kProfileNameHelp));
+  add_stack_options(command, arguments.stack, arguments.calibration);
+  command
+      .add_option(
+          "--curves", arguments.kind,
+          "Plans of these jobs, and how fast they are on other numbers of GPUs under elastic policies: "
+          "best-plan, the fastest on as many GPUs; data-parallel, replicas of the smallest plan that fits; "
+          "none, best-plan on the GPUs asked for and no others")
+      ->capture_default_str();
+  command.add_flag("--no-cache", arguments.no_cache,
+                   "Neither read nor keep iteration times in the cache ($XDG_CACHE_HOME/vtrain)");
+}
+
+void add_transformation_options(CLI::App& command, TransformationArguments& arguments) {
+  command.add_option("--statuses", arguments.statuses,
+                     "Only jobs that ended so where they were recorded, for instance completed,failed");
+  command
+      .add_option("--tenants", arguments.tenants,
+                  "Tenants: trace (as it says), clusters (each file is one, by its name), users, or a "
+                  "number, drawn with "
+                  "unequal shares")
+      ->capture_default_str();
+  command
+      .add_option(
+          "--assign", arguments.assign,
+          "LLM models for jobs without one, with iterations = duration / iteration time: none, lingjun "
+          "(the mix of Alibaba Lingjun 2023 by number of GPUs), zoo (GPT models, evenly), "
+          "model=NAME[,global-batch=SEQUENCES]")
+      ->capture_default_str();
+  command
+      .add_option("--run-times", arguments.run_times,
+                  "Run times of jobs that say both a duration and a model with its global batch and "
+                  "iterations: trace (as it says), or predicted for the GPUs here")
+      ->check(one_of({"trace", "predicted"}))
+      ->capture_default_str();
+  command
+      .add_option(
+          "--deadlines", arguments.deadlines,
+          "Deadlines for jobs without one: none, elasticflow (submit + U(0.5, 1.5) x duration), LOW:HIGH "
+          "(other bounds), FACTOR (the same for all), each with or without ,best-effort=SHARE (of jobs "
+          "that get none); auto (elasticflow if no job has one)")
+      ->capture_default_str();
+  command
+      .add_option(
+          "--estimates", arguments.estimates,
+          "Requested times: trace (as it says), exact (none: durations are known), or made, never below "
+          "the duration: lognormal:SIGMA, factor:F, rounded (up to 1h, 4h, 12h, 1d, ...), rounded:1h/4h/1d")
+      ->capture_default_str();
+  command.add_option("--seed", arguments.seed, "Seed of everything random")
+      ->transform(whole_number(0))
+      ->capture_default_str();
+}
+
+void add_experiment_options(CLI::App& command, ExperimentArguments& arguments) {
+  command.add_option("--trace", arguments.trace.files,
+                     "Trace file, plain, gzip or zstd; several are read as one trace; without it a generated "
+                     "day of LLM jobs on 16x8 A100");
+  add_trace_options(command, arguments.trace);
+  command.add_option(
+      "--cluster", arguments.cluster,
+      "Nodes x GPUs per node : type, for instance 16x8:a100, joined by +; or a file: JSON, or a "
+      "table of nodes of a published trace, a simulator or Slurm (see `vtrain clusters`)");
+  command.add_option("--placement", arguments.placement, placement_help())->capture_default_str();
+  add_pricing_options(command, arguments.pricing);
+  add_transformation_options(command, arguments.transformations);
+  add_disruption_options(command, arguments.disruptions);
+  command.add_option("--out", arguments.out, "Folder for the results");
+  command
+      .add_option("--timeline", arguments.timeline,
+                  "Write timeline.json for Perfetto: always, never, or auto (up to 5,000 jobs)")
+      ->check(one_of({"always", "never", "auto"}))
+      ->capture_default_str();
+  command.add_flag(
+      "--strict", arguments.trace.strict,
+      "Exit 2 at a row that would be skipped, for a job larger than the cluster, which would be "
+      "rejected, for a deadline before its submission, for models on GPUs without a profile, and for "
+      "predicted run times beyond what was measured");
+  command.add_flag("--json", arguments.json, "Print one JSON document; files are written only with --out");
+}
+
+void add_cluster_option(CLI::App& command, TargetArguments& arguments) {
+  command.add_option("--cluster", arguments.cluster,
+                     "Nodes x GPUs per node : type, for instance 64x8:a100; without --gpus all of it");
+}
+
+void add_target_options(CLI::App& command, TargetArguments& arguments) {
+  command.add_option(
+      "--profile", arguments.profile,
+      fmt::format("GPU profile, {}; without it that of the cluster's GPUs, or a100", kProfileNameHelp));
+  add_stack_options(command, arguments.stack, arguments.calibration);
+  command.add_option("--precision", arguments.precision,
+                     "fp32, fp16, bf16, fp8 or fp4; without it that of the stack");
+  command
+      .add_option("--headroom", arguments.headroom,
+                  "Per cent of the GPUs' memory that plans leave free, for what is not predicted")
+      ->transform(number_between(0, 90))
+      ->capture_default_str();
+}
+
+}  // namespace vtrain

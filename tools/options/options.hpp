@@ -1,0 +1,44 @@
+/// Options of the command line that several commands share, bound to the arguments of `tools/experiment`.
+/// Every option is declared here or in the file of the one command that has it.
+#pragma once
+
+#include <string>
+
+#include "tools/experiment/arguments.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace vtrain {
+
+/// Adds the trace files, as the arguments that need no option, and all options that go with them.
+void add_trace_arguments(CLI::App& command, TraceArguments& arguments);
+
+/// Adds `--profile`, `--stack`, `--calibrate`, `--curves` and `--no-cache`.
+void add_pricing_options(CLI::App& command, PricingArguments& arguments);
+
+/// Adds an option for each rule that changes jobs.
+void add_transformation_options(CLI::App& command, TransformationArguments& arguments);
+
+/// Adds the options of `replay` and `compare`.
+void add_experiment_options(CLI::App& command, ExperimentArguments& arguments);
+
+/// Adds `--cluster`, for a command that also has `--gpus`.
+void add_cluster_option(CLI::App& command, TargetArguments& arguments);
+
+/// Adds `--profile`, `--stack`, `--calibrate`, `--precision` and `--headroom`.
+void add_target_options(CLI::App& command, TargetArguments& arguments);
+
+/// Help on naming a GPU profile: `load_gpu_profile`.
+inline constexpr const char* kProfileNameHelp =
+    "a name, a JSON file or the folder of a recording, with constants that differ behind a colon: "
+    "h100:node_network_bandwidth=400Gbit/s";
+
+/// Help on the stack that is used where none is named: `default_stack`.
+inline constexpr const char* kDefaultStackHelp = "megatron-core, on GPUs without fp8 megatron-2021";
+
+/// All stacks, for help.
+std::string stack_names();
+
+}  // namespace vtrain
