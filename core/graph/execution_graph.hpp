@@ -1,10 +1,12 @@
-/// The execution graph of one training iteration: the one place that names Boost.Graph types.
+/// The execution graph of one training iteration, and the start of each of its tasks. The one place that
+/// names Boost.Graph types.
 #pragma once
 
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <cstdint>
 #include <iterator>
 #include <utility>
+#include <vector>
 
 #include "core/graph/task.hpp"
 
@@ -18,7 +20,7 @@ using Dependency = std::pair<TaskId, TaskId>;
 
 /// Tasks and their dependencies, in compressed form: built once, then only read.
 struct ExecutionGraph {
-  /// What holds them.
+  /// The Boost.Graph type that holds them.
   using Graph = boost::compressed_sparse_row_graph<boost::directedS, Task, boost::no_property,
                                                    boost::no_property, TaskId, std::uint32_t>;
 
@@ -38,5 +40,12 @@ struct ExecutionGraph {
 
   Graph graph;
 };
+
+/// Algorithm 1 of the vTrain paper (Bang et al., MICRO 2024): the start of every task in ns, [tasks]. It is
+/// the largest start + duration + gap of the tasks it depends on, 0 without any.
+///
+/// Ready tasks (all dependencies done) wait in a FIFO; the result does not depend on its order. Linear in
+/// tasks and dependencies. Throws `std::logic_error` if tasks wait for each other in a circle.
+std::vector<double> simulate_graph(const ExecutionGraph& execution_graph);
 
 }  // namespace vtrain

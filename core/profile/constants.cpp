@@ -11,7 +11,7 @@
 #include "core/base/names.hpp"
 #include "core/base/utf8.hpp"
 #include "core/io/json_reader.hpp"
-#include "core/text/written_quantity.hpp"
+#include "core/text/quantities.hpp"
 
 namespace vtrain {
 namespace {

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/base/numbers.hpp"
-#include "core/text/time_span.hpp"
+#include "core/text/quantities.hpp"
 #include "policies/chronus/lease_book.hpp"
 #include "policies/list/ordered_jobs.hpp"
 #include "sched/simulation/policy.hpp"

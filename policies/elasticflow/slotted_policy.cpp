@@ -4,7 +4,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "core/text/time_span.hpp"
+#include "core/text/quantities.hpp"
 #include "policies/registry.hpp"
 
 namespace vtrain {

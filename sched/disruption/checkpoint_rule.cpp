@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/text/time_span.hpp"
+#include "core/text/quantities.hpp"
 
 namespace vtrain {
 

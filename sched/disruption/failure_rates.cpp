@@ -14,7 +14,7 @@
 #include "core/base/names.hpp"
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
-#include "core/text/time_span.hpp"
+#include "core/text/quantities.hpp"
 
 namespace vtrain {
 namespace {

@@ -1,6 +1,6 @@
 #include "sched/disruption/interruption_cost.hpp"
 
-#include "core/text/time_span.hpp"
+#include "core/text/quantities.hpp"
 #include "sched/disruption/elasticflow_overhead.hpp"
 #include "workloads/jobs/job_error.hpp"
 #include "workloads/model/zoo.hpp"

@@ -7,7 +7,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "core/graph/graph_simulation.hpp"
+#include "core/graph/execution_graph.hpp"
 #include "core/io/file.hpp"
 #include "workloads/iteration/graph_builder.hpp"
 #include "workloads/iteration/iteration_times.hpp"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <type_traits>
 
-#include "core/text/time_span.hpp"
+#include "core/text/quantities.hpp"
 #include "sched/cluster/cluster.hpp"
 #include "tools/cli/value_checks.hpp"
 #include "tools/commands/commands.hpp"

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/io/file.hpp"
-#include "core/text/time_span.hpp"
-#include "core/text/written_quantity.hpp"
+#include "core/text/quantities.hpp"
+#include "tools/cli/value_checks.hpp"
 #include "tools/experiment/option_error.hpp"
 #include "tools/format/text_format.hpp"
 

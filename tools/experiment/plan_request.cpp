@@ -8,7 +8,7 @@
 
 #include "core/base/names.hpp"
 #include "core/base/numbers.hpp"
-#include "core/text/time_span.hpp"
+#include "core/text/quantities.hpp"
 #include "tools/experiment/option_error.hpp"
 #include "tools/experiment/plan_spec.hpp"
 #include "tools/format/text_format.hpp"

@@ -11,7 +11,7 @@
 #include "core/base/numbers.hpp"
 #include "core/base/rng.hpp"
 #include "core/base/strings.hpp"
-#include "core/text/time_span.hpp"
+#include "core/text/quantities.hpp"
 #include "traces/editing/statistics.hpp"
 #include "traces/reading/job_fields.hpp"
 

@@ -9,7 +9,7 @@
 #include "core/base/numbers.hpp"
 #include "core/base/result.hpp"
 #include "core/base/units.hpp"
-#include "core/text/time_span.hpp"
+#include "core/text/quantities.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {

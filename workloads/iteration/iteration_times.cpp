@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/graph/graph_simulation.hpp"
+#include "core/graph/execution_graph.hpp"
 #include "workloads/iteration/stage_times.hpp"
 
 namespace vtrain {

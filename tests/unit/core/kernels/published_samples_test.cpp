@@ -5,7 +5,7 @@
 namespace vtrain {
 namespace {
 
-TEST_CASE("kernel_tables: GEMM times are milliseconds, fp8 of both kinds is fp8") {
+TEST_CASE("published_samples: GEMM times are milliseconds, fp8 of both kinds is fp8") {
   const auto samples = parse_gemm_table(
       "device,gemm_dtype,m,n,k,latency\n"
       "GPU,bfloat16,64,256,512,0.25\n"
@@ -23,7 +23,7 @@ TEST_CASE("kernel_tables: GEMM times are milliseconds, fp8 of both kinds is fp8"
   CHECK((*samples)[2].precision == Precision::Fp4);
 }
 
-TEST_CASE("kernel_tables: errors name file, line and column") {
+TEST_CASE("published_samples: errors name file, line and column") {
   const std::string header = "gemm_dtype,m,n,k,latency\n";
   CHECK(parse_gemm_table(header + "int8,1,1,1,1\n", "g.csv").error().describe() ==
         "g.csv:2: gemm_dtype: expected bfloat16, float16, fp8, fp8_block or nvfp4, found 'int8'");
@@ -42,7 +42,7 @@ TEST_CASE("kernel_tables: errors name file, line and column") {
         "n.csv:2: op_name: expected all_reduce, all_gather, reduce_scatter or alltoall, found 'reduce'");
 }
 
-TEST_CASE("kernel_tables: attention without windows, continued caches and other types") {
+TEST_CASE("published_samples: attention without windows, continued caches and other types") {
   const auto samples = parse_attention_table(
       "batch_size,isl,num_heads,num_key_value_heads,head_dim,attn_dtype,kv_cache_dtype,window_size,step,"
       "latency\n"
@@ -61,7 +61,7 @@ TEST_CASE("kernel_tables: attention without windows, continued caches and other 
   CHECK(samples->front().time.count() == 1.5e6);
 }
 
-TEST_CASE("kernel_tables: message sizes are elements of two bytes") {
+TEST_CASE("published_samples: message sizes are elements of two bytes") {
   const auto samples = parse_nccl_table(
       "op_name,nccl_dtype,num_gpus,message_size,latency\n"
       "alltoall,half,4,512,0.02\n"
@@ -75,7 +75,7 @@ TEST_CASE("kernel_tables: message sizes are elements of two bytes") {
   CHECK(samples->front().time.count() == 20'000);
 }
 
-TEST_CASE("kernel_tables: the name of an all-reduce table says how many GPUs") {
+TEST_CASE("published_samples: the name of an all-reduce table says how many GPUs") {
   const std::string text = "size,time,busbw\n1048576,100,1\n1073741824,9000,1\n";
   const auto samples = parse_all_reduce_table(text, "folder/AR_GPU6_1M_1024M_LUT");
   REQUIRE(samples);
@@ -87,7 +87,7 @@ TEST_CASE("kernel_tables: the name of an all-reduce table says how many GPUs") {
         "folder/table.csv: expected a file name like AR_GPU8_1M_1024M_LUT, found 'table.csv'");
 }
 
-TEST_CASE("kernel_tables: sizes of an operator's shape by key") {
+TEST_CASE("published_samples: sizes of an operator's shape by key") {
   const auto samples = parse_operator_table(
       "op,shape,efficiency\nsdp_fwd,\"batch=1, seq_len=4096, qkv_contiguous=True\",0.5\n", "o.csv");
   REQUIRE(samples);

@@ -9,7 +9,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "core/graph/graph_simulation.hpp"
+#include "core/graph/execution_graph.hpp"
 #include "workloads/iteration/graph_dot.hpp"
 #include "workloads/iteration/iteration_times.hpp"
 #include "workloads/iteration/task_names.hpp"

@@ -1,4 +1,4 @@
-#include "core/graph/graph_simulation.hpp"
+#include "core/graph/execution_graph.hpp"
 
 #include <algorithm>
 #include <stdexcept>

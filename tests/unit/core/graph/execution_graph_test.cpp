@@ -1,4 +1,4 @@
-#include "core/graph/graph_simulation.hpp"
+#include "core/graph/execution_graph.hpp"
 
 #include <stdexcept>
 #include <vector>
@@ -15,7 +15,7 @@ ExecutionGraph graph_of(TaskId num_tasks, const std::vector<Dependency>& depende
   return graph;
 }
 
-TEST_CASE("graph_simulation: a task starts when the last of its dependencies ends") {
+TEST_CASE("execution_graph: a task starts when the last of its dependencies ends") {
   // 0 (10) and 1 (20) before 2 (30) before 3.
   ExecutionGraph graph = graph_of(4, {{0, 2}, {1, 2}, {2, 3}});
   CHECK(graph.num_tasks() == 4);
@@ -24,16 +24,16 @@ TEST_CASE("graph_simulation: a task starts when the last of its dependencies end
   CHECK(simulate_graph(graph) == std::vector<double>{0, 0, 25, 55});
 }
 
-TEST_CASE("graph_simulation: the order of numbers does not matter") {
+TEST_CASE("execution_graph: the order of numbers does not matter") {
   // 3 before 1 before 0; 2 alone.
   CHECK(simulate_graph(graph_of(4, {{1, 0}, {3, 1}})) == std::vector<double>{60, 40, 0, 0});
 }
 
-TEST_CASE("graph_simulation: no tasks") {
+TEST_CASE("execution_graph: no tasks") {
   CHECK(simulate_graph(ExecutionGraph()).empty());
 }
 
-TEST_CASE("graph_simulation: a circle is an error") {
+TEST_CASE("execution_graph: a circle is an error") {
   CHECK_THROWS_AS(simulate_graph(graph_of(3, {{0, 1}, {1, 2}, {2, 1}})), std::logic_error);
   CHECK_THROWS_AS(simulate_graph(graph_of(1, {{0, 0}})), std::logic_error);
 }
