@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <filesystem>
 #include <system_error>
 #include <vector>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "core/base/names.hpp"
@@ -15,33 +13,8 @@
 #include "core/io/csv.hpp"
 #include "core/io/file.hpp"
 #include "core/io/line_reader.hpp"
-#include "traces/formats/acme.hpp"
 #include "traces/formats/auxiliary_file.hpp"
-#include "traces/formats/batsim.hpp"
-#include "traces/formats/batsim_writer.hpp"
-#include "traces/formats/chronus.hpp"
-#include "traces/formats/elasticflow.hpp"
-#include "traces/formats/gavel.hpp"
-#include "traces/formats/helios.hpp"
-#include "traces/formats/itp.hpp"
-#include "traces/formats/json_lines.hpp"
-#include "traces/formats/lingjun.hpp"
-#include "traces/formats/muri.hpp"
-#include "traces/formats/openb.hpp"
-#include "traces/formats/pai.hpp"
-#include "traces/formats/pai_simulator.hpp"
-#include "traces/formats/pcs.hpp"
-#include "traces/formats/philly.hpp"
-#include "traces/formats/philly_log.hpp"
-#include "traces/formats/pollux.hpp"
-#include "traces/formats/sacct.hpp"
-#include "traces/formats/sia.hpp"
-#include "traces/formats/spot_gpu.hpp"
-#include "traces/formats/swf.hpp"
-#include "traces/formats/swf_writer.hpp"
-#include "traces/formats/tiresias.hpp"
-#include "traces/formats/vtrain_csv.hpp"
-#include "traces/reading/companion_file.hpp"
+#include "traces/formats/formats.hpp"
 
 namespace vtrain {
 namespace {
@@ -190,12 +163,6 @@ Result<const TraceFormat*> find_written_format(std::string_view name) {
     names.push_back(format.name);
   }
   return fail(unknown_format(name, names));
-}
-
-std::string TraceOrigin::describe() const {
-  const std::time_t seconds =
-      std::chrono::floor<std::chrono::seconds>(time).time_since_epoch() / std::chrono::seconds(1);
-  return fmt::format("time 0 is the first submission, {:%Y-%m-%d %H:%M:%S} {}", fmt::gmtime(seconds), clock);
 }
 
 Result<Trace> parse_trace(std::string_view text, const std::string& file, std::string_view format,

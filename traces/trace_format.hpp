@@ -1,59 +1,15 @@
 /// The published trace formats: one table, with how to recognise and how to read each.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/base/result.hpp"
-#include "traces/reading/skipped_rows.hpp"
-#include "workloads/jobs/job.hpp"
+#include "traces/reading/trace.hpp"
 
 namespace vtrain {
-
-/// How a trace is to be read.
-struct ReadOptions {
-  /// A row that would be skipped and counted is an error instead.
-  bool strict = false;
-  /// File or folder with the throughput tables of formats that state work in iterations (ElasticFlow, Gavel).
-  /// Empty: those beside the trace, if any.
-  std::string throughputs{};
-  /// The GPU type whose throughputs give run times, where there are several (Gavel).
-  std::string throughputs_gpu = "v100";
-};
-
-/// One trace file on its way into a reader.
-struct TraceInput {
-  std::string_view text;
-  std::string file;  ///< its path, for errors; formats of several tables find the others beside it
-  ReadOptions options{};
-};
-
-/// What time 0 of a trace is that was moved to the first of its submissions, which are dated.
-struct TraceOrigin {
-  SimTime time{};            ///< counted from 1970
-  std::string_view clock{};  ///< that shows it: `UTC`, or `local time` where its offset is not known
-
-  /// `time 0 is the first submission, 2020-03-31 16:00:00 UTC`, one of the trace's assumptions.
-  std::string describe() const;
-};
-
-/// The jobs of a trace, and what else its reader kept.
-struct Trace {
-  Workload workload{};
-  std::string format{};                    ///< the name of the format it was read as
-  std::optional<std::int32_t> num_gpus{};  ///< cluster size that the file itself names (Batsim's `nb_res`)
-  std::optional<TraceOrigin> origin{};     ///< nothing where times are as written
-  SkippedRows skipped{};                   ///< rows that are no jobs, by reason
-  /// What had to be assumed or was computed, one sentence each.
-  std::vector<std::string> assumptions{};
-  /// The files that were read; the first is the one that was recognised.
-  std::vector<std::string> files{};
-};
 
 /// One row of the table of formats.
 struct TraceFormat {

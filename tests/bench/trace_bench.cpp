@@ -9,7 +9,7 @@
 
 #include "core/io/file.hpp"
 #include "tests/bench/memory_peak.hpp"
-#include "traces/formats/vtrain_csv.hpp"
+#include "traces/formats/formats.hpp"
 #include "traces/synthesis/generator.hpp"
 #include "traces/trace_format.hpp"
 

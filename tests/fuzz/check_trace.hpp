@@ -9,7 +9,7 @@
 
 #include "core/base/utf8.hpp"
 #include "traces/editing/statistics.hpp"
-#include "traces/formats/vtrain_csv.hpp"
+#include "traces/formats/formats.hpp"
 #include "traces/trace_format.hpp"
 
 namespace vtrain {

@@ -1,5 +1,5 @@
 #include "tests/fuzz/check_trace.hpp"
-#include "traces/formats/lingjun.hpp"
+#include "traces/formats/formats.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto [jobs, workers] = vtrain::split_tables<2>(data, size);

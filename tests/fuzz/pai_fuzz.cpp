@@ -1,5 +1,5 @@
 #include "tests/fuzz/check_trace.hpp"
-#include "traces/formats/pai.hpp"
+#include "traces/formats/formats.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto [jobs, tasks, tags] = vtrain::split_tables<3>(data, size);

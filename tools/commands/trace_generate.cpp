@@ -22,7 +22,7 @@
 #include "tools/format/trace_description.hpp"
 #include "tools/options/options.hpp"
 #include "traces/editing/statistics.hpp"
-#include "traces/formats/vtrain_csv.hpp"
+#include "traces/formats/formats.hpp"
 #include "traces/rules/estimates.hpp"
 #include "traces/rules/status_mix.hpp"
 #include "traces/rules/tenants.hpp"

@@ -15,7 +15,7 @@
 #include "sched/simulation/policy.hpp"
 #include "tools/experiment/arguments.hpp"
 #include "tools/experiment/pricing.hpp"
-#include "traces/reading/skipped_rows.hpp"
+#include "traces/reading/trace.hpp"
 #include "workloads/jobs/gang_speed_model.hpp"
 #include "workloads/jobs/job.hpp"
 

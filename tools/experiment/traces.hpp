@@ -9,7 +9,7 @@
 #include "core/base/result.hpp"
 #include "sched/cluster/cluster.hpp"
 #include "tools/experiment/arguments.hpp"
-#include "traces/reading/skipped_rows.hpp"
+#include "traces/reading/trace.hpp"
 #include "traces/trace_format.hpp"
 
 namespace vtrain {

@@ -8,7 +8,7 @@
 
 #include "sched/cluster/cluster.hpp"
 #include "traces/editing/statistics.hpp"
-#include "traces/reading/skipped_rows.hpp"
+#include "traces/reading/trace.hpp"
 
 namespace vtrain {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/result.hpp"
-#include "traces/trace_format.hpp"
+#include "traces/reading/trace.hpp"
 
 namespace vtrain {
 

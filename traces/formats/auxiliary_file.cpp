@@ -10,7 +10,7 @@
 
 #include "core/base/strings.hpp"
 #include "core/io/csv.hpp"
-#include "traces/formats/sacct.hpp"
+#include "traces/formats/formats.hpp"
 #include "workloads/jobs/throughput_table.hpp"
 
 namespace vtrain {

@@ -1,21 +1,40 @@
-#include "traces/formats/batsim.hpp"
+/// The JSON workload of the Batsim simulator (Dutot et al., JSSPP 2015), restricted to jobs that take a known
+/// time.
+///
+/// Kept: submission, duration, GPUs (`res`), requested time (`walltime`, unless it is absent or -1), the size
+/// of the cluster (`nb_res`). The format has no tenant, user, GPU type, model, iterations, deadline, status
+/// or original start. The profiles that jobs use must be of type `delay`. Times are seconds; those with at
+/// most nine digits after the point are read exactly, others to the nearest nanosecond. The text is read in
+/// one pass: a job costs 4 bytes more than in other formats, and a profile at most 36.
+///
+/// Recognised by a JSON object that begins with one of Batsim's keys and is no JSON line of a job.
+///
+/// Written are job id, submission, GPUs, requested time and the duration, as a profile of type `delay` that
+/// jobs of equal duration share. `nb_res` is the size of the cluster if the trace names one, else that of the
+/// largest job. Assumptions become the `description`. Numbers of JSON are doubles: times are exact to the
+/// nanosecond below 2^22 s (48 days), and beyond if they are whole milliseconds. A job without a run time is
+/// an error.
+#include "traces/formats/formats.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "core/base/numbers.hpp"
+#include "core/io/file.hpp"
 #include "core/io/json_line.hpp"
 #include "core/io/json_reader.hpp"
 #include "traces/formats/batsim_profiles.hpp"
-#include "traces/formats/json_lines.hpp"
 #include "traces/reading/job_fields.hpp"
+#include "workloads/jobs/job_error.hpp"
 
 namespace vtrain {
 namespace {
@@ -323,6 +342,32 @@ class WorkloadHandler : public JsonEvents {
   bool too_deep_ = false;
 };
 
+std::string seconds(SimDuration duration) {
+  std::string text;
+  append_ns_as_seconds(text, duration.count());
+  return text;
+}
+
+std::string header(const Trace& trace) {
+  std::int32_t size = trace.num_gpus.value_or(1);
+  for (const Job& job : trace.workload.jobs)
+    size = std::max(size, job.num_gpus.value);
+  std::string out = fmt::format("{{\n\"nb_res\": {},\n", size);
+  if (!trace.assumptions.empty()) {
+    out += fmt::format("\"description\": {},\n",
+                       json_string(fmt::format("{}", fmt::join(trace.assumptions, "; "))));
+  }
+  return out + "\"jobs\": [\n";
+}
+
+std::string job_text(const Job& job) {
+  const std::string walltime = job.requested_time.count() > 0 ? seconds(job.requested_time) : "-1";
+  return fmt::format(
+      "{{\"id\": {}, \"subtime\": {}, \"res\": {}, \"walltime\": {}, \"profile\": \"delay {}\"}}",
+      json_string(job.name), seconds(job.submit.time_since_epoch()), job.num_gpus.value, walltime,
+      seconds(job.duration));
+}
+
 }  // namespace
 
 bool recognise_batsim(std::string_view head) {
@@ -333,6 +378,33 @@ bool recognise_batsim(std::string_view head) {
 
 Result<Trace> read_batsim(const TraceInput& input) {
   return WorkloadHandler(input).read();
+}
+
+Result<void> write_batsim(const Trace& trace, const std::filesystem::path& path) {
+  std::set<SimDuration> durations;
+  for (const Job& job : trace.workload.jobs) {
+    if (job.duration.count() == 0) {
+      return fail(
+          job_error(trace.workload, job, "duration", "has no run time, and a profile of Batsim needs one"));
+    }
+    durations.insert(job.duration);
+  }
+  auto file = AtomicFile::create(path);
+  if (!file) return fail(std::move(file.error()));
+  file->write(header(trace));
+  const auto append = [&](const std::string& element, bool first) {
+    if (!first) file->write(",\n");
+    file->write(element);
+  };
+  for (const Job& job : trace.workload.jobs)
+    append(job_text(job), &job == &trace.workload.jobs.front());
+  file->write("\n],\n\"profiles\": {\n");
+  for (const SimDuration duration : durations) {
+    append(fmt::format("\"delay {0}\": {{\"type\": \"delay\", \"delay\": {0}}}", seconds(duration)),
+           duration == *durations.begin());
+  }
+  file->write("\n}\n}\n");
+  return file->commit();
 }
 
 }  // namespace vtrain

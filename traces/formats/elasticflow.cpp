@@ -1,4 +1,19 @@
-#include "traces/formats/elasticflow.hpp"
+/// The CSV of the ElasticFlow simulator (Gu et al., ASPLOS'23), in both of its dialects.
+///
+/// Kept: submission, duration and iterations, GPUs, the most GPUs (`max_gpu`), model, global batch, deadline.
+/// The file has no tenant, user, GPU type, requested time, status or original start. A job with `best_effort`
+/// 1 has no deadline. `real_iteration` and `real_duration`, the truth, go before `iteration` and `duration`,
+/// the scheduler's estimates. Times are whole seconds, deadlines from the trace's origin.
+///
+/// A job without a duration takes iterations / (iterations/s) of the tables of `ReadOptions::throughputs`, or
+/// of the folder `throughputs` in the trace's folder (`read_throughput_tables`); an error where that is not
+/// profiled. A job whose `max_gpu` is below its `num_gpu`, as the published traces have, asks for `max_gpu`
+/// GPUs: the number of such jobs is one of the trace's assumptions.
+///
+/// Recognised by `job_id`, `model_name`, `batch_size` and `num_gpu`, and for submission, iterations and
+/// deadline either `submission_time`, `num_iteration` and `deadline` (the released traces) or `submit_time`,
+/// `iteration` or `real_iteration`, and `ddl` (those of the simulator).
+#include "traces/formats/formats.hpp"
 
 #include <array>
 #include <filesystem>

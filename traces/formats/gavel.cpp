@@ -1,4 +1,23 @@
-#include "traces/formats/gavel.hpp"
+/// The tab-separated traces of the Gavel simulator (Narayanan et al., OSDI'20) and of Shockwave (Zheng et
+/// al., NSDI'23). They have no header; the number of fields tells the dialect:
+///
+///     7   job type, command, steps argument, needs data, steps, arrival, GPUs
+///    10   job type, command, folder, steps argument, needs data, steps, GPUs, weight, SLO, arrival
+///    12   ..., GPUs, mode, weight, SLO, duration, arrival                                    (Shockwave)
+///
+/// Kept: submission (arrival, seconds), duration, iterations (steps), GPUs, model (the job type, which says
+/// the batch), deadline. The job id is the row's number from 0, as in the simulator. An SLO of at least 0 is
+/// a multiple of the run time: deadline = arrival + SLO x duration (`scheduler.py` of Gavel). Commands,
+/// weights and modes are dropped. The file has no tenant, user, GPU type, requested time, status or original
+/// start.
+///
+/// In a file without durations, the run time is steps / (steps/s) on the GPU type
+/// `ReadOptions::throughputs_gpu`. The rate is from `ReadOptions::throughputs` (`read_gavel_throughputs`), or
+/// from `simulation_throughputs.json` or `throughputs.json`, plain or gzip, in the trace's folder. It is an
+/// error if there is none or if it does not have a job.
+///
+/// Recognised by a first line of 7, 10 or 12 fields with numbers where they belong.
+#include "traces/formats/formats.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,8 +33,8 @@
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
 #include "core/io/line_reader.hpp"
-#include "traces/reading/companion_file.hpp"
 #include "traces/reading/job_fields.hpp"
+#include "traces/reading/trace.hpp"
 #include "workloads/jobs/throughput_table.hpp"
 
 namespace vtrain {

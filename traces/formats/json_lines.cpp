@@ -1,4 +1,15 @@
-#include "traces/formats/json_lines.hpp"
+/// Our own trace format as JSON lines: one job a line, an object with the columns of our CSV as keys.
+///
+///     {"job_id":"a","tenant":"vision","submit_s":0,"num_gpus":8,"duration_s":3600.5,"status":"completed"}
+///
+/// Required are `job_id`, `submit_s`, `num_gpus`, and either `duration_s` or all of `model`, `global_batch`
+/// and `iterations`. Values are numbers or strings; a key that is absent, null or "" is not given. A line
+/// {"assumption":"..."} says what is assumed or synthetic. Everything that a job can have is kept. Numbers
+/// are read without passing through a double. An unknown or repeated key, a nested value and a repeated job
+/// id are errors.
+///
+/// Recognised by a first line, not blank, that begins an object and names `job_id` or `assumption` as a key.
+#include "traces/formats/formats.hpp"
 
 #include <algorithm>
 #include <array>

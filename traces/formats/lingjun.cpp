@@ -1,4 +1,15 @@
-#include "traces/formats/lingjun.hpp"
+/// The tables of Alibaba's Lingjun trace, 2023: `job.csv` and `worker.csv` (Cao et al., "Crux", SIGCOMM'24),
+/// joined.
+///
+/// Kept of a job: `job_name`, `tenant_id`, `user_id`, `model`, `status`, `job_max_running_time_minutes` as
+/// the requested time, `gmt_job_submitted`, `gmt_job_running` as the original start, and up to
+/// `gmt_job_finished`, or else `gmt_job_stopped`, the run time. Its GPUs are the sum of `nvidia.com/gpu` in
+/// `RES` over the workers of its `job_name`. Times are whole minutes, local time of China. Not in the tables:
+/// GPU type, deadline, iterations. Not kept: kind, priority, places of the workers in the network.
+///
+/// Skipped: jobs without worker or without GPU, that never ran, that have not ended, or that took less than a
+/// minute; of jobs with one name all but the first, since their workers cannot be told apart.
+#include "traces/formats/formats.hpp"
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -9,12 +20,14 @@
 
 #include "core/base/numbers.hpp"
 #include "core/io/json_reader.hpp"
-#include "traces/reading/companion_file.hpp"
 #include "traces/reading/job_fields.hpp"
-#include "traces/reading/log_csv.hpp"
+#include "traces/reading/log_rows.hpp"
+#include "traces/reading/trace.hpp"
 
 namespace vtrain {
 namespace {
+
+constexpr std::string_view kLingjunWorkerTable = "worker.csv";
 
 using GpusOfJobs = std::unordered_map<std::string, GpuSum>;
 

@@ -1,11 +1,23 @@
-#include "traces/formats/openb.hpp"
+/// The pods of Alibaba's openb cluster, 2023: `openb_pod_list_*.csv` (Weng et al., "Beware of Fragmentation",
+/// USENIX ATC'23).
+///
+/// Kept of a pod: `name`, `num_gpu`, `gpu_milli` (the part of its GPU, where it has one), `gpu_spec` (the GPU
+/// types that it accepts, unchanged: `V100M16|V100M32`), `qos` (the tenant, as the lists have none),
+/// `pod_phase`, `creation_time` as the submission, `scheduled_time` as the original start, and up to
+/// `deletion_time` the run time. Times are seconds from the start of the list. A pod that was last seen
+/// running has a deletion time too, which is taken as its end. Not in the lists: user, model, deadline,
+/// requested time, iterations.
+///
+/// Skipped: pods without GPU, and pods that were never scheduled. The resampled lists (`multigpu20`,
+/// `multigpu50`) have no times, which is an error.
+#include "traces/formats/formats.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "core/base/numbers.hpp"
-#include "traces/reading/log_csv.hpp"
+#include "traces/reading/log_rows.hpp"
 
 namespace vtrain {
 namespace {

@@ -1,4 +1,23 @@
-#include "traces/formats/pai.hpp"
+/// The tables of Alibaba's PAI trace, 2020: `pai_job_table.csv`, `pai_task_table.csv` and
+/// `pai_group_tag_table.csv` (Weng et al., "MLaaS in the Wild", NSDI'22), joined. The tables have no header
+/// line; one is accepted.
+///
+/// Kept of a job: `job_name`, `user` (also the tenant), `status`, `start_time` of the job as its submission,
+/// the first `start_time` of its tasks as the original start, and up to the job's `end_time` the run time.
+/// Its GPUs are the sum over its tasks of `inst_num` instances of `plan_gpu` per cent of a GPU each; parts of
+/// GPUs become the job's share (see `GpuSum`). By `inst_id`, from the table of tags: the GPU type that was
+/// asked for (`gpu_type_spec`), and as the model the `workload`, which few jobs have. Times are seconds with
+/// a constant subtracted, such that hours and days of the week are those of China. Not in the tables:
+/// deadline, requested time, iterations. Not kept: the GPU type that was given (`gpu_type`), CPUs, memory,
+/// `group`, instances.
+///
+/// Skipped: jobs without a task, without GPU, waiting or running when the log was taken, without start or
+/// end.
+///
+/// Without the table of tags, GPU types and models stay unknown. Without the table of tasks there is nothing
+/// to replay, which is an error. Recognised by the header of the job table, or by a row of six fields whose
+/// fourth is a status of it.
+#include "traces/formats/formats.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,11 +28,14 @@
 
 #include <fmt/format.h>
 
-#include "traces/reading/companion_file.hpp"
-#include "traces/reading/log_csv.hpp"
+#include "traces/reading/log_rows.hpp"
+#include "traces/reading/trace.hpp"
 
 namespace vtrain {
 namespace {
+
+constexpr std::string_view kPaiTaskTable = "pai_task_table.csv";
+constexpr std::string_view kPaiGroupTagTable = "pai_group_tag_table.csv";
 
 constexpr std::array<std::string_view, 6> kJobColumns = {"job_name", "inst_id",    "user",
                                                          "status",   "start_time", "end_time"};

@@ -1,4 +1,19 @@
-#include "traces/formats/philly_log.hpp"
+/// The job log of Microsoft's Philly cluster, 2017, as published: `cluster_job_log`, one JSON array of jobs
+/// with their scheduling attempts (Jeon et al., USENIX ATC'19).
+///
+/// Kept of a job: `jobid`, `submitted_time`, `vc` (the tenant), `user`, `status`, the start of the first
+/// attempt, and as GPUs those of the first attempt that has any. The run time is the sum over all attempts:
+/// the time for which the job occupied its GPUs, and the one that simulators take from this log. Times are
+/// local time of the US west coast. Of the hour that came twice on 2017-11-05 the first is meant, or the
+/// second where the attempt would otherwise end before it started. Not in the log: GPU type, model, deadline,
+/// requested time, iterations. Not kept: machines, and GPUs that differ between attempts.
+///
+/// Skipped: no submission time, no attempt, no GPU, an attempt without start or end (the last: not ended).
+///
+/// The log is read in one pass that keeps one job at a time besides the result. Malformed JSON is an error;
+/// so is an array nested more than 64 levels deep. Recognised by a JSON array of objects with keys of the
+/// log; no other trace format is one.
+#include "traces/formats/formats.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,36 @@
-#include "traces/formats/sacct.hpp"
+/// The accounting records of Slurm as `sacct --parsable2` prints them: fields separated by `|`, columns as
+/// the caller asked for.
+///
+/// Kept: submission (or when the job became eligible), run time (elapsed), GPUs and GPU type (TRES), account
+/// (or partition) as tenant, user, requested time (the time limit), status, original start. Slurm knows no
+/// model, iterations or deadline.
+///
+/// Columns are found by name, in any case. There must be `JobID` or `JobIDRaw`; `Submit`; `ElapsedRaw`,
+/// `Elapsed`, or `Start` and `End`; and `AllocTRES`, `ReqTRES`, `AllocGRES` or `ReqGRES`. A `|` at the end of
+/// every line (`--parsable`) and bars inside `JobName` are understood.
+///
+/// * GPUs are `gres/gpu=N` of `AllocTRES`, or of `ReqTRES` where that is empty. Entries with a type
+///   (`gres/gpu:a100=N`) give the type, and the number where the plain entry is missing. The older
+///   `gpu:a100:2` of `AllocGRES` and `ReqGRES` counts for each of `NNodes` nodes.
+/// * Times are local without offset, or seconds since 1970 (`SLURM_TIME_FORMAT=%s`). Local ones are taken as
+///   those of one clock, so a wait across a change of clocks is off by its hour, and so is a run time where
+///   there is no column of elapsed times. Time 0 is the first submission.
+/// * A job whose `Eligible` lies after `Submit` (it waited for other jobs, for a time of its own or for a
+///   release) counts as submitted then, and an assumption says so: no scheduler could have started it before.
+/// * A time limit of `UNLIMITED`, `Partition_Limit` or 0 is none. Slurm ends jobs some time after their
+///   limit: a job that ran for longer has its run time for a limit.
+/// * Where `Cluster` has several values, the names of jobs are `cluster/id`.
+/// * Rows of job steps (`123.batch`) say nothing more and are passed over. The tasks of an array and the
+///   components of a heterogeneous job (`123+0`, an assumption) are jobs. Of a requeued job (`--duplicates`)
+///   the last run is kept, with the submission that it had.
+///
+/// Skipped: jobs that never started, have not ended, used no GPU or took no time, earlier runs of requeued
+/// jobs, and damaged rows.
+///
+/// Recognised by a first line of several columns separated by `|`, among them `JobID` or `JobIDRaw`. Output
+/// of sacct without `-P`, without a header or with a warning is recognised too, and reading it says how to
+/// export.
+#include "traces/formats/formats.hpp"
 
 #include <algorithm>
 #include <array>
@@ -19,8 +51,7 @@
 #include "core/text/slurm_lists.hpp"
 #include "traces/reading/job_fields.hpp"
 #include "traces/reading/job_log.hpp"
-#include "traces/reading/log_row.hpp"
-#include "traces/reading/slurm_state.hpp"
+#include "traces/reading/log_rows.hpp"
 
 namespace vtrain {
 namespace {

@@ -1,6 +1,14 @@
-#include "traces/formats/spot_gpu.hpp"
+/// The jobs of Alibaba's spot-GPU data set, 2026: `job_info_df.csv` (the trace of the GFS scheduler).
+///
+/// Kept of a job: `job_name`, `organization` (the tenant), `gpu_model` as the GPU type, `worker_num` workers
+/// of `gpu_request` GPUs each, `submit_time` (seconds from the first job), `duration`. Not in the list: user,
+/// model, deadline, requested time, status, original start, iterations. Not kept: `job_type` (high priority
+/// or spot).
+///
+/// Skipped: rows without GPU, submission time or run time.
+#include "traces/formats/formats.hpp"
 
-#include "traces/reading/log_csv.hpp"
+#include "traces/reading/log_rows.hpp"
 
 namespace vtrain {
 namespace {

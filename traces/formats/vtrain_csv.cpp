@@ -1,4 +1,17 @@
-#include "traces/formats/vtrain_csv.hpp"
+/// Our own trace format: CSV with a header, one job a row, times in decimal seconds from the trace's origin.
+///
+///     job_id,tenant,user,submit_s,num_gpus,gpu_type,gpu_share,max_gpus,duration_s,requested_s,deadline_s,
+///     model,global_batch,iterations,original_start_s,status
+///
+/// `job_id`, `submit_s` and `num_gpus` are required, and of each job either `duration_s` or all of `model`,
+/// `global_batch` and `iterations`. Columns may be in any order; an empty field means "not given". An unknown
+/// column is an error, so that a misspelt one is not ignored. `gpu_share` is the part of each GPU that a job
+/// uses, 1 when not given; `status` is a name of `status_names`. Lines before the header that begin with `#`
+/// say, one each, what is assumed or synthetic.
+///
+/// Recognised by `job_id` and `submit_s`, without the `end_s` of a table of results. Written are the columns
+/// that at least one job fills, and before them each assumption. Reading gives both back, to the nanosecond.
+#include "traces/formats/formats.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -11,7 +11,7 @@
 #include "core/base/result.hpp"
 #include "core/io/csv.hpp"
 #include "traces/reading/job_fields.hpp"
-#include "traces/trace_format.hpp"
+#include "traces/reading/trace.hpp"
 
 namespace vtrain {
 

@@ -43,6 +43,12 @@ Result<std::int64_t> parse_iterations(std::string_view text);
 /// How a job ended, by its `status_name`.
 Result<JobStatus> parse_status(std::string_view text);
 
+/// `COMPLETED`, `FAILED`, `CANCELLED` (also `CANCELLED by 1001`), `TIMEOUT` and the other names of sacct(1),
+/// section "JOB STATE CODES". A job that a node failure, the kernel or a preemption ended has failed; one
+/// that has not ended (`PENDING`, `RUNNING`, `SUSPENDED` and others) is running; a word that is none of them
+/// is unknown.
+JobStatus slurm_job_status(std::string_view state);
+
 /// How often a word stands in a text, for instance a key that each job has: at most so many jobs are in it.
 std::size_t count_words(std::string_view text, std::string_view word);
 

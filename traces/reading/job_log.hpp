@@ -11,7 +11,7 @@
 
 #include "core/base/result.hpp"
 #include "core/text/calendar.hpp"
-#include "traces/trace_format.hpp"
+#include "traces/reading/trace.hpp"
 
 namespace vtrain {
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/support/sim_time.hpp"
+#include "traces/trace_format.hpp"
 #include "workloads/jobs/job_error.hpp"
 
 using vtrain::Job;

@@ -4,8 +4,7 @@
 #include <string>
 
 #include "tests/unit/traces/trace_text.hpp"
-#include "traces/formats/lingjun.hpp"
-#include "traces/formats/pai.hpp"
+#include "traces/formats/formats.hpp"
 #include "traces/trace_format.hpp"
 
 using std::chrono::seconds;

@@ -1,4 +1,4 @@
-#include "traces/formats/json_lines.hpp"
+#include "traces/formats/formats.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 
 #include "tests/unit/traces/trace_text.hpp"
-#include "traces/formats/vtrain_csv.hpp"
+#include "traces/formats/formats.hpp"
 #include "traces/trace_format.hpp"
 
 using namespace std::chrono_literals;

@@ -1,4 +1,4 @@
-#include "traces/formats/philly_log.hpp"
+#include "traces/formats/formats.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/text/calendar.hpp"
+#include "traces/trace_format.hpp"
 
 using nlohmann::json;
 using std::chrono::seconds;

@@ -13,7 +13,7 @@
 #include "tests/support/shared_data.hpp"
 #include "tests/support/tar_archive.hpp"
 #include "traces/editing/statistics.hpp"
-#include "traces/formats/pai.hpp"
+#include "traces/formats/formats.hpp"
 #include "traces/trace_format.hpp"
 
 using std::chrono::seconds;

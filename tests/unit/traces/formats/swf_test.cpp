@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tests/unit/traces/trace_text.hpp"
-#include "traces/formats/swf_writer.hpp"
+#include "traces/formats/formats.hpp"
 #include "traces/trace_format.hpp"
 
 using namespace std::chrono_literals;

@@ -1,4 +1,4 @@
-#include "traces/formats/vtrain_csv.hpp"
+#include "traces/formats/formats.hpp"
 
 #include <doctest/doctest.h>
 

@@ -50,5 +50,17 @@ TEST_CASE("job_fields: times in milliseconds and minutes are exact, and rounded 
   CHECK_FALSE(parse_duration("0", kMinutes).has_value());
 }
 
+TEST_CASE("job_fields: how jobs end by Slurm's states") {
+  CHECK(slurm_job_status("COMPLETED") == JobStatus::Completed);
+  CHECK(slurm_job_status("CANCELLED by 1001") == JobStatus::Cancelled);
+  CHECK(slurm_job_status(" TIMEOUT ") == JobStatus::TimedOut);
+  for (const char* state : {"FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "BOOT_FAIL"})
+    CHECK(slurm_job_status(state) == JobStatus::Failed);
+  for (const char* state : {"RUNNING", "SUSPENDED", "PENDING", "REQUEUED", "COMPLETING"})
+    CHECK(slurm_job_status(state) == JobStatus::Running);
+  for (const char* state : {"", "completed", "None"})
+    CHECK(slurm_job_status(state) == JobStatus::Unknown);
+}
+
 }  // namespace
 }  // namespace vtrain

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "traces/editing/statistics.hpp"
-#include "traces/formats/vtrain_csv.hpp"
+#include "traces/formats/formats.hpp"
 #include "workloads/model/zoo.hpp"
 #include "workloads/pricing/plan_cache.hpp"
 

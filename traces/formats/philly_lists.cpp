@@ -1,14 +1,47 @@
-#include "traces/formats/pcs.hpp"
+/// Lists of jobs that others derived from the published log of Microsoft's Philly cluster.
+///
+/// Pollux: `philly.csv` (Qiao et al., OSDI'21), which ElasticFlow and Sia use as well. Kept of a job:
+/// `timestamp` (the submission, local time of the US west coast), `duration` (the sum over all attempts),
+/// `num_gpus`, `cluster` (the virtual cluster, which becomes the tenant). The list has no job ids: the number
+/// of the row, counted from 0, is taken, and rows that are equal are jobs of their own.
+///
+/// PCS: `trace_<vc>.csv`, the jobs of one virtual cluster (Faisal et al., OSDI'24). The lists state work, not
+/// time: `service` is the run time multiplied by the speedup of a model that PCS drew at random. The reader
+/// divides by that speedup, which gives back whole seconds. Kept of a job: `app_id`, `submit_time` (seconds
+/// since the virtual cluster's first job), the run time, `num_jobs` (GPUs), `model_name` (random).
+///
+/// Neither has a GPU type, user, deadline, requested time, status, original start or iterations; Pollux has
+/// no model, PCS no tenant.
+///
+/// Skipped: rows without submission time, GPU or run time. Also jobs of PCS of a model or on a number of GPUs
+/// that do not occur in the published lists, since their speedup is not known.
+#include "traces/formats/formats.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
+#include <string>
 
-#include "traces/reading/log_csv.hpp"
+#include "traces/reading/log_rows.hpp"
 
 namespace vtrain {
 namespace {
+
+RowReader bind_pollux(ColumnFinder& columns) {
+  const int timestamp = columns.required("timestamp");
+  const int duration = columns.required("duration");
+  const int gpus = columns.required("num_gpus");
+  const int cluster = columns.required("cluster");
+  return [=, number = 0, name = std::string()](LogRow& row, Job& job) mutable {
+    name = std::to_string(number++);
+    job.name = name;
+    job.num_gpus = row.num_gpus(gpus);
+    job.submit = row.local_time(timestamp, kUsPacific, skip::kNoSubmission);
+    job.duration = row.duration(duration);
+    row.tenant(cluster, job.tenant);
+  };
+}
 
 /// How much faster a model trains on a number of GPUs than on one.
 struct Speedup {
@@ -77,6 +110,17 @@ RowReader bind_pcs(ColumnFinder& columns) {
 }
 
 }  // namespace
+
+bool recognise_pollux(std::string_view head) {
+  return header_includes(head, {"timestamp", "duration", "num_gpus", "gpu_time", "cluster"});
+}
+
+Result<Trace> read_pollux(const TraceInput& input) {
+  auto trace = read_log_csv(input, Origin::FirstSubmission, bind_pollux);
+  if (trace)
+    trace->assumptions.emplace_back("times are local times of the US west coast; job ids are row numbers");
+  return trace;
+}
 
 bool recognise_pcs(std::string_view head) {
   return header_includes(head, {"app_id", "submit_time", "service", "num_jobs", "model_name"});

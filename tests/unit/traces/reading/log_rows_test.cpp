@@ -1,9 +1,11 @@
 // What all readers of recorded logs share, shown on the Helios log.
-#include "traces/reading/log_csv.hpp"
+#include "traces/reading/log_rows.hpp"
 
 #include <doctest/doctest.h>
 
 #include <string>
+
+#include "traces/trace_format.hpp"
 
 using vtrain::Job;
 using vtrain::JobStatus;
@@ -43,7 +45,7 @@ std::string strict_error(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("log_csv: rows that are no jobs are counted by reason with their lines") {
+TEST_CASE("log_rows: rows that are no jobs are counted by reason with their lines") {
   const std::string times = "2020-04-01 00:00:00,2020-04-01 00:00:10,2020-04-01 00:01:00";
   CHECK(skipped(rows({"1,u,v,0,4,1,COMPLETED," + times + ",50,10"})) == "no GPU requested 1 2");
   CHECK(skipped(rows({"1,u,v,,4,1,COMPLETED," + times + ",50,10"})) == "no GPU requested 1 2");
@@ -74,7 +76,7 @@ TEST_CASE("log_csv: rows that are no jobs are counted by reason with their lines
   CHECK(skipped(rows({std::string((1 << 20) + 1, 'x')})) == "malformed row (columns, quotes or length) 1 2");
 }
 
-TEST_CASE("log_csv: of jobs with one id the first is kept") {
+TEST_CASE("log_rows: of jobs with one id the first is kept") {
   const std::string text = std::string(kHeader) + std::string(kGood) + std::string(kGood) + "6" +
                            std::string(kGood.substr(1)) + std::string(kGood) + "6" +
                            std::string(kGood.substr(1));
@@ -88,7 +90,7 @@ TEST_CASE("log_csv: of jobs with one id the first is kept") {
   CHECK(trace->skipped.reasons()[0].first_lines == std::vector<std::int64_t>{3, 5, 6});
 }
 
-TEST_CASE("log_csv: under strict the first such row is an error that says where and what") {
+TEST_CASE("log_rows: under strict the first such row is an error that says where and what") {
   const std::string times = "2020-04-01 00:00:00,2020-04-01 00:00:10,2020-04-01 00:01:00";
   CHECK(strict_error(std::string(kHeader) + std::string(kGood)) == "no error");
   CHECK(strict_error(rows({"1,u,v,0,4,1,COMPLETED," + times + ",50,10"})) ==
@@ -100,7 +102,7 @@ TEST_CASE("log_csv: under strict the first such row is an error that says where 
         "log.csv:3: expected a job to replay (job id of an earlier row), found '7'");
 }
 
-TEST_CASE("log_csv: a wrong header and a log without any job are errors") {
+TEST_CASE("log_rows: a wrong header and a log without any job are errors") {
   const auto header = parse_trace("job_id,vc\n1,a\n", "log.csv", "helios");
   REQUIRE_FALSE(header.has_value());
   CHECK(header.error().describe() == "log.csv:1: gpu_num: column missing; the header has 'job_id' and 'vc'");
@@ -112,7 +114,7 @@ TEST_CASE("log_csv: a wrong header and a log without any job are errors") {
 }
 
 TEST_CASE(
-    "log_csv: line ends, a byte-order mark, no final newline, columns in another order, rows out of order") {
+    "log_rows: line ends, a byte-order mark, no final newline, columns in another order, rows out of order") {
   const std::string text =
       "\xef\xbb\xbfvc,gpu_num,state,job_id,extra,submit_time,start_time,end_time\r\n"
       "a,2,FAILED,9,x,2020-04-01 00:00:05,2020-04-01 00:00:10,2020-04-01 00:00:12\r\n\r\n"
@@ -130,7 +132,7 @@ TEST_CASE(
   CHECK(trace->assumptions[0] == "time 0 is the first submission, 2020-03-31 16:00:00 UTC");
 }
 
-TEST_CASE("log_csv: a start before the submission is not kept, one far after it is skipped") {
+TEST_CASE("log_rows: a start before the submission is not kept, one far after it is skipped") {
   const auto early = parse_trace(
       rows({"1,u,v,1,4,1,FAILED,2020-04-01 00:00:11,2020-04-01 00:00:10,2020-04-01 00:01:00,,"}), "log.csv");
   REQUIRE(early.has_value());
@@ -143,14 +145,14 @@ TEST_CASE("log_csv: a start before the submission is not kept, one far after it 
         "times beyond 100 years 1 3");
 }
 
-TEST_CASE("log_csv: spellings of a missing value") {
+TEST_CASE("log_rows: spellings of a missing value") {
   for (const char* text : {"", " ", "nan", "NaN", "None", "NULL", "null", "N/A"})
     CHECK(vtrain::is_missing(text));
   CHECK_FALSE(vtrain::is_missing("0"));
   CHECK_FALSE(vtrain::is_missing("-"));
 }
 
-TEST_CASE("log_csv: fractions of GPUs become GPUs and a share that keeps their sum") {
+TEST_CASE("log_rows: fractions of GPUs become GPUs and a share that keeps their sum") {
   const auto sum = [](std::initializer_list<std::pair<double, double>> parts) {
     vtrain::GpuSum gpus;
     for (const auto& [count, each] : parts)
