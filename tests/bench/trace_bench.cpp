@@ -9,6 +9,7 @@
 
 #include "core/io/file.hpp"
 #include "tests/bench/memory_peak.hpp"
+#include "tests/unit/traces/zoo_catalog.hpp"
 #include "traces/formats/formats.hpp"
 #include "traces/synthesis/generator.hpp"
 #include "traces/trace_format.hpp"
@@ -28,9 +29,10 @@ vtrain::GeneratorOptions options() {
 /// Jobs with every column of our CSV but the requested time.
 const vtrain::Workload& workload() {
   static const vtrain::Workload jobs = *vtrain::generate_trace(
-      options(), [](std::string_view, std::int32_t, vtrain::GpuCount, vtrain::GpuTypeId) {
+      options(),
+      vtrain::testing::zoo_with([](std::string_view, std::int32_t, vtrain::GpuCount, vtrain::GpuTypeId) {
         return vtrain::Result<vtrain::Nanoseconds>(vtrain::Nanoseconds(1.234567891e9));
-      });
+      }));
   return jobs;
 }
 
@@ -234,7 +236,7 @@ BENCHMARK(BM_WriteVtrainCsv)->Unit(benchmark::kMillisecond);
 
 void BM_GenerateRigid(benchmark::State& state) {
   for (auto _ : state)
-    benchmark::DoNotOptimize(vtrain::generate_trace(options(), nullptr));
+    benchmark::DoNotOptimize(vtrain::generate_trace(options(), {}));
   state.SetItemsProcessed(state.iterations() * kJobs);
 }
 BENCHMARK(BM_GenerateRigid)->Unit(benchmark::kMillisecond);

@@ -29,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.num_tenants = 0;
   options.models = {};
   options.deadlines.reset();
-  const auto workload = vtrain::generate_trace(options, nullptr);
+  const auto workload = vtrain::generate_trace(options, {});
   if (!workload) {
     require(!workload.error().message.empty());
     return 0;

@@ -35,7 +35,7 @@ struct FitArguments {
 
 /// As many jobs as the trace has, at its rate, to show how near the generator comes.
 Result<TraceStatistics> generate_as_many(const WorkloadShape& shape) {
-  return generate_trace(options_like(shape), nullptr).map([](const Workload& workload) {
+  return generate_trace(options_like(shape), {}).map([](const Workload& workload) {
     return trace_statistics(workload);
   });
 }

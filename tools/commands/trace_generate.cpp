@@ -107,7 +107,7 @@ Result<GeneratePlan> read_plan(const GenerateArguments& arguments) {
     options.arrivals = *arrivals;
   }
   if (arguments.assign) {
-    const auto models = in_option("--assign", ModelMix::parse(*arguments.assign));
+    const auto models = in_option("--assign", ModelMix::parse(*arguments.assign, find_trainable_model));
     if (!models) return fail(models.error());
     options.models = *models;
   }
@@ -169,9 +169,9 @@ void print_generated(const GenerateArguments& arguments, const GeneratorOptions&
 
 /// Leaves out the sizes of jobs on which the one model that all train has no plan; returns a sentence that
 /// says so. If it has none on any, all stay, for the generator to say why.
-std::string leave_out_sizes_without_plan(GeneratorOptions& options, const IterationTime& iteration_time) {
+std::string leave_out_sizes_without_plan(GeneratorOptions& options, const ModelCatalog& models) {
   if (options.models.kind != ModelMix::Kind::One) return {};
-  ModelAssigner assigner(options.models, options.seed, iteration_time);
+  ModelAssigner assigner(options.models, options.seed, models);
   Workload scratch;
   std::vector<GangWeight> with_plan;
   std::vector<std::string> without_plan;
@@ -200,9 +200,9 @@ Result<void> generate(const GenerateArguments& arguments) {
   auto pricing = ClusterPricing::open(arguments.pricing, plan->cluster, warnings);
   log_warnings(warnings);
   if (!pricing) return fail(pricing.error());
-  const IterationTime iteration_time = iteration_times(pricing->curves());
-  std::string left_out = leave_out_sizes_without_plan(options, iteration_time);
-  auto workload = generate_trace(options, iteration_time);
+  const ModelCatalog models = model_catalog(pricing->curves());
+  std::string left_out = leave_out_sizes_without_plan(options, models);
+  auto workload = generate_trace(options, models);
   if (!workload) return fail(workload.error());
   Trace trace{.workload = *std::move(workload), .assumptions = describe_plan(*plan)};
   if (!left_out.empty()) trace.assumptions.push_back(std::move(left_out));

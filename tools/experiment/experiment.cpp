@@ -92,7 +92,7 @@ Result<void> generate_default_day(const ModelMix& models, std::uint64_t seed, co
     options.models = models;
     experiment.assumptions.push_back(models.describe() + " (synthetic)");
   }
-  auto workload = generate_trace(options, iteration_times(curves));
+  auto workload = generate_trace(options, model_catalog(curves));
   if (!workload) return fail(workload.error());
   experiment.workload = *std::move(workload);
   experiment.trace_name = "a generated day of LLM jobs";

@@ -8,6 +8,7 @@
 #include "tools/experiment/option_error.hpp"
 #include "tools/format/text_format.hpp"
 #include "traces/editing/slice.hpp"
+#include "workloads/model/zoo.hpp"
 #include "workloads/pricing/curves_by_type.hpp"
 #include "workloads/pricing/job_pricing.hpp"
 #include "workloads/pricing/plan_cache.hpp"
@@ -36,7 +37,7 @@ Result<Transformations> read_transformations(const TransformationArguments& argu
   const auto tenants = in_option("--tenants", TenantRule::parse(arguments.tenants));
   if (!tenants) return fail(tenants.error());
   result.tenants = *tenants;
-  auto models = in_option("--assign", ModelMix::parse(arguments.assign));
+  auto models = in_option("--assign", ModelMix::parse(arguments.assign, find_trainable_model));
   if (!models) return fail(std::move(models.error()));
   result.models = *std::move(models);
   result.predicts_run_times = arguments.run_times == "predicted";
@@ -54,16 +55,23 @@ Result<Transformations> read_transformations(const TransformationArguments& argu
   return result;
 }
 
-IterationTime iteration_times(const CurvesByType& curves) {
-  return [curves](std::string_view model, std::int32_t global_batch, GpuCount num_gpus,
-                  GpuTypeId gpu_type) -> Result<Nanoseconds> {
-    const std::string name(model);
-    for (const std::uint32_t type : curves.allowed(gpu_type)) {
-      auto time = curves.types()[type].curves->iteration_time(name, global_batch, num_gpus);
-      if (time) return time;
-    }
-    return curves.of(gpu_type).iteration_time(name, global_batch, num_gpus);
-  };
+Result<TrainableModel> find_trainable_model(std::string_view name) {
+  return find_model(name).map([](const ZooModel& model) {
+    return TrainableModel{std::string(model.name()), model.model().num_parameters(), model.global_batch};
+  });
+}
+
+ModelCatalog model_catalog(const CurvesByType& curves) {
+  return {.find = find_trainable_model,
+          .iteration_time = [curves](std::string_view model, std::int32_t global_batch, GpuCount num_gpus,
+                                     GpuTypeId gpu_type) -> Result<Nanoseconds> {
+            const std::string name(model);
+            for (const std::uint32_t type : curves.allowed(gpu_type)) {
+              auto time = curves.types()[type].curves->iteration_time(name, global_batch, num_gpus);
+              if (time) return time;
+            }
+            return curves.of(gpu_type).iteration_time(name, global_batch, num_gpus);
+          }};
 }
 
 Result<std::vector<std::string>> transform(Workload& workload, const Transformations& transformations,
@@ -93,7 +101,7 @@ Result<std::vector<std::string>> transform(Workload& workload, const Transformat
           fmt::format("run times of the trace for {} whose model has no plan on the GPUs asked for",
                       count_of(done.without_plan, "job")));
   }
-  auto assigned = assign_models(workload, transformations.models, seed, iteration_times(curves));
+  auto assigned = assign_models(workload, transformations.models, seed, model_catalog(curves));
   if (!assigned) return fail(std::move(assigned.error()));
   take(*std::move(assigned));
   const bool wants_deadlines =

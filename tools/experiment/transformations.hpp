@@ -36,9 +36,12 @@ struct Transformations {
 /// Reads the arguments without any jobs, so that a misspelt one does not cost a long read.
 Result<Transformations> read_transformations(const TransformationArguments& arguments);
 
-/// Iteration times as `ModelAssigner` wants them, on the first of the types that a job may use on which there
-/// is a plan; the curves in it must outlive the result.
-IterationTime iteration_times(const CurvesByType& curves);
+/// The model of the zoo with this name.
+Result<TrainableModel> find_trainable_model(std::string_view name);
+
+/// The model zoo with iteration times on the first of the types that a job may use on which there is a plan.
+/// The curves must outlive the result.
+ModelCatalog model_catalog(const CurvesByType& curves);
 
 /// Applies statuses, tenants, run times and models in this order, prices the jobs that have no duration yet,
 /// if deadlines or estimates need it or `price` says so (`price_jobs`), then applies deadlines and estimates.

@@ -14,8 +14,6 @@
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
 #include "workloads/jobs/job_error.hpp"
-#include "workloads/model/zoo.hpp"
-#include "workloads/pricing/training_jobs.hpp"
 
 namespace vtrain {
 namespace {
@@ -88,8 +86,12 @@ std::span<const Entry> entries_of_size(std::span<const Entry> table, GpuCount nu
   return table.subspan(static_cast<std::size_t>(low - table.begin()), static_cast<std::size_t>(high - low));
 }
 
-std::int64_t num_parameters(std::string_view model) {
-  return find_model(model).value().model().num_parameters();
+/// By `ModelId`, whether the catalogue has the models that a workload names.
+std::vector<bool> find_known_models(const Workload& workload, const FindModel& find) {
+  std::vector<bool> known;
+  for (const std::string& name : workload.models.names())
+    known.push_back(find(name).has_value());
+  return known;
 }
 
 }  // namespace
@@ -98,7 +100,7 @@ std::span<const ModelChoice> model_choices() {
   return kModelChoices;
 }
 
-Result<ModelMix> ModelMix::parse(std::string_view text) {
+Result<ModelMix> ModelMix::parse(std::string_view text, const FindModel& find) {
   if (text == "none") return ModelMix{};
   if (text == "zoo") return ModelMix{.kind = Kind::Zoo};
   if (text == "lingjun") return ModelMix{.kind = Kind::Lingjun};
@@ -112,9 +114,9 @@ Result<ModelMix> ModelMix::parse(std::string_view text) {
         key == "model" ? !mix.model.empty() : key == "global-batch" && mix.global_batch > 0;
     if (is_repeated) return refuse(fmt::format("{}: expected once, found twice", key));
     if (value && key == "model") {
-      const auto model = find_model(*value);
+      const auto model = find(*value);
       if (!model) return refuse(model.error().message);
-      mix.model = model->name();
+      mix.model = model->name;
     } else if (value && key == "global-batch") {
       const auto batch = parse_integer(*value, 1, std::numeric_limits<std::int32_t>::max());
       if (!batch) return refuse("global-batch: " + batch.error().message);
@@ -143,8 +145,8 @@ std::string ModelMix::describe() const {
   throw std::logic_error("a mix of models without a name");
 }
 
-ModelAssigner::ModelAssigner(ModelMix mix, std::uint64_t seed, const IterationTime& iteration_time)
-    : mix_(std::move(mix)), iteration_time_(iteration_time), random_(seed, "models") {}
+ModelAssigner::ModelAssigner(ModelMix mix, std::uint64_t seed, const ModelCatalog& models)
+    : mix_(std::move(mix)), models_(models), random_(seed, "models") {}
 
 std::pair<std::string_view, std::int32_t> ModelAssigner::draw(GpuCount num_gpus) {
   if (mix_.kind == ModelMix::Kind::One) return {mix_.model, mix_.global_batch};
@@ -163,16 +165,16 @@ std::pair<std::string_view, std::int32_t> ModelAssigner::draw(GpuCount num_gpus)
 Result<ModelAssigner::Price> ModelAssigner::find_price(std::string_view model, std::int32_t global_batch,
                                                        const Job& job) const {
   if (global_batch > 0) {
-    return iteration_time_(model, global_batch, job.num_gpus, job.gpu_type).map([&](Nanoseconds time) {
+    return models_.iteration_time(model, global_batch, job.num_gpus, job.gpu_type).map([&](Nanoseconds time) {
       return Price{global_batch, time};
     });
   }
-  const std::int64_t published = find_model(model).value().global_batch;
+  const std::int64_t published = models_.find(model).value().global_batch;
   std::int64_t per_gpu = std::clamp<std::int64_t>(published / job.num_gpus.value, 1, kSequencesPerGpu);
   for (;;) {
     const auto batch = static_cast<std::int32_t>(
         std::min<std::int64_t>(per_gpu * job.num_gpus.value, std::numeric_limits<std::int32_t>::max()));
-    const auto time = iteration_time_(model, batch, job.num_gpus, job.gpu_type);
+    const auto time = models_.iteration_time(model, batch, job.num_gpus, job.gpu_type);
     if (!time) return fail(time.error());
     if (*time <= kLongestIteration || per_gpu == 1) return Price{batch, *time};
     per_gpu /= 2;
@@ -192,9 +194,9 @@ Result<void> ModelAssigner::assign(Workload& workload, Job& job) {
   auto found = price(model, global_batch, job);
   if (!found && mix_.kind != ModelMix::Kind::One) {
     const Error error = found.error();
-    const std::int64_t most = num_parameters(model);
+    const std::int64_t most = models_.find(model).value().num_parameters;
     for (auto smaller = kBySize.rbegin(); !found && smaller != kBySize.rend(); ++smaller) {
-      if (num_parameters(*smaller) >= most) continue;
+      if (models_.find(*smaller).value().num_parameters >= most) continue;
       model = *smaller;
       found = price(model, 0, job);
     }
@@ -210,17 +212,19 @@ Result<void> ModelAssigner::assign(Workload& workload, Job& job) {
 }
 
 Result<std::string> assign_models(Workload& workload, const ModelMix& mix, std::uint64_t seed,
-                                  const IterationTime& iteration_time) {
+                                  const ModelCatalog& models) {
   if (mix.kind == ModelMix::Kind::None) return std::string();
-  ModelAssigner assigner(mix, seed, iteration_time);
+  ModelAssigner assigner(mix, seed, models);
   std::int64_t assigned = 0;
   std::int64_t without_plan = 0;
   std::optional<Error> first_without;
   Seconds before{0};
   Seconds after{0};
-  const TrainingJobs training(workload);
+  const std::vector<bool> is_known = find_known_models(workload, models.find);
   for (Job& job : workload.jobs) {
-    if (training.include(job) || job.shares_gpus()) continue;
+    const bool has_model =
+        job.model && is_known[job.model.value] && job.global_batch > 0 && job.iterations > 0;
+    if (has_model || job.shares_gpus()) continue;
     if (job.duration.count() <= 0) {
       return fail(job_error(workload, job, "assign", "needs a duration to be given a model, and has none"));
     }

@@ -17,16 +17,32 @@
 
 namespace vtrain {
 
-/// The time of one iteration of a model of the zoo at a global batch on this many GPUs of the type that a job
+/// A model that jobs can be given.
+struct TrainableModel {
+  std::string name{};
+  std::int64_t num_parameters = 0;
+  std::int64_t global_batch = 0;  ///< sequences an iteration in its published training
+};
+
+/// Finds a model by its name. The error carries a message that names the nearest known model.
+using FindModel = std::function<Result<TrainableModel>(std::string_view name)>;
+
+/// The time of one iteration of a known model at a global batch on this many GPUs of the type that a job
 /// asks for (`Job::gpu_type`). An error: there is no plan that fits. Called once for each combination that
 /// occurs.
 using IterationTime = std::function<Result<Nanoseconds>(std::string_view model, std::int32_t global_batch,
                                                         GpuCount num_gpus, GpuTypeId gpu_type)>;
 
-/// What jobs of one size may train.
+/// Models, as the predictor knows them: it prices jobs of these, and no others.
+struct ModelCatalog {
+  FindModel find{};
+  IterationTime iteration_time{};
+};
+
+/// A model that jobs of one size may train.
 struct ModelChoice {
   GpuCount num_gpus{1};
-  std::string_view model;  ///< a name of the model zoo
+  std::string_view model;  ///< a name that every catalogue has
   std::int32_t global_batch = 0;
 };
 
@@ -34,7 +50,7 @@ struct ModelChoice {
 /// model has a plan that fits in memory.
 std::span<const ModelChoice> model_choices();
 
-/// Which models jobs train.
+/// A rule for the models that jobs train.
 struct ModelMix {
   enum class Kind : std::uint8_t {
     None,     ///< jobs keep what they have
@@ -43,11 +59,12 @@ struct ModelMix {
     One,      ///< one model for all
   };
   Kind kind = Kind::None;
-  std::string model{};            ///< of `One`
-  std::int32_t global_batch = 0;  ///< of `One`; 0: as many sequences as suit the number of GPUs
+  std::string model{};            ///< with `One` alone
+  std::int32_t global_batch = 0;  ///< with `One`; 0: as many sequences as suit the number of GPUs
 
   /// `none`, `zoo`, `lingjun`, or `model=NAME`, with or without `,global-batch=SEQUENCES`.
-  static Result<ModelMix> parse(std::string_view text);
+  /// `find` knows the names.
+  static Result<ModelMix> parse(std::string_view text, const FindModel& find);
   /// For people: `LLM models by number of GPUs as in Alibaba Lingjun 2023`.
   std::string describe() const;
 };
@@ -57,8 +74,8 @@ struct ModelMix {
 /// drawn model that has no plan on the job's GPUs is replaced by the next smaller one that has.
 class ModelAssigner {
  public:
-  /// `iteration_time` must outlive the object.
-  ModelAssigner(ModelMix mix, std::uint64_t seed, const IterationTime& iteration_time);
+  /// `models` must outlive the object.
+  ModelAssigner(ModelMix mix, std::uint64_t seed, const ModelCatalog& models);
   ModelAssigner(const ModelAssigner&) = delete;
   ModelAssigner& operator=(const ModelAssigner&) = delete;
 
@@ -67,11 +84,11 @@ class ModelAssigner {
   /// a plan on these GPUs.
   Result<void> assign(Workload& workload, Job& job);
 
-  /// How many jobs got a smaller model than the one drawn.
+  /// Number of jobs that got a smaller model than the one drawn.
   std::int64_t num_replaced() const { return num_replaced_; }
 
  private:
-  /// What a model costs on a number of GPUs.
+  /// The cost of a model on a number of GPUs.
   struct Price {
     std::int32_t global_batch = 0;
     Nanoseconds iteration{0};
@@ -83,17 +100,17 @@ class ModelAssigner {
   Result<Price> find_price(std::string_view model, std::int32_t global_batch, const Job& job) const;
 
   ModelMix mix_;
-  const IterationTime& iteration_time_;
+  const ModelCatalog& models_;
   RandomStream random_;
   std::map<std::tuple<std::string_view, std::int32_t, GpuCount, GpuTypeId>, Result<Price>> prices_;
   std::int64_t num_replaced_ = 0;
 };
 
-/// Assigns models to the jobs that do not train a model of the zoo already; jobs on shared GPUs, and those on
-/// whose GPUs nothing of the mix has a plan, are left as they are. Returns a sentence that says so, and by
-/// how much whole iterations change the work; empty for `None`. Errors name the job: it has no duration, or
-/// it is the first of jobs none of which could be given a model.
+/// Assigns models to the jobs that do not train a known model already; jobs on shared GPUs, and those on
+/// whose GPUs nothing of the mix has a plan, keep theirs. Returns a sentence that says so, and by how much
+/// whole iterations change the work; empty for `None`. Errors name the job: it has no duration, or it is the
+/// first job where no job could be given a model.
 Result<std::string> assign_models(Workload& workload, const ModelMix& mix, std::uint64_t seed,
-                                  const IterationTime& iteration_time);
+                                  const ModelCatalog& models);
 
 }  // namespace vtrain

@@ -27,14 +27,14 @@ std::vector<GangWeight> gangs_up_to(const GeneratorOptions& options) {
 /// Gang sizes, durations and models of the jobs.
 class JobSampler {
  public:
-  JobSampler(const GeneratorOptions& options, const IterationTime& iteration_time)
+  JobSampler(const GeneratorOptions& options, const ModelCatalog& models)
       : options_(options),
         gangs_(gangs_up_to(options)),
         gang_choice_(weights_of(gangs_)),
-        rigid_(!iteration_time || options.models.kind == ModelMix::Kind::None),
+        rigid_(!models.iteration_time || options.models.kind == ModelMix::Kind::None),
         size_stream_(options.seed, "gang sizes"),
         duration_stream_(options.seed, "durations"),
-        models_(options.models, options.seed, iteration_time) {
+        models_(options.models, options.seed, models) {
     for (const GangWeight& gang : gangs_) {
       const DurationQuantiles& quantiles = options.shape.durations_of(gang.num_gpus);
       most_fraction_.push_back(
@@ -159,9 +159,8 @@ Result<void> check(const GeneratorOptions& options) {
 }
 
 /// Draws jobs until there are enough; returns their work in GPU-seconds.
-Result<double> draw_jobs(const GeneratorOptions& options, const IterationTime& iteration_time,
-                         Workload& workload) {
-  JobSampler sampler(options, iteration_time);
+Result<double> draw_jobs(const GeneratorOptions& options, const ModelCatalog& models, Workload& workload) {
+  JobSampler sampler(options, models);
   const double enough =
       options.num_jobs > 0 ? 0 : options.load * options.cluster.value * to_seconds(options.span);
   workload.jobs.reserve(static_cast<std::size_t>(options.num_jobs));
@@ -259,10 +258,10 @@ GeneratorOptions options_like(const WorkloadShape& shape) {
   return options;
 }
 
-Result<Workload> generate_trace(const GeneratorOptions& options, const IterationTime& iteration_time) {
+Result<Workload> generate_trace(const GeneratorOptions& options, const ModelCatalog& models) {
   if (auto checked = check(options); !checked) return fail(std::move(checked.error()));
   Workload workload;
-  const auto gpu_seconds = draw_jobs(options, iteration_time, workload);
+  const auto gpu_seconds = draw_jobs(options, models, workload);
   if (!gpu_seconds) return fail(gpu_seconds.error());
   const Seconds span = options.load > 0
                            ? Seconds(*gpu_seconds / (options.load * options.cluster.value))

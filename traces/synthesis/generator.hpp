@@ -55,10 +55,10 @@ struct GeneratorOptions {
 GeneratorOptions options_like(const WorkloadShape& shape);
 
 /// Generates jobs, ordered by submission from 0 on; the last submission is at the end of the span. With a mix
-/// of models every job trains one of them (`ModelAssigner`). Without a mix, or with an empty function, jobs
-/// are rigid: a duration in whole seconds and no model. The same options give the same jobs.
+/// of models every job trains one of them (`ModelAssigner`). Without a mix, or without iteration times in
+/// `models`, jobs are rigid: a duration in whole seconds and no model. Equal options give equal jobs.
 ///
 /// One job comes at the start and one at the end. O(jobs).
-Result<Workload> generate_trace(const GeneratorOptions& options, const IterationTime& iteration_time);
+Result<Workload> generate_trace(const GeneratorOptions& options, const ModelCatalog& models);
 
 }  // namespace vtrain

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "workloads/model/zoo.hpp"
+#include "tests/unit/traces/zoo_catalog.hpp"
 #include "workloads/pricing/plan_cache.hpp"
 
 using vtrain::assign_models;
@@ -18,6 +18,8 @@ using vtrain::ModelMix;
 using vtrain::Nanoseconds;
 using vtrain::Result;
 using vtrain::Workload;
+using vtrain::testing::find_in_zoo;
+using vtrain::testing::zoo_with;
 
 namespace {
 
@@ -48,7 +50,8 @@ TEST_CASE("model_mix: iterations are the nearest whole number, at least one, and
     const auto [seconds, iterations] = expected;
     CAPTURE(expected.first);
     Workload workload = jobs(1, 8, std::chrono::seconds(seconds));
-    const auto said = assign_models(workload, ModelMix::parse("lingjun").value(), 1, seven_seconds);
+    const auto said =
+        assign_models(workload, ModelMix::parse("lingjun", find_in_zoo).value(), 1, zoo_with(seven_seconds));
     REQUIRE(said.has_value());
     CHECK(workload.jobs[0].iterations == iterations);
     CHECK(workload.jobs[0].duration == std::chrono::seconds(7 * iterations));
@@ -58,7 +61,8 @@ TEST_CASE("model_mix: iterations are the nearest whole number, at least one, and
 TEST_CASE("model_mix: jobs of one size have the models of the published mix") {
   constexpr int kJobs = 20'000;
   Workload workload = jobs(kJobs, 7);
-  const auto said = assign_models(workload, ModelMix::parse("lingjun").value(), 3, seven_seconds);
+  const auto said =
+      assign_models(workload, ModelMix::parse("lingjun", find_in_zoo).value(), 3, zoo_with(seven_seconds));
   REQUIRE(said.has_value());
   // 3600 s are 514 iterations of 7 s: 3598 s, 0.06 % less.
   CHECK(*said ==
@@ -83,34 +87,38 @@ TEST_CASE(
     return Nanoseconds(10e9 * global_batch / num_gpus.value);  // 10 s a sequence
   };
   Workload workload = jobs(1, 12);
-  REQUIRE(assign_models(workload, ModelMix::parse("model=gpt3-13b").value(), 1, price).has_value());
+  REQUIRE(assign_models(workload, ModelMix::parse("model=gpt3-13b", find_in_zoo).value(), 1, zoo_with(price))
+              .has_value());
   CHECK(workload.jobs[0].global_batch ==
         4 * 12);  // 16 and 8 sequences a GPU take 160 s and 80 s, 4 take 40 s
   Workload given = jobs(1, 12);
-  REQUIRE(
-      assign_models(given, ModelMix::parse("model=gpt3-13b,global-batch=96").value(), 1, price).has_value());
+  REQUIRE(assign_models(given, ModelMix::parse("model=gpt3-13b,global-batch=96", find_in_zoo).value(), 1,
+                        zoo_with(price))
+              .has_value());
   CHECK(given.jobs[0].global_batch == 96);
   CHECK(model_of(given, 0) == "gpt3-13b");
   // The batches of the mix are those of its sizes; three GPUs are none of them.
   Workload odd = jobs(30, 3);
-  REQUIRE(assign_models(odd, ModelMix::parse("zoo").value(), 1, price).has_value());
+  REQUIRE(assign_models(odd, ModelMix::parse("zoo", find_in_zoo).value(), 1, zoo_with(price)).has_value());
 }
 
 TEST_CASE(
     "model_mix: a model that does not fit is replaced by a smaller one, but not a model that was named") {
   const auto small_only = [](std::string_view model, std::int32_t, GpuCount,
                              GpuTypeId) -> Result<Nanoseconds> {
-    if (vtrain::find_model(model)->model().num_parameters() < 2'000'000'000) return Nanoseconds(1e9);
+    if (find_in_zoo(model)->num_parameters < 2'000'000'000) return Nanoseconds(1e9);
     return vtrain::fail({.kind = vtrain::ErrorKind::Failed, .message = "does not fit"});
   };
   Workload workload = jobs(50, 32);
-  const auto said = assign_models(workload, ModelMix::parse("lingjun").value(), 1, small_only);
+  const auto said =
+      assign_models(workload, ModelMix::parse("lingjun", find_in_zoo).value(), 1, zoo_with(small_only));
   REQUIRE(said.has_value());
   CHECK(said->ends_with("; smaller than drawn, to fit, in 50"));
   for (std::size_t i = 0; i < 50; ++i)
     CHECK(model_of(workload, i) == "gpt3-1.3b");  // the largest below 2 billion in the list of replacements
   const auto named =
-      assign_models(workload = jobs(1, 32), ModelMix::parse("model=gpt3-13b").value(), 1, small_only);
+      assign_models(workload = jobs(1, 32), ModelMix::parse("model=gpt3-13b", find_in_zoo).value(), 1,
+                    zoo_with(small_only));
   REQUIRE_FALSE(named.has_value());
   CHECK(named.error().describe() == "job '0': does not fit");
   CHECK(named.error().kind == vtrain::ErrorKind::Failed);
@@ -124,7 +132,8 @@ TEST_CASE("model_mix: a job on whose GPUs the named model has no plan stays as i
   };
   Workload workload = jobs(3, 8);
   workload.jobs[1].num_gpus = GpuCount(1);
-  const auto said = assign_models(workload, ModelMix::parse("model=gpt3-13b").value(), 1, many_only);
+  const auto said =
+      assign_models(workload, ModelMix::parse("model=gpt3-13b", find_in_zoo).value(), 1, zoo_with(many_only));
   REQUIRE(said.has_value());
   CHECK(
       *said ==
@@ -143,7 +152,8 @@ TEST_CASE("model_mix: jobs that train a model of the zoo, or share a GPU, are le
   workload.jobs[0].iterations = 5;
   workload.jobs[1].gpu_share = 500;
   workload.jobs[2].model = workload.model("resnet50");
-  const auto said = assign_models(workload, ModelMix::parse("zoo").value(), 1, seven_seconds);
+  const auto said =
+      assign_models(workload, ModelMix::parse("zoo", find_in_zoo).value(), 1, zoo_with(seven_seconds));
   REQUIRE(said.has_value());
   CHECK(said->find("for 2 of 4 jobs") != std::string::npos);
   CHECK(workload.jobs[0].iterations == 5);
@@ -151,8 +161,9 @@ TEST_CASE("model_mix: jobs that train a model of the zoo, or share a GPU, are le
   CHECK(model_of(workload, 2).starts_with("gpt3-"));
   CHECK(workload.jobs[3].iterations > 0);
   workload.jobs[3] = {};
-  CHECK(assign_models(workload, ModelMix::parse("zoo").value(), 1, seven_seconds).error().message ==
-        "job '': needs a duration to be given a model, and has none");
+  CHECK(assign_models(workload, ModelMix::parse("zoo", find_in_zoo).value(), 1, zoo_with(seven_seconds))
+            .error()
+            .message == "job '': needs a duration to be given a model, and has none");
 }
 
 TEST_CASE("model_mix: every model of every mix has a plan on 80 GB A100s, whatever the number of GPUs") {
@@ -166,7 +177,8 @@ TEST_CASE("model_mix: every model of every mix has a plan on 80 GB A100s, whatev
       CAPTURE(num_gpus);
       CAPTURE(mix);
       Workload workload = jobs(30, num_gpus);
-      const auto said = assign_models(workload, ModelMix::parse(mix).value(), 1, price);
+      const auto said =
+          assign_models(workload, ModelMix::parse(mix, find_in_zoo).value(), 1, zoo_with(price));
       REQUIRE_MESSAGE(said.has_value(), said.error().describe());
       // Whole numbers of nodes of 8 and powers of two need no smaller model.
       const bool even = num_gpus <= 128 && (num_gpus & (num_gpus - 1)) == 0;
@@ -176,14 +188,14 @@ TEST_CASE("model_mix: every model of every mix has a plan on 80 GB A100s, whatev
 }
 
 TEST_CASE("model_mix: rules are read from text and refused when they make no sense") {
-  CHECK(ModelMix::parse("none").value().kind == ModelMix::Kind::None);
+  CHECK(ModelMix::parse("none", find_in_zoo).value().kind == ModelMix::Kind::None);
   Workload workload = jobs(1, 1);
-  CHECK(assign_models(workload, ModelMix{}, 1, nullptr).value().empty());
-  CHECK(ModelMix::parse("model=gpt3-13b,global-batch=96").value().describe() ==
+  CHECK(assign_models(workload, ModelMix{}, 1, {}).value().empty());
+  CHECK(ModelMix::parse("model=gpt3-13b,global-batch=96", find_in_zoo).value().describe() ==
         "gpt3-13b with global batch 96");
-  CHECK(ModelMix::parse("model=gpt3-14b").error().describe() ==
+  CHECK(ModelMix::parse("model=gpt3-14b", find_in_zoo).error().describe() ==
         "assign: unknown model 'gpt3-14b'; did you mean 'gpt3-13b'?");
   for (const char* bad :
        {"", "x", "model=", "global-batch=3", "model=gpt3-13b,global-batch=0", "model=gpt3-13b,batch=3"})
-    CHECK_FALSE(ModelMix::parse(bad).has_value());
+    CHECK_FALSE(ModelMix::parse(bad, find_in_zoo).has_value());
 }

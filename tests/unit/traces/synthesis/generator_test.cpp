@@ -6,9 +6,9 @@
 #include <cmath>
 #include <string>
 
+#include "tests/unit/traces/zoo_catalog.hpp"
 #include "traces/editing/statistics.hpp"
 #include "traces/formats/formats.hpp"
-#include "workloads/model/zoo.hpp"
 #include "workloads/pricing/plan_cache.hpp"
 
 using vtrain::generate_trace;
@@ -21,6 +21,8 @@ using vtrain::Result;
 using vtrain::trace_statistics;
 using vtrain::TraceStatistics;
 using vtrain::Workload;
+using vtrain::testing::find_in_zoo;
+using vtrain::testing::zoo_with;
 
 namespace {
 
@@ -37,16 +39,16 @@ GeneratorOptions options_of(std::int64_t num_jobs, std::uint64_t seed = 1) {
 }
 
 std::string error_of(const GeneratorOptions& options) {
-  const auto workload = generate_trace(options, nullptr);
+  const auto workload = generate_trace(options, {});
   return workload ? "no error" : workload.error().describe();
 }
 
 }  // namespace
 
 TEST_CASE("trace_generator: the same seed gives the same bytes, another seed other jobs") {
-  const auto a = generate_trace(options_of(2000, 5), two_seconds);
-  const auto b = generate_trace(options_of(2000, 5), two_seconds);
-  const auto c = generate_trace(options_of(2000, 6), two_seconds);
+  const auto a = generate_trace(options_of(2000, 5), zoo_with(two_seconds));
+  const auto b = generate_trace(options_of(2000, 5), zoo_with(two_seconds));
+  const auto c = generate_trace(options_of(2000, 6), zoo_with(two_seconds));
   REQUIRE(a.has_value());
   REQUIRE(b.has_value());
   REQUIRE(c.has_value());
@@ -59,7 +61,7 @@ TEST_CASE("trace_generator: the offered load is the one asked for") {
     for (const double load : {0.3, 0.9, 2.0}) {
       GeneratorOptions options = options_of(num_jobs);
       options.load = load;
-      const auto workload = generate_trace(options, two_seconds);
+      const auto workload = generate_trace(options, zoo_with(two_seconds));
       REQUIRE(workload.has_value());
       const TraceStatistics statistics = trace_statistics(*workload);
       CHECK(statistics.jobs == num_jobs);
@@ -75,7 +77,7 @@ TEST_CASE("trace_generator: a span instead of a number of jobs draws as many as 
   options.span = std::chrono::hours(24 * 30);
   options.cluster = GpuCount(512);
   options.max_duration = std::chrono::hours(24);
-  const auto workload = generate_trace(options, nullptr);
+  const auto workload = generate_trace(options, {});
   REQUIRE(workload.has_value());
   const TraceStatistics statistics = trace_statistics(*workload);
   // It ends with the job that reaches the work wanted: at most one job of 64 GPUs x 24 h beyond 0.9 x 512
@@ -93,7 +95,7 @@ TEST_CASE("trace_generator: gang sizes and durations have the shape of the publi
     GeneratorOptions options = options_of(kJobs);
     options.shape = shape;
     options.cluster = GpuCount(4096);
-    const auto workload = generate_trace(options, nullptr);
+    const auto workload = generate_trace(options, {});
     REQUIRE(workload.has_value());
     const TraceStatistics statistics = trace_statistics(*workload);
     double all = 0;
@@ -130,7 +132,7 @@ TEST_CASE("trace_generator: gang sizes and durations have the shape of the publi
 TEST_CASE("trace_generator: submissions follow the day's rhythm") {
   GeneratorOptions options = options_of(200'000);
   options.cluster = GpuCount(10'240);
-  const auto workload = generate_trace(options, nullptr);
+  const auto workload = generate_trace(options, {});
   REQUIRE(workload.has_value());
   const double span = vtrain::to_seconds(workload->jobs.back().submit);
   const double whole_days = std::floor(span / 86400) * 86400;
@@ -153,7 +155,7 @@ TEST_CASE("trace_generator: submissions follow the day's rhythm") {
 
 TEST_CASE(
     "trace_generator: LLM jobs have a model of the table, whole iterations and the duration that follows") {
-  const auto workload = generate_trace(options_of(5000), two_seconds);
+  const auto workload = generate_trace(options_of(5000), zoo_with(two_seconds));
   REQUIRE(workload.has_value());
   for (const Job& job : workload->jobs) {
     CHECK(job.iterations >= 1);
@@ -178,7 +180,7 @@ TEST_CASE("trace_generator: every model choice is in the zoo and has a plan on 8
     CAPTURE(choice.num_gpus.value);
     CHECK(choice.num_gpus >= previous);
     previous = choice.num_gpus;
-    CHECK(vtrain::find_model(choice.model).has_value());
+    CHECK(find_in_zoo(choice.model).has_value());
     const auto time = curves.iteration_time(std::string(choice.model), choice.global_batch, choice.num_gpus);
     REQUIRE_MESSAGE(time.has_value(), time.error().describe());
     // Short against the jobs' durations, of which half are above 10,000 s.
@@ -202,12 +204,12 @@ TEST_CASE("trace_generator: the predictor's error is passed on, and it is asked 
     ++calls;
     return Nanoseconds(1e9);
   };
-  REQUIRE(generate_trace(options_of(10'000), counting).has_value());
+  REQUIRE(generate_trace(options_of(10'000), zoo_with(counting)).has_value());
   CHECK(calls <= static_cast<int>(vtrain::model_choices().size()));
   const auto failing = [](std::string_view model, std::int32_t, GpuCount, GpuTypeId) -> Result<Nanoseconds> {
     return vtrain::fail({.field = std::string(model), .message = "no plan"});
   };
-  const auto workload = generate_trace(options_of(10), failing);
+  const auto workload = generate_trace(options_of(10), zoo_with(failing));
   REQUIRE_FALSE(workload.has_value());
   CHECK(workload.error().message == "no plan");
 }
@@ -217,7 +219,7 @@ TEST_CASE("trace_generator: limits on size and duration hold, tenants are unequa
   options.max_gpus = GpuCount(4);
   options.max_duration = std::chrono::hours(2);
   options.num_tenants = 12;
-  const auto workload = generate_trace(options, nullptr);
+  const auto workload = generate_trace(options, {});
   REQUIRE(workload.has_value());
   const TraceStatistics statistics = trace_statistics(*workload);
   CHECK(statistics.by_num_gpus.rbegin()->first == 4);
@@ -236,7 +238,7 @@ TEST_CASE("trace_generator: a limit on durations leaves those below it as they w
   options.shape.durations = {
       {.most_gpus = GpuCount(8), .fractions = {0, 1}, .seconds = {80, 8'000}, .size_exponent = 1}};
   options.max_duration = std::chrono::seconds(100);
-  const auto workload = generate_trace(options, nullptr);
+  const auto workload = generate_trace(options, {});
   REQUIRE(workload.has_value());
   int small = 0;
   int small_and_long = 0;
@@ -287,7 +289,7 @@ TEST_CASE(
   GeneratorOptions options = options_of(100'000);
   options.cluster = GpuCount(10'240);
   options.arrivals = vtrain::Arrivals::Bursty;
-  const auto bursty = generate_trace(options, nullptr);
+  const auto bursty = generate_trace(options, {});
   REQUIRE(bursty.has_value());
   const vtrain::Distribution gaps = trace_statistics(*bursty).inter_arrival;
   // Mean over median of a log-normal distribution is exp(sigma^2 / 2) = exp(1.92) = 6.8; the rhythm adds a
@@ -296,7 +298,7 @@ TEST_CASE(
   CHECK(spread > 6);
   CHECK(spread < 8);
   options.arrivals = vtrain::Arrivals::Stationary;
-  const auto stationary = generate_trace(options, nullptr);
+  const auto stationary = generate_trace(options, {});
   REQUIRE(stationary.has_value());
   // An exponential distribution has the median ln 2 of its mean.
   const vtrain::Distribution even = trace_statistics(*stationary).inter_arrival;

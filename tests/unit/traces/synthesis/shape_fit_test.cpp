@@ -26,7 +26,7 @@ Workload generate(const WorkloadShape& shape, std::int64_t num_jobs, std::uint64
   GeneratorOptions options = options_like(shape);
   options.num_jobs = num_jobs;
   options.seed = seed;
-  auto workload = generate_trace(options, nullptr);
+  auto workload = generate_trace(options, {});
   REQUIRE_MESSAGE(workload.has_value(), workload.error().describe());
   return *std::move(workload);
 }

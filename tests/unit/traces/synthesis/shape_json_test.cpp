@@ -179,7 +179,7 @@ TEST_CASE("trace_generator: a shape of a file gives its own rate, tenants and st
   options.num_tenants = 0;
   options.models = {};
   options.deadlines.reset();
-  const auto workload = generate_trace(options, nullptr);
+  const auto workload = generate_trace(options, {});
   REQUIRE_MESSAGE(workload.has_value(), workload.error().describe());
   // 300 gaps of a minute on average, exactly.
   CHECK(workload->jobs.back().submit == SimTime(std::chrono::hours(5)));
@@ -191,11 +191,11 @@ TEST_CASE("trace_generator: a shape of a file gives its own rate, tenants and st
   // Instead of a number of jobs, a span: a job a minute, the first at 0.
   options.num_jobs = 0;
   options.span = std::chrono::hours(2);
-  CHECK(generate_trace(options, nullptr)->jobs.size() == 121);
+  CHECK(generate_trace(options, {})->jobs.size() == 121);
   // A limit below the smallest gang.
   options.shape.gangs.erase(options.shape.gangs.begin());
   options.max_gpus = GpuCount(4);
-  const auto none = generate_trace(options, nullptr);
+  const auto none = generate_trace(options, {});
   REQUIRE_FALSE(none.has_value());
   CHECK(none.error().message == "no job of the shape small is so small: the smallest has 8 GPUs");
 }
@@ -222,7 +222,7 @@ TEST_CASE("trace_generator: a steep rhythm keeps submissions in order and within
   options.load = 0;
   options.shape = *shape;
   options.models = {};
-  const auto workload = generate_trace(options, nullptr);
+  const auto workload = generate_trace(options, {});
   REQUIRE(workload.has_value());
   double cosine = 0;
   double count = 0;
