@@ -8,7 +8,7 @@
 
 #include "core/base/names.hpp"
 #include "core/base/strings.hpp"
-#include "workloads/jobs/name_table.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 

@@ -2,7 +2,7 @@
 
 #include "core/text/quantities.hpp"
 #include "sched/disruption/elasticflow_overhead.hpp"
-#include "workloads/jobs/job_error.hpp"
+#include "workloads/jobs/job.hpp"
 #include "workloads/model/zoo.hpp"
 
 namespace vtrain {

@@ -6,7 +6,7 @@
 
 #include "core/base/numbers.hpp"
 #include "sched/cluster/gpu_types.hpp"
-#include "workloads/jobs/job_error.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 namespace {

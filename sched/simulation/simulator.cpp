@@ -14,7 +14,7 @@
 #include "sched/simulation/gangs.hpp"
 #include "sched/simulation/gpus_by_type.hpp"
 #include "sched/simulation/replay_record.hpp"
-#include "workloads/jobs/job_error.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 namespace {

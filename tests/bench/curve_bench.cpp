@@ -5,8 +5,12 @@
 #include <string>
 
 #include "core/base/rng.hpp"
+#include "core/profile/gpu_profile.hpp"
+#include "workloads/pricing/curves_by_type.hpp"
 #include "workloads/pricing/elastic_jobs.hpp"
 #include "workloads/pricing/job_pricing.hpp"
+#include "workloads/pricing/plan_cache.hpp"
+#include "workloads/stack/stack.hpp"
 
 namespace vtrain {
 namespace {

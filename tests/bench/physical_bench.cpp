@@ -1,10 +1,14 @@
 // Time of one prediction of the physical semantics.
 #include <benchmark/benchmark.h>
 
+#include "core/profile/gpu_profile.hpp"
 #include "workloads/iteration/iteration_times.hpp"
+#include "workloads/layers/layer_cost.hpp"
+#include "workloads/layers/layer_shape.hpp"
 #include "workloads/model/zoo.hpp"
 #include "workloads/physical/memory_model.hpp"
 #include "workloads/physical/physical_predictor.hpp"
+#include "workloads/stack/stack.hpp"
 
 namespace vtrain {
 namespace {

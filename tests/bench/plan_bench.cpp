@@ -1,8 +1,11 @@
 // Plan searches: time of a search, and of one plan by pipeline depth and micro-batches.
 #include <benchmark/benchmark.h>
 
+#include "core/profile/gpu_profile.hpp"
 #include "workloads/model/zoo.hpp"
 #include "workloads/search/plan_search.hpp"
+#include "workloads/search/plan_timer.hpp"
+#include "workloads/stack/stack.hpp"
 
 namespace vtrain {
 namespace {

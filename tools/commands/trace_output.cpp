@@ -12,7 +12,7 @@
 #include "tools/cli/value_checks.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/format/trace_description.hpp"
-#include "workloads/jobs/job_error.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 namespace {

@@ -7,7 +7,6 @@
 
 #include "core/io/file.hpp"
 #include "core/text/quantities.hpp"
-#include "tools/cli/value_checks.hpp"
 #include "tools/experiment/option_error.hpp"
 #include "tools/format/text_format.hpp"
 

@@ -20,7 +20,7 @@
 #include "tools/experiment/option_error.hpp"
 #include "tools/experiment/target.hpp"
 #include "tools/format/text_format.hpp"
-#include "workloads/jobs/name_table.hpp"
+#include "workloads/jobs/job.hpp"
 #include "workloads/pricing/curve_store.hpp"
 #include "workloads/pricing/curves_by_type.hpp"
 #include "workloads/pricing/elastic_jobs.hpp"

@@ -11,8 +11,8 @@
 #include "workloads/model/model.hpp"
 #include "workloads/model/parallel_plan.hpp"
 #include "workloads/physical/physical_predictor.hpp"
-#include "workloads/search/plan_choice.hpp"
 #include "workloads/search/plan_search.hpp"
+#include "workloads/search/ranked_plan.hpp"
 
 namespace vtrain {
 

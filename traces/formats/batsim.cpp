@@ -34,7 +34,7 @@
 #include "core/io/json_reader.hpp"
 #include "traces/formats/batsim_profiles.hpp"
 #include "traces/reading/job_fields.hpp"
-#include "workloads/jobs/job_error.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 namespace {

@@ -41,7 +41,7 @@
 #include "core/io/line_reader.hpp"
 #include "traces/reading/job_fields.hpp"
 #include "traces/reading/job_log.hpp"
-#include "workloads/jobs/job_error.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
-#include "workloads/jobs/job_error.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 namespace {

@@ -11,9 +11,8 @@
 #include "core/base/names.hpp"
 #include "core/base/utf8.hpp"
 #include "core/io/json_reader.hpp"
-#include "workloads/config/attention_config.hpp"
+#include "workloads/config/config_parts.hpp"
 #include "workloads/config/config_reader.hpp"
-#include "workloads/config/experts_config.hpp"
 
 namespace vtrain {
 namespace {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "workloads/iteration/stage_times.hpp"
 #include "workloads/pipeline/merged_schedule.hpp"
 
 namespace vtrain {
@@ -272,6 +273,36 @@ class GraphBuilder {
 
 Result<ExecutionGraph> build_graph(const IterationWork& work, GraphDetail detail) {
   return GraphBuilder(work, detail).build();
+}
+
+const Operator* find_operator(const IterationWork& work, const Task& task) {
+  const StageWork& stage = work.stages[task.stage];
+  std::size_t position = task.op;
+  const auto find_in = [&position](auto... chains) -> const Operator* {
+    for (const std::vector<Operator>* chain : {chains...}) {
+      if (position < chain->size()) return &(*chain)[position];
+      position -= chain->size();
+    }
+    return nullptr;
+  };
+  if (task.micro_batch < 0) return find_in(&stage.data_parallel, &stage.optimizer);
+  const ChunkWork& chunk = stage.chunks[task.chunk];
+  return find_in(&chunk.forward, &chunk.recompute, &chunk.backward, &chunk.weight);
+}
+
+std::string task_name(const IterationWork& work, const Task& task) {
+  if (task.kind == TaskKind::PipelineComm) return "send";
+  const Operator* op = find_operator(work, task);
+  if (op == nullptr) return "empty";
+  return op->layer < 0 ? std::string(op->name) : fmt::format("{} {}", op->name, op->layer);
+}
+
+const Send* send_after(const StageWork& stage, const Task& task) {
+  if (!task.sends) return nullptr;
+  const ChunkWork& chunk = stage.chunks[task.chunk];
+  const bool is_forward =
+      task.op == Task::kNoOperator ? task.kind == TaskKind::Forward : task.op < chunk.forward.size();
+  return is_forward ? &chunk.send_forward : &chunk.send_backward;
 }
 
 }  // namespace vtrain

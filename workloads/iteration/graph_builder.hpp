@@ -1,5 +1,8 @@
-/// Turns the work of an iteration into an execution graph.
+/// Turns the work of an iteration into an execution graph, and finds the work of its tasks.
 #pragma once
+
+#include <cstdint>
+#include <string>
 
 #include "core/base/result.hpp"
 #include "core/graph/execution_graph.hpp"
@@ -26,5 +29,15 @@ inline constexpr std::int64_t kMaxTasks = std::int64_t{1} << 25;
 ///
 /// An error of kind `Failed` if there would be more than `kMaxTasks` tasks. Linear in tasks.
 Result<ExecutionGraph> build_graph(const IterationWork& work, GraphDetail detail);
+
+/// The operator that a task belongs to, or null for a task that stands for an empty block or a message.
+const Operator* find_operator(const IterationWork& work, const Task& task);
+
+/// The operator's name and, if it has one, its layer: `Fwd_transformer 12`. `send` for a message.
+std::string task_name(const IterationWork& work, const Task& task);
+
+/// What a task sends at the end of its gap, `Send::stall` of which is part of the gap; null unless
+/// `Task::sends`.
+const Send* send_after(const StageWork& stage, const Task& task);
 
 }  // namespace vtrain

@@ -1,18 +1,221 @@
 #include "workloads/iteration/iteration_times.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <vector>
 
 #include "core/graph/execution_graph.hpp"
+#include "workloads/iteration/graph_builder.hpp"
+#include "workloads/iteration/iteration_work.hpp"
 #include "workloads/iteration/stage_times.hpp"
+#include "workloads/pipeline/block_recurrence.hpp"
+#include "workloads/pipeline/block_times.hpp"
+#include "workloads/pipeline/merged_schedule.hpp"
+#include "workloads/pipeline/round_recurrence.hpp"
 
 namespace vtrain {
+namespace {
 
-const Send* send_after(const StageWork& stage, const Task& task) {
-  if (!task.sends) return nullptr;
-  const ChunkWork& chunk = stage.chunks[task.chunk];
-  const bool is_forward =
-      task.op == Task::kNoOperator ? task.kind == TaskKind::Forward : task.op < chunk.forward.size();
-  return is_forward ? &chunk.send_forward : &chunk.send_backward;
+// The fast path is the exact collapse of the graph simulation: operators of a block are summed up, and the
+// blocks are timed by one of the two recurrences.
+
+/// What the passes of a pipeline come to, stage by stage.
+struct PassEnds {
+  std::vector<Nanoseconds> done;        ///< the last block
+  std::vector<Nanoseconds> collective;  ///< the last collective in a block, or 0
+};
+
+/// Sums over all chunks, [stages][chunks].
+std::vector<ChunkTotals> total_chunks(const IterationWork& work) {
+  std::vector<ChunkTotals> chunks;
+  chunks.reserve(work.stages.size() * work.stages.front().chunks.size());
+  for (const StageWork& stage : work.stages) {
+    for (const ChunkWork& chunk : stage.chunks)
+      chunks.push_back(total_chunk(chunk));
+  }
+  return chunks;
+}
+
+enum class Latency : std::uint8_t { Counts, Vanishes };
+
+/// [stages][chunks], on a grid on which they add up exactly.
+std::vector<BlockTimes> block_times(const IterationWork& work, const PipelineShape& shape,
+                                    const std::vector<ChunkTotals>& chunks, Latency latency) {
+  const double counts = latency == Latency::Counts ? 1 : 0;
+  std::vector<BlockTimes> times;
+  times.reserve(chunks.size());
+  for (const StageWork& stage : work.stages) {
+    for (const ChunkWork& chunk : stage.chunks) {
+      const ChunkTotals& totals = chunks[times.size()];
+      const Send& forward = chunk.send_forward;
+      const Send& backward = chunk.send_backward;
+      times.push_back({.forward = Nanoseconds(totals.forward.span) - (1 - counts) * forward.link_wait,
+                       .recompute = Nanoseconds(totals.recompute.span),
+                       .backward = Nanoseconds(totals.backward.span) - (1 - counts) * backward.link_wait,
+                       .weight = Nanoseconds(totals.weight.span),
+                       .forward_latency = counts * forward.latency,
+                       .backward_latency = counts * backward.latency});
+    }
+  }
+  const TimeGrid grid(time_bound(shape, times));
+  for (BlockTimes& block : times)
+    block = grid.round(block);
+  return times;
+}
+
+/// Whether the last collective of every chunk, if any, belongs to the last backward pass or what follows it.
+bool ends_in_backward(const std::vector<ChunkTotals>& chunks) {
+  return std::all_of(chunks.begin(), chunks.end(), [](const ChunkTotals& totals) {
+    return totals.backward.has_collective || totals.weight.has_collective ||
+           (!totals.forward.has_collective && !totals.recompute.has_collective);
+  });
+}
+
+/// When a chain's last collective ended if the chain ended at `end`, or 0.
+Nanoseconds collective_end(const ChainTotals& chain, Nanoseconds end) {
+  return chain.has_collective ? end - Nanoseconds(chain.after_collective) : Nanoseconds(0);
+}
+
+PassEnds end_rounds(Schedule schedule, const PipelineShape& shape, const std::vector<ChunkTotals>& chunks,
+                    const std::vector<BlockTimes>& times) {
+  RoundRecurrence recurrence;
+  recurrence.run(schedule, times, shape.num_micro_batches);
+  PassEnds ends;
+  for (std::size_t stage = 0; stage < chunks.size(); ++stage) {
+    const ChunkTotals& totals = chunks[stage];
+    ends.done.push_back(recurrence.ends()[stage]);
+    ends.collective.push_back(std::max(collective_end(totals.backward, recurrence.backward_ends()[stage]),
+                                       collective_end(totals.weight, recurrence.ends()[stage])));
+  }
+  return ends;
+}
+
+PassEnds end_blocks(Schedule schedule, const PipelineShape& shape, const std::vector<ChunkTotals>& chunks,
+                    const std::vector<BlockTimes>& times) {
+  BlockRecurrence recurrence;
+  recurrence.run(make_schedule(schedule, shape), shape, times);
+  PassEnds ends;
+  const auto num_chunks = static_cast<std::size_t>(shape.num_chunks);
+  for (std::size_t stage = 0; stage < chunks.size() / num_chunks; ++stage) {
+    ends.done.push_back(recurrence.stage_end(stage));
+    Nanoseconds latest{0};
+    for (std::size_t chunk = 0; chunk < num_chunks; ++chunk) {
+      const ChunkTotals& totals = chunks[stage * num_chunks + chunk];
+      latest =
+          std::max({latest, collective_end(totals.forward, recurrence.last_end(stage, chunk, Pass::Forward)),
+                    collective_end(totals.recompute, recurrence.last_ready(stage, chunk, Pass::Backward)),
+                    collective_end(totals.backward, recurrence.last_end(stage, chunk, Pass::Backward)),
+                    collective_end(totals.weight, recurrence.last_end(stage, chunk, Pass::Weight))});
+    }
+    ends.collective.push_back(latest);
+  }
+  return ends;
+}
+
+PassEnds end_passes(const IterationWork& work, const std::vector<ChunkTotals>& chunks, Latency latency) {
+  const PipelineShape shape = pipeline_shape(work);
+  const std::vector<BlockTimes> blocks = block_times(work, shape, chunks, latency);
+  return RoundRecurrence::can_run(work.schedule, shape) && ends_in_backward(chunks)
+             ? end_rounds(work.schedule, shape, chunks, blocks)
+             : end_blocks(work.schedule, shape, chunks, blocks);
+}
+
+std::vector<OnceTotals> total_all_once(const IterationWork& work) {
+  std::vector<OnceTotals> once;
+  once.reserve(work.stages.size());
+  for (const StageWork& stage : work.stages)
+    once.push_back(total_once(stage));
+  return once;
+}
+
+/// The ends of stages and of communication, and with them the iteration.
+IterationTimes end_stages(const IterationWork& work, const PassEnds& passes,
+                          const std::vector<OnceTotals>& once) {
+  IterationTimes times;
+  times.stages.resize(work.stages.size());
+  Nanoseconds all_done{0};
+  for (std::size_t stage = 0; stage < work.stages.size(); ++stage) {
+    const ChainTotals& reduction = once[stage].data_parallel;
+    Nanoseconds done = passes.done[stage];
+    Nanoseconds collective = passes.collective[stage];
+    if (!work.stages[stage].data_parallel.empty()) {
+      if (work.reduction_waits_for_first_stage) done = std::max(done, passes.done.front());
+      done += Nanoseconds(reduction.span);
+      if (reduction.has_collective) collective = done - Nanoseconds(reduction.after_collective);
+    }
+    times.stages[stage].end = done;
+    times.communication_end = std::max(times.communication_end, collective);
+    all_done = std::max(all_done, done);
+  }
+  for (std::size_t stage = 0; stage < work.stages.size(); ++stage) {
+    const ChainTotals& optimizer = once[stage].optimizer;
+    if (work.stages[stage].optimizer.empty()) continue;
+    const Nanoseconds end = all_done + Nanoseconds(optimizer.span);
+    times.stages[stage].end = end;
+    if (optimizer.has_collective) {
+      times.communication_end =
+          std::max(times.communication_end, end - Nanoseconds(optimizer.after_collective));
+    }
+  }
+  for (const StageTimes& stage : times.stages)
+    times.iteration = std::max(times.iteration, stage.end);
+  return times;
+}
+
+/// The same if messages were there at once.
+Nanoseconds without_latency(const IterationWork& work, const std::vector<ChunkTotals>& chunks,
+                            const std::vector<OnceTotals>& once) {
+  return end_stages(work, end_passes(work, chunks, Latency::Vanishes), once).iteration;
+}
+
+bool any_latency(const IterationWork& work) {
+  const auto waits = [](const Send& send) { return send.latency.count() > 0 || send.link_wait.count() > 0; };
+  const auto has_latency = [&waits](const ChunkWork& chunk) {
+    return waits(chunk.send_forward) || waits(chunk.send_backward);
+  };
+  return std::any_of(work.stages.begin(), work.stages.end(), [&](const StageWork& stage) {
+    return std::any_of(stage.chunks.begin(), stage.chunks.end(), has_latency);
+  });
+}
+
+/// Sums of busy times, and from them the slowest stage, once the ends of all stages are known.
+void add_sums(IterationTimes& times, const std::vector<ChunkTotals>& chunks,
+              const std::vector<OnceTotals>& once, double num_micro_batches, Nanoseconds latency_free) {
+  const std::size_t num_chunks = chunks.size() / once.size();
+  std::vector<Breakdown> breakdowns(once.size());
+  for (std::size_t stage = 0; stage < once.size(); ++stage) {
+    const auto add = [&](const ChainTotals& chain, double repeats) {
+      times.stages[stage].compute += Nanoseconds(repeats * chain.kernel_time);
+      times.communication_sum += Nanoseconds(repeats * chain.collective_time);
+      for (const auto part : {&Breakdown::compute, &Breakdown::tensor_comm, &Breakdown::pipeline_comm,
+                              &Breakdown::data_comm, &Breakdown::optimizer}) {
+        breakdowns[stage].*part += repeats * (chain.breakdown.*part);
+      }
+    };
+    for (std::size_t chunk = 0; chunk < num_chunks; ++chunk) {
+      const ChunkTotals& totals = chunks[stage * num_chunks + chunk];
+      for (const ChainTotals* chain : {&totals.forward, &totals.recompute, &totals.backward, &totals.weight})
+        add(*chain, num_micro_batches);
+    }
+    add(once[stage].data_parallel, 1);
+    add(once[stage].optimizer, 1);
+  }
+  set_breakdown(times, breakdowns, latency_free);
+}
+
+}  // namespace
+
+IterationTimes fast_iteration_times(const IterationWork& work) {
+  const std::vector<ChunkTotals> chunks = total_chunks(work);
+  const std::vector<OnceTotals> once = total_all_once(work);
+  IterationTimes times = end_stages(work, end_passes(work, chunks, Latency::Counts), once);
+  const Nanoseconds latency_free = any_latency(work) ? without_latency(work, chunks, once) : times.iteration;
+  add_sums(times, chunks, once, static_cast<double>(work.num_micro_batches), latency_free);
+  return times;
+}
+
+Nanoseconds iteration_without_latency(const IterationWork& work) {
+  return without_latency(work, total_chunks(work), total_all_once(work));
 }
 
 IterationTimes simulated_iteration_times(const IterationWork& work, const ExecutionGraph& graph) {

@@ -1,17 +1,15 @@
-/// Predicts the time of one training iteration.
+/// The time of one training iteration and its parts, from the work of its stages.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "core/base/result.hpp"
 #include "core/base/units.hpp"
-#include "workloads/iteration/iteration_work.hpp"
-#include "workloads/model/model.hpp"
 
 namespace vtrain {
 
 struct ExecutionGraph;
+struct IterationWork;
 
 /// Where the time of the slowest stage goes. The parts add up to the iteration time.
 struct Breakdown {
@@ -56,9 +54,5 @@ IterationTimes simulated_iteration_times(const IterationWork& work, const Execut
 /// The iteration time if messages between stages were there at once: without what `Send::latency` and
 /// `Send::link_wait` add.
 Nanoseconds iteration_without_latency(const IterationWork& work);
-
-/// What a task sends at the end of its gap, `Send::stall` of which is part of the gap; null unless
-/// `Task::sends`.
-const Send* send_after(const StageWork& stage, const Task& task);
 
 }  // namespace vtrain

@@ -1,6 +1,7 @@
 #include "workloads/iteration/stage_times.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <vector>
 
 namespace vtrain {
@@ -30,6 +31,20 @@ ChainTotals total_chain(const std::vector<Operator>& operators, const Send& send
 }
 
 }  // namespace
+
+PipelineShape pipeline_shape(const IterationWork& work) {
+  const std::size_t num_chunks = work.stages.empty() ? 0 : work.stages.front().chunks.size();
+  for (const StageWork& stage : work.stages) {
+    if (stage.chunks.size() != num_chunks) throw std::logic_error("iteration work: stages of unequal chunks");
+    for (const ChunkWork& chunk : stage.chunks) {
+      if (!chunk.weight.empty() && !splits_backward(work.schedule)) {
+        throw std::logic_error("iteration work: a schedule without a pass for weight gradients");
+      }
+    }
+  }
+  return {static_cast<std::int64_t>(work.stages.size()), static_cast<std::int64_t>(num_chunks),
+          work.num_micro_batches};
+}
 
 ChunkTotals total_chunk(const ChunkWork& work) {
   return {.forward = total_chain(work.forward, work.send_forward),

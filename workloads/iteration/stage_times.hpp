@@ -1,4 +1,4 @@
-/// Sums over the operators of a stage, and what both ways of timing an iteration share.
+/// Sums over the operators of a stage, and other steps that both ways of timing an iteration share.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,13 @@
 
 #include "workloads/iteration/iteration_times.hpp"
 #include "workloads/iteration/iteration_work.hpp"
+#include "workloads/pipeline/schedule.hpp"
 
 namespace vtrain {
+
+/// The shape of the pipeline that does the work. Throws `std::logic_error` if stages differ in the number of
+/// chunks, or if there are weight gradients that the schedule has no pass for.
+PipelineShape pipeline_shape(const IterationWork& work);
 
 /// Sums over one chain of operators, in ns.
 struct ChainTotals {

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace vtrain {
 namespace {
 
@@ -74,6 +76,14 @@ std::string_view status_name(JobStatus status) {
   return kStatusNames[static_cast<std::size_t>(status)];
 }
 
+std::uint32_t NameTable::add(std::string_view name) {
+  if (const auto found = numbers_.find(name); found != numbers_.end()) return found->second;
+  const auto number = static_cast<std::uint32_t>(names_.size());
+  names_.emplace_back(name);
+  numbers_.emplace(name, number);
+  return number;
+}
+
 std::string_view Workload::keep(std::string_view text) {
   constexpr std::size_t kChunk = 1 << 16;
   if (!text_) text_ = std::make_unique<TextChunks>();
@@ -91,6 +101,21 @@ std::string_view Workload::keep(std::string_view text) {
 
 void Workload::sort_by_submission() {
   apply_order(jobs, order_of_submission(jobs));
+}
+
+Error job_error(const Workload& workload, const Job& job, Error error) {
+  error.message = fmt::format("job '{}': {}", job.name, error.message);
+  const std::vector<SourceFile>& files = workload.sources;
+  const auto file = std::find_if(files.begin(), files.end(),
+                                 [&](const SourceFile& each) { return job.line <= each.last_line; });
+  if (job.line == 0 || file == files.end()) return error;
+  error.file = file->name;
+  error.line = job.line - (file == files.begin() ? 0 : std::prev(file)->last_line);
+  return error;
+}
+
+Error job_error(const Workload& workload, const Job& job, std::string field, std::string message) {
+  return job_error(workload, job, {.field = std::move(field), .message = std::move(message)});
 }
 
 }  // namespace vtrain

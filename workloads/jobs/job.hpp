@@ -2,15 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/ids.hpp"
+#include "core/base/result.hpp"
 #include "core/base/units.hpp"
-#include "workloads/jobs/name_table.hpp"
 #include "workloads/jobs/speed_by_gpus.hpp"
 
 namespace vtrain {
@@ -71,6 +73,28 @@ struct Job {
   SimDuration time_limit() const { return requested_time.count() > 0 ? requested_time : duration; }
 };
 
+/// Names that repeat in a trace (tenants, models), each stored once. They are numbered from 0 in the order in
+/// which they are first seen. Expected O(1) a look-up.
+class NameTable {
+ public:
+  /// The number of `name`, added when new.
+  std::uint32_t add(std::string_view name);
+  /// The name of a number that `add` returned.
+  const std::string& operator[](std::uint32_t number) const { return names_[number]; }
+  /// How many names there are.
+  std::size_t size() const { return names_.size(); }
+  /// All names, by number.
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+  std::vector<std::string> names_;
+  std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> numbers_;
+};
+
 /// A file that jobs were read from. Lines are counted through the files of a workload, so that one number
 /// says where a job stands.
 struct SourceFile {
@@ -112,5 +136,11 @@ struct Workload {
   };
   std::unique_ptr<TextChunks> text_;
 };
+
+/// An error with the job named in its message, at the file and line where the job was read, if it was.
+Error job_error(const Workload& workload, const Job& job, Error error);
+
+/// Bad input in one field of a job.
+Error job_error(const Workload& workload, const Job& job, std::string field, std::string message);
 
 }  // namespace vtrain

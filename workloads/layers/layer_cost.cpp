@@ -8,12 +8,61 @@
 
 #include "core/base/units.hpp"
 #include "workloads/layers/layer_parts.hpp"
-#include "workloads/layers/recomputed_pass.hpp"
 #include "workloads/layers/weight_sharding.hpp"
-#include "workloads/pipeline/stage_order.hpp"
+#include "workloads/stack/stack.hpp"
 
 namespace vtrain {
 namespace {
+
+/// The operators of a layer's `forward` pass that run again before its backward pass. `Recompute::Full`
+/// repeats all of them, `Recompute::Selective` those that the stack's rule drops (`SelectiveRecompute`).
+/// Operators are known by their names.
+std::vector<Operator> recomputed_pass(const std::vector<Operator>& forward, Recompute recompute,
+                                      const Stack& stack) {
+  std::vector<Operator> again;
+  if (recompute == Recompute::None) return again;
+  const bool is_full = recompute == Recompute::Full;
+  const SelectiveRecompute rule = stack.memory.selective;
+  const bool every_second = rule == SelectiveRecompute::EverySecondProduct;
+  const auto has = [&forward](std::string_view name) {
+    return std::any_of(forward.begin(), forward.end(),
+                       [name](const Operator& op) { return op.name == name; });
+  };
+  const bool has_experts = has("router");
+  const bool is_latent = has("kv_up_gemm");
+  bool is_second_half = false;
+  for (const Operator& op : forward) {
+    is_second_half = (is_second_half || op.name == "mlp_norm") && op.name != "mlp_residual";
+    const bool is_product = op.name.ends_with("_gemm");
+    const bool is_scores = op.name == "attn_scores" || op.name == "attn_softmax" || op.name == "attn_context";
+    // Fused attention as a whole; where it is latent, queries, keys and values from their compressed form in
+    // its place.
+    const bool is_fused =
+        stack.attention != AttentionKernel::Unfused &&
+        (is_latent ? op.name == "latent_gather" || op.name == "q_up_gemm" || op.name == "kv_up_gemm"
+                   : op.name == "attention");
+    // Gathered inputs are not kept, so what gathers them runs again: by operator nothing stands for it.
+    const bool is_gather = op.name == "all_gather" || op.name == "expert_gather";
+    const bool is_mixed = op.name == "attention" || op.name == "space_scan";
+    const bool is_output = is_mixed || (is_collective(op.kind) && !is_gather);
+    bool is_dropped = is_scores || is_fused;
+    if (every_second) is_dropped = !is_output;
+    if (rule == SelectiveRecompute::NormsAndActivations)
+      is_dropped = op.name == "input_norm" || op.name == "mlp_norm" || op.name == "expert_act" ||
+                   op.name == "expert_clamp";
+    if (rule == SelectiveRecompute::Activations) is_dropped = op.name == "expert_act";
+    if (rule == SelectiveRecompute::Experts) is_dropped = has_experts && is_second_half;
+    if (!is_full && !is_dropped) continue;
+    again.push_back(op);
+    // What the CPU must issue again is little next to a whole pass.
+    const bool is_part = !is_full && rule != SelectiveRecompute::Experts;
+    if (is_part) again.back().gap = Nanoseconds(0);
+    if (!is_full && every_second && is_product)
+      again.back().duration = Nanoseconds(std::round(op.duration.count() / 2));
+    if (op.kind == TaskKind::Forward) again.back().kind = TaskKind::Recompute;
+  }
+  return again;
+}
 
 /// Makes the passes of the parts of a model.
 class CostModel {
@@ -302,26 +351,6 @@ void add_predictions(const TransformerModel& model, CostModel& parts, LayerCosts
 }
 
 }  // namespace
-
-LayerKey layer_key(const ParallelPlan& plan) {
-  const bool is_sharded = shards_weights(plan.sharding);
-  WeightGather gather = WeightGather::EveryPass;
-  if (plan.sharding == Sharding::Gradients) gather = WeightGather::EveryForward;
-  if (is_sharded && plan.pipeline > 1) gather = WeightGather::EveryIteration;
-  return {.tensor = plan.tensor,
-          .context = plan.context,
-          .expert = plan.expert,
-          .expert_tensor = plan.expert_tensor,
-          .micro_batch = plan.micro_batch,
-          .is_sharded = is_sharded,
-          .replicas = is_sharded ? plan.num_replicas() : 1,
-          .replicate = plan.replicate,
-          .sequence_parallel = plan.sequence_parallel && plan.tensor > 1,
-          .gather = gather,
-          .splits_weight_gradients = splits_backward(plan.schedule) && plan.pipeline > 1,
-          .recompute = plan.recompute,
-          .precision = plan.precision};
-}
 
 LayerCosts layer_costs(const TransformerModel& model, const LayerKey& key, const GpuProfile& profile,
                        const Stack& stack) {

@@ -2,19 +2,17 @@
 /// for one micro-batch of a parallel plan.
 #pragma once
 
-#include <compare>
-#include <cstdint>
 #include <string_view>
 #include <vector>
 
-#include "core/profile/gpu_profile.hpp"
+#include "core/base/units.hpp"
 #include "workloads/iteration/iteration_work.hpp"
+#include "workloads/layers/layer_shape.hpp"
 #include "workloads/model/layer_kinds.hpp"
-#include "workloads/model/model.hpp"
-#include "workloads/model/parallel_plan.hpp"
-#include "workloads/stack/stack.hpp"
 
 namespace vtrain {
+
+struct Stack;
 
 /// The passes of one part of the model for one micro-batch; `Operator::layer` is still -1.
 struct PassCosts {
@@ -40,34 +38,6 @@ struct LayerCosts {
   /// Operators with a kernel or message whose time is a formula's, because the profile has no measurements.
   std::vector<std::string_view> modelled;
 };
-
-/// How often sharded weights are gathered.
-enum class WeightGather : std::uint8_t {
-  EveryPass,      ///< before the forward and again before the backward pass of a micro-batch
-  EveryForward,   ///< the backward pass finds them gathered
-  EveryIteration  ///< with several stages: they stay, and gradients are reduced once
-};
-
-/// All of a plan that layer costs depend on: plans with equal keys share them.
-struct LayerKey {
-  std::int64_t tensor = 1;
-  std::int64_t context = 1;
-  std::int64_t expert = 1;
-  std::int64_t expert_tensor = 1;
-  std::int64_t micro_batch = 1;
-  bool is_sharded = false;     ///< replicas share the weights
-  std::int64_t replicas = 1;   ///< of a layer where these are sharded, else 1
-  std::int64_t replicate = 1;  ///< sets of them that each hold all weights
-  bool sequence_parallel = false;
-  WeightGather gather = WeightGather::EveryPass;  ///< of interest with sharded weights only
-  bool splits_weight_gradients = false;
-  Recompute recompute = Recompute::None;
-  Precision precision = Precision::Bf16;
-  friend auto operator<=>(const LayerKey&, const LayerKey&) = default;
-};
-
-/// The key of a plan.
-LayerKey layer_key(const ParallelPlan& plan);
 
 /// Computes the costs. The model and the plan must have passed `check_plan`. Takes some 100 kernel look-ups.
 LayerCosts layer_costs(const TransformerModel& model, const LayerKey& key, const GpuProfile& profile,

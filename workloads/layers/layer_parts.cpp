@@ -13,122 +13,6 @@ struct KernelTraffic {
   int count = 0;
 };
 
-double attention_inputs(const LayerShape& shape) {
-  return elements(shape, shape.query + shape.key + shape.value);
-}
-
-/// Elements of the scores of unfused attention.
-double score_elements(const LayerShape& shape) {
-  return real(shape.attention.heads) * real(shape.attention.sequence) * real(shape.attention.queries);
-}
-
-GemmShape scores_product(const AttentionShape& attention) {
-  return {attention.queries, attention.sequence, attention.head_size, attention.heads};
-}
-
-GemmShape context_product(const AttentionShape& attention) {
-  return {attention.queries, attention.value_head_size, attention.sequence, attention.heads};
-}
-
-/// Repeating the heads of keys and values, or summing the gradients of the copies.
-void add_repeated_heads(PassBuilder& pass, const LayerContext& layer, std::string_view name) {
-  const LayerShape& shape = layer.shape;
-  if (!layer.stack.eager.repeated_heads || shape.key == shape.query) return;
-  const std::int64_t columns = shape.key + shape.value + keys_and_values(layer);
-  pass.begin(name).memory(MemoryKernel::Elementwise, 2 * elements(shape, columns), 2);
-}
-
-/// Kernels that rotate queries and keys in one pass.
-struct RotationKernels {
-  std::string_view name;
-  EagerWork eager;        ///< by PyTorch's own kernels
-  double latent_traffic;  ///< bytes an element of the queries; parts of each head are split and concatenated
-};
-
-/// PyTorch's own kernels as in Megatron-Core's rope_utils.py. Forward two products with what is broadcast
-/// over the heads, a half negated and concatenated with the other, the sum, and one more copy; backward the
-/// same in reverse, with zeros for the empty part that is not rotated.
-constexpr RotationKernels kRotation{
-    .name = "rotation",
-    .eager = {.strided_passes = 3.5, .strided_traffic = 4, .traffic = 10, .num_kernels = 12},
-    .latent_traffic = 12};
-constexpr RotationKernels kRotationGradient{
-    .name = "rotation_grad",
-    .eager = {.strided_passes = 3.5, .strided_traffic = 4, .traffic = 14, .num_kernels = 14},
-    .latent_traffic = 16};
-
-/// Either pass of a rotation by complex numbers: to single precision, half as many products of two numbers
-/// with what is broadcast over the heads, and back. Compiled code fuses the conversions with other kernels.
-constexpr EagerWork kComplexRotation{.strided_passes = 2.5, .strided_traffic = 8, .num_kernels = 6};
-constexpr EagerWork kCompiledComplexRotation{
-    .strided_passes = 0.5, .strided_traffic = 16, .traffic = 12, .num_kernels = 6};
-
-/// Rotating queries and keys.
-void add_rotation(PassBuilder& pass, const LayerContext& layer, const RotationKernels& kernels) {
-  const LayerShape& shape = layer.shape;
-  if (layer.model.positions != Positions::Rotary) return;
-  pass.begin(kernels.name);
-  if (layer.model.has_latent_attention()) {
-    pass.memory(MemoryKernel::Elementwise, kernels.latent_traffic * elements(shape, shape.query), 2);
-    return;
-  }
-  const double rotated = elements(shape, shape.query + shape.key);
-  const EagerParts& eager = layer.stack.eager;
-  if (eager.complex_rotation) {
-    pass.eager(rotated, layer.is_eager() ? kComplexRotation : kCompiledComplexRotation);
-  } else if (layer.is_eager() || (layer.model.scales_rotation && eager.scaled_rotation)) {
-    pass.eager(rotated, kernels.eager);
-  } else {
-    pass.memory(MemoryKernel::Elementwise, 4 * rotated, 2);
-  }
-}
-
-/// Scaling and masking the scores, or the gradients of both. Megatron-LM's fused kernels are for half
-/// precision alone.
-void add_score_passes(PassBuilder& pass, const LayerContext& layer) {
-  const bool is_plain = layer.is_eager() || (layer.is_2021() && layer.key.precision == Precision::Fp32);
-  if (is_plain) pass.memory(MemoryKernel::Elementwise, 8 * score_elements(layer.shape), 2);
-}
-
-void add_unfused_forward(PassBuilder& pass, const LayerContext& layer) {
-  const LayerShape& shape = layer.shape;
-  const double scores = score_elements(shape);
-  pass.begin("attn_scores").plain_gemm(scores_product(shape.attention));
-  pass.begin("attn_softmax");
-  add_score_passes(pass, layer);
-  pass.memory(MemoryKernel::Softmax, 4 * scores, 1);
-  if (layer.dropout().attention) pass.memory(MemoryKernel::Dropout, 5 * scores, 1);
-  pass.begin("attn_context").plain_gemm(context_product(shape.attention));
-  pass.memory(MemoryKernel::Elementwise, 4 * elements(shape, shape.attention_output), 1);
-}
-
-void add_unfused_backward(PassBuilder& pass, const LayerContext& layer) {
-  const LayerShape& shape = layer.shape;
-  const double scores = score_elements(shape);
-  const GemmShape scores_gemm = scores_product(shape.attention);
-  const GemmShape context_gemm = context_product(shape.attention);
-  pass.begin("attn_ctx_grad")
-      .memory(MemoryKernel::Elementwise, 4 * elements(shape, shape.attention_output), 1)
-      .plain_gemm(scores_gemm)
-      .plain_gemm(context_gemm);
-  pass.begin("softmax_grad");
-  if (layer.dropout().attention) pass.memory(MemoryKernel::Dropout, 5 * scores, 1);
-  pass.memory(MemoryKernel::Softmax, 6 * scores, 1);
-  add_score_passes(pass, layer);
-  pass.begin("scores_grad").plain_gemm(context_gemm).plain_gemm(context_gemm);
-}
-
-/// The bias after attention where a kernel of its own adds it, and the sum over rows that is its gradient.
-constexpr EagerWork kOutputBias{.strided_passes = 1, .strided_traffic = 4, .num_kernels = 1};
-constexpr EagerWork kOutputBiasGradient{.traffic = 2, .num_kernels = 1};
-
-void add_output_bias(PassBuilder& pass, const LayerContext& layer, std::string_view name,
-                     const EagerWork& eager) {
-  const TransformerModel& model = layer.model;
-  if (layer.stack.eager.output_bias && model.has_bias && model.has_experts())
-    pass.begin(name).eager(layer.shape.split_elements, eager);
-}
-
 /// Kernels of the MLP's non-linearity, bytes an element of its input.
 struct ActivationKernels {
   KernelTraffic forward;
@@ -187,13 +71,6 @@ NormKernels plain_norm(Precision precision) {
           {.strided_passes = 5, .strided_traffic = 6.4, .traffic = 44, .num_kernels = 13}};
 }
 
-/// Attention as this mixer computes it. Unfused kernels compute every score, whatever the window.
-AttentionShape attention_of(const LayerContext& layer, Mixer mixer) {
-  AttentionShape shape = layer.shape.attention;
-  if (mixer == Mixer::WindowedAttention) shape.window = layer.model.window.size;
-  return shape;
-}
-
 /// Of a collective of the tensor-parallel group on so many columns of every token.
 KernelTime tensor_time(const LayerContext& layer, Collective collective, std::int64_t columns,
                        double bytes_per_element) {
@@ -212,35 +89,6 @@ Reduction tensor_reduction(const LayerContext& layer, std::int64_t columns) {
   const Collective collective = scatters ? Collective::ReduceScatter : Collective::AllReduce;
   return {scatters ? "reduce_scatter" : "all_reduce",
           tensor_time(layer, collective, columns, element_bytes(layer.key.precision))};
-}
-
-void add_projections_forward(PassBuilder& pass, const LayerContext& layer) {
-  if (layer.model.has_latent_attention()) return add_latent_forward(pass, layer);
-  const LayerShape& shape = layer.shape;
-  add_operand_gather(pass, layer);
-  pass.begin("qkv_gemm");
-  pass.quantise(shape.split_elements);
-  pass.gemm({shape.tokens, shape.query + shape.key + shape.value, shape.hidden});
-  if (layer.is_2021()) pass.memory(MemoryKernel::Elementwise, 4 * attention_inputs(shape), 1);
-  // Eager products add the bias themselves, but need copies whose heads lie one after the other.
-  if (layer.is_eager()) pass.memory(MemoryKernel::Elementwise, 4 * attention_inputs(shape), 3);
-}
-
-void add_projections_backward(BackwardPass& pass, const LayerContext& layer) {
-  if (layer.model.has_latent_attention()) return add_latent_backward(pass, layer);
-  const LayerShape& shape = layer.shape;
-  const BackwardPass::ProductTimes begun = pass.products;
-  // Gradients of queries, keys and values are concatenated; where kernels are not fused those of their
-  // biases are summed too, and in eager code their heads are put back between those of the tokens.
-  pass.input.begin("qkv_grad");
-  if (layer.is_fused()) {
-    pass.input.memory(MemoryKernel::Elementwise, 4 * attention_inputs(shape), 1);
-  } else {
-    pass.input.memory(MemoryKernel::Elementwise, 6 * attention_inputs(shape), 3);
-  }
-  if (layer.is_eager()) pass.input.memory(MemoryKernel::Elementwise, 4 * attention_inputs(shape), 3);
-  pass.linear("qkv_weight_grad", {shape.tokens, shape.query + shape.key + shape.value, shape.hidden});
-  add_input_reduction(pass, layer, begun);
 }
 
 /// Where stacks reduce in pieces with a kernel of their own, what these take.
@@ -347,47 +195,6 @@ void add_input_reduction(BackwardPass& pass, const LayerContext& layer,
         exposed_time(gather, pass.products.input_gradients - begun.input_gradients, overlap.contention);
   }
   pass.input.exposed(name, TaskKind::TensorComm, time);
-}
-
-void add_attention_forward(PassBuilder& pass, const LayerContext& layer, Mixer mixer) {
-  const LayerShape& shape = layer.shape;
-  pass.use(layer.precision_unless(layer.stack.wider.attention));
-  add_norm_forward(pass, layer, "input_norm");
-  add_projections_forward(pass, layer);
-  add_rotation(pass, layer, kRotation);
-  if (layer.stack.attention == AttentionKernel::Unfused) {
-    add_unfused_forward(pass, layer);
-  } else {
-    add_repeated_heads(pass, layer, "repeat_heads");
-    add_flash_forward(pass, layer, attention_of(layer, mixer));
-  }
-  pass.begin("attn_out_gemm");
-  pass.quantise(elements(shape, shape.attention_output));
-  add_reduced_product(pass, layer, {shape.tokens, shape.hidden, shape.attention_output});
-  add_output_bias(pass, layer, "attn_out_bias", kOutputBias);
-  add_residual_forward(pass, layer, "attn_residual");
-  pass.use(layer.key.precision);
-}
-
-void add_attention_backward(BackwardPass& pass, const LayerContext& layer, Mixer mixer) {
-  const LayerShape& shape = layer.shape;
-  pass.use(layer.precision_unless(layer.stack.wider.attention));
-  add_residual_backward(pass.input, layer, "attn_drop_grad");
-  add_output_bias(pass.input, layer, "attn_out_bias_grad", kOutputBiasGradient);
-  add_operand_gather(pass.input, layer);
-  pass.input.begin("attn_out_grad");
-  pass.linear("attn_out_weight_grad", {shape.tokens, shape.hidden, shape.attention_output},
-              /*in_pieces=*/true);
-  if (layer.stack.attention == AttentionKernel::Unfused) {
-    add_unfused_backward(pass.input, layer);
-  } else {
-    add_flash_backward(pass.input, layer, attention_of(layer, mixer));
-    add_repeated_heads(pass.input, layer, "repeat_heads_grad");
-  }
-  add_rotation(pass.input, layer, kRotationGradient);
-  add_projections_backward(pass, layer);
-  add_norm_backward(pass.input, layer, "input_norm_grad");
-  pass.use(layer.key.precision);
 }
 
 void add_mlp_forward(PassBuilder& pass, const LayerContext& layer) {

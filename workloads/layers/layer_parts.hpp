@@ -78,14 +78,6 @@ struct BackwardPass {
 void add_attention_forward(PassBuilder& pass, const LayerContext& layer, Mixer mixer);
 void add_attention_backward(BackwardPass& pass, const LayerContext& layer, Mixer mixer);
 
-/// The projections of latent attention, with the collectives around them.
-void add_latent_forward(PassBuilder& pass, const LayerContext& layer);
-void add_latent_backward(BackwardPass& pass, const LayerContext& layer);
-
-/// Attention by flash kernels, over the parts of a sequence on all GPUs of the context-parallel group.
-void add_flash_forward(PassBuilder& pass, const LayerContext& layer, const AttentionShape& attention);
-void add_flash_backward(PassBuilder& pass, const LayerContext& layer, const AttentionShape& attention);
-
 /// Norm, projections, convolution, scan, gated norm, residual: a state space in place of attention.
 void add_state_space_forward(PassBuilder& pass, const LayerContext& layer);
 void add_state_space_backward(BackwardPass& pass, const LayerContext& layer);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "workloads/pipeline/schedule.hpp"
+
 namespace vtrain {
 namespace {
 
@@ -34,6 +36,26 @@ void add_state_space(LayerShape& shape, const TransformerModel& model, const Lay
 }
 
 }  // namespace
+
+LayerKey layer_key(const ParallelPlan& plan) {
+  const bool is_sharded = shards_weights(plan.sharding);
+  WeightGather gather = WeightGather::EveryPass;
+  if (plan.sharding == Sharding::Gradients) gather = WeightGather::EveryForward;
+  if (is_sharded && plan.pipeline > 1) gather = WeightGather::EveryIteration;
+  return {.tensor = plan.tensor,
+          .context = plan.context,
+          .expert = plan.expert,
+          .expert_tensor = plan.expert_tensor,
+          .micro_batch = plan.micro_batch,
+          .is_sharded = is_sharded,
+          .replicas = is_sharded ? plan.num_replicas() : 1,
+          .replicate = plan.replicate,
+          .sequence_parallel = plan.sequence_parallel && plan.tensor > 1,
+          .gather = gather,
+          .splits_weight_gradients = splits_backward(plan.schedule) && plan.pipeline > 1,
+          .recompute = plan.recompute,
+          .precision = plan.precision};
+}
 
 GpuGroup placed_group(const GpuProfile& profile, std::int64_t size, std::int64_t stride) {
   return {.size = size, .per_node = std::clamp<std::int64_t>(profile.nvlink_domain / stride, 1, size)};

@@ -1,15 +1,45 @@
 /// Sizes of a transformer's layers on one GPU of a parallel plan, and the groups that it communicates in.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 
+#include "core/kernels/precision.hpp"
 #include "core/profile/gpu_profile.hpp"
-#include "workloads/layers/layer_cost.hpp"
 #include "workloads/model/layer_kinds.hpp"
 #include "workloads/model/model.hpp"
+#include "workloads/model/parallel_plan.hpp"
 #include "workloads/stack/kernel_cost.hpp"
 
 namespace vtrain {
+
+/// Frequency of gathers of sharded weights.
+enum class WeightGather : std::uint8_t {
+  EveryPass,      ///< before the forward and again before the backward pass of a micro-batch
+  EveryForward,   ///< the backward pass finds them gathered
+  EveryIteration  ///< with several stages: they stay, and gradients are reduced once
+};
+
+/// All of a plan that layer costs depend on: plans with equal keys share them.
+struct LayerKey {
+  std::int64_t tensor = 1;
+  std::int64_t context = 1;
+  std::int64_t expert = 1;
+  std::int64_t expert_tensor = 1;
+  std::int64_t micro_batch = 1;
+  bool is_sharded = false;     ///< replicas share the weights
+  std::int64_t replicas = 1;   ///< of a layer where these are sharded, else 1
+  std::int64_t replicate = 1;  ///< sets of them that each hold all weights
+  bool sequence_parallel = false;
+  WeightGather gather = WeightGather::EveryPass;  ///< of interest with sharded weights only
+  bool splits_weight_gradients = false;
+  Recompute recompute = Recompute::None;
+  Precision precision = Precision::Bf16;
+  friend auto operator<=>(const LayerKey&, const LayerKey&) = default;
+};
+
+/// The key of a plan.
+LayerKey layer_key(const ParallelPlan& plan);
 
 /// Counts are per GPU and micro-batch.
 struct LayerShape {

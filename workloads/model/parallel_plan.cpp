@@ -9,7 +9,6 @@
 #include "core/base/names.hpp"
 #include "workloads/model/layer_kinds.hpp"
 #include "workloads/model/size_checks.hpp"
-#include "workloads/pipeline/stage_order.hpp"
 
 namespace vtrain {
 namespace {
@@ -195,17 +194,6 @@ std::string_view name_of(Sharding sharding) {
 
 Result<Sharding> parse_sharding(std::string_view name) {
   return parse_name<Sharding>("sharding", kShardingNames, name);
-}
-
-std::string_view name_of(Schedule schedule) {
-  return rule_of(schedule).name;
-}
-
-Result<Schedule> parse_schedule(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const ScheduleRule* rule : schedule_rules())
-    names.push_back(rule->name);
-  return parse_name<Schedule>("schedule", names, name);
 }
 
 Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan) {

@@ -10,6 +10,7 @@
 #include "core/base/units.hpp"
 #include "core/kernels/precision.hpp"
 #include "workloads/model/model.hpp"
+#include "workloads/pipeline/schedule.hpp"
 
 namespace vtrain {
 
@@ -35,14 +36,6 @@ constexpr bool shards_weights(Sharding sharding) {
   return sharding == Sharding::Full || sharding == Sharding::Gradients;
 }
 
-/// The order in which pipeline stages work on micro-batches.
-enum class Schedule : std::uint8_t {
-  OneForwardOneBackward,  ///< 1F1B; interleaved when there are virtual stages (Narayanan et al., SC'21)
-  ZeroBubble,  ///< ZB-H1: weight gradients fill the bubble (Qi et al., "Zero Bubble Pipeline Parallelism",
-               ///< ICLR'24)
-  GPipe,       ///< all forward passes, then all backward passes (Huang et al., NeurIPS'19)
-};
-
 /// `none`, `selective`, `full`.
 std::string_view name_of(Recompute recompute);
 /// The value of such a name; the error lists the known ones.
@@ -51,11 +44,6 @@ Result<Recompute> parse_recompute(std::string_view name);
 std::string_view name_of(Sharding sharding);
 /// The value of such a name; the error lists the known ones.
 Result<Sharding> parse_sharding(std::string_view name);
-/// `1f1b`, `zero-bubble`, `gpipe`.
-std::string_view name_of(Schedule schedule);
-/// The value of such a name; the error lists the known ones.
-Result<Schedule> parse_schedule(std::string_view name);
-
 /// A parallel plan: tensor x context x data x pipeline GPUs.
 struct ParallelPlan {
   std::int64_t tensor = 1;

@@ -9,7 +9,7 @@
 #include "core/base/units.hpp"
 #include "workloads/layers/layer_shape.hpp"
 #include "workloads/model/layer_kinds.hpp"
-#include "workloads/pipeline/stage_order.hpp"
+#include "workloads/pipeline/schedule.hpp"
 
 namespace vtrain {
 namespace {

@@ -1,110 +1,16 @@
-/// How much GPU memory a plan takes.
+/// GPU memory that a plan takes.
 #pragma once
 
 #include <cstdint>
 
 #include "core/base/units.hpp"
-#include "core/profile/gpu_profile.hpp"
-#include "workloads/model/model.hpp"
-#include "workloads/model/parallel_plan.hpp"
+#include "workloads/stack/memory_rules.hpp"
 
 namespace vtrain {
 
-/// What `Recompute::Selective` does not keep.
-enum class SelectiveRecompute : std::uint8_t {
-  /// Those of unfused attention (Korthikanti et al., 2022, section 5). Fused attention has none to drop, but
-  /// runs again as well (core_attn of Megatron-Core's recompute_modules, which is the default). Of latent
-  /// attention queries, keys and values, which are made again from their compressed form (mla_up_proj).
-  AttentionScores,
-  /// Kept are the layer's input, the outputs of every second matrix product, of attention and of
-  /// reduce-scatters, not of gathers (`_op_sac_save_list` of torchtitan's activation checkpointing by
-  /// operator).
-  EverySecondProduct,
-  /// The outputs of norms and of the non-linearity of experts (layernorm and moe_act of Megatron-Core's
-  /// recompute_modules).
-  NormsAndActivations,
-  /// Experts with their router and their norm (moe and layernorm of the same).
-  Experts,
-  /// The output of the non-linearity of experts (moe_act of the same).
-  Activations,
-};
-
-/// What a software stack decides about memory. The defaults are those of Megatron-LM as of 2021.
-struct MemoryRules {
-  /// Of a parameter's gradient between micro-batches: 2, or 4 where it is accumulated in single precision.
-  double gradient_bytes = 2;
-  /// Attention is not fused: the softmax of the scores is kept, and with dropout its mask and what it leaves.
-  bool keeps_scores = true;
-  /// Of models that do not say. A mask of 1 byte an element is kept.
-  Dropout dropout{.attention = true, .hidden = true};
-  /// With sequence parallelism, the gathered inputs of matrix products are kept instead of gathered again.
-  bool keeps_gathered_inputs = false;
-  SelectiveRecompute selective = SelectiveRecompute::AttentionScores;
-  /// At the loss, for each of the logits that a GPU holds: the logits and what is computed from them.
-  double loss_bytes = 8;
-  /// Gradients inside the layer at hand, and what sequence parallelism gathers for it, are counted.
-  bool counts_backward_buffers = false;
-  /// Weight gradients are added to the accumulated ones by the matrix product itself, while autograd gets an
-  /// uninitialised buffer of the weight's shape: one for each shape of a layer's weights, kept for good, and
-  /// one for the output layer at its turn.
-  bool keeps_gradient_placeholders = false;
-  /// The inputs of the non-linearity of experts wait for the backward pass in the memory of the CPU
-  /// (fine-grained offloading of Megatron-Core). The copies are taken to be hidden.
-  bool offloads_expert_inputs = false;
-  /// Where several sets of replicas hold all weights (`ParallelPlan::replicate`), the state of the optimizer
-  /// is sharded over all of them, so that gradients are reduced and weights gathered between the sets once an
-  /// iteration (Megatron-FSDP). Else it is sharded within a set, and gradients are all-reduced between sets
-  /// after each layer (PyTorch).
-  bool shards_optimizer_over_sets = false;
-  /// Keys and values of other parts of the sequence stay until attention is through, and the partial outputs
-  /// of all parts until they are merged (AttnFuncWithCPAndKVP2P of Transformer Engine). Else those keys and
-  /// values alone.
-  bool keeps_partial_outputs = false;
-  /// Replicas sum their gradients in buckets, copies of all gradients (DistributedDataParallel of PyTorch
-  /// with gradient_as_bucket_view off, which is its default).
-  bool copies_gradients = false;
-  /// What the allocator reserves over what is in use, by fragmentation.
-  double reserved_over_used = 1;
-};
-
-/// PyTorch's allocator reserves this over what is in use: the mean of 43 runs of Megatron-Core (at most
-/// 1.093).
-inline constexpr double kReservedOverUsed = 1.048;
-
-/// Megatron-Core with Transformer Engine: fused attention without dropout, gradients in single precision. The
-/// loss holds the softmax in single precision (4) and the logits, later their gradient, in half precision
-/// (2): it works in place (tensor_parallel/cross_entropy.py). Placeholders: get_dummy_wgrad of Transformer
-/// Engine keeps one of 2 bytes an element for every shape; tensor_parallel/layers.py of Megatron-Core makes
-/// one for the output layer.
-inline constexpr MemoryRules kMegatronCoreMemory{.gradient_bytes = 4,
-                                                 .keeps_scores = false,
-                                                 .dropout = {},
-                                                 .loss_bytes = 6,
-                                                 .counts_backward_buffers = true,
-                                                 .keeps_gradient_placeholders = true,
-                                                 .shards_optimizer_over_sets = true,
-                                                 .keeps_partial_outputs = true,
-                                                 .reserved_over_used = kReservedOverUsed};
-
-/// torchtitan: fused attention, gradients reduced in single precision. PyTorch's cross entropy holds the
-/// logits in half (2) and single precision (4), their logarithmic softmax (4) and its gradient (4).
-inline constexpr MemoryRules kTorchTitanMemory{.gradient_bytes = 4,
-                                               .keeps_scores = false,
-                                               .dropout = {},
-                                               .keeps_gathered_inputs = true,
-                                               .selective = SelectiveRecompute::EverySecondProduct,
-                                               .loss_bytes = 14,
-                                               .counts_backward_buffers = true,
-                                               .reserved_over_used = kReservedOverUsed};
-
-/// PyTorch FSDP with the cross entropy of flash-attention, which turns the logits into their gradient in
-/// place (2 + 2), as in MosaicML's LLM Foundry.
-inline constexpr MemoryRules kFsdpEagerMemory{.gradient_bytes = 4,
-                                              .keeps_scores = false,
-                                              .dropout = {},
-                                              .loss_bytes = 4,
-                                              .counts_backward_buffers = true,
-                                              .reserved_over_used = kReservedOverUsed};
+struct GpuProfile;
+struct ParallelPlan;
+struct TransformerModel;
 
 /// Where the memory of one GPU of a stage goes, at its fullest moment.
 struct StageMemory {

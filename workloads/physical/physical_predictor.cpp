@@ -10,10 +10,14 @@
 #include <fmt/ranges.h>
 
 #include "core/base/units.hpp"
+#include "core/profile/gpu_profile.hpp"
+#include "workloads/layers/layer_cost.hpp"
 #include "workloads/layers/pass_builder.hpp"
-#include "workloads/physical/memory_model.hpp"
+#include "workloads/model/model.hpp"
+#include "workloads/model/parallel_plan.hpp"
 #include "workloads/physical/stage_costs.hpp"
-#include "workloads/pipeline/stage_order.hpp"
+#include "workloads/pipeline/schedule.hpp"
+#include "workloads/stack/stack.hpp"
 
 namespace vtrain {
 namespace {
@@ -289,13 +293,6 @@ Fallbacks find_fallbacks(const TransformerModel& model, const ParallelPlan& plan
         plan.tensor, plan.tensor));
   }
   return fallbacks;
-}
-
-const LayerCosts& LayerCostCache::costs(const ParallelPlan& plan) {
-  const LayerKey key = layer_key(plan);
-  const auto found = known_.find(key);
-  if (found != known_.end()) return found->second;
-  return known_.emplace(key, layer_costs(model_, key, profile_, stack_)).first->second;
 }
 
 Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const ParallelPlan& plan,

@@ -13,21 +13,20 @@
 ///    allocator pressure.
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "core/base/result.hpp"
-#include "core/profile/gpu_profile.hpp"
 #include "workloads/iteration/iteration_work.hpp"
-#include "workloads/layers/layer_cost.hpp"
-#include "workloads/model/model.hpp"
-#include "workloads/model/parallel_plan.hpp"
 #include "workloads/physical/memory_model.hpp"
-#include "workloads/stack/stack.hpp"
 
 namespace vtrain {
+
+struct GpuProfile;
+struct LayerCosts;
+struct ParallelPlan;
+struct Stack;
+struct TransformerModel;
 
 /// What of a prediction the profile's measurements do not cover.
 struct Fallbacks {
@@ -60,28 +59,6 @@ struct PhysicalPrediction {
   IterationWork work;
   MemoryEstimate memory;
   PhysicalProvenance provenance;
-};
-
-/// Layer costs of one model, profile and stack, computed when first asked for. Not safe to share between
-/// threads. The profile must outlive it.
-class LayerCostCache {
- public:
-  /// The model must have passed `check_model`.
-  LayerCostCache(TransformerModel model, const GpuProfile& profile, Stack stack)
-      : model_(std::move(model)), profile_(profile), stack_(std::move(stack)) {}
-
-  /// What the costs are of.
-  const TransformerModel& model() const { return model_; }
-  const GpuProfile& profile() const { return profile_; }
-  const Stack& stack() const { return stack_; }
-  /// The costs of a plan that has passed `check_plan`; valid as long as the cache.
-  const LayerCosts& costs(const ParallelPlan& plan);
-
- private:
-  TransformerModel model_;
-  const GpuProfile& profile_;
-  Stack stack_;
-  std::map<LayerKey, LayerCosts> known_;
 };
 
 /// Predicts one iteration: `fast_iteration_times` or a graph of `work` gives the time. A plan that does not

@@ -6,9 +6,12 @@
 #include <fmt/format.h>
 
 #include "core/base/units.hpp"
+#include "core/profile/gpu_profile.hpp"
+#include "workloads/layers/layer_cost.hpp"
 #include "workloads/layers/layer_shape.hpp"
 #include "workloads/layers/pass_builder.hpp"
 #include "workloads/physical/memory_model.hpp"
+#include "workloads/stack/stack.hpp"
 
 namespace vtrain {
 namespace {

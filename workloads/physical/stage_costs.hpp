@@ -4,20 +4,20 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/base/units.hpp"
-#include "core/profile/gpu_profile.hpp"
 #include "workloads/iteration/iteration_work.hpp"
-#include "workloads/layers/layer_cost.hpp"
 #include "workloads/model/layer_kinds.hpp"
-#include "workloads/model/model.hpp"
 #include "workloads/model/parallel_plan.hpp"
 #include "workloads/stack/kernel_cost.hpp"
-#include "workloads/stack/stack.hpp"
 
 namespace vtrain {
 
+struct LayerCosts;
 struct ShardingGroups;
+struct Stack;
+struct StageParameters;
 
 /// The layers of a chunk, by kind.
 struct ChunkLayers {
@@ -46,8 +46,9 @@ class StageCosts {
   };
   /// What a chunk sends whose passes take so long for a micro-batch, weight gradients included in `backward`:
   /// with sequence parallelism each GPU of a tensor-parallel group sends its part, without it the whole, or
-  /// its part which is then gathered (`Stack::splits_messages`). Where the stack does not hold the stage for it, the slowest link of the pipeline does if it
-  /// is still busy with a message when the next one is ready. Each direction has a link of its own.
+  /// its part which is then gathered (`Stack::splits_messages`). Where the stack does not hold the stage for
+  /// it, the slowest link of the pipeline does if it is still busy with a message when the next one is ready.
+  /// Each direction has a link of its own.
   Sends sends(const ChunkLayers& layers, Nanoseconds forward, Nanoseconds backward) const;
   /// Whether there is any reduction.
   bool has_reduction() const;

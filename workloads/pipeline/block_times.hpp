@@ -5,7 +5,7 @@
 #include <span>
 
 #include "core/base/units.hpp"
-#include "workloads/pipeline/stage_order.hpp"
+#include "workloads/pipeline/schedule.hpp"
 
 namespace vtrain {
 

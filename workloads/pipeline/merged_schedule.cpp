@@ -203,20 +203,6 @@ class ScheduleMaker {
 
 }  // namespace
 
-PipelineShape pipeline_shape(const IterationWork& work) {
-  const std::size_t num_chunks = work.stages.empty() ? 0 : work.stages.front().chunks.size();
-  for (const StageWork& stage : work.stages) {
-    if (stage.chunks.size() != num_chunks) throw std::logic_error("iteration work: stages of unequal chunks");
-    for (const ChunkWork& chunk : stage.chunks) {
-      if (!chunk.weight.empty() && !splits_backward(work.schedule)) {
-        throw std::logic_error("iteration work: a schedule without a pass for weight gradients");
-      }
-    }
-  }
-  return {static_cast<std::int64_t>(work.stages.size()), static_cast<std::int64_t>(num_chunks),
-          work.num_micro_batches};
-}
-
 PipelineSchedule make_schedule(Schedule schedule, const PipelineShape& shape) {
   return ScheduleMaker(schedule, shape).make();
 }

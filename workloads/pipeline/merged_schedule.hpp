@@ -5,8 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "workloads/iteration/iteration_work.hpp"
-#include "workloads/pipeline/stage_order.hpp"
+#include "workloads/pipeline/schedule.hpp"
 
 namespace vtrain {
 
@@ -56,10 +55,6 @@ struct PipelineSchedule {
   /// Above every `micro_batch` of forward and of backward blocks. 0 for weight gradients.
   PassNumbers window;
 };
-
-/// The shape of the pipeline that does the work. Throws `std::logic_error` if stages differ in the number of
-/// chunks, or if there are weight gradients that the schedule has no pass for.
-PipelineShape pipeline_shape(const IterationWork& work);
 
 /// Merges the orders of the stages. The shape must be one that `check_schedule` accepts, of at most 65,535
 /// stages and as many chunks. Linear in blocks, repetitions not counted. Throws `std::logic_error` if stages

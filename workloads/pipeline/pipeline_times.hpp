@@ -13,7 +13,7 @@
 #include "workloads/pipeline/block_times.hpp"
 #include "workloads/pipeline/merged_schedule.hpp"
 #include "workloads/pipeline/round_recurrence.hpp"
-#include "workloads/pipeline/stage_order.hpp"
+#include "workloads/pipeline/schedule.hpp"
 
 namespace vtrain {
 

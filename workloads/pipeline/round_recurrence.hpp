@@ -8,7 +8,7 @@
 
 #include "core/base/units.hpp"
 #include "workloads/pipeline/block_times.hpp"
-#include "workloads/pipeline/stage_order.hpp"
+#include "workloads/pipeline/schedule.hpp"
 
 namespace vtrain {
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "workloads/config/plan_json.hpp"
+#include "workloads/model/model.hpp"
 
 namespace vtrain {
 namespace {

@@ -1,4 +1,4 @@
-/// Keeping throughput curves between runs of the program.
+/// Storage that keeps the plans of throughput curves between runs of the program.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,13 @@
 #include <string>
 
 #include "core/base/result.hpp"
-#include "workloads/model/model.hpp"
-#include "workloads/search/plan_search.hpp"
+#include "workloads/search/ranked_plan.hpp"
 
 namespace vtrain {
 
-/// Where texts are kept under keys of any length. A store may forget.
+struct TransformerModel;
+
+/// Keeps texts under keys of any length. A store may forget.
 class CurveStore {
  public:
   virtual ~CurveStore() = default;

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "workloads/jobs/job_error.hpp"
+#include "workloads/jobs/job.hpp"
 #include "workloads/pricing/plan_cache.hpp"
 #include "workloads/pricing/training_jobs.hpp"
 

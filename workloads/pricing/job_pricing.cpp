@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "workloads/jobs/job_error.hpp"
+#include "workloads/jobs/job.hpp"
 #include "workloads/pricing/plan_cache.hpp"
 #include "workloads/pricing/training_jobs.hpp"
 

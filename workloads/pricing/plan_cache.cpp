@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/base/names.hpp"
 #include "workloads/model/zoo.hpp"
+#include "workloads/pricing/curve_store.hpp"
+#include "workloads/search/plan_search.hpp"
 
 namespace vtrain {
 namespace embedded {
@@ -76,6 +79,20 @@ SpeedByGpus ThroughputCurve::levels() const {
   return SpeedByGpus(std::move(levels), SpeedByGpus::Source::Predictor);
 }
 
+/// The plans found so far for one model at one global batch.
+struct PlanCache::Known {
+  std::int64_t global_batch = 0;
+  PlanSearch search;
+  std::string key{};  ///< in the store
+  CurveRecord record{};
+  bool has_news = false;  ///< some plans are not in the store yet
+  /// Under `DataParallel`: the plan on the fewest GPUs, or the reason why there is none.
+  std::optional<Result<ParallelPlan>> smallest{};
+
+  Known(std::int64_t batch, TransformerModel model, const GpuProfile& profile, const Stack& stack)
+      : global_batch(batch), search(std::move(model), profile, stack) {}
+};
+
 PlanCache::PlanCache(GpuProfile profile, CurveSettings settings, CurveStore* store)
     : profile_(std::move(profile)), settings_(std::move(settings)), store_(store) {
   if (settings_.stack.name.empty()) settings_.stack = default_stack(profile_);
@@ -92,12 +109,13 @@ PlanCache::~PlanCache() {
 
 Result<PlanCache::Known*> PlanCache::known(const std::string& model, std::int64_t global_batch) {
   const auto name = std::pair(model, global_batch);
-  if (const auto found = known_.find(name); found != known_.end()) return &found->second;
+  if (const auto found = known_.find(name); found != known_.end()) return found->second.get();
   const auto zoo_model = find_model(model);
   if (!zoo_model) return fail(zoo_model.error());
   const TransformerModel zoo = zoo_model->model();
-  Known known{.global_batch = global_batch == 0 ? zoo_model->global_batch : global_batch,
-              .search = std::make_unique<PlanSearch>(zoo, profile_, settings_.stack)};
+  auto made = std::make_unique<Known>(global_batch == 0 ? zoo_model->global_batch : global_batch, zoo,
+                                      profile_, settings_.stack);
+  Known& known = *made;
   const KernelFactors& factors = settings_.stack.factors;
   known.key =
       fmt::format("predictor {}\nprofile {} {}\nstack {} {} {} {}\nkind {}\nglobal batch {}\nmodel {} {}",
@@ -109,11 +127,11 @@ Result<PlanCache::Known*> PlanCache::known(const std::string& model, std::int64_
     auto record = text ? parse_curve_record(*text, known.key, zoo, known.global_batch) : std::nullopt;
     if (record) known.record = *std::move(record);
   }
-  return &known_.emplace(name, std::move(known)).first->second;
+  return known_.emplace(name, std::move(made)).first->second.get();
 }
 
 Result<RankedPlan> PlanCache::find_plan(Known& known, GpuCount num_gpus) {
-  PlanSearch& search = *known.search;
+  PlanSearch& search = known.search;
   if (settings_.kind == CurveKind::BestPlan) return fastest_plan(search, num_gpus, known.global_batch);
   if (!known.smallest) known.smallest = smallest_plan(search, known.global_batch);
   if (!*known.smallest) return fail(known.smallest->error());
@@ -159,7 +177,7 @@ PlanCache& PlanCache::spread(std::int64_t ranks_together) {
 
 Nanoseconds PlanCache::time_of(const std::string& model, std::int64_t global_batch,
                                const ParallelPlan& plan) {
-  return (*this->known(model, global_batch))->search->iteration_of(plan);
+  return (*this->known(model, global_batch))->search.iteration_of(plan);
 }
 
 Result<Nanoseconds> PlanCache::spread_iteration_time(const std::string& model, std::int64_t global_batch,
@@ -199,12 +217,13 @@ void PlanCache::save() {
   if (store_ == nullptr) return;
   for (const auto& [ranks_together, curves] : spread_)
     curves->save();
-  for (auto& [name, known] : known_) {
+  for (const auto& [name, found] : known_) {
+    Known& known = *found;
     if (!known.has_news) continue;
     known.has_news = false;
     // Another process may have added points since.
     if (const auto text = store_->load(known.key)) {
-      if (auto saved = parse_curve_record(*text, known.key, known.search->model(), known.global_batch)) {
+      if (auto saved = parse_curve_record(*text, known.key, known.search.model(), known.global_batch)) {
         known.record.merge(*saved);
       }
     }

@@ -1,26 +1,27 @@
-/// T(gpus): how fast a model trains on a number of GPUs. The bridge from the predictor to the scheduler.
+/// Best plans of models on each number of GPUs, searched for once, and the curves T(gpus) that follow from
+/// them.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/result.hpp"
 #include "core/base/units.hpp"
 #include "core/profile/gpu_profile.hpp"
-#include "workloads/jobs/job.hpp"
 #include "workloads/jobs/speed_by_gpus.hpp"
-#include "workloads/pricing/curve_store.hpp"
-#include "workloads/search/plan_search.hpp"
+#include "workloads/search/ranked_plan.hpp"
 #include "workloads/stack/stack.hpp"
 
 namespace vtrain {
 
-/// Which plan a job has on a number of GPUs.
+class CurveStore;
+
+/// Rule that picks the plan of a job on a number of GPUs.
 enum class CurveKind : std::uint8_t {
   BestPlan,  ///< the fastest that fits into memory
   /// Tensor, context and pipeline parallelism are those of the smallest number of GPUs on which any plan
@@ -47,7 +48,7 @@ struct ThroughputCurve {
   SpeedByGpus levels() const;
 };
 
-/// What curves are made with.
+/// Rule and software stack of the plans in a cache.
 struct CurveSettings {
   CurveKind kind = CurveKind::BestPlan;
   /// Names the content of the profile beyond its name: empty for an embedded one, for a file a hash of it.
@@ -96,16 +97,7 @@ class PlanCache {
   const CurveSettings& settings() const { return settings_; }
 
  private:
-  /// What is known of one model at one global batch.
-  struct Known {
-    std::int64_t global_batch = 0;
-    std::unique_ptr<PlanSearch> search{};
-    std::string key{};  ///< in the store
-    CurveRecord record{};
-    bool has_news = false;  ///< against the store
-    /// Under `DataParallel`: the plan on the fewest GPUs, or why there is none.
-    std::optional<Result<ParallelPlan>> smallest{};
-  };
+  struct Known;
 
   Result<Known*> known(const std::string& model, std::int64_t global_batch);
   Result<RankedPlan> find_plan(Known& known, GpuCount num_gpus);
@@ -117,7 +109,8 @@ class PlanCache {
   GpuProfile profile_;
   CurveSettings settings_;
   CurveStore* store_;
-  std::map<std::pair<std::string, std::int64_t>, Known> known_;
+  std::map<std::pair<std::string, std::int64_t>, std::unique_ptr<Known>>
+      known_;                                                  ///< by model and global batch
   std::map<std::int64_t, std::unique_ptr<PlanCache>> spread_;  ///< by ranks together
 };
 

@@ -15,7 +15,7 @@
 #include "core/base/result.hpp"
 #include "core/base/units.hpp"
 #include "workloads/model/model.hpp"
-#include "workloads/search/plan_search.hpp"
+#include "workloads/search/ranked_plan.hpp"
 
 namespace vtrain {
 

@@ -8,7 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "workloads/physical/memory_model.hpp"
+#include "core/profile/gpu_profile.hpp"
+#include "workloads/model/model.hpp"
+#include "workloads/search/plan_timer.hpp"
+#include "workloads/stack/stack.hpp"
 
 namespace vtrain {
 namespace {
@@ -41,11 +44,25 @@ tl::unexpected<Error> nothing_fits(const TransformerModel& model, GpuCount num_g
 }  // namespace
 
 PlanSearch::PlanSearch(TransformerModel model, const GpuProfile& profile, const Stack& stack)
-    : timer_(std::move(model), profile, stack) {}
+    : timer_(std::make_unique<PlanTimer>(std::move(model), profile, stack)) {}
+
+PlanSearch::~PlanSearch() = default;
+
+const TransformerModel& PlanSearch::model() const {
+  return timer_->model();
+}
+
+const GpuProfile& PlanSearch::profile() const {
+  return timer_->profile();
+}
+
+const Stack& PlanSearch::stack() const {
+  return timer_->stack();
+}
 
 Nanoseconds PlanSearch::iteration_of(const ParallelPlan& plan) {
-  timer_.select(plan);
-  return timer_.iteration();
+  timer_->select(plan);
+  return timer_->iteration();
 }
 
 MemoryEstimate PlanSearch::fewest_to_fit(ParallelPlan& plan, std::int64_t ParallelPlan::*layers,
@@ -82,17 +99,17 @@ void PlanSearch::recompute_to_fit(ParallelPlan& plan, MemoryEstimate& memory) co
 
 void PlanSearch::time_in_full(const std::vector<ParallelPlan>& plans, std::vector<Candidate>& candidates) {
   for (Candidate& candidate : candidates) {
-    timer_.select(plans[candidate.place]);
-    candidate.iteration = timer_.iteration();
-    candidate.breakdown = timer_.breakdown();
+    timer_->select(plans[candidate.place]);
+    candidate.iteration = timer_->iteration();
+    candidate.breakdown = timer_->breakdown();
   }
 }
 
 std::int64_t PlanSearch::time_best(const std::vector<ParallelPlan>& plans, std::vector<Candidate>& candidates,
                                    std::size_t top) {
   for (Candidate& candidate : candidates) {
-    timer_.select(plans[candidate.place]);
-    candidate.bound = timer_.lower_bound();
+    timer_->select(plans[candidate.place]);
+    candidate.bound = timer_->lower_bound();
   }
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return std::tie(a.bound, a.place) < std::tie(b.bound, b.place);
@@ -104,8 +121,8 @@ std::int64_t PlanSearch::time_best(const std::vector<ParallelPlan>& plans, std::
   for (; timed < candidates.size(); ++timed) {
     Candidate& candidate = candidates[timed];
     if (fastest.size() == top && candidate.bound * kRounding > fastest.front()) break;
-    timer_.select(plans[candidate.place]);
-    candidate.iteration = timer_.iteration();
+    timer_->select(plans[candidate.place]);
+    candidate.iteration = timer_->iteration();
     fastest.push_back(candidate.iteration);
     std::push_heap(fastest.begin(), fastest.end());
     if (fastest.size() <= top) continue;
@@ -158,8 +175,8 @@ Result<PlanSearchResult> PlanSearch::find(GpuCount num_gpus, std::int64_t global
   for (const Candidate& candidate : candidates)
     result.best.push_back(
         {plans[candidate.place], candidate.iteration, candidate.memory, candidate.breakdown});
-  timer_.select(result.best.front().plan);
-  result.best.front().has_fallbacks = timer_.has_fallbacks();
+  timer_->select(result.best.front().plan);
+  result.best.front().has_fallbacks = timer_->has_fallbacks();
   return result;
 }
 

@@ -3,33 +3,22 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/base/result.hpp"
 #include "core/base/units.hpp"
-#include "core/profile/gpu_profile.hpp"
-#include "workloads/iteration/iteration_times.hpp"
-#include "workloads/model/model.hpp"
-#include "workloads/model/parallel_plan.hpp"
-#include "workloads/physical/memory_model.hpp"
 #include "workloads/search/plan_space.hpp"
-#include "workloads/search/plan_timer.hpp"
-#include "workloads/stack/stack.hpp"
+#include "workloads/search/ranked_plan.hpp"
 
 namespace vtrain {
 
-/// A plan, its iteration time by the physical predictor, where that time goes, and its memory.
-struct RankedPlan {
-  ParallelPlan plan{};
-  Nanoseconds iteration{0};
-  MemoryEstimate memory{};
-  Breakdown breakdown{};  ///< of the slowest stage
-  /// Whether its time rests on numbers that no measurement covers (`Fallbacks`). Of the fastest plan of a
-  /// search alone.
-  bool has_fallbacks = false;
-};
+class PlanTimer;
+struct GpuProfile;
+struct Stack;
+struct TransformerModel;
 
-/// What to look for.
+/// Options of a search.
 struct PlanSearchOptions {
   std::size_t top = 1;  ///< plans to return; 0: all that fit
   /// Plans that do not fit keep the activations of as few layers as they must in the memory of the CPU, where
@@ -45,7 +34,7 @@ struct PlanSearchOptions {
   PlanLimits limits{};
 };
 
-/// What a search found.
+/// Plans that a search found, and their numbers.
 struct PlanSearchResult {
   std::vector<RankedPlan> best{};  ///< plans that fit into memory, fastest first
   std::int64_t num_plans = 0;      ///< plans that divide
@@ -59,11 +48,12 @@ class PlanSearch {
  public:
   /// `find` checks the model. The stack is copied; its choices are what plans may be.
   PlanSearch(TransformerModel model, const GpuProfile& profile, const Stack& stack);
+  ~PlanSearch();
 
-  /// What is searched for.
-  const TransformerModel& model() const { return timer_.model(); }
-  const GpuProfile& profile() const { return timer_.profile(); }
-  const Stack& stack() const { return timer_.stack(); }
+  /// Model, GPU and software that plans are searched for.
+  const TransformerModel& model() const;
+  const GpuProfile& profile() const;
+  const Stack& stack() const;
 
   /// Time of an iteration with one plan, which must have passed `check_plan`.
   Nanoseconds iteration_of(const ParallelPlan& plan);
@@ -108,7 +98,7 @@ class PlanSearch {
   std::int64_t time_best(const std::vector<ParallelPlan>& plans, std::vector<Candidate>& candidates,
                          std::size_t top);
 
-  PlanTimer timer_;
+  std::unique_ptr<PlanTimer> timer_;
 };
 
 }  // namespace vtrain

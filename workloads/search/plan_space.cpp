@@ -4,6 +4,11 @@
 #include <numeric>
 #include <utility>
 
+#include "core/profile/gpu_profile.hpp"
+#include "workloads/model/model.hpp"
+#include "workloads/model/parallel_plan.hpp"
+#include "workloads/stack/stack.hpp"
+
 namespace vtrain {
 namespace {
 

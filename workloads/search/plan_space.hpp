@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "core/base/units.hpp"
-#include "core/profile/gpu_profile.hpp"
-#include "workloads/model/model.hpp"
-#include "workloads/model/parallel_plan.hpp"
-#include "workloads/stack/stack.hpp"
 
 namespace vtrain {
+
+struct GpuProfile;
+struct ParallelPlan;
+struct PlanChoices;
+struct TransformerModel;
 
 /// Degrees that a plan must have, where they are given.
 struct PlanLimits {

@@ -4,10 +4,11 @@
 #include <utility>
 
 #include "workloads/iteration/stage_times.hpp"
+#include "workloads/physical/physical_predictor.hpp"
 
 namespace vtrain {
 PlanTimer::PlanTimer(TransformerModel model, const GpuProfile& profile, Stack stack)
-    : costs_(std::move(model), profile, std::move(stack)) {}
+    : model_(std::move(model)), profile_(profile), stack_(std::move(stack)) {}
 
 PlanTimer::PassSpans PlanTimer::spans_of(const PassCosts& costs) {
   PassSpans spans;
@@ -26,11 +27,12 @@ PlanTimer::PassSpans PlanTimer::spans_of(const PassCosts& costs) {
 const PlanTimer::LayerSpans& PlanTimer::spans(const ParallelPlan& plan) {
   const LayerKey key = layer_key(plan);
   if (const auto found = spans_.find(key); found != spans_.end()) return found->second;
-  const LayerCosts& costs = costs_.costs(plan);
-  LayerSpans spans{.costs = &costs, .embedding = spans_of(costs.embedding), .head = spans_of(costs.head)};
+  LayerSpans spans{.costs = layer_costs(model_, key, profile_, stack_)};
+  spans.embedding = spans_of(spans.costs.embedding);
+  spans.head = spans_of(spans.costs.head);
   for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind)
-    spans.layers[kind] = spans_of(costs.layers[kind]);
-  return spans_.emplace(key, spans).first->second;
+    spans.layers[kind] = spans_of(spans.costs.layers[kind]);
+  return spans_.emplace(key, std::move(spans)).first->second;
 }
 
 BlockTimes PlanTimer::passes_of(const ChunkLayers& layers, const LayerSpans& spans) const {
@@ -84,7 +86,7 @@ BlockTimes PlanTimer::Chunk::block_without_latency() const {
 
 void PlanTimer::select(const ParallelPlan& plan) {
   const LayerSpans& spans = this->spans(plan);
-  const StageCosts stages(model(), plan, profile(), stack(), *spans.costs);
+  const StageCosts stages(model(), plan, profile(), stack(), spans.costs);
   plan_ = plan;
   layers_ = &spans;
   shape_ = {plan.pipeline, plan.virtual_stages, plan.num_micro_batches()};
@@ -212,7 +214,7 @@ Breakdown PlanTimer::breakdown() {
 }
 
 bool PlanTimer::has_fallbacks() const {
-  const LayerCosts& costs = *layers_->costs;
+  const LayerCosts& costs = layers_->costs;
   return !costs.extrapolated.empty() || !find_fallbacks(model(), plan_, profile(), stack(), costs).empty();
 }
 

@@ -14,7 +14,6 @@
 #include "workloads/layers/layer_cost.hpp"
 #include "workloads/model/model.hpp"
 #include "workloads/model/parallel_plan.hpp"
-#include "workloads/physical/physical_predictor.hpp"
 #include "workloads/physical/stage_costs.hpp"
 #include "workloads/pipeline/block_times.hpp"
 #include "workloads/pipeline/pipeline_times.hpp"
@@ -31,9 +30,9 @@ class PlanTimer {
   PlanTimer(TransformerModel model, const GpuProfile& profile, Stack stack);
 
   /// What the plans are of.
-  const TransformerModel& model() const { return costs_.model(); }
-  const GpuProfile& profile() const { return costs_.profile(); }
-  const Stack& stack() const { return costs_.stack(); }
+  const TransformerModel& model() const { return model_; }
+  const GpuProfile& profile() const { return profile_; }
+  const Stack& stack() const { return stack_; }
 
   /// Takes up a plan that has passed `check_plan`: what is asked next is about it.
   void select(const ParallelPlan& plan);
@@ -61,10 +60,10 @@ class PlanTimer {
     Breakdown recomputed_parts{};
   };
   struct LayerSpans {
-    const LayerCosts* costs = nullptr;
     PerLayerKind<PassSpans> layers{};
     PassSpans embedding{};
     PassSpans head{};
+    LayerCosts costs{};
   };
   /// What a stage does once an iteration.
   struct OnceTimes {
@@ -96,7 +95,9 @@ class PlanTimer {
   /// Of all that a stage does, without its idle time.
   Breakdown stage_breakdown(std::size_t stage) const;
 
-  LayerCostCache costs_;
+  TransformerModel model_;
+  const GpuProfile& profile_;
+  Stack stack_;
   std::map<LayerKey, LayerSpans> spans_;
   PipelineTimer pipelines_;
 

@@ -13,8 +13,8 @@
 #include "core/base/units.hpp"
 #include "core/kernels/precision.hpp"
 #include "workloads/model/parallel_plan.hpp"
-#include "workloads/physical/memory_model.hpp"
 #include "workloads/stack/kernel_cost.hpp"
+#include "workloads/stack/memory_rules.hpp"
 
 namespace vtrain {
 

@@ -15,11 +15,9 @@
 #include "core/base/utf8.hpp"
 #include "workloads/model/size_checks.hpp"
 #include "workloads/validation/measured_sources.hpp"
-#include "workloads/validation/neusight_runs.hpp"
 #include "workloads/validation/published_recipe.hpp"
 #include "workloads/validation/recorded_model.hpp"
 #include "workloads/validation/recorded_words.hpp"
-#include "workloads/validation/torchtitan_runs.hpp"
 
 namespace vtrain {
 namespace {

@@ -7,8 +7,13 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
+#include "workloads/model/zoo.hpp"
+#include "workloads/stack/stack.hpp"
+#include "workloads/validation/measured_case.hpp"
 #include "workloads/validation/recorded_words.hpp"
 
 namespace vtrain {
@@ -110,6 +115,27 @@ bool has_limited_power(std::string_view letters, const MeasuredSource* source) {
          (source != nullptr && source->family == "torchtitan" && !contains(letters, "700w"));
 }
 
+/// Of caveats, which may speak of other runs too, only what can hardly be said of these counts.
+bool says_compiled(const TorchTitanRun& run) {
+  return mentions(run.name + " " + run.precision, "compile") || mentions(run.page, "compile") ||
+         mentions(run.page, "async tp") || mentions(run.caveats, "torch compile") ||
+         mentions(run.caveats, "compiled");
+}
+
+/// A model by the name of its configuration in NeuSight, in small letters and digits.
+struct NeuSightModel {
+  std::string_view name;
+  std::string_view zoo_name;
+};
+
+constexpr std::array kNeuSightModels = {
+    NeuSightModel{"bert", "bert-base"},      NeuSightModel{"bertlarge", "bert-large"},
+    NeuSightModel{"gpt2large", "gpt2-774m"}, NeuSightModel{"gpt2med", "gpt2-355m"},
+    NeuSightModel{"gpt2xl", "gpt2-1.5b"},    NeuSightModel{"gpt313", "gpt3-13b"},
+    NeuSightModel{"gpt327", "gpt3-2.7b"},    NeuSightModel{"gpt367", "gpt3-6.7b"},
+    NeuSightModel{"opt", "opt-125m"},        NeuSightModel{"opt13", "opt-1.3b"},
+};
+
 }  // namespace
 
 const MeasuredSource* find_source(std::string_view framework, const RunFacts& run) {
@@ -152,6 +178,62 @@ std::string_view find_profile(std::string_view gpu, const MeasuredSource* source
   if (is_pcie) return {};
   if (model == "h100") return has_limited_power(letters, source) ? "h100-500w" : "h100";
   return *std::ranges::find(kGpus, model);
+}
+
+Stack torchtitan_stack(const TorchTitanRun& run, std::vector<std::string>& assumed) {
+  constexpr int kFirstCompiledLoss = 202504;
+  const std::string words = run.name + " " + run.precision + " " + run.caveats;
+  const bool is_asynchronous =
+      run.is_asynchronous.value_or(mentions(words, "async tp") && !mentions(words, "vanilla"));
+  bool compiles = run.compiles.value_or(is_asynchronous || says_compiled(run));
+  // Its page on 8 bits: "float8 with torch.compile".
+  const bool is_open = !run.compiles && !contains(plain_words(run.name + " " + run.caveats), "compile");
+  if (!compiles && is_open && named_precision(run.precision) == Precision::Fp8) {
+    compiles = true;
+    assumed.emplace_back("stack: compiled, as 8 bits ask for");
+  }
+  std::string_view name = "torchtitan-eager";
+  if (compiles) name = month_in(run.page).value_or(0) < kFirstCompiledLoss ? "torchtitan-2024" : "torchtitan";
+  if (mentions(words, "row wise")) name = "torchtitan-rowwise";
+  Stack stack = find_stack(name).value();
+  stack.overlap.tensor = is_asynchronous && !stack.scales_rows;
+  return stack;
+}
+
+std::optional<TransformerModel> neusight_model(std::string_view name) {
+  // Wider than the GPT-3 XL of the paper, which has 2048 columns.
+  if (name == "gpt3xl") {
+    return TransformerModel{.name = "gpt3_xl of NeuSight",
+                            .num_layers = 24,
+                            .hidden_size = 3072,
+                            .num_heads = 24,
+                            .sequence_length = 2048};
+  }
+  const auto found = std::find_if(kNeuSightModels.begin(), kNeuSightModels.end(),
+                                  [name](const NeuSightModel& m) { return m.name == name; });
+  if (found == kNeuSightModels.end()) return std::nullopt;
+  return find_model(found->zoo_name)->model();
+}
+
+void complete_neusight_run(MeasuredCase& measured) {
+  ParallelPlan& plan = measured.plan;
+  if (!measured.has_micro_batch && plan.global_batch > 0) {
+    plan.micro_batch = std::max<std::int64_t>(1, plan.global_batch / plan.data);
+    measured.has_micro_batch = true;
+    measured.assumed.push_back(
+        fmt::format("micro-batch: {}, all sequences of a GPU at once", plan.micro_batch));
+  }
+  if (plan.num_gpus() > GpuCount(1)) {
+    measured.assumed.push_back("framework: Megatron-LM in single precision, which Accelerate runs");
+    return;
+  }
+  // The loss's backward pass writes zeros (4 bytes a logit), then reads these and the logarithms of the
+  // softmax and writes the gradient (12).
+  constexpr double kLossBackward = 16;
+  measured.stack.loss_bytes_per_logit = kLossBackward;
+  measured.stack.loss_conversion_bytes = 0;
+  measured.stack.updates_weights = false;
+  measured.assumed.push_back("timed: forward and backward pass, without the loss and the optimizer");
 }
 
 }  // namespace vtrain

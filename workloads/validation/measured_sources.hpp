@@ -1,11 +1,19 @@
-/// How published measurements name frameworks and GPUs, and what is meant.
+/// Sources of published measurements: the names that they have for frameworks and GPUs, and the facts that
+/// their records leave out.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "workloads/model/model.hpp"
 #include "workloads/model/parallel_plan.hpp"
 
 namespace vtrain {
+
+struct MeasuredCase;
+struct Stack;
 
 /// A source of measurements: how the `framework` of its records begins, and what they take for granted.
 struct MeasuredSource {
@@ -31,5 +39,35 @@ const MeasuredSource* find_source(std::string_view framework, const RunFacts& ru
 /// The profile of a GPU as records name it (`H100-SXM5-80GB`, `NVIDIA_A100_80GB_PCIe`); empty without one.
 /// `source` may be null.
 std::string_view find_profile(std::string_view gpu, const MeasuredSource* source);
+
+/// Statements of a record about a run of torchtitan.
+struct TorchTitanRun {
+  std::string name;  ///< its id and framework
+  std::string page;  ///< title and path of its source, which may name a month
+  std::string caveats;
+  std::string precision;                  ///< as the record has it
+  std::optional<bool> compiles{};         ///< where a key of the record says so
+  std::optional<bool> is_asynchronous{};  ///< likewise, of tensor parallelism
+};
+
+/// The stack of a run. torchtitan compiles layers and pipelines collectives with products only where it is
+/// told to (train_configs/llama3_8b.toml: compile = false; enable_async_tensor_parallel, a pass of the
+/// compiler; its page compares it with "vanilla" runs), and its loss since April 2025; pages without a date
+/// are older. Gathers of rows that are scaled one by one are not pipelined (pytorch/pytorch, issue 149990).
+/// What nothing says is appended to `assumed`.
+Stack torchtitan_stack(const TorchTitanRun& run, std::vector<std::string>& assumed);
+
+// Runs of NeuSight: Lee, Phanishayee, Mahajan, "Forecasting GPU Performance for Deep Learning Training and
+// Inference", ASPLOS'25; scripts/asplos and neusight/Tracing/trace.py of sitar-lab/NeuSight. Its records name
+// models and times only.
+
+/// The model that NeuSight's configuration of this name (small letters and digits alone) describes
+/// (scripts/asplos/data/DLmodel_configs); nothing for other names.
+std::optional<TransformerModel> neusight_model(std::string_view name);
+
+/// Completes a case whose plan and batch have been read: the whole batch of a GPU is one micro-batch. On one
+/// GPU only the model's passes are timed, not the forward pass of the loss and no optimizer. What was taken
+/// is noted in `assumed`.
+void complete_neusight_run(MeasuredCase& measured);
 
 }  // namespace vtrain

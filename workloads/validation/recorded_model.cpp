@@ -13,7 +13,7 @@
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
 #include "core/base/utf8.hpp"
-#include "workloads/validation/neusight_runs.hpp"
+#include "workloads/validation/measured_sources.hpp"
 #include "workloads/validation/recorded_words.hpp"
 
 namespace vtrain {

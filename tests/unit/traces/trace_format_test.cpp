@@ -10,7 +10,7 @@
 #include "core/base/strings.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/trace_examples.hpp"
-#include "workloads/jobs/job_error.hpp"
+#include "workloads/jobs/job.hpp"
 
 using vtrain::kTraceExamples;
 using vtrain::parse_trace;

@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "workloads/pipeline/stage_order.hpp"
+#include "workloads/pipeline/schedule.hpp"
 
 namespace vtrain {
 

@@ -7,7 +7,7 @@
 
 #include "tests/support/sim_time.hpp"
 #include "traces/trace_format.hpp"
-#include "workloads/jobs/job_error.hpp"
+#include "workloads/jobs/job.hpp"
 
 using vtrain::Job;
 using vtrain::join_traces;

@@ -10,10 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/graph/execution_graph.hpp"
-#include "workloads/iteration/graph_dot.hpp"
+#include "workloads/iteration/graph_export.hpp"
 #include "workloads/iteration/iteration_times.hpp"
-#include "workloads/iteration/task_names.hpp"
-#include "workloads/iteration/timeline.hpp"
 
 namespace vtrain {
 namespace {

@@ -11,6 +11,7 @@
 #include "workloads/layers/layer_shape.hpp"
 #include "workloads/model/layer_kinds.hpp"
 #include "workloads/stack/kernel_cost.hpp"
+#include "workloads/stack/stack.hpp"
 
 namespace vtrain {
 namespace {

@@ -12,6 +12,7 @@
 #include "workloads/model/layer_kinds.hpp"
 #include "workloads/physical/memory_model.hpp"
 #include "workloads/stack/kernel_cost.hpp"
+#include "workloads/stack/stack.hpp"
 
 namespace vtrain {
 namespace {

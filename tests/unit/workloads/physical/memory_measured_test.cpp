@@ -9,8 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "core/profile/gpu_profile.hpp"
+#include "workloads/model/parallel_plan.hpp"
 #include "workloads/model/zoo.hpp"
 #include "workloads/physical/memory_model.hpp"
+#include "workloads/stack/stack.hpp"
 
 namespace vtrain {
 namespace {

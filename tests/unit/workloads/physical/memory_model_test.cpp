@@ -6,7 +6,7 @@
 
 #include "tests/unit/workloads/plain_a100.hpp"
 #include "workloads/layers/layer_shape.hpp"
-#include "workloads/pipeline/stage_order.hpp"
+#include "workloads/pipeline/schedule.hpp"
 
 namespace vtrain {
 namespace {

@@ -15,6 +15,7 @@
 #include "tests/unit/workloads/release_a100.hpp"
 #include "workloads/iteration/graph_builder.hpp"
 #include "workloads/iteration/iteration_times.hpp"
+#include "workloads/layers/layer_cost.hpp"
 #include "workloads/model/zoo.hpp"
 #include "workloads/physical/memory_model.hpp"
 #include "workloads/stack/kernel_cost.hpp"

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "workloads/iteration/iteration_times.hpp"
+#include "workloads/iteration/iteration_work.hpp"
 
 namespace vtrain {
 namespace {
@@ -124,7 +125,7 @@ std::vector<std::int64_t> walk_schedule(Schedule schedule, const PipelineShape& 
   return most_held;
 }
 
-TEST_CASE("pipeline_schedule: every block once, after those it needs, with the activations of its schedule") {
+TEST_CASE("merged_schedule: every block once, after those it needs, with the activations of its schedule") {
   for (std::int64_t p = 1; p <= 6; ++p) {
     for (std::int64_t m = 1; m <= 20; ++m) {
       const auto plain = walk_schedule(Schedule::OneForwardOneBackward, {p, 1, m});
@@ -149,7 +150,7 @@ TEST_CASE("pipeline_schedule: every block once, after those it needs, with the a
   }
 }
 
-TEST_CASE("pipeline_schedule: the description stays small whatever the number of micro-batches") {
+TEST_CASE("merged_schedule: the description stays small whatever the number of micro-batches") {
   const auto size_of = [](Schedule schedule, const PipelineShape& shape) {
     std::size_t size = 0;
     for (const ScheduleSection& section : make_schedule(schedule, shape).sections)
@@ -180,7 +181,7 @@ IterationWork uniform_work(Schedule schedule, const PipelineShape& shape) {
   return work;
 }
 
-TEST_CASE("pipeline_schedule: bubbles of uniform stages as published") {
+TEST_CASE("merged_schedule: bubbles of uniform stages as published") {
   const auto time = [](Schedule schedule, const PipelineShape& shape) {
     return fast_iteration_times(uniform_work(schedule, shape)).iteration.count();
   };

@@ -8,6 +8,7 @@
 #include "tests/unit/workloads/model_jobs.hpp"
 #include "tests/unit/workloads/plain_a100.hpp"
 #include "workloads/pricing/job_pricing.hpp"
+#include "workloads/pricing/plan_cache.hpp"
 
 namespace vtrain {
 namespace {

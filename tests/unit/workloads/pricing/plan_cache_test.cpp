@@ -13,6 +13,7 @@
 #include "tests/unit/workloads/plain_a100.hpp"
 #include "workloads/iteration/iteration_times.hpp"
 #include "workloads/physical/physical_predictor.hpp"
+#include "workloads/pricing/curve_store.hpp"
 #include "workloads/pricing/job_pricing.hpp"
 
 namespace vtrain {

@@ -7,6 +7,7 @@
 
 #include "core/profile/gpu_profile.hpp"
 #include "tests/unit/workloads/model_jobs.hpp"
+#include "workloads/pricing/plan_cache.hpp"
 
 namespace vtrain {
 namespace {

@@ -1,4 +1,10 @@
+#include "core/base/rng.hpp"
+#include "core/profile/gpu_profile.hpp"
+#include "tests/unit/workloads/plain_a100.hpp"
+#include "workloads/model/parallel_plan.hpp"
+#include "workloads/model/zoo.hpp"
 #include "workloads/search/plan_space.hpp"
+#include "workloads/stack/stack.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,9 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "core/base/rng.hpp"
-#include "tests/unit/workloads/plain_a100.hpp"
-#include "workloads/model/zoo.hpp"
 
 namespace vtrain {
 namespace {

@@ -8,6 +8,7 @@
 #include "core/base/rng.hpp"
 #include "workloads/iteration/iteration_times.hpp"
 #include "workloads/model/zoo.hpp"
+#include "workloads/physical/physical_predictor.hpp"
 #include "workloads/search/plan_space.hpp"
 
 namespace vtrain {

@@ -1,7 +1,7 @@
-/// Pipeline schedules as data: in which order one stage works on its blocks, and what else is to be known of
-/// them. A new schedule is a `ScheduleRule` in a file of its own under `schedules/`, its name in `Schedule`
-/// and its row of the table in `stage_order.cpp`. What other stages do, and which block waits for which,
-/// follows from it (see `pipeline_schedule.hpp`).
+/// Pipeline schedules as data: the order in which one stage works on its blocks.
+///
+/// A new schedule is a value of `Schedule`, a `ScheduleRule` in `schedule.cpp` and its row of the table
+/// there. The dependencies between stages follow from the orders (`merged_schedule.hpp`).
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,21 @@
 #include <vector>
 
 #include "core/base/result.hpp"
-#include "workloads/model/parallel_plan.hpp"
 
 namespace vtrain {
+
+/// The order in which pipeline stages work on micro-batches.
+enum class Schedule : std::uint8_t {
+  OneForwardOneBackward,  ///< 1F1B; interleaved when there are virtual stages (Narayanan et al., SC'21)
+  ZeroBubble,  ///< ZB-H1: weight gradients fill the bubble (Qi et al., "Zero Bubble Pipeline Parallelism",
+               ///< ICLR'24)
+  GPipe,       ///< all forward passes, then all backward passes (Huang et al., NeurIPS'19)
+};
+
+/// `1f1b`, `zero-bubble`, `gpipe`.
+std::string_view name_of(Schedule schedule);
+/// The value of such a name; the error lists the known ones.
+Result<Schedule> parse_schedule(std::string_view name);
 
 /// What a block does for its micro-batch.
 enum class Pass : std::uint8_t {
@@ -73,23 +85,5 @@ Result<void> check_schedule(Schedule schedule, const PipelineShape& shape);
 inline bool splits_backward(Schedule schedule) {
   return rule_of(schedule).splits_backward;
 }
-
-/// 1F1B (Narayanan et al., SC'21; PipeDream-Flush): stage s runs stages - 1 - s forward passes ahead, then
-/// one forward and one backward pass in turn. With several chunks a stage
-/// `interleaved_one_forward_one_backward`.
-extern const ScheduleRule kOneForwardOneBackwardRule;
-
-/// 1F1B over several chunks a stage (Narayanan et al., SC'21, section 2.2), in the order of Megatron-Core:
-/// micro-batches in groups of as many as there are stages, each group through one chunk after the other.
-StageOrder interleaved_one_forward_one_backward(const PipelineShape& shape, std::int64_t stage);
-/// `ScheduleRule::chunks_in_flight` of this order.
-std::int64_t interleaved_chunks_in_flight(const PipelineShape& shape, std::int64_t stage);
-
-/// ZB-H1 (Qi et al., ICLR'24, section 2.1): 1F1B with the weight gradients of stage s delayed by s
-/// micro-batches, so that no stage holds more activations than stage 0 of 1F1B and gradients go back sooner.
-extern const ScheduleRule kZeroBubbleRule;
-
-/// GPipe (Huang et al., NeurIPS'19): all forward passes, then all backward passes.
-extern const ScheduleRule kGPipeRule;
 
 }  // namespace vtrain

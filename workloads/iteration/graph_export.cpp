@@ -1,8 +1,11 @@
-#include "workloads/iteration/timeline.hpp"
+#include "workloads/iteration/graph_export.hpp"
 
+#include <boost/graph/graphviz.hpp>
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <ostream>
+#include <sstream>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -10,14 +13,38 @@
 #include <fmt/format.h>
 
 #include "core/graph/execution_graph.hpp"
+#include "workloads/iteration/graph_builder.hpp"
 #include "workloads/iteration/iteration_times.hpp"
-#include "workloads/iteration/task_names.hpp"
+#include "workloads/iteration/iteration_work.hpp"
 
 namespace vtrain {
 namespace {
 
+/// A kind in words: `weight gradient`, `tensor communication`.
+std::string_view kind_name(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::Forward:
+      return "forward";
+    case TaskKind::Backward:
+      return "backward";
+    case TaskKind::WeightGradient:
+      return "weight gradient";
+    case TaskKind::Recompute:
+      return "recompute";
+    case TaskKind::Optimizer:
+      return "optimizer";
+    case TaskKind::TensorComm:
+      return "tensor communication";
+    case TaskKind::DataComm:
+      return "data communication";
+    case TaskKind::PipelineComm:
+      return "pipeline communication";
+  }
+  return "";
+}
+
 /// Names out of the fixed palette of the trace viewer (catapult's color_scheme.html).
-std::string_view colour(TaskKind kind) {
+std::string_view trace_colour(TaskKind kind) {
   switch (kind) {
     case TaskKind::Forward:
       return "good";
@@ -74,7 +101,7 @@ class TimelineWriter {
     const std::string name = nlohmann::json(task_name(work_, task)).dump();
     write_slice(task, {.name = name,
                        .category = kind_name(task.kind),
-                       .colour = colour(task.kind),
+                       .colour = trace_colour(task.kind),
                        .start_ns = start_ns,
                        .end_ns = end_ns - send_ns});
     if (send_ns > 0) {
@@ -135,6 +162,38 @@ class TimelineWriter {
   std::int64_t num_messages_ = 0;
 };
 
+std::string_view fill_colour(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::Forward:
+      return "palegreen";
+    case TaskKind::Backward:
+      return "lightblue";
+    case TaskKind::WeightGradient:
+      return "paleturquoise";
+    case TaskKind::Recompute:
+      return "khaki";
+    case TaskKind::Optimizer:
+      return "lightgrey";
+    case TaskKind::TensorComm:
+      return "orange";
+    case TaskKind::DataComm:
+      return "salmon";
+    case TaskKind::PipelineComm:
+      return "plum";
+  }
+  return "white";
+}
+
+/// Backslashes and quotes of a name as DOT wants them.
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string timeline_json(const IterationWork& work, const ExecutionGraph& graph) {
@@ -143,6 +202,28 @@ std::string timeline_json(const IterationWork& work, const ExecutionGraph& graph
   for (TaskId task = 0; task < graph.num_tasks(); ++task)
     writer.write(graph[task], start[task]);
   return std::move(writer).finish();
+}
+
+std::string graph_dot(const IterationWork& work, const ExecutionGraph& graph) {
+  std::ostringstream out;
+  const auto write_task = [&](std::ostream& stream, TaskId id) {
+    const Task& task = graph[id];
+    const std::string micro_batch =
+        task.micro_batch < 0 ? "" : fmt::format(", micro-batch {}", task.micro_batch);
+    const std::string chunk = work.stages[task.stage].chunks.size() > 1 && task.micro_batch >= 0
+                                  ? fmt::format(", chunk {}", task.chunk)
+                                  : "";
+    const std::string gap = task.gap_ns == 0 ? "" : fmt::format(" + {:.3f}", task.gap_ns / 1000);
+    stream << fmt::format(R"([label="{}\nstage {}{}{}\n{:.3f}{} us", fillcolor={}])",
+                          escaped(task_name(work, task)), task.stage, chunk, micro_batch,
+                          task.duration_ns / 1000, gap, fill_colour(task.kind));
+  };
+  const auto write_dependency = [](std::ostream&, const auto&) {};
+  const auto write_graph = [](std::ostream& stream) {
+    stream << "rankdir=LR;\nnode [shape=box, style=filled];\n";
+  };
+  boost::write_graphviz(out, graph.graph, write_task, write_dependency, write_graph);
+  return std::move(out).str();
 }
 
 }  // namespace vtrain

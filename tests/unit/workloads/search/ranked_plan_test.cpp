@@ -1,4 +1,4 @@
-#include "workloads/search/plan_choice.hpp"
+#include "workloads/search/ranked_plan.hpp"
 
 #include <doctest/doctest.h>
 
@@ -12,7 +12,7 @@ RankedPlan offer(std::int64_t num_gpus, double seconds) {
   return {.plan = {.data = num_gpus}, .iteration = Seconds(seconds)};
 }
 
-TEST_CASE("plan_choice: a plan is on the front unless another is as fast, as cheap and as small") {
+TEST_CASE("ranked_plan: a plan is on the front unless another is as fast, as cheap and as small") {
   // GPU-seconds: 80, 96, 160, 144, 96. The third is slower than the fourth, which is cheaper, but smaller;
   // the fifth equals the second.
   const std::vector<RankedPlan> plans = {offer(8, 10), offer(16, 6), offer(32, 5), offer(36, 4),
@@ -25,7 +25,7 @@ TEST_CASE("plan_choice: a plan is on the front unless another is as fast, as che
   CHECK(pareto_front({}).empty());
 }
 
-TEST_CASE("plan_choice: on random plans the front is what no plan beats") {
+TEST_CASE("ranked_plan: on random plans the front is what no plan beats") {
   RandomStream random(3, "plans");
   for (int round = 0; round < 200; ++round) {
     std::vector<RankedPlan> plans;
@@ -48,7 +48,7 @@ TEST_CASE("plan_choice: on random plans the front is what no plan beats") {
   }
 }
 
-TEST_CASE("plan_choice: each objective has its best, within the time allowed") {
+TEST_CASE("ranked_plan: each objective has its best, within the time allowed") {
   // GPU-seconds: 80, 64, 80.
   const std::vector<RankedPlan> plans = {offer(8, 10), offer(16, 4), offer(40, 2)};
   CHECK(choose_plan(plans, Objective::Time, Nanoseconds::max()) == 2);

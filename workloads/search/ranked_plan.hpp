@@ -1,4 +1,5 @@
-/// Choosing among the best plans of several GPU counts: time against cost against GPUs.
+/// Plans with their predicted times and memory, and the choice among those of several GPU counts: time
+/// against cost against GPUs.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +9,27 @@
 #include <vector>
 
 #include "core/base/units.hpp"
-#include "workloads/search/plan_search.hpp"
+#include "workloads/iteration/iteration_times.hpp"
+#include "workloads/model/parallel_plan.hpp"
+#include "workloads/physical/memory_model.hpp"
 
 namespace vtrain {
 
-/// What the best plan is to have least of.
+/// A plan with its iteration time by the physical predictor, the parts of that time, and its memory.
+struct RankedPlan {
+  ParallelPlan plan{};
+  Nanoseconds iteration{0};
+  MemoryEstimate memory{};
+  Breakdown breakdown{};  ///< parts of the time of the slowest stage
+  /// Its time rests on numbers that no measurement covers (`Fallbacks`). Set for the fastest plan of a search
+  /// alone.
+  bool has_fallbacks = false;
+};
+
+/// Quantity that the best plan minimises.
 enum class Objective : std::uint8_t { Time, Cost, Gpus };
 
-/// What an iteration with a plan costs: the time for which it holds its GPUs, in GPU-seconds. A price per
+/// Cost of an iteration with a plan: the time for which it holds its GPUs, in GPU-seconds. A price per
 /// GPU-hour multiplies it and changes no order.
 double gpu_seconds(const RankedPlan& plan);
 

@@ -1,4 +1,4 @@
-#include "workloads/search/plan_choice.hpp"
+#include "workloads/search/ranked_plan.hpp"
 
 #include <algorithm>
 #include <tuple>

@@ -10,6 +10,7 @@
 #include "tests/unit/workloads/random_work.hpp"
 #include "workloads/iteration/graph_builder.hpp"
 #include "workloads/iteration/iteration_times.hpp"
+#include "workloads/iteration/stage_times.hpp"
 #include "workloads/pipeline/block_recurrence.hpp"
 #include "workloads/pipeline/pipeline_times.hpp"
 
@@ -108,12 +109,13 @@ void check_random_works(const ScheduleCase& schedule, std::uint64_t seed, int co
   CHECK(num_longer > count / 10);
 }
 
-TEST_CASE("fast_path: equals the graph and a clock exactly on works in whole nanoseconds, every schedule") {
+TEST_CASE(
+    "iteration_times: equals the graph and a clock exactly on works in whole nanoseconds, every schedule") {
   for (const ScheduleCase& schedule : kSchedules)
     check_random_works(schedule, 1, 1500, false);
 }
 
-TEST_CASE("fast_path: equals the graph and a clock on works in fractions, every schedule") {
+TEST_CASE("iteration_times: equals the graph and a clock on works in fractions, every schedule") {
   for (const ScheduleCase& schedule : kSchedules)
     check_random_works(schedule, 2, 500, true);
 }
@@ -211,7 +213,7 @@ IterationWork uniform_work(std::size_t num_stages, std::int64_t num_micro_batche
   return work;
 }
 
-TEST_CASE("fast_path: uniform stages take (micro-batches + stages - 1) rounds") {
+TEST_CASE("iteration_times: uniform stages take (micro-batches + stages - 1) rounds") {
   // (8 + 4 - 1) * (1 + 2) = 33, of which a stage works 8 * 3 = 24.
   const IterationTimes times = fast_iteration_times(uniform_work(4, 8));
   CHECK(times.iteration.count() == 33);
@@ -221,13 +223,13 @@ TEST_CASE("fast_path: uniform stages take (micro-batches + stages - 1) rounds") 
   CHECK(times.slowest_stage == 0);
 }
 
-TEST_CASE("fast_path: many micro-batches cost no more than few") {
+TEST_CASE("iteration_times: many micro-batches cost no more than few") {
   // (10^9 + 63) * 3, without a step for each: the steady state is reached at once.
   const IterationTimes times = fast_iteration_times(uniform_work(64, 1'000'000'000));
   CHECK(times.iteration.count() == 3'000'000'189.0);
 }
 
-TEST_CASE("fast_path: recomputation overlaps the wait for the gradient") {
+TEST_CASE("iteration_times: recomputation overlaps the wait for the gradient") {
   IterationWork work = uniform_work(2, 1);
   work.stages[0].chunks[0].recompute = {op_of(TaskKind::Recompute, 1)};
   // Stage 0: forward to 1. Stage 1: forward to 2, backward to 4. Stage 0 recomputes from 1 to 2, then waits:
@@ -238,7 +240,7 @@ TEST_CASE("fast_path: recomputation overlaps the wait for the gradient") {
   CHECK(fast_iteration_times(work).iteration.count() == 10);
 }
 
-TEST_CASE("fast_path: gradient reduction waits for stage 0 if the work says so") {
+TEST_CASE("iteration_times: gradient reduction waits for stage 0 if the work says so") {
   IterationWork work = uniform_work(2, 1);
   for (StageWork& stage : work.stages)
     stage.data_parallel = {op_of(TaskKind::DataComm, 10)};
@@ -253,7 +255,7 @@ TEST_CASE("fast_path: gradient reduction waits for stage 0 if the work says so")
   CHECK(times.stages[1].end.count() == 16);
 }
 
-TEST_CASE("fast_path: the slowest stage is the one with the most to do, not the one that ends last") {
+TEST_CASE("iteration_times: the slowest stage is the one with the most to do, not the one that ends last") {
   IterationWork work = uniform_work(2, 8);
   work.stages[1].chunks[0].forward.push_back(op_of(TaskKind::Forward, 2));
   // Stage 1 works from 1 to 41; stage 0 waits for its last gradient and ends at 43.
@@ -265,7 +267,7 @@ TEST_CASE("fast_path: the slowest stage is the one with the most to do, not the 
   CHECK(times.breakdown.bubble.count() == 3);
 }
 
-TEST_CASE("fast_path: the optimizer starts when every stage is done") {
+TEST_CASE("iteration_times: the optimizer starts when every stage is done") {
   IterationWork work = uniform_work(2, 1);
   work.stages[1].optimizer = {op_of(TaskKind::Optimizer, 5)};
   // Stage 0 is done at 6.
