@@ -1,27 +1,11 @@
 #include "policies/registry.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 
 #include <fmt/format.h>
 
-#include "core/base/names.hpp"
 #include "core/base/strings.hpp"
-#include "policies/backfill/conservative.hpp"
-#include "policies/backfill/easy.hpp"
-#include "policies/backfill/easy_fast.hpp"
-#include "policies/chronus/chronus.hpp"
-#include "policies/elasticflow/elasticflow.hpp"
-#include "policies/fcfs/fifo.hpp"
-#include "policies/fcfs/fit_first.hpp"
-#include "policies/fcfs/recorded.hpp"
-#include "policies/list/edf.hpp"
-#include "policies/list/edf_admission.hpp"
-#include "policies/list/gittins.hpp"
-#include "policies/list/las.hpp"
-#include "policies/list/sjf.hpp"
-#include "policies/list/srsf.hpp"
-#include "policies/list/srtf.hpp"
+#include "policies/base/policies.hpp"
 
 namespace vtrain {
 namespace {
@@ -46,7 +30,14 @@ const PolicyParameter kTimer{.name = "timer",
 const PolicyParameter kPreset{.name = "preset",
                               .default_value = "none",
                               .summary = "elasticflow: to the second as in ElasticFlow's simulator",
-                              .choices = {"none", "elasticflow"}};
+                              .choices = {"none", "elasticflow"},
+                              .ignores_gpu_types = true};
+
+template <auto make, auto make_preset>
+Result<std::unique_ptr<Policy>> make_as_preset(const PolicyArguments& arguments) {
+  return arguments[kPreset.name] == kPreset.default_value ? make(arguments) : make_preset(arguments);
+}
+
 /// How far decisions are apart, and what else a summary says of it.
 PolicyParameter slot(std::string_view summary = "decisions are at least this far apart") {
   return {.name = "slot", .default_value = "60s", .summary = summary};
@@ -84,7 +75,7 @@ const std::vector<PolicyInfo>& table() {
                                  .choices = {"time", "gpu-time"}}),
                       queues("s or GPU-s"), only_with(kWithoutPreset, kTimer), kPreset,
                       only_with(kWithPreset, slot())},
-       .make = make_las},
+       .make = make_as_preset<make_las, make_elasticflow_las>},
       {.name = "gittins",
        .summary = "las by GPU time, each queue in the order of the Gittins index, preemptive",
        .parameters = {{.name = "distribution",
@@ -109,7 +100,7 @@ const std::vector<PolicyInfo>& table() {
                                   "among those left; no: what it asks for",
                        .choices = {"yes", "no"}}),
             kPreset, only_with(kWithPreset, slot())},
-       .make = make_edf},
+       .make = make_as_preset<make_edf, make_elasticflow_edf>},
       {.name = "edf-admission",
        .summary = "edf that admits a job only if it and all admitted before will meet their deadlines",
        .make = make_edf_admission,
@@ -203,111 +194,28 @@ const std::vector<PolicyInfo>& table() {
   return rows;
 }
 
-template <class Row>
-std::vector<std::string_view> names_of(const std::vector<Row>& rows) {
-  std::vector<std::string_view> names;
-  names.reserve(rows.size());
-  for (const Row& row : rows) {
-    names.push_back(row.name);
-  }
-  return names;
-}
-
-/// How a sentence about an unknown name ends.
-std::string guess_or_stop(std::string_view word, const std::vector<std::string_view>& known) {
-  const std::string meant = did_you_mean(word, known);
-  return meant.empty() ? "." : "; " + meant;
-}
-
 Error unknown_policy(std::string_view name) {
-  const auto known = names_of(table());
+  const auto known = names_of<PolicyInfo>(table());
   return {.kind = ErrorKind::NotFound,
           .message = fmt::format("unknown policy '{}'{} `vtrain policies` lists all {}.", name,
                                  guess_or_stop(name, known), known.size())};
 }
 
-Error unknown_parameter(const PolicyInfo& policy, std::string_view name) {
-  const auto known = names_of(policy.parameters);
-  const std::string list = known.empty() ? "It has none." : fmt::format("It has {}.", list_names(known));
-  return {.message = fmt::format("policy '{}' has no parameter '{}'{} {}", policy.name, name,
-                                 guess_or_stop(name, known), list)};
-}
-
 }  // namespace
-
-std::string_view PolicyArguments::operator[](std::string_view parameter) const {
-  for (const auto& [name, value] : values_) {
-    if (name == parameter) return value;
-  }
-  throw std::logic_error(
-      fmt::format("policy '{}' asks for '{}', which its table lacks", policy_->name, parameter));
-}
-
-bool PolicyArguments::ignores_gpu_types() const {
-  return policy_->ignores_gpu_types || std::any_of(values_.begin(), values_.end(), [](const auto& value) {
-           return value.first == kPreset.name && value.second != kPreset.default_value;
-         });
-}
-
-Error PolicyArguments::bad_value(std::string_view parameter, std::string_view expected) const {
-  return {.field = fmt::format("{}:{}", policy_->name, parameter),
-          .message = expected_found(expected, (*this)[parameter])};
-}
 
 std::span<const PolicyInfo> policies() {
   return table();
 }
 
-Result<PolicyArguments> PolicyArguments::parse(std::string_view spec) {
-  const auto parts = split_once(spec, ':');
-  const std::string_view name = parts.first;
-  const auto policy =
-      std::find_if(table().begin(), table().end(), [&](const PolicyInfo& row) { return row.name == name; });
+Result<PolicyArguments> parse_policy(std::string_view spec) {
+  const auto [name, parameters] = split_once(spec, ':');
+  const auto policy = std::ranges::find(table(), name, &PolicyInfo::name);
   if (policy == table().end()) return fail(unknown_policy(name));
-
-  PolicyArguments arguments;
-  arguments.policy_ = &*policy;
-  for (const PolicyParameter& parameter : policy->parameters) {
-    arguments.values_.emplace_back(parameter.name, parameter.default_value);
-  }
-  if (parts.second.value_or("").empty()) return arguments;
-  std::vector<std::string_view> given;
-  for (const std::string_view pair : split(*parts.second, ',')) {
-    const auto assignment = split_once(pair, '=');
-    const std::string_view key = assignment.first;
-    if (!assignment.second)
-      return fail({.field = std::string(name), .message = expected_found("parameter=value", pair)});
-    const auto value = std::find_if(arguments.values_.begin(), arguments.values_.end(),
-                                    [&](const auto& known) { return known.first == key; });
-    if (value == arguments.values_.end()) return fail(unknown_parameter(*policy, key));
-    if (std::find(given.begin(), given.end(), key) != given.end()) {
-      return fail({.field = fmt::format("{}:{}", name, key), .message = "expected once, found twice"});
-    }
-    given.push_back(key);
-    value->second = *assignment.second;
-    const auto& choices =
-        policy->parameters[static_cast<std::size_t>(value - arguments.values_.begin())].choices;
-    if (!choices.empty() && std::find(choices.begin(), choices.end(), value->second) == choices.end())
-      return fail(arguments.bad_value(key, "one of " + list_names(choices)));
-  }
-  if (auto checked = arguments.check_conditions(given); !checked) return fail(std::move(checked.error()));
-  return arguments;
-}
-
-Result<void> PolicyArguments::check_conditions(std::span<const std::string_view> given) const {
-  for (const PolicyParameter& parameter : policy_->parameters) {
-    if (parameter.condition.empty() || std::find(given.begin(), given.end(), parameter.name) == given.end())
-      continue;
-    const auto [name, value] = split_once(parameter.condition, '=');
-    if ((*this)[name] == value) continue;
-    return fail({.field = fmt::format("{}:{}", policy_->name, parameter.name),
-                 .message = fmt::format("has no effect with {}={}", name, (*this)[name])});
-  }
-  return {};
+  return PolicyArguments::parse(*policy, parameters.value_or(""));
 }
 
 Result<std::unique_ptr<Policy>> make_policy(std::string_view spec) {
-  const auto arguments = PolicyArguments::parse(spec);
+  const auto arguments = parse_policy(spec);
   if (!arguments) return fail(arguments.error());
   return arguments->policy().make(*arguments);
 }

@@ -32,22 +32,13 @@ std::optional<QueuedJob> ArrivalOrderQueue::first_fitting(const BackfillLimits& 
   return first;
 }
 
-void TimeLimitOrderQueue::remove(const QueuedJob& job) {
-  const auto jobs = by_size_.find(job.num_gpus);
-  if (jobs == by_size_.end() || jobs->second.erase({job.time_limit, job.id}) == 0)
-    throw std::logic_error("TimeLimitOrderQueue::remove: the job does not wait");
-  if (jobs->second.empty()) by_size_.erase(jobs);
-}
-
 std::optional<QueuedJob> TimeLimitOrderQueue::first_fitting(const BackfillLimits& limits) const {
-  std::optional<QueuedJob> first;
-  for (const auto& [num_gpus, jobs] : by_size_) {
-    if (num_gpus > limits.num_gpus) break;
-    const auto& [time_limit, id] = *jobs.begin();
-    const QueuedJob shortest{id, num_gpus, time_limit};
-    if (time_limit <= limits.time_limit && (!first || before(shortest, *first))) first = shortest;
-  }
-  return first;
+  const auto position = jobs_.first_fitting({}, limits.num_gpus);
+  if (!position) return std::nullopt;
+  const ListedJob& first = jobs_.at(*position);
+  const SimDuration time_limit(first.key.primary);
+  if (time_limit > limits.time_limit) return std::nullopt;  // so have all that come after it
+  return QueuedJob{first.job, first.num_gpus, time_limit};
 }
 
 }  // namespace vtrain

@@ -7,13 +7,13 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <tuple>
 #include <utility>
 
 #include "core/base/ids.hpp"
 #include "core/base/units.hpp"
 #include "policies/fcfs/waiting_queue.hpp"
+#include "policies/list/ordered_jobs.hpp"
 #include "sched/simulation/policy.hpp"
 #include "workloads/jobs/job.hpp"
 
@@ -44,7 +44,7 @@ inline QueuedJob queued_job(const SchedulingPass& pass, JobId id) {
 /// for those that had started and wait again.
 ///
 /// There is one `WaitingQueue` for each power of two of the gang size: were all sizes in one, the jobs that
-/// overload leaves behind (small and long beside large and short) would look like a fit in every stretch and
+/// overload leaves behind (small long ones and large short ones) would look like a fit in every stretch and
 /// fit nowhere.
 class ArrivalOrderQueue {
  public:
@@ -68,22 +68,25 @@ class ArrivalOrderQueue {
 /// Waiting jobs in the order of their time limits, those of equal ones in the order of their ids.
 class TimeLimitOrderQueue {
  public:
-  void push(const QueuedJob& job) { by_size_[job.num_gpus].insert({job.time_limit, job.id}); }
-  /// Takes a waiting job out. O(log n).
-  void remove(const QueuedJob& job);
+  void push(const QueuedJob& job) { jobs_.insert(listed(job)); }
+  /// Takes a waiting job out. O(sqrt n) in practice.
+  void remove(const QueuedJob& job) { jobs_.erase(listed(job)); }
   /// The first job of the queue, if any.
   std::optional<QueuedJob> front() const { return first_fitting({GpuCount(INT32_MAX)}); }
-  /// The first job within the limits, if any. O(different gang sizes).
+  /// The first job within the limits, if any. O(sqrt n) in practice.
   std::optional<QueuedJob> first_fitting(const BackfillLimits& limits) const;
   /// Whether `a` comes before `b`.
-  static bool before(const QueuedJob& a, const QueuedJob& b) {
-    return Key{a.time_limit, a.id} < Key{b.time_limit, b.id};
-  }
+  static bool before(const QueuedJob& a, const QueuedJob& b) { return listed(a) < listed(b); }
 
  private:
-  using Key = std::pair<SimDuration, JobId>;
+  static ListedJob listed(const QueuedJob& job) {
+    return {.key = {.primary = job.time_limit.count()},
+            .stamp = job.id.value,
+            .job = job.id,
+            .num_gpus = job.num_gpus};
+  }
 
-  std::map<GpuCount, std::set<Key>> by_size_;  ///< no set is empty
+  OrderedJobs jobs_;
 };
 
 /// One queue for each kind of GPUs that jobs ask for, a type and a share of each GPU. Of one kind no larger

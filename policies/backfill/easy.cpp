@@ -1,33 +1,40 @@
-#include "policies/backfill/easy.hpp"
-
+// `easy`: EASY backfilling with sets of GPUs, the behaviour of `easy_bf` of batsched 1.4. The first job of
+// the queue, in the order of arrival (`order=fcfs`) or of time limits (`order=asc-walltime`), holds a
+// reservation of particular GPUs at the earliest instant at which running jobs will have left enough of them;
+// every job takes the lowest GPUs it can have. Later jobs start now if that leaves the reserved GPUs free
+// from the reservation on. The reservation is renewed when jobs end; between ends only arrivals are tried.
+//
+// GPUs are virtual: 0 .. GPUs - 1, whatever the placement in force. Where gangs may not fit although enough
+// GPUs are free (`yarn` placement), a first job that found no room keeps its place and its GPUs and is tried
+// again whenever a job ends.
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
 
-#include "policies/backfill/availability_profile.hpp"
 #include "policies/backfill/backfill_queue.hpp"
-#include "policies/backfill/host_set.hpp"
-#include "policies/backfill/hosts_by_type.hpp"
+#include "policies/backfill/gpu_set.hpp"
+#include "policies/backfill/gpu_sets_by_type.hpp"
+#include "policies/base/policies.hpp"
 
 namespace vtrain {
 
 namespace {
 
-/// batsched searches a profile of future slices. With one reservation that profile has a simple form, which
-/// needs no search: running jobs only ever give hosts back as time goes on, and the reservation takes its
-/// hosts out from the shadow on.
-///  - The head's slot begins at the first instant (now, or the end of a running job) with enough free hosts.
-///  - Another job's slot is now if it fits on the hosts that are free now and ends by the shadow, or if it
+/// batsched searches a timeline of future slices (`GpuSetTimeline`). With one reservation that timeline has a
+/// simple form and needs no search: running jobs only ever give GPUs back as time goes on, and the
+/// reservation takes its GPUs out from the shadow on.
+///  - The head's slot begins at the first instant (now, or the end of a running job) with enough free GPUs.
+///  - Another job's slot is now if it fits on the GPUs that are free now and ends by the shadow, or if it
 ///    fits on those of them that are not reserved.
 template <class Queue>
 class Easy final : public Policy {
  public:
   void schedule(SchedulingPass& pass) override {
     if (!ready_) {
-      free_ = spare_ = out_ = HostSet(pass.total_gpus());
+      free_ = spare_ = out_ = GpuSet(pass.total_gpus());
       out_.erase(out_.lowest(pass.total_gpus()));
-      types_ = HostsByType(pass);
+      types_ = GpuSetsByType(pass);
       ready_ = true;
     }
     for (const JobId id : pass.ended())
@@ -36,7 +43,7 @@ class Easy final : public Policy {
       give_back(pass, id);
       waiting_.push(queued_job(pass, id));
     }
-    // Hosts stand for GPUs by number only, so it does not matter which are out.
+    // Virtual GPUs have no place on nodes, so any of them may stand for those that are out.
     if (pass.capacity_changed() || pass.total_gpus() - pass.usable_gpus() != out_.size())
       types_.follow_service(pass, free_, out_);
     for (const JobId id : pass.arrived())
@@ -52,8 +59,8 @@ class Easy final : public Policy {
   }
 
  private:
-  /// Running jobs by the end of their time limit, with their hosts.
-  using Running = std::map<std::pair<SimTime, JobId>, HostRanges>;
+  /// Running jobs by the end of their time limit, with their GPUs.
+  using Running = std::map<std::pair<SimTime, JobId>, GpuRanges>;
 
   void give_back(const SchedulingPass& pass, JobId id) {
     const auto running = running_.find({pass.planned_end(id), id});
@@ -61,20 +68,20 @@ class Easy final : public Policy {
     running_.erase(running);
   }
 
-  /// Starts a waiting job on some hosts, which it fits on, if placement has room. Where jobs may use several
-  /// types it may place the gang on other hosts than these.
-  bool start(SchedulingPass& pass, const QueuedJob& job, const HostSet& on) {
+  /// Starts a waiting job on some GPUs, which it fits on, if placement has room. Where jobs may use several
+  /// types it may place the gang on other GPUs than these.
+  bool start(SchedulingPass& pass, const QueuedJob& job, const GpuSet& on) {
     if (!pass.try_start(job.id)) return false;
     waiting_.remove(job);
-    HostRanges hosts = types_.held(on, free_, pass, job.id);
-    free_.erase(hosts);
-    spare_.subtract(hosts);
-    running_.emplace(std::pair(pass.planned_end(job.id), job.id), std::move(hosts));
+    GpuRanges gpus = types_.held(on, free_, pass, job.id);
+    free_.erase(gpus);
+    spare_.subtract(gpus);
+    running_.emplace(std::pair(pass.planned_end(job.id), job.id), std::move(gpus));
     return true;
   }
 
-  bool fits(const QueuedJob& job, const HostSet& hosts) const {
-    return job.num_gpus <= types_.most(hosts, job.gpu_type);
+  bool fits(const QueuedJob& job, const GpuSet& gpus) const {
+    return job.num_gpus <= types_.most(gpus, job.gpu_type);
   }
 
   /// Starts jobs from the front of the queue; the first one that cannot start holds the reservation.
@@ -87,15 +94,15 @@ class Easy final : public Policy {
     spare_ = free_;
   }
 
-  /// Reserves hosts for the head at the earliest instant with enough of them; none if too many are out for
+  /// Reserves GPUs for the head at the earliest instant with enough of them; none if too many are out for
   /// that.
   void reserve(const SchedulingPass& pass) {
     shadow_ = pass.now();
-    HostSet free_at_shadow = free_;
-    for (const auto& [end_and_job, hosts] : running_) {
+    GpuSet free_at_shadow = free_;
+    for (const auto& [end_and_job, gpus] : running_) {
       if (end_and_job.first > shadow_ && fits(*head_, free_at_shadow)) break;
       shadow_ = end_and_job.first;
-      free_at_shadow.insert(hosts);
+      free_at_shadow.insert(gpus);
     }
     spare_ = free_;
     if (fits(*head_, free_at_shadow))
@@ -104,15 +111,15 @@ class Easy final : public Policy {
       shadow_ = SimTime::max();
   }
 
-  /// The hosts on which a job delays nobody if it starts now.
-  const HostSet& harmless_hosts(const SchedulingPass& pass, const QueuedJob& job) const {
+  /// The GPUs on which a job delays nobody if it starts now.
+  const GpuSet& harmless_gpus(const SchedulingPass& pass, const QueuedJob& job) const {
     return job.time_limit <= shadow_ - pass.now() ? free_ : spare_;
   }
 
   /// Starts, in order, every waiting job that does not delay the head.
   void backfill_queue(SchedulingPass& pass) {
     while (const auto job = first_harmless(pass)) {
-      if (!start(pass, *job, harmless_hosts(pass, *job))) waiting_.refuse(*job);
+      if (!start(pass, *job, harmless_gpus(pass, *job))) waiting_.refuse(*job);
     }
     waiting_.forget_refusals();
   }
@@ -134,25 +141,25 @@ class Easy final : public Policy {
     for (const JobId id : pass.arrived()) {
       if ((head_ && id == head_->id) || pass.state(id) != JobState::Waiting) continue;
       const QueuedJob job = queued_job(pass, id);
-      const HostSet& hosts = harmless_hosts(pass, job);
-      if (fits(job, hosts)) start(pass, job, hosts);
+      const GpuSet& gpus = harmless_gpus(pass, job);
+      if (fits(job, gpus)) start(pass, job, gpus);
     }
   }
 
   bool ready_ = false;
-  HostsByType types_;
+  GpuSetsByType types_;
   QueuesByKind<Queue> waiting_;    ///< with the head
   std::optional<QueuedJob> head_;  ///< the job that holds the reservation
   SimTime shadow_{};               ///< when the reservation begins
   Running running_;
-  HostSet free_;   ///< hosts on which nothing runs
-  HostSet spare_;  ///< those of them that are not reserved
-  HostSet out_;    ///< hosts that are out of service
+  GpuSet free_;   ///< GPUs on which nothing runs
+  GpuSet spare_;  ///< those of them that are not reserved
+  GpuSet out_;    ///< GPUs that are out of service
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Policy>> make_easy(const PolicyArguments& arguments) {
+MadePolicy make_easy(const PolicyArguments& arguments) {
   if (arguments["order"] == "fcfs") return std::make_unique<Easy<ArrivalOrderQueue>>();
   return std::make_unique<Easy<TimeLimitOrderQueue>>();
 }

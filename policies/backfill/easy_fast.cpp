@@ -1,9 +1,17 @@
-#include "policies/backfill/easy_fast.hpp"
-
+// `easy-fast`: EASY backfilling by counts, with a reservation that is made once: the behaviour of
+// `easy_bf_fast` of batsched 1.4. Jobs wait in order of arrival behind one priority job. Its shadow, the
+// instant at which it fits if every running job takes its time limit, is computed when it becomes the
+// priority job and kept even if jobs end early. A later job overtakes it if it fits now and ends by the
+// shadow. The priority job and the queue start at ends; arrivals are tried once.
+//
+// Where gangs may not fit although enough GPUs are free (`yarn` placement), a priority job that found no room
+// keeps its place and is tried again whenever a job ends; jobs overtake it until its shadow at most. The
+// cluster then drains until it fits.
 #include <set>
 #include <utility>
 
 #include "policies/backfill/backfill_queue.hpp"
+#include "policies/base/policies.hpp"
 #include "policies/list/gpu_pool.hpp"
 
 namespace vtrain {
@@ -54,11 +62,11 @@ class EasyFast final : public Policy {
   /// Counts what is free now.
   void count_free(const SchedulingPass& pass) {
     free_.begin(pass);
-    if (free_.types_matter()) {
+    if (free_.has_types()) {
       for (const auto& [end, id] : running_)
-        free_.occupy(id);
+        free_.mark_held(id);
     }
-    free_.keep_all(pass);
+    free_.limit_to_free(pass);
   }
 
   /// How long jobs that ask for a type may run without delaying the priority job.
@@ -72,13 +80,13 @@ class EasyFast final : public Policy {
   void backfill(SchedulingPass& pass) {
     count_free(pass);
     const auto limits_of = [&](GpuTypeId asked) {
-      return BackfillLimits{free_.most(GpuPool::kind_of(pass, asked)), longest(pass, asked)};
+      return BackfillLimits{free_.max_gang(GpuPool::kind_of(pass, asked)), longest(pass, asked)};
     };
     while (const auto job = waiting_.first_fitting(limits_of)) {
       if (start(pass, job->id)) {
         waiting_.remove(*job);
-        free_.occupy(job->id);
-        free_.keep_all(pass);
+        free_.mark_held(job->id);
+        free_.limit_to_free(pass);
       } else {
         waiting_.refuse(*job);
       }
@@ -101,8 +109,8 @@ class EasyFast final : public Policy {
     const Job& job = pass.job(id);
     count_free(pass);
     for (const auto& [end, running] : running_) {
-      free_.give_back(running, pass.job(running).num_gpus);
-      if (free_.most(GpuPool::kind_of(pass, job.gpu_type)) < job.num_gpus) continue;
+      free_.release(running, pass.job(running).num_gpus);
+      if (free_.max_gang(GpuPool::kind_of(pass, job.gpu_type)) < job.num_gpus) continue;
       shadow_ = end;
       return;
     }
@@ -110,14 +118,14 @@ class EasyFast final : public Policy {
 
   QueuesByKind<ArrivalOrderQueue> waiting_;      ///< without the priority job
   JobId priority_;                               ///< none: nothing waits
-  SimTime shadow_{};                             ///< of the priority job
+  SimTime shadow_{};                             ///< shadow of the priority job
   std::set<std::pair<SimTime, JobId>> running_;  ///< jobs by the end of their time limit
   GpuPool free_;                                 ///< GPUs that are free, while they are handed out
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Policy>> make_easy_fast(const PolicyArguments&) {
+MadePolicy make_easy_fast(const PolicyArguments&) {
   return std::make_unique<EasyFast>();
 }
 

@@ -1,5 +1,10 @@
-#include "policies/chronus/chronus.hpp"
-
+// `chronus` (Gao et al., "Chronus: A Novel Deadline-aware Scheduler for Deep Learning Training Jobs",
+// SoCC'21). Time is cut into leases. A job with a deadline is accepted if it and all accepted jobs can be
+// given as many leases before their deadlines, rounded down to whole leases, as their work is estimated to
+// take. The holder of a lease is settled at its start. Jobs without a deadline, and those that could not be
+// accepted, take the GPUs that nobody leases: least remaining GPU time first, then jobs that miss their
+// deadline anyway, then accepted jobs whose leases come later. Nobody is preempted before the lease ends.
+// Gangs have the size that was asked for, and every GPU counts as equal.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -10,9 +15,9 @@
 
 #include "core/base/numbers.hpp"
 #include "core/text/quantities.hpp"
+#include "policies/base/policies.hpp"
 #include "policies/chronus/lease_book.hpp"
 #include "policies/list/ordered_jobs.hpp"
-#include "sched/simulation/policy.hpp"
 
 namespace vtrain {
 namespace {
@@ -346,7 +351,7 @@ Result<LeaseBookOptions> parse_book(const PolicyArguments& arguments) {
 
 }  // namespace
 
-Result<std::unique_ptr<Policy>> make_chronus(const PolicyArguments& arguments) {
+MadePolicy make_chronus(const PolicyArguments& arguments) {
   ChronusOptions options;
   const auto lease = parse_lease(arguments);
   if (!lease) return fail(lease.error());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "policies/base/policies.hpp"
 #include "sched/cluster/cluster.hpp"
 #include "sched/disruption/elasticflow_overhead.hpp"
 
@@ -135,7 +136,7 @@ void ElasticFlow::admit(SchedulingPass& pass, const std::vector<std::uint32_t>& 
   }
 }
 
-Result<std::unique_ptr<Policy>> make_elasticflow(const PolicyArguments& arguments) {
+MadePolicy make_elasticflow(const PolicyArguments& arguments) {
   ElasticFlowOptions options;
   options.admission = arguments["admission"] == "job" ? AdmissionTest::Job : AdmissionTest::Batch;
   options.greedy = arguments["greedy"] == "smallest" ? SpareGpus::Smallest : SpareGpus::Largest;

@@ -10,7 +10,6 @@
 #include "policies/elasticflow/node_sets.hpp"
 #include "policies/elasticflow/satisfactory_share.hpp"
 #include "policies/elasticflow/slotted_policy.hpp"
-#include "policies/registry.hpp"
 
 namespace vtrain {
 
@@ -78,8 +77,5 @@ class ElasticFlow final : public SlottedPolicy {
   std::int64_t num_decisions_ = 0;
   std::optional<WholeSeconds> next_change_;
 };
-
-/// Reads the parameters `admission`, `greedy`, `slot` and `overhead`.
-Result<std::unique_ptr<Policy>> make_elasticflow(const PolicyArguments& arguments);
 
 }  // namespace vtrain

@@ -6,7 +6,8 @@
 #include <limits>
 #include <span>
 
-#include "policies/elasticflow/gpu_timeline.hpp"
+#include "policies/base/gpu_timeline.hpp"
+#include "policies/elasticflow/slotted_policy.hpp"
 
 namespace vtrain {
 

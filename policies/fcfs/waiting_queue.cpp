@@ -26,8 +26,11 @@ void WaitingQueue::insert(JobId job, GpuCount num_gpus, SimDuration time_limit) 
 
 void WaitingQueue::remove(Position position) {
   set_leaf(position, {});
-  --num_jobs_;
-  while (head_ < tail_ && !taken(head_))
+  if (--num_jobs_ == 0) {
+    head_ = tail_ = 0;
+    return;
+  }
+  while (!taken(head_))
     ++head_;
 }
 

@@ -1,12 +1,14 @@
-#include "policies/list/gittins.hpp"
-
+// `gittins`: the queues of `las` by GPU time, each sorted before the walk by falling Gittins index, then by
+// submission (Tiresias-G, NSDI'19, the `dlas-gpu-gittins` of its simulator). It needs a sample of the jobs'
+// service, see `GittinsIndex::read`.
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "core/base/numbers.hpp"
+#include "policies/base/policies.hpp"
 #include "policies/list/gittins_index.hpp"
-#include "policies/list/las_queues.hpp"
+#include "policies/list/las.hpp"
 
 namespace vtrain {
 namespace {
@@ -101,8 +103,8 @@ class Gittins final : public LasQueues {
 
 }  // namespace
 
-Result<std::unique_ptr<Policy>> make_gittins(const PolicyArguments& arguments) {
-  auto options = las_options(arguments);
+MadePolicy make_gittins(const PolicyArguments& arguments) {
+  auto options = read_las_options(arguments);
   if (!options) return fail(options.error());
   const auto delta = parse_number(arguments["delta"], 1e-3, 1e12);
   if (!delta) return fail(arguments.bad_value("delta", "a number of GPU-seconds from 0.001 to 1e12"));

@@ -15,14 +15,14 @@ std::span<const std::uint32_t> GpuPool::allowed(std::uint32_t kind) const {
 void GpuPool::begin(const SchedulingPass& pass) {
   by_type_ = pass.gpus_by_type();
   most_.assign(num_kinds(pass), pass.usable_gpus());
-  if (!types_matter()) return;
+  if (!has_types()) return;
   by_type_->get_usable(left_);
   free_ = left_;
 }
 
-void GpuPool::set_aside(std::span<const NodeShare> gpus) {
+void GpuPool::exclude(std::span<const NodeShare> gpus) {
   for (const NodeShare& share : gpus) {
-    if (types_matter()) {
+    if (has_types()) {
       left_[by_type_->type_of(share)] -= share.gpus.value;
     } else {
       most_.front() -= share.gpus;
@@ -36,29 +36,29 @@ void GpuPool::add_held(JobId job, std::int64_t times, std::vector<std::int64_t>&
     gpus[by_type_->type_of(share)] += times * share.gpus.value;
 }
 
-void GpuPool::occupy(JobId job) {
-  if (types_matter()) add_held(job, -1, free_);
+void GpuPool::mark_held(JobId job) {
+  if (has_types()) add_held(job, -1, free_);
 }
 
-void GpuPool::keep_all(const SchedulingPass& pass) {
-  if (types_matter()) {
+void GpuPool::limit_to_free(const SchedulingPass& pass) {
+  if (has_types()) {
     left_ = free_;
   } else {
     most_.front() = pass.free_gpus();
   }
 }
 
-GpuCount GpuPool::most_by_type(std::uint32_t kind) const {
+GpuCount GpuPool::max_gang_by_type(std::uint32_t kind) const {
   std::int64_t most = 0;
   for (const std::uint32_t type : allowed(kind))
     most = by_type_->splits_gangs() ? most + left_[type] : std::max(most, left_[type]);
   return GpuCount(static_cast<std::int32_t>(most));
 }
 
-std::span<const GpuCount> GpuPool::most_by_kind() {
-  if (types_matter()) {
+std::span<const GpuCount> GpuPool::max_gangs() {
+  if (has_types()) {
     for (std::uint32_t kind = 0; kind < most_.size(); ++kind)
-      most_[kind] = most(kind);
+      most_[kind] = max_gang(kind);
   }
   return most_;
 }
@@ -69,7 +69,7 @@ void GpuPool::take_of(std::uint32_t type, std::int64_t num_gpus) {
 }
 
 void GpuPool::take(std::uint32_t kind, GpuCount num_gpus) {
-  if (!types_matter()) {
+  if (!has_types()) {
     most_.front() -= num_gpus;
     return;
   }
@@ -85,7 +85,7 @@ void GpuPool::take(std::uint32_t kind, GpuCount num_gpus) {
   }
 }
 
-bool GpuPool::keep_by_type(JobId job) {
+bool GpuPool::try_keep_by_type(JobId job) {
   add_held(job, -1, left_);
   for (const NodeShare& share : by_type_->held(job)) {
     if (left_[by_type_->type_of(share)] >= 0) continue;
@@ -95,14 +95,14 @@ bool GpuPool::keep_by_type(JobId job) {
   return true;
 }
 
-void GpuPool::leave_by_type(JobId job) {
+void GpuPool::mark_free_by_type(JobId job) {
   add_held(job, 1, free_);
   for (std::size_t type = 0; type < free_.size(); ++type)
     free_[type] = std::min(free_[type], left_[type]);
 }
 
-void GpuPool::give_back(JobId job, GpuCount held) {
-  if (types_matter()) {
+void GpuPool::release(JobId job, GpuCount held) {
+  if (has_types()) {
     add_held(job, 1, left_);
   } else {
     most_.front() += held;

@@ -11,70 +11,70 @@
 
 namespace vtrain {
 
-/// Counts GPUs by type where jobs ask for types, otherwise in one number. A job that may use several types is
-/// taken to get the first of them on which enough is free, or else the first on which enough can be taken
-/// from jobs that run; placement may choose another.
+/// Counts GPUs by type where jobs ask for types, otherwise in one number. A job that may use several types
+/// gets the first of them on which enough GPUs are free, or else the first on which enough can be taken from
+/// running jobs. Placement may choose another type.
 class GpuPool {
  public:
-  /// How many kinds of jobs there are.
+  /// Number of kinds of jobs.
   static std::size_t num_kinds(const SchedulingPass& pass);
   /// The kind of a job by the type that it asks for, if any; 0 for all where types do not matter.
   static std::uint32_t kind_of(const SchedulingPass& pass, GpuTypeId asked) {
     return asked && pass.gpus_by_type() != nullptr ? asked.value + 1 : 0;
   }
 
-  /// Begins a pass: all GPUs are left, and free.
+  /// Begins a pass: all GPUs are left to hand out, and free.
   void begin(const SchedulingPass& pass);
-  /// Whether jobs have to be told to `occupy` what they hold.
-  bool types_matter() const { return by_type_ != nullptr; }
-  /// Whether gangs may have GPUs of several types, so that a number is all that placement needs.
-  bool splits_gangs() const { return types_matter() && by_type_->splits_gangs(); }
-  /// GPUs that some jobs keep whatever the pass decides are not left. Comes before all else.
-  void set_aside(std::span<const NodeShare> gpus);
-  /// What a running job holds is not free.
-  void occupy(JobId job);
-  /// All running jobs, which occupy what they hold, keep it: what is free is left.
-  void keep_all(const SchedulingPass& pass);
+  /// True if GPUs are counted by type. Then `mark_held` must be called for the running jobs.
+  bool has_types() const { return by_type_ != nullptr; }
+  /// True if a gang may have GPUs of several types.
+  bool splits_gangs() const { return has_types() && by_type_->splits_gangs(); }
+  /// Excludes GPUs that some jobs keep whatever the pass decides. Must come first in a pass.
+  void exclude(std::span<const NodeShare> gpus);
+  /// Marks the GPUs of a running job as not free.
+  void mark_held(JobId job);
+  /// Leaves only free GPUs to hand out: all running jobs, whose GPUs are marked as held, keep them.
+  void limit_to_free(const SchedulingPass& pass);
 
-  /// The most GPUs of those left that a job can have together.
-  GpuCount most(std::uint32_t kind) const { return types_matter() ? most_by_type(kind) : most_.front(); }
-  /// The same for all kinds. Valid until something is taken.
-  std::span<const GpuCount> most_by_kind();
+  /// The largest gang that a job of this kind can have of the GPUs left.
+  GpuCount max_gang(std::uint32_t kind) const { return has_types() ? max_gang_by_type(kind) : most_.front(); }
+  /// The largest gangs by kind. Valid until GPUs are taken.
+  std::span<const GpuCount> max_gangs();
 
-  /// A job gets GPUs, no more than the most that it can have.
+  /// Hands GPUs to a job, at most `max_gang` of its kind.
   void take(std::uint32_t kind, GpuCount num_gpus);
-  /// A running job keeps the GPUs that it holds; false, with nothing changed, if others have been given of
-  /// them.
-  bool keep(JobId job, GpuCount held) {
-    return types_matter() ? keep_by_type(job) : keep_in_one_number(held);
+  /// Lets a running job keep the GPUs that it holds; false, with nothing changed, if some of them have been
+  /// handed out.
+  bool try_keep(JobId job, GpuCount held) {
+    return has_types() ? try_keep_by_type(job) : try_keep_count(held);
   }
-  /// The same for several jobs, all or none, that hold so many GPUs in all; always false where types matter.
-  bool keep_in_one_number(GpuCount held) {
-    if (types_matter() || held > most_.front()) return false;
+  /// Lets several jobs, all or none, keep `held` GPUs in all; false where GPUs are counted by type.
+  bool try_keep_count(GpuCount held) {
+    if (has_types() || held > most_.front()) return false;
     most_.front() -= held;
     return true;
   }
-  /// A running job does not keep what it holds, so that it is free.
-  void leave(JobId job) {
-    if (types_matter()) leave_by_type(job);
+  /// Marks the GPUs of a running job as free, as it does not keep them.
+  void mark_free(JobId job) {
+    if (has_types()) mark_free_by_type(job);
   }
-  /// What a job holds that keeps it is left again.
-  void give_back(JobId job, GpuCount held);
+  /// Returns the GPUs of a job that keeps them to those left.
+  void release(JobId job, GpuCount held);
 
  private:
   std::span<const std::uint32_t> allowed(std::uint32_t kind) const;
-  GpuCount most_by_type(std::uint32_t kind) const;
-  bool keep_by_type(JobId job);
-  void leave_by_type(JobId job);
-  /// Takes GPUs of one type.
+  GpuCount max_gang_by_type(std::uint32_t kind) const;
+  bool try_keep_by_type(JobId job);
+  void mark_free_by_type(JobId job);
+  /// Hands out GPUs of one type.
   void take_of(std::uint32_t type, std::int64_t num_gpus);
-  /// Adds what a running job holds to numbers of GPUs by type.
+  /// Adds `times` x the GPUs that a running job holds to numbers of GPUs by type.
   void add_held(JobId job, std::int64_t times, std::vector<std::int64_t>& gpus) const;
 
   const GpusByType* by_type_ = nullptr;
-  std::vector<GpuCount> most_;      ///< by kind; one where types do not matter
+  std::vector<GpuCount> most_;      ///< by kind; one where GPUs are not counted by type
   std::vector<std::int64_t> left_;  ///< [types]
-  std::vector<std::int64_t> free_;  ///< [types]: those of them that no running job holds
+  std::vector<std::int64_t> free_;  ///< [types]: GPUs left that no running job holds
 };
 
 }  // namespace vtrain

@@ -5,11 +5,11 @@
 namespace vtrain {
 namespace {
 
-bool stays(const SchedulingPass& pass, JobId job) {
+bool is_on_drained_node(const SchedulingPass& pass, JobId job) {
   return std::ranges::binary_search(pass.staying(), job);
 }
 
-void take_out_ended(const SchedulingPass& pass, std::vector<ListedJob>& jobs) {
+void remove_ended(const SchedulingPass& pass, std::vector<ListedJob>& jobs) {
   std::erase_if(jobs, [&](const ListedJob& job) { return !pass.is_live(job.job); });
 }
 
@@ -17,29 +17,29 @@ void take_out_ended(const SchedulingPass& pass, std::vector<ListedJob>& jobs) {
 
 void ListPolicy::schedule(SchedulingPass& pass) {
   if (!waiting_) waiting_.emplace(GpuPool::num_kinds(pass));
-  if (all_fit(pass)) return start_arrivals(pass);
-  bring_up_to_date(pass);
-  take_back_interrupted(pass);
+  if (all_arrivals_fit(pass)) return start_arrivals(pass);
+  refresh_running(pass);
+  requeue_interrupted(pass);
   for (const JobId job : pass.arrived()) {
     if (!admits(pass, job)) {
       pass.reject(job);
       continue;
     }
-    waiting_->insert(listed(pass, job));
+    waiting_->insert(make_listed(pass, job));
   }
-  choose(pass);
-  make_room(pass);
-  start_chosen(pass);
-  if (!all_found_room_ || pass.shares_gpus()) use_free_gpus(pass);
+  select_jobs(pass);
+  preempt_and_shrink(pass);
+  start_and_grow(pass);
+  if (!all_found_room_ || pass.shares_gpus()) fill_free_gpus(pass);
   after_walk(pass, running_, started_);
 }
 
-ListedJob ListPolicy::listed(const SchedulingPass& pass, JobId job) {
+ListedJob ListPolicy::make_listed(const SchedulingPass& pass, JobId job) {
   return {key_of_arrival(pass, job), last_stamp(), job, least_gpus(pass, job),
           GpuPool::kind_of(pass, pass.job(job).gpu_type)};
 }
 
-bool ListPolicy::all_fit(const SchedulingPass& pass) {
+bool ListPolicy::all_arrivals_fit(const SchedulingPass& pass) {
   constexpr std::size_t kMostUnordered = 1024;
   if (unordered_.size() >= kMostUnordered || !waiting_->empty() || !pass.interrupted().empty() ||
       pass.shares_gpus() || pass.gpus_by_type() != nullptr || !may_skip_order(pass))
@@ -56,7 +56,7 @@ void ListPolicy::start_arrivals(SchedulingPass& pass) {
   some_ended_ |= !pass.ended().empty();
   started_.clear();
   for (const JobId job : pass.arrived())
-    started_.push_back(listed(pass, job));
+    started_.push_back(make_listed(pass, job));
   std::sort(started_.begin(), started_.end());
   std::erase_if(started_, [&](const ListedJob& job) {
     if (pass.try_start(job.job)) return false;
@@ -65,15 +65,15 @@ void ListPolicy::start_arrivals(SchedulingPass& pass) {
   });
   unordered_.insert(unordered_.end(), started_.begin(), started_.end());
   if (waiting_->empty()) return after_start(pass, started_);
-  bring_up_to_date(pass);
+  refresh_running(pass);
   after_walk(pass, running_, started_);
 }
 
-void ListPolicy::bring_up_to_date(const SchedulingPass& pass) {
+void ListPolicy::refresh_running(const SchedulingPass& pass) {
   some_ended_ |= !pass.ended().empty();
   if (some_ended_) {
-    take_out_ended(pass, running_);
-    take_out_ended(pass, unordered_);
+    remove_ended(pass, running_);
+    remove_ended(pass, unordered_);
     some_ended_ = false;
   }
   const auto num_ordered = std::ssize(running_);
@@ -86,7 +86,7 @@ void ListPolicy::bring_up_to_date(const SchedulingPass& pass) {
   std::inplace_merge(running_.begin(), middle, running_.end());
 }
 
-void ListPolicy::take_back_interrupted(const SchedulingPass& pass) {
+void ListPolicy::requeue_interrupted(const SchedulingPass& pass) {
   if (pass.interrupted().empty()) return;
   std::erase_if(running_, [&](const ListedJob& job) {
     if (pass.state(job.job) == JobState::Running) return false;
@@ -113,48 +113,48 @@ void ListPolicy::restore_order(std::span<ListedJob> jobs) {
   std::inplace_merge(jobs.begin(), kept, jobs.end());
 }
 
-void ListPolicy::choose(const SchedulingPass& pass) {
+void ListPolicy::select_jobs(const SchedulingPass& pass) {
   changes_.clear();
   preempted_.clear();
   pool_.begin(pass);
-  pool_.set_aside(pass.kept_gpus());
-  if (pool_.types_matter()) {
+  pool_.exclude(pass.kept_gpus());
+  if (pool_.has_types()) {
     for (const ListedJob& job : running_) {
-      if (!stays(pass, job.job)) pool_.occupy(job.job);
+      if (!is_on_drained_node(pass, job.job)) pool_.mark_held(job.job);
     }
   }
   auto next = running_.begin();
-  for (auto waiting = waiting_->first_fitting({}, pool_.most_by_kind()); waiting;
-       waiting = waiting_->first_fitting(*waiting, pool_.most_by_kind())) {
+  for (auto waiting = waiting_->first_fitting({}, pool_.max_gangs()); waiting;
+       waiting = waiting_->first_fitting(*waiting, pool_.max_gangs())) {
     const ListedJob& job = waiting_->at(*waiting);
     const auto behind = std::lower_bound(next, running_.end(), job);
-    keep(pass, {next, behind});
+    select_running(pass, {next, behind});
     next = behind;
-    const GpuCount most = pool_.most(job.kind);
+    const GpuCount most = pool_.max_gang(job.kind);
     if (job.num_gpus > most) continue;
     changes_.push_back({job, false, gpus_within(pass, job, most)});
     pool_.take(job.kind, changes_.back().num_gpus);
     ++waiting->index;
   }
-  keep(pass, {next, running_.end()});
+  select_running(pass, {next, running_.end()});
 }
 
-void ListPolicy::keep(const SchedulingPass& pass, std::span<const ListedJob> jobs) {
+void ListPolicy::select_running(const SchedulingPass& pass, std::span<const ListedJob> jobs) {
   const bool some_stay = !pass.staying().empty();
   if (!resizes() && !some_stay) {
     GpuCount held(0);
     for (const ListedJob& job : jobs)
       held += job.num_gpus;
-    if (pool_.keep_in_one_number(held)) return;
+    if (pool_.try_keep_count(held)) return;
   }
   for (const ListedJob& job : jobs) {
-    if (some_stay && stays(pass, job.job)) continue;
+    if (some_stay && is_on_drained_node(pass, job.job)) continue;
     const GpuCount held = pass.held_gpus(job.job);
-    const GpuCount most = pool_.most(job.kind);
+    const GpuCount most = pool_.max_gang(job.kind);
     const bool fits = job.num_gpus <= most;
     const GpuCount num_gpus = fits ? gpus_within(pass, job, most) : GpuCount(0);
-    if (num_gpus == held && pool_.keep(job.job, held)) continue;
-    pool_.leave(job.job);
+    if (num_gpus == held && pool_.try_keep(job.job, held)) continue;
+    pool_.mark_free(job.job);
     if (!fits) {
       preempted_.push_back(job);
       continue;
@@ -168,7 +168,7 @@ void ListPolicy::keep(const SchedulingPass& pass, std::span<const ListedJob> job
   }
 }
 
-void ListPolicy::make_room(SchedulingPass& pass) {
+void ListPolicy::preempt_and_shrink(SchedulingPass& pass) {
   if (!preempted_.empty()) {
     for (const ListedJob& job : preempted_) {
       pass.preempt(job.job);
@@ -195,7 +195,7 @@ bool ListPolicy::start(SchedulingPass& pass, const ListedJob& listed, GpuCount n
   return started;
 }
 
-void ListPolicy::start_chosen(SchedulingPass& pass) {
+void ListPolicy::start_and_grow(SchedulingPass& pass) {
   started_.clear();
   refusals_.clear();
   all_found_room_ = true;
@@ -209,10 +209,10 @@ void ListPolicy::start_chosen(SchedulingPass& pass) {
       started_.push_back(job);
     }
   }
-  let_run(started_);
+  insert_running(started_);
 }
 
-void ListPolicy::use_free_gpus(SchedulingPass& pass) {
+void ListPolicy::fill_free_gpus(SchedulingPass& pass) {
   std::vector<ListedJob> resumed;
   std::vector<ListedJob> started;
   std::vector<GpuCount> free(GpuPool::num_kinds(pass), pass.free_gpus());
@@ -223,27 +223,27 @@ void ListPolicy::use_free_gpus(SchedulingPass& pass) {
     const ListedJob& job = waiting_->at(*waiting);
     ++waiting->index;
     const auto behind = std::lower_bound(running, running_.end(), job);
-    grow(pass, {running, behind});
+    grow_running(pass, {running, behind});
     running = behind;
     preempted = std::lower_bound(preempted, preempted_.end(), job);
     if (preempted != preempted_.end() && preempted->job == job.job && pass.try_resume(job.job)) {
       resumed.push_back(job);
-    } else if (start_on_free_gpus(pass, job)) {
+    } else if (start_within_free(pass, job)) {
       started.push_back(job);
     }
     std::fill(free.begin(), free.end(), pass.free_gpus());
   }
-  grow(pass, {running, running_.end()});
+  grow_running(pass, {running, running_.end()});
   for (const std::vector<ListedJob>* const jobs : {&resumed, &started}) {
     for (const ListedJob& job : *jobs)
       waiting_->erase(job);
-    let_run(*jobs);
+    insert_running(*jobs);
   }
   const auto middle = started_.insert(started_.end(), started.begin(), started.end());
   std::inplace_merge(started_.begin(), middle, started_.end());
 }
 
-void ListPolicy::grow(SchedulingPass& pass, std::span<const ListedJob> jobs) {
+void ListPolicy::grow_running(SchedulingPass& pass, std::span<const ListedJob> jobs) {
   if (!resizes()) return;
   for (const ListedJob& job : jobs) {
     if (std::binary_search(shrunk_.begin(), shrunk_.end(), job) && pass.try_resume(job.job))
@@ -261,7 +261,7 @@ bool ListPolicy::resize(SchedulingPass& pass, const ListedJob& job, GpuCount num
   return resized;
 }
 
-bool ListPolicy::start_on_free_gpus(SchedulingPass& pass, const ListedJob& job) {
+bool ListPolicy::start_within_free(SchedulingPass& pass, const ListedJob& job) {
   GpuCount most = pass.free_gpus();
   while (job.num_gpus <= most) {
     const GpuCount num_gpus = gpus_within(pass, job, most);
@@ -284,7 +284,7 @@ OrderedJobs::Sizes ListPolicy::refused_sizes(const SchedulingPass& pass) const {
   return sizes;
 }
 
-void ListPolicy::let_run(std::span<const ListedJob> jobs) {
+void ListPolicy::insert_running(std::span<const ListedJob> jobs) {
   const auto middle = running_.insert(running_.end(), jobs.begin(), jobs.end());
   std::inplace_merge(running_.begin(), middle, running_.end());
 }

@@ -18,26 +18,26 @@ namespace vtrain {
 /// elastic policy says), any other does not, and is preempted if it runs. Only the keys of running jobs may
 /// change between passes.
 ///
-/// The walk chooses by the number of GPUs, of each type where jobs ask for types: one that waits for its type
-/// holds up nobody who may use others. (For it a running job that may use several types moves to another, but
-/// only under `count` placement: others might put it back.)
+/// The walk selects by the number of GPUs, of each type where jobs ask for types: a job that waits for its
+/// type does not delay jobs that may use others. (A running job that may use several types moves to another
+/// for it, but only under `count` placement: other placements might put it back.)
 ///
-/// A placement may refuse a chosen job although enough GPUs are free (`yarn`). Then the list is walked once
+/// A placement may refuse a selected job although enough GPUs are free (`yarn`). Then the list is walked once
 /// more, and every job on it may have what is free now: one that was preempted or shrunk by the first walk
 /// has its gang back, as if nothing had been, unless some of it went to a job ahead of it; any other that
 /// waits is started if placement finds room, on fewer GPUs if it is elastic; a running elastic one grows.
-/// So nobody waits for GPUs that are free, and no job loses its GPUs unless another job uses
-/// them. Nobody is preempted in this walk. There is always one where jobs use parts of GPUs, as the first
+/// So no job waits for GPUs that are free, and none loses its GPUs unless another job uses them. The second
+/// walk preempts no job. There is always one where jobs use parts of GPUs, as the first
 /// walk counts whole ones.
 ///
 /// Jobs on drained nodes keep what they hold, whatever comes before them in the list.
 ///
 /// Running jobs are a short sorted array, waiting ones a search structure, and the walk merges the two. A
 /// pass costs O(running jobs + starts and preemptions x log waiting jobs): jobs that wait and do not fit are
-/// never looked at. Where jobs keep their sizes, those that run and stay ahead of whoever starts are only
-/// summed up. Where the order can be told later, a pass in which nobody waits and all who arrive find room
-/// costs O(arrivals). A second walk looks at the waiting jobs that need no more GPUs than are free, but where
-/// jobs are alike in all but size not at blocks of sizes that were refused.
+/// never looked at. Where jobs keep their sizes, running jobs ahead of all that start are only summed up.
+/// Where the order can be found later, a pass in which no job waits and all arrivals find room costs
+/// O(arrivals). A second walk looks at the waiting jobs that need no more GPUs than are free, but where jobs
+/// are alike in all but size not at blocks of sizes that were refused.
 class ListPolicy : public Policy {
  public:
   void schedule(SchedulingPass& pass) final;
@@ -45,22 +45,22 @@ class ListPolicy : public Policy {
  protected:
   /// The key of a job that arrives.
   virtual PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) = 0;
-  /// Brings the keys of the running jobs, which come in list order, up to date. Those whose key changed need
-  /// a new stamp. Returns whether any did. Jobs that were started by passes that skipped the order come last,
+  /// Updates the keys of the running jobs, which come in list order. A changed key needs a new stamp. Returns
+  /// whether any key changed. Jobs that were started by passes that skipped the order come last,
   /// in the order in which they were started.
   virtual bool update_running(const SchedulingPass&, std::span<ListedJob>) { return false; }
-  /// Whether `update_running` can tell the order of the jobs that run or arrive now from what it sees,
-  /// however many passes go by without it. Then nobody asks for that order in a pass in which all jobs find
-  /// room. Not for policies that turn jobs away.
+  /// True if `update_running` can tell the order of the jobs that run or arrive now from what it sees,
+  /// however many passes go by without it. Then a pass in which all jobs find room skips the order. Not for
+  /// policies that reject jobs.
   virtual bool may_skip_order(const SchedulingPass&) { return false; }
-  /// Whether a job that arrives is let in; it is rejected otherwise.
+  /// True if a job that arrives is admitted; otherwise it is rejected.
   virtual bool admits(const SchedulingPass&, JobId) { return true; }
   /// The fewest GPUs on which a job can run.
   virtual GpuCount least_gpus(const SchedulingPass& pass, JobId job) const { return pass.job(job).num_gpus; }
-  /// Whether jobs that run may get other numbers of GPUs.
+  /// True if jobs that run may get other numbers of GPUs.
   virtual bool resizes() const { return false; }
-  /// How many of the GPUs left by those before it a job gets; they are no fewer than its least number. What
-  /// it asks for unless the policy resizes.
+  /// Number of GPUs that a job gets of those that the jobs before it leave, which are at least its least
+  /// number. The number it asks for unless the policy resizes.
   virtual GpuCount gpus_within(const SchedulingPass&, const ListedJob& job, GpuCount) const {
     return job.num_gpus;
   }
@@ -68,19 +68,19 @@ class ListPolicy : public Policy {
   /// stamps without changing that order, and may ask for a timer.
   virtual void after_walk(SchedulingPass&, std::span<ListedJob> /*running*/,
                           std::span<const ListedJob> /*started*/) {}
-  /// Comes instead after a pass that skipped the order; may ask for a timer.
+  /// Replaces `after_walk` in a pass that skipped the order; may ask for a timer.
   virtual void after_start(SchedulingPass&, std::span<const ListedJob> /*started*/) {}
 
-  /// A stamp behind all jobs of the same key.
+  /// Returns a stamp that is larger than all before.
   std::int64_t last_stamp() { return ++last_stamp_; }
-  /// So many of them in a row: the first.
+  /// Reserves `count` such stamps in a row and returns the first.
   std::int64_t last_stamps(std::int64_t count) { return (last_stamp_ += count) - count + 1; }
 
  private:
-  /// What a pass does with a job beside preempting it.
+  /// A start or resize that a pass decided on.
   struct Change {
     ListedJob job;
-    bool runs = false;  ///< already
+    bool runs = false;  ///< whether it is a resize
     GpuCount num_gpus{0};
   };
   /// A gang for which placement has no room, and will have none as long as GPUs are only taken.
@@ -91,55 +91,55 @@ class ListPolicy : public Policy {
     friend bool operator==(const Refusal&, const Refusal&) = default;
   };
 
-  /// Starts a job; keeps it in mind if that is refused.
+  /// Starts a job; notes a refusal.
   bool start(SchedulingPass& pass, const ListedJob& job, GpuCount num_gpus);
   /// Gives a running job a larger gang.
   bool resize(SchedulingPass& pass, const ListedJob& job, GpuCount num_gpus);
-  /// A job that arrives.
-  ListedJob listed(const SchedulingPass& pass, JobId job);
-  /// Whether nobody waits and there are GPUs enough for all who arrive, so that nobody need know the order of
-  /// those that run.
-  bool all_fit(const SchedulingPass& pass);
-  /// Starts them, as far as placement finds room.
+  /// Makes the list entry of a job that arrives.
+  ListedJob make_listed(const SchedulingPass& pass, JobId job);
+  /// True if no job waits and GPUs suffice for all arrivals, so that the order of running jobs is not needed.
+  bool all_arrivals_fit(const SchedulingPass& pass);
+  /// Starts all arrivals, as far as placement finds room.
   void start_arrivals(SchedulingPass& pass);
-  /// Lets go of the jobs that have ended, and puts those that run in order.
-  void bring_up_to_date(const SchedulingPass& pass);
+  /// Removes the jobs that have ended from the running ones, and sorts these by their present keys.
+  void refresh_running(const SchedulingPass& pass);
   /// Sorts jobs whose keys have changed: what is out of order is taken out, sorted, and merged in again.
   void restore_order(std::span<ListedJob> jobs);
-  /// Jobs that a failure stopped wait again, with the keys that they have now.
-  void take_back_interrupted(const SchedulingPass& pass);
-  void choose(const SchedulingPass& pass);
-  /// Walks over running jobs that follow one another in the list.
-  void keep(const SchedulingPass& pass, std::span<const ListedJob> jobs);
-  /// Preempts and shrinks.
-  void make_room(SchedulingPass& pass);
-  /// Starts and grows.
-  void start_chosen(SchedulingPass& pass);
-  /// The second walk, over what is free.
-  void use_free_gpus(SchedulingPass& pass);
-  /// The same for jobs that run and follow one another in the list.
-  void grow(SchedulingPass& pass, std::span<const ListedJob> jobs);
-  /// Starts a waiting job on what is free, if placement finds room.
-  bool start_on_free_gpus(SchedulingPass& pass, const ListedJob& job);
+  /// Moves jobs that a failure stopped back to the waiting ones, with their present keys.
+  void requeue_interrupted(const SchedulingPass& pass);
+  /// Walks the list and decides which jobs start, keep their GPUs, are resized or preempted.
+  void select_jobs(const SchedulingPass& pass);
+  /// Decides on running jobs that follow one another in the list.
+  void select_running(const SchedulingPass& pass, std::span<const ListedJob> jobs);
+  /// Carries out preemptions and shrinking.
+  void preempt_and_shrink(SchedulingPass& pass);
+  /// Carries out starts and growing.
+  void start_and_grow(SchedulingPass& pass);
+  /// Walks the list once more and hands out the GPUs that are free.
+  void fill_free_gpus(SchedulingPass& pass);
+  /// Hands free GPUs to running jobs that follow one another in the list.
+  void grow_running(SchedulingPass& pass, std::span<const ListedJob> jobs);
+  /// Starts a waiting job on free GPUs, if placement finds room.
+  bool start_within_free(SchedulingPass& pass, const ListedJob& job);
   bool was_refused(const SchedulingPass& pass, const ListedJob& job, GpuCount num_gpus) const;
-  /// Sizes for which there is no room, where nothing else tells one waiting job from another. Those that were
-  /// preempted are no exception: their own GPUs would be room.
+  /// Sizes for which there is no room, where waiting jobs differ in nothing else. This includes preempted
+  /// jobs, since their own GPUs would be room.
   OrderedJobs::Sizes refused_sizes(const SchedulingPass& pass) const;
-  /// Puts jobs that have got GPUs, in list order, among the running ones.
-  void let_run(std::span<const ListedJob> jobs);
+  /// Merges jobs that have got GPUs, in list order, into the running ones.
+  void insert_running(std::span<const ListedJob> jobs);
 
   GpuPool pool_;
-  std::vector<ListedJob> running_;    ///< in list order
-  std::vector<ListedJob> unordered_;  ///< those that run besides, and belong behind others of the same key
-  bool some_ended_ = false;           ///< and are still among these
+  std::vector<ListedJob> running_;    ///< running jobs in list order
+  std::vector<ListedJob> unordered_;  ///< other running jobs, to be sorted in behind equal keys
+  bool some_ended_ = false;           ///< whether jobs in these two have ended
   std::optional<OrderedJobs> waiting_;
-  std::vector<Change> changes_;       ///< chosen by this pass, in list order
+  std::vector<Change> changes_;       ///< decided by this pass, in list order
   std::vector<ListedJob> preempted_;  ///< by the walk of this pass, in list order
   std::vector<ListedJob> shrunk_;     ///< by this pass, in list order
   std::vector<ListedJob> started_;    ///< by this pass, in list order
-  std::vector<Refusal> refusals_;     ///< of this pass, since a job last moved to another gang
-  bool all_found_room_ = true;        ///< in this pass
-  std::vector<ListedJob> displaced_;  ///< while order is restored
+  std::vector<Refusal> refusals_;     ///< refused in this pass since a job last moved to another gang
+  bool all_found_room_ = true;        ///< whether placement refused nothing in this pass
+  std::vector<ListedJob> displaced_;  ///< used while order is restored
   std::int64_t last_stamp_ = 0;
 };
 

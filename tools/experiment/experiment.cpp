@@ -171,7 +171,7 @@ Result<void> take_disruptions(const ExperimentArguments& arguments, const Disrup
 
 /// Makes the policy of a spec. Errors: those of its arguments, and a file that cannot be hashed.
 Result<PreparedPolicy> prepare_policy(const std::string& spec) {
-  auto arguments = PolicyArguments::parse(spec);
+  auto arguments = parse_policy(spec);
   if (!arguments) return fail(std::move(arguments.error()));
   auto policy = arguments->policy().make(*arguments);
   if (!policy) return fail(std::move(policy.error()));

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/rng.hpp"
-#include "policies/backfill/availability_profile.hpp"
+#include "policies/backfill/gpu_set_timeline.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 
 namespace vtrain::testing {
@@ -94,13 +94,13 @@ class ProfilePolicy : public Policy {
       slots_.erase(slot);
     }
   }
-  GpuCount free_now() const { return profile_->free_hosts().size(); }
+  GpuCount free_now() const { return profile_->free_gpus().size(); }
   const Slot& slot(JobId id) const { return slots_.at(id); }
 
   std::list<JobId> waiting_;
 
  private:
-  std::optional<AvailabilityProfile> profile_;
+  std::optional<GpuSetTimeline> profile_;
   std::map<JobId, Slot> slots_;
 };
 
@@ -122,8 +122,8 @@ class ReferenceEasy final : public ProfilePolicy {
     if (pass.ended().empty()) {
       try_arrivals(pass);
     } else {
-      // batsched looks first whether any host is free. There a job never ends exactly at its time limit;
-      // where one does, the head's own reservation may begin now, and its hosts are as good as free.
+      // batsched looks first whether any GPU is free. There a job never ends exactly at its time limit;
+      // where one does, the head's own reservation may begin now, and its GPUs are as good as free.
       try_all(pass);
     }
   }

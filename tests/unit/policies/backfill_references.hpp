@@ -1,5 +1,5 @@
 /// The backfilling policies in the plainest form, as their semantics read: lists that are walked and a
-/// profile that is searched anew each time. The policies themselves must give the same schedules.
+/// timeline that is searched anew each time. The policies themselves must give the same schedules.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "policies/elasticflow/gpu_timeline.hpp"
+#include "policies/base/gpu_timeline.hpp"
 #include "policies/elasticflow/satisfactory_share.hpp"
 #include "policies/elasticflow/slotted_policy.hpp"
 

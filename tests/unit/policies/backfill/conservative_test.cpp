@@ -1,5 +1,3 @@
-#include "policies/backfill/conservative.hpp"
-
 #include <doctest/doctest.h>
 
 #include <vector>

@@ -1,5 +1,3 @@
-#include "policies/backfill/easy_fast.hpp"
-
 #include <doctest/doctest.h>
 
 #include <vector>

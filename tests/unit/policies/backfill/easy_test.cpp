@@ -1,5 +1,3 @@
-#include "policies/backfill/easy.hpp"
-
 #include <doctest/doctest.h>
 
 #include <vector>
@@ -10,9 +8,9 @@
 
 namespace vtrain::testing {
 
-TEST_CASE("easy: a job overtakes on hosts that are not reserved, or until the reservation begins") {
-  // 8 GPUs. Job 0 holds hosts 0-5 until 10. Job 1 needs 7: hosts 0-6 from 10 on. Job 2 (long) may have host 7
-  // but must not take the lower host 6. Job 3 would hold host 6 until 23: no. Job 4 holds it until 10: yes.
+TEST_CASE("easy: a job overtakes on GPUs that are not reserved, or until the reservation begins") {
+  // 8 GPUs. Job 0 holds GPUs 0-5 until 10. Job 1 needs 7: GPUs 0-6 from 10 on. Job 2 (long) may have GPU 7
+  // but must not take the lower GPU 6. Job 3 would hold GPU 6 until 23: no. Job 4 holds it until 10: yes.
   const std::vector<JobLine> jobs = {{0, 10, 6}, {1, 10, 7}, {2, 100, 1}, {3, 20, 1}, {3, 7, 1}};
   CHECK(start_times_s(jobs, "easy") == std::vector<double>{0, 10, 2, 20, 3});
 }

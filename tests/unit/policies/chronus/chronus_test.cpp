@@ -1,5 +1,3 @@
-#include "policies/chronus/chronus.hpp"
-
 #include <doctest/doctest.h>
 
 #include <map>

@@ -1,5 +1,3 @@
-#include "policies/list/edf.hpp"
-
 #include <doctest/doctest.h>
 
 #include <string>

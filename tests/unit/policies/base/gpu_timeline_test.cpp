@@ -1,10 +1,9 @@
-#include "policies/elasticflow/gpu_timeline.hpp"
+#include "policies/base/gpu_timeline.hpp"
 
 #include <doctest/doctest.h>
 
 #include <vector>
 
-using vtrain::align_to_slot;
 using vtrain::GpuTimeline;
 using Step = vtrain::GpuTimeline::Step;
 
@@ -15,13 +14,6 @@ std::vector<Step> steps_of(const GpuTimeline& timeline) {
 }
 
 }  // namespace
-
-TEST_CASE("gpu_timeline: slots are counted from the start and rounded up") {
-  CHECK(align_to_slot(7, 7, 60) == 7);
-  CHECK(align_to_slot(7, 8, 60) == 67);
-  CHECK(align_to_slot(7, 67, 60) == 67);
-  CHECK(align_to_slot(7, 68, 60) == 127);
-}
 
 TEST_CASE("gpu_timeline: a number holds until the next step, and from the last for ever") {
   GpuTimeline timeline(10, 8);

@@ -1,4 +1,4 @@
-#include "policies/backfill/host_set.hpp"
+#include "policies/backfill/gpu_set.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -12,14 +12,14 @@ constexpr std::int32_t kWordBits = 64;
 
 /// Calls `visit(word index, mask of the bits of the range in that word)` for each word that a range touches.
 template <class Visit>
-void for_each_word(HostRange range, Visit visit) {
-  std::int32_t host = range.first;
+void for_each_word(GpuRange range, Visit visit) {
+  std::int32_t gpu = range.first;
   const std::int32_t end = range.first + range.count;
-  while (host < end) {
-    const std::int32_t bit = host % kWordBits;
-    const std::int32_t num_bits = std::min(kWordBits - bit, end - host);
-    visit(static_cast<std::size_t>(host / kWordBits), ~std::uint64_t{0} >> (kWordBits - num_bits) << bit);
-    host += num_bits;
+  while (gpu < end) {
+    const std::int32_t bit = gpu % kWordBits;
+    const std::int32_t num_bits = std::min(kWordBits - bit, end - gpu);
+    visit(static_cast<std::size_t>(gpu / kWordBits), ~std::uint64_t{0} >> (kWordBits - num_bits) << bit);
+    gpu += num_bits;
   }
 }
 
@@ -37,32 +37,32 @@ constexpr std::int32_t count_bits(std::uint64_t word) {
 
 }  // namespace
 
-HostSet::HostSet(GpuCount num_hosts)
-    : words_(static_cast<std::size_t>((num_hosts.value + kWordBits - 1) / kWordBits)) {
-  insert({{0, num_hosts.value}});
+GpuSet::GpuSet(GpuCount num_gpus)
+    : words_(static_cast<std::size_t>((num_gpus.value + kWordBits - 1) / kWordBits)) {
+  insert({{0, num_gpus.value}});
 }
 
-bool HostSet::includes(const HostSet& other) const {
+bool GpuSet::includes(const GpuSet& other) const {
   return std::equal(words_.begin(), words_.end(), other.words_.begin(),
                     [](std::uint64_t ours, std::uint64_t theirs) { return (theirs & ~ours) == 0; });
 }
 
-void HostSet::insert(const HostRanges& hosts) {
-  for (const HostRange range : hosts) {
+void GpuSet::insert(const GpuRanges& gpus) {
+  for (const GpuRange range : gpus) {
     for_each_word(range, [this](std::size_t word, std::uint64_t mask) { words_[word] |= mask; });
     size_ += range.count;
   }
 }
 
-void HostSet::erase(const HostRanges& hosts) {
-  for (const HostRange range : hosts) {
+void GpuSet::erase(const GpuRanges& gpus) {
+  for (const GpuRange range : gpus) {
     for_each_word(range, [this](std::size_t word, std::uint64_t mask) { words_[word] &= ~mask; });
     size_ -= range.count;
   }
 }
 
-void HostSet::subtract(const HostRanges& hosts) {
-  for (const HostRange range : hosts) {
+void GpuSet::subtract(const GpuRanges& gpus) {
+  for (const GpuRange range : gpus) {
     for_each_word(range, [this](std::size_t word, std::uint64_t mask) {
       size_ -= count_bits(words_[word] & mask);
       words_[word] &= ~mask;
@@ -70,7 +70,7 @@ void HostSet::subtract(const HostRanges& hosts) {
   }
 }
 
-void HostSet::intersect(const HostSet& other) {
+void GpuSet::intersect(const GpuSet& other) {
   size_ = 0;
   for (std::size_t word = 0; word < words_.size(); ++word) {
     words_[word] &= other.words_[word];
@@ -78,24 +78,24 @@ void HostSet::intersect(const HostSet& other) {
   }
 }
 
-GpuCount HostSet::size_in(HostRange range) const {
+GpuCount GpuSet::size_in(GpuRange range) const {
   std::int32_t size = 0;
   for_each_word(range,
                 [&](std::size_t word, std::uint64_t mask) { size += count_bits(words_[word] & mask); });
   return GpuCount(size);
 }
 
-HostRanges HostSet::lowest(GpuCount num_hosts) const {
-  return lowest(num_hosts, {0, static_cast<std::int32_t>(words_.size()) * kWordBits});
+GpuRanges GpuSet::lowest(GpuCount num_gpus) const {
+  return lowest(num_gpus, {0, static_cast<std::int32_t>(words_.size()) * kWordBits});
 }
 
-HostRanges HostSet::lowest(GpuCount num_hosts, HostRange range) const {
-  HostRanges hosts;
-  std::int32_t missing = num_hosts.value;
+GpuRanges GpuSet::lowest(GpuCount num_gpus, GpuRange range) const {
+  GpuRanges gpus;
+  std::int32_t missing = num_gpus.value;
   const std::int32_t end = range.first + range.count;
   for (std::int32_t first_of_word = range.first / kWordBits * kWordBits; missing > 0;
        first_of_word += kWordBits) {
-    if (first_of_word >= end) throw std::logic_error("HostSet::lowest: more hosts asked for than there are");
+    if (first_of_word >= end) throw std::logic_error("GpuSet::lowest: more GPUs asked for than there are");
     std::uint64_t bits = words_[static_cast<std::size_t>(first_of_word / kWordBits)];
     if (range.first > first_of_word) bits &= ~std::uint64_t{0} << (range.first - first_of_word);
     if (end - first_of_word < kWordBits) bits &= ~(~std::uint64_t{0} << (end - first_of_word));
@@ -103,15 +103,15 @@ HostRanges HostSet::lowest(GpuCount num_hosts, HostRange range) const {
       const std::int32_t bit = std::countr_zero(bits);
       const std::int32_t count = std::min(std::countr_one(bits >> bit), missing);
       const std::int32_t first = first_of_word + bit;
-      if (!hosts.empty() && hosts.back().first + hosts.back().count == first)
-        hosts.back().count += count;
+      if (!gpus.empty() && gpus.back().first + gpus.back().count == first)
+        gpus.back().count += count;
       else
-        hosts.push_back({first, count});
+        gpus.push_back({first, count});
       missing -= count;
       bits &= ~(~std::uint64_t{0} >> (kWordBits - count) << bit);
     }
   }
-  return hosts;
+  return gpus;
 }
 
 }  // namespace vtrain

@@ -1,11 +1,40 @@
-#include "policies/list/srsf.hpp"
-
+// Shortest first: preemptive list policies whose key is the size of the job.
+//
+//  * `sjf`: number of GPUs, as in the schedule of that name in the Tiresias simulator.
+//  * `srtf`: run time still to go, which the policy knows (the `shortest` of the Tiresias simulator).
+//  * `srsf`: run time still to go x GPUs, which the policy knows (the `shortest-gpu` of the Tiresias
+//    simulator).
 #include <algorithm>
 
+#include "policies/base/policies.hpp"
 #include "policies/list/list_policy.hpp"
 
 namespace vtrain {
 namespace {
+
+class ShortestJobFirst final : public ListPolicy {
+  PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) override {
+    return {.primary = pass.job(job).num_gpus.value};
+  }
+  bool may_skip_order(const SchedulingPass&) override { return true; }
+};
+
+class ShortestRemainingTimeFirst final : public ListPolicy {
+  PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) override {
+    return {.primary = pass.job(job).duration.count()};
+  }
+
+  bool update_running(const SchedulingPass& pass, std::span<ListedJob> running) override {
+    for (ListedJob& job : running) {
+      job.key.primary = pass.remaining(job.job).count();
+      job.stamp = last_stamp();
+    }
+    return true;
+  }
+
+  // `update_running` sees what is left of every job, and needs nothing else.
+  bool may_skip_order(const SchedulingPass&) override { return true; }
+};
 
 /// duration x GPUs, exactly: in ns it may need 94 bits, which are split into those above and below the
 /// lowest 32.
@@ -39,13 +68,21 @@ class LeastRemainingServiceFirst final : public ListPolicy {
     return true;
   }
 
-  // Who was ahead of whom shows only where all run at the pace of their durations.
+  // Their former order shows only where all run at the pace of their durations.
   bool may_skip_order(const SchedulingPass& pass) override { return !pass.disrupted(); }
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Policy>> make_srsf(const PolicyArguments&) {
+MadePolicy make_sjf(const PolicyArguments&) {
+  return std::make_unique<ShortestJobFirst>();
+}
+
+MadePolicy make_srtf(const PolicyArguments&) {
+  return std::make_unique<ShortestRemainingTimeFirst>();
+}
+
+MadePolicy make_srsf(const PolicyArguments&) {
   return std::make_unique<LeastRemainingServiceFirst>();
 }
 

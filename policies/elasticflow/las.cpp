@@ -1,5 +1,13 @@
-#include "policies/elasticflow/elasticflow_las.hpp"
-
+// `las:preset=elasticflow`: least attained service as ElasticFlow's simulator runs it, the `dlas-gpu` policy
+// of its artifact (pkusys/ElasticFlow, Apache-2.0), to the second, with its oddities:
+//  * decisions are at least a slot apart; a job whose work is done keeps its GPUs until the next decision;
+//  * seconds on GPUs and GPU-seconds are cut to whole numbers at every decision, and a job leaves at most one
+//    queue a decision;
+//  * starting costs seconds that grow with the gang (a table by cluster and gang size), but they are lost
+//    only if another decision comes before the job's end; every `slot`-th decision restarts all jobs at a
+//    cost;
+//  * a decision is due (threshold - attained) / GPUs after this one for each running job, though thresholds
+//    are GPU-seconds and `attained` is seconds.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -7,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "policies/elasticflow/slotted_arrivals.hpp"
+#include "policies/base/policies.hpp"
 #include "policies/elasticflow/slotted_policy.hpp"
-#include "policies/list/las_queues.hpp"
+#include "policies/list/las.hpp"
 #include "sched/disruption/elasticflow_overhead.hpp"
 
 namespace vtrain {
@@ -206,15 +214,16 @@ void ElasticFlowLas::foresee(WholeSeconds now, std::int64_t cluster_gpus, bool r
 
 }  // namespace
 
-Result<std::unique_ptr<Policy>> make_elasticflow_las(const PolicyArguments& arguments,
-                                                     const LasOptions& options) {
+MadePolicy make_elasticflow_las(const PolicyArguments& arguments) {
+  const auto options = read_las_options(arguments);
+  if (!options) return fail(options.error());
   std::array<std::int64_t, 2> queues{};
-  const bool whole = std::ranges::all_of(options.thresholds, [](SimDuration threshold) {
+  const bool whole = std::ranges::all_of(options->thresholds, [](SimDuration threshold) {
     return threshold % std::chrono::seconds(1) == SimDuration(0);
   });
-  if (options.thresholds.size() != queues.size() || !whole)
+  if (options->thresholds.size() != queues.size() || !whole)
     return fail(arguments.bad_value("queues", "two thresholds of whole GPU-seconds"));
-  std::ranges::transform(options.thresholds, queues.begin(), [](SimDuration threshold) {
+  std::ranges::transform(options->thresholds, queues.begin(), [](SimDuration threshold) {
     return std::chrono::floor<std::chrono::seconds>(threshold).count();
   });
   const auto slot = parse_slot(arguments);

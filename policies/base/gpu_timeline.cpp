@@ -1,29 +1,23 @@
-#include "policies/elasticflow/gpu_timeline.hpp"
+#include "policies/base/gpu_timeline.hpp"
 
 #include <algorithm>
 
 namespace vtrain {
 
-WholeSeconds align_to_slot(WholeSeconds start, WholeSeconds time, WholeSeconds slot) {
-  const WholeSeconds past = time - start;
-  const WholeSeconds slots = past / slot + (past % slot > 0 ? 1 : 0);
-  return start + slots * slot;
-}
-
-std::vector<GpuTimeline::Step>::iterator GpuTimeline::lower_bound(WholeSeconds time) {
+std::vector<GpuTimeline::Step>::iterator GpuTimeline::lower_bound(Time time) {
   return std::ranges::lower_bound(steps_, time, {}, &Step::time);
 }
 
-std::size_t GpuTimeline::index_from(WholeSeconds time) const {
+std::size_t GpuTimeline::index_from(Time time) const {
   const auto first = std::ranges::lower_bound(steps_, time, {}, &Step::time);
   return static_cast<std::size_t>(first - steps_.begin());
 }
 
-bool GpuTimeline::has(WholeSeconds time) const {
+bool GpuTimeline::has(Time time) const {
   return std::ranges::binary_search(steps_, time, {}, &Step::time);
 }
 
-std::int64_t GpuTimeline::at(WholeSeconds time) const {
+std::int64_t GpuTimeline::at(Time time) const {
   const auto next = std::ranges::upper_bound(steps_, time, {}, &Step::time);
   return next == steps_.begin() ? steps_.front().gpus : std::prev(next)->gpus;
 }
@@ -35,7 +29,7 @@ std::int64_t GpuTimeline::least_after_first() const {
   return least;
 }
 
-void GpuTimeline::set(WholeSeconds time, std::int64_t gpus) {
+void GpuTimeline::set(Time time, std::int64_t gpus) {
   const auto step = lower_bound(time);
   if (step != steps_.end() && step->time == time) {
     step->gpus = gpus;
@@ -44,11 +38,11 @@ void GpuTimeline::set(WholeSeconds time, std::int64_t gpus) {
   }
 }
 
-void GpuTimeline::split(WholeSeconds time) {
+void GpuTimeline::split(Time time) {
   if (!has(time)) set(time, at(time));
 }
 
-void GpuTimeline::add(WholeSeconds from, WholeSeconds to, std::int64_t gpus) {
+void GpuTimeline::add(Time from, Time to, std::int64_t gpus) {
   for (auto step = lower_bound(from); step != steps_.end() && step->time < to; ++step)
     step->gpus += gpus;
 }
@@ -59,12 +53,12 @@ void GpuTimeline::merge() {
   steps_.erase(same, steps_.end());
 }
 
-void GpuTimeline::append(WholeSeconds time, std::int64_t gpus) {
+void GpuTimeline::append(Time time, std::int64_t gpus) {
   if (!steps_.empty() && steps_.back().time == time) steps_.pop_back();
   if (steps_.empty() || steps_.back().gpus != gpus) steps_.push_back({time, gpus});
 }
 
-void GpuTimeline::assign_sum(const GpuTimeline& base, const GpuTimeline& part, WholeSeconds part_until,
+void GpuTimeline::assign_sum(const GpuTimeline& base, const GpuTimeline& part, Time part_until,
                              std::int64_t times) {
   steps_.clear();
   steps_.reserve(base.steps_.size() + part.steps_.size() + 1);
@@ -72,7 +66,7 @@ void GpuTimeline::assign_sum(const GpuTimeline& base, const GpuTimeline& part, W
   const auto last = base.steps_.end();
   std::int64_t gpus = 0;
   for (auto own = part.steps_.begin(); own != part.steps_.end() && own->time < part_until; ++own) {
-    const WholeSeconds next =
+    const Time next =
         std::next(own) != part.steps_.end() ? std::min(std::next(own)->time, part_until) : part_until;
     const std::int64_t more = times * own->gpus;
     if (step != last && step->time == own->time) gpus = (step++)->gpus;

@@ -1,0 +1,63 @@
+/// The factories of all policies. What a policy does opens its source file.
+#pragma once
+
+#include <memory>
+
+#include "core/base/result.hpp"
+#include "policies/base/policy_info.hpp"
+
+namespace vtrain {
+
+/// A policy, or the error that a value given for a parameter is out of range.
+using MadePolicy = Result<std::unique_ptr<Policy>>;
+
+// fcfs/first_come.cpp
+
+/// Makes `fifo`: first come, first served.
+MadePolicy make_fifo(const PolicyArguments& arguments);
+/// Makes `fit-first`: first come, first served among the jobs that fit.
+MadePolicy make_fit_first(const PolicyArguments& arguments);
+/// Makes `recorded`: the schedule that the trace records.
+MadePolicy make_recorded(const PolicyArguments& arguments);
+
+// list
+
+/// Makes `sjf`: fewest GPUs first.
+MadePolicy make_sjf(const PolicyArguments& arguments);
+/// Makes `srtf`: shortest remaining time first.
+MadePolicy make_srtf(const PolicyArguments& arguments);
+/// Makes `srsf`: least remaining service first.
+MadePolicy make_srsf(const PolicyArguments& arguments);
+/// Makes `las`: least attained service in queues.
+MadePolicy make_las(const PolicyArguments& arguments);
+/// Makes `gittins`: the queues of `las` by Gittins index. Errors also of the file with the distribution.
+MadePolicy make_gittins(const PolicyArguments& arguments);
+/// Makes `edf`: earliest deadline first.
+MadePolicy make_edf(const PolicyArguments& arguments);
+/// Makes `edf-admission`: `edf` that rejects jobs which would be late.
+MadePolicy make_edf_admission(const PolicyArguments& arguments);
+
+// backfill
+
+/// Makes `easy-fast`: EASY backfilling by counts.
+MadePolicy make_easy_fast(const PolicyArguments& arguments);
+/// Makes `easy`: EASY backfilling with sets of GPUs.
+MadePolicy make_easy(const PolicyArguments& arguments);
+/// Makes `conservative`: conservative backfilling.
+MadePolicy make_conservative(const PolicyArguments& arguments);
+
+// elasticflow
+
+/// Makes `elasticflow`: admission and resizing by deadline.
+MadePolicy make_elasticflow(const PolicyArguments& arguments);
+/// Makes `edf:preset=elasticflow`: `edf` as in ElasticFlow's simulator.
+MadePolicy make_elasticflow_edf(const PolicyArguments& arguments);
+/// Makes `las:preset=elasticflow`: `las` as in ElasticFlow's simulator.
+MadePolicy make_elasticflow_las(const PolicyArguments& arguments);
+
+// chronus
+
+/// Makes `chronus`: leases for jobs with deadlines.
+MadePolicy make_chronus(const PolicyArguments& arguments);
+
+}  // namespace vtrain

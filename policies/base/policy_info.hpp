@@ -1,0 +1,80 @@
+/// Names, parameters and factories of policies, as their table lists them.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "sched/simulation/policy.hpp"
+
+namespace vtrain {
+
+/// One parameter of a policy, as `vtrain policies` shows it.
+struct PolicyParameter {
+  std::string_view name;
+  std::string_view default_value;
+  std::string_view unit{};  ///< empty for choices, and where the default has it
+  std::string_view summary;
+  std::vector<std::string_view> choices{};  ///< the only values, if there are any
+  bool is_file = false;                     ///< the value is the path of a file that the policy reads
+  std::string_view condition{};    ///< `name=value` of another parameter without which it has no effect
+  bool ignores_gpu_types = false;  ///< any value but the default sets `PolicyInfo::ignores_gpu_types`
+};
+
+struct PolicyInfo;
+
+/// Values of all parameters of one policy, checked against its row of the table.
+class PolicyArguments {
+ public:
+  /// Reads `key=value,...`, which may be empty, for a policy that must outlive the arguments. Parameters that
+  /// are not given have their defaults.
+  ///
+  /// Errors: an unknown parameter (with the nearest known name), one without a value or given twice, a value
+  /// that is none of its choices, a parameter that has no effect with the other values.
+  static Result<PolicyArguments> parse(const PolicyInfo& policy, std::string_view text);
+  /// Row of the policy in the table.
+  const PolicyInfo& policy() const { return *policy_; }
+  /// The value given, or the default. The parameter must be in the policy's table.
+  std::string_view operator[](std::string_view parameter) const;
+  /// True if the policy, with these values, plans with the number of all GPUs, whatever their type.
+  bool ignores_gpu_types() const;
+  /// The error for a value that the policy cannot use.
+  Error bad_value(std::string_view parameter, std::string_view expected) const;
+
+ private:
+  explicit PolicyArguments(const PolicyInfo& policy);
+  Result<void> check_conditions(std::span<const std::string_view> given) const;
+
+  const PolicyInfo* policy_;
+  std::vector<std::string> values_;  ///< [parameters of the policy]
+};
+
+/// One row of the table.
+struct PolicyInfo {
+  std::string_view name;
+  std::string_view summary;
+  std::vector<PolicyParameter> parameters{};
+  Result<std::unique_ptr<Policy>> (*make)(const PolicyArguments&);
+  bool is_clairvoyant = false;         ///< it knows run times, whatever times were requested
+  bool ignores_gpu_types = false;      ///< it plans with the number of all GPUs, whatever their type
+  bool needs_recorded_starts = false;  ///< it is of use only where the trace says when jobs started
+};
+
+/// Lists the names of rows, or of parameters, in their order.
+template <class Row>
+std::vector<std::string_view> names_of(std::span<const Row> rows) {
+  std::vector<std::string_view> names;
+  names.reserve(rows.size());
+  for (const Row& row : rows)
+    names.push_back(row.name);
+  return names;
+}
+
+/// Ends a sentence about an unknown name: with the nearest known one, or with a full stop.
+std::string guess_or_stop(std::string_view word, std::span<const std::string_view> known);
+
+}  // namespace vtrain

@@ -1,0 +1,119 @@
+// First come, first served: policies that start waiting jobs in an order of time, preempt none and reserve
+// nothing.
+//
+//  * `fifo`: jobs start in order of arrival; nothing overtakes the one at the head. It is the `fcfs` of
+//    Batsim and the `fifo` of Tiresias. O(log n) a start.
+//  * `fit-first`: every pass walks the waiting jobs in order of arrival and starts those that fit. Large
+//    gangs can starve. It is the `filler` of Batsim and the `fjf` (fit-job-first) of Tiresias. O(log n) a
+//    start.
+//  * `recorded`: a job starts when it started on the cluster where it was recorded (`Job::original_start`),
+//    or as soon after as there is room for its gang. Waiting jobs are walked as by `fit-first`, in the order
+//    of their recorded starts; those that a failing node stopped come last. A job without a recorded start is
+//    to start when it is submitted. On the cluster of the trace it shows the schedule of that cluster's own
+//    scheduler. O(log n) a start.
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "policies/base/policies.hpp"
+#include "policies/fcfs/waiting_queue.hpp"
+
+namespace vtrain {
+namespace {
+
+class Fifo final : public Policy {
+ public:
+  void schedule(SchedulingPass& pass) override {
+    for (const JobId job : pass.interrupted())
+      waiting_.insert(job, pass.job(job).num_gpus);
+    for (auto head = waiting_.front(); head && pass.try_start(waiting_.job(*head)); head = waiting_.front())
+      waiting_.remove(*head);
+    for (const JobId job : pass.arrived()) {
+      if (!waiting_.empty() || !pass.try_start(job)) waiting_.push_back(job, pass.job(job).num_gpus);
+    }
+  }
+
+ private:
+  WaitingQueue waiting_;
+};
+
+/// Walks a queue and starts the jobs that fit.
+void start_fitting(SchedulingPass& pass, WaitingQueue& waiting) {
+  auto position = waiting.first_fitting(0, pass.free_gpus());
+  while (position) {
+    // Enough free GPUs need not be room: under `yarn` they may lie on too many nodes.
+    if (pass.try_start(waiting.job(*position))) waiting.remove(*position);
+    position = waiting.first_fitting(*position + 1, pass.free_gpus());
+  }
+}
+
+class FitFirst final : public Policy {
+ public:
+  void schedule(SchedulingPass& pass) override {
+    for (const JobId job : pass.interrupted())
+      waiting_.insert(job, pass.job(job).num_gpus);
+    for (const JobId job : pass.arrived())
+      waiting_.push_back(job, pass.job(job).num_gpus);
+    start_fitting(pass, waiting_);
+  }
+
+ private:
+  WaitingQueue waiting_;
+};
+
+class Recorded final : public Policy {
+ public:
+  void schedule(SchedulingPass& pass) override {
+    for (const JobId job : pass.interrupted())
+      waiting_.push_back(job, pass.job(job).num_gpus);
+    for (const JobId job : pass.arrived())
+      upcoming_.emplace(start_of(pass.job(job)), job);
+    due_now_.clear();
+    while (!upcoming_.empty() && upcoming_.top().first <= pass.now()) {
+      due_now_.push_back(upcoming_.top().second);
+      waiting_.push_back(due_now_.back(), pass.job(due_now_.back()).num_gpus);
+      upcoming_.pop();
+    }
+    start_fitting(pass, waiting_);
+    late_ += std::count_if(due_now_.begin(), due_now_.end(), [&](JobId id) {
+      const SimTime recorded = pass.job(id).original_start;
+      return recorded != Job::kNoStart && (recorded < pass.now() || pass.state(id) == JobState::Waiting);
+    });
+    if (!upcoming_.empty()) pass.wake_at(upcoming_.top().first);
+  }
+
+  std::vector<PolicyFigure> figures() const override {
+    return {{"jobs_started_later_than_recorded", static_cast<double>(late_)}};
+  }
+
+ private:
+  using Start = std::pair<SimTime, JobId>;
+
+  static SimTime start_of(const Job& job) {
+    return job.original_start == Job::kNoStart ? job.submit : job.original_start;
+  }
+
+  std::priority_queue<Start, std::vector<Start>, std::greater<>> upcoming_;  ///< submitted, not to start yet
+  WaitingQueue waiting_;        ///< jobs that were to start by now, in the order in which they were
+  std::vector<JobId> due_now_;  ///< jobs whose recorded start came with this pass
+  std::int64_t late_ = 0;       ///< jobs that start later than recorded
+};
+
+}  // namespace
+
+MadePolicy make_fifo(const PolicyArguments&) {
+  return std::make_unique<Fifo>();
+}
+
+MadePolicy make_fit_first(const PolicyArguments&) {
+  return std::make_unique<FitFirst>();
+}
+
+MadePolicy make_recorded(const PolicyArguments&) {
+  return std::make_unique<Recorded>();
+}
+
+}  // namespace vtrain
