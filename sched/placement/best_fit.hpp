@@ -1,5 +1,6 @@
 /// `best-fit`: the node on which the least is free after the gang has come, and on it the GPU with the least
-/// free that suffices. Gangs larger than a node and jobs on part of a GPU: `sched/placement/sharing_placement.hpp`.
+/// free that suffices. Gangs larger than a node and jobs on part of a GPU:
+/// `sched/placement/sharing_placement.hpp`.
 #pragma once
 
 #include <memory>

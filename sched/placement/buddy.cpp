@@ -54,19 +54,18 @@ class BuddyPlacement final : public NodePlacement {
     }
   }
 
-  bool may_take_again(const GangRequest&, const std::vector<NodeShare>& shares) const override {
-    return std::ranges::all_of(shares, [this](const NodeShare& share) {
+  bool take_again(const GangRequest& request, const std::vector<NodeShare>& shares) override {
+    const bool free = std::ranges::all_of(shares, [this](const NodeShare& share) {
       const Home home = home_of_[share.node.value];
       return rows_[home.row].all_free({home.place, share.first_gpu, share.gpus.value});
     });
-  }
-
-  void take_again(const GangRequest& request, const std::vector<NodeShare>& shares) override {
+    if (!free) return false;
     for (const NodeShare& share : shares) {
       const Home home = home_of_[share.node.value];
       rows_[home.row].take_again({home.place, share.first_gpu, share.gpus.value});
     }
     free_ -= request.num_gpus;
+    return true;
   }
 
   /// A gang may lie in a row of nodes that are smaller than it.

@@ -25,15 +25,14 @@ class TopologyPlacement : public NodePlacement {
       free_ += GpuCount(books_.add(island_of(share), share.gpus.value));
   }
 
-  bool may_take_again(const GangRequest&, const std::vector<NodeShare>& shares) const final {
-    return std::ranges::all_of(shares, [this](const NodeShare& share) {
+  bool take_again(const GangRequest&, const std::vector<NodeShare>& shares) final {
+    const bool free = std::ranges::all_of(shares, [this](const NodeShare& share) {
       return share.gpus.value <= books_.free_in_island(island_of(share));
     });
-  }
-
-  void take_again(const GangRequest&, const std::vector<NodeShare>& shares) final {
+    if (!free) return false;
     for (const NodeShare& share : shares)
       free_ += GpuCount(books_.add(island_of(share), -share.gpus.value));
+    return true;
   }
 
   void set_in_service(NodeId node, bool in_service) final {

@@ -23,11 +23,10 @@ class CountPlacement : public Placement {
   void release(const GangRequest& request, const std::vector<NodeShare>&) override {
     free_ += request.num_gpus;
   }
-  bool may_take_again(const GangRequest& request, const std::vector<NodeShare>&) const override {
-    return request.num_gpus <= free_;
-  }
-  void take_again(const GangRequest& request, const std::vector<NodeShare>&) override {
+  bool take_again(const GangRequest& request, const std::vector<NodeShare>&) override {
+    if (request.num_gpus > free_) return false;
     free_ -= request.num_gpus;
+    return true;
   }
   bool fits_empty(const GangRequest& request) const override { return request.num_gpus <= total_; }
   GpuCount free_gpus() const final { return free_; }
@@ -71,14 +70,13 @@ class CountByTypePlacement final : public CountPlacement {
       free_[share.node.value] += share.gpus.value;
     CountPlacement::release(request, shares);
   }
-  bool may_take_again(const GangRequest&, const std::vector<NodeShare>& shares) const override {
-    return std::ranges::all_of(
+  bool take_again(const GangRequest& request, const std::vector<NodeShare>& shares) override {
+    const bool free = std::ranges::all_of(
         shares, [this](const NodeShare& share) { return share.gpus.value <= free_[share.node.value]; });
-  }
-  void take_again(const GangRequest& request, const std::vector<NodeShare>& shares) override {
+    if (!free) return false;
     for (const NodeShare& share : shares)
       free_[share.node.value] -= share.gpus.value;
-    CountPlacement::take_again(request, shares);
+    return CountPlacement::take_again(request, shares);
   }
   bool fits_empty(const GangRequest& request) const override {
     return sum(total_, request) >= request.num_gpus.value;

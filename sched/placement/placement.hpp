@@ -88,11 +88,9 @@ class Placement {
   virtual bool place(const GangRequest& request, std::vector<NodeShare>& shares) = 0;
   /// Gives a gang's GPUs back: those that `place` appended for the same request.
   virtual void release(const GangRequest& request, const std::vector<NodeShare>& shares) = 0;
-  /// Whether none of the GPUs that a gang gave back has been taken since, of nodes that are in service.
-  virtual bool may_take_again(const GangRequest& request, const std::vector<NodeShare>& shares) const = 0;
-  /// Undoes a `release` with the same arguments: the gang has exactly these GPUs again. None of them has been
-  /// taken since, and their nodes are in service.
-  virtual void take_again(const GangRequest& request, const std::vector<NodeShare>& shares) = 0;
+  /// Undoes a `release` with the same arguments: the gang has exactly these GPUs again. False, with nothing
+  /// changed, if some of them have been taken since. Their nodes are in service.
+  virtual bool take_again(const GangRequest& request, const std::vector<NodeShare>& shares) = 0;
   /// Whether the gang would fit on the empty cluster with all nodes in service.
   virtual bool fits_empty(const GangRequest& request) const = 0;
   /// GPUs in service of which no gang holds all. A gang that needs more than that does not fit.
@@ -109,8 +107,8 @@ class Placement {
   virtual int levels_crossed(std::span<const NodeShare> shares) const = 0;
   /// The most levels that a gang may come to cross.
   virtual int most_levels(const GangRequest& request) const = 0;
-  /// The rate of fragmentation of the free GPUs (`sched/placement/fragmentation.hpp`), in [0, 1]; nothing where it is
-  /// not kept.
+  /// The rate of fragmentation of the free GPUs (`sched/placement/fragmentation.hpp`), in [0, 1]; nothing
+  /// where it is not kept.
   virtual std::optional<double> fragmentation() const { return std::nullopt; }
   /// Takes a node out of service or brings it back; all nodes begin in service. A node out of service offers
   /// no GPUs: its free ones stop counting as free at once, and those of gangs that still hold some do not

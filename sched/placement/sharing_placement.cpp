@@ -118,19 +118,16 @@ void SharingPlacement::release(const GangRequest& request, const std::vector<Nod
   }
 }
 
-bool SharingPlacement::may_take_again(const GangRequest& request,
-                                      const std::vector<NodeShare>& shares) const {
+bool SharingPlacement::take_again(const GangRequest& request, const std::vector<NodeShare>& shares) {
   std::int32_t whole_gpus = 0;  // of the one node that a gang of parts is on
-  return std::ranges::all_of(shares, [&](const NodeShare& share) {
+  const bool free = std::ranges::all_of(shares, [&](const NodeShare& share) {
     const std::uint32_t node = share.node.value;
     if (share.first_gpu == NodeShare::kNoNumber) return share.gpus.value <= nodes_.whole_gpus(node);
     const std::int16_t part = nodes_.free_part(node, share.first_gpu);
     if (part == kWholeGpu) return ++whole_gpus <= nodes_.whole_gpus(node);
     return request.gpu_share <= part;
   });
-}
-
-void SharingPlacement::take_again(const GangRequest& request, const std::vector<NodeShare>& shares) {
+  if (!free) return false;
   for (const NodeShare& share : shares) {
     if (share.first_gpu == NodeShare::kNoNumber) {
       nodes_.take_whole(share.node.value, share.gpus.value);
@@ -138,6 +135,7 @@ void SharingPlacement::take_again(const GangRequest& request, const std::vector<
       nodes_.take_part_again(share.node.value, share.first_gpu, request.gpu_share);
     }
   }
+  return true;
 }
 
 std::optional<double> SharingPlacement::fragmentation() const {

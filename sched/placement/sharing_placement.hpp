@@ -27,8 +27,7 @@ class SharingPlacement : public NodePlacement {
 
   bool place(const GangRequest& request, std::vector<NodeShare>& shares) final;
   void release(const GangRequest& request, const std::vector<NodeShare>& shares) final;
-  bool may_take_again(const GangRequest& request, const std::vector<NodeShare>& shares) const final;
-  void take_again(const GangRequest& request, const std::vector<NodeShare>& shares) final;
+  bool take_again(const GangRequest& request, const std::vector<NodeShare>& shares) final;
   GpuCount free_gpus() const final { return nodes_.with_room(); }
   GpuCount idle_gpus() const final { return nodes_.idle(); }
   std::optional<double> fragmentation() const final;

@@ -104,16 +104,15 @@ class YarnPlacement final : public NodePlacement {
     }
   }
 
-  bool may_take_again(const GangRequest&, const std::vector<NodeShare>& shares) const override {
-    return std::ranges::all_of(shares, [this](const NodeShare& share) {
+  bool take_again(const GangRequest&, const std::vector<NodeShare>& shares) override {
+    const bool free = std::ranges::all_of(shares, [this](const NodeShare& share) {
       const Home& home = homes_[share.node.value];
       return share.gpus.value <= free_by_type_[home.type].at(home.place);
     });
-  }
-
-  void take_again(const GangRequest&, const std::vector<NodeShare>& shares) override {
+    if (!free) return false;
     for (const NodeShare& share : shares)
       add(share.node.value, -share.gpus.value);
+    return true;
   }
 
   void set_in_service(NodeId node, bool in_service) override {

@@ -33,10 +33,11 @@ bool Gangs::in_service(std::span<const NodeShare> shares) const {
   });
 }
 
-void Gangs::take_again(JobId job, GpuCount num_gpus, const std::vector<NodeShare>& shares) {
-  placement_->take_again(request_of(jobs_[job.value], num_gpus), shares);
+bool Gangs::take_again(JobId job, GpuCount num_gpus, const std::vector<NodeShare>& shares) {
+  if (!placement_->take_again(request_of(jobs_[job.value], num_gpus), shares)) return false;
   if (needs_shares_) open(job) = shares;
   if (service_) service_->occupy(job, shares, gpu_share(job, shares));
+  return true;
 }
 
 bool Gangs::resize(JobId job, GpuCount from, GpuCount to) {
@@ -55,13 +56,9 @@ bool Gangs::restore(JobId job, GpuCount now, GpuCount before, const std::vector<
     if (needs_shares_) former_ = list_of(job);
     release(job, now);
   }
-  const bool free = placement_->may_take_again(request_of(jobs_[job.value], before), shares);
-  if (free) {
-    take_again(job, before, shares);
-  } else if (holds) {
-    take_again(job, now, former_);
-  }
-  return free;
+  if (take_again(job, before, shares)) return true;
+  if (holds) take_again(job, now, former_);
+  return false;
 }
 
 void Gangs::find_staying(std::vector<JobId>& jobs, std::vector<NodeShare>& gpus) const {

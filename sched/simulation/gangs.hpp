@@ -67,7 +67,7 @@ class Gangs {
  private:
   bool place_listed(JobId job, const GangRequest& request);
   void release_listed(JobId job, const GangRequest& request);
-  void take_again(JobId job, GpuCount num_gpus, const std::vector<NodeShare>& shares);
+  bool take_again(JobId job, GpuCount num_gpus, const std::vector<NodeShare>& shares);
   /// Whether all nodes of a gang are in service.
   bool in_service(std::span<const NodeShare> shares) const;
   /// An empty list for a job that starts.
