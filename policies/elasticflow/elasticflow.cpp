@@ -5,7 +5,7 @@
 
 #include "policies/base/policies.hpp"
 #include "sched/cluster/cluster.hpp"
-#include "sched/disruption/elasticflow_overhead.hpp"
+#include "sched/disruption/interruption_cost.hpp"
 
 namespace vtrain {
 namespace {

@@ -18,7 +18,7 @@
 #include "policies/base/policies.hpp"
 #include "policies/elasticflow/slotted_policy.hpp"
 #include "policies/list/las.hpp"
-#include "sched/disruption/elasticflow_overhead.hpp"
+#include "sched/disruption/interruption_cost.hpp"
 
 namespace vtrain {
 namespace {

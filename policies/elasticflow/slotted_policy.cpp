@@ -5,7 +5,6 @@
 #include <iterator>
 
 #include "core/text/quantities.hpp"
-#include "policies/registry.hpp"
 
 namespace vtrain {
 

@@ -1,15 +1,27 @@
 #include "sched/accounting/segment_accounting.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace vtrain {
+namespace {
+
+/// The speed of a gang that crosses `levels` levels of the network, each of which multiplies it by `factor`.
+SegmentSpeed spread_speed(double factor, int levels) {
+  if (factor >= 1 || levels == 0) return {};
+  const double speed = std::pow(factor, levels) * static_cast<double>(SegmentSpeed::kFull);
+  return {.here = std::max<std::int64_t>(1, std::llround(speed))};
+}
+
+}  // namespace
 
 SegmentAccounting::SegmentAccounting(std::span<const Job> jobs, const Disruptions& disruptions,
-                                     const Placement& placement, const PlacementSpeed* sites)
+                                     const Placement& placement, const PlacementSpeed* placement_speed)
     : jobs_(jobs),
       disruptions_(disruptions),
       placement_(placement),
-      sites_(sites),
+      placement_speed_(placement_speed),
       overheads_(jobs.size()),
       starts_(jobs.size(), Start::First),
       losses_(jobs.size()) {}
@@ -39,14 +51,16 @@ SegmentTiming SegmentAccounting::plan(JobId id, GpuCount num_gpus) const {
 
 SegmentSpeed SegmentAccounting::speed(JobId id, std::span<const NodeShare> shares) const {
   if (shares.empty()) return {};
-  if (sites_ != nullptr && sites_->knows(id)) return sites_->speed(id, shares);
-  return disruptions_.speed(placement_.levels_crossed(shares));
+  if (placement_speed_ != nullptr && placement_speed_->knows(id)) return placement_speed_->speed(id, shares);
+  return spread_speed(disruptions_.spread_factor, placement_.levels_crossed(shares));
 }
 
 SegmentSpeed SegmentAccounting::slowest(JobId id, GpuCount num_gpus) const {
   if (!placement_.info().knows_nodes) return {};
-  if (sites_ != nullptr && sites_->knows(id)) return sites_->slowest(id, num_gpus);
-  return disruptions_.speed(placement_.most_levels(request_of(jobs_[id.value], num_gpus)));
+  if (placement_speed_ != nullptr && placement_speed_->knows(id))
+    return placement_speed_->slowest(id, num_gpus);
+  return spread_speed(disruptions_.spread_factor,
+                      placement_.most_levels(request_of(jobs_[id.value], num_gpus)));
 }
 
 const SegmentTiming& SegmentAccounting::begin(JobId id, GpuCount num_gpus, std::span<const NodeShare> shares,
@@ -72,7 +86,7 @@ SimDuration SegmentAccounting::end(JobId id, GpuCount num_gpus, std::int16_t gpu
   if (how == SegmentEnd::Failed)
     losses[LossCause::LostWork].add(plan.useful(held) - plan.saved_useful(held), num_gpus, gpu_share);
   overhead.lost += held - lasting;
-  // A run that ended as it began has neither done nor undone anything: the next one begins as this one did.
+  // After a segment of no length, which has neither done nor undone anything, the next begins as it did.
   if (held.count() > 0 && how != SegmentEnd::Done) {
     starts_[id.value] = how == SegmentEnd::Preempted ? Start::AfterPreemption
                         : how == SegmentEnd::Resized ? Start::AfterResize

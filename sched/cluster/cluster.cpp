@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <filesystem>
 #include <numeric>
 #include <optional>
@@ -14,12 +15,10 @@
 #include "core/io/file.hpp"
 #include "core/io/json_reader.hpp"
 #include "sched/cluster/cluster_tables.hpp"
-#include "sched/cluster/node_counter.hpp"
 
 namespace vtrain {
 namespace {
 
-constexpr std::int64_t kMaxGpus = kMaxClusterGpus;
 constexpr std::string_view kShape =
     "NODESxGPUS[:TYPE] joined by '+' (as in 16x8:a100), or the name of a file with a cluster";
 
@@ -31,11 +30,11 @@ Result<NodeGroup> parse_group(std::string_view text) {
   const auto [shape, gpu_type] = split_once(text, ':');
   const auto [nodes, gpus] = split_once(shape, 'x');
   if (!gpus) return fail(cluster_error(expected_found(kShape, text)));
-  const auto num_nodes = parse_integer(nodes, 1, kMaxGpus);
+  const auto num_nodes = parse_integer(nodes, 1, kMaxClusterGpus);
   if (!num_nodes)
     return fail(
         cluster_error("number of nodes in '" + std::string(text) + "': " + num_nodes.error().message));
-  const auto num_gpus = parse_integer(*gpus, 1, kMaxGpus);
+  const auto num_gpus = parse_integer(*gpus, 1, kMaxClusterGpus);
   if (!num_gpus)
     return fail(cluster_error("GPUs per node in '" + std::string(text) + "': " + num_gpus.error().message));
   NodeGroup group{static_cast<std::int32_t>(*num_nodes), GpuCount(static_cast<std::int32_t>(*num_gpus)), {}};
@@ -72,14 +71,16 @@ Result<ClusterSpec> read_groups(const JsonDocument& document) {
     fields.allow_only(std::array<std::string_view, 5>{"num_nodes", "gpus_per_node", "gpu_type",
                                                       "gpus_per_island", "nodes_per_rack"});
     NodeGroup group;
-    group.num_nodes = static_cast<std::int32_t>(fields.integer("num_nodes", 1, kMaxGpus));
-    group.gpus_per_node = GpuCount(static_cast<std::int32_t>(fields.integer("gpus_per_node", 1, kMaxGpus)));
+    group.num_nodes = static_cast<std::int32_t>(fields.integer("num_nodes", 1, kMaxClusterGpus));
+    group.gpus_per_node =
+        GpuCount(static_cast<std::int32_t>(fields.integer("gpus_per_node", 1, kMaxClusterGpus)));
     group.gpu_type = fields.string_or("gpu_type", "");
     if (!group.gpu_type.empty() && !is_gpu_type_name(group.gpu_type))
       fields.complain("gpu_type", expected_found("letters, digits, '-', '_' and '.'", group.gpu_type));
     group.gpus_per_island =
-        GpuCount(static_cast<std::int32_t>(fields.integer_or("gpus_per_island", 1, kMaxGpus, 0)));
-    group.nodes_per_rack = static_cast<std::int32_t>(fields.integer_or("nodes_per_rack", 1, kMaxGpus, 0));
+        GpuCount(static_cast<std::int32_t>(fields.integer_or("gpus_per_island", 1, kMaxClusterGpus, 0)));
+    group.nodes_per_rack =
+        static_cast<std::int32_t>(fields.integer_or("nodes_per_rack", 1, kMaxClusterGpus, 0));
     if (group.gpus_per_island.value > 0 && group.gpus_per_node.value % group.gpus_per_island.value != 0)
       fields.complain("gpus_per_island",
                       expected_found(fmt::format("a divisor of gpus_per_node, {}", group.gpus_per_node.value),
@@ -130,11 +131,17 @@ std::int64_t count_gpus(const ClusterSpec& cluster) {
   return std::accumulate(cluster.groups.begin(), cluster.groups.end(), std::int64_t{0},
                          [](std::int64_t sum, const NodeGroup& group) {
                            return std::min(sum + std::int64_t{group.num_nodes} * group.gpus_per_node.value,
-                                           2 * kMaxGpus);
+                                           2 * kMaxClusterGpus);
                          });
 }
 
 }  // namespace
+
+bool is_gpu_type_name(std::string_view text) {
+  return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  });
+}
 
 bool same_nodes(const NodeGroup& a, const NodeGroup& b) {
   const auto island = [](const NodeGroup& group) {
@@ -153,9 +160,9 @@ Result<ClusterSpec> ClusterSpec::parse(const std::string& text) {
     }
   }
   if (!cluster) return cluster;
-  if (count_gpus(*cluster) > kMaxGpus)
+  if (count_gpus(*cluster) > kMaxClusterGpus)
     return fail(
-        cluster_error(expected_found(fmt::format("at most {} GPUs", with_thousands(kMaxGpus)), text)));
+        cluster_error(expected_found(fmt::format("at most {} GPUs", with_thousands(kMaxClusterGpus)), text)));
   return cluster;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/ids.hpp"
@@ -10,6 +11,12 @@
 #include "core/base/units.hpp"
 
 namespace vtrain {
+
+/// More GPUs or nodes than any cluster has; keeps counts far from overflow and memory bounded.
+inline constexpr std::int64_t kMaxClusterGpus = 10'000'000;
+
+/// Whether a text can be the name of a GPU type: 1 to 64 letters, digits, `-`, `_` and `.`.
+bool is_gpu_type_name(std::string_view text);
 
 /// `num_nodes` equal nodes.
 struct NodeGroup {

@@ -11,11 +11,15 @@
 /// | Lucid and QSSF, `,num` or `vc,node num` | nodes of 8 GPUs of each virtual cluster |
 /// | Tiresias, Muri, ElasticFlow, `num_switch,num_node_p_switch,num_gpu_p_node,...` | one group of nodes |
 /// | Gavel, `{"name": ["36:36:36"]}` | numbers of V100, P100 and K80, each a node of its own |
-/// | `scontrol show node`, `sinfo -o "%N %G %t"` | the nodes of a Slurm cluster (`sched/cluster/slurm_nodes.hpp`) |
+/// | `scontrol show node`, `sinfo -o "%N %G %t"` | the nodes of a Slurm cluster |
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/base/result.hpp"
 #include "sched/cluster/cluster.hpp"
@@ -23,6 +27,29 @@
 namespace vtrain {
 
 class JsonDocument;
+
+/// Nodes on their way into groups of equal ones, which come out in the order in which their kind was first
+/// seen. Nodes without GPU are counted and left out. Errors carry only the message.
+class NodeCounter {
+ public:
+  /// A name of one node, which must not come twice. At most a million nodes have names.
+  Result<void> name(std::string_view node);
+  /// Whether a name was given before.
+  bool knows(std::string_view node) const { return names_.contains(node); }
+  /// `num_nodes` equal nodes; `gpu_type` may be empty.
+  Result<void> add(std::int64_t num_nodes, std::int64_t gpus_per_node, std::string_view gpu_type);
+
+  /// The cluster, with a note on the nodes left out. An error if no node has a GPU.
+  Result<ClusterSpec> finish();
+
+ private:
+  ClusterSpec cluster_;
+  std::map<std::pair<std::int64_t, std::string>, std::size_t> groups_;  ///< by GPUs and type
+  std::set<std::string, std::less<>> names_;
+  std::int64_t num_gpus_ = 0;
+  std::int64_t num_nodes_ = 0;
+  std::int64_t without_gpu_ = 0;
+};
 
 /// Reads a table that is no JSON. Virtual clusters are joined into one cluster, which lists them. `part`
 /// picks one virtual cluster (by its name), the day of a table of quotas (as 2020-05-01; the last one when
@@ -38,5 +65,16 @@ Result<void> expect_no_part(std::string_view part, const std::string& file);
 bool is_gavel_cluster(const JsonDocument& document);
 /// Reads the cluster called `part`, which may be empty where there is only one.
 Result<ClusterSpec> parse_gavel_cluster(const JsonDocument& document, std::string_view part);
+
+/// Whether the text is the output of `scontrol show node`, in blocks or (`-o`) one node a line.
+bool is_scontrol_output(std::string_view text);
+/// Reads it: of each node `NodeName`, and its GPUs from `Gres` or, where that names none, from `CfgTRES`.
+Result<ClusterSpec> parse_scontrol_nodes(std::string_view text, const std::string& file);
+
+/// Whether the first line is a header of `sinfo` with nodes: `NODELIST` or `HOSTNAMES`.
+bool is_sinfo_output(std::string_view text);
+/// Reads it; the columns are separated by blanks or by `|`. It must have `GRES` (`sinfo -o "%N %G %t"`). A
+/// node that is in several partitions counts once.
+Result<ClusterSpec> parse_sinfo_nodes(std::string_view text, const std::string& file);
 
 }  // namespace vtrain

@@ -1,5 +1,4 @@
-#include "sched/cluster/slurm_nodes.hpp"
-
+/// The nodes of a Slurm cluster, from the output of its commands.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -12,7 +11,7 @@
 #include "core/base/strings.hpp"
 #include "core/io/line_reader.hpp"
 #include "core/text/slurm_lists.hpp"
-#include "sched/cluster/node_counter.hpp"
+#include "sched/cluster/cluster_tables.hpp"
 
 namespace vtrain {
 namespace {

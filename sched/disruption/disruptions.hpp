@@ -1,16 +1,14 @@
-/// All that a replay may do to jobs beside what the policy does.
+/// All that may happen to jobs in a replay other than by the policy.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
-#include "sched/disruption/checkpoint_rule.hpp"
+#include "sched/disruption/checkpoints.hpp"
 #include "sched/disruption/failure_rates.hpp"
 #include "sched/disruption/interruption_cost.hpp"
 #include "sched/disruption/outage.hpp"
-#include "sched/disruption/segment_timing.hpp"
-#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 
@@ -29,8 +27,6 @@ struct Disruptions {
 
   /// Whether nodes may go out of service, for which the placement must know nodes.
   bool takes_nodes_out() const { return failures.has_value() || !outages.empty(); }
-  /// The speed on a gang that crosses `levels` levels.
-  SegmentSpeed speed(int levels) const;
   /// Whether anything happens at all.
   bool any() const {
     return takes_nodes_out() || interruption_cost.rule().kind != InterruptionRule::Kind::None ||

@@ -1,51 +1,36 @@
-/// What stopping a job and starting it again costs.
+/// Costs of stopping a job and starting it again.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
-#include <optional>
 #include <string_view>
-#include <vector>
 
 #include "core/base/result.hpp"
 #include "core/base/units.hpp"
+#include "sched/disruption/checkpoints.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 
-/// Bytes of a checkpoint a parameter: the weights in half precision (2) and the state of mixed-precision Adam
-/// (12), as `StageMemory::model_state` has them. Gradients are not saved.
-inline constexpr double kCheckpointBytesPerParameter = 14;
+/// Seconds that every decision costs a gang whose processes are already where they should be
+/// (pkusys/ElasticFlow, simulator; measured on 16-GPU and larger clusters by its authors).
+constexpr double elasticflow_base_overhead(std::int64_t cluster_gpus) {
+  return cluster_gpus < 256 ? 2 : 7;
+}
 
-/// How long jobs take to save their state to the cluster's storage.
-class CheckpointTimes {
- public:
-  /// Periodic checkpoints take this long, whatever the job.
-  explicit CheckpointTimes(SimDuration periodic = SimDuration(0)) : periodic_(periodic) {}
-  /// From the parameters of each job's model, `kCheckpointBytesPerParameter` and the bandwidth that one job
-  /// gets from the storage. Periodic checkpoints take `periodic` or, where there is none, that long too.
-  /// Errors: a job whose model is not given or not known, or whose state takes more than `kHundredYears` to
-  /// save and load.
-  static Result<CheckpointTimes> from_models(const Workload& workload, BytesPerSecond bandwidth,
-                                             std::optional<SimDuration> periodic = std::nullopt);
-
-  /// What one of a job's periodic checkpoints takes.
-  SimDuration of_periodic(const Job& job) const { return periodic_ ? *periodic_ : of_state(job); }
-  /// What saving all of a job's state takes, and loading it; 0 unless it was computed from models.
-  SimDuration of_state(const Job& job) const {
-    return by_model_.empty() ? SimDuration(0) : by_model_[job.model.value];
-  }
-
- private:
-  std::optional<SimDuration> periodic_;
-  std::vector<SimDuration> by_model_;  ///< by `ModelId`
-};
+/// Seconds that starting a gang costs; more when all jobs restart (the same source).
+inline double elasticflow_start_overhead(std::int64_t num_gpus, std::int64_t cluster_gpus, bool restart) {
+  const double restart_cost = cluster_gpus < 256 ? 27 : 47;
+  return elasticflow_base_overhead(cluster_gpus) + (restart ? restart_cost : 0) +
+         2 * (std::log2(static_cast<double>(num_gpus)) + 1);
+}
 
 /// How the cost of an interruption is told: what can be read of it without jobs and cluster.
 struct InterruptionRule {
   enum class Kind : std::uint8_t {
     None,
     Fixed,        ///< the same for every job
-    ElasticFlow,  ///< by the GPUs of gang and cluster (`sched/disruption/elasticflow_overhead.hpp`)
+    ElasticFlow,  ///< by the GPUs of gang and cluster (`elasticflow_start_overhead`)
     Checkpoint,   ///< the time to save the state, and as much to load it again
   };
   Kind kind = Kind::None;

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <span>
 
-#include "sched/accounting/lost_time.hpp"
+#include "sched/accounting/gpu_time.hpp"
 #include "sched/cluster/cluster.hpp"
 #include "sched/disruption/outage.hpp"
-#include "sched/simulation/simulator.hpp"
+#include "sched/simulation/result.hpp"
 
 namespace vtrain {
 

@@ -4,13 +4,14 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "sched/cluster/cluster.hpp"
 #include "sched/metrics/disruption_summary.hpp"
 #include "sched/simulation/policy.hpp"
-#include "sched/simulation/simulator.hpp"
+#include "sched/simulation/result.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {
@@ -32,7 +33,23 @@ bool deadline_met(const Job& job, const JobOutcome& outcome);
 /// values in any order; NaN for none. Reorders `values`.
 double percentile(std::vector<double>& values, double percent);
 
-/// What stands for the value of a metric over no jobs.
+/// The rate from the first submission to the last end, a step function of time.
+struct FragmentationSummary {
+  double mean_rate = 0;  ///< over time
+  double max_rate = 0;
+  double interval_s = 0;  ///< length of each of the intervals below
+  std::vector<double> mean_rate_by_interval{};
+};
+
+/// Intervals into which the time is divided: equal ones of whole nanoseconds, but for the last, which has the
+/// rest.
+inline constexpr int kFragmentationIntervals = 100;
+
+/// `samples` in order of time, the first not after `begin`; `end` after `begin`.
+FragmentationSummary summarize_fragmentation(std::span<const FragmentationSample> samples, SimTime begin,
+                                             SimTime end);
+
+/// The value of a metric over no jobs.
 inline constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
 /// One replay in numbers. Averages and percentiles of JCT are over completed jobs, those of queueing delay
@@ -61,7 +78,7 @@ struct Summary {
   double makespan_s = kNoValue;  ///< last end - first submission
   /// GPU-seconds held / (GPUs x time from the first submission until the last job gave its GPUs back), in
   /// [0, 1]. That is the makespan, unless a job that never ended held GPUs after the last end, or a policy
-  /// books ends earlier than it takes the GPUs back.
+  /// dates ends earlier than it takes the GPUs back.
   double gpu_utilization = kNoValue;
   /// Largest finish-time fairness over completed jobs (Themis, NSDI'20): JCT / T_iso, T_iso being the run
   /// time on an equal share of GPUs / (average number of active jobs during the job's life), with linear

@@ -1,7 +1,9 @@
-#include "sched/placement/best_fit.hpp"
-
+/// `best-fit`: the node on which the least is free after the gang has come, and on it the GPU with the least
+/// free that suffices. Gangs larger than a node and jobs on part of a GPU:
+/// `sched/placement/sharing_placement.hpp`.
 #include <algorithm>
 
+#include "sched/placement/placements.hpp"
 #include "sched/placement/sharing_placement.hpp"
 
 namespace vtrain {

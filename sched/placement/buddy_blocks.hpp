@@ -36,8 +36,8 @@ class BuddyBlocks {
   bool all_free(const Piece& piece) const;
   /// Takes exactly these GPUs, which are free.
   void take_again(const Piece& piece);
-  /// Takes what is free on a node out of the books; what is given back on it is withheld as well. Returns the
-  /// number of GPUs that are not free any more.
+  /// Withholds what is free on a node, and what is given back on it later. Returns the number of GPUs that
+  /// are not free any more.
   std::int32_t withhold(std::uint32_t node);
   /// Puts it back. Returns the number of GPUs.
   std::int32_t restore(std::uint32_t node);

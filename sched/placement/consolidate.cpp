@@ -1,10 +1,19 @@
-#include "sched/placement/consolidate.hpp"
-
+/// `consolidate`: gangs as close together as the topology has room. The levels are NVLink island, node, rack
+/// and the nodes of a GPU type. A gang goes to the lowest level of which one part has room for it, there to
+/// the part with the least room; within it to as few parts of the level below as can be: the one with the
+/// most room as long as it needs more than any has, then the tightest that has room for the rest (the rule of
+/// Kueue's topology-aware scheduling). So it always finds a place when a type has enough free GPUs.
+///
+/// `consolidate-strict`: a gang of at most the size of the largest node waits for one node. A larger one
+/// waits for as many wholly free nodes of that size as it fills, and one node with room for the rest; all in
+/// one rack if possible (that with the fewest such nodes that suffice), otherwise over as few racks as can
+/// be.
 #include <algorithm>
 #include <optional>
 
 #include "sched/placement/free_by_topology.hpp"
 #include "sched/placement/node_placement.hpp"
+#include "sched/placement/placements.hpp"
 
 namespace vtrain {
 namespace {
@@ -13,7 +22,7 @@ namespace {
 class TopologyPlacement : public NodePlacement {
  public:
   TopologyPlacement(PlacementKind kind, const ClusterSpec& cluster, const Workload& workload)
-      : NodePlacement(kind, cluster, workload), books_(table_) {}
+      : NodePlacement(kind, cluster, workload), topology_(table_) {}
 
   bool place(const GangRequest& request, std::vector<NodeShare>& shares) final {
     if (request.num_gpus > free_) return false;
@@ -22,21 +31,21 @@ class TopologyPlacement : public NodePlacement {
 
   void release(const GangRequest&, const std::vector<NodeShare>& shares) final {
     for (const NodeShare& share : shares)
-      free_ += GpuCount(books_.add(island_of(share), share.gpus.value));
+      free_ += GpuCount(topology_.add(island_of(share), share.gpus.value));
   }
 
   bool take_again(const GangRequest&, const std::vector<NodeShare>& shares) final {
     const bool free = std::ranges::all_of(shares, [this](const NodeShare& share) {
-      return share.gpus.value <= books_.free_in_island(island_of(share));
+      return share.gpus.value <= topology_.free_in_island(island_of(share));
     });
     if (!free) return false;
     for (const NodeShare& share : shares)
-      free_ += GpuCount(books_.add(island_of(share), -share.gpus.value));
+      free_ += GpuCount(topology_.add(island_of(share), -share.gpus.value));
     return true;
   }
 
   void set_in_service(NodeId node, bool in_service) final {
-    free_ += GpuCount(books_.set_in_service(node.value, in_service));
+    free_ += GpuCount(topology_.set_in_service(node.value, in_service));
   }
 
  protected:
@@ -47,7 +56,7 @@ class TopologyPlacement : public NodePlacement {
   void take(std::uint32_t node, std::int32_t gpus, std::vector<NodeShare>& shares) {
     while (gpus > 0) {
       const std::uint32_t island = island_for(node, gpus);
-      const std::int32_t taken = std::min(gpus, books_.free_in_island(island));
+      const std::int32_t taken = std::min(gpus, topology_.free_in_island(island));
       take_of_island(island, taken, shares);
       gpus -= taken;
     }
@@ -64,15 +73,15 @@ class TopologyPlacement : public NodePlacement {
     }
   }
 
-  const FreeByTopology& books() const { return books_; }
+  const FreeByTopology& topology() const { return topology_; }
 
  private:
   /// The island with the least room that suffices, otherwise the one with the most.
   std::uint32_t island_for(std::uint32_t node, std::int32_t gpus) const {
-    std::uint32_t best = books_.first_island(node);
-    for (std::uint32_t island = best + 1; island < books_.first_island(node + 1); ++island) {
-      const std::int32_t free = books_.free_in_island(island);
-      const std::int32_t of_best = books_.free_in_island(best);
+    std::uint32_t best = topology_.first_island(node);
+    for (std::uint32_t island = best + 1; island < topology_.first_island(node + 1); ++island) {
+      const std::int32_t free = topology_.free_in_island(island);
+      const std::int32_t of_best = topology_.free_in_island(best);
       if (of_best < gpus ? free > of_best : free >= gpus && free < of_best) best = island;
     }
     return best;
@@ -81,14 +90,14 @@ class TopologyPlacement : public NodePlacement {
   /// The island that a share is on.
   std::uint32_t island_of(const NodeShare& share) const {
     const std::int32_t island = share.first_gpu / table_[share.node.value].gpus_per_island;
-    return books_.first_island(share.node.value) + static_cast<std::uint32_t>(island);
+    return topology_.first_island(share.node.value) + static_cast<std::uint32_t>(island);
   }
 
   void take_of_island(std::uint32_t island, std::int32_t gpus, std::vector<NodeShare>& shares) {
-    const std::uint32_t node = books_.node_of(island);
+    const std::uint32_t node = topology_.node_of(island);
     const auto first_gpu =
-        static_cast<std::int32_t>(island - books_.first_island(node)) * table_[node].gpus_per_island;
-    free_ += GpuCount(books_.add(island, -gpus));
+        static_cast<std::int32_t>(island - topology_.first_island(node)) * table_[node].gpus_per_island;
+    free_ += GpuCount(topology_.add(island, -gpus));
     shares.push_back({NodeId(node), GpuCount(gpus), first_gpu});
   }
 
@@ -105,19 +114,20 @@ class TopologyPlacement : public NodePlacement {
 
   bool place_on_a_node(const GangRequest& request, std::vector<NodeShare>& shares) {
     const auto island = tightest(request, [this](std::uint32_t type, std::int32_t gpus) {
-      return books_.tightest_island(type, gpus);
+      return topology_.tightest_island(type, gpus);
     });
     if (island) {
       take_of_island(island->number, request.num_gpus.value, shares);
       return true;
     }
-    const auto node = tightest(
-        request, [this](std::uint32_t type, std::int32_t gpus) { return books_.nodes(type).tightest(gpus); });
+    const auto node = tightest(request, [this](std::uint32_t type, std::int32_t gpus) {
+      return topology_.nodes(type).tightest(gpus);
+    });
     if (node) take(node->number, request.num_gpus.value, shares);
     return node.has_value();
   }
 
-  FreeByTopology books_;
+  FreeByTopology topology_;
 };
 
 class ConsolidatePlacement final : public TopologyPlacement {
@@ -141,16 +151,16 @@ class ConsolidatePlacement final : public TopologyPlacement {
     const std::int32_t gpus = request.num_gpus.value;
     std::optional<FreeOrder::Part> rack;
     for (const std::uint32_t type : allowed(request)) {
-      const auto here = books().type(type).racks_by_free.tightest(gpus);
+      const auto here = topology().type(type).racks_by_free.tightest(gpus);
       if (here && (!rack || here->free < rack->free)) rack = here;
     }
     if (rack) {
-      take_of_nodes(books().rack(rack->number).nodes, gpus, shares);
+      take_of_nodes(topology().rack(rack->number).nodes, gpus, shares);
       return true;
     }
     for (const std::uint32_t type : allowed(request)) {
-      if (books().type(type).free < gpus) continue;
-      take_of_racks(books().type(type).racks_by_free, gpus, shares);
+      if (topology().type(type).free < gpus) continue;
+      take_of_racks(topology().type(type).racks_by_free, gpus, shares);
       return true;
     }
     return false;
@@ -161,7 +171,7 @@ class ConsolidatePlacement final : public TopologyPlacement {
       const auto last = racks.tightest(gpus);
       const FreeOrder::Part rack = last ? *last : *racks.largest();
       const std::int32_t taken = std::min(gpus, rack.free);
-      take_of_nodes(books().rack(rack.number).nodes, taken, shares);
+      take_of_nodes(topology().rack(rack.number).nodes, taken, shares);
       gpus -= taken;
     }
   }
@@ -220,17 +230,17 @@ class ConsolidateStrictPlacement final : public TopologyPlacement {
   }
 
   bool place_on_type(std::uint32_t type, Need need, std::vector<NodeShare>& shares) {
-    const std::vector<std::uint32_t>& racks = books().type(type).racks;
+    const std::vector<std::uint32_t>& racks = topology().type(type).racks;
     std::int32_t idle = 0;
     std::optional<std::uint32_t> tightest;
     for (const std::uint32_t rack : racks) {
-      const FreeByTopology::Rack& here = books().rack(rack);
+      const FreeByTopology::Rack& here = topology().rack(rack);
       idle += here.idle_nodes;
       if (has_room(here.nodes, here.idle_nodes, need) &&
-          (!tightest || here.idle_nodes < books().rack(*tightest).idle_nodes))
+          (!tightest || here.idle_nodes < topology().rack(*tightest).idle_nodes))
         tightest = rack;
     }
-    if (!tightest && !has_room(books().nodes(type), idle, need)) return false;
+    if (!tightest && !has_room(topology().nodes(type), idle, need)) return false;
     const std::size_t first_share = shares.size();
     if (tightest) {
       take_idle(*tightest, need.nodes, need.node_size, shares);
@@ -243,7 +253,7 @@ class ConsolidateStrictPlacement final : public TopologyPlacement {
 
   void take_idle(std::uint32_t rack, std::int32_t nodes, std::int32_t size, std::vector<NodeShare>& shares) {
     for (; nodes > 0; --nodes)
-      take(books().rack(rack).nodes.tightest(size)->number, size, shares);
+      take(topology().rack(rack).nodes.tightest(size)->number, size, shares);
   }
 
   /// Takes wholly free nodes of as few racks as can be.
@@ -252,11 +262,11 @@ class ConsolidateStrictPlacement final : public TopologyPlacement {
     while (need.nodes > 0) {
       std::uint32_t best = racks.front();
       for (const std::uint32_t rack : racks) {
-        const std::int32_t idle = books().rack(rack).idle_nodes;
-        const std::int32_t of_best = books().rack(best).idle_nodes;
+        const std::int32_t idle = topology().rack(rack).idle_nodes;
+        const std::int32_t of_best = topology().rack(best).idle_nodes;
         if (of_best < need.nodes ? idle > of_best : idle >= need.nodes && idle < of_best) best = rack;
       }
-      const std::int32_t taken = std::min(need.nodes, books().rack(best).idle_nodes);
+      const std::int32_t taken = std::min(need.nodes, topology().rack(best).idle_nodes);
       take_idle(best, taken, need.node_size, shares);
       need.nodes -= taken;
     }
@@ -267,10 +277,10 @@ class ConsolidateStrictPlacement final : public TopologyPlacement {
                               std::size_t first_share) const {
     std::optional<FreeOrder::Part> best;
     for (std::size_t i = first_share; i < shares.size(); ++i) {
-      const auto here = books().rack(books().rack_of(shares[i].node.value)).nodes.tightest(rest);
+      const auto here = topology().rack(topology().rack_of(shares[i].node.value)).nodes.tightest(rest);
       if (here && (!best || here->free < best->free)) best = here;
     }
-    return best ? best->number : books().nodes(type).tightest(rest)->number;
+    return best ? best->number : topology().nodes(type).tightest(rest)->number;
   }
 };
 

@@ -1,9 +1,11 @@
-#include "sched/placement/count.hpp"
-
+/// `count`: the cluster is one number of free GPUs; a gang fits if enough of them are free anywhere. Where
+/// jobs ask for GPU types, it is one number for each type; a gang that asks for none takes GPUs of any, those
+/// of the type that the cluster names first before others.
 #include <algorithm>
 #include <stdexcept>
 
 #include "sched/cluster/gpu_types.hpp"
+#include "sched/placement/placements.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {

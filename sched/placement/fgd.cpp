@@ -1,8 +1,15 @@
-#include "sched/placement/fgd.hpp"
-
+/// `fgd`: fragmentation gradient descent (Weng et al., USENIX ATC'23). The node whose fragmentation F_n
+/// (`sched/placement/fragmentation.hpp`) grows least, or falls most, when the gang comes, and on it the GPU
+/// for which that is so. Gangs larger than a node and jobs on part of a GPU:
+/// `sched/placement/sharing_placement.hpp`.
+///
+/// What is published differs in that it compares floor(100 x sigmoid(change / 1000)); here the changes
+/// themselves are compared. The sizes of jobs are those of the whole workload, so that this placement knows
+/// what will come, as the published one does.
 #include <algorithm>
 #include <optional>
 
+#include "sched/placement/placements.hpp"
 #include "sched/placement/sharing_placement.hpp"
 
 namespace vtrain {
@@ -25,7 +32,7 @@ class FgdPlacement final : public SharingPlacement {
     std::vector<std::int16_t> left;
     std::optional<NodeOption> best;
     const auto consider = [&](std::int16_t part) {
-      const NodeRoom after = room_after(state.room(), request, part, left);
+      const NodeRoom after = room_after(state.room(), request.num_gpus, request.gpu_share, part, left);
       const double growth = vtrain::fragmentation(after, nodes().sizes()) - alike.fragmentation;
       if (!best || growth < best->cost) best = NodeOption{growth, part};
     };
@@ -41,28 +48,6 @@ class FgdPlacement final : public SharingPlacement {
 };
 
 }  // namespace
-
-NodeRoom room_after(const NodeRoom& room, const GangRequest& request, std::int16_t part,
-                    std::vector<std::int16_t>& left) {
-  NodeRoom after = room;
-  left.assign(room.parts.begin(), room.parts.end());
-  std::int32_t whole_gpus = request.num_gpus.value;
-  if (request.gpu_share < kWholeGpu) {
-    // The GPUs with the least free first, but of one GPU the one that was said.
-    const bool one = request.num_gpus == GpuCount(1);
-    for (std::int16_t& free : left) {
-      if (whole_gpus == 0) break;
-      if (one ? free != part : free < request.gpu_share) continue;
-      free = static_cast<std::int16_t>(free - request.gpu_share);
-      --whole_gpus;
-    }
-    left.insert(left.end(), static_cast<std::size_t>(whole_gpus),
-                static_cast<std::int16_t>(kWholeGpu - request.gpu_share));
-  }
-  after.whole_gpus -= whole_gpus;
-  after.parts = left;
-  return after;
-}
 
 std::unique_ptr<Placement> make_fgd_placement(const ClusterSpec& cluster, const Workload& workload) {
   return std::make_unique<FgdPlacement>(PlacementKind::Fgd, cluster, workload);

@@ -40,6 +40,28 @@ double fragmentation(const NodeRoom& room, std::span<const TypicalSize> sizes) {
   return sum;
 }
 
+NodeRoom room_after(const NodeRoom& room, GpuCount num_gpus, std::int16_t gpu_share, std::int16_t part,
+                    std::vector<std::int16_t>& left) {
+  NodeRoom after = room;
+  left.assign(room.parts.begin(), room.parts.end());
+  std::int32_t whole_gpus = num_gpus.value;
+  if (gpu_share < kWholeGpu) {
+    // The GPUs with the least free first, but of one GPU the one that was said.
+    const bool one = num_gpus == GpuCount(1);
+    for (std::int16_t& free : left) {
+      if (whole_gpus == 0) break;
+      if (one ? free != part : free < gpu_share) continue;
+      free = static_cast<std::int16_t>(free - gpu_share);
+      --whole_gpus;
+    }
+    left.insert(left.end(), static_cast<std::size_t>(whole_gpus),
+                static_cast<std::int16_t>(kWholeGpu - gpu_share));
+  }
+  after.whole_gpus -= whole_gpus;
+  after.parts = left;
+  return after;
+}
+
 std::vector<TypicalSize> typical_sizes(const Workload& workload, const GpuTypes& types) {
   constexpr std::size_t kStep = 10;
   constexpr double kCovered = 0.6;

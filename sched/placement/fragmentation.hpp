@@ -40,6 +40,12 @@ struct NodeRoom {
 /// F_n, in thousandths of a GPU.
 double fragmentation(const NodeRoom& room, std::span<const TypicalSize> sizes);
 
+/// The room of a node after a gang has come that takes `gpu_share` thousandths of each of its GPUs. A gang of
+/// one part of a GPU takes it of a GPU with exactly `part` free, `kWholeGpu` for a whole one; others take
+/// those with the least free first. `left` keeps the parts to which the result refers.
+NodeRoom room_after(const NodeRoom& room, GpuCount num_gpus, std::int16_t gpu_share, std::int16_t part,
+                    std::vector<std::int16_t>& left);
+
 /// The sizes by which a workload's fragmentation is judged: its most frequent ones (number of GPUs, share and
 /// type), ten at a time until they make up 60 % of the jobs, with frequencies among themselves. Types are
 /// those of the cluster; ties in order of size.

@@ -7,12 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base/names.hpp"
-#include "sched/placement/best_fit.hpp"
-#include "sched/placement/buddy.hpp"
-#include "sched/placement/consolidate.hpp"
-#include "sched/placement/count.hpp"
-#include "sched/placement/fgd.hpp"
-#include "sched/placement/yarn.hpp"
+#include "sched/placement/placements.hpp"
 
 namespace vtrain {
 namespace {

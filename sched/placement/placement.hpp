@@ -16,8 +16,8 @@
 
 namespace vtrain {
 
-/// The ways of placing a gang: each is a row of `placements()` and has a file pair `sched/<name>_placement`;
-/// the two that consolidate share theirs.
+/// The ways of placing a gang: each is a row of `placements()` and a source file of its name; the two that
+/// consolidate share theirs.
 enum class PlacementKind : std::uint8_t {
   Count,
   Yarn,
@@ -67,11 +67,11 @@ struct NodeShare {
 
   NodeId node;
   GpuCount gpus{0};
-  /// Which of the node's GPUs, where a placement tells them apart: the number of the first. Its own books.
+  /// Number of the first of these GPUs on the node, where a placement tells them apart. For itself alone.
   std::int32_t first_gpu = 0;
 };
 
-/// Keeps the books of free GPUs and places gangs.
+/// Knows the free GPUs of a cluster and places gangs.
 ///
 /// A gang is never split over GPU types, other than under `count`. One that asks for no type, or for one of
 /// several, goes where its placement finds the best place; where that does not decide, to the type that the
@@ -120,7 +120,7 @@ class Placement {
   const PlacementInfo& info_;
 };
 
-/// The books of an empty cluster for the jobs of a workload: the types they may ask for, and under `fgd` and
+/// Makes an empty cluster for the jobs of a workload: the types they may ask for, and under `fgd` and
 /// `best-fit` the sizes by which fragmentation is judged.
 std::unique_ptr<Placement> make_placement(PlacementKind kind, const ClusterSpec& cluster,
                                           const Workload& workload);

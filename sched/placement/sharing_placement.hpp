@@ -1,15 +1,116 @@
-/// The common part of the placements that share GPUs: each is a way of comparing nodes.
+/// Placements that share GPUs, each a way of comparing nodes, and the free GPUs and parts of GPUs that they
+/// keep.
 #pragma once
 
+#include <compare>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <tuple>
 #include <vector>
 
+#include "core/base/units.hpp"
+#include "sched/cluster/node_table.hpp"
+#include "sched/placement/fragmentation.hpp"
 #include "sched/placement/node_placement.hpp"
-#include "sched/placement/shared_nodes.hpp"
 
 namespace vtrain {
+
+/// What nodes that look the same have in common.
+struct NodeState {
+  std::uint32_t type = 0;
+  std::int32_t num_gpus = 0;          ///< of a node, free or not
+  std::int32_t whole_gpus = 0;        ///< free as a whole
+  std::vector<std::int16_t> parts{};  ///< free thousandths of the GPUs that are free in part, ascending
+
+  friend auto operator<=>(const NodeState&, const NodeState&) = default;
+
+  /// Whether nothing on such a node is held.
+  bool idle() const { return whole_gpus == num_gpus; }
+  NodeRoom room() const { return {.type = type, .whole_gpus = whole_gpus, .parts = parts}; }
+};
+
+/// How well a gang goes on a node in some state, for a placement that compares.
+struct NodeOption {
+  double cost = 0;        ///< lower is better
+  std::int16_t part = 0;  ///< free thousandths of the GPU to take, where the gang is one part of a GPU
+};
+
+/// The nodes in service that are in one state, and what has been worked out for that state.
+struct NodesAlike {
+  const NodeState* state = nullptr;
+  std::set<std::uint32_t> nodes;
+  double fragmentation = 0;  ///< F_n of each
+  std::int64_t free_milli = 0;
+  std::size_t position = 0;  ///< in `SharedNodes::alike`
+  /// Options that a placement keeps, by what it keys them with. Cleared never: they follow from the state.
+  std::map<std::int64_t, NodeOption> options;
+};
+
+/// Free GPUs, and free parts of GPUs, of all nodes. Nodes that look the same are kept together.
+class SharedNodes {
+ public:
+  /// All nodes in service and idle. `sizes` are what fragmentation is judged by.
+  SharedNodes(const NodeTable& table, std::vector<TypicalSize> sizes);
+
+  /// The states that some node in service is in, in no particular order. There are at most as many as nodes,
+  /// and as many as GPUs in a node plus one where all nodes are equal and no GPU is shared.
+  const std::vector<NodesAlike*>& alike() const { return alike_; }
+  /// Takes GPUs of a node that are free as a whole.
+  void take_whole(std::uint32_t node, std::int32_t num_gpus);
+  /// Takes a part of the first GPU of a node with exactly `part` thousandths free, `kWholeGpu` for one that
+  /// is free as a whole. Returns the number by which `give_back` knows the GPU.
+  std::int32_t take_part(std::uint32_t node, std::int16_t gpu_share, std::int16_t part);
+  /// Takes parts of `num_gpus` different GPUs of a node, of those with the least free that suffices; appends
+  /// their numbers.
+  void take_parts(std::uint32_t node, std::int16_t gpu_share, std::int32_t num_gpus,
+                  std::vector<std::int32_t>& numbers);
+  void give_back_whole(std::uint32_t node, std::int32_t num_gpus);
+  void give_back_part(std::uint32_t node, std::int32_t number, std::int16_t gpu_share);
+  /// Undoes `give_back_part`.
+  void take_part_again(std::uint32_t node, std::int32_t number, std::int16_t gpu_share);
+  void set_in_service(std::uint32_t node, bool in_service);
+
+  /// GPUs of a node that are free as a whole, in service or not.
+  std::int32_t whole_gpus(std::uint32_t node) const { return records_[node].whole_gpus; }
+  /// Free thousandths of the GPU that once had this number; `kWholeGpu` if nobody uses the number now: any
+  /// whole GPU may have it.
+  std::int16_t free_part(std::uint32_t node, std::int32_t number) const {
+    return records_[node].parts[static_cast<std::size_t>(number)];
+  }
+
+  /// GPUs in service of which something is free.
+  GpuCount with_room() const { return GpuCount(with_room_); }
+  /// GPUs in service that are free as a whole.
+  GpuCount idle() const { return GpuCount(idle_); }
+  const std::vector<TypicalSize>& sizes() const { return sizes_; }
+
+ private:
+  struct Record {
+    std::int32_t whole_gpus = 0;  ///< free as a whole
+    /// Free thousandths of shared GPUs; `kWholeGpu` where a number is unused.
+    std::vector<std::int16_t> parts;
+    bool in_service = true;
+    NodesAlike* alike = nullptr;  ///< null while out of service
+  };
+
+  NodeState state_of(std::uint32_t node) const;
+  void leave(std::uint32_t node);
+  void join(std::uint32_t node);
+  void forget_empty_states();
+  std::int32_t cut(Record& record, std::size_t number, std::int16_t gpu_share);
+  std::size_t number_with(Record& record, std::int16_t part);
+
+  const NodeTable& table_;
+  std::vector<TypicalSize> sizes_;
+  std::vector<Record> records_;  ///< [nodes]
+  std::map<NodeState, NodesAlike> states_;
+  std::vector<NodesAlike*> alike_;
+  std::int32_t with_room_ = 0;
+  std::int32_t idle_ = 0;
+};
 
 /// A gang of at most the size of the largest node that it may use goes to the node of the lowest cost, of
 /// those with room the first. A larger one takes wholly free nodes of one type, the largest that are no

@@ -1,10 +1,12 @@
-#include "sched/placement/yarn.hpp"
-
+/// `yarn`: a gang of at most the largest node's size goes to the first node with room. A larger one takes
+/// wholly free nodes in index order, each no larger than what it still needs, and for the rest the first
+/// other node with room (Tiresias, NSDI'19, the simulator's "yarn" scheme, which knows equal nodes only).
 #include <algorithm>
 #include <bit>
 #include <optional>
 
 #include "sched/placement/node_placement.hpp"
+#include "sched/placement/placements.hpp"
 
 namespace vtrain {
 namespace {

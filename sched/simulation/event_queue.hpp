@@ -1,4 +1,4 @@
-/// What will happen later: a heap of events with a total order, so that a run always repeats exactly.
+/// Future events in a heap with a total order, so that a replay always repeats exactly.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct Event {
   SimTime time{};
   EventKind kind = EventKind::End;
   JobId job;  ///< the job that ends
-  /// The job's run, or the number of the request for a timer: another one since then makes the event stale.
+  /// Number of the job's segment, or of the request for a timer: another one since makes the event stale.
   std::uint32_t version = 0;
 };
 
@@ -31,13 +31,20 @@ struct Event {
 class EventQueue {
  public:
   /// Schedules an event. O(log n).
-  void push(const Event& event);
+  void push(const Event& event) {
+    const std::uint64_t kind = static_cast<std::uint64_t>(event.kind) << kSequenceBits;
+    heap_.push_back({event.time, kind | num_pushed_++, event.job, event.version});
+    std::push_heap(heap_.begin(), heap_.end(), Later());
+  }
   bool empty() const { return heap_.empty(); }
   std::size_t size() const { return heap_.size(); }
   /// The first event. The queue must not be empty.
   Event top() const { return heap_.front().event(); }
   /// Drops the first event. O(log n).
-  void pop();
+  void pop() {
+    std::pop_heap(heap_.begin(), heap_.end(), Later());
+    heap_.pop_back();
+  }
   /// Drops every event for which `stale` holds; the others keep their order. O(n).
   template <class Predicate>
   void remove_if(Predicate stale) {

@@ -66,8 +66,8 @@ class SchedulingPass {
   virtual bool try_resume(JobId job) = 0;
   /// Turns a waiting job away for good.
   virtual void reject(JobId job) = 0;
-  /// Ends a running job now and books `end`, not later than now, as its end. Its deadline is met if its work
-  /// was `finished` by then. Only under `ProgressRule::Policy`.
+  /// Ends a running job now with `end`, not later than now, as the time of its end. Its deadline is met if
+  /// its work was `finished` by then. Only under `ProgressRule::Policy`.
   virtual void complete(JobId job, SimTime end, SimTime finished) = 0;
   /// Asks for a pass at `time` (later than now) even if nothing arrives or ends then. Only the last request
   /// counts, and only until the next pass, whatever caused it. `SimTime::max()` ends the replay with the
@@ -231,8 +231,8 @@ class Policy {
   /// same order.
   virtual std::vector<PolicyFigure> figures() const { return {}; }
   /// Whether failures, checkpoints and costs of interruption may disrupt its jobs. Under
-  /// `ProgressRule::Policy` that takes a policy that books progress by `SchedulingPass::work_done` in passes
-  /// that are `disrupted`.
+  /// `ProgressRule::Policy` that takes a policy that measures progress by `SchedulingPass::work_done` in
+  /// passes that are `disrupted`.
   virtual bool copes_with_disruptions() const { return progress_rule() != ProgressRule::Policy; }
 };
 

@@ -13,7 +13,6 @@
 #include "sched/simulation/event_queue.hpp"
 #include "sched/simulation/gangs.hpp"
 #include "sched/simulation/gpus_by_type.hpp"
-#include "sched/simulation/replay_record.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {
@@ -52,11 +51,11 @@ class Simulation final : public SchedulingPass {
     result_.outcomes.resize(jobs_.size());
     result_.segments_recorded = options.record_segments;
     if (options.gang_speed_model != nullptr && policy.copes_with_disruptions())
-      sites_.emplace(cluster, workload, *options.gang_speed_model, gangs_.placement());
-    if (disruptions_ || (sites_ && sites_->matter())) {
-      books_.emplace(jobs_, disruptions_ ? *disruptions_ : kNoDisruptions, gangs_.placement(),
-                     sites_ ? &*sites_ : nullptr);
-      overheads_ = books_->overheads();
+      placement_speed_.emplace(cluster, workload, *options.gang_speed_model, gangs_.placement());
+    if (disruptions_ || (placement_speed_ && placement_speed_->matter())) {
+      accounting_.emplace(jobs_, disruptions_ ? *disruptions_ : kNoDisruptions, gangs_.placement(),
+                          placement_speed_ ? &*placement_speed_ : nullptr);
+      overheads_ = accounting_->overheads();
     }
     if (gangs_.service() && !jobs_.empty()) {
       outages_.emplace(disruptions_->outages, disruptions_->failures ? &*disruptions_->failures : nullptr,
@@ -79,7 +78,7 @@ class Simulation final : public SchedulingPass {
       outcome.state =
           progress_by_job_[i].state == JobState::Waiting ? JobState::Unfinished : progress_by_job_[i].state;
     }
-    if (books_) result_.losses = books_->take_losses();
+    if (accounting_) result_.losses = accounting_->take_losses();
     if (outages_) result_.outages = outages_->take_history();
     result_.figures = policy_.figures();
     return std::move(result_);
@@ -106,7 +105,7 @@ class Simulation final : public SchedulingPass {
     FormerSegment former = segment_of(job);
     if (!gangs_.resize(job, before, num_gpus)) return false;
     former_segments_.push_back(std::move(former));
-    book_segment(job, SegmentEnd::Resized, former_shares_);
+    account_segment(job, SegmentEnd::Resized, former_shares_);
     open_segment(job, num_gpus);
     sweep_stale_events();
     ++result_.outcomes[job.value].resizes;
@@ -156,9 +155,9 @@ class Simulation final : public SchedulingPass {
     progress = former->progress;
     progress.run = runs_so_far;
     result_.outcomes[job.value] = former->outcome;
-    if (former->account) books_->restore(job, *former->account);
+    if (former->account) accounting_->restore(job, *former->account);
     if (progress.resumed < now_) forget_segment(result_, job, now_);
-    std::erase_if(former_segments_, [job](const FormerSegment& run) { return run.job == job; });
+    std::erase_if(former_segments_, [job](const FormerSegment& segment) { return segment.job == job; });
     foresee_end(job);
     sweep_stale_events();
     return true;
@@ -177,7 +176,7 @@ class Simulation final : public SchedulingPass {
  private:
   static constexpr SimTime kNever = SimTime::max();
 
-  /// A run that the pass has cut short, with all that its end changes.
+  /// A segment that the pass has cut short, with all that its end changes.
   struct FormerSegment {
     JobId job;
     JobProgress progress;
@@ -188,10 +187,10 @@ class Simulation final : public SchedulingPass {
 
   FormerSegment segment_of(JobId job) const {
     const std::span<const NodeShare> held = gangs_.held(job);
-    FormerSegment run{job, progress_by_job_[job.value], result_.outcomes[job.value], {}, {}};
-    if (books_) run.account = books_->account(job);
-    run.shares.assign(held.begin(), held.end());
-    return run;
+    FormerSegment former{job, progress_by_job_[job.value], result_.outcomes[job.value], {}, {}};
+    if (accounting_) former.account = accounting_->account(job);
+    former.shares.assign(held.begin(), held.end());
+    return former;
   }
 
   void require(JobId job, JobState state, std::string_view action, std::string_view state_name) const {
@@ -214,8 +213,8 @@ class Simulation final : public SchedulingPass {
     return progress.state != JobState::Running || progress.run != event.version;
   }
 
-  /// Ends of runs that were cut short stay in the queue until their time; clears them out when they are the
-  /// greater part of it.
+  /// Ends of segments that were cut short stay in the queue until their time; clears them out when they are
+  /// the greater part of it.
   void sweep_stale_events() {
     constexpr std::size_t kFewEvents = 64;
     if (events_.size() <= 2 * num_running_ + kFewEvents) return;
@@ -313,7 +312,7 @@ class Simulation final : public SchedulingPass {
     ++num_waiting_;
   }
 
-  /// Books what runs when a replay ends before its jobs do.
+  /// Stops jobs that run when the replay ends before they do.
   void stop_what_still_runs() {
     if (!outages_ || num_running_ == 0) return;
     now_ = jobs_.back().submit + kLongestAfterLastSubmission;
@@ -322,14 +321,14 @@ class Simulation final : public SchedulingPass {
     }
   }
 
-  void end(JobId job, SimTime booked, SimTime finished) {
+  void end(JobId job, SimTime job_end, SimTime finished) {
     const Job& description = jobs_[job.value];
     close_segment(job, SegmentEnd::Done);
     const bool by_duration = rule_ == ProgressRule::Duration || curve(job) == nullptr;
     const bool cut = by_duration && description.duration > description.time_limit();
     progress_by_job_[job.value].state = cut ? JobState::Failed : JobState::Completed;
     --num_running_;
-    result_.outcomes[job.value].end = booked;
+    result_.outcomes[job.value].end = job_end;
     result_.outcomes[job.value].finished = finished;
     count_done();
   }
@@ -351,7 +350,7 @@ class Simulation final : public SchedulingPass {
     }
     progress_by_job_[job.value].state = JobState::Waiting;
     ++num_waiting_;
-    if (books_) books_->submit(job);
+    if (accounting_) accounting_->submit(job);
     arrived_.push_back(job);
   }
 
@@ -367,7 +366,7 @@ class Simulation final : public SchedulingPass {
     return true;
   }
 
-  /// Books a gang that has been placed, from now on, and foresees the job's end.
+  /// Begins a segment on a gang that has been placed, and foresees its end.
   void open_segment(JobId job, GpuCount num_gpus) {
     update_gpus();
     JobProgress& progress = progress_by_job_[job.value];
@@ -376,13 +375,14 @@ class Simulation final : public SchedulingPass {
     foresee_end(job);
   }
 
-  /// Begins the books of a run, and foresees its end.
+  /// Opens the accounts of a segment, and foresees its end.
   void foresee_end(JobId job) {
     JobProgress& progress = progress_by_job_[job.value];
     const SimTime begin = progress.resumed;
     ++progress.run;
     if (rule_ == ProgressRule::Policy) {
-      if (books_) books_->begin(job, progress.num_gpus, gangs_.shares(job), begin, progress.attained);
+      if (accounting_)
+        accounting_->begin(job, progress.num_gpus, gangs_.shares(job), begin, progress.attained);
       return;
     }
     const SimDuration left = time_left(job);
@@ -393,14 +393,14 @@ class Simulation final : public SchedulingPass {
     events_.push({begin + left, EventKind::End, job, progress.run});
   }
 
-  /// Time from the beginning of a job's run until its work is done.
+  /// Time from the beginning of a job's segment until its work is done.
   SimDuration time_left(JobId job) {
     JobProgress& progress = progress_by_job_[job.value];
     const SpeedByGpus* const levels = rule_ == ProgressRule::Iterations ? curve(job) : nullptr;
     if (levels != nullptr) progress.speed = levels->iterations_per_s(progress.num_gpus);
     const SimDuration work = levels != nullptr ? time_for_iterations_left(job) : time_for_duration(job);
-    if (!books_) return work;
-    return books_->begin(job, progress.num_gpus, gangs_.shares(job), progress.resumed, progress.attained)
+    if (!accounting_) return work;
+    return accounting_->begin(job, progress.num_gpus, gangs_.shares(job), progress.resumed, progress.attained)
         .time_for(work);
   }
 
@@ -414,24 +414,25 @@ class Simulation final : public SchedulingPass {
   /// Work still to go of a rigid job.
   SimDuration time_for_duration(JobId job) const {
     const SimDuration attained = progress_by_job_[job.value].attained;
-    const SimDuration done = books_ ? attained - overheads_[job.value].lost : attained;
+    const SimDuration done = accounting_ ? attained - overheads_[job.value].lost : attained;
     return time_on_gpus(jobs_[job.value]) - done;
   }
 
-  /// Takes a running job's GPUs back and books what it did with them.
+  /// Takes a running job's GPUs back and closes the accounts of its segment.
   void close_segment(JobId job, SegmentEnd how) {
-    book_segment(job, how, gangs_.shares(job));
+    account_segment(job, how, gangs_.shares(job));
     gangs_.release(job, progress_by_job_[job.value].num_gpus);
     update_gpus();
   }
 
-  /// Books what a job did with a gang that it gives back now.
-  void book_segment(JobId job, SegmentEnd how, std::span<const NodeShare> shares) {
+  /// Closes the accounts of a segment that ends now.
+  void account_segment(JobId job, SegmentEnd how, std::span<const NodeShare> shares) {
     JobProgress& progress = progress_by_job_[job.value];
     const SimDuration held = now_ - progress.resumed;
     const std::int16_t gpu_share = gangs_.gpu_share(job, shares);
     const SimDuration work =
-        books_ ? books_->end(job, progress.num_gpus, gpu_share, held, progress.attained, how) : held;
+        accounting_ ? accounting_->end(job, progress.num_gpus, gpu_share, held, progress.attained, how)
+                    : held;
     if (held.count() > 0) result_.last_release = now_;
     progress.attained += held;
     progress.iterations += progress.speed * to_seconds(work);
@@ -440,7 +441,7 @@ class Simulation final : public SchedulingPass {
       record_segment(result_, {job, progress.resumed, now_, progress.num_gpus, {}}, shares);
   }
 
-  /// Reads the numbers of GPUs from the books of gangs.
+  /// Reads the numbers of free and usable GPUs from the placement.
   void update_gpus() {
     free_gpus_ = gangs_.placement().free_gpus();
     if (const NodeService* service = gangs_.service()) usable_gpus_ = total_gpus_ - service->withheld_gpus();
@@ -461,10 +462,10 @@ class Simulation final : public SchedulingPass {
   const ProgressRule rule_ = policy_.progress_rule();
   const Disruptions* disruptions_;
   Gangs gangs_;
-  std::optional<GpusByType> by_type_;       ///< if types matter
-  std::optional<PlacementSpeed> sites_;     ///< if something is known of the speed of gangs
-  std::optional<SegmentAccounting> books_;  ///< if there are disruptions, or sites that matter
-  std::optional<OutageSchedule> outages_;   ///< if nodes may go out of service
+  std::optional<GpusByType> by_type_;              ///< if types matter
+  std::optional<PlacementSpeed> placement_speed_;  ///< if something is known of the speed of gangs
+  std::optional<SegmentAccounting> accounting_;    ///< if something costs jobs time
+  std::optional<OutageSchedule> outages_;          ///< if nodes may go out of service
   EventQueue events_;
   std::uint32_t timer_version_ = 0;
   std::uint32_t next_arrival_ = 0;

@@ -10,7 +10,7 @@
 #include "core/base/names.hpp"
 #include "core/base/numbers.hpp"
 #include "core/base/result.hpp"
-#include "sched/cluster/node_counter.hpp"
+#include "sched/cluster/cluster.hpp"
 
 namespace vtrain {
 namespace {

@@ -9,6 +9,7 @@
 #include "core/text/quantities.hpp"
 #include "tools/experiment/option_error.hpp"
 #include "tools/format/text_format.hpp"
+#include "workloads/model/zoo.hpp"
 
 namespace vtrain {
 namespace {
@@ -37,7 +38,13 @@ Result<std::optional<SimDuration>> parse_checkpoint_cost(std::string_view text) 
 /// What saving and loading takes.
 Result<CheckpointTimes> checkpoint_times(const DisruptionRules& rules, const Workload& workload) {
   if (!rules.needs_models()) return CheckpointTimes(rules.checkpoint_cost.value_or(SimDuration(0)));
-  auto times = CheckpointTimes::from_models(workload, rules.checkpoint_bandwidth, rules.checkpoint_cost);
+  const auto parameters_of = [](std::string_view name) -> Result<std::int64_t> {
+    const auto model = find_model(name);
+    if (!model) return fail(model.error());
+    return model->model().num_parameters();
+  };
+  auto times = CheckpointTimes::from_models(workload, parameters_of, rules.checkpoint_bandwidth,
+                                            rules.checkpoint_cost);
   if (!times)
     return fail(in_option(rules.checkpoint_cost ? "--interruption-cost" : "--checkpoint-cost",
                           std::move(times.error())));

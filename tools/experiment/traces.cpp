@@ -12,7 +12,7 @@
 #include "core/base/numbers.hpp"
 #include "core/io/decompress.hpp"
 #include "core/io/file.hpp"
-#include "sched/cluster/node_counter.hpp"
+#include "sched/cluster/cluster.hpp"
 #include "tools/experiment/file_hash.hpp"
 #include "traces/editing/join.hpp"
 #include "traces/editing/statistics.hpp"

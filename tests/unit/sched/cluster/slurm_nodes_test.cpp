@@ -1,8 +1,8 @@
-#include "sched/cluster/slurm_nodes.hpp"
-
 #include <doctest/doctest.h>
 
 #include <string>
+
+#include "sched/cluster/cluster_tables.hpp"
 
 using vtrain::ClusterSpec;
 using vtrain::GpuCount;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/io/file.hpp"
-#include "sched/placement/fgd.hpp"
+#include "sched/placement/placement.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {
@@ -85,13 +85,13 @@ TEST_CASE("fragmentation: the change by a gang on part of a GPU, and by several"
   std::vector<std::int16_t> left;
   const std::vector<std::int16_t> parts = {200, 500, 500};
   const NodeRoom room{.whole_gpus = 2, .parts = parts};
-  const NodeRoom one = room_after(room, {.num_gpus = GpuCount(1), .gpu_share = 300}, 500, left);
+  const NodeRoom one = room_after(room, GpuCount(1), 300, 500, left);
   CHECK(left == std::vector<std::int16_t>{200, 200, 500});
   CHECK(one.whole_gpus == 2);
-  const NodeRoom whole = room_after(room, {.num_gpus = GpuCount(1), .gpu_share = 300}, kWholeGpu, left);
+  const NodeRoom whole = room_after(room, GpuCount(1), 300, kWholeGpu, left);
   CHECK(left == std::vector<std::int16_t>{200, 500, 500, 700});
   CHECK(whole.whole_gpus == 1);
-  const NodeRoom three = room_after(room, {.num_gpus = GpuCount(3), .gpu_share = 300}, 0, left);
+  const NodeRoom three = room_after(room, GpuCount(3), 300, 0, left);
   CHECK(left == std::vector<std::int16_t>{200, 200, 200, 700});
   CHECK(three.whole_gpus == 1);
 }
@@ -130,7 +130,7 @@ TEST_CASE("fragmentation: equals the known answers of FGD, and so does its chang
       const std::int16_t part = node.gpus[candidate.at("gpus")[0].get<std::size_t>()];
       std::vector<std::int16_t> parts;
       std::vector<std::int16_t> left;
-      NodeRoom after = room_after(node.room(parts), request, part, left);
+      NodeRoom after = room_after(node.room(parts), request.num_gpus, request.gpu_share, part, left);
       after.cpu_milli -= pod.at("cpu").get<std::int64_t>();
       const double growth = fragmentation(after, sizes) - fragmentation_of(node, sizes);
       CHECK(growth == doctest::Approx(candidate.at("delta_frag").get<double>()).epsilon(1e-12));

@@ -1,4 +1,4 @@
-#include "sched/disruption/checkpoint_rule.hpp"
+#include "sched/disruption/checkpoints.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,12 +6,12 @@
 
 namespace vtrain {
 
-TEST_CASE("checkpoint_rule: Young's interval is sqrt(2 d M)") {
+TEST_CASE("checkpoints: Young's interval is sqrt(2 d M)") {
   CHECK(young_interval_s(300, 86400) == doctest::Approx(7200));  // sqrt(51,840,000)
   CHECK(young_interval_s(300, 21600) == doctest::Approx(3600));
 }
 
-TEST_CASE("checkpoint_rule: Daly's interval reproduces the published optima") {
+TEST_CASE("checkpoints: Daly's interval reproduces the published optima") {
   // Daly (2006): with d = 5 min the optimum is 117 min at M = 24 h, 57 min at 6 h and 9.1 min at 15 min.
   CHECK(daly_interval_s(300, 86400) / 60 == doctest::Approx(117).epsilon(0.005));
   CHECK(daly_interval_s(300, 21600) / 60 == doctest::Approx(57).epsilon(0.006));
@@ -28,7 +28,7 @@ TEST_CASE(
   CHECK(daly_interval_s(200 - 1e-9, 100) == doctest::Approx(800.0 / 9));
 }
 
-TEST_CASE("checkpoint_rule: names and intervals are read, anything else is an error that lists them") {
+TEST_CASE("checkpoints: names and intervals are read, anything else is an error that lists them") {
   CHECK(CheckpointRule::parse("none")->kind == CheckpointRule::Kind::None);
   CHECK(CheckpointRule::parse("young")->needs_mtbf());
   CHECK(CheckpointRule::parse("daly")->kind == CheckpointRule::Kind::Daly);
@@ -44,7 +44,7 @@ TEST_CASE("checkpoint_rule: names and intervals are read, anything else is an er
   }
 }
 
-TEST_CASE("checkpoint_rule: what cannot fail needs no checkpoints") {
+TEST_CASE("checkpoints: what cannot fail needs no checkpoints") {
   const double never = std::numeric_limits<double>::infinity();
   CHECK_FALSE(CheckpointRule::parse("daly")->interval_of(30, never));
   CHECK_FALSE(CheckpointRule::parse("young")->interval_of(30, never));

@@ -1,4 +1,4 @@
-#include "sched/simulation/replay_record.hpp"
+#include "sched/simulation/result.hpp"
 
 #include <algorithm>
 #include <utility>

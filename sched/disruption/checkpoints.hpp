@@ -1,0 +1,73 @@
+/// Checkpoints: the intervals at which jobs save their state, and the time that this takes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "core/base/units.hpp"
+#include "workloads/jobs/job.hpp"
+
+namespace vtrain {
+
+/// Young's interval, in seconds of work between checkpoints: sqrt(2 d M), d being the time that a checkpoint
+/// takes and M the job's mean time between failures (Young, "A first order approximation to the optimum
+/// checkpoint interval", CACM 17(9), 1974).
+double young_interval_s(double checkpoint_s, double mtbf_s);
+
+/// Daly's: sqrt(2 d M) (1 + sqrt(d / 2M) / 3 + d / 18M) - d where d < 2M, else M (Daly, "A higher order
+/// estimate of the optimum checkpoint interval for restart dumps", FGCS 22(3), 2006).
+double daly_interval_s(double checkpoint_s, double mtbf_s);
+
+/// Periodic checkpoints. What a policy interrupts is saved first in any case; these guard against failures.
+struct CheckpointRule {
+  enum class Kind : std::uint8_t { None, Interval, Young, Daly };
+  Kind kind = Kind::None;
+  SimDuration interval{0};  ///< of work, with `Interval`
+
+  /// Reads `none`, `young`, `daly` or a duration such as `30m`.
+  static Result<CheckpointRule> parse(std::string_view text);
+
+  /// Whether intervals follow from how often nodes fail.
+  bool needs_mtbf() const { return kind == Kind::Young || kind == Kind::Daly; }
+  /// Work between two checkpoints of a job, at least 1 ns; none: it writes none. `mtbf_s` is the job's mean
+  /// time between failures in seconds, infinite if nothing of it can fail.
+  std::optional<SimDuration> interval_of(double checkpoint_s, double mtbf_s) const;
+};
+
+/// Bytes of a checkpoint a parameter: the weights in half precision (2) and the state of mixed-precision Adam
+/// (12). Gradients are not saved.
+inline constexpr double kCheckpointBytesPerParameter = 14;
+
+/// The number of parameters of a model by its name; the error says what is wrong with the name.
+using ParametersOfModel = std::function<Result<std::int64_t>(std::string_view)>;
+
+/// Times that jobs take to save their state to the cluster's storage.
+class CheckpointTimes {
+ public:
+  /// Periodic checkpoints take this long, whatever the job.
+  explicit CheckpointTimes(SimDuration periodic = SimDuration(0)) : periodic_(periodic) {}
+  /// From the parameters of each job's model, `kCheckpointBytesPerParameter` and the bandwidth that one job
+  /// gets from the storage. Periodic checkpoints take `periodic` or, where there is none, that long too.
+  /// Errors: a job whose model is not given or not known, or whose state takes more than `kHundredYears` to
+  /// save and load.
+  static Result<CheckpointTimes> from_models(const Workload& workload, const ParametersOfModel& parameters_of,
+                                             BytesPerSecond bandwidth,
+                                             std::optional<SimDuration> periodic = std::nullopt);
+
+  /// Time of one of a job's periodic checkpoints.
+  SimDuration of_periodic(const Job& job) const { return periodic_ ? *periodic_ : of_state(job); }
+  /// Time for saving all of a job's state, and for loading it; 0 unless it was computed from models.
+  SimDuration of_state(const Job& job) const {
+    return by_model_.empty() ? SimDuration(0) : by_model_[job.model.value];
+  }
+
+ private:
+  std::optional<SimDuration> periodic_;
+  std::vector<SimDuration> by_model_;  ///< by `ModelId`
+};
+
+}  // namespace vtrain
