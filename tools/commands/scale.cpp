@@ -18,6 +18,7 @@
 #include "workloads/config/model_file.hpp"
 #include "workloads/config/model_json.hpp"
 #include "workloads/search/compute_optimal.hpp"
+#include "workloads/search/plan_search.hpp"
 
 namespace vtrain {
 namespace {

@@ -11,7 +11,6 @@
 #include "workloads/model/model.hpp"
 #include "workloads/model/parallel_plan.hpp"
 #include "workloads/physical/physical_predictor.hpp"
-#include "workloads/search/plan_search.hpp"
 #include "workloads/search/ranked_plan.hpp"
 
 namespace vtrain {
