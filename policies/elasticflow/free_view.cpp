@@ -6,13 +6,13 @@ double SharePlan::gpu_seconds() const {
   const auto steps = gpus.steps();
   double sum = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const WholeSeconds next = i + 1 < steps.size() ? steps[i + 1].time : end;
+    const GpuTimeline::Time next = i + 1 < steps.size() ? steps[i + 1].time : end;
     sum += static_cast<double>(steps[i].gpus) * static_cast<double>(next - steps[i].time);
   }
   return sum;
 }
 
-std::int64_t SharePlan::change_at(WholeSeconds time) const {
+std::int64_t SharePlan::change_at(GpuTimeline::Time time) const {
   std::int64_t before = 0;
   for (const GpuTimeline::Step& step : gpus.steps()) {
     if (step.time > time || step.time >= end) break;
@@ -30,11 +30,11 @@ void FreeView::write(GpuTimeline& sum) const {
   }
 }
 
-WholeSeconds FreeView::last_step_until(WholeSeconds time) const {
+GpuTimeline::Time FreeView::last_step_until(GpuTimeline::Time time) const {
   std::size_t index = timeline_->index_from(time + 1) - 1;
   for (;;) {
     // The last time not after `time` at which either changes.
-    WholeSeconds last = free_[index].time;
+    GpuTimeline::Time last = free_[index].time;
     std::int64_t own_change = 0;
     if (own_ != nullptr) {
       std::int64_t before = 0;
@@ -60,10 +60,10 @@ WholeSeconds FreeView::last_step_until(WholeSeconds time) const {
   }
 }
 
-WholeSeconds FreeView::step_from(WholeSeconds time) const {
+GpuTimeline::Time FreeView::step_from(GpuTimeline::Time time) const {
   time = std::max(time, free_[0].time + 1);
   for (std::size_t index = timeline_->index_from(time);;) {
-    WholeSeconds next = index < free_.size() ? free_[index].time : kNever;
+    GpuTimeline::Time next = index < free_.size() ? free_[index].time : kNever;
     std::int64_t own_change = 0;
     if (own_ != nullptr) {
       std::int64_t before = 0;

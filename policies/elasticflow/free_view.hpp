@@ -1,4 +1,4 @@
-/// What is free for one job while its own plan still stands.
+/// GPUs that are free for one job while its own plan still holds.
 #pragma once
 
 #include <algorithm>
@@ -7,27 +7,26 @@
 #include <span>
 
 #include "policies/base/gpu_timeline.hpp"
-#include "policies/elasticflow/slotted_policy.hpp"
 
 namespace vtrain {
 
-/// When a job holds how many GPUs.
+/// GPUs that a job is to hold over time, in whole seconds.
 struct SharePlan {
-  GpuTimeline gpus;           ///< held from each step on, up to `end`
-  WholeSeconds end = 0;       ///< when they are free again: a whole number of slots from now
-  WholeSeconds finished = 0;  ///< when the work is done
+  GpuTimeline gpus;                ///< held from each step on, up to `end`
+  GpuTimeline::Time end = 0;       ///< when they are free again: a whole number of slots from now
+  GpuTimeline::Time finished = 0;  ///< when the work is done
 
   /// GPU-seconds of the plan: a step counts up to the next one, the last up to `end`.
   double gpu_seconds() const;
   /// By how much the GPUs held change at `time`, later than the plan's beginning.
-  std::int64_t change_at(WholeSeconds time) const;
+  std::int64_t change_at(GpuTimeline::Time time) const;
 };
 
 /// The sum of what no plan holds and what one plan holds, without writing it down. A step is where the sum
 /// changes. Every question is O(log steps), and O(steps) where the two often cancel each other.
 class FreeView {
  public:
-  static constexpr WholeSeconds kNever = std::numeric_limits<WholeSeconds>::max();
+  static constexpr GpuTimeline::Time kNever = std::numeric_limits<GpuTimeline::Time>::max();
 
   /// `least`: the fewest GPUs that `free` has after its first step. Both must outlive the view.
   FreeView(const GpuTimeline& free, std::int64_t least, const SharePlan* own)
@@ -36,13 +35,13 @@ class FreeView {
   /// Writes the sum down.
   void write(GpuTimeline& sum) const;
   /// GPUs that are free from `time` on, at least.
-  std::int64_t least_from(WholeSeconds time) const {
+  std::int64_t least_from(GpuTimeline::Time time) const {
     return free_.size() > 1 && time >= free_[1].time ? least_ : std::min(least_, free_[0].gpus);
   }
   /// The last step not after `time`; the first step lies before.
-  WholeSeconds last_step_until(WholeSeconds time) const;
+  GpuTimeline::Time last_step_until(GpuTimeline::Time time) const;
   /// The first step not before `time`, later than the first one; `kNever` if there is none.
-  WholeSeconds step_from(WholeSeconds time) const;
+  GpuTimeline::Time step_from(GpuTimeline::Time time) const;
 
  private:
   std::span<const GpuTimeline::Step> free_;
