@@ -73,18 +73,10 @@ const SegmentTiming& SegmentAccounting::begin(JobId id, GpuCount num_gpus, std::
   return overhead.plan;
 }
 
-SimDuration SegmentAccounting::end(JobId id, GpuCount num_gpus, std::int16_t gpu_share, SimDuration held,
-                                   SimDuration attained, SegmentEnd how) {
+SimDuration SegmentAccounting::end(JobId id, SimDuration held, SimDuration attained, SegmentEnd how) {
   JobOverhead& overhead = overheads_[id.value];
-  const SegmentTiming& plan = overhead.plan;
-  const SimDuration work = plan.work(held);
-  const SimDuration lasting = how == SegmentEnd::Failed ? plan.saved_work(held) : work;
-  LostGpuTime& losses = losses_[id.value];
-  losses[setup_cause(id)].add(plan.setting_up(held), num_gpus, gpu_share);
-  losses[LossCause::Checkpoint].add(plan.writing(held), num_gpus, gpu_share);
-  losses[LossCause::Spread].add(plan.slowed(held), num_gpus, gpu_share);
-  if (how == SegmentEnd::Failed)
-    losses[LossCause::LostWork].add(plan.useful(held) - plan.saved_useful(held), num_gpus, gpu_share);
+  const SimDuration lasting =
+      how == SegmentEnd::Failed ? overhead.plan.saved_work(held) : overhead.plan.work(held);
   overhead.lost += held - lasting;
   // After a segment of no length, which has neither done nor undone anything, the next begins as it did.
   if (held.count() > 0 && how != SegmentEnd::Done) {
@@ -96,6 +88,17 @@ SimDuration SegmentAccounting::end(JobId id, GpuCount num_gpus, std::int16_t gpu
   return lasting;
 }
 
+void SegmentAccounting::charge(JobId id, const State& state, GpuCount num_gpus, std::int16_t gpu_share,
+                               SimDuration held, SegmentEnd how) {
+  const SegmentTiming& plan = state.overhead.plan;
+  LostGpuTime& losses = losses_[id.value];
+  losses[setup_cause(state.start)].add(plan.setting_up(held), num_gpus, gpu_share);
+  losses[LossCause::Checkpoint].add(plan.writing(held), num_gpus, gpu_share);
+  losses[LossCause::Spread].add(plan.slowed(held), num_gpus, gpu_share);
+  if (how == SegmentEnd::Failed)
+    losses[LossCause::LostWork].add(plan.useful(held) - plan.saved_useful(held), num_gpus, gpu_share);
+}
+
 void SegmentAccounting::foresee(JobId id, SimDuration attained) {
   const Job& job = jobs_[id.value];
   JobOverhead& overhead = overheads_[id.value];
@@ -104,8 +107,8 @@ void SegmentAccounting::foresee(JobId id, SimDuration attained) {
   overhead.planned_time = next.time_for(job.time_limit() - (attained - overhead.lost));
 }
 
-LossCause SegmentAccounting::setup_cause(JobId id) const {
-  switch (starts_[id.value]) {
+LossCause SegmentAccounting::setup_cause(Start start) {
+  switch (start) {
     case Start::First:  // which has no setup
     case Start::AfterPreemption:
       return LossCause::Preemption;

@@ -27,10 +27,10 @@ enum class SegmentEnd : std::uint8_t {
 /// Foresees the timing of every segment and accounts for it when it has ended. Exists only where something
 /// costs jobs time, so that other replays do not pay for it.
 class SegmentAccounting {
+ public:
   /// The beginning of a job's segment.
   enum class Start : std::uint8_t { First, AfterPreemption, AfterResize, AfterFailure };
 
- public:
   /// All arguments outlive the accounts. Without `placement_speed` nothing is known of the speed of gangs
   /// beyond the disruptions' `spread_factor`.
   SegmentAccounting(std::span<const Job> jobs, const Disruptions& disruptions, const Placement& placement,
@@ -44,23 +44,24 @@ class SegmentAccounting {
   /// empty where gangs have no nodes.
   const SegmentTiming& begin(JobId job, GpuCount num_gpus, std::span<const NodeShare> shares, SimTime now,
                              SimDuration attained);
-  /// Ends a segment that held `gpu_share` thousandths of each of `num_gpus` for `held`, after the job had
-  /// held GPUs for `attained`. Returns the work in it that lasts.
-  SimDuration end(JobId job, GpuCount num_gpus, std::int16_t gpu_share, SimDuration held,
-                  SimDuration attained, SegmentEnd how);
-  /// All accounts of one job.
-  struct Account {
-    JobOverhead overhead;
-    Start start;
-    LostGpuTime losses;
+  /// The state of one job's accounts.
+  struct State {
+    JobOverhead overhead{};
+    Start start = Start::First;
   };
-  Account account(JobId job) const { return {overheads_[job.value], starts_[job.value], losses_[job.value]}; }
-  /// Restores accounts that `account` returned.
-  void restore(JobId job, const Account& account) {
-    overheads_[job.value] = account.overhead;
-    starts_[job.value] = account.start;
-    losses_[job.value] = account.losses;
+  State state(JobId job) const { return {overheads_[job.value], starts_[job.value]}; }
+  /// Takes the end of a segment back.
+  void restore(JobId job, const State& state) {
+    overheads_[job.value] = state.overhead;
+    starts_[job.value] = state.start;
   }
+  /// Ends a segment of length `held`, after the job had held GPUs for `attained`. Returns the work in it that
+  /// lasts.
+  SimDuration end(JobId job, SimDuration held, SimDuration attained, SegmentEnd how);
+  /// Charges the losses of a segment that began with `state` and held `gpu_share` thousandths of each of
+  /// `num_gpus` for `held`.
+  void charge(JobId job, const State& state, GpuCount num_gpus, std::int16_t gpu_share, SimDuration held,
+              SegmentEnd how);
   /// GPU time that jobs lost, by `JobId`.
   std::vector<LostGpuTime> take_losses() { return std::move(losses_); }
 
@@ -72,8 +73,8 @@ class SegmentAccounting {
   SegmentSpeed slowest(JobId job, GpuCount num_gpus) const;
   /// Tells policies the longest that the job's next segment may take.
   void foresee(JobId job, SimDuration attained);
-  /// The cause to which the setup of the current segment is charged.
-  LossCause setup_cause(JobId job) const;
+  /// The cause to which the setup of a segment is charged.
+  static LossCause setup_cause(Start start);
 
   std::span<const Job> jobs_;
   const Disruptions& disruptions_;

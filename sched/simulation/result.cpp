@@ -5,20 +5,13 @@
 
 namespace vtrain {
 
-void record_segment(SimulationResult& result, JobSegment run, std::span<const NodeShare> shares) {
+std::vector<NodeId> nodes_of(std::span<const NodeShare> shares) {
   // What a gang has of a node stands together.
+  std::vector<NodeId> nodes;
   for (const NodeShare& share : shares) {
-    if (run.nodes.empty() || run.nodes.back() != share.node) run.nodes.push_back(share.node);
+    if (nodes.empty() || nodes.back() != share.node) nodes.push_back(share.node);
   }
-  result.segments.push_back(std::move(run));
-}
-
-void forget_segment(SimulationResult& result, JobId job, SimTime now) {
-  const auto earlier = std::find_if(result.segments.rbegin(), result.segments.rend(),
-                                    [now](const JobSegment& run) { return run.end != now; });
-  const auto run = std::find_if(earlier.base(), result.segments.end(),
-                                [job](const JobSegment& candidate) { return candidate.job == job; });
-  if (run != result.segments.end()) result.segments.erase(run);
+  return nodes;
 }
 
 void record_sample(SimulationResult& result, const ClusterSample& sample, const Placement& placement) {

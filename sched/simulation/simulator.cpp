@@ -67,7 +67,10 @@ class Simulation final : public SchedulingPass {
   SimulationResult run() {
     while (advance()) {
       if (!collect_events()) continue;
+      in_pass_ = true;
       policy_.schedule(*this);
+      in_pass_ = false;
+      account_pass();
       const GpuCount in_use = usable_gpus_ - gangs_.placement().idle_gpus();
       record_sample(result_, {now_, num_waiting_, in_use}, gangs_.placement());
     }
@@ -100,15 +103,11 @@ class Simulation final : public SchedulingPass {
     const GpuCount before = progress_by_job_[job.value].num_gpus;
     if (num_gpus == before) return true;
     if (num_gpus > free_gpus_ + before) return false;
-    const std::span<const NodeShare> shares = gangs_.shares(job);
-    former_shares_.assign(shares.begin(), shares.end());
-    FormerSegment former = segment_of(job);
+    ClosedSegment closed = segment_of(job, SegmentEnd::Resized);
     if (!gangs_.resize(job, before, num_gpus)) return false;
-    former_segments_.push_back(std::move(former));
-    account_segment(job, SegmentEnd::Resized, former_shares_);
+    close(std::move(closed));
     open_segment(job, num_gpus);
     sweep_stale_events();
-    ++result_.outcomes[job.value].resizes;
     return true;
   }
 
@@ -132,19 +131,16 @@ class Simulation final : public SchedulingPass {
 
   void preempt(JobId job) override {
     require(job, JobState::Running, "preempted", "running");
-    former_segments_.push_back(segment_of(job));
     send_back(job, SegmentEnd::Preempted);
-    ++result_.outcomes[job.value].preemptions;
     sweep_stale_events();
   }
 
   bool try_resume(JobId job) override {
-    const auto former = std::ranges::find(former_segments_, job, &FormerSegment::job);
-    if (former == former_segments_.end()) return false;
+    const auto closed = std::ranges::find(closed_, job, &ClosedSegment::job);
+    if (closed == closed_.end() || !is_live(job)) return false;
     JobProgress& progress = progress_by_job_[job.value];
     const bool runs = progress.state == JobState::Running;
-    if (!gangs_.restore(job, runs ? progress.num_gpus : GpuCount(0), former->progress.num_gpus,
-                        former->shares))
+    if (!gangs_.restore(job, runs ? progress.num_gpus : GpuCount(0), closed->progress.num_gpus, closed->gang))
       return false;
     if (!runs) {
       --num_waiting_;
@@ -152,12 +148,10 @@ class Simulation final : public SchedulingPass {
     }
     update_gpus();
     const std::uint32_t runs_so_far = progress.run;
-    progress = former->progress;
+    progress = closed->progress;
     progress.run = runs_so_far;
-    result_.outcomes[job.value] = former->outcome;
-    if (former->account) accounting_->restore(job, *former->account);
-    if (progress.resumed < now_) forget_segment(result_, job, now_);
-    std::erase_if(former_segments_, [job](const FormerSegment& segment) { return segment.job == job; });
+    if (accounting_) accounting_->restore(job, closed->state);
+    std::erase_if(closed_, [job](const ClosedSegment& segment) { return segment.job == job; });
     foresee_end(job);
     sweep_stale_events();
     return true;
@@ -176,21 +170,70 @@ class Simulation final : public SchedulingPass {
  private:
   static constexpr SimTime kNever = SimTime::max();
 
-  /// A segment that the pass has cut short, with all that its end changes.
-  struct FormerSegment {
+  /// A segment that has ended at this instant. What policies see of the job changes at once; outcomes, losses
+  /// and records follow with `account`, so that a pass can take the end back until then.
+  struct ClosedSegment {
     JobId job;
-    JobProgress progress;
-    JobOutcome outcome;
-    std::optional<SegmentAccounting::Account> account;
-    std::vector<NodeShare> shares;  ///< what placement gave it
+    SegmentEnd how;
+    JobProgress progress;              ///< before the end
+    SegmentAccounting::State state{};  ///< before the end, if something costs jobs time
+    std::int16_t gpu_share = kWholeGpu;
+    std::vector<NodeShare> gang{};  ///< what placement gave it, if the end may be taken back
+    std::vector<NodeId> nodes{};    ///< if segments are recorded
   };
 
-  FormerSegment segment_of(JobId job) const {
-    const std::span<const NodeShare> held = gangs_.held(job);
-    FormerSegment former{job, progress_by_job_[job.value], result_.outcomes[job.value], {}, {}};
-    if (accounting_) former.account = accounting_->account(job);
-    former.shares.assign(held.begin(), held.end());
-    return former;
+  /// The segment of a running job, which is to end now.
+  ClosedSegment segment_of(JobId job, SegmentEnd how) const {
+    const std::span<const NodeShare> shares = gangs_.shares(job);
+    ClosedSegment segment{job, how, progress_by_job_[job.value]};
+    segment.gpu_share = gangs_.gpu_share(job, shares);
+    if (accounting_) segment.state = accounting_->state(job);
+    if (in_pass_) {
+      const std::span<const NodeShare> held = gangs_.held(job);
+      segment.gang.assign(held.begin(), held.end());
+    }
+    if (options_.record_segments) segment.nodes = nodes_of(shares);
+    return segment;
+  }
+
+  /// Ends a segment: at once outside of a pass, and for good at the end of a pass.
+  void close(ClosedSegment segment) {
+    JobProgress& progress = progress_by_job_[segment.job.value];
+    const SimDuration held = now_ - progress.resumed;
+    const SimDuration work =
+        accounting_ ? accounting_->end(segment.job, held, progress.attained, segment.how) : held;
+    progress.attained += held;
+    progress.iterations += progress.speed * to_seconds(work);
+    if (in_pass_) {
+      closed_.push_back(std::move(segment));
+    } else {
+      account(segment);
+    }
+  }
+
+  /// Accounts for a segment that has ended now.
+  void account(ClosedSegment& segment) {
+    const SimDuration held = now_ - segment.progress.resumed;
+    const GpuCount num_gpus = segment.progress.num_gpus;
+    result_.outcomes[segment.job.value].gpu_time.add(held, num_gpus, segment.gpu_share);
+    if (accounting_)
+      accounting_->charge(segment.job, segment.state, num_gpus, segment.gpu_share, held, segment.how);
+    if (held.count() == 0) return;
+    result_.last_release = now_;
+    if (options_.record_segments)
+      result_.segments.push_back(
+          {segment.job, segment.progress.resumed, now_, num_gpus, std::move(segment.nodes)});
+  }
+
+  /// Accounts for what the pass has ended and not taken back.
+  void account_pass() {
+    for (ClosedSegment& segment : closed_) {
+      JobOutcome& outcome = result_.outcomes[segment.job.value];
+      outcome.preemptions += segment.how == SegmentEnd::Preempted ? 1 : 0;
+      outcome.resizes += segment.how == SegmentEnd::Resized ? 1 : 0;
+      account(segment);
+    }
+    closed_.clear();
   }
 
   void require(JobId job, JobState state, std::string_view action, std::string_view state_name) const {
@@ -251,7 +294,6 @@ class Simulation final : public SchedulingPass {
     ended_.clear();
     interrupted_.clear();
     arrived_.clear();
-    former_segments_.clear();
     capacity_changed_ = false;
     bool timer = false;
     for (; !events_.empty() && events_.top().time == now_; events_.pop()) {
@@ -418,27 +460,11 @@ class Simulation final : public SchedulingPass {
     return time_on_gpus(jobs_[job.value]) - done;
   }
 
-  /// Takes a running job's GPUs back and closes the accounts of its segment.
+  /// Takes a running job's GPUs back and ends its segment.
   void close_segment(JobId job, SegmentEnd how) {
-    account_segment(job, how, gangs_.shares(job));
+    close(segment_of(job, how));
     gangs_.release(job, progress_by_job_[job.value].num_gpus);
     update_gpus();
-  }
-
-  /// Closes the accounts of a segment that ends now.
-  void account_segment(JobId job, SegmentEnd how, std::span<const NodeShare> shares) {
-    JobProgress& progress = progress_by_job_[job.value];
-    const SimDuration held = now_ - progress.resumed;
-    const std::int16_t gpu_share = gangs_.gpu_share(job, shares);
-    const SimDuration work =
-        accounting_ ? accounting_->end(job, progress.num_gpus, gpu_share, held, progress.attained, how)
-                    : held;
-    if (held.count() > 0) result_.last_release = now_;
-    progress.attained += held;
-    progress.iterations += progress.speed * to_seconds(work);
-    result_.outcomes[job.value].gpu_time.add(held, progress.num_gpus, gpu_share);
-    if (options_.record_segments && held.count() > 0)
-      record_segment(result_, {job, progress.resumed, now_, progress.num_gpus, {}}, shares);
   }
 
   /// Reads the numbers of free and usable GPUs from the placement.
@@ -475,8 +501,8 @@ class Simulation final : public SchedulingPass {
   std::vector<JobId> ended_;
   std::vector<JobId> arrived_;
   std::vector<JobProgress> progress_by_job_;
-  std::vector<NodeShare> former_shares_;        ///< of a gang that changes its size
-  std::vector<FormerSegment> former_segments_;  ///< of this pass, in the order in which they were cut short
+  bool in_pass_ = false;               ///< the policy decides
+  std::vector<ClosedSegment> closed_;  ///< of this pass, in the order in which they ended
   SimulationResult result_;
 };
 
