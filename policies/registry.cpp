@@ -49,6 +49,16 @@ PolicyParameter only_with(std::string_view condition, PolicyParameter parameter)
   return parameter;
 }
 
+/// What a backfilling policy plans with.
+PolicyParameter planning(bool hosts_ignore_types) {
+  return {
+      .name = "planning",
+      .default_value = "counts",
+      .summary = "counts: numbers of GPUs, by type; hosts: sets of virtual hosts, one a GPU, as in batsched",
+      .choices = {"counts", "hosts"},
+      .ignores_gpu_types = hosts_ignore_types};
+}
+
 const std::vector<PolicyInfo>& table() {
   static const std::vector<PolicyInfo> rows = {
       {.name = "fifo",
@@ -180,12 +190,13 @@ const std::vector<PolicyInfo>& table() {
              .default_value = "fcfs",
              .summary =
                  "who is first: fcfs (the job that came first) or asc-walltime (the shortest requested time)",
-             .choices = {"fcfs", "asc-walltime"}}},
+             .choices = {"fcfs", "asc-walltime"}},
+            planning(false)},
        .make = make_easy},
       {.name = "conservative",
        .summary = "conservative backfilling: every waiting job holds a reservation that only moves forward",
-       .make = make_conservative,
-       .ignores_gpu_types = true},
+       .parameters = {planning(true)},
+       .make = make_conservative},
       {.name = "recorded",
        .summary = "no policy of its own: jobs start when they did where the trace was recorded",
        .make = make_recorded,

@@ -1,199 +1,190 @@
-// `conservative`: conservative backfilling, the behaviour of `conservative_bf` of batsched 1.4. Every waiting
-// job holds a reservation of particular GPUs, the earliest that the reservations before it leave. When a job
-// ends, every waiting job in order of arrival gives its reservation up and takes the earliest there is now,
-// all others staying where they are. A job starts at its reservation, so under `count` placement none starts
-// later than first promised.
-//
-// GPUs are virtual: 0 .. GPUs - 1, whatever the placement in force. Where gangs may not fit although enough
-// GPUs are free (`yarn` placement), a job whose start found no room waits on, keeps the rest of its slot, and
-// takes a new reservation when the next job ends.
+// `conservative`: conservative backfilling. Every job gets on arrival the earliest reservation that running
+// jobs, by their time limits, and all other reservations leave. When a job ends before its limit each waiting
+// job, in order of arrival, takes the earliest slot while all others keep theirs. A job starts at its
+// reservation, so under `count` placement none starts later than first promised. `planning=counts` plans with
+// numbers of GPUs, of each type where jobs ask for types; `planning=hosts` is in conservative_hosts.cpp.
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
 #include <utility>
-#include <vector>
 
-#include "policies/backfill/gpu_set_timeline.hpp"
+#include "policies/backfill/backfill_queue.hpp"
+#include "policies/backfill/by_hosts.hpp"
+#include "policies/backfill/gpu_forecast.hpp"
+#include "policies/backfill/slot_bounds.hpp"
 #include "policies/base/policies.hpp"
 
 namespace vtrain {
-
 namespace {
 
+/// Conservative backfilling by counts. A job whose reservation is due may find no room under a placement that
+/// refuses gangs although the count suffices. It is *overdue* then: its GPUs stay booked, and it is tried
+/// again, in order of arrival, whenever GPUs come free. Reservations of other jobs may slip for that.
 class Conservative final : public Policy {
  public:
   void schedule(SchedulingPass& pass) override {
-    if (!free_) free_.emplace(pass.total_gpus());
-    if (timeline_) timeline_->advance(pass.now());
+    if (!free_) free_.emplace(pass);
+    const bool capacity_changed = free_->advance(pass);
+    SimTime freed_until = pass.now();
     for (const JobId id : pass.ended())
-      give_back(id);
+      freed_until = std::max(freed_until, free_->end(pass, id));
     for (const JobId id : pass.interrupted()) {
-      give_back(id);
-      waiting_.emplace(id, std::nullopt);
+      free_->end(pass, id);
+      waiting_.try_emplace(id);
     }
-    if (!pass.interrupted().empty() || pass.total_gpus() - pass.usable_gpus() != out_) {
-      remake_reservations(pass);
-    } else if (timeline_ && !pass.ended().empty()) {
-      if (grown_until_ > pass.now()) {
-        renew_reservations(pass);
-      } else {
-        start_due(pass);
-      }
+    hold_overdue(pass);
+    if (capacity_changed || !pass.interrupted().empty()) {
+      start_overdue(pass);
+      plan_anew(pass);
+    } else if (!pass.ended().empty()) {
+      start_overdue(pass);
+      if (freed_until > pass.now()) renew(pass, freed_until);
     }
     for (const JobId id : pass.arrived())
-      admit(pass, id);
-    if (timeline_ && waiting_.empty() && timeline_->only_gains()) {
-      free_ = timeline_->free_gpus();
-      timeline_.reset();
-    }
+      book(pass, waiting_.try_emplace(id).first);
+    start_due(pass);
+    SimTime next = due_.empty() ? SimTime::max() : due_.begin()->first;
+    if (!held_.empty()) next = std::min(next, held_.begin()->first);
+    if (next != SimTime::max()) pass.wake_at(next);
   }
 
  private:
-  /// Waiting jobs in order of arrival, which is that of their ids. Between passes one lacks a slot only if
-  /// none was left before the end of time.
-  using Waiting = std::map<JobId, std::optional<Slot>>;
+  struct Waiting {
+    std::optional<Booking> booking{};  ///< none if too many GPUs are out of service for the job
+    bool is_overdue = false;
+  };
+  /// In order of arrival, which is that of the ids.
+  using WaitingJobs = std::map<JobId, Waiting>;
 
-  void give_back(JobId id) {
-    const auto running = running_.find(id);
-    if (timeline_) {
-      grown_until_ = std::max(grown_until_, running->second.end);
-      timeline_->release(running->second);
-    } else {
-      free_->insert(running->second.gpus);
-    }
-    running_.erase(running);
+  /// The longest time for which a job may hold its GPUs; above 0, so that every booking takes something.
+  static SimDuration length_of(const QueuedJob& job) { return std::max(job.time_limit, SimDuration(1)); }
+  /// Jobs of one kind are alike but for size and time limit.
+  GpuTypeId kind_of(const QueuedJob& job) const { return free_->is_uniform() ? GpuTypeId() : job.gpu_type; }
+
+  /// Books the earliest slot for a job that has none.
+  void book(const SchedulingPass& pass, WaitingJobs::iterator waiting) {
+    const QueuedJob job = queued_job(pass, waiting->first);
+    const SimTime from =
+        std::max(pass.now(), bounds_.lower_bound(kind_of(job), job.num_gpus, length_of(job)));
+    std::optional<Booking>& booking = waiting->second.booking;
+    booking = free_->earliest(job.gpu_type, job.num_gpus, length_of(job), {.from = from});
+    if (!booking) return;
+    bounds_.add(kind_of(job), job.num_gpus, length_of(job), booking->begin);
+    free_->book(*booking);
+    due_.insert({booking->begin, waiting->first});
   }
 
-  /// Starts a job that arrives, or reserves a slot for it.
-  void admit(SchedulingPass& pass, JobId id) {
-    if (!timeline_) {
-      if (start_on_free(pass, id)) return;
-      look_ahead(pass);
+  /// Makes all bookings anew, in order of arrival, but those of overdue jobs.
+  void plan_anew(const SchedulingPass& pass) {
+    for (const auto& [begin, id] : due_)
+      free_->cancel(*waiting_.at(id).booking);
+    due_.clear();
+    bounds_.reset();
+    left_until_ = pass.now();
+    for (auto job = waiting_.begin(); job != waiting_.end(); ++job) {
+      if (!job->second.is_overdue) book(pass, job);
     }
-    place(pass, waiting_.emplace(id, std::nullopt).first);
   }
 
-  /// Starts a job that arrives while no job waits. It equals reserving a slot that begins now: nothing is
-  /// promised, so GPUs that are free now stay free.
-  bool start_on_free(SchedulingPass& pass, JobId id) {
-    const GpuCount num_gpus = pass.job(id).num_gpus;
-    if (num_gpus > free_->size()) return false;
-    Slot slot{pass.now(), saturating_sum(pass.now(), pass.planned_time(id)), free_->lowest(num_gpus)};
+  /// Lets each waiting job, in order of arrival, take the earliest slot while all others keep theirs. A
+  /// better slot includes GPUs that came free, so that it begins before the end of those, `freed_until`.
+  void renew(const SchedulingPass& pass, SimTime freed_until) {
+    bounds_.reset();
+    // What a job leaves, the jobs before it have not seen: they look there the next time.
+    freed_until = std::max(freed_until, std::exchange(left_until_, pass.now()));
+    for (auto& [id, waiting] : waiting_) {
+      if (waiting.is_overdue) continue;
+      const SimTime booked = waiting.booking ? waiting.booking->begin : SimTime::max();
+      if (booked <= pass.now()) continue;
+      const QueuedJob job = queued_job(pass, id);
+      // From the booked begin on its own GPUs count: a stretch that reaches it is long enough.
+      auto earlier =
+          free_->earliest(job.gpu_type, job.num_gpus, length_of(job),
+                          {.from = pass.now(), .before = std::min(booked, freed_until), .enough = booked});
+      if (!earlier) continue;
+      if (waiting.booking) {
+        free_->cancel(*waiting.booking);
+        due_.erase({booked, id});
+        left_until_ = std::max(left_until_, waiting.booking->end);
+        freed_until = std::max(freed_until, waiting.booking->end);
+      }
+      waiting.booking = std::move(earlier);
+      free_->book(*waiting.booking);
+      due_.insert({waiting.booking->begin, id});
+    }
+  }
+
+  /// Starts a waiting job that is booked, if placement has room.
+  bool start(SchedulingPass& pass, JobId id) {
     if (!pass.try_start(id)) return false;
-    free_->erase(slot.gpus);
-    running_.emplace(id, std::move(slot));
+    const auto waiting = waiting_.find(id);
+    free_->cancel(*waiting->second.booking);
+    free_->start(pass, id);
+    if (free_->may_choose(pass.job(id).gpu_type)) {
+      // Placement may have chosen another type than was booked.
+      bounds_.reset();
+      left_until_ = std::max(left_until_, waiting->second.booking->end);
+    }
+    waiting_.erase(waiting);
     return true;
   }
 
-  /// Writes down what is free when, as running jobs and what is out of service leave it.
-  void look_ahead(const SchedulingPass& pass) {
-    std::vector<const Slot*> taken;
-    for (const auto& [id, slot] : running_)
-      taken.push_back(&slot);
-    if (withheld_) taken.push_back(&*withheld_);
-    timeline_.emplace(pass.total_gpus(), pass.now(), taken);
-    grown_until_ = pass.now();
-  }
-
-  /// Remakes all reservations, in order of arrival, without the GPUs that are out of service. Those are
-  /// out for good as far as anyone knows.
-  void remake_reservations(SchedulingPass& pass) {
-    out_ = pass.total_gpus() - pass.usable_gpus();
-    withheld_.reset();
-    look_ahead(pass);
-    if (out_.value > 0) {
-      withheld_ = timeline_->earliest_slot(out_, SimDuration::max());
-      timeline_->reserve(*withheld_);
-    }
-    by_begin_.clear();
-    for (auto job = waiting_.begin(); job != waiting_.end();)
-      place(pass, job++);
-  }
-
-  /// Moves each reservation to the earliest slot there is and starts the jobs whose slots begin now.
-  void renew_reservations(SchedulingPass& pass) {
-    const SimTime grown_before = std::exchange(grown_until_, pass.now());
-    // A slot that has begun without its job is no place to move back to, so it must not stand in the way of
-    // others: were they to queue behind it and its job behind them, nothing might start on an empty cluster.
-    while (!by_begin_.empty() && by_begin_.begin()->first < pass.now()) {
-      std::optional<Slot>& slot = waiting_.at(by_begin_.begin()->second);
-      timeline_->release(*slot);
-      slot.reset();
-      by_begin_.erase(by_begin_.begin());
-    }
-    for (auto job = waiting_.begin(); job != waiting_.end();) {
-      const auto here = job++;
-      const std::optional<Slot> old = here->second;
-      if (old) {
-        // A better slot includes some of what has been given back, so it begins before the end of that.
-        const SimTime bound = std::max(grown_before, grown_until_);
-        if (old->begin >= bound) {
-          if (!timeline_->may_begin_before(bound, old->begin, pass.job(here->first).num_gpus,
-                                           pass.planned_time(here->first)))
-            continue;
-        }
-        timeline_->release(*old);
-        by_begin_.erase({old->begin, here->first});
-      }
-      // What a job leaves, the jobs before it have not seen.
-      if (place(pass, here) != old && old) grown_until_ = std::max(grown_until_, old->end);
-    }
-  }
-
-  /// Starts the jobs whose reservations begin now, as renewing would, which could move none of them.
+  /// Starts the jobs whose reservations begin now, in order of arrival.
   void start_due(SchedulingPass& pass) {
-    for (auto due = by_begin_.begin(); due != by_begin_.end() && due->first == pass.now();) {
-      const auto job = waiting_.find(due->second);
-      ++due;
-      start(pass, job);
+    while (!due_.empty() && due_.begin()->first <= pass.now()) {
+      const JobId id = due_.begin()->second;
+      due_.erase(due_.begin());
+      if (start(pass, id)) continue;
+      Waiting& waiting = waiting_.at(id);
+      waiting.is_overdue = true;
+      held_.insert({waiting.booking->end, id});
+      overdue_.push(queued_job(pass, id));
     }
   }
 
-  /// Reserves the earliest slot for a job that has none, and starts the job if the slot begins now. Returns
-  /// the slot.
-  std::optional<Slot> place(SchedulingPass& pass, Waiting::iterator waiting) {
-    const std::optional<Slot> slot =
-        timeline_->earliest_slot(pass.job(waiting->first).num_gpus, pass.planned_time(waiting->first));
-    waiting->second = slot;
-    if (!slot) {
-      grown_until_ = SimTime::max();
-      return slot;
+  /// Books the GPUs of overdue jobs for longer whose bookings have run out.
+  void hold_overdue(const SchedulingPass& pass) {
+    while (!held_.empty() && held_.begin()->first <= pass.now()) {
+      const JobId id = held_.begin()->second;
+      held_.erase(held_.begin());
+      Booking& booking = *waiting_.at(id).booking;
+      booking.begin = pass.now();
+      booking.end = saturating_sum(pass.now(), length_of(queued_job(pass, id)));
+      free_->book(booking);
+      held_.insert({booking.end, id});
     }
-    timeline_->reserve(*slot);
-    by_begin_.insert({slot->begin, waiting->first});
-    if (slot->begin == pass.now()) start(pass, waiting);
-    return slot;
   }
 
-  /// Starts a job in its slot, which begins now. If placement has no room it waits on, its GPUs held for it
-  /// until a job ends.
-  void start(SchedulingPass& pass, Waiting::iterator job) {
-    if (!pass.try_start(job->first)) {
-      grown_until_ = SimTime::max();
-      return;
+  /// Starts the overdue jobs that find room, in order of arrival. Of one kind no larger gang fits where one
+  /// was refused.
+  void start_overdue(SchedulingPass& pass) {
+    const BackfillLimits any{pass.free_gpus()};
+    while (const auto job = overdue_.first_fitting([&](GpuTypeId) { return any; })) {
+      const SimTime held_until = waiting_.at(job->id).booking->end;
+      if (start(pass, job->id)) {
+        overdue_.remove(*job);
+        held_.erase({held_until, job->id});
+      } else {
+        overdue_.refuse(*job);
+      }
     }
-    by_begin_.erase({pass.now(), job->first});
-    running_.emplace(job->first, std::move(*job->second));
-    waiting_.erase(job);
+    overdue_.forget_refusals();
   }
 
-  /// Less the slots of running and waiting jobs; none while nobody waits and what is free now says it all.
-  std::optional<GpuSetTimeline> timeline_;
-  std::optional<GpuSet> free_;  ///< now, while there is no timeline
-  Waiting waiting_;
-  std::set<std::pair<SimTime, JobId>> by_begin_;  ///< the reservations of waiting jobs
-  std::map<JobId, Slot> running_;
-  GpuCount out_{0};               ///< GPUs that are out of service and that no job holds
-  std::optional<Slot> withheld_;  ///< virtual GPUs that stand for `out_`
-  /// No GPU has become free after this instant since some waiting job last looked for a slot. If it is past,
-  /// renewing changes nothing.
-  SimTime grown_until_{};
+  std::optional<GpuForecast> free_;  ///< beside running jobs and all bookings
+  WaitingJobs waiting_;
+  std::set<std::pair<SimTime, JobId>> due_;  ///< begins of the bookings of jobs that are not overdue
+  QueuesByKind<ArrivalOrderQueue> overdue_;
+  std::set<std::pair<SimTime, JobId>> held_;  ///< ends of the bookings of overdue jobs
+  SlotBounds bounds_;                         ///< since GPUs last came free early
+  SimTime left_until_{};                      ///< end of the slots that jobs left since all last looked
 };
 
 }  // namespace
 
-MadePolicy make_conservative(const PolicyArguments&) {
+MadePolicy make_conservative(const PolicyArguments& arguments) {
+  if (arguments["planning"] == "hosts") return make_conservative_by_hosts();
   return std::make_unique<Conservative>();
 }
 

@@ -1,166 +1,156 @@
-// `easy`: EASY backfilling with sets of GPUs, the behaviour of `easy_bf` of batsched 1.4. The first job of
-// the queue, in the order of arrival (`order=fcfs`) or of time limits (`order=asc-walltime`), holds a
-// reservation of particular GPUs at the earliest instant at which running jobs will have left enough of them;
-// every job takes the lowest GPUs it can have. Later jobs start now if that leaves the reserved GPUs free
-// from the reservation on. The reservation is renewed when jobs end; between ends only arrivals are tried.
-//
-// GPUs are virtual: 0 .. GPUs - 1, whatever the placement in force. Where gangs may not fit although enough
-// GPUs are free (`yarn` placement), a first job that found no room keeps its place and its GPUs and is tried
-// again whenever a job ends.
+// `easy`: EASY backfilling (Lifka 1995). The first waiting job holds a reservation at the earliest time at
+// which, by the time limits of running jobs, enough GPUs stay free. Later jobs start now if they end by then
+// or use GPUs that the reservation leaves over. The first is by arrival (`order=fcfs`) or by time limit
+// (`order=asc-walltime`). Where jobs ask for types of GPUs, each type has a first job of its own.
+// `planning=counts` plans with numbers of GPUs, `planning=hosts` is in easy_hosts.cpp.
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "policies/backfill/backfill_queue.hpp"
-#include "policies/backfill/gpu_set.hpp"
-#include "policies/backfill/gpu_sets_by_type.hpp"
+#include "policies/backfill/by_hosts.hpp"
+#include "policies/backfill/gpu_forecast.hpp"
 #include "policies/base/policies.hpp"
 
 namespace vtrain {
-
 namespace {
 
-/// batsched searches a timeline of future slices (`GpuSetTimeline`). With one reservation that timeline has a
-/// simple form and needs no search: running jobs only ever give GPUs back as time goes on, and the
-/// reservation takes its GPUs out from the shadow on.
-///  - The head's slot begins at the first instant (now, or the end of a running job) with enough free GPUs.
-///  - Another job's slot is now if it fits on the GPUs that are free now and ends by the shadow, or if it
-///    fits on those of them that are not reserved.
+/// EASY by counts. A *head* is the first waiting job of those that ask for one type of GPUs, or of all where
+/// types do not matter. It holds a reservation: the earliest time at which, by the time limits of running
+/// jobs, enough GPUs stay free beside the reservations of heads before it. Any other job starts, in order, if
+/// it fits now beside all reservations.
 template <class Queue>
 class Easy final : public Policy {
  public:
   void schedule(SchedulingPass& pass) override {
-    if (!ready_) {
-      free_ = spare_ = out_ = GpuSet(pass.total_gpus());
-      out_.erase(out_.lowest(pass.total_gpus()));
-      types_ = GpuSetsByType(pass);
-      ready_ = true;
-    }
+    if (!free_) free_.emplace(pass);
+    bool some_freed = free_->advance(pass);
     for (const JobId id : pass.ended())
-      give_back(pass, id);
+      free_->end(pass, id);
     for (const JobId id : pass.interrupted()) {
-      give_back(pass, id);
+      free_->end(pass, id);
       waiting_.push(queued_job(pass, id));
     }
-    // Virtual GPUs have no place on nodes, so any of them may stand for those that are out.
-    if (pass.capacity_changed() || pass.total_gpus() - pass.usable_gpus() != out_.size())
-      types_.follow_service(pass, free_, out_);
     for (const JobId id : pass.arrived())
       waiting_.push(queued_job(pass, id));
-    const bool some_freed = !pass.ended().empty() || !pass.interrupted().empty() || pass.capacity_changed();
-    const auto front = waiting_.front();
-    if (some_freed || head_.has_value() != front.has_value() || (head_ && head_->id != front->id))
+    some_freed = some_freed || !pass.ended().empty() || !pass.interrupted().empty();
+    if (some_freed || !heads_stay(pass)) {
       start_heads(pass);
-    if (some_freed)
       backfill_queue(pass);
-    else
+    } else {
       backfill_arrivals(pass);
-  }
-
- private:
-  /// Running jobs by the end of their time limit, with their GPUs.
-  using Running = std::map<std::pair<SimTime, JobId>, GpuRanges>;
-
-  void give_back(const SchedulingPass& pass, JobId id) {
-    const auto running = running_.find({pass.planned_end(id), id});
-    free_.insert(running->second);
-    running_.erase(running);
-  }
-
-  /// Starts a waiting job on some GPUs, which it fits on, if placement has room. Where jobs may use several
-  /// types it may place the gang on other GPUs than these.
-  bool start(SchedulingPass& pass, const QueuedJob& job, const GpuSet& on) {
-    if (!pass.try_start(job.id)) return false;
-    waiting_.remove(job);
-    GpuRanges gpus = types_.held(on, free_, pass, job.id);
-    free_.erase(gpus);
-    spare_.subtract(gpus);
-    running_.emplace(std::pair(pass.planned_end(job.id), job.id), std::move(gpus));
-    return true;
-  }
-
-  bool fits(const QueuedJob& job, const GpuSet& gpus) const {
-    return job.num_gpus <= types_.most(gpus, job.gpu_type);
-  }
-
-  /// Starts jobs from the front of the queue; the first one that cannot start holds the reservation.
-  void start_heads(SchedulingPass& pass) {
-    while ((head_ = waiting_.front())) {
-      if (fits(*head_, free_) && start(pass, *head_, free_)) continue;
-      reserve(pass);
-      return;
-    }
-    spare_ = free_;
-  }
-
-  /// Reserves GPUs for the head at the earliest instant with enough of them; none if too many are out for
-  /// that.
-  void reserve(const SchedulingPass& pass) {
-    shadow_ = pass.now();
-    GpuSet free_at_shadow = free_;
-    for (const auto& [end_and_job, gpus] : running_) {
-      if (end_and_job.first > shadow_ && fits(*head_, free_at_shadow)) break;
-      shadow_ = end_and_job.first;
-      free_at_shadow.insert(gpus);
-    }
-    spare_ = free_;
-    if (fits(*head_, free_at_shadow))
-      spare_.subtract(types_.lowest(free_at_shadow, head_->gpu_type, head_->num_gpus));
-    else
-      shadow_ = SimTime::max();
-  }
-
-  /// The GPUs on which a job delays nobody if it starts now.
-  const GpuSet& harmless_gpus(const SchedulingPass& pass, const QueuedJob& job) const {
-    return job.time_limit <= shadow_ - pass.now() ? free_ : spare_;
-  }
-
-  /// Starts, in order, every waiting job that does not delay the head.
-  void backfill_queue(SchedulingPass& pass) {
-    while (const auto job = first_harmless(pass)) {
-      if (!start(pass, *job, harmless_gpus(pass, *job))) waiting_.refuse(*job);
     }
     waiting_.forget_refusals();
   }
 
-  /// The first waiting job that could start now without delaying the head.
-  std::optional<QueuedJob> first_harmless(const SchedulingPass& pass) const {
-    if (!head_) return std::nullopt;
-    const auto brief = waiting_.first_fitting([&](GpuTypeId asked) {
-      return BackfillLimits{types_.most(free_, asked), shadow_ - pass.now()};
+ private:
+  struct Head {
+    QueuedJob job;
+    std::optional<Booking> booking;  ///< none if too many GPUs are out of service for it
+  };
+
+  /// Whether no job of this pass is to come before the head of its kind, or is one.
+  bool heads_stay(const SchedulingPass& pass) const {
+    return std::ranges::none_of(pass.arrived(), [&](JobId id) {
+      const QueuedJob job = queued_job(pass, id);
+      const auto head =
+          std::ranges::find_if(heads_, [&](const Head& each) { return kind_of(each.job) == kind_of(job); });
+      return head == heads_.end() || Queue::before(job, head->job);
     });
-    const auto narrow =
-        waiting_.first_fitting([&](GpuTypeId asked) { return BackfillLimits{types_.most(spare_, asked)}; });
-    if (!brief || !narrow) return brief ? brief : narrow;
-    return Queue::before(*brief, *narrow) ? brief : narrow;
   }
 
-  /// Starts those of the jobs that arrived now that do not delay the head.
-  void backfill_arrivals(SchedulingPass& pass) {
-    for (const JobId id : pass.arrived()) {
-      if ((head_ && id == head_->id) || pass.state(id) != JobState::Waiting) continue;
-      const QueuedJob job = queued_job(pass, id);
-      const GpuSet& gpus = harmless_gpus(pass, job);
-      if (fits(job, gpus)) start(pass, job, gpus);
+  /// Jobs of one kind share a head.
+  GpuTypeId kind_of(const QueuedJob& job) const { return free_->is_uniform() ? GpuTypeId() : job.gpu_type; }
+
+  bool has_head(GpuTypeId asked) const {
+    return std::ranges::any_of(
+        heads_, [&](const Head& head) { return free_->is_uniform() || head.job.gpu_type == asked; });
+  }
+
+  /// Starts a job that fits, if placement has room.
+  bool start(SchedulingPass& pass, const QueuedJob& job) {
+    if (!pass.try_start(job.id)) return false;
+    waiting_.remove(job);
+    free_->start(pass, job.id);
+    return true;
+  }
+
+  bool fits(const SchedulingPass& pass, const QueuedJob& job) const {
+    return job.num_gpus.value <=
+           free_->most_until(job.gpu_type,
+                             saturating_sum(pass.now(), std::max(job.time_limit, SimDuration(1))));
+  }
+
+  /// Starts jobs from the front of the queue; the first of each kind that cannot start becomes a head.
+  void start_heads(SchedulingPass& pass) {
+    for (const Head& head : heads_) {
+      if (head.booking) free_->cancel(*head.booking);
+    }
+    heads_.clear();
+    while (const auto job = first_without_head()) {
+      const bool room = fits(pass, *job);
+      if (room && start(pass, *job)) continue;
+      if (room) waiting_.refuse(*job);  // placement may have none although the count suffices
+      Head& head = heads_.emplace_back(
+          Head{*job, free_->earliest(job->gpu_type, job->num_gpus, job->time_limit, {.from = pass.now()})});
+      if (head.booking) free_->book(*head.booking);
+      if (free_->is_uniform()) return;
     }
   }
 
-  bool ready_ = false;
-  GpuSetsByType types_;
-  QueuesByKind<Queue> waiting_;    ///< with the head
-  std::optional<QueuedJob> head_;  ///< the job that holds the reservation
-  SimTime shadow_{};               ///< when the reservation begins
-  Running running_;
-  GpuSet free_;   ///< GPUs on which nothing runs
-  GpuSet spare_;  ///< those of them that are not reserved
-  GpuSet out_;    ///< GPUs that are out of service
+  std::optional<QueuedJob> first_without_head() const {
+    return waiting_.first_fitting(
+        [&](GpuTypeId asked) { return BackfillLimits{has_head(asked) ? GpuCount(0) : GpuCount(INT32_MAX)}; });
+  }
+
+  /// Starts, in order, every waiting job that moves no reservation.
+  void backfill_queue(SchedulingPass& pass) {
+    while (const auto job = first_harmless(pass)) {
+      if (!start(pass, *job)) waiting_.refuse(*job);
+    }
+  }
+
+  /// The first waiting job that could start now beside all reservations. Counts only grow as running jobs
+  /// end, so that they bind before a reservation begins, at its begin, or for ever.
+  std::optional<QueuedJob> first_harmless(const SchedulingPass& pass) const {
+    if (heads_.empty()) return std::nullopt;
+    std::optional<QueuedJob> first;
+    const auto search = [&](SimTime until) {
+      const SimDuration longest = until == SimTime::max() ? SimDuration::max() : until - pass.now();
+      const auto job = waiting_.first_fitting([&](GpuTypeId asked) {
+        return BackfillLimits{GpuCount(static_cast<std::int32_t>(free_->most_until(asked, until))), longest};
+      });
+      if (job && (!first || Queue::before(*job, *first))) first = job;
+    };
+    for (const Head& head : heads_) {
+      if (head.booking && head.booking->begin > pass.now()) search(head.booking->begin);
+    }
+    search(SimTime::max());
+    return first;
+  }
+
+  /// Starts those of the jobs that arrived now that move no reservation.
+  void backfill_arrivals(SchedulingPass& pass) {
+    for (const JobId id : pass.arrived()) {
+      if (pass.state(id) != JobState::Waiting) continue;
+      const QueuedJob job = queued_job(pass, id);
+      const bool is_head = std::ranges::any_of(heads_, [&](const Head& head) { return head.job.id == id; });
+      if (!is_head && fits(pass, job)) start(pass, job);
+    }
+  }
+
+  std::optional<GpuForecast> free_;  ///< beside running jobs and the reservations of heads
+  QueuesByKind<Queue> waiting_;      ///< with the heads
+  std::vector<Head> heads_;
 };
 
 }  // namespace
 
 MadePolicy make_easy(const PolicyArguments& arguments) {
-  if (arguments["order"] == "fcfs") return std::make_unique<Easy<ArrivalOrderQueue>>();
+  const bool by_arrival = arguments["order"] == "fcfs";
+  if (arguments["planning"] == "hosts") return make_easy_by_hosts(by_arrival);
+  if (by_arrival) return std::make_unique<Easy<ArrivalOrderQueue>>();
   return std::make_unique<Easy<TimeLimitOrderQueue>>();
 }
 

@@ -41,9 +41,9 @@ MadePolicy make_edf_admission(const PolicyArguments& arguments);
 
 /// Makes `easy-fast`: EASY backfilling by counts.
 MadePolicy make_easy_fast(const PolicyArguments& arguments);
-/// Makes `easy`: EASY backfilling with sets of GPUs.
+/// Makes `easy`: EASY backfilling, by counts or sets of GPUs.
 MadePolicy make_easy(const PolicyArguments& arguments);
-/// Makes `conservative`: conservative backfilling.
+/// Makes `conservative`: conservative backfilling, by counts or sets of GPUs.
 MadePolicy make_conservative(const PolicyArguments& arguments);
 
 // elasticflow

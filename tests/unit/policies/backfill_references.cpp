@@ -6,7 +6,9 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/rng.hpp"
@@ -182,7 +184,151 @@ class ReferenceConservative final : public ProfilePolicy {
   std::vector<SimTime>& first_promises_;
 };
 
+/// GPUs free from now on, as the textbook's reader would write them down: steps of a time and a count, the
+/// last for ever.
+class CountProfile {
+ public:
+  CountProfile(SimTime now, std::int64_t free) : steps_{{now, free}} {}
+  void take(std::int64_t gpus, SimTime begin, SimTime end) {
+    if (end <= begin) return;
+    cut(begin);
+    if (end != SimTime::max()) cut(end);
+    for (auto& [time, free] : steps_)
+      free -= time >= begin && time < end ? gpus : 0;
+  }
+  SimTime earliest(std::int64_t gpus, SimDuration length) const {
+    for (auto begin = steps_.begin(); begin != steps_.end(); ++begin) {
+      const SimTime end = saturating_sum(begin->first, length);
+      auto step = begin;
+      while (step != steps_.end() && step->first < end && step->second >= gpus)
+        ++step;
+      if (step != begin && (step == steps_.end() || step->first >= end)) return begin->first;
+    }
+    return SimTime::max();
+  }
+  std::int64_t free_now() const { return steps_.front().second; }
+
+ private:
+  void cut(SimTime time) {
+    if (time <= steps_.front().first ||
+        std::ranges::any_of(steps_, [&](const auto& s) { return s.first == time; }))
+      return;
+    const auto later = std::ranges::find_if(steps_, [&](const auto& step) { return step.first > time; });
+    steps_.insert(later, {time, std::prev(later)->second});
+  }
+  std::list<std::pair<SimTime, std::int64_t>> steps_;
+};
+
+/// What the two textbook policies share.
+class TextbookPolicy : public Policy {
+ protected:
+  void update(const SchedulingPass& pass) {
+    for (const JobId id : pass.ended())
+      std::erase(running_, id);
+    waiting_.insert(waiting_.end(), pass.arrived().begin(), pass.arrived().end());
+  }
+  CountProfile profile(const SchedulingPass& pass) const {
+    CountProfile free(pass.now(), pass.total_gpus().value);
+    for (const JobId id : running_)
+      free.take(pass.job(id).num_gpus.value, pass.now(), pass.planned_end(id));
+    return free;
+  }
+  void start(SchedulingPass& pass, JobId id) {
+    if (!pass.try_start(id)) throw std::logic_error("the textbook's job does not fit");
+    running_.push_back(id);
+  }
+  static void take(CountProfile& free, const SchedulingPass& pass, JobId id, SimTime begin) {
+    free.take(pass.job(id).num_gpus.value, begin, saturating_sum(begin, pass.job(id).time_limit()));
+  }
+  static SimTime earliest(const CountProfile& free, const SchedulingPass& pass, JobId id) {
+    return free.earliest(pass.job(id).num_gpus.value, pass.job(id).time_limit());
+  }
+
+  std::vector<JobId> running_;
+  std::list<JobId> waiting_;  ///< in order of arrival
+};
+
+class TextbookEasy final : public TextbookPolicy {
+ public:
+  explicit TextbookEasy(bool ascending_walltime) : ascending_walltime_(ascending_walltime) {}
+
+  void schedule(SchedulingPass& pass) override {
+    update(pass);
+    if (ascending_walltime_) {
+      waiting_.sort([&](JobId a, JobId b) {
+        return std::pair(pass.job(a).time_limit(), a) < std::pair(pass.job(b).time_limit(), b);
+      });
+    }
+    CountProfile free = profile(pass);
+    while (!waiting_.empty() && free.free_now() >= pass.job(waiting_.front()).num_gpus.value) {
+      take(free, pass, waiting_.front(), pass.now());
+      start(pass, waiting_.front());
+      waiting_.pop_front();
+    }
+    if (waiting_.empty()) return;
+    take(free, pass, waiting_.front(), earliest(free, pass, waiting_.front()));
+    for (auto job = std::next(waiting_.begin()); job != waiting_.end();) {
+      if (earliest(free, pass, *job) != pass.now()) {
+        ++job;
+        continue;
+      }
+      take(free, pass, *job, pass.now());
+      start(pass, *job);
+      job = waiting_.erase(job);
+    }
+  }
+
+ private:
+  bool ascending_walltime_;
+};
+
+class TextbookConservative final : public TextbookPolicy {
+ public:
+  explicit TextbookConservative(std::vector<SimTime>& first_promises) : first_promises_(first_promises) {}
+
+  void schedule(SchedulingPass& pass) override {
+    const bool early =
+        std::ranges::any_of(pass.ended(), [&](JobId id) { return pass.planned_end(id) > pass.now(); });
+    update(pass);
+    for (const JobId id : waiting_) {
+      const auto reserved = reserved_.find(id);
+      if (reserved != reserved_.end() && (!early || reserved->second <= pass.now())) continue;
+      CountProfile free = profile(pass);
+      for (const auto& [other, begin] : reserved_) {
+        if (other != id) take(free, pass, other, begin);
+      }
+      if (reserved == reserved_.end()) first_promises_.push_back(earliest(free, pass, id));
+      reserved_[id] = earliest(free, pass, id);
+    }
+    SimTime next = SimTime::max();
+    for (auto job = waiting_.begin(); job != waiting_.end();) {
+      const SimTime begin = reserved_.at(*job);
+      if (begin == pass.now()) {
+        start(pass, *job);
+        reserved_.erase(*job);
+        job = waiting_.erase(job);
+      } else {
+        next = std::min(next, begin);
+        ++job;
+      }
+    }
+    if (next != SimTime::max()) pass.wake_at(next);
+  }
+
+ private:
+  std::vector<SimTime>& first_promises_;
+  std::map<JobId, SimTime> reserved_;
+};
+
 }  // namespace
+
+std::unique_ptr<Policy> textbook_easy(bool ascending_walltime) {
+  return std::make_unique<TextbookEasy>(ascending_walltime);
+}
+
+std::unique_ptr<Policy> textbook_conservative(std::vector<SimTime>& first_promises) {
+  return std::make_unique<TextbookConservative>(first_promises);
+}
 
 std::unique_ptr<Policy> reference_easy_fast() {
   return std::make_unique<ReferenceEasyFast>();
@@ -197,13 +343,13 @@ std::unique_ptr<Policy> reference_conservative(std::vector<SimTime>& first_promi
 }
 
 void check_against_reference(const std::string& policy,
-                             const std::function<std::unique_ptr<Policy>()>& make_reference) {
+                             const std::function<std::unique_ptr<Policy>()>& make_reference, int num_jobs) {
   std::uint64_t seed = 1;
   for (const Walltimes walltimes : {Walltimes::Exact, Walltimes::Tight, Walltimes::Over, Walltimes::Short}) {
     for (const int num_gpus : {8, 32, 136}) {
       for (int round = 0; round < 5; ++round, ++seed) {
         CAPTURE(seed);
-        const Workload workload = random_workload(seed, 400, num_gpus, walltimes);
+        const Workload workload = random_workload(seed, num_jobs, num_gpus, walltimes);
         const ClusterSpec cluster = ClusterSpec::parse(std::to_string(num_gpus / 8) + "x8").value();
         const SimulationResult result = replay(workload, cluster, policy);
         check_same_outcomes(result, replay(workload, cluster, *make_reference()));

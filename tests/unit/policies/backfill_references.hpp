@@ -22,6 +22,11 @@ std::unique_ptr<Policy> reference_easy(bool ascending_walltime);
 /// reservation begins, in order of arrival.
 std::unique_ptr<Policy> reference_conservative(std::vector<SimTime>& first_promises);
 
+/// The textbook's policies, which plan with counts: everything is computed anew in every pass.
+std::unique_ptr<Policy> textbook_easy(bool ascending_walltime);
+/// Appends to `first_promises` as `reference_conservative`.
+std::unique_ptr<Policy> textbook_conservative(std::vector<SimTime>& first_promises);
+
 /// How the time limits of random jobs relate to their durations.
 enum class Walltimes {
   Exact,  ///< none requested: the duration is known
@@ -38,7 +43,8 @@ Workload random_workload(std::uint64_t seed, int num_jobs, int max_gpus, Walltim
 bool all_ended(const SimulationResult& result);
 /// Checks that a policy, by its spec, schedules random workloads of every kind as its reference does.
 void check_against_reference(const std::string& policy,
-                             const std::function<std::unique_ptr<Policy>()>& make_reference);
+                             const std::function<std::unique_ptr<Policy>()>& make_reference,
+                             int num_jobs = 400);
 
 /// Checks that random workloads of every kind run to their ends although `yarn` placement leaves free GPUs
 /// that a gang cannot have.

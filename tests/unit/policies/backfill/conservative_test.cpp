@@ -26,20 +26,29 @@ TEST_CASE("conservative: an early end moves reservations forward") {
 
 TEST_CASE("conservative: the same schedules as renewing every reservation at every end") {
   std::vector<SimTime> promises;
-  check_against_reference("conservative", [&promises] { return reference_conservative(promises); });
+  check_against_reference("conservative:planning=hosts",
+                          [&promises] { return reference_conservative(promises); });
+}
+
+TEST_CASE("conservative: the schedules of the textbook, computed anew in every pass") {
+  std::vector<SimTime> promises;
+  check_against_reference(
+      "conservative", [&promises] { return textbook_conservative(promises); }, 150);
 }
 
 TEST_CASE("conservative: the same schedules where the queue is often empty") {
   for (const Walltimes walltimes : {Walltimes::Exact, Walltimes::Over}) {
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       CAPTURE(seed);
-      Workload workload = random_workload(seed, 400, 32, walltimes);
+      Workload workload = random_workload(seed, 200, 32, walltimes);
       for (Job& job : workload.jobs)
         job.submit = SimTime(job.submit.time_since_epoch() * 4);
       const ClusterSpec cluster = ClusterSpec::parse("8x8").value();
       std::vector<SimTime> promises;
-      const SimulationResult result = replay(workload, cluster, "conservative");
-      check_same_outcomes(result, replay(workload, cluster, *reference_conservative(promises)));
+      check_same_outcomes(replay(workload, cluster, "conservative:planning=hosts"),
+                          replay(workload, cluster, *reference_conservative(promises)));
+      check_same_outcomes(replay(workload, cluster, "conservative"),
+                          replay(workload, cluster, *textbook_conservative(promises)));
     }
   }
 }
@@ -49,9 +58,9 @@ TEST_CASE("conservative: no job starts later than first promised") {
     int num_waits = 0;
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       CAPTURE(seed);
-      const Workload workload = random_workload(seed, 300, 64, walltimes);
+      const Workload workload = random_workload(seed, 150, 64, walltimes);
       std::vector<SimTime> promises;
-      replay(workload, ClusterSpec::parse("8x8").value(), *reference_conservative(promises));
+      replay(workload, ClusterSpec::parse("8x8").value(), *textbook_conservative(promises));
       const SimulationResult result = replay(workload, "8x8", "conservative");
       REQUIRE(promises.size() == workload.jobs.size());
       for (std::size_t i = 0; i < promises.size(); ++i) {
@@ -69,6 +78,7 @@ TEST_CASE("conservative: no job starts later than first promised") {
 
 TEST_CASE("conservative: every job ends though gangs find no room among enough free GPUs") {
   check_all_end_under_yarn("conservative");
+  check_all_end_under_yarn("conservative:planning=hosts");
 }
 
 TEST_CASE("conservative: nothing is promised on GPUs that are out of service") {

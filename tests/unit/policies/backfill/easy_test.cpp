@@ -9,10 +9,19 @@
 namespace vtrain::testing {
 
 TEST_CASE("easy: a job overtakes on GPUs that are not reserved, or until the reservation begins") {
-  // 8 GPUs. Job 0 holds GPUs 0-5 until 10. Job 1 needs 7: GPUs 0-6 from 10 on. Job 2 (long) may have GPU 7
-  // but must not take the lower GPU 6. Job 3 would hold GPU 6 until 23: no. Job 4 holds it until 10: yes.
+  // 8 GPUs. Job 0 holds 6 until 10. Job 1 needs 7 from 10 on, which leaves 1. Job 2 (long) takes that one.
+  // Job 3 would hold another until 23: no. Job 4 holds it until 10: yes.
   const std::vector<JobLine> jobs = {{0, 10, 6}, {1, 10, 7}, {2, 100, 1}, {3, 20, 1}, {3, 7, 1}};
   CHECK(start_times_s(jobs, "easy") == std::vector<double>{0, 10, 2, 20, 3});
+  CHECK(start_times_s(jobs, "easy:planning=hosts") == std::vector<double>{0, 10, 2, 20, 3});
+}
+
+TEST_CASE("easy: planning with counts lets a job start that no lowest hosts would hold") {
+  // 8 GPUs. Job 0 holds 1 until 100, job 1 6 until 120, job 2 needs 4 at 120. At 119 job 3 (2 GPUs, 2 s)
+  // finds 2 free, and at 120 all 8 are but its 2 and the 4 reserved. By hosts one of its two is reserved.
+  const std::vector<JobLine> jobs = {{0, 100, 1}, {99, 21, 6}, {99, 1, 4}, {119, 2, 2}};
+  CHECK(start_times_s(jobs, "easy") == std::vector<double>{0, 99, 120, 119});
+  CHECK(start_times_s(jobs, "easy:planning=hosts") == std::vector<double>{0, 99, 120, 120});
 }
 
 TEST_CASE("easy: with asc-walltime a shorter arrival takes the reservation over") {
@@ -33,8 +42,15 @@ TEST_CASE("easy: an order that does not exist is refused") {
 }
 
 TEST_CASE("easy: the same schedules as a profile that is searched for every job") {
-  check_against_reference("easy", [] { return reference_easy(false); });
-  check_against_reference("easy:order=asc-walltime", [] { return reference_easy(true); });
+  check_against_reference("easy:planning=hosts", [] { return reference_easy(false); });
+  check_against_reference("easy:order=asc-walltime,planning=hosts", [] { return reference_easy(true); });
+}
+
+TEST_CASE("easy: the schedules of the textbook, computed anew in every pass") {
+  check_against_reference(
+      "easy", [] { return textbook_easy(false); }, 150);
+  check_against_reference(
+      "easy:order=asc-walltime", [] { return textbook_easy(true); }, 150);
 }
 
 TEST_CASE("easy: jobs behind the head do not delay it if run times are known") {
@@ -62,6 +78,8 @@ TEST_CASE("easy: jobs behind the head do not delay it if run times are known") {
 TEST_CASE("easy: every job ends though gangs find no room among enough free GPUs") {
   check_all_end_under_yarn("easy");
   check_all_end_under_yarn("easy:order=asc-walltime");
+  check_all_end_under_yarn("easy:planning=hosts");
+  check_all_end_under_yarn("easy:order=asc-walltime,planning=hosts");
 }
 
 }  // namespace vtrain::testing
