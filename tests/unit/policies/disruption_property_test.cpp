@@ -7,6 +7,7 @@
 
 #include "policies/registry.hpp"
 #include "sched/simulation/simulator.hpp"
+#include "tests/support/rounds.hpp"
 #include "tests/unit/policies/policy_specs.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
@@ -120,7 +121,7 @@ void check_nodes(const Workload& workload, const SimulationResult& result) {
 TEST_CASE("property: work is conserved and nodes out of service are left alone, whatever interrupts jobs") {
   std::int64_t failures = 0;
   for (const std::string& spec : disruptable_policies()) {
-    for (std::uint64_t seed = 0; seed < 16; ++seed) {
+    for (std::uint64_t seed = 0; seed < rounds(16); ++seed) {
       CAPTURE(spec);
       CAPTURE(seed);
       const SimDuration tick = seed % 3 == 0 ? SimDuration(7) : SimDuration(std::chrono::seconds(1));
@@ -152,7 +153,7 @@ TEST_CASE("property: books that find nothing to book change nothing") {
   for (const std::string& spec : disruptable_policies()) {
     // These end jobs at the instant at which their work was done, not at a whole second.
     if (books_its_own_progress(spec)) continue;
-    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    for (std::uint64_t seed = 0; seed < rounds(4); ++seed) {
       CAPTURE(spec);
       CAPTURE(seed);
       const Workload workload = random_workload(seed, 120, kTotalGpus + 1, std::chrono::seconds(1));

@@ -5,6 +5,7 @@
 
 #include "policies/registry.hpp"
 #include "sched/simulation/simulator.hpp"
+#include "tests/support/rounds.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
@@ -42,7 +43,7 @@ TEST_CASE("gang speed property: a job does its work and no more, however its gan
   for (const char* const spec : {"fifo", "easy", "conservative", "las:queues=5;12", "srtf", "edf", "chronus",
                                  "elasticflow:slot=5s", "edf:preset=elasticflow"}) {
     for (const PlacementKind placement : {PlacementKind::Consolidate, PlacementKind::Yarn}) {
-      for (std::uint64_t seed = 0; seed < 6; ++seed) {
+      for (std::uint64_t seed = 0; seed < rounds(6); ++seed) {
         CAPTURE(spec);
         CAPTURE(seed);
         const Workload workload = random_workload(seed, 120, kTotalGpus, std::chrono::seconds(1));
@@ -93,7 +94,7 @@ TEST_CASE("gang speed property: policies that end jobs themselves get by with ga
   for (const char* const spec :
        {"elasticflow", "elasticflow:slot=1s", "edf:preset=elasticflow", "las:preset=elasticflow"}) {
     for (const PlacementInfo& info : placements()) {
-      for (std::uint64_t seed = 0; seed < 12; ++seed) {
+      for (std::uint64_t seed = 0; seed < rounds(12); ++seed) {
         CAPTURE(spec);
         CAPTURE(info.name);
         CAPTURE(seed);

@@ -8,6 +8,7 @@
 #include "policies/registry.hpp"
 #include "sched/cluster/gpu_types.hpp"
 #include "sched/simulation/simulator.hpp"
+#include "tests/support/rounds.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
@@ -120,7 +121,7 @@ TEST_CASE("gpu types: where each job asks for one type a cluster is as good as o
   for (const char* spec : {"sjf", "las:queues=20;60", "edf", "edf:resize=no"}) {
     CAPTURE(spec);
     for (const PlacementKind placement : {PlacementKind::Count, PlacementKind::Yarn}) {
-      for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      for (std::uint64_t seed = 0; seed < rounds(20); ++seed) {
         CAPTURE(seed);
         const Workload workload = random_typed_workload(seed, false);
         const SimulationResult together = replay(workload, cluster, spec, {.placement = placement});
@@ -149,7 +150,7 @@ TEST_CASE("gpu types: nobody waits while enough GPUs that he may use are free, a
   specs.emplace_back("fit-first");
   for (const std::string& spec : specs) {
     CAPTURE(spec);
-    for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    for (std::uint64_t seed = 0; seed < rounds(8); ++seed) {
       CAPTURE(seed);
       const Workload workload = random_typed_workload(seed, false);
       const SimulationResult result = replay(workload, cluster, spec, {.record_segments = true});
@@ -190,7 +191,7 @@ TEST_CASE("gpu types: with jobs that may use any type all come to their end and 
   for (const std::string& spec : specs) {
     CAPTURE(spec);
     for (const PlacementKind placement : kPlacements) {
-      for (std::uint64_t seed = 0; seed < 10; ++seed) {
+      for (std::uint64_t seed = 0; seed < rounds(10); ++seed) {
         CAPTURE(seed);
         const Workload workload = random_typed_workload(seed, true);
         const SimulationResult result =

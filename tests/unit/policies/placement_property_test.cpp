@@ -7,6 +7,7 @@
 
 #include "policies/registry.hpp"
 #include "sched/simulation/simulator.hpp"
+#include "tests/support/rounds.hpp"
 #include "tests/unit/policies/policy_specs.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
@@ -64,7 +65,7 @@ TEST_CASE("placement property: every job that fits comes to its end under every 
     CAPTURE(spec);
     for (const PlacementInfo& info : placements()) {
       CAPTURE(info.name);
-      for (std::uint64_t seed = 0; seed < 6; ++seed) {
+      for (std::uint64_t seed = 0; seed < rounds(6); ++seed) {
         CAPTURE(seed);
         const Workload workload = typed_workload(seed);
         const auto placement = make_placement(info.kind, cluster, workload);

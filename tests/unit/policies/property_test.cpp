@@ -6,6 +6,7 @@
 
 #include "policies/registry.hpp"
 #include "sched/simulation/simulator.hpp"
+#include "tests/support/rounds.hpp"
 #include "tests/unit/policies/policy_specs.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
@@ -79,7 +80,7 @@ void check_runs(const Workload& workload, const SimulationResult& result) {
 TEST_CASE("property: work is conserved, capacity kept, every job ends in one state, and a replay repeats") {
   for (const std::string& spec : tested_policies()) {
     for (const PlacementKind placement : {PlacementKind::Count, PlacementKind::Yarn}) {
-      for (std::uint64_t seed = 0; seed < 12; ++seed) {
+      for (std::uint64_t seed = 0; seed < rounds(12); ++seed) {
         CAPTURE(spec);
         CAPTURE(static_cast<int>(placement));
         CAPTURE(seed);
@@ -102,7 +103,7 @@ TEST_CASE("property: only the preemptive policies preempt") {
                             name == "edf-admission" || name == "las" || name == "gittins";
     CAPTURE(spec);
     std::uint32_t preemptions = 0;
-    for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    for (std::uint64_t seed = 0; seed < rounds(5); ++seed) {
       const Workload workload = random_workload(seed, 150, kTotalGpus, std::chrono::seconds(1));
       for (const JobOutcome& outcome : replay(workload, spec, PlacementKind::Count).outcomes) {
         preemptions += outcome.preemptions;

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "policies/registry.hpp"
+#include "tests/support/rounds.hpp"
 #include "tests/support/sim_time.hpp"
 #include "tests/unit/policies/backfill_references.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
@@ -38,7 +39,7 @@ TEST_CASE("conservative: the schedules of the textbook, computed anew in every p
 
 TEST_CASE("conservative: the same schedules where the queue is often empty") {
   for (const Walltimes walltimes : {Walltimes::Exact, Walltimes::Over}) {
-    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    for (std::uint64_t seed = 1; seed <= rounds(10); ++seed) {
       CAPTURE(seed);
       Workload workload = random_workload(seed, 200, 32, walltimes);
       for (Job& job : workload.jobs)
@@ -56,7 +57,7 @@ TEST_CASE("conservative: the same schedules where the queue is often empty") {
 TEST_CASE("conservative: no job starts later than first promised") {
   for (const Walltimes walltimes : {Walltimes::Exact, Walltimes::Over}) {
     int num_waits = 0;
-    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    for (std::uint64_t seed = 1; seed <= rounds(10); ++seed) {
       CAPTURE(seed);
       const Workload workload = random_workload(seed, 150, 64, walltimes);
       std::vector<SimTime> promises;

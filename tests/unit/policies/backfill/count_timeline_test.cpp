@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/rng.hpp"
+#include "tests/support/rounds.hpp"
 
 namespace vtrain {
 namespace {
@@ -57,7 +58,7 @@ TEST_CASE("count_timeline: a slot lies where enough is free for long enough") {
 }
 
 TEST_CASE("count_timeline: the answers of a count for every nanosecond") {
-  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::rounds(30); ++seed) {
     CAPTURE(seed);
     RandomStream random(seed);
     const auto below = [&](int limit) {

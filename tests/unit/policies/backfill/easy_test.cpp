@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "policies/registry.hpp"
+#include "tests/support/rounds.hpp"
 #include "tests/unit/policies/backfill_references.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 
@@ -58,7 +59,7 @@ TEST_CASE("easy: jobs behind the head do not delay it if run times are known") {
   // k leaves the start of job k as it is, provided that it was the head from its arrival on, as when nobody
   // waited then.
   int num_heads = 0;
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+  for (std::uint64_t seed = 1; seed <= rounds(10); ++seed) {
     const Workload workload = random_workload(seed, 200, 32, Walltimes::Exact);
     const SimulationResult full = replay(workload, "4x8", "easy");
     for (std::size_t k = 0; k < workload.jobs.size(); ++k) {

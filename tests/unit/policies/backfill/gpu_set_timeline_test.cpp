@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/rng.hpp"
+#include "tests/support/rounds.hpp"
 #include "tests/support/sim_time.hpp"
 
 namespace vtrain {
@@ -142,7 +143,7 @@ TEST_CASE("gpu_set_timeline: slots end with time itself at the latest") {
 }
 
 TEST_CASE("gpu_set_timeline: begins with slots that are taken as if they were reserved one by one") {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::rounds(20); ++seed) {
     RandomStream random(seed);
     GpuSetTimeline one_by_one(GpuCount(70), at(0));
     std::vector<Slot> slots;

@@ -8,6 +8,7 @@
 #include "policies/registry.hpp"
 #include "sched/metrics/metrics.hpp"
 #include "sched/simulation/simulator.hpp"
+#include "tests/support/rounds.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
 namespace vtrain::testing {
@@ -173,7 +174,7 @@ TEST_CASE("chronus: under exact knowledge every accepted job ends by its deadlin
   for (const char* spec :
        {"chronus:lease=10m", "chronus:lease=15m,prefer=early", "chronus:lease=10m,prefer=late",
         "chronus:lease=20m,gap=0,nodes=1", "chronus:lease=10m,variables=0"}) {
-    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    for (std::uint64_t seed = 1; seed <= rounds(12); ++seed) {
       CAPTURE(spec);
       CAPTURE(seed);
       const Workload workload = random_deadlines(seed, 40);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/support/rounds.hpp"
 #include "tests/unit/policies/lease_support.hpp"
 
 namespace vtrain {
@@ -62,7 +63,7 @@ TEST_CASE("lease_plan: ties are worth the share of the largest lease that lease 
 
 TEST_CASE("lease_plan: moving leases into or out of lease 0 keeps a plan feasible and never lowers it") {
   int improved = 0;
-  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::rounds(500); ++seed) {
     const LeaseProgram program = testing::random_lease_program(seed, 4);
     LeasePlan plan = pack_leases(program);
     if (!is_feasible(program, plan)) continue;

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "tests/support/rounds.hpp"
 #include "tests/unit/policies/lease_support.hpp"
 
 namespace vtrain {
@@ -28,7 +29,7 @@ LeaseProgram hard_program() {
 TEST_CASE("lease_program: the solver finds the best of all plans, and knows when there is none") {
   int infeasible = 0;
   int several_deadlines = 0;
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::rounds(300); ++seed) {
     CAPTURE(seed);
     const LeaseProgram program = testing::random_lease_program(seed, 4);
     const auto best = testing::best_objective(program);
@@ -72,7 +73,7 @@ TEST_CASE("lease_program: the same program gives the same plan, whatever was sol
   const LeaseSolution first = solve_leases(program, limits);
   LeaseSolution beside;
   std::thread other([&] {
-    for (std::uint64_t seed = 1; seed <= 20; ++seed)
+    for (std::uint64_t seed = 1; seed <= testing::rounds(20); ++seed)
       solve_leases(testing::random_lease_program(seed, 4), kExact);
     beside = solve_leases(program, limits);
   });

@@ -3,6 +3,7 @@
 
 #include "policies/elasticflow/elasticflow.hpp"
 #include "sched/simulation/simulator.hpp"
+#include "tests/support/rounds.hpp"
 #include "tests/unit/policies/elastic_support.hpp"
 #include "tests/unit/policies/elasticflow_reference.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
@@ -26,7 +27,7 @@ void check_shape(const ElasticShape& shape, const char* cluster, std::uint64_t n
   for (const AdmissionTest admission : {AdmissionTest::Job, AdmissionTest::Batch}) {
     for (const SpareGpus greedy : {SpareGpus::Smallest, SpareGpus::Largest}) {
       for (const WholeSeconds slot : {60, 7}) {
-        for (std::uint64_t seed = 1; seed <= num_seeds; ++seed) {
+        for (std::uint64_t seed = 1; seed <= testing::rounds(num_seeds); ++seed) {
           CAPTURE(seed);
           CAPTURE(slot);
           CAPTURE(static_cast<int>(admission));

@@ -7,6 +7,7 @@
 #include "policies/registry.hpp"
 #include "sched/metrics/metrics.hpp"
 #include "sched/simulation/simulator.hpp"
+#include "tests/support/rounds.hpp"
 #include "tests/unit/policies/elastic_support.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
@@ -61,7 +62,7 @@ TEST_CASE(
     "elasticflow: on these workloads admitted jobs meet their deadlines; every job ends or is turned away") {
   for (const char* spec :
        {"elasticflow", "elasticflow:admission=batch", "elasticflow:greedy=largest,slot=7"}) {
-    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    for (std::uint64_t seed = 1; seed <= testing::rounds(20); ++seed) {
       const Workload workload = random_elastic_workload(seed, {});
       const SimulationResult result = replay(workload, "2x8", spec);
       CAPTURE(spec);
@@ -87,7 +88,7 @@ TEST_CASE(
 }
 
 TEST_CASE("elasticflow: the work of a job is done on the GPUs that it held") {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::rounds(20); ++seed) {
     const Workload workload = random_elastic_workload(seed, {});
     const SimulationResult result = replay(workload, "2x8", "elasticflow", {.record_segments = true});
     const std::vector<double> done = testing::iterations_done(workload, result);

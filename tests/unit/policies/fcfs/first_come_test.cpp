@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/rounds.hpp"
 #include "tests/support/sim_time.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
@@ -64,7 +65,7 @@ TEST_CASE("fifo: nothing overtakes the job at the head") {
 }
 
 TEST_CASE("fifo: equals a replay without an event queue on random workloads") {
-  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+  for (std::uint64_t seed = 0; seed < rounds(50); ++seed) {
     CAPTURE(seed);
     const Workload workload = random_workload(seed, 200, 18, SimDuration(7));
     const auto result = replay(workload, "2x8", "fifo");
@@ -142,7 +143,7 @@ TEST_CASE("recorded: a job whose recorded start lies before its submission start
 TEST_CASE("recorded: the schedule of a policy that does not preempt is told again to the nanosecond") {
   constexpr std::int32_t kGpus = 20;
   for (const char* spec : {"fifo", "fit-first", "easy", "easy-fast", "conservative"}) {
-    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    for (std::uint64_t seed = 0; seed < rounds(10); ++seed) {
       CAPTURE(spec);
       CAPTURE(seed);
       Workload workload = random_workload(seed, 150, kGpus, SimDuration(7));

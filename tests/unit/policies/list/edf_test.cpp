@@ -6,6 +6,7 @@
 #include "policies/registry.hpp"
 #include "sched/metrics/metrics.hpp"
 #include "sched/simulation/simulator.hpp"
+#include "tests/support/rounds.hpp"
 #include "tests/support/sim_time.hpp"
 #include "tests/unit/policies/elastic_support.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
@@ -72,7 +73,7 @@ TEST_CASE("edf: an elastic job that asks for a number of GPUs without a speed is
 }
 
 TEST_CASE("edf: rigid jobs have the schedule of resize=no, on random workloads") {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::rounds(20); ++seed) {
     CAPTURE(seed);
     const Workload workload = testing::random_workload(seed, 100, 8, std::chrono::seconds(3));
     const SimulationResult elastic = replay(workload, "2x8", "edf");
@@ -86,7 +87,7 @@ TEST_CASE("edf: rigid jobs have the schedule of resize=no, on random workloads")
 }
 
 TEST_CASE("edf: elastic jobs hold no more GPUs than there are and do all of their work") {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::rounds(20); ++seed) {
     CAPTURE(seed);
     const Workload workload = testing::random_elastic_workload(seed, {.gap_s = 100});
     const SimulationResult result = replay(workload, "2x8", "edf", {.record_segments = true});
@@ -103,7 +104,7 @@ TEST_CASE("edf-admission: every admitted job meets its deadline") {
   for (const bool round : {false, true}) {
     int met = 0;
     int rejected = 0;
-    for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    for (std::uint64_t seed = 1; seed <= testing::rounds(30); ++seed) {
       CAPTURE(seed);
       const ElasticShape shape{.num_jobs = 100, .gap_s = 60, .round = round};
       const Workload workload = testing::random_elastic_workload(seed, shape);
@@ -160,7 +161,7 @@ TEST_CASE(
     "edf-admission: rigid jobs are let in exactly when edf brings them and all before them home in time") {
   int in_time_to_the_tick = 0;
   int rejected = 0;
-  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::rounds(30); ++seed) {
     CAPTURE(seed);
     Workload workload = testing::random_workload(seed, 60, 8, SimDuration(3));
     for (Job& job : workload.jobs)

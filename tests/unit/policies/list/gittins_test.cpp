@@ -7,6 +7,7 @@
 
 #include "core/base/rng.hpp"
 #include "policies/registry.hpp"
+#include "tests/support/rounds.hpp"
 #include "tests/support/sim_time.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
@@ -108,7 +109,7 @@ TEST_CASE("gittins: passes in which all jobs find room may be skipped") {
     sample += std::to_string(1 + random.below(400)) + "\n";
   const std::string spec =
       "gittins:delta=30,queues=50;200,distribution=" + folder.write("sample.csv", sample).string();
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+  for (std::uint64_t seed = 1; seed <= rounds(20); ++seed) {
     CAPTURE(seed);
     std::vector<JobLine> lines;
     std::int64_t submit_s = 0;

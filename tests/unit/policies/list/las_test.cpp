@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "policies/registry.hpp"
+#include "tests/support/rounds.hpp"
 #include "tests/support/sim_time.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
@@ -96,7 +97,7 @@ std::vector<JobOutcome> las_by_hand(const Workload& workload, std::int32_t total
 TEST_CASE("las: equals the rule applied to lists, on random workloads") {
   for (const bool gpu_time : {false, true}) {
     const std::string attained = gpu_time ? "gpu-time" : "time";
-    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    for (std::uint64_t seed = 0; seed < rounds(60); ++seed) {
       CAPTURE(attained);
       CAPTURE(seed);
       const Workload workload = random_workload(seed, 200, 16, std::chrono::seconds(1));

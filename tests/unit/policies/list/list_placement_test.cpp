@@ -10,6 +10,7 @@
 #include "sched/cluster/node_table.hpp"
 #include "sched/disruption/disruptions.hpp"
 #include "sched/placement/placement.hpp"
+#include "tests/support/rounds.hpp"
 #include "tests/support/sim_time.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
@@ -329,7 +330,7 @@ TEST_CASE("property: list policies equal the rule applied to one list, under pla
     for (const PlacementKind kind : kPlacements) {
       CAPTURE(static_cast<int>(kind));
       int refusals = 0;
-      for (std::uint64_t seed = 0; seed < 24; ++seed) {
+      for (std::uint64_t seed = 0; seed < rounds(24); ++seed) {
         CAPTURE(seed);
         Workload workload = random_workload(seed, 150, 18, SimDuration(3));
         RandomStream random(seed, "nodes");

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/rounds.hpp"
 #include "tests/support/sim_time.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
@@ -69,7 +70,7 @@ std::vector<Outcome> list_by_hand(const Workload& workload, std::int32_t total_g
 }
 
 void compare_with_hand(const std::string& policy, const Key& key) {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < rounds(60); ++seed) {
     CAPTURE(policy);
     CAPTURE(seed);
     const Workload workload = random_workload(seed, 200, 16, SimDuration(3));

@@ -8,6 +8,7 @@
 
 #include "core/base/rng.hpp"
 #include "sched/simulation/simulator.hpp"
+#include "tests/support/rounds.hpp"
 #include "tests/unit/sched/scripted_policy.hpp"
 #include "workloads/jobs/job.hpp"
 
@@ -198,7 +199,7 @@ TEST_CASE("gang_sites: work is exact to the nanosecond, however often jobs are m
     std::map<std::uint32_t, SimDuration> work_;
   };
   int num_spread = 0;
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::rounds(40); ++seed) {
     CAPTURE(seed);
     const bool by_iterations = seed % 2 == 1;
     RandomStream random(seed, "jobs");

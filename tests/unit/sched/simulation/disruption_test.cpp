@@ -9,6 +9,7 @@
 #include "core/base/rng.hpp"
 #include "sched/metrics/metrics.hpp"
 #include "sched/simulation/simulator.hpp"
+#include "tests/support/rounds.hpp"
 #include "tests/support/sim_time.hpp"
 #include "tests/unit/sched/scripted_policy.hpp"
 
@@ -471,7 +472,7 @@ SimulationResult resize_every_50_s(std::uint64_t seed, bool extra_passes) {
 }  // namespace
 
 TEST_CASE("disruption: looking more often changes nothing") {
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::rounds(20); ++seed) {
     CAPTURE(seed);
     const SimulationResult seldom = resize_every_50_s(seed, false);
     const SimulationResult often = resize_every_50_s(seed, true);
