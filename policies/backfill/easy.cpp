@@ -130,19 +130,21 @@ class Easy final : public Policy {
     return first;
   }
 
-  /// Starts those of the jobs that arrived now that move no reservation.
+  /// Starts, in the order of the queue, those of the jobs that arrived now that move no reservation.
   void backfill_arrivals(SchedulingPass& pass) {
-    for (const JobId id : pass.arrived()) {
-      if (pass.state(id) != JobState::Waiting) continue;
-      const QueuedJob job = queued_job(pass, id);
-      const bool is_head = std::ranges::any_of(heads_, [&](const Head& head) { return head.job.id == id; });
-      if (!is_head && fits(pass, job)) start(pass, job);
+    arrived_.clear();
+    for (const JobId id : pass.arrived())
+      arrived_.push_back(queued_job(pass, id));
+    std::ranges::sort(arrived_, Queue::before);
+    for (const QueuedJob& job : arrived_) {
+      if (fits(pass, job)) start(pass, job);
     }
   }
 
   std::optional<GpuForecast> free_;  ///< beside running jobs and the reservations of heads
   QueuesByKind<Queue> waiting_;      ///< with the heads
   std::vector<Head> heads_;
+  std::vector<QueuedJob> arrived_;  ///< in this pass
 };
 
 }  // namespace

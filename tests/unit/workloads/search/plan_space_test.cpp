@@ -1,9 +1,9 @@
+#include "workloads/search/plan_space.hpp"
 #include "core/base/rng.hpp"
 #include "core/profile/gpu_profile.hpp"
 #include "tests/unit/workloads/plain_a100.hpp"
 #include "workloads/model/parallel_plan.hpp"
 #include "workloads/model/zoo.hpp"
-#include "workloads/search/plan_space.hpp"
 #include "workloads/stack/stack.hpp"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <string>
 #include <vector>
-
 
 namespace vtrain {
 namespace {
