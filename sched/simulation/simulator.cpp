@@ -197,7 +197,7 @@ class Simulation final : public SchedulingPass {
   }
 
   /// Ends a segment: at once outside of a pass, and for good at the end of a pass.
-  void close(ClosedSegment segment) {
+  void close(ClosedSegment&& segment) {
     JobProgress& progress = progress_by_job_[segment.job.value];
     const SimDuration held = now_ - progress.resumed;
     const SimDuration work =

@@ -15,7 +15,8 @@ SETUP = [
 POLICIES = ["fifo", "fit-first", "sjf", "srtf", "srsf", "las", "'las:attained=time,queues=1000;5000'", "las:preset=elasticflow,slot=2m",
             "gittins:distribution=shared/golden/tiresias/yarn-gput1000.csv", "edf", "edf:resize=no", "edf:preset=elasticflow",
             "edf-admission", "elasticflow", "elasticflow:admission=batch,greedy=largest,overhead=table", "chronus", "easy-fast",
-            "easy", "easy:order=asc-walltime", "conservative"]
+            "easy", "easy:order=asc-walltime", "conservative", "easy:planning=hosts", "easy:order=asc-walltime,planning=hosts",
+            "conservative:planning=hosts"]
 PLACEMENTS = ["count", "yarn", "best-fit", "consolidate", "consolidate-strict", "buddy", "fgd"]
 FAILURES = ["", " --failures mtbf=40h,repair=2h --checkpoints daly --interruption-cost 60s --seed 9"]
 TRACES = {"deadlines.csv": "8x8:a100", "rigid.csv": "6x8:a100"}
