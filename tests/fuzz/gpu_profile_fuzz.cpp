@@ -9,6 +9,7 @@
 #include "workloads/iteration/iteration_times.hpp"
 #include "workloads/physical/physical_predictor.hpp"
 #include "workloads/stack/kernel_cost.hpp"
+#include "workloads/stack/stack.hpp"
 
 namespace {
 

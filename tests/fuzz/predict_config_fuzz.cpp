@@ -5,9 +5,11 @@
 #include <string>
 
 #include "core/io/json_reader.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "workloads/config/model_file.hpp"
 #include "workloads/config/predict_config.hpp"
 #include "workloads/physical/memory_model.hpp"
+#include "workloads/stack/stack.hpp"
 
 namespace {
 
