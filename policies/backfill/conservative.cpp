@@ -44,9 +44,8 @@ class Conservative final : public Policy {
     for (const JobId id : pass.arrived())
       book(pass, waiting_.try_emplace(id).first);
     start_due(pass);
-    SimTime next = due_.empty() ? SimTime::max() : due_.begin()->first;
-    if (!held_.empty()) next = std::min(next, held_.begin()->first);
-    if (next != SimTime::max()) pass.wake_at(next);
+    // Bookings of overdue jobs that run out need no pass of their own: the next one renews them.
+    if (!due_.empty()) pass.wake_at(due_.begin()->first);
   }
 
  private:
