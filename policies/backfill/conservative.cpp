@@ -74,7 +74,7 @@ class Conservative final : public Policy {
     due_.insert({booking->begin, waiting->first});
   }
 
-  /// Makes all bookings anew, in order of arrival, but those of overdue jobs.
+  /// Cancels all bookings but those of overdue jobs, and makes new ones in order of arrival.
   void plan_anew(const SchedulingPass& pass) {
     for (const auto& [begin, id] : due_)
       free_->cancel(*waiting_.at(id).booking);
@@ -171,7 +171,7 @@ class Conservative final : public Policy {
     overdue_.forget_refusals();
   }
 
-  std::optional<GpuForecast> free_;  ///< beside running jobs and all bookings
+  std::optional<GpuForecast> free_;  ///< GPUs left by running jobs and all bookings
   WaitingJobs waiting_;
   std::set<std::pair<SimTime, JobId>> due_;  ///< begins of the bookings of jobs that are not overdue
   QueuesByKind<ArrivalOrderQueue> overdue_;

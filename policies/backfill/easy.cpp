@@ -50,7 +50,7 @@ class Easy final : public Policy {
     std::optional<Booking> booking;  ///< none if too many GPUs are out of service for it
   };
 
-  /// Whether no job of this pass is to come before the head of its kind, or is one.
+  /// True if every job that arrived has a head of its kind before it.
   bool heads_stay(const SchedulingPass& pass) const {
     return std::ranges::none_of(pass.arrived(), [&](JobId id) {
       const QueuedJob job = queued_job(pass, id);
@@ -141,7 +141,7 @@ class Easy final : public Policy {
     }
   }
 
-  std::optional<GpuForecast> free_;  ///< beside running jobs and the reservations of heads
+  std::optional<GpuForecast> free_;  ///< GPUs left by running jobs and the reservations of heads
   QueuesByKind<Queue> waiting_;      ///< with the heads
   std::vector<Head> heads_;
   std::vector<QueuedJob> arrived_;  ///< in this pass
