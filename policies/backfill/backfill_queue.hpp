@@ -32,6 +32,9 @@ struct QueuedJob {
   SimDuration time_limit{0};  ///< the longest that it runs; must not change while it waits
   GpuTypeId gpu_type{};       ///< that it asks for, see `Job`
   std::int16_t gpu_share = kWholeGpu;
+
+  /// The time for which it books GPUs; above 0, so that every booking takes something.
+  SimDuration booked_time() const { return std::max(time_limit, SimDuration(1)); }
 };
 
 /// A job of a pass as the queues know it, if it waits or ends now.

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "policies/backfill/backfill_queue.hpp"
 #include "policies/backfill/by_hosts.hpp"
@@ -24,11 +25,14 @@ namespace {
 class Conservative final : public Policy {
  public:
   void schedule(SchedulingPass& pass) override {
-    if (!free_) free_.emplace(pass);
+    if (!free_) {
+      free_.emplace(pass);
+      left_until_.resize(free_->num_types());
+    }
     const bool capacity_changed = free_->advance(pass);
-    SimTime freed_until = pass.now();
+    freed_until_.assign(free_->num_types(), pass.now());
     for (const JobId id : pass.ended())
-      freed_until = std::max(freed_until, free_->end(pass, id));
+      extend(freed_until_, free_->end(pass, id));
     for (const JobId id : pass.interrupted()) {
       free_->end(pass, id);
       waiting_.try_emplace(id);
@@ -39,7 +43,7 @@ class Conservative final : public Policy {
       plan_anew(pass);
     } else if (!pass.ended().empty()) {
       start_overdue(pass);
-      if (freed_until > pass.now()) renew(pass, freed_until);
+      if (latest(freed_until_) > pass.now()) renew(pass);
     }
     for (const JobId id : pass.arrived())
       book(pass, waiting_.try_emplace(id).first);
@@ -56,20 +60,22 @@ class Conservative final : public Policy {
   /// In order of arrival, which is that of the ids.
   using WaitingJobs = std::map<JobId, Waiting>;
 
-  /// The longest time for which a job may hold its GPUs; above 0, so that every booking takes something.
-  static SimDuration length_of(const QueuedJob& job) { return std::max(job.time_limit, SimDuration(1)); }
-  /// Jobs of one kind are alike but for size and time limit.
-  GpuTypeId kind_of(const QueuedJob& job) const { return free_->is_uniform() ? GpuTypeId() : job.gpu_type; }
+  /// Makes the ends of free time by type as late as that of a booking.
+  static void extend(std::vector<SimTime>& until, const Booking& booking) {
+    for (const TypeCount& gpus : booking.gpus)
+      until[gpus.type] = std::max(until[gpus.type], booking.end);
+  }
+  static SimTime latest(const std::vector<SimTime>& until) { return *std::ranges::max_element(until); }
 
   /// Books the earliest slot for a job that has none.
   void book(const SchedulingPass& pass, WaitingJobs::iterator waiting) {
     const QueuedJob job = queued_job(pass, waiting->first);
-    const SimTime from =
-        std::max(pass.now(), bounds_.lower_bound(kind_of(job), job.num_gpus, length_of(job)));
+    const SimTime from = std::max(
+        pass.now(), bounds_.lower_bound(free_->kind_of(job.gpu_type), job.num_gpus, job.booked_time()));
     std::optional<Booking>& booking = waiting->second.booking;
-    booking = free_->earliest(job.gpu_type, job.num_gpus, length_of(job), {.from = from});
+    booking = free_->earliest(job.gpu_type, job.num_gpus, job.booked_time(), {.from = from});
     if (!booking) return;
-    bounds_.add(kind_of(job), job.num_gpus, length_of(job), booking->begin);
+    bounds_.add(free_->kind_of(job.gpu_type), job.num_gpus, job.booked_time(), booking->begin);
     free_->book(*booking);
     due_.insert({booking->begin, waiting->first});
   }
@@ -80,33 +86,40 @@ class Conservative final : public Policy {
       free_->cancel(*waiting_.at(id).booking);
     due_.clear();
     bounds_.reset();
-    left_until_ = pass.now();
+    left_until_.assign(free_->num_types(), pass.now());
     for (auto job = waiting_.begin(); job != waiting_.end(); ++job) {
       if (!job->second.is_overdue) book(pass, job);
     }
   }
 
   /// Lets each waiting job, in order of arrival, take the earliest slot while all others keep theirs. A
-  /// better slot includes GPUs that came free, so that it begins before the end of those, `freed_until`.
-  void renew(const SchedulingPass& pass, SimTime freed_until) {
+  /// better slot includes GPUs that came free, so that it begins before the end of those, `freed_until_`.
+  void renew(const SchedulingPass& pass) {
     bounds_.reset();
     // What a job leaves, the jobs before it have not seen: they look there the next time.
-    freed_until = std::max(freed_until, std::exchange(left_until_, pass.now()));
+    for (std::size_t type = 0; type < freed_until_.size(); ++type) {
+      if (freed_until_[type] > pass.now())
+        freed_until_[type] = std::max(freed_until_[type], std::exchange(left_until_[type], pass.now()));
+    }
     for (auto& [id, waiting] : waiting_) {
       if (waiting.is_overdue) continue;
       const SimTime booked = waiting.booking ? waiting.booking->begin : SimTime::max();
       if (booked <= pass.now()) continue;
       const QueuedJob job = queued_job(pass, id);
+      SimTime freed_until = pass.now();
+      for (const std::uint32_t type : free_->allowed(job.gpu_type))
+        freed_until = std::max(freed_until, freed_until_[type]);
+      if (freed_until == pass.now()) continue;
       // From the booked begin on its own GPUs count: a stretch that reaches it is long enough.
       auto earlier =
-          free_->earliest(job.gpu_type, job.num_gpus, length_of(job),
+          free_->earliest(job.gpu_type, job.num_gpus, job.booked_time(),
                           {.from = pass.now(), .before = std::min(booked, freed_until), .enough = booked});
       if (!earlier) continue;
       if (waiting.booking) {
         free_->cancel(*waiting.booking);
         due_.erase({booked, id});
-        left_until_ = std::max(left_until_, waiting.booking->end);
-        freed_until = std::max(freed_until, waiting.booking->end);
+        extend(left_until_, *waiting.booking);
+        extend(freed_until_, *waiting.booking);
       }
       waiting.booking = std::move(earlier);
       free_->book(*waiting.booking);
@@ -123,7 +136,7 @@ class Conservative final : public Policy {
     if (free_->may_choose(pass.job(id).gpu_type)) {
       // Placement may have chosen another type than was booked.
       bounds_.reset();
-      left_until_ = std::max(left_until_, waiting->second.booking->end);
+      extend(left_until_, *waiting->second.booking);
     }
     waiting_.erase(waiting);
     return true;
@@ -149,7 +162,7 @@ class Conservative final : public Policy {
       held_.erase(held_.begin());
       Booking& booking = *waiting_.at(id).booking;
       booking.begin = pass.now();
-      booking.end = saturating_sum(pass.now(), length_of(queued_job(pass, id)));
+      booking.end = saturating_sum(pass.now(), queued_job(pass, id).booked_time());
       free_->book(booking);
       held_.insert({booking.end, id});
     }
@@ -177,7 +190,8 @@ class Conservative final : public Policy {
   QueuesByKind<ArrivalOrderQueue> overdue_;
   std::set<std::pair<SimTime, JobId>> held_;  ///< ends of the bookings of overdue jobs
   SlotBounds bounds_;                         ///< since GPUs last came free early
-  SimTime left_until_{};                      ///< end of the slots that jobs left since all last looked
+  std::vector<SimTime> freed_until_;          ///< [types]: end of what came free early in this pass
+  std::vector<SimTime> left_until_;  ///< [types]: end of the slots that jobs left since all last looked
 };
 
 }  // namespace

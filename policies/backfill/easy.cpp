@@ -50,22 +50,20 @@ class Easy final : public Policy {
     std::optional<Booking> booking;  ///< none if too many GPUs are out of service for it
   };
 
-  /// True if every job that arrived has a head of its kind before it.
-  bool heads_stay(const SchedulingPass& pass) const {
-    return std::ranges::none_of(pass.arrived(), [&](JobId id) {
-      const QueuedJob job = queued_job(pass, id);
-      const auto head =
-          std::ranges::find_if(heads_, [&](const Head& each) { return kind_of(each.job) == kind_of(job); });
-      return head == heads_.end() || Queue::before(job, head->job);
-    });
+  /// The head of the jobs that ask for a type; null if they have none.
+  const Head* head_of(GpuTypeId asked) const {
+    const auto head = std::ranges::find_if(
+        heads_, [&](const Head& each) { return free_->kind_of(each.job.gpu_type) == free_->kind_of(asked); });
+    return head == heads_.end() ? nullptr : &*head;
   }
 
-  /// Jobs of one kind share a head.
-  GpuTypeId kind_of(const QueuedJob& job) const { return free_->is_uniform() ? GpuTypeId() : job.gpu_type; }
-
-  bool has_head(GpuTypeId asked) const {
-    return std::ranges::any_of(
-        heads_, [&](const Head& head) { return free_->is_uniform() || head.job.gpu_type == asked; });
+  /// True if every job that arrived has a head of its kind before it.
+  bool heads_stay(const SchedulingPass& pass) const {
+    return std::ranges::all_of(pass.arrived(), [&](JobId id) {
+      const QueuedJob job = queued_job(pass, id);
+      const Head* const head = head_of(job.gpu_type);
+      return head != nullptr && Queue::before(head->job, job);
+    });
   }
 
   /// Starts a job that fits, if placement has room.
@@ -78,8 +76,7 @@ class Easy final : public Policy {
 
   bool fits(const SchedulingPass& pass, const QueuedJob& job) const {
     return job.num_gpus.value <=
-           free_->most_until(job.gpu_type,
-                             saturating_sum(pass.now(), std::max(job.time_limit, SimDuration(1))));
+           free_->most_until(job.gpu_type, saturating_sum(pass.now(), job.booked_time()));
   }
 
   /// Starts jobs from the front of the queue; the first of each kind that cannot start becomes a head.
@@ -101,7 +98,7 @@ class Easy final : public Policy {
 
   std::optional<QueuedJob> first_without_head() const {
     return waiting_.first_fitting(
-        [&](GpuTypeId asked) { return BackfillLimits{has_head(asked) ? GpuCount(0) : GpuCount(INT32_MAX)}; });
+        [&](GpuTypeId asked) { return BackfillLimits{head_of(asked) ? GpuCount(0) : GpuCount(INT32_MAX)}; });
   }
 
   /// Starts, in order, every waiting job that moves no reservation.

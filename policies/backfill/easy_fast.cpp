@@ -1,14 +1,17 @@
 // `easy-fast`: EASY backfilling by counts, with a reservation that is made once: the behaviour of
-// `easy_bf_fast` of batsched 1.4. Jobs wait in order of arrival behind one priority job. Its shadow, the
-// instant at which it fits if every running job takes its time limit, is computed when it becomes the
-// priority job and kept even if jobs end early. A later job overtakes it if it fits now and ends by the
-// shadow. The priority job and the queue start at ends; arrivals are tried once.
+// `easy_bf_fast` of batsched 1.4. Jobs wait in order of arrival behind one priority job; where jobs ask for
+// types of GPUs, behind one for each type. Its shadow, the instant at which it fits if every running job
+// takes its time limit, is computed when it becomes the priority job and kept even if jobs end early. A later
+// job overtakes it if it fits now and ends by the shadow, or can't use the same GPUs. Priority jobs and the
+// queue start at ends; arrivals are tried once.
 //
 // Where gangs may not fit although enough GPUs are free (`yarn` placement), a priority job that found no room
 // keeps its place and is tried again whenever a job ends; jobs overtake it until its shadow at most. The
 // cluster then drains until it fits.
+#include <algorithm>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "policies/backfill/backfill_queue.hpp"
 #include "policies/base/policies.hpp"
@@ -29,18 +32,22 @@ class EasyFast final : public Policy {
     }
     const bool disrupted = !pass.interrupted().empty() || pass.capacity_changed();
     if (!pass.ended().empty() || disrupted) {
-      if (!priority_ || start(pass, priority_)) {
-        start_queue_heads(pass);
-      } else if (disrupted) {
-        make_priority(pass, priority_);
-      }
-      if (priority_) backfill(pass);
+      start_heads(pass, disrupted);
+      start_queue(pass);
+      if (!heads_.empty()) backfill(pass);
     }
     for (const JobId id : pass.arrived())
       admit(pass, id);
   }
 
  private:
+  /// A priority job.
+  struct Head {
+    JobId job;
+    GpuTypeId gpu_type;  ///< that it asks for
+    SimTime shadow{};
+  };
+
   /// Starts a job if the cluster has room.
   bool start(SchedulingPass& pass, JobId id) {
     if (pass.job(id).num_gpus > pass.free_gpus() || !pass.try_start(id)) return false;
@@ -48,14 +55,25 @@ class EasyFast final : public Policy {
     return true;
   }
 
-  /// Starts jobs in order until one does not fit; that one becomes the priority job.
-  void start_queue_heads(SchedulingPass& pass) {
-    priority_ = JobId();
-    while (const auto head = waiting_.front()) {
-      waiting_.remove(*head);
-      if (start(pass, head->id)) continue;
-      make_priority(pass, head->id);
-      return;
+  /// Starts the priority jobs that fit and delay none before them; foresees the others anew where nodes have
+  /// gone or come back.
+  void start_heads(SchedulingPass& pass, bool foresee_anew) {
+    std::vector<Head> before = std::exchange(heads_, {});
+    for (Head& head : before) {
+      if (is_harmless(pass, head.job) && start(pass, head.job)) continue;
+      if (foresee_anew) head.shadow = shadow_of(pass, head.job);
+      heads_.push_back(head);
+    }
+  }
+
+  /// Starts waiting jobs in order; the first of each kind that can't start becomes its priority job.
+  void start_queue(SchedulingPass& pass) {
+    const auto limits_of = [&](GpuTypeId asked) {
+      return BackfillLimits{has_head(pass, asked) ? GpuCount(0) : GpuCount(INT32_MAX)};
+    };
+    while (const auto first = waiting_.first_fitting(limits_of)) {
+      waiting_.remove(*first);
+      if (!is_harmless(pass, first->id) || !start(pass, first->id)) add_head(pass, first->id);
     }
   }
 
@@ -69,14 +87,29 @@ class EasyFast final : public Policy {
     free_.limit_to_free(pass);
   }
 
-  /// How long jobs that ask for a type may run without delaying the priority job.
-  SimDuration longest(const SchedulingPass& pass, GpuTypeId asked) const {
-    const GpusByType* const by_type = pass.gpus_by_type();
-    const bool in_the_way = by_type == nullptr || by_type->overlap(asked, pass.job(priority_).gpu_type);
-    return in_the_way ? shadow_ - pass.now() : SimDuration::max();
+  /// Whether jobs that ask for a type have a priority job.
+  bool has_head(const SchedulingPass& pass, GpuTypeId asked) const {
+    return std::ranges::any_of(heads_, [&](const Head& head) {
+      return GpuPool::kind_of(pass, head.gpu_type) == GpuPool::kind_of(pass, asked);
+    });
   }
 
-  /// Starts every waiting job that fits now and does not delay the priority job.
+  /// How long jobs that ask for a type may run without delaying a priority job.
+  SimDuration longest(const SchedulingPass& pass, GpuTypeId asked) const {
+    const GpusByType* const by_type = pass.gpus_by_type();
+    SimDuration longest = SimDuration::max();
+    for (const Head& head : heads_) {
+      if (by_type == nullptr || by_type->overlap(asked, head.gpu_type))
+        longest = std::min(longest, head.shadow - pass.now());
+    }
+    return longest;
+  }
+
+  bool is_harmless(const SchedulingPass& pass, JobId id) const {
+    return pass.planned_time(id) <= longest(pass, pass.job(id).gpu_type);
+  }
+
+  /// Starts every waiting job that fits now and delays no priority job.
   void backfill(SchedulingPass& pass) {
     count_free(pass);
     const auto limits_of = [&](GpuTypeId asked) {
@@ -95,30 +128,30 @@ class EasyFast final : public Policy {
   }
 
   void admit(SchedulingPass& pass, JobId id) {
-    const bool harmless = !priority_ || pass.planned_time(id) <= longest(pass, pass.job(id).gpu_type);
-    if (harmless && start(pass, id)) return;
-    if (priority_)
+    if (is_harmless(pass, id) && start(pass, id)) return;
+    if (has_head(pass, pass.job(id).gpu_type))
       waiting_.push(queued_job(pass, id));
     else
-      make_priority(pass, id);
+      add_head(pass, id);
   }
 
-  void make_priority(SchedulingPass& pass, JobId id) {
-    priority_ = id;
-    shadow_ = SimTime::max();
+  void add_head(const SchedulingPass& pass, JobId id) {
+    heads_.push_back({id, pass.job(id).gpu_type, shadow_of(pass, id)});
+  }
+
+  /// The instant at which a job fits if every running job takes its time limit; `SimTime::max()` if never.
+  SimTime shadow_of(const SchedulingPass& pass, JobId id) {
     const Job& job = pass.job(id);
     count_free(pass);
     for (const auto& [end, running] : running_) {
       free_.release(running, pass.job(running).num_gpus);
-      if (free_.max_gang(GpuPool::kind_of(pass, job.gpu_type)) < job.num_gpus) continue;
-      shadow_ = end;
-      return;
+      if (free_.max_gang(GpuPool::kind_of(pass, job.gpu_type)) >= job.num_gpus) return end;
     }
+    return SimTime::max();
   }
 
-  QueuesByKind<ArrivalOrderQueue> waiting_;      ///< without the priority job
-  JobId priority_;                               ///< none: nothing waits
-  SimTime shadow_{};                             ///< shadow of the priority job
+  QueuesByKind<ArrivalOrderQueue> waiting_;      ///< without the priority jobs
+  std::vector<Head> heads_;                      ///< at most one of each kind, in the order of their turns
   std::set<std::pair<SimTime, JobId>> running_;  ///< jobs by the end of their time limit
   GpuPool free_;                                 ///< GPUs that are free, while they are handed out
 };

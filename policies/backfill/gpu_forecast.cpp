@@ -54,16 +54,17 @@ void GpuForecast::start(const SchedulingPass& pass, JobId job) {
   add(gpus, now_, end, -1);
 }
 
-SimTime GpuForecast::end(const SchedulingPass& pass, JobId job) {
-  const SimTime end = pass.planned_end(job);
+Booking GpuForecast::end(const SchedulingPass& pass, JobId job) {
+  Booking freed{now_, pass.planned_end(job), {}};
   if (is_uniform()) {
-    free_.front().add(now_, end, pass.job(job).num_gpus.value);
-    return end;
+    freed.gpus.push_back({0, pass.job(job).num_gpus.value});
+  } else {
+    const auto held = held_.find(job.value);
+    freed.gpus = std::move(held->second);
+    held_.erase(held);
   }
-  const auto held = held_.find(job.value);
-  add(held->second, now_, end, 1);
-  held_.erase(held);
-  return end;
+  cancel(freed);
+  return freed;
 }
 
 std::span<const std::uint32_t> GpuForecast::allowed(GpuTypeId asked) const {

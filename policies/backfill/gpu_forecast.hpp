@@ -38,8 +38,9 @@ class GpuForecast {
   bool advance(const SchedulingPass& pass);
   /// Books what a job that has just started holds until its time limit.
   void start(const SchedulingPass& pass, JobId job);
-  /// Gives back what a job held that runs no longer. Returns when the job should have ended at the latest.
-  SimTime end(const SchedulingPass& pass, JobId job);
+  /// Gives back what a job held that runs no longer, and returns that: its GPUs from now until the job should
+  /// have ended at the latest.
+  Booking end(const SchedulingPass& pass, JobId job);
 
   /// The most GPUs that a job which asks for this type can have together in `[now, end)`.
   std::int64_t most_until(GpuTypeId asked, SimTime end) const;
@@ -52,11 +53,16 @@ class GpuForecast {
   void cancel(const Booking& booking) { add(booking, 1); }
   /// Whether all GPUs are alike to jobs.
   bool is_uniform() const { return by_type_ == nullptr; }
-  /// Whether a job that asks for this type may get GPUs of several types.
+  /// The kind of jobs that ask for this type: jobs of one kind may use the same GPUs.
+  GpuTypeId kind_of(GpuTypeId asked) const { return is_uniform() ? GpuTypeId() : asked; }
+  /// Number of types; 1 where all GPUs are alike.
+  std::size_t num_types() const { return free_.size(); }
+  /// The types whose GPUs a job may get that asks for this type.
+  std::span<const std::uint32_t> allowed(GpuTypeId asked) const;
+  /// Whether there are several of them.
   bool may_choose(GpuTypeId asked) const { return allowed(asked).size() > 1; }
 
  private:
-  std::span<const std::uint32_t> allowed(GpuTypeId asked) const;
   /// GPUs for a job among counts by type, if they suffice.
   std::optional<std::vector<TypeCount>> choose(std::span<const std::uint32_t> types,
                                                std::span<const std::int64_t> counts,
