@@ -5,13 +5,14 @@
 
 namespace vtrain {
 
-std::vector<NodeId> nodes_of(std::span<const NodeShare> shares) {
+std::vector<GangPart> parts_of(std::span<const NodeShare> shares) {
   // What a gang has of a node stands together.
-  std::vector<NodeId> nodes;
+  std::vector<GangPart> parts;
   for (const NodeShare& share : shares) {
-    if (nodes.empty() || nodes.back() != share.node) nodes.push_back(share.node);
+    if (parts.empty() || parts.back().node != share.node) parts.push_back({share.node, GpuCount(0)});
+    parts.back().gpus += share.gpus;
   }
-  return nodes;
+  return parts;
 }
 
 void record_sample(SimulationResult& result, const ClusterSample& sample, const Placement& placement) {

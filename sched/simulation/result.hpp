@@ -28,13 +28,22 @@ struct JobOutcome {
   bool turned_away = false;  ///< `Rejected` by the policy, not for want of room on the empty cluster
 };
 
+/// The part of a gang that is on one node.
+struct GangPart {
+  NodeId node;
+  GpuCount gpus{0};
+
+  friend bool operator==(const GangPart&, const GangPart&) = default;
+};
+
 /// One interval in which a job held its gang.
 struct JobSegment {
   JobId job;
   SimTime begin{};
   SimTime end{};
   GpuCount num_gpus{0};
-  std::vector<NodeId> nodes;  ///< empty under `count` placement, which has no nodes
+  std::vector<GangPart> parts;         ///< by node; empty under `count` placement, which has no nodes
+  std::int16_t gpu_share = kWholeGpu;  ///< thousandths of each of the GPUs
 };
 
 /// The cluster right after the pass of one instant; a step function between samples.
@@ -69,8 +78,8 @@ struct SimulationResult {
   bool stopped_early = false;
 };
 
-/// The nodes of a gang, each once.
-std::vector<NodeId> nodes_of(std::span<const NodeShare> shares);
+/// The parts of a gang, each node once.
+std::vector<GangPart> parts_of(std::span<const NodeShare> shares);
 
 /// Appends a sample of the cluster, unless it is as it was, and of its fragmentation where that is kept.
 void record_sample(SimulationResult& result, const ClusterSample& sample, const Placement& placement);

@@ -67,9 +67,7 @@ class Simulation final : public SchedulingPass {
   SimulationResult run() {
     while (advance()) {
       if (!collect_events()) continue;
-      in_pass_ = true;
       policy_.schedule(*this);
-      in_pass_ = false;
       account_pass();
       const GpuCount in_use = usable_gpus_ - gangs_.placement().idle_gpus();
       record_sample(result_, {now_, num_waiting_, in_use}, gangs_.placement());
@@ -103,9 +101,10 @@ class Simulation final : public SchedulingPass {
     const GpuCount before = progress_by_job_[job.value].num_gpus;
     if (num_gpus == before) return true;
     if (num_gpus > free_gpus_ + before) return false;
-    ClosedSegment closed = segment_of(job, SegmentEnd::Resized);
+    ClosedSegment closed = closed_segment_of(job, SegmentEnd::Resized);
     if (!gangs_.resize(job, before, num_gpus)) return false;
-    close(std::move(closed));
+    closed_.push_back(std::move(closed));
+    add_progress(job, SegmentEnd::Resized);
     open_segment(job, num_gpus);
     sweep_stale_events();
     return true;
@@ -131,16 +130,18 @@ class Simulation final : public SchedulingPass {
 
   void preempt(JobId job) override {
     require(job, JobState::Running, "preempted", "running");
-    send_back(job, SegmentEnd::Preempted);
+    closed_.push_back(closed_segment_of(job, SegmentEnd::Preempted));
+    stop(job, SegmentEnd::Preempted);
     sweep_stale_events();
   }
 
   bool try_resume(JobId job) override {
     const auto closed = std::ranges::find(closed_, job, &ClosedSegment::job);
     if (closed == closed_.end() || !is_live(job)) return false;
+    const EndedSegment& segment = closed->segment;
     JobProgress& progress = progress_by_job_[job.value];
     const bool runs = progress.state == JobState::Running;
-    if (!gangs_.restore(job, runs ? progress.num_gpus : GpuCount(0), closed->progress.num_gpus, closed->gang))
+    if (!gangs_.restore(job, runs ? progress.num_gpus : GpuCount(0), segment.progress.num_gpus, closed->gang))
       return false;
     if (!runs) {
       --num_waiting_;
@@ -148,10 +149,10 @@ class Simulation final : public SchedulingPass {
     }
     update_gpus();
     const std::uint32_t runs_so_far = progress.run;
-    progress = closed->progress;
+    progress = segment.progress;
     progress.run = runs_so_far;
-    if (accounting_) accounting_->restore(job, closed->state);
-    std::erase_if(closed_, [job](const ClosedSegment& segment) { return segment.job == job; });
+    if (accounting_) accounting_->restore(job, segment.state);
+    std::erase_if(closed_, [job](const ClosedSegment& each) { return each.job() == job; });
     foresee_end(job);
     sweep_stale_events();
     return true;
@@ -170,49 +171,54 @@ class Simulation final : public SchedulingPass {
  private:
   static constexpr SimTime kNever = SimTime::max();
 
-  /// A segment that has ended at this instant. What policies see of the job changes at once; outcomes, losses
-  /// and records follow with `account`, so that a pass can take the end back until then.
-  struct ClosedSegment {
+  /// The end of a segment, now, with what was true before it.
+  struct EndedSegment {
     JobId job;
     SegmentEnd how;
-    JobProgress progress;              ///< before the end
-    SegmentAccounting::State state{};  ///< before the end, if something costs jobs time
-    std::int16_t gpu_share = kWholeGpu;
-    std::vector<NodeShare> gang{};  ///< what placement gave it, if the end may be taken back
-    std::vector<NodeId> nodes{};    ///< if segments are recorded
+    std::int16_t gpu_share;
+    JobProgress progress;
+    SegmentAccounting::State state;  ///< if something costs jobs time
+    std::vector<GangPart> parts;     ///< if segments are recorded
   };
 
-  /// The segment of a running job, which is to end now.
-  ClosedSegment segment_of(JobId job, SegmentEnd how) const {
+  /// A segment that the policy has ended in this pass. What policies see of the job changes at once;
+  /// outcomes, losses and records follow at the end of the pass, so that the policy can take the end back
+  /// until then.
+  struct ClosedSegment {
+    EndedSegment segment;
+    std::vector<NodeShare> gang;  ///< what placement gave it
+
+    JobId job() const { return segment.job; }
+  };
+
+  /// The end of a running job's segment.
+  EndedSegment segment_of(JobId job, SegmentEnd how) const {
     const std::span<const NodeShare> shares = gangs_.shares(job);
-    ClosedSegment segment{job, how, progress_by_job_[job.value]};
-    segment.gpu_share = gangs_.gpu_share(job, shares);
-    if (accounting_) segment.state = accounting_->state(job);
-    if (in_pass_) {
-      const std::span<const NodeShare> held = gangs_.held(job);
-      segment.gang.assign(held.begin(), held.end());
-    }
-    if (options_.record_segments) segment.nodes = nodes_of(shares);
-    return segment;
+    return {job,
+            how,
+            gangs_.gpu_share(job, shares),
+            progress_by_job_[job.value],
+            accounting_ ? accounting_->state(job) : SegmentAccounting::State{},
+            options_.record_segments ? parts_of(shares) : std::vector<GangPart>{}};
   }
 
-  /// Ends a segment: at once outside of a pass, and for good at the end of a pass.
-  void close(ClosedSegment&& segment) {
-    JobProgress& progress = progress_by_job_[segment.job.value];
+  /// The same with the gang, for a segment whose end may be taken back.
+  ClosedSegment closed_segment_of(JobId job, SegmentEnd how) const {
+    const std::span<const NodeShare> held = gangs_.held(job);
+    return {segment_of(job, how), {held.begin(), held.end()}};
+  }
+
+  /// Counts a segment's time and work as the job's progress.
+  void add_progress(JobId job, SegmentEnd how) {
+    JobProgress& progress = progress_by_job_[job.value];
     const SimDuration held = now_ - progress.resumed;
-    const SimDuration work =
-        accounting_ ? accounting_->end(segment.job, held, progress.attained, segment.how) : held;
+    const SimDuration work = accounting_ ? accounting_->end(job, held, progress.attained, how) : held;
     progress.attained += held;
     progress.iterations += progress.speed * to_seconds(work);
-    if (in_pass_) {
-      closed_.push_back(std::move(segment));
-    } else {
-      account(segment);
-    }
   }
 
   /// Accounts for a segment that has ended now.
-  void account(ClosedSegment& segment) {
+  void account(EndedSegment&& segment) {
     const SimDuration held = now_ - segment.progress.resumed;
     const GpuCount num_gpus = segment.progress.num_gpus;
     result_.outcomes[segment.job.value].gpu_time.add(held, num_gpus, segment.gpu_share);
@@ -221,17 +227,17 @@ class Simulation final : public SchedulingPass {
     if (held.count() == 0) return;
     result_.last_release = now_;
     if (options_.record_segments)
-      result_.segments.push_back(
-          {segment.job, segment.progress.resumed, now_, num_gpus, std::move(segment.nodes)});
+      result_.segments.push_back({segment.job, segment.progress.resumed, now_, num_gpus,
+                                  std::move(segment.parts), segment.gpu_share});
   }
 
   /// Accounts for what the pass has ended and not taken back.
   void account_pass() {
-    for (ClosedSegment& segment : closed_) {
-      JobOutcome& outcome = result_.outcomes[segment.job.value];
-      outcome.preemptions += segment.how == SegmentEnd::Preempted ? 1 : 0;
-      outcome.resizes += segment.how == SegmentEnd::Resized ? 1 : 0;
-      account(segment);
+    for (ClosedSegment& closed : closed_) {
+      JobOutcome& outcome = result_.outcomes[closed.segment.job.value];
+      outcome.preemptions += closed.segment.how == SegmentEnd::Preempted ? 1 : 0;
+      outcome.resizes += closed.segment.how == SegmentEnd::Resized ? 1 : 0;
+      account(std::move(closed.segment));
     }
     closed_.clear();
   }
@@ -346,9 +352,15 @@ class Simulation final : public SchedulingPass {
     }
   }
 
-  /// Stops a running job, which then waits again.
+  /// Stops a running job, which then waits again, for good.
   void send_back(JobId job, SegmentEnd how) {
-    close_segment(job, how);
+    account(segment_of(job, how));
+    stop(job, how);
+  }
+
+  /// Stops a running job, which then waits again. Its segment is accounted for by the caller.
+  void stop(JobId job, SegmentEnd how) {
+    release_gpus(job, how);
     progress_by_job_[job.value].state = JobState::Waiting;
     --num_running_;
     ++num_waiting_;
@@ -365,7 +377,8 @@ class Simulation final : public SchedulingPass {
 
   void end(JobId job, SimTime job_end, SimTime finished) {
     const Job& description = jobs_[job.value];
-    close_segment(job, SegmentEnd::Done);
+    account(segment_of(job, SegmentEnd::Done));
+    release_gpus(job, SegmentEnd::Done);
     const bool by_duration = rule_ == ProgressRule::Duration || curve(job) == nullptr;
     const bool cut = by_duration && description.duration > description.time_limit();
     progress_by_job_[job.value].state = cut ? JobState::Failed : JobState::Completed;
@@ -460,9 +473,9 @@ class Simulation final : public SchedulingPass {
     return time_on_gpus(jobs_[job.value]) - done;
   }
 
-  /// Takes a running job's GPUs back and ends its segment.
-  void close_segment(JobId job, SegmentEnd how) {
-    close(segment_of(job, how));
+  /// Takes a running job's GPUs back.
+  void release_gpus(JobId job, SegmentEnd how) {
+    add_progress(job, how);
     gangs_.release(job, progress_by_job_[job.value].num_gpus);
     update_gpus();
   }
@@ -501,7 +514,6 @@ class Simulation final : public SchedulingPass {
   std::vector<JobId> ended_;
   std::vector<JobId> arrived_;
   std::vector<JobProgress> progress_by_job_;
-  bool in_pass_ = false;               ///< the policy decides
   std::vector<ClosedSegment> closed_;  ///< of this pass, in the order in which they ended
   SimulationResult result_;
 };

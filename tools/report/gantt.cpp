@@ -21,9 +21,8 @@ class Lanes {
 
   void release(LaneRange range) { set(range, false); }
 
-  /// Takes up to `wanted` free lanes of `within` and appends them, as few pieces as first fit allows. Returns
-  /// how many it took.
-  std::int32_t take(LaneRange within, std::int32_t wanted, std::vector<LaneRange>& pieces) {
+  /// Takes up to `wanted` free lanes of `within` and appends them, as few pieces as first fit allows.
+  void take(LaneRange within, std::int32_t wanted, std::vector<LaneRange>& pieces) {
     std::vector<LaneRange> gaps = free_gaps(within);
     const auto whole = std::ranges::find_if(gaps, [&](LaneRange gap) { return gap.count >= wanted; });
     if (whole != gaps.end()) gaps = {*whole};
@@ -35,7 +34,6 @@ class Lanes {
       pieces.push_back(piece);
       left -= piece.count;
     }
-    return wanted - left;
   }
 
  private:
@@ -93,12 +91,9 @@ std::vector<GanttBar> lay_out_gantt(const ClusterSpec& cluster, std::span<const 
       held.pop();
     }
     HeldLanes mine{run.end, {}};
-    std::int32_t left = run.num_gpus.value;
-    if (run.nodes.empty()) lanes.take({0, num_lanes}, left, mine.pieces);
-    for (const NodeId node : run.nodes) {
-      const LaneRange within = nodes.at(node.value);
-      left -= lanes.take(within, std::min(left, within.count), mine.pieces);
-    }
+    if (run.parts.empty()) lanes.take({0, num_lanes}, run.num_gpus.value, mine.pieces);
+    for (const GangPart& part : run.parts)
+      lanes.take(nodes.at(part.node.value), part.gpus.value, mine.pieces);
     for (const LaneRange piece : mine.pieces)
       bars.push_back({run.job, run.begin, run.end, piece.first, piece.count});
     held.push(std::move(mine));

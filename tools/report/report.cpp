@@ -123,7 +123,7 @@ void add_gantt(const ReportInput& input, json& data, std::string& html) {
     return;
   }
   const bool on_nodes = std::ranges::any_of(input.runs, [](const ReportRun& run) {
-    return !run.result->segments.empty() && !run.result->segments.front().nodes.empty();
+    return !run.result->segments.empty() && !run.result->segments.front().parts.empty();
   });
   const bool has_outages =
       std::ranges::any_of(input.runs, [](const ReportRun& run) { return !run.result->outages.empty(); });

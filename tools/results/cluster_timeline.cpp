@@ -31,6 +31,14 @@ class TraceEvents {
     slice(process, thread, "job", name, {run.begin, run.end},
           fmt::format(R"({{"num_gpus":{}}})", run.num_gpus.value));
   }
+  /// A job on the GPUs that it holds of one node. `gpus_here` counts only the part of a GPU that is shared,
+  /// so that the jobs of an instant add up to at most what the node has.
+  void slice(std::size_t process, std::size_t thread, std::string_view name, const JobSegment& run,
+             GpuCount gpus) {
+    slice(process, thread, "job", name, {run.begin, run.end},
+          fmt::format(R"({{"num_gpus":{},"gpus_here":{}}})", run.num_gpus.value,
+                      static_cast<double>(gpus.value) * run.gpu_share / kWholeGpu));
+  }
   /// A node out of service, until `last` where it does not come back.
   void slice(std::size_t process, std::size_t thread, const Outage& outage, SimTime last) {
     const std::string_view cause = outage.kind == OutageKind::Drain ? "drain" : "failure";
@@ -98,8 +106,10 @@ void add_node_tracks(TraceEvents& events, const Workload& workload, std::size_t 
     events.name_process(node + 1, fmt::format("node {}", node));
   for (const JobSegment* run : runs) {
     const Job& job = workload.jobs[run->job.value];
-    for (const NodeId node : run->nodes)
-      events.slice(node.value + 1, job_tracks[node.value].take(run->begin, run->end), job.name, *run);
+    for (const GangPart& part : run->parts) {
+      const std::size_t node = part.node.value;
+      events.slice(node + 1, job_tracks[node].take(run->begin, run->end), job.name, *run, part.gpus);
+    }
   }
   const SimTime last = last_instant(runs, outages);
   for (const Outage& outage : outages) {

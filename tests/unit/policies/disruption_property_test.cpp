@@ -104,7 +104,7 @@ bool books_its_own_progress(const std::string& spec) {
 void check_nodes(const Workload& workload, const SimulationResult& result) {
   for (const JobSegment& run : result.segments) {
     REQUIRE(run.num_gpus == workload.jobs[run.job.value].num_gpus);
-    for (const NodeId node : run.nodes) {
+    for (const auto& [node, gpus] : run.parts) {
       for (const Outage& outage : result.outages) {
         if (outage.node != node) continue;
         REQUIRE_FALSE((outage.begin <= run.begin && run.begin < outage.end));  // no start on it

@@ -235,8 +235,8 @@ TEST_CASE("gang_sites: work is exact to the nanosecond, however often jobs are m
     std::vector<std::int64_t> quarters(workload.jobs.size());
     std::vector<std::int64_t> spread_time(workload.jobs.size());
     for (const JobSegment& run : result->segments) {
-      const std::int64_t fast = run.nodes.front().value >= 2 ? 2 : 1;
-      const bool spread = std::ssize(run.nodes) > (run.num_gpus.value + 7) / 8;
+      const std::int64_t fast = run.parts.front().node.value >= 2 ? 2 : 1;
+      const bool spread = std::ssize(run.parts) > (run.num_gpus.value + 7) / 8;
       const std::int64_t held = (run.end - run.begin).count();
       quarters[run.job.value] += held * fast * (spread ? 1 : 4);
       if (spread) spread_time[run.job.value] += held;

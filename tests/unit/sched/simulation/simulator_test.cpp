@@ -333,7 +333,8 @@ TEST_CASE("simulator: recorded runs tell when and where gangs were held") {
   CHECK(result->segments[0].job == JobId(0));
   CHECK(result->segments[0].begin == at(0));
   CHECK(result->segments[0].end == at(4));
-  CHECK(result->segments[0].nodes == std::vector<NodeId>{NodeId(0), NodeId(1)});
+  CHECK(result->segments[0].parts ==
+        std::vector<GangPart>{{NodeId(0), GpuCount(8)}, {NodeId(1), GpuCount(4)}});
   CHECK(result->segments[1].job == JobId(1));
   CHECK(result->segments[1].end == at(7));
   CHECK(result->segments[2].begin == at(7));
@@ -342,7 +343,7 @@ TEST_CASE("simulator: recorded runs tell when and where gangs were held") {
   const auto counted = run(workload, start_all, options, "2x8");
   REQUIRE(counted);
   REQUIRE(counted->segments.size() == 2);
-  CHECK(counted->segments[0].nodes.empty());
+  CHECK(counted->segments[0].parts.empty());
 }
 
 TEST_CASE("simulator: an empty workload gives an empty result") {

@@ -279,10 +279,11 @@ TEST_CASE("report: a distribution counts the share of values up to each abscissa
 TEST_CASE("report: Gantt bars never share a GPU and prefer one piece") {
   // Two nodes of 4. Job 0 (2 GPUs) and 1 (3 GPUs) leave the gaps 5-7; job 2 (2 GPUs) starts when job 0 ends
   // and fits at 0.
-  const std::vector<JobSegment> runs{{JobId(0), at_seconds(0), at_seconds(5), GpuCount(2), {}},
-                                     {JobId(1), at_seconds(0), at_seconds(9), GpuCount(3), {}},
-                                     {JobId(2), at_seconds(5), at_seconds(9), GpuCount(2), {}},
-                                     {JobId(3), at_seconds(9), at_seconds(12), GpuCount(4), {NodeId(1)}}};
+  const std::vector<JobSegment> runs{
+      {JobId(0), at_seconds(0), at_seconds(5), GpuCount(2), {}},
+      {JobId(1), at_seconds(0), at_seconds(9), GpuCount(3), {}},
+      {JobId(2), at_seconds(5), at_seconds(9), GpuCount(2), {}},
+      {JobId(3), at_seconds(9), at_seconds(12), GpuCount(4), {{NodeId(1), GpuCount(4)}}}};
   const std::vector<GanttBar> bars = lay_out_gantt(cluster_of(2, 4), runs);
   REQUIRE(bars.size() == 4);
   const auto lanes = [&](std::size_t i) { return std::pair(bars[i].first_lane, bars[i].num_lanes); };
@@ -297,7 +298,7 @@ TEST_CASE("report: nodes out of service are bars over all of their GPUs, with th
   workload.jobs.resize(1);
   SimulationResult result;
   result.outcomes.resize(1);
-  result.segments = {{JobId(0), at_seconds(0), at_seconds(30), GpuCount(1), {NodeId(0)}}};
+  result.segments = {{JobId(0), at_seconds(0), at_seconds(30), GpuCount(1), {{NodeId(0), GpuCount(1)}}}};
   result.outages = {{NodeId(1), OutageKind::Failure, at_seconds(5), at_seconds(15)},
                     {NodeId(0), OutageKind::Drain, at_seconds(10), Outage::kNeverEnds}};
   SimulationResult undisturbed = result;
