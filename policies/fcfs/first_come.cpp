@@ -6,11 +6,12 @@
 //  * `fit-first`: every pass walks the waiting jobs in order of arrival and starts those that fit. Large
 //    gangs can starve. It is the `filler` of Batsim and the `fjf` (fit-job-first) of Tiresias. O(log n) a
 //    start.
-//  * `recorded`: a job starts when it started on the cluster where it was recorded (`Job::original_start`),
-//    or as soon after as there is room for its gang. Waiting jobs are walked as by `fit-first`, in the order
-//    of their recorded starts; those that a failing node stopped come last. A job without a recorded start is
-//    to start when it is submitted. On the cluster of the trace it shows the schedule of that cluster's own
-//    scheduler. O(log n) a start.
+//  * `recorded`: a job starts when it started on the cluster where it was recorded (`Job::original_start`).
+//    Under `count` it does so even where the log holds more GPUs than there are: the clocks of logs are
+//    coarse. Under other placements it starts as soon after as there is room for its gang; waiting jobs are
+//    walked as by `fit-first`, in the order of their recorded starts, and those that a failing node stopped
+//    come last. A job without a recorded start is to start when it is submitted. Jobs run as long as they
+//    did, beyond their requested times too. O(log n) a start.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -71,22 +72,23 @@ class Recorded final : public Policy {
       waiting_.push_back(job, pass.job(job).num_gpus);
     for (const JobId job : pass.arrived())
       upcoming_.emplace(start_of(pass.job(job)), job);
-    due_now_.clear();
-    while (!upcoming_.empty() && upcoming_.top().first <= pass.now()) {
-      due_now_.push_back(upcoming_.top().second);
-      waiting_.push_back(due_now_.back(), pass.job(due_now_.back()).num_gpus);
-      upcoming_.pop();
-    }
     start_fitting(pass, waiting_);
-    late_ += std::count_if(due_now_.begin(), due_now_.end(), [&](JobId id) {
-      const SimTime recorded = pass.job(id).original_start;
-      return recorded != Job::kNoStart && (recorded < pass.now() || pass.state(id) == JobState::Waiting);
-    });
+    for (; !upcoming_.empty() && upcoming_.top().first <= pass.now(); upcoming_.pop()) {
+      const JobId id = upcoming_.top().second;
+      const Job& job = pass.job(id);
+      const bool started = pass.try_start(id);
+      if (!started) waiting_.push_back(id, job.num_gpus);
+      if (job.original_start != Job::kNoStart && !(started && job.original_start == pass.now())) ++late_;
+    }
+    excess_ = std::min(excess_, pass.free_gpus());
     if (!upcoming_.empty()) pass.wake_at(upcoming_.top().first);
   }
 
+  bool repeats_log() const override { return true; }
+
   std::vector<PolicyFigure> figures() const override {
-    return {{"jobs_started_later_than_recorded", static_cast<double>(late_)}};
+    return {{"jobs_started_later_than_recorded", static_cast<double>(late_)},
+            {"gpus_held_beyond_cluster", static_cast<double>(-excess_.value)}};
   }
 
  private:
@@ -97,9 +99,9 @@ class Recorded final : public Policy {
   }
 
   std::priority_queue<Start, std::vector<Start>, std::greater<>> upcoming_;  ///< submitted, not to start yet
-  WaitingQueue waiting_;        ///< jobs that were to start by now, in the order in which they were
-  std::vector<JobId> due_now_;  ///< jobs whose recorded start came with this pass
-  std::int64_t late_ = 0;       ///< jobs that start later than recorded
+  WaitingQueue waiting_;   ///< jobs that were to start by now, in the order in which they were
+  std::int64_t late_ = 0;  ///< jobs that start later than recorded
+  GpuCount excess_{0};     ///< least number of free GPUs, if below 0
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ class CountPlacement : public Placement {
       : Placement(PlacementKind::Count), total_(cluster.total_gpus()), free_(total_) {}
 
   bool place(const GangRequest& request, std::vector<NodeShare>&) override {
-    if (request.num_gpus > free_) return false;
+    if (request.num_gpus > free_ && !overcommits_) return false;
     free_ -= request.num_gpus;
     return true;
   }
@@ -31,6 +31,10 @@ class CountPlacement : public Placement {
     return true;
   }
   bool fits_empty(const GangRequest& request) const override { return request.num_gpus <= total_; }
+  bool overcommit() final {
+    overcommits_ = true;
+    return true;
+  }
   GpuCount free_gpus() const final { return free_; }
   bool packs_gangs() const final { return true; }
   bool needs_shares() const override { return false; }
@@ -39,6 +43,9 @@ class CountPlacement : public Placement {
   void set_in_service(NodeId, bool) final {
     throw std::logic_error("placement: 'count' knows no nodes that could go out of service");
   }
+
+ protected:
+  bool overcommits_ = false;
 
  private:
   GpuCount total_;
@@ -56,15 +63,18 @@ class CountByTypePlacement final : public CountPlacement {
   }
 
   bool place(const GangRequest& request, std::vector<NodeShare>& shares) override {
-    if (sum(free_, request) < request.num_gpus.value) return false;
+    if (sum(free_, request) < request.num_gpus.value && !overcommits_) return false;
     std::int64_t needed = request.num_gpus.value;
-    for (const std::uint32_t type : types_.allowed(request.gpu_type)) {
-      const std::int64_t taken = std::min(needed, free_[type]);
-      if (taken == 0) continue;
-      free_[type] -= taken;
-      needed -= taken;
-      shares.push_back({NodeId(type), GpuCount(static_cast<std::int32_t>(taken))});
-    }
+    const auto take = [&](std::uint32_t type, std::int64_t gpus) {
+      if (gpus <= 0) return;
+      free_[type] -= gpus;
+      needed -= gpus;
+      shares.push_back({NodeId(type), GpuCount(static_cast<std::int32_t>(gpus))});
+    };
+    const std::span<const std::uint32_t> types = types_.allowed(request.gpu_type);
+    for (const std::uint32_t type : types)
+      take(type, std::min(needed, free_[type]));
+    take(types.front(), needed);
     return CountPlacement::place(request, shares);
   }
   void release(const GangRequest& request, const std::vector<NodeShare>& shares) override {

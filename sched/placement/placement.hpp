@@ -93,7 +93,11 @@ class Placement {
   virtual bool take_again(const GangRequest& request, const std::vector<NodeShare>& shares) = 0;
   /// Whether the gang would fit on the empty cluster with all nodes in service.
   virtual bool fits_empty(const GangRequest& request) const = 0;
-  /// GPUs in service of which no gang holds all. A gang that needs more than that does not fit.
+  /// Lets gangs have GPUs from now on though too few are free; false if this placement can't. Only an empty
+  /// cluster is asked.
+  virtual bool overcommit() { return false; }
+  /// GPUs in service of which no gang holds all. A gang that needs more than that does not fit. Negative if
+  /// gangs hold more than there are, see `overcommit`.
   virtual GpuCount free_gpus() const = 0;
   /// GPUs in service of which no gang holds anything; other than `free_gpus` only where GPUs are shared.
   virtual GpuCount idle_gpus() const { return free_gpus(); }

@@ -40,6 +40,9 @@ class Gangs {
   /// with nothing changed, when some of its GPUs have been taken since, or nodes are out of service.
   bool restore(JobId job, GpuCount now, GpuCount before, const std::vector<NodeShare>& shares);
 
+  /// Lets gangs have GPUs from now on though too few are free; false if the placement can't.
+  bool overcommit() { return placement_->overcommit(); }
+
   /// The nodes of a job that runs; empty under a placement without nodes.
   std::span<const NodeShare> shares(JobId job) const {
     if (!knows_nodes_) return {};

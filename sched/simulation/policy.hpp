@@ -28,7 +28,7 @@ enum class JobState : std::uint8_t {
   Unfinished,  ///< still waiting when nothing more could happen
 };
 
-/// Time for which a rigid job holds its GPUs in all: its duration, cut at the time limit.
+/// Time for which a rigid job holds its GPUs in all where jobs are ended at their time limits.
 inline SimDuration time_on_gpus(const Job& job) {
   return std::min(job.duration, job.time_limit());
 }
@@ -203,7 +203,8 @@ class SchedulingPass {
 };
 
 /// What makes jobs progress and end under a policy. A rigid job is ended at its requested time under all of
-/// them, an elastic one only under `Duration`: the time was asked for with other GPUs than it may get.
+/// them (but see `Policy::repeats_log`), an elastic one only under `Duration`: the time was asked for with
+/// other GPUs than it may get.
 enum class ProgressRule : std::uint8_t {
   Duration,    ///< gangs have the size that was asked for; a job ends when it has run for its duration
   Iterations,  ///< gangs may have any size of the job's curve; a job ends when its iterations are done. Rigid
@@ -227,6 +228,9 @@ class Policy {
   /// `wake_at` asked.
   virtual void schedule(SchedulingPass& pass) = 0;
   virtual ProgressRule progress_rule() const { return ProgressRule::Duration; }
+  /// Whether it repeats the schedule of a log. Then jobs are not ended at their time limits, and under
+  /// `count` placement they start although fewer GPUs are free than they need.
+  virtual bool repeats_log() const { return false; }
   /// What is worth telling of the passes so far beyond what became of the jobs, always the same names in the
   /// same order.
   virtual std::vector<PolicyFigure> figures() const { return {}; }

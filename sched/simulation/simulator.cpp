@@ -41,6 +41,7 @@ class Simulation final : public SchedulingPass {
         disruptions_(options.disruptions),
         gangs_(options.placement, cluster, workload, disruptions_ && disruptions_->takes_nodes_out()),
         progress_by_job_(workload.jobs.size()) {
+    overcommits_ = repeats_log_ && gangs_.overcommit();
     total_gpus_ = usable_gpus_ = free_gpus_ = cluster.total_gpus();
     cluster_ = &cluster;
     if (GpusByType::matter(cluster, workload)) gpus_by_type_ = &by_type_.emplace(cluster, workload, gangs_);
@@ -380,7 +381,7 @@ class Simulation final : public SchedulingPass {
     account(segment_of(job, SegmentEnd::Done));
     release_gpus(job, SegmentEnd::Done);
     const bool by_duration = rule_ == ProgressRule::Duration || curve(job) == nullptr;
-    const bool cut = by_duration && description.duration > description.time_limit();
+    const bool cut = by_duration && !repeats_log_ && description.duration > description.time_limit();
     progress_by_job_[job.value].state = cut ? JobState::Failed : JobState::Completed;
     --num_running_;
     result_.outcomes[job.value].end = job_end;
@@ -411,7 +412,7 @@ class Simulation final : public SchedulingPass {
 
   bool start(JobId job, GpuCount num_gpus) {
     require(job, JobState::Waiting, "started", "waiting");
-    if (num_gpus > free_gpus_ || !gangs_.place(job, num_gpus)) return false;
+    if ((num_gpus > free_gpus_ && !overcommits_) || !gangs_.place(job, num_gpus)) return false;
     JobProgress& progress = progress_by_job_[job.value];
     if (progress.run == 0) result_.outcomes[job.value].start = now_;
     progress.state = JobState::Running;
@@ -470,7 +471,8 @@ class Simulation final : public SchedulingPass {
   SimDuration time_for_duration(JobId job) const {
     const SimDuration attained = progress_by_job_[job.value].attained;
     const SimDuration done = accounting_ ? attained - overheads_[job.value].lost : attained;
-    return time_on_gpus(jobs_[job.value]) - done;
+    const Job& description = jobs_[job.value];
+    return (repeats_log_ ? description.duration : time_on_gpus(description)) - done;
   }
 
   /// Takes a running job's GPUs back.
@@ -499,6 +501,7 @@ class Simulation final : public SchedulingPass {
   const SimulationOptions& options_;
   Policy& policy_;
   const ProgressRule rule_ = policy_.progress_rule();
+  const bool repeats_log_ = policy_.repeats_log();
   const Disruptions* disruptions_;
   Gangs gangs_;
   std::optional<GpusByType> by_type_;              ///< if types matter
@@ -514,6 +517,7 @@ class Simulation final : public SchedulingPass {
   std::vector<JobId> ended_;
   std::vector<JobId> arrived_;
   std::vector<JobProgress> progress_by_job_;
+  bool overcommits_ = false;           ///< gangs start though too few GPUs are free
   std::vector<ClosedSegment> closed_;  ///< of this pass, in the order in which they ended
   SimulationResult result_;
 };

@@ -66,6 +66,22 @@ std::string ignored_gpu_types(const Workload& workload, const ClusterSpec& clust
   return "GPUs of all types count as one in plans, so that jobs may come late: " + names;
 }
 
+/// Counts the jobs that ran past their requested time where the trace was recorded, and says what becomes of
+/// them; empty if there are none.
+std::string jobs_past_limit(const Workload& workload, std::span<const PreparedPolicy> policies) {
+  const auto past = std::count_if(workload.jobs.begin(), workload.jobs.end(),
+                                  [](const Job& job) { return job.duration > job.time_limit(); });
+  if (past == 0) return {};
+  std::vector<std::string_view> lenient;
+  for (const PreparedPolicy& policy : policies) {
+    if (policy.policy->repeats_log()) lenient.push_back(policy.arguments.policy().name);
+  }
+  const std::string who = count_of(past, "job") + " ran longer than requested";
+  if (lenient.size() == policies.size()) return who + ": recorded run time kept";
+  return fmt::format("{}: ended at the requested time{}{}", who, lenient.empty() ? "" : ", but not under ",
+                     fmt::join(lenient, ", "));
+}
+
 /// Says so if requested times would end elastic jobs before their work is done; empty otherwise.
 std::string limits_without_effect(const Workload& workload) {
   const auto too_short = std::count_if(workload.jobs.begin(), workload.jobs.end(), [](const Job& job) {
@@ -140,7 +156,7 @@ Result<std::vector<std::string>> policy_notes(const Workload& workload, const Cl
   if (!recorded) return fail(std::move(recorded.error()));
   std::vector<std::string> notes{run_time_knowledge(workload)};
   for (std::string note :
-       {clairvoyant_policies(workload, policies),
+       {jobs_past_limit(workload, policies), clairvoyant_policies(workload, policies),
         ignored_gpu_types(workload, cluster, types_differ, policies), limits_without_effect(workload),
         hopeless_deadlines(workload), *std::move(recorded)}) {
     if (!note.empty()) notes.push_back(std::move(note));

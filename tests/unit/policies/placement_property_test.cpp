@@ -18,10 +18,12 @@ namespace {
 constexpr const char* kCluster = "2x8:a100+3x4:v100+1x2:t4";
 constexpr std::int32_t kTotalGpus = 30;
 
-/// All policies but those that resize or end jobs themselves.
+/// All policies but those that resize or end jobs themselves, and `recorded`, which runs jobs past their
+/// limits.
 PolicySpecs tested_policies() {
-  return PolicySpecs({"las:queues=5;12"},
-                     [](const Policy& policy) { return policy.progress_rule() == ProgressRule::Duration; });
+  return PolicySpecs({"las:queues=5;12"}, [](const Policy& policy) {
+    return policy.progress_rule() == ProgressRule::Duration && !policy.repeats_log();
+  });
 }
 
 /// Random jobs, of which some ask for a type (also one that the cluster lacks) and some for part of a GPU.

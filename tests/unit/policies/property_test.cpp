@@ -17,11 +17,14 @@ namespace {
 constexpr std::int32_t kTotalGpus = 20;
 constexpr const char* kCluster = "2x8+1x4";
 
-/// Policies that end jobs themselves have properties of their own: see elasticflow_test.cpp.
+/// Policies that end jobs themselves have properties of their own: see elasticflow_test.cpp. So has
+/// `recorded`: see first_come_test.cpp.
 PolicySpecs tested_policies() {
   return PolicySpecs(
       {"las:queues=5;12,attained=time", "las:queues=5;12,timer=peer", "las:queues=5;12,timer=exact"},
-      [](const Policy& policy) { return policy.progress_rule() != ProgressRule::Policy; });
+      [](const Policy& policy) {
+        return policy.progress_rule() != ProgressRule::Policy && !policy.repeats_log();
+      });
 }
 
 SimulationResult replay(const Workload& workload, const std::string& spec, PlacementKind placement) {

@@ -119,16 +119,54 @@ TEST_CASE("recorded: a job without a start starts when it is submitted") {
   CHECK(result.outcomes[1].start == at(5));
 }
 
-TEST_CASE(
-    "recorded: on a smaller cluster jobs start as soon as they fit, first those that were to start first") {
+TEST_CASE("recorded: under count placement jobs hold what the log says, also beyond the cluster") {
+  for (std::uint64_t seed = 0; seed < rounds(10); ++seed) {
+    CAPTURE(seed);
+    Workload workload = random_workload(seed, 150, 20, SimDuration(7));
+    RandomStream random(seed, "starts");
+    for (Job& job : workload.jobs)
+      job.original_start = job.submit + SimDuration(random.below(500));
+    const auto result = replay(workload, "2x8+1x4", "recorded");
+    for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+      const Job& job = workload.jobs[i];
+      REQUIRE(result.outcomes[i].start == job.original_start);
+      REQUIRE(result.outcomes[i].end == job.original_start + job.duration);
+      REQUIRE(result.outcomes[i].state == JobState::Completed);
+    }
+    GpuCount most{0};
+    for (const ClusterSample& sample : result.samples)
+      most = std::max(most, sample.gpus_in_use);
+    CHECK(result.figures.at(1).name == "gpus_held_beyond_cluster");
+    CHECK(result.figures.at(1).value == std::max(most.value - 20, 0));
+    CHECK(most.value > 20);
+  }
+}
+
+TEST_CASE("recorded: under a placement with nodes gangs hold no more GPUs than there are") {
+  for (std::uint64_t seed = 0; seed < rounds(10); ++seed) {
+    CAPTURE(seed);
+    Workload workload = random_workload(seed, 150, 20, SimDuration(7));
+    for (Job& job : workload.jobs)
+      job.original_start = job.submit;
+    const auto result =
+        replay(workload, "2x8+1x4", "recorded", {.placement = PlacementKind::Yarn, .record_segments = true});
+    check_gpus_in_use(result, 20);
+    for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+      REQUIRE(result.outcomes[i].state == JobState::Completed);
+      REQUIRE(result.outcomes[i].attained == workload.jobs[i].duration);
+    }
+  }
+}
+
+TEST_CASE("recorded: on fewer nodes jobs start as soon as they fit, first those that were to start first") {
   // At 4 the third job is to start beside the second, which waits for all GPUs: it fits, and is not held up.
   const Workload workload =
       with_starts(make_workload({{0, 10, 6}, {0, 10, 8}, {0, 20, 2}, {0, 10, 6}}), {0, 2, 4, 1});
-  const auto result = replay(workload, "1x8", "recorded");
+  const auto result = replay(workload, "1x8", "recorded", {.placement = PlacementKind::Yarn});
   CHECK(result.outcomes[2].start == at(4));
   CHECK(result.outcomes[3].start == at(10));
   CHECK(result.outcomes[1].start == at(24));
-  REQUIRE(result.figures.size() == 1);
+  REQUIRE(result.figures.size() == 2);
   CHECK(result.figures[0].name == "jobs_started_later_than_recorded");
   CHECK(result.figures[0].value == 2);
 }
@@ -147,6 +185,8 @@ TEST_CASE("recorded: the schedule of a policy that does not preempt is told agai
       CAPTURE(spec);
       CAPTURE(seed);
       Workload workload = random_workload(seed, 150, kGpus, SimDuration(7));
+      for (Job& job : workload.jobs)
+        job.duration = time_on_gpus(job);
       const auto original = replay(workload, "2x8+1x4", spec);
       for (std::size_t i = 0; i < workload.jobs.size(); ++i)
         workload.jobs[i].original_start = original.outcomes[i].start;
