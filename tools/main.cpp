@@ -139,6 +139,10 @@ int main(int argc, char** argv) try {
       words.erase(words.begin());
       words.emplace_back("--help");
     }
+    if (const auto checked = vtrain::check_flags_stand_alone(app, words); !checked) {
+      fmt::print(stderr, "error: {}\n", checked.error().describe());
+      return kExitBadInput;
+    }
     std::ranges::reverse(words);  // as CLI11 takes them
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {

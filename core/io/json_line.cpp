@@ -3,10 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "core/base/strings.hpp"
-#include "core/base/utf8.hpp"
+#include "core/io/json_reader.hpp"
 
 namespace vtrain {
 namespace {
@@ -38,7 +36,7 @@ class FlatObject : public json::json_sax_t {
   bool start_array(std::size_t) override { return complain("an array"); }
   bool end_array() override { return true; }
   bool parse_error(std::size_t, const std::string&, const json::exception& error) override {
-    error_.message = fmt::format("malformed JSON: {}", printable(error.what()));
+    error_.message = malformed_json(error.what());
     return false;
   }
 

@@ -26,7 +26,7 @@ std::int64_t line_of(std::string_view text, std::size_t position) {
 /// The error of a number too large for a double. The parser quotes the number but does not say where it
 /// stands.
 Error overflow_error(std::string_view text, std::string file, std::string_view complaint) {
-  Error error{.file = std::move(file), .message = fmt::format("malformed JSON: {}", printable(complaint))};
+  Error error{.file = std::move(file), .message = malformed_json(complaint)};
   const std::size_t quote = complaint.find('\'');
   if (quote == std::string_view::npos) return error;
   const std::string_view number = complaint.substr(quote + 1, complaint.rfind('\'') - quote - 1);
@@ -47,7 +47,7 @@ Error overflow_error(std::string_view text, std::string file, std::string_view c
 Error syntax_error(std::string_view text, std::string file, const json::parse_error& error) {
   return {.file = std::move(file),
           .line = line_of(text, error.byte == 0 ? 0 : error.byte - 1),
-          .message = fmt::format("malformed JSON: {}", printable(error.what()))};
+          .message = malformed_json(error.what())};
 }
 
 /// A NUL, at which the parser would stop as if the text ended there.
@@ -263,6 +263,25 @@ class RepeatedKeyFinder : public PlaceWalk {
 std::string json_string(std::string_view text) {
   constexpr int kCompact = -1;
   return json(text).dump(kCompact, ' ', false, json::error_handler_t::replace);
+}
+
+std::string malformed_json(std::string_view complaint) {
+  // `[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while parsing ... - ...`
+  const auto cut = [&complaint](std::string_view start, std::string_view end) {
+    const std::size_t found = complaint.find(end);
+    if (!complaint.starts_with(start) || found == std::string_view::npos) return std::string_view();
+    const std::string_view before = complaint.substr(0, found);
+    complaint.remove_prefix(found + end.size());
+    return before;
+  };
+  cut("[", "] ");
+  const std::string_view position = cut("parse error", ": ");
+  cut("syntax error", "syntax error ");
+  std::string text(complaint);
+  if (const std::size_t dash = text.find(" - "); dash != std::string::npos) text.replace(dash, 3, ": ");
+  if (const std::size_t column = position.find("column"); column != std::string_view::npos)
+    text += fmt::format(" ({})", position.substr(column));
+  return "malformed JSON: " + printable(text);
 }
 
 Result<JsonDocument> JsonDocument::parse(std::string text, std::string file, NonFinite non_finite) {

@@ -15,6 +15,9 @@ namespace vtrain {
 /// `text` as a JSON string in quotes; bytes that are no UTF-8 become U+FFFD.
 std::string json_string(std::string_view text);
 
+/// The message of an error in a text that is no JSON: the complaint of the parser without its codes.
+std::string malformed_json(std::string_view complaint);
+
 /// What becomes of `NaN`, `Infinity` and `-Infinity`, which JSON (RFC 8259, section 6) does not know but
 /// Python's `json` writes: an error, or null.
 enum class NonFinite : std::uint8_t { Refused, Null };

@@ -59,7 +59,17 @@ std::vector<BadInput> bad_inputs() {
        "c.json",
        "{\n  \"num_gpus\": 8,\n  oops\n}",
        "predict c.json",
-       {"c.json:3", "malformed JSON"}},
+       {"c.json:3: malformed JSON: while parsing object key: invalid literal"}},
+      {"a flag with a value",
+       "jobs.csv",
+       good,
+       replay("--json=no"),
+       {"error: --json: expected no value, found 'no'"}},
+      {"a flag with the value that it stands for",
+       "jobs.csv",
+       good,
+       replay("--strict=true"),
+       {"error: --strict: expected no value, found 'true'"}},
       {"unknown key",
        "c.json",
        config("\"num_layers\"", "\"num_layer\""),
@@ -565,6 +575,7 @@ TEST_CASE("bad input: exit 2, a message that names the place, nothing left behin
     CAPTURE(result.err);
     CHECK(result.exit_code == 2);
     CHECK(result.out == "");
+    CHECK(result.err.find("exception") == std::string::npos);
     for (const std::string& piece : bad.message) {
       CAPTURE(piece);
       CHECK(result.err.find(piece) != std::string::npos);

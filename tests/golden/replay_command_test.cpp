@@ -276,6 +276,19 @@ TEST_CASE("replay: options that nothing reads are named") {
   CHECK(told("--profile h100").find("--profile: without effect") != std::string::npos);
   CHECK(told("--timeline always").find("--timeline: without effect") != std::string::npos);
   CHECK(told("--deadlines 2").find("--deadlines: without effect; all jobs have one") != std::string::npos);
+  CHECK(told("--throughputs-gpu p100").find("--throughputs-gpu: without effect; no tables are given") !=
+        std::string::npos);
+}
+
+TEST_CASE("replay: JSON documents of two runs are equal to the byte") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", "job_id,submit_s,num_gpus,duration_s\na,0,1,10\nb,1,1,10\n");
+  for (const char* command : {"replay --trace jobs.csv --cluster 1x1 --policy fifo --json",
+                              "compare --trace jobs.csv --cluster 1x1 --policies fifo,srtf --json"}) {
+    const CommandResult first = run_vtrain(command, work.path());
+    CHECK(first.exit_code == 0);
+    CHECK(run_vtrain(command, work.path()).out == first.out);
+  }
 }
 
 TEST_CASE("replay: --run-times predicted needs a job that can be predicted") {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <string_view>
 #include <system_error>
@@ -128,6 +129,26 @@ std::string describe_usage_error(const CLI::App& program, const CLI::ParseError&
     message = "expected one of the commands " + list_names(commands_of(*app));
   }
   return fmt::format("error: {}\nRun '{} --help' for more.\n", message, name);
+}
+
+Result<void> check_flags_stand_alone(const CLI::App& program, std::span<const std::string> words) {
+  const CLI::App* app = &program;
+  for (const std::string& word : words) {
+    if (word == "--") break;
+    if (!is_option(word)) {
+      const auto commands =
+          app->get_subcommands([&word](const CLI::App* command) { return command->get_name() == word; });
+      if (!commands.empty()) app = commands.front();
+      continue;
+    }
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos) continue;
+    const std::string name = word.substr(0, equals);
+    const CLI::Option* const option = app->get_option_no_throw(name);
+    if (option != nullptr && option->get_items_expected_max() == 0)
+      return fail({.field = name, .message = expected_found("no value", word.substr(equals + 1))});
+  }
+  return {};
 }
 
 Result<void> check_arguments_stay(const CLI::App& program) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <span>
 #include <string>
 
 #include "core/base/result.hpp"
@@ -22,6 +23,9 @@ bool asks_for_help(const CLI::App& program, const CLI::ParseError& error);
 /// The message on a command line that `program` did not take. Names the unknown option, argument or command
 /// with the nearest known one, or else repeats CLI11; then names the command that has the help.
 std::string describe_usage_error(const CLI::App& program, const CLI::ParseError& error);
+
+/// Errors if one of the arguments gives a flag a value (`--json=no`).
+Result<void> check_flags_stand_alone(const CLI::App& program, std::span<const std::string> words);
 
 /// Errors if a file that a command is to write (`--out`, `--report`, `--timeline`, `--graph`,
 /// `--predictions`) is one that it reads, by a positional argument, `--trace`, `--from`, `--cluster`,

@@ -88,7 +88,6 @@ ordered_json to_json(const PlanRequest& question, const PlanReport& answer) {
   if (question.terms.usd_per_gpu_hour) json["usd_per_gpu_hour"] = *question.terms.usd_per_gpu_hour;
   json.update({{"num_plans", answer.num_plans},
                {"num_fitting", answer.num_fitting},
-               {"wall_s", answer.wall_s},
                {"best", to_json(question, best)},
                {"fallbacks", answer.fallbacks.sentences()},
                {"remarks", answer.remarks},

@@ -51,14 +51,6 @@ std::string render(const Experiment& experiment, const std::vector<ExperimentRun
   return render_report(input);
 }
 
-ordered_json to_json(const Experiment& experiment, const ExperimentRun& run, double write_s) {
-  ordered_json json = summary_to_json(run.summary);
-  json["wall_s"] = run.wall_s;
-  json["read_s"] = experiment.read_s;
-  json["write_s"] = write_s;
-  return json;
-}
-
 /// Removes a folder that is new, with its `places`, as far as nothing is in them.
 void remove_empty_folders(const std::filesystem::path& folder, const std::vector<std::string>& places) {
   std::error_code ignored;  // of what is not there, or not empty
@@ -117,7 +109,6 @@ Result<std::vector<ExperimentRun>> run_all(const ExperimentArguments& arguments,
 struct FinishedRuns {
   std::vector<ExperimentRun> runs;
   double replay_s = 0;  ///< time for all of them
-  double write_s = 0;
 };
 
 /// Replays the jobs under every policy and writes the results, if there is a folder for them, of which some
@@ -133,15 +124,13 @@ Result<FinishedRuns> run_and_write(const ExperimentArguments& arguments, Experim
   }
   const auto start = std::chrono::steady_clock::now();
   auto runs = run_all(arguments, experiment);
-  const auto write_start = std::chrono::steady_clock::now();
+  const auto end = std::chrono::steady_clock::now();
   Result<void> written;
   if (runs && writes) written = write_results(places, arguments, experiment, *runs);
   if (is_new_folder && !(runs && written)) remove_empty_folders(arguments.out, places);
   if (!runs) return fail(std::move(runs.error()));
   if (!written) return fail(std::move(written.error()));
-  const auto end = std::chrono::steady_clock::now();
-  return FinishedRuns{*std::move(runs), Seconds(write_start - start).count(),
-                      Seconds(end - write_start).count()};
+  return FinishedRuns{*std::move(runs), Seconds(end - start).count()};
 }
 
 /// Whether there is to be a folder for the results that is not there yet.
@@ -165,7 +154,7 @@ Result<void> replay(const ExperimentArguments& arguments) {
   const std::vector<ExperimentRun>& runs = finished->runs;
   const ExperimentRun& run = runs.front();
   if (arguments.json) {
-    ordered_json document = to_json(*experiment, run, finished->write_s);
+    ordered_json document = summary_to_json(run.summary);
     document.update(reading_to_json(*experiment));
     print_json(document);
     return {};
@@ -246,7 +235,7 @@ Result<void> compare(ExperimentArguments arguments) {
   if (arguments.json) {
     ordered_json list = ordered_json::array();
     for (const ExperimentRun& run : runs)
-      list.push_back(to_json(*experiment, run, finished->write_s));
+      list.push_back(summary_to_json(run.summary));
     ordered_json document = {{"trace", experiment->trace_name}, {"cluster", experiment->cluster.describe()}};
     document.update(reading_to_json(*experiment));
     document["runs"] = list;

@@ -103,7 +103,6 @@ ordered_json to_json(const ScaleArguments& arguments, const ScaleQuestion& quest
       {"num_gpus", budget.num_gpus.value}, {"days", arguments.days}, {"family", question.family}};
   json.update(target_to_json(question.target));
   json.update({{"tokens_per_parameter", budget.tokens_per_parameter},
-               {"wall_s", answer.wall_s},
                {"promised_by_peak",
                 {{"parameters", promised},
                  {"tokens", promised * budget.tokens_per_parameter},

@@ -221,6 +221,9 @@ Result<ExperimentRules> read_rules(const ExperimentArguments& arguments, std::ve
     if (arguments.trace.format != defaults.format)
       return fail({.field = "--format", .message = "needs --trace, which has it"});
   }
+  if (arguments.trace.throughputs.empty() && !arguments.trace.files.empty() &&
+      arguments.trace.throughputs_gpu != TraceArguments().throughputs_gpu)
+    warnings.emplace_back("--throughputs-gpu: without effect; no tables are given (--throughputs)");
   if (arguments.timeline == "always" && arguments.out.empty() && arguments.json)
     warnings.emplace_back("--timeline: without effect; nothing is written without --out");
   auto transformations = read_transformations(arguments.transformations);
