@@ -45,6 +45,7 @@ class ListByHand {
         sharing_(info_of(kind).shares_gpus && std::ranges::any_of(workload.jobs, &Job::shares_gpus)),
         policy_(std::move(policy)),
         outages_(std::move(outages)),
+        in_service_(nodes_.nodes().size(), true),
         outcomes_(workload.jobs.size()) {
     for (JobOutcome& outcome : outcomes_)
       outcome.start = SimTime::max();
@@ -67,17 +68,21 @@ class ListByHand {
         if (live.runs) live.executed += then - now;
       }
       now = then;
+      bool changed = false;
       for (LiveJob& live : list_) {
         if (left(live) > SimDuration(0)) continue;
+        changed = true;
         outcomes_[live.id].end = now;
         placement_->release(request(live), live.shares);
       }
       std::erase_if(list_, [&](const LiveJob& live) { return left(live) == SimDuration(0); });
-      change_nodes(now);
+      changed |= change_nodes(now);
       for (; next < workload_.jobs.size() && workload_.jobs[next].submit == now; ++next) {
-        if (placement_->fits_empty(request({next}))) list_.push_back({next});
+        if (!placement_->fits_empty(request({next}))) continue;
+        list_.push_back({next});
+        changed = true;
       }
-      pass(now);
+      if (changed) pass(now);
     }
     return outcomes_;
   }
@@ -99,7 +104,9 @@ class ListByHand {
            std::ranges::any_of(live.shares, [&](const NodeShare& share) { return is_out(share.node, now); });
   }
 
-  void change_nodes(SimTime now) {
+  /// Whether a node went out of service or came back, or a job was stopped.
+  bool change_nodes(SimTime now) {
+    bool changed = false;
     // Where keys change while jobs run, these come behind waiting ones with the same key, also when they
     // stop.
     if (policy_.keys_change)
@@ -108,12 +115,18 @@ class ListByHand {
       const auto fails = [&](const Outage& outage) {
         return outage.node == NodeId(node) && outage.begin == now && outage.kind == OutageKind::Failure;
       };
-      if (std::ranges::any_of(outages_, fails)) stop_jobs_on(NodeId(node));
-      placement_->set_in_service(NodeId(node), !is_out(NodeId(node), now));
+      if (std::ranges::any_of(outages_, fails)) changed |= stop_jobs_on(NodeId(node));
+      const bool in_service = !is_out(NodeId(node), now);
+      changed |= in_service != in_service_[node];
+      in_service_[node] = in_service;
+      placement_->set_in_service(NodeId(node), in_service);
     }
+    return changed;
   }
 
-  void stop_jobs_on(NodeId node) {
+  /// Whether there were any.
+  bool stop_jobs_on(NodeId node) {
+    bool some = false;
     for (LiveJob& live : list_) {
       if (!live.runs || !std::ranges::any_of(live.shares, [&](const NodeShare& s) { return s.node == node; }))
         continue;
@@ -122,7 +135,9 @@ class ListByHand {
       live.runs = false;
       live.executed = live.saved;
       ++outcomes_[live.id].failures;
+      some = true;
     }
+    return some;
   }
 
   bool start(LiveJob& live, SimTime now) {
@@ -198,6 +213,7 @@ class ListByHand {
   bool sharing_;
   ListedPolicy policy_;
   std::vector<Outage> outages_;
+  std::vector<bool> in_service_;  ///< by node
   std::vector<LiveJob> list_;
   std::vector<JobOutcome> outcomes_;
   int refusals_ = 0;
