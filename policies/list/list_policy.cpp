@@ -281,6 +281,9 @@ OrderedJobs::Sizes ListPolicy::refused_sizes(const SchedulingPass& pass) const {
   if (resizes() || pass.shares_gpus() || GpuPool::num_kinds(pass) > 1) return sizes;
   for (const Refusal& refusal : refusals_)
     sizes |= OrderedJobs::size(refusal.num_gpus);
+  // One that was preempted may have its gang back though no new one of its size finds room.
+  for (const ListedJob& job : preempted_)
+    sizes &= ~OrderedJobs::size(job.num_gpus);
   return sizes;
 }
 

@@ -122,8 +122,8 @@ class ListPolicy : public Policy {
   /// Starts a waiting job on free GPUs, if placement finds room.
   bool start_within_free(SchedulingPass& pass, const ListedJob& job);
   bool was_refused(const SchedulingPass& pass, const ListedJob& job, GpuCount num_gpus) const;
-  /// Sizes for which there is no room, where waiting jobs differ in nothing else. This includes preempted
-  /// jobs, since their own GPUs would be room.
+  /// Sizes for which there is no room, where waiting jobs differ in nothing else. Sizes of preempted jobs are
+  /// none: their former gangs may be free.
   OrderedJobs::Sizes refused_sizes(const SchedulingPass& pass) const;
   /// Merges jobs that have got GPUs, in list order, into the running ones.
   void insert_running(std::span<const ListedJob> jobs);
