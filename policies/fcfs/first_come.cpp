@@ -2,7 +2,7 @@
 // nothing.
 //
 //  * `fifo`: jobs start in order of arrival; nothing overtakes the one at the head. It is the `fcfs` of
-//    Batsim and the `fifo` of Tiresias. O(log n) a start.
+//    Batsim and the `fifo` of Tiresias. O(1) a start.
 //  * `fit-first`: every pass walks the waiting jobs in order of arrival and starts those that fit. Large
 //    gangs can starve. It is the `filler` of Batsim and the `fjf` (fit-job-first) of Tiresias. O(log n) a
 //    start.
@@ -14,6 +14,7 @@
 //    did, beyond their requested times too. O(log n) a start.
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <queue>
 #include <utility>
@@ -29,16 +30,16 @@ class Fifo final : public Policy {
  public:
   void schedule(SchedulingPass& pass) override {
     for (const JobId job : pass.interrupted())
-      waiting_.insert(job, pass.job(job).num_gpus);
-    for (auto head = waiting_.front(); head && pass.try_start(waiting_.job(*head)); head = waiting_.front())
-      waiting_.remove(*head);
+      waiting_.insert(std::ranges::lower_bound(waiting_, job), job);
+    while (!waiting_.empty() && pass.try_start(waiting_.front()))
+      waiting_.pop_front();
     for (const JobId job : pass.arrived()) {
-      if (!waiting_.empty() || !pass.try_start(job)) waiting_.push_back(job, pass.job(job).num_gpus);
+      if (!waiting_.empty() || !pass.try_start(job)) waiting_.push_back(job);
     }
   }
 
  private:
-  WaitingQueue waiting_;
+  std::deque<JobId> waiting_;  ///< in order of arrival, which is that of the ids
 };
 
 /// Walks a queue and starts the jobs that fit.
