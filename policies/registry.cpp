@@ -127,7 +127,8 @@ const std::vector<PolicyInfo>& table() {
              .default_value = "smallest",
              .summary = "who grows first: the job with the smallest or the largest increase in GPU time",
              .choices = {"smallest", "largest"}},
-            slot("decisions are at least this far apart; what ends in between is booked at the next"),
+            slot("what arrives within this time of a decision waits, and plans change by whole slots; with "
+                 "admission=batch all waits"),
             {.name = "overhead",
              .default_value = "none",
              .summary =

@@ -53,6 +53,12 @@ void GpuTimeline::merge() {
   steps_.erase(same, steps_.end());
 }
 
+void GpuTimeline::begin_at(Time start) {
+  const auto next = std::ranges::upper_bound(steps_, start, {}, &Step::time);
+  steps_.erase(steps_.begin(), std::prev(next));
+  steps_.front().time = start;
+}
+
 void GpuTimeline::append(Time time, std::int64_t gpus) {
   if (!steps_.empty() && steps_.back().time == time) steps_.pop_back();
   if (steps_.empty() || steps_.back().gpus != gpus) steps_.push_back({time, gpus});

@@ -44,6 +44,8 @@ class GpuTimeline {
   void add(Time from, Time to, std::int64_t gpus);
   /// Drops steps that change nothing.
   void merge();
+  /// Drops what lies before `start`, which is not before the first step.
+  void begin_at(Time start);
   /// Becomes one number from `start` on. Keeps its memory.
   void assign(Time start, std::int64_t gpus) { steps_.assign(1, {start, gpus}); }
   /// Goes on with this number from `time` on, which is not before the last step; begins no step that changes

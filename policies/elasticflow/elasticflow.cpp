@@ -19,15 +19,14 @@ void grow_to(std::vector<Element>& elements, std::size_t size) {
 }  // namespace
 
 void ElasticFlow::decide(SchedulingPass& pass, WholeSeconds now, std::vector<std::uint32_t> arrived) {
-  context_ = {.now = now, .slot = slot(), .cluster_gpus = cluster_gpus()};
+  context_ = {.now = now, .slot = slot(), .cluster_gpus = cluster_gpus(), .keeps_plans = keeps_plans(pass)};
   fill_.set_context(context_);
   plan_live();
-  for (PlannedJob& planned : planned())
-    planned.is_lost = planned.job->disrupted && planned.is_late();
   admit(pass, arrived);
   for (PlannedJob& planned : planned())
     planned.adopt_plan(now);
   const auto order = scaling_.run(context_, options_.greedy, planned(), free_before_[live_.size()]);
+  num_last_ = live_.size();
 
   next_change_.reset();
   std::optional<WholeSeconds> first_end;
@@ -68,26 +67,60 @@ void ElasticFlow::charge_overhead(const SchedulingPass& pass) {
   }
 }
 
-bool ElasticFlow::plan(std::span<PlannedJob> jobs, std::span<GpuTimeline> free, bool stop_when_late) {
+std::size_t ElasticFlow::plan(std::span<PlannedJob> jobs, std::span<GpuTimeline> free, bool stop_when_late) {
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const FreeView view(free[i], free[i].least_after_first(), nullptr);
     fill_.plan(*jobs[i].job, view, std::nullopt, jobs[i].plan);
     fill_.leave(free[i + 1]);
-    if (stop_when_late && jobs[i].is_late() && !jobs[i].is_lost) return false;
+    if (stop_when_late && jobs[i].is_late() && !jobs[i].is_lost) return i;
   }
-  return true;
+  return jobs.size();
 }
 
 void ElasticFlow::plan_live() {
+  std::swap(jobs_, last_jobs_);
+  const auto last = std::span(last_jobs_).first(num_last_);
+  std::ranges::sort(last, {}, &PlannedJob::id);
   std::ranges::stable_sort(live_, {}, [this](std::uint32_t id) { return live_job(id).deadline; });
   grow_to(jobs_, live_.size());
   grow_to(free_before_, live_.size() + 1);
   for (std::size_t i = 0; i < live_.size(); ++i) {
     jobs_[i].id = live_[i];
     jobs_[i].job = &live_job(live_[i]);
+    jobs_[i].is_lost = false;
   }
   free_before_[0].assign(context_.now, context_.cluster_gpus);
-  plan(planned(), free_before_, false);
+  num_kept_ = 0;
+  const bool may_keep = context_.keeps_plans && std::ranges::none_of(live_, [this](std::uint32_t id) {
+                          return live_job(id).disrupted;
+                        });
+  std::size_t late = plan(planned(), free_before_, may_keep);
+  if (may_keep) {
+    while (late < live_.size())
+      late = keep_plan(late);
+  }
+  if (num_kept_ == 0) slots_from_ = context_.now;
+  for (PlannedJob& planned : planned())
+    planned.is_lost = planned.job->disrupted && planned.is_late();
+}
+
+std::size_t ElasticFlow::keep_plan(std::size_t late) {
+  context_.past_slot = (context_.now - slots_from_) % context_.slot;
+  fill_.set_context(context_);
+  const std::span<PlannedJob> all = planned();
+  const auto move_up = [&](auto first) {
+    const auto from = first + static_cast<std::ptrdiff_t>(late);
+    std::rotate(first + static_cast<std::ptrdiff_t>(num_kept_), from, from + 1);
+  };
+  move_up(all.begin());
+  move_up(live_.begin());
+  PlannedJob& kept = all[num_kept_];
+  const auto last = std::span(last_jobs_).first(num_last_);
+  kept.plan = std::ranges::lower_bound(last, kept.id, {}, &PlannedJob::id)->plan;
+  kept.plan.gpus.begin_at(context_.now);
+  free_before_[num_kept_ + 1].assign_sum(free_before_[num_kept_], kept.plan.gpus, kept.plan.end, -1);
+  ++num_kept_;
+  return num_kept_ + plan(all.subspan(num_kept_), std::span(free_before_).subspan(num_kept_), true);
 }
 
 bool ElasticFlow::try_admit(std::span<const std::uint32_t> arrived, bool always) {
@@ -95,10 +128,12 @@ bool ElasticFlow::try_admit(std::span<const std::uint32_t> arrived, bool always)
   std::vector<std::uint32_t> newcomers(arrived.begin(), arrived.end());
   std::ranges::stable_sort(newcomers, {}, [this](std::uint32_t id) { return live_job(id).deadline; });
   const std::span<PlannedJob> old = planned();
-  const auto first_behind = std::ranges::upper_bound(old, live_job(newcomers.front()).deadline, {}, deadline);
-  const auto first = static_cast<std::size_t>(first_behind - old.begin());
+  // Jobs that keep their plans stay before all others.
+  const auto first_behind =
+      std::ranges::upper_bound(old.subspan(num_kept_), live_job(newcomers.front()).deadline, {}, deadline);
+  const auto first = num_kept_ + static_cast<std::size_t>(first_behind - old.subspan(num_kept_).begin());
   const auto forbids = [](const PlannedJob& job) { return job.is_late() && !job.is_lost; };
-  if (!always && std::any_of(old.begin(), first_behind, forbids)) return false;
+  if (!always && std::ranges::any_of(old.first(first), forbids)) return false;
 
   const std::size_t num_trial = old.size() - first + newcomers.size();
   grow_to(trial_jobs_, num_trial);
@@ -113,7 +148,7 @@ bool ElasticFlow::try_admit(std::span<const std::uint32_t> arrived, bool always)
     trial_jobs_[i].job = &live_job(trial_jobs_[i].id);
   }
   trial_free_[0] = free_before_[first];
-  if (!plan(std::span(trial_jobs_).first(num_trial), trial_free_, !always)) return false;
+  if (plan(std::span(trial_jobs_).first(num_trial), trial_free_, !always) < num_trial) return false;
 
   live_.resize(first + num_trial);
   grow_to(jobs_, live_.size());

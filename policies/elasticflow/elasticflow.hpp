@@ -31,19 +31,31 @@ struct ElasticFlowOptions {
   SpareGpus greedy = SpareGpus::Smallest;
   WholeSeconds slot = 60;
   DecisionOverhead overhead = DecisionOverhead::None;
+
+  /// Whether jobs are admitted with plans that they can rely on.
+  bool keeps_plans() const { return admission == AdmissionTest::Job && overhead == DecisionOverhead::None; }
 };
 
 /// `elasticflow` (Gu et al., "ElasticFlow: An Elastic Serverless Training Platform for Distributed Deep
 /// Learning", ASPLOS'23): a job is admitted if it and all admitted jobs can meet their deadlines with their
 /// minimum satisfactory shares; what is left over goes to the jobs one level at a time. Jobs without a
 /// deadline are always admitted and take what is free. Plans are made anew at every decision, in the order of
-/// deadlines, as in the artifact: those that a job was admitted with are not kept, and jobs before it may
-/// then leave it less, so that an elastic job may, rarely, come late. So may any job whose start is planned
-/// for the end of another and put off by a decision less than a slot before: with `slot=1s` by a second at
-/// most. Jobs that are late since nodes went out of service keep nobody out.
+/// deadlines.
+///
+/// No admitted job is late where gangs find room, decisions and resizing are free, and nothing fails. A new
+/// plan may be late all the same: slots, which count from the decision, may no longer begin when GPUs come
+/// free, and a job may get other GPUs than when it was admitted. Then the job keeps its plan of the last
+/// decision and is planned before all others, and so on; at worst all keep theirs, which are in time
+/// together. As long as one does, whole slots count as before. What is planned happens at its very second;
+/// only arrivals wait for a slot after a decision.
+///
+/// With `admission=batch` no job keeps its plan and all waits for a slot after a decision, as in the
+/// artifact: jobs may be late. So they may where overheads, failures or placements that refuse gangs come
+/// between. Jobs that are late since nodes went out of service or had no room for them keep nobody out.
 class ElasticFlow final : public SlottedPolicy {
  public:
-  explicit ElasticFlow(const ElasticFlowOptions& options) : SlottedPolicy(options.slot), options_(options) {}
+  explicit ElasticFlow(const ElasticFlowOptions& options)
+      : SlottedPolicy(options.slot, options.keeps_plans()), options_(options) {}
 
   /// The table of overheads counts time as the artifact does; `--interruption-cost` is for all the others.
   bool copes_with_disruptions() const override { return options_.overhead == DecisionOverhead::None; }
@@ -52,14 +64,18 @@ class ElasticFlow final : public SlottedPolicy {
   void decide(SchedulingPass& pass, WholeSeconds now, std::vector<std::uint32_t> arrived) override;
   std::optional<WholeSeconds> next_change() const override { return next_change_; }
 
-  /// Plans all live jobs, in the order of deadlines.
+  /// Plans all live jobs, in the order of deadlines behind those that keep their plans.
   void plan_live();
+  /// Gives the job at a place of the order its plan of the last decision and plans all others anew behind it.
+  /// Returns the place of the first one that is late then.
+  std::size_t keep_plan(std::size_t late);
   void admit(SchedulingPass& pass, const std::vector<std::uint32_t>& arrived);
   /// Plans the arrived jobs in their places among the others, and all that come behind the first of them.
   /// False, with nothing changed, if somebody is late then; `always` admits them nevertheless.
   bool try_admit(std::span<const std::uint32_t> arrived, bool always);
   /// Plans jobs[0] on free[0], jobs[1] on free[1] and so on; each leaves the next one's.
-  bool plan(std::span<PlannedJob> jobs, std::span<GpuTimeline> free, bool stop_when_late);
+  /// Returns the place of the job at which it stopped, or their number.
+  std::size_t plan(std::span<PlannedJob> jobs, std::span<GpuTimeline> free, bool stop_when_late);
   std::span<PlannedJob> planned() { return std::span(jobs_).first(live_.size()); }
   /// Charges every running job for the decision: its end moves, and so much of the time to come is lost.
   void charge_overhead(const SchedulingPass& pass);
@@ -69,9 +85,13 @@ class ElasticFlow final : public SlottedPolicy {
   ShareFill fill_;
   MarginalScaling scaling_;
   // What the plans of one decision are made of; kept for its memory.
-  std::vector<PlannedJob> jobs_;          ///< the live ones, in the order of deadlines
+  std::vector<PlannedJob> jobs_;          ///< the live ones, in the order of planning
   std::vector<GpuTimeline> free_before_;  ///< what the jobs before each leave, and last what all leave
-  std::vector<PlannedJob> trial_jobs_;    ///< the same with somebody who wants to be admitted
+  std::size_t num_kept_ = 0;              ///< jobs that keep their plans, which come first
+  std::vector<PlannedJob> last_jobs_;     ///< the plans of the last decision, by id
+  std::size_t num_last_ = 0;              ///<   and how many these are
+  WholeSeconds slots_from_ = 0;  ///< the last decision in which no job kept its plan: slots count from it
+  std::vector<PlannedJob> trial_jobs_;  ///< the same with somebody who wants to be admitted
   std::vector<GpuTimeline> trial_free_;
   std::optional<NodeSets> node_sets_;  ///< under `DecisionOverhead::Table`
   std::int64_t num_decisions_ = 0;

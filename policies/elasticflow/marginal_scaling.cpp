@@ -61,16 +61,24 @@ void MarginalScaling::take_plan(const PlannedJob& planned, Candidate& candidate)
 
 /// Gives the first job that can grow its next level; false if there is none.
 bool MarginalScaling::adopt_first() {
-  const auto grows = std::ranges::find_if(order_, [this](std::uint32_t i) {
-    const std::int64_t more = candidates_[i].larger_gpus - candidates_[i].gpus;
-    return more > 0 && more <= spare_;
-  });
-  if (grows == order_.end()) return false;
-  PlannedJob& planned = jobs_[*grows];
-  Candidate& candidate = candidates_[*grows];
-  spare_ -= candidate.larger_gpus - candidate.gpus;
+  for (const std::uint32_t index : order_) {
+    const std::int64_t more = candidates_[index].larger_gpus - candidates_[index].gpus;
+    if (more > 0 && more <= spare_ && adopt_larger(index)) return true;
+  }
+  return false;
+}
+
+/// Gives a job its next level, unless that would make it late where plans are kept.
+bool MarginalScaling::adopt_larger(std::uint32_t index) {
+  PlannedJob& planned = jobs_[index];
+  Candidate& candidate = candidates_[index];
   const FreeView view(*free_, least_free_, &planned.plan);
   fill_.plan(*planned.job, view, candidate.larger_gpus, larger_);
+  if (context_.keeps_plans && larger_.finished > planned.job->deadline && !planned.is_late()) {
+    candidate.larger_gpus = candidate.gpus;
+    return false;
+  }
+  spare_ -= candidate.larger_gpus - candidate.gpus;
   fill_.leave(left_);
   std::swap(planned.plan, larger_);
   planned.adopt_plan(context_.now);

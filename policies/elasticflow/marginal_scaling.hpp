@@ -30,7 +30,8 @@ struct PlannedJob {
 /// Greedy marginal scaling (Gu et al., "ElasticFlow", ASPLOS'23, algorithm 2, with the choices of its
 /// artifact): as long as GPUs are free now, one job after the other is planned anew with its next level in
 /// the first step. The job goes first whose plan then takes the fewest (or the most) more GPU-seconds per
-/// GPU; a job without GPUs goes before all others. Equals keep their order.
+/// GPU; a job without GPUs goes before all others. Equals keep their order. Where plans are kept, no job is
+/// made late.
 ///
 /// A job's gain is computed again only when what its plan rests on (`PlanBasis`) has changed.
 class MarginalScaling {
@@ -67,6 +68,7 @@ class MarginalScaling {
 
   static void take_plan(const PlannedJob& planned, Candidate& candidate);
   bool adopt_first();
+  bool adopt_larger(std::uint32_t index);
   void update_all();
   void compute_gain(std::uint32_t index);
   void set_gain(std::uint32_t index, double gain);

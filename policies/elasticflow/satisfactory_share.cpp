@@ -9,20 +9,24 @@ namespace {
 /// Work and seconds this close to a limit, relatively and in seconds, may fall on the other side of it when
 /// the same numbers are summed in another order.
 constexpr double kRounding = 1e-9;
-constexpr double kRoundingSeconds = 1e-6;
+constexpr double kNearSeconds = 4 * kRoundingTime;
 
 bool near_whole(double seconds) {
-  return std::abs(seconds - std::round(seconds)) <= kRoundingSeconds;
+  return std::abs(seconds - std::round(seconds)) <= kNearSeconds;
 }
 
 }  // namespace
+
+WholeSeconds FillContext::whole_seconds(double seconds) const {
+  return keeps_plans ? kept_seconds(seconds) : static_cast<WholeSeconds>(std::ceil(seconds));
+}
 
 void ShareFill::plan(const SlottedJob& job, const FreeView& free, std::optional<std::int64_t> forced,
                      SharePlan& plan) {
   job_ = &job;
   view_ = &free;
   plan_ = &plan;
-  due_ = align_to_slot(context_.now, job.deadline, context_.slot);
+  due_ = context_.slot_from(job.deadline);
   written_ = false;
   late_ = false;
   if (plan_amply(free, forced)) return;
@@ -84,9 +88,8 @@ bool ShareFill::plan_amply(const FreeView& free, std::optional<std::int64_t> for
   const double exact =
       (left_ - below.iterations_per_s * static_cast<double>(full_from - from_)) / level.iterations_per_s;
   if (near_whole(latest) || near_whole(exact)) return false;
-  const auto seconds = static_cast<WholeSeconds>(std::ceil(exact));
-  plan_->finished = full_from + seconds;
-  plan_->end = full_from + align_to_slot(0, seconds, context_.slot);
+  plan_->finished = full_from + context_.whole_seconds(exact);
+  plan_->end = context_.slot_from(plan_->finished);
   const WholeSeconds next = free.step_from(plan_->end);
   plan_->gpus.append(from_, below.num_gpus.value);
   plan_->gpus.append(full_from, level.num_gpus.value);
@@ -139,7 +142,9 @@ double ShareFill::work(WholeSeconds begin, WholeSeconds end, double speed) const
 }
 
 WholeSeconds ShareFill::second_after(WholeSeconds begin, std::int64_t gpus) const {
-  return static_cast<WholeSeconds>(std::ceil(static_cast<double>(begin) + left_ / job_->speed(gpus)));
+  const double seconds = left_ / job_->speed(gpus);
+  if (context_.keeps_plans) return begin + kept_seconds(seconds);
+  return static_cast<WholeSeconds>(std::ceil(static_cast<double>(begin) + seconds));
 }
 
 void ShareFill::note_near(double value, double limit) {
@@ -150,7 +155,7 @@ void ShareFill::note_near(double value, double limit) {
 bool ShareFill::hold_first(std::int64_t gpus, WholeSeconds first_end) {
   plan_->gpus.assign(from_, gpus);
   plan_->finished = second_after(from_, gpus);
-  plan_->end = align_to_slot(from_, plan_->finished, context_.slot);
+  plan_->end = context_.slot_from(plan_->finished);
   if (first_end >= plan_->end && job_->deadline >= plan_->finished) {
     basis_.kind = PlanBasis::Kind::FirstStep;
     basis_.due = due_;
@@ -208,7 +213,7 @@ void ShareFill::book_until_done(std::int64_t level, std::int64_t below) {
     const double done = work(steps[i].time, step_end(i), speed);
     if (i >= full_step_) {
       note_near(done, left_);
-      if (done >= left_) return finish_in_step(i, gpus, speed);
+      if (done + context_.rounding_time() * speed >= left_) return finish_in_step(i, gpus, speed);
     }
     left_ -= done;
   }
@@ -222,19 +227,17 @@ void ShareFill::finish_after_rounding(std::int64_t level) {
   plan_->finished = job_->deadline;
   plan_->end = due_;
   const std::int64_t gpus = fitting(level, free_.at(due_));
-  if (gpus == 0) return;
-  const auto seconds = static_cast<WholeSeconds>(std::ceil(left_ / job_->speed(gpus)));
+  if (gpus == 0 || context_.keeps_plans) return;
   plan_->gpus.append(due_, gpus);
-  plan_->finished = due_ + seconds;
-  plan_->end = due_ + align_to_slot(0, seconds, context_.slot);
+  plan_->finished = due_ + context_.whole_seconds(left_ / job_->speed(gpus));
+  plan_->end = context_.slot_from(plan_->finished);
 }
 
 void ShareFill::finish_in_step(std::size_t step, std::int64_t gpus, double speed) {
   const WholeSeconds begin = free_.steps()[step].time;
   const double exact = left_ / speed;
-  const auto seconds = static_cast<WholeSeconds>(std::ceil(exact));
-  plan_->finished = begin + seconds;
-  plan_->end = begin + align_to_slot(0, seconds, context_.slot);
+  plan_->finished = begin + context_.whole_seconds(exact);
+  plan_->end = context_.slot_from(plan_->finished);
   basis_.end = plan_->end;
   // Rounding may put the end behind that of the step; the artifact does not book what is behind.
   booked_until_ = step_end(step);
@@ -292,7 +295,7 @@ void ShareFill::book_late(std::int64_t level, std::optional<std::int64_t> forced
 
 void ShareFill::finish_late(WholeSeconds begin, std::int64_t gpus) {
   plan_->finished = second_after(begin, gpus);
-  plan_->end = align_to_slot(context_.now, plan_->finished, context_.slot);
+  plan_->end = context_.slot_from(plan_->finished);
 }
 
 }  // namespace vtrain

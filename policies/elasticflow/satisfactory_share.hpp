@@ -14,6 +14,15 @@ struct FillContext {
   WholeSeconds now = 0;
   WholeSeconds slot = 60;
   std::int64_t cluster_gpus = 0;
+  WholeSeconds past_slot = 0;  ///< time since a slot began, where jobs that keep their plans set the slots
+  bool keeps_plans = false;    ///< what is planned happens at its very second
+
+  /// The first beginning of a slot not before `time`.
+  WholeSeconds slot_from(WholeSeconds time) const { return align_to_slot(now - past_slot, time, slot); }
+  /// Whole seconds that work of `seconds` takes.
+  WholeSeconds whole_seconds(double seconds) const;
+  /// Time that counts as none, s.
+  double rounding_time() const { return keeps_plans ? kRoundingTime : 0; }
 };
 
 /// What of the free GPUs decided a plan. As long as none of it changes, another fill gives the same plan but
@@ -45,7 +54,7 @@ class ShareFill {
   /// The plans that follow are of this context.
   void set_context(const FillContext& context) { context_ = context; }
 
-  /// Plans one job on what is `free`, which begins now and whose steps are whole slots apart. `forced` GPUs,
+  /// Plans one job on what is `free`, which begins now and changes where slots begin. `forced` GPUs,
   /// if given, are held in the first step of `free`, whatever the level. The job has work left. O(levels +
   /// log steps) where more GPUs than the job needs are free all the time, otherwise O(levels x steps).
   void plan(const SlottedJob& job, const FreeView& free, std::optional<std::int64_t> forced, SharePlan& plan);

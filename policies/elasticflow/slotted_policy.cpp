@@ -27,6 +27,11 @@ WholeSeconds align_to_slot(WholeSeconds start, WholeSeconds time, WholeSeconds s
   return start + slots * slot;
 }
 
+WholeSeconds kept_seconds(double seconds) {
+  // What counts as done differs from a whole second by `kRoundingTime` at most, and that may be rounded too.
+  return std::max(static_cast<WholeSeconds>(std::ceil(seconds - 2 * kRoundingTime)), WholeSeconds{1});
+}
+
 void SlottedArrivals::collect(const SchedulingPass& pass, std::optional<WholeSeconds> last_decision,
                               bool others) {
   if (pass.arrived().empty()) return;
@@ -100,7 +105,8 @@ std::optional<WholeSeconds> SlottedPolicy::due(const SchedulingPass& pass) const
     several |= first && *first != *disrupted_at_;
     if (!first || *disrupted_at_ < *first) first = disrupted_at_;
   }
-  if (first && last_decision_ && several) first = std::max(*first, *last_decision_ + slot_);
+  if (first && last_decision_ && several && !keeps_plans(pass))
+    first = std::max(*first, *last_decision_ + slot_);
   const auto arrival = arrivals_.due();
   return arrival && (!first || *arrival < *first) ? arrival : first;
 }
@@ -139,9 +145,12 @@ void SlottedPolicy::progress(const SchedulingPass& pass, WholeSeconds now) {
     time = std::max(time - job.overhead, 0.0);
     const double speed = job.speed(job.gpus);
     const double iterations = time * speed;
-    if (job.iterations_left <= iterations && job.end > now) {
-      job.end = *last_decision_ + static_cast<WholeSeconds>(std::ceil(job.iterations_left / speed));
-    }
+    const double needed = job.iterations_left / speed;
+    const bool done_before =
+        keeps_plans_ ? needed <= time + kRoundingTime : job.iterations_left <= iterations;
+    if (done_before && job.end > now)
+      job.end = *last_decision_ +
+                (keeps_plans_ ? kept_seconds(needed) : static_cast<WholeSeconds>(std::ceil(needed)));
     job.iterations_left -= iterations;
     job.overhead = 0;
   }
@@ -238,8 +247,12 @@ void SlottedPolicy::apply(SchedulingPass& pass) {
     for (const std::uint32_t id : live_)
       refused.emplace_back(id, jobs_[id].gpus);
   }
-  for (const std::uint32_t id : planned_)
-    jobs_[id].gpus = pass.held_gpus(jobs_[id].job).value;
+  for (const std::uint32_t id : planned_) {
+    SlottedJob& job = jobs_[id];
+    const std::int64_t held = pass.held_gpus(job.job).value;
+    job.disrupted = job.disrupted || (keeps_plans_ && held != job.gpus);
+    job.gpus = held;
+  }
   refused_again_ = !refused.empty() && refused == refused_;
   refused_ = std::move(refused);
 }

@@ -56,7 +56,8 @@ struct SlottedJob {
   double iterations_left = 0;
   WholeSeconds deadline = 0;
   bool best_effort = false;
-  bool disrupted = false;                  ///< a node has gone out of service while it was live
+  /// Whether nodes went out of service while it was live or, where plans are kept, had no room for it.
+  bool disrupted = false;
   bool planned = false;                    ///< whether its planned end is an event
   std::int64_t gpus = 0;                   ///< held since the last decision
   double overhead = 0;                     ///< s of the time after the last decision that are lost
@@ -72,6 +73,12 @@ struct SlottedJob {
   /// The next level above `num_gpus` that the job may hold; `num_gpus` when there is none.
   std::int64_t level_above(std::int64_t num_gpus) const;
 };
+
+/// Most time that rounding adds to work, s. Where plans are kept, work that takes no longer counts as done.
+inline constexpr double kRoundingTime = 1e-6;
+
+/// Whole seconds that work takes where plans are kept: at least one, and none for what rounding adds.
+WholeSeconds kept_seconds(double seconds);
 
 /// Reads the parameter `slot`: a duration of whole seconds from 1 s to a day; a number alone counts seconds.
 Result<WholeSeconds> parse_slot(const PolicyArguments& arguments);
@@ -89,13 +96,17 @@ Result<WholeSeconds> parse_slot(const PolicyArguments& arguments);
 /// done keeps its GPUs until then; its booked end is the planned one, or, if other things came first and it
 /// ran out of work before, that second.
 ///
+/// A policy may rely on its plans instead: then what is planned happens at its very second, also within a
+/// slot of the last decision, and only arrivals wait.
+///
 /// Where failures, checkpoints or costs of interruption disrupt jobs, which that simulator does not know,
 /// progress is what the simulation says, and so is the end: a job that has not done its work at its planned
 /// end is planned again. A failure, or nodes that come and go, are something that happens. Plans count on the
 /// whole cluster and on jobs that lose no time; a job that finds no room waits for the next decision.
 class SlottedPolicy : public Policy {
  public:
-  explicit SlottedPolicy(WholeSeconds slot) : slot_(slot), arrivals_(slot) {}
+  explicit SlottedPolicy(WholeSeconds slot, bool keeps_plans = false)
+      : slot_(slot), keeps_plans_(keeps_plans), arrivals_(slot) {}
 
   void schedule(SchedulingPass& pass) final;
   ProgressRule progress_rule() const final { return ProgressRule::Policy; }
@@ -107,6 +118,10 @@ class SlottedPolicy : public Policy {
   virtual void decide(SchedulingPass& pass, WholeSeconds now, std::vector<std::uint32_t> arrived) = 0;
   /// When a plan changes though nothing ends.
   virtual std::optional<WholeSeconds> next_change() const { return std::nullopt; }
+
+  /// Whether what is planned happens at its very second: nothing but the policy stops jobs or costs them
+  /// time.
+  bool keeps_plans(const SchedulingPass& pass) const { return keeps_plans_ && !pass.disrupted(); }
 
   /// Later than everything that a trace may hold (100 years), and within the simulated clock (292 years).
   static constexpr WholeSeconds kNever = WholeSeconds{1} << 32;
@@ -139,6 +154,7 @@ class SlottedPolicy : public Policy {
   std::optional<WholeSeconds> due(const SchedulingPass& pass) const;
 
   WholeSeconds slot_;
+  bool keeps_plans_;
   SlottedArrivals arrivals_;
   std::vector<SlottedJob> jobs_;        ///< by `JobId`
   std::vector<std::uint32_t> planned_;  ///< the planned ones of `live_`, in its order: others hold no GPUs

@@ -19,15 +19,20 @@ struct ElasticShape {
   std::uint64_t gap_s = 150;
   /// Of four jobs, so many have no deadline.
   std::uint64_t best_effort_of_4 = 1;
+  /// So many are rigid.
+  std::uint64_t rigid_of_4 = 0;
+  /// So many take a hundredth of the time.
+  std::uint64_t short_of_4 = 0;
   /// Speeds, work and deadlines in round numbers, so that plans end at the very second again and again;
   /// otherwise speeds fall off at random, and submissions are not whole seconds.
   bool round = false;
 };
 
-/// Jobs that scale with falling returns, with and without deadlines, on up to 16 GPUs. All deadlines can be
-/// met by the job alone or not; that is for admission to find out.
+/// Jobs that scale with falling returns (or not at all, the rigid ones), with and without deadlines, on up to
+/// 16 GPUs. All deadlines can be met by the job alone or not; that is for admission to find out.
 inline Workload random_elastic_workload(std::uint64_t seed, const ElasticShape& shape) {
   RandomStream random(seed, "elastic workload");
+  RandomStream random_kind(seed, "kind of elastic workload");
   Workload workload;
   SimTime submit{};
   for (int i = 0; i < shape.num_jobs; ++i) {
@@ -48,6 +53,7 @@ inline Workload random_elastic_workload(std::uint64_t seed, const ElasticShape& 
     job.num_gpus = asked.num_gpus;
     job.iterations = shape.round ? static_cast<std::int64_t>(10 + 10 * random.below(60))
                                  : static_cast<std::int64_t>(1 + random.below(5000));
+    if (random_kind.below(4) < shape.short_of_4) job.iterations = 1 + job.iterations / 100;
     const double seconds = static_cast<double>(job.iterations) / asked.iterations_per_s;
     job.duration = to_sim_duration(Nanoseconds(seconds * 1e9));
     if (random.below(4) >= shape.best_effort_of_4) {
@@ -56,8 +62,10 @@ inline Workload random_elastic_workload(std::uint64_t seed, const ElasticShape& 
       job.deadline =
           job.submit + std::chrono::seconds((shape.round ? 0 : 60) + std::llround(seconds * factor));
     }
-    job.curve = CurveId(static_cast<std::uint32_t>(workload.curves.size()));
-    workload.curves.emplace_back(std::move(levels));
+    if (random_kind.below(4) >= shape.rigid_of_4) {
+      job.curve = CurveId(static_cast<std::uint32_t>(workload.curves.size()));
+      workload.curves.emplace_back(std::move(levels));
+    }
     workload.jobs.push_back(job);
   }
   return workload;

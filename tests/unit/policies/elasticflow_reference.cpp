@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "policies/base/gpu_timeline.hpp"
@@ -42,7 +44,7 @@ class Fill {
         free_(free),
         gpus_(context.now, 0),
         from_(context.now),
-        due_(align_to_slot(context.now, job.deadline, context.slot)),
+        due_(context.slot_from(job.deadline)),
         left_(job.iterations_left) {
     if (due_ >= context.now) free_.split(due_);
   }
@@ -77,11 +79,10 @@ class Fill {
     return static_cast<double>((end == due_ ? job_.deadline : end) - begin) * job_.speed(gpus);
   }
 
-  WholeSeconds seconds_for(double iterations, std::int64_t gpus) const {
-    return static_cast<WholeSeconds>(std::ceil(iterations / job_.speed(gpus)));
-  }
   WholeSeconds second_after(WholeSeconds begin, std::int64_t gpus) const {
-    return static_cast<WholeSeconds>(std::ceil(static_cast<double>(begin) + left_ / job_.speed(gpus)));
+    const double seconds = left_ / job_.speed(gpus);
+    if (context_.keeps_plans) return begin + kept_seconds(seconds);
+    return static_cast<WholeSeconds>(std::ceil(static_cast<double>(begin) + seconds));
   }
 
   ReferencePlan take_plan() {
@@ -99,7 +100,7 @@ class Fill {
     const WholeSeconds next = steps.size() > 1 ? steps[1].time : due_;
     gpus_.set(from_, gpus);
     finished_ = second_after(from_, gpus);
-    end_ = align_to_slot(from_, finished_, context_.slot);
+    end_ = context_.slot_from(finished_);
     free_.add(from_, from_ + 1, -gpus);
     if (next >= end_ && job_.deadline >= finished_) {
       if (!given_.has(end_)) free_.set(end_, given_before(end_));
@@ -143,13 +144,12 @@ class Fill {
       if (gpus == 0) continue;
       const bool is_last = i + 1 == steps.size() || steps[i + 1].time > due_;
       const double done = is_last ? left_ : work(begin, steps[i + 1].time, gpus);
-      if (begin < full_from || done < left_) {
+      if (begin < full_from || done + context_.rounding_time() * job_.speed(gpus) < left_) {
         left_ -= done;
         continue;
       }
-      const WholeSeconds seconds = seconds_for(left_, gpus);
-      finished_ = begin + seconds;
-      end_ = begin + align_to_slot(0, seconds, context_.slot);
+      finished_ = begin + context_.whole_seconds(left_ / job_.speed(gpus));
+      end_ = context_.slot_from(finished_);
       break;
     }
     if (!given_.has(end_)) free_.set(end_, given_before(end_));
@@ -194,7 +194,7 @@ class Fill {
 
   void finish_late(WholeSeconds begin, std::int64_t gpus) {
     finished_ = second_after(begin, gpus);
-    end_ = align_to_slot(context_.now, finished_, context_.slot);
+    end_ = context_.slot_from(finished_);
   }
 
   const SlottedJob& job_;
@@ -217,7 +217,7 @@ ReferencePlan fill_share(const SlottedJob& job, const FillContext& context, cons
 class ReferenceElasticFlow final : public SlottedPolicy {
  public:
   explicit ReferenceElasticFlow(const ElasticFlowOptions& options)
-      : SlottedPolicy(options.slot), options_(options) {}
+      : SlottedPolicy(options.slot, options.keeps_plans()), options_(options) {}
 
  private:
   /// A live job's plan and the one in which it holds its next level at once.
@@ -230,7 +230,8 @@ class ReferenceElasticFlow final : public SlottedPolicy {
 
   void decide(SchedulingPass& pass, WholeSeconds now, std::vector<std::uint32_t> arrived) override {
     if (plans_.empty()) plans_.resize(pass.jobs().size());
-    context_ = {.now = now, .slot = slot(), .cluster_gpus = cluster_gpus()};
+    context_ = {.now = now, .slot = slot(), .cluster_gpus = cluster_gpus(), .keeps_plans = keeps_plans(pass)};
+    keep_plans();
     admit(pass, arrived);
     plan_all();
     give_spare_gpus();
@@ -251,14 +252,53 @@ class ReferenceElasticFlow final : public SlottedPolicy {
     if (next_change_ && *next_change_ >= *first_end) next_change_.reset();
   }
 
-  bool feasible(std::vector<std::uint32_t> jobs) const {
-    std::ranges::stable_sort(jobs, {}, [this](std::uint32_t id) { return live_job(id).deadline; });
-    GpuTimeline free(context_.now, context_.cluster_gpus);
-    return std::ranges::all_of(jobs, [&](std::uint32_t id) {
-      ReferencePlan plan = fill_share(live_job(id), context_, free);
-      free = std::move(plan.free);
-      return plan.finished <= live_job(id).deadline;
+  /// Keeps the plan of the last decision of one job after the other for whom new plans would be late.
+  void keep_plans() {
+    kept_.clear();
+    context_.past_slot = 0;
+    if (!context_.keeps_plans) return;
+    for (auto late = first_late(live_); late; late = first_late(live_)) {
+      kept_.push_back(*late);
+      context_.past_slot = (context_.now - slots_from_) % slot();
+    }
+    if (kept_.empty()) slots_from_ = context_.now;
+  }
+
+  /// In the order of planning: those that keep their plans first, then by deadline.
+  std::vector<std::uint32_t> in_order(std::vector<std::uint32_t> jobs) const {
+    std::ranges::stable_sort(jobs, {}, [this](std::uint32_t id) {
+      return std::pair(std::ranges::find(kept_, id) - kept_.begin(), live_job(id).deadline);
     });
+    return jobs;
+  }
+
+  /// The plan of the last decision from now on, of a job that keeps it, or a new one.
+  ReferencePlan next_plan(std::uint32_t id, const GpuTimeline& free) const {
+    if (std::ranges::find(kept_, id) == kept_.end()) return fill_share(live_job(id), context_, free);
+    const ReferencePlan& old = plans_[id].plan;
+    ReferencePlan plan{GpuTimeline(context_.now, old.gpus.at(context_.now)), old.end, old.finished, free};
+    for (const GpuTimeline::Step& step : old.gpus.steps()) {
+      if (step.time > context_.now) plan.gpus.append(step.time, step.gpus);
+    }
+    plan.free.split(plan.end);
+    for (const GpuTimeline::Step& step : plan.gpus.steps())
+      plan.free.split(step.time);
+    const auto steps = plan.free.steps();
+    for (const GpuTimeline::Step& step : std::vector<GpuTimeline::Step>(steps.begin(), steps.end())) {
+      if (step.time < plan.end) plan.free.add(step.time, step.time + 1, -plan.gpus.at(step.time));
+    }
+    plan.free.merge();
+    return plan;
+  }
+
+  std::optional<std::uint32_t> first_late(const std::vector<std::uint32_t>& jobs) const {
+    GpuTimeline free(context_.now, context_.cluster_gpus);
+    for (const std::uint32_t id : in_order(jobs)) {
+      ReferencePlan plan = next_plan(id, free);
+      free = std::move(plan.free);
+      if (plan.finished > live_job(id).deadline) return id;
+    }
+    return std::nullopt;
   }
 
   void admit(SchedulingPass& pass, const std::vector<std::uint32_t>& arrived) {
@@ -268,10 +308,10 @@ class ReferenceElasticFlow final : public SlottedPolicy {
       jobs.insert(jobs.end(), others.begin(), others.end());
       return jobs;
     };
-    const bool all_admitted = options_.admission == AdmissionTest::Batch && feasible(live_with(arrived));
+    const bool all_admitted = options_.admission == AdmissionTest::Batch && !first_late(live_with(arrived));
     for (const std::uint32_t id : arrived) {
       const bool admitted = all_admitted || live_job(id).best_effort ||
-                            (options_.admission == AdmissionTest::Job && feasible(live_with({id})));
+                            (options_.admission == AdmissionTest::Job && !first_late(live_with({id})));
       if (admitted) {
         live_.push_back(id);
       } else {
@@ -281,12 +321,12 @@ class ReferenceElasticFlow final : public SlottedPolicy {
   }
 
   void plan_all() {
-    std::ranges::stable_sort(live_, {}, [this](std::uint32_t id) { return live_job(id).deadline; });
+    live_ = in_order(live_);
     free_ = GpuTimeline(context_.now, context_.cluster_gpus);
     for (const std::uint32_t id : live_) {
       SlottedJob& job = live_job(id);
       Planned& planned = plans_[id];
-      planned.plan = fill_share(job, context_, free_);
+      planned.plan = next_plan(id, free_);
       free_ = planned.plan.free;
       job.gpus = planned.plan.gpus.at(context_.now);
       job.end = planned.plan.end;
@@ -343,6 +383,12 @@ class ReferenceElasticFlow final : public SlottedPolicy {
         Planned& planned = plans_[id];
         const std::int64_t more = planned.larger_gpus - job.gpus;
         if (more == 0 || more > spare) continue;
+        if (context_.keeps_plans && planned.larger.finished > job.deadline &&
+            planned.plan.finished <= job.deadline) {
+          // A job that is in time does not grow into being late.
+          planned.larger_gpus = job.gpus;
+          continue;
+        }
         planned.plan = planned.larger;
         free_ = planned.plan.free;
         job.gpus = planned.larger_gpus;
@@ -365,7 +411,9 @@ class ReferenceElasticFlow final : public SlottedPolicy {
   ElasticFlowOptions options_;
   FillContext context_;
   GpuTimeline free_;
-  std::vector<Planned> plans_;  ///< by `JobId`
+  std::vector<Planned> plans_;       ///< by `JobId`
+  std::vector<std::uint32_t> kept_;  ///< jobs that keep their plans of the last decision
+  WholeSeconds slots_from_ = 0;
   std::optional<WholeSeconds> next_change_;
 };
 

@@ -49,6 +49,7 @@ TEST_CASE("elasticflow: the schedules of planning everything anew, with GPUs to 
 TEST_CASE("elasticflow: the schedules of planning everything anew, with too few GPUs") {
   check_shape({.num_jobs = 80, .gap_s = 60}, "1x8", 8);
   check_shape({.num_jobs = 60, .gap_s = 60, .best_effort_of_4 = 4}, "2x8", 4);
+  check_shape({.num_jobs = 100, .gap_s = 60, .rigid_of_4 = 2, .short_of_4 = 1}, "2x8", 8);
 }
 
 TEST_CASE("elasticflow: the schedules of planning everything anew, where all numbers are round") {

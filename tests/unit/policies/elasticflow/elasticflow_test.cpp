@@ -15,6 +15,7 @@
 namespace vtrain {
 namespace {
 
+using testing::ElasticShape;
 using testing::random_elastic_workload;
 using testing::replay;
 
@@ -57,32 +58,44 @@ TEST_CASE(
   CHECK(predicted.segments[0].num_gpus == GpuCount(32));
 }
 
-// Not so on every workload: plans are made anew at every decision, see `ElasticFlow`.
-TEST_CASE(
-    "elasticflow: on these workloads admitted jobs meet their deadlines; every job ends or is turned away") {
-  for (const char* spec :
-       {"elasticflow", "elasticflow:admission=batch", "elasticflow:greedy=largest,slot=7"}) {
-    for (std::uint64_t seed = 1; seed <= testing::rounds(20); ++seed) {
-      const Workload workload = random_elastic_workload(seed, {});
-      const SimulationResult result = replay(workload, "2x8", spec);
-      CAPTURE(spec);
-      CAPTURE(seed);
+TEST_CASE("elasticflow: no admitted job is late; every job ends or is turned away") {
+  // Slots of 60 s hold whole jobs; deadlines and ends lie inside them.
+  const std::vector<ElasticShape> shapes = {
+      {.num_jobs = 100, .gap_s = 60},
+      {.num_jobs = 100, .gap_s = 100, .best_effort_of_4 = 0, .rigid_of_4 = 4},
+      {.num_jobs = 100, .gap_s = 40, .rigid_of_4 = 2},
+      {.num_jobs = 100, .gap_s = 60, .best_effort_of_4 = 0, .rigid_of_4 = 2, .short_of_4 = 3},
+      {.num_jobs = 100, .gap_s = 60, .rigid_of_4 = 1, .round = true}};
+  for (const char* spec : {"elasticflow", "elasticflow:slot=1s", "elasticflow:greedy=largest,slot=7s"}) {
+    for (const PlacementKind placement : {PlacementKind::Count, PlacementKind::Consolidate}) {
       int admitted = 0;
-      for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
-        const Job& job = workload.jobs[i];
-        const JobOutcome& outcome = result.outcomes[i];
-        CAPTURE(i);
-        if (outcome.state == JobState::Rejected) {
-          REQUIRE(job.has_deadline());
-          continue;
-        }
-        REQUIRE(outcome.state == JobState::Completed);
-        if (job.has_deadline()) {
-          ++admitted;
-          REQUIRE(deadline_met(job, outcome));
+      int turned_away = 0;
+      for (std::size_t shape = 0; shape < shapes.size(); ++shape) {
+        for (std::uint64_t seed = 1; seed <= testing::rounds(5); ++seed) {
+          CAPTURE(spec);
+          CAPTURE(static_cast<int>(placement));
+          CAPTURE(shape);
+          CAPTURE(seed);
+          const Workload workload = random_elastic_workload(seed, shapes[shape]);
+          const SimulationResult result = replay(workload, "2x8", spec, {.placement = placement});
+          for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+            const Job& job = workload.jobs[i];
+            const JobOutcome& outcome = result.outcomes[i];
+            CAPTURE(i);
+            if (outcome.state == JobState::Rejected) {
+              ++turned_away;
+              REQUIRE(job.has_deadline());
+              continue;
+            }
+            REQUIRE(outcome.state == JobState::Completed);
+            if (!job.has_deadline()) continue;
+            ++admitted;
+            REQUIRE(deadline_met(job, outcome));
+          }
         }
       }
-      CHECK(admitted > 0);
+      CHECK(admitted > 500);
+      CHECK(turned_away > 500);
     }
   }
 }
