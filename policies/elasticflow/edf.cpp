@@ -1,12 +1,17 @@
 // `edf:preset=elasticflow`: elastic earliest deadline first as ElasticFlow's simulator runs it. In the order
 // of deadlines every job is planned on as many GPUs as it may hold, or on the largest level that is free,
 // until its work is done; the plan is made again at every decision. No job is rejected (the `edf` policy of
-// pkusys/ElasticFlow, Apache-2.0). Only the next event decides when that is, so jobs that would begin after
-// it are not planned.
+// pkusys/ElasticFlow, Apache-2.0). Only the next event decides when that is, so only jobs that begin now are
+// planned: a decision costs O(jobs that run x (log jobs + jobs that run)).
 #include <algorithm>
 #include <cmath>
+#include <compare>
 #include <cstdint>
-#include <span>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "policies/base/gpu_timeline.hpp"
@@ -16,72 +21,125 @@
 namespace vtrain {
 namespace {
 
+/// A job's place in the order of deadlines; equals come in the order of arrival, which is that of their ids.
+struct DeadlinePlace {
+  WholeSeconds deadline = 0;
+  std::uint32_t id = 0;
+  friend auto operator<=>(const DeadlinePlace&, const DeadlinePlace&) = default;
+};
+
 class ElasticFlowEdf final : public SlottedPolicy {
  public:
   using SlottedPolicy::SlottedPolicy;
 
  private:
   void decide(SchedulingPass& pass, WholeSeconds now, std::vector<std::uint32_t> arrived) override;
-  /// Puts the live jobs and those that arrived in the order of deadlines; equals as they came.
-  void sort_by_deadline(std::span<const std::uint32_t> arrived);
-  /// Finds how many GPUs must be free for anybody at a place of the order or behind it to hold some now: 0
-  /// everywhere if all jobs are to be planned, as one that has run is so nearly done that it could end the
-  /// instant it begins, or before if a failure stopped it.
-  void find_fewest_gpus();
+  /// Jobs that have run and wait are something to come, though not the next thing.
+  std::optional<WholeSeconds> next_change() const override {
+    return stopped_.empty() ? std::nullopt : std::optional(kNever);
+  }
+  DeadlinePlace place_of(std::uint32_t id) const { return {live_job(id).deadline, id}; }
+  /// Takes in what became of the jobs that the last decision looked at.
+  void update_order(const SchedulingPass& pass, const std::vector<std::uint32_t>& arrived);
+  /// The first job behind a place that can run on `num_gpus` GPUs.
+  std::optional<DeadlinePlace> first_behind(const std::optional<DeadlinePlace>& place,
+                                            std::int64_t num_gpus) const;
+  /// Plans the jobs that begin now, or all.
+  void plan_jobs(WholeSeconds now);
+  /// Puts `live_` into the order in which gangs are placed.
+  void sort_for_placement();
   /// Plans one job on what is free, sets what it holds from now on and when it ends, and books it.
   void plan(SlottedJob& job, WholeSeconds now);
 
   GpuTimeline free_;
-  std::vector<std::uint32_t> order_;       ///< live jobs in the order of deadlines
-  std::vector<std::int64_t> fewest_gpus_;  ///< by place in `order_`
+  std::map<std::int64_t, std::set<DeadlinePlace>> order_;  ///< live jobs by the fewest GPUs on which they run
+  std::vector<std::uint32_t> looked_at_;                   ///< by the last decision
+  std::set<std::uint32_t> stopped_;                        ///< those that have run and wait
+  /// Jobs that have run and are so nearly done that they could end the instant they begin, or before if a
+  /// failure stopped them. While there are any, all jobs are planned.
+  std::set<std::uint32_t> nearly_done_;
+  std::uint32_t num_arrived_ = 0;  ///< all ids below have arrived
+  std::uint32_t num_settled_ = 0;  ///<   and these before the last decision in which nobody arrived
 };
 
-void ElasticFlowEdf::decide(SchedulingPass&, WholeSeconds now, std::vector<std::uint32_t> arrived) {
-  sort_by_deadline(arrived);
-  // Gangs are placed in the order of deadlines only when nobody arrived.
-  if (arrived.empty()) live_ = order_;
-  live_.insert(live_.end(), arrived.begin(), arrived.end());
-  find_fewest_gpus();
+void ElasticFlowEdf::decide(SchedulingPass& pass, WholeSeconds now, std::vector<std::uint32_t> arrived) {
+  update_order(pass, arrived);
+  plan_jobs(now);
+  if (arrived.empty()) num_settled_ = num_arrived_;
+  sort_for_placement();
+  looked_at_ = live_;
+}
+
+void ElasticFlowEdf::update_order(const SchedulingPass& pass, const std::vector<std::uint32_t>& arrived) {
+  constexpr double kNoTime = 1e-3;  // s, far more than what rounding does to an end
+  for (const std::uint32_t id : looked_at_) {
+    const SlottedJob& job = live_job(id);
+    nearly_done_.erase(id);
+    if (!pass.is_live(job.job)) {
+      order_[job.min_gpus].erase(place_of(id));
+    } else if (job.planned && job.iterations_left <= kNoTime * job.speed(job.max_gpus)) {
+      nearly_done_.insert(id);
+    }
+  }
+  for (const std::uint32_t id : arrived) {
+    order_[live_job(id).min_gpus].insert(place_of(id));
+    num_arrived_ = id + 1;
+  }
+}
+
+std::optional<DeadlinePlace> ElasticFlowEdf::first_behind(const std::optional<DeadlinePlace>& place,
+                                                          std::int64_t num_gpus) const {
+  std::optional<DeadlinePlace> first;
+  for (const auto& [gpus, places] : order_) {
+    if (gpus > num_gpus) break;
+    const auto next = place ? places.upper_bound(*place) : places.begin();
+    if (next != places.end() && (!first || *next < *first)) first = *next;
+  }
+  return first;
+}
+
+void ElasticFlowEdf::plan_jobs(WholeSeconds now) {
+  // Jobs that do not begin now begin when a running one has ended, or later: neither they nor what they take
+  // from others then are what happens next.
+  const bool all = !nearly_done_.empty();
+  std::vector<std::uint32_t> planned;
   free_ = GpuTimeline(now, cluster_gpus());
-  std::size_t next = 0;
-  for (; next < order_.size() && free_.steps().front().gpus >= fewest_gpus_[next]; ++next) {
-    SlottedJob& job = live_job(order_[next]);
+  const auto next_gpus = [&] { return all ? cluster_gpus() : free_.steps().front().gpus; };
+  for (auto place = first_behind({}, next_gpus()); place; place = first_behind(place, next_gpus())) {
+    SlottedJob& job = live_job(place->id);
     plan(job, now);
     job.planned = job.planned || job.gpus > 0;
+    planned.push_back(place->id);
   }
-  // The others would begin when a running job has ended, or later: their ends are not what happens next.
-  for (; next < order_.size(); ++next) {
-    SlottedJob& job = live_job(order_[next]);
-    job.gpus = 0;
+  std::vector<std::uint32_t> by_id = planned;
+  std::ranges::sort(by_id);
+  for (const std::uint32_t id : live_) {
+    if (std::ranges::binary_search(by_id, id)) continue;
+    SlottedJob& job = live_job(id);
     job.end = kNever;
-  }
-}
-
-void ElasticFlowEdf::sort_by_deadline(std::span<const std::uint32_t> arrived) {
-  const auto is_earlier = [this](std::uint32_t a, std::uint32_t b) {
-    return live_job(a).deadline < live_job(b).deadline;
-  };
-  order_ = live_;
-  order_.insert(order_.end(), arrived.begin(), arrived.end());
-  // All but those who came last are in order already.
-  const auto unsorted = std::is_sorted_until(order_.begin(), order_.end(), is_earlier);
-  std::stable_sort(unsorted, order_.end(), is_earlier);
-  std::inplace_merge(order_.begin(), unsorted, order_.end(), is_earlier);
-}
-
-void ElasticFlowEdf::find_fewest_gpus() {
-  constexpr double kNoTime = 1e-3;  // s, far more than what rounding does to an end
-  fewest_gpus_.resize(order_.size());
-  std::int64_t fewest = cluster_gpus();
-  for (std::size_t i = order_.size(); i-- > 0;) {
-    const SlottedJob& job = live_job(order_[i]);
-    if (job.planned && job.iterations_left <= kNoTime * job.speed(job.max_gpus)) {
-      std::ranges::fill(fewest_gpus_, 0);
-      return;
+    // Once it has lost its GPUs there is nothing to do about it.
+    if (std::exchange(job.gpus, 0) > 0) {
+      planned.push_back(id);
+    } else if (job.planned) {
+      stopped_.insert(id);
     }
-    fewest = std::min(fewest, job.min_gpus);
-    fewest_gpus_[i] = fewest;
   }
+  live_ = std::move(planned);
+  for (const std::uint32_t id : live_) {
+    const SlottedJob& job = live_job(id);
+    if (job.gpus > 0) {
+      stopped_.erase(id);
+    } else if (job.planned) {
+      stopped_.insert(id);
+    }
+  }
+}
+
+void ElasticFlowEdf::sort_for_placement() {
+  // In the order of deadlines, but those who came since all were sorted last are placed last.
+  std::ranges::sort(live_, {}, [this](std::uint32_t id) {
+    return id < num_settled_ ? place_of(id) : DeadlinePlace{std::numeric_limits<WholeSeconds>::max(), id};
+  });
 }
 
 void ElasticFlowEdf::plan(SlottedJob& job, WholeSeconds now) {
