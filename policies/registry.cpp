@@ -103,12 +103,20 @@ const std::vector<PolicyInfo>& table() {
       {.name = "edf",
        .summary = "earliest deadline first, preemptive, elastic; jobs without a deadline last",
        .parameters =
-           {only_with(kWithoutPreset,
-                      {.name = "resize",
-                       .default_value = "yes",
-                       .summary = "yes: a job with a throughput curve gets the GPUs on which it is fastest "
-                                  "among those left; no: what it asks for",
-                       .choices = {"yes", "no"}}),
+           {only_with(
+                kWithoutPreset,
+                {.name = "resize",
+                 .default_value = "yes",
+                 .summary = "yes: a job with a throughput curve may hold fewer or more GPUs than it asks "
+                            "for; no: what it asks for",
+                 .choices = {"yes", "no"}}),
+            only_with(
+                "resize=yes",
+                {.name = "growth",
+                 .default_value = "spare",
+                 .summary = "spare: beyond what they ask for jobs grow by GPUs that no waiting job can use; "
+                            "greedy: each in its turn by all that make it faster",
+                 .choices = {"spare", "greedy"}}),
             kPreset, only_with(kWithPreset, slot())},
        .make = make_as_preset<make_edf, make_elasticflow_edf>},
       {.name = "edf-admission",

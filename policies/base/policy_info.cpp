@@ -74,11 +74,14 @@ Error PolicyArguments::bad_value(std::string_view parameter, std::string_view ex
 
 Result<void> PolicyArguments::check_conditions(std::span<const std::string_view> given) const {
   for (const PolicyParameter& parameter : policy_->parameters) {
-    if (parameter.condition.empty() || std::ranges::find(given, parameter.name) == given.end()) continue;
-    const auto [name, value] = split_once(parameter.condition, '=');
-    if ((*this)[name] == value) continue;
-    return fail({.field = fmt::format("{}:{}", policy_->name, parameter.name),
-                 .message = fmt::format("has no effect with {}={}", name, (*this)[name])});
+    if (std::ranges::find(given, parameter.name) == given.end()) continue;
+    for (const PolicyParameter* next = &parameter; !next->condition.empty();) {
+      const auto [name, value] = split_once(next->condition, '=');
+      if ((*this)[name] != value)
+        return fail({.field = fmt::format("{}:{}", policy_->name, parameter.name),
+                     .message = fmt::format("has no effect with {}={}", name, (*this)[name])});
+      next = &*std::ranges::find(policy_->parameters, name, &PolicyParameter::name);
+    }
   }
   return {};
 }

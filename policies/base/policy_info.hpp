@@ -21,7 +21,7 @@ struct PolicyParameter {
   std::string_view summary;
   std::vector<std::string_view> choices{};  ///< the only values, if there are any
   bool is_file = false;                     ///< the value is the path of a file that the policy reads
-  std::string_view condition{};    ///< `name=value` of another parameter without which it has no effect
+  std::string_view condition{};  ///< `name=value` of another parameter, in effect, that it needs to have any
   bool ignores_gpu_types = false;  ///< any value but the default sets `PolicyInfo::ignores_gpu_types`
 };
 

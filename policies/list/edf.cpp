@@ -1,10 +1,13 @@
 // Earliest deadline first: preemptive list policies whose key is the deadline. Jobs without one come last,
 // ties go in order of arrival, and a job that has missed its deadline keeps its place.
 //
-//  * `edf`: a job with a curve gets, in its turn, the number of GPUs on which it is fastest among those that
-//    are left. It is resized whenever that changes. `resize=no` gives it the number it asks for, as every
-//    other job.
-//  * `edf-admission`: `edf`, but a job with a deadline is rejected on arrival if it could not meet it, or if
+//  * `edf`: a job with a curve gets, in its turn, the number of GPUs that it asks for or, of fewer that are
+//    left, that on which it is fastest. GPUs that no waiting job can use then go to the running jobs in the
+//    same order, to each the number on which it is fastest. Jobs are resized whenever that changes.
+//    `growth=greedy` gives a job, in its turn, all that make it faster; `resize=no` gives it the number it
+//    asks for, as every other job.
+//  * `edf-admission`: `edf:growth=greedy`, but a job with a deadline is rejected on arrival if it could not
+//  meet it, or if
 //    a job that would meet its deadline no longer could. To find out, the policy follows the schedule of the
 //    admitted jobs to its end, without further arrivals. Jobs without a deadline are always admitted; as they
 //    come after all others, they delay none of these. Every admitted job meets its deadline where run times
@@ -53,8 +56,16 @@ class RigidEdf final : public ListPolicy {
   bool may_skip_order(const SchedulingPass&) override { return true; }
 };
 
+/// Who may hold more GPUs than it asks for.
+enum class EdfGrowth : std::uint8_t {
+  Spare,   ///< jobs in their turn, by GPUs that no waiting job can use
+  Greedy,  ///< jobs in their turn, by all that make them faster
+};
+
 class ElasticEdf : public ListPolicy {
  public:
+  explicit ElasticEdf(EdfGrowth growth) : growth_(growth) {}
+
   ProgressRule progress_rule() const override { return ProgressRule::Iterations; }
 
  private:
@@ -66,8 +77,14 @@ class ElasticEdf : public ListPolicy {
   }
   bool resizes() const override { return true; }
   GpuCount gpus_within(const SchedulingPass& pass, const ListedJob& job, GpuCount left) const override {
+    const bool greedy = growth_ == EdfGrowth::Greedy;
+    return fastest_within(pass, job.job, greedy ? left : std::min(left, pass.job(job.job).num_gpus));
+  }
+  GpuCount gpus_with_spare(const SchedulingPass& pass, const ListedJob& job, GpuCount left) const override {
     return fastest_within(pass, job.job, left);
   }
+
+  EdfGrowth growth_;
 };
 
 /// Margin before its deadline at which a job must end to be admitted, if its end follows from the speeds of
@@ -79,6 +96,9 @@ constexpr SimDuration kSame = std::chrono::microseconds(1);
 constexpr SimDuration kNever = SimDuration::max();
 
 class EdfAdmission final : public ElasticEdf {
+ public:
+  EdfAdmission() : ElasticEdf(EdfGrowth::Greedy) {}
+
  private:
   /// An admitted job in the schedule that is followed.
   struct Planned {
@@ -185,8 +205,8 @@ bool EdfAdmission::admits(const SchedulingPass& pass, JobId id) {
 }  // namespace
 
 MadePolicy make_edf(const PolicyArguments& arguments) {
-  if (arguments["resize"] == "yes") return std::make_unique<ElasticEdf>();
-  return std::make_unique<RigidEdf>();
+  if (arguments["resize"] == "no") return std::make_unique<RigidEdf>();
+  return std::make_unique<ElasticEdf>(arguments["growth"] == "greedy" ? EdfGrowth::Greedy : EdfGrowth::Spare);
 }
 
 MadePolicy make_edf_admission(const PolicyArguments&) {

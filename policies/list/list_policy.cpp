@@ -137,6 +137,18 @@ void ListPolicy::select_jobs(const SchedulingPass& pass) {
     ++waiting->index;
   }
   select_running(pass, {next, running_.end()});
+  if (resizes()) share_spare_gpus(pass);
+}
+
+void ListPolicy::share_spare_gpus(const SchedulingPass& pass) {
+  for (Change& change : changes_) {
+    const GpuCount left = pool_.max_gang(change.job.kind);
+    if (left.value == 0) continue;
+    const GpuCount num_gpus = gpus_with_spare(pass, change.job, change.num_gpus + left);
+    if (num_gpus <= change.num_gpus) continue;
+    pool_.take(change.job.kind, num_gpus - change.num_gpus);
+    change.num_gpus = num_gpus;
+  }
 }
 
 void ListPolicy::select_running(const SchedulingPass& pass, std::span<const ListedJob> jobs) {
@@ -153,7 +165,10 @@ void ListPolicy::select_running(const SchedulingPass& pass, std::span<const List
     const GpuCount most = pool_.max_gang(job.kind);
     const bool fits = job.num_gpus <= most;
     const GpuCount num_gpus = fits ? gpus_within(pass, job, most) : GpuCount(0);
-    if (num_gpus == held && pool_.try_keep(job.job, held)) continue;
+    if (num_gpus == held && pool_.try_keep(job.job, held)) {
+      if (resizes()) changes_.push_back({job, true, held});
+      continue;
+    }
     pool_.mark_free(job.job);
     if (!fits) {
       preempted_.push_back(job);
@@ -164,7 +179,7 @@ void ListPolicy::select_running(const SchedulingPass& pass, std::span<const List
     // One that should go to GPUs of another type starts there, if that is where placement would put it.
     const bool moves = !resized && pool_.splits_gangs();
     if (moves) preempted_.push_back(job);
-    if (resized || moves) changes_.push_back({job, resized, num_gpus});
+    if (resizes() || resized || moves) changes_.push_back({job, !moves, num_gpus});
   }
 }
 
@@ -249,9 +264,9 @@ void ListPolicy::grow_running(SchedulingPass& pass, std::span<const ListedJob> j
     if (std::binary_search(shrunk_.begin(), shrunk_.end(), job) && pass.try_resume(job.job))
       refusals_.clear();
     const GpuCount held = pass.held_gpus(job.job);
-    GpuCount num_gpus = gpus_within(pass, job, held + pass.free_gpus());
+    GpuCount num_gpus = gpus_with_spare(pass, job, held + pass.free_gpus());
     while (num_gpus > held && !resize(pass, job, num_gpus))
-      num_gpus = gpus_within(pass, job, num_gpus - GpuCount(1));
+      num_gpus = gpus_with_spare(pass, job, num_gpus - GpuCount(1));
   }
 }
 

@@ -64,6 +64,11 @@ class ListPolicy : public Policy {
   virtual GpuCount gpus_within(const SchedulingPass&, const ListedJob& job, GpuCount) const {
     return job.num_gpus;
   }
+  /// The number if GPUs are left that no waiting job can use: at least `gpus_within`. The first jobs of the
+  /// list are asked first.
+  virtual GpuCount gpus_with_spare(const SchedulingPass& pass, const ListedJob& job, GpuCount left) const {
+    return gpus_within(pass, job, left);
+  }
   /// Sees the running jobs after the pass, in list order, and which of them it started; may change their
   /// stamps without changing that order, and may ask for a timer.
   virtual void after_walk(SchedulingPass&, std::span<ListedJob> /*running*/,
@@ -77,7 +82,7 @@ class ListPolicy : public Policy {
   std::int64_t last_stamps(std::int64_t count) { return (last_stamp_ += count) - count + 1; }
 
  private:
-  /// A start or resize that a pass decided on.
+  /// A start or resize that a pass decided on; where jobs are resized also that one keeps its number.
   struct Change {
     ListedJob job;
     bool runs = false;  ///< whether it is a resize
@@ -111,6 +116,8 @@ class ListPolicy : public Policy {
   void select_jobs(const SchedulingPass& pass);
   /// Decides on running jobs that follow one another in the list.
   void select_running(const SchedulingPass& pass, std::span<const ListedJob> jobs);
+  /// Lets the selected jobs grow by what they leave.
+  void share_spare_gpus(const SchedulingPass& pass);
   /// Carries out preemptions and shrinking.
   void preempt_and_shrink(SchedulingPass& pass);
   /// Carries out starts and growing.

@@ -112,6 +112,9 @@ TEST_CASE("registry: a parameter that has no effect beside the others is refused
   CHECK(error_of("edf:slot=60s") == "edf:slot: has no effect with preset=none");
   CHECK(error_of("las:timer=peer,preset=elasticflow") == "las:timer: has no effect with preset=elasticflow");
   CHECK(error_of("edf:preset=elasticflow,resize=yes") == "edf:resize: has no effect with preset=elasticflow");
+  CHECK(error_of("edf:resize=no,growth=greedy") == "edf:growth: has no effect with resize=no");
+  CHECK(error_of("edf:preset=elasticflow,growth=greedy") ==
+        "edf:growth: has no effect with preset=elasticflow");
   CHECK(make_policy("las:preset=elasticflow,slot=5m"));
   CHECK(make_policy("edf:resize=no,preset=none"));
   // Every condition names a parameter of the policy and one of its choices.

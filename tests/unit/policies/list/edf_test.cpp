@@ -35,7 +35,40 @@ void add_elastic(Workload& workload, std::int64_t submit_s, std::int64_t deadlin
 
 }  // namespace
 
-TEST_CASE("edf: an elastic job gets the GPUs on which it is fastest among those left, and is resized") {
+TEST_CASE("edf: elastic jobs grow only by GPUs that no waiting job can use") {
+  // On 6 GPUs each of three gets the one that it asks for; the first takes three more, on which it is
+  // fastest. At 250 it ends, the others have 750 left, and the second takes 4, the third 2: 750 / 4 more
+  // seconds, in which the third does 375 and then has 375 left for 4 GPUs.
+  Workload workload;
+  for (const std::int64_t deadline_s : {2000, 3000, 4000})
+    add_elastic(workload, 0, deadline_s);
+  const SimulationResult spare = replay(workload, "1x6", "edf");
+  const double ends_s[] = {250, 250 + 750 / 4.0, 250 + 750 / 4.0 + 375 / 4.0};
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(spare.outcomes[i].start == at(0));
+    CHECK(to_seconds(spare.outcomes[i].end) == doctest::Approx(ends_s[i]));
+    CHECK(spare.outcomes[i].preemptions == 0);
+  }
+  // Greedily the first takes 4 and the second 2, and the third waits.
+  CHECK(replay(workload, "1x6", "edf:growth=greedy").outcomes[2].start == at(250));
+}
+
+TEST_CASE("edf: where fewer GPUs are left than an elastic job asks for it runs on fewer") {
+  // The first asks for 4 of 6 GPUs and leaves 2. The second asks for 4 and does 500 on 2 until 250.
+  Workload workload;
+  add_elastic(workload, 0, 2000);
+  add_elastic(workload, 0, 3000);
+  for (Job& job : workload.jobs) {
+    job.num_gpus = GpuCount(4);
+    job.duration = std::chrono::seconds(250);
+  }
+  const SimulationResult result = replay(workload, "1x6", "edf");
+  CHECK(result.outcomes[0].end == at(250));
+  CHECK(result.outcomes[1].start == at(0));
+  CHECK(result.outcomes[1].end == at(375));
+}
+
+TEST_CASE("edf: grown greedily, an elastic job gets the GPUs on which it is fastest among those left") {
   // On 6 GPUs the first runs on 4 (8 would be slower) until 250, the second on the 2 left. At 100 one that is
   // more urgent takes 4: the first has 600 iterations left and goes on with 2, the second waits with 800
   // left.
@@ -43,7 +76,7 @@ TEST_CASE("edf: an elastic job gets the GPUs on which it is fastest among those 
   add_elastic(workload, 0, 2000);
   add_elastic(workload, 0, 3000);
   add_elastic(workload, 100, 500);
-  const SimulationResult result = replay(workload, "1x6", "edf");
+  const SimulationResult result = replay(workload, "1x6", "edf:growth=greedy");
   // The third: 100 + 1000 / 4. The first: 600 left at 100, on 2 GPUs until 350 (100 left), then on 4.
   CHECK(result.outcomes[2].end == at(350));
   CHECK(result.outcomes[0].end == at(375));
@@ -90,12 +123,15 @@ TEST_CASE("edf: elastic jobs hold no more GPUs than there are and do all of thei
   for (std::uint64_t seed = 1; seed <= testing::rounds(20); ++seed) {
     CAPTURE(seed);
     const Workload workload = testing::random_elastic_workload(seed, {.gap_s = 100});
-    const SimulationResult result = replay(workload, "2x8", "edf", {.record_segments = true});
-    testing::check_gpus_in_use(result, 16);
-    const std::vector<double> done = testing::iterations_done(workload, result);
-    for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
-      REQUIRE(result.outcomes[i].state == JobState::Completed);
-      CHECK(done[i] == doctest::Approx(static_cast<double>(workload.jobs[i].iterations)).epsilon(1e-6));
+    for (const char* spec : {"edf", "edf:growth=greedy"}) {
+      CAPTURE(spec);
+      const SimulationResult result = replay(workload, "2x8", spec, {.record_segments = true});
+      testing::check_gpus_in_use(result, 16);
+      const std::vector<double> done = testing::iterations_done(workload, result);
+      for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+        REQUIRE(result.outcomes[i].state == JobState::Completed);
+        CHECK(done[i] == doctest::Approx(static_cast<double>(workload.jobs[i].iterations)).epsilon(1e-6));
+      }
     }
   }
 }
