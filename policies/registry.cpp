@@ -181,8 +181,8 @@ const std::vector<PolicyInfo>& table() {
              .default_value = "100",
              .summary = "branch-and-bound nodes at which a search stops"},
             {.name = "variables",
-             .default_value = "20000",
-             .summary = "size beyond which a program is left to the greedy plan"},
+             .default_value = "500",
+             .summary = "size beyond which a program is left to the greedy plan: jobs x leases ahead"},
             {.name = "time_limit",
              .default_value = "none",
              .summary = "wall-clock time at which a search stops; a run in which it strikes may not repeat "

@@ -37,7 +37,7 @@ struct LeaseBookOptions {
   /// Jobs up to which the program has the last word on admission when the greedy test says no; 0: never.
   std::int64_t second_test_jobs = 30;
   /// Variables up to which a program is given to the solver; beyond, the greedy plan stands.
-  std::int64_t max_variables = 20'000;
+  std::int64_t max_variables = 500;
 };
 
 /// What became of the programs.
