@@ -31,6 +31,22 @@ std::vector<std::string_view> split_list(std::string_view text) {
   return parts;
 }
 
+/// An entry of a list of resources without what says that it is one.
+std::string_view gres_name(std::string_view item) {
+  for (const std::string_view prefix : {"gres:", "gres/"}) {
+    if (item.starts_with(prefix)) item.remove_prefix(prefix.size());
+  }
+  return item;
+}
+
+/// Where the next part of a request begins with `PER_`, behind the first character; or its end.
+std::size_t find_next_part(std::string_view text) {
+  for (std::size_t at = text.find("PER_", 1); at != std::string_view::npos; at = text.find("PER_", at + 1)) {
+    if (text[at - 1] == ' ' || text[at - 1] == ',') return at;
+  }
+  return text.size();
+}
+
 bool is_number(std::string_view word) {
   return std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
@@ -98,12 +114,11 @@ Result<std::vector<std::string>> append_ranges(const std::vector<std::string>& p
 Result<std::vector<SlurmGpus>> parse_gres(std::string_view text) {
   std::vector<SlurmGpus> gpus;
   for (std::string_view item : split_list(text)) {
-    for (const std::string_view prefix : {"gres:", "gres/"}) {
-      if (item.starts_with(prefix)) item.remove_prefix(prefix.size());
-    }
-    item = item.substr(0, item.find('('));  // sockets or indices
-    const auto words = split(item, ':');
+    item = gres_name(item.substr(0, item.find('(')));  // without sockets or indices
+    const auto [name, number_of_name] = split_once(item, '=');
+    auto words = split(name, ':');
     if (words.front() != "gpu") continue;
+    if (number_of_name) words.push_back(*number_of_name);
     std::string_view type;
     std::int64_t count = 1;
     for (std::size_t i = 1; i < words.size(); ++i) {
@@ -121,6 +136,38 @@ Result<std::vector<SlurmGpus>> parse_gres(std::string_view text) {
     add_gpus(gpus, type, count);
   }
   return gpus;
+}
+
+Result<SlurmGresRequest> parse_gres_request(std::string_view text) {
+  SlurmGresRequest request;
+  while (!text.empty()) {
+    std::string_view part = text.substr(0, find_next_part(text));
+    text.remove_prefix(part.size());
+    std::string_view unit;
+    if (part.starts_with("PER_")) {
+      unit = part.substr(0, part.find(':'));
+      part.remove_prefix(std::min(unit.size() + 1, part.size()));
+    }
+    const auto gpus = parse_gres(part);
+    if (!gpus) return fail(gpus.error());
+    const bool is_per_node = unit == "PER_NODE";
+    if (unit.empty() || unit == "PER_JOB" || is_per_node) {
+      for (const SlurmGpus& each : *gpus)
+        add_gpus(is_per_node ? request.per_node : request.per_job, each.type, each.count);
+    } else {
+      request.has_others |= !gpus->empty();
+    }
+  }
+  return request;
+}
+
+bool names_gpu_shares(std::string_view text) {
+  const std::vector<std::string_view> items = split_list(text);
+  return std::any_of(items.begin(), items.end(), [](std::string_view item) {
+    const std::string_view name = gres_name(item.substr(0, item.find('(')));
+    const std::string_view kind = name.substr(0, name.find_first_of(":="));
+    return (kind == "shard" || kind == "mps") && !name.ends_with(":0") && !name.ends_with("=0");
+  });
 }
 
 Result<std::vector<SlurmGpus>> parse_tres(std::string_view text) {

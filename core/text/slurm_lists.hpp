@@ -19,9 +19,22 @@ struct SlurmGpus {
   friend bool operator==(const SlurmGpus&, const SlurmGpus&) = default;
 };
 
-/// The GPUs in a list of generic resources, as `gpu:a100:8(S:0-1),gres:gpu:v100,shard:16`, each type once and
-/// in the order of the list. Without a number it is one. The error carries only the message.
+/// The GPUs in a list of generic resources, as `gpu:a100:8(S:0-1),gres/gpu:v100=2,shard:16`, each type once
+/// and in the order of the list. Without a number it is one. The error carries only the message.
 Result<std::vector<SlurmGpus>> parse_gres(std::string_view text);
+/// GPUs that a job asks for in generic resources.
+struct SlurmGresRequest {
+  std::vector<SlurmGpus> per_job{};   ///< by the whole job
+  std::vector<SlurmGpus> per_node{};  ///< by each of its nodes
+  bool has_others = false;            ///< by each task or socket
+};
+
+/// The GPUs in a list that may say for what each part counts: `PER_JOB:gpu:8 PER_NODE:gpu:4 PER_TASK:gpu:1`.
+/// Parts that do not say so count for the whole job. The error carries only the message.
+Result<SlurmGresRequest> parse_gres_request(std::string_view text);
+/// Whether a list of generic or trackable resources has parts of GPUs: `gres/shard=2`, `mps:50`.
+bool names_gpu_shares(std::string_view text);
+
 /// The GPUs in a list of trackable resources, as `cpu=128,gres/gpu=8,gres/gpu:a100=8`. The plain entry counts
 /// those of all types; what it has beyond the entries with a type stands last, without one. The error carries
 /// only the message.

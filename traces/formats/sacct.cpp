@@ -7,11 +7,13 @@
 ///
 /// Columns are found by name, in any case. There must be `JobID` or `JobIDRaw`; `Submit`; `ElapsedRaw`,
 /// `Elapsed`, or `Start` and `End`; and `AllocTRES`, `ReqTRES`, `AllocGRES` or `ReqGRES`. A `|` at the end of
-/// every line (`--parsable`) and bars inside `JobName` are understood.
+/// every line (`--parsable`) is understood, and so are bars and line feeds in free text (`sacct_rows.hpp`).
 ///
-/// * GPUs are `gres/gpu=N` of `AllocTRES`, or of `ReqTRES` where that is empty. Entries with a type
-///   (`gres/gpu:a100=N`) give the type, and the number where the plain entry is missing. The older
-///   `gpu:a100:2` of `AllocGRES` and `ReqGRES` counts for each of `NNodes` nodes.
+/// * GPUs are those of the first of `AllocTRES`, `AllocGRES`, `ReqTRES` and `ReqGRES` that names any. TRES
+///   have them only where the site accounts for them (`AccountingStorageTRES`). All four count the GPUs of
+///   the whole job, except what stands behind `PER_NODE:`, which counts for each of `NNodes` nodes.
+/// * Entries with a type (`gres/gpu:a100=N`, `gpu:a100:N`) give the type, and the number where a plain entry
+///   of TRES is missing.
 /// * Times are local without offset, or seconds since 1970 (`SLURM_TIME_FORMAT=%s`). Local ones are taken as
 ///   those of one clock, so a wait across a change of clocks is off by its hour, and so is a run time where
 ///   there is no column of elapsed times. Time 0 is the first submission.
@@ -23,13 +25,15 @@
 /// * Rows of job steps (`123.batch`) say nothing more and are passed over. The tasks of an array and the
 ///   components of a heterogeneous job (`123+0`, an assumption) are jobs. Of a requeued job (`--duplicates`)
 ///   the last run is kept, with the submission that it had.
+/// * An id that comes again is that of another job if the first one ended for good (`COMPLETED`, but not
+///   `NODE_FAIL`) or belongs to another user. Slurm counts from 1 again after a reset.
 ///
-/// Skipped: jobs that never started, have not ended, used no GPU or took no time, earlier runs of requeued
-/// jobs, and damaged rows.
+/// Skipped: jobs that never started, have not ended, used no whole GPU or took no time, earlier runs of
+/// requeued jobs, and damaged rows.
 ///
 /// Recognised by a first line of several columns separated by `|`, among them `JobID` or `JobIDRaw`. Output
-/// of sacct without `-P`, without a header or with a warning is recognised too, and reading it says how to
-/// export.
+/// of sacct without `-P`, with another separator, without a header or with a warning is recognised too, and
+/// reading it says how to export.
 #include "traces/formats/formats.hpp"
 
 #include <algorithm>
@@ -37,6 +41,8 @@
 #include <cctype>
 #include <limits>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -49,12 +55,17 @@
 #include "core/io/line_reader.hpp"
 #include "core/text/calendar.hpp"
 #include "core/text/slurm_lists.hpp"
+#include "traces/formats/sacct_rows.hpp"
 #include "traces/reading/job_fields.hpp"
 #include "traces/reading/job_log.hpp"
 #include "traces/reading/log_rows.hpp"
 
 namespace vtrain {
 namespace {
+
+constexpr std::string_view kShares = "parts of GPUs requested, no whole ones (gres/shard, gres/mps)";
+constexpr std::string_view kPerPart =
+    "GPUs requested for each node, task or socket, whose number is not said";
 
 /// Where the columns stand, -1 for one that the caller did not ask for.
 struct SacctColumns {
@@ -69,7 +80,6 @@ struct SacctColumns {
     job_id = find("JobID");
     if (job_id < 0) job_id = find("JobIDRaw");
     cluster = find("Cluster");
-    job_name = find("JobName");
     user = find("User");
     tenant = find("Account");
     if (tenant < 0) tenant = find("Partition");
@@ -83,8 +93,19 @@ struct SacctColumns {
     limit_raw = find("TimelimitRaw");
     limit = find("Timelimit");
     num_nodes = find("NNodes");
+    if (num_nodes < 0) num_nodes = find("AllocNodes");
     tres = {find("AllocTRES"), find("ReqTRES")};
     gres = {find("AllocGRES"), find("ReqGRES")};
+  }
+
+  /// Which columns are read [columns].
+  std::vector<bool> used() const {
+    std::vector<bool> used(count);
+    for (const int column : {job_id, cluster, user, tenant, state, submit, eligible, start, end, elapsed_raw,
+                             elapsed, limit_raw, limit, num_nodes, tres[0], tres[1], gres[0], gres[1]}) {
+      if (column >= 0) used[static_cast<std::size_t>(column)] = true;
+    }
+    return used;
   }
 
   /// What the file must have and lacks; empty if nothing.
@@ -97,7 +118,7 @@ struct SacctColumns {
   }
 
   std::size_t count = 0;
-  int job_id, cluster, job_name, user, tenant, state, submit, eligible, start, end;
+  int job_id, cluster, user, tenant, state, submit, eligible, start, end;
   int elapsed_raw, elapsed, limit_raw, limit, num_nodes;
   std::array<int, 2> tres, gres;  ///< what was allocated, what was requested
 };
@@ -146,6 +167,13 @@ class SacctRow {
   bool is_local() const { return is_local_; }
   /// Whether the job became eligible after its submission.
   bool was_held() const { return was_held_; }
+  /// Whether the job ended such that Slurm does not start it again by itself.
+  bool ended_for_good() const {
+    constexpr std::array<std::string_view, 7> kFinal = {"COMPLETED",     "FAILED",   "CANCELLED", "TIMEOUT",
+                                                        "OUT_OF_MEMORY", "DEADLINE", "REVOKED"};
+    const std::string_view state = row_.text(at_.state);
+    return std::find(kFinal.begin(), kFinal.end(), state.substr(0, state.find(' '))) != kFinal.end();
+  }
 
  private:
   /// Whether there is a value, as Slurm writes it.
@@ -178,18 +206,17 @@ class SacctRow {
   }
 
   void take_gpus(Job& job) {
-    const int column = std::max(at_.tres[0], at_.gres[0]);
-    const auto gpus = requested();
-    if (!gpus) return row_.reject(skip::kBadNumber, column);
+    const auto gpus = find_gpus();
+    if (!gpus) return row_.reject(skip::kBadNumber, gpu_column_);
     std::int64_t count = 0;
     for (const SlurmGpus& part : *gpus)
       count += part.count;
-    if (count > std::numeric_limits<std::int32_t>::max()) return row_.reject(skip::kBadNumber, column);
-    if (count == 0) return row_.reject(skip::kNoGpu, column);
+    if (count > std::numeric_limits<std::int32_t>::max()) return row_.reject(skip::kBadNumber, gpu_column_);
+    if (count == 0) return row_.reject(no_gpu_, gpu_column_);
     if (row_.rejected()) return;
     job.num_gpus = GpuCount(static_cast<std::int32_t>(count));
     const std::string_view type = gpus->size() == 1 ? gpus->front().type : std::string_view();
-    row_.reject(take_name(type, row_.workload().gpu_types, job.gpu_type), at_.tres[0]);
+    row_.reject(take_name(type, row_.workload().gpu_types, job.gpu_type), gpu_column_);
   }
 
   /// Seconds since 1970 by the cluster's clock. Rejects the row when there is none.
@@ -235,41 +262,68 @@ class SacctRow {
     return limit.value_or(SimDuration());
   }
 
-  /// What was allocated; what was requested if that is not said.
-  Result<std::vector<SlurmGpus>> requested() {
-    for (const int column : at_.tres) {
-      if (has(column)) return parse_tres(row_.text(column));
-    }
-    for (const int column : at_.gres) {
+  /// The GPUs of the first column that names any, which is then `gpu_column_`. None: `no_gpu_` says why.
+  Result<std::vector<SlurmGpus>> find_gpus() {
+    no_gpu_ = skip::kNoGpu;
+    for (const int column : {at_.tres[0], at_.gres[0], at_.tres[1], at_.gres[1]}) {
       if (!has(column)) continue;
-      const std::int64_t num_nodes = has(at_.num_nodes) ? row_.count(at_.num_nodes) : 1;
-      auto gpus = parse_gres(row_.text(column));
-      if (!gpus) return gpus;
-      for (SlurmGpus& part : *gpus) {
-        if (part.count > std::numeric_limits<std::int32_t>::max() / std::max<std::int64_t>(1, num_nodes))
-          return fail({.message = expected_found("as many GPUs as a cluster has", row_.text(column))});
-        part.count *= num_nodes;  // GRES are those of each node
-      }
-      return gpus;
+      gpu_column_ = column;
+      const bool is_tres = column == at_.tres[0] || column == at_.tres[1];
+      auto gpus = is_tres ? parse_tres(row_.text(column)) : gres_of_job(column);
+      if (!gpus || !gpus->empty()) return gpus;
+      if (names_gpu_shares(row_.text(column))) no_gpu_ = kShares;
     }
-    return {};
+    return std::vector<SlurmGpus>();
+  }
+
+  Result<std::vector<SlurmGpus>> gres_of_job(int column) {
+    const auto request = parse_gres_request(row_.text(column));
+    if (!request) return fail(request.error());
+    if (request->per_job.empty() && request->per_node.empty() && request->has_others) no_gpu_ = kPerPart;
+    if (!request->per_job.empty() || request->per_node.empty()) return request->per_job;
+    const auto num_nodes = count_nodes();
+    if (!num_nodes) {
+      no_gpu_ = kPerPart;
+      return std::vector<SlurmGpus>();
+    }
+    std::vector<SlurmGpus> gpus = request->per_node;
+    for (SlurmGpus& part : gpus) {
+      if (part.count > std::numeric_limits<std::int32_t>::max() / std::max<std::int64_t>(1, *num_nodes))
+        return fail({.message = expected_found("as many GPUs as a cluster has", row_.text(column))});
+      part.count *= *num_nodes;
+    }
+    return gpus;
+  }
+
+  /// The nodes of the job, of its own column or of its TRES (`node=2`).
+  std::optional<std::int64_t> count_nodes() {
+    if (has(at_.num_nodes)) return row_.count(at_.num_nodes);
+    for (const int column : at_.tres) {
+      for (const std::string_view item : split(row_.text(column), ',')) {
+        constexpr std::string_view kNode = "node=";
+        if (item.starts_with(kNode)) return parse_count(item.substr(kNode.size()));
+      }
+    }
+    return std::nullopt;
   }
 
   const SacctColumns& at_;
   LogRow& row_;
   bool is_local_ = false;
   bool was_held_ = false;
+  int gpu_column_ = -1;
+  std::string_view no_gpu_ = skip::kNoGpu;
 };
 
 class SacctReader {
  public:
   SacctReader(const TraceInput& input, LineReader lines, const SacctColumns& at,
-              std::vector<std::string> names)
-      : lines_(std::move(lines)), at_(at), names_(std::move(names)), log_(input) {}
+              std::span<const std::string_view> names)
+      : rows_(std::move(lines), names, at.used()), at_(at), names_(names.begin(), names.end()), log_(input) {}
 
   Result<Trace> read() {
     for (;;) {
-      auto more = lines_.next();
+      auto more = rows_.next();
       if (!more) {
         if (auto skipped = log_.skip(skip::kMalformed, more.error()); !skipped) return fail(skipped.error());
         continue;
@@ -282,7 +336,8 @@ class SacctReader {
         job.name.remove_prefix(cluster_.size() + 1);
     }
     auto trace =
-        log_.finish(is_local_ ? Origin::FirstLocalSubmission : Origin::FirstSubmission, Repeats::KeepLast);
+        log_.finish(is_local_ ? Origin::FirstLocalSubmission : Origin::FirstSubmission,
+                    [this](std::size_t earlier, std::size_t later) { return repetition_of(earlier, later); });
     if (!trace) return trace;
     const auto note = [&](std::int64_t count, std::string_view thing, std::string_view rest) {
       if (count > 0)
@@ -297,16 +352,7 @@ class SacctReader {
 
  private:
   Result<void> read_row() {
-    auto fields = split(lines_.line(), '|');
-    // Bars inside the name of a job make more fields; they belong to it.
-    if (fields.size() > at_.count && at_.job_name >= 0) {
-      const auto first = fields.begin() + at_.job_name;
-      fields.erase(first, first + static_cast<std::ptrdiff_t>(fields.size() - at_.count));
-    }
-    if (fields.size() != at_.count) {
-      return log_.skip(skip::kMalformed, lines_.number(), {}, lines_.line());
-    }
-    LogRow row(fields, log_.workload());
+    LogRow row(rows_.fields(), log_.workload());
     if (row.text(at_.job_id).find('.') != std::string_view::npos) {
       ++num_steps_;
       return {};
@@ -321,7 +367,20 @@ class SacctReader {
       num_components_ += row.text(at_.job_id).find('+') != std::string_view::npos ? 1 : 0;
       if (at_.cluster >= 0) job.name = name = name_in_cluster(job.name, row.text(at_.cluster));
     }
-    return add_row(log_, row, job, lines_.number(), names_);
+    auto added = add_row(log_, row, job, rows_.line(), names_);
+    if (ended_for_good_.size() < log_.workload().jobs.size())
+      ended_for_good_.push_back(sacct.ended_for_good());
+    return added;
+  }
+
+  /// What a later row with the id of an earlier one is.
+  Repetition repetition_of(std::size_t earlier, std::size_t later) {
+    const Job& a = log_.workload().jobs[earlier];
+    const Job& b = log_.workload().jobs[later];
+    const bool same_owner = a.user && b.user ? a.user == b.user : a.tenant == b.tenant;
+    if (!same_owner) return Repetition::OtherJob;
+    if (!ended_for_good_[earlier]) return Repetition::LaterRun;
+    return a.submit == b.submit ? Repetition::SameRow : Repetition::OtherJob;
   }
 
   /// Each cluster counts its jobs from 1, so the name of a job begins with that of its cluster.
@@ -331,10 +390,11 @@ class SacctReader {
     return fmt::format("{}/{}", cluster, job);
   }
 
-  LineReader lines_;
+  SacctRows rows_;
   SacctColumns at_;
   std::vector<std::string> names_;
   JobLog log_;
+  std::vector<bool> ended_for_good_;  ///< [jobs of the log]
   std::int64_t num_steps_ = 0;
   std::int64_t num_held_ = 0;
   std::int64_t num_components_ = 0;  ///< of heterogeneous jobs
@@ -342,6 +402,22 @@ class SacctReader {
   std::string_view cluster_;  ///< of the first job
   bool several_clusters_ = false;
 };
+
+/// What stands between the names of columns of sacct where that is no bar; empty for another text.
+std::string_view find_other_separator(std::string_view header) {
+  const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  std::vector<std::string_view> names;
+  std::string_view separator;
+  for (auto at = header.begin(); at != header.end();) {
+    const auto begin = std::find_if(at, header.end(), is_letter);
+    if (names.size() == 1) separator = std::string_view(at, begin);
+    at = std::find_if_not(begin, header.end(), is_letter);
+    if (begin != at) names.emplace_back(begin, at);
+  }
+  if (!are_sacct_columns(names)) return {};
+  const std::size_t first = std::min(separator.find_first_not_of('"'), separator.size());
+  return separator.substr(first, separator.find_last_not_of('"') + 1 - first);
+}
 
 }  // namespace
 
@@ -356,7 +432,8 @@ bool recognise_sacct(std::string_view head) {
   const std::string_view first = trim(names.front());
   const bool is_row = names.size() >= kFewestFields && !first.empty() &&
                       std::isdigit(static_cast<unsigned char>(first.front()));
-  return is_row || first.starts_with("JobID ") || first.starts_with("sacct: ");
+  return is_row || first.starts_with("JobID ") || first.starts_with("sacct: ") ||
+         (names.size() == 1 && !find_other_separator(lines.line()).empty());
 }
 
 Result<Trace> read_sacct(const TraceInput& input) {
@@ -365,6 +442,15 @@ Result<Trace> read_sacct(const TraceInput& input) {
   if (!more) return fail(more.error());
   const auto names = *more ? split(lines.line(), '|') : std::vector<std::string_view>();
   const SacctColumns at(names);
+  const std::string_view separator = *more ? find_other_separator(lines.line()) : std::string_view();
+  if (names.size() == 1 && !trim(separator).empty()) {
+    return fail(
+        {.file = input.file,
+         .line = lines.number(),
+         .message = fmt::format("expected columns of sacct separated by '|', as -P prints them, found "
+                                "'{}'. Export with for instance {}",
+                                printable(separator), kSacctExport)});
+  }
   if (const std::string_view missing = at.missing(); !missing.empty()) {
     return fail({.file = input.file,
                  .line = lines.number(),
@@ -379,7 +465,7 @@ Result<Trace> read_sacct(const TraceInput& input) {
                  .field = printable(repeated),
                  .message = std::string(kRepeatedColumn)});
   }
-  return SacctReader(input, std::move(lines), at, {names.begin(), names.end()}).read();
+  return SacctReader(input, std::move(lines), at, names).read();
 }
 
 }  // namespace vtrain

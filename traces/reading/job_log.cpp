@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,26 +13,6 @@
 #include "traces/reading/job_fields.hpp"
 
 namespace vtrain {
-namespace {
-
-/// Positions, ascending, of the jobs of which another with the same name is kept.
-std::vector<std::size_t> repeated_jobs(const std::vector<Job>& jobs, Repeats repeats) {
-  std::vector<std::size_t> positions;
-  std::map<std::size_t, std::size_t> last_run;  // by the first
-  for (const SameName& same : find_same_names(jobs)) {
-    if (repeats == Repeats::KeepFirst) {
-      positions.push_back(same.second);
-    } else {
-      const auto [run, is_new] = last_run.try_emplace(same.first, same.first);
-      positions.push_back(std::exchange(run->second, same.second));
-    }
-  }
-  std::sort(positions.begin(), positions.end());
-  return positions;
-}
-
-}  // namespace
-
 bool is_missing(std::string_view text) {
   constexpr std::array<std::string_view, 8> kMissing = {"nan",  "NaN",  "None", "none",
                                                         "NULL", "null", "N/A",  "NaT"};
@@ -87,15 +68,17 @@ Result<void> JobLog::add(Job job, std::int64_t line) {
   return {};
 }
 
-/// Leaves out the jobs at ascending positions.
-Result<void> JobLog::drop(const std::vector<std::size_t>& positions, std::string_view reason) {
-  if (positions.empty()) return {};
+/// Leaves out some jobs, each once.
+Result<void> JobLog::drop(std::vector<Dropped> dropped) {
+  if (dropped.empty()) return {};
+  std::sort(dropped.begin(), dropped.end(),
+            [](const Dropped& a, const Dropped& b) { return a.position < b.position; });
   std::vector<Job>& jobs = trace_.workload.jobs;
   std::size_t kept = 0;
-  auto next = positions.begin();
+  auto next = dropped.begin();
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (next != positions.end() && *next == i) {
-      if (auto skipped = skip(reason, jobs[i].line, {}, jobs[i].name); !skipped) return skipped;
+    if (next != dropped.end() && next->position == i) {
+      if (auto skipped = skip(next->reason, jobs[i].line, {}, jobs[i].name); !skipped) return skipped;
       ++next;
       continue;
     }
@@ -103,6 +86,50 @@ Result<void> JobLog::drop(const std::vector<std::size_t>& positions, std::string
   }
   jobs.resize(kept);
   return {};
+}
+
+/// Finds the rows that say nothing more than another with the same id. Gives other jobs with this id names of
+/// their own.
+std::vector<JobLog::Dropped> JobLog::find_repeated(const RepetitionRule& rule) {
+  std::vector<Job>& jobs = trace_.workload.jobs;
+  std::vector<Dropped> dropped;
+  if (!rule) {
+    for (const SameName& same : find_same_names(jobs))
+      dropped.push_back({same.second, skip::kRepeated});
+    return dropped;
+  }
+  std::map<std::size_t, std::vector<std::size_t>> of_name;  // positions, by the first
+  for (const SameName& same : find_same_names(jobs))
+    of_name.try_emplace(same.first, 1, same.first).first->second.push_back(same.second);
+  std::int64_t num_renamed = 0;
+  for (auto& [first, positions] : of_name) {
+    std::stable_sort(positions.begin(), positions.end(),
+                     [&](std::size_t a, std::size_t b) { return jobs[a].submit < jobs[b].submit; });
+    const std::string_view name = jobs[first].name;
+    std::size_t last = positions.front();
+    std::int64_t num_jobs = 1;
+    for (const std::size_t position : std::span(positions).subspan(1)) {
+      const Repetition repetition = rule(last, position);
+      if (repetition == Repetition::SameRow) {
+        dropped.push_back({position, skip::kRepeated});
+        continue;
+      }
+      if (repetition == Repetition::LaterRun) {
+        dropped.push_back({last, skip::kEarlierRun});
+      } else {
+        ++num_jobs;
+        ++num_renamed;
+      }
+      if (num_jobs > 1) jobs[position].name = trace_.workload.keep(fmt::format("{}#{}", name, num_jobs));
+      last = position;
+    }
+  }
+  if (num_renamed > 0) {
+    trace_.assumptions.push_back(
+        fmt::format("jobs whose id was used before, by another job, called id#2 and so on: {}",
+                    with_thousands(num_renamed)));
+  }
+  return dropped;
 }
 
 /// `clock` says which clock shows the dates.
@@ -119,20 +146,19 @@ void JobLog::move_origin(std::string_view clock) {
   trace_.assumptions.push_back(trace_.origin->describe());
 }
 
-Result<Trace> JobLog::finish(Origin origin, Repeats repeats) {
+Result<Trace> JobLog::finish(Origin origin, const RepetitionRule& rule) {
   std::vector<Job>& jobs = trace_.workload.jobs;
-  std::vector<std::size_t> dropped = repeated_jobs(jobs, repeats);
-  const std::string_view reason = repeats == Repeats::KeepFirst ? skip::kRepeated : skip::kEarlierRun;
-  if (auto done = drop(dropped, reason); !done) return fail(std::move(done.error()));
+  if (auto done = drop(find_repeated(rule)); !done) return fail(std::move(done.error()));
 
   if (origin == Origin::FirstSubmission) move_origin("UTC");
   if (origin == Origin::FirstLocalSubmission) move_origin("local time");
-  dropped.clear();
+  std::vector<Dropped> dropped;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const SimTime last = jobs[i].original_start == Job::kNoStart ? jobs[i].submit : jobs[i].original_start;
-    if (jobs[i].submit < SimTime() || last.time_since_epoch() > kMaxTraceTime) dropped.push_back(i);
+    if (jobs[i].submit < SimTime() || last.time_since_epoch() > kMaxTraceTime)
+      dropped.push_back({i, skip::kTooLong});
   }
-  if (auto done = drop(dropped, skip::kTooLong); !done) return fail(std::move(done.error()));
+  if (auto done = drop(std::move(dropped)); !done) return fail(std::move(done.error()));
   return std::move(trace_);
 }
 

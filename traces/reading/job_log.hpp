@@ -4,7 +4,9 @@
 /// than its format's is always an error.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,11 +42,15 @@ enum class Origin {
   FirstLocalSubmission,  ///< the same; the dates are those of a clock whose offset is not known
 };
 
-/// Which of several rows with one job id is the job.
-enum class Repeats {
-  KeepFirst,  ///< the others are mistakes
-  KeepLast,   ///< the others are earlier runs of a job that was requeued
+/// What a row with the job id of an earlier one is.
+enum class Repetition {
+  SameRow,   ///< the same job once more
+  LaterRun,  ///< a later run of a job that was requeued
+  OtherJob,  ///< another job: ids were used again
 };
+/// Says it of two jobs with one id, by their positions in the log. The second is not submitted before the
+/// first.
+using RepetitionRule = std::function<Repetition(std::size_t earlier, std::size_t later)>;
 
 /// Whether a field says that there is no value: empty, or a spelling of none (`nan`, `NaN`, `None`, `none`,
 /// `NULL`, `null`, `N/A`, `NaT`).
@@ -88,11 +94,19 @@ class JobLog {
   /// Adds a job, unless its name is none. `job.name` is copied.
   Result<void> add(Job job, std::int64_t line);
 
-  /// Leaves one job of each id, and moves time 0.
-  Result<Trace> finish(Origin origin, Repeats repeats = Repeats::KeepFirst);
+  /// Leaves the first job of each id, and moves time 0. With a rule: leaves the last run of each job. Other
+  /// jobs with the id of an earlier one are then called `id#2`, `id#3` and so on, by their submissions.
+  Result<Trace> finish(Origin origin, const RepetitionRule& rule = {});
 
  private:
-  Result<void> drop(const std::vector<std::size_t>& positions, std::string_view reason);
+  /// A job that is left out.
+  struct Dropped {
+    std::size_t position = 0;
+    std::string_view reason{};
+  };
+
+  std::vector<Dropped> find_repeated(const RepetitionRule& rule);
+  Result<void> drop(std::vector<Dropped> dropped);
   void move_origin(std::string_view clock);
 
   std::string file_;

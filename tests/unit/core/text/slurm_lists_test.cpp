@@ -36,6 +36,7 @@ TEST_CASE("slurm_lists: lists of generic resources") {
   CHECK(gpus(vtrain::parse_gres("gres/gpu:h100:4")) == "h100:4");
   CHECK(gpus(vtrain::parse_gres("gpu:a100:no_consume:2")) == "a100:2");
   CHECK(gpus(vtrain::parse_gres("gpu:1080:2")) == "1080:2");
+  CHECK(gpus(vtrain::parse_gres("gres/gpu=2,gres/gpu:a100=4")) == ":2 a100:4");
   CHECK(gpus(vtrain::parse_gres("gpu:3g.20gb")) == "3g.20gb:1");
   CHECK(gpus(vtrain::parse_gres("gpu:no_consume:2")) == ":2");
   CHECK(gpus(vtrain::parse_gres("craynetwork:4,gpu:a100:4(S:0,3),gpu:v100:2,gpu:a100:1,shard:16")) ==
@@ -45,6 +46,29 @@ TEST_CASE("slurm_lists: lists of generic resources") {
   CHECK(gpus(vtrain::parse_gres("gpu:a100:0")).empty());
   CHECK(gpus(vtrain::parse_gres("gpu:a:b:1")) == "expected GPUs as gpu:a100:8, found 'gpu:a:b:1'");
   CHECK(gpus(vtrain::parse_gres("gpu:3000000000")).starts_with("expected a whole number"));
+}
+
+TEST_CASE("slurm_lists: requests say for what they count") {
+  const auto request = vtrain::parse_gres_request(
+      "gpu:8,shard:2 PER_NODE:gpu:SUPER_4:2,gpu:1,PER_JOB:gpu:1 PER_SOCKET:gpu:a100:1");
+  REQUIRE(request.has_value());
+  CHECK(gpus(request->per_job) == ":9");
+  CHECK(gpus(request->per_node) == "SUPER_4:2 :1");
+  CHECK(request->has_others);
+  CHECK_FALSE(vtrain::parse_gres_request("PER_TASK:shard:1")->has_others);
+  CHECK(vtrain::parse_gres_request("PER_").has_value());
+  CHECK_FALSE(vtrain::parse_gres_request("PER_NODE:gpu:a:b:1").has_value());
+}
+
+TEST_CASE("slurm_lists: parts of GPUs") {
+  for (const char* text : {"gres/shard=2", "cpu=1,gres/mps:v100=50", "shard:2(S:0)", "gpu:0,mps:100"}) {
+    CAPTURE(text);
+    CHECK(vtrain::names_gpu_shares(text));
+  }
+  for (const char* text : {"", "gres/shard=0", "shard:0", "sharded:2", "gpu:8", "cpu=4"}) {
+    CAPTURE(text);
+    CHECK_FALSE(vtrain::names_gpu_shares(text));
+  }
 }
 
 TEST_CASE("slurm_lists: lists of trackable resources") {

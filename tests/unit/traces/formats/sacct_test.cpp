@@ -87,12 +87,12 @@ TEST_CASE("sacct: what was requested counts where nothing is said of what was al
       "8|2024-03-01T10:00:00|00:01:00|1|gpu:no_consume:2|\n"
       "9|2024-03-01T10:00:00|00:01:00|1|gpu:a:b:1|\n");
   REQUIRE(old.workload.jobs.size() == 7);
-  CHECK(old.workload.jobs[0].num_gpus.value == 6);
-  CHECK(old.workload.jobs[1].num_gpus.value == 8);
+  CHECK(old.workload.jobs[0].num_gpus.value == 2);
+  CHECK(old.workload.jobs[1].num_gpus.value == 4);
   CHECK(old.workload.jobs[2].num_gpus.value == 1);
   CHECK(old.workload.gpu_types[old.workload.jobs[2].gpu_type.value] == "k80");
   CHECK(old.workload.jobs[3].num_gpus.value == 1);
-  CHECK(old.workload.jobs[4].num_gpus.value == 8);
+  CHECK(old.workload.jobs[4].num_gpus.value == 4);
   CHECK(old.workload.gpu_types[old.workload.jobs[4].gpu_type.value] == "a100");
   CHECK(old.workload.gpu_types[old.workload.jobs[5].gpu_type.value] == "3g.20gb");
   CHECK(old.workload.jobs[6].num_gpus.value == 2);
@@ -154,12 +154,12 @@ TEST_CASE("sacct: limits, ends and nodes that are malformed are no job, not a jo
       "JobID|Submit|ElapsedRaw|TimelimitRaw|NNodes|AllocGRES\n"
       "1|2024-03-01T10:00:00|60|UNLIMITED|2|gpu:4\n"
       "2|2024-03-01T10:00:00|60|ten|2|gpu:4\n"
-      "3|2024-03-01T10:00:00|60|10|two|gpu:4\n"
-      "4|2024-03-01T10:00:00|60|10|-2|gpu:4\n"
+      "3|2024-03-01T10:00:00|60|10|two|PER_NODE:gpu:4\n"
+      "4|2024-03-01T10:00:00|60|10|-2|PER_NODE:gpu:4\n"
       "5|2024-03-01T10:00:00|60|0|2|gpu:4\n"
-      // Of each node, so that the four types together are 2^64 + 4.
-      "6|2024-03-01T10:00:00|60|10|2147483647|gpu:a:2147483647,gpu:b:2147483647,gpu:c:2147483647,gpu:d:"
-      "2147483647\n");
+      // The four types together are 2^64 + 4.
+      "6|2024-03-01T10:00:00|60|10|2147483647|PER_NODE:gpu:a:2147483647,gpu:b:2147483647,gpu:c:2147483647,"
+      "gpu:d:2147483647\n");
   CHECK(raw.workload.jobs.size() == 2);
   CHECK(skipped(raw, "malformed time") == 1);
   CHECK(skipped(raw, "malformed number") == 3);
