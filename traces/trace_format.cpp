@@ -10,6 +10,7 @@
 
 #include "core/base/names.hpp"
 #include "core/base/numbers.hpp"
+#include "core/base/utf8.hpp"
 #include "core/io/csv.hpp"
 #include "core/io/file.hpp"
 #include "core/io/line_reader.hpp"
@@ -149,6 +150,42 @@ Result<std::string> main_file_of(const std::string& path, std::string_view forma
                .message = fmt::format("expected a file, or a folder with one of {}", list_names(names))});
 }
 
+/// A sentence on the names in which bytes that are no UTF-8 were replaced, if there are any.
+void note_replaced_bytes(Trace& trace) {
+  const auto is_replaced = [](std::string_view name) {
+    return name.find(kReplacementCharacter) != std::string_view::npos;
+  };
+  const Workload& workload = trace.workload;
+  auto count = std::ranges::count_if(workload.jobs, [&](const Job& job) { return is_replaced(job.name); });
+  for (const NameTable* names : {&workload.tenants, &workload.models, &workload.users, &workload.gpu_types})
+    count += std::ranges::count_if(names->names(), is_replaced);
+  if (count > 0) {
+    trace.assumptions.push_back(
+        fmt::format("names with bytes that are no UTF-8, read as U+FFFD: {}", with_thousands(count)));
+  }
+}
+
+/// Reads text that is UTF-8, maybe since bytes were replaced.
+Result<Trace> parse_utf8_trace(std::string_view text, const std::string& file, std::string_view format,
+                               const ReadOptions& options, bool has_replaced_bytes) {
+  const auto found = find_format(text, file, format);
+  if (!found) return fail(found.error());
+  auto trace = (*found)->read({.text = text, .file = file, .options = options});
+  if (!trace) return trace;
+  trace->format = (*found)->name;
+  std::vector<Job>& jobs = trace->workload.jobs;
+  if (jobs.empty()) {
+    return fail({.file = file, .message = no_jobs_message(trace->skipped)});
+  }
+  const auto by_line = [](const Job& a, const Job& b) { return a.line < b.line; };
+  trace->workload.sources = {{file, std::max_element(jobs.begin(), jobs.end(), by_line)->line}};
+  const auto by_submission = [](const Job& a, const Job& b) { return a.submit < b.submit; };
+  if (!std::is_sorted(jobs.begin(), jobs.end(), by_submission)) trace->workload.sort_by_submission();
+  trace->has_replaced_bytes |= has_replaced_bytes;
+  if (trace->has_replaced_bytes) note_replaced_bytes(*trace);
+  return trace;
+}
+
 }  // namespace
 
 std::span<const TraceFormat> trace_formats() {
@@ -167,20 +204,8 @@ Result<const TraceFormat*> find_written_format(std::string_view name) {
 
 Result<Trace> parse_trace(std::string_view text, const std::string& file, std::string_view format,
                           const ReadOptions& options) {
-  const auto found = find_format(text, file, format);
-  if (!found) return fail(found.error());
-  auto trace = (*found)->read({.text = text, .file = file, .options = options});
-  if (!trace) return trace;
-  trace->format = (*found)->name;
-  std::vector<Job>& jobs = trace->workload.jobs;
-  if (jobs.empty()) {
-    return fail({.file = file, .message = no_jobs_message(trace->skipped)});
-  }
-  const auto by_line = [](const Job& a, const Job& b) { return a.line < b.line; };
-  trace->workload.sources = {{file, std::max_element(jobs.begin(), jobs.end(), by_line)->line}};
-  const auto by_submission = [](const Job& a, const Job& b) { return a.submit < b.submit; };
-  if (!std::is_sorted(jobs.begin(), jobs.end(), by_submission)) trace->workload.sort_by_submission();
-  return trace;
+  return is_utf8(text) ? parse_utf8_trace(text, file, format, options, false)
+                       : parse_utf8_trace(replace_non_utf8(text), file, format, options, true);
 }
 
 Result<Trace> read_trace(const std::string& path, std::string_view format, const ReadOptions& options) {

@@ -134,7 +134,9 @@ Result<Trace> read_lingjun(const TraceInput& input) {
                                         kLingjunWorkerTable)});
   }
   auto trace = join_lingjun_tables(input, (*workers)->text, (*workers)->path);
-  if (trace) trace->files.push_back((*workers)->path);
+  if (!trace) return trace;
+  trace->files.push_back((*workers)->path);
+  trace->has_replaced_bytes = (*workers)->has_replaced_bytes;
   return trace;
 }
 

@@ -188,6 +188,7 @@ Result<Trace> read_pai(const TraceInput& input) {
                                {.text = tag_file.text, .file = tag_file.path});
   if (!trace) return trace;
   trace->files.push_back((*tasks)->path);
+  trace->has_replaced_bytes = (*tasks)->has_replaced_bytes || tag_file.has_replaced_bytes;
   if (*tags) {
     trace->files.push_back(tag_file.path);
   } else {

@@ -11,6 +11,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "core/base/utf8.hpp"
 #include "core/io/file.hpp"
 
 namespace vtrain {
@@ -58,7 +59,10 @@ Result<std::optional<CompanionFile>> read_companion(const std::string& file, std
   if (path.empty()) return std::nullopt;
   auto text = read_file(path);
   if (!text) return fail(std::move(text.error()));
-  return CompanionFile{.path = path.string(), .text = *std::move(text)};
+  const bool is_whole = is_utf8(*text);
+  return CompanionFile{.path = path.string(),
+                       .text = is_whole ? *std::move(text) : replace_non_utf8(*text),
+                       .has_replaced_bytes = !is_whole};
 }
 
 }  // namespace vtrain

@@ -79,6 +79,7 @@ struct Trace {
   std::optional<std::int32_t> num_gpus{};  ///< cluster size that the file itself names (Batsim's `nb_res`)
   std::optional<TraceOrigin> origin{};     ///< nothing where times are as written
   SkippedRows skipped{};                   ///< rows that are no jobs, by reason
+  bool has_replaced_bytes = false;         ///< bytes of a file that are no UTF-8 were read as U+FFFD
   /// Everything that had to be assumed or was computed, one sentence each.
   std::vector<std::string> assumptions{};
   /// The files that were read; the first is the one that was recognised.
@@ -92,9 +93,11 @@ std::filesystem::path find_table(const std::filesystem::path& folder, std::strin
 struct CompanionFile {
   std::string path;
   std::string text;
+  bool has_replaced_bytes = false;  ///< as of a trace
 };
 
-/// Reads the table `name` in the folder of `file`. Not found: nothing.
+/// Reads the table `name` in the folder of `file`, with U+FFFD for bytes that are no UTF-8. Not found:
+/// nothing.
 Result<std::optional<CompanionFile>> read_companion(const std::string& file, std::string_view name);
 
 }  // namespace vtrain

@@ -35,5 +35,25 @@ TEST_CASE("utf8: control characters are not printable, also those of two bytes")
                   "2J") == "a\\xc2\\x9b2J");
 }
 
+TEST_CASE("utf8: bytes of other encodings are replaced, one by one") {
+  const std::string ascii(200, 'x');
+  for (const std::string& good :
+       {std::string(), ascii, ascii + "\u00e9\U0001f600\n\x1b" + ascii, std::string("a\0b", 3)}) {
+    CHECK(is_utf8(good));
+    CHECK(replace_non_utf8(good) == good);
+  }
+  // Latin-1, a cut character, a surrogate, a long form of '/' and a code point beyond Unicode.
+  for (const std::string bad : {"\xf6", "\xe2\x86", "\xed\xa0\x80", "\xc0\xaf", "\xf5\x80\x80\x80"}) {
+    CAPTURE(printable(bad));
+    std::string replaced;
+    for (std::size_t i = 0; i < bad.size(); ++i)
+      replaced += kReplacementCharacter;
+    const std::string text = ascii + bad;
+    CHECK_FALSE(is_utf8(text));
+    CHECK(replace_non_utf8(text + ascii) == ascii + replaced + ascii);
+  }
+  CHECK(replace_non_utf8("j\xf6rg \u00e9") == "j\ufffdrg \u00e9");
+}
+
 }  // namespace
 }  // namespace vtrain
