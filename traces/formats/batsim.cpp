@@ -3,9 +3,11 @@
 ///
 /// Kept: submission, duration, GPUs (`res`), requested time (`walltime`, unless it is absent or -1), the size
 /// of the cluster (`nb_res`). The format has no tenant, user, GPU type, model, iterations, deadline, status
-/// or original start. The profiles that jobs use must be of type `delay`. Times are seconds; those with at
-/// most nine digits after the point are read exactly, others to the nearest nanosecond. The text is read in
-/// one pass: a job costs 4 bytes more than in other formats, and a profile at most 36.
+/// or original start. The profiles that jobs use must be delays (`delay`, since Batsim 5 `DelayProfile`) or
+/// sequences of such (`SequentialCompositionProfile`, before `composed` and `sequential_composition`): the
+/// run times of all others depend on a platform. Times are seconds; those with at most nine digits after the
+/// point are read exactly, others to the nearest nanosecond. The text is read in one pass: a job costs 4
+/// bytes more than in other formats, and a profile at most 36.
 ///
 /// Recognised by a JSON object that begins with one of Batsim's keys and is no JSON line of a job.
 ///
@@ -40,6 +42,11 @@ namespace vtrain {
 namespace {
 
 using nlohmann::json;
+
+/// Types of the profiles that take a known time, by version.
+constexpr std::array<std::string_view, 2> kDelays = {"delay", "DelayProfile"};
+constexpr std::array<std::string_view, 3> kSequences = {"composed", "sequential_composition",
+                                                        "SequentialCompositionProfile"};
 
 /// Keys of the root object, of which one stands near its beginning.
 constexpr std::array<std::string_view, 3> kBatsimKeys = {"\"nb_res\"", "\"jobs\"", "\"profiles\""};
@@ -145,7 +152,9 @@ class WorkloadHandler : public JsonEvents {
   }
 
   bool start_array(std::size_t) override {
-    return enter(place_ == Place::Top && key_ == "jobs" ? Place::Jobs : Place::Other);
+    return enter(place_ == Place::Top && key_ == "jobs"      ? Place::Jobs
+                 : place_ == Place::Profile && key_ == "seq" ? Place::Sequence
+                                                             : Place::Other);
   }
 
   bool end_object() override {
@@ -158,7 +167,7 @@ class WorkloadHandler : public JsonEvents {
 
  private:
   /// Where the parser is. `Other` are objects and arrays that mean nothing here.
-  enum class Place : std::uint8_t { Outside, Top, Jobs, Job, Profiles, Profile, Other };
+  enum class Place : std::uint8_t { Outside, Top, Jobs, Job, Profiles, Profile, Sequence, Other };
 
   /// What is known of the job that is being read.
   struct Fields {
@@ -184,7 +193,11 @@ class WorkloadHandler : public JsonEvents {
     if (place == Place::Other && place_ != Place::Other) other_begin_ = num_read() - 1;
     if (place == Place::Jobs) has_array_ = true;
     if (place == Place::Job) fields_ = {};
-    if (place == Place::Profile) type_ = delay_ = {};
+    if (place == Place::Profile) type_ = delay_ = repeat_ = {};
+    if (place == Place::Profile || place == Place::Sequence) {
+      parts_.clear();
+      has_other_parts_ = false;
+    }
     parents_.push_back(std::exchange(place_, place));
     return true;
   }
@@ -206,7 +219,10 @@ class WorkloadHandler : public JsonEvents {
     if (place_ == Place::Jobs && !error_) {
       error_ = error_of_job(jobs().size(), {.message = expected_found("a JSON object", text)});
     } else if (place_ == Place::Profiles) {
-      profiles_.define(profile_, {});
+      profiles_.define(profile_, SimDuration());
+    } else if (place_ == Place::Sequence) {
+      has_other_parts_ |= kind != Value::Kind::String;
+      if (kind == Value::Kind::String) parts_.push_back(profile_number(text));
     } else if (place_ == Place::Job && key_ == "profile") {
       fields_.profile.reset();
       if (kind == Value::Kind::String) fields_.profile = profile_number(text);
@@ -220,7 +236,11 @@ class WorkloadHandler : public JsonEvents {
   /// Where the value under the key goes, null if it is not kept.
   Value* value_of_key() {
     if (place_ == Place::Top) return key_ == "nb_res" ? &size_ : nullptr;
-    if (place_ == Place::Profile) return key_ == "type" ? &type_ : key_ == "delay" ? &delay_ : nullptr;
+    if (place_ == Place::Profile) {
+      if (key_ == "type") return &type_;
+      if (key_ == "delay") return &delay_;
+      return key_ == "repeat" || key_ == "nb" ? &repeat_ : nullptr;
+    }
     if (place_ != Place::Job) return nullptr;
     if (key_ == "id") return &fields_.id;
     if (key_ == "subtime") return &fields_.submit;
@@ -239,7 +259,12 @@ class WorkloadHandler : public JsonEvents {
   }
 
   void end_profile() {
-    if (type_.kind != Value::Kind::String || type_.text != "delay") {
+    const auto is_one_of = [this](const auto& names) {
+      return type_.kind == Value::Kind::String &&
+             std::find(names.begin(), names.end(), type_.text) != names.end();
+    };
+    if (is_one_of(kSequences)) return end_sequence();
+    if (!is_one_of(kDelays)) {
       const std::string_view found =
           type_.kind == Value::Kind::Absent ? "no type" : std::string_view(type_.text);
       return profiles_.refuse(
@@ -249,6 +274,18 @@ class WorkloadHandler : public JsonEvents {
     if (auto parsed = parse_value(delay_, "delay", parse_duration, run_time); !parsed)
       return profiles_.refuse(profile_, std::move(parsed.error()));
     profiles_.define(profile_, run_time);
+  }
+
+  void end_sequence() {
+    std::int64_t repeat = 1;
+    if (repeat_.kind != Value::Kind::Absent) {
+      auto parsed = parse_value(repeat_, "repeat", parse_iterations, repeat);
+      if (!parsed) return profiles_.refuse(profile_, std::move(parsed.error()));
+    }
+    if (parts_.empty() || has_other_parts_)
+      return profiles_.refuse(profile_,
+                              {.field = "seq", .message = "expected a list of the names of profiles"});
+    profiles_.define(profile_, repeat, parts_);
   }
 
   /// Adds the job, unless there was an error before.
@@ -330,9 +367,12 @@ class WorkloadHandler : public JsonEvents {
   std::int64_t line_ = 0;        ///< of the last element of `jobs`, or of the first that is an error
   std::uint32_t profile_ = 0;    ///< whose name was read last
   Fields fields_;
-  Value type_;   ///< of the profile that is being read
-  Value delay_;  ///< the same
-  Value size_;   ///< of the cluster
+  Value type_;                        ///< of the profile that is being read
+  Value delay_;                       ///< the same
+  Value repeat_;                      ///< of a sequence
+  std::vector<std::uint32_t> parts_;  ///< of a sequence
+  bool has_other_parts_ = false;      ///< that are no names of profiles
+  Value size_;                        ///< of the cluster
 
   std::string repeated_key_;
   bool is_object_ = false;

@@ -3,6 +3,8 @@
 #include <functional>
 #include <utility>
 
+#include "traces/reading/job_fields.hpp"
+
 namespace vtrain {
 
 std::size_t BatsimProfiles::Hash::operator()(std::string_view name) const {
@@ -28,21 +30,54 @@ std::uint32_t BatsimProfiles::add(std::string_view name) {
 
 void BatsimProfiles::define(std::uint32_t profile, SimDuration run_time) {
   profiles_[profile].run_time = run_time;
+  sequences_.erase(profile);
   problems_.erase(profile);
 }
 
-void BatsimProfiles::refuse(std::uint32_t profile, Error problem) {
-  profiles_[profile].run_time = {};
-  problems_[profile] = std::move(problem);
+void BatsimProfiles::define(std::uint32_t profile, std::int64_t repeat, std::vector<std::uint32_t> parts) {
+  define(profile, SimDuration());
+  sequences_.emplace(profile, Sequence{repeat, std::move(parts)});
 }
 
-Result<SimDuration> BatsimProfiles::run_time(std::uint32_t profile) const {
-  const Profile& found = profiles_[profile];
+void BatsimProfiles::refuse(std::uint32_t profile, Error problem) {
+  define(profile, SimDuration());
+  problems_.emplace(profile, std::move(problem));
+}
+
+Result<SimDuration> BatsimProfiles::run_time(std::uint32_t profile, int depth) {
+  const Profile found = profiles_[profile];
   if (found.run_time.count() > 0) return found.run_time;
-  const auto problem = problems_.find(profile);
-  if (problem != problems_.end()) return fail(problem->second);
-  return fail(
-      {.field = "profile", .message = expected_found("the name of an object in 'profiles'", found.name)});
+  if (const auto problem = problems_.find(profile); problem != problems_.end()) return fail(problem->second);
+  const auto at = sequences_.find(profile);
+  if (at == sequences_.end()) {
+    return fail(
+        {.field = "profile", .message = expected_found("the name of an object in 'profiles'", found.name)});
+  }
+  // Each sequence is added up once, so that the time is linear also where many are parts of many.
+  const Sequence sequence = std::move(at->second);
+  refuse(profile, {.field = "profile", .message = expected_found("no sequence within itself", found.name)});
+  auto total = run_time(sequence, depth);
+  if (total) {
+    define(profile, *total);
+  } else {
+    refuse(profile, total.error());
+  }
+  return total;
+}
+
+Result<SimDuration> BatsimProfiles::run_time(const Sequence& sequence, int depth) {
+  constexpr int kMostDepth = 64;
+  if (depth == kMostDepth)
+    return fail({.field = "profile", .message = "expected at most 64 levels of sequences, found more"});
+  SimDuration total{};
+  for (const std::uint32_t part : sequence.parts) {
+    const auto each = run_time(part, depth + 1);
+    if (!each) return each;
+    total += *each;
+    if (total > kMaxTraceTime / sequence.repeat)
+      return fail({.field = "profile", .message = "expected at most 100 years, found a longer sequence"});
+  }
+  return total * sequence.repeat;
 }
 
 }  // namespace vtrain

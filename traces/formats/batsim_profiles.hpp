@@ -31,16 +31,26 @@ class BatsimProfiles {
 
   /// Sets the run time of a profile, above 0. The last definition counts.
   void define(std::uint32_t profile, SimDuration run_time);
+  /// Says that a profile is a sequence of others, one after the other, `repeat` times in all, at least 1.
+  void define(std::uint32_t profile, std::int64_t repeat, std::vector<std::uint32_t> parts);
   /// Says why a job cannot have this profile: `field` of the job and `message`.
   void refuse(std::uint32_t profile, Error problem);
 
   /// The run time, or the error of a job that has this profile, without file and line.
-  Result<SimDuration> run_time(std::uint32_t profile) const;
+  Result<SimDuration> run_time(std::uint32_t profile) { return run_time(profile, 0); }
 
  private:
+  struct Sequence {
+    std::int64_t repeat = 1;
+    std::vector<std::uint32_t> parts;
+  };
+
+  Result<SimDuration> run_time(std::uint32_t profile, int depth);
+  Result<SimDuration> run_time(const Sequence& sequence, int depth);
+
   struct Profile {
     std::string_view name;
-    SimDuration run_time{};  ///< 0: not defined, or refused
+    SimDuration run_time{};  ///< 0: not defined, a sequence that was not asked for yet, or refused
   };
   struct Hash {
     using is_transparent = void;
@@ -60,6 +70,7 @@ class BatsimProfiles {
 
   std::vector<Profile> profiles_;
   boost::unordered_flat_set<std::uint32_t, Hash, Equal> numbers_;  ///< by name
+  std::map<std::uint32_t, Sequence> sequences_;
   std::map<std::uint32_t, Error> problems_;
 };
 

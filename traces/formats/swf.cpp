@@ -9,7 +9,8 @@
 ///
 /// Times are seconds from the header's `UnixStartTime`. Where submissions are dates themselves (above 10^9,
 /// as in MetaCentrum's logs), time 0 becomes the first submission. `MaxProcs` of the header is the size of
-/// the cluster.
+/// the cluster. A header with `MaxNodes` alone is one of nodes with one processor (an assumption), unless a
+/// job has more processors.
 ///
 /// Skipped: jobs of unknown or zero run time, of unknown processors or submission, the parts of checkpointed
 /// jobs (status 2, 3 and 4, which repeat the whole job's line), and damaged lines.
@@ -181,10 +182,17 @@ class SwfReader {
       if (!*more) break;
       if (auto read = read_line(trim(lines_.line())); !read) return fail(std::move(read.error()));
     }
+    const auto& jobs = log_.workload().jobs;
+    const auto fits = [this](const Job& job) { return job.num_gpus.value <= *num_nodes_; };
+    const bool has_nodes_only = num_nodes_ && !has_max_procs_ && std::all_of(jobs.begin(), jobs.end(), fits);
     auto trace = log_.finish(has_dates_ ? Origin::FirstSubmission : Origin::AsWritten);
     if (trace) {
       trace->num_gpus = num_processors_;
       trace->assumptions.emplace_back("processors are counted as GPUs");
+      if (has_nodes_only) {
+        trace->num_gpus = num_nodes_;
+        trace->assumptions.emplace_back("the header counts nodes alone: they have one processor each");
+      }
     }
     return trace;
   }
@@ -220,6 +228,8 @@ class SwfReader {
   void read_header(std::string_view text) {
     const auto size = parse_num_gpus(header_value(text, "MaxProcs"));
     if (size) num_processors_ = size->value;
+    has_max_procs_ |= !header_value(text, "MaxProcs").empty();
+    if (const auto nodes = parse_num_gpus(header_value(text, "MaxNodes"))) num_nodes_ = nodes->value;
     ours_ |= header_value(text, "Conversion") == "vtrain";
     if (!ours_) return;
     // What our writer says of the names for which it wrote numbers.
@@ -246,6 +256,8 @@ class SwfReader {
   Names groups_;
   Names users_;
   std::optional<std::int32_t> num_processors_;
+  std::optional<std::int32_t> num_nodes_;
+  bool has_max_procs_ = false;
   bool has_dates_ = false;
 };
 

@@ -116,6 +116,45 @@ TEST_CASE("batsim: keys that mean nothing here are passed over, also where their
   CHECK(trace->workload.jobs[0].duration == std::chrono::seconds(2));
 }
 
+TEST_CASE("batsim: types of profiles as Batsim 5 calls them; sequences of delays take their sum") {
+  const auto durations = [](const std::string& profiles) {
+    const auto trace = parse_trace(
+        R"({"jobs": [{"id": "a", "subtime": 0, "res": 1, "profile": "p"}], "profiles": {)" + profiles + "}}",
+        "w.json", "batsim");
+    return trace ? std::to_string(trace->workload.jobs[0].duration / std::chrono::seconds(1)) + " s"
+                 : trace.error().describe();
+  };
+  CHECK(durations(R"("p": {"type": "DelayProfile", "delay": 10})") == "10 s");
+  const std::string parts =
+      R"(, "a": {"type": "DelayProfile", "delay": 3}, "b": {"type": "delay", "delay": 4})";
+  // 2 * (3 + 4 + 3), and a sequence of such: 20 + 4.
+  CHECK(durations(R"("p": {"type": "SequentialCompositionProfile", "repeat": 2, "seq": ["a", "b", "a"]})" +
+                  parts) == "20 s");
+  CHECK(durations(R"("p": {"type": "sequential_composition", "seq": ["q", "b"]},
+      "q": {"type": "composed", "nb": 2, "seq": ["a", "b", "a"]})" +
+                  parts) == "24 s");
+  for (const auto& [sequence, message] :
+       {std::pair(R"("seq": ["a", "p"])", "expected no sequence within itself, found 'p'"),
+        std::pair(R"("seq": ["a", "x"])", "expected the name of an object in 'profiles', found 'x'"),
+        std::pair(R"("seq": ["a", 5])", "seq: expected a list of the names of profiles"),
+        std::pair(R"("seq": [])", "seq: expected a list of the names of profiles"),
+        std::pair(R"("repeat": 0, "seq": ["a"])", "repeat: expected a whole number"),
+        std::pair(R"("repeat": 9000000000000000000, "seq": ["a"])", "expected at most 100 years"),
+        std::pair(R"("seq": ["m"])", "expected a profile of type 'delay', found 'ParallelTaskProfile'")}) {
+    const std::string error = durations(std::string(R"("p": {"type": "SequentialCompositionProfile", )") +
+                                        sequence + R"(}, "m": {"type": "ParallelTaskProfile"})" + parts);
+    CAPTURE(error);
+    CHECK(error.find(message) != std::string::npos);
+  }
+  std::string chain;
+  for (int i = 0; i < 80; ++i)
+    chain += R"(, ")" + std::to_string(i) + R"(": {"type": "composed", "seq": [")" + std::to_string(i + 1) +
+             R"("]})";
+  CHECK(durations(R"("p": {"type": "composed", "seq": ["0"]})" + chain +
+                  R"(, "80": {"type": "delay", "delay": 1})")
+            .find("at most 64 levels of sequences") != std::string::npos);
+}
+
 TEST_CASE("batsim: of several errors the first job's is told, whether profiles come before or after") {
   const std::string bad_profile = R"({"id": "a", "subtime": 0, "res": 1, "profile": "mpi"})";
   const std::string bad_res = R"({"id": "b", "subtime": 0, "res": 0, "profile": "p"})";

@@ -51,6 +51,18 @@ TEST_CASE("swf: the fields of a job, the size of the cluster from the header") {
   CHECK(trace.assumptions[0] == "processors are counted as GPUs");
 }
 
+TEST_CASE("swf: a header with nodes alone is one of nodes with one processor") {
+  const std::string job = line("1 0 5 100 4", "4 200");
+  const Trace nodes = read("; MaxNodes: 16\n" + job);
+  CHECK(nodes.num_gpus == 16);
+  CHECK(nodes.assumptions.back() == "the header counts nodes alone: they have one processor each");
+  CHECK(read("; MaxNodes: 16\n; MaxProcs: 64\n" + job).num_gpus == 64);
+  CHECK(read("; MaxProcs: 64\n; MaxNodes: 16\n" + job).num_gpus == 64);
+  // Neither is told: a job has more processors than there are nodes, or processors are not readable.
+  CHECK_FALSE(read("; MaxNodes: 2\n" + job).num_gpus.has_value());
+  CHECK_FALSE(read("; MaxNodes: 16\n; MaxProcs: some\n" + job).num_gpus.has_value());
+}
+
 TEST_CASE("swf: -1 is unknown: requested processors stand in, wait, limit, user and group are left out") {
   const Trace trace = read(line("1 0 -1 10 -1", "8 -1", "-1", "-1 -1"));
   const Job& job = trace.workload.jobs[0];
