@@ -403,7 +403,8 @@ class SacctReader {
   bool several_clusters_ = false;
 };
 
-/// What stands between the names of columns of sacct where that is no bar; empty for another text.
+/// What stands between the names of columns of sacct where that is neither a bar nor blanks; empty for
+/// another text.
 std::string_view find_other_separator(std::string_view header) {
   const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
   std::vector<std::string_view> names;
@@ -415,8 +416,10 @@ std::string_view find_other_separator(std::string_view header) {
     if (begin != at) names.emplace_back(begin, at);
   }
   if (!are_sacct_columns(names)) return {};
-  const std::size_t first = std::min(separator.find_first_not_of('"'), separator.size());
-  return separator.substr(first, separator.find_last_not_of('"') + 1 - first);
+  constexpr std::string_view kAround = "\" ";  // quotes of CSV, blanks
+  separator.remove_prefix(std::min(separator.find_first_not_of(kAround), separator.size()));
+  separator = separator.substr(0, separator.find_last_not_of(kAround) + 1);
+  return separator == "|" ? std::string_view() : separator;
 }
 
 }  // namespace
@@ -433,7 +436,7 @@ bool recognise_sacct(std::string_view head) {
   const bool is_row = names.size() >= kFewestFields && !first.empty() &&
                       std::isdigit(static_cast<unsigned char>(first.front()));
   return is_row || first.starts_with("JobID ") || first.starts_with("sacct: ") ||
-         (names.size() == 1 && !find_other_separator(lines.line()).empty());
+         !find_other_separator(lines.line()).empty();
 }
 
 Result<Trace> read_sacct(const TraceInput& input) {
@@ -443,7 +446,7 @@ Result<Trace> read_sacct(const TraceInput& input) {
   const auto names = *more ? split(lines.line(), '|') : std::vector<std::string_view>();
   const SacctColumns at(names);
   const std::string_view separator = *more ? find_other_separator(lines.line()) : std::string_view();
-  if (names.size() == 1 && !trim(separator).empty()) {
+  if (!separator.empty()) {
     return fail(
         {.file = input.file,
          .line = lines.number(),

@@ -262,7 +262,10 @@ bool SacctRows::join_lines() {
     if (!more || !*more) break;
     const std::string_view line = ahead.line();
     const auto added = static_cast<std::size_t>(std::count(line.begin(), line.end(), '|'));
-    if (added + 1 >= values_.size()) break;  // a row by itself
+    if (added + 1 >= values_.size()) {
+      fields_ = split(line, '|');
+      if (align()) break;  // a row by itself
+    }
     num_fields += added;
     const std::string_view text(begin, static_cast<std::size_t>(line.data() + line.size() - begin));
     if (text.size() > LineReader::kMaxLine) break;
