@@ -123,7 +123,7 @@ Result<ClusterSpec> read_cluster_file(const ClusterFile& file) {
   if (!document) return fail(document.error());
   if (is_gavel_cluster(*document)) return parse_gavel_cluster(*document, file.part);
   if (auto no_part = expect_no_part(file.part, file.path); !no_part) return fail(std::move(no_part.error()));
-  return read_groups(*document);
+  return is_slurm_nodes_json(*document) ? parse_slurm_nodes_json(*document) : read_groups(*document);
 }
 
 /// Exact also where `total_gpus` would overflow.

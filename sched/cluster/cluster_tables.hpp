@@ -11,7 +11,7 @@
 /// | Lucid and QSSF, `,num` or `vc,node num` | nodes of 8 GPUs of each virtual cluster |
 /// | Tiresias, Muri, ElasticFlow, `num_switch,num_node_p_switch,num_gpu_p_node,...` | one group of nodes |
 /// | Gavel, `{"name": ["36:36:36"]}` | numbers of V100, P100 and K80, each a node of its own |
-/// | `scontrol show node`, `sinfo -o "%N %G %t"` | the nodes of a Slurm cluster |
+/// | `scontrol show node`, `sinfo -o "%N %G %t"`, also with `--json` | the nodes of a Slurm cluster |
 #pragma once
 
 #include <cstdint>
@@ -74,7 +74,14 @@ Result<ClusterSpec> parse_scontrol_nodes(std::string_view text, const std::strin
 /// Whether the first line is a header of `sinfo` with nodes: `NODELIST` or `HOSTNAMES`.
 bool is_sinfo_output(std::string_view text);
 /// Reads it; the columns are separated by blanks or by `|`. It must have `GRES` (`sinfo -o "%N %G %t"`). A
-/// node that is in several partitions counts once.
+/// node that is in several partitions counts once. A name or a list of resources that may be cut at the width
+/// of its column is an error: it fills the column, breaks off, or is a name that two nodes have.
 Result<ClusterSpec> parse_sinfo_nodes(std::string_view text, const std::string& file);
+
+/// Whether a document has nodes as `sinfo --json` and `scontrol show node --json` print them.
+bool is_slurm_nodes_json(const JsonDocument& document);
+/// Reads it, of all versions of Slurm: single nodes, by their names or in a list, with `gres`, `tres` and
+/// `state`, or groups of nodes that are alike (`sinfo`), with `nodes.nodes`, `gres.total` and `node.state`.
+Result<ClusterSpec> parse_slurm_nodes_json(const JsonDocument& document);
 
 }  // namespace vtrain

@@ -1,7 +1,13 @@
 /// The nodes of a Slurm cluster, from the output of its commands.
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -9,6 +15,7 @@
 
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
+#include "core/io/json_reader.hpp"
 #include "core/io/line_reader.hpp"
 #include "core/text/slurm_lists.hpp"
 #include "sched/cluster/cluster_tables.hpp"
@@ -18,6 +25,9 @@ namespace {
 
 constexpr std::string_view kNodeName = "NodeName=";
 constexpr std::string_view kBlanks = " \t\r\n";
+constexpr std::size_t kMostHosts = 100'000;  ///< of one list
+constexpr std::string_view kPrintedInFull =
+    "; `sinfo -N -O nodelist:256,gres:256,statecompact` or `scontrol show node` print it in full";
 
 /// Takes the next word from the front of `rest`; empty at the end.
 std::string_view next_word(std::string_view& rest) {
@@ -117,6 +127,162 @@ int find_field(const std::vector<std::string_view>& header, std::string_view nam
   return found == header.end() ? -1 : static_cast<int>(found - header.begin());
 }
 
+/// Columns of `sinfo` that are padded to a width, at which it cuts longer values without a word.
+class SinfoWidths {
+ public:
+  /// `header` are the fields of the first line.
+  SinfoWidths(std::string_view line, const std::vector<std::string_view>& header)
+      : columns_(header.size()), has_bars_(line.find('|') != std::string_view::npos) {
+    // `-O` puts nothing between its columns, whose width is 20 if none is given; `-o` usually a blank.
+    constexpr std::size_t kDefault = 20;
+    bool is_long_form = header.size() > 1;
+    for (std::size_t i = 0; i < header.size(); ++i) {
+      columns_[i].begin = static_cast<std::size_t>(header[i].data() - line.data());
+      is_long_form &= columns_[i].begin % kDefault == 0;
+    }
+    for (std::size_t i = 0; i < header.size(); ++i) {
+      const std::size_t begin = columns_[i].begin;
+      const bool is_last = i + 1 == header.size();
+      const std::size_t end = has_bars_ ? std::min(line.find('|', begin), line.size())
+                              : is_last ? line.size()
+                                        : columns_[i + 1].begin;
+      // One blank stands behind columns without a width too.
+      const bool is_padded = end - begin >= header[i].size() + 2;
+      const bool has_separator = !has_bars_ && !is_last && !is_long_form;
+      if (is_padded) columns_[i].width = end - begin - (has_separator ? 1 : 0);
+      if (is_last && !is_padded && is_long_form) columns_[i].width = kDefault;
+      has_padding_ |= is_padded;
+    }
+  }
+
+  /// Whether some column is padded.
+  bool has_padding() const { return has_padding_; }
+
+  /// Whether a value of a line may be the beginning of a longer one, for it fills its column.
+  bool fills(std::string_view line, std::size_t column, std::string_view value) const {
+    return is_known(line, column, value) && value.size() >= columns_[column].width;
+  }
+  /// Whether a value is known to be whole, for a blank is left in its column, or no column has a width.
+  bool is_whole(std::string_view line, std::size_t column, std::string_view value) const {
+    return !has_padding_ || (is_known(line, column, value) && value.size() < columns_[column].width);
+  }
+
+ private:
+  struct Column {
+    std::size_t begin = 0;
+    std::size_t width = 0;  ///< 0: not known
+  };
+
+  /// Whether the width holds for a value, which then begins where the column does.
+  bool is_known(std::string_view line, std::size_t column, std::string_view value) const {
+    const auto begin = static_cast<std::size_t>(value.data() - line.data());
+    return columns_[column].width > 0 && (has_bars_ || begin == columns_[column].begin);
+  }
+
+  std::vector<Column> columns_;
+  bool has_bars_ = false;
+  bool has_padding_ = false;
+};
+
+/// Whether a list of generic resources breaks off, or ends in GPUs without a number.
+bool may_go_on(std::string_view gres) {
+  const bool is_open = std::count(gres.begin(), gres.end(), '(') > std::count(gres.begin(), gres.end(), ')');
+  if (is_open || gres.ends_with(':') || gres.ends_with(',')) return true;
+  const std::string_view last = gres.substr(gres.rfind(',') + 1);
+  const std::string_view number = last.substr(last.rfind(':') + 1);
+  return last.starts_with("gpu") && !last.ends_with(')') &&
+         number.find_first_not_of("0123456789") != std::string_view::npos;
+}
+
+/// The rows of `sinfo` in which a node came up.
+struct SinfoNode {
+  std::string_view gres{};
+  std::string_view state{};
+  std::vector<std::string_view> partitions{};
+};
+
+/// Adds a row in which a node comes up. False if it must be another node, whose name was cut alike: a node
+/// has the same state and resources in all of its partitions, and each of them once.
+bool add_row(SinfoNode& node, std::string_view gres, std::string_view state, std::string_view partition) {
+  const bool is_first = node.partitions.empty();
+  const bool is_same =
+      is_first || (node.gres == gres && node.state == state &&
+                   (partition.empty() || std::find(node.partitions.begin(), node.partitions.end(),
+                                                   partition) == node.partitions.end()));
+  if (is_first) node = {.gres = gres, .state = state};
+  node.partitions.push_back(partition);
+  return is_same;
+}
+
+/// A text, or several joined by `joint`; empty for anything else.
+std::string joined_texts(const nlohmann::json& value, char joint) {
+  if (value.is_string()) return value.get<std::string>();
+  std::string text;
+  if (!value.is_array()) return text;
+  for (const nlohmann::json& each : value) {
+    if (!each.is_string()) continue;
+    if (!text.empty()) text += joint;
+    text += each.get<std::string>();
+  }
+  return text;
+}
+
+/// What stands under a path of keys, null where there is nothing.
+const nlohmann::json& value_at(const nlohmann::json& object, std::initializer_list<const char*> path) {
+  static const nlohmann::json nothing;
+  const nlohmann::json* value = &object;
+  for (const char* const key : path) {
+    if (!value->is_object()) return nothing;
+    const auto found = value->find(key);
+    if (found == value->end()) return nothing;
+    value = &*found;
+  }
+  return *value;
+}
+
+/// The first of some values that is there, else null.
+const nlohmann::json& first_value(std::initializer_list<const nlohmann::json*> values) {
+  for (const nlohmann::json* const value : values) {
+    if (!value->is_null()) return *value;
+  }
+  return **values.begin();
+}
+
+/// Adds the nodes of one entry. `key` is the entry's, where entries have names.
+Result<void> add_json_nodes(SlurmNodes& nodes, const JsonDocument& document, const nlohmann::json& entry,
+                            const std::string& key) {
+  const auto place = [&](std::string_view field, std::string message) {
+    return fail(document.error_at(entry, field, std::move(message)));
+  };
+  if (!entry.is_object()) return place("", "expected a node, or nodes that are alike, as an object");
+  const std::string list =
+      joined_texts(first_value({&value_at(entry, {"nodes", "nodes"}), &value_at(entry, {"name"}),
+                                &value_at(entry, {"nodes", "hostnames"}), &value_at(entry, {"hostname"})}),
+                   ',');
+  const auto names = expand_host_list(list.empty() ? key : list, kMostHosts);
+  if (!names) return place("", names.error().message);
+  if (names->empty()) return place("name", "missing: the name of the node");
+
+  const bool is_grouped = value_at(entry, {"gres"}).is_object();
+  const nlohmann::json& gres = is_grouped ? value_at(entry, {"gres", "total"}) : value_at(entry, {"gres"});
+  const nlohmann::json& tres = value_at(entry, {"tres"});
+  if (!entry.contains("gres") && !entry.contains("tres"))
+    return place("gres", "missing: how many GPUs the node has");
+  if (!gres.is_string() && !gres.is_null()) return place("gres", "expected a text as gpu:a100:8");
+  const std::string gres_text = joined_texts(gres, ',');
+  const std::string tres_text = joined_texts(tres, ',');
+  auto gpus = parse_gres(gres_text);
+  if (gpus && gpus->empty()) gpus = parse_tres(tres_text);
+  if (!gpus) return place("gres", gpus.error().message);
+  const std::string state =
+      joined_texts(first_value({&value_at(entry, {"state"}), &value_at(entry, {"node", "state"})}), '+') +
+      '+' + joined_texts(value_at(entry, {"state_flags"}), '+');
+  for (const std::string& name : *names) {
+    if (auto added = nodes.add(name, *gpus, state); !added) return place("gres", added.error().message);
+  }
+  return {};
+}
+
 }  // namespace
 
 bool is_scontrol_output(std::string_view text) {
@@ -159,13 +325,14 @@ bool is_sinfo_output(std::string_view text) {
 }
 
 Result<ClusterSpec> parse_sinfo_nodes(std::string_view text, const std::string& file) {
-  constexpr std::size_t kMostHosts = 100'000;
   LineReader lines(text, file);
   if (const auto more = lines.next(); !more) return fail(more.error());
   const std::vector<std::string_view> header = sinfo_fields(lines.line());
-  const int list = std::max(find_field(header, "NODELIST"), find_field(header, "HOSTNAMES"));
+  // Several daemons on one host share its name, so that the list of nodes comes first.
+  const int list = find_field(header, find_field(header, "NODELIST") < 0 ? "HOSTNAMES" : "NODELIST");
   const int gres = find_field(header, "GRES");
   const int state = find_field(header, "STATE");
+  const int partition = find_field(header, "PARTITION");
   if (gres < 0) {
     return fail(
         {.file = file,
@@ -174,30 +341,75 @@ Result<ClusterSpec> parse_sinfo_nodes(std::string_view text, const std::string& 
          .message =
              "column missing, which says how many GPUs a node has; `sinfo -o \"%N %G %t\"` prints it"});
   }
+  const SinfoWidths widths(lines.line(), header);
   SlurmNodes nodes;
+  std::map<std::string, SinfoNode, std::less<>> rows_of;
   for (;;) {
     const auto more = lines.next();
     if (!more) return fail(more.error());
     if (!*more) break;
+    const std::string_view line = lines.line();
     const auto place = [&](std::string_view field, std::string message) {
       return fail(
           {.file = file, .line = lines.number(), .field = std::string(field), .message = std::move(message)});
     };
-    const auto fields = sinfo_fields(lines.line());
-    if (fields.size() != header.size())
-      return place("", fmt::format("expected {} columns, found {}", header.size(), fields.size()));
-    const auto field = [&](int column) { return fields[static_cast<std::size_t>(column)]; };
+    const auto cut = [&](int column, std::string_view found) {
+      return place(header[static_cast<std::size_t>(column)],
+                   expected_found("a value that is not cut at the width of its column", found) +
+                       std::string(kPrintedInFull));
+    };
+    const auto fields = sinfo_fields(line);
+    if (fields.size() != header.size()) {
+      return place("", fmt::format("expected {} columns, found {}{}", header.size(), fields.size(),
+                                   widths.has_padding() ? kPrintedInFull : ""));
+    }
+    const auto field = [&](int column) {
+      return column < 0 ? std::string_view() : fields[static_cast<std::size_t>(column)];
+    };
+    const auto fills = [&](int column) {
+      return widths.fills(line, static_cast<std::size_t>(column), field(column));
+    };
+    // Names of partitions that may be cut tell nothing.
+    const bool has_partition = partition >= 0 && !fills(partition);
+    const bool is_whole = widths.is_whole(line, static_cast<std::size_t>(gres), field(gres));
+    if (fills(gres) || (!is_whole && may_go_on(field(gres)))) return cut(gres, field(gres));
+    if (fills(list)) return cut(list, field(list));
     const auto gpus = parse_gres(field(gres));
     if (!gpus) return place("GRES", gpus.error().message);
     const auto names = expand_host_list(field(list), kMostHosts);
     if (!names) return place("NODELIST", names.error().message);
     for (const std::string& name : *names) {
-      auto added = nodes.add(name, *gpus, state < 0 ? std::string_view() : field(state));
+      if (!add_row(rows_of[name], field(gres), field(state), has_partition ? field(partition) : ""))
+        return cut(list, name);
+      auto added = nodes.add(name, *gpus, field(state));
       if (!added) return place("GRES", std::move(added.error().message));
     }
   }
   auto cluster = nodes.finish();
   if (!cluster) return fail({.file = file, .message = cluster.error().message});
+  return cluster;
+}
+
+bool is_slurm_nodes_json(const JsonDocument& document) {
+  const nlohmann::json& root = document.root();
+  return root.is_object() && !root.contains("groups") && (root.contains("sinfo") || root.contains("nodes"));
+}
+
+Result<ClusterSpec> parse_slurm_nodes_json(const JsonDocument& document) {
+  const nlohmann::json& root = document.root();
+  const char* const key = root.contains("sinfo") ? "sinfo" : "nodes";
+  const nlohmann::json& entries = root[key];
+  if (!entries.is_structured())
+    return fail(document.error_at(
+        root, key, "expected nodes, as sinfo --json and scontrol show node --json print them"));
+  SlurmNodes nodes;
+  for (const auto& item : entries.items()) {
+    const std::string name = entries.is_object() ? item.key() : std::string();
+    if (auto added = add_json_nodes(nodes, document, item.value(), name); !added)
+      return fail(std::move(added.error()));
+  }
+  auto cluster = nodes.finish();
+  if (!cluster) return fail(document.error_at(root, key, cluster.error().message));
   return cluster;
 }
 

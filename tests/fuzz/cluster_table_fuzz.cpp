@@ -9,8 +9,10 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto document = vtrain::JsonDocument::parse(std::string(text), "input");
-  const auto cluster = document && vtrain::is_gavel_cluster(*document)
-                           ? vtrain::parse_gavel_cluster(*document, "")
+  const auto cluster = !document                             ? vtrain::parse_cluster_table(text, "input", "")
+                       : vtrain::is_gavel_cluster(*document) ? vtrain::parse_gavel_cluster(*document, "")
+                       : vtrain::is_slurm_nodes_json(*document)
+                           ? vtrain::parse_slurm_nodes_json(*document)
                            : vtrain::parse_cluster_table(text, "input", "");
   const auto require = [](bool holds) {
     if (!holds) std::abort();

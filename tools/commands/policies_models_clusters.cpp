@@ -164,7 +164,7 @@ Result<void> list_clusters(bool json) {
       "add \"gpus_per_island\": 4 (what NVLink joins) and \"nodes_per_rack\": 8. Tables of nodes, plain or\n"
       "packed, are told by their content: of openb, PAI, spot-GPU, Philly, Helios (FILE@2020-05-01 for a\n"
       "day) and Lucid, cluster specs of Tiresias, Muri, ElasticFlow and Gavel, and what\n"
-      "`sinfo -o \"%N %G %t\"` or `scontrol show node` print.\n\n{}",
+      "`sinfo -o \"%N %G %t\"` or `scontrol show node` print, also with --json.\n\n{}",
       table.to_string());
   return {};
 }
