@@ -7,12 +7,11 @@
 //    `growth=greedy` gives a job, in its turn, all that make it faster; `resize=no` gives it the number it
 //    asks for, as every other job.
 //  * `edf-admission`: `edf:growth=greedy`, but a job with a deadline is rejected on arrival if it could not
-//  meet it, or if
-//    a job that would meet its deadline no longer could. To find out, the policy follows the schedule of the
-//    admitted jobs to its end, without further arrivals. Jobs without a deadline are always admitted; as they
-//    come after all others, they delay none of these. Every admitted job meets its deadline where run times
-//    are known exactly, nothing fails, interruptions cost nothing and any free GPUs will do (`count`
-//    placement). A test costs O(n) walks of the list of the n admitted jobs with a deadline.
+//    meet it, or if a job that would meet its deadline no longer could. To find out, the policy follows the
+//    schedule of the admitted jobs to its end, without further arrivals. Jobs without a deadline are always
+//    admitted; as they come after all others, they delay none of these. Every admitted job meets its deadline
+//    where run times are known exactly, nothing fails, interruptions cost nothing and any free GPUs will do
+//    (`count` placement). A test costs O(n) walks of the list of the n admitted jobs with a deadline.
 #include <algorithm>
 #include <vector>
 
