@@ -24,7 +24,7 @@
 
 #include "core/base/result.hpp"
 #include "core/base/utf8.hpp"
-#include "core/io/file.hpp"
+#include "core/io/unfinished.hpp"
 #include "tools/cli/usage.hpp"
 #include "tools/commands/commands.hpp"
 
@@ -78,8 +78,8 @@ int finish_output() {
 }
 
 /// From now on SIGINT, SIGTERM and SIGHUP, unless they were ignored, end the program at once with exit code
-/// 130: half-written files are removed, complete ones stay. A file that reaches the limit of its size is an
-/// error. To be called once, before any other thread is started.
+/// 130: half-written files and folders are removed, complete ones stay. A file that reaches the limit of its
+/// size is an error. To be called once, before any other thread is started.
 void stop_cleanly_on_interrupt() {
   // A file that may grow no further is then an error of the write.
   std::signal(SIGXFSZ, SIG_IGN);
@@ -96,17 +96,17 @@ void stop_cleanly_on_interrupt() {
   std::thread([signals] {
     int signal = 0;
     sigwait(&signals, &signal);
-    vtrain::remove_unfinished_files();
-    std::fputs("\ninterrupted: no file is left half-written\n", stderr);
+    const bool all_undone = vtrain::undo_unfinished_work();
+    std::fputs(all_undone ? "\ninterrupted: no file is left half-written\n"
+                          : "\ninterrupted: what was being written is incomplete\n",
+               stderr);
     constexpr int kExitInterrupted = 130;
     std::_Exit(kExitInterrupted);
   }).detach();
 }
 
-}  // namespace
-
-int main(int argc, char** argv) try {
-  stop_cleanly_on_interrupt();
+/// The program. The exit code.
+int run(int argc, char** argv) try {
   spdlog::set_default_logger(spdlog::stderr_color_mt("vtrain"));
   spdlog::set_pattern("%^%l%$: %v");
 
@@ -175,4 +175,13 @@ int main(int argc, char** argv) try {
 } catch (const std::exception& error) {
   fmt::print(stderr, "error: {}\n", error.what());
   return kExitFailed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  stop_cleanly_on_interrupt();
+  const int code = run(argc, argv);
+  vtrain::hold_off_interrupts().release();  // a signal comes too late now, or ends the program here
+  return code;
 }

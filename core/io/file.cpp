@@ -9,8 +9,6 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
-#include <mutex>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -22,14 +20,6 @@ namespace {
 
 std::string system_message(int code) {
   return std::strerror(code);
-}
-
-/// A full disk is nothing that the user said wrong.
-Error io_error(const std::filesystem::path& path, std::string_view action, int code) {
-  const bool is_full = code == ENOSPC || code == EDQUOT || code == EFBIG;
-  return {.kind = is_full ? ErrorKind::Failed : ErrorKind::Io,
-          .file = path.string(),
-          .message = fmt::format("cannot {}: {}", action, system_message(code))};
 }
 
 Result<std::string> read_descriptor(int descriptor, const std::string& name, std::size_t limit) {
@@ -53,46 +43,6 @@ Result<std::string> read_descriptor(int descriptor, const std::string& name, std
   return content;
 }
 
-/// Temporary files that exist now, for `remove_unfinished_files`.
-class UnfinishedFiles {
- public:
-  void add(const std::string& name) {
-    const std::lock_guard lock(mutex_);
-    names_.insert(name);
-  }
-  void forget(const std::string& name) {
-    const std::lock_guard lock(mutex_);
-    names_.erase(name);
-  }
-  void remove_all() {
-    const std::lock_guard lock(mutex_);
-    for (const std::string& name : names_)
-      ::unlink(name.c_str());
-    names_.clear();
-  }
-
- private:
-  std::mutex mutex_;
-  std::set<std::string> names_;
-};
-
-UnfinishedFiles& unfinished_files() {
-  static UnfinishedFiles files;
-  return files;
-}
-
-/// What a chain of symbolic links ends at, which need not exist; the path itself if it is no link.
-std::filesystem::path link_target(std::filesystem::path path) {
-  constexpr int kMostLinks = 40;  // as Linux follows
-  std::error_code code;
-  for (int i = 0; i < kMostLinks; ++i) {
-    const auto target = std::filesystem::read_symlink(path, code);
-    if (code) break;
-    path = path.parent_path() / target;
-  }
-  return path;
-}
-
 /// A new file beside `path`, open for writing, with the permissions that any new file has.
 std::pair<std::string, int> open_temporary(const std::filesystem::path& path) {
   static std::atomic<unsigned> counter = 0;
@@ -106,6 +56,24 @@ std::pair<std::string, int> open_temporary(const std::filesystem::path& path) {
 
 }  // namespace
 
+Error io_error(const std::filesystem::path& path, std::string_view action, int code) {
+  const bool is_full = code == ENOSPC || code == EDQUOT || code == EFBIG;
+  return {.kind = is_full ? ErrorKind::Failed : ErrorKind::Io,
+          .file = path.string(),
+          .message = fmt::format("cannot {}: {}", action, system_message(code))};
+}
+
+std::filesystem::path link_target(std::filesystem::path path) {
+  constexpr int kMostLinks = 40;  // as Linux follows
+  std::error_code code;
+  for (int i = 0; i < kMostLinks; ++i) {
+    const auto target = std::filesystem::read_symlink(path, code);
+    if (code) break;
+    path = path.parent_path() / target;
+  }
+  return path;
+}
+
 Result<std::string> read_raw_file(const std::filesystem::path& path, std::size_t limit) {
   const bool standard_input = path == "-";
   const int descriptor = standard_input ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -117,6 +85,18 @@ Result<std::string> read_raw_file(const std::filesystem::path& path, std::size_t
   }
   auto content = read_descriptor(descriptor, path.string(), limit);
   if (!standard_input) ::close(descriptor);
+  return content;
+}
+
+Result<std::string> read_regular_file(const std::filesystem::path& path, std::size_t limit) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return fail(io_error(path, "open", errno));
+  struct stat status {};
+  const bool is_regular = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+  auto content =
+      is_regular ? read_descriptor(descriptor, path.string(), limit)
+                 : Result<std::string>(fail({.file = path.string(), .message = "expected a regular file"}));
+  ::close(descriptor);
   return content;
 }
 
@@ -153,48 +133,20 @@ std::optional<int> standard_stream(const std::filesystem::path& path) {
   return std::nullopt;
 }
 
-AtomicFile::AtomicFile(std::filesystem::path path, std::filesystem::path temporary, int descriptor)
-    : path_(std::move(path)), temporary_(std::move(temporary)), descriptor_(descriptor) {}
+OutputFile::OutputFile(std::filesystem::path path, int descriptor)
+    : path_(std::move(path)), descriptor_(descriptor) {}
 
-AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
-      temporary_(std::exchange(other.temporary_, {})),
       descriptor_(std::exchange(other.descriptor_, -1)),
       pending_(std::move(other.pending_)),
       failure_(other.failure_) {}
 
-AtomicFile::~AtomicFile() {
+OutputFile::~OutputFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
-  if (temporary_.empty()) return;
-  ::unlink(temporary_.c_str());
-  unfinished_files().forget(temporary_);
 }
 
-Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path) {
-  if (const auto stream = standard_stream(path)) {
-    // Not opened anew, which would begin at the start of the file; not renamed, which would take its name
-    // from what others write to it.
-    const int descriptor = ::fcntl(*stream, F_DUPFD_CLOEXEC, 0);
-    if (descriptor < 0) return fail(io_error(path, "write", errno));
-    return AtomicFile(path, {}, descriptor);
-  }
-  struct stat status {};
-  const bool exists = ::stat(path.c_str(), &status) == 0;
-  if (exists && !S_ISREG(status.st_mode)) {
-    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);  // fails for a folder
-    if (descriptor < 0) return fail(io_error(path, "write", errno));
-    return AtomicFile(path, {}, descriptor);
-  }
-  auto target = link_target(path);
-  auto [temporary, descriptor] = open_temporary(target);
-  if (descriptor < 0) return fail(io_error(path, "write", errno));
-  constexpr mode_t kPermissions = 07777;
-  if (exists) ::fchmod(descriptor, status.st_mode & kPermissions);
-  unfinished_files().add(temporary);
-  return AtomicFile(std::move(target), std::move(temporary), descriptor);
-}
-
-void AtomicFile::write(std::string_view text) {
+void OutputFile::write(std::string_view text) {
   constexpr std::size_t kBuffer = 1 << 16;
   if (pending_.size() + text.size() < kBuffer) {
     pending_ += text;
@@ -205,7 +157,7 @@ void AtomicFile::write(std::string_view text) {
   write_now(text);
 }
 
-void AtomicFile::write_now(std::string_view text) {
+void OutputFile::write_now(std::string_view text) {
   while (!text.empty() && failure_ == 0) {
     const ssize_t written = ::write(descriptor_, text.data(), text.size());
     if (written >= 0) {
@@ -216,7 +168,7 @@ void AtomicFile::write_now(std::string_view text) {
   }
 }
 
-Result<void> AtomicFile::finish() {
+Result<void> OutputFile::finish() {
   if (descriptor_ >= 0) {
     write_now(pending_);
     pending_.clear();
@@ -227,39 +179,46 @@ Result<void> AtomicFile::finish() {
   return {};
 }
 
-Result<void> AtomicFile::commit() {
-  if (auto finished = finish(); !finished) return finished;
-  const bool in_place = temporary_.empty();
-  if (!in_place && ::rename(temporary_.c_str(), path_.c_str()) != 0) failure_ = errno;
-  if (failure_ != 0) return fail(io_error(path_, "write", failure_));
-  unfinished_files().forget(temporary_);
-  temporary_.clear();
-  return {};
-}
+AtomicFile::AtomicFile(OutputFile file, UnfinishedWork unfinished, std::filesystem::path path,
+                       std::filesystem::path temporary)
+    : file_(std::move(file)),
+      unfinished_(std::move(unfinished)),
+      path_(std::move(path)),
+      temporary_(std::move(temporary)) {}
 
-Result<void> FileGroup::add(AtomicFile file) {
-  auto finished = file.finish();
-  if (finished) files_.push_back(std::move(file));
-  return finished;
-}
-
-Result<void> FileGroup::add(const std::filesystem::path& path, std::string_view content) {
-  auto file = AtomicFile::create(path);
-  if (!file) return fail(std::move(file.error()));
-  file->write(content);
-  return add(*std::move(file));
-}
-
-Result<void> FileGroup::commit() {
-  for (AtomicFile& file : files_) {
-    if (auto committed = file.commit(); !committed) return committed;
+Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path) {
+  const auto in_place = [&path](int descriptor) -> Result<AtomicFile> {
+    if (descriptor < 0) return fail(io_error(path, "write", errno));
+    return AtomicFile({path, descriptor}, UnfinishedWork([] { return false; }), path, {});
+  };
+  // Standard output is not opened anew, which would begin at the start of the file; nor renamed, which would
+  // take its name from what others write to it.
+  if (const auto stream = standard_stream(path)) return in_place(::fcntl(*stream, F_DUPFD_CLOEXEC, 0));
+  struct stat status {};
+  const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (exists && !S_ISREG(status.st_mode)) {
+    return in_place(::open(path.c_str(), O_WRONLY | O_CLOEXEC));  // fails for a folder
   }
-  files_.clear();
-  return {};
+  auto target = link_target(path);
+  const auto hold = hold_off_interrupts();
+  const auto temporary = open_temporary(target);
+  const std::string& name = temporary.first;
+  const int descriptor = temporary.second;
+  if (descriptor < 0) return fail(io_error(path, "write", errno));
+  UnfinishedWork unfinished([name] { return ::unlink(name.c_str()) == 0 || errno == ENOENT; });
+  constexpr mode_t kPermissions = 07777;
+  if (exists) ::fchmod(descriptor, status.st_mode & kPermissions);
+  OutputFile file(target, descriptor);
+  return AtomicFile(std::move(file), std::move(unfinished), std::move(target), name);
 }
 
-void remove_unfinished_files() {
-  unfinished_files().remove_all();
+Result<void> AtomicFile::commit() {
+  if (auto finished = file_.finish(); !finished) return finished;
+  const auto hold = hold_off_interrupts();
+  if (!temporary_.empty() && ::rename(temporary_.c_str(), path_.c_str()) != 0)
+    return fail(io_error(path_, "write", errno));
+  unfinished_.finish();
+  return {};
 }
 
 Result<void> write_file(const std::filesystem::path& path, std::string_view content) {
@@ -267,14 +226,6 @@ Result<void> write_file(const std::filesystem::path& path, std::string_view cont
   if (!file) return fail(std::move(file.error()));
   file->write(content);
   return file->commit();
-}
-
-Result<void> create_output_folder(const std::filesystem::path& path) {
-  std::error_code code;
-  std::filesystem::create_directories(path, code);
-  if (code) return fail(io_error(path, "create the folder", code.value()));
-  if (::access(path.c_str(), W_OK | X_OK) != 0) return fail(io_error(path, "write to the folder", errno));
-  return {};
 }
 
 }  // namespace vtrain

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/result.hpp"
+#include "core/io/unfinished.hpp"
 
 namespace vtrain {
 
@@ -24,9 +25,44 @@ Result<void> check_files_differ(std::string_view what, const std::vector<std::st
 /// The bytes of a file as they are, packed or not; otherwise as `read_file`.
 Result<std::string> read_raw_file(const std::filesystem::path& path, std::size_t limit = kMostContent);
 
+/// The bytes of a regular file; anything else (a pipe, a device, a folder) is an error, and is not waited
+/// for.
+Result<std::string> read_regular_file(const std::filesystem::path& path, std::size_t limit = kMostContent);
+
 /// The descriptor of standard output or standard error, if the path leads to where that goes: `/dev/stdout`,
 /// or the name of the file that a shell redirected it to.
 std::optional<int> standard_stream(const std::filesystem::path& path);
+
+/// The error of a system call that failed with the code `errno`; `action` is what could not be done. A full
+/// disk is nothing that the user said wrong.
+Error io_error(const std::filesystem::path& path, std::string_view action, int code);
+
+/// What a chain of symbolic links ends at, which need not exist; the path itself if it is no link.
+std::filesystem::path link_target(std::filesystem::path path);
+
+/// A new file that is open for writing.
+class OutputFile {
+ public:
+  /// Takes a descriptor; `path` names the file in errors.
+  OutputFile(std::filesystem::path path, int descriptor);
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&& other) = delete;
+  /// Closes the file, without what was collected.
+  ~OutputFile();
+
+  /// Appends; small pieces are collected. An error (disk full) is remembered and returned by `finish`.
+  void write(std::string_view text);
+  /// Writes what is left and closes the file.
+  Result<void> finish();
+
+ private:
+  void write_now(std::string_view text);
+
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+  std::string pending_;
+  int failure_ = 0;  ///< `errno` of the first write that failed
+};
 
 /// A file that appears under its name only when it is complete: it is written beside its place under a
 /// temporary name and renamed by `commit`. Without `commit` nothing stays behind.
@@ -38,52 +74,23 @@ class AtomicFile {
  public:
   /// Creates the temporary file; the folder must exist.
   static Result<AtomicFile> create(const std::filesystem::path& path);
-  /// What is moved from has nothing to write or to remove any more.
-  AtomicFile(AtomicFile&& other) noexcept;
-  AtomicFile& operator=(AtomicFile&& other) = delete;
-  /// Removes the temporary file unless it was committed.
-  ~AtomicFile();
 
-  /// Appends; small pieces are collected. An error (disk full) is remembered and returned by `commit`.
-  void write(std::string_view text);
-  /// Writes what is left and closes the file. Whatever can go wrong but for the renaming has gone wrong then.
-  Result<void> finish();
-  /// The same, unless that has been done, and renames the file into place.
+  /// Appends; an error is returned by `commit`.
+  void write(std::string_view text) { file_.write(text); }
+  /// Writes what is left and renames the file into place.
   Result<void> commit();
 
  private:
-  AtomicFile(std::filesystem::path path, std::filesystem::path temporary, int descriptor);
-  void write_now(std::string_view text);
+  AtomicFile(OutputFile file, UnfinishedWork unfinished, std::filesystem::path path,
+             std::filesystem::path temporary);
 
+  OutputFile file_;
+  UnfinishedWork unfinished_;
   std::filesystem::path path_;       ///< what `temporary_` becomes, or what is written as it comes
   std::filesystem::path temporary_;  ///< empty: `path_` is not to be replaced
-  int descriptor_ = -1;
-  std::string pending_;
-  int failure_ = 0;  ///< `errno` of the first write that failed
 };
-
-/// Files that appear together: none of them before all are complete.
-class FileGroup {
- public:
-  /// Takes a file of which all is written.
-  Result<void> add(AtomicFile file);
-  /// Takes a whole file.
-  Result<void> add(const std::filesystem::path& path, std::string_view content);
-  /// Renames all into place.
-  Result<void> commit();
-
- private:
-  std::vector<AtomicFile> files_;
-};
-
-/// Removes the temporary files of every `AtomicFile` that is not committed yet. For a program that is about
-/// to be ended by a signal; call it from a thread, not from a signal handler.
-void remove_unfinished_files();
 
 /// Writes a whole file atomically.
 Result<void> write_file(const std::filesystem::path& path, std::string_view content);
-
-/// Creates a folder and its parents; an error if it cannot be written to.
-Result<void> create_output_folder(const std::filesystem::path& path);
 
 }  // namespace vtrain

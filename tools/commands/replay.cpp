@@ -1,5 +1,6 @@
 /// `vtrain replay`: one policy, and `vtrain compare`: several on the same jobs.
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <atomic>
@@ -7,12 +8,13 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
-#include <system_error>
+#include <utility>
 
 #include "core/base/strings.hpp"
 #include "core/base/utf8.hpp"
-#include "core/io/file.hpp"
+#include "core/io/staged_folder.hpp"
 #include "tools/cli/value_checks.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/commands/run_text.hpp"
@@ -51,14 +53,6 @@ std::string render(const Experiment& experiment, const std::vector<ExperimentRun
   return render_report(input);
 }
 
-/// Removes a folder that is new, with its `places`, as far as nothing is in them.
-void remove_empty_folders(const std::filesystem::path& folder, const std::vector<std::string>& places) {
-  std::error_code ignored;  // of what is not there, or not empty
-  for (const std::string& place : places)
-    std::filesystem::remove(folder / place, ignored);
-  std::filesystem::remove(folder, ignored);
-}
-
 /// Which rows of the trace are no jobs, and what was assumed.
 ordered_json reading_to_json(const Experiment& experiment) {
   return {{"skipped_rows", experiment.skipped.total()},
@@ -67,24 +61,29 @@ ordered_json reading_to_json(const Experiment& experiment) {
 }
 
 /// Writes the files of every run, to the `places` of their policies within the folder, and of all of them.
-/// What is there before, of another run, is replaced as a whole.
-Result<void> write_results(const std::vector<std::string>& places, const ExperimentArguments& arguments,
-                           const Experiment& experiment, const std::vector<ExperimentRun>& runs) {
+/// Then the folder takes the place of what is there.
+Result<void> write_results(StagedFolder& folder, const std::vector<std::string>& places,
+                           const ExperimentArguments& arguments, const Experiment& experiment,
+                           const std::vector<ExperimentRun>& runs) {
   const std::int32_t num_nodes =
       info_of(experiment.placement).knows_nodes ? experiment.cluster.total_nodes() : 0;
-  FileGroup files;
   std::vector<std::string> names;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const std::filesystem::path place = places[i];
-    auto written = write_run(files, arguments.out / place, experiment.workload, num_nodes, runs[i]);
-    if (!written) return fail(std::move(written.error()));
-    for (const std::string& name : *written)
-      names.push_back((place / name).string());
+    const auto written = write_run(folder, places[i], experiment.workload, num_nodes, runs[i]);
+    if (!written) return fail(written.error());
+    names.insert(names.end(), written->begin(), written->end());
   }
   auto written =
-      write_run_provenance(files, arguments, experiment, runs, names, render(experiment, runs, arguments));
+      write_run_provenance(folder, arguments, experiment, runs, names, render(experiment, runs, arguments));
   if (!written) return written;
-  return replace_previous_run(files, arguments.out, names);
+  return folder.commit();
+}
+
+/// Begins the folder that `--out` names; says so if another run is writing there.
+Result<StagedFolder> begin_folder(const std::filesystem::path& out) {
+  return StagedFolder::create(out, previous_files, [&out] {
+    spdlog::warn("waiting for another run that is writing to {}", printable(out.string()));
+  });
 }
 
 /// True if timelines are to be written: as the option says or, under `auto`, for few enough jobs to look at;
@@ -112,30 +111,30 @@ struct FinishedRuns {
 };
 
 /// Replays the jobs under every policy and writes the results, if there is a folder for them, of which some
-/// go to `places` within it: one that cannot be written is found out before the work, not after it. A folder
-/// that is new goes again if anything fails.
+/// go to `places` within it: one that cannot be written is found out before the work, not after it. `folder`
+/// is the one that `--out` names unless it is begun already.
 Result<FinishedRuns> run_and_write(const ExperimentArguments& arguments, Experiment& experiment,
-                                   const std::vector<std::string>& places, bool is_new_folder) {
+                                   const std::vector<std::string>& places,
+                                   std::optional<StagedFolder> folder = std::nullopt) {
   const bool writes = !arguments.out.empty();
   if (writes) {
-    auto checked = check_inputs_stay(arguments.out, places, experiment.input_files);
+    auto checked = check_run_folder(arguments.out, places, experiment.input_files);
     if (!checked) return fail(std::move(checked.error()));
-    if (auto made = create_output_folder(arguments.out); !made) return fail(std::move(made.error()));
   }
   const auto start = std::chrono::steady_clock::now();
   auto runs = run_all(arguments, experiment);
-  const auto end = std::chrono::steady_clock::now();
-  Result<void> written;
-  if (runs && writes) written = write_results(places, arguments, experiment, *runs);
-  if (is_new_folder && !(runs && written)) remove_empty_folders(arguments.out, places);
   if (!runs) return fail(std::move(runs.error()));
-  if (!written) return fail(std::move(written.error()));
+  const auto end = std::chrono::steady_clock::now();
+  if (writes && !folder) {
+    auto begun = begin_folder(arguments.out);
+    if (!begun) return fail(std::move(begun.error()));
+    folder.emplace(*std::move(begun));
+  }
+  if (writes) {
+    auto written = write_results(*folder, places, arguments, experiment, *runs);
+    if (!written) return fail(std::move(written.error()));
+  }
   return FinishedRuns{*std::move(runs), Seconds(end - start).count()};
-}
-
-/// Whether there is to be a folder for the results that is not there yet.
-bool is_new(const std::filesystem::path& folder) {
-  return !folder.empty() && !std::filesystem::exists(folder);
 }
 
 /// Prepares the experiment and logs its warnings.
@@ -149,7 +148,7 @@ Result<Experiment> prepare(const ExperimentArguments& arguments) {
 Result<void> replay(const ExperimentArguments& arguments) {
   auto experiment = prepare(arguments);
   if (!experiment) return fail(experiment.error());
-  const auto finished = run_and_write(arguments, *experiment, {""}, is_new(arguments.out));
+  const auto finished = run_and_write(arguments, *experiment, {""});
   if (!finished) return fail(finished.error());
   const std::vector<ExperimentRun>& runs = finished->runs;
   const ExperimentRun& run = runs.front();
@@ -166,18 +165,20 @@ Result<void> replay(const ExperimentArguments& arguments) {
   return {};
 }
 
-/// Makes the first of runs/compare-1, runs/compare-2, ... that does not exist; nobody else made it.
-Result<std::filesystem::path> make_next_run_folder() {
-  if (auto made = create_output_folder("runs"); !made) return fail(std::move(made.error()));
+/// A folder that is begun, and its name.
+struct NamedFolder {
+  std::filesystem::path name;
+  StagedFolder folder;
+};
+
+/// Begins the first of runs/compare-1, runs/compare-2, ... that does not exist and that nobody else has
+/// begun.
+Result<NamedFolder> begin_next_run_folder() {
   for (int number = 1;; ++number) {
-    std::filesystem::path folder = fmt::format("runs/compare-{}", number);
-    std::error_code code;
-    if (std::filesystem::create_directory(folder, code)) return folder;
-    if (code && code != std::errc::file_exists) {
-      return fail({.kind = ErrorKind::Io,
-                   .file = folder.string(),
-                   .message = "cannot create the folder: " + code.message()});
-    }
+    std::filesystem::path name = fmt::format("runs/compare-{}", number);
+    auto begun = StagedFolder::try_create_new(name, previous_files);
+    if (!begun) return fail(std::move(begun.error()));
+    if (*begun) return NamedFolder{std::move(name), **std::move(begun)};
   }
 }
 
@@ -221,15 +222,15 @@ Result<void> compare(ExperimentArguments arguments) {
   if (auto checked = check_policies(arguments.policies); !checked) return checked;
   auto experiment = prepare(arguments);
   if (!experiment) return fail(experiment.error());
-  bool is_new_folder = is_new(arguments.out);
+  std::optional<StagedFolder> folder;
   if (arguments.out.empty() && !arguments.json) {
-    is_new_folder = true;
-    auto folder = make_next_run_folder();
-    if (!folder) return fail(std::move(folder.error()));
-    arguments.out = *std::move(folder);
+    auto next = begin_next_run_folder();
+    if (!next) return fail(std::move(next.error()));
+    arguments.out = std::move(next->name);
+    folder.emplace(std::move(next->folder));
   }
   const auto finished =
-      run_and_write(arguments, *experiment, policy_folders(arguments.policies), is_new_folder);
+      run_and_write(arguments, *experiment, policy_folders(arguments.policies), std::move(folder));
   if (!finished) return fail(finished.error());
   const std::vector<ExperimentRun>& runs = finished->runs;
   if (arguments.json) {

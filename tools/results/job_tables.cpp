@@ -66,21 +66,17 @@ void append_job(std::string& out, const Workload& workload, const Job& job, cons
 
 }  // namespace
 
-Result<void> write_jobs_csv(FileGroup& files, const std::filesystem::path& path, const Workload& workload,
-                            const SimulationResult& result) {
-  auto file = AtomicFile::create(path);
-  if (!file) return fail(std::move(file.error()));
+void write_jobs_csv(OutputFile& file, const Workload& workload, const SimulationResult& result) {
   // Written row by row: a million rows need no second copy in memory.
-  file->write(
+  file.write(
       "job_id,tenant,model,submit_s,start_s,end_s,state,num_gpus,jct_s,queueing_delay_s,deadline_s,deadline_"
       "met,preemptions,gpu_seconds\n");
   std::string row;
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
     row.clear();
     append_job(row, workload, workload.jobs[i], result.outcomes[i]);
-    file->write(row);
+    file.write(row);
   }
-  return files.add(*std::move(file));
 }
 
 std::string interruptions_to_csv(const Workload& workload, const SimulationResult& result) {

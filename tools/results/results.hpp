@@ -10,6 +10,7 @@
 
 #include "core/base/result.hpp"
 #include "core/io/file.hpp"
+#include "core/io/staged_folder.hpp"
 #include "tools/experiment/experiment.hpp"
 #include "tools/experiment/policy_runs.hpp"
 
@@ -24,22 +25,21 @@ nlohmann::ordered_json summary_to_json(const Summary& summary);
 std::string cluster_timeline(const Workload& workload, std::int32_t num_nodes,
                              const SimulationResult& result);
 
-/// Adds `jobs.csv` to `files`: one row a job, in the order of submission. Times are seconds from the trace's
-/// origin with as many digits as needed; what a job never had (a start, a deadline) is empty. Under policies
-/// that work in slots (`elasticflow`, presets of `las` and `edf`) `end_s` is the end that the policy books,
-/// in whole seconds or slots. `deadline_met` goes by the instant at which the work was done, which may lie
-/// before.
-Result<void> write_jobs_csv(FileGroup& files, const std::filesystem::path& path, const Workload& workload,
-                            const SimulationResult& result);
+/// Writes the text of `jobs.csv`: one row a job, in the order of submission. Times are seconds from the
+/// trace's origin with as many digits as needed; what a job never had (a start, a deadline) is empty. Under
+/// policies that work in slots (`elasticflow`, presets of `las` and `edf`) `end_s` is the end that the policy
+/// books, in whole seconds or slots. `deadline_met` goes by the instant at which the work was done, which may
+/// lie before.
+void write_jobs_csv(OutputFile& file, const Workload& workload, const SimulationResult& result);
 
 /// The text of `interruptions.csv`: lost GPU time, a row for each job that was interrupted or lost any.
 std::string interruptions_to_csv(const Workload& workload, const SimulationResult& result);
 
-/// Adds the files of one policy's run to `files`, for `folder`, which is made: `jobs.csv`;
-/// `interruptions.csv` and `outages.csv`, for a run in which something could happen to jobs and did to nodes;
-/// `timeline.json`, for a run with recorded intervals; `summary.json`, last, so that a folder with a summary
-/// is whole. `num_nodes` as for `cluster_timeline`. Returns their names.
-Result<std::vector<std::string>> write_run(FileGroup& files, const std::filesystem::path& folder,
+/// Writes the files of one policy's run to `place` within `folder`: `jobs.csv`; `interruptions.csv` and
+/// `outages.csv`, for a run in which something could happen to jobs and did to nodes; `timeline.json`, for a
+/// run with recorded intervals; `summary.json`. `num_nodes` as for `cluster_timeline`. Returns their names
+/// within `folder`.
+Result<std::vector<std::string>> write_run(StagedFolder& folder, const std::filesystem::path& place,
                                            const Workload& workload, std::int32_t num_nodes,
                                            const ExperimentRun& run);
 
@@ -47,22 +47,21 @@ Result<std::vector<std::string>> write_run(FileGroup& files, const std::filesyst
 /// is taken ends in a hash of its spec.
 std::vector<std::string> policy_folders(const std::vector<std::string>& specs);
 
-/// Errors if a file that is read would be replaced by a run whose files go to `folder`, and to these `places`
-/// within it, or removed with the run before it.
-Result<void> check_inputs_stay(const std::filesystem::path& folder, const std::vector<std::string>& places,
-                               const std::vector<std::string>& inputs);
+/// The files in `folder` that the run whose `run.json` is there wrote, relative to it. None where there is no
+/// such run.
+std::vector<std::filesystem::path> previous_files(const std::filesystem::path& folder);
 
-/// Adds `run.json`: what differs when the same command is run again (times, host, version), what was run, the
-/// inputs with their hashes, and the files that the run wrote: those of these `names`, itself and
-/// `report.html`, which is added with it.
-Result<void> write_run_provenance(FileGroup& files, const ExperimentArguments& arguments,
+/// Finds out before the work whether a run can be written to `folder`, and to these `places` within it
+/// (`StagedFolder::check`). An error, too, if a file that is read would be replaced, or removed with the run
+/// before it.
+Result<void> check_run_folder(const std::filesystem::path& folder, const std::vector<std::string>& places,
+                              const std::vector<std::string>& inputs);
+
+/// Writes `run.json`: what differs when the same command is run again (times, host, version), what was run,
+/// the inputs with their hashes, and the files that the run wrote: those of these `names`, itself and
+/// `report.html`, which is written with it.
+Result<void> write_run_provenance(StagedFolder& folder, const ExperimentArguments& arguments,
                                   const Experiment& experiment, const std::vector<ExperimentRun>& runs,
                                   std::vector<std::string> names, std::string_view report);
-
-/// Puts the files of a run into `folder` in place of those of the run whose `run.json` is there: of that
-/// nothing stays but what has one of these `names` (as `write_run` gives them, behind the folder of the
-/// policy); folders of its policies that are empty then go, too.
-Result<void> replace_previous_run(FileGroup& files, const std::filesystem::path& folder,
-                                  const std::vector<std::string>& names);
 
 }  // namespace vtrain

@@ -24,33 +24,28 @@ namespace {
 
 using nlohmann::ordered_json;
 
+namespace fs = std::filesystem;
+
 constexpr std::string_view kProvenance = "run.json";
 constexpr std::string_view kReport = "report.html";
 constexpr const char* kWallOfPolicies = "simulation_wall_s";
 
-/// What a run may leave in its folder.
-constexpr std::array<std::string_view, 7> kRunFiles = {
-    "jobs.csv", "interruptions.csv", "outages.csv", "timeline.json", "summary.json", kProvenance, kReport};
+/// What a policy's run may leave in its place.
+constexpr std::array<std::string_view, 5> kPolicyFiles = {"jobs.csv", "interruptions.csv", "outages.csv",
+                                                          "timeline.json", "summary.json"};
 
-/// The files that the run whose `run.json` is in `folder` wrote, relative to it. None where there is no such
-/// run.
-std::vector<std::filesystem::path> previous_files(const std::filesystem::path& folder) {
-  const auto text = read_file(folder / kProvenance);
-  const auto run = ordered_json::parse(text.value_or(""), nullptr, false);
-  if (!run.is_object() || !run.contains(kWallOfPolicies) || !run.contains("files")) return {};
-  // Others write files of that name, too: only what a run may leave counts, where it may leave it.
-  std::vector<std::filesystem::path> files;
-  for (const auto& name : run["files"]) {
-    const std::filesystem::path file(name.is_string() ? name.get<std::string>() : "");
-    const std::filesystem::path place = file.parent_path();
-    const std::string leaf = file.filename().string();
-    if (std::find(kRunFiles.begin(), kRunFiles.end(), leaf) == kRunFiles.end()) continue;
-    if (file.is_absolute() || place.has_parent_path() || place.string().starts_with('.')) continue;
-    std::error_code ignored;
-    if (!place.empty() && (std::filesystem::is_symlink(folder / place, ignored) ||
-                           std::filesystem::exists(folder / place / kProvenance, ignored)))
-      continue;
-    files.push_back(file);
+/// Whether a file of this name may be of a run.
+bool is_name_of_run_file(const std::string& name) {
+  return name == kProvenance || name == kReport ||
+         std::find(kPolicyFiles.begin(), kPolicyFiles.end(), name) != kPolicyFiles.end();
+}
+
+/// What a run may leave in its folder, with policies' files in these `places`.
+std::vector<fs::path> possible_files(const std::vector<std::string>& places) {
+  std::vector<fs::path> files = {kProvenance, kReport};
+  for (const std::string& place : places) {
+    for (const std::string_view file : kPolicyFiles)
+      files.push_back(fs::path(place) / file);
   }
   return files;
 }
@@ -102,17 +97,19 @@ std::vector<std::string> policy_folders(const std::vector<std::string>& specs) {
   return names;
 }
 
-Result<std::vector<std::string>> write_run(FileGroup& files, const std::filesystem::path& folder,
+Result<std::vector<std::string>> write_run(StagedFolder& folder, const fs::path& place,
                                            const Workload& workload, std::int32_t num_nodes,
                                            const ExperimentRun& run) {
-  if (auto made = create_output_folder(folder); !made) return fail(std::move(made.error()));
   const SimulationResult& result = run.result;
-  std::vector<std::string> names = {"jobs.csv"};
-  auto written = write_jobs_csv(files, folder / names.back(), workload, result);
-  const auto write = [&](const std::string& name, const std::string& content) {
+  std::vector<std::string> names = {(place / "jobs.csv").string()};
+  auto jobs = folder.open(names.back());
+  if (!jobs) return fail(std::move(jobs.error()));
+  write_jobs_csv(*jobs, workload, result);
+  auto written = jobs->finish();
+  const auto write = [&](std::string_view name, const std::string& content) {
     if (!written) return;
-    names.push_back(name);
-    written = files.add(folder / name, content);
+    names.push_back((place / name).string());
+    written = folder.add(names.back(), content);
   };
   if (!result.losses.empty()) {
     write("interruptions.csv", interruptions_to_csv(workload, result));
@@ -124,44 +121,46 @@ Result<std::vector<std::string>> write_run(FileGroup& files, const std::filesyst
   return names;
 }
 
-Result<void> check_inputs_stay(const std::filesystem::path& folder, const std::vector<std::string>& places,
-                               const std::vector<std::string>& inputs) {
-  std::vector<std::filesystem::path> files = previous_files(folder);
-  for (const std::string_view file : kRunFiles) {
-    files.emplace_back(file);
-    for (const std::string& place : places)
-      files.push_back(std::filesystem::path(place) / file);
+std::vector<fs::path> previous_files(const fs::path& folder) {
+  constexpr std::size_t kMostProvenance = std::size_t{64} << 20;
+  const auto text = read_regular_file(folder / kProvenance, kMostProvenance);
+  const auto run = ordered_json::parse(text.value_or(""), nullptr, false);
+  if (!run.is_object() || !run.contains(kWallOfPolicies) || !run.contains("files")) return {};
+  // Others write files of that name, too: only what a run may leave counts, where it may leave it.
+  std::vector<fs::path> files;
+  for (const auto& name : run["files"]) {
+    const fs::path file(name.is_string() ? name.get<std::string>() : "");
+    const fs::path place = file.parent_path();
+    const std::string leaf = file.filename().string();
+    if (!is_name_of_run_file(leaf)) continue;
+    if (file.is_absolute() || place.has_parent_path() || place.string().starts_with('.')) continue;
+    std::error_code ignored;
+    if (!place.empty() &&
+        (fs::is_symlink(folder / place, ignored) || fs::exists(folder / place / kProvenance, ignored)))
+      continue;
+    files.push_back(file);
   }
-  for (const std::filesystem::path& file : files) {
+  return files;
+}
+
+Result<void> check_run_folder(const fs::path& folder, const std::vector<std::string>& places,
+                              const std::vector<std::string>& inputs) {
+  const std::vector<fs::path> possible = possible_files(places);
+  std::vector<fs::path> files = previous_files(folder);
+  files.insert(files.end(), possible.begin(), possible.end());
+  for (const fs::path& file : files) {
     for (const std::string& input : inputs) {
       std::error_code ignored;  // of what is not there
-      if (!std::filesystem::equivalent(folder / file, input == "-" ? "/dev/stdin" : input, ignored)) continue;
+      if (!fs::equivalent(folder / file, input == "-" ? "/dev/stdin" : input, ignored)) continue;
       return fail({.field = "--out",
                    .message = fmt::format("would overwrite '{}', which is read; name another folder",
                                           printable(input))});
     }
   }
-  return {};
+  return StagedFolder::check(folder, possible);
 }
 
-Result<void> replace_previous_run(FileGroup& files, const std::filesystem::path& folder,
-                                  const std::vector<std::string>& names) {
-  std::error_code ignored;  // of what is not there, or not empty
-  std::vector<std::filesystem::path> previous = previous_files(folder);
-  std::erase_if(previous, [&](const std::filesystem::path& file) {
-    return file == kProvenance || file == kReport ||
-           std::find(names.begin(), names.end(), file.string()) != names.end();
-  });
-  if (auto replaced = files.commit(); !replaced) return replaced;
-  for (const std::filesystem::path& file : previous)
-    std::filesystem::remove(folder / file, ignored);
-  for (const std::filesystem::path& file : previous) {
-    if (file.has_parent_path()) std::filesystem::remove(folder / file.parent_path(), ignored);
-  }
-  return {};
-}
-
-Result<void> write_run_provenance(FileGroup& files, const ExperimentArguments& arguments,
+Result<void> write_run_provenance(StagedFolder& folder, const ExperimentArguments& arguments,
                                   const Experiment& experiment, const std::vector<ExperimentRun>& runs,
                                   std::vector<std::string> names, std::string_view report) {
   names.insert(names.end(), {std::string(kProvenance), std::string(kReport)});
@@ -194,8 +193,8 @@ Result<void> write_run_provenance(FileGroup& files, const ExperimentArguments& a
       {kWallOfPolicies, wall},
       {"files", names},
   };
-  if (auto added = files.add(arguments.out / kProvenance, json_text(document)); !added) return added;
-  return files.add(arguments.out / kReport, report);
+  if (auto added = folder.add(kProvenance, json_text(document)); !added) return added;
+  return folder.add(kReport, report);
 }
 
 }  // namespace vtrain

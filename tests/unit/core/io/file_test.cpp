@@ -145,37 +145,14 @@ TEST_CASE("file: the error is that of the write that failed, whatever happened s
   CHECK(read_file(folder / "a").value() == "old");
 }
 
-TEST_CASE("file: a group appears once all of its files are whole") {
+TEST_CASE("file: what is no regular file is not waited for") {
   const TemporaryFolder folder;
-  REQUIRE(write_file(folder / "a", "old"));
-  const auto count = [&] {
-    return std::distance(std::filesystem::directory_iterator(folder.path()),
-                         std::filesystem::directory_iterator());
-  };
-  {
-    FileGroup files;
-    REQUIRE(files.add(folder / "a", "new"));
-    REQUIRE(files.add(folder / "b", "new"));
-    CHECK(!files.add(folder / "missing" / "c", "new"));
-    CHECK(read_file(folder / "a").value() == "old");
-    CHECK(!std::filesystem::exists(folder / "b"));
-  }
-  CHECK(count() == 1);
-  FileGroup files;
-  REQUIRE(files.add(folder / "a", "new"));
-  REQUIRE(files.add(folder / "b", "newer"));
-  REQUIRE(files.commit());
-  CHECK(read_file(folder / "a").value() == "new");
-  CHECK(read_file(folder / "b").value() == "newer");
-  CHECK(count() == 2);
-}
-
-TEST_CASE("file: output folders are created with their parents") {
-  const TemporaryFolder folder;
-  CHECK(create_output_folder(folder / "x" / "y"));
-  CHECK(std::filesystem::is_directory(folder / "x" / "y"));
-  REQUIRE(write_file(folder / "f", ""));
-  CHECK(!create_output_folder(folder / "f"));
+  REQUIRE(write_file(folder / "a", "text"));
+  CHECK(read_regular_file(folder / "a").value() == "text");
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  CHECK(!read_regular_file(folder / "pipe"));
+  CHECK(!read_regular_file(folder / ""));
+  CHECK(!read_regular_file(folder / "none"));
 }
 
 }  // namespace

@@ -1,0 +1,40 @@
+/// Where `StagedFolder` puts a folder, and what forbids it.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "core/io/folder_tree.hpp"
+
+namespace vtrain {
+
+/// The end of the name of a staging folder.
+inline constexpr std::string_view kStagingSuffix = ".vtrain-writing";
+
+/// A folder to be replaced.
+struct FolderPlace {
+  std::filesystem::path named;    ///< as the user named it, for errors
+  std::filesystem::path folder;   ///< without symbolic links
+  std::filesystem::path staging;  ///< beside it
+
+  /// The place of a folder that a user names. Errors: symbolic links that lead nowhere, a name that is too
+  /// long.
+  static Result<FolderPlace> find(const std::filesystem::path& named);
+  /// The place whose staging folder has this name, if it can be one.
+  static std::optional<FolderPlace> of_staging(const std::filesystem::path& staging);
+};
+
+/// Errors unless every relative name is that of a regular file in the place or of nothing, and the output of
+/// the program goes to none of them.
+Result<void> check_names(const FolderPlace& place, const std::vector<std::filesystem::path>& names);
+
+/// Errors if the folder, which has this status, cannot be replaced.
+Result<void> check_folder(const FolderPlace& place, const FileStatus& status);
+
+/// Errors unless files can be made in the first parent of the folder that exists.
+Result<void> check_parent(const FolderPlace& place);
+
+}  // namespace vtrain
