@@ -123,6 +123,7 @@ Result<FinishedRuns> run_and_write(const ExperimentArguments& arguments, Experim
   }
   const auto start = std::chrono::steady_clock::now();
   auto runs = run_all(arguments, experiment);
+  log_warnings(experiment.pricing->cache_warnings());
   if (!runs) return fail(std::move(runs.error()));
   const auto end = std::chrono::steady_clock::now();
   if (writes && !folder) {

@@ -36,6 +36,7 @@ Result<void> convert(const ConvertArguments& arguments) {
   if (!read) return fail(read.error());
   const auto changes = transform(read->trace.workload, *transformations, pricing->curves(), false, warnings);
   log_warnings(warnings);
+  log_warnings(pricing->cache_warnings());
   if (!changes) return fail(changes.error());
   read->trace.assumptions.insert(read->trace.assumptions.end(), changes->begin(), changes->end());
   const auto written = write_trace(read->trace, arguments.output);

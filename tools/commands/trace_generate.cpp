@@ -213,6 +213,7 @@ Result<void> generate(const GenerateArguments& arguments) {
   std::string estimated = set_estimates(trace.workload, plan->estimates, options.seed);
   if (plan->estimates.kind != EstimateRule::Kind::Exact && !estimated.empty())
     trace.assumptions.push_back(std::move(estimated));
+  log_warnings(pricing->cache_warnings());
   const auto written = write(trace, arguments.output);
   if (!written) return fail(written.error());
   const TraceStatistics& statistics = written->statistics;

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -33,9 +35,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// A record with its checksum, as a JSON document.
+std::string sealed(std::string_view record) {
+  return fmt::format("{{\"sha256\": \"{}\", \"record\":\n{}}}\n", sha256_of_text(record), record);
+}
+
+/// The record of such a document; none if any byte of it changed.
+std::optional<std::string> unsealed(std::string_view document) {
+  const std::size_t end = std::string_view("}\n").size();
+  const std::size_t begin = sealed("").size() - end;
+  if (document.size() < begin + end) return std::nullopt;
+  std::string record(document.substr(begin, document.size() - begin - end));
+  if (sealed(record) != document) return std::nullopt;
+  return record;
+}
+
+}  // namespace
+
 /// A folder with one file for each key, under the hash of the key. Files are replaced as a whole, so that
 /// processes may share the folder. A file that cannot be read or written counts as absent: a cache that does
-/// not work only costs time.
+/// not work only costs time. So does one that is damaged, which is counted, and what is no regular file.
 class CurveCache : public CurveStore {
  public:
   /// Saving makes the folder.
@@ -43,22 +62,34 @@ class CurveCache : public CurveStore {
 
   std::optional<std::string> load(const std::string& key) override {
     constexpr std::size_t kLargest = std::size_t{64} << 20;
-    auto text = read_file(file_of(key), kLargest);
+    const fs::path file = file_of(key);
+    const auto text = read_regular_file(file, kLargest);
     if (!text) return std::nullopt;
-    return *std::move(text);
+    auto record = unsealed(*text);
+    if (!record) damaged_.insert(file);
+    return record;
   }
   void save(const std::string& key, const std::string& text) override {
     std::error_code ignored;
     fs::create_directories(folder_, ignored);
-    const auto written = write_file(file_of(key), text);
+    const fs::path file = file_of(key);
+    if (fs::exists(file, ignored) && !fs::is_regular_file(file, ignored)) return;
+    const auto written = write_file(file, sealed(text));
     static_cast<void>(written);
   }
+
+  const fs::path& folder() const { return folder_; }
+  /// Number of files that were found damaged.
+  std::int64_t num_damaged() const { return std::ssize(damaged_); }
 
  private:
   fs::path file_of(const std::string& key) const { return folder_ / (sha256_of_text(key) + ".json"); }
 
   fs::path folder_;
+  std::set<fs::path> damaged_;
 };
+
+namespace {
 
 /// None when the environment names no place.
 std::optional<fs::path> curve_cache_folder() {
@@ -216,6 +247,13 @@ bool ClusterPricing::stacks_differ() const {
   return std::any_of(curves_.begin(), curves_.end(), [this](const auto& curves) {
     return curves->settings().stack.name != curves_.front()->settings().stack.name;
   });
+}
+
+std::vector<std::string> ClusterPricing::cache_warnings() const {
+  if (!cache_ || cache_->num_damaged() == 0) return {};
+  return {fmt::format("{} of iteration times in {}, computed again",
+                      count_of(cache_->num_damaged(), "damaged record"),
+                      printable(cache_->folder().string()))};
 }
 
 std::string ClusterPricing::describe() const {

@@ -14,7 +14,7 @@
 
 namespace vtrain {
 
-class CurveStore;
+class CurveCache;
 class CurvesByType;
 class PlanCache;
 struct CurveSettings;
@@ -50,6 +50,8 @@ class ClusterPricing {
   bool stacks_differ() const;
   /// Where run times come from: `iterations x the iteration time of the best plan, profile a100, ...`.
   std::string describe() const;
+  /// Says how many records of the cache were damaged, if any, among those looked up so far.
+  std::vector<std::string> cache_warnings() const;
   /// The files that it was made from, each with what it is.
   const std::vector<std::pair<std::string, std::string>>& files() const { return files_; }
   /// What had to be assumed about profiles, one sentence each.
@@ -61,7 +63,7 @@ class ClusterPricing {
   Result<void> add_type(const std::string& profile_name, GpuProfile profile,
                         const PricingArguments& arguments, CurveSettings settings);
 
-  std::unique_ptr<CurveStore> cache_;               ///< none: nothing is kept
+  std::unique_ptr<CurveCache> cache_;               ///< none: nothing is kept
   std::vector<std::unique_ptr<PlanCache>> curves_;  ///< by profile; saved to the cache when they go
   std::vector<PlanCache*> by_type_;                 ///< without a cluster one
   std::string calibration_;                         ///< as given, empty for none
