@@ -107,6 +107,9 @@ void write_whole(const fs::path& file, std::string_view text) {
 }
 
 std::string read_whole(const fs::path& file) {
+  // A named pipe would be waited for.
+  if (fs::exists(file) && !fs::is_regular_file(file))
+    throw InputError(file.string() + ": expected a regular file");
   std::ifstream stream(file, std::ios::binary);
   std::ostringstream content;
   if (!stream || !(content << stream.rdbuf())) fail(file, "read");

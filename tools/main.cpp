@@ -27,6 +27,7 @@
 #include "core/io/unfinished.hpp"
 #include "tools/cli/usage.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/options/options.hpp"
 
 namespace {
 
@@ -131,6 +132,7 @@ int run(int argc, char** argv) try {
   vtrain::add_compare_command(app, action, command);
   vtrain::add_list_commands(app, action);
   refuse_empty_values(app);
+  vtrain::add_input_option(app);
 
   try {
     // `vtrain help plan` is `vtrain plan --help`, as in git.

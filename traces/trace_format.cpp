@@ -12,7 +12,7 @@
 #include "core/base/numbers.hpp"
 #include "core/base/utf8.hpp"
 #include "core/io/csv.hpp"
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "core/io/line_reader.hpp"
 #include "traces/formats/auxiliary_file.hpp"
 #include "traces/formats/formats.hpp"
@@ -211,7 +211,10 @@ Result<Trace> parse_trace(std::string_view text, const std::string& file, std::s
 Result<Trace> read_trace(const std::string& path, std::string_view format, const ReadOptions& options) {
   const auto file = main_file_of(path, format);
   if (!file) return fail(file.error());
-  const auto text = read_file(*file);
+  // What is too large to be kept before its end is known must look like a trace.
+  const auto text = read_file(*file, InputKind::Trace, {.check_beginning = [&](std::string_view beginning) {
+    return find_format(beginning, *file, format).map([](const TraceFormat*) {});
+  }});
   if (!text) return fail(text.error());
   auto trace = parse_trace(*text, *file, format, options);
   if (trace) trace->files.insert(trace->files.begin(), *file);

@@ -4,116 +4,154 @@
 #include <zstd.h>
 
 #include <algorithm>
-#include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
 namespace vtrain {
 namespace {
 
-tl::unexpected<Error> too_large(const std::string& name, std::size_t limit) {
-  return fail({.file = name, .message = fmt::format("unpacks to more than {} bytes", limit)});
+unsigned char byte_at(std::string_view data, std::size_t position) {
+  return position < data.size() ? static_cast<unsigned char>(data[position]) : 0;
 }
 
-/// What packed the content, if it is none of ours; empty otherwise.
-std::string_view other_packer(std::string_view content) {
-  if (content.starts_with("\xfd"
-                          "7zXZ"))
-    return "xz";
-  if (content.starts_with("PK\x03\x04")) return "zip";
-  const bool is_bzip2 =
-      content.starts_with("BZh") && content.substr(std::min<std::size_t>(4, content.size()), 6) == "1AY&SY";
-  return is_bzip2 ? "bzip2" : "";
+/// RFC 1952, section 2.3.1: two bytes, deflate, and flags of which three bits are reserved.
+bool is_gzip(std::string_view data) {
+  constexpr unsigned kReservedFlags = 0xe0;
+  return data.starts_with("\x1f\x8b\x08") && (byte_at(data, 3) & kReservedFlags) == 0;
 }
 
-/// A first guess of how much room the content of so many packed bytes takes.
-std::size_t first_room(std::size_t packed_bytes, std::size_t limit) {
-  return std::min(limit, packed_bytes * 4) + 1024;
+/// RFC 8878, sections 3.1.1 and 3.1.2: a frame, or a skippable one, with which pzstd begins.
+bool is_zstd(std::string_view data) {
+  const bool is_skippable =
+      data.size() >= 4 && (byte_at(data, 0) & 0xf0) == 0x50 && data.substr(1, 3) == "\x2a\x4d\x18";
+  return data.starts_with("\x28\xb5\x2f\xfd") || is_skippable;
+}
+
+/// The header of a stream, and that of its first block with the magic number, 48 bits, a checksum, a bit that
+/// is no longer set, and a position below 900,000 in 24 bits. Text can begin like the first two alone.
+bool is_bzip2(std::string_view data) {
+  constexpr std::size_t kPosition = 14;
+  return data.starts_with("BZh") && byte_at(data, 3) >= '1' && byte_at(data, 3) <= '9' &&
+         data.substr(4, 6) == "1AY&SY" && data.size() > kPosition && byte_at(data, kPosition) < 0x08;
+}
+
+/// What packed the data, if it is none of ours; empty otherwise.
+std::string_view other_packer(std::string_view data) {
+  constexpr std::string_view kXz(
+      "\xfd"
+      "7zXZ\0",
+      6);
+  if (data.starts_with(kXz)) return "xz";
+  if (data.starts_with("PK\x03\x04")) return "zip";
+  return is_bzip2(data) ? "bzip2" : "";
+}
+
+class GzipUnpacker : public Unpacker {
+ public:
+  explicit GzipUnpacker(std::string name) : name_(std::move(name)) {}
+  ~GzipUnpacker() override {
+    if (is_open_) inflateEnd(&stream_);
+  }
+  Result<void> open() {
+    constexpr int kGzip = 15 + 16;
+    is_open_ = inflateInit2(&stream_, kGzip) == Z_OK;
+    if (!is_open_) return fail({.file = name_, .message = "cannot start unpacking gzip"});
+    return {};
+  }
+
+  Result<std::size_t> unpack(std::string_view& packed, std::span<char> room) override {
+    if (member_ended_) {
+      // A gzip file may hold several members, and tapes and disks pad it with zeros (gzip(1)).
+      const std::size_t zeros = std::min(packed.find_first_not_of('\0'), packed.size());
+      has_padding_ |= zeros > 0;
+      packed.remove_prefix(zeros);
+      if (packed.empty()) return 0;
+      if (has_padding_) return damaged();
+      inflateReset(&stream_);
+      member_ended_ = false;
+    }
+    constexpr std::size_t kLargestPiece = std::size_t{1} << 30;  // zlib counts in 32 bits
+    const std::string_view piece = packed.substr(0, kLargestPiece);
+    const std::size_t most = std::min(room.size(), kLargestPiece);
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));
+    stream_.avail_in = static_cast<uInt>(piece.size());
+    stream_.next_out = reinterpret_cast<Bytef*>(room.data());
+    stream_.avail_out = static_cast<uInt>(most);
+    const int code = inflate(&stream_, Z_NO_FLUSH);
+    const std::size_t used = piece.size() - stream_.avail_in;
+    const std::size_t made = most - stream_.avail_out;
+    packed.remove_prefix(used);
+    member_ended_ = code == Z_STREAM_END;
+    const bool is_stuck = used == 0 && made == 0 && !piece.empty() && !member_ended_;
+    if ((code != Z_OK && code != Z_BUF_ERROR && !member_ended_) || is_stuck) return damaged();
+    return made;
+  }
+
+  Result<void> finish() const override {
+    if (!member_ended_) return fail({.file = name_, .message = "truncated gzip data"});
+    return {};
+  }
+
+ private:
+  tl::unexpected<Error> damaged() const { return fail({.file = name_, .message = "damaged gzip data"}); }
+
+  std::string name_;
+  z_stream stream_{};
+  bool is_open_ = false;
+  bool member_ended_ = false;
+  bool has_padding_ = false;
+};
+
+class ZstdUnpacker : public Unpacker {
+ public:
+  explicit ZstdUnpacker(std::string name) : name_(std::move(name)) {}
+  Result<void> open() {
+    if (!stream_) return fail({.file = name_, .message = "cannot start unpacking zstd"});
+    return {};
+  }
+
+  Result<std::size_t> unpack(std::string_view& packed, std::span<char> room) override {
+    if (frame_ended_ && packed.empty()) return 0;
+    ZSTD_inBuffer in{packed.data(), packed.size(), 0};
+    ZSTD_outBuffer out{room.data(), room.size(), 0};
+    const std::size_t left = ZSTD_decompressStream(stream_.get(), &out, &in);
+    if (ZSTD_isError(left) != 0)
+      return fail({.file = name_, .message = fmt::format("damaged zstd data: {}", ZSTD_getErrorName(left))});
+    packed.remove_prefix(in.pos);
+    frame_ended_ = left == 0;  // another may follow
+    return out.pos;
+  }
+
+  Result<void> finish() const override {
+    if (!frame_ended_) return fail({.file = name_, .message = "truncated zstd data"});
+    return {};
+  }
+
+ private:
+  std::string name_;
+  std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> stream_{ZSTD_createDStream(), &ZSTD_freeDStream};
+  bool frame_ended_ = false;
+};
+
+template <class Kind>
+Result<std::unique_ptr<Unpacker>> open_unpacker(const std::string& name) {
+  auto unpacker = std::make_unique<Kind>(name);
+  if (auto opened = unpacker->open(); !opened) return fail(std::move(opened.error()));
+  return unpacker;
 }
 
 }  // namespace
 
-Result<std::string> decompress(std::string content, const std::string& name, std::size_t limit) {
-  constexpr std::string_view kGzip = "\x1f\x8b";
-  constexpr std::string_view kZstd = "\x28\xb5\x2f\xfd";
-  if (const std::string_view packer = other_packer(content); !packer.empty()) {
+Result<std::unique_ptr<Unpacker>> make_unpacker(std::string_view beginning, const std::string& name) {
+  if (const std::string_view packer = other_packer(beginning); !packer.empty()) {
     return fail({.file = name,
                  .message = fmt::format(
                      "packed by {}, which is not read: unpack it, or pack it with gzip or zstd", packer)});
   }
-  if (content.starts_with(kGzip)) return gunzip(content, name, limit);
-  if (content.starts_with(kZstd)) return unzstd(content, name, limit);
-  return content;
-}
-
-Result<std::string> gunzip(std::string_view packed, const std::string& name, std::size_t limit) {
-  z_stream stream{};
-  constexpr int kGzip = 15 + 16;
-  constexpr std::size_t kLargestPiece = std::size_t{1} << 30;
-  if (inflateInit2(&stream, kGzip) != Z_OK)
-    return fail({.file = name, .message = "cannot start unpacking gzip"});
-  struct Closer {
-    z_stream& stream;
-    ~Closer() { inflateEnd(&stream); }
-  } closer{stream};
-  std::string_view rest = packed;  // what the stream has not been given yet, which counts in 32 bits
-  std::string content;
-  std::size_t used = 0;
-  content.resize(first_room(packed.size(), limit));
-  for (;;) {
-    if (used == content.size()) content.resize(content.size() * 2);
-    if (stream.avail_in == 0) {
-      const std::string_view piece = rest.substr(0, kLargestPiece);
-      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));
-      stream.avail_in = static_cast<uInt>(piece.size());
-      rest.remove_prefix(piece.size());
-    }
-    stream.next_out = reinterpret_cast<Bytef*>(content.data() + used);
-    stream.avail_out = static_cast<uInt>(std::min(content.size() - used, kLargestPiece));
-    const uInt room = stream.avail_out;
-    const int code = inflate(&stream, Z_NO_FLUSH);
-    used += room - stream.avail_out;
-    if (used > limit) return too_large(name, limit);
-    if (code == Z_STREAM_END) {
-      const std::string_view behind = packed.substr(packed.size() - rest.size() - stream.avail_in);
-      // A gzip file may hold several members, and tapes and disks pad it with zeros (gzip(1)).
-      if (behind.find_first_not_of('\0') == std::string_view::npos) break;
-      inflateReset(&stream);
-    } else if (rest.empty() &&
-               (code == Z_BUF_ERROR || (code == Z_OK && stream.avail_in == 0 && stream.avail_out > 0))) {
-      return fail({.file = name, .message = "truncated gzip data"});
-    } else if (code != Z_OK && code != Z_BUF_ERROR) {
-      return fail({.file = name, .message = "damaged gzip data"});
-    }
-  }
-  content.resize(used);
-  return content;
-}
-
-Result<std::string> unzstd(std::string_view packed, const std::string& name, std::size_t limit) {
-  const std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> stream(ZSTD_createDStream(),
-                                                                          &ZSTD_freeDStream);
-  if (!stream) return fail({.file = name, .message = "cannot start unpacking zstd"});
-  ZSTD_inBuffer in{packed.data(), packed.size(), 0};
-  std::string content(first_room(packed.size(), limit), '\0');
-  ZSTD_outBuffer out{content.data(), content.size(), 0};
-  for (;;) {
-    if (out.pos == out.size) {
-      content.resize(content.size() * 2);
-      out.dst = content.data();
-      out.size = content.size();
-    }
-    // 0 at the end of a frame; another may follow.
-    const std::size_t left = ZSTD_decompressStream(stream.get(), &out, &in);
-    if (ZSTD_isError(left) != 0) {
-      return fail({.file = name, .message = fmt::format("damaged zstd data: {}", ZSTD_getErrorName(left))});
-    }
-    if (out.pos > limit) return too_large(name, limit);
-    if (in.pos < in.size || out.pos == out.size) continue;
-    if (left != 0) return fail({.file = name, .message = "truncated zstd data"});
-    content.resize(out.pos);
-    return content;
-  }
+  if (is_gzip(beginning)) return open_unpacker<GzipUnpacker>(name);
+  if (is_zstd(beginning)) return open_unpacker<ZstdUnpacker>(name);
+  return nullptr;
 }
 
 }  // namespace vtrain

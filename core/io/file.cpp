@@ -13,34 +13,11 @@
 
 #include <fmt/format.h>
 
-#include "core/io/decompress.hpp"
-
 namespace vtrain {
 namespace {
 
 std::string system_message(int code) {
   return std::strerror(code);
-}
-
-Result<std::string> read_descriptor(int descriptor, const std::string& name, std::size_t limit) {
-  std::string content;
-  std::size_t used = 0;
-  // One read of the whole size where the size is known, growing otherwise (pipes; folders, which fail to
-  // read).
-  struct stat status {};
-  const bool has_size = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
-  content.resize(has_size ? std::min(static_cast<std::size_t>(status.st_size), limit) + 1 : 1 << 16);
-  for (;;) {
-    if (used == content.size()) content.resize(content.size() * 2);
-    const ssize_t got = ::read(descriptor, content.data() + used, content.size() - used);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail(io_error(name, "read", errno));
-    if (got == 0) break;
-    used += static_cast<std::size_t>(got);
-    if (used > limit) return fail({.file = name, .message = fmt::format("larger than {} bytes", limit)});
-  }
-  content.resize(used);
-  return content;
 }
 
 /// A new file beside `path`, open for writing, with the permissions that any new file has.
@@ -74,32 +51,6 @@ std::filesystem::path link_target(std::filesystem::path path) {
   return path;
 }
 
-Result<std::string> read_raw_file(const std::filesystem::path& path, std::size_t limit) {
-  const bool standard_input = path == "-";
-  const int descriptor = standard_input ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) {
-    const ErrorKind kind = errno == ENOENT ? ErrorKind::NotFound : ErrorKind::Io;
-    Error error = io_error(path, "open", errno);
-    error.kind = kind;
-    return fail(std::move(error));
-  }
-  auto content = read_descriptor(descriptor, path.string(), limit);
-  if (!standard_input) ::close(descriptor);
-  return content;
-}
-
-Result<std::string> read_regular_file(const std::filesystem::path& path, std::size_t limit) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return fail(io_error(path, "open", errno));
-  struct stat status {};
-  const bool is_regular = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
-  auto content =
-      is_regular ? read_descriptor(descriptor, path.string(), limit)
-                 : Result<std::string>(fail({.file = path.string(), .message = "expected a regular file"}));
-  ::close(descriptor);
-  return content;
-}
-
 Result<void> check_files_differ(std::string_view what, const std::vector<std::string>& files) {
   std::map<std::filesystem::path, std::string> seen;  // first names by real paths
   for (const std::string& file : files) {
@@ -113,11 +64,6 @@ Result<void> check_files_differ(std::string_view what, const std::vector<std::st
          .message = fmt::format("the {} is given twice{}", what, name == file ? "" : ", first as " + name)});
   }
   return {};
-}
-
-Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit) {
-  auto content = read_raw_file(path, limit);
-  return content ? decompress(*std::move(content), path.string(), limit) : content;
 }
 
 std::optional<int> standard_stream(const std::filesystem::path& path) {

@@ -1,4 +1,4 @@
-/// Whole files in, whole files out.
+/// Whole files out, and groups of them.
 #pragma once
 
 #include <filesystem>
@@ -12,22 +12,8 @@
 
 namespace vtrain {
 
-/// The most bytes that a file may have, and its content when unpacked, where nothing else is said.
-inline constexpr std::size_t kMostContent = std::size_t{4} << 30;
-
-/// The content of a file, unpacked if it is gzip or zstd (recognised by its first bytes, not by its name). At
-/// most `limit` bytes of content are accepted. `-` is standard input.
-Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit = kMostContent);
-
 /// An error that names the file, a `what`, that is given twice, be it under two names.
 Result<void> check_files_differ(std::string_view what, const std::vector<std::string>& files);
-
-/// The bytes of a file as they are, packed or not; otherwise as `read_file`.
-Result<std::string> read_raw_file(const std::filesystem::path& path, std::size_t limit = kMostContent);
-
-/// The bytes of a regular file; anything else (a pipe, a device, a folder) is an error, and is not waited
-/// for.
-Result<std::string> read_regular_file(const std::filesystem::path& path, std::size_t limit = kMostContent);
 
 /// The descriptor of standard output or standard error, if the path leads to where that goes: `/dev/stdout`,
 /// or the name of the file that a shell redirected it to.

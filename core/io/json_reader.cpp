@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <iterator>
-#include <set>
+#include <unordered_set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "core/base/names.hpp"
 #include "core/base/numbers.hpp"
 #include "core/base/utf8.hpp"
+#include "core/io/input.hpp"
 
 namespace vtrain {
 namespace {
@@ -79,10 +81,11 @@ class Cursor {
   const char** position_;
 };
 
-/// What the brackets and colons of a JSON text tell before it is parsed.
+/// What the brackets, colons and commas of a JSON text tell before it is parsed.
 struct Outline {
-  int depth = 0;             ///< of the deepest brackets
-  std::size_t num_keys = 0;  ///< of all objects together, if it is JSON
+  int depth = 0;               ///< of the deepest brackets
+  std::size_t num_keys = 0;    ///< of all objects together, if it is JSON
+  std::size_t num_values = 0;  ///< about so many are in all arrays and objects
 };
 
 Outline outline_of(std::string_view text) {
@@ -98,10 +101,13 @@ Outline outline_of(std::string_view text) {
       in_string = true;
     } else if (c == '[' || c == '{') {
       outline.depth = std::max(outline.depth, ++depth);
+      ++outline.num_values;
     } else if (c == ']' || c == '}') {
       --depth;
     } else if (c == ':') {
       ++outline.num_keys;
+    } else if (c == ',') {
+      ++outline.num_values;
     }
   }
   return outline;
@@ -236,6 +242,14 @@ class LineFinder : public PlaceWalk {
   std::int64_t line_ = 0;
 };
 
+/// Most values of a document: each takes up to 200 bytes, however short its text is. Raised with the limits
+/// of files.
+std::size_t most_json_values() {
+  constexpr std::size_t kMost = 2'000'000;
+  constexpr std::size_t kBytesOfText = 32;  // of a value
+  return std::max(kMost, raised_input_bytes() / kBytesOfText);
+}
+
 /// Finds the first key that stands twice in its object.
 class RepeatedKeyFinder : public PlaceWalk {
  public:
@@ -247,14 +261,15 @@ class RepeatedKeyFinder : public PlaceWalk {
 
  private:
   bool visit(const std::string& path) override {
-    if (places_.insert(path).second) return true;
+    // A hash, as paths may be much longer than the text. A document that comes here has such a key.
+    if (places_.insert(std::hash<std::string>()(path)).second) return true;
     error_.line = line();
     error_.field = path;
     error_.message = "the key stands twice in this object";
     return false;
   }
 
-  std::set<std::string> places_;
+  std::unordered_set<std::size_t> places_;  ///< hashes of paths
   Error error_;
 };
 
@@ -294,6 +309,13 @@ Result<JsonDocument> JsonDocument::parse(std::string text, std::string file, Non
   if (outline.depth > kMaxDepth) {
     return fail({.file = document.file_, .message = "JSON nested more than 64 levels deep"});
   }
+  if (const std::size_t most = most_json_values(); outline.num_values > most) {
+    return fail({.kind = ErrorKind::Io,
+                 .file = document.file_,
+                 .message = fmt::format("has more than {} values, the limit of a JSON document; --max-input "
+                                        "raises it",
+                                        with_thousands(static_cast<std::int64_t>(most)))});
+  }
   try {
     document.root_ = json::parse(document.text_);
   } catch (const json::parse_error& error) {
@@ -308,6 +330,10 @@ Result<JsonDocument> JsonDocument::parse(std::string text, std::string file, Non
 }
 
 Error JsonDocument::error_at(const json& object, std::string_view key, std::string message) const {
+  constexpr std::size_t kMostSearched = 100'000'000;
+  if (bytes_searched_ > kMostSearched)
+    return {.file = file_, .field = std::string(key), .message = std::move(message)};
+  bytes_searched_ += text_.size();
   std::string path;
   extend_to(object, root_, path);
   path = under(path, key);

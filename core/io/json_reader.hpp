@@ -25,7 +25,8 @@ enum class NonFinite : std::uint8_t { Refused, Null };
 /// A JSON document with the text it came from, so that errors can name lines.
 class JsonDocument {
  public:
-  /// Parses `text`; at most 64 levels of nesting, no key twice in an object. `file` is used in errors.
+  /// Parses `text`; at most 64 levels of nesting and two million values, no key
+  /// twice in an object. `file` is used in errors.
   static Result<JsonDocument> parse(std::string text, std::string file,
                                     NonFinite non_finite = NonFinite::Refused);
 
@@ -35,13 +36,15 @@ class JsonDocument {
   const std::string& file() const { return file_; }
   /// An error at what is, or is missing, under `key` of `object`, which is a part of this document. The key
   /// may be a path, `experts.top_k`, or empty for the object itself. The error's field is the path from the
-  /// root, `groups[1].num_nodes`, its line that of the deepest part of the path that the document has.
+  /// root, `groups[1].num_nodes`, its line that of the deepest part of the path that the document has. A
+  /// place is found by reading the whole text: once 100 MB have been read so, errors have the key alone.
   Error error_at(const nlohmann::json& object, std::string_view key, std::string message) const;
 
  private:
   std::string text_;
   std::string file_;
   nlohmann::json root_;
+  mutable std::size_t bytes_searched_ = 0;  ///< for places of errors
 };
 
 /// Receives the parts of a JSON text in their order, so that a large file needs no document. Derived classes

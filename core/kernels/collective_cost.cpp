@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/io/csv.hpp"
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 
 namespace vtrain {
 namespace {
@@ -83,8 +83,7 @@ AllReduceTable AllReduceTable::from_entries(std::vector<AllReduceEntry> entries)
 }
 
 Result<AllReduceTable> AllReduceTable::read(const std::filesystem::path& path) {
-  constexpr std::size_t kMaxFile = std::size_t{16} << 20;
-  auto text = read_file(path, kMaxFile);
+  auto text = read_file(path, InputKind::Collectives);
   if (!text) return fail(std::move(text.error()));
   return parse(*text, path.string());
 }

@@ -14,7 +14,7 @@
 #include "core/base/strings.hpp"
 #include "core/base/utf8.hpp"
 #include "core/io/embedded_file.hpp"
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "core/io/json_reader.hpp"
 #include "core/kernels/kernel_recording.hpp"
 #include "core/profile/constants.hpp"
@@ -161,10 +161,9 @@ Result<GpuProfile> load_recording(std::string text, const std::string& file) {
 
 /// A profile without constants that differ.
 Result<GpuProfile> load_unchanged(const std::string& base) {
-  constexpr std::size_t kMaxFile = std::size_t{64} << 20;
   if (is_profile_path(base)) {
     const std::filesystem::path file = recording_file(base);
-    auto text = read_file(file, kMaxFile);
+    auto text = read_file(file, InputKind::Profile);
     if (!text) return fail(std::move(text.error()));
     if (is_kernel_recording(*text)) return load_recording(std::move(*text), file.string());
     return parse_gpu_profile(std::move(*text), base);
@@ -353,7 +352,7 @@ bool is_profile_path(const std::string& base) {
   std::error_code no_path;
   return base.find('/') != std::string::npos || base.ends_with(".json") ||
          (std::filesystem::is_directory(base, no_path) &&
-          std::filesystem::is_regular_file(recording_file(base), no_path));
+          std::filesystem::exists(recording_file(base), no_path));
 }
 
 Result<GpuProfile> load_gpu_profile(const std::string& name) {

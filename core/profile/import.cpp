@@ -11,7 +11,7 @@
 #include "core/base/names.hpp"
 #include "core/base/numbers.hpp"
 #include "core/base/utf8.hpp"
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "core/io/json_reader.hpp"
 #include "core/kernels/published_samples.hpp"
 #include "core/profile/constants.hpp"
@@ -31,7 +31,6 @@ using nlohmann::json;
 
 constexpr std::string_view kDevicesSchema = "vtrain-gpu-devices";
 constexpr std::int64_t kDevicesVersion = 1;
-constexpr std::size_t kMaxTable = std::size_t{1} << 30;  // bytes
 
 /// An entry of a device's `tables`, and where its files are.
 struct TableEntry {
@@ -85,7 +84,7 @@ Result<std::vector<std::vector<Sample>>> read_stacks(
   std::vector<std::vector<Sample>> stacks;
   for (const std::string& name : files.names) {
     const std::filesystem::path path = entry.folder / name;
-    const auto text = read_file(path, kMaxTable);
+    const auto text = read_file(path, InputKind::KernelTable);
     if (!text) return fail(text.error());
     auto samples = parse(*text, path.string());
     if (!samples) return fail(samples.error());

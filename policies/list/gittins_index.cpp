@@ -7,7 +7,7 @@
 
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "core/io/line_reader.hpp"
 
 namespace vtrain {
@@ -45,7 +45,7 @@ GittinsIndex::GittinsIndex(std::vector<double> sample, double delta) : sample_(s
 }
 
 Result<GittinsIndex> GittinsIndex::read(const std::string& file, double delta) {
-  auto text = read_file(file, std::size_t{256} << 20);
+  auto text = read_file(file, InputKind::Durations);
   if (!text) return fail(text.error());
   std::vector<double> sample;
   LineReader lines(*text, file);

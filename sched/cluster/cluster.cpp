@@ -12,7 +12,7 @@
 
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "core/io/json_reader.hpp"
 #include "sched/cluster/cluster_tables.hpp"
 
@@ -101,9 +101,13 @@ struct ClusterFile {
 /// name.
 std::optional<ClusterFile> find_cluster_file(const std::string& text) {
   std::error_code ignored;
-  if (std::filesystem::is_regular_file(text, ignored)) return ClusterFile{text};
+  // What is there and no folder, also a pipe, which reading it refuses or reads.
+  const auto is_there = [&ignored](const std::string& path) {
+    return std::filesystem::exists(path, ignored) && !std::filesystem::is_directory(path, ignored);
+  };
+  if (text == "-" || is_there(text)) return ClusterFile{text};
   const std::size_t sign = text.rfind('@');
-  if (sign != std::string::npos && std::filesystem::is_regular_file(text.substr(0, sign), ignored))
+  if (sign != std::string::npos && is_there(text.substr(0, sign)))
     return ClusterFile{text.substr(0, sign), text.substr(sign + 1)};
   constexpr std::array<std::string_view, 5> kSuffixes = {".json", ".csv", ".gz", ".zst", ".txt"};
   const bool looks_like_file = text.find('/') != std::string::npos ||
@@ -113,8 +117,7 @@ std::optional<ClusterFile> find_cluster_file(const std::string& text) {
 }
 
 Result<ClusterSpec> read_cluster_file(const ClusterFile& file) {
-  constexpr std::size_t kMostBytes = std::size_t{256} << 20;
-  auto text = read_file(file.path, kMostBytes);
+  auto text = read_file(file.path, InputKind::Cluster);
   if (!text) return fail(text.error());
   const std::string_view begin = trim(std::string_view(*text).substr(0, 4096));
   const bool json = file.path.ends_with(".json") || begin.starts_with('{') || begin.starts_with('[');

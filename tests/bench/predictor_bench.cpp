@@ -8,7 +8,7 @@
 #include <benchmark/benchmark.h>
 
 #include "core/graph/execution_graph.hpp"
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "workloads/iteration/graph_builder.hpp"
 #include "workloads/iteration/iteration_times.hpp"
 #include "workloads/release/release_predictor.hpp"
@@ -39,7 +39,8 @@ const Inputs& inputs() {
   static const Inputs kInputs = [] {
     Inputs made;
     const std::filesystem::path shared = VTRAIN_SHARED_DIR;
-    const auto text = read_file(shared / "golden/vtrain/traces/trace_20480_8_1");
+    const auto text =
+        read_file(shared / "golden/vtrain/traces/trace_20480_8_1", vtrain::InputKind::KernelTrace);
     auto table = AllReduceTable::read(all_reduce_table_path(shared / "data/vtrain/a100", 8));
     if (text && table) {
       made.kernels = std::make_shared<const TracedKernels>(*parse_kernel_trace(*text, "trace_20480_8_1"));

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "tests/bench/memory_peak.hpp"
 #include "tests/unit/traces/zoo_catalog.hpp"
 #include "traces/formats/formats.hpp"
@@ -219,7 +219,7 @@ BENCHMARK(BM_ReadHelios)->Unit(benchmark::kMillisecond);
     if (!std::filesystem::exists(path)) continue;
     benchmark::RegisterBenchmark((std::string("BM_ReadPublished/") + name).c_str(), [path](benchmark::State&
                                                                                                state) {
-      const auto text = vtrain::read_file(path);
+      const auto text = vtrain::read_file(path, vtrain::InputKind::Trace);
       const auto trace = vtrain::parse_trace(*text, path);
       read(state, *text, static_cast<std::int64_t>(trace->workload.jobs.size()), path);
     })->Unit(benchmark::kMillisecond);

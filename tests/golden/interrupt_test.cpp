@@ -2,11 +2,12 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -20,21 +21,27 @@ namespace {
 /// Sends a signal to `vtrain trace info` while it waits for a trace from a pipe, then writes one, if anybody
 /// reads. The exit code.
 int interrupted_exit_code(int signal, bool is_ignored) {
-  const TemporaryFolder work;
-  const std::string pipe = (work / "pipe").string();
-  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe(ends.data()) == 0);
+  const int reader = ends[0];
+  const int writer = ends[1];
+  const std::string pipe = "/dev/fd/" + std::to_string(reader);
   const pid_t child = ::fork();
   if (child == 0) {
     std::signal(signal, is_ignored ? SIG_IGN : SIG_DFL);
     const int nowhere = ::open("/dev/null", O_WRONLY);
     ::dup2(nowhere, STDOUT_FILENO);
     ::dup2(nowhere, STDERR_FILENO);
+    ::close(writer);
     ::execl(VTRAIN_PROGRAM, "vtrain", "trace", "info", pipe.c_str(), nullptr);
     ::_exit(127);
   }
-  const int writer = ::open(pipe.c_str(), O_WRONLY);  // waits for the reader
-  ::kill(child, signal);
+  ::close(reader);
   const auto before = std::signal(SIGPIPE, SIG_IGN);
+  // A pipe holds 64 KiB (pipe(7)): once more is written, the program reads.
+  const std::string comments = std::string(100'000, '#') + "\n";
+  REQUIRE(::write(writer, comments.data(), comments.size()) == std::ssize(comments));
+  ::kill(child, signal);
   constexpr std::string_view kTrace = "job_id,submit_s,num_gpus,duration_s\na,0,1,10\n";
   int status = 0;
   if (!is_ignored) ::waitpid(child, &status, 0);

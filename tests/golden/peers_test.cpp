@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/io/csv.hpp"
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "tests/support/command_runner.hpp"
 
 namespace fs = std::filesystem;
@@ -327,7 +327,8 @@ TEST_CASE("peers: the public vTrain release, every configuration") {
   const fs::path golden = shared_folder("golden/vtrain");
   const fs::path tables = shared_folder("data/vtrain/a100");
   if (golden.empty() || tables.empty()) return;
-  const json document = json::parse(vtrain::read_file(golden / "golden.json.gz").value());
+  const json document =
+      json::parse(vtrain::read_file(golden / "golden.json.gz", vtrain::InputKind::Trace).value());
   const TemporaryFolder work;
   fs::create_directory(work.path() / "configs");
   const json& cases = document.at("cases");

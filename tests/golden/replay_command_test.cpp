@@ -1,9 +1,7 @@
 /// `vtrain replay` and `vtrain compare` through the real command line.
 #include <doctest/doctest.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <fstream>
 #include <future>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -124,12 +122,11 @@ TEST_CASE("replay: the inputs of run.json have the hashes of what was read") {
   const TemporaryFolder work;
   work.write("jobs.csv", kJobs);
   work.write("service.txt", "10\n40\n");
-  REQUIRE(::mkfifo((work / "pipe").c_str(), 0600) == 0);
-  const auto writer = std::async(std::launch::async, [&] { std::ofstream(work / "pipe") << kJobs; });
+  const InheritedPipe pipe(kJobs);
   const std::string policy = "gittins:distribution=service.txt";
-  REQUIRE(
-      run_vtrain("replay --trace pipe --cluster 1x8 --out piped --policy " + policy, work.path()).exit_code ==
-      0);
+  REQUIRE(run_vtrain("replay --trace " + pipe.path() + " --cluster 1x8 --out piped --policy " + policy,
+                     work.path())
+              .exit_code == 0);
   REQUIRE(run_vtrain("replay --trace jobs.csv --cluster 1x8 --out read --policy " + policy, work.path())
               .exit_code == 0);
   const json piped = json::parse(slurp(work / "piped/run.json"))["inputs"];

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 
 namespace vtrain {
 
@@ -12,7 +12,7 @@ std::map<std::string, std::string> read_tar_gz(const std::filesystem::path& path
   // POSIX.1-1988 ustar: blocks of 512 bytes; a header has the name at 0, the size in octal digits at 124 and
   // the type at 156, '0' for a regular file.
   constexpr std::size_t kBlock = 512;
-  const auto archive = read_file(path);
+  const auto archive = read_file(path, InputKind::Trace);
   REQUIRE_MESSAGE(archive.has_value(), archive.error().describe());
   std::map<std::string, std::string> files;
   std::string_view rest = *archive;

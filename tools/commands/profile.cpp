@@ -11,6 +11,7 @@
 
 #include "core/base/utf8.hpp"
 #include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "core/kernels/kernel_recording.hpp"
 #include "core/profile/gpu_profile.hpp"
 #include "core/profile/import.hpp"
@@ -25,8 +26,6 @@ namespace vtrain {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::size_t kLargestRecording = std::size_t{64} << 20;  // bytes
 
 struct ImportArguments {
   fs::path folder;
@@ -45,7 +44,7 @@ Result<void> deliver(const std::string& profile, const fs::path& output) {
 
 /// The profile of what `vtrain profile record` measured.
 Result<void> import_recording(const ImportArguments& arguments) {
-  auto text = read_file(recording_file(arguments.folder), kLargestRecording);
+  auto text = read_file(recording_file(arguments.folder), InputKind::Profile);
   if (!text) return fail(text.error());
   const auto recording = parse_kernel_recording(std::move(*text), recording_file(arguments.folder).string());
   if (!recording) return fail(recording.error());
@@ -68,14 +67,14 @@ Result<void> import_profile(const ImportArguments& arguments) {
     return fail({.kind = ErrorKind::NotFound,
                  .file = arguments.folder.string(),
                  .message = "cannot open: no such folder"});
-  if (fs::is_regular_file(recording_file(arguments.folder))) return import_recording(arguments);
+  if (fs::exists(recording_file(arguments.folder))) return import_recording(arguments);
   if (arguments.device.empty())
     return fail({.field = "--device", .message = "expected the name of a device in the description"});
   DeviceFile devices = embedded_device_file();
   std::string made_by = fmt::format("vtrain profile import {} --device {}",
                                     printable(arguments.folder.string()), arguments.device);
   if (!arguments.devices.empty()) {
-    auto text = read_file(arguments.devices);
+    auto text = read_file(arguments.devices, InputKind::Devices);
     if (!text) return fail(text.error());
     devices = {.text = std::move(*text), .name = arguments.devices.string()};
     made_by += fmt::format(" --devices {}", printable(arguments.devices.string()));

@@ -11,6 +11,7 @@
 #include "core/base/numbers.hpp"
 #include "core/io/file.hpp"
 #include "tools/commands/commands.hpp"
+#include "core/io/input.hpp"
 #include "tools/experiment/option_error.hpp"
 #include "tools/experiment/traces.hpp"
 #include "tools/format/text_format.hpp"
@@ -166,9 +167,15 @@ Result<void> show_other_file(const InfoArguments& arguments, Error error) {
   const std::string& file = arguments.trace.files.front();
   if (const auto cluster = ClusterSpec::parse(file); cluster && !cluster->file.empty()) {
     show_cluster(file, *cluster, arguments.json);
+  if (error.kind == ErrorKind::Io || is_read_once(file)) return fail(std::move(error));
     return {};
   }
-  const auto text = file == "-" ? Result<std::string>(fail(error)) : read_file(file);
+  const auto check_beginning = [&error](std::string_view beginning) -> Result<void> {
+    const std::size_t last_line = beginning.rfind('\n') + 1;
+    if (recognise_auxiliary_file(beginning.substr(0, last_line))) return {};
+    return fail(error);
+  };
+  const auto text = read_file(file, InputKind::Trace, {.check_beginning = check_beginning});
   const auto auxiliary = text ? recognise_auxiliary_file(*text) : std::nullopt;
   if (!auxiliary) return fail(std::move(error));
   show_auxiliary(file, *auxiliary, arguments.json);

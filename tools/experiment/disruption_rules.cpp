@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "core/text/quantities.hpp"
 #include "tools/experiment/option_error.hpp"
 #include "tools/format/text_format.hpp"
@@ -52,8 +52,7 @@ Result<CheckpointTimes> checkpoint_times(const DisruptionRules& rules, const Wor
 }
 
 Result<std::vector<Outage>> read_outages(const std::filesystem::path& path, const ClusterSpec& cluster) {
-  constexpr std::size_t kMostBytes = std::size_t{1} << 30;
-  const auto text = read_file(path, kMostBytes);
+  const auto text = read_file(path, InputKind::Outages);
   if (!text) return fail(text.error());
   return parse_outages(*text, path.string(), cluster.total_nodes());
 }

@@ -5,49 +5,49 @@
 
 #include <array>
 #include <filesystem>
-#include <fstream>
-#include <memory>
 #include <stdexcept>
+#include <utility>
+
+#include "core/io/input.hpp"
 
 namespace vtrain {
 namespace {
 
-/// SHA-256 of what is added.
-class Sha256 {
- public:
-  Sha256() { require(context_ != nullptr ? EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) : 0); }
-  void add(std::string_view bytes) { require(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size())); }
-  std::string finish() {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-    unsigned size = 0;
-    require(EVP_DigestFinal_ex(context_.get(), digest.data(), &size));
-    std::string text;
-    for (unsigned i = 0; i < size; ++i)
-      text += fmt::format("{:02x}", digest[i]);
-    return text;
-  }
-
- private:
-  static void require(int result_of_openssl) {
-    if (result_of_openssl != 1) throw std::runtime_error("OpenSSL cannot compute SHA-256");
-  }
-
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_{EVP_MD_CTX_new(), EVP_MD_CTX_free};
-};
+void require(int result_of_openssl) {
+  if (result_of_openssl != 1) throw std::runtime_error("OpenSSL cannot compute SHA-256");
+}
 
 }  // namespace
 
+Sha256::Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
+  require(context_ != nullptr ? EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) : 0);
+}
+
+void Sha256::add(std::string_view bytes) {
+  require(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()));
+}
+
+std::string Sha256::finish() {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned size = 0;
+  require(EVP_DigestFinal_ex(context_.get(), digest.data(), &size));
+  std::string text;
+  for (unsigned i = 0; i < size; ++i)
+    text += fmt::format("{:02x}", digest[i]);
+  return text;
+}
+
 Result<std::string> sha256_of_file(const std::string& path) {
-  const Error unreadable{.kind = ErrorKind::Io, .file = path, .message = "cannot read the file to hash it"};
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) return fail(unreadable);
+  auto file = InputFile::open(path);
+  if (!file) return fail(std::move(file.error()));
   Sha256 hash;
   std::array<char, 1 << 16> piece;
-  while (stream.read(piece.data(), piece.size()) || stream.gcount() > 0) {
-    hash.add({piece.data(), static_cast<std::size_t>(stream.gcount())});
+  for (;;) {
+    const auto got = file->read(piece);
+    if (!got) return fail(got.error());
+    if (*got == 0) return hash.finish();
+    hash.add({piece.data(), *got});
   }
-  if (stream.bad()) return fail(unreadable);  // not at its end: the rest could not be read
-  return hash.finish();
 }
 
 std::string sha256_of_text(std::string_view text) {

@@ -1,12 +1,27 @@
 /// Hashes of inputs, so that a result names exactly what it came from.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "core/base/result.hpp"
 
+struct evp_md_ctx_st;  // OpenSSL's EVP_MD_CTX
+
 namespace vtrain {
+
+/// SHA-256 of what is added.
+class Sha256 {
+ public:
+  Sha256();
+  void add(std::string_view bytes);
+  /// The hash in hexadecimal; nothing may be added afterwards.
+  std::string finish();
+
+ private:
+  std::unique_ptr<evp_md_ctx_st, void (*)(evp_md_ctx_st*)> context_;
+};
 
 /// SHA-256 of a file's bytes as they are on disk, in hexadecimal. Error: a file that cannot be read to its
 /// end.

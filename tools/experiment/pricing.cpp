@@ -15,6 +15,7 @@
 #include "core/base/numbers.hpp"
 #include "core/base/utf8.hpp"
 #include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "core/kernels/kernel_recording.hpp"
 #include "core/profile/gpu_profile.hpp"
 #include "sched/cluster/gpu_types.hpp"
@@ -61,9 +62,8 @@ class CurveCache : public CurveStore {
   explicit CurveCache(fs::path folder) : folder_(std::move(folder)) {}
 
   std::optional<std::string> load(const std::string& key) override {
-    constexpr std::size_t kLargest = std::size_t{64} << 20;
     const fs::path file = file_of(key);
-    const auto text = read_regular_file(file, kLargest);
+    const auto text = read_file(file, InputKind::CachedCurves);
     if (!text) return std::nullopt;
     auto record = unsealed(*text);
     if (!record) damaged_.insert(file);

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "core/base/numbers.hpp"
-#include "core/io/decompress.hpp"
 #include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "sched/cluster/cluster.hpp"
 #include "tools/experiment/file_hash.hpp"
 #include "traces/editing/join.hpp"
@@ -20,24 +20,18 @@
 namespace vtrain {
 namespace {
 
-bool can_be_read_again(const std::string& path) {
-  std::error_code ignored;
-  const auto status = std::filesystem::status(path, ignored);
-  return path != "-" && (!exists(status) || is_regular_file(status) || is_directory(status));
-}
-
 /// Reads a trace; of what can be read only once the hash is taken on the way.
 Result<Trace> read_one(const std::string& path, const TraceArguments& arguments,
                        std::map<std::string, std::string>& hashes) {
   const ReadOptions options{.strict = arguments.strict,
                             .throughputs = arguments.throughputs,
                             .throughputs_gpu = arguments.throughputs_gpu};
-  if (can_be_read_again(path)) return read_trace(path, arguments.format, options);
-  auto bytes = read_raw_file(path);
-  if (!bytes) return fail(std::move(bytes.error()));
-  hashes[path] = sha256_of_text(*bytes);
-  const auto text = decompress(*std::move(bytes), path, kMostContent);
+  if (!is_read_once(path)) return read_trace(path, arguments.format, options);
+  Sha256 hash;
+  const auto text = read_file(path, InputKind::Trace,
+                              {.take_packed = [&hash](std::string_view bytes) { hash.add(bytes); }});
   if (!text) return fail(text.error());
+  hashes[path] = hash.finish();
   auto trace = parse_trace(*text, path, arguments.format, options);
   if (trace) trace->files.insert(trace->files.begin(), path);
   return trace;

@@ -4,6 +4,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "core/io/input.hpp"
+#include "core/text/quantities.hpp"
 #include "sched/placement/placement.hpp"
 #include "tools/cli/value_checks.hpp"
 #include "traces/trace_format.hpp"
@@ -14,6 +20,16 @@ namespace {
 
 /// Jobs hardly train at less of their speed.
 constexpr double kLeastSpreadFactor = 0.01;
+
+/// The value of `--max-input`.
+Result<std::size_t> read_input_size(std::string_view text) {
+  constexpr double kLeast = 1e6;
+  constexpr double kMost = 1e12;
+  const auto bytes = parse_quantity(text, "B");
+  if (!bytes || !(*bytes >= kLeast && *bytes <= kMost))
+    return fail({.message = expected_found("a size from 1MB to 1TB", text)});
+  return static_cast<std::size_t>(*bytes);
+}
 
 /// Adds `--format` and `--throughputs` alone.
 void add_trace_options(CLI::App& command, TraceArguments& arguments) {
@@ -187,6 +203,26 @@ void add_experiment_options(CLI::App& command, ExperimentArguments& arguments) {
       "rejected, for a deadline before its submission, for models on GPUs without a profile, and for "
       "predicted run times beyond what was measured");
   command.add_flag("--json", arguments.json, "Print one JSON document; files are written only with --out");
+}
+
+void add_input_option(CLI::App& program) {
+  constexpr std::array<std::string_view, 4> kReadNothing = {"policies", "models", "clusters", "list"};
+  const std::vector<CLI::App*> commands = program.get_subcommands({});
+  for (CLI::App* const command : commands)
+    add_input_option(*command);
+  const auto& names = kReadNothing;
+  if (!commands.empty() || std::find(names.begin(), names.end(), program.get_name()) != names.end()) return;
+  program
+      .add_option_function<std::string>(
+          "--max-input",
+          [](const std::string& size) { raise_input_limits(read_input_size(size).value_or(0)); },
+          "Read files up to this size, unpacked: 4GB; without it each kind has its own limit (docs/files.md)")
+      ->check(CLI::Validator(
+          [](const std::string& size) {
+            const auto read = read_input_size(size);
+            return read ? std::string() : read.error().message;
+          },
+          {}));
 }
 
 void add_cluster_option(CLI::App& command, TargetArguments& arguments) {

@@ -30,6 +30,9 @@ void add_cluster_option(CLI::App& command, TargetArguments& arguments);
 /// Adds `--profile`, `--stack`, `--calibrate`, `--precision` and `--headroom`.
 void add_target_options(CLI::App& command, TargetArguments& arguments);
 
+/// Adds `--max-input` to every command below `program` that reads files.
+void add_input_option(CLI::App& program);
+
 /// Help on naming a GPU profile: `load_gpu_profile`.
 inline constexpr const char* kProfileNameHelp =
     "a name, a JSON file or the folder of a recording, with constants that differ behind a colon: "

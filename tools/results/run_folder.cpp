@@ -14,6 +14,7 @@
 
 #include "core/base/utf8.hpp"
 #include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "tools/experiment/file_hash.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/format/trace_description.hpp"
@@ -122,8 +123,7 @@ Result<std::vector<std::string>> write_run(StagedFolder& folder, const fs::path&
 }
 
 std::vector<fs::path> previous_files(const fs::path& folder) {
-  constexpr std::size_t kMostProvenance = std::size_t{64} << 20;
-  const auto text = read_regular_file(folder / kProvenance, kMostProvenance);
+  const auto text = read_file(folder / kProvenance, InputKind::Provenance);
   const auto run = ordered_json::parse(text.value_or(""), nullptr, false);
   if (!run.is_object() || !run.contains(kWallOfPolicies) || !run.contains("files")) return {};
   // Others write files of that name, too: only what a run may leave counts, where it may leave it.

@@ -12,7 +12,8 @@
 #include <fmt/format.h>
 
 #include "core/base/utf8.hpp"
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
+#include "core/io/line_reader.hpp"
 
 namespace vtrain {
 
@@ -49,7 +50,8 @@ std::filesystem::path find_table(const std::filesystem::path& folder, std::strin
   for (const std::string_view suffix : kSuffixes) {
     std::filesystem::path path = folder / (std::string(name) + std::string(suffix));
     std::error_code ignored;
-    if (std::filesystem::is_regular_file(path, ignored)) return path;
+    // What is there and no folder is opened, so that a pipe is an error and not an absent table.
+    if (std::filesystem::exists(path, ignored) && !std::filesystem::is_directory(path, ignored)) return path;
   }
   return {};
 }
@@ -57,7 +59,10 @@ std::filesystem::path find_table(const std::filesystem::path& folder, std::strin
 Result<std::optional<CompanionFile>> read_companion(const std::string& file, std::string_view name) {
   const std::filesystem::path path = find_table(std::filesystem::path(file).parent_path(), name);
   if (path.empty()) return std::nullopt;
-  auto text = read_file(path);
+  const auto check_beginning = [&path](std::string_view beginning) {
+    return LineReader(beginning, path.string()).next().map([](bool) {});
+  };
+  auto text = read_file(path, InputKind::Trace, {.check_beginning = check_beginning});
   if (!text) return fail(std::move(text.error()));
   const bool is_whole = is_utf8(*text);
   return CompanionFile{.path = path.string(),

@@ -14,7 +14,7 @@
 
 #include "core/base/numbers.hpp"
 #include "core/base/utf8.hpp"
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "core/io/json_reader.hpp"
 #include "traces/reading/job_fields.hpp"
 
@@ -337,8 +337,7 @@ Result<WorkloadShape> parse_shape(std::string text, const std::string& file) {
 }
 
 Result<WorkloadShape> read_shape(const std::string& path) {
-  constexpr std::size_t kMostBytes = std::size_t{64} << 20;
-  auto text = read_file(path, kMostBytes);
+  auto text = read_file(path, InputKind::Shape);
   if (!text) return fail(text.error());
   return parse_shape(*std::move(text), path);
 }

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "core/io/json_reader.hpp"
 #include "workloads/config/hugging_face.hpp"
 #include "workloads/config/model_json.hpp"
@@ -27,8 +27,7 @@ Result<ModelDescription> known_model(const std::string& name) {
 }
 
 Result<ModelDescription> read_model_file(const fs::path& path, std::int64_t sequence_length) {
-  constexpr std::size_t kMaxFile = std::size_t{4} << 20;
-  auto text = read_file(path, kMaxFile);
+  auto text = read_file(path, InputKind::Model);
   if (!text) return fail(std::move(text.error()));
   const auto document = JsonDocument::parse(std::move(*text), path.string(), NonFinite::Null);
   if (!document) return fail(document.error());

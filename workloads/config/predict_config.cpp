@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/base/strings.hpp"
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "core/io/json_reader.hpp"
 #include "workloads/config/hugging_face.hpp"
 #include "workloads/config/model_file.hpp"
@@ -19,8 +19,6 @@ namespace vtrain {
 namespace {
 
 using nlohmann::json;
-
-constexpr std::size_t kMaxFile = std::size_t{4} << 20;
 
 constexpr std::array<std::string_view, 4> kKeys = {"model", "plan", "stack", "profile"};
 
@@ -111,7 +109,7 @@ Result<PredictConfig> parse_predict_config(std::string text, const std::string& 
 }
 
 Result<PredictConfig> read_predict_config(const std::filesystem::path& path) {
-  auto text = read_file(path, kMaxFile);
+  auto text = read_file(path, InputKind::Configuration);
   if (!text) return fail(std::move(text.error()));
   return parse_predict_config(std::move(*text), path.string());
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,7 +12,7 @@
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
 #include "core/io/csv.hpp"
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "core/io/json_reader.hpp"
 
 namespace vtrain {
@@ -177,16 +178,14 @@ Result<ThroughputTable> parse_throughput_table(std::string_view text, const std:
   auto levels = read_levels(*rows, file, *batch);
   if (!levels) return fail(std::move(levels.error()));
   std::vector<ThroughputTable::Row> table;
+  std::set<std::int64_t> batches;
   for (;;) {
     const auto more = rows->next();
     if (!more) return fail(more.error());
     if (!*more) return ThroughputTable(*std::move(levels), std::move(table));
     auto row = read_row(*rows, *batch);
     if (!row) return fail(std::move(row.error()));
-    const auto same_batch = [&](const ThroughputTable::Row& other) {
-      return other.global_batch == row->global_batch;
-    };
-    if (std::any_of(table.begin(), table.end(), same_batch)) {
+    if (!batches.insert(row->global_batch).second) {
       return fail(rows->error_at(*batch, expected_found("each global batch once", rows->field(*batch))));
     }
     table.push_back(*std::move(row));
@@ -213,7 +212,7 @@ Result<ThroughputTables> read_throughput_tables(const std::filesystem::path& pat
   }
   ThroughputTables tables;
   for (const auto& [model, file] : files) {
-    const auto text = read_file(file);
+    const auto text = read_file(file, InputKind::Throughputs);
     if (!text) return fail(text.error());
     auto table = parse_throughput_table(*text, file.string());
     if (!table) return fail(std::move(table.error()));
@@ -238,7 +237,7 @@ Result<ThroughputsByGpu> parse_gavel_throughputs(std::string text, const std::st
 }
 
 Result<ThroughputsByGpu> read_gavel_throughputs(const std::filesystem::path& path) {
-  auto text = read_file(path);
+  auto text = read_file(path, InputKind::Throughputs);
   if (!text) return fail(std::move(text.error()));
   return parse_gavel_throughputs(*std::move(text), path.string());
 }

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/base/strings.hpp"
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 
 namespace vtrain {
 namespace {
@@ -260,7 +260,7 @@ Result<VtrainWork> predict_vtrain(const VtrainConfig& config, const std::filesys
   }
   const std::filesystem::path trace_file = traces / fmt::format("trace_{}_{}_{}", config.model.hidden_size,
                                                                 config.plan.tensor, config.plan.micro_batch);
-  const auto text = read_file(trace_file);
+  const auto text = read_file(trace_file, InputKind::KernelTrace);
   if (!text) return fail(text.error());
   auto kernels = parse_kernel_trace(*text, trace_file.string());
   if (!kernels) return fail(std::move(kernels.error()));

@@ -4,11 +4,14 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "core/base/utf8.hpp"
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "core/io/json_reader.hpp"
 
 namespace vtrain {
@@ -118,13 +121,11 @@ Result<Calibration> parse_calibration(std::string text, const std::string& file)
                                    expected_found("a list of calibrated stacks", "none")));
   Calibration calibration{.file = file, .made_by = top.string_or("made_by", "")};
   if (top.error()) return fail(*top.error());
+  std::set<std::pair<std::string, std::string>> seen;
   for (const nlohmann::json& object : *list) {
     auto stack = read_stack(*document, object);
     if (!stack) return fail(stack.error());
-    const auto is_same = [&](const CalibratedStack& other) {
-      return other.stack == stack->stack && other.profile == stack->profile;
-    };
-    if (std::ranges::any_of(calibration.stacks, is_same)) {
+    if (!seen.emplace(stack->stack, stack->profile).second) {
       return fail(document->error_at(object, "profile",
                                      fmt::format("stack '{}' on '{}' is given twice", printable(stack->stack),
                                                  printable(stack->profile))));
@@ -138,7 +139,7 @@ Result<Calibration> read_calibration(const std::string& path) {
   if (path.empty()) return Calibration{};
   if (path == kPublishedCalibration)
     return parse_calibration(std::string(embedded::published_calibration), path);
-  auto text = read_file(path);
+  auto text = read_file(path, InputKind::Calibration);
   if (!text) return fail(text.error());
   return parse_calibration(std::move(*text), path);
 }

@@ -5,8 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "core/base/numbers.hpp"
 #include "core/io/csv.hpp"
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "core/io/json_reader.hpp"
 #include "workloads/validation/measured_record.hpp"
 
@@ -73,6 +74,17 @@ Result<MeasuredCase> read_row(const CsvReader& reader, bool is_measurement) {
 /// The cases of a file, read one by one. One that cannot be read is kept with the error for what is missing.
 class CaseList {
  public:
+  /// More cases than a table may have lines are an error of the file.
+  Result<void> check_room(const std::string& file) const {
+    const std::size_t most = input_limit(InputKind::Measurements).lines;
+    if (cases_.size() < most) return {};
+    return fail({.kind = ErrorKind::Io,
+                 .file = file,
+                 .message = fmt::format("has more than {} measured cases, the limit of a file; --max-input "
+                                        "raises it",
+                                        with_thousands(static_cast<std::int64_t>(most)))});
+  }
+
   void add(Result<MeasuredCase> read, std::string id) {
     if (read) {
       ++num_readable_;
@@ -152,6 +164,7 @@ Result<MeasuredCases> parse_measured_cases(std::string text, const std::string& 
   }
   CaseList records;
   for (const json& record : list) {
+    if (auto room = records.check_room(file); !room) return fail(std::move(room.error()));
     const bool has_id = record.is_object() && record.contains("id") && record["id"].is_string();
     records.add(read_measured_record(*document, record),
                 has_id ? record["id"].get<std::string>() : fmt::format("record {}", &record - &list[0] + 1));
@@ -162,7 +175,7 @@ Result<MeasuredCases> parse_measured_cases(std::string text, const std::string& 
 }
 
 Result<MeasuredCases> read_measured_cases(const std::filesystem::path& path) {
-  auto text = read_file(path);
+  auto text = read_file(path, InputKind::Measurements);
   if (!text) return fail(text.error());
   return parse_measured_cases(std::move(*text), path.string());
 }

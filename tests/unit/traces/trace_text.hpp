@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "traces/trace_format.hpp"
 
@@ -38,7 +38,7 @@ inline std::string written(const Trace& trace,
   const auto path = folder / "trace";
   const auto done = write(trace, path);
   REQUIRE_MESSAGE(done.has_value(), done.error().describe());
-  return read_file(path).value();
+  return read_file(path, InputKind::Trace).value();
 }
 
 }  // namespace vtrain::testing

@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <array>
 #include <cerrno>
@@ -14,6 +13,7 @@
 
 #include <doctest/doctest.h>
 
+#include "core/io/input.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace vtrain {
@@ -21,11 +21,8 @@ namespace {
 
 using testing::TemporaryFolder;
 
-void write_gzip(const std::filesystem::path& path, const std::string& text) {
-  gzFile file = gzopen(path.c_str(), "wb");
-  REQUIRE(file != nullptr);
-  CHECK(gzwrite(file, text.data(), static_cast<unsigned>(text.size())) == static_cast<int>(text.size()));
-  CHECK(gzclose(file) == Z_OK);
+Result<std::string> read_file(const std::filesystem::path& path) {
+  return vtrain::read_file(path, InputKind::Trace);
 }
 
 TEST_CASE("file: what is written is read") {
@@ -37,28 +34,8 @@ TEST_CASE("file: what is written is read") {
   CHECK(read_file(folder / "a").value().empty());
 }
 
-TEST_CASE("file: gzip is unpacked, whatever the name") {
+TEST_CASE("file: a folder that is not there is an error of the write") {
   const TemporaryFolder folder;
-  std::string text;
-  for (int i = 0; i < 50'000; ++i)
-    text += std::to_string(i * 7919) + ",";
-  write_gzip(folder / "data", text);
-  CHECK(read_file(folder / "data").value() == text);
-  CHECK(read_raw_file(folder / "data").value().starts_with("\x1f\x8b"));
-  const auto too_large = read_file(folder / "data", 1000);
-  REQUIRE(!too_large);
-  CHECK(too_large.error().file == (folder / "data").string());
-}
-
-TEST_CASE("file: errors name the file") {
-  const TemporaryFolder folder;
-  const auto missing = read_file(folder / "none");
-  REQUIRE(!missing);
-  CHECK(missing.error().file == (folder / "none").string());
-  CHECK(!read_file(folder / ""));  // a folder
-  REQUIRE(write_file(folder / "a", "12345"));
-  CHECK(!read_file(folder / "a", 4));
-  CHECK(read_file(folder / "a", 5));
   CHECK(!write_file(folder / "none" / "b", "x"));
 }
 
@@ -143,16 +120,6 @@ TEST_CASE("file: the error is that of the write that failed, whatever happened s
   REQUIRE(!committed);
   CHECK(committed.error().message == "cannot write: File too large");
   CHECK(read_file(folder / "a").value() == "old");
-}
-
-TEST_CASE("file: what is no regular file is not waited for") {
-  const TemporaryFolder folder;
-  REQUIRE(write_file(folder / "a", "text"));
-  CHECK(read_regular_file(folder / "a").value() == "text");
-  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
-  CHECK(!read_regular_file(folder / "pipe"));
-  CHECK(!read_regular_file(folder / ""));
-  CHECK(!read_regular_file(folder / "none"));
 }
 
 }  // namespace

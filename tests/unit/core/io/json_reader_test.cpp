@@ -80,6 +80,17 @@ TEST_CASE("json_reader: an error stands at its own place, however often its key 
   CHECK(document->error_at(nlohmann::json::object(), "n", "wrong").field == "n");
 }
 
+TEST_CASE("json_reader: places are looked for in a large document only so often") {
+  // 10 MB: ten searches read 100 MB, the eleventh goes beyond, so the twelfth is left out.
+  const std::string text = "{\"a\":1, \"b\": \"" + std::string(10'000'000, 'x') + "\"}";
+  const auto document = JsonDocument::parse(text, "f").value();
+  for (int i = 0; i < 11; ++i)
+    CHECK(document.error_at(document.root(), "a", "wrong").line == 1);
+  const Error error = document.error_at(document.root(), "a", "wrong");
+  CHECK(error.line == 0);
+  CHECK(error.describe() == "f: a: wrong");
+}
+
 TEST_CASE("json_reader: a key that stands twice in an object is an error") {
   const auto error_of = [](const std::string& text) {
     const auto document = JsonDocument::parse(text, "f.json");

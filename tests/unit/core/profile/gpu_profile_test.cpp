@@ -6,7 +6,7 @@
 #include <string>
 #include <tuple>
 
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "core/io/json_reader.hpp"
 #include "core/profile/tables.hpp"
 
@@ -14,7 +14,7 @@ namespace vtrain {
 namespace {
 
 std::string a100_text() {
-  return read_file(VTRAIN_SOURCE_DIR "/core/profiles/a100.json").value();
+  return read_file(VTRAIN_SOURCE_DIR "/core/profiles/a100.json", InputKind::Profile).value();
 }
 
 /// The error of the embedded profile's text with its first `from` replaced by `to`.

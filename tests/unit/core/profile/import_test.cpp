@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "core/profile/gpu_profile.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -194,7 +195,7 @@ TEST_CASE("profile_import: the embedded profiles are what their command writes, 
   for (const auto& device : devices.items()) {
     const std::string name = device.key();
     const std::string path = VTRAIN_SOURCE_DIR "/core/profiles/" + name + ".json";
-    const std::string text = read_file(path).value();
+    const std::string text = read_file(path, InputKind::KernelTable).value();
     CHECK(text.size() <= 200'000);
     const GpuProfile profile = load_gpu_profile(name).value();
     CHECK(profile.made_by == "vtrain profile import data --device " + name);

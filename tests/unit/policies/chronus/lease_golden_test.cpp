@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "policies/chronus/lease_plan.hpp"
 #include "policies/chronus/lease_program.hpp"
 #include "tests/support/shared_data.hpp"
@@ -63,7 +63,7 @@ TEST_CASE("lease golden: objectives and greedy plans of the known instances") {
   int instances = 0;
   for (const auto& entry : fs::directory_iterator(folder)) {
     CAPTURE(entry.path().string());
-    const json instance = json::parse(*read_file(entry.path().string()));
+    const json instance = json::parse(*read_file(entry.path(), InputKind::Trace));
     const json& expected = instance["expected"];
     const LeaseProgram program = program_of(instance);
     if (expected.contains("options")) check_options(program, expected["options"]);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "sched/placement/placement.hpp"
 #include "workloads/jobs/job.hpp"
 
@@ -98,7 +98,7 @@ TEST_CASE("fragmentation: the change by a gang on part of a GPU, and by several"
 
 TEST_CASE("fragmentation: equals the known answers of FGD, and so does its change by every candidate") {
   const std::string path = std::string(VTRAIN_SHARED_DIR) + "/algorithms/golden/micro/micro.json";
-  const auto text = read_file(path, std::size_t{1} << 24);
+  const auto text = read_file(path, InputKind::Trace);
   if (!text) {
     MESSAGE("skipped: " << path << " absent");
     return;

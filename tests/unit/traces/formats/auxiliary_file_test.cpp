@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "tests/support/shared_data.hpp"
 #include "tests/support/trace_examples.hpp"
 #include "traces/trace_format.hpp"
@@ -102,7 +102,7 @@ TEST_CASE("auxiliary_file: the published files have the counts that are known of
                             {"philly/pcs_traces_raw.tar.gz", 12, 0},
                             {"gavel/simulation_throughputs.json.gz", -1, 0}}) {
     CAPTURE(known.path);
-    const auto text = vtrain::read_file(traces / known.path);
+    const auto text = vtrain::read_file(traces / known.path, vtrain::InputKind::Trace);
     REQUIRE(text.has_value());
     const auto file = recognise_auxiliary_file(*text);
     REQUIRE(file.has_value());

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "tests/support/shared_data.hpp"
 #include "tests/support/tar_archive.hpp"
 #include "traces/editing/statistics.hpp"
@@ -170,7 +170,7 @@ TEST_CASE("published logs: the openb pods have the counts of their README") {
 
 TEST_CASE("published logs: the sample lines of the description of formats") {
   if (!have(kTraces / "FORMATS.md")) return;
-  const std::string formats = *vtrain::read_file(kTraces / "FORMATS.md");
+  const std::string formats = *vtrain::read_file(kTraces / "FORMATS.md", vtrain::InputKind::Trace);
 
   const Trace philly = parse("[" + sample(section(formats, "## 1. Philly")) + "]", "philly-log");
   REQUIRE(philly.workload.jobs.size() == 1);

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "tests/support/shared_data.hpp"
 #include "tests/support/tar_archive.hpp"
 #include "traces/editing/statistics.hpp"
@@ -47,7 +47,7 @@ void check_counts(const std::filesystem::path& folder, std::string_view format, 
 std::string sample_lines(const std::string& heading) {
   const auto path = kShared / "data/traces/FORMATS.md";
   if (!have(path)) return {};
-  const std::string text = vtrain::read_file(path).value();
+  const std::string text = vtrain::read_file(path, vtrain::InputKind::Trace).value();
   const std::size_t section = text.find("\n" + heading);
   REQUIRE(section != std::string::npos);
   const std::size_t open = text.find("```\n", section) + 4;

@@ -8,7 +8,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "core/kernels/kernel_trace.hpp"
 #include "workloads/iteration/graph_builder.hpp"
 #include "workloads/iteration/iteration_times.hpp"
@@ -33,7 +33,7 @@ bool is_absent() {
 }
 
 json read_json(const std::filesystem::path& path) {
-  const auto text = read_file(path);
+  const auto text = read_file(path, InputKind::KernelTrace);
   REQUIRE(text);
   return json::parse(*text);
 }
@@ -53,7 +53,7 @@ class GoldenInputs {
   std::shared_ptr<const TracedKernels> kernels(const std::string& name) {
     std::shared_ptr<const TracedKernels>& entry = traces_[name];
     if (!entry) {
-      const auto text = read_file(kGolden / "traces" / name);
+      const auto text = read_file(kGolden / "traces" / name, InputKind::KernelTrace);
       REQUIRE(text);
       auto parsed = parse_kernel_trace(*text, name);
       REQUIRE(parsed);

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "core/io/file.hpp"
+#include "core/io/input.hpp"
 #include "core/profile/import.hpp"
 #include "core/profile/surface_fit.hpp"
 #include "tests/unit/workloads/plain_a100.hpp"
@@ -366,7 +366,8 @@ std::optional<GpuProfile> full_profile(const std::string& name, const std::strin
   if (!fs::exists(tables)) return std::nullopt;
   std::vector<std::vector<GemmSample>> stacks;
   for (const std::string& file : gemm_files) {
-    stacks.push_back(parse_gemm_table(read_file(tables / file).value(), file).value());
+    stacks.push_back(
+        parse_gemm_table(read_file(tables / file, InputKind::KernelTable).value(), file).value());
   }
   GpuProfile profile = profile_of(name);
   for (std::size_t i = 0; i < kNumPrecisions; ++i) {
