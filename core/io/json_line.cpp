@@ -72,6 +72,15 @@ Result<std::vector<JsonLineValue>> parse_json_line(std::string_view line) {
   return object.take_values();
 }
 
+std::size_t find_json_key(std::string_view text, std::string_view key) {
+  const std::string quoted = fmt::format("\"{}\"", key);
+  for (std::size_t at = text.find(quoted); at != std::string_view::npos; at = text.find(quoted, at + 1)) {
+    const std::size_t next = text.find_first_not_of(" \t\r\n", at + quoted.size());
+    if (next != std::string_view::npos && text[next] == ':') return next + 1;
+  }
+  return std::string_view::npos;
+}
+
 bool begins_with_object(std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());

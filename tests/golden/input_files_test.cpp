@@ -192,3 +192,38 @@ TEST_CASE("input files: no more cases are kept than the limit says, also of shor
       result.err ==
       "error: cases.json: has more than 50,000 measured cases, the limit of a file; --max-input raises it\n");
 }
+
+TEST_CASE("input files: five letters at byte 257 make no tar archive") {
+  const TemporaryFolder work;
+  std::string jobs = "job_id,submit_s,num_gpus,duration_s\n";
+  int num_jobs = 0;
+  while (jobs.size() < 230)
+    jobs += "j" + std::to_string(num_jobs++) + ",0,1,100\n";
+  jobs += std::string(257 - jobs.size(), 'x') + "ustar,5,1,100\n";
+  while (jobs.size() < 2000)
+    jobs += "j" + std::to_string(num_jobs++) + ",9,1,100\n";
+  REQUIRE(jobs.substr(257, 5) == "ustar");
+  work.write("jobs.csv", jobs);
+  const auto result = run_vtrain("trace info jobs.csv --json", work.path());
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  CHECK(json::parse(result.out)["jobs"] == num_jobs + 1);
+}
+
+TEST_CASE("input files: names of other formats as values make none of these") {
+  const TemporaryFolder work;
+  for (const std::string name : {"traceEvents", "transformations", "vtrain_generator", "jobs", "subtime"}) {
+    CAPTURE(name);
+    std::string lines;
+    for (const std::string& id : {name, std::string("b"), std::string("c")})
+      lines += R"({"job_id":")" + id + R"(","submit_s":0,"num_gpus":1,"duration_s":5})" + "\n";
+    work.write("jobs.jsonl", lines);
+    const auto result = run_vtrain("trace info jobs.jsonl --json", work.path());
+    CAPTURE(result.err);
+    REQUIRE(result.exit_code == 0);
+    CHECK(json::parse(result.out)["jobs"] == 3);
+  }
+  work.write("batsim.json", R"({"nb_res": 4, "jobs": [{"id": "job_id", "subtime": 0, "res": 1,
+      "profile": "p"}], "profiles": {"p": {"type": "delay", "delay": 5}}})");
+  CHECK(run_vtrain("trace info batsim.json", work.path()).exit_code == 0);
+}

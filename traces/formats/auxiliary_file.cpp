@@ -10,6 +10,7 @@
 
 #include "core/base/strings.hpp"
 #include "core/io/csv.hpp"
+#include "core/io/json_line.hpp"
 #include "traces/formats/formats.hpp"
 #include "workloads/jobs/throughput_table.hpp"
 
@@ -47,27 +48,77 @@ constexpr std::array kTables = std::to_array<AuxiliaryTable>({
 
 /// JSON, told by some of its keys.
 struct OtherJson {
-  std::string_view key;  ///< in quotes
+  std::string_view key;
   std::string_view what;
 };
 
 constexpr std::array kOtherJson = std::to_array<OtherJson>({
-    {"\"vtrain_generator\"", "no trace, but a generator: `vtrain trace generate --from` makes traces of it"},
-    {"\"finish_time_fairness_max\"", "no trace, but the summary of a replay"},
-    {"\"transformations\"", "no trace, but what a replay came from; its inputs name the trace"},
-    {"\"traceEvents\"", "no trace of jobs, but a timeline for Perfetto"},
+    {"vtrain_generator", "no trace, but a generator: `vtrain trace generate --from` makes traces of it"},
+    {"finish_time_fairness_max", "no trace, but the summary of a replay"},
+    {"transformations", "no trace, but what a replay came from; its inputs name the trace"},
+    {"traceEvents", "no trace of jobs, but a timeline for Perfetto"},
 });
 
 /// Whether JSON is what sacct prints: a list of jobs with ids, which Batsim calls otherwise.
 bool is_json_of_sacct(std::string_view head) {
-  const std::size_t jobs = head.find("\"jobs\"");
-  return jobs != std::string_view::npos && head.find("\"job_id\"", jobs) != std::string_view::npos &&
-         head.find("\"subtime\"") == std::string_view::npos;
+  const std::size_t jobs = find_json_key(head, "jobs");
+  return jobs != std::string_view::npos &&
+         find_json_key(head.substr(jobs), "job_id") != std::string_view::npos &&
+         find_json_key(head, "subtime") == std::string_view::npos;
 }
 
-/// POSIX.1-1988: the word stands at byte 257 of the first header.
-bool is_tar(std::string_view text) {
-  return text.size() > 262 && text.substr(257, 5) == "ustar";
+constexpr std::size_t kTarBlock = 512;
+
+/// A number in octal digits, with blanks before and blanks or NULs behind.
+std::optional<std::uint64_t> read_octal(std::string_view field) {
+  constexpr std::string_view kFill(" \0", 2);
+  field.remove_prefix(std::min(field.find_first_not_of(' '), field.size()));
+  std::uint64_t number = 0;
+  const auto [end, code] = std::from_chars(field.data(), field.data() + field.size(), number, 8);
+  const std::string_view rest = field.substr(static_cast<std::size_t>(end - field.data()));
+  if (code != std::errc() || rest.find_first_not_of(kFill) != std::string_view::npos) return std::nullopt;
+  return number;
+}
+
+/// The size of a member of a tar archive: octal digits or, of files beyond 8 GiB, GNU's big-endian bytes.
+std::optional<std::uint64_t> read_tar_size(std::string_view field) {
+  constexpr unsigned char kBinary = 0x80;
+  if (static_cast<unsigned char>(field.front()) != kBinary) return read_octal(field);
+  std::uint64_t size = 0;
+  for (const char byte : field.substr(field.size() - sizeof(size)))
+    size = size << 8 | static_cast<unsigned char>(byte);
+  return size;
+}
+
+/// The header of a member of a tar archive.
+struct TarHeader {
+  std::uint64_t size = 0;
+  bool is_file = false;
+};
+
+/// The header with which `text` begins, if it is one. POSIX.1-1988: a block of 512 bytes with the size at
+/// 124, the checksum at 148, the type at 156 and the word `ustar` at 257. The checksum is the sum of all
+/// bytes with blanks in its own place. A text may have the word there, but hardly all of this.
+std::optional<TarHeader> read_tar_header(std::string_view text) {
+  if (text.size() < kTarBlock || text.substr(257, 5) != "ustar") return std::nullopt;
+  const std::string_view block = text.substr(0, kTarBlock);
+  constexpr std::size_t kChecksum = 148;
+  constexpr std::size_t kChecksumBytes = 8;
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < block.size(); ++i)
+    sum += i - kChecksum < kChecksumBytes ? ' ' : static_cast<unsigned char>(block[i]);
+  const auto size = read_tar_size(block.substr(124, 12));
+  const char type = block[156];
+  const bool known_type = type == '\0' || (type >= '0' && type <= '7') || (type >= 'A' && type <= 'Z') ||
+                          type == 'g' || type == 'x';
+  if (!size || !known_type || read_octal(block.substr(kChecksum, kChecksumBytes)) != sum) return std::nullopt;
+  return TarHeader{.size = *size, .is_file = type == '0' || type == '\0'};
+}
+
+/// Whether a text is HTML. No name of a column has the sign and the word behind the blank.
+bool is_web_page(std::string_view text) {
+  constexpr std::string_view kBeginning = "<!doctype html";
+  return equal_in_any_case(text.substr(0, kBeginning.size()), kBeginning);
 }
 
 constexpr std::string_view kUnpack = "a tar archive: unpack it and name the files in it";
@@ -102,19 +153,15 @@ std::optional<AuxiliaryFile> recognise_table(std::string_view text) {
   }
 }
 
-/// Counts the regular files of a tar archive. POSIX.1-1988: blocks of 512 bytes; a header has the size in
-/// octal digits at byte 124 and the type at 156 (`0`, or none in older archives).
+/// Counts the regular files of a tar archive.
 std::optional<AuxiliaryFile> recognise_archive(std::string_view text) {
-  constexpr std::size_t kBlock = 512;
   AuxiliaryFile file{.what = std::string(kUnpack), .unit = "files"};
-  while (text.size() >= kBlock && is_tar(text)) {
-    std::string_view digits = text.substr(124, 11);
-    digits.remove_prefix(std::min(digits.find_first_not_of(' '), digits.size()));
-    std::uint64_t size = 0;
-    if (std::from_chars(digits.data(), digits.data() + digits.size(), size, 8).ec != std::errc()) break;
-    if (text[156] == '0' || text[156] == '\0') ++file.count;
-    const std::uint64_t blocks = 1 + (size + kBlock - 1) / kBlock;
-    text.remove_prefix(static_cast<std::size_t>(std::min<std::uint64_t>(blocks * kBlock, text.size())));
+  while (const auto header = read_tar_header(text)) {
+    if (header->is_file) ++file.count;
+    const std::uint64_t blocks = header->size / kTarBlock + (header->size % kTarBlock > 0 ? 1 : 0);
+    text.remove_prefix(kTarBlock);
+    if (blocks > text.size() / kTarBlock) break;
+    text.remove_prefix(static_cast<std::size_t>(blocks) * kTarBlock);
   }
   return file.count > 0 ? std::optional(file) : std::nullopt;
 }
@@ -139,13 +186,13 @@ std::optional<AuxiliaryFile> recognise_throughputs(std::string_view text) {
 std::string describe_other_file(std::string_view head) {
   const std::string_view text = trim(head);
   if (text.empty()) return "empty: expected a trace";
-  if (is_tar(head)) return std::string(kUnpack);
-  if (text.starts_with("<!DOCTYPE")) return "no trace, but a web page";
+  if (read_tar_header(head)) return std::string(kUnpack);
+  if (is_web_page(text)) return "no trace, but a web page";
   if (text.starts_with("job_id,tenant,model,submit_s,start_s,end_s,state,"))
     return "no trace, but how the jobs of a replay ended";
   if (!text.starts_with('{')) return {};
   for (const auto& [key, what] : kOtherJson) {
-    if (text.find(key) != std::string_view::npos) return std::string(what);
+    if (find_json_key(text, key) != std::string_view::npos) return std::string(what);
   }
   if (is_json_of_sacct(text))
     return fmt::format("JSON of sacct, which is not read; export with {}", kSacctExport);

@@ -49,7 +49,7 @@ constexpr std::array<std::string_view, 3> kSequences = {"composed", "sequential_
                                                         "SequentialCompositionProfile"};
 
 /// Keys of the root object, of which one stands near its beginning.
-constexpr std::array<std::string_view, 3> kBatsimKeys = {"\"nb_res\"", "\"jobs\"", "\"profiles\""};
+constexpr std::array<std::string_view, 3> kBatsimKeys = {"nb_res", "jobs", "profiles"};
 
 /// A value as a CSV field would have it.
 struct Value {
@@ -412,8 +412,9 @@ std::string job_text(const Job& job) {
 
 bool recognise_batsim(std::string_view head) {
   if (!begins_with_object(head) || recognise_json_lines(head)) return false;
-  return std::any_of(kBatsimKeys.begin(), kBatsimKeys.end(),
-                     [&](std::string_view key) { return head.find(key) != std::string_view::npos; });
+  return std::any_of(kBatsimKeys.begin(), kBatsimKeys.end(), [&](std::string_view key) {
+    return find_json_key(head, key) != std::string_view::npos;
+  });
 }
 
 Result<Trace> read_batsim(const TraceInput& input) {

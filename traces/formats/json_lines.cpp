@@ -159,8 +159,10 @@ bool recognise_json_lines(std::string_view head) {
   const auto more = lines.next();
   if (!more || !*more) return false;
   const std::string_view line = trim(lines.line());
-  return line.front() == '{' && (line.find("\"job_id\"") != std::string_view::npos ||
-                                 line.find("\"assumption\"") != std::string_view::npos);
+  const auto has_key = [line](std::string_view key) {
+    return find_json_key(line, key) != std::string_view::npos;
+  };
+  return line.front() == '{' && (has_key("job_id") || has_key(kAssumption));
 }
 
 Result<Trace> read_json_lines(const TraceInput& input) {

@@ -25,6 +25,7 @@
 
 #include <fmt/format.h>
 
+#include "core/io/json_line.hpp"
 #include "core/io/json_reader.hpp"
 #include "core/text/calendar.hpp"
 #include "traces/reading/job_fields.hpp"
@@ -299,9 +300,10 @@ class LogHandler : public JsonEvents {
 bool recognise_philly_log(std::string_view head) {
   const std::size_t first = head.find_first_not_of(" \t\r\n", head.starts_with("\xef\xbb\xbf") ? 3 : 0);
   if (first == std::string_view::npos || head[first] != '[') return false;
-  return head.find("\"jobid\"") != std::string_view::npos ||
-         head.find("\"attempts\"") != std::string_view::npos ||
-         head.find("\"submitted_time\"") != std::string_view::npos;
+  constexpr std::array<std::string_view, 3> kKeys = {"jobid", "attempts", "submitted_time"};
+  return std::any_of(kKeys.begin(), kKeys.end(), [head](std::string_view key) {
+    return find_json_key(head, key) != std::string_view::npos;
+  });
 }
 
 Result<Trace> read_philly_log(const TraceInput& input) {

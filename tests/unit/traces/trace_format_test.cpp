@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/strings.hpp"
+#include "tests/support/packed.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/trace_examples.hpp"
 #include "workloads/jobs/job.hpp"
@@ -99,10 +100,7 @@ TEST_CASE("trace_format: an unknown format is answered with the nearest known on
 }
 
 TEST_CASE("trace_format: an archive of several files is named as such") {
-  std::string archive(1024, '\0');
-  archive.replace(0, 11, "cluster.csv");
-  archive.replace(257, 5, "ustar");
-  const auto trace = parse_trace(archive, "traces.tar");
+  const auto trace = parse_trace(vtrain::testing::tar_member("cluster.csv", "job_id\n"), "traces.tar");
   REQUIRE_FALSE(trace.has_value());
   CHECK(trace.error().describe() == "traces.tar: a tar archive: unpack it and name the files in it");
 }

@@ -4,8 +4,10 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include "core/io/input.hpp"
+#include "tests/support/packed.hpp"
 #include "tests/support/shared_data.hpp"
 #include "tests/support/trace_examples.hpp"
 #include "traces/trace_format.hpp"
@@ -15,17 +17,8 @@ using vtrain::recognise_auxiliary_file;
 
 namespace {
 
-/// A member of a tar archive of so many bytes.
 std::string member(const std::string& content) {
-  std::string header(512, '\0');
-  header.replace(0, 5, "a.csv");
-  std::string size = "00000000000";
-  for (std::size_t rest = content.size(), i = size.size(); rest > 0; rest /= 8)
-    size[--i] = static_cast<char>('0' + rest % 8);
-  header.replace(124, 11, size);
-  header[156] = '0';
-  header.replace(257, 5, "ustar");
-  return header + content + std::string((512 - content.size() % 512) % 512, '\0');
+  return vtrain::testing::tar_member("a.csv", content);
 }
 
 }  // namespace
@@ -57,6 +50,27 @@ TEST_CASE("auxiliary_file: archives and throughputs") {
   std::string bad = member("x");
   bad.replace(124, 11, "zzzzzzzzzzz");
   CHECK_FALSE(recognise_auxiliary_file(bad).has_value());
+  // GNU writes the size of a member beyond 8 GiB in base 256; with its checksum it is a header all the same.
+  std::string large = member("");
+  large.replace(124, 12, std::string("\x80\0\0\0\0\0\0\3\0\0\0\0", 12));
+  CHECK_FALSE(recognise_auxiliary_file(large).has_value());
+  large = vtrain::testing::with_tar_checksum(large);
+  CHECK(recognise_auxiliary_file(large)->count == 1);
+}
+
+TEST_CASE("auxiliary_file: text with the letters of an archive is none") {
+  // Type, size and checksum must fit, too.
+  const std::string archive = member("x");
+  for (const auto& [at, text] :
+       {std::pair{std::size_t{156}, "?"}, {std::size_t{124}, "9"}, {std::size_t{148}, "7"}}) {
+    std::string changed = archive;
+    changed.replace(at, 1, text);
+    CAPTURE(at);
+    CHECK(vtrain::describe_other_file(changed).empty());
+  }
+  CHECK_FALSE(vtrain::describe_other_file(archive).empty());
+  CHECK_FALSE(vtrain::describe_other_file("<!doctype HTML><html>").empty());
+  CHECK(vtrain::describe_other_file("<!DOCTYPE,job_id\n").empty());
 }
 
 TEST_CASE("auxiliary_file: what is given for a trace is named in the error") {
