@@ -23,10 +23,10 @@
 #include <fmt/format.h>
 
 #include "core/base/result.hpp"
-#include "core/base/utf8.hpp"
 #include "core/io/unfinished.hpp"
 #include "tools/cli/usage.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/format/text_format.hpp"
 #include "tools/options/options.hpp"
 
 namespace {
@@ -74,7 +74,7 @@ void refuse_empty_values(CLI::App& command) {
 /// Ends the output; what is written to a full disk fails only here. The exit code.
 int finish_output() {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
-  fmt::print(stderr, "error: cannot write to standard output: {}\n", std::strerror(errno));
+  vtrain::print_text(stderr, "error: cannot write to standard output: {}\n", std::strerror(errno));
   return kExitFailed;
 }
 
@@ -131,8 +131,8 @@ int run(int argc, char** argv) try {
   vtrain::add_replay_command(app, action, command);
   vtrain::add_compare_command(app, action, command);
   vtrain::add_list_commands(app, action);
-  refuse_empty_values(app);
   vtrain::add_input_option(app);
+  refuse_empty_values(app);
 
   try {
     // `vtrain help plan` is `vtrain plan --help`, as in git.
@@ -152,30 +152,30 @@ int run(int argc, char** argv) try {
       app.exit(error);  // prints the help or the version
       return finish_output();
     }
-    fmt::print(stderr, "{}", vtrain::describe_usage_error(app, error));
+    vtrain::print_text(stderr, "{}", vtrain::describe_usage_error(app, error));
     return kExitBadInput;
   }
   const auto usable = vtrain::check_arguments_stay(app);
   if (const auto done = usable ? action() : usable; !done) {
-    fmt::print(stderr, "error: {}\n", done.error().describe());
+    vtrain::print_text(stderr, "error: {}\n", done.error().describe());
     return exit_code(done.error().kind);
   }
   return finish_output();
 } catch (const std::filesystem::filesystem_error& error) {
   // Of a path that may not be looked at.
-  fmt::print(stderr, "error: {}: {}\n", vtrain::printable(error.path1().string()), error.code().message());
+  vtrain::print_text(stderr, "error: {}: {}\n", error.path1().string(), error.code().message());
   return kExitBadInput;
 } catch (const std::system_error& error) {
   // Of printing, or of starting a thread.
   const bool printing = std::ferror(stdout) != 0;
-  fmt::print(stderr, "error: {}{}\n", printing ? "cannot write to standard output: " : "",
-             printing ? error.code().message() : error.what());
+  vtrain::print_text(stderr, "error: {}{}\n", printing ? "cannot write to standard output: " : "",
+                     printing ? error.code().message() : error.what());
   return kExitFailed;
 } catch (const std::bad_alloc&) {
   std::fputs("error: out of memory\n", stderr);
   return kExitFailed;
 } catch (const std::exception& error) {
-  fmt::print(stderr, "error: {}\n", error.what());
+  vtrain::print_text(stderr, "error: {}\n", error.what());
   return kExitFailed;
 }
 

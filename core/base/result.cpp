@@ -16,7 +16,7 @@ std::string Error::describe() const {
     text += ": ";
   }
   if (!field.empty()) text += printable(field) + ": ";
-  return text + message;
+  return text + printable(message, "\n");
 }
 
 std::string expected_found(std::string_view expected, std::string_view found) {

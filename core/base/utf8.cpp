@@ -1,6 +1,6 @@
 #include "core/base/utf8.hpp"
 
-#include <cstdint>
+#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -9,34 +9,54 @@ namespace {
 
 /// The first character of a text.
 struct Character {
+  std::size_t length = 0;  ///< in bytes; 0 if the text does not begin with well-formed UTF-8
   std::uint32_t code = 0;
-  std::size_t length = 0;  ///< bytes; 0: not well-formed UTF-8
 };
 
 Character first_character(std::string_view text) {
+  constexpr Character kMalformed{};
   const auto lead = static_cast<unsigned char>(text[0]);
-  if (lead < 0x80) return {lead, 1};
+  if (lead < 0x80) return {.length = 1, .code = lead};
   const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return {};
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return kMalformed;
   std::uint32_t code = lead & (0xffu >> (length + 1));
   for (std::size_t i = 1; i < length; ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
-    if ((byte & 0xc0) != 0x80) return {};
+    if ((byte & 0xc0) != 0x80) return kMalformed;
     code = code << 6 | (byte & 0x3fu);
   }
   // Surrogates, code points beyond Unicode, and code points that a shorter form holds are not well-formed.
   const bool is_surrogate = code >= 0xd800 && code <= 0xdfff;
   const bool too_long = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
-  if (is_surrogate || too_long || code > 0x10ffff) return {};
-  return {code, length};
+  return is_surrogate || too_long || code > 0x10ffff ? kMalformed : Character{.length = length, .code = code};
 }
 
-/// Bytes of the first character of `text`, 0 if it is a control character (U+0000 to U+001F, U+007F to
-/// U+009F) or not well-formed UTF-8.
-std::size_t character_length(std::string_view text) {
-  const Character first = first_character(text);
-  const bool is_control = first.code < 0x20 || (first.code >= 0x7f && first.code <= 0x9f);
-  return is_control ? 0 : first.length;
+bool is_control(std::uint32_t code) {
+  return code < 0x20 || (code >= 0x7f && code <= 0x9f);
+}
+
+/// Characters that are not seen, or that change the order of others.
+bool is_hidden(std::uint32_t code) {
+  const auto is_within = [code](std::uint32_t first, std::uint32_t last) {
+    return code >= first && code <= last;
+  };
+  return code == 0x061c || is_within(0x200e, 0x200f) || is_within(0x2028, 0x202e) ||
+         is_within(0x2066, 0x2069) || code == 0xfeff;
+}
+
+/// Whether every character of a text is well-formed and none is refused.
+template <class Refuses>
+bool all_characters(std::string_view text, const Refuses& refuses) {
+  for (std::size_t i = 0; i < text.size();) {
+    if (text[i] >= ' ' && text[i] <= '~') {  // nearly every character
+      ++i;
+      continue;
+    }
+    const Character character = first_character(text.substr(i));
+    if (character.length == 0 || refuses(character.code)) return false;
+    i += character.length;
+  }
+  return true;
 }
 
 /// Bytes of ASCII that `text` begins with, in steps of a block where it is long.
@@ -80,17 +100,8 @@ std::string_view first_bytes(std::string_view text, std::size_t most) {
   return text.substr(0, continues(end) ? most : end);
 }
 
-bool is_printable(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    if (text[i] >= ' ' && text[i] <= '~') {  // nearly every character
-      ++i;
-      continue;
-    }
-    const std::size_t length = character_length(text.substr(i));
-    if (length == 0) return false;
-    i += length;
-  }
-  return true;
+bool is_plain_text(std::string_view text) {
+  return all_characters(text, is_control);
 }
 
 bool is_utf8(std::string_view text) {
@@ -109,18 +120,50 @@ std::string replace_non_utf8(std::string_view text) {
   }
 }
 
-std::string printable(std::string_view text) {
+bool is_printable(std::string_view text) {
+  return all_characters(text, [](std::uint32_t code) { return is_control(code) || is_hidden(code); });
+}
+
+std::string printable(std::string_view text, std::string_view keep) {
+  const auto is_refused = [keep](std::uint32_t code) {
+    const bool is_kept = code < 0x80 && keep.find(static_cast<char>(code)) != std::string_view::npos;
+    return is_hidden(code) || (is_control(code) && !is_kept);
+  };
+  if (all_characters(text, is_refused)) return std::string(text);
   std::string shown;
   while (!text.empty()) {
-    const std::size_t length = character_length(text);
-    if (length > 0) {
-      shown += text.substr(0, length);
+    const Character character = first_character(text);
+    const std::string_view bytes = text.substr(0, std::max<std::size_t>(character.length, 1));
+    if (character.length > 0 && !is_refused(character.code)) {
+      shown += bytes;
+    } else if (character.length > 0 && is_hidden(character.code)) {
+      shown += fmt::format("\\u{:04x}", character.code);
     } else {
-      shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
+      for (const char byte : bytes)
+        shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
     }
-    text.remove_prefix(std::max<std::size_t>(length, 1));
+    text.remove_prefix(bytes.size());
   }
   return shown;
+}
+
+std::string printable_json(std::string text) {
+  const auto is_escaped = [](std::uint32_t code) {
+    return code != '\n' && (is_control(code) || is_hidden(code));
+  };
+  if (all_characters(text, is_escaped)) return text;
+  std::string escaped;
+  for (std::string_view rest = text; !rest.empty();) {
+    const Character character = first_character(rest);
+    const std::string_view bytes = rest.substr(0, std::max<std::size_t>(character.length, 1));
+    if (character.length > 0 && is_escaped(character.code)) {
+      escaped += fmt::format("\\u{:04x}", character.code);
+    } else {
+      escaped += bytes;
+    }
+    rest.remove_prefix(bytes.size());
+  }
+  return escaped;
 }
 
 }  // namespace vtrain

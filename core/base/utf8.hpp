@@ -2,21 +2,39 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace vtrain {
 
-/// Whether `text` is well-formed UTF-8 without control characters (U+0000 to U+001F, U+007F to U+009F).
+/// Whether `text` is well-formed UTF-8 without control characters (U+0000 to U+001F, U+007F to U+009F), as
+/// names must be.
+bool is_plain_text(std::string_view text);
+
+/// Whether a terminal shows `text` as it is: plain text without characters that nobody sees or that change
+/// the order of others. These are the bidirectional controls (U+061C, U+200E, U+200F, U+202A to U+202E,
+/// U+2066 to U+2069), the separators of lines and paragraphs (U+2028, U+2029) and the byte-order mark
+/// (U+FEFF).
 bool is_printable(std::string_view text);
-/// `text` with every byte that `is_printable` would refuse as `\xNN`.
-std::string printable(std::string_view text);
+
+/// `text` for people, wherever it is shown: control characters and bytes that are no UTF-8 become `\xNN`, the
+/// other characters that `is_printable` refuses `\uNNNN`. Those of `keep`, which are below U+0080, stay.
+std::string printable(std::string_view text, std::string_view keep = {});
+
 /// Whether `text` is well-formed UTF-8; control characters are. About 20 GB/s where it is ASCII.
 bool is_utf8(std::string_view text);
+
 /// `text` with U+FFFD for every byte that is no part of well-formed UTF-8, as in names of other encodings.
 std::string replace_non_utf8(std::string_view text);
+
 /// What stands in for a byte that is no UTF-8: U+FFFD.
 inline constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
+
+/// A JSON text with the escape `\uNNNN` for all that is not printable and stands in its strings; the document
+/// means the same. Line feeds, and bytes that are no UTF-8, stay.
+std::string printable_json(std::string text);
+
 /// The beginning of `text`, at most `most` bytes: no character is cut.
 std::string_view first_bytes(std::string_view text, std::size_t most);
 

@@ -12,12 +12,17 @@
 
 namespace vtrain {
 
-void append_csv_field(std::string& out, std::string_view text) {
+void append_csv_field(std::string& out, std::string_view text, CellText cell) {
+  constexpr std::string_view kBeginsFormula = "=+-@\t\r";
+  const bool is_formula = !text.empty() && kBeginsFormula.find(text.front()) != std::string_view::npos;
+  const std::string_view before = is_formula && cell == CellText::SpreadsheetSafe ? "'" : "";
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
+    out += before;
     out += text;
     return;
   }
   out += '"';
+  out += before;
   for (const char c : text) {
     if (c == '"') out += '"';
     out += c;
@@ -108,7 +113,7 @@ Result<void> CsvReader::read_header() {
   if (auto header = split(lines_.line()); !header) return header;
   header_line_ = lines_.number();
   for (const std::string_view name : fields_) {
-    if (!is_printable(trim(name))) {
+    if (!is_plain_text(trim(name))) {
       return fail({.file = lines_.file(),
                    .line = header_line_,
                    .message = expected_found("a header line with the names of the columns", lines_.line())});

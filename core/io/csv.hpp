@@ -14,8 +14,15 @@
 
 namespace vtrain {
 
-/// Appends `text` as one field, in quotes if it holds a comma, a quote or a line break.
-void append_csv_field(std::string& out, std::string_view text);
+/// How texts of others become fields of a table.
+enum class CellText : std::uint8_t {
+  Exact,            ///< as they are
+  SpreadsheetSafe,  ///< with an apostrophe before what a spreadsheet would take for a formula
+};
+
+/// Appends `text` as one field, in quotes if it holds a comma, a quote or a line break. A spreadsheet takes
+/// for a formula what begins with `=`, `+`, `-`, `@`, a tab or a carriage return (OWASP, "CSV Injection").
+void append_csv_field(std::string& out, std::string_view text, CellText cell = CellText::Exact);
 
 /// At most this many rows can be in a text: one a line, and each with at least a byte and a separator a
 /// field.

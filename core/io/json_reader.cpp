@@ -277,7 +277,7 @@ class RepeatedKeyFinder : public PlaceWalk {
 
 std::string json_string(std::string_view text) {
   constexpr int kCompact = -1;
-  return json(text).dump(kCompact, ' ', false, json::error_handler_t::replace);
+  return printable_json(json(text).dump(kCompact, ' ', false, json::error_handler_t::replace));
 }
 
 std::string malformed_json(std::string_view complaint) {

@@ -12,7 +12,7 @@
 
 namespace vtrain {
 
-/// `text` as a JSON string in quotes; bytes that are no UTF-8 become U+FFFD.
+/// `text` as a JSON string in quotes, printable; bytes that are no UTF-8 become U+FFFD.
 std::string json_string(std::string_view text);
 
 /// The message of an error in a text that is no JSON: the complaint of the parser without its codes.

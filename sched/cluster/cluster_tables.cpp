@@ -135,7 +135,7 @@ Result<ClusterSpec> read_virtual_clusters(CsvReader& rows, int num_nodes, const 
     if (!*more) break;
     const auto count = rows.integer(num_nodes, 0, kMaxClusterGpus);
     if (!count) return fail(count.error());
-    if (!is_printable(rows.field(name)) || !names.emplace(rows.field(name)).second ||
+    if (!is_plain_text(rows.field(name)) || !names.emplace(rows.field(name)).second ||
         names.size() > kMostClusters) {
       return fail(
           rows.error_at(name, expected_found("a virtual cluster of its own in each row, at most 100,000",

@@ -1,6 +1,5 @@
 /// `vtrain profile calibrate`: factors for software stacks and GPUs, fitted to measured iterations.
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -70,8 +69,8 @@ std::string to_text(const Calibration& calibration) {
 /// Says how many records of a file are not fitted on.
 void warn_of_skipped(const CasePredictions& cases, const std::string& file) {
   if (cases.skipped.empty()) return;
-  spdlog::warn("{}: {} of {} records cannot be predicted; `vtrain validate` says why", printable(file),
-               cases.skipped.size(), cases.skipped.size() + cases.predicted.size());
+  log_warning(fmt::format("{}: {} of {} records cannot be predicted; `vtrain validate` says why", file,
+                          cases.skipped.size(), cases.skipped.size() + cases.predicted.size()));
 }
 
 /// Warns of stacks that the factors leave far off: they stay near 1 whatever the rows say.
@@ -80,10 +79,10 @@ void warn_of_what_is_left(const Calibration& calibration) {
   for (const CalibratedStack& stack : calibration.stacks) {
     const double bias = stack.fitted.bias_percent;
     if (std::abs(bias) < kMuchPercent) continue;
-    spdlog::warn(
+    log_warning(fmt::format(
         "{} on {}: the runs that were fitted take {:.0f} % {} time than predicted even so; factors stay near "
         "1, whatever is wrong with profile, stack or clocks",
-        stack.stack, stack.profile, std::abs(100 / (1 + bias / 100) - 100), bias < 0 ? "more" : "less");
+        stack.stack, stack.profile, std::abs(100 / (1 + bias / 100) - 100), bias < 0 ? "more" : "less"));
   }
 }
 
@@ -130,7 +129,7 @@ Result<void> calibrate_stacks(const CalibrateArguments& arguments) {
         num_stacks - calibration.stacks.size(), num_stacks, arguments.least_rows);
   }
   text += fmt::format("\nwritten: {}\n", arguments.output);
-  fmt::print(summary_stream(arguments.output), "{}", arguments.json ? document : text);
+  print_text(summary_stream(arguments.output), "{}", arguments.json ? document : text);
   return {};
 }
 

@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "core/base/utf8.hpp"
+
 namespace vtrain {
 
 void add_trace_command(CLI::App& app, Action& action) {
@@ -20,9 +22,13 @@ void add_trace_command(CLI::App& app, Action& action) {
   add_trace_fit(*trace, action);
 }
 
+void log_warning(std::string_view text) {
+  spdlog::warn("{}", printable(text, "\n"));
+}
+
 void log_warnings(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings)
-    spdlog::warn("{}", warning);
+    log_warning(warning);
 }
 
 }  // namespace vtrain

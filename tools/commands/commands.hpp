@@ -4,6 +4,7 @@
 #include <CLI/App.hpp>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.hpp"
@@ -33,6 +34,9 @@ void add_trace_convert(CLI::App& trace, Action& action);
 void add_trace_slice(CLI::App& trace, Action& action);
 void add_trace_generate(CLI::App& trace, Action& action);
 void add_trace_fit(CLI::App& trace, Action& action);
+
+/// Logs a warning, printable but for line feeds.
+void log_warning(std::string_view text);
 
 /// Logs each warning, in their order.
 void log_warnings(const std::vector<std::string>& warnings);

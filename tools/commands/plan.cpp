@@ -289,7 +289,7 @@ Result<void> plan(const PlanArguments& arguments) {
   }
   const std::string text =
       arguments.json ? json_text(to_json(*question, *answer)) : to_text(*question, *answer);
-  fmt::print(summary_stream(arguments.out), "{}{}", text,
+  print_text(summary_stream(arguments.out), "{}{}", text,
              arguments.json || arguments.out.empty() ? "" : written_text(arguments));
   return {};
 }

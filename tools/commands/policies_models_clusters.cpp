@@ -54,18 +54,18 @@ Result<void> list_policies(bool json) {
   }
   for (const PolicyInfo& policy : policies()) {
     constexpr std::size_t kNames = 14;
-    fmt::print("{:<13} {}\n", policy.name, wrap_text(policy.summary, kTextColumns - kNames, kNames));
+    print_text(stdout, "{:<13} {}\n", policy.name, wrap_text(policy.summary, kTextColumns - kNames, kNames));
     for (const PolicyParameter& parameter : policy.parameters) {
       constexpr std::size_t kIndent = 18;
       const std::string text =
           fmt::format("{}: {} ({}{}{})", parameter.name, parameter.summary, default_text(parameter),
                       parameter.condition.empty() ? "" : "; only with ", parameter.condition);
-      fmt::print("{:<16}{}\n", "", wrap_text(text, kTextColumns - kIndent, kIndent));
+      print_text(stdout, "{:<16}{}\n", "", wrap_text(text, kTextColumns - kIndent, kIndent));
     }
   }
-  fmt::print(
-      "\nParameters are given as NAME:key=value,key=value, for instance --policy "
-      "'las:attained=time,queues=600;3600'.\n");
+  print_text(stdout,
+             "\nParameters are given as NAME:key=value,key=value, for instance --policy "
+             "'las:attained=time,queues=600;3600'.\n");
   return {};
 }
 
@@ -118,15 +118,16 @@ Result<void> list_models(bool json) {
                    with_thousands(model.sequence_length), with_thousands(model.vocab_size),
                    with_thousands(entry.global_batch) + (entry.batch_is_published ? " " : "~")});
   }
-  fmt::print("{}", table.to_string());
-  fmt::print(
+  print_text(stdout, "{}", table.to_string());
+  print_text(
+      stdout,
       "\nMLP: inner size, of one expert where there are experts. batch: sequences an iteration; ~ is not "
       "published, 4 Mi tokens.\n\nsources\n");
   std::set<std::pair<std::string_view, std::string_view>> shown;
   std::string_view family;
   for (const ZooModel& entry : model_zoo()) {
     if (!shown.emplace(entry.family, entry.source).second) continue;
-    fmt::print("  {:<14}  {}\n", entry.family == family ? entry.name() : entry.family, entry.source);
+    print_text(stdout, "  {:<14}  {}\n", entry.family == family ? entry.name() : entry.family, entry.source);
     family = entry.family;
   }
   return {};
@@ -154,7 +155,8 @@ Result<void> list_clusters(bool json) {
     print_json(list);
     return {};
   }
-  fmt::print(
+  print_text(
+      stdout,
       "A cluster is written NODESxGPUS:TYPE, groups joined by +: 16x8:a100, or 8x8:a100+4x4. A type may "
       "have\n"
       "Slurm's name for it: on nvidia_h100_80gb_hbm3 models run as on h100. On one that is not listed they\n"

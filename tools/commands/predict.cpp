@@ -1,7 +1,6 @@
 /// `vtrain predict`: configurations in, iteration times out.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -383,7 +382,7 @@ Result<void> write_graph_files(const PredictArguments& arguments, const Predicti
 /// Says which options the other semantics would have read.
 void warn_of_options_without_effect(const PredictArguments& arguments) {
   const auto warn = [](std::string_view option, bool is_given, std::string_view semantics) {
-    if (is_given) spdlog::warn("{}: without effect; it is for --semantics {}", option, semantics);
+    if (is_given) log_warning(fmt::format("{}: without effect; it is for --semantics {}", option, semantics));
   };
   if (arguments.semantics == "vtrain") {
     warn("--stack", !arguments.stack.empty(), "physical");
@@ -417,7 +416,7 @@ Result<void> predict(const PredictArguments& arguments) {
   }
   std::FILE* const stream =
       summary_stream(arguments.timeline) == stderr ? stderr : summary_stream(arguments.graph);
-  fmt::print(stream, "{}", arguments.json ? json_text(one ? list.front() : list) : text);
+  print_text(stream, "{}", arguments.json ? json_text(one ? list.front() : list) : text);
   return {};
 }
 

@@ -38,7 +38,7 @@ struct ImportArguments {
 /// Writes a profile to the file that was asked for, or prints it.
 Result<void> deliver(const std::string& profile, const fs::path& output) {
   if (!output.empty()) return write_file(output, profile);
-  fmt::print("{}", profile);
+  print_text(stdout, "{}", profile);
   return {};
 }
 
@@ -92,7 +92,7 @@ Result<void> list_embedded(bool json) {
     profiles.push_back(std::move(*profile));
   }
   if (!json) {
-    fmt::print("{}\n`vtrain profile show NAME` says where each number comes from.\n",
+    print_text(stdout, "{}\n`vtrain profile show NAME` says where each number comes from.\n",
                list_profiles(profiles));
     return {};
   }
@@ -106,7 +106,7 @@ Result<void> list_embedded(bool json) {
 Result<void> show_profile(const std::string& name, bool json) {
   const auto profile = load_gpu_profile(name);
   if (!profile) return fail(profile.error());
-  fmt::print("{}", json ? json_text(profile_to_json(*profile)) : describe_profile(*profile));
+  print_text(stdout, "{}", json ? json_text(profile_to_json(*profile)) : describe_profile(*profile));
   return {};
 }
 

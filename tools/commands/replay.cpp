@@ -1,6 +1,5 @@
 /// `vtrain replay`: one policy, and `vtrain compare`: several on the same jobs.
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <atomic>
@@ -67,9 +66,10 @@ Result<void> write_results(StagedFolder& folder, const std::vector<std::string>&
                            const std::vector<ExperimentRun>& runs) {
   const std::int32_t num_nodes =
       info_of(experiment.placement).knows_nodes ? experiment.cluster.total_nodes() : 0;
+  const CellText cells = arguments.spreadsheet_safe ? CellText::SpreadsheetSafe : CellText::Exact;
   std::vector<std::string> names;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const auto written = write_run(folder, places[i], experiment.workload, num_nodes, runs[i]);
+    const auto written = write_run(folder, places[i], experiment.workload, num_nodes, runs[i], cells);
     if (!written) return fail(written.error());
     names.insert(names.end(), written->begin(), written->end());
   }
@@ -82,7 +82,7 @@ Result<void> write_results(StagedFolder& folder, const std::vector<std::string>&
 /// Begins the folder that `--out` names; says so if another run is writing there.
 Result<StagedFolder> begin_folder(const std::filesystem::path& out) {
   return StagedFolder::create(out, previous_files, [&out] {
-    spdlog::warn("waiting for another run that is writing to {}", printable(out.string()));
+    log_warning(fmt::format("waiting for another run that is writing to {}", printable(out.string())));
   });
 }
 
@@ -159,10 +159,10 @@ Result<void> replay(const ExperimentArguments& arguments) {
     print_json(document);
     return {};
   }
-  fmt::print("{}replayed  {} in {}\n\n{}{}{}", describe_experiment(*experiment),
+  print_text(stdout, "{}replayed  {} in {}\n\n{}{}{}", describe_experiment(*experiment),
              count_of(run.summary.events, "event"), as_duration(run.wall_s), comparison_of(runs).table,
              lost_gpu_hours(runs), notes_on_runs(*experiment, runs));
-  if (!arguments.out.empty()) fmt::print("{}\n", (arguments.out / "report.html").string());
+  if (!arguments.out.empty()) print_text(stdout, "{}\n", printable((arguments.out / "report.html").string()));
   return {};
 }
 
@@ -245,13 +245,13 @@ Result<void> compare(ExperimentArguments arguments) {
     return {};
   }
   const Comparison comparison = comparison_of(runs);
-  fmt::print("{}replayed  {} in {}\n\n{}{}{}{}\n{}{}", describe_experiment(*experiment),
+  print_text(stdout, "{}replayed  {} in {}\n\n{}{}{}{}\n{}{}", describe_experiment(*experiment),
              runs.size() == 1 ? "1 policy" : fmt::format("{} policies", runs.size()),
              as_duration(finished->replay_s), comparison.table, comparison.stars,
-             comparison.stars.empty() ? "" : "        ", (arguments.out / "report.html").string(),
+             comparison.stars.empty() ? "" : "        ", printable((arguments.out / "report.html").string()),
              lost_gpu_hours(runs), notes_on_runs(*experiment, runs));
   const bool is_default = arguments.policies == split_policies(kDefaultPolicies);
-  if (arguments.trace.files.empty() && is_default) fmt::print("{}", kNextCommands);
+  if (arguments.trace.files.empty() && is_default) print_text(stdout, "{}", kNextCommands);
   return {};
 }
 

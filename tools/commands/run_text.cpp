@@ -10,6 +10,7 @@
 
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
+#include "core/base/utf8.hpp"
 #include "sched/metrics/metrics.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/format/trace_description.hpp"
@@ -115,7 +116,7 @@ std::string describe_experiment(const Experiment& experiment) {
   const std::string format =
       experiment.trace_format.empty() ? "" : fmt::format(" ({})", experiment.trace_format);
   return fmt::format("trace     {}{}   {}   {}   {}   offered load {}\n{}cluster   {}\n{}",
-                     experiment.trace_name, format, count_of(statistics.jobs, "job"),
+                     printable(experiment.trace_name), format, count_of(statistics.jobs, "job"),
                      as_days(to_seconds(statistics.span())), as_gpu_hours(statistics.gpu_hours_of(shared)),
                      as_load(statistics.offered_load(experiment.cluster.total_gpus(), shared)),
                      skipped_line(experiment.skipped), experiment.cluster.describe(),

@@ -273,8 +273,9 @@ Result<void> scale(const ScaleArguments& arguments) {
   if (!predicted) return fail(std::move(predicted.error()));
   answer.fallbacks = std::move(predicted->provenance.fallbacks);
   answer.remarks = std::move(predicted->provenance.remarks);
-  fmt::print("{}", arguments.json ? json_text(to_json(arguments, *question, answer))
-                                  : to_text(arguments, *question, answer));
+  print_text(stdout, "{}",
+             arguments.json ? json_text(to_json(arguments, *question, answer))
+                            : to_text(arguments, *question, answer));
   return {};
 }
 

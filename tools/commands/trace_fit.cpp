@@ -177,7 +177,7 @@ Result<void> fit(const FitArguments& arguments) {
     print_json(json, stream);
     return {};
   }
-  fmt::print(
+  print_text(
       stream,
       "{}{}{}arrivals  {}\nfitted    {}, durations of {} of sizes, {}, {}\nGPU-hours {}\n"
       "{}\n{}\nnext\n"

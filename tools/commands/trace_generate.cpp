@@ -223,7 +223,7 @@ Result<void> generate(const GenerateArguments& arguments) {
     return {};
   }
   const std::string cluster = arguments.cluster.value_or(kDefaultCluster);
-  fmt::print(summary_stream(out),
+  print_text(summary_stream(out),
              "{}{}{}\n{}\nnext\n  vtrain trace info {}\n  vtrain compare --trace {} --cluster {}\n",
              describe_jobs(out, statistics, plan->cluster), assumed_lines(trace.assumptions),
              lost_line(*written), distribution_table(statistics), out, out, cluster);

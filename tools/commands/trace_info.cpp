@@ -9,9 +9,10 @@
 #include <optional>
 
 #include "core/base/numbers.hpp"
+#include "core/base/utf8.hpp"
 #include "core/io/file.hpp"
-#include "tools/commands/commands.hpp"
 #include "core/io/input.hpp"
+#include "tools/commands/commands.hpp"
 #include "tools/experiment/option_error.hpp"
 #include "tools/experiment/traces.hpp"
 #include "tools/format/text_format.hpp"
@@ -139,9 +140,9 @@ void show_cluster(const std::string& file, const ClusterSpec& spec, bool json_on
     return;
   }
   const std::int32_t nodes = cluster->total_nodes();
-  fmt::print("cluster   {}   no trace: a table of nodes for --cluster\nnodes     {} node{}: {}\n{}{}", file,
-             with_thousands(nodes), nodes == 1 ? "" : "s", cluster->describe(), assumed_lines(cluster->notes),
-             virtual_cluster_table(*cluster));
+  print_text(stdout, "cluster   {}   no trace: a table of nodes for --cluster\nnodes     {} node{}: {}\n{}{}",
+             printable(file), with_thousands(nodes), nodes == 1 ? "" : "s", cluster->describe(),
+             assumed_lines(cluster->notes), virtual_cluster_table(*cluster));
 }
 
 void show_auxiliary(const std::string& path, const AuxiliaryFile& file, bool json_only) {
@@ -156,8 +157,9 @@ void show_auxiliary(const std::string& path, const AuxiliaryFile& file, bool jso
   }
   const std::string_view unit =
       std::string_view(file.unit).substr(0, file.unit.size() - (file.count == 1 ? 1 : 0));
-  fmt::print("file      {}   no trace: {}\nholds     {} {}{}\n", path, file.what, with_thousands(file.count),
-             unit, file.num_jobs > 0 ? fmt::format(", {} jobs", with_thousands(file.num_jobs)) : "");
+  print_text(stdout, "file      {}   no trace: {}\nholds     {} {}{}\n", printable(path), file.what,
+             with_thousands(file.count), unit,
+             file.num_jobs > 0 ? fmt::format(", {} jobs", with_thousands(file.num_jobs)) : "");
 }
 
 /// What was given may be one of the files that lie beside traces: a table of nodes, or one that cannot be
@@ -165,9 +167,9 @@ void show_auxiliary(const std::string& path, const AuxiliaryFile& file, bool jso
 Result<void> show_other_file(const InfoArguments& arguments, Error error) {
   if (arguments.trace.files.size() != 1 || arguments.trace.format != "auto") return fail(std::move(error));
   const std::string& file = arguments.trace.files.front();
+  if (error.kind == ErrorKind::Io || is_read_once(file)) return fail(std::move(error));
   if (const auto cluster = ClusterSpec::parse(file); cluster && !cluster->file.empty()) {
     show_cluster(file, *cluster, arguments.json);
-  if (error.kind == ErrorKind::Io || is_read_once(file)) return fail(std::move(error));
     return {};
   }
   const auto check_beginning = [&error](std::string_view beginning) -> Result<void> {
@@ -213,8 +215,8 @@ Result<void> show_info(const InfoArguments& arguments) {
     text += share_table(title, *shares, statistics);
   }
   text += file_table(read->files);
-  if (!arguments.report.empty()) text += fmt::format("\n{}\n", arguments.report);
-  fmt::print(stream, "{}", text);
+  if (!arguments.report.empty()) text += fmt::format("\n{}\n", printable(arguments.report));
+  print_text(stream, "{}", text);
   return {};
 }
 

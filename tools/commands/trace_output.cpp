@@ -82,7 +82,7 @@ void print_written_trace(const std::string& source, const Trace& trace,
     print_json(json, stream);
     return;
   }
-  fmt::print(
+  print_text(
       stream, "from      {}\n{}{}{}{}", source,
       describe_jobs(fmt::format("{} ({})", arguments.path, arguments.format), written.statistics, cluster),
       skipped_line(trace.skipped), assumed_lines(trace.assumptions), lost_line(written));

@@ -1,6 +1,5 @@
 /// `vtrain trace slice`: part of a trace, or the same jobs at another load.
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -83,7 +82,7 @@ Result<void> slice(const SliceArguments& arguments) {
   const auto options = slice_options(arguments, cluster);
   if (!options) return fail(options.error());
   if (options->sample == 0 && options->seed != SliceOptions().seed)
-    spdlog::warn("--seed: without effect; it is for --sample");
+    log_warning("--seed: without effect; it is for --sample");
   auto read = read_traces(arguments.trace);
   if (!read) return fail(read.error());
   Trace& trace = read->trace;

@@ -37,6 +37,7 @@ struct ValidateArguments {
   std::string calibration;
   double fit_percent = 0;
   std::string predictions;
+  bool spreadsheet_safe = false;
   bool json = false;
 };
 
@@ -207,7 +208,7 @@ std::string memory_fields(const std::optional<Bytes>& measured, Bytes predicted)
 }
 
 /// One line a case: what was measured, predicted and assumed.
-Result<void> write_predictions(const std::string& path, const Validation& validation) {
+Result<void> write_predictions(const std::string& path, const Validation& validation, CellText cells) {
   std::string csv =
       "id,group,stack,profile,tensor,context,data,pipeline,virtual_stages,expert,micro_batch,measured_s,"
       "predicted_s,error_percent,allocated_gib,predicted_allocated_gib,reserved_gib,predicted_reserved_gib,"
@@ -217,7 +218,7 @@ Result<void> write_predictions(const std::string& path, const Validation& valida
     const MeasuredCase& measured = prediction.measured;
     const ParallelPlan& plan = measured.plan;
     const Outcome& outcome = validation.outcomes[i];
-    append_csv_field(csv, measured.id);
+    append_csv_field(csv, measured.id, cells);
     csv += fmt::format(",{},{},{},{},{},{},{},{},{},{},{},{},{},", measured.group, measured.stack.name,
                        prediction.profile, plan.tensor, plan.context, plan.data, plan.pipeline,
                        plan.virtual_stages, plan.expert, plan.micro_batch, outcome.measured.count(),
@@ -228,7 +229,7 @@ Result<void> write_predictions(const std::string& path, const Validation& valida
     std::string assumed;
     for (const std::string& assumption : measured.assumed)
       assumed += (assumed.empty() ? "" : "; ") + assumption;
-    append_csv_field(csv, assumed);
+    append_csv_field(csv, assumed, cells);
     csv += '\n';
   }
   return write_file(path, csv);
@@ -263,9 +264,13 @@ Result<void> validate(const ValidateArguments& arguments) {
   validation.allocated = accuracy_by_group(allocated_outcomes(validation.cases));
   validation.reserved = accuracy_by_group(reserved_outcomes(validation.cases));
   if (!arguments.predictions.empty()) {
-    if (auto written = write_predictions(arguments.predictions, validation); !written) return written;
+    if (auto written =
+            write_predictions(arguments.predictions, validation,
+                              arguments.spreadsheet_safe ? CellText::SpreadsheetSafe : CellText::Exact);
+        !written)
+      return written;
   }
-  fmt::print(summary_stream(arguments.predictions), "{}",
+  print_text(summary_stream(arguments.predictions), "{}",
              arguments.json ? json_text(to_json(arguments, validation)) : to_text(arguments, validation));
   return {};
 }
@@ -298,6 +303,7 @@ void add_validate_command(CLI::App& app, Action& action) {
       ->excludes("--calibrate");
   command->add_option("--predictions", arguments->predictions,
                       "Write one line for each predicted case, CSV; with --fit the mean of the tests");
+  add_spreadsheet_option(*command, arguments->spreadsheet_safe);
   command->add_flag("--json", arguments->json, "Print one JSON document");
   command->callback([=, &action] { action = [arguments] { return validate(*arguments); }; });
 }

@@ -61,7 +61,8 @@ struct ExperimentArguments {
   std::vector<std::string> policies;  ///< specs
   std::filesystem::path out;          ///< empty: nothing is written
   std::string timeline = "auto";
-  unsigned threads = 0;  ///< 0: one per processor
+  bool spreadsheet_safe = false;  ///< of the names in tables
+  unsigned threads = 0;           ///< 0: one per processor
   bool json = false;
   std::string command_line;  ///< to repeat the run
 };

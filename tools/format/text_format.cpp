@@ -9,6 +9,7 @@
 
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
+#include "core/base/utf8.hpp"
 #include "core/io/file.hpp"
 
 namespace vtrain {
@@ -101,6 +102,10 @@ std::string count_of(std::int64_t count, std::string_view thing) {
   return fmt::format("{} {}{}", with_thousands(count), thing, count == 1 ? "" : "s");
 }
 
+void print_text(std::FILE* stream, std::string_view text) {
+  fmt::print(stream, "{}", printable(text, "\n"));
+}
+
 std::FILE* summary_stream(const std::filesystem::path& written) {
   return standard_stream(written) == STDOUT_FILENO ? stderr : stdout;
 }
@@ -110,6 +115,8 @@ TextTable::TextTable(std::vector<std::string> header) {
 }
 
 void TextTable::add_row(std::vector<std::string> row) {
+  for (std::string& cell : row)
+    cell = printable(cell);
   rows_.push_back(std::move(row));
 }
 
@@ -134,11 +141,12 @@ std::string TextTable::to_string() const {
 }
 
 std::string json_text(const nlohmann::ordered_json& document) {
-  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return printable_json(document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) +
+         "\n";
 }
 
 void print_json(const nlohmann::ordered_json& document, std::FILE* stream) {
-  fmt::print(stream, "{}", json_text(document));
+  print_text(stream, json_text(document));
 }
 
 }  // namespace vtrain

@@ -8,7 +8,10 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "core/base/units.hpp"
 
@@ -34,12 +37,23 @@ std::string as_gigabytes(double bytes);
 /// A number of things: `1 job`, `2,000 jobs`.
 std::string count_of(std::int64_t count, std::string_view thing);
 
+/// Prints text for people, on a terminal or not: the only way in which commands write to standard output and
+/// standard error. All but line feeds is made printable, so that names from files and arguments cannot
+/// control the terminal.
+void print_text(std::FILE* stream, std::string_view text);
+
+/// Formats and prints text for people.
+template <class... Arguments>
+void print_text(std::FILE* stream, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  print_text(stream, std::string_view(fmt::format(format, std::forward<Arguments>(arguments)...)));
+}
+
 /// Where what is told of a file that was written goes: standard output, or standard error if the file is what
 /// standard output goes to (`--out /dev/stdout`).
 std::FILE* summary_stream(const std::filesystem::path& written);
 
-/// The document with an indentation of two and a newline at its end. Bytes that are no UTF-8, which file
-/// names may have, become U+FFFD.
+/// The document with an indentation of two and a newline at its end, printable. Bytes that are no UTF-8,
+/// which file names may have, become U+FFFD.
 std::string json_text(const nlohmann::ordered_json& document);
 
 /// Prints the document, on standard output unless another stream is given.
@@ -60,7 +74,7 @@ class TextTable {
  public:
   /// The titles of the columns.
   explicit TextTable(std::vector<std::string> header);
-  /// One row, as long as the header.
+  /// One row, as long as the header. Cells are made printable.
   void add_row(std::vector<std::string> row);
   /// All lines, each ended by a newline. Columns are two blanks apart; widths count characters, not bytes.
   std::string to_string() const;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/numbers.hpp"
+#include "core/base/utf8.hpp"
 #include "tools/format/text_format.hpp"
 
 namespace vtrain {
@@ -50,8 +51,9 @@ std::vector<std::string> share_row(std::string label, const JobShare& share,
 
 std::string describe_jobs(const std::string& name, const TraceStatistics& statistics,
                           const std::optional<ClusterSpec>& cluster) {
-  std::string text = fmt::format("trace     {}   {}   {}   {}\n", name, count_of(statistics.jobs, "job"),
-                                 as_days(to_seconds(statistics.span())), as_gpu_hours(statistics.gpu_hours));
+  std::string text =
+      fmt::format("trace     {}   {}   {}   {}\n", printable(name), count_of(statistics.jobs, "job"),
+                  as_days(to_seconds(statistics.span())), as_gpu_hours(statistics.gpu_hours));
   if (cluster) {
     text += fmt::format("cluster   {}   offered load {}\n", cluster->describe(),
                         as_load(statistics.offered_load(cluster->total_gpus())));

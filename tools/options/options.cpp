@@ -197,12 +197,18 @@ void add_experiment_options(CLI::App& command, ExperimentArguments& arguments) {
                   "Write timeline.json for Perfetto: always, never, or auto (up to 5,000 jobs)")
       ->check(one_of({"always", "never", "auto"}))
       ->capture_default_str();
+  add_spreadsheet_option(command, arguments.spreadsheet_safe);
   command.add_flag(
       "--strict", arguments.trace.strict,
       "Exit 2 at a row that would be skipped, for a job larger than the cluster, which would be "
       "rejected, for a deadline before its submission, for models on GPUs without a profile, and for "
       "predicted run times beyond what was measured");
   command.add_flag("--json", arguments.json, "Print one JSON document; files are written only with --out");
+}
+
+void add_spreadsheet_option(CLI::App& command, bool& spreadsheet_safe) {
+  command.add_flag("--spreadsheet-safe", spreadsheet_safe,
+                   "Put an apostrophe before names in tables that a spreadsheet would take for formulas");
 }
 
 void add_input_option(CLI::App& program) {

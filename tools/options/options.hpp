@@ -30,6 +30,9 @@ void add_cluster_option(CLI::App& command, TargetArguments& arguments);
 /// Adds `--profile`, `--stack`, `--calibrate`, `--precision` and `--headroom`.
 void add_target_options(CLI::App& command, TargetArguments& arguments);
 
+/// Adds `--spreadsheet-safe`, for a command that writes tables with names.
+void add_spreadsheet_option(CLI::App& command, bool& spreadsheet_safe);
+
 /// Adds `--max-input` to every command below `program` that reads files.
 void add_input_option(CLI::App& program);
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "core/base/utf8.hpp"
 #include "tools/format/text_format.hpp"
 
 namespace vtrain {
@@ -42,12 +43,27 @@ std::string assumptions_html(const Page& page) {
   return html + "</ul></section>\n";
 }
 
+/// The value with all of its strings and keys printable.
+json with_printable_strings(const json& value) {
+  if (value.is_string()) return printable(value.get_ref<const std::string&>());
+  if (!value.is_structured()) return value;
+  json copy = value.is_array() ? json::array() : json::object();
+  for (const auto& item : value.items()) {
+    if (value.is_array()) {
+      copy.push_back(with_printable_strings(item.value()));
+    } else {
+      copy[printable(item.key())] = with_printable_strings(item.value());
+    }
+  }
+  return copy;
+}
+
 }  // namespace
 
 std::string escape_html(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for (const char c : text) {
+  for (const char c : printable(text, "\n\t")) {
     switch (c) {
       case '&':
         out += "&amp;";
@@ -64,21 +80,15 @@ std::string escape_html(std::string_view text) {
       case '\'':
         out += "&#39;";
         break;
-      default: {
-        const bool control = static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t';
-        if (control || c == 0x7f) {
-          out += "\xef\xbf\xbd";
-        } else {
-          out += c;
-        }
-      }
+      default:
+        out += c;
     }
   }
   return out;
 }
 
 std::string embed_json(const nlohmann::json& value) {
-  const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string text = with_printable_strings(value).dump();
   std::string out;
   out.reserve(text.size());
   for (const char c : text) {

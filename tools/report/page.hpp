@@ -11,12 +11,11 @@
 
 namespace vtrain::report {
 
-/// `text` for element content and quoted attribute values. Control characters become U+FFFD, as HTML does not
-/// allow them.
+/// `text` for element content and quoted attribute values, printable but for line feeds and tabs.
 std::string escape_html(std::string_view text);
 
 /// One line of JSON for a `<script type="application/json">` element: no `<` stays, so that nothing in it can
-/// end the element; bytes that are not UTF-8 become U+FFFD.
+/// end the element. Strings are printable: a page shows what a terminal would.
 std::string embed_json(const nlohmann::json& value);
 
 /// Replaces each `{{name}}` of `page` by the value of that name, once: values are not looked at again. Throws

@@ -33,18 +33,19 @@ std::string_view state_name(JobState state) {
   throw std::logic_error("a job state without a name");
 }
 
-void append_job(std::string& out, const Workload& workload, const Job& job, const JobOutcome& outcome) {
+void append_job(std::string& out, const Workload& workload, const Job& job, const JobOutcome& outcome,
+                CellText cells) {
   const auto comma_then_seconds = [&out](bool known, std::int64_t nanoseconds) {
     out += ',';
     if (known) append_ns_as_seconds(out, nanoseconds);
   };
   const bool ended = has_ended(outcome);
   const bool started = has_started(outcome);
-  append_csv_field(out, job.name);
+  append_csv_field(out, job.name, cells);
   out += ',';
-  if (job.tenant) append_csv_field(out, workload.tenants[job.tenant.value]);
+  if (job.tenant) append_csv_field(out, workload.tenants[job.tenant.value], cells);
   out += ',';
-  if (job.model) append_csv_field(out, workload.models[job.model.value]);
+  if (job.model) append_csv_field(out, workload.models[job.model.value], cells);
   comma_then_seconds(true, job.submit.time_since_epoch().count());
   comma_then_seconds(started, outcome.start.time_since_epoch().count());
   comma_then_seconds(ended, outcome.end.time_since_epoch().count());
@@ -66,7 +67,8 @@ void append_job(std::string& out, const Workload& workload, const Job& job, cons
 
 }  // namespace
 
-void write_jobs_csv(OutputFile& file, const Workload& workload, const SimulationResult& result) {
+void write_jobs_csv(OutputFile& file, const Workload& workload, const SimulationResult& result,
+                    CellText cells) {
   // Written row by row: a million rows need no second copy in memory.
   file.write(
       "job_id,tenant,model,submit_s,start_s,end_s,state,num_gpus,jct_s,queueing_delay_s,deadline_s,deadline_"
@@ -74,12 +76,12 @@ void write_jobs_csv(OutputFile& file, const Workload& workload, const Simulation
   std::string row;
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
     row.clear();
-    append_job(row, workload, workload.jobs[i], result.outcomes[i]);
+    append_job(row, workload, workload.jobs[i], result.outcomes[i], cells);
     file.write(row);
   }
 }
 
-std::string interruptions_to_csv(const Workload& workload, const SimulationResult& result) {
+std::string interruptions_to_csv(const Workload& workload, const SimulationResult& result, CellText cells) {
   std::string rows = "job_id,failures,preemptions,resizes,gpu_seconds";
   for (const LossCauseInfo& cause : kLossCauses)
     rows += fmt::format(",{}_gpu_seconds", cause.name);
@@ -88,7 +90,7 @@ std::string interruptions_to_csv(const Workload& workload, const SimulationResul
     const JobOutcome& outcome = result.outcomes[i];
     const LostGpuTime& lost = result.losses[i];
     if (outcome.failures + outcome.preemptions + outcome.resizes == 0 && lost.none()) continue;
-    append_csv_field(rows, workload.jobs[i].name);
+    append_csv_field(rows, workload.jobs[i].name, cells);
     rows += fmt::format(",{},{},{},", outcome.failures, outcome.preemptions, outcome.resizes);
     outcome.gpu_time.append_to(rows);
     for (std::size_t cause = 0; cause < kNumLossCauses; ++cause) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/result.hpp"
+#include "core/io/csv.hpp"
 #include "core/io/file.hpp"
 #include "core/io/staged_folder.hpp"
 #include "tools/experiment/experiment.hpp"
@@ -29,11 +30,12 @@ std::string cluster_timeline(const Workload& workload, std::int32_t num_nodes,
 /// trace's origin with as many digits as needed; what a job never had (a start, a deadline) is empty. Under
 /// policies that work in slots (`elasticflow`, presets of `las` and `edf`) `end_s` is the end that the policy
 /// books, in whole seconds or slots. `deadline_met` goes by the instant at which the work was done, which may
-/// lie before.
-void write_jobs_csv(OutputFile& file, const Workload& workload, const SimulationResult& result);
+/// lie before. `cells` says how names are written.
+void write_jobs_csv(OutputFile& file, const Workload& workload, const SimulationResult& result,
+                    CellText cells);
 
 /// The text of `interruptions.csv`: lost GPU time, a row for each job that was interrupted or lost any.
-std::string interruptions_to_csv(const Workload& workload, const SimulationResult& result);
+std::string interruptions_to_csv(const Workload& workload, const SimulationResult& result, CellText cells);
 
 /// Writes the files of one policy's run to `place` within `folder`: `jobs.csv`; `interruptions.csv` and
 /// `outages.csv`, for a run in which something could happen to jobs and did to nodes; `timeline.json`, for a
@@ -41,7 +43,7 @@ std::string interruptions_to_csv(const Workload& workload, const SimulationResul
 /// within `folder`.
 Result<std::vector<std::string>> write_run(StagedFolder& folder, const std::filesystem::path& place,
                                            const Workload& workload, std::int32_t num_nodes,
-                                           const ExperimentRun& run);
+                                           const ExperimentRun& run, CellText cells);
 
 /// Policy specs as names of folders: `las:timer=peer` is `las-timer=peer`. A name that would be too long or
 /// is taken ends in a hash of its spec.

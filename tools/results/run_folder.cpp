@@ -100,12 +100,12 @@ std::vector<std::string> policy_folders(const std::vector<std::string>& specs) {
 
 Result<std::vector<std::string>> write_run(StagedFolder& folder, const fs::path& place,
                                            const Workload& workload, std::int32_t num_nodes,
-                                           const ExperimentRun& run) {
+                                           const ExperimentRun& run, CellText cells) {
   const SimulationResult& result = run.result;
   std::vector<std::string> names = {(place / "jobs.csv").string()};
   auto jobs = folder.open(names.back());
   if (!jobs) return fail(std::move(jobs.error()));
-  write_jobs_csv(*jobs, workload, result);
+  write_jobs_csv(*jobs, workload, result, cells);
   auto written = jobs->finish();
   const auto write = [&](std::string_view name, const std::string& content) {
     if (!written) return;
@@ -113,7 +113,7 @@ Result<std::vector<std::string>> write_run(StagedFolder& folder, const fs::path&
     written = folder.add(names.back(), content);
   };
   if (!result.losses.empty()) {
-    write("interruptions.csv", interruptions_to_csv(workload, result));
+    write("interruptions.csv", interruptions_to_csv(workload, result, cells));
     if (!result.outages.empty()) write("outages.csv", outages_to_csv(result.outages));
   }
   if (result.segments_recorded) write("timeline.json", cluster_timeline(workload, num_nodes, result));

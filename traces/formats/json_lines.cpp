@@ -78,7 +78,7 @@ class JsonLinesReader {
     if (!values) return complain(values.error().field, values.error().message);
     if (values->size() == 1 && values->front().key == kAssumption) {
       const std::string& text = values->front().text;
-      if (!is_printable(text)) return complain(kAssumption, expected_found("a line of text", text));
+      if (!is_plain_text(text)) return complain(kAssumption, expected_found("a line of text", text));
       trace_.assumptions.push_back(text);
       return {};
     }

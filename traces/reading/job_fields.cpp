@@ -78,7 +78,7 @@ void find_same_names(const std::vector<Job>& jobs, bool upper, std::size_t count
 }  // namespace
 
 Result<void> check_name(std::string_view text) {
-  if (text.empty() || text.size() > kMaxNameBytes || !is_printable(text)) {
+  if (text.empty() || text.size() > kMaxNameBytes || !is_plain_text(text)) {
     return fail(
         {.message = expected_found(
              fmt::format("a name of 1 to {} bytes without control characters", kMaxNameBytes), text)});

@@ -64,7 +64,7 @@ class ShapeReader {
     shape_.summary = top.string_or("summary", "");
     shape_.num_jobs = top.integer("jobs", 2, kMostShapeJobs);
     for (const auto& [key, text] : {std::pair("name", &shape_.name), std::pair("summary", &shape_.summary)}) {
-      if (text->size() > kMaxNameBytes || !is_printable(*text))
+      if (text->size() > kMaxNameBytes || !is_plain_text(*text))
         top.complain(key,
                      fmt::format("expected text of at most {} bytes without control characters, found '{}'",
                                  kMaxNameBytes, printable(*text).substr(0, 80)));

@@ -82,7 +82,7 @@ void read_main_size(JsonFields& fields, std::string_view key, std::int64_t& size
 void read_top_level(JsonFields& fields, TransformerModel& model) {
   fields.allow_only(kModelKeys);
   model.name = fields.string_or("name", model.name);
-  if (!is_printable(model.name))
+  if (!is_plain_text(model.name))
     fields.complain("name", expected_found("text without control characters", printable(model.name)));
   read_size(fields, "num_layers", model.num_layers);
   read_size(fields, "hidden_size", model.hidden_size);

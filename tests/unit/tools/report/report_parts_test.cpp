@@ -48,17 +48,20 @@ ClusterSpec cluster_of(std::int32_t nodes, std::int32_t gpus_per_node) {
 
 TEST_CASE("report: text is escaped for HTML") {
   CHECK(escape_html("a<b>&\"c\"'d'") == "a&lt;b&gt;&amp;&quot;c&quot;&#39;d&#39;");
-  CHECK(escape_html(std::string("x\0y\x01z\nn", 7)) == "x\xef\xbf\xbdy\xef\xbf\xbdz\nn");
+  CHECK(escape_html(std::string("x\0y\x01z\nn", 7)) == "x\\x00y\\x01z\nn");
+  CHECK(escape_html("abc\u202efdp") == "abc\\u202efdp");
   CHECK(escape_html("Größe") == "Größe");
 }
 
 TEST_CASE("report: embedded JSON cannot end its script element and survives bytes that are not UTF-8") {
-  const nlohmann::json value = {{"name", "</script><!--"}, {"bad", "a\xff"}};
+  const nlohmann::json value = {
+      {"name", "</script><!--"}, {"bad", "a\xff"}, {"right to left", "abc\u202efdp\x1b"}};
   const std::string text = embed_json(value);
   CHECK(text.find('<') == std::string::npos);
   const nlohmann::json back = nlohmann::json::parse(text);
   CHECK(back["name"] == "</script><!--");
-  CHECK(back["bad"] == "a\xef\xbf\xbd");
+  CHECK(back["bad"] == "a\\xff");
+  CHECK(back["right to left"] == "abc\\u202efdp\\x1b");
 }
 
 TEST_CASE("report: a template is filled once, and values are not looked at again") {
