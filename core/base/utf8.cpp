@@ -9,54 +9,26 @@ namespace {
 
 /// The first character of a text.
 struct Character {
-  std::size_t length = 0;  ///< in bytes; 0 if the text does not begin with well-formed UTF-8
   std::uint32_t code = 0;
+  std::size_t length = 0;  ///< bytes; 0: not well-formed UTF-8
 };
 
 Character first_character(std::string_view text) {
-  constexpr Character kMalformed{};
   const auto lead = static_cast<unsigned char>(text[0]);
-  if (lead < 0x80) return {.length = 1, .code = lead};
+  if (lead < 0x80) return {lead, 1};
   const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return kMalformed;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return {};
   std::uint32_t code = lead & (0xffu >> (length + 1));
   for (std::size_t i = 1; i < length; ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
-    if ((byte & 0xc0) != 0x80) return kMalformed;
+    if ((byte & 0xc0) != 0x80) return {};
     code = code << 6 | (byte & 0x3fu);
   }
   // Surrogates, code points beyond Unicode, and code points that a shorter form holds are not well-formed.
   const bool is_surrogate = code >= 0xd800 && code <= 0xdfff;
   const bool too_long = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
-  return is_surrogate || too_long || code > 0x10ffff ? kMalformed : Character{.length = length, .code = code};
-}
-
-bool is_control(std::uint32_t code) {
-  return code < 0x20 || (code >= 0x7f && code <= 0x9f);
-}
-
-/// Characters that are not seen, or that change the order of others.
-bool is_hidden(std::uint32_t code) {
-  const auto is_within = [code](std::uint32_t first, std::uint32_t last) {
-    return code >= first && code <= last;
-  };
-  return code == 0x061c || is_within(0x200e, 0x200f) || is_within(0x2028, 0x202e) ||
-         is_within(0x2066, 0x2069) || code == 0xfeff;
-}
-
-/// Whether every character of a text is well-formed and none is refused.
-template <class Refuses>
-bool all_characters(std::string_view text, const Refuses& refuses) {
-  for (std::size_t i = 0; i < text.size();) {
-    if (text[i] >= ' ' && text[i] <= '~') {  // nearly every character
-      ++i;
-      continue;
-    }
-    const Character character = first_character(text.substr(i));
-    if (character.length == 0 || refuses(character.code)) return false;
-    i += character.length;
-  }
-  return true;
+  if (is_surrogate || too_long || code > 0x10ffff) return {};
+  return {code, length};
 }
 
 /// Bytes of ASCII that `text` begins with, in steps of a block where it is long.
@@ -85,6 +57,34 @@ std::size_t count_utf8(std::string_view text) {
     at += length;
   }
   return at;
+}
+
+bool is_control(std::uint32_t code) {
+  return code < 0x20 || (code >= 0x7f && code <= 0x9f);
+}
+
+/// Characters that are not seen, or that change the order of others.
+bool is_hidden(std::uint32_t code) {
+  const auto is_within = [code](std::uint32_t first, std::uint32_t last) {
+    return code >= first && code <= last;
+  };
+  return code == 0x061c || is_within(0x200e, 0x200f) || is_within(0x2028, 0x202e) ||
+         is_within(0x2066, 0x2069) || code == 0xfeff;
+}
+
+/// Whether every character of a text is well-formed and none is refused.
+template <class Refuses>
+bool all_characters(std::string_view text, const Refuses& refuses) {
+  for (std::size_t i = 0; i < text.size();) {
+    if (text[i] >= ' ' && text[i] <= '~') {  // nearly every character
+      ++i;
+      continue;
+    }
+    const Character character = first_character(text.substr(i));
+    if (character.length == 0 || refuses(character.code)) return false;
+    i += character.length;
+  }
+  return true;
 }
 
 }  // namespace

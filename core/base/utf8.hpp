@@ -22,18 +22,16 @@ bool is_printable(std::string_view text);
 /// other characters that `is_printable` refuses `\uNNNN`. Those of `keep`, which are below U+0080, stay.
 std::string printable(std::string_view text, std::string_view keep = {});
 
-/// Whether `text` is well-formed UTF-8; control characters are. About 20 GB/s where it is ASCII.
-bool is_utf8(std::string_view text);
-
-/// `text` with U+FFFD for every byte that is no part of well-formed UTF-8, as in names of other encodings.
-std::string replace_non_utf8(std::string_view text);
-
-/// What stands in for a byte that is no UTF-8: U+FFFD.
-inline constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
-
 /// A JSON text with the escape `\uNNNN` for all that is not printable and stands in its strings; the document
 /// means the same. Line feeds, and bytes that are no UTF-8, stay.
 std::string printable_json(std::string text);
+
+/// Whether `text` is well-formed UTF-8; control characters are. About 20 GB/s where it is ASCII.
+bool is_utf8(std::string_view text);
+/// `text` with U+FFFD for every byte that is no part of well-formed UTF-8, as in names of other encodings.
+std::string replace_non_utf8(std::string_view text);
+/// What stands in for a byte that is no UTF-8: U+FFFD.
+inline constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
 
 /// The beginning of `text`, at most `most` bytes: no character is cut.
 std::string_view first_bytes(std::string_view text, std::size_t most);

@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/base/strings.hpp"
 #include "core/io/json_reader.hpp"
 

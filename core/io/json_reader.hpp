@@ -25,8 +25,8 @@ enum class NonFinite : std::uint8_t { Refused, Null };
 /// A JSON document with the text it came from, so that errors can name lines.
 class JsonDocument {
  public:
-  /// Parses `text`; at most 64 levels of nesting and two million values, no key
-  /// twice in an object. `file` is used in errors.
+  /// Parses `text`; at most 64 levels of nesting and two million values, no key twice in an object. `file` is
+  /// used in errors.
   static Result<JsonDocument> parse(std::string text, std::string file,
                                     NonFinite non_finite = NonFinite::Refused);
 

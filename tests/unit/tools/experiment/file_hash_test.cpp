@@ -26,7 +26,6 @@ TEST_CASE("file_hash: what cannot be read to its end has no hash") {
     CAPTURE(path);
     const auto hash = sha256_of_file(path);
     REQUIRE_FALSE(hash);
-    CHECK(hash.error().kind == ErrorKind::Io);
     CHECK(hash.error().file == path);
   }
 }
