@@ -61,11 +61,11 @@ TEST_CASE("auxiliary_file: archives and throughputs") {
 TEST_CASE("auxiliary_file: text with the letters of an archive is none") {
   // Type, size and checksum must fit, too.
   const std::string archive = member("x");
-  for (const auto& [at, text] :
+  for (const auto& change :
        {std::pair{std::size_t{156}, "?"}, {std::size_t{124}, "9"}, {std::size_t{148}, "7"}}) {
     std::string changed = archive;
-    changed.replace(at, 1, text);
-    CAPTURE(at);
+    changed.replace(change.first, 1, change.second);
+    CAPTURE(change.first);
     CHECK(vtrain::describe_other_file(changed).empty());
   }
   CHECK_FALSE(vtrain::describe_other_file(archive).empty());
