@@ -30,7 +30,7 @@ inline int check_trace(const Result<Trace>& trace) {
   const bool without_work = trace->format == "sia";
   SimTime previous{};
   for (const Job& job : trace->workload.jobs) {
-    require(job.submit >= previous && job.num_gpus.value >= 1 && is_printable(job.name));
+    require(job.submit >= previous && job.num_gpus.value >= 1 && is_plain_text(job.name));
     require(without_work || job.duration.count() > 0 ||
             (job.model && job.global_batch > 0 && job.iterations > 0));
     require(job.duration.count() >= 0 && job.requested_time.count() >= 0);
