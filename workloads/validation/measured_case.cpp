@@ -71,20 +71,20 @@ Result<MeasuredCase> read_row(const CsvReader& reader, bool is_measurement) {
   return row;
 }
 
+/// Refuses a document with more cases than a table may have lines, before one of them is read.
+Result<void> check_number(std::size_t num_cases, const std::string& file) {
+  const std::size_t most = input_limit(InputKind::Measurements).lines;
+  if (num_cases <= most) return {};
+  return fail({.kind = ErrorKind::Io,
+               .file = file,
+               .message = fmt::format("has more than {} measured cases, the limit of a file; --max-input "
+                                      "raises it",
+                                      with_thousands(static_cast<std::int64_t>(most)))});
+}
+
 /// The cases of a file, read one by one. One that cannot be read is kept with the error for what is missing.
 class CaseList {
  public:
-  /// More cases than a table may have lines are an error of the file.
-  Result<void> check_room(const std::string& file) const {
-    const std::size_t most = input_limit(InputKind::Measurements).lines;
-    if (cases_.size() < most) return {};
-    return fail({.kind = ErrorKind::Io,
-                 .file = file,
-                 .message = fmt::format("has more than {} measured cases, the limit of a file; --max-input "
-                                        "raises it",
-                                        with_thousands(static_cast<std::int64_t>(most)))});
-  }
-
   void add(Result<MeasuredCase> read, std::string id) {
     if (read) {
       ++num_readable_;
@@ -162,9 +162,9 @@ Result<MeasuredCases> parse_measured_cases(std::string text, const std::string& 
         root, "cases",
         expected_found("a list of measured cases", &list == &root ? "nothing" : list.type_name())));
   }
+  if (auto number = check_number(list.size(), file); !number) return fail(std::move(number.error()));
   CaseList records;
   for (const json& record : list) {
-    if (auto room = records.check_room(file); !room) return fail(std::move(room.error()));
     const bool has_id = record.is_object() && record.contains("id") && record["id"].is_string();
     records.add(read_measured_record(*document, record),
                 has_id ? record["id"].get<std::string>() : fmt::format("record {}", &record - &list[0] + 1));
