@@ -87,6 +87,25 @@ bool all_characters(std::string_view text, const Refuses& refuses) {
   return true;
 }
 
+/// `text` with what `replace(character, its bytes)` gives in the place of each character that is refused, and
+/// of each byte that is no UTF-8.
+template <class Refuses, class Replace>
+std::string replaced_characters(std::string_view text, const Refuses& refuses, const Replace& replace) {
+  if (all_characters(text, refuses)) return std::string(text);
+  std::string replaced;
+  while (!text.empty()) {
+    const Character character = first_character(text);
+    const std::string_view bytes = text.substr(0, std::max<std::size_t>(character.length, 1));
+    if (character.length > 0 && !refuses(character.code)) {
+      replaced += bytes;
+    } else {
+      replaced += replace(character, bytes);
+    }
+    text.remove_prefix(bytes.size());
+  }
+  return replaced;
+}
+
 }  // namespace
 
 std::string_view first_bytes(std::string_view text, std::size_t most) {
@@ -129,41 +148,22 @@ std::string printable(std::string_view text, std::string_view keep) {
     const bool is_kept = code < 0x80 && keep.find(static_cast<char>(code)) != std::string_view::npos;
     return is_hidden(code) || (is_control(code) && !is_kept);
   };
-  if (all_characters(text, is_refused)) return std::string(text);
-  std::string shown;
-  while (!text.empty()) {
-    const Character character = first_character(text);
-    const std::string_view bytes = text.substr(0, std::max<std::size_t>(character.length, 1));
-    if (character.length > 0 && !is_refused(character.code)) {
-      shown += bytes;
-    } else if (character.length > 0 && is_hidden(character.code)) {
-      shown += fmt::format("\\u{:04x}", character.code);
-    } else {
-      for (const char byte : bytes)
-        shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
-    }
-    text.remove_prefix(bytes.size());
-  }
-  return shown;
+  return replaced_characters(text, is_refused, [](const Character& character, std::string_view bytes) {
+    if (character.length > 0 && is_hidden(character.code)) return fmt::format("\\u{:04x}", character.code);
+    std::string shown;
+    for (const char byte : bytes)
+      shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+    return shown;
+  });
 }
 
-std::string printable_json(std::string text) {
-  const auto is_escaped = [](std::uint32_t code) {
+std::string printable_json(std::string_view text) {
+  const auto is_refused = [](std::uint32_t code) {
     return code != '\n' && (is_control(code) || is_hidden(code));
   };
-  if (all_characters(text, is_escaped)) return text;
-  std::string escaped;
-  for (std::string_view rest = text; !rest.empty();) {
-    const Character character = first_character(rest);
-    const std::string_view bytes = rest.substr(0, std::max<std::size_t>(character.length, 1));
-    if (character.length > 0 && is_escaped(character.code)) {
-      escaped += fmt::format("\\u{:04x}", character.code);
-    } else {
-      escaped += bytes;
-    }
-    rest.remove_prefix(bytes.size());
-  }
-  return escaped;
+  return replaced_characters(text, is_refused, [](const Character& character, std::string_view bytes) {
+    return character.length > 0 ? fmt::format("\\u{:04x}", character.code) : std::string(bytes);
+  });
 }
 
 }  // namespace vtrain

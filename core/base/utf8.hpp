@@ -24,7 +24,7 @@ std::string printable(std::string_view text, std::string_view keep = {});
 
 /// A JSON text with the escape `\uNNNN` for all that is not printable and stands in its strings; the document
 /// means the same. Line feeds, and bytes that are no UTF-8, stay.
-std::string printable_json(std::string text);
+std::string printable_json(std::string_view text);
 
 /// Whether `text` is well-formed UTF-8; control characters are. About 20 GB/s where it is ASCII.
 bool is_utf8(std::string_view text);
