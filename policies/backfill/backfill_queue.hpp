@@ -114,6 +114,13 @@ class QueuesByKind {
       return entry.queue.first_fitting(limits);
     });
   }
+  /// The first job, if any, of those that ask for a type that is wanted, and smaller than those of its kind
+  /// that have been refused.
+  template <class IsWanted>
+  std::optional<QueuedJob> first_of(IsWanted is_wanted) const {
+    return first_fitting(
+        [&](GpuTypeId type) { return BackfillLimits{is_wanted(type) ? kAnyNumber : GpuCount(0)}; });
+  }
   /// Placement has no room for a job.
   void refuse(const QueuedJob& job) { of(job).smaller_than = job.num_gpus; }
   /// GPUs have come free since.

@@ -85,7 +85,7 @@ class Easy final : public Policy {
       if (head.booking) free_->cancel(*head.booking);
     }
     heads_.clear();
-    while (const auto job = first_without_head()) {
+    while (const auto job = waiting_.first_of([&](GpuTypeId asked) { return head_of(asked) == nullptr; })) {
       const bool room = fits(pass, *job);
       if (room && start(pass, *job)) continue;
       if (room) waiting_.refuse(*job);  // placement may have none although the count suffices
@@ -94,11 +94,6 @@ class Easy final : public Policy {
       if (head.booking) free_->book(*head.booking);
       if (free_->is_uniform()) return;
     }
-  }
-
-  std::optional<QueuedJob> first_without_head() const {
-    return waiting_.first_fitting(
-        [&](GpuTypeId asked) { return BackfillLimits{head_of(asked) ? GpuCount(0) : GpuCount(INT32_MAX)}; });
   }
 
   /// Starts, in order, every waiting job that moves no reservation.

@@ -68,10 +68,7 @@ class EasyFast final : public Policy {
 
   /// Starts waiting jobs in order; the first of each kind that can't start becomes its priority job.
   void start_queue(SchedulingPass& pass) {
-    const auto limits_of = [&](GpuTypeId asked) {
-      return BackfillLimits{has_head(pass, asked) ? GpuCount(0) : GpuCount(INT32_MAX)};
-    };
-    while (const auto first = waiting_.first_fitting(limits_of)) {
+    while (const auto first = waiting_.first_of([&](GpuTypeId asked) { return !has_head(pass, asked); })) {
       waiting_.remove(*first);
       if (!is_harmless(pass, first->id) || !start(pass, first->id)) add_head(pass, first->id);
     }

@@ -34,11 +34,6 @@ void WaitingQueue::remove(Position position) {
     ++head_;
 }
 
-std::optional<WaitingQueue::Position> WaitingQueue::front() const {
-  if (empty()) return std::nullopt;
-  return head_;
-}
-
 std::optional<WaitingQueue::Position> WaitingQueue::first_fitting(Position from, GpuCount max_gpus,
                                                                   SimDuration max_time_limit) const {
   from = std::max(from, head_);

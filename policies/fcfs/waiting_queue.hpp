@@ -36,15 +36,12 @@ class WaitingQueue {
   /// The position of a job, if it waits here. Only for queues whose jobs were queued in the order of their
   /// ids. O(log n).
   std::optional<Position> find(JobId job) const;
-  /// The position of the job that has waited longest. O(1).
-  std::optional<Position> front() const;
   /// The job at a position that is taken.
   JobId job(Position position) const { return jobs_[position]; }
   /// What the job there was queued with.
   GpuCount num_gpus(Position position) const { return GpuCount(tree_[capacity_ + position].num_gpus); }
   SimDuration time_limit(Position position) const { return tree_[capacity_ + position].time_limit; }
   std::size_t size() const { return num_jobs_; }
-  bool empty() const { return num_jobs_ == 0; }
 
  private:
   /// The minima over a stretch; those of an empty place fit nothing.
