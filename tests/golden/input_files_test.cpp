@@ -1,10 +1,12 @@
 /// Files as commands read them: pipes, devices, files beyond their limit, and what only begins like another
 /// format.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/support/command_runner.hpp"
@@ -56,6 +58,18 @@ std::string with_file(std::string command, const std::string& file) {
   for (std::size_t at = command.find('X'); at != std::string::npos; at = command.find('X', at + file.size()))
     command.replace(at, 1, file);
   return command;
+}
+
+/// What `validate` says of a list of `count` equal values, which it must refuse.
+std::string refusal_of_cases(std::string_view value, int count) {
+  const TemporaryFolder work;
+  std::string list = "[";
+  for (int i = 0; i < count; ++i)
+    list += fmt::format("{}{}", i == 0 ? "" : ",", value);
+  work.write("cases.json", list + "]");
+  const auto result = run_vtrain("validate cases.json", work.path());
+  CHECK(result.exit_code == 2);
+  return result.err;
 }
 
 }  // namespace
@@ -168,28 +182,14 @@ TEST_CASE("input files: rows beyond the limit are refused before they are kept")
 }
 
 TEST_CASE("input files: JSON of short values is refused by their number") {
-  const TemporaryFolder work;
-  std::string list = "[[]";
-  for (int i = 0; i < 2'000'001; ++i)
-    list += ",[]";
-  work.write("cases.json", list + "]");
-  const auto result = run_vtrain("validate cases.json", work.path());
-  CHECK(result.exit_code == 2);
-  CHECK(result.err ==
+  CHECK(refusal_of_cases("[]", 2'000'002) ==
         "error: cases.json: has more than 2,000,000 values, the limit of a JSON document; --max-input raises "
         "it\n");
 }
 
 TEST_CASE("input files: no more cases are kept than the limit says, also of short ones") {
-  const TemporaryFolder work;
-  std::string list = "[{}";
-  for (int i = 0; i < 50'000; ++i)
-    list += ",{}";
-  work.write("cases.json", list + "]");
-  const auto result = run_vtrain("validate cases.json", work.path());
-  CHECK(result.exit_code == 2);
   CHECK(
-      result.err ==
+      refusal_of_cases("{}", 50'001) ==
       "error: cases.json: has more than 50,000 measured cases, the limit of a file; --max-input raises it\n");
 }
 

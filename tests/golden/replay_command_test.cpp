@@ -14,6 +14,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using vtrain::testing::CommandResult;
 using vtrain::testing::InheritedPipe;
+using vtrain::testing::names_in;
 using vtrain::testing::run_json;
 using vtrain::testing::run_vtrain;
 using vtrain::testing::slurp;
@@ -26,13 +27,6 @@ constexpr std::string_view kJobs = "job_id,submit_s,num_gpus,duration_s\na,0,1,1
 /// Two jobs that miss their deadlines even on an empty cluster.
 constexpr std::string_view kHopeless =
     "job_id,submit_s,num_gpus,duration_s,deadline_s\na,0,8,1000,10\nb,5,8,2000,20\n";
-
-std::set<std::string> names_in(const fs::path& folder) {
-  std::set<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder))
-    names.insert(entry.path().filename().string());
-  return names;
-}
 
 }  // namespace
 

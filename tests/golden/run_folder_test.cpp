@@ -17,6 +17,7 @@
 
 namespace fs = std::filesystem;
 using vtrain::testing::CommandResult;
+using vtrain::testing::names_in;
 using vtrain::testing::run_vtrain;
 using vtrain::testing::slurp;
 using vtrain::testing::TemporaryFolder;
@@ -27,13 +28,6 @@ constexpr std::string_view kJobs = "job_id,submit_s,num_gpus,duration_s\na,0,1,1
 /// Jobs whose replay fails: one after the other they end 300 years later, beyond the clock's range.
 constexpr std::string_view kEndless =
     "job_id,submit_s,num_gpus,duration_s\na,0,1,3153600000\nb,0,1,3153600000\nc,0,1,3153600000\n";
-
-std::set<std::string> names_in(const fs::path& folder) {
-  std::set<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder))
-    names.insert(entry.path().filename().string());
-  return names;
-}
 
 /// The error of a replay of jobs that would fail later, with this `--out`.
 std::string refusal(const TemporaryFolder& work, const std::string& out) {

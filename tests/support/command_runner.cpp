@@ -43,6 +43,13 @@ std::string slurp(const fs::path& path) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder))
+    names.insert(entry.path().filename().string());
+  return names;
+}
+
 CommandResult run_vtrain(const std::string& arguments, const fs::path& folder, const fs::path& cache) {
   const TemporaryFolder output;
   const std::string out = (output.path() / "out").string();

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -46,6 +47,9 @@ std::string unwrapped(const std::string& text);
 
 /// The content of a file; throws if it cannot be read.
 std::string slurp(const std::filesystem::path& path);
+
+/// The names of what a folder has.
+std::set<std::string> names_in(const std::filesystem::path& folder);
 
 /// The folder of third-party data beside the project. Empty, with a message that the test is skipped, where
 /// it is absent.
