@@ -1,7 +1,11 @@
 #include "profiler/cuda/cupti_activity.hpp"
 
+#include <cxxabi.h>
+
 #include <cstdlib>
+#include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "profiler/cuda/cuda_call.hpp"
@@ -41,6 +45,16 @@ Received& received() {
   return records;
 }
 
+/// The kernel's name as in its source. A mangled one contains, for kernels of an unnamed namespace, a hash
+/// that differs from build to build.
+std::string readable_name(const char* name) {
+  if (name == nullptr) return "";
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> demangled(abi::__cxa_demangle(name, nullptr, nullptr, &status),
+                                                         std::free);
+  return status == 0 ? demangled.get() : name;
+}
+
 template <typename Record>
 KernelRecord memory_record(const CUpti_Activity* record, const char* name) {
   const auto* const memory = reinterpret_cast<const Record*>(record);
@@ -55,7 +69,7 @@ void take(const CUpti_Activity* record, Activity& activity) {
       const auto* const kernel = reinterpret_cast<const KernelActivity*>(record);
       activity.kernels.push_back({static_cast<std::int64_t>(kernel->start),
                                   static_cast<std::int64_t>(kernel->end), kernel->correlationId,
-                                  kernel->streamId, kernel->name == nullptr ? "" : kernel->name});
+                                  kernel->streamId, readable_name(kernel->name)});
       return;
     }
     case CUPTI_ACTIVITY_KIND_MEMSET:

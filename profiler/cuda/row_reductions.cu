@@ -16,10 +16,14 @@ __device__ void for_each_pack(std::int64_t packs, Visit visit) {
     visit(i);
 }
 
-/// Layer norm, or RMS norm without the mean. `weights` are pairs of scale and shift, `statistics` pairs of
-/// mean and reciprocal deviation.
+/// Pairs of scale and shift for the columns of a pack, read 16 bytes at a time.
+struct alignas(16) WeightPack {
+  float2 values[kPackSize];
+};
+
+/// Layer norm, or RMS norm without the mean. `statistics` are pairs of mean and reciprocal deviation.
 template <typename T, bool has_mean>
-__global__ void norm_kernel(const Pack<T>* in, Pack<T>* out, const float2* weights, float2* statistics,
+__global__ void norm_kernel(const Pack<T>* in, Pack<T>* out, const WeightPack* weights, float2* statistics,
                             std::int64_t row_packs) {
   __shared__ float scratch[32];
   const Pack<T>* const row = in + blockIdx.x * row_packs;
@@ -40,9 +44,10 @@ __global__ void norm_kernel(const Pack<T>* in, Pack<T>* out, const float2* weigh
   if (threadIdx.x == 0) statistics[blockIdx.x] = {mean, scale};
   for_each_pack(row_packs, [&](std::int64_t i) {
     Pack<T> pack = row[i];
+    const WeightPack weight_pack = weights[i];
 #pragma unroll
     for (int j = 0; j < kPackSize; ++j) {
-      const float2 weight = weights[i * kPackSize + j];
+      const float2 weight = weight_pack.values[j];
       pack.values[j] = from_float<T>((to_float(pack.values[j]) - mean) * scale * weight.x + weight.y);
     }
     out[blockIdx.x * row_packs + i] = pack;
@@ -50,7 +55,7 @@ __global__ void norm_kernel(const Pack<T>* in, Pack<T>* out, const float2* weigh
 }
 
 template <typename T, bool has_mean>
-__global__ void norm_backward_kernel(const Pack<T>* in, const Pack<T>* gradient, const float2* weights,
+__global__ void norm_backward_kernel(const Pack<T>* in, const Pack<T>* gradient, const WeightPack* weights,
                                      const float2* statistics, Pack<T>* out, std::int64_t row_packs) {
   __shared__ float scratch[32];
   const std::int64_t first = blockIdx.x * row_packs;
@@ -60,9 +65,10 @@ __global__ void norm_backward_kernel(const Pack<T>* in, const Pack<T>* gradient,
   for_each_pack(row_packs, [&](std::int64_t i) {
     const Pack<T> x = in[first + i];
     const Pack<T> dy = gradient[first + i];
+    const WeightPack weight_pack = weights[i];
 #pragma unroll
     for (int j = 0; j < kPackSize; ++j) {
-      const float weighted = to_float(dy.values[j]) * weights[i * kPackSize + j].x;
+      const float weighted = to_float(dy.values[j]) * weight_pack.values[j].x;
       sum += weighted;
       product += weighted * (to_float(x.values[j]) - of_row.x) * of_row.y;
     }
@@ -73,10 +79,11 @@ __global__ void norm_backward_kernel(const Pack<T>* in, const Pack<T>* gradient,
   for_each_pack(row_packs, [&](std::int64_t i) {
     const Pack<T> x = in[first + i];
     Pack<T> dy = gradient[first + i];
+    const WeightPack weight_pack = weights[i];
 #pragma unroll
     for (int j = 0; j < kPackSize; ++j) {
       const float normal = (to_float(x.values[j]) - of_row.x) * of_row.y;
-      const float weighted = to_float(dy.values[j]) * weights[i * kPackSize + j].x;
+      const float weighted = to_float(dy.values[j]) * weight_pack.values[j].x;
       dy.values[j] = from_float<T>((weighted - mean_sum - normal * mean_product) * of_row.y);
     }
     out[first + i] = dy;
@@ -84,35 +91,47 @@ __global__ void norm_backward_kernel(const Pack<T>* in, const Pack<T>* gradient,
 }
 
 constexpr int kStripRows = 128;
+constexpr int kStripPacks = 32;
 constexpr int kStripLines = 8;
 
 /// Gradients of scale and shift: each block sums a strip of 128 rows of 256 columns and adds it to the
-/// result.
+/// result. The lines of the block are added up in shared memory first, so that a column costs one atomic
+/// pair.
 template <typename T>
 __global__ void norm_weights_backward_kernel(const Pack<T>* in, const Pack<T>* gradient,
                                              const float2* statistics, float2* weight_gradients,
                                              std::int64_t rows, std::int64_t row_packs) {
-  const std::int64_t pack = std::int64_t{blockIdx.x} * 32 + threadIdx.x;
-  if (pack >= row_packs) return;
-  float scale[kPackSize] = {};
-  float shift[kPackSize] = {};
+  __shared__ float2 sums[kStripLines][kPackSize][kStripPacks];
+  const std::int64_t pack = std::int64_t{blockIdx.x} * kStripPacks + threadIdx.x;
+  float2 own[kPackSize] = {};
   const std::int64_t begin = std::int64_t{blockIdx.y} * kStripRows;
   const std::int64_t end = begin + kStripRows < rows ? begin + kStripRows : rows;
-  for (std::int64_t row = begin + threadIdx.y; row < end; row += kStripLines) {
+  for (std::int64_t row = begin + threadIdx.y; row < end && pack < row_packs; row += kStripLines) {
     const Pack<T> x = in[row * row_packs + pack];
     const Pack<T> dy = gradient[row * row_packs + pack];
     const float2 of_row = statistics[row];
 #pragma unroll
     for (int j = 0; j < kPackSize; ++j) {
-      scale[j] += to_float(dy.values[j]) * (to_float(x.values[j]) - of_row.x) * of_row.y;
-      shift[j] += to_float(dy.values[j]);
+      own[j].x += to_float(dy.values[j]) * (to_float(x.values[j]) - of_row.x) * of_row.y;
+      own[j].y += to_float(dy.values[j]);
     }
   }
 #pragma unroll
-  for (int j = 0; j < kPackSize; ++j) {
-    atomicAdd(&weight_gradients[pack * kPackSize + j].x, scale[j]);
-    atomicAdd(&weight_gradients[pack * kPackSize + j].y, shift[j]);
+  for (int j = 0; j < kPackSize; ++j)
+    sums[threadIdx.y][j][threadIdx.x] = own[j];
+  __syncthreads();
+  static_assert(kStripLines == kPackSize, "each line of threads adds up one column of every pack");
+  if (pack >= row_packs) return;
+  float2 total = {};
+#pragma unroll
+  for (int line = 0; line < kStripLines; ++line) {
+    const float2 part = sums[line][threadIdx.y][threadIdx.x];
+    total.x += part.x;
+    total.y += part.y;
   }
+  float2& result = weight_gradients[pack * kPackSize + threadIdx.y];
+  atomicAdd(&result.x, total.x);
+  atomicAdd(&result.y, total.y);
 }
 
 /// Columns of a causal row that count.
@@ -247,17 +266,17 @@ class RowReduction {
 
   template <bool has_mean>
   void norm() const {
-    run(norm_kernel<T, has_mean>, at(0), at(1), as<float2>(2), as<float2>(3), row_packs_);
+    run(norm_kernel<T, has_mean>, at(0), at(1), as<WeightPack>(2), as<float2>(3), row_packs_);
   }
 
   template <bool has_mean>
   void norm_backward() const {
-    run(norm_backward_kernel<T, has_mean>, at(0), at(1), as<float2>(2), as<float2>(3), at(4), row_packs_);
+    run(norm_backward_kernel<T, has_mean>, at(0), at(1), as<WeightPack>(2), as<float2>(3), at(4), row_packs_);
     const auto strips = [](std::int64_t size, std::int64_t each) {
       return static_cast<unsigned>((size + each - 1) / each);
     };
-    const dim3 grid(strips(row_packs_, 32), strips(rows_, kStripRows));
-    norm_weights_backward_kernel<T><<<grid, dim3(32, kStripLines), 0, stream_>>>(
+    const dim3 grid(strips(row_packs_, kStripPacks), strips(rows_, kStripRows));
+    norm_weights_backward_kernel<T><<<grid, dim3(kStripPacks, kStripLines), 0, stream_>>>(
         at(0), at(1), as<float2>(3), as<float2>(5), rows_, row_packs_);
     check_launch();
   }

@@ -10,6 +10,7 @@
 
 using nlohmann::json;
 using vtrain::testing::recording_text;
+using vtrain::testing::run_json;
 using vtrain::testing::run_vtrain;
 using vtrain::testing::TemporaryFolder;
 
@@ -75,4 +76,18 @@ TEST_CASE("recorded profile: what is wrong with a recording is said, and exits w
   const auto broken = run_vtrain("profile import broken", folder.path());
   CHECK(broken.exit_code == 2);
   CHECK(broken.err.find("broken/kernel_table.json") != std::string::npos);
+}
+
+TEST_CASE(
+    "recorded profile: the runs that were trained on an H200 are predicted with the table of that H200") {
+  const std::filesystem::path folder =
+      std::filesystem::path(VTRAIN_PROFILES_DIR) / "../../profiler/validation/h200";
+  const json report = run_json("validate " + (folder / "measured.json").string() + " --profile " +
+                               (folder / "table").string());
+  CHECK(report["n"] == 25);
+  const json& compiled = report["groups"][0];
+  CHECK(compiled["group"] == "pytorch-compiled-h200");
+  CHECK(compiled["n"] == 17);
+  // A bound, not the figure: profiler/validation/h200/README.md has that.
+  CHECK(compiled["mape_percent"].get<double>() < 5);
 }

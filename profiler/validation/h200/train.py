@@ -5,19 +5,23 @@
     train.py --out measured.json --list      what is left to do; needs neither GPU nor PyTorch
 
 The file is what `vtrain validate` reads. Runs that are in it already are left out, and no run is begun after the time
-limit: run it again to go on. Each run is a process of its own, so that one that fails leaves the others alone."""
+limit: run it again to go on. Each run is a process of its own, so that one that fails leaves the others alone; they are
+forked from one that has loaded PyTorch."""
 import argparse
-import json
-import subprocess
+import multiprocessing
 import sys
 import time
 
 import runs as described
 
-WARM_UP = 5
-LEAST_ITERATIONS = 10
-MEASURED_SECONDS = 8.0
+WARM_UP = 3
+LEAST_ITERATIONS = 8
+MEASURED_SECONDS = 4.0
 LONGEST_RUN = 240  # seconds: compiling takes a minute or two
+
+
+class NoGpu(Exception):
+    pass
 
 
 def measure(run):
@@ -27,7 +31,7 @@ def measure(run):
     import model as models
 
     if not torch.cuda.is_available():
-        raise SystemExit("no GPU on this machine: PyTorch finds none")
+        raise NoGpu("PyTorch finds none on this machine")
     torch.manual_seed(1)
     device = torch.device("cuda")
     with torch.device(device):
@@ -60,17 +64,32 @@ def measure(run):
             "torch": torch.__version__, "cuda": torch.version.cuda}
 
 
+def send_measurement(run, connection):
+    """Sends the measurement, or why there is none, as {"failed": reason}."""
+    try:
+        connection.send(measure(run))
+    except Exception as error:  # whatever it is, the other runs go on
+        connection.send({"failed": f"{type(error).__name__}: {error}".splitlines()[0][:300]})
+
+
 def run_apart(run):
     """The measurement of another process, or why there is none."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["torch", "model"])
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=send_measurement, args=(run, sender))
+    process.start()
+    sender.close()
     try:
-        done = subprocess.run([sys.executable, __file__, "--one", run["id"]], capture_output=True, text=True,
-                              timeout=LONGEST_RUN, check=False)
-    except subprocess.TimeoutExpired:
-        return {"failed": f"took longer than {LONGEST_RUN} s"}
-    if done.returncode == 0:
-        return json.loads(done.stdout.splitlines()[-1])
-    lines = done.stderr.strip().splitlines() or ["no message"]
-    return {"failed": lines[-1][:300]}
+        if not receiver.poll(LONGEST_RUN):
+            return {"failed": f"took longer than {LONGEST_RUN} s"}
+        return receiver.recv()
+    except EOFError:
+        process.join()
+        return {"failed": f"ended with exit code {process.exitcode}"}
+    finally:
+        process.kill()
+        process.join()
 
 
 def missing_runs(all_runs, records):
@@ -89,7 +108,7 @@ def record(all_runs, out, time_limit, run_one, now=time.monotonic):
             return len(missing) - done
         result = run_one(run)
         reason = result.get("failed", "")
-        if reason.startswith(("no GPU", "ModuleNotFoundError")):
+        if reason.startswith(("NoGpu", "ModuleNotFoundError")):
             raise SystemExit(reason)
         if reason:
             records["failed"][run["id"]] = reason
@@ -106,13 +125,8 @@ def main():
     parser.add_argument("--out", default=described.FOLDER / "measured.json")
     parser.add_argument("--time-limit", type=float, default=450 - LONGEST_RUN, help="seconds; begins no run after so long")
     parser.add_argument("--list", action="store_true", help="name the runs that are left, and end")
-    parser.add_argument("--one", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     all_runs = described.load_runs()
-    if arguments.one:
-        run = next(run for run in all_runs if run["id"] == arguments.one)
-        print(json.dumps(measure(run)))
-        return 0
     if arguments.list:
         left = missing_runs(all_runs, described.read_json(arguments.out, described.NO_RECORDS))
         print("\n".join([*(run["id"] for run in left), f"{len(left)} of {len(all_runs)} runs are left"]))
