@@ -53,7 +53,7 @@ const CountAnswer& answer_for(const PlanReport& answer, GpuCount num_gpus) {
                        [num_gpus](const CountAnswer& count) { return count.num_gpus == num_gpus; });
 }
 
-ordered_json to_json(const PlanRequest& question, const PlanReport& answer) {
+ordered_json to_json(const PlanSpec& spec, const PlanRequest& question, const PlanReport& answer) {
   ordered_json counts = ordered_json::array();
   for (const CountAnswer& count : answer.counts) {
     ordered_json entry = {{"num_gpus", count.num_gpus.value},
@@ -93,7 +93,8 @@ ordered_json to_json(const PlanRequest& question, const PlanReport& answer) {
                {"remarks", answer.remarks},
                {"warnings", question.warnings},
                {"pareto_gpus", front},
-               {"counts", counts}});
+               {"counts", counts},
+               {"spec", spec_to_json(spec, question.files, std::filesystem::path())}});
   return json;
 }
 
@@ -255,42 +256,62 @@ std::string profile_to_load(const std::string& given, const GpuProfile& profile)
   return name.constants.empty() ? name.base : name.base + ":" + name.constants;
 }
 
+/// What `plan` is given.
+struct PlanArguments {
+  PlanSpec spec;
+  std::filesystem::path spec_file;  ///< that the spec is read from; empty: options say it
+  std::string out;                  ///< file for the best plan; empty for none
+  bool json = false;
+};
+
 /// Model and plan as `vtrain predict` reads them (`predict_config.hpp`): a known model by its name, one from
 /// a file in full.
-ordered_json to_config(const PlanArguments& arguments, const PlanRequest& question,
-                       const ParallelPlan& plan) {
+ordered_json to_config(const PlanSpec& spec, const PlanRequest& question, const ParallelPlan& plan) {
   ordered_json plan_json = plan_to_json(plan);
   plan_json["sequence_length"] = question.model.sequence_length;
-  return {{"model",
-           is_model_path(arguments.model) ? model_to_json(question.model) : ordered_json(arguments.model)},
+  return {{"model", is_model_path(spec.model) ? model_to_json(question.model) : ordered_json(spec.model)},
           {"plan", std::move(plan_json)},
-          {"profile", profile_to_load(arguments.target.profile, question.target.profile)},
+          {"profile", profile_to_load(spec.files.locate(spec.target.profile), question.target.profile)},
           {"stack", question.target.stack.name}};
 }
 
 /// How to go on with the file of the best plan.
-std::string written_text(const PlanArguments& arguments) {
-  const std::string& calibration = arguments.target.calibration;
+std::string written_text(const PlanArguments& arguments, const PlanSpec& spec) {
+  const std::string& calibration = spec.target.calibration;
   return fmt::format("1 is written: vtrain predict {}{}\n", printable(arguments.out),
                      calibration.empty() ? "" : " --calibrate " + printable(calibration));
 }
 
-Result<void> plan(const PlanArguments& arguments) {
+/// Answers a spec.
+Result<void> answer_spec(const PlanArguments& arguments, const PlanSpec& spec) {
   std::vector<std::string> warnings;
-  const auto question = read_plan_request(arguments, warnings);
+  const auto question = read_plan_request(spec, warnings);
   log_warnings(warnings);
   if (!question) return fail(question.error());
   const auto answer = make_plan_report(*question);
   if (!answer) return fail(answer.error());
   if (!arguments.out.empty()) {
     const ParallelPlan& best = answer->fastest[answer->front.front()].plan;
-    const std::string config = json_text(to_config(arguments, *question, best));
+    const std::string config = json_text(to_config(spec, *question, best));
     if (auto written = write_file(arguments.out, config); !written) return written;
   }
   const std::string text =
-      arguments.json ? json_text(to_json(*question, *answer)) : to_text(*question, *answer);
+      arguments.json ? json_text(to_json(spec, *question, *answer)) : to_text(*question, *answer);
   print_text(summary_stream(arguments.out), "{}{}", text,
-             arguments.json || arguments.out.empty() ? "" : written_text(arguments));
+             arguments.json || arguments.out.empty() ? "" : written_text(arguments, spec));
+  return {};
+}
+
+Result<void> plan(const PlanArguments& arguments) {
+  if (arguments.spec_file.empty()) {
+    if (arguments.spec.model.empty())
+      return fail({.field = "model", .message = "missing: name one, or a file with --spec"});
+    return answer_spec(arguments, arguments.spec);
+  }
+  const auto read = read_plan_spec(arguments.spec_file);
+  if (!read) return fail(read.error());
+  auto answered = answer_spec(arguments, read->spec);
+  if (!answered) return fail(read->in_file(std::move(answered.error())));
   return {};
 }
 
@@ -303,11 +324,9 @@ void add_plan_command(CLI::App& app, Action& action) {
       "  vtrain plan llama3-70b --cluster 64x8:h100 --stack megatron-core --global-batch 1024\n"
       "  vtrain plan megatron-39.1b --gpus 64-512 --tokens 300B --deadline 60d --price 2.5");
   const auto arguments = std::make_shared<PlanArguments>();
-  PlanArguments& to = *arguments;
-  command
-      ->add_option("model", to.model,
-                   "Model: a name of `vtrain models`, our own JSON, or a config.json of Hugging Face")
-      ->required();
+  PlanSpec& to = arguments->spec;
+  command->add_option("model", to.model,
+                      "Model: a name of `vtrain models`, our own JSON, or a config.json of Hugging Face");
   command->add_option(
       "--gpus", to.gpus,
       "GPUs: 512, a list 256,512, or a range 64-512 (powers of two below a node, multiples of a "
@@ -344,9 +363,18 @@ void add_plan_command(CLI::App& app, Action& action) {
   add_target_options(*command, to.target);
   command->add_option("--sequence-length", to.sequence_length, "Tokens a sequence; without it the model's")
       ->transform(whole_number(1, kMaxSequenceLength));
-  command->add_option("--out", to.out, "Write model and best plan as a configuration of `vtrain predict`")
+  const std::vector<CLI::Option*> replaced = command->get_options();
+  CLI::Option* const spec = command->add_option(
+      "--spec", arguments->spec_file,
+      "Ask again what a document of --json answers, in the place of the model and the options above");
+  for (CLI::Option* const option : replaced) {
+    if (option != command->get_help_ptr()) spec->excludes(option);
+  }
+  command
+      ->add_option("--out", arguments->out,
+                   "Write model and best plan as a configuration of `vtrain predict`")
       ->check(plain_file());
-  command->add_flag("--json", to.json, "Print one JSON document");
+  command->add_flag("--json", arguments->json, "Print one JSON document");
   command->callback([=, &action] { action = [arguments] { return plan(*arguments); }; });
 }
 

@@ -17,8 +17,7 @@
 #include "tools/cli/value_checks.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/commands/run_text.hpp"
-#include "tools/experiment/experiment.hpp"
-#include "tools/experiment/policy_runs.hpp"
+#include "tools/experiment/scenario.hpp"
 #include "tools/format/progress.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/format/trace_description.hpp"
@@ -35,46 +34,55 @@ using nlohmann::ordered_json;
 /// which give jobs the GPUs that they ask for.
 constexpr std::string_view kDefaultPolicies = "fifo,easy,srtf,edf:resize=no";
 
+/// What `replay` and `compare` are given.
+struct ReplayArguments {
+  ScenarioSpec spec;
+  std::filesystem::path spec_file;  ///< that the spec is read from; empty: options say it
+  std::filesystem::path out;        ///< empty: nothing is written
+  bool json = false;
+  unsigned threads = 0;
+  std::string command;  ///< as typed
+};
+
 /// One report page for all runs.
-std::string render(const Experiment& experiment, const std::vector<ExperimentRun>& runs,
-                   const ExperimentArguments& arguments) {
+std::string render(const Scenario& scenario, const std::vector<RunResult>& runs) {
   ReportInput input;
-  input.workload = &experiment.workload;
-  input.cluster = experiment.cluster;
-  input.gpus_are_shared = info_of(experiment.placement).shares_gpus;
-  input.trace_name = experiment.trace_name;
-  input.assumptions = experiment.assumptions;
-  input.provenance = experiment.provenance;
+  input.workload = &scenario.workload();
+  input.cluster = scenario.cluster();
+  input.gpus_are_shared = info_of(scenario.placement()).shares_gpus;
+  input.trace_name = scenario.trace_name();
+  input.assumptions = texts_of(scenario.notes());
+  input.provenance = scenario.provenance();
   input.provenance.emplace_back("version", "vtrain " VTRAIN_VERSION);
-  input.provenance.emplace_back("repeat with", arguments.command_line);
-  for (const ExperimentRun& run : runs)
+  input.provenance.emplace_back("repeat with", scenario.spec().command);
+  for (const RunResult& run : runs)
     input.runs.push_back({run.summary, &run.result});
   return render_report(input);
 }
 
 /// Which rows of the trace are no jobs, and what was assumed.
-ordered_json reading_to_json(const Experiment& experiment) {
-  return {{"skipped_rows", experiment.skipped.total()},
-          {"skipped", skipped_to_json(experiment.skipped)},
-          {"assumptions", experiment.assumptions}};
+ordered_json reading_to_json(const Scenario& scenario) {
+  return {{"skipped_rows", scenario.skipped().total()},
+          {"skipped", skipped_to_json(scenario.skipped())},
+          {"assumptions", texts_of(scenario.notes())}};
 }
 
 /// Writes the files of every run, to the `places` of their policies within the folder, and of all of them.
 /// Then the folder takes the place of what is there.
 Result<void> write_results(StagedFolder& folder, const std::vector<std::string>& places,
-                           const ExperimentArguments& arguments, const Experiment& experiment,
-                           const std::vector<ExperimentRun>& runs) {
+                           const ReplayArguments& arguments, const Scenario& scenario,
+                           const std::vector<RunResult>& runs) {
   const std::int32_t num_nodes =
-      info_of(experiment.placement).knows_nodes ? experiment.cluster.total_nodes() : 0;
-  const CellText cells = arguments.spreadsheet_safe ? CellText::SpreadsheetSafe : CellText::Exact;
+      info_of(scenario.placement()).knows_nodes ? scenario.cluster().total_nodes() : 0;
+  const CellText cells = scenario.spec().spreadsheet_safe ? CellText::SpreadsheetSafe : CellText::Exact;
   std::vector<std::string> names;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const auto written = write_run(folder, places[i], experiment.workload, num_nodes, runs[i], cells);
+    const auto written = write_run(folder, places[i], scenario.workload(), num_nodes, runs[i], cells);
     if (!written) return fail(written.error());
     names.insert(names.end(), written->begin(), written->end());
   }
-  auto written =
-      write_run_provenance(folder, arguments, experiment, runs, names, render(experiment, runs, arguments));
+  auto written = write_run_provenance(folder, arguments.out, arguments.command, scenario, runs, names,
+                                      render(scenario, runs));
   if (!written) return written;
   return folder.commit();
 }
@@ -86,44 +94,46 @@ Result<StagedFolder> begin_folder(const std::filesystem::path& out) {
   });
 }
 
-/// True if timelines are to be written: as the option says or, under `auto`, for few enough jobs to look at;
+/// True if timelines are to be written: as the spec says or, under `auto`, for few enough jobs to look at;
 /// never without a folder.
-bool wants_timeline(const ExperimentArguments& arguments, const Experiment& experiment) {
+bool wants_timeline(const ReplayArguments& arguments, const Scenario& scenario) {
   constexpr std::size_t kFewJobs = 5000;
   if (arguments.out.empty()) return false;
-  if (arguments.timeline != "auto") return arguments.timeline == "always";
-  return experiment.workload.jobs.size() <= kFewJobs;
+  const std::string& wanted = scenario.spec().timeline;
+  return wanted == "auto" ? scenario.workload().jobs.size() <= kFewJobs : wanted == "always";
 }
 
 /// Replays the jobs under every policy, with a progress bar.
-Result<std::vector<ExperimentRun>> run_all(const ExperimentArguments& arguments, Experiment& experiment) {
-  const auto total = static_cast<std::int64_t>(experiment.workload.jobs.size() * experiment.policies.size());
+Result<std::vector<RunResult>> run_all(const ReplayArguments& arguments, const Scenario& scenario) {
+  const auto total =
+      static_cast<std::int64_t>(scenario.workload().jobs.size() * scenario.spec().policies.size());
   std::atomic<std::int64_t> jobs_done = 0;
   const ProgressBar progress("replaying", "jobs", total, jobs_done);
-  return run_policies(experiment, arguments.threads, arguments.trace.strict,
-                      wants_timeline(arguments, experiment), jobs_done);
+  return scenario.run_all({.record_segments = wants_timeline(arguments, scenario),
+                           .threads = arguments.threads,
+                           .jobs_done = &jobs_done});
 }
 
 /// What `run_and_write` leaves.
 struct FinishedRuns {
-  std::vector<ExperimentRun> runs;
+  std::vector<RunResult> runs;
   double replay_s = 0;  ///< time for all of them
 };
 
 /// Replays the jobs under every policy and writes the results, if there is a folder for them, of which some
 /// go to `places` within it: one that cannot be written is found out before the work, not after it. `folder`
 /// is the one that `--out` names unless it is begun already.
-Result<FinishedRuns> run_and_write(const ExperimentArguments& arguments, Experiment& experiment,
+Result<FinishedRuns> run_and_write(const ReplayArguments& arguments, const Scenario& scenario,
                                    const std::vector<std::string>& places,
                                    std::optional<StagedFolder> folder = std::nullopt) {
   const bool writes = !arguments.out.empty();
   if (writes) {
-    auto checked = check_run_folder(arguments.out, places, experiment.input_files);
+    auto checked = check_run_folder(arguments.out, places, scenario.input_paths());
     if (!checked) return fail(std::move(checked.error()));
   }
   const auto start = std::chrono::steady_clock::now();
-  auto runs = run_all(arguments, experiment);
-  log_warnings(experiment.pricing->cache_warnings());
+  auto runs = run_all(arguments, scenario);
+  log_warnings(scenario.cache_warnings());
   if (!runs) return fail(std::move(runs.error()));
   const auto end = std::chrono::steady_clock::now();
   if (writes && !folder) {
@@ -132,36 +142,76 @@ Result<FinishedRuns> run_and_write(const ExperimentArguments& arguments, Experim
     folder.emplace(*std::move(begun));
   }
   if (writes) {
-    auto written = write_results(*folder, places, arguments, experiment, *runs);
+    auto written = write_results(*folder, places, arguments, scenario, *runs);
     if (!written) return fail(std::move(written.error()));
   }
   return FinishedRuns{*std::move(runs), Seconds(end - start).count()};
 }
 
-/// Prepares the experiment and logs its warnings.
-Result<Experiment> prepare(const ExperimentArguments& arguments) {
-  std::vector<std::string> warnings;
-  auto experiment = prepare_experiment(arguments, warnings);
-  log_warnings(warnings);
-  return experiment;
+/// What a list of policies may not be.
+Result<void> check_policies(const std::vector<std::string>& specs) {
+  std::set<std::string> seen;
+  for (const std::string& spec : specs) {
+    if (spec.empty())
+      return fail(
+          {.field = "--policies", .message = "expected names separated by commas, found an empty one"});
+    if (!seen.insert(spec).second)
+      return fail({.field = "--policies", .message = fmt::format("'{}' is named twice", printable(spec))});
+  }
+  return {};
 }
 
-Result<void> replay(const ExperimentArguments& arguments) {
-  auto experiment = prepare(arguments);
-  if (!experiment) return fail(experiment.error());
-  const auto finished = run_and_write(arguments, *experiment, {""});
+/// How many policies a command takes.
+enum class NumPolicies : std::uint8_t { One, Several };
+
+/// Checks the spec, prepares what it says and logs the warnings.
+Result<Scenario> prepare_spec(ScenarioSpec spec, NumPolicies num_policies) {
+  if (num_policies == NumPolicies::One && spec.policies.size() != 1)
+    return fail({.field = "--policies",
+                 .message = expected_found("one policy (vtrain compare takes several)",
+                                           std::to_string(spec.policies.size()))});
+  if (spec.policies.empty())
+    return fail({.field = "--policies", .message = expected_found("at least one policy", "none")});
+  if (auto checked = check_policies(spec.policies); !checked) return fail(std::move(checked.error()));
+  std::vector<std::string> warnings;
+  auto scenario = Scenario::prepare(std::move(spec), warnings);
+  log_warnings(warnings);
+  return scenario;
+}
+
+/// Prepares what the options say, or the file of `--spec`.
+Result<Scenario> prepare(const ReplayArguments& arguments, NumPolicies num_policies) {
+  if (arguments.spec_file.empty()) {
+    if (arguments.spec.timeline == "always" && arguments.out.empty() && arguments.json)
+      log_warning("--timeline: without effect; nothing is written without --out");
+    ScenarioSpec spec = arguments.spec;
+    spec.command = arguments.command;
+    return prepare_spec(std::move(spec), num_policies);
+  }
+  auto read = read_scenario_spec(arguments.spec_file);
+  if (!read) return fail(std::move(read.error()));
+  if (read->spec.command.empty()) read->spec.command = arguments.command;
+  auto scenario = prepare_spec(read->spec, num_policies);
+  if (!scenario) return fail(read->in_file(std::move(scenario.error())));
+  return scenario;
+}
+
+Result<void> replay(const ReplayArguments& arguments) {
+  const auto scenario = prepare(arguments, NumPolicies::One);
+  if (!scenario) return fail(scenario.error());
+  const auto finished = run_and_write(arguments, *scenario, {""});
   if (!finished) return fail(finished.error());
-  const std::vector<ExperimentRun>& runs = finished->runs;
-  const ExperimentRun& run = runs.front();
+  const std::vector<RunResult>& runs = finished->runs;
+  const RunResult& run = runs.front();
   if (arguments.json) {
     ordered_json document = summary_to_json(run.summary);
-    document.update(reading_to_json(*experiment));
+    document.update(reading_to_json(*scenario));
     print_json(document);
     return {};
   }
-  print_text(stdout, "{}replayed  {} in {}\n\n{}{}{}", describe_experiment(*experiment),
+  print_text(stdout, "{}replayed  {} in {}\n\n{}{}{}", describe_scenario(*scenario),
              count_of(run.summary.events, "event"), as_duration(run.wall_s), comparison_of(runs).table,
-             lost_gpu_hours(runs), notes_on_runs(*experiment, runs));
+             lost_gpu_hours(runs), notes_on_runs(*scenario, runs));
   if (!arguments.out.empty()) print_text(stdout, "{}\n", printable((arguments.out / "report.html").string()));
   return {};
 }
@@ -206,23 +256,10 @@ std::vector<std::string> split_policies(std::string_view list) {
   return specs;
 }
 
-/// What a list of policies may not be.
-Result<void> check_policies(const std::vector<std::string>& specs) {
-  std::set<std::string> seen;
-  for (const std::string& spec : specs) {
-    if (spec.empty())
-      return fail(
-          {.field = "--policies", .message = "expected names separated by commas, found an empty one"});
-    if (!seen.insert(spec).second)
-      return fail({.field = "--policies", .message = fmt::format("'{}' is named twice", printable(spec))});
-  }
-  return {};
-}
-
-Result<void> compare(ExperimentArguments arguments) {
-  if (auto checked = check_policies(arguments.policies); !checked) return checked;
-  auto experiment = prepare(arguments);
-  if (!experiment) return fail(experiment.error());
+Result<void> compare(ReplayArguments arguments) {
+  const auto scenario = prepare(arguments, NumPolicies::Several);
+  if (!scenario) return fail(scenario.error());
+  const ScenarioSpec& spec = scenario->spec();
   std::optional<StagedFolder> folder;
   if (arguments.out.empty() && !arguments.json) {
     auto next = begin_next_run_folder();
@@ -230,29 +267,43 @@ Result<void> compare(ExperimentArguments arguments) {
     arguments.out = std::move(next->name);
     folder.emplace(std::move(next->folder));
   }
-  const auto finished =
-      run_and_write(arguments, *experiment, policy_folders(arguments.policies), std::move(folder));
+  const auto finished = run_and_write(arguments, *scenario, policy_folders(spec.policies), std::move(folder));
   if (!finished) return fail(finished.error());
-  const std::vector<ExperimentRun>& runs = finished->runs;
+  const std::vector<RunResult>& runs = finished->runs;
   if (arguments.json) {
     ordered_json list = ordered_json::array();
-    for (const ExperimentRun& run : runs)
+    for (const RunResult& run : runs)
       list.push_back(summary_to_json(run.summary));
-    ordered_json document = {{"trace", experiment->trace_name}, {"cluster", experiment->cluster.describe()}};
-    document.update(reading_to_json(*experiment));
+    ordered_json document = {{"trace", scenario->trace_name()}, {"cluster", scenario->cluster().describe()}};
+    document.update(reading_to_json(*scenario));
     document["runs"] = list;
     print_json(document);
     return {};
   }
   const Comparison comparison = comparison_of(runs);
-  print_text(stdout, "{}replayed  {} in {}\n\n{}{}{}{}\n{}{}", describe_experiment(*experiment),
+  print_text(stdout, "{}replayed  {} in {}\n\n{}{}{}{}\n{}{}", describe_scenario(*scenario),
              runs.size() == 1 ? "1 policy" : fmt::format("{} policies", runs.size()),
              as_duration(finished->replay_s), comparison.table, comparison.stars,
              comparison.stars.empty() ? "" : "        ", printable((arguments.out / "report.html").string()),
-             lost_gpu_hours(runs), notes_on_runs(*experiment, runs));
-  const bool is_default = arguments.policies == split_policies(kDefaultPolicies);
-  if (arguments.trace.files.empty() && is_default) print_text(stdout, "{}", kNextCommands);
+             lost_gpu_hours(runs), notes_on_runs(*scenario, runs));
+  const bool is_default = spec.policies == split_policies(kDefaultPolicies);
+  if (spec.trace.files.empty() && is_default) print_text(stdout, "{}", kNextCommands);
   return {};
+}
+
+/// Adds `--spec`, in the place of the options that `command` has by then, and the options that say what
+/// becomes of a run.
+void add_spec_option(CLI::App& command, ReplayArguments& arguments) {
+  const std::vector<CLI::Option*> replaced = command.get_options();
+  CLI::Option* const spec = command.add_option(
+      "--spec", arguments.spec_file,
+      "Repeat a run: its run.json, or a file written by hand, in the place of the options that say what is "
+      "replayed");
+  for (CLI::Option* const option : replaced) {
+    if (option != command.get_help_ptr() && option->get_name() != "--no-cache") spec->excludes(option);
+  }
+  command.add_option("--out", arguments.out, "Folder for the results");
+  command.add_flag("--json", arguments.json, "Print one JSON document; files are written only with --out");
 }
 
 }  // namespace
@@ -263,16 +314,17 @@ void add_replay_command(CLI::App& app, Action& action, const std::string& comman
                          "Replay the jobs of a trace under one scheduling policy.\n\n"
                          "  vtrain replay --policy easy\n"
                          "  vtrain replay --trace jobs.csv --cluster 16x8:a100 --policy edf --out runs/edf");
-  const auto arguments = std::make_shared<ExperimentArguments>();
-  arguments->command_line = command_line;
+  const auto arguments = std::make_shared<ReplayArguments>();
+  arguments->command = command_line;
   const auto policy = std::make_shared<std::string>("fifo");
-  add_experiment_options(*command, *arguments);
+  add_scenario_options(*command, arguments->spec);
   command
       ->add_option("--policy", *policy,
                    "Policy, with parameters as NAME:key=value,...; see `vtrain policies`")
       ->capture_default_str();
+  add_spec_option(*command, *arguments);
   command->callback([=, &action] {
-    arguments->policies = {*policy};
+    arguments->spec.policies = {*policy};
     action = [arguments] { return replay(*arguments); };
   });
 }
@@ -283,16 +335,17 @@ void add_compare_command(CLI::App& app, Action& action, const std::string& comma
       "Replay the same jobs under several policies: one table, one report.\n\n"
       "  vtrain compare\n"
       "  vtrain compare --trace jobs.csv --cluster 64x8:a100 --policies fifo,easy,las,edf");
-  const auto arguments = std::make_shared<ExperimentArguments>();
-  arguments->command_line = command_line;
+  const auto arguments = std::make_shared<ReplayArguments>();
+  arguments->command = command_line;
   const auto policies = std::make_shared<std::string>(kDefaultPolicies);
-  add_experiment_options(*command, *arguments);
+  add_scenario_options(*command, arguments->spec);
   command->add_option("--policies", *policies, "Policies, separated by commas")->capture_default_str();
+  add_spec_option(*command, *arguments);
   command->add_option("--threads", arguments->threads, "Policies replayed at once; 0 is one per processor")
       ->transform(whole_number(0, 1024))
       ->capture_default_str();
   command->callback([=, &action] {
-    arguments->policies = split_policies(*policies);
+    arguments->spec.policies = split_policies(*policies);
     action = [arguments] { return compare(*arguments); };
   });
 }

@@ -21,9 +21,9 @@ namespace vtrain {
 namespace {
 
 /// A sentence for the reader who wonders why the rows are the same.
-std::string nobody_waited(const std::vector<ExperimentRun>& runs) {
+std::string nobody_waited(const std::vector<RunResult>& runs) {
   const Summary& first = runs.front().summary;
-  const bool nobody = std::all_of(runs.begin(), runs.end(), [&first](const ExperimentRun& run) {
+  const bool nobody = std::all_of(runs.begin(), runs.end(), [&first](const RunResult& run) {
     const Summary& summary = run.summary;
     return summary.avg_waiting_time_s == 0 && summary.preemptions == 0 &&
            summary.completed == first.completed && summary.avg_jct_s == first.avg_jct_s &&
@@ -35,9 +35,9 @@ std::string nobody_waited(const std::vector<ExperimentRun>& runs) {
 }
 
 /// Jobs that did not complete, a line for each policy that has any.
-std::string incomplete_jobs(const std::vector<ExperimentRun>& runs) {
+std::string incomplete_jobs(const std::vector<RunResult>& runs) {
   std::string text;
-  for (const ExperimentRun& run : runs) {
+  for (const RunResult& run : runs) {
     const Summary& summary = run.summary;
     if (summary.completed == summary.jobs) continue;
     std::vector<std::string> others;
@@ -61,10 +61,10 @@ std::string incomplete_jobs(const std::vector<ExperimentRun>& runs) {
 
 /// Figures of the policies on their own work, a line for each policy that has any: figures that are 0
 /// are left out.
-std::string policy_figures(const std::vector<ExperimentRun>& runs) {
+std::string policy_figures(const std::vector<RunResult>& runs) {
   constexpr std::string_view kPercent = "_percent";
   std::string text;
-  for (const ExperimentRun& run : runs) {
+  for (const RunResult& run : runs) {
     std::string line;
     for (const PolicyFigure& figure : run.summary.figures) {
       if (figure.value == 0) continue;
@@ -83,11 +83,11 @@ std::string policy_figures(const std::vector<ExperimentRun>& runs) {
 
 /// Says so where jobs were preempted or resized and it was taken to cost nothing; policies with costs of
 /// their own (ElasticFlow's table, presets) are left out.
-std::string free_interruptions(const Experiment& experiment, const std::vector<ExperimentRun>& runs) {
-  if (experiment.disruptions &&
-      experiment.disruptions->interruption_cost.rule().kind != InterruptionRule::Kind::None)
+std::string free_interruptions(const Scenario& scenario, const std::vector<RunResult>& runs) {
+  if (scenario.disruptions() &&
+      scenario.disruptions()->interruption_cost.rule().kind != InterruptionRule::Kind::None)
     return {};
-  const bool any = std::any_of(runs.begin(), runs.end(), [](const ExperimentRun& run) {
+  const bool any = std::any_of(runs.begin(), runs.end(), [](const RunResult& run) {
     return run.takes_interruption_cost &&
            (run.summary.preemptions > 0 ||
             std::ranges::any_of(run.result.outcomes, [](const JobOutcome& job) { return job.resizes > 0; }));
@@ -96,9 +96,9 @@ std::string free_interruptions(const Experiment& experiment, const std::vector<E
 }
 
 /// Share of the free GPUs that was too fragmented, a line for each policy whose placement measures it.
-std::string fragmentation_rates(const std::vector<ExperimentRun>& runs) {
+std::string fragmentation_rates(const std::vector<RunResult>& runs) {
   std::string text;
-  for (const ExperimentRun& run : runs) {
+  for (const RunResult& run : runs) {
     if (!run.summary.fragmentation) continue;
     text += fmt::format(
         "{}: {} of the free GPUs were too fragmented to be of use, in the mean over time; at most {}\n",
@@ -110,22 +110,22 @@ std::string fragmentation_rates(const std::vector<ExperimentRun>& runs) {
 
 }  // namespace
 
-std::string describe_experiment(const Experiment& experiment) {
-  const TraceStatistics statistics = trace_statistics(experiment.workload);
-  const bool shared = info_of(experiment.placement).shares_gpus;
+std::string describe_scenario(const Scenario& scenario) {
+  const TraceStatistics statistics = trace_statistics(scenario.workload());
+  const bool shared = info_of(scenario.placement()).shares_gpus;
   const std::string format =
-      experiment.trace_format.empty() ? "" : fmt::format(" ({})", experiment.trace_format);
+      scenario.trace_format().empty() ? "" : fmt::format(" ({})", scenario.trace_format());
   return fmt::format("trace     {}{}   {}   {}   {}   offered load {}\n{}cluster   {}\n{}",
-                     printable(experiment.trace_name), format, count_of(statistics.jobs, "job"),
+                     printable(scenario.trace_name()), format, count_of(statistics.jobs, "job"),
                      as_days(to_seconds(statistics.span())), as_gpu_hours(statistics.gpu_hours_of(shared)),
-                     as_load(statistics.offered_load(experiment.cluster.total_gpus(), shared)),
-                     skipped_line(experiment.skipped), experiment.cluster.describe(),
-                     assumed_lines(experiment.assumptions));
+                     as_load(statistics.offered_load(scenario.cluster().total_gpus(), shared)),
+                     skipped_line(scenario.skipped()), scenario.cluster().describe(),
+                     assumed_lines(texts_of(scenario.notes())));
 }
 
-Comparison comparison_of(const std::vector<ExperimentRun>& runs) {
+Comparison comparison_of(const std::vector<RunResult>& runs) {
   std::vector<const Summary*> replays;
-  for (const ExperimentRun& run : runs)
+  for (const RunResult& run : runs)
     replays.push_back(&run.summary);
   Comparison comparison;
   std::vector<std::string> header = {"policy"};
@@ -153,9 +153,9 @@ Comparison comparison_of(const std::vector<ExperimentRun>& runs) {
   return comparison;
 }
 
-std::string lost_gpu_hours(const std::vector<ExperimentRun>& runs) {
+std::string lost_gpu_hours(const std::vector<RunResult>& runs) {
   std::vector<std::pair<std::string, const DisruptionSummary*>> disrupted;
-  for (const ExperimentRun& run : runs) {
+  for (const RunResult& run : runs) {
     if (run.summary.disruptions) disrupted.emplace_back(run.summary.policy, &*run.summary.disruptions);
   }
   if (disrupted.empty()) return {};
@@ -185,8 +185,8 @@ std::string lost_gpu_hours(const std::vector<ExperimentRun>& runs) {
   return "\n" + table.to_string() + "goodput: work that lasts, of what all GPUs could have done\n";
 }
 
-std::string notes_on_runs(const Experiment& experiment, const std::vector<ExperimentRun>& runs) {
-  return nobody_waited(runs) + free_interruptions(experiment, runs) + fragmentation_rates(runs) +
+std::string notes_on_runs(const Scenario& scenario, const std::vector<RunResult>& runs) {
+  return nobody_waited(runs) + free_interruptions(scenario, runs) + fragmentation_rates(runs) +
          incomplete_jobs(runs) + policy_figures(runs);
 }
 

@@ -5,13 +5,12 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/experiment/experiment.hpp"
-#include "tools/experiment/policy_runs.hpp"
+#include "tools/experiment/scenario.hpp"
 
 namespace vtrain {
 
 /// The lines above the table: trace, cluster, what was assumed.
-std::string describe_experiment(const Experiment& experiment);
+std::string describe_scenario(const Scenario& scenario);
 
 /// A row for each policy; a star marks the best value of a column.
 struct Comparison {
@@ -20,14 +19,14 @@ struct Comparison {
 };
 
 /// The table of these runs.
-Comparison comparison_of(const std::vector<ExperimentRun>& runs);
+Comparison comparison_of(const std::vector<RunResult>& runs);
 
 /// The table of GPU time that brought no lasting work, a row for each policy under which anything could cost
 /// jobs any; empty if there is none. Causes that cost nothing under any policy are left out.
-std::string lost_gpu_hours(const std::vector<ExperimentRun>& runs);
+std::string lost_gpu_hours(const std::vector<RunResult>& runs);
 
 /// Lines on what the table does not show: policies that cannot differ, free interruptions, fragmentation,
 /// jobs that did not complete, figures that policies report of their own work.
-std::string notes_on_runs(const Experiment& experiment, const std::vector<ExperimentRun>& runs);
+std::string notes_on_runs(const Scenario& scenario, const std::vector<RunResult>& runs);
 
 }  // namespace vtrain

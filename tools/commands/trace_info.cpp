@@ -14,6 +14,7 @@
 #include "core/io/input.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/experiment/option_error.hpp"
+#include "tools/experiment/file_hash.hpp"
 #include "tools/experiment/traces.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/format/trace_description.hpp"
@@ -111,9 +112,9 @@ Result<void> write_report(const InfoArguments& arguments, const TraceFiles& read
                          .trace_name = fmt::format("{} ({})", read.name(), read.trace.format),
                          .assumptions = read.trace.assumptions};
   for (const std::string& path : read.trace.files) {
-    auto file = read.path_and_hash(path);
-    if (!file) return fail(std::move(file.error()));
-    input.provenance.emplace_back("file", *std::move(file));
+    const auto hash = read.hash_of(path);
+    if (!hash) return fail(hash.error());
+    input.provenance.emplace_back("file", describe_file(path, *hash));
   }
   if (const std::string skipped = skipped_rows_text(read.trace.skipped); !skipped.empty())
     input.provenance.emplace_back("skipped", skipped);

@@ -1,10 +1,8 @@
-/// Arguments of replays and of plan searches as a user gives them: words and numbers that nothing has read
-/// yet. `tools/options` binds the options of the command line to them; the other headers of this folder read
-/// them.
+/// The parts of specs (`spec.hpp`) as a user gives them: words and numbers that nothing has read yet.
+/// `tools/options` binds the options of the command line to them; the other headers of this folder read them.
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -46,25 +44,8 @@ struct DisruptionArguments {
   std::string checkpoint_cost = "30s";
   std::string checkpoint_bandwidth = "10GB/s";
   std::string failures = "none";
-  std::filesystem::path outages{};  ///< empty: none
-  double spread_factor = 1;         ///< from 0.01 to 1
-};
-
-/// The arguments of `replay` and `compare`.
-struct ExperimentArguments {
-  TraceArguments trace;  ///< without files: the embedded default, a generated day of LLM jobs
-  std::string cluster;   ///< empty: what the trace names, or the default
-  std::string placement = "count";
-  PricingArguments pricing{};
-  TransformationArguments transformations{};
-  DisruptionArguments disruptions{};
-  std::vector<std::string> policies;  ///< specs
-  std::filesystem::path out;          ///< empty: nothing is written
-  std::string timeline = "auto";
-  bool spreadsheet_safe = false;  ///< of the names in tables
-  unsigned threads = 0;           ///< 0: one per processor
-  bool json = false;
-  std::string command_line;  ///< to repeat the run
+  std::string outages{};     ///< file, empty for none
+  double spread_factor = 1;  ///< from 0.01 to 1
 };
 
 /// GPUs and software to train on; empty where the user names none.
@@ -75,26 +56,6 @@ struct TargetArguments {
   std::string calibration{};  ///< file of `vtrain profile calibrate`
   std::string precision{};
   double headroom = 0;  ///< per cent of the GPUs' memory that plans leave free
-};
-
-/// The arguments of `plan`.
-struct PlanArguments {
-  std::string model;
-  std::string gpus;
-  TargetArguments target;
-  std::int64_t global_batch = 0;
-  std::string objective;
-  std::string deadline;
-  std::string tokens;
-  double price = 0;
-  std::int64_t top = 3;
-  std::string beside;
-  std::int64_t sequence_length = 0;
-  bool offload = false;
-  bool partial_recompute = false;
-  bool zero_bubble = false;
-  std::string out;  ///< file for the best plan; empty for none
-  bool json = false;
 };
 
 }  // namespace vtrain

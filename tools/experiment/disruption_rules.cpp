@@ -173,8 +173,7 @@ std::vector<std::string> describe_disruptions(const Disruptions& disruptions,
         fmt::format("{}, seed {} (synthetic)", disruptions.failures->describe(), disruptions.seed));
   if (!disruptions.outages.empty())
     sentences.push_back(fmt::format("{} from {}{}", count_of(std::ssize(disruptions.outages), "outage"),
-                                    arguments.outages.string(),
-                                    disruptions.failures ? "" : ", noticed at once"));
+                                    arguments.outages, disruptions.failures ? "" : ", noticed at once"));
   for (std::string sentence : {describe_checkpoints(disruptions.checkpoints, arguments),
                                describe_cost(disruptions.interruption_cost.rule(), arguments)}) {
     if (!sentence.empty()) sentences.push_back(std::move(sentence));

@@ -56,16 +56,17 @@ std::string sha256_of_text(std::string_view text) {
   return hash.finish();
 }
 
-Result<std::string> path_and_hash(const std::string& path) {
+Result<std::string> hash_of_input(const std::string& path) {
   std::error_code ignored;
   const bool is_stream = path == "-" || (std::filesystem::exists(path, ignored) &&
                                          !std::filesystem::is_regular_file(path, ignored));
-  if (is_stream) {
-    return fmt::format("{}, not a regular file, which cannot be read again for its hash",
-                       path == "-" ? "standard input" : path);
-  }
-  return sha256_of_file(path).map(
-      [&](const std::string& hash) { return fmt::format("{}, sha256 {}", path, hash); });
+  return is_stream ? Result<std::string>("") : sha256_of_file(path);
+}
+
+std::string describe_file(const std::string& path, const std::string& sha256) {
+  const std::string name = path == "-" ? "standard input" : path;
+  if (sha256.empty()) return name + ", not a regular file, which cannot be read again for its hash";
+  return fmt::format("{}, sha256 {}", name, sha256);
 }
 
 }  // namespace vtrain

@@ -30,8 +30,10 @@ Result<std::string> sha256_of_file(const std::string& path);
 /// SHA-256 of a text, in hexadecimal.
 std::string sha256_of_text(std::string_view text);
 
-/// A file and its hash, as provenance shows them. Of standard input (`-`), a pipe or the like, which is gone
-/// once it is read, it says that there is none.
-Result<std::string> path_and_hash(const std::string& path);
+/// SHA-256 of an input; empty of standard input (`-`), a pipe or the like, which is gone once it is read.
+Result<std::string> hash_of_input(const std::string& path);
+
+/// An input and its hash, as provenance shows them; of an empty hash it says why there is none.
+std::string describe_file(const std::string& path, const std::string& sha256);
 
 }  // namespace vtrain

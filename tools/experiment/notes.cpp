@@ -1,7 +1,9 @@
 #include "tools/experiment/notes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -13,7 +15,7 @@
 #include "sched/accounting/placement_speed.hpp"
 #include "sched/cluster/gpu_types.hpp"
 #include "sched/simulation/policy.hpp"
-#include "tools/experiment/experiment.hpp"
+#include "tools/experiment/preparation.hpp"
 #include "tools/format/text_format.hpp"
 #include "workloads/jobs/gang_speed_model.hpp"
 #include "workloads/pricing/curves_by_type.hpp"
@@ -34,90 +36,103 @@ std::string policies_that(std::span<const PreparedPolicy> policies, const Holds&
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+/// A note that there may be.
+using MaybeNote = std::optional<Note>;
+
 /// What policies may know of run times.
-std::string run_time_knowledge(const Workload& workload) {
+Note run_time_knowledge(const Workload& workload) {
   const auto requested = std::count_if(workload.jobs.begin(), workload.jobs.end(),
                                        [](const Job& job) { return job.requested_time.count() > 0; });
-  if (requested == 0) return "run times known exactly";
-  if (requested == std::ssize(workload.jobs)) return "run times bounded by the requested times";
-  return fmt::format("run times bounded by the requested times of {}, known exactly for the others",
-                     count_of(requested, "job"));
+  std::string text =
+      requested == 0 ? "run times known exactly"
+      : requested == std::ssize(workload.jobs)
+          ? "run times bounded by the requested times"
+          : fmt::format("run times bounded by the requested times of {}, known exactly for the others",
+                        count_of(requested, "job"));
+  return {NoteKind::Policies, requested, std::move(text)};
 }
 
-/// Names the policies that know run times where others know requested ones; empty if there are none.
-std::string clairvoyant_policies(const Workload& workload, std::span<const PreparedPolicy> policies) {
+/// Names the policies that know run times where others know requested ones; none if there are none.
+MaybeNote clairvoyant_policies(const Workload& workload, std::span<const PreparedPolicy> policies) {
   const bool any_requested = std::any_of(workload.jobs.begin(), workload.jobs.end(),
                                          [](const Job& job) { return job.requested_time.count() > 0; });
   const std::string names =
       policies_that(policies, [](const PolicyArguments& policy) { return policy.policy().is_clairvoyant; });
-  return any_requested && !names.empty() ? "run times known exactly to " + names : "";
+  if (!any_requested || names.empty()) return std::nullopt;
+  return Note{NoteKind::Policies, 0, "run times known exactly to " + names};
 }
 
 /// Says so if policies take GPUs of all types for the same where jobs ask for one of several, or are not as
-/// fast on all of them; empty otherwise.
-std::string ignored_gpu_types(const Workload& workload, const ClusterSpec& cluster, bool types_differ,
-                              std::span<const PreparedPolicy> policies) {
+/// fast on all of them; none otherwise.
+MaybeNote ignored_gpu_types(const Workload& workload, const ClusterSpec& cluster, bool types_differ,
+                            std::span<const PreparedPolicy> policies) {
   const bool is_typed =
       types_differ || std::any_of(workload.jobs.begin(), workload.jobs.end(),
                                   [](const Job& job) { return static_cast<bool>(job.gpu_type); });
   const std::string names =
       policies_that(policies, [](const PolicyArguments& policy) { return policy.ignores_gpu_types(); });
-  if (!is_typed || names.empty() || GpuTypes(cluster, workload.gpu_types).names().size() < 2) return {};
-  return "GPUs of all types count as one in plans, so that jobs may come late: " + names;
+  if (!is_typed || names.empty() || GpuTypes(cluster, workload.gpu_types).names().size() < 2)
+    return std::nullopt;
+  return Note{NoteKind::Policies, 0,
+              "GPUs of all types count as one in plans, so that jobs may come late: " + names};
 }
 
 /// Counts the jobs that ran past their requested time where the trace was recorded, and says what becomes of
-/// them; empty if there are none.
-std::string jobs_past_limit(const Workload& workload, std::span<const PreparedPolicy> policies) {
+/// them; none if there are none.
+MaybeNote jobs_past_limit(const Workload& workload, std::span<const PreparedPolicy> policies) {
   const auto past = std::count_if(workload.jobs.begin(), workload.jobs.end(),
                                   [](const Job& job) { return job.duration > job.time_limit(); });
-  if (past == 0) return {};
+  if (past == 0) return std::nullopt;
   std::vector<std::string_view> lenient;
   for (const PreparedPolicy& policy : policies) {
     if (policy.policy->repeats_log()) lenient.push_back(policy.arguments.policy().name);
   }
   const std::string who = count_of(past, "job") + " ran longer than requested";
-  if (lenient.size() == policies.size()) return who + ": recorded run time kept";
-  return fmt::format("{}: ended at the requested time{}{}", who, lenient.empty() ? "" : ", but not under ",
-                     fmt::join(lenient, ", "));
+  std::string text = lenient.size() == policies.size()
+                         ? who + ": recorded run time kept"
+                         : fmt::format("{}: ended at the requested time{}{}", who,
+                                       lenient.empty() ? "" : ", but not under ", fmt::join(lenient, ", "));
+  return Note{NoteKind::Policies, past, std::move(text)};
 }
 
-/// Says so if requested times would end elastic jobs before their work is done; empty otherwise.
-std::string limits_without_effect(const Workload& workload) {
+/// Says so if requested times would end elastic jobs before their work is done; none otherwise.
+MaybeNote limits_without_effect(const Workload& workload) {
   const auto too_short = std::count_if(workload.jobs.begin(), workload.jobs.end(), [](const Job& job) {
     return job.curve && job.time_limit() < job.duration;
   });
-  if (too_short == 0) return {};
-  return fmt::format(
-      "under elastic policies and ElasticFlow's presets no elastic job is ended at its requested time, which "
-      "is shorter than the run time of {}",
-      with_thousands(too_short));
+  if (too_short == 0) return std::nullopt;
+  return Note{NoteKind::Policies, too_short,
+              fmt::format("under elastic policies and ElasticFlow's presets no elastic job is ended at its "
+                          "requested time, which is shorter than the run time of {}",
+                          with_thousands(too_short))};
 }
 
-/// Says so if there are deadlines that lie before their submission; empty otherwise.
-std::string hopeless_deadlines(const Workload& workload) {
+/// Says so if there are deadlines that lie before their submission; none otherwise.
+MaybeNote hopeless_deadlines(const Workload& workload) {
   const auto hopeless = std::count_if(workload.jobs.begin(), workload.jobs.end(),
                                       [](const Job& job) { return job.deadline < job.submit; });
-  if (hopeless == 0) return {};
-  return count_of(hopeless, "job") + " with a deadline before the submission, which nothing can meet";
+  if (hopeless == 0) return std::nullopt;
+  return Note{NoteKind::Policies, hopeless,
+              count_of(hopeless, "job") + " with a deadline before the submission, which nothing can meet"};
 }
 
 /// Says from when on policies that go by recorded starts run jobs that have none; an error if no job has one,
-/// empty if there is nothing to say.
-Result<std::string> jobs_without_recorded_start(const Workload& workload,
-                                                std::span<const PreparedPolicy> policies) {
+/// none if there is nothing to say.
+Result<MaybeNote> jobs_without_recorded_start(const Workload& workload,
+                                              std::span<const PreparedPolicy> policies) {
   const std::string names = policies_that(
       policies, [](const PolicyArguments& policy) { return policy.policy().needs_recorded_starts; });
-  if (names.empty()) return {};
+  if (names.empty()) return std::nullopt;
   const auto without = std::count_if(workload.jobs.begin(), workload.jobs.end(),
                                      [](const Job& job) { return job.original_start == Job::kNoStart; });
   if (without == std::ssize(workload.jobs)) {
     return fail({.field = names,
                  .message = "expected a trace that says when its jobs started, found no recorded start"});
   }
-  if (without == 0) return {};
-  return fmt::format("started when submitted under {}, for want of a recorded start: {}", names,
-                     count_of(without, "job"));
+  if (without == 0) return std::nullopt;
+  return Note{NoteKind::Policies, without,
+              fmt::format("started when submitted under {}, for want of a recorded start: {}", names,
+                          count_of(without, "job"))};
 }
 
 /// The types that jobs ask for and the cluster lacks, with the numbers of their jobs.
@@ -137,7 +152,22 @@ std::string lacking_types(const Workload& workload, const GpuTypes& types) {
 
 }  // namespace
 
-std::string tight_deadlines(const Workload& workload) {
+std::string_view name_of(NoteKind kind) {
+  constexpr std::array<std::string_view, 10> kNames = {"trace",     "cluster",      "generated", "changed",
+                                                       "run-times", "extrapolated", "speeds",    "policies",
+                                                       "placement", "disruptions"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::vector<std::string> texts_of(std::span<const Note> notes) {
+  std::vector<std::string> texts;
+  texts.reserve(notes.size());
+  for (const Note& note : notes)
+    texts.push_back(note.text);
+  return texts;
+}
+
+std::optional<Note> tight_deadlines(const Workload& workload) {
   std::int64_t deadlines = 0;
   std::int64_t tight = 0;
   for (const Job& job : workload.jobs) {
@@ -145,73 +175,80 @@ std::string tight_deadlines(const Workload& workload) {
     ++deadlines;
     if (job.deadline >= job.submit && job.deadline - job.submit < job.duration) ++tight;
   }
-  if (tight == 0) return {};
-  return fmt::format("{} of {} {} less time than the run time on the GPUs asked for", with_thousands(tight),
-                     count_of(deadlines, "deadline"), tight == 1 ? "leaves" : "leave");
+  if (tight == 0) return std::nullopt;
+  return Note{
+      NoteKind::Policies, tight,
+      fmt::format("{} of {} {} less time than the run time on the GPUs asked for", with_thousands(tight),
+                  count_of(deadlines, "deadline"), tight == 1 ? "leaves" : "leave")};
 }
 
-Result<std::vector<std::string>> policy_notes(const Workload& workload, const ClusterSpec& cluster,
-                                              bool types_differ, std::span<const PreparedPolicy> policies) {
+Result<std::vector<Note>> policy_notes(const Workload& workload, const ClusterSpec& cluster,
+                                       bool types_differ, std::span<const PreparedPolicy> policies) {
   auto recorded = jobs_without_recorded_start(workload, policies);
   if (!recorded) return fail(std::move(recorded.error()));
-  std::vector<std::string> notes{run_time_knowledge(workload)};
-  for (std::string note :
+  std::vector<Note> notes{run_time_knowledge(workload)};
+  for (MaybeNote note :
        {jobs_past_limit(workload, policies), clairvoyant_policies(workload, policies),
         ignored_gpu_types(workload, cluster, types_differ, policies), limits_without_effect(workload),
         hopeless_deadlines(workload), *std::move(recorded)}) {
-    if (!note.empty()) notes.push_back(std::move(note));
+    if (note) notes.push_back(*std::move(note));
   }
   return notes;
 }
 
-std::vector<std::string> placement_notes(const Workload& workload, const ClusterSpec& cluster,
-                                         PlacementKind placement) {
-  std::vector<std::string> notes;
+std::vector<Note> placement_notes(const Workload& workload, const ClusterSpec& cluster,
+                                  PlacementKind placement) {
+  std::vector<Note> notes;
+  const auto add = [&notes](std::int64_t count, std::string text) {
+    notes.push_back({NoteKind::Placement, count, std::move(text)});
+  };
   const GpuTypes types(cluster, workload.gpu_types);
   const auto typed = std::count_if(workload.jobs.begin(), workload.jobs.end(),
                                    [](const Job& job) { return static_cast<bool>(job.gpu_type); });
   if (typed > 0 && !types.named()) {
-    notes.push_back(
+    add(typed,
         fmt::format("GPU types asked for by {} are ignored: the cluster names none", count_of(typed, "job")));
   }
   if (const std::string lacking = lacking_types(workload, types); types.named() && !lacking.empty())
-    notes.push_back("jobs rejected because the cluster lacks their GPU type: " + lacking);
+    add(0, "jobs rejected because the cluster lacks their GPU type: " + lacking);
   if (types.names().size() > 1) {
     const TrainingJobs predicted(workload);
     const auto anywhere = std::count_if(workload.jobs.begin(), workload.jobs.end(), [&](const Job& job) {
       return types.allowed(job.gpu_type).size() > 1 && !predicted.include(job);
     });
     if (anywhere > 0)
-      notes.push_back(fmt::format("{} as fast on every type of GPUs: no model says otherwise",
-                                  count_of(anywhere, "job")));
+      add(anywhere, fmt::format("{} as fast on every type of GPUs: no model says otherwise",
+                                count_of(anywhere, "job")));
   }
   const auto shared = std::count_if(workload.jobs.begin(), workload.jobs.end(),
                                     [](const Job& job) { return job.shares_gpus(); });
   const bool shares = info_of(placement).shares_gpus;
   if (shared > 0 && !shares) {
-    notes.push_back(fmt::format("whole GPUs for {} asking for part of one: only best-fit and fgd share GPUs",
-                                count_of(shared, "job")));
+    add(shared, fmt::format("whole GPUs for {} asking for part of one: only best-fit and fgd share GPUs",
+                            count_of(shared, "job")));
   }
-  if (placement == PlacementKind::Fgd) notes.emplace_back("fgd knows how frequent the sizes of all jobs are");
+  if (placement == PlacementKind::Fgd) add(0, "fgd knows how frequent the sizes of all jobs are");
   return notes;
 }
 
-std::vector<std::string> gang_speed_notes(PredictedSpeeds& speeds, const CurvesByType& curves,
-                                          const Workload& workload, const ClusterSpec& cluster,
-                                          PlacementKind placement, std::span<const PreparedPolicy> policies) {
-  std::vector<std::string> notes;
+std::vector<Note> gang_speed_notes(PredictedSpeeds& speeds, const CurvesByType& curves,
+                                   const Workload& workload, const ClusterSpec& cluster,
+                                   PlacementKind placement, std::span<const PreparedPolicy> policies) {
+  std::vector<Note> notes;
+  const auto add = [&notes](std::int64_t count, std::string text) {
+    notes.push_back({NoteKind::Speeds, count, std::move(text)});
+  };
   const auto books = make_placement(placement, cluster, workload);
   if (!PlacementSpeed(cluster, workload, speeds, *books).matter()) return notes;
-  notes.push_back(fmt::format("speed of {} predicted for the GPU type and the nodes of each gang",
-                              count_of(speeds.num_jobs(), "job")));
+  add(speeds.num_jobs(), fmt::format("speed of {} predicted for the GPU type and the nodes of each gang",
+                                     count_of(speeds.num_jobs(), "job")));
   for (const PreparedPolicy& prepared : policies) {
     if (!prepared.policy->copes_with_disruptions())
-      notes.push_back(
-          fmt::format("under {} their gangs are as fast anywhere as their run times say", prepared.spec));
+      add(0, fmt::format("under {} their gangs are as fast anywhere as their run times say", prepared.spec));
   }
   if (const std::int64_t jobs = speeds.num_without_plan(workload); jobs > 0) {
     const std::string count = count_of(jobs, "job");
-    notes.push_back(
+    add(jobs,
         curves.types().size() > 1
             ? fmt::format("no plan for {} on some type of GPUs that may be theirs: there they are as fast as "
                           "priced",

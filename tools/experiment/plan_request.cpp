@@ -8,12 +8,16 @@
 
 #include "core/base/names.hpp"
 #include "core/base/numbers.hpp"
+#include "core/kernels/kernel_recording.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "core/text/quantities.hpp"
+#include "tools/experiment/file_hash.hpp"
 #include "tools/experiment/option_error.hpp"
 #include "tools/experiment/plan_spec.hpp"
 #include "tools/format/text_format.hpp"
 #include "workloads/config/model_file.hpp"
 #include "workloads/iteration/iteration_times.hpp"
+#include "workloads/validation/calibration.hpp"
 
 namespace vtrain {
 namespace {
@@ -51,27 +55,27 @@ Result<void> check_offload(const Stack& stack, const GpuProfile& profile) {
   return {};
 }
 
-Result<void> read_terms(const PlanArguments& arguments, PlanRequest& question) {
+Result<void> read_terms(const PlanSpec& spec, PlanRequest& question) {
   question.terms.tokens_per_iteration =
       static_cast<double>(question.global_batch) * static_cast<double>(question.model.sequence_length);
-  if (arguments.price > 0) question.terms.usd_per_gpu_hour = arguments.price;
-  if (!arguments.tokens.empty()) {
-    const auto tokens = parse_large_count(arguments.tokens);
+  if (spec.price > 0) question.terms.usd_per_gpu_hour = spec.price;
+  if (!spec.tokens.empty()) {
+    const auto tokens = parse_large_count(spec.tokens);
     if (!tokens) return fail(in_option("--tokens", tokens.error()));
     question.terms.tokens = *tokens;
   }
-  if (!arguments.deadline.empty()) {
-    const auto deadline = parse_time_span(arguments.deadline);
+  if (!spec.deadline.empty()) {
+    const auto deadline = parse_time_span(spec.deadline);
     if (!deadline || deadline->count() == 0)
       return fail({.field = "--deadline",
                    .message = expected_found("a duration above 0, up to 100 years, such as 720h or 30d",
-                                             arguments.deadline)});
+                                             spec.deadline)});
     question.deadline_s = to_seconds(*deadline);
     if (!question.terms.tokens) {
       return fail({.field = "--deadline", .message = "needs --tokens, for instance --tokens 300B"});
     }
   }
-  std::string objective = arguments.objective;
+  std::string objective = spec.objective;
   if (objective.empty()) objective = question.deadline_s ? "cost" : "time";
   question.objective = objective == "time"   ? Objective::Time
                        : objective == "cost" ? Objective::Cost
@@ -114,49 +118,77 @@ Error too_slow(const PlanRequest& question, const std::vector<RankedPlan>& faste
                              name_of(best.plan.precision), question.target.stack.name)};
 }
 
+/// The files that were read, with their hashes.
+Result<std::vector<SpecFile>> files_of(const PlanSpec& spec, const std::string& model,
+                                       const TargetArguments& named, const TrainingTarget& target) {
+  std::vector<SpecFile> files;
+  if (is_model_path(model)) files.push_back({spec.model, model});
+  if (target.cluster && !target.cluster->file.empty()) files.push_back({spec.target.cluster, named.cluster});
+  if (const std::string base = split_profile_name(named.profile).base; is_profile_path(base))
+    files.push_back({split_profile_name(spec.target.profile).base, recording_file(base).string()});
+  if (!named.calibration.empty() && named.calibration != kPublishedCalibration)
+    files.push_back({spec.target.calibration, named.calibration});
+  for (SpecFile& file : files) {
+    auto hash = hash_of_input(file.path);
+    if (!hash) return fail(std::move(hash.error()));
+    file.sha256 = *std::move(hash);
+  }
+  return files;
+}
+
 }  // namespace
 
-Result<PlanRequest> read_plan_request(const PlanArguments& arguments, std::vector<std::string>& warnings) {
+Result<PlanRequest> read_plan_request(const PlanSpec& spec, std::vector<std::string>& warnings) {
+  if (auto checked = check_spec(spec); !checked) return fail(std::move(checked.error()));
   PlanRequest question;
-  const auto model = load_model(arguments.model, arguments.sequence_length);
+  const std::string model_path = spec.files.locate(spec.model);
+  const auto model = load_model(model_path, spec.sequence_length);
   if (!model) return fail(model.error());
   for (const std::string& warning : model->warnings)
-    warnings.push_back(fmt::format("{}: {}", arguments.model, warning));
+    warnings.push_back(fmt::format("{}: {}", spec.model, warning));
   question.warnings = model->warnings;
   question.model = model->model;
-  question.global_batch = arguments.global_batch > 0 ? arguments.global_batch : model->global_batch;
-  question.assumes_batch = arguments.global_batch == 0 && !model->batch_is_published;
+  question.global_batch = spec.global_batch > 0 ? spec.global_batch : model->global_batch;
+  question.assumes_batch = spec.global_batch == 0 && !model->batch_is_published;
   if (question.global_batch == 0) {
     return fail(
         {.field = "--global-batch",
          .message = fmt::format("missing: nothing is known of the batches of '{}'", model->model.name)});
   }
-  auto target = read_target(arguments.target, warnings);
+  TargetArguments named = spec.target;
+  for (std::string* name : {&named.cluster, &named.profile, &named.calibration})
+    *name = spec.files.locate(*name);
+  auto target = read_target(named, warnings);
   if (!target) return fail(std::move(target.error()));
   question.target = *std::move(target);
-  question.search = {.top = static_cast<std::size_t>(arguments.top),
-                     .offload = arguments.offload,
-                     .partial_recompute = arguments.partial_recompute,
-                     .zero_bubble = arguments.zero_bubble};
-  if (arguments.partial_recompute) {
+  if (auto files = files_of(spec, model_path, named, question.target); !files) {
+    return fail(std::move(files.error()));
+  } else {
+    question.files = *std::move(files);
+  }
+  question.search = {.top = static_cast<std::size_t>(spec.top),
+                     .offload = spec.offload,
+                     .partial_recompute = spec.partial_recompute,
+                     .zero_bubble = spec.zero_bubble};
+  if (spec.partial_recompute) {
     if (auto checked = check_partial_recompute(question.target.stack); !checked) return fail(checked.error());
   }
-  if (arguments.zero_bubble) {
+  if (spec.zero_bubble) {
     if (auto checked = check_zero_bubble(question.target.stack); !checked) return fail(checked.error());
   }
-  if (arguments.offload) {
+  if (spec.offload) {
     if (auto checked = check_offload(question.target.stack, question.target.profile); !checked)
       return fail(checked.error());
   }
-  if (auto read = read_terms(arguments, question); !read) return fail(read.error());
-  auto counts = read_gpus(arguments.gpus, question.target.cluster, question.target.profile,
-                          question.deadline_s.has_value());
+  if (auto read = read_terms(spec, question); !read) return fail(read.error());
+  auto counts =
+      read_gpus(spec.gpus, question.target.cluster, question.target.profile, question.deadline_s.has_value());
   if (!counts) return fail(counts.error());
   question.gpu_counts = *std::move(counts);
-  if (!arguments.beside.empty()) {
-    auto plan = parse_plan_spec(arguments.beside, {.global_batch = question.global_batch,
-                                                   .micro_batch = 1,
-                                                   .precision = question.target.stack.choices.precision});
+  if (!spec.beside.empty()) {
+    auto plan = parse_plan_spec(spec.beside, {.global_batch = question.global_batch,
+                                              .micro_batch = 1,
+                                              .precision = question.target.stack.choices.precision});
     if (!plan) return fail(in_option("--beside", plan.error()));
     plan->sequence_parallel = question.target.stack.choices.sequence_parallel && plan->tensor > 1;
     question.beside = *plan;

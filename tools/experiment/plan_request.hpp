@@ -9,7 +9,7 @@
 
 #include "core/base/result.hpp"
 #include "core/base/units.hpp"
-#include "tools/experiment/arguments.hpp"
+#include "tools/experiment/spec.hpp"
 #include "tools/experiment/target.hpp"
 #include "tools/format/plan_table.hpp"
 #include "workloads/model/model.hpp"
@@ -33,6 +33,7 @@ struct PlanRequest {
   std::optional<double> deadline_s;
   PlanSearchOptions search;
   std::optional<ParallelPlan> beside;
+  std::vector<SpecFile> files;  ///< that were read
 };
 
 /// The plans of one number of GPUs, or why there is none.
@@ -58,7 +59,7 @@ struct PlanReport {
 
 /// Reads the arguments. Errors name options, or file and line of the model. Adds to `warnings` those of the
 /// model's file and of the target, also where it fails.
-Result<PlanRequest> read_plan_request(const PlanArguments& arguments, std::vector<std::string>& warnings);
+Result<PlanRequest> read_plan_request(const PlanSpec& spec, std::vector<std::string>& warnings);
 
 /// Searches the plans. An error where no number of GPUs has any, or none is in time.
 Result<PlanReport> make_plan_report(const PlanRequest& question);

@@ -60,11 +60,9 @@ std::string TraceFiles::name() const {
                            : fmt::format("{} and {} more", files.front().path, files.size() - 1);
 }
 
-Result<std::string> TraceFiles::path_and_hash(const std::string& path) const {
+Result<std::string> TraceFiles::hash_of(const std::string& path) const {
   const auto known = hashes.find(path);
-  return known == hashes.end()
-             ? vtrain::path_and_hash(path)
-             : fmt::format("{}, sha256 {}", path == "-" ? "standard input" : path, known->second);
+  return known == hashes.end() ? hash_of_input(path) : known->second;
 }
 
 Result<ClusterSpec> cluster_of_trace(std::int32_t num_gpus) {

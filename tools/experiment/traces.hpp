@@ -32,8 +32,8 @@ struct TraceFiles {
 
   /// For people: the file, or the first one and how many more.
   std::string name() const;
-  /// One of `trace.files` with the SHA-256 of its bytes, for provenance.
-  Result<std::string> path_and_hash(const std::string& path) const;
+  /// The SHA-256 of one of `trace.files`; empty of what is gone (`hash_of_input`).
+  Result<std::string> hash_of(const std::string& path) const;
 };
 
 /// The cluster of generated jobs where none is given: 128 A100.

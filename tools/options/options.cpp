@@ -178,32 +178,30 @@ void add_transformation_options(CLI::App& command, TransformationArguments& argu
       ->capture_default_str();
 }
 
-void add_experiment_options(CLI::App& command, ExperimentArguments& arguments) {
-  command.add_option("--trace", arguments.trace.files,
+void add_scenario_options(CLI::App& command, ScenarioSpec& spec) {
+  command.add_option("--trace", spec.trace.files,
                      "Trace file, plain, gzip or zstd; several are read as one trace; without it a generated "
                      "day of LLM jobs on 16x8 A100");
-  add_trace_options(command, arguments.trace);
+  add_trace_options(command, spec.trace);
   command.add_option(
-      "--cluster", arguments.cluster,
+      "--cluster", spec.cluster,
       "Nodes x GPUs per node : type, for instance 16x8:a100, joined by +; or a file: JSON, or a "
       "table of nodes of a published trace, a simulator or Slurm (see `vtrain clusters`)");
-  command.add_option("--placement", arguments.placement, placement_help())->capture_default_str();
-  add_pricing_options(command, arguments.pricing);
-  add_transformation_options(command, arguments.transformations);
-  add_disruption_options(command, arguments.disruptions);
-  command.add_option("--out", arguments.out, "Folder for the results");
+  command.add_option("--placement", spec.placement, placement_help())->capture_default_str();
+  add_pricing_options(command, spec.pricing);
+  add_transformation_options(command, spec.transformations);
+  add_disruption_options(command, spec.disruptions);
   command
-      .add_option("--timeline", arguments.timeline,
+      .add_option("--timeline", spec.timeline,
                   "Write timeline.json for Perfetto: always, never, or auto (up to 5,000 jobs)")
       ->check(one_of({"always", "never", "auto"}))
       ->capture_default_str();
-  add_spreadsheet_option(command, arguments.spreadsheet_safe);
+  add_spreadsheet_option(command, spec.spreadsheet_safe);
   command.add_flag(
-      "--strict", arguments.trace.strict,
+      "--strict", spec.trace.strict,
       "Exit 2 at a row that would be skipped, for a job larger than the cluster, which would be "
       "rejected, for a deadline before its submission, for models on GPUs without a profile, and for "
       "predicted run times beyond what was measured");
-  command.add_flag("--json", arguments.json, "Print one JSON document; files are written only with --out");
 }
 
 void add_spreadsheet_option(CLI::App& command, bool& spreadsheet_safe) {

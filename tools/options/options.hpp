@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tools/experiment/arguments.hpp"
+#include "tools/experiment/spec.hpp"
 
 namespace CLI {
 class App;
@@ -21,8 +22,8 @@ void add_pricing_options(CLI::App& command, PricingArguments& arguments);
 /// Adds an option for each rule that changes jobs.
 void add_transformation_options(CLI::App& command, TransformationArguments& arguments);
 
-/// Adds the options of `replay` and `compare`.
-void add_experiment_options(CLI::App& command, ExperimentArguments& arguments);
+/// Adds the options of `replay` and `compare` that say what is replayed: all of a spec but its policies.
+void add_scenario_options(CLI::App& command, ScenarioSpec& spec);
 
 /// Adds `--cluster`, for a command that also has `--gpus`.
 void add_cluster_option(CLI::App& command, TargetArguments& arguments);

@@ -12,8 +12,7 @@
 #include "core/io/csv.hpp"
 #include "core/io/file.hpp"
 #include "core/io/staged_folder.hpp"
-#include "tools/experiment/experiment.hpp"
-#include "tools/experiment/policy_runs.hpp"
+#include "tools/experiment/scenario.hpp"
 
 namespace vtrain {
 
@@ -43,7 +42,7 @@ std::string interruptions_to_csv(const Workload& workload, const SimulationResul
 /// within `folder`.
 Result<std::vector<std::string>> write_run(StagedFolder& folder, const std::filesystem::path& place,
                                            const Workload& workload, std::int32_t num_nodes,
-                                           const ExperimentRun& run, CellText cells);
+                                           const RunResult& run, CellText cells);
 
 /// Policy specs as names of folders: `las:timer=peer` is `las-timer=peer`. A name that would be too long or
 /// is taken ends in a hash of its spec.
@@ -59,11 +58,13 @@ std::vector<std::filesystem::path> previous_files(const std::filesystem::path& f
 Result<void> check_run_folder(const std::filesystem::path& folder, const std::vector<std::string>& places,
                               const std::vector<std::string>& inputs);
 
-/// Writes `run.json`: what differs when the same command is run again (times, host, version), what was run,
-/// the inputs with their hashes, and the files that the run wrote: those of these `names`, itself and
-/// `report.html`, which is written with it.
-Result<void> write_run_provenance(StagedFolder& folder, const ExperimentArguments& arguments,
-                                  const Experiment& experiment, const std::vector<ExperimentRun>& runs,
-                                  std::vector<std::string> names, std::string_view report);
+/// Writes `run.json`: what differs when the same command is run again (times, host, version), the spec that
+/// repeats the run (`vtrain replay --spec run.json`), the inputs with their hashes, and the files that the
+/// run wrote: those of these `names`, itself and `report.html`, which is written with it. `place` is where
+/// the folder will be, `command` what the user typed.
+Result<void> write_run_provenance(StagedFolder& folder, const std::filesystem::path& place,
+                                  const std::string& command, const Scenario& scenario,
+                                  const std::vector<RunResult>& runs, std::vector<std::string> names,
+                                  std::string_view report);
 
 }  // namespace vtrain

@@ -30,6 +30,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view kProvenance = "run.json";
 constexpr std::string_view kReport = "report.html";
 constexpr const char* kWallOfPolicies = "simulation_wall_s";
+/// The version of `run.json`; vtrain 0.1 wrote none.
+constexpr int kRunVersion = 2;
 
 /// What a policy's run may leave in its place.
 constexpr std::array<std::string_view, 5> kPolicyFiles = {"jobs.csv", "interruptions.csv", "outages.csv",
@@ -56,26 +58,12 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-/// The arguments by option name, to repeat what was done.
-nlohmann::ordered_json to_json(const TransformationArguments& arguments) {
-  return {{"statuses", arguments.statuses},
-          {"tenants", arguments.tenants},
-          {"assign", arguments.assign},
-          {"run_times", arguments.run_times},
-          {"deadlines", arguments.deadlines},
-          {"estimates", arguments.estimates},
-          {"seed", arguments.seed}};
-}
-
-/// The arguments by option name.
-nlohmann::ordered_json to_json(const DisruptionArguments& arguments) {
-  return {{"interruption_cost", arguments.interruption_cost},
-          {"failures", arguments.failures},
-          {"outages", arguments.outages.string()},
-          {"checkpoints", arguments.checkpoints},
-          {"checkpoint_cost", arguments.checkpoint_cost},
-          {"checkpoint_bandwidth", arguments.checkpoint_bandwidth},
-          {"spread_factor", arguments.spread_factor}};
+/// `[{"kind", "count", "text"}]`.
+ordered_json to_json(const std::vector<Note>& notes) {
+  ordered_json list = ordered_json::array();
+  for (const Note& note : notes)
+    list.push_back({{"kind", name_of(note.kind)}, {"count", note.count}, {"text", note.text}});
+  return list;
 }
 
 }  // namespace
@@ -100,7 +88,7 @@ std::vector<std::string> policy_folders(const std::vector<std::string>& specs) {
 
 Result<std::vector<std::string>> write_run(StagedFolder& folder, const fs::path& place,
                                            const Workload& workload, std::int32_t num_nodes,
-                                           const ExperimentRun& run, CellText cells) {
+                                           const RunResult& run, CellText cells) {
   const SimulationResult& result = run.result;
   std::vector<std::string> names = {(place / "jobs.csv").string()};
   auto jobs = folder.open(names.back());
@@ -160,36 +148,32 @@ Result<void> check_run_folder(const fs::path& folder, const std::vector<std::str
   return StagedFolder::check(folder, possible);
 }
 
-Result<void> write_run_provenance(StagedFolder& folder, const ExperimentArguments& arguments,
-                                  const Experiment& experiment, const std::vector<ExperimentRun>& runs,
+Result<void> write_run_provenance(StagedFolder& folder, const fs::path& place, const std::string& command,
+                                  const Scenario& scenario, const std::vector<RunResult>& runs,
                                   std::vector<std::string> names, std::string_view report) {
   names.insert(names.end(), {std::string(kProvenance), std::string(kReport)});
   ordered_json inputs = ordered_json::object();
-  for (const auto& [label, value] : experiment.provenance)
+  for (const auto& [label, value] : scenario.provenance())
     inputs[label] = value;
   ordered_json wall = ordered_json::object();
-  for (const ExperimentRun& run : runs)
+  for (const RunResult& run : runs)
     wall[run.summary.policy] = run.wall_s;
   const ordered_json document = {
+      {"schema_version", kRunVersion},
       {"version", VTRAIN_VERSION},
-      {"command", arguments.command_line},
+      {"command", command},
       {"written_at", fmt::format("{:%FT%TZ}", fmt::gmtime(std::chrono::system_clock::now()))},
       {"host", host_name()},
-      {"trace", experiment.trace_name},
-      {"cluster", experiment.cluster.describe()},
-      {"num_gpus", experiment.cluster.total_gpus().value},
-      {"policies", arguments.policies},
-      {"placement", info_of(experiment.placement).name},
-      {"predictor", experiment.pricing->made_with()},
-      {"curves", arguments.pricing.kind},
-      {"seed", arguments.transformations.seed},
-      {"transformations", to_json(arguments.transformations)},
-      {"disruptions", to_json(arguments.disruptions)},
+      {"trace", scenario.trace_name()},
+      {"cluster", scenario.cluster().describe()},
+      {"num_gpus", scenario.cluster().total_gpus().value},
+      {"predictor", scenario.predictor()},
+      {"spec", spec_to_json(scenario.spec(), scenario.files(), place)},
       {"inputs", inputs},
-      {"skipped_rows", experiment.skipped.total()},
-      {"skipped", skipped_to_json(experiment.skipped)},
-      {"assumptions", experiment.assumptions},
-      {"read_s", experiment.read_s},
+      {"skipped_rows", scenario.skipped().total()},
+      {"skipped", skipped_to_json(scenario.skipped())},
+      {"assumptions", to_json(scenario.notes())},
+      {"read_s", scenario.preparation_s()},
       {kWallOfPolicies, wall},
       {"files", names},
   };

@@ -1,4 +1,4 @@
-/// An experiment: jobs, a cluster and policies, read and complete, ready to be replayed.
+/// Reads and completes the parts of a scenario: private to `Scenario`.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,9 @@
 #include "sched/disruption/disruptions.hpp"
 #include "sched/placement/placement.hpp"
 #include "sched/simulation/policy.hpp"
-#include "tools/experiment/arguments.hpp"
+#include "tools/experiment/notes.hpp"
 #include "tools/experiment/pricing.hpp"
+#include "tools/experiment/spec.hpp"
 #include "traces/reading/trace.hpp"
 #include "workloads/jobs/gang_speed_model.hpp"
 #include "workloads/jobs/job.hpp"
@@ -27,19 +28,23 @@ struct PreparedPolicy {
   std::string spec;  ///< as given
   PolicyArguments arguments;
   std::unique_ptr<Policy> policy;
-  /// The files that it has read, each with its description for provenance (`path_and_hash`).
-  std::vector<std::pair<std::string, std::string>> files{};
+  std::vector<SpecFile> files{};  ///< that it has read
 
   /// True if the policy may give jobs other numbers of GPUs than they ask for.
   bool is_elastic() const { return policy->progress_rule() != ProgressRule::Duration; }
 };
 
+/// Makes the policy of a spec. Errors: those of its arguments, and a file that cannot be hashed.
+Result<PreparedPolicy> prepare_policy(const std::string& spec, const SpecFiles& files);
+
 /// The jobs, the cluster on which they will run and the policies, and where all came from.
-struct Experiment {
+struct ScenarioParts {
+  ScenarioSpec spec;
   Workload workload;
   ClusterSpec cluster;
   PlacementKind placement = PlacementKind::Count;
-  std::vector<PreparedPolicy> policies{};     ///< until they run, which takes them
+  std::vector<PreparedPolicy> policies{};     ///< of the spec, each for its first run
+  bool has_curves = false;                    ///< jobs have curves, for elastic policies
   std::unique_ptr<ClusterPricing> pricing{};  ///< prices jobs given by model and iterations
   /// Speeds of the jobs that the predictor can price; refers to `pricing`.
   std::unique_ptr<GangSpeedModel> gang_speed_model{};
@@ -47,16 +52,16 @@ struct Experiment {
   std::string trace_name;                    ///< the file, or a description of the generated jobs
   std::string trace_format;                  ///< as read; empty for generated jobs
   SkippedRows skipped;                       ///< rows of the trace that are no jobs
-  std::vector<std::string> assumptions;      ///< what is synthetic or assumed, one sentence each
+  std::vector<Note> notes;                   ///< what is synthetic or assumed
   /// Label and value of each input: file hashes, seeds, what priced the jobs.
   std::vector<std::pair<std::string, std::string>> provenance;
-  std::vector<std::string> input_files;  ///< that were read
-  double read_s = 0;                     ///< time that reading, pricing and deadlines took
+  std::vector<SpecFile> files;         ///< that were read
+  std::vector<std::string> also_read;  ///< paths of folders whose files were
+  double read_s = 0;                   ///< time that reading, pricing and deadlines took
 };
 
 /// Makes the policies, reads or generates the jobs, gives each a duration and a deadline, and reads the
 /// cluster. Adds to `warnings` the options that have no effect, also where it fails.
-Result<Experiment> prepare_experiment(const ExperimentArguments& arguments,
-                                      std::vector<std::string>& warnings);
+Result<ScenarioParts> prepare_parts(ScenarioSpec spec, std::vector<std::string>& warnings);
 
 }  // namespace vtrain

@@ -1,0 +1,433 @@
+#include "tools/experiment/preparation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+#include "sched/cluster/gpu_types.hpp"
+#include "tools/experiment/disruption_rules.hpp"
+#include "tools/experiment/file_hash.hpp"
+#include "tools/experiment/notes.hpp"
+#include "tools/experiment/option_error.hpp"
+#include "tools/experiment/traces.hpp"
+#include "tools/experiment/transformations.hpp"
+#include "tools/format/text_format.hpp"
+#include "tools/format/trace_description.hpp"
+#include "traces/synthesis/generator.hpp"
+#include "workloads/pricing/curves_by_type.hpp"
+#include "workloads/pricing/job_pricing.hpp"
+#include "workloads/pricing/predicted_speeds.hpp"
+
+namespace vtrain {
+namespace {
+
+/// The offered load of the embedded default: enough for a queue, so that policies differ.
+constexpr double kDefaultLoad = 1.1;
+/// Its longest job. The published traces have jobs of weeks, of which a few would be a day's whole work.
+constexpr SimDuration kDefaultMaxDuration = std::chrono::hours(8);
+
+/// Adds a note on what is assumed.
+void note(ScenarioParts& parts, NoteKind kind, std::int64_t count, std::string text) {
+  parts.notes.push_back({kind, count, std::move(text)});
+}
+
+/// Adds one for each sentence of a reader or a rule.
+void note_all(ScenarioParts& parts, NoteKind kind, const std::vector<std::string>& sentences) {
+  for (const std::string& sentence : sentences)
+    note(parts, kind, 0, sentence);
+}
+
+void take_notes(ScenarioParts& parts, std::vector<Note> notes) {
+  parts.notes.insert(parts.notes.end(), std::make_move_iterator(notes.begin()),
+                     std::make_move_iterator(notes.end()));
+}
+
+/// The cluster where none was given.
+Result<ClusterSpec> default_cluster(const ScenarioSpec& spec, const std::optional<std::int32_t>& named_gpus) {
+  if (spec.trace.files.empty()) return ClusterSpec::parse(kDefaultCluster);
+  if (named_gpus) return cluster_of_trace(*named_gpus);
+  return fail({.field = "--cluster", .message = "missing: say for instance --cluster 16x8:a100"});
+}
+
+/// Keeps a file that is read, with its description for provenance.
+void keep_file(const std::string& label, SpecFile file, ScenarioParts& parts) {
+  file.name = parts.spec.files.with_names(std::move(file.name));
+  parts.provenance.emplace_back(label, describe_file(file.path, file.sha256));
+  parts.files.push_back(std::move(file));
+}
+
+/// Keeps the name and the hash of a file that is read.
+Result<void> take_file(const std::string& label, const std::string& path, ScenarioParts& parts) {
+  auto hash = hash_of_input(path);
+  if (!hash) return fail(std::move(hash.error()));
+  keep_file(label, {path, path, *std::move(hash)}, parts);
+  return {};
+}
+
+/// Keeps the cluster, with what its table left open and the hash of its file.
+Result<void> take_cluster(ClusterSpec cluster, ScenarioParts& parts) {
+  note_all(parts, NoteKind::Cluster, cluster.notes);
+  if (!cluster.file.empty()) {
+    if (auto taken = take_file("cluster", cluster.file, parts); !taken) return taken;
+  }
+  parts.cluster = std::move(cluster);
+  return {};
+}
+
+/// Keeps the hashes of the files that policies have read: samples of service (`gittins:distribution=FILE`).
+void take_policy_files(ScenarioParts& parts) {
+  for (const PreparedPolicy& policy : parts.policies) {
+    for (const SpecFile& file : policy.files)
+      keep_file("sample of " + policy.spec, file, parts);
+  }
+}
+
+/// Whether some job's run time is not known yet.
+bool needs_prices(const Workload& workload) {
+  return std::any_of(workload.jobs.begin(), workload.jobs.end(),
+                     [](const Job& job) { return job.duration.count() == 0; });
+}
+
+/// The embedded default: a day of LLM jobs that offers the cluster more work than it can do.
+Result<void> generate_default_day(const ModelMix& models, std::uint64_t seed, const CurvesByType& curves,
+                                  ScenarioParts& parts) {
+  GeneratorOptions options;
+  options.num_jobs = 0;
+  options.span = std::chrono::hours(24);
+  options.cluster = parts.cluster.total_gpus();
+  options.load = kDefaultLoad;
+  options.max_duration = kDefaultMaxDuration;
+  options.seed = seed;
+  options.deadlines.reset();  // set by --deadlines, as for every other trace
+  if (models.kind != ModelMix::Kind::None) {
+    options.models = models;
+    note(parts, NoteKind::Generated, 0, models.describe() + " (synthetic)");
+  }
+  auto workload = generate_trace(options, model_catalog(curves));
+  if (!workload) return fail(workload.error());
+  parts.workload = *std::move(workload);
+  parts.trace_name = "a generated day of LLM jobs";
+  note(parts, NoteKind::Generated, std::ssize(parts.workload.jobs),
+       fmt::format(
+           "jobs generated to offer this cluster a load of {}, with the shape of {}, seed {} (synthetic)",
+           as_load(options.load), options.shape.name, options.seed));
+  return {};
+}
+
+/// Reads the trace; returns the cluster size that the trace itself names.
+Result<std::optional<std::int32_t>> take_trace(const ScenarioSpec& spec, ScenarioParts& parts) {
+  TraceArguments named = spec.trace;
+  for (std::string& file : named.files)
+    file = spec.files.locate(file);
+  named.throughputs = spec.files.locate(named.throughputs);
+  auto read = read_traces(named, files_as_tenants(spec.transformations));
+  if (!read) return fail(in_option("--format", read.error()));
+  const std::vector<std::string>& files = read->trace.files;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    auto hash = read->hash_of(files[i]);
+    if (!hash) return fail(std::move(hash.error()));
+    const bool is_named = std::ranges::find(named.files, files[i]) != named.files.end();
+    keep_file(files.size() == 1 ? "trace"
+              : is_named        ? fmt::format("trace file {}", i + 1)
+                                : fmt::format("read with the trace {}", i + 1),
+              {files[i], files[i], *std::move(hash)}, parts);
+  }
+  if (!named.throughputs.empty()) parts.also_read.push_back(named.throughputs);
+  if (const std::string skipped = skipped_rows_text(read->trace.skipped); !skipped.empty())
+    parts.provenance.emplace_back("skipped", skipped);
+  parts.trace_name = read->name();
+  parts.trace_format = read->trace.format;
+  parts.skipped = read->trace.skipped;
+  note_all(parts, NoteKind::Trace, read->trace.assumptions);
+  parts.workload = std::move(read->trace.workload);
+  return read->trace.num_gpus;
+}
+
+/// Says so where run times of the trace are not what the predictor expects.
+void note_run_times(const RunTimeRatios& ratios, bool any_elastic, ScenarioParts& parts) {
+  constexpr double kNoticeable = 0.01;
+  if (ratios.least > 1 - kNoticeable && ratios.most < 1 + kNoticeable) return;
+  const std::string least = fmt::format("{:.2g}", ratios.least);
+  const std::string most = fmt::format("{:.2g}", ratios.most);
+  note(parts, NoteKind::RunTimes, ratios.jobs,
+       fmt::format("run times of {} with a model as in the trace; {} times as long is predicted with {} "
+                   "({}--run-times predicted)",
+                   count_of(ratios.jobs, "job"), least == most ? least : least + " to " + most,
+                   parts.pricing->made_with(), any_elastic ? "elastic policies go by that; for all: " : ""));
+}
+
+/// Lets the predictor tell how fast jobs are where their gangs are, if that makes a difference.
+void take_gang_speeds(const CurvesByType& curves, ScenarioParts& parts) {
+  auto speeds = std::make_unique<PredictedSpeeds>(parts.workload, curves);
+  if (speeds->num_jobs() == 0) return;
+  take_notes(parts, gang_speed_notes(*speeds, curves, parts.workload, parts.cluster, parts.placement,
+                                     parts.policies));
+  parts.gang_speed_model = std::move(speeds);
+}
+
+/// Reads what is to happen to the jobs, once they and the cluster are known.
+Result<void> take_disruptions(const ScenarioSpec& spec, const DisruptionRules& rules, ScenarioParts& parts) {
+  DisruptionArguments named = spec.disruptions;
+  if (!named.outages.empty()) named.outages = spec.files.locate(named.outages);
+  auto disruptions = read_disruptions(named, rules, parts.workload, parts.cluster, spec.transformations.seed);
+  if (!disruptions) return fail(disruptions.error());
+  if (!*disruptions) return {};
+  if (!named.outages.empty()) {
+    if (auto taken = take_file("outages", named.outages, parts); !taken) return taken;
+  }
+  note_all(parts, NoteKind::Disruptions, describe_disruptions(**disruptions, named));
+  if ((*disruptions)->spread_factor < 1)
+    note(parts, NoteKind::Disruptions, 0,
+         spread_factor_note((*disruptions)->spread_factor, parts.workload, parts.gang_speed_model.get()));
+  parts.disruptions = **std::move(disruptions);
+  return {};
+}
+
+Result<std::vector<PreparedPolicy>> prepare_policies(const ScenarioSpec& spec) {
+  std::vector<PreparedPolicy> policies;
+  for (const std::string& name : spec.policies) {
+    auto policy = prepare_policy(name, spec.files);
+    if (!policy) return fail(std::move(policy.error()));
+    policies.push_back(*std::move(policy));
+  }
+  return policies;
+}
+
+/// What a spec says without any file.
+struct ScenarioRules {
+  std::vector<PreparedPolicy> policies;
+  PlacementKind placement;
+  Transformations transformations;
+  DisruptionRules disruptions;
+};
+
+/// Reads what can be read before files are: a misspelt policy should not cost a long read.
+Result<ScenarioRules> read_rules(const ScenarioSpec& spec, std::vector<std::string>& warnings) {
+  if (auto checked = check_spec(spec); !checked) return fail(std::move(checked.error()));
+  auto policies = prepare_policies(spec);
+  if (!policies) return fail(std::move(policies.error()));
+  const auto placement = parse_placement(spec.placement);
+  if (!placement) return fail(in_option("--placement", placement.error()));
+  if (spec.trace.files.empty()) {
+    const TraceArguments defaults;
+    if (!spec.trace.throughputs.empty())
+      return fail({.field = "--throughputs", .message = "needs --trace, which the tables are of"});
+    if (spec.trace.throughputs_gpu != defaults.throughputs_gpu)
+      return fail({.field = "--throughputs-gpu", .message = "needs --trace, which the tables are of"});
+    if (spec.transformations.run_times != TransformationArguments().run_times)
+      return fail({.field = "--run-times", .message = "needs --trace, whose jobs have others"});
+    if (spec.trace.format != defaults.format)
+      return fail({.field = "--format", .message = "needs --trace, which has it"});
+  }
+  if (spec.trace.throughputs.empty() && !spec.trace.files.empty() &&
+      spec.trace.throughputs_gpu != TraceArguments().throughputs_gpu)
+    warnings.emplace_back("--throughputs-gpu: without effect; no tables are given (--throughputs)");
+  auto transformations = read_transformations(spec.transformations);
+  if (!transformations) return fail(std::move(transformations.error()));
+  auto disruptions = read_disruption_rules(spec.disruptions, *placement, warnings);
+  if (!disruptions) return fail(std::move(disruptions.error()));
+  return ScenarioRules{*std::move(policies), *placement, *std::move(transformations),
+                       *std::move(disruptions)};
+}
+
+/// Reads the cluster, what prices jobs, and the trace if there is one.
+Result<void> read_inputs(const ScenarioSpec& spec, ScenarioParts& parts, std::vector<std::string>& warnings) {
+  std::optional<ClusterSpec> cluster;
+  if (!spec.cluster.empty()) {
+    auto given = ClusterSpec::parse(spec.files.locate(spec.cluster));
+    if (!given) return fail(in_option("--cluster", given.error()));
+    cluster = *std::move(given);
+  }
+  PricingArguments located = spec.pricing;
+  located.profile = spec.files.locate(located.profile);
+  located.calibration = spec.files.locate(located.calibration);
+  auto pricing = ClusterPricing::open(located, cluster, warnings);
+  if (!pricing) return fail(pricing.error());
+  parts.pricing = std::make_unique<ClusterPricing>(*std::move(pricing));
+  for (const auto& [label, path] : parts.pricing->files()) {
+    if (auto taken = take_file(label, path, parts); !taken) return taken;
+  }
+  std::optional<std::int32_t> named_gpus;
+  if (!spec.trace.files.empty()) {
+    auto trace = take_trace(spec, parts);
+    if (!trace) return fail(trace.error());
+    named_gpus = *trace;
+  }
+  if (!cluster) {
+    auto named = default_cluster(spec, named_gpus);
+    if (!named) return fail(named.error());
+    cluster = *std::move(named);
+  }
+  return take_cluster(*std::move(cluster), parts);
+}
+
+/// Gives jobs that may have other numbers of GPUs their throughput curves.
+Result<void> take_curves(bool strict, ScenarioParts& parts) {
+  const auto added = add_curves(parts.workload, parts.cluster, *parts.pricing, strict);
+  if (!added) return fail(added.error());
+  note_all(parts, NoteKind::Speeds, *added);
+  return {};
+}
+
+/// Says which options nothing reads where no job has a model.
+void warn_of_predictor_options(const PricingArguments& arguments, std::vector<std::string>& warnings) {
+  for (const auto& [option, value] :
+       {std::pair("--profile", arguments.profile), std::pair("--stack", arguments.stack),
+        std::pair("--calibrate", arguments.calibration)}) {
+    if (!value.empty())
+      warnings.push_back(
+          fmt::format("{}: without effect; no job has a model (--assign gives them one)", option));
+  }
+}
+
+/// How many run times are predicted from numbers that no measurement covers; none for none.
+std::optional<Note> fallbacks_of_prices(const ScenarioParts& parts) {
+  const std::int64_t jobs =
+      count_jobs_with_fallbacks(parts.workload, parts.pricing->on(parts.cluster, parts.workload));
+  if (jobs == 0) return std::nullopt;
+  return Note{
+      NoteKind::Extrapolated, jobs,
+      fmt::format("run times of {} rest on numbers beyond what was measured (`vtrain plan` names them)",
+                  count_of(jobs, "job"))};
+}
+
+/// Says what the prices of jobs rest on. Under `--strict` prices of GPUs without a profile, and such as rest
+/// on numbers beyond what was measured, are an error.
+Result<void> note_prices(const ScenarioSpec& spec, bool predicted, bool keeps_durations, ScenarioParts& parts,
+                         std::vector<std::string>& warnings) {
+  const bool strict = spec.trace.strict;
+  if (predicted) {
+    note(parts, NoteKind::RunTimes, 0,
+         fmt::format("{} {} (--stack sets one)",
+                     parts.pricing->stacks_differ() ? "software differs:" : "run times predicted with",
+                     parts.pricing->made_with()));
+  }
+  if (parts.workload.models.size() == 0) {
+    warn_of_predictor_options(spec.pricing, warnings);
+    return {};
+  }
+  if (parts.gang_speed_model) {
+    std::string order = order_of_types(parts.workload, parts.cluster, parts.placement, keeps_durations);
+    if (!order.empty()) note(parts, NoteKind::RunTimes, 0, std::move(order));
+  }
+  const std::vector<std::string>& assumed = parts.pricing->assumptions();
+  if (strict && predicted && !assumed.empty())
+    return fail({.field = "--cluster", .message = assumed.front()});
+  note_all(parts, NoteKind::RunTimes, assumed);
+  if (!predicted) return {};
+  std::optional<Note> beyond = fallbacks_of_prices(parts);
+  if (strict && beyond) return fail({.field = "--strict", .message = std::move(beyond->text)});
+  if (beyond) parts.notes.push_back(*std::move(beyond));
+  return {};
+}
+
+/// Keeps jobs from types of GPUs on which their models have no plan, and says so.
+void keep_to_types_with_plan(ScenarioParts& parts) {
+  const GpuTypes types(parts.cluster, parts.workload.gpu_types);
+  const std::int64_t jobs = keep_to_types_with_plan(
+      parts.workload, parts.pricing->on(parts.cluster, parts.workload), types.names());
+  if (jobs == 0) return;
+  note(parts, NoteKind::RunTimes, jobs,
+       fmt::format("{} {} to the types of GPUs on which the model has a plan", count_of(jobs, "job"),
+                   jobs == 1 ? "keeps" : "keep"));
+}
+
+/// Generates jobs where no trace is given, changes them as asked, and gives each a duration, its speed where
+/// its gang is and, under elastic policies, its throughput curve.
+Result<void> complete_jobs(const ScenarioSpec& spec, Transformations transformations, ScenarioParts& parts,
+                           std::vector<std::string>& warnings) {
+  keep_to_types_with_plan(parts);
+  CurvesByType curves = parts.pricing->on(parts.cluster, parts.workload);
+  bool predicted = transformations.models.kind != ModelMix::Kind::None;
+  if (spec.trace.files.empty()) {
+    auto day = generate_default_day(transformations.models, transformations.seed, curves, parts);
+    if (!day) return day;
+    transformations.models = {};  // the jobs have theirs
+    predicted = true;
+  }
+  const bool keeps_durations = !needs_prices(parts.workload) && !transformations.predicts_run_times;
+  predicted |= !keeps_durations;
+  const auto changes = transform(parts.workload, transformations, curves, true, warnings);
+  if (!changes) return fail(changes.error());
+  note_all(parts, NoteKind::Changed, *changes);
+  keep_to_types_with_plan(parts);  // with the models that they were given
+  curves = parts.pricing->on(parts.cluster, parts.workload);
+  if (auto tight = tight_deadlines(parts.workload)) parts.notes.push_back(*std::move(tight));
+  if (predicted) parts.provenance.emplace_back("run times", parts.pricing->describe());
+  const bool any_elastic = std::ranges::any_of(parts.policies, &PreparedPolicy::is_elastic);
+  note_run_times(compare_run_times(parts.workload, curves), any_elastic, parts);
+  take_gang_speeds(curves, parts);
+  if (any_elastic) {
+    if (auto taken = take_curves(spec.trace.strict, parts); !taken) return taken;
+    parts.has_curves = true;
+  }
+  return note_prices(spec, predicted, keeps_durations, parts, warnings);
+}
+
+/// Names files in texts as the spec does.
+void name_files(ScenarioParts& parts) {
+  const SpecFiles& files = parts.spec.files;
+  parts.trace_name = files.with_names(std::move(parts.trace_name));
+  for (Note& each : parts.notes)
+    each.text = files.with_names(std::move(each.text));
+  for (auto& [label, value] : parts.provenance)
+    value = files.with_names(std::move(value));
+}
+
+}  // namespace
+
+Result<PreparedPolicy> prepare_policy(const std::string& spec, const SpecFiles& files) {
+  auto arguments = parse_policy(spec);
+  if (!arguments) return fail(std::move(arguments.error()));
+  std::string to_read = spec;
+  std::vector<SpecFile> read;
+  for (const PolicyParameter& parameter : arguments->policy().parameters) {
+    if (!parameter.is_file) continue;
+    const std::string name((*arguments)[parameter.name]);
+    read.push_back({name, files.locate(name)});
+    const std::size_t value = to_read.find(name, to_read.find(std::string(parameter.name) + "="));
+    if (value != std::string::npos) to_read.replace(value, name.size(), read.back().path);
+  }
+  if (to_read != spec) arguments = parse_policy(to_read);
+  if (!arguments) return fail(std::move(arguments.error()));
+  auto policy = arguments->policy().make(*arguments);
+  if (!policy) return fail(std::move(policy.error()));
+  PreparedPolicy prepared{spec, *std::move(arguments), *std::move(policy)};
+  for (SpecFile& file : read) {
+    auto hash = hash_of_input(file.path);  // at once: it is to be that of what was read
+    if (!hash) return fail(std::move(hash.error()));
+    file.sha256 = *std::move(hash);
+  }
+  prepared.files = std::move(read);
+  return prepared;
+}
+
+Result<ScenarioParts> prepare_parts(ScenarioSpec given, std::vector<std::string>& warnings) {
+  const auto start = std::chrono::steady_clock::now();
+  ScenarioParts parts;
+  parts.spec = std::move(given);
+  const ScenarioSpec& spec = parts.spec;
+  auto rules = read_rules(spec, warnings);
+  if (!rules) return fail(rules.error());
+  parts.policies = std::move(rules->policies);
+  parts.placement = rules->placement;
+  if (auto read = read_inputs(spec, parts, warnings); !read) return fail(read.error());
+  take_policy_files(parts);
+  if (auto done = complete_jobs(spec, rules->transformations, parts, warnings); !done)
+    return fail(done.error());
+  const bool types_differ = parts.gang_speed_model && info_of(parts.placement).knows_nodes;
+  auto about_policies = policy_notes(parts.workload, parts.cluster, types_differ, parts.policies);
+  if (!about_policies) return fail(about_policies.error());
+  take_notes(parts, *std::move(about_policies));
+  take_notes(parts, placement_notes(parts.workload, parts.cluster, parts.placement));
+  if (auto taken = take_disruptions(spec, rules->disruptions, parts); !taken) return fail(taken.error());
+  parts.provenance.emplace_back("seed", std::to_string(spec.transformations.seed));
+  name_files(parts);
+  parts.read_s = Seconds(std::chrono::steady_clock::now() - start).count();
+  return parts;
+}
+
+}  // namespace vtrain

@@ -1,0 +1,175 @@
+#include "tools/experiment/scenario.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <filesystem>
+#include <mutex>
+#include <new>
+#include <thread>
+#include <utility>
+
+#include "core/base/units.hpp"
+#include "sched/simulation/simulator.hpp"
+#include "tools/experiment/preparation.hpp"
+
+namespace vtrain {
+namespace {
+
+/// What a function gives, and an exception as an error: none crosses the border of the library.
+template <class Function>
+auto without_exceptions(const Function& function) -> decltype(function()) {
+  try {
+    return function();
+  } catch (const std::filesystem::filesystem_error& error) {
+    return fail({.kind = ErrorKind::Io, .file = error.path1().string(), .message = error.code().message()});
+  } catch (const std::bad_alloc&) {
+    return fail({.kind = ErrorKind::Failed, .message = "out of memory"});
+  } catch (const std::exception& error) {
+    return fail({.kind = ErrorKind::Failed, .message = error.what()});
+  }
+}
+
+}  // namespace
+
+struct Scenario::State {
+  ScenarioParts parts;
+  /// Policies that were made while the spec was read, whose files may be pipes. The first run of each takes
+  /// it; later ones make it anew.
+  std::vector<PreparedPolicy> made;
+  std::mutex mutex;  ///< of `made`
+
+  Result<PreparedPolicy> take_policy(const std::string& spec) {
+    {
+      const std::lock_guard lock(mutex);
+      const auto found = std::ranges::find(made, spec, &PreparedPolicy::spec);
+      if (found != made.end()) {
+        PreparedPolicy policy = std::move(*found);
+        made.erase(found);
+        return policy;
+      }
+    }
+    auto policy = prepare_policy(spec, parts.spec.files);
+    if (policy && policy->is_elastic() && !parts.has_curves)
+      return fail({.field = spec,
+                   .message = "changes the numbers of GPUs of jobs, and no policy of the spec does: name it "
+                              "there, so that their speeds are prepared"});
+    return policy;
+  }
+};
+
+Scenario::Scenario(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Scenario::Scenario(Scenario&&) noexcept = default;
+Scenario& Scenario::operator=(Scenario&&) noexcept = default;
+Scenario::~Scenario() = default;
+
+Result<Scenario> Scenario::prepare(ScenarioSpec spec, std::vector<std::string>& warnings) {
+  return without_exceptions([&]() -> Result<Scenario> {
+    auto parts = prepare_parts(std::move(spec), warnings);
+    if (!parts) return fail(std::move(parts.error()));
+    auto state = std::make_unique<State>();
+    state->parts = *std::move(parts);
+    state->made = std::exchange(state->parts.policies, {});
+    return Scenario(std::move(state));
+  });
+}
+
+Result<RunResult> Scenario::run(const std::string& policy, const RunOptions& options) const {
+  return without_exceptions([&]() -> Result<RunResult> {
+    auto prepared = state_->take_policy(policy);
+    if (!prepared) return fail(std::move(prepared.error()));
+    const ScenarioParts& parts = state_->parts;
+    const SimulationOptions simulation{.placement = parts.placement,
+                                       .strict = parts.spec.trace.strict,
+                                       .record_segments = options.record_segments,
+                                       .policy_name = prepared->spec,
+                                       .disruptions = parts.disruptions ? &*parts.disruptions : nullptr,
+                                       .gang_speed_model = parts.gang_speed_model.get(),
+                                       .jobs_done = options.jobs_done};
+    const bool takes_costs = prepared->policy->copes_with_disruptions();
+    const auto start = std::chrono::steady_clock::now();
+    auto result = simulate(parts.workload, parts.cluster, *prepared->policy, simulation);
+    const double wall_s = Seconds(std::chrono::steady_clock::now() - start).count();
+    if (!result) return fail(std::move(result.error()));
+    Summary summary = summarize(parts.workload, parts.cluster, *result, policy);
+    return RunResult{std::move(summary), *std::move(result), takes_costs, wall_s};
+  });
+}
+
+Result<std::vector<RunResult>> Scenario::run_all(const RunOptions& options) const {
+  const std::vector<std::string>& policies = state_->parts.spec.policies;
+  const std::size_t count = policies.size();
+  std::vector<std::optional<Result<RunResult>>> results(count);
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < count; i = next++)
+      results[i] = run(policies[i], options);
+  };
+  return without_exceptions([&]() -> Result<std::vector<RunResult>> {
+    {
+      const unsigned threads =
+          options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+      std::vector<std::jthread> workers;
+      for (std::size_t i = 1; i < std::min<std::size_t>(threads, count); ++i)
+        workers.emplace_back(work);
+      work();
+    }
+    std::vector<RunResult> runs;
+    for (auto& result : results) {
+      if (!*result) return fail(std::move(result->error()));
+      runs.push_back(**std::move(result));
+    }
+    return runs;
+  });
+}
+
+const ScenarioSpec& Scenario::spec() const {
+  return state_->parts.spec;
+}
+const Workload& Scenario::workload() const {
+  return state_->parts.workload;
+}
+const ClusterSpec& Scenario::cluster() const {
+  return state_->parts.cluster;
+}
+PlacementKind Scenario::placement() const {
+  return state_->parts.placement;
+}
+const std::optional<Disruptions>& Scenario::disruptions() const {
+  return state_->parts.disruptions;
+}
+const std::string& Scenario::trace_name() const {
+  return state_->parts.trace_name;
+}
+const std::string& Scenario::trace_format() const {
+  return state_->parts.trace_format;
+}
+const SkippedRows& Scenario::skipped() const {
+  return state_->parts.skipped;
+}
+const std::vector<Note>& Scenario::notes() const {
+  return state_->parts.notes;
+}
+const std::vector<std::pair<std::string, std::string>>& Scenario::provenance() const {
+  return state_->parts.provenance;
+}
+const std::vector<SpecFile>& Scenario::files() const {
+  return state_->parts.files;
+}
+std::vector<std::string> Scenario::input_paths() const {
+  std::vector<std::string> paths = state_->parts.also_read;
+  for (const SpecFile& file : state_->parts.files)
+    paths.push_back(file.path);
+  return paths;
+}
+std::string Scenario::predictor() const {
+  return state_->parts.pricing->made_with();
+}
+std::vector<std::string> Scenario::cache_warnings() const {
+  return state_->parts.pricing->cache_warnings();
+}
+double Scenario::preparation_s() const {
+  return state_->parts.read_s;
+}
+
+}  // namespace vtrain
