@@ -1,4 +1,4 @@
-# Installs the build and builds and runs tests/consumer against the installation.
+# Installs the build, and builds and runs tests/consumer and the example of docs against the installation.
 set(prefix ${WORK_DIR}/consumer/prefix)
 set(build ${WORK_DIR}/consumer/build)
 file(REMOVE_RECURSE ${WORK_DIR}/consumer)
@@ -9,6 +9,12 @@ function(run)
   endif()
 endfunction()
 run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix})
-run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${build} -G Ninja -D CMAKE_PREFIX_PATH=${prefix})
+run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${build} -G Ninja -D CMAKE_PREFIX_PATH=${prefix}
+  -D EXAMPLE=${CMAKE_CURRENT_LIST_DIR}/../docs/example.cpp)
 run(${CMAKE_COMMAND} --build ${build})
 run(${build}/consumer)
+execute_process(COMMAND ${CMAKE_COMMAND} -E env XDG_CACHE_HOME=${WORK_DIR}/consumer/cache ${build}/example
+  RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(NOT result EQUAL 0 OR NOT output MATCHES "srtf is better: average JCT [0-9]+ s under fifo, [0-9]+ s under srtf\n$")
+  message(FATAL_ERROR "docs/example.cpp ended with ${result}:\n${output}")
+endif()

@@ -24,8 +24,8 @@ set(folders_sched "cluster:" "disruption: cluster" "placement: cluster" "account
   "simulation: accounting" "metrics: simulation")
 set(folders_policies "base:" "solver: base" "fcfs: base" "list: base" "backfill: fcfs list" "elasticflow: list fcfs"
   "chronus: list fcfs solver")
-set(folders_tools "format:" "experiment: format" "results: experiment" "report: experiment" "cli: format" "options: experiment cli"
-  "commands: options results report")
+set(folders_tools "format:" "experiment: format" "report: experiment" "results: report" "api: results" "cli: format"
+  "options: experiment cli" "commands: options results")
 
 # The scheduler half knows jobs and nothing of models and plans.
 set(scheduler_half traces sched policies)

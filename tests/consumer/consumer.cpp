@@ -1,9 +1,14 @@
 /// Uses an installed vtrain from outside: two jobs of 8 GPUs on one node run one after the other.
+#include <chrono>
 #include <cstdio>
-
-#include "policies/registry.hpp"
-#include "sched/metrics/metrics.hpp"
-#include "sched/simulation/simulator.hpp"
+#include <vtrain/cluster.hpp>
+#include <vtrain/plan.hpp>
+#include <vtrain/report.hpp>
+#include <vtrain/result.hpp>
+#include <vtrain/scenario.hpp>
+#include <vtrain/simulation.hpp>
+#include <vtrain/units.hpp>
+#include <vtrain/workload.hpp>
 
 int main() {
   vtrain::Workload workload;

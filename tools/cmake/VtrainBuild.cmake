@@ -33,20 +33,31 @@ if(VTRAIN_SANITIZERS)
   target_link_options(vtrain_sanitizers INTERFACE -fsanitize=${VTRAIN_SANITIZERS})
 endif()
 
-# vtrain_module(NAME PUBLIC ... PRIVATE ...): one static library per module, `vtrain::NAME`, of all sources below the current folder.
-# Headers are found from the project's root, as "NAME/folder/header.hpp". tests/layering_test.cmake checks what may include what.
-function(vtrain_module name)
-  cmake_parse_arguments(arg "" "" "PUBLIC;PRIVATE" ${ARGN})
+# vtrain_folder_library(NAME FOLDER DIR PUBLIC ... PRIVATE ...): the static library vtrain::NAME of all sources of a folder, or with
+# RECURSE of all below it. Headers are found from the project's root, as "module/folder/header.hpp"; where the library is installed, below
+# include/vtrain/private. tests/layering_test.cmake checks what may include what.
+function(vtrain_folder_library name)
+  cmake_parse_arguments(arg "RECURSE" "FOLDER" "PUBLIC;PRIVATE" ${ARGN})
   set(target vtrain_${name})
-  file(GLOB_RECURSE sources RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS *.cpp)
+  if(arg_RECURSE)
+    file(GLOB_RECURSE sources RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS ${arg_FOLDER}/*.cpp)
+  else()
+    file(GLOB sources RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS ${arg_FOLDER}/*.cpp)
+  endif()
   add_library(${target} STATIC ${sources})
   add_library(vtrain::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_include_directories(${target} PUBLIC
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/vtrain>)
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/vtrain/private>)
   target_link_libraries(${target} PUBLIC ${arg_PUBLIC}
     PRIVATE ${arg_PRIVATE} $<BUILD_INTERFACE:vtrain_warnings> $<BUILD_INTERFACE:vtrain_sanitizers>)
+  set_property(GLOBAL APPEND PROPERTY VTRAIN_LIBRARIES ${name})
+endfunction()
+
+# vtrain_module(NAME PUBLIC ... PRIVATE ...): one library per module, of all sources below the current folder.
+function(vtrain_module name)
+  vtrain_folder_library(${name} FOLDER . RECURSE ${ARGN})
   set_property(GLOBAL APPEND PROPERTY VTRAIN_MODULES ${name})
 endfunction()
 

@@ -1,10 +1,20 @@
-# Install and export: `find_package(vtrain)` gives vtrain::core ... vtrain::policies.
+# Install and export: `find_package(vtrain)` gives the target vtrain::vtrain, whose headers are <vtrain/scenario.hpp> and the others of
+# tools/api. What they include lies below include/vtrain/private and may change from version to version.
 include(CMakePackageConfigHelpers)
 
+add_library(vtrain_api INTERFACE)
+add_library(vtrain::vtrain ALIAS vtrain_api)
+set_target_properties(vtrain_api PROPERTIES EXPORT_NAME vtrain)
+target_link_libraries(vtrain_api INTERFACE vtrain::results)
+target_include_directories(vtrain_api INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/api/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vtrain FILES_MATCHING PATTERN "*.hpp")
+
+get_property(vtrain_libraries GLOBAL PROPERTY VTRAIN_LIBRARIES)
 get_property(vtrain_modules GLOBAL PROPERTY VTRAIN_MODULES)
-foreach(module IN LISTS vtrain_modules)
-  install(TARGETS vtrain_${module} EXPORT vtrainTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/${module}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vtrain/${module}
+list(TRANSFORM vtrain_libraries PREPEND vtrain_ OUTPUT_VARIABLE vtrain_targets)
+install(TARGETS ${vtrain_targets} vtrain_api EXPORT vtrainTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+foreach(folder IN LISTS vtrain_modules ITEMS tools/format tools/experiment tools/report tools/results)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vtrain/private/${folder}
     FILES_MATCHING PATTERN "*.hpp")
 endforeach()
 install(TARGETS vtrain RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -22,7 +22,6 @@
 #include "tools/format/text_format.hpp"
 #include "tools/format/trace_description.hpp"
 #include "tools/options/options.hpp"
-#include "tools/report/report.hpp"
 #include "tools/results/results.hpp"
 
 namespace vtrain {
@@ -44,47 +43,11 @@ struct ReplayArguments {
   std::string command;  ///< as typed
 };
 
-/// One report page for all runs.
-std::string render(const Scenario& scenario, const std::vector<RunResult>& runs) {
-  ReportInput input;
-  input.workload = &scenario.workload();
-  input.cluster = scenario.cluster();
-  input.gpus_are_shared = info_of(scenario.placement()).shares_gpus;
-  input.trace_name = scenario.trace_name();
-  input.assumptions = texts_of(scenario.notes());
-  input.provenance = scenario.provenance();
-  input.provenance.emplace_back("version", "vtrain " VTRAIN_VERSION);
-  input.provenance.emplace_back("repeat with", scenario.spec().command);
-  for (const RunResult& run : runs)
-    input.runs.push_back({run.summary, &run.result});
-  return render_report(input);
-}
-
 /// Which rows of the trace are no jobs, and what was assumed.
 ordered_json reading_to_json(const Scenario& scenario) {
   return {{"skipped_rows", scenario.skipped().total()},
           {"skipped", skipped_to_json(scenario.skipped())},
           {"assumptions", texts_of(scenario.notes())}};
-}
-
-/// Writes the files of every run, to the `places` of their policies within the folder, and of all of them.
-/// Then the folder takes the place of what is there.
-Result<void> write_results(StagedFolder& folder, const std::vector<std::string>& places,
-                           const ReplayArguments& arguments, const Scenario& scenario,
-                           const std::vector<RunResult>& runs) {
-  const std::int32_t num_nodes =
-      info_of(scenario.placement()).knows_nodes ? scenario.cluster().total_nodes() : 0;
-  const CellText cells = scenario.spec().spreadsheet_safe ? CellText::SpreadsheetSafe : CellText::Exact;
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const auto written = write_run(folder, places[i], scenario.workload(), num_nodes, runs[i], cells);
-    if (!written) return fail(written.error());
-    names.insert(names.end(), written->begin(), written->end());
-  }
-  auto written = write_run_provenance(folder, arguments.out, arguments.command, scenario, runs, names,
-                                      render(scenario, runs));
-  if (!written) return written;
-  return folder.commit();
 }
 
 /// Begins the folder that `--out` names; says so if another run is writing there.
@@ -142,7 +105,7 @@ Result<FinishedRuns> run_and_write(const ReplayArguments& arguments, const Scena
     folder.emplace(*std::move(begun));
   }
   if (writes) {
-    auto written = write_results(*folder, places, arguments, scenario, *runs);
+    auto written = write_runs(*folder, {arguments.out, places, arguments.command}, scenario, *runs);
     if (!written) return fail(std::move(written.error()));
   }
   return FinishedRuns{*std::move(runs), Seconds(end - start).count()};

@@ -58,13 +58,25 @@ std::vector<std::filesystem::path> previous_files(const std::filesystem::path& f
 Result<void> check_run_folder(const std::filesystem::path& folder, const std::vector<std::string>& places,
                               const std::vector<std::string>& inputs);
 
-/// Writes `run.json`: what differs when the same command is run again (times, host, version), the spec that
-/// repeats the run (`vtrain replay --spec run.json`), the inputs with their hashes, and the files that the
-/// run wrote: those of these `names`, itself and `report.html`, which is written with it. `place` is where
-/// the folder will be, `command` what the user typed.
-Result<void> write_run_provenance(StagedFolder& folder, const std::filesystem::path& place,
-                                  const std::string& command, const Scenario& scenario,
-                                  const std::vector<RunResult>& runs, std::vector<std::string> names,
-                                  std::string_view report);
+/// Where runs are written, and by which command.
+struct RunPlace {
+  std::filesystem::path folder;
+  std::vector<std::string> places;  ///< within the folder, one for each run; `{""}` for a single one
+  std::string command{};            ///< that was typed, for `run.json`
+};
+
+/// The page of all runs of a scenario.
+std::string scenario_report(const Scenario& scenario, const std::vector<RunResult>& runs);
+
+/// Writes the files of every run (`write_run`), `report.html`, and `run.json`: what differs when the same
+/// command is run again (times, host, version), the spec that repeats the run, the inputs with their hashes,
+/// and the files that the run wrote. Then the folder takes the place of what is there.
+Result<void> write_runs(StagedFolder& folder, const RunPlace& place, const Scenario& scenario,
+                        const std::vector<RunResult>& runs);
+
+/// The same to a new folder, or in the place of an earlier run's: a single run at its top, several in folders
+/// of their own. No exception leaves it.
+Result<void> write_runs(const std::filesystem::path& folder, const Scenario& scenario,
+                        const std::vector<RunResult>& runs);
 
 }  // namespace vtrain

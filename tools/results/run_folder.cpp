@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <system_error>
@@ -18,6 +19,7 @@
 #include "tools/experiment/file_hash.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/format/trace_description.hpp"
+#include "tools/report/report.hpp"
 #include "tools/results/results.hpp"
 
 namespace vtrain {
@@ -64,6 +66,36 @@ ordered_json to_json(const std::vector<Note>& notes) {
   for (const Note& note : notes)
     list.push_back({{"kind", name_of(note.kind)}, {"count", note.count}, {"text", note.text}});
   return list;
+}
+
+/// `run.json`.
+ordered_json run_to_json(const RunPlace& place, const Scenario& scenario, const std::vector<RunResult>& runs,
+                         const std::vector<std::string>& files) {
+  ordered_json inputs = ordered_json::object();
+  for (const auto& [label, value] : scenario.provenance())
+    inputs[label] = value;
+  ordered_json wall = ordered_json::object();
+  for (const RunResult& run : runs)
+    wall[run.summary.policy] = run.wall_s;
+  return {
+      {"schema_version", kRunVersion},
+      {"version", VTRAIN_VERSION},
+      {"command", place.command},
+      {"written_at", fmt::format("{:%FT%TZ}", fmt::gmtime(std::chrono::system_clock::now()))},
+      {"host", host_name()},
+      {"trace", scenario.trace_name()},
+      {"cluster", scenario.cluster().describe()},
+      {"num_gpus", scenario.cluster().total_gpus().value},
+      {"predictor", scenario.predictor()},
+      {"spec", spec_to_json(scenario.spec(), scenario.files(), place.folder)},
+      {"inputs", inputs},
+      {"skipped_rows", scenario.skipped().total()},
+      {"skipped", skipped_to_json(scenario.skipped())},
+      {"assumptions", to_json(scenario.notes())},
+      {"read_s", scenario.preparation_s()},
+      {kWallOfPolicies, wall},
+      {"files", files},
+  };
 }
 
 }  // namespace
@@ -148,37 +180,54 @@ Result<void> check_run_folder(const fs::path& folder, const std::vector<std::str
   return StagedFolder::check(folder, possible);
 }
 
-Result<void> write_run_provenance(StagedFolder& folder, const fs::path& place, const std::string& command,
-                                  const Scenario& scenario, const std::vector<RunResult>& runs,
-                                  std::vector<std::string> names, std::string_view report) {
-  names.insert(names.end(), {std::string(kProvenance), std::string(kReport)});
-  ordered_json inputs = ordered_json::object();
-  for (const auto& [label, value] : scenario.provenance())
-    inputs[label] = value;
-  ordered_json wall = ordered_json::object();
+std::string scenario_report(const Scenario& scenario, const std::vector<RunResult>& runs) {
+  ReportInput input;
+  input.workload = &scenario.workload();
+  input.cluster = scenario.cluster();
+  input.gpus_are_shared = info_of(scenario.placement()).shares_gpus;
+  input.trace_name = scenario.trace_name();
+  input.assumptions = texts_of(scenario.notes());
+  input.provenance = scenario.provenance();
+  input.provenance.emplace_back("version", "vtrain " VTRAIN_VERSION);
+  input.provenance.emplace_back("repeat with", scenario.spec().command);
   for (const RunResult& run : runs)
-    wall[run.summary.policy] = run.wall_s;
-  const ordered_json document = {
-      {"schema_version", kRunVersion},
-      {"version", VTRAIN_VERSION},
-      {"command", command},
-      {"written_at", fmt::format("{:%FT%TZ}", fmt::gmtime(std::chrono::system_clock::now()))},
-      {"host", host_name()},
-      {"trace", scenario.trace_name()},
-      {"cluster", scenario.cluster().describe()},
-      {"num_gpus", scenario.cluster().total_gpus().value},
-      {"predictor", scenario.predictor()},
-      {"spec", spec_to_json(scenario.spec(), scenario.files(), place)},
-      {"inputs", inputs},
-      {"skipped_rows", scenario.skipped().total()},
-      {"skipped", skipped_to_json(scenario.skipped())},
-      {"assumptions", to_json(scenario.notes())},
-      {"read_s", scenario.preparation_s()},
-      {kWallOfPolicies, wall},
-      {"files", names},
-  };
-  if (auto added = folder.add(kProvenance, json_text(document)); !added) return added;
-  return folder.add(kReport, report);
+    input.runs.push_back({run.summary, &run.result});
+  return render_report(input);
+}
+
+Result<void> write_runs(StagedFolder& folder, const RunPlace& place, const Scenario& scenario,
+                        const std::vector<RunResult>& runs) {
+  const std::int32_t num_nodes =
+      info_of(scenario.placement()).knows_nodes ? scenario.cluster().total_nodes() : 0;
+  const CellText cells = scenario.spec().spreadsheet_safe ? CellText::SpreadsheetSafe : CellText::Exact;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    auto written = write_run(folder, place.places[i], scenario.workload(), num_nodes, runs[i], cells);
+    if (!written) return fail(std::move(written.error()));
+    names.insert(names.end(), written->begin(), written->end());
+  }
+  names.insert(names.end(), {std::string(kProvenance), std::string(kReport)});
+  const std::string provenance = json_text(run_to_json(place, scenario, runs, names));
+  if (auto added = folder.add(kProvenance, provenance); !added) return added;
+  if (auto added = folder.add(kReport, scenario_report(scenario, runs)); !added) return added;
+  return folder.commit();
+}
+
+Result<void> write_runs(const fs::path& folder, const Scenario& scenario,
+                        const std::vector<RunResult>& runs) try {
+  RunPlace place{folder, {""}};
+  if (runs.size() != 1) {
+    std::vector<std::string> policies;
+    for (const RunResult& run : runs)
+      policies.push_back(run.summary.policy);
+    place.places = policy_folders(policies);
+  }
+  if (auto checked = check_run_folder(folder, place.places, scenario.input_paths()); !checked) return checked;
+  auto staged = StagedFolder::create(folder, previous_files, [] {});
+  if (!staged) return fail(std::move(staged.error()));
+  return write_runs(*staged, place, scenario, runs);
+} catch (const std::exception& error) {
+  return fail({.kind = ErrorKind::Failed, .file = folder.string(), .message = error.what()});
 }
 
 }  // namespace vtrain

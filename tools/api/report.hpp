@@ -1,0 +1,15 @@
+/// What runs of a scenario leave: result files, and the page that answers "which policy?".
+///
+/// `write_runs` writes a run folder as `vtrain replay --out` does: `jobs.csv`, `summary.json`, `timeline.json`
+/// where intervals were recorded, `report.html`, and `run.json`, with which `vtrain replay --spec` repeats it.
+/// The folder appears whole or not at all. `scenario_report` is the page alone, one HTML file that asks the
+/// network for nothing; `summary_to_json` is the text of `summary.json`.
+///
+///     auto written = vtrain::write_runs("runs/mine", *scenario, *runs);
+///     if (!written) return report(written.error());
+///
+/// All files but `run.json` are byte-identical when a scenario is run again. docs/results.md describes them.
+#pragma once
+
+#include "tools/report/report.hpp"
+#include "tools/results/results.hpp"
