@@ -247,9 +247,9 @@ TEST_CASE("replay: run.json says what was run") {
   CHECK(run["trace"] == "jobs.csv");
   CHECK(run["cluster"] == "2 x 8 H100, 16 GPUs");
   CHECK(run["num_gpus"] == 16);
-  CHECK(run["placement"] == "yarn");
-  CHECK(run["policies"] == json({"fifo", "las:timer=peer"}));
-  CHECK(run["curves"] == "data-parallel");
+  CHECK(run["spec"]["placement"] == "yarn");
+  CHECK(run["spec"]["policies"] == json({"fifo", "las:timer=peer"}));
+  CHECK(run["spec"]["pricing"]["curves"] == "data-parallel");
   CHECK(run["predictor"] == "profile h100, stack megatron-core");
 }
 

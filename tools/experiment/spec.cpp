@@ -247,10 +247,8 @@ Result<const json*> find_spec(const JsonDocument& document) {
 }
 
 template <class Spec>
-Result<SpecDocument<Spec>> read_spec(const fs::path& file) {
-  auto text = read_file(file, InputKind::Provenance);
-  if (!text) return fail(std::move(text.error()));
-  auto parsed = JsonDocument::parse(*std::move(text), file.string());
+Result<SpecDocument<Spec>> parse_spec(std::string text, const fs::path& file) {
+  auto parsed = JsonDocument::parse(std::move(text), file.string());
   if (!parsed) return fail(std::move(parsed.error()));
   const auto document = std::make_shared<const JsonDocument>(*std::move(parsed));
   const auto found = find_spec(*document);
@@ -293,6 +291,13 @@ Result<SpecDocument<Spec>> read_spec(const fs::path& file) {
   list_named_files(spec);
   if (auto checked = check_policies(*document, object, spec); !checked) return fail(checked.error());
   return SpecDocument<Spec>{std::move(spec), document};
+}
+
+template <class Spec>
+Result<SpecDocument<Spec>> read_spec(const fs::path& file) {
+  auto text = read_file(file, InputKind::Provenance);
+  if (!text) return fail(std::move(text.error()));
+  return parse_spec<Spec>(*std::move(text), file);
 }
 
 /// An error of an option whose value is none of its words, or out of its range.
@@ -371,6 +376,10 @@ ordered_json spec_to_json(const PlanSpec& spec, std::span<const SpecFile> files,
 
 Result<SpecDocument<ScenarioSpec>> read_scenario_spec(const fs::path& file) {
   return read_spec<ScenarioSpec>(file);
+}
+
+Result<SpecDocument<ScenarioSpec>> parse_scenario_spec(std::string text, const fs::path& file) {
+  return parse_spec<ScenarioSpec>(std::move(text), file);
 }
 
 Result<SpecDocument<PlanSpec>> read_plan_spec(const fs::path& file) {

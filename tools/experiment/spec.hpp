@@ -110,6 +110,8 @@ struct SpecDocument {
 Result<SpecDocument<ScenarioSpec>> read_scenario_spec(const std::filesystem::path& file);
 /// The same of what `vtrain plan --json` prints.
 Result<SpecDocument<PlanSpec>> read_plan_spec(const std::filesystem::path& file);
+/// The same of a text that stands in `file`.
+Result<SpecDocument<ScenarioSpec>> parse_scenario_spec(std::string text, const std::filesystem::path& file);
 
 /// Checks the values that have only some words or a range. Errors name the option.
 Result<void> check_spec(const ScenarioSpec& spec);
