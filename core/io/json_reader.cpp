@@ -5,13 +5,14 @@
 #include <cstddef>
 #include <functional>
 #include <iterator>
-#include <unordered_set>
-#include <vector>
+#include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "core/base/names.hpp"
 #include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
 #include "core/base/utf8.hpp"
 #include "core/io/input.hpp"
 
@@ -25,38 +26,17 @@ std::int64_t line_of(std::string_view text, std::size_t position) {
                         text.begin() + static_cast<std::ptrdiff_t>(std::min(position, text.size())), '\n');
 }
 
-/// The error of a number too large for a double. The parser quotes the number but does not say where it
-/// stands.
-Error overflow_error(std::string_view text, std::string file, std::string_view complaint) {
-  Error error{.file = std::move(file), .message = malformed_json(complaint)};
-  const std::size_t quote = complaint.find('\'');
-  if (quote == std::string_view::npos) return error;
-  const std::string_view number = complaint.substr(quote + 1, complaint.rfind('\'') - quote - 1);
-  const std::size_t position = text.find(number);
-  if (number.empty() || position == std::string_view::npos) return error;
-  error.line = line_of(text, position);
-  error.message = expected_found("a number within the range of a double", number);
-  // The key before it, if it is the value of one.
-  const std::size_t before = text.find_last_not_of(" \t\r\n", position == 0 ? 0 : position - 1);
-  if (before == std::string_view::npos || text[before] != ':') return error;
-  const std::size_t close = text.rfind('"', before);
-  const std::size_t open = close == std::string_view::npos || close == 0 ? close : text.rfind('"', close - 1);
-  if (open != std::string_view::npos && open < close)
-    error.field = printable(text.substr(open + 1, close - open - 1));
+/// The error of a number too large for a double, the last thing in `read`. Its field is the key before it.
+Error overflow_error(std::string_view read, const std::string& number) {
+  const std::size_t position = read.rfind(number);
+  Error error{.line = line_of(read, position),
+              .message = expected_found("a number within the range of a double", number)};
+  const std::string_view before = trim(read.substr(0, position));
+  if (!before.ends_with(':')) return error;
+  const std::size_t close = before.rfind('"');
+  const std::size_t open = before.rfind('"', close - 1);
+  error.field = printable(before.substr(open + 1, close - open - 1));
   return error;
-}
-
-Error syntax_error(std::string_view text, std::string file, const json::parse_error& error) {
-  return {.file = std::move(file),
-          .line = line_of(text, error.byte == 0 ? 0 : error.byte - 1),
-          .message = malformed_json(error.what())};
-}
-
-/// A NUL, at which the parser would stop as if the text ended there.
-std::optional<Error> find_nul(std::string_view text, const std::string& file) {
-  const std::size_t position = text.find('\0');
-  if (position == std::string_view::npos) return std::nullopt;
-  return Error{.file = file, .line = line_of(text, position), .message = "malformed JSON: a NUL character"};
 }
 
 /// Walks over text and tells where the parser is, which its handler cannot ask.
@@ -81,38 +61,6 @@ class Cursor {
   const char** position_;
 };
 
-/// What the brackets, colons and commas of a JSON text tell before it is parsed.
-struct Outline {
-  int depth = 0;               ///< of the deepest brackets
-  std::size_t num_keys = 0;    ///< of all objects together, if it is JSON
-  std::size_t num_values = 0;  ///< about so many are in all arrays and objects
-};
-
-Outline outline_of(std::string_view text) {
-  Outline outline;
-  int depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      in_string = c != '"';
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      outline.depth = std::max(outline.depth, ++depth);
-      ++outline.num_values;
-    } else if (c == ']' || c == '}') {
-      --depth;
-    } else if (c == ':') {
-      ++outline.num_keys;
-    } else if (c == ',') {
-      ++outline.num_values;
-    }
-  }
-  return outline;
-}
-
 /// `text` with null for what `NonFinite` names, outside of strings. Lines stay as they are, and so do columns
 /// but those behind a `NaN`, which is shorter than null.
 std::string with_null_for_non_finite(std::string_view text) {
@@ -135,112 +83,24 @@ std::string with_null_for_non_finite(std::string_view text) {
   return result;
 }
 
-/// Keys of all objects in a value, of which each has one of a name.
-std::size_t count_keys(const json& value) {
-  std::size_t count = value.is_object() ? value.size() : 0;
-  if (!value.is_structured()) return count;
-  for (const json& part : value)
-    count += count_keys(part);
-  return count;
-}
-
 /// The path of what stands under a key of the object at `path`, or at an index in brackets of the list there.
 std::string under(std::string_view path, std::string_view key) {
   const bool needs_dot = !path.empty() && !key.empty() && key.front() != '[';
   return fmt::format("{}{}{}", path, needs_dot ? "." : "", printable(key));
 }
 
-std::string in_brackets(std::size_t index) {
-  return fmt::format("[{}]", index);
+/// The part of `value` that `path` begins with, which is then cut off from it; null where there is none.
+const json* take_part(const json& value, std::string_view& path) {
+  if (!value.is_structured()) return nullptr;
+  for (const auto& item : value.items()) {
+    const std::string name = value.is_array() ? fmt::format("[{}]", item.key()) : item.key();
+    const std::string_view rest = path.substr(std::min(name.size(), path.size()));
+    if (!path.starts_with(name) || !(rest.empty() || rest.front() == '.' || rest.front() == '[')) continue;
+    path = rest.substr(rest.starts_with('.') ? 1 : 0);
+    return &item.value();
+  }
+  return nullptr;
 }
-
-/// Extends `path`, that of `at`, to that of `wanted`; false if `wanted` is no part of `at`.
-bool extend_to(const json& wanted, const json& at, std::string& path) {
-  if (&at == &wanted) return true;
-  if (!at.is_structured()) return false;
-  const std::string here = path;
-  std::size_t index = 0;
-  for (const auto& item : at.items()) {
-    path = under(here, at.is_array() ? in_brackets(index++) : item.key());
-    if (extend_to(wanted, item.value(), path)) return true;
-  }
-  path = here;
-  return false;
-}
-
-/// Walks over a JSON text, which has been parsed before, and tells where every key and every element of a
-/// list stands.
-class PlaceWalk : public JsonEvents {
- public:
-  explicit PlaceWalk(std::string_view text) : text_(text) {}
-  void walk() { [[maybe_unused]] const auto parsed = parse(text_, {}); }
-
-  bool null() override { return begin_value(); }
-  bool boolean(bool) override { return begin_value(); }
-  bool number_integer(json::number_integer_t) override { return begin_value(); }
-  bool number_unsigned(json::number_unsigned_t) override { return begin_value(); }
-  bool number_float(json::number_float_t, const std::string&) override { return begin_value(); }
-  bool string(std::string&) override { return begin_value(); }
-  bool binary(json::binary_t&) override { return begin_value(); }
-  bool start_object(std::size_t) override { return begin_container(false); }
-  bool start_array(std::size_t) override { return begin_container(true); }
-  bool end_object() override { return end_container(); }
-  bool end_array() override { return end_container(); }
-  bool key(std::string& name) override { return begin_place(name); }
-
- protected:
-  /// What stands at `path` begins on `line()`; false ends the walk.
-  virtual bool visit(const std::string& path) = 0;
-  std::int64_t line() const { return line_of(text_, num_read() - 1); }
-
- private:
-  struct Container {
-    std::string path{};
-    bool is_list = false;
-    std::size_t length = 0;  ///< of a list, so far
-  };
-
-  bool begin_place(std::string_view key) {
-    path_ = under(containers_.back().path, key);
-    return visit(path_);
-  }
-  bool begin_value() {
-    if (containers_.empty() || !containers_.back().is_list) return true;
-    return begin_place(in_brackets(containers_.back().length++));
-  }
-  bool begin_container(bool is_list) {
-    if (!begin_value()) return false;
-    containers_.push_back({.path = path_, .is_list = is_list});
-    return true;
-  }
-  bool end_container() {
-    containers_.pop_back();
-    return true;
-  }
-
-  std::string_view text_;
-  std::vector<Container> containers_;
-  std::string path_;  ///< of what began last
-};
-
-/// Finds the line of the deepest part of a path that a text has; 0 where it has none.
-class LineFinder : public PlaceWalk {
- public:
-  LineFinder(std::string_view text, std::string_view path) : PlaceWalk(text), wanted_(path) { walk(); }
-  std::int64_t found() const { return line_; }
-
- private:
-  bool visit(const std::string& path) override {
-    const std::string_view rest = wanted_.substr(std::min(path.size(), wanted_.size()));
-    const bool is_part =
-        wanted_.starts_with(path) && (rest.empty() || rest.front() == '.' || rest.front() == '[');
-    if (is_part) line_ = line();
-    return true;
-  }
-
-  std::string_view wanted_;
-  std::int64_t line_ = 0;
-};
 
 /// Most values of a document: each takes up to 200 bytes, however short its text is. Raised with the limits
 /// of files.
@@ -249,29 +109,6 @@ std::size_t most_json_values() {
   constexpr std::size_t kBytesOfText = 32;  // of a value
   return std::max(kMost, raised_input_bytes() / kBytesOfText);
 }
-
-/// Finds the first key that stands twice in its object.
-class RepeatedKeyFinder : public PlaceWalk {
- public:
-  RepeatedKeyFinder(std::string_view text, std::string file) : PlaceWalk(text) {
-    walk();
-    error_.file = std::move(file);
-  }
-  const Error& found() const { return error_; }
-
- private:
-  bool visit(const std::string& path) override {
-    // A hash, as paths may be much longer than the text. A document that comes here has such a key.
-    if (places_.insert(std::hash<std::string>()(path)).second) return true;
-    error_.line = line();
-    error_.field = path;
-    error_.message = "the key stands twice in this object";
-    return false;
-  }
-
-  std::unordered_set<std::size_t> places_;  ///< hashes of paths
-  Error error_;
-};
 
 }  // namespace
 
@@ -299,46 +136,129 @@ std::string malformed_json(std::string_view complaint) {
   return "malformed JSON: " + printable(text);
 }
 
-Result<JsonDocument> JsonDocument::parse(std::string text, std::string file, NonFinite non_finite) {
-  JsonDocument document;
-  document.text_ = non_finite == NonFinite::Null ? with_null_for_non_finite(text) : std::move(text);
-  document.file_ = std::move(file);
-  if (auto nul = find_nul(document.text_, document.file_)) return fail(*std::move(nul));
-  constexpr int kMaxDepth = 64;  // the parser would follow deeper brackets until the stack is full
-  const Outline outline = outline_of(document.text_);
-  if (outline.depth > kMaxDepth) {
-    return fail({.file = document.file_, .message = "JSON nested more than 64 levels deep"});
+/// Makes the document of what the parser hands over.
+class JsonDocument::Builder : public JsonEvents {
+ public:
+  /// `root` and `places` are those of an empty document.
+  Builder(json& root, std::vector<Place>& places) : root_(root), places_(places) {}
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(json::number_integer_t value) override { return add(value); }
+  bool number_unsigned(json::number_unsigned_t value) override { return add(value); }
+  bool number_float(json::number_float_t value, const std::string&) override { return add(value); }
+  bool string(std::string& text) override { return add(text); }
+  bool binary(json::binary_t&) override { return false; }  // text has none
+  bool start_object(std::size_t) override { return open(json::object()); }
+  bool start_array(std::size_t) override { return open(json::array()); }
+
+  bool key(std::string& name) override {
+    const auto [member, is_new] = parent().get_ref<json::object_t&>().try_emplace(name);
+    if (is_new) return add_place(member->second, current_line());
+    return stop({.line = current_line(),
+                 .field = under(path_of(places_, containers_.back()), name),
+                 .message = "the key stands twice in this object"});
   }
-  if (const std::size_t most = most_json_values(); outline.num_values > most) {
-    return fail({.kind = ErrorKind::Io,
-                 .file = document.file_,
+
+  bool end_object() override {
+    containers_.pop_back();
+    return true;
+  }
+
+  bool end_array() override {
+    // Elements move as a list grows, and now stay.
+    json& list = parent();
+    const std::size_t first = elements_.size() - list.size();
+    for (std::size_t i = 0; i < list.size(); ++i)
+      places_[elements_[first + i]].value = &list[i];
+    elements_.resize(first);
+    containers_.pop_back();
+    return true;
+  }
+
+ private:
+  json& parent() { return *places_[containers_.back()].value; }
+
+  bool add_place(json& value, std::int64_t line) {
+    const std::uint32_t parent = containers_.empty() ? 0 : containers_.back();
+    places_.push_back({&value, parent, static_cast<std::uint32_t>(line)});
+    if (places_.size() <= most_values_ + 1) return true;  // the root does not count
+    return stop({.kind = ErrorKind::Io,
                  .message = fmt::format("has more than {} values, the limit of a JSON document; --max-input "
                                         "raises it",
-                                        with_thousands(static_cast<std::int64_t>(most)))});
+                                        with_thousands(static_cast<std::int64_t>(most_values_)))});
   }
-  try {
-    document.root_ = json::parse(document.text_);
-  } catch (const json::parse_error& error) {
-    return fail(syntax_error(document.text_, document.file_, error));
-  } catch (const json::exception& error) {
-    return fail(overflow_error(document.text_, document.file_, error.what()));
+
+  /// Puts a value in its place: the root, under the last key, or the end of a list.
+  bool add(json value) {
+    if (containers_.empty()) {
+      root_ = std::move(value);
+      return add_place(root_, 0);
+    }
+    if (parent().is_object()) {
+      *places_.back().value = std::move(value);
+      return true;
+    }
+    elements_.push_back(static_cast<std::uint32_t>(places_.size()));
+    return add_place(parent().get_ref<json::array_t&>().emplace_back(std::move(value)), current_line());
   }
-  // Of equal keys the parser keeps one. Which, is looked for only where there are any.
-  if (count_keys(document.root_) != outline.num_keys)
-    return fail(RepeatedKeyFinder(document.text_, document.file_).found());
+
+  bool open(json container) {
+    if (!check_depth(containers_.size()) || !add(std::move(container))) return false;
+    containers_.push_back(static_cast<std::uint32_t>(places_.size() - 1));
+    return true;
+  }
+
+  json& root_;
+  std::vector<Place>& places_;
+  const std::size_t most_values_ = most_json_values();
+  std::vector<std::uint32_t> containers_;  ///< places of those that are open
+  std::vector<std::uint32_t> elements_;    ///< places of those of open lists
+};
+
+Result<JsonDocument> JsonDocument::parse(std::string text, std::string file, NonFinite non_finite) {
+  if (non_finite == NonFinite::Null) text = with_null_for_non_finite(text);
+  JsonDocument document;
+  document.file_ = std::move(file);
+  Builder builder(*document.root_, document.places_);
+  if (auto parsed = builder.parse(text, document.file_); !parsed) return fail(std::move(parsed.error()));
   return document;
 }
 
 Error JsonDocument::error_at(const json& object, std::string_view key, std::string message) const {
-  constexpr std::size_t kMostSearched = 100'000'000;
-  if (bytes_searched_ > kMostSearched)
-    return {.file = file_, .field = std::string(key), .message = std::move(message)};
-  bytes_searched_ += text_.size();
-  std::string path;
-  extend_to(object, root_, path);
-  path = under(path, key);
-  const std::int64_t line = LineFinder(text_, path).found();
-  return {.file = file_, .line = line, .field = std::move(path), .message = std::move(message)};
+  Error error{.file = file_, .field = under("", key), .message = std::move(message)};
+  const auto place = find(object);
+  if (!place) return error;
+  error.field = under(path_of(places_, *place), key);
+  const json* deepest = &object;
+  while (const json* const part = key.empty() ? nullptr : take_part(*deepest, key))
+    deepest = part;
+  error.line = places_[find(*deepest).value()].line;
+  return error;
+}
+
+std::optional<std::uint32_t> JsonDocument::find(const json& value) const {
+  const auto address_of = [this](std::uint32_t place) -> const json* { return places_[place].value; };
+  if (by_address_.empty()) {
+    by_address_.resize(places_.size());
+    std::iota(by_address_.begin(), by_address_.end(), 0U);
+    std::ranges::sort(by_address_, std::less<>(), address_of);
+  }
+  const auto found = std::ranges::lower_bound(by_address_, &value, std::less<>(), address_of);
+  if (found == by_address_.end() || address_of(*found) != &value) return std::nullopt;
+  return *found;
+}
+
+std::string JsonDocument::path_of(const std::vector<Place>& places, std::uint32_t place) {
+  if (place == 0) return {};
+  const Place& part = places[place];
+  const json& parent = *places[part.parent].value;
+  std::string path = path_of(places, part.parent);
+  if (parent.is_array()) return under(path, fmt::format("[{}]", part.value - &parent.front()));
+  for (const auto& member : parent.items()) {
+    if (&member.value() == part.value) return under(path, member.key());
+  }
+  return path;
 }
 
 Result<void> JsonEvents::parse(std::string_view text, std::string file) {
@@ -347,10 +267,14 @@ Result<void> JsonEvents::parse(std::string_view text, std::string file) {
   position_ = text.data();
   counted_to_ = 0;
   lines_passed_ = 0;
-  error_ = find_nul(text_, file_);
-  if (error_) return fail(*error_);
-  json::sax_parse(Cursor(text.data(), position_), Cursor(text.data() + text.size(), position_), this);
-  if (error_) return fail(*error_);
+  error_.reset();
+  // At a NUL the parser would stop as if the text ended there.
+  const std::size_t nul = text.find('\0');
+  if (nul == std::string_view::npos)
+    json::sax_parse(Cursor(text.data(), position_), Cursor(text.data() + text.size(), position_), this);
+  else
+    stop({.line = line_of(text, nul), .message = "malformed JSON: a NUL character"});
+  if (error_) return fail(*std::move(error_));
   return {};
 }
 
@@ -362,11 +286,22 @@ std::int64_t JsonEvents::current_line() {
   return 1 + lines_passed_;
 }
 
-bool JsonEvents::parse_error(std::size_t, const std::string&, const json::exception& error) {
-  const auto* const syntax = dynamic_cast<const json::parse_error*>(&error);
-  error_ =
-      syntax != nullptr ? syntax_error(text_, file_, *syntax) : overflow_error(text_, file_, error.what());
+bool JsonEvents::stop(Error error) {
+  error.file = file_;
+  error_ = std::move(error);
   return false;
+}
+
+bool JsonEvents::check_depth(std::size_t depth) {
+  constexpr std::size_t kMostLevels = 64;
+  if (depth < kMostLevels) return true;
+  return stop({.line = current_line(), .message = "JSON nested more than 64 levels deep"});
+}
+
+bool JsonEvents::parse_error(std::size_t byte, const std::string& token, const json::exception& error) {
+  if (dynamic_cast<const json::parse_error*>(&error) == nullptr)
+    return stop(overflow_error(text_.substr(0, num_read()), token));
+  return stop({.line = line_of(text_, byte - 1), .message = malformed_json(error.what())});
 }
 
 JsonFields::JsonFields(const JsonDocument& document, const json& object)

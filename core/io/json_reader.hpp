@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/result.hpp"
 
@@ -22,38 +24,52 @@ std::string malformed_json(std::string_view complaint);
 /// Python's `json` writes: an error, or null.
 enum class NonFinite : std::uint8_t { Refused, Null };
 
-/// A JSON document with the text it came from, so that errors can name lines.
+/// A JSON document that knows the line of each value, so that errors can name it.
 class JsonDocument {
  public:
-  /// Parses `text`; at most 64 levels of nesting and two million values, no key twice in an object. `file` is
-  /// used in errors.
+  /// Parses `text`, which is not kept; at most 64 levels of nesting and two million values, no key twice in
+  /// an object. `file` is used in errors.
   static Result<JsonDocument> parse(std::string text, std::string file,
                                     NonFinite non_finite = NonFinite::Refused);
 
-  /// The outermost value.
-  const nlohmann::json& root() const { return root_; }
+  /// The outermost value. It stays where it is when the document moves.
+  const nlohmann::json& root() const { return *root_; }
   /// As given to `parse`.
   const std::string& file() const { return file_; }
   /// An error at what is, or is missing, under `key` of `object`, which is a part of this document. The key
   /// may be a path, `experts.top_k`, or empty for the object itself. The error's field is the path from the
-  /// root, `groups[1].num_nodes`, its line that of the deepest part of the path that the document has. A
-  /// place is found by reading the whole text: once 100 MB have been read so, errors have the key alone.
+  /// root, `groups[1].num_nodes`, its line that of the deepest part of the path that the document has. The
+  /// first call sorts the values by address; calls must not run at the same time.
   Error error_at(const nlohmann::json& object, std::string_view key, std::string message) const;
 
  private:
-  std::string text_;
+  class Builder;
+
+  /// Where a value stands.
+  struct Place {
+    nlohmann::json* value = nullptr;
+    std::uint32_t parent = 0;  ///< in `places_`, the object or list that the value is a part of
+    std::uint32_t line = 0;    ///< of its key, or of the element of a list; 0 for the root
+  };
+
+  /// The position of a value in `places_`, if it is a part of the document.
+  std::optional<std::uint32_t> find(const nlohmann::json& value) const;
+  /// The path from the root to a place.
+  static std::string path_of(const std::vector<Place>& places, std::uint32_t place);
+
   std::string file_;
-  nlohmann::json root_;
-  mutable std::size_t bytes_searched_ = 0;  ///< for places of errors
+  std::unique_ptr<nlohmann::json> root_ = std::make_unique<nlohmann::json>();
+  std::vector<Place> places_;                      ///< of all values, as they come in the text
+  mutable std::vector<std::uint32_t> by_address_;  ///< positions in `places_`, once one was looked for
 };
 
 /// Receives the parts of a JSON text in their order, so that a large file needs no document. Derived classes
-/// say what each part means; nesting is theirs to limit, and what they return ends the parse when it is
-/// false.
+/// say what each part means. The parse ends when they return false: quietly, or with the error of `stop` or
+/// `check_depth`.
 class JsonEvents : public nlohmann::json::json_sax_t {
  public:
-  /// Hands over every part of `text`. Malformed JSON is the same error as of `JsonDocument::parse`; a parse
-  /// that was ended by the derived class is none. `file` is used in errors.
+  /// Hands over every part of `text`. Malformed JSON is the same error as of `JsonDocument::parse`. `file` is
+  /// used in errors.
   Result<void> parse(std::string_view text, std::string file);
 
   bool parse_error(std::size_t byte, const std::string& token, const nlohmann::json::exception& error) final;
@@ -64,6 +80,11 @@ class JsonEvents : public nlohmann::json::json_sax_t {
   std::size_t num_read() const { return static_cast<std::size_t>(position_ - text_.data()); }
   /// The line of the part that is handed over, of a bracket or a scalar. Each call counts on from the last.
   std::int64_t current_line();
+  /// Ends the parse with an error of the file. Returns false.
+  bool stop(Error error);
+  /// Ends the parse with an error if `depth` brackets are open and another opens, and 64 are the most.
+  /// Returns whether it goes on.
+  bool check_depth(std::size_t depth);
 
  private:
   std::string_view text_;

@@ -96,7 +96,6 @@ class WorkloadHandler : public JsonEvents {
 
   Result<Trace> read() {
     if (auto parsed = parse(input_.text, input_.file); !parsed) return fail(std::move(parsed.error()));
-    if (too_deep_) return fail({.file = input_.file, .message = "JSON nested more than 64 levels deep"});
     if (!is_object_) return fail({.file = input_.file, .line = 1, .message = "expected a JSON object"});
     if (!repeated_key_.empty()) {
       return fail({.file = input_.file, .field = repeated_key_, .message = "expected once, found twice"});
@@ -187,9 +186,7 @@ class WorkloadHandler : public JsonEvents {
 
   bool enter(Place place) {
     begin_value();
-    constexpr std::size_t kMostLevels = 64;
-    too_deep_ = parents_.size() == kMostLevels;
-    if (too_deep_) return false;
+    if (!check_depth(parents_.size())) return false;
     if (place == Place::Other && place_ != Place::Other) other_begin_ = num_read() - 1;
     if (place == Place::Jobs) has_array_ = true;
     if (place == Place::Job) fields_ = {};
@@ -379,7 +376,6 @@ class WorkloadHandler : public JsonEvents {
   bool has_jobs_ = false;
   bool has_profiles_ = false;
   bool has_array_ = false;
-  bool too_deep_ = false;
 };
 
 std::string seconds(SimDuration duration) {

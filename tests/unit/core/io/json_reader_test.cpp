@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -80,15 +81,24 @@ TEST_CASE("json_reader: an error stands at its own place, however often its key 
   CHECK(document->error_at(nlohmann::json::object(), "n", "wrong").field == "n");
 }
 
-TEST_CASE("json_reader: places are looked for in a large document only so often") {
-  // A few bytes more than 10 MB: ten searches read more than 100 MB, so the eleventh is left out.
-  const std::string text = "{\"a\":1, \"b\": \"" + std::string(10'000'000, 'x') + "\"}";
-  const auto document = JsonDocument::parse(text, "f").value();
-  for (int i = 0; i < 10; ++i)
-    CHECK(document.error_at(document.root(), "a", "wrong").line == 1);
-  const Error error = document.error_at(document.root(), "a", "wrong");
-  CHECK(error.line == 0);
-  CHECK(error.describe() == "f: a: wrong");
+TEST_CASE("json_reader: every value of a large document has its line and path") {
+  // Lists grow and move their elements while they are read, so 10,000 pairs of nested ones.
+  constexpr std::size_t kNumPairs = 10'000;
+  std::string text = "{\"list\":";
+  for (std::size_t i = 0; i < kNumPairs; ++i)
+    text += (i == 0 ? "[\n[{\"z.a\": 1}, 2]" : ",\n[{\"z.a\": 1}, 2]");
+  auto parsed = JsonDocument::parse(text + "]}", "f");
+  REQUIRE(parsed);
+  const auto document = std::move(*parsed);  // places stay when a document moves
+  const nlohmann::json& list = document.root()["list"];
+  for (std::size_t i = 0; i < kNumPairs; ++i) {
+    const Error key = document.error_at(list[i][0], "z.a", "wrong");
+    REQUIRE(key.line == static_cast<std::int64_t>(i + 2));
+    REQUIRE(key.field == "list[" + std::to_string(i) + "][0].z.a");
+    const Error element = document.error_at(list[i][1], "", "wrong");
+    REQUIRE(element.line == key.line);
+    REQUIRE(element.field == "list[" + std::to_string(i) + "][1]");
+  }
 }
 
 TEST_CASE("json_reader: a key that stands twice in an object is an error") {
@@ -149,7 +159,15 @@ TEST_CASE("json_reader: malformed documents") {
   REQUIRE(!cut);
   CHECK(cut.error().line == 3);
   CHECK(!JsonDocument::parse("", "f.json"));
-  CHECK(!JsonDocument::parse(std::string(1'000'000, '['), "f.json"));
+  const auto deep = JsonDocument::parse("[\n" + std::string(1'000'000, '['), "f.json");
+  REQUIRE(!deep);
+  CHECK(deep.error().describe() == "f.json:2: JSON nested more than 64 levels deep");
+  CHECK(JsonDocument::parse(std::string(64, '[') + std::string(64, ']'), "f.json"));
+  // The number that is too large, not the same digits in a text before it.
+  const auto later = JsonDocument::parse("{\"a\": \"1e999\",\n\"b\": [{\"c\": 1e999}]}", "f.json");
+  REQUIRE(!later);
+  CHECK(later.error().describe() ==
+        "f.json:2: c: expected a number within the range of a double, found '1e999'");
   const auto overflow = JsonDocument::parse("{\"a\": 1,\n\"b\" : 1e999}", "f.json");
   REQUIRE(!overflow);
   CHECK(overflow.error().describe() ==

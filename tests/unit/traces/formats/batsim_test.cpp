@@ -181,7 +181,7 @@ TEST_CASE("batsim: what is nested too deeply, and a list that is there twice, ar
     return "{\"jobs\": [], \"x\": " + std::string(levels, '[') + std::string(levels, ']') + "}";
   };
   CHECK(error_of(nested(63)) == "w.json: no jobs in the trace");
-  CHECK(error_of(nested(64)) == "w.json: JSON nested more than 64 levels deep");
+  CHECK(error_of(nested(64)) == "w.json:1: JSON nested more than 64 levels deep");
   CHECK(error_of(R"({"jobs": [], "jobs": []})") == "w.json: jobs: expected once, found twice");
   // A job of the second list, which has an error of its own.
   CHECK(
