@@ -15,6 +15,10 @@ std::string_view name_of(Precision precision) {
   return kNames[static_cast<std::size_t>(precision)];
 }
 
+std::span<const std::string_view> precision_names() {
+  return kNames;
+}
+
 Result<Precision> parse_precision(std::string_view name) {
   return parse_name<Precision>("precision", kNames, name);
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "core/base/result.hpp"
@@ -29,6 +30,8 @@ constexpr double product_input_bytes(Precision precision) {
 
 /// `fp32`, `fp16`, `bf16`, `fp8`, `fp4`.
 std::string_view name_of(Precision precision);
+/// All names, in the order of `Precision`.
+std::span<const std::string_view> precision_names();
 /// The precision of such a name; the error lists the known ones.
 Result<Precision> parse_precision(std::string_view name);
 

@@ -1,7 +1,6 @@
 #include "tools/experiment/plan_spec.hpp"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 #include "core/base/strings.hpp"
 #include "core/base/utf8.hpp"
 #include "tools/experiment/option_error.hpp"
+#include "workloads/model/plan_fields.hpp"
 
 namespace vtrain {
 namespace {
@@ -38,48 +38,13 @@ Result<std::vector<std::int64_t>> parse_part(std::string_view part, std::int64_t
   return counts;
 }
 
-/// A member of the plan that is a whole number, by the name that a user gives it.
-struct CountKey {
-  std::string_view name;
-  std::int64_t ParallelPlan::*member;
-};
-constexpr std::array<CountKey, 8> kCountKeys = {{{"tensor", &ParallelPlan::tensor},
-                                                 {"context", &ParallelPlan::context},
-                                                 {"expert", &ParallelPlan::expert},
-                                                 {"expert-tensor", &ParallelPlan::expert_tensor},
-                                                 {"pipeline", &ParallelPlan::pipeline},
-                                                 {"virtual", &ParallelPlan::virtual_stages},
-                                                 {"micro-batch", &ParallelPlan::micro_batch},
-                                                 {"replicate", &ParallelPlan::replicate}}};
-
-/// Stores a value that was read, or returns what was wrong with it.
-template <class Value>
-Result<void> store(Value& to, const Result<Value>& value) {
-  if (!value) return fail({.message = value.error().message});
-  to = *value;
-  return {};
-}
-
 Result<void> set_value(ParallelPlan& plan, std::string_view key, std::string_view value) {
-  constexpr std::int64_t kMost = 1'000'000;
-  const auto count_key = std::find_if(kCountKeys.begin(), kCountKeys.end(),
-                                      [key](const CountKey& known) { return known.name == key; });
-  if (count_key != kCountKeys.end()) {
-    const auto count = parse_integer(value, 1, kMost);
-    if (!count) return fail(count.error());
-    plan.*count_key->member = *count;
-    return {};
+  std::vector<std::string_view> names;
+  for (const Field<ParallelPlan>& field : plan_fields()) {
+    if (field.option.empty()) continue;
+    if (field.option == key) return set_field(field, plan, value);
+    names.push_back(field.option);
   }
-  if (key == "offloaded-layers") return store(plan.offloaded_layers, parse_integer(value, 0, kMost));
-  if (key == "recomputed-layers") return store(plan.recomputed_layers, parse_integer(value, 0, kMost));
-  if (key == "recompute") return store(plan.recompute, parse_recompute(value));
-  if (key == "sharding") return store(plan.sharding, parse_sharding(value));
-  if (key == "schedule") return store(plan.schedule, parse_schedule(value));
-  if (key == "precision") return store(plan.precision, parse_precision(value));
-  std::vector<std::string_view> names = {"recompute", "recomputed-layers", "offloaded-layers",
-                                         "sharding",  "schedule",          "precision"};
-  for (const CountKey& known : kCountKeys)
-    names.push_back(known.name);
   return fail({.message = fmt::format("unknown key '{}'; {}", printable(key), suggest_name(key, names))});
 }
 

@@ -25,7 +25,8 @@ Result<std::vector<GpuCount>> read_gpus(std::string text, const std::optional<Cl
                                         const GpuProfile& profile, bool parts);
 
 /// Reads `tensor=8,pipeline=35,micro-batch=1,recompute=full`: a plan without its data-parallel degree, which
-/// `on_gpus` adds. What is not named is as in `plan`. The error names the nearest key or value.
+/// `on_gpus` adds. Keys are the options of `plan_fields`. What is not named is as in `plan`. The error names
+/// the nearest key or value.
 Result<ParallelPlan> parse_plan_spec(std::string_view text, ParallelPlan plan);
 
 /// The plan on this number of GPUs, with as many replicas as fill them; an error when they do not divide.

@@ -7,10 +7,12 @@
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <variant>
 
 #include "core/base/numbers.hpp"
 #include "tools/format/text_format.hpp"
 #include "workloads/config/plan_json.hpp"
+#include "workloads/model/plan_fields.hpp"
 
 namespace vtrain {
 namespace {
@@ -43,29 +45,25 @@ std::string short_recompute_text(const ParallelPlan& plan) {
   return plan.recomputed_layers > 0 ? fmt::format("{} ({})", name, plan.recomputed_layers) : name;
 }
 
-std::string precision_text(const RankedPlan& p) {
-  return std::string(name_of(p.plan.precision));
+/// A field as tables show it: pipeline stages with their chunks, recomputation with its layers.
+std::string column_text(const Field<ParallelPlan>& field, const ParallelPlan& plan) {
+  if (field.key == "pipeline") return marked_stages_text(plan);
+  if (field.key == "recompute") return short_recompute_text(plan);
+  const auto* const count = std::get_if<std::int64_t ParallelPlan::*>(&field.member);
+  return count != nullptr ? with_thousands(plan.**count) : field_text(field, plan);
 }
 
 std::vector<Column> shape_columns(std::span<const PlanRow> rows) {
-  const auto count = [](std::int64_t ParallelPlan::*member) {
-    return [member](const RankedPlan& p) { return with_thousands(p.plan.*member); };
-  };
-  return {
-      {"tensor", count(&ParallelPlan::tensor)},
-      {"context", count(&ParallelPlan::context), "1"},
-      {"expert", count(&ParallelPlan::expert), "1"},
-      {"expert tensor", count(&ParallelPlan::expert_tensor), "1"},
-      {"pipeline (virtual)", [](const RankedPlan& p) { return marked_stages_text(p.plan); }},
-      {"data", count(&ParallelPlan::data)},
-      {"micro-batch", count(&ParallelPlan::micro_batch)},
-      {"recompute", [](const RankedPlan& p) { return short_recompute_text(p.plan); }},
-      {"offloaded", count(&ParallelPlan::offloaded_layers), "0"},
-      {"sharding", [](const RankedPlan& p) { return std::string(name_of(p.plan.sharding)); }, "none"},
-      {"replicate", count(&ParallelPlan::replicate), "1"},
-      {"schedule", [](const RankedPlan& p) { return std::string(name_of(p.plan.schedule)); }, "1f1b"},
-      {"precision", precision_text, rows.empty() ? "" : precision_text(rows.front().plan)},
-  };
+  std::vector<Column> columns;
+  for (const Field<ParallelPlan>& field : plan_fields()) {
+    if (field.title.empty()) continue;
+    const auto show = [&field](const RankedPlan& ranked) { return column_text(field, ranked.plan); };
+    std::string usual = field.hides_default ? column_text(field, ParallelPlan{}) : "";
+    // The precision is the stack's, unless a plan says another.
+    if (field.key == "precision" && !rows.empty()) usual = show(rows.front().plan);
+    columns.push_back({std::string(field.title), show, usual});
+  }
+  return columns;
 }
 
 std::vector<Column> cost_columns(const TrainingTerms& terms) {
@@ -201,19 +199,27 @@ std::string_view layer_communication(const ParallelPlan& plan) {
   return context ? "context" : expert ? "expert" : "tensor";
 }
 
+namespace {
+
+/// What a plan says of a field, in words.
+std::string field_phrase(const Field<ParallelPlan>& field, const ParallelPlan& plan) {
+  if (field.key == "pipeline") return "pipeline " + stages_text(plan);
+  if (field.key == "recompute")
+    return "recompute " + recompute_text(plan) + (plan.ends_count_as_layers ? ", ends count as layers" : "");
+  if (field.key == "offloaded_layers") return count_of(plan.offloaded_layers, "layer") + " offloaded";
+  if (field.key == "schedule") return std::string(name_of(plan.schedule));
+  return fmt::format("{} {}", field.title, field_text(field, plan));
+}
+
+}  // namespace
+
 std::string describe_plan(const ParallelPlan& plan) {
-  std::string text = fmt::format("tensor {}", plan.tensor);
-  if (plan.context > 1) text += fmt::format(", context {}", plan.context);
-  if (plan.expert > 1) text += fmt::format(", expert {}", plan.expert);
-  if (plan.expert_tensor > 1) text += fmt::format(", expert tensor {}", plan.expert_tensor);
-  text += fmt::format(", pipeline {}, data {}, micro-batch {}, recompute {}", stages_text(plan), plan.data,
-                      plan.micro_batch, recompute_text(plan));
-  if (plan.ends_count_as_layers) text += ", ends count as layers";
-  if (plan.offloaded_layers > 0)
-    text += fmt::format(", {} offloaded", count_of(plan.offloaded_layers, "layer"));
-  if (plan.sharding != Sharding::None) text += fmt::format(", sharding {}", name_of(plan.sharding));
-  if (plan.replicate > 1) text += fmt::format(", replicate {}", plan.replicate);
-  if (plan.schedule != Schedule::OneForwardOneBackward) text += fmt::format(", {}", name_of(plan.schedule));
+  std::string text;
+  for (const Field<ParallelPlan>& field : plan_fields()) {
+    const bool is_told = !field.title.empty() && field.key != "precision";
+    if (!is_told || (field.hides_default && has_default(field, plan))) continue;
+    text += (text.empty() ? "" : ", ") + field_phrase(field, plan);
+  }
   return text;
 }
 

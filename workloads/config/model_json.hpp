@@ -4,12 +4,10 @@
 ///      "vocab_size": 128256, "num_kv_heads": 8, "ffn_size": 14336, "activation": "swiglu",
 ///      "normalization": "rms_norm", "positions": "rotary", "tied_embeddings": false, "has_bias": false}
 ///
-/// Keys and defaults are those of `TransformerModel`; the first five sizes are required. `activation` is
-/// `gelu`, `swiglu`, `squared_relu` or `relu`; `normalization` is `layer_norm` or `rms_norm`; `positions` is
-/// `learned`, `rotary` or `none`; `experts`, `latent`, `window`, `state_space` and `prediction` are objects
-/// with the keys of `MixtureOfExperts`, `LatentAttention`, `AttentionWindow`, `StateSpace` and
-/// `MultiTokenPrediction`, and so is `dropout`, with those of `Dropout`. `"base": "llama3-8b"` starts from a
-/// known model (`vtrain models`) instead of from GPT-3's defaults; nothing is required then.
+/// Keys are those of `model_fields`, with the defaults of `TransformerModel`; `num_layers`,
+/// `hidden_size`, `num_heads`, `sequence_length` and `vocab_size` are required. Parts (`kModelParts`) and
+/// `dropout` are objects with keys of their own. `"base": "llama3-8b"` starts from a known model (`vtrain
+/// models`) instead of from GPT-3's defaults; nothing is required then.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

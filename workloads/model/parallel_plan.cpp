@@ -184,12 +184,20 @@ std::string_view name_of(Recompute recompute) {
   return kRecomputeNames[static_cast<std::size_t>(recompute)];
 }
 
+std::span<const std::string_view> recompute_names() {
+  return kRecomputeNames;
+}
+
 Result<Recompute> parse_recompute(std::string_view name) {
   return parse_name<Recompute>("recompute", kRecomputeNames, name);
 }
 
 std::string_view name_of(Sharding sharding) {
   return kShardingNames[static_cast<std::size_t>(sharding)];
+}
+
+std::span<const std::string_view> sharding_names() {
+  return kShardingNames;
 }
 
 Result<Sharding> parse_sharding(std::string_view name) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,13 +39,19 @@ constexpr bool shards_weights(Sharding sharding) {
 
 /// `none`, `selective`, `full`.
 std::string_view name_of(Recompute recompute);
+/// All names, in the order of `Recompute`.
+std::span<const std::string_view> recompute_names();
 /// The value of such a name; the error lists the known ones.
 Result<Recompute> parse_recompute(std::string_view name);
 /// `none`, `optimizer`, `full`, `gradients`.
 std::string_view name_of(Sharding sharding);
+/// All names, in the order of `Sharding`.
+std::span<const std::string_view> sharding_names();
 /// The value of such a name; the error lists the known ones.
 Result<Sharding> parse_sharding(std::string_view name);
-/// A parallel plan: tensor x context x data x pipeline GPUs.
+
+/// A parallel plan: tensor x context x data x pipeline GPUs. `plan_fields` has a row for each member: a new
+/// one needs a row there, and code that gives it a meaning.
 struct ParallelPlan {
   std::int64_t tensor = 1;
   std::int64_t data = 1;

@@ -155,17 +155,25 @@ constexpr ScheduleRule kGPipeRule = {
 constexpr std::array<const ScheduleRule*, 3> kRules = {&kOneForwardOneBackwardRule, &kZeroBubbleRule,
                                                        &kGPipeRule};
 
+constexpr auto kRuleNames = [] {
+  std::array<std::string_view, kRules.size()> names;
+  std::transform(kRules.begin(), kRules.end(), names.begin(),
+                 [](const ScheduleRule* rule) { return rule->name; });
+  return names;
+}();
+
 }  // namespace
 
 std::string_view name_of(Schedule schedule) {
   return rule_of(schedule).name;
 }
 
+std::span<const std::string_view> schedule_names() {
+  return kRuleNames;
+}
+
 Result<Schedule> parse_schedule(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const ScheduleRule* rule : schedule_rules())
-    names.push_back(rule->name);
-  return parse_name<Schedule>("schedule", names, name);
+  return parse_name<Schedule>("schedule", kRuleNames, name);
 }
 
 const ScheduleRule& rule_of(Schedule schedule) {

@@ -23,6 +23,8 @@ enum class Schedule : std::uint8_t {
 
 /// `1f1b`, `zero-bubble`, `gpipe`.
 std::string_view name_of(Schedule schedule);
+/// All names, in the order of `Schedule`.
+std::span<const std::string_view> schedule_names();
 /// The value of such a name; the error lists the known ones.
 Result<Schedule> parse_schedule(std::string_view name);
 

@@ -104,35 +104,4 @@ std::optional<CurveRecord> parse_curve_record(const std::string& text, const std
   return std::nullopt;
 }
 
-std::string model_fingerprint(const TransformerModel& model) {
-  // A new member of the model does not compile here until it is told apart too.
-  const auto& [name, num_layers, hidden_size, num_heads, sequence_length, vocab_size, num_kv_heads,
-               size_per_head, ffn_size, activation, normalization, positions, tied_embeddings, has_bias,
-               has_qkv_bias, has_qk_norm, scales_rotation, clamps_activation, is_bidirectional,
-               has_attention_sinks, experts, latent, window, state_space, layer_pattern, prediction,
-               dropout] = model;
-  const auto& [num_experts, top_k, expert_ffn_size, shared_ffn_size, num_dense_layers, capacity_factor,
-               latent_size, expert_groups, groups_per_token] = experts;
-  const auto& [query_rank, kv_rank, plain_head_size, rotary_head_size, value_head_size] = latent;
-  const auto& [window_size, first_layer, full_every] = window;
-  const auto& [space_heads, head_size, state_size, num_groups, conv_width, chunk_size] = state_space;
-  const auto& [depth, shares_weights, prediction_pattern] = prediction;
-  const std::string drops =
-      dropout ? fmt::format("attention {} hidden {}", dropout->attention, dropout->hidden) : "by stack";
-  const std::string mixers = fmt::format(
-      "rotation {} clamp {} both ways {} prediction {} {} {} window {} {} {} state space {} {} {} {} {} {} "
-      "pattern {} dropout {}",
-      scales_rotation, clamps_activation, is_bidirectional, depth, shares_weights, prediction_pattern,
-      window_size, first_layer, full_every, space_heads, head_size, state_size, num_groups, conv_width,
-      chunk_size, layer_pattern, drops);
-  return fmt::format(
-      "layers {} {} {} {} {} {} {} {} kinds {} {} {} {} {} {} {} {} experts {} {} {} {} {} {} {} {} {} "
-      "latent {} {} {} {} {} {}",
-      num_layers, hidden_size, num_heads, sequence_length, vocab_size, num_kv_heads, size_per_head, ffn_size,
-      static_cast<int>(activation), static_cast<int>(normalization), static_cast<int>(positions),
-      tied_embeddings, has_bias, has_qkv_bias, has_qk_norm, has_attention_sinks, num_experts, top_k,
-      expert_ffn_size, shared_ffn_size, num_dense_layers, capacity_factor, latent_size, expert_groups,
-      groups_per_token, query_rank, kv_rank, plain_head_size, rotary_head_size, value_head_size, mixers);
-}
-
 }  // namespace vtrain

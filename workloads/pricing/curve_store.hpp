@@ -34,7 +34,4 @@ std::string format_curve_record(const std::string& key, const CurveRecord& recor
 std::optional<CurveRecord> parse_curve_record(const std::string& text, const std::string& key,
                                               const TransformerModel& model, std::int64_t global_batch);
 
-/// All sizes of a model as text, its name left out: equal for equal models only.
-std::string model_fingerprint(const TransformerModel& model);
-
 }  // namespace vtrain

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/base/names.hpp"
+#include "workloads/model/model_fields.hpp"
 #include "workloads/model/zoo.hpp"
 #include "workloads/pricing/curve_store.hpp"
 #include "workloads/search/plan_search.hpp"

@@ -2,9 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/support/random_fields.hpp"
+#include "workloads/model/model_fields.hpp"
 #include "workloads/model/zoo.hpp"
 
 namespace vtrain {
@@ -118,6 +121,65 @@ TEST_CASE("model_json: what is written of a model is read as the same") {
   model.window = {.size = 16, .first_layer = 1, .full_every = 3};
   model.has_qkv_bias = model.has_attention_sinks = model.is_bidirectional = true;
   CHECK(*parse_model(model_to_json(model).dump(), "m.json") == model);
+}
+
+TEST_CASE("model_json: random models come back, or are refused as the model itself is") {
+  RandomStream random(1, "models");
+  int num_fitting = 0;
+  for (int round = 0; round < 2000; ++round) {
+    TransformerModel model;
+    randomize(model_fields(), model, random, 8);
+    if (random.below(8) > 0) model.layer_pattern.clear();
+    model.hidden_size = model.num_heads * 64;
+    model.num_kv_heads = random.below(2) == 0 ? 0 : model.num_heads;
+    for_each_part([&](const auto& part) {
+      auto& values = model.*part.member;
+      if (random.below(6) > 0) return;
+      randomize(part.fields(), values, random, 8);
+      values.*part.main_size = std::max<std::int64_t>(1, values.*part.main_size);
+    });
+    if (random.below(2) == 0) randomize(dropout_fields(), model.dropout.emplace(), random);
+    const std::string text = model_to_json(model).dump();
+    CAPTURE(text);
+    const auto read = parse_model(text, "m.json");
+    const auto checked = check_model(model);
+    REQUIRE(read.has_value() == checked.has_value());
+    if (read) {
+      ++num_fitting;
+      REQUIRE(*read == model);
+    } else {
+      REQUIRE(read.error().message == checked.error().message);
+    }
+  }
+  CHECK(num_fitting > 200);
+}
+
+TEST_CASE("model_json: every row of the tables is a key that is read, written and told apart") {
+  TransformerModel model = *parse_model(kLlama, "m.json");
+  for_each_part([&](const auto& part) { (model.*part.member).*part.main_size = 2; });
+  model.dropout.emplace();
+  const auto check = [&](const auto& field, auto& of, const nlohmann::json& object) {
+    CAPTURE(field.key);
+    CHECK(object.contains(field.key));
+    CHECK_FALSE(field.meaning.empty());
+    const std::string before = model_fingerprint(model);
+    const auto kept = of;
+    const std::string old = field_text(field, of);
+    for (const char* text : {"3", "false", "true", "MM", "relu", "layer_norm", "none"})
+      if (field_text(field, of) == old) (void)set_field(field, of, text);
+    CHECK(field_text(field, of) != old);
+    CHECK((model_fingerprint(model) != before) == (field.key != "name"));
+    of = kept;
+  };
+  const nlohmann::json json = model_to_json(model);
+  for (const Field<TransformerModel>& field : model_fields())
+    check(field, model, json);
+  for_each_part([&](const auto& part) {
+    for (const auto& field : part.fields())
+      check(field, model.*part.member, json.at(std::string(part.key)));
+  });
+  for (const Field<Dropout>& field : dropout_fields())
+    check(field, *model.dropout, json.at("dropout"));
 }
 
 TEST_CASE("model_json: a known model as the base") {

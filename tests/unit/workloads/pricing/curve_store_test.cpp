@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "workloads/model/model_fields.hpp"
 #include "workloads/model/zoo.hpp"
 
 namespace vtrain {
