@@ -78,7 +78,7 @@ double mean(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-void summarize_fairness(const std::vector<double>& fairness, Summary& summary) {
+void summarize_fairness(const std::vector<double>& fairness, JobFigures& summary) {
   if (fairness.empty()) return;
   double sum = 0;
   double sum_of_squares = 0;
@@ -90,7 +90,7 @@ void summarize_fairness(const std::vector<double>& fairness, Summary& summary) {
   summary.jain_index = sum * sum / (static_cast<double>(fairness.size()) * sum_of_squares);
 }
 
-void count_state(JobState state, Summary& summary) {
+void count_state(JobState state, JobFigures& summary) {
   switch (state) {
     case JobState::Completed:
       ++summary.completed;
@@ -109,6 +109,48 @@ void count_state(JobState state, Summary& summary) {
       break;
   }
 }
+
+/// Collects the figures over a set of jobs.
+class JobFigureCollector {
+ public:
+  /// `lacks_type`: the cluster lacks the GPU type that the job needs.
+  void add(const Job& job, const JobOutcome& outcome, bool lacks_type) {
+    ++figures_.jobs;
+    count_state(outcome.state, figures_);
+    if (outcome.turned_away) ++figures_.turned_away;
+    if (lacks_type) ++figures_.lacking_type;
+    figures_.preemptions += outcome.preemptions;
+    if (job.has_deadline()) ++figures_.deadline_jobs;
+    if (deadline_met(job, outcome)) ++figures_.deadline_met;
+    if (outcome.state == JobState::Completed) jct_s_.push_back(to_seconds(job_completion_time(job, outcome)));
+    if (has_ended(outcome)) waiting_s_.push_back(to_seconds(waiting_time(job, outcome)));
+    if (has_started(outcome)) delay_s_.push_back(to_seconds(queueing_delay(job, outcome)));
+  }
+
+  /// The figures over the jobs that were added. `fairness` is that of the completed ones.
+  JobFigures take(const std::vector<double>& fairness) {
+    JobFigures figures = figures_;
+    if (figures.deadline_jobs > 0) {
+      figures.deadline_satisfactory_ratio =
+          static_cast<double>(figures.deadline_met) / static_cast<double>(figures.deadline_jobs);
+    }
+    figures.avg_jct_s = mean(jct_s_);
+    figures.p50_jct_s = percentile(jct_s_, 50);
+    figures.p99_jct_s = percentile(jct_s_, 99);
+    figures.avg_queueing_delay_s = mean(delay_s_);
+    figures.avg_waiting_time_s = mean(waiting_s_);
+    figures.p50_waiting_time_s = percentile(waiting_s_, 50);
+    figures.p99_waiting_time_s = percentile(waiting_s_, 99);
+    summarize_fairness(fairness, figures);
+    return figures;
+  }
+
+ private:
+  JobFigures figures_;
+  std::vector<double> jct_s_;
+  std::vector<double> delay_s_;
+  std::vector<double> waiting_s_;
+};
 
 }  // namespace
 
@@ -184,46 +226,25 @@ Summary summarize(const Workload& workload, const ClusterSpec& cluster, const Si
                   std::string policy) {
   Summary summary;
   summary.policy = std::move(policy);
-  summary.jobs = static_cast<std::int64_t>(workload.jobs.size());
   summary.events = result.events;
   summary.figures = result.figures;
   summary.stopped_early = result.stopped_early;
-  std::vector<double> jct_s;
-  std::vector<double> delay_s;
-  std::vector<double> waiting_s;
+  JobFigureCollector all_jobs;
   GpuTime held;
   const GpuTypes types(cluster, workload.gpu_types);
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
     const Job& job = workload.jobs[i];
     const JobOutcome& outcome = result.outcomes[i];
-    count_state(outcome.state, summary);
-    if (outcome.turned_away) {
-      ++summary.turned_away;
-    } else if (outcome.state == JobState::Rejected && types.allowed(job.gpu_type).empty()) {
-      ++summary.lacking_type;
-    }
-    summary.preemptions += outcome.preemptions;
+    const bool lacks_type =
+        outcome.state == JobState::Rejected && !outcome.turned_away && types.allowed(job.gpu_type).empty();
+    all_jobs.add(job, outcome, lacks_type);
     held.add(outcome.gpu_time);
-    if (job.has_deadline()) ++summary.deadline_jobs;
-    if (deadline_met(job, outcome)) ++summary.deadline_met;
-    if (outcome.state == JobState::Completed) jct_s.push_back(to_seconds(job_completion_time(job, outcome)));
-    if (has_ended(outcome)) waiting_s.push_back(to_seconds(waiting_time(job, outcome)));
-    if (has_started(outcome)) delay_s.push_back(to_seconds(queueing_delay(job, outcome)));
   }
-  if (summary.deadline_jobs > 0) {
-    summary.deadline_satisfactory_ratio =
-        static_cast<double>(summary.deadline_met) / static_cast<double>(summary.deadline_jobs);
-  }
-  summary.avg_jct_s = mean(jct_s);
-  summary.p50_jct_s = percentile(jct_s, 50);
-  summary.p99_jct_s = percentile(jct_s, 99);
-  summary.avg_queueing_delay_s = mean(delay_s);
-  summary.avg_waiting_time_s = mean(waiting_s);
-  summary.p50_waiting_time_s = percentile(waiting_s, 50);
-  summary.p99_waiting_time_s = percentile(waiting_s, 99);
-
   const auto total_gpus = static_cast<double>(cluster.total_gpus().value);
   const std::vector<JobId> ended = by_end(result);
+  static_cast<JobFigures&>(summary) =
+      all_jobs.take(finish_time_fairness(workload, total_gpus, result, ended));
+
   const SimTime first_submission = workload.jobs.empty() ? SimTime{} : workload.jobs.front().submit;
   const SimTime last_held = std::max(result.last_release, first_submission);
   if (last_held > first_submission) {
@@ -240,7 +261,6 @@ Summary summarize(const Workload& workload, const ClusterSpec& cluster, const Si
                                                       result.outcomes[ended.back().value].end);
     }
   }
-  summarize_fairness(finish_time_fairness(workload, total_gpus, result, ended), summary);
   return summary;
 }
 

@@ -1,4 +1,4 @@
-/// The metrics of a replay; each formula is defined here and nowhere else.
+/// The metrics of a replay; each formula is defined here and nowhere else. `run_metrics` is their table.
 #pragma once
 
 #include <cstdint>
@@ -52,10 +52,9 @@ FragmentationSummary summarize_fragmentation(std::span<const FragmentationSample
 /// The value of a metric over no jobs.
 inline constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
-/// One replay in numbers. Averages and percentiles of JCT are over completed jobs, those of queueing delay
-/// over started ones. What is over no jobs is NaN: no JCT is shorter than one of none.
-struct Summary {
-  std::string policy;  ///< the spec as given
+/// Figures over a set of jobs. Averages and percentiles of JCT are over completed jobs, those of queueing
+/// delay over started ones. Averages over an empty set are NaN. `run_metrics` has a row for each member.
+struct JobFigures {
   std::int64_t jobs = 0;
   std::int64_t completed = 0;
   std::int64_t failed = 0;
@@ -63,11 +62,10 @@ struct Summary {
   std::int64_t turned_away = 0;   ///< of the rejected, those that the policy turned away
   std::int64_t lacking_type = 0;  ///< of the rejected, those of a GPU type that the cluster lacks
   std::int64_t unfinished = 0;
-  bool stopped_early = false;      ///< `SimulationResult::stopped_early`
   std::int64_t deadline_jobs = 0;  ///< jobs that have a deadline
   std::int64_t deadline_met = 0;
   /// deadline_met / deadline_jobs; nothing when no job has a deadline.
-  std::optional<double> deadline_satisfactory_ratio;
+  std::optional<double> deadline_satisfactory_ratio{};
   double avg_jct_s = kNoValue;
   double p50_jct_s = kNoValue;
   double p99_jct_s = kNoValue;
@@ -75,20 +73,26 @@ struct Summary {
   double avg_waiting_time_s = kNoValue;  ///< over jobs that ended
   double p50_waiting_time_s = kNoValue;
   double p99_waiting_time_s = kNoValue;
-  double makespan_s = kNoValue;  ///< last end - first submission
-  /// GPU-seconds held / (GPUs x time from the first submission until the last job gave its GPUs back), in
-  /// [0, 1]. That is the makespan, unless a job that never ended held GPUs after the last end, or a policy
-  /// dates ends earlier than it takes the GPUs back.
-  double gpu_utilization = kNoValue;
   /// Largest finish-time fairness over completed jobs (Themis, NSDI'20): JCT / T_iso, T_iso being the run
   /// time on an equal share of GPUs / (average number of active jobs during the job's life), with linear
   /// scaling below the gang's size.
   double finish_time_fairness_max = kNoValue;
   /// Jain's index (1984) of 1 / finish-time fairness over completed jobs, in (0, 1]; 1 is equal treatment.
   double jain_index = kNoValue;
+  std::int64_t preemptions = 0;
+};
+
+/// One replay in numbers: the figures over all jobs, and those of the whole cluster.
+struct Summary : JobFigures {
+  std::string policy;            ///< the spec as given
+  bool stopped_early = false;    ///< `SimulationResult::stopped_early`
+  double makespan_s = kNoValue;  ///< last end - first submission
+  /// GPU-seconds held / (GPUs x time from the first submission until the last job gave its GPUs back), in
+  /// [0, 1]. That is the makespan, unless a job that never ended held GPUs after the last end, or a policy
+  /// dates ends earlier than it takes the GPUs back.
+  double gpu_utilization = kNoValue;
   /// Under placements that keep it.
   std::optional<FragmentationSummary> fragmentation;
-  std::int64_t preemptions = 0;
   std::int64_t events = 0;
   std::optional<DisruptionSummary> disruptions;  ///< none where nothing could cost jobs time
   std::vector<PolicyFigure> figures;             ///< what the policy tells of its own work

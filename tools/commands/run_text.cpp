@@ -131,7 +131,7 @@ Comparison comparison_of(const std::vector<RunResult>& runs) {
   std::vector<std::string> header = {"policy"};
   std::vector<std::vector<bool>> best;
   std::vector<const Metric*> columns;
-  for (const Metric& metric : replay_metrics()) {
+  for (const Metric& metric : run_metrics()) {
     if (metric.short_title.empty()) continue;
     columns.push_back(&metric);
     header.push_back(std::string(metric.short_title) + "  ");
@@ -144,7 +144,7 @@ Comparison comparison_of(const std::vector<RunResult>& runs) {
     for (std::size_t column = 0; column < columns.size(); ++column) {
       const Metric& metric = *columns[column];
       has_stars |= best[column][i];
-      row.push_back(metric.show(metric.value(runs[i].summary)) + (best[column][i] ? " *" : "  "));
+      row.push_back(metric_text(metric, metric.value(runs[i].summary)) + (best[column][i] ? " *" : "  "));
     }
     table.add_row(std::move(row));
   }

@@ -36,7 +36,7 @@ std::vector<const Summary*> summaries_of(std::span<const ReportRun> runs) {
 
 std::string table_cell(const Metric& metric, const Summary& summary, bool is_best) {
   const double value = metric.value(summary);
-  const std::string text = escape_html(metric.show(value));
+  const std::string text = escape_html(metric_text(metric, value));
   const std::string exact = std::isnan(value) ? "" : fmt::format(" title=\"{:.10g}\"", value);
   if (is_best) {
     return fmt::format(
@@ -169,7 +169,7 @@ std::string column_table(std::span<const Metric> all, std::span<const ReportRun>
   std::vector<const Metric*> columns;
   std::vector<std::vector<bool>> best;
   for (const Metric& column : all) {
-    if (!is_shown(column, runs)) continue;
+    if (column.title.empty() || !is_shown(column, runs)) continue;
     columns.push_back(&column);
     best.push_back(best_replays(column, replays));
   }
@@ -203,7 +203,7 @@ std::string column_table(std::span<const Metric> all, std::span<const ReportRun>
 }  // namespace
 
 std::string summary_table(std::span<const ReportRun> runs) {
-  return column_table(replay_metrics(), runs, "summary", "Summary of all policies");
+  return column_table(run_metrics(), runs, "summary", "Summary of all policies");
 }
 
 std::string loss_table(std::span<const ReportRun> runs) {

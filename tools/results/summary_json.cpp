@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sched/metrics/metric_table.hpp"
 #include "sched/metrics/metrics.hpp"
 #include "tools/results/results.hpp"
 
@@ -42,38 +43,18 @@ ordered_json figures_to_json(const std::vector<PolicyFigure>& figures) {
   return json;
 }
 
+/// A value of a metric; null where it does not exist.
+ordered_json metric_to_json(const Metric& metric, double value) {
+  if (metric.unit == MetricUnit::Flag) return value != 0;
+  if (metric.unit == MetricUnit::Count) return static_cast<std::int64_t>(value);
+  return std::isfinite(value) ? ordered_json(value) : ordered_json();
+}
+
 ordered_json numbers_to_json(const Summary& summary) {
-  const auto number_or_null = [](double value) {
-    return std::isfinite(value) ? ordered_json(value) : ordered_json();
-  };
-  ordered_json json = {
-      {"policy", summary.policy},
-      {"jobs", summary.jobs},
-      {"completed", summary.completed},
-      {"failed", summary.failed},
-      {"rejected", summary.rejected},
-      {"rejected_by_policy", summary.turned_away},
-      {"rejected_for_gpu_type", summary.lacking_type},
-      {"unfinished", summary.unfinished},
-      {"stopped_early", summary.stopped_early},
-      {"deadline_jobs", summary.deadline_jobs},
-      {"deadline_met", summary.deadline_met},
-      {"deadline_satisfactory_ratio",
-       number_or_null(summary.deadline_satisfactory_ratio.value_or(std::nan("")))},
-      {"avg_jct_s", number_or_null(summary.avg_jct_s)},
-      {"p50_jct_s", number_or_null(summary.p50_jct_s)},
-      {"p99_jct_s", number_or_null(summary.p99_jct_s)},
-      {"avg_queueing_delay_s", number_or_null(summary.avg_queueing_delay_s)},
-      {"avg_waiting_time_s", number_or_null(summary.avg_waiting_time_s)},
-      {"p50_waiting_time_s", number_or_null(summary.p50_waiting_time_s)},
-      {"p99_waiting_time_s", number_or_null(summary.p99_waiting_time_s)},
-      {"makespan_s", number_or_null(summary.makespan_s)},
-      {"gpu_utilization", number_or_null(summary.gpu_utilization)},
-      {"finish_time_fairness_max", number_or_null(summary.finish_time_fairness_max)},
-      {"jain_index", number_or_null(summary.jain_index)},
-      {"preemptions", summary.preemptions},
-      {"events", summary.events},
-  };
+  ordered_json json = {{"policy", summary.policy}};
+  for (const Metric& metric : run_metrics()) {
+    if (!metric.key.empty()) json[std::string(metric.key)] = metric_to_json(metric, metric.value(summary));
+  }
   if (summary.disruptions) json["disruptions"] = disruption_summary_to_json(*summary.disruptions);
   return json;
 }

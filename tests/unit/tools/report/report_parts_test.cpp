@@ -161,11 +161,11 @@ TEST_CASE("report: a policy that turns jobs away has not the best times") {
     run.summary.gpu_utilization = run.summary.avg_jct_s / 1000;
   }
   runs[2].summary.completed = 100;
-  const auto best = [&](Better better, double (*value)(const Summary&)) {
+  const auto best = [&](Better better, double (*value)(const JobFigures&)) {
     const std::vector<const Summary*> replays{&runs[0].summary, &runs[1].summary, &runs[2].summary};
-    return best_replays({.better = better, .value = value, .show = as_duration}, replays);
+    return best_replays({.unit = MetricUnit::Duration, .better = better, .of_jobs = value}, replays);
   };
-  const auto jct = [](const Summary& s) { return s.avg_jct_s; };
+  const auto jct = [](const JobFigures& f) { return f.avg_jct_s; };
   CHECK(best(Better::Lower, jct) == std::vector<bool>{false, true, false});
   CHECK(best(Better::Higher, jct) == std::vector<bool>{true, false, false});
   CHECK(best(Better::Neither, jct) == std::vector<bool>{false, false, false});

@@ -1,0 +1,83 @@
+#include "sched/metrics/job_columns.hpp"
+
+#include <array>
+#include <stdexcept>
+
+#include "sched/metrics/metrics.hpp"
+
+namespace vtrain {
+namespace {
+
+std::string_view state_name(JobState state) {
+  switch (state) {
+    case JobState::Completed:
+      return "completed";
+    case JobState::Rejected:
+      return "rejected";
+    case JobState::Failed:
+      return "failed";
+    case JobState::NotSubmitted:
+    case JobState::Waiting:
+    case JobState::Running:
+    case JobState::Unfinished:
+      return "unfinished";
+  }
+  throw std::logic_error("a job state without a name");
+}
+
+/// A time that the job may have.
+JobValue when(bool known, SimTime time) {
+  return known ? JobValue(time.time_since_epoch()) : JobValue();
+}
+
+constexpr std::array kJobColumns{
+    JobColumn{"job_id", "name of the job",
+              [](const JobRow& row) { return JobValue(std::string_view(row.job.name)); }},
+    JobColumn{"tenant", "its user or group",
+              [](const JobRow& row) {
+                return row.job.tenant ? JobValue(std::string_view(row.workload.tenants[row.job.tenant.value]))
+                                      : JobValue();
+              }},
+    JobColumn{"model", "the model that it trains",
+              [](const JobRow& row) {
+                return row.job.model ? JobValue(std::string_view(row.workload.models[row.job.model.value]))
+                                     : JobValue();
+              }},
+    JobColumn{"submit_s", "submission",
+              [](const JobRow& row) { return JobValue(row.job.submit.time_since_epoch()); }},
+    JobColumn{"start_s", "first time with GPUs",
+              [](const JobRow& row) { return when(has_started(row.outcome), row.outcome.start); }},
+    JobColumn{"end_s", "end; under policies that work in slots, the end that the policy books",
+              [](const JobRow& row) { return when(has_ended(row.outcome), row.outcome.end); }},
+    JobColumn{"state", "completed, rejected, failed or unfinished",
+              [](const JobRow& row) { return JobValue(state_name(row.outcome.state)); }},
+    JobColumn{"num_gpus", "GPUs that it requests",
+              [](const JobRow& row) { return JobValue(std::int64_t{row.job.num_gpus.value}); }},
+    JobColumn{"jct_s", "job completion time: end minus submission",
+              [](const JobRow& row) {
+                return has_ended(row.outcome) ? JobValue(job_completion_time(row.job, row.outcome))
+                                              : JobValue();
+              }},
+    JobColumn{"queueing_delay_s", "first start minus submission",
+              [](const JobRow& row) {
+                return has_started(row.outcome) ? JobValue(queueing_delay(row.job, row.outcome)) : JobValue();
+              }},
+    JobColumn{"deadline_s", "deadline",
+              [](const JobRow& row) { return when(row.job.has_deadline(), row.job.deadline); }},
+    JobColumn{"deadline_met", "the work was done by the deadline",
+              [](const JobRow& row) {
+                return row.job.has_deadline() ? JobValue(deadline_met(row.job, row.outcome)) : JobValue();
+              }},
+    JobColumn{"preemptions", "times that it lost its GPUs",
+              [](const JobRow& row) { return JobValue(std::int64_t{row.outcome.preemptions}); }},
+    JobColumn{"gpu_seconds", "GPUs x seconds that it held",
+              [](const JobRow& row) { return JobValue(row.outcome.gpu_time); }},
+};
+
+}  // namespace
+
+std::span<const JobColumn> job_columns() {
+  return kJobColumns;
+}
+
+}  // namespace vtrain

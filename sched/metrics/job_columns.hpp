@@ -1,0 +1,36 @@
+/// The table of the columns of `jobs.csv`: what a replay says of one job.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <variant>
+
+#include "core/base/units.hpp"
+#include "sched/accounting/gpu_time.hpp"
+#include "sched/simulation/result.hpp"
+#include "workloads/jobs/job.hpp"
+
+namespace vtrain {
+
+/// One job of a replay.
+struct JobRow {
+  const Workload& workload;
+  const Job& job;
+  const JobOutcome& outcome;
+};
+
+/// A value of a column: nothing where the job never had it, for instance a start or a deadline.
+using JobValue = std::variant<std::monostate, std::string_view, std::int64_t, bool, SimDuration, GpuTime>;
+
+/// One column.
+struct JobColumn {
+  std::string_view name;     ///< names of times end in `_s`: they are in seconds
+  std::string_view meaning;  ///< in one line
+  JobValue (*value)(const JobRow& row);
+};
+
+/// All columns, in their order. Times of day count from the trace's origin.
+std::span<const JobColumn> job_columns();
+
+}  // namespace vtrain

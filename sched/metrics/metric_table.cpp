@@ -1,0 +1,185 @@
+#include "sched/metrics/metric_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "core/base/fields.hpp"
+#include "sched/metrics/metrics.hpp"
+
+namespace vtrain {
+namespace {
+
+/// The value of a member as a number; NaN where it does not exist.
+template <auto member>
+double value_of(const typename MemberTypes<decltype(member)>::Struct& of) {
+  if constexpr (std::is_same_v<decltype(member), std::optional<double> JobFigures::*>)
+    return (of.*member).value_or(kNoValue);
+  else
+    return static_cast<double>(of.*member);
+}
+
+double not_completed(const JobFigures& of) {
+  return static_cast<double>(of.jobs - of.completed);
+}
+
+constexpr std::array kRunMetrics{
+    Metric{.key = "jobs", .of_jobs = value_of<&JobFigures::jobs>},
+    Metric{.key = "completed", .of_jobs = value_of<&JobFigures::completed>},
+    Metric{.key = "failed", .of_jobs = value_of<&JobFigures::failed>},
+    Metric{.key = "rejected", .of_jobs = value_of<&JobFigures::rejected>},
+    Metric{.key = "rejected_by_policy", .of_jobs = value_of<&JobFigures::turned_away>},
+    Metric{.key = "rejected_for_gpu_type", .of_jobs = value_of<&JobFigures::lacking_type>},
+    Metric{.key = "unfinished", .of_jobs = value_of<&JobFigures::unfinished>},
+    Metric{.key = "stopped_early", .unit = MetricUnit::Flag, .of_run = value_of<&Summary::stopped_early>},
+    Metric{.key = "deadline_jobs", .of_jobs = value_of<&JobFigures::deadline_jobs>},
+    Metric{.key = "deadline_met", .of_jobs = value_of<&JobFigures::deadline_met>},
+    Metric{.key = "deadline_satisfactory_ratio",
+           .title = "Deadlines met",
+           .short_title = "deadlines met",
+           .meaning = "share of the jobs with a deadline that completed by it",
+           .unit = MetricUnit::Share,
+           .better = Better::Higher,
+           .of_jobs = value_of<&JobFigures::deadline_satisfactory_ratio>},
+    Metric{.key = "avg_jct_s",
+           .title = "Average JCT",
+           .short_title = "avg JCT",
+           .meaning = "job completion time, end minus submission, over completed jobs",
+           .unit = MetricUnit::Duration,
+           .better = Better::Lower,
+           .of_jobs = value_of<&JobFigures::avg_jct_s>},
+    Metric{.key = "p50_jct_s",
+           .title = "Median JCT",
+           .meaning = "half of the completed jobs took at most this long",
+           .unit = MetricUnit::Duration,
+           .better = Better::Lower,
+           .of_jobs = value_of<&JobFigures::p50_jct_s>},
+    Metric{.key = "p99_jct_s",
+           .title = "p99 JCT",
+           .short_title = "p99 JCT",
+           .meaning = "99 % of the completed jobs took at most this long",
+           .unit = MetricUnit::Duration,
+           .better = Better::Lower,
+           .of_jobs = value_of<&JobFigures::p99_jct_s>},
+    Metric{.key = "avg_queueing_delay_s",
+           .unit = MetricUnit::Duration,
+           .of_jobs = value_of<&JobFigures::avg_queueing_delay_s>},
+    Metric{.key = "avg_waiting_time_s",
+           .title = "Average wait",
+           .short_title = "avg wait",
+           .meaning =
+               "time without GPUs between submission and end, also after being stopped, over jobs that ended",
+           .unit = MetricUnit::Duration,
+           .better = Better::Lower,
+           .of_jobs = value_of<&JobFigures::avg_waiting_time_s>},
+    Metric{.key = "p50_waiting_time_s",
+           .unit = MetricUnit::Duration,
+           .of_jobs = value_of<&JobFigures::p50_waiting_time_s>},
+    Metric{.key = "p99_waiting_time_s",
+           .unit = MetricUnit::Duration,
+           .of_jobs = value_of<&JobFigures::p99_waiting_time_s>},
+    Metric{.key = "makespan_s",
+           .title = "Makespan",
+           .short_title = "makespan",
+           .meaning = "last end minus first submission",
+           .unit = MetricUnit::Period,
+           .better = Better::Lower,
+           .of_run = value_of<&Summary::makespan_s>},
+    Metric{.key = "gpu_utilization",
+           .title = "GPUs in use",
+           .short_title = "GPUs in use",
+           .meaning = "GPU-seconds held, of all GPUs until the last one is given back",
+           .unit = MetricUnit::Share,
+           .better = Better::Higher,
+           .of_run = value_of<&Summary::gpu_utilization>},
+    Metric{.key = "finish_time_fairness_max",
+           .title = "Worst fairness",
+           .meaning = "largest finish-time fairness of a job: its JCT divided by that on an equal share of "
+                      "the cluster; 1 is fair",
+           .unit = MetricUnit::Ratio,
+           .better = Better::Lower,
+           .of_jobs = value_of<&JobFigures::finish_time_fairness_max>},
+    Metric{.key = "jain_index",
+           .title = "Jain index",
+           .meaning = "evenness of finish-time fairness over the jobs, in (0, 1]; 1 is equal treatment",
+           .unit = MetricUnit::Index,
+           .better = Better::Higher,
+           .of_jobs = value_of<&JobFigures::jain_index>},
+    Metric{.key = "preemptions",
+           .title = "Preemptions",
+           .short_title = "preemptions",
+           .meaning = "times that a running job lost its GPUs",
+           .of_jobs = value_of<&JobFigures::preemptions>},
+    Metric{.title = "Not completed",
+           .meaning = "jobs rejected, failed or unfinished. Averages do not count them; of times, the best "
+                      "are those of the policies that completed the most jobs",
+           .of_jobs = not_completed,
+           .hides_zero = true},
+    Metric{.key = "events", .of_run = value_of<&Summary::events>},
+};
+
+constexpr auto kRowsOfJobs = std::count_if(kRunMetrics.begin(), kRunMetrics.end(), [](const Metric& row) {
+  return !row.key.empty() && row.of_jobs != nullptr;
+});
+static_assert(kRowsOfJobs == static_cast<std::ptrdiff_t>(num_members<JobFigures>()),
+              "a member of JobFigures lacks a row");
+
+/// The value of a member over a replay; NaN for one in which nothing could cost jobs time.
+template <auto member>
+double disrupted(const Summary& summary) {
+  return summary.disruptions ? static_cast<double>(*summary.disruptions.*member) : kNoValue;
+}
+
+/// GPU-hours lost to one cause.
+template <std::size_t cause>
+double lost_to(const Summary& summary) {
+  return summary.disruptions ? summary.disruptions->lost_gpu_hours[cause] : kNoValue;
+}
+
+template <std::size_t... causes>
+constexpr auto make_loss_metrics(std::index_sequence<causes...> /*causes*/) {
+  return std::array{
+      Metric{.title = "Goodput",
+             .meaning = "GPU-hours of work that lasts, of all GPUs until the last one is given back",
+             .unit = MetricUnit::Share,
+             .better = Better::Higher,
+             .of_run = disrupted<&DisruptionSummary::goodput>},
+      Metric{.title = "Useful GPU-hours",
+             .meaning = "held by jobs for work that lasts",
+             .unit = MetricUnit::GpuHours,
+             .of_run = disrupted<&DisruptionSummary::useful_gpu_hours>},
+      Metric{.title = kLossCauses[causes].title,
+             .meaning = kLossCauses[causes].meaning,
+             .unit = MetricUnit::GpuHours,
+             .better = Better::Lower,
+             .of_run = lost_to<causes>}...,
+      Metric{.title = "Out of service",
+             .meaning = "GPU-hours of nodes that were away",
+             .unit = MetricUnit::GpuHours,
+             .of_run = disrupted<&DisruptionSummary::out_of_service_gpu_hours>},
+      Metric{.title = "Jobs stopped",
+             .meaning = "times that a failing node stopped a job",
+             .of_run = disrupted<&DisruptionSummary::interruptions>},
+  };
+}
+
+constexpr auto kLossMetrics = make_loss_metrics(std::make_index_sequence<kNumLossCauses>());
+
+}  // namespace
+
+double Metric::value(const Summary& summary) const {
+  return of_jobs != nullptr ? of_jobs(summary) : of_run(summary);
+}
+
+std::span<const Metric> run_metrics() {
+  return kRunMetrics;
+}
+
+std::span<const Metric> loss_metrics() {
+  return kLossMetrics;
+}
+
+}  // namespace vtrain
