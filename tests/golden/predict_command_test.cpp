@@ -3,6 +3,9 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "tests/support/command_runner.hpp"
 
@@ -76,6 +79,68 @@ TEST_CASE("predict: what is wrong with a configuration on a pipe has its line an
   const auto unknown = run_vtrain("predict " + release.path(), TemporaryFolder().path());
   CHECK(unknown.exit_code == 2);
   CHECK(unknown.err.starts_with("error: " + release.path() + ":2: gpu_name: unknown profile 'a1000'"));
+}
+
+TEST_CASE("predict: a plan may name the kernels of attention, in place of the stack's") {
+  const TemporaryFolder work;
+  const auto predicted = [&](const std::string& attention, const std::string& options) {
+    work.write("config.json", R"({"model": "gpt3-1.3b", "plan": {"data": 8, "global_batch": 64,
+    "micro_batch": 2, "recompute": "none")" +
+                                  attention + "}}");
+    return run_json("predict config.json " + options, work);
+  };
+  const auto of = [](const char* attention) { return fmt::format(R"(, "attention": "{}")", attention); };
+  const auto times_and_memory = [](const nlohmann::json& prediction) {
+    return std::pair(prediction.at("iteration_time_ns"), prediction.at("memory").at("peak_bytes_per_gpu"));
+  };
+  // These two stacks differ by their attention alone.
+  const auto fused = predicted("", "--stack pytorch-eager");
+  const auto unfused = predicted("", "--stack pytorch-unfused");
+  CHECK(fused.at("iteration_time_ns") < unfused.at("iteration_time_ns"));
+  CHECK(times_and_memory(predicted(of("unfused"), "--stack pytorch-eager")) == times_and_memory(unfused));
+  CHECK(times_and_memory(predicted(of("flash-2"), "--stack pytorch-unfused")) == times_and_memory(fused));
+  // A name that changes nothing, and no name, which is not written.
+  const auto same = predicted(of("stack"), "--stack pytorch-eager");
+  CHECK(same == fused);
+  CHECK_FALSE(same.at("plan").contains("attention"));
+  const auto named = predicted(of("flash-2"), "--stack pytorch-eager");
+  CHECK(named.at("plan").at("attention") == "flash-2");
+  CHECK(named.at("provenance") == fused.at("provenance"));
+  // The A100 has rates of flash attention 2 alone.
+  for (const char* attention : {"flash-3", "cudnn"}) {
+    const auto prediction = predicted(of(attention), "--profile a100 --stack pytorch-eager");
+    CHECK(times_and_memory(prediction) ==
+          times_and_memory(predicted("", "--profile a100 --stack pytorch-eager")));
+    CHECK(prediction.at("provenance").at("fallbacks").back() ==
+          fmt::format(
+              "attention {}: a100 has no rates of it, those of the kernel of stack pytorch-eager were used",
+              attention));
+  }
+  const auto result = run_vtrain("predict config.json --stack pytorch-unfused", work.path());
+  CHECK(result.out.find("attention cudnn: the plan's, in place of unfused of stack pytorch-unfused") !=
+        std::string::npos);
+  CHECK(result.out.find("a100 has no rates of it, those of the newest kernel that it has were used") !=
+        std::string::npos);
+  work.write("config.json", R"({"model": "gpt3-1.3b", "plan": {"data": 4, "context": 2, "global_batch": 8,
+    "micro_batch": 1, "recompute": "none",
+    "attention": "unfused"}})");
+  CHECK(run_vtrain("predict config.json --stack megatron-core", work.path())
+            .err.starts_with("error: config.json:1: plan.context: expected 1: "));
+}
+
+TEST_CASE("plan: --beside may name the kernels of attention") {
+  const TemporaryFolder work;
+  const std::string question =
+      "plan gpt3-1.3b --gpus 8 --profile h100 --top 1 --beside tensor=1,recompute=none,attention=";
+  const auto unfused = run_json(question + "unfused", work).at("counts")[0];
+  CHECK(unfused.at("beside").at("attention") == "unfused");
+  CHECK_FALSE(unfused.at("plans")[0].contains("attention"));
+  const auto fused = run_json(question + "stack", work).at("counts")[0];
+  CHECK(fused.at("beside").at("iteration_time_s") < unfused.at("beside").at("iteration_time_s"));
+  CHECK(run_vtrain(question + "flash-4", work.path()).err ==
+        "error: --beside: attention: expected one of 'stack', 'flash-2', 'flash-3', 'cudnn' and 'unfused', "
+        "found "
+        "'flash-4'\n");
 }
 
 TEST_CASE("predict: a plan without a precision has that of the stack") {

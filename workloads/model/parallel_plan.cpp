@@ -19,6 +19,8 @@ constexpr std::int64_t kMaxReplicas = std::int64_t{1} << 20;
 
 constexpr std::array<std::string_view, 3> kRecomputeNames = {"none", "selective", "full"};
 constexpr std::array<std::string_view, 4> kShardingNames = {"none", "optimizer", "full", "gradients"};
+constexpr std::array<std::string_view, 5> kAttentionNames = {"stack", "flash-2", "flash-3", "cudnn",
+                                                             "unfused"};
 
 Result<void> check_layers(const TransformerModel& model, const ParallelPlan& plan) {
   if (!plan.ends_count_as_layers) {
@@ -202,6 +204,14 @@ std::span<const std::string_view> sharding_names() {
 
 Result<Sharding> parse_sharding(std::string_view name) {
   return parse_name<Sharding>("sharding", kShardingNames, name);
+}
+
+std::string_view name_of(AttentionChoice attention) {
+  return kAttentionNames[static_cast<std::size_t>(attention)];
+}
+
+std::span<const std::string_view> attention_names() {
+  return kAttentionNames;
 }
 
 Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan) {

@@ -32,6 +32,15 @@ enum class Sharding : std::uint8_t {
               ///< the forward pass and kept for the backward pass
 };
 
+/// The kernels of attention.
+enum class AttentionChoice : std::uint8_t {
+  Stack,    ///< those of the software stack
+  Flash2,   ///< flash attention 2 (Dao, 2023)
+  Flash3,   ///< flash attention 3 (Shah et al., 2024)
+  Cudnn,    ///< fused attention of cuDNN
+  Unfused,  ///< products and softmax as kernels of their own
+};
+
 /// Whether a GPU holds no more than its part of the weights while it does not compute with them.
 constexpr bool shards_weights(Sharding sharding) {
   return sharding == Sharding::Full || sharding == Sharding::Gradients;
@@ -49,6 +58,11 @@ std::string_view name_of(Sharding sharding);
 std::span<const std::string_view> sharding_names();
 /// The value of such a name; the error lists the known ones.
 Result<Sharding> parse_sharding(std::string_view name);
+
+/// `stack`, `flash-2`, `flash-3`, `cudnn`, `unfused`.
+std::string_view name_of(AttentionChoice attention);
+/// All names, in the order of `AttentionChoice`.
+std::span<const std::string_view> attention_names();
 
 /// A parallel plan: tensor x context x data x pipeline GPUs. `plan_fields` has a row for each member: a new
 /// one needs a row there, and code that gives it a meaning.
@@ -85,6 +99,7 @@ struct ParallelPlan {
   /// neighbours are in one set (hybrid sharding: data_parallel_replicate_degree of torchtitan,
   /// num_distributed_optimizer_instances of Megatron-FSDP).
   std::int64_t replicate = 1;
+  AttentionChoice attention = AttentionChoice::Stack;
 
   /// All GPUs of the plan.
   GpuCount num_gpus() const {

@@ -139,6 +139,13 @@ constexpr auto kPlanFields = std::to_array<PlanField>({
      .meaning = "format of matrix products; to vtrain predict that of the stack unless it is given",
      .option = "precision",
      .title = "precision"},
+    {.key = "attention",
+     .member = named_member<&ParallelPlan::attention, attention_names>(),
+     .meaning = "kernels of attention, in place of the stack's",
+     .option = "attention",
+     .title = "attention",
+     .hides_default = true,
+     .omits_default = true},
 });
 
 static_assert(kPlanFields.size() == num_members<ParallelPlan>(), "a member of ParallelPlan lacks a row");

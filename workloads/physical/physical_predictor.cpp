@@ -254,6 +254,40 @@ std::vector<std::string> unsupported_choices(const ParallelPlan& plan, const Sta
   return unsupported;
 }
 
+/// Whether the profile has rates of the fused kernels that a plan names.
+bool has_rates(const GpuProfile& profile, AttentionChoice attention) {
+  const auto known = [&profile](AttentionKernel kernel) {
+    return profile.attention[static_cast<std::size_t>(kernel)].log_rate != nullptr;
+  };
+  return (attention == AttentionChoice::Flash2 && known(AttentionKernel::Flash2)) ||
+         (attention == AttentionChoice::Flash3 && known(AttentionKernel::Flash3));
+}
+
+/// The stack with the attention that the plan names. Fused kernels without rates are the stack's or, where
+/// that has none, the newest that the profile knows.
+Stack with_attention(Stack stack, const ParallelPlan& plan, const GpuProfile& profile) {
+  if (plan.attention == AttentionChoice::Stack) return stack;
+  const bool is_unfused = plan.attention == AttentionChoice::Unfused;
+  if (is_unfused)
+    stack.attention = AttentionKernel::Unfused;
+  else if (has_rates(profile, plan.attention))
+    stack.attention =
+        plan.attention == AttentionChoice::Flash2 ? AttentionKernel::Flash2 : AttentionKernel::Flash3;
+  else if (stack.attention == AttentionKernel::Unfused)
+    stack.attention = AttentionKernel::Flash3;
+  stack.memory.keeps_scores = is_unfused;
+  return stack;
+}
+
+/// What stands for fused kernels that a plan names and the profile has no rates of, as a fallback in words.
+std::string attention_fallback(AttentionChoice attention, const GpuProfile& profile, const Stack& stack) {
+  const std::string used = stack.attention == AttentionKernel::Unfused
+                               ? "the newest kernel that it has"
+                               : fmt::format("the kernel of stack {}", stack.name);
+  return fmt::format("attention {}: {} has no rates of it, those of {} were used", name_of(attention),
+                     profile.name, used);
+}
+
 std::string_view all_reduce_source(const GpuProfile& profile, const Stack& stack) {
   constexpr std::string_view kNone = "not measured on this GPU, from the rate of its links";
   if (profile.nvlink_domain <= 1) return kNone;
@@ -296,20 +330,30 @@ Fallbacks find_fallbacks(const TransformerModel& model, const ParallelPlan& plan
 }
 
 Result<PhysicalPrediction> predict_physical(const TransformerModel& model, const ParallelPlan& plan,
-                                            const GpuProfile& profile, const Stack& stack) {
+                                            const GpuProfile& profile, const Stack& given) {
   if (auto checked = check_plan(model, plan); !checked) return fail(checked.error());
+  const Stack stack = with_attention(given, plan, profile);
   if (auto checked = check_precision(profile, plan.precision); !checked) return fail(checked.error());
   if (auto checked = check_stack(stack, plan); !checked) return fail(checked.error());
   const LayerCosts costs = layer_costs(model, layer_key(plan), profile, stack);
   IterationWork work = make_work(model, plan, profile, stack, costs);
   std::vector<std::string> remarks = remarks_on(model, plan, stack, costs, work);
+  Fallbacks fallbacks = find_fallbacks(model, plan, profile, stack, costs);
+  if (stack.attention != given.attention) {
+    remarks.push_back(fmt::format("attention {}: the plan's, in place of {} of stack {}",
+                                  name_of(plan.attention), name_of(given.attention), given.name));
+  }
+  const bool names_fused =
+      plan.attention != AttentionChoice::Stack && plan.attention != AttentionChoice::Unfused;
+  if (names_fused && !has_rates(profile, plan.attention))
+    fallbacks.missing.push_back(attention_fallback(plan.attention, profile, given));
   return PhysicalPrediction{
       .work = std::move(work),
       .memory = estimate_memory(model, plan, profile, stack.memory),
       .provenance = {.all_reduce_source = std::string(all_reduce_source(profile, stack)),
                      .modelled = {costs.modelled.begin(), costs.modelled.end()},
                      .remarks = std::move(remarks),
-                     .fallbacks = find_fallbacks(model, plan, profile, stack, costs)}};
+                     .fallbacks = std::move(fallbacks)}};
 }
 
 }  // namespace vtrain

@@ -1,6 +1,7 @@
 #include "workloads/search/plan_timer.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "workloads/iteration/stage_times.hpp"
@@ -85,6 +86,8 @@ BlockTimes PlanTimer::Chunk::block_without_latency() const {
 }
 
 void PlanTimer::select(const ParallelPlan& plan) {
+  if (plan.attention != AttentionChoice::Stack)
+    throw std::logic_error("plan timer: a plan that names kernels of attention");
   const LayerSpans& spans = this->spans(plan);
   const StageCosts stages(model(), plan, profile(), stack(), spans.costs);
   plan_ = plan;

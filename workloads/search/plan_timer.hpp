@@ -34,7 +34,8 @@ class PlanTimer {
   const GpuProfile& profile() const { return profile_; }
   const Stack& stack() const { return stack_; }
 
-  /// Takes up a plan that has passed `check_plan`: what is asked next is about it.
+  /// Takes up a plan that has passed `check_plan`: what is asked next is about it. Throws `std::logic_error`
+  /// where it names kernels of attention: those are the stack's.
   void select(const ParallelPlan& plan);
 
   /// A time that the iteration does not go below: every stage has all its blocks to do, after the first

@@ -32,7 +32,8 @@ constexpr ParallelPlan kPlan = {.tensor = 2,
                                 .expert_tensor = 9,
                                 .offloaded_layers = 10,
                                 .recomputed_layers = 12,
-                                .replicate = 11};
+                                .replicate = 11,
+                                .attention = AttentionChoice::Cudnn};
 
 TEST_CASE("plan_json: both readers give back what was written") {
   const std::string text = plan_to_json(kPlan).dump();
