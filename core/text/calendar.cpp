@@ -1,7 +1,10 @@
 #include "core/text/calendar.hpp"
 
+#include <date/tz.h>
+
 #include <algorithm>
 #include <charconv>
+#include <exception>
 
 #include "core/base/strings.hpp"
 
@@ -97,39 +100,54 @@ bool scan_offset(Scanner& in, std::optional<seconds>& offset) {
   return true;
 }
 
-/// From when to when clocks are an hour ahead, as what the clock shows at the change: 2:00 of standard time
-/// in spring, 2:00 of daylight time in autumn.
-struct DaylightSaving {
-  LocalTime from, to;
-
-  explicit DaylightSaving(std::chrono::year year) {
-    using namespace std::chrono;
-    from = local_days(year / March / Sunday[2]) + hours(2);
-    to = local_days(year / November / Sunday[1]) + hours(2);
-  }
-};
-
 Instant minus(LocalTime local, seconds offset) {
   return Instant(local.time_since_epoch() - offset);
 }
 
 }  // namespace
 
+Result<TimeZone> TimeZone::find(const std::string& name) {
+  using std::chrono::sys_days;
+  constexpr sys_days kEnd = std::chrono::year(2201) / 1 / 1;
+  TimeZone result{seconds(0)};
+  try {
+    const date::time_zone& zone = *date::locate_zone(name);
+    date::sys_info info = zone.get_info(sys_days());
+    while (info.end < kEnd) {
+      const date::sys_info next = zone.get_info(info.end);
+      // The greater offset: an hour that comes twice is read by the clocks before the change, as is one that
+      // never was.
+      const seconds until = info.end.time_since_epoch() + std::max(info.offset, next.offset);
+      result.changes_.push_back({LocalTime(until), info.offset, next.offset});
+      info = next;
+    }
+    result.offset_ = info.offset;
+    return result;
+  } catch (const std::exception&) {
+    return fail({.kind = ErrorKind::NotFound,
+                 .message = "the system has no time zone " + name +
+                            ": install the time zone database (the package tzdata)"});
+  }
+}
+
+std::vector<TimeZone::Change>::const_iterator TimeZone::change_after(LocalTime local) const {
+  return std::ranges::upper_bound(changes_, local, {}, &Change::until);
+}
+
 Instant CivilTime::utc(const TimeZone& zone) const {
   if (offset) return minus(local, *offset);
-  const Instant standard = minus(local, zone.standard_offset);
-  if (!zone.us_daylight_saving) return standard;
-  const DaylightSaving summer(year_month_day(std::chrono::floor<std::chrono::days>(local)).year());
-  const bool ahead = local >= summer.from + std::chrono::hours(1) && local < summer.to;
-  return ahead ? standard - std::chrono::hours(1) : standard;
+  const auto change = zone.change_after(local);
+  return minus(local, change == zone.changes_.end() ? zone.offset_ : change->before);
 }
 
 Instant CivilTime::utc_not_before(Instant earliest, const TimeZone& zone) const {
   const Instant first = utc(zone);
-  if (offset || !zone.us_daylight_saving || first >= earliest) return first;
-  const DaylightSaving summer(year_month_day(std::chrono::floor<std::chrono::days>(local)).year());
-  const bool twice = local >= summer.to - std::chrono::hours(1) && local < summer.to;
-  return twice ? first + std::chrono::hours(1) : first;
+  if (offset || first >= earliest) return first;
+  const auto change = zone.change_after(local);
+  if (change == zone.changes_.end()) return first;
+  const Instant second = minus(local, change->after);
+  const Instant changed = minus(change->until, change->before);
+  return change->after < change->before && second >= changed ? second : first;
 }
 
 Result<CivilTime> parse_civil_time(std::string_view text) {

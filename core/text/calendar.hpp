@@ -3,31 +3,47 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/result.hpp"
 
 namespace vtrain {
 
-/// The rule by which clocks of a place differ from UTC.
-struct TimeZone {
-  std::chrono::seconds standard_offset{0};  ///< local time - UTC in winter
-  /// Clocks are an hour ahead from the second Sunday of March, 2:00, to the first Sunday of November, 2:00
-  /// (the rule of the United States since 2007: Energy Policy Act of 2005, section 110).
-  bool us_daylight_saving = false;
-};
-
-/// Universal time.
-inline constexpr TimeZone kUtc{};
-/// The west coast of the United States.
-inline constexpr TimeZone kUsPacific{.standard_offset = std::chrono::hours(-8), .us_daylight_saving = true};
-/// China, which has no daylight-saving time.
-inline constexpr TimeZone kChina{.standard_offset = std::chrono::hours(8), .us_daylight_saving = false};
-
 /// An instant: to the nanosecond, which some logs have fractions of seconds for.
 using Instant = std::chrono::sys_time<std::chrono::nanoseconds>;
 /// What a clock of some time zone shows at it.
 using LocalTime = std::chrono::local_time<std::chrono::nanoseconds>;
+
+/// The rule by which clocks of a place differ from UTC.
+class TimeZone {
+ public:
+  /// Clocks that are always `offset` ahead of UTC.
+  constexpr explicit TimeZone(std::chrono::seconds offset) : offset_(offset) {}
+  /// The zone of this name, `America/New_York`, in the time zone database of the system. An error where there
+  /// is none. The database lists changes of clocks up to 2037; later years have none.
+  static Result<TimeZone> find(const std::string& name);
+
+ private:
+  friend struct CivilTime;
+
+  /// One change of the clocks.
+  struct Change {
+    LocalTime until;  ///< local times before this one are read by the clocks before the change
+    std::chrono::seconds before, after;  ///< local time - UTC
+  };
+  /// The first change after a local time, or the end.
+  std::vector<Change>::const_iterator change_after(LocalTime local) const;
+
+  std::vector<Change> changes_;  ///< since 1970, in order
+  std::chrono::seconds offset_;  ///< after the last change
+};
+
+/// Universal time.
+inline constexpr TimeZone kUtc{std::chrono::seconds(0)};
+/// China, which has had no daylight-saving time since 1992.
+inline constexpr TimeZone kChina{std::chrono::hours(8)};
 
 /// A date and time as written.
 struct CivilTime {

@@ -78,6 +78,9 @@ Result<Trace> read_gavel(const TraceInput& input);
 
 // Microsoft's Philly: philly_log.cpp, and the lists derived from it, philly_lists.cpp
 
+/// The time zone of Philly's clocks.
+inline constexpr const char* kPhillyTimeZone = "America/Los_Angeles";
+
 bool recognise_philly_log(std::string_view head);
 Result<Trace> read_philly_log(const TraceInput& input);
 

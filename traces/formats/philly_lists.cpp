@@ -28,16 +28,16 @@
 namespace vtrain {
 namespace {
 
-RowReader bind_pollux(ColumnFinder& columns) {
+RowReader bind_pollux(ColumnFinder& columns, const TimeZone& zone) {
   const int timestamp = columns.required("timestamp");
   const int duration = columns.required("duration");
   const int gpus = columns.required("num_gpus");
   const int cluster = columns.required("cluster");
-  return [=, number = 0, name = std::string()](LogRow& row, Job& job) mutable {
+  return [=, &zone, number = 0, name = std::string()](LogRow& row, Job& job) mutable {
     name = std::to_string(number++);
     job.name = name;
     job.num_gpus = row.num_gpus(gpus);
-    job.submit = row.local_time(timestamp, kUsPacific, skip::kNoSubmission);
+    job.submit = row.local_time(timestamp, zone, skip::kNoSubmission);
     job.duration = row.duration(duration);
     row.tenant(cluster, job.tenant);
   };
@@ -116,7 +116,10 @@ bool recognise_pollux(std::string_view head) {
 }
 
 Result<Trace> read_pollux(const TraceInput& input) {
-  auto trace = read_log_csv(input, Origin::FirstSubmission, bind_pollux);
+  const auto zone = TimeZone::find(kPhillyTimeZone);
+  if (!zone) return fail(zone.error());
+  auto trace = read_log_csv(input, Origin::FirstSubmission,
+                            [&](ColumnFinder& columns) { return bind_pollux(columns, *zone); });
   if (trace)
     trace->assumptions.emplace_back("times are local times of the US west coast; job ids are row numbers");
   return trace;

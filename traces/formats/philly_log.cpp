@@ -62,7 +62,8 @@ JobStatus philly_job_status(std::string_view word) {
 
 /// What the attempts come to: sets GPUs, start and duration. Answers why the job cannot be replayed, or
 /// nothing.
-std::string_view add_up(const std::vector<Attempt>& attempts, Instant submitted, Job& job) {
+std::string_view add_up(const std::vector<Attempt>& attempts, Instant submitted, const TimeZone& zone,
+                        Job& job) {
   if (attempts.empty()) return skip::kNeverStarted;
   const auto with_gpus =
       std::find_if(attempts.begin(), attempts.end(), [](const Attempt& each) { return each.num_gpus > 0; });
@@ -77,8 +78,8 @@ std::string_view add_up(const std::vector<Attempt>& attempts, Instant submitted,
     const auto start = parse_civil_time(attempt.start);
     const auto end = parse_civil_time(attempt.end);
     if (!start || !end) return skip::kBadTime;
-    const auto from = start->utc_not_before(now, kUsPacific);
-    now = end->utc_not_before(from, kUsPacific);
+    const auto from = start->utc_not_before(now, zone);
+    now = end->utc_not_before(from, zone);
     if (now < from) return skip::kEndsBeforeStart;
     run_time += now - from;
     if (!first_start) first_start = from;
@@ -91,14 +92,13 @@ std::string_view add_up(const std::vector<Attempt>& attempts, Instant submitted,
 /// Turns the parser's events into jobs.
 class LogHandler : public JsonEvents {
  public:
-  explicit LogHandler(const TraceInput& input) : input_(input), log_(input) {
+  LogHandler(const TraceInput& input, const TimeZone& zone) : input_(input), zone_(zone), log_(input) {
     constexpr std::size_t kBytesOfShortJob = 256;  // with one attempt on one GPU, without blanks
     log_.reserve(std::min(count_words(input.text, "\"jobid\""), input.text.size() / kBytesOfShortJob));
   }
 
   Result<Trace> read() {
     if (auto parsed = parse(input_.text, input_.file); !parsed) return fail(std::move(parsed.error()));
-    if (error_) return fail(*std::move(error_));
     return log_.finish(Origin::FirstSubmission);
   }
 
@@ -216,9 +216,8 @@ class LogHandler : public JsonEvents {
   Place place() const { return places_.back(); }
 
   bool enter(Place place) {
-    constexpr std::size_t kMostLevels = 64;
-    if (places_.size() == 1 && place != Place::Jobs) return stop("expected a JSON array of jobs");
-    if (places_.size() > kMostLevels) return stop("JSON nested more than 64 levels deep");
+    if (places_.size() == 1 && place != Place::Jobs) return refuse();
+    if (!check_depth(places_.size() - 1)) return false;
     places_.push_back(place);
     target_ = nullptr;
     return true;
@@ -240,7 +239,7 @@ class LogHandler : public JsonEvents {
   bool scalar(Kind kind) {
     check(kind);
     target_ = nullptr;
-    if (place() == Place::Top) return stop("expected a JSON array of jobs");
+    if (place() == Place::Top) return refuse();
     return place() != Place::Jobs || keep(log_.skip(skip::kMalformed, current_line()));
   }
 
@@ -266,7 +265,7 @@ class LogHandler : public JsonEvents {
     if (is_missing(entry_.submitted)) return skip::kNoSubmission;
     const auto submitted = parse_civil_time(entry_.submitted);
     if (!submitted) return skip::kBadTime;
-    if (const auto reason = add_up(entry_.attempts, submitted->utc(kUsPacific), job); !reason.empty())
+    if (const auto reason = add_up(entry_.attempts, submitted->utc(zone_), zone_, job); !reason.empty())
       return reason;
     job.name = entry_.id;
     job.status = philly_job_status(entry_.status);
@@ -276,23 +275,17 @@ class LogHandler : public JsonEvents {
   }
 
   /// Ends the parse at an error.
-  bool keep(Result<void> done) {
-    if (!done) error_ = std::move(done.error());
-    return done.has_value();
-  }
-  bool stop(std::string message) {
-    error_ = Error{.file = input_.file, .line = current_line(), .message = std::move(message)};
-    return false;
-  }
+  bool keep(Result<void> done) { return done || stop(std::move(done.error())); }
+  bool refuse() { return stop({.line = current_line(), .message = "expected a JSON array of jobs"}); }
 
   const TraceInput& input_;
+  const TimeZone& zone_;
   JobLog log_;
   std::int64_t line_ = 0;  ///< where the current job begins
   std::vector<Place> places_ = {Place::Top};
   Key key_ = Key::Other;
   std::string* target_ = nullptr;
   Entry entry_;
-  std::optional<Error> error_;
 };
 
 }  // namespace
@@ -307,7 +300,9 @@ bool recognise_philly_log(std::string_view head) {
 }
 
 Result<Trace> read_philly_log(const TraceInput& input) {
-  auto trace = LogHandler(input).read();
+  const auto zone = TimeZone::find(kPhillyTimeZone);
+  if (!zone) return fail(zone.error());
+  auto trace = LogHandler(input, *zone).read();
   if (!trace) return trace;
   trace->assumptions.emplace_back("run time is the sum over a job's scheduling attempts");
   trace->assumptions.emplace_back("times are local times of the US west coast");

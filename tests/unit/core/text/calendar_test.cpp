@@ -5,14 +5,20 @@
 #include <ctime>
 #include <string>
 
+using std::chrono::seconds;
 using std::chrono::sys_seconds;
 using vtrain::CivilTime;
 using vtrain::kChina;
-using vtrain::kUsPacific;
 using vtrain::kUtc;
 using vtrain::parse_civil_time;
+using vtrain::TimeZone;
 
 namespace {
+
+const TimeZone& pacific() {
+  static const TimeZone zone = TimeZone::find("America/Los_Angeles").value();
+  return zone;
+}
 
 std::int64_t utc(const std::string& text, const vtrain::TimeZone& zone) {
   const auto time = parse_civil_time(text);
@@ -40,13 +46,13 @@ class CLibraryZone {
 TEST_CASE("calendar: known instants") {
   CHECK(utc("1970-01-01 00:00:00", kUtc) == 0);
   CHECK(utc("2017-10-07 01:12:09", kUtc) == 1507338729);  // date -u -d ... +%s
-  CHECK(utc("2017-10-07 01:12:09", kUsPacific) == 1507338729 + 7 * 3600);
-  CHECK(utc("2017-12-07 01:12:09", kUsPacific) == utc("2017-12-07 01:12:09", kUtc) + 8 * 3600);
+  CHECK(utc("2017-10-07 01:12:09", pacific()) == 1507338729 + 7 * 3600);
+  CHECK(utc("2017-12-07 01:12:09", pacific()) == utc("2017-12-07 01:12:09", kUtc) + 8 * 3600);
   CHECK(utc("2020-06-09 18:41:01", kChina) == utc("2020-06-09 10:41:01", kUtc));
 }
 
 TEST_CASE("calendar: the forms in which logs write times") {
-  CHECK(utc("2023-03-01 00:18:22+08:00", kUsPacific) == utc("2023-02-28 16:18:22", kUtc));
+  CHECK(utc("2023-03-01 00:18:22+08:00", pacific()) == utc("2023-02-28 16:18:22", kUtc));
   CHECK(utc("2023-03-01T00:18:22-0700", kChina) == utc("2023-03-01 07:18:22", kUtc));
   CHECK(utc("2023-03-01T00:18:22Z", kChina) == utc("2023-03-01 00:18:22", kUtc));
   CHECK(utc("2023-03-01T00:18:22.000+05", kChina) == utc("2023-02-28 19:18:22", kUtc));
@@ -83,18 +89,53 @@ TEST_CASE("calendar: what is no time is refused") {
 
 TEST_CASE("calendar: the hours of the year's two clock changes") {
   // Spring of 2017 in the United States: 12 March, 2:00 becomes 3:00.
-  CHECK(utc("2017-03-12 03:00:00", kUsPacific) - utc("2017-03-12 01:59:59", kUsPacific) == 1);
+  CHECK(utc("2017-03-12 03:00:00", pacific()) - utc("2017-03-12 01:59:59", pacific()) == 1);
   // 2:30 never was; clocks that had not been set forward showed it when others showed 3:30.
-  CHECK(utc("2017-03-12 02:30:00", kUsPacific) == utc("2017-03-12 03:30:00", kUsPacific));
+  CHECK(utc("2017-03-12 02:30:00", pacific()) == utc("2017-03-12 03:30:00", pacific()));
   // Autumn: 5 November, 1:00 to 2:00 comes twice.
-  CHECK(utc("2017-11-05 02:00:00", kUsPacific) - utc("2017-11-05 01:59:59", kUsPacific) == 3601);
-  const auto start = parse_civil_time("2017-11-05 01:50:00")->utc(kUsPacific);
+  CHECK(utc("2017-11-05 02:00:00", pacific()) - utc("2017-11-05 01:59:59", pacific()) == 3601);
+  const auto start = parse_civil_time("2017-11-05 01:50:00")->utc(pacific());
   const auto end = *parse_civil_time("2017-11-05 01:10:00");
-  CHECK(end.utc(kUsPacific) == start - std::chrono::minutes(40));
-  CHECK(end.utc_not_before(start, kUsPacific) == start + std::chrono::minutes(20));
+  CHECK(end.utc(pacific()) == start - std::chrono::minutes(40));
+  CHECK(end.utc_not_before(start, pacific()) == start + std::chrono::minutes(20));
   // An hour that comes once stays what it is, also when it is before.
-  CHECK(parse_civil_time("2017-11-05 00:59:59")->utc_not_before(start, kUsPacific) < start);
-  CHECK(parse_civil_time("2017-11-05 01:10:00-07:00")->utc_not_before(start, kUsPacific) < start);
+  CHECK(parse_civil_time("2017-11-05 00:59:59")->utc_not_before(start, pacific()) < start);
+  CHECK(parse_civil_time("2017-11-05 01:10:00-07:00")->utc_not_before(start, pacific()) < start);
+}
+
+TEST_CASE("calendar: clocks change on the days that held in their year and place") {
+  const TimeZone new_york = TimeZone::find("America/New_York").value();
+  // Hours behind UTC at noon of the days around the changes: the United States before and since 2007.
+  const auto behind = [&](const std::string& day) {
+    return (utc(day + " 12:00", new_york) - utc(day + " 12:00", kUtc)) / 3600;
+  };
+  CHECK(behind("1990-03-31") == 5);
+  CHECK(behind("1990-04-01") == 4);
+  CHECK(behind("2006-04-01") == 5);
+  CHECK(behind("2006-04-02") == 4);
+  CHECK(behind("2006-10-28") == 4);
+  CHECK(behind("2006-10-29") == 5);
+  CHECK(behind("2007-03-10") == 5);
+  CHECK(behind("2007-03-11") == 4);
+  CHECK(behind("2007-11-03") == 4);
+  CHECK(behind("2007-11-04") == 5);
+  // South of the equator, by half an hour, and not at all.
+  const TimeZone lord_howe = TimeZone::find("Australia/Lord_Howe").value();
+  CHECK(utc("2023-01-15 12:00", lord_howe) == utc("2023-01-15 01:00", kUtc));
+  CHECK(utc("2023-07-15 12:00", lord_howe) == utc("2023-07-15 01:30", kUtc));
+  const auto twice = *parse_civil_time("2023-04-02 01:45");  // 1:30 to 2:00 came twice
+  const auto first = twice.utc(lord_howe);
+  CHECK(twice.utc_not_before(first + seconds(1), lord_howe) == first + std::chrono::minutes(30));
+  CHECK(utc("2023-10-01 02:15", lord_howe) == utc("2023-10-01 02:45", lord_howe));  // 2:00 to 2:30 never was
+  const TimeZone kolkata = TimeZone::find("Asia/Kolkata").value();
+  CHECK(utc("2023-07-15 12:00", kolkata) == utc("2023-07-15 06:30", kUtc));
+}
+
+TEST_CASE("calendar: a zone that is not in the database is an error") {
+  const auto zone = TimeZone::find("America/Atlantis");
+  REQUIRE_FALSE(zone.has_value());
+  CHECK(zone.error().describe() ==
+        "the system has no time zone America/Atlantis: install the time zone database (the package tzdata)");
 }
 
 TEST_CASE("calendar: agrees with the C library's own zone rules every half hour of four years") {
@@ -108,7 +149,7 @@ TEST_CASE("calendar: agrees with the C library's own zone rules every half hour 
     // The second of two instants with one local time is reached from itself.
     const auto time = parse_civil_time(text);
     REQUIRE(time.has_value());
-    const auto found = time->utc_not_before(sys_seconds(std::chrono::seconds(instant)), kUsPacific);
+    const auto found = time->utc_not_before(sys_seconds(std::chrono::seconds(instant)), pacific());
     CAPTURE(text);
     REQUIRE(found == sys_seconds(std::chrono::seconds(instant)));
   }
