@@ -1,26 +1,26 @@
 #include "workloads/iteration/iteration_times.hpp"
 
 #include <algorithm>
-#include <cstdint>
+#include <cstddef>
+#include <span>
 #include <vector>
 
 #include "core/graph/execution_graph.hpp"
 #include "workloads/iteration/graph_builder.hpp"
 #include "workloads/iteration/iteration_work.hpp"
 #include "workloads/iteration/stage_times.hpp"
-#include "workloads/pipeline/block_recurrence.hpp"
 #include "workloads/pipeline/block_times.hpp"
-#include "workloads/pipeline/merged_schedule.hpp"
-#include "workloads/pipeline/round_recurrence.hpp"
+#include "workloads/pipeline/pipeline_times.hpp"
+#include "workloads/pipeline/schedule.hpp"
 
 namespace vtrain {
 namespace {
 
 // The fast path is the exact collapse of the graph simulation: operators of a block are summed up, and the
-// blocks are timed by one of the two recurrences.
+// blocks are timed as a pipeline.
 
-/// What the passes of a pipeline come to, stage by stage.
-struct PassEnds {
+/// Ends of the passes of a pipeline, stage by stage.
+struct PipelineEnds {
   std::vector<Nanoseconds> done;        ///< the last block
   std::vector<Nanoseconds> collective;  ///< the last collective in a block, or 0
 };
@@ -36,30 +36,21 @@ std::vector<ChunkTotals> total_chunks(const IterationWork& work) {
   return chunks;
 }
 
-enum class Latency : std::uint8_t { Counts, Vanishes };
-
-/// [stages][chunks], on a grid on which they add up exactly.
-std::vector<BlockTimes> block_times(const IterationWork& work, const PipelineShape& shape,
-                                    const std::vector<ChunkTotals>& chunks, Latency latency) {
-  const double counts = latency == Latency::Counts ? 1 : 0;
+/// The blocks of all chunks, [stages][chunks].
+std::vector<BlockTimes> block_times(const IterationWork& work, const std::vector<ChunkTotals>& chunks,
+                                    Messages messages) {
   std::vector<BlockTimes> times;
   times.reserve(chunks.size());
   for (const StageWork& stage : work.stages) {
     for (const ChunkWork& chunk : stage.chunks) {
       const ChunkTotals& totals = chunks[times.size()];
-      const Send& forward = chunk.send_forward;
-      const Send& backward = chunk.send_backward;
-      times.push_back({.forward = Nanoseconds(totals.forward.span) - (1 - counts) * forward.link_wait,
-                       .recompute = Nanoseconds(totals.recompute.span),
-                       .backward = Nanoseconds(totals.backward.span) - (1 - counts) * backward.link_wait,
-                       .weight = Nanoseconds(totals.weight.span),
-                       .forward_latency = counts * forward.latency,
-                       .backward_latency = counts * backward.latency});
+      const BlockTimes passes{.forward = Nanoseconds(totals.forward.pass),
+                              .recompute = Nanoseconds(totals.recompute.pass),
+                              .backward = Nanoseconds(totals.backward.pass),
+                              .weight = Nanoseconds(totals.weight.pass)};
+      times.push_back(with_sends(passes, chunk.send_forward, chunk.send_backward, messages));
     }
   }
-  const TimeGrid grid(time_bound(shape, times));
-  for (BlockTimes& block : times)
-    block = grid.round(block);
   return times;
 }
 
@@ -76,48 +67,31 @@ Nanoseconds collective_end(const ChainTotals& chain, Nanoseconds end) {
   return chain.has_collective ? end - Nanoseconds(chain.after_collective) : Nanoseconds(0);
 }
 
-PassEnds end_rounds(Schedule schedule, const PipelineShape& shape, const std::vector<ChunkTotals>& chunks,
-                    const std::vector<BlockTimes>& times) {
-  RoundRecurrence recurrence;
-  recurrence.run(schedule, times, shape.num_micro_batches);
-  PassEnds ends;
-  for (std::size_t stage = 0; stage < chunks.size(); ++stage) {
-    const ChunkTotals& totals = chunks[stage];
-    ends.done.push_back(recurrence.ends()[stage]);
-    ends.collective.push_back(std::max(collective_end(totals.backward, recurrence.backward_ends()[stage]),
-                                       collective_end(totals.weight, recurrence.ends()[stage])));
-  }
-  return ends;
+/// When the last collective in a block of a chunk ended, or 0.
+Nanoseconds last_collective(const PipelineTimer& timer, std::size_t stage, std::size_t chunk,
+                            const ChunkTotals& totals) {
+  const Nanoseconds latest =
+      std::max(collective_end(totals.backward, timer.last_end(stage, chunk, Pass::Backward)),
+               collective_end(totals.weight, timer.last_end(stage, chunk, Pass::Weight)));
+  if (!timer.knows_all_passes()) return latest;
+  return std::max({latest, collective_end(totals.forward, timer.last_end(stage, chunk, Pass::Forward)),
+                   collective_end(totals.recompute, timer.last_ready(stage, chunk))});
 }
 
-PassEnds end_blocks(Schedule schedule, const PipelineShape& shape, const std::vector<ChunkTotals>& chunks,
-                    const std::vector<BlockTimes>& times) {
-  BlockRecurrence recurrence;
-  recurrence.run(make_schedule(schedule, shape), shape, times);
-  PassEnds ends;
-  const auto num_chunks = static_cast<std::size_t>(shape.num_chunks);
-  for (std::size_t stage = 0; stage < chunks.size() / num_chunks; ++stage) {
-    ends.done.push_back(recurrence.stage_end(stage));
-    Nanoseconds latest{0};
-    for (std::size_t chunk = 0; chunk < num_chunks; ++chunk) {
-      const ChunkTotals& totals = chunks[stage * num_chunks + chunk];
-      latest =
-          std::max({latest, collective_end(totals.forward, recurrence.last_end(stage, chunk, Pass::Forward)),
-                    collective_end(totals.recompute, recurrence.last_ready(stage, chunk, Pass::Backward)),
-                    collective_end(totals.backward, recurrence.last_end(stage, chunk, Pass::Backward)),
-                    collective_end(totals.weight, recurrence.last_end(stage, chunk, Pass::Weight))});
-    }
-    ends.collective.push_back(latest);
-  }
-  return ends;
-}
-
-PassEnds end_passes(const IterationWork& work, const std::vector<ChunkTotals>& chunks, Latency latency) {
+PipelineEnds end_passes(PipelineTimer& timer, const IterationWork& work,
+                        const std::vector<ChunkTotals>& chunks, Messages messages) {
   const PipelineShape shape = pipeline_shape(work);
-  const std::vector<BlockTimes> blocks = block_times(work, shape, chunks, latency);
-  return RoundRecurrence::can_run(work.schedule, shape) && ends_in_backward(chunks)
-             ? end_rounds(work.schedule, shape, chunks, blocks)
-             : end_blocks(work.schedule, shape, chunks, blocks);
+  const std::span<const Nanoseconds> done =
+      timer.stage_ends(work.schedule, shape, block_times(work, chunks, messages),
+                       ends_in_backward(chunks) ? PassEnds::Last : PassEnds::All);
+  PipelineEnds ends{.done = {done.begin(), done.end()}, .collective = {}};
+  ends.collective.resize(done.size());
+  const auto num_chunks = static_cast<std::size_t>(shape.num_chunks);
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    Nanoseconds& latest = ends.collective[i / num_chunks];
+    latest = std::max(latest, last_collective(timer, i / num_chunks, i % num_chunks, chunks[i]));
+  }
+  return ends;
 }
 
 std::vector<OnceTotals> total_all_once(const IterationWork& work) {
@@ -129,7 +103,7 @@ std::vector<OnceTotals> total_all_once(const IterationWork& work) {
 }
 
 /// The ends of stages and of communication, and with them the iteration.
-IterationTimes end_stages(const IterationWork& work, const PassEnds& passes,
+IterationTimes end_stages(const IterationWork& work, const PipelineEnds& passes,
                           const std::vector<OnceTotals>& once) {
   IterationTimes times;
   times.stages.resize(work.stages.size());
@@ -163,9 +137,9 @@ IterationTimes end_stages(const IterationWork& work, const PassEnds& passes,
 }
 
 /// The same if messages were there at once.
-Nanoseconds without_latency(const IterationWork& work, const std::vector<ChunkTotals>& chunks,
-                            const std::vector<OnceTotals>& once) {
-  return end_stages(work, end_passes(work, chunks, Latency::Vanishes), once).iteration;
+Nanoseconds without_latency(PipelineTimer& timer, const IterationWork& work,
+                            const std::vector<ChunkTotals>& chunks, const std::vector<OnceTotals>& once) {
+  return end_stages(work, end_passes(timer, work, chunks, Messages::AreInstant), once).iteration;
 }
 
 bool any_latency(const IterationWork& work) {
@@ -208,14 +182,17 @@ void add_sums(IterationTimes& times, const std::vector<ChunkTotals>& chunks,
 IterationTimes fast_iteration_times(const IterationWork& work) {
   const std::vector<ChunkTotals> chunks = total_chunks(work);
   const std::vector<OnceTotals> once = total_all_once(work);
-  IterationTimes times = end_stages(work, end_passes(work, chunks, Latency::Counts), once);
-  const Nanoseconds latency_free = any_latency(work) ? without_latency(work, chunks, once) : times.iteration;
+  PipelineTimer timer;
+  IterationTimes times = end_stages(work, end_passes(timer, work, chunks, Messages::TakeTime), once);
+  const Nanoseconds latency_free =
+      any_latency(work) ? without_latency(timer, work, chunks, once) : times.iteration;
   add_sums(times, chunks, once, static_cast<double>(work.num_micro_batches), latency_free);
   return times;
 }
 
 Nanoseconds iteration_without_latency(const IterationWork& work) {
-  return without_latency(work, total_chunks(work), total_all_once(work));
+  PipelineTimer timer;
+  return without_latency(timer, work, total_chunks(work), total_all_once(work));
 }
 
 IterationTimes simulated_iteration_times(const IterationWork& work, const ExecutionGraph& graph) {

@@ -11,7 +11,7 @@ ChainTotals total_chain(const std::vector<Operator>& operators, const Send& send
   ChainTotals totals;
   for (const Operator& op : operators) {
     const Nanoseconds span = op.duration + op.gap;
-    totals.span += span.count();
+    totals.pass += span.count();
     part_of(totals.breakdown, op.kind) += span;
     if (is_collective(op.kind)) {
       totals.collective_time += op.duration.count();
@@ -22,7 +22,7 @@ ChainTotals total_chain(const std::vector<Operator>& operators, const Send& send
       totals.after_collective += span.count();
     }
   }
-  totals.span += send.stall().count();
+  totals.span = totals.pass + send.stall().count();
   totals.breakdown.pipeline_comm += send.hold;
   // The send stalls the stage in the last operator: a collective there ends with it.
   const bool ends_in_collective = !operators.empty() && is_collective(operators.back().kind);
@@ -44,6 +44,19 @@ PipelineShape pipeline_shape(const IterationWork& work) {
   }
   return {static_cast<std::int64_t>(work.stages.size()), static_cast<std::int64_t>(num_chunks),
           work.num_micro_batches};
+}
+
+BlockTimes with_sends(BlockTimes passes, const Send& forward, const Send& backward, Messages messages) {
+  if (messages == Messages::AreInstant) {
+    passes.forward += forward.hold;
+    passes.backward += backward.hold;
+    return passes;
+  }
+  passes.forward += forward.stall();
+  passes.backward += backward.stall();
+  passes.forward_latency = forward.latency;
+  passes.backward_latency = backward.latency;
+  return passes;
 }
 
 ChunkTotals total_chunk(const ChunkWork& work) {

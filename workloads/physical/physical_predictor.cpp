@@ -98,47 +98,45 @@ Operators weight_block(const TransformerModel& model, const LayerCosts& costs, c
 
 /// The GPU waits in its first kernel of the pass.
 void add_wait(Operators& pass, Nanoseconds wait) {
-  if (!pass.empty()) first_computation(pass).gap += wait;
+  if (wait.count() > 0 && !pass.empty()) first_computation(pass).gap += wait;
 }
 
 /// Makes one stage.
 StageWork make_stage(const TransformerModel& model, const StageCosts& stages, const ParallelPlan& plan,
                      const LayerCosts& costs, std::int64_t stage) {
   StageWork work;
+  std::vector<StageCosts::ChunkTimes> chunks;
   work.chunks.reserve(static_cast<std::size_t>(plan.virtual_stages));
-  Nanoseconds forward(0);
-  Nanoseconds backward(0);
+  chunks.reserve(static_cast<std::size_t>(plan.virtual_stages));
   for (std::int64_t i = 0; i < plan.virtual_stages; ++i) {
     const ChunkLayers layers = stages.layers(stage, i);
     ChunkWork& chunk = work.chunks.emplace_back();
     chunk.forward = forward_block(model, costs, layers);
     chunk.backward = backward_block(model, costs, layers);
     if (splits_backward(plan.schedule)) chunk.weight = weight_block(model, costs, layers);
-    if (plan.offloaded_layers > 0) {
-      add_wait(chunk.forward, stages.offload_wait(stage, total_span(chunk.forward)));
-      add_wait(chunk.backward, stages.offload_wait(stage, total_span(chunk.backward)));
-    }
-    const Nanoseconds forward_pass = total_span(chunk.forward);
-    const Nanoseconds backward_pass = total_span(chunk.backward) + total_span(chunk.weight);
-    const StageCosts::Sends sends = stages.sends(layers, forward_pass, backward_pass);
-    chunk.send_forward = sends.forward;
-    chunk.send_backward = sends.backward;
-    forward += forward_pass;
-    backward += backward_pass;
+    const BlockTimes passes{.forward = total_span(chunk.forward),
+                            .backward = total_span(chunk.backward),
+                            .weight = total_span(chunk.weight)};
+    const StageCosts::ChunkTimes& times =
+        chunks.emplace_back(stages.chunk_times(stage, layers, passes));
+    add_wait(chunk.forward, times.forward_wait);
+    add_wait(chunk.backward, times.backward_wait);
+    chunk.send_forward = times.sends.forward;
+    chunk.send_backward = times.sends.backward;
   }
+  const StageCosts::OnceTimes once = stages.once_times(stage, chunks);
   if (stages.has_reduction()) {
     std::string_view name = "weight_gather";
     if (plan.sharding == Sharding::None) name = "grad_all_reduce";
     if (plan.sharding == Sharding::Optimizer) name = "grad_reduce_scatter";
-    work.data_parallel.push_back(
-        {.name = name, .kind = TaskKind::DataComm, .duration = stages.reduction(stage, forward, backward)});
+    work.data_parallel.push_back({.name = name, .kind = TaskKind::DataComm, .duration = once.reduction});
   }
-  if (const Nanoseconds embedding = stages.embedding_reduction(stage); embedding.count() > 0) {
-    work.data_parallel.push_back(
-        {.name = "embedding_all_reduce", .kind = TaskKind::DataComm, .duration = embedding});
+  if (once.embedding_reduction.count() > 0) {
+    work.data_parallel.push_back({.name = "embedding_all_reduce",
+                                  .kind = TaskKind::DataComm,
+                                  .duration = once.embedding_reduction});
   }
-  work.optimizer.push_back(
-      {.name = "adam", .kind = TaskKind::Optimizer, .duration = stages.optimizer(stage)});
+  work.optimizer.push_back({.name = "adam", .kind = TaskKind::Optimizer, .duration = once.optimizer});
   return work;
 }
 

@@ -111,6 +111,30 @@ StageCosts::Sends StageCosts::sends(const ChunkLayers& layers, Nanoseconds forwa
   return sends;
 }
 
+StageCosts::ChunkTimes StageCosts::chunk_times(std::int64_t stage, const ChunkLayers& layers,
+                                               const BlockTimes& passes) const {
+  ChunkTimes chunk{.layers = layers,
+                   .passes = passes,
+                   .forward_wait = offload_wait(stage, passes.forward),
+                   .backward_wait = offload_wait(stage, passes.backward)};
+  chunk.passes.forward += chunk.forward_wait;
+  chunk.passes.backward += chunk.backward_wait;
+  chunk.sends = sends(layers, chunk.passes.forward, chunk.passes.backward + chunk.passes.weight);
+  return chunk;
+}
+
+StageCosts::OnceTimes StageCosts::once_times(std::int64_t stage, std::span<const ChunkTimes> chunks) const {
+  Nanoseconds forward(0);
+  Nanoseconds backward(0);
+  for (const ChunkTimes& chunk : chunks) {
+    forward += chunk.passes.forward;
+    backward += chunk.passes.backward + chunk.passes.weight;
+  }
+  return {.reduction = reduction(stage, forward, backward),
+          .embedding_reduction = embedding_reduction(stage),
+          .optimizer = optimizer(stage)};
+}
+
 bool StageCosts::has_reduction() const {
   return std::max(replicas(), model_.has_experts() ? expert_replicas() : 1) > 1;
 }

@@ -3,13 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/base/units.hpp"
 #include "workloads/iteration/iteration_work.hpp"
+#include "workloads/iteration/stage_times.hpp"
 #include "workloads/model/layer_kinds.hpp"
 #include "workloads/model/parallel_plan.hpp"
+#include "workloads/pipeline/block_times.hpp"
 #include "workloads/stack/kernel_cost.hpp"
 
 namespace vtrain {
@@ -50,6 +53,33 @@ class StageCosts {
   /// it, the slowest link of the pipeline does if it is still busy with a message when the next one is ready.
   /// Each direction has a link of its own.
   Sends sends(const ChunkLayers& layers, Nanoseconds forward, Nanoseconds backward) const;
+  /// Times of what a chunk does for a micro-batch.
+  struct ChunkTimes {
+    ChunkLayers layers{};
+    BlockTimes passes{};  ///< without sends, with the waits
+    /// Waiting for activations that go to the memory of the CPU or come from there.
+    Nanoseconds forward_wait{0};
+    Nanoseconds backward_wait{0};
+    Sends sends{};
+
+    /// The blocks, with their sends.
+    BlockTimes block(Messages messages) const {
+      return with_sends(passes, sends.forward, sends.backward, messages);
+    }
+  };
+  /// Adds waits and sends to the passes of a chunk's layers.
+  ChunkTimes chunk_times(std::int64_t stage, const ChunkLayers& layers, const BlockTimes& passes) const;
+  /// Times of what a stage does once an iteration.
+  struct OnceTimes {
+    Nanoseconds reduction{0};
+    Nanoseconds embedding_reduction{0};
+    Nanoseconds optimizer{0};
+
+    /// Both reductions, one after the other.
+    Nanoseconds communication() const { return reduction + embedding_reduction; }
+  };
+  /// Times of what a stage with these chunks does once.
+  OnceTimes once_times(std::int64_t stage, std::span<const ChunkTimes> chunks) const;
   /// Whether there is any reduction.
   bool has_reduction() const;
   /// What of the gradients' reduction shows, in whole nanoseconds. Where the stack overlaps it, it runs in

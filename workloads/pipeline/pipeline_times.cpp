@@ -3,8 +3,9 @@
 #include <stdexcept>
 
 namespace vtrain {
+
 std::span<const Nanoseconds> PipelineTimer::stage_ends(Schedule schedule, const PipelineShape& shape,
-                                                       std::span<const BlockTimes> blocks) {
+                                                       std::span<const BlockTimes> blocks, PassEnds wanted) {
   if (shape.num_stages < 1 || std::ssize(blocks) != shape.num_stages * shape.num_chunks) {
     throw std::logic_error("pipeline times: expected block times of every chunk of every stage");
   }
@@ -14,7 +15,8 @@ std::span<const Nanoseconds> PipelineTimer::stage_ends(Schedule schedule, const 
     // Most stages are like the one before.
     rounded_[i] = i > 0 && blocks[i] == blocks[i - 1] ? rounded_[i - 1] : grid.round(blocks[i]);
   }
-  if (RoundRecurrence::can_run(schedule, shape)) {
+  by_rounds_ = wanted == PassEnds::Last && RoundRecurrence::can_run(schedule, shape);
+  if (by_rounds_) {
     rounds_.run(schedule, rounded_, shape.num_micro_batches);
     return rounds_.ends();
   }
@@ -23,6 +25,11 @@ std::span<const Nanoseconds> PipelineTimer::stage_ends(Schedule schedule, const 
   for (std::size_t stage = 0; stage < rounded_.size() / static_cast<std::size_t>(shape.num_chunks); ++stage)
     ends_.push_back(block_recurrence_.stage_end(stage));
   return ends_;
+}
+
+Nanoseconds PipelineTimer::last_end(std::size_t stage, std::size_t chunk, Pass pass) const {
+  if (!by_rounds_) return block_recurrence_.last_end(stage, chunk, pass);
+  return pass == Pass::Weight ? rounds_.ends()[stage] : rounds_.backward_ends()[stage];
 }
 
 const PipelineSchedule& PipelineTimer::find_schedule(Schedule schedule, const PipelineShape& shape) {

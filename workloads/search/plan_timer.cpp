@@ -8,6 +8,7 @@
 #include "workloads/physical/physical_predictor.hpp"
 
 namespace vtrain {
+
 PlanTimer::PlanTimer(TransformerModel model, const GpuProfile& profile, Stack stack)
     : model_(std::move(model)), profile_(profile), stack_(std::move(stack)) {}
 
@@ -56,35 +57,6 @@ BlockTimes PlanTimer::passes_of(const ChunkLayers& layers, const LayerSpans& spa
   return times;
 }
 
-PlanTimer::Chunk PlanTimer::chunk_of(const StageCosts& stages, const LayerSpans& spans, std::int64_t stage,
-                                     std::int64_t number) const {
-  Chunk chunk{.layers = stages.layers(stage, number)};
-  BlockTimes& passes = chunk.passes = passes_of(chunk.layers, spans);
-  const Nanoseconds forward_wait = stages.offload_wait(stage, passes.forward);
-  const Nanoseconds backward_wait = stages.offload_wait(stage, passes.backward);
-  passes.forward += forward_wait;
-  passes.backward += backward_wait;
-  chunk.offload_wait = forward_wait + backward_wait;
-  chunk.sends = stages.sends(chunk.layers, passes.forward, passes.backward + passes.weight);
-  return chunk;
-}
-
-BlockTimes PlanTimer::Chunk::block() const {
-  BlockTimes block = passes;
-  block.forward += sends.forward.stall();
-  block.backward += sends.backward.stall();
-  block.forward_latency = sends.forward.latency;
-  block.backward_latency = sends.backward.latency;
-  return block;
-}
-
-BlockTimes PlanTimer::Chunk::block_without_latency() const {
-  BlockTimes block = passes;
-  block.forward += sends.forward.hold;
-  block.backward += sends.backward.hold;
-  return block;
-}
-
 void PlanTimer::select(const ParallelPlan& plan) {
   if (plan.attention != AttentionChoice::Stack)
     throw std::logic_error("plan timer: a plan that names kernels of attention");
@@ -109,17 +81,14 @@ void PlanTimer::select(const ParallelPlan& plan) {
       continue;
     }
     first_chunk_.push_back(chunks_.size());
-    Nanoseconds forward(0);
-    Nanoseconds backward(0);
     for (std::int64_t number = 0; number < plan.virtual_stages; ++number) {
-      const Chunk& chunk = chunks_.emplace_back(chunk_of(stages, spans, stage, number));
-      forward += chunk.passes.forward;
-      backward += chunk.passes.backward + chunk.passes.weight;
-      blocks_.push_back(chunk.block());
+      const ChunkLayers layers = stages.layers(stage, number);
+      const StageCosts::ChunkTimes& chunk =
+          chunks_.emplace_back(stages.chunk_times(stage, layers, passes_of(layers, spans)));
+      blocks_.push_back(chunk.block(Messages::TakeTime));
     }
-    once_.push_back(
-        {.reduction = stages.reduction(stage, forward, backward) + stages.embedding_reduction(stage),
-         .optimizer = stages.optimizer(stage)});
+    const StageCosts::OnceTimes once = stages.once_times(stage, chunks_of(static_cast<std::size_t>(stage)));
+    once_.push_back({.reduction = once.communication(), .optimizer = once.optimizer});
   }
 }
 
@@ -206,8 +175,8 @@ Breakdown PlanTimer::breakdown() {
       breakdowns.push_back(stage_breakdown(stage));
       busy.push_back(busy_time(breakdowns.back()));
     }
-    for (const Chunk& chunk : chunks_of(stage))
-      without_latency.push_back(chunk.block_without_latency());
+    for (const StageCosts::ChunkTimes& chunk : chunks_of(stage))
+      without_latency.push_back(chunk.block(Messages::AreInstant));
   }
   const std::size_t slowest = busiest_stage(busy);
   Breakdown breakdown = breakdowns[slowest];
@@ -221,16 +190,16 @@ bool PlanTimer::has_fallbacks() const {
   return !costs.extrapolated.empty() || !find_fallbacks(model(), plan_, profile(), stack(), costs).empty();
 }
 
-std::span<const PlanTimer::Chunk> PlanTimer::chunks_of(std::size_t stage) const {
+std::span<const StageCosts::ChunkTimes> PlanTimer::chunks_of(std::size_t stage) const {
   return {chunks_.data() + first_chunk_[stage], static_cast<std::size_t>(shape_.num_chunks)};
 }
 
 Breakdown PlanTimer::stage_breakdown(std::size_t stage) const {
   Breakdown breakdown{.data_comm = once_[stage].reduction, .optimizer = once_[stage].optimizer};
   const auto num_micro_batches = static_cast<double>(shape_.num_micro_batches);
-  for (const Chunk& chunk : chunks_of(stage)) {
+  for (const StageCosts::ChunkTimes& chunk : chunks_of(stage)) {
     add_chunk(breakdown, chunk.layers, *layers_);
-    breakdown.compute += num_micro_batches * chunk.offload_wait;
+    breakdown.compute += num_micro_batches * (chunk.forward_wait + chunk.backward_wait);
     breakdown.pipeline_comm += num_micro_batches * (chunk.sends.forward.hold + chunk.sends.backward.hold);
   }
   return breakdown;

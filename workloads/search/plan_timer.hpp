@@ -72,27 +72,13 @@ class PlanTimer {
     Nanoseconds optimizer{0};
   };
 
-  /// What a chunk of a stage does for a micro-batch.
-  struct Chunk {
-    ChunkLayers layers{};
-    BlockTimes passes{};          ///< without sends, with `offload_wait`
-    Nanoseconds offload_wait{0};  ///< for activations in the CPU's memory
-    StageCosts::Sends sends{};
-
-    BlockTimes block() const;
-    /// The same if messages were there at once.
-    BlockTimes block_without_latency() const;
-  };
-
   static PassSpans spans_of(const PassCosts& costs);
   const LayerSpans& spans(const ParallelPlan& plan);
   /// The passes of layers, without sends and without waiting for activations in the CPU's memory.
   BlockTimes passes_of(const ChunkLayers& layers, const LayerSpans& spans) const;
-  Chunk chunk_of(const StageCosts& stages, const LayerSpans& spans, std::int64_t stage,
-                 std::int64_t number) const;
   Nanoseconds iteration_of(std::span<const BlockTimes> blocks);
   void add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const LayerSpans& spans) const;
-  std::span<const Chunk> chunks_of(std::size_t stage) const;
+  std::span<const StageCosts::ChunkTimes> chunks_of(std::size_t stage) const;
   /// Of all that a stage does, without its idle time.
   Breakdown stage_breakdown(std::size_t stage) const;
 
@@ -106,10 +92,10 @@ class PlanTimer {
   ParallelPlan plan_{};
   const LayerSpans* layers_ = nullptr;  ///< in `spans_`
   PipelineShape shape_{};
-  std::vector<Chunk> chunks_;             ///< [stages that differ from the one before][chunks]
-  std::vector<std::size_t> first_chunk_;  ///< [stages]: the first of its chunks in `chunks_`
-  std::vector<BlockTimes> blocks_;        ///< [stages][chunks]
-  std::vector<OnceTimes> once_;           ///< [stages]
+  std::vector<StageCosts::ChunkTimes> chunks_;  ///< [stages that differ from the one before][chunks]
+  std::vector<std::size_t> first_chunk_;        ///< [stages]: the first of its chunks in `chunks_`
+  std::vector<BlockTimes> blocks_;              ///< [stages][chunks]
+  std::vector<OnceTimes> once_;                 ///< [stages]
   std::optional<Nanoseconds> iteration_{};
 };
 
