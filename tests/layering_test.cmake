@@ -14,11 +14,12 @@ set(may_include_profiler profiler)
 set(may_include_tools core workloads traces sched policies profiler tools)
 
 # The folders of each module: "folder: folders that it may include, directly or through these". A folder that is not listed is an error.
-# Files at the root of a module, its table or main file, may include all of its folders; no folder includes them.
+# Files at the root of a module, its table or main file, may include all of its folders; no folder includes them. One that is listed
+# by its name without extension is a layer like a folder.
 set(folders_core "base:" "graph:" "text: base" "io: base text" "kernels: io" "profile: kernels")
 set(folders_workloads "jobs:" "pipeline:" "model: pipeline" "iteration: model" "stack: model" "layers: iteration stack"
-  "physical: layers" "release: iteration" "config: release stack" "search: physical" "pricing: search config jobs"
-  "validation: search config")
+  "physical: layers" "release: iteration" "config: release stack" "calibration: stack" "search: physical"
+  "target: release calibration" "predict: target physical" "pricing: search config jobs" "validation: predict search config")
 set(folders_traces "reading:" "formats: reading" "editing: reading" "rules: reading" "synthesis: rules editing")
 set(folders_sched "cluster:" "disruption: cluster" "placement: cluster" "accounting: disruption placement"
   "simulation: accounting" "metrics: simulation")
@@ -51,11 +52,15 @@ foreach(module IN LISTS modules)
   endforeach()
 endforeach()
 
-# The first folder of a path below its module; empty for a file at the module's root.
+# The layer of a path: the first folder below its module, or a file at the module's root that is listed; empty for other files there.
 function(folder_of path to)
   set(folder "")
   if(path MATCHES "^[a-z_]+/([a-z_]+)/")
     set(folder ${CMAKE_MATCH_1})
+  elseif(path MATCHES "^([a-z_]+)/([a-z_]+)[.][a-z]+$")
+    if(CMAKE_MATCH_2 IN_LIST known_${CMAKE_MATCH_1})
+      set(folder ${CMAKE_MATCH_2})
+    endif()
   endif()
   set(${to} "${folder}" PARENT_SCOPE)
 endfunction()

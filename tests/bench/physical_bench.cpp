@@ -8,6 +8,7 @@
 #include "workloads/model/zoo.hpp"
 #include "workloads/physical/memory_model.hpp"
 #include "workloads/physical/physical_predictor.hpp"
+#include "workloads/predict.hpp"
 #include "workloads/stack/stack.hpp"
 
 namespace vtrain {
@@ -33,6 +34,15 @@ void predict_mtnlg(benchmark::State& state) {
   }
 }
 BENCHMARK(predict_mtnlg)->Unit(benchmark::kMicrosecond);
+
+/// That prediction through `predict`, with sources and remarks as data.
+void predict_mtnlg_by_entry(benchmark::State& state) {
+  const Target target = resolve_target({.profile = "a100"}).value();
+  const TransformerModel model = find_model("mtnlg-530b")->model();
+  for (auto _ : state)
+    benchmark::DoNotOptimize(predict(model, kMtNlgPlan, target));
+}
+BENCHMARK(predict_mtnlg_by_entry)->Unit(benchmark::kMicrosecond);
 
 void memory_mtnlg(benchmark::State& state) {
   const GpuProfile profile = load_gpu_profile("a100").value();

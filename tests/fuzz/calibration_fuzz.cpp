@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "workloads/validation/calibration.hpp"
+#include "workloads/calibration/calibration.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace vtrain;

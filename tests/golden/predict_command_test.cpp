@@ -8,6 +8,9 @@
 #include <fmt/format.h>
 
 #include "tests/support/command_runner.hpp"
+#include "workloads/model/model.hpp"
+#include "workloads/model/zoo.hpp"
+#include "workloads/predict.hpp"
 
 using vtrain::testing::InheritedPipe;
 using vtrain::testing::run_json;
@@ -158,4 +161,33 @@ TEST_CASE("predict: a plan without a precision has that of the stack") {
   CHECK(precision("", "--profile h100") == "bf16");
   CHECK(precision("", "--profile a100 --stack megatron-2022") == "bf16");
   CHECK(precision(R"(, "precision": "bf16")", "--profile a100") == "bf16");
+}
+
+TEST_CASE("predict: the command prints what the library predicts") {
+  const TemporaryFolder work;
+  work.write("config.json",
+             R"({"model": "gpt3-175b", "plan": {"tensor": 8, "data": 2, "pipeline": 4, "global_batch": 64,
+    "micro_batch": 1, "recompute": "full"}})");
+  const auto printed =
+      run_json("predict config.json --profile h100 --stack megatron-core --calibrate published", work);
+  const auto target =
+      vtrain::resolve_target({.profile = "h100", .stack = "megatron-core", .calibration = "published"});
+  REQUIRE(target);
+  const vtrain::ParallelPlan plan{.tensor = 8,
+                                  .data = 2,
+                                  .pipeline = 4,
+                                  .global_batch = 64,
+                                  .micro_batch = 1,
+                                  .recompute = vtrain::Recompute::Full,
+                                  .precision = target->stack.choices.precision};
+  const auto prediction = vtrain::predict(vtrain::find_model("gpt3-175b")->model(), plan, *target);
+  REQUIRE(prediction);
+  const vtrain::IterationTimes& times = prediction->times;
+  CHECK(printed.at("iteration_time_ns") == times.iteration.count());
+  CHECK(printed.at("communication_end_ns") == times.communication_end.count());
+  CHECK(printed.at("memory").at("peak_bytes_per_gpu") == prediction->memory->peak.value);
+  REQUIRE(printed.at("stages").size() == times.stages.size());
+  for (std::size_t stage = 0; stage < times.stages.size(); ++stage)
+    CHECK(printed.at("stages")[stage].at("end_ns") == times.stages[stage].end.count());
+  CHECK(printed.at("provenance").at("fallbacks") == prediction->provenance.fallbacks.sentences());
 }

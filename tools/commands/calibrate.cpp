@@ -16,9 +16,9 @@
 #include "tools/cli/value_checks.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/experiment/cross_validation.hpp"
-#include "tools/experiment/option_error.hpp"
+#include "tools/experiment/target.hpp"
 #include "tools/format/text_format.hpp"
-#include "workloads/validation/calibration.hpp"
+#include "workloads/calibration/calibration.hpp"
 #include "workloads/validation/case_prediction.hpp"
 
 namespace vtrain {
@@ -88,8 +88,8 @@ void warn_of_what_is_left(const Calibration& calibration) {
 
 Result<void> calibrate_stacks(const CalibrateArguments& arguments) {
   if (auto checked = check_files_differ("file", arguments.cases); !checked) return checked;
-  auto profiles = in_option("--profile", ProfileShelf::open(arguments.profile));
-  if (!profiles) return fail(profiles.error());
+  auto targets = CaseTargets::open(arguments.profile);
+  if (!targets) return fail(in_target_option(std::move(targets.error())));
   CasePredictions cases;
   for (const std::string& file : arguments.cases) {
     auto read = read_measured_cases(file);
@@ -99,13 +99,13 @@ Result<void> calibrate_stacks(const CalibrateArguments& arguments) {
       if (measured.id.starts_with("line "))
         measured.id = std::filesystem::path(file).filename().string() + " " + measured.id;
     }
-    CasePredictions predicted = predict_cases(*read, *profiles);
+    CasePredictions predicted = predict_cases(*read, *targets);
     warn_of_skipped(predicted, file);
     std::move(predicted.predicted.begin(), predicted.predicted.end(), std::back_inserter(cases.predicted));
   }
   // Part 0 of as many parts as make up the whole.
   const int num_parts = num_folds_of(arguments.percent);
-  Calibration calibration = calibrate(cases, *profiles, [num_parts](const std::string& configuration) {
+  Calibration calibration = calibrate(cases, *targets, [num_parts](const std::string& configuration) {
     return fold_of(configuration, num_parts) == 0;
   });
   std::erase_if(calibration.stacks,

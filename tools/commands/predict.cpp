@@ -1,6 +1,5 @@
 /// `vtrain predict`: configurations in, iteration times out.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -15,24 +14,18 @@
 #include "core/base/strings.hpp"
 #include "core/graph/execution_graph.hpp"
 #include "core/io/file.hpp"
-#include "core/profile/gpu_profile.hpp"
 #include "tools/cli/value_checks.hpp"
 #include "tools/commands/commands.hpp"
-#include "tools/experiment/option_error.hpp"
 #include "tools/experiment/target.hpp"
 #include "tools/format/plan_table.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/options/options.hpp"
+#include "workloads/calibration/calibration.hpp"
 #include "workloads/config/plan_json.hpp"
 #include "workloads/config/predict_config.hpp"
 #include "workloads/iteration/graph_builder.hpp"
 #include "workloads/iteration/graph_export.hpp"
-#include "workloads/iteration/iteration_times.hpp"
-#include "workloads/physical/memory_model.hpp"
-#include "workloads/physical/physical_predictor.hpp"
-#include "workloads/release/release_predictor.hpp"
-#include "workloads/stack/stack.hpp"
-#include "workloads/validation/calibration.hpp"
+#include "workloads/predict.hpp"
 
 namespace vtrain {
 namespace {
@@ -56,25 +49,32 @@ struct PredictArguments {
   bool json = false;
 };
 
-/// One configuration's answer, whichever semantics gave it.
-struct Prediction {
-  std::string config;
-  TransformerModel model;
-  ParallelPlan plan;
-  std::string profile;                           ///< GPU type, in lower case
-  std::string stack;                             ///< its name; the public vTrain release has none
-  std::string calibration;                       ///< a sentence on what corrects it, or empty
-  std::shared_ptr<const TracedKernels> kernels;  ///< what `work` points to
-  IterationWork work;
-  IterationTimes times;
-  std::optional<MemoryEstimate> memory;  ///< the public vTrain release has no memory model
-  FlopsPerSecond peak_rate{0};           ///< of one GPU in the precision of the plan
-  std::vector<std::string> provenance;
-  std::vector<std::string> fallbacks;  ///< numbers that were extrapolated or missing
+/// One configuration with its prediction.
+struct Answer {
+  std::string config{};
+  TransformerModel model{};
+  std::string profile{};      ///< GPU type, in lower case
+  std::string stack{};        ///< its name; the public vTrain release has none
+  std::string calibration{};  ///< a sentence on what corrects it, or empty
+  Prediction prediction{};
+  std::vector<std::string> warnings{};  ///< parts of the model's configuration that are not modelled
 };
 
-TrainingSpeed speed_of(const Prediction& prediction) {
-  return training_speed(prediction.model, prediction.plan, prediction.times.iteration, prediction.peak_rate);
+TrainingSpeed speed_of(const Answer& answer) {
+  const Prediction& prediction = answer.prediction;
+  return training_speed(answer.model, prediction.plan, prediction.times.iteration, prediction.peak_rate);
+}
+
+/// Sources, remarks and warnings, a sentence each.
+std::vector<std::string> sources_of(const Answer& answer) {
+  const PredictionProvenance& provenance = answer.prediction.provenance;
+  std::vector<std::string> sentences;
+  for (const PredictionSource& source : provenance.sources)
+    sentences.push_back(source.text);
+  sentences.insert(sentences.end(), provenance.remarks.begin(), provenance.remarks.end());
+  for (const std::string& warning : answer.warnings)
+    sentences.push_back("model: " + warning);
+  return sentences;
 }
 
 /// The folder of kernel traces: as given, or that of a recording which was given as the profile.
@@ -85,174 +85,102 @@ fs::path trace_folder(const PredictArguments& arguments) {
   return fs::is_directory(recorded, no_path) ? recorded : arguments.traces;
 }
 
-Result<Prediction> predict_as_release(const PredictArguments& arguments, const VtrainConfig& config) {
-  auto predicted = predict_vtrain(config, trace_folder(arguments), arguments.collectives);
-  if (!predicted) {
-    Error error = predicted.error();
-    // The files lie where the configuration says, which seldom is where they are on this machine.
-    if (error.kind == ErrorKind::Io && error.file.find("AR_GPU") != std::string::npos) {
-      error.message += "; --collectives names the folder of all-reduce tables";
-    } else if (error.kind == ErrorKind::Io) {
-      error.message +=
-          "; --traces names the folder of kernel traces, in place of the configuration's trace_path";
-    }
-    return fail(std::move(error));
+/// The names of a configuration's target: those of the command line, or else of the configuration. The
+/// release's own semantics takes the A100's constants.
+TargetNames target_names(const PredictArguments& arguments, const PredictConfig& config) {
+  TargetNames names{.profile = arguments.profile, .stack = arguments.stack};
+  if (arguments.semantics == name_of(Semantics::Release)) {
+    names.semantics = Semantics::Release;
+    names.release = {.traces = trace_folder(arguments), .collectives = arguments.collectives};
+    if (config.release) names.release.machine = config.release->machine;
+    return names;
   }
-  const VtrainProvenance& from = predicted->provenance;
-  Prediction prediction;
-  prediction.plan = config.plan;
-  prediction.profile = lower_case(config.gpu_name);
-  prediction.kernels = predicted->kernels;
-  prediction.work = std::move(predicted->work);
-  prediction.times = fast_iteration_times(prediction.work);
-  prediction.provenance.push_back("kernels measured: " + from.trace_file);
-  if (!from.collectives_folder.empty()) {
-    prediction.provenance.push_back(fmt::format(
-        "{} measured: {}", count_of(from.measured_collectives, "all-reduce"), from.collectives_folder));
+  if (names.profile.empty()) names.profile = config.profile;
+  if (names.stack.empty()) names.stack = config.stack;
+  if (config.release && config.release->machine.inter_node_bandwidth) {
+    constexpr double kGigabit = 1e9 / 8;
+    names.node_network = BytesPerSecond(*config.release->machine.inter_node_bandwidth * kGigabit);
   }
-  if (from.modelled_collectives > 0) {
-    prediction.provenance.push_back(count_of(from.modelled_collectives, "all-reduce") + " by formula");
-  }
-  if (from.fallback_collectives > 0) {
-    prediction.fallbacks.push_back(count_of(from.fallback_collectives, "all-reduce") +
-                                   " beyond the tables, by bandwidth");
-  }
-  for (const std::string& name : from.operators_without_kernels) {
-    prediction.fallbacks.push_back(name + " has no kernels in the trace and takes no time");
-  }
-  return prediction;
+  return names;
 }
 
-/// What the options say of the stacks of all configurations.
-struct StackOptions {
-  std::optional<Stack> stack;  ///< in place of the configurations'
-  Calibration calibration;
-};
-
-Result<StackOptions> read_stack_options(const PredictArguments& arguments) {
-  StackOptions options;
-  // The release's semantics reads neither.
-  if (arguments.semantics == "vtrain") return options;
-  if (!arguments.stack.empty()) {
-    auto stack = find_stack(arguments.stack);
-    if (!stack)
-      return fail({.kind = stack.error().kind, .field = "--stack", .message = stack.error().message});
-    options.stack = *std::move(stack);
-  }
-  auto calibration = read_calibration(arguments.calibration);
-  if (!calibration) return fail(std::move(calibration.error()));
-  options.calibration = *std::move(calibration);
-  return options;
+/// An error in the names of a target, with the option or the place in the configuration that has the name.
+Error place_target_error(const PredictArguments& arguments, const PredictConfig& config, Error error) {
+  if (!error.file.empty()) return error;
+  const bool is_profile = error.field.starts_with("profile");
+  if (!(is_profile ? arguments.profile : arguments.stack).empty()) return in_target_option(std::move(error));
+  if (is_profile) error.field = config.release ? "gpu_name" : "profile";
+  return place_in_config(config, std::move(error));
 }
 
-Result<Prediction> predict_from_profile(const PredictArguments& arguments, const StackOptions& options,
-                                        const GpuProfile& profile, const PredictConfig& config) {
-  Result<Stack> stack = options.stack ? *options.stack : choose_stack(config.stack, profile);
-  if (!stack) return fail(stack.error());
-  stack->factors = options.calibration.factors(stack->name, profile.base_name);
-  ParallelPlan plan = config.plan;
-  if (!config.has_precision) plan.precision = stack->choices.precision;
-  GpuProfile on_cluster = profile;
-  const bool names_network = config.release && config.release->inter_node_bandwidth;
-  if (names_network) {
-    on_cluster.node_network_bandwidth =
-        BytesPerSecond(*config.release->inter_node_bandwidth * 1e9 / 8);  // from Gbit/s
-  }
-  auto predicted = predict_physical(config.model, plan, on_cluster, *stack);
-  if (!predicted) return fail(predicted.error());
-  Prediction prediction;
-  prediction.plan = plan;
-  prediction.profile = profile.name;
-  prediction.stack = stack->name;
-  prediction.work = std::move(predicted->work);
-  prediction.times = fast_iteration_times(prediction.work);
-  prediction.memory = predicted->memory;
-  prediction.provenance = {fmt::format("profile {}: {}", profile.name, profile.description),
-                           fmt::format("stack {}: {}", stack->name, stack->summary),
-                           "all-reduces within a node: " + predicted->provenance.all_reduce_source};
-  if (names_network) {
-    prediction.provenance.push_back(fmt::format("network of a node: {} Gbit/s, from the configuration",
-                                                short_number(*config.release->inter_node_bandwidth)));
-  }
-  prediction.calibration = describe_calibration(arguments.calibration, *stack);
-  if (!prediction.calibration.empty()) prediction.provenance.push_back(prediction.calibration);
-  const std::vector<std::string>& modelled = predicted->provenance.modelled;
-  if (!modelled.empty())
-    prediction.provenance.push_back(fmt::format("by formula: {}", fmt::join(modelled, ", ")));
-  for (const std::string& remark : predicted->provenance.remarks)
-    prediction.provenance.push_back(remark);
-  for (const std::string& warning : config.warnings)
-    prediction.provenance.push_back("model: " + warning);
-  prediction.fallbacks = predicted->provenance.fallbacks.sentences();
-  return prediction;
+/// Says which option has files that lie elsewhere than the release's configuration says, which is usual.
+void name_release_option(Error& error) {
+  if (error.kind != ErrorKind::Io) return;
+  error.message += error.file.find("AR_GPU") != std::string::npos
+                       ? "; --collectives names the folder of all-reduce tables"
+                       : "; --traces names the folder of kernel traces, in place of the configuration's "
+                         "trace_path";
 }
 
-/// That of the command line, or else of the configuration, or the A100's, which the release's own semantics
-/// takes.
-Result<GpuProfile> profile_for(const PredictArguments& arguments, const PredictConfig& config,
-                               bool is_release) {
-  if (!arguments.profile.empty()) return in_option("--profile", load_gpu_profile(arguments.profile));
-  if (is_release || config.profile.empty()) return load_gpu_profile(std::string(kDefaultProfile));
-  auto profile = load_gpu_profile(config.profile);
-  if (profile) return profile;
-  Error error = profile.error();
-  if (!error.file.empty()) return fail(std::move(error));
-  error.field = config.release ? "gpu_name" : "profile";
-  return fail(place_in_config(config, std::move(error)));
-}
-
-Result<Prediction> predict_one(const PredictArguments& arguments, const StackOptions& options,
-                               const std::string& path) {
+Result<Answer> predict_config(const PredictArguments& arguments, const Calibration& calibration,
+                              const std::string& path) {
   const auto config = read_predict_config(path);
   if (!config) return fail(config.error());
-  const bool is_release = arguments.semantics == "vtrain";
-  const auto profile = profile_for(arguments, *config, is_release);
-  if (!profile) return fail(profile.error());
+  auto target = resolve_target(target_names(arguments, *config), calibration);
+  if (!target) return fail(place_target_error(arguments, *config, std::move(target.error())));
+  const bool is_release = target->semantics == Semantics::Release;
   if (is_release && !config->release) {
     return fail({.file = path,
                  .field = "--semantics vtrain",
                  .message = "needs a configuration of the public vTrain release"});
   }
-  auto prediction = is_release ? predict_as_release(arguments, *config->release)
-                               : predict_from_profile(arguments, options, *profile, *config);
+  ParallelPlan plan = config->plan;
+  if (!is_release && !config->has_precision) plan.precision = target->stack.choices.precision;
+  auto prediction = predict(config->model, plan, *target);
   if (!prediction) {
+    Error error = std::move(prediction.error());
+    if (is_release) name_release_option(error);
     // Whatever goes wrong with a configuration, the user wants to know which one.
-    Error error = prediction.error();
     if (error.file.empty()) error = place_in_config(*config, std::move(error));
     return fail(std::move(error));
   }
-  prediction->config = path;
-  prediction->model = config->model;
-  prediction->peak_rate = profile->peak_rate_of(prediction->plan.precision);
-  if (arguments.strict && !prediction->fallbacks.empty()) {
-    return fail({.file = path, .field = "--strict", .message = "fallback: " + prediction->fallbacks.front()});
+  const Fallbacks& fallbacks = prediction->provenance.fallbacks;
+  if (arguments.strict && !fallbacks.empty()) {
+    return fail({.file = path, .field = "--strict", .message = "fallback: " + fallbacks.sentences().front()});
   }
-  return prediction;
+  Answer answer{.config = path, .model = config->model};
+  answer.profile = is_release ? lower_case(target->release.machine.gpu_name) : target->profile.name;
+  answer.stack = target->stack.name;
+  answer.calibration = describe_calibration(target->calibration, target->stack);
+  answer.prediction = *std::move(prediction);
+  if (!is_release) answer.warnings = config->warnings;
+  return answer;
 }
 
 ordered_json text_or_null(const std::string& text) {
   return text.empty() ? ordered_json(nullptr) : ordered_json(text);
 }
 
-ordered_json to_json(const Prediction& prediction, const std::string& semantics) {
+ordered_json to_json(const Answer& answer) {
+  const Prediction& prediction = answer.prediction;
   const IterationTimes& times = prediction.times;
   ordered_json stages = ordered_json::array();
   for (const StageTimes& stage : times.stages) {
     stages.push_back({{"end_ns", stage.end.count()}, {"compute_ns", stage.compute.count()}});
   }
-  const TrainingSpeed speed = speed_of(prediction);
-  return {{"config", prediction.config},
+  const TrainingSpeed speed = speed_of(answer);
+  return {{"config", answer.config},
           {"iteration_time_ns", times.iteration.count()},
           {"iteration_time_s", Seconds(times.iteration).count()},
-          {"semantics", semantics},
-          {"profile", prediction.profile},
-          {"stack", text_or_null(prediction.stack)},
-          {"calibration", text_or_null(prediction.calibration)},
-          {"parameters", prediction.model.num_parameters()},
-          {"active_parameters", prediction.model.active_parameters()},
+          {"semantics", name_of(prediction.semantics)},
+          {"profile", answer.profile},
+          {"stack", text_or_null(answer.stack)},
+          {"calibration", text_or_null(answer.calibration)},
+          {"parameters", answer.model.num_parameters()},
+          {"active_parameters", answer.model.active_parameters()},
           {"num_gpus", prediction.plan.num_gpus().value},
           {"plan", plan_to_json(prediction.plan)},
-          {"layers_by_stage", layers_by_stage(prediction.model, prediction.plan)},
+          {"layers_by_stage", layers_by_stage(answer.model, prediction.plan)},
           {"breakdown", breakdown_to_json(times.breakdown)},
           {"slowest_stage", times.slowest_stage},
           {"stages", stages},
@@ -262,7 +190,8 @@ ordered_json to_json(const Prediction& prediction, const std::string& semantics)
           {"tokens_per_s", speed.tokens_per_s},
           {"model_tflops_per_gpu", speed.per_gpu.value / 1e12},
           {"mfu", speed.of_peak},
-          {"provenance", {{"from", prediction.provenance}, {"fallbacks", prediction.fallbacks}}}};
+          {"provenance",
+           {{"from", sources_of(answer)}, {"fallbacks", prediction.provenance.fallbacks.sentences()}}}};
 }
 
 /// `43.9 s` and the like, flush right in eight columns.
@@ -286,14 +215,14 @@ std::string labelled(std::string_view label, std::string_view words) {
 
 /// `GPT 530B   105 layers, ...        3,360 A100 = tensor 8 x data 12 x pipeline 35`, only degrees above 1
 /// but for these three.
-std::string headline(const Prediction& prediction) {
-  const TransformerModel& model = prediction.model;
-  const ParallelPlan& plan = prediction.plan;
+std::string headline(const Answer& answer) {
+  const TransformerModel& model = answer.model;
+  const ParallelPlan& plan = answer.prediction.plan;
   std::string text =
       fmt::format("{}   {}, hidden {}, {} heads, sequence {}        {} {} = tensor {}",
-                  model.name.empty() ? prediction.config : model.name, count_of(model.num_layers, "layer"),
+                  model.name.empty() ? answer.config : model.name, count_of(model.num_layers, "layer"),
                   model.hidden_size, model.num_heads, model.sequence_length,
-                  with_thousands(plan.num_gpus().value), prediction.profile, plan.tensor);
+                  with_thousands(plan.num_gpus().value), answer.profile, plan.tensor);
   if (plan.context > 1) text += fmt::format(" x context {}", plan.context);
   text += fmt::format(" x data {} x pipeline {}", plan.data, plan.pipeline);
   if (plan.replicate > 1) text += fmt::format(", sharded in {} sets", plan.replicate);
@@ -302,10 +231,11 @@ std::string headline(const Prediction& prediction) {
   return text + "\n";
 }
 
-std::string to_text(const Prediction& prediction) {
+std::string to_text(const Answer& answer) {
+  const Prediction& prediction = answer.prediction;
   const ParallelPlan& plan = prediction.plan;
   const IterationTimes& times = prediction.times;
-  std::string text = headline(prediction);
+  std::string text = headline(answer);
   text +=
       fmt::format("iteration        {:>9}      global batch {}   micro-batch {}   {} per pipeline   {}{}\n",
                   iteration_text(times.iteration), with_thousands(plan.global_batch), plan.micro_batch,
@@ -329,15 +259,16 @@ std::string to_text(const Prediction& prediction) {
         as_gigabytes(memory.peak.value), as_gigabytes(memory.capacity.value), memory.stage,
         memory.fits() ? "fits" : "DOES NOT FIT", recompute_text(plan), name_of(plan.sharding), offloaded);
   }
-  text += labelled("speed", speed_text(speed_of(prediction)));
+  text += labelled("speed", speed_text(speed_of(answer)));
   std::string_view label = "from";
-  for (const std::string& source : prediction.provenance) {
+  for (const std::string& source : sources_of(answer)) {
     text += labelled(label, source);
     label = "";
   }
-  text += labelled("fallbacks", prediction.fallbacks.empty() ? "0" : prediction.fallbacks.front());
-  for (std::size_t i = 1; i < prediction.fallbacks.size(); ++i)
-    text += labelled("", prediction.fallbacks[i]);
+  const std::vector<std::string> fallbacks = prediction.provenance.fallbacks.sentences();
+  text += labelled("fallbacks", fallbacks.empty() ? "0" : fallbacks.front());
+  for (std::size_t i = 1; i < fallbacks.size(); ++i)
+    text += labelled("", fallbacks[i]);
   return text;
 }
 
@@ -366,16 +297,15 @@ Result<std::vector<std::string>> expand_inputs(const std::vector<std::string>& i
 }
 
 /// Writes the timeline and the graph that were asked for.
-Result<void> write_graph_files(const PredictArguments& arguments, const Prediction& prediction) {
+Result<void> write_graph_files(const PredictArguments& arguments, const IterationWork& work) {
   if (arguments.timeline.empty() && arguments.graph.empty()) return {};
-  const auto graph = build_graph(
-      prediction.work, arguments.detail == "kernels" ? GraphDetail::Kernels : GraphDetail::Operators);
+  const auto graph =
+      build_graph(work, arguments.detail == "kernels" ? GraphDetail::Kernels : GraphDetail::Operators);
   if (!graph) return fail(graph.error());
   if (!arguments.timeline.empty()) {
-    if (auto written = write_file(arguments.timeline, timeline_json(prediction.work, *graph)); !written)
-      return written;
+    if (auto written = write_file(arguments.timeline, timeline_json(work, *graph)); !written) return written;
   }
-  if (!arguments.graph.empty()) return write_file(arguments.graph, graph_dot(prediction.work, *graph));
+  if (!arguments.graph.empty()) return write_file(arguments.graph, graph_dot(work, *graph));
   return {};
 }
 
@@ -384,7 +314,7 @@ void warn_of_options_without_effect(const PredictArguments& arguments) {
   const auto warn = [](std::string_view option, bool is_given, std::string_view semantics) {
     if (is_given) log_warning(fmt::format("{}: without effect; it is for --semantics {}", option, semantics));
   };
-  if (arguments.semantics == "vtrain") {
+  if (arguments.semantics == name_of(Semantics::Release)) {
     warn("--stack", !arguments.stack.empty(), "physical");
     warn("--calibrate", !arguments.calibration.empty(), "physical");
   } else {
@@ -394,12 +324,18 @@ void warn_of_options_without_effect(const PredictArguments& arguments) {
   }
 }
 
-Result<void> predict(const PredictArguments& arguments) {
+/// Reads `--calibrate`; the release's semantics has no calibration.
+Result<Calibration> read_calibration_option(const PredictArguments& arguments) {
+  if (arguments.semantics == name_of(Semantics::Release)) return Calibration{};
+  return read_calibration(arguments.calibration);
+}
+
+Result<void> predict_all(const PredictArguments& arguments) {
   warn_of_options_without_effect(arguments);
   const auto files = expand_inputs(arguments.inputs);
   if (!files) return fail(files.error());
-  const auto options = read_stack_options(arguments);
-  if (!options) return fail(options.error());
+  const auto calibration = read_calibration_option(arguments);
+  if (!calibration) return fail(calibration.error());
   std::error_code no_path;
   const bool one = files->size() == 1 && !fs::is_directory(arguments.inputs.front(), no_path);
   if (!one && (!arguments.timeline.empty() || !arguments.graph.empty())) {
@@ -408,11 +344,11 @@ Result<void> predict(const PredictArguments& arguments) {
   ordered_json list = ordered_json::array();
   std::string text;
   for (const std::string& file : *files) {
-    const auto prediction = predict_one(arguments, *options, file);
-    if (!prediction) return fail(prediction.error());
-    if (auto written = write_graph_files(arguments, *prediction); !written) return written;
-    list.push_back(to_json(*prediction, arguments.semantics));
-    text += (text.empty() ? "" : "\n") + to_text(*prediction);
+    const auto answer = predict_config(arguments, *calibration, file);
+    if (!answer) return fail(answer.error());
+    if (auto written = write_graph_files(arguments, answer->prediction.work); !written) return written;
+    list.push_back(to_json(*answer));
+    text += (text.empty() ? "" : "\n") + to_text(*answer);
   }
   std::FILE* const stream =
       summary_stream(arguments.timeline) == stderr ? stderr : summary_stream(arguments.graph);
@@ -465,7 +401,7 @@ void add_predict_command(CLI::App& app, Action& action) {
   command->add_flag("--strict", arguments->strict,
                     "Exit 2 when a number had to be extrapolated or was missing");
   command->add_flag("--json", arguments->json, "Print one JSON document");
-  command->callback([=, &action] { action = [arguments] { return predict(*arguments); }; });
+  command->callback([=, &action] { action = [arguments] { return predict_all(*arguments); }; });
 }
 
 }  // namespace vtrain

@@ -17,6 +17,7 @@
 #include "tools/options/options.hpp"
 #include "workloads/config/model_file.hpp"
 #include "workloads/config/model_json.hpp"
+#include "workloads/predict.hpp"
 #include "workloads/search/compute_optimal.hpp"
 #include "workloads/search/plan_search.hpp"
 
@@ -268,8 +269,7 @@ Result<void> scale(const ScaleArguments& arguments) {
   answer.ladder = *std::move(ladder);
   answer.wall_s = Seconds(std::chrono::steady_clock::now() - start).count();
   const Rung& best = answer.ladder.rungs[answer.ladder.best];
-  auto predicted =
-      predict_physical(best.model, best.plan.plan, question->target.profile, question->target.stack);
+  auto predicted = predict(best.model, best.plan.plan, question->target);
   if (!predicted) return fail(std::move(predicted.error()));
   answer.fallbacks = std::move(predicted->provenance.fallbacks);
   answer.remarks = std::move(predicted->provenance.remarks);

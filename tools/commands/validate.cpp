@@ -16,12 +16,11 @@
 #include "tools/cli/value_checks.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/experiment/cross_validation.hpp"
-#include "tools/experiment/option_error.hpp"
 #include "tools/experiment/target.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/options/options.hpp"
-#include "workloads/validation/accuracy.hpp"
-#include "workloads/validation/calibration.hpp"
+#include "workloads/calibration/accuracy.hpp"
+#include "workloads/calibration/calibration.hpp"
 #include "workloads/validation/case_prediction.hpp"
 #include "workloads/validation/measured_case.hpp"
 
@@ -240,15 +239,15 @@ Result<void> validate(const ValidateArguments& arguments) {
   if (!cases) return fail(cases.error());
   const auto calibration = read_calibration(arguments.calibration);
   if (!calibration) return fail(calibration.error());
-  auto profiles = in_option("--profile", ProfileShelf::open(arguments.profile));
-  if (!profiles) return fail(profiles.error());
-  Validation validation{.are_measured = cases->are_measured, .cases = predict_cases(*cases, *profiles)};
+  auto targets = CaseTargets::open(arguments.profile);
+  if (!targets) return fail(in_target_option(std::move(targets.error())));
+  Validation validation{.are_measured = cases->are_measured, .cases = predict_cases(*cases, *targets)};
   for (const CasePrediction& prediction : validation.cases.predicted) {
     if (!prediction.memory.fits()) ++validation.num_not_fitting;
   }
   if (arguments.fit_percent > 0) {
     const int num_folds = num_folds_of(arguments.fit_percent);
-    CrossValidation tested = cross_validate(validation.cases, *profiles, num_folds);
+    CrossValidation tested = cross_validate(validation.cases, *targets, num_folds);
     validation.times = std::move(tested.accuracy);
     validation.outcomes = std::move(tested.outcomes);
     validation.calibration = fmt::format(
@@ -256,7 +255,7 @@ Result<void> validate(const ValidateArguments& arguments) {
         "parts)",
         num_folds);
   } else {
-    validation.outcomes = calibrated_outcomes(validation.cases, *calibration, *profiles);
+    validation.outcomes = calibrated_outcomes(validation.cases, *calibration, *targets);
     validation.times = accuracy_by_group(validation.outcomes);
     if (!calibration->file.empty())
       validation.calibration = describe_calibrated(*calibration, validation.cases);

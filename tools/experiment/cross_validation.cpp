@@ -66,17 +66,17 @@ int fold_of(std::string_view configuration, int num_folds) {
   return remainder;
 }
 
-CrossValidation cross_validate(const CasePredictions& cases, ProfileShelf& profiles, int num_folds) {
-  CrossValidation result{.outcomes = calibrated_outcomes(cases, {}, profiles)};
+CrossValidation cross_validate(const CasePredictions& cases, CaseTargets& targets, int num_folds) {
+  CrossValidation result{.outcomes = calibrated_outcomes(cases, {}, targets)};
   for (Outcome& outcome : result.outcomes)
     outcome.predicted = Seconds(0);
   MeanAccuracy all;
   std::map<std::string, MeanAccuracy> groups;
   for (int fold = 0; fold < num_folds; ++fold) {
-    const Calibration calibration = calibrate(cases, profiles, [&](const std::string& configuration) {
+    const Calibration calibration = calibrate(cases, targets, [&](const std::string& configuration) {
       return fold_of(configuration, num_folds) == fold;
     });
-    const std::vector<Outcome> outcomes = calibrated_outcomes(cases, calibration, profiles);
+    const std::vector<Outcome> outcomes = calibrated_outcomes(cases, calibration, targets);
     std::vector<Outcome> held_out;
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
       if (fold_of(outcomes[i].configuration, num_folds) == fold) continue;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "workloads/validation/accuracy.hpp"
+#include "workloads/calibration/accuracy.hpp"
 #include "workloads/validation/case_prediction.hpp"
 
 namespace vtrain {
@@ -37,6 +37,6 @@ struct CrossValidation {
 };
 
 /// Fits on each part in turn and tests on the others.
-CrossValidation cross_validate(const CasePredictions& cases, ProfileShelf& profiles, int num_folds);
+CrossValidation cross_validate(const CasePredictions& cases, CaseTargets& targets, int num_folds);
 
 }  // namespace vtrain

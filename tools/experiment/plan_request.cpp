@@ -15,9 +15,9 @@
 #include "tools/experiment/option_error.hpp"
 #include "tools/experiment/plan_spec.hpp"
 #include "tools/format/text_format.hpp"
+#include "workloads/calibration/calibration.hpp"
 #include "workloads/config/model_file.hpp"
-#include "workloads/iteration/iteration_times.hpp"
-#include "workloads/validation/calibration.hpp"
+#include "workloads/predict.hpp"
 
 namespace vtrain {
 namespace {
@@ -87,11 +87,10 @@ Result<void> read_terms(const PlanSpec& spec, PlanRequest& question) {
 Result<RankedPlan> predict_beside(const PlanRequest& question, GpuCount num_gpus) {
   const auto plan = on_gpus(*question.beside, num_gpus);
   if (!plan) return fail(plan.error());
-  const auto prediction =
-      predict_physical(question.model, *plan, question.target.profile, question.target.stack);
+  const auto prediction = predict(question.model, *plan, question.target);
   if (!prediction) return fail(prediction.error());
-  const IterationTimes times = fast_iteration_times(prediction->work);
-  return RankedPlan{*plan, times.iteration, prediction->memory, times.breakdown};
+  const IterationTimes& times = prediction->times;
+  return RankedPlan{*plan, times.iteration, prediction->memory.value(), times.breakdown};
 }
 
 /// Why no count has a plan: what is said of the largest.
@@ -233,8 +232,7 @@ Result<PlanReport> make_plan_report(const PlanRequest& question) {
   }
   if (answer.front.empty()) return fail(too_slow(question, answer.fastest));
   const RankedPlan& best = answer.fastest[answer.front.front()];
-  auto predicted =
-      predict_physical(question.model, best.plan, question.target.profile, question.target.stack);
+  auto predicted = predict(question.model, best.plan, question.target);
   if (!predicted) return fail(std::move(predicted.error()));
   answer.fallbacks = std::move(predicted->provenance.fallbacks);
   answer.remarks = std::move(predicted->provenance.remarks);

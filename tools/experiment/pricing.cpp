@@ -23,12 +23,13 @@
 #include "tools/experiment/option_error.hpp"
 #include "tools/experiment/target.hpp"
 #include "tools/format/text_format.hpp"
+#include "workloads/calibration/calibration.hpp"
 #include "workloads/jobs/job.hpp"
 #include "workloads/pricing/curve_store.hpp"
 #include "workloads/pricing/curves_by_type.hpp"
 #include "workloads/pricing/elastic_jobs.hpp"
 #include "workloads/pricing/plan_cache.hpp"
-#include "workloads/validation/calibration.hpp"
+#include "workloads/target.hpp"
 
 namespace vtrain {
 
@@ -107,19 +108,6 @@ std::optional<fs::path> curve_cache_folder() {
 /// The kind of curve that is none.
 constexpr std::string_view kNoCurves = "none";
 
-/// The profile of a type of GPUs; the default one where there is none, with a sentence that says so.
-std::string profile_of(const std::string& gpu_type, std::vector<std::string>& assumptions) {
-  if (const std::string_view profile = embedded_profile_of(gpu_type); !profile.empty())
-    return std::string(profile);
-  if (!gpu_type.empty()) {
-    assumptions.push_back(
-        with_guess(fmt::format("models run on {} as fast as on {}: there is no profile of it",
-                               printable(gpu_type), kDefaultProfile),
-                   gpu_type, embedded_profile_names()));
-  }
-  return std::string(kDefaultProfile);
-}
-
 /// Of each type of GPUs the largest nodes that it has.
 std::vector<NodeGroup> largest_nodes(const ClusterSpec& cluster) {
   const GpuTypes types(cluster, NameTable{});
@@ -163,50 +151,51 @@ Result<ClusterPricing> ClusterPricing::open(const PricingArguments& arguments,
     opened.files_.emplace_back("calibration", arguments.calibration);
   const auto folder = arguments.no_cache ? std::nullopt : curve_cache_folder();
   if (folder) opened.cache_ = std::make_unique<CurveCache>(*folder);
+  TargetNames names{.profile = arguments.profile,
+                    .assumes_profile = true,
+                    .stack = arguments.stack,
+                    .calibration = arguments.calibration};
   if (!cluster) {
-    const std::string name = arguments.profile.empty() ? std::string(kDefaultProfile) : arguments.profile;
-    auto profile = load_gpu_profile(name);
-    if (!profile) return fail(in_option("--profile", std::move(profile.error())));
-    if (auto added = opened.add_type(name, *std::move(profile), arguments, *settings); !added)
-      return fail(added.error());
+    if (auto added = opened.add_type(names, *settings, warnings); !added) return fail(added.error());
     return opened;
   }
   for (const NodeGroup& nodes : largest_nodes(*cluster)) {
-    const std::string name =
-        arguments.profile.empty() ? profile_of(nodes.gpu_type, opened.assumptions_) : arguments.profile;
-    auto profile = load_gpu_profile(name, node_shape(nodes));
-    if (!profile) return fail(in_option("--profile", std::move(profile.error())));
-    if (std::string taken = named_profile_note(arguments.profile, *profile, nodes.gpu_type); !taken.empty())
-      warnings.push_back(std::move(taken));
-    std::string note = node_shape_note(name, *profile);
-    const bool is_told = std::ranges::find(opened.assumptions_, note) != opened.assumptions_.end();
-    if (!note.empty() && !is_told) opened.assumptions_.push_back(std::move(note));
-    if (auto added = opened.add_type(name, *std::move(profile), arguments, *settings); !added)
-      return fail(added.error());
+    names.gpu_type = nodes.gpu_type;
+    names.nodes = node_shape(nodes);
+    if (auto added = opened.add_type(names, *settings, warnings); !added) return fail(added.error());
   }
   return opened;
 }
 
-Result<void> ClusterPricing::add_type(const std::string& profile_name, GpuProfile profile,
-                                      const PricingArguments& arguments, CurveSettings settings) {
+Result<void> ClusterPricing::add_type(const TargetNames& names, CurveSettings settings,
+                                      std::vector<std::string>& warnings) {
+  auto target = resolve_target(names);
+  if (!target) return fail(in_target_option(std::move(target.error())));
+  for (const TargetNote& note : target->notes) {
+    std::vector<std::string>& notes = note.kind == TargetNote::Kind::OtherGpus ? warnings : assumptions_;
+    std::string text = describe_note(note);
+    const bool is_told =
+        note.kind == TargetNote::Kind::OtherNodes && std::ranges::find(notes, text) != notes.end();
+    if (!is_told) notes.push_back(std::move(text));
+  }
   // What a type is named by is the same for all where the profile is given, and else embedded.
-  const auto known = std::find_if(curves_.begin(), curves_.end(),
-                                  [&](const auto& curves) { return curves->profile().name == profile.name; });
+  const auto known = std::find_if(curves_.begin(), curves_.end(), [&](const auto& curves) {
+    return curves->profile().name == target->profile.name;
+  });
   if (known != curves_.end()) {
     by_type_.push_back(known->get());
     return {};
   }
-  auto stack = read_stack(arguments.stack, arguments.calibration, profile);
-  if (!stack) return fail(std::move(stack.error()));
-  settings.stack = *std::move(stack);
-  if (const std::string base = split_profile_name(profile_name).base; is_profile_path(base)) {
+  settings.stack = std::move(target->stack);
+  if (const std::string base = split_profile_name(names.profile).base; is_profile_path(base)) {
     const std::string file = recording_file(base).string();
     auto hash = sha256_of_file(file);
     if (!hash) return fail(std::move(hash.error()));
     files_.emplace_back("profile", file);
     settings.profile_content = *std::move(hash);
   }
-  curves_.push_back(std::make_unique<PlanCache>(std::move(profile), std::move(settings), cache_.get()));
+  curves_.push_back(
+      std::make_unique<PlanCache>(std::move(target->profile), std::move(settings), cache_.get()));
   by_type_.push_back(curves_.back().get());
   return {};
 }

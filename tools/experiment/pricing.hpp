@@ -18,7 +18,7 @@ class CurveCache;
 class CurvesByType;
 class PlanCache;
 struct CurveSettings;
-struct GpuProfile;
+struct TargetNames;
 
 /// The throughput curves of each type of a cluster's GPUs, with the folder that keeps them between runs of
 /// the program: `$XDG_CACHE_HOME/vtrain/curves`, or `~/.cache/vtrain/curves`. A relative XDG_CACHE_HOME does
@@ -59,9 +59,8 @@ class ClusterPricing {
 
  private:
   ClusterPricing();
-  /// Adds the next type, of this profile, which was loaded by this name.
-  Result<void> add_type(const std::string& profile_name, GpuProfile profile,
-                        const PricingArguments& arguments, CurveSettings settings);
+  /// Adds the next type, of the target with these names. Adds to `warnings` as `open` does.
+  Result<void> add_type(const TargetNames& names, CurveSettings settings, std::vector<std::string>& warnings);
 
   std::unique_ptr<CurveCache> cache_;               ///< none: nothing is kept
   std::vector<std::unique_ptr<PlanCache>> curves_;  ///< by profile; saved to the cache when they go

@@ -1,19 +1,15 @@
 #include "tools/experiment/target.hpp"
 
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "core/base/names.hpp"
-#include "core/base/utf8.hpp"
-#include "core/profile/constants.hpp"
 #include "tools/experiment/option_error.hpp"
 #include "tools/format/text_format.hpp"
-#include "workloads/validation/calibration.hpp"
 
 namespace vtrain {
-
 namespace {
 
 /// As given, or that of the stack.
@@ -29,50 +25,23 @@ Result<Precision> read_precision(const std::string& name, const Stack& stack, co
 
 }  // namespace
 
-Result<Stack> choose_stack(const std::string& name, const GpuProfile& profile) {
-  if (name.empty()) return default_stack(profile);
-  return find_stack(name);
-}
-
-Result<Stack> read_stack(const std::string& name, const std::string& calibration, const GpuProfile& profile) {
-  Result<Stack> stack = choose_stack(name, profile);
-  if (!stack) {
-    stack.error().field = "--stack";
-    return stack;
-  }
-  const auto calibrated = read_calibration(calibration);
-  if (!calibrated) return fail(calibrated.error());
-  stack->factors = calibrated->factors(stack->name, profile.base_name);
-  return stack;
-}
-
-std::string describe_calibration(const std::string& calibration, const Stack& stack) {
-  if (calibration.empty()) return {};
-  const bool has_factors = stack.factors != KernelFactors{};
-  return fmt::format("{} {}",
-                     has_factors ? "calibrated with" : "not calibrated, no factors of stack and profile in",
-                     printable(calibration));
-}
-
 NodeShape node_shape(const NodeGroup& nodes) {
   return {.gpus = nodes.gpus_per_node.value, .gpus_per_island = nodes.gpus_per_island.value};
 }
 
-std::string node_shape_note(const std::string& name, const GpuProfile& profile) {
-  const auto plain = load_gpu_profile(name);
-  if (!plain || plain->gpus_per_node == profile.gpus_per_node) return {};
-  return fmt::format(
-      "profile {} is of nodes of {}, the cluster's have {}: each GPU has as much of the network "
-      "as there, and NVLink joins {}",
-      plain->name, count_of(plain->gpus_per_node, "GPU"), profile.gpus_per_node,
-      profile.nvlink_domain == 1 ? "none" : std::to_string(profile.nvlink_domain));
+Error in_target_option(Error error) {
+  if (!error.file.empty()) return error;
+  constexpr std::string_view kGpuType = "gpu_type";
+  if (error.field.starts_with(kGpuType)) {
+    error.field.replace(0, kGpuType.size(), "--cluster");
+  } else if (error.field.starts_with("profile") || error.field.starts_with("stack")) {
+    error.field.insert(0, "--");
+  }
+  return error;
 }
 
-std::string named_profile_note(const std::string& name, const GpuProfile& profile,
-                               const std::string& gpu_type) {
-  if (name.empty() || gpu_type.empty() || embedded_profile_of(gpu_type) == profile.base_name) return {};
-  return fmt::format("--profile {} takes the place of the cluster's {}", printable(name),
-                     printable(gpu_type));
+std::string describe_note(const TargetNote& note) {
+  return (note.kind == TargetNote::Kind::OtherGpus ? "--" : "") + note.text;
 }
 
 namespace {
@@ -90,63 +59,43 @@ Result<std::optional<ClusterSpec>> read_uniform_cluster(const std::string& text)
   return std::optional(*std::move(cluster));
 }
 
-/// Loads the profile of a name or file; for an empty name that of the cluster's GPUs, or `a100`. On a cluster
-/// it is that of GPUs in its nodes (`NodeShape`).
-Result<GpuProfile> read_profile(const std::string& name, const std::optional<ClusterSpec>& cluster,
-                                std::vector<std::string>& warnings) {
-  if (!cluster) {
-    auto profile = load_gpu_profile(name.empty() ? std::string(kDefaultProfile) : name);
-    if (!profile) return fail(in_option("--profile", std::move(profile.error())));
-    return profile;
-  }
-  const NodeGroup& nodes = cluster->groups.front();
-  std::string wanted = name.empty() ? nodes.gpu_type : name;
-  if (wanted.empty()) wanted = kDefaultProfile;
-  auto profile = load_gpu_profile(wanted, node_shape(nodes));
-  if (!profile) return fail(in_option(name.empty() ? "--cluster" : "--profile", profile.error()));
-  for (std::string note :
-       {named_profile_note(name, *profile, nodes.gpu_type), node_shape_note(wanted, *profile)}) {
-    if (!note.empty()) warnings.push_back(std::move(note));
-  }
-  return profile;
-}
-
 }  // namespace
 
 Result<TrainingTarget> read_target(const TargetArguments& arguments, std::vector<std::string>& warnings) {
-  TrainingTarget target;
-  auto nodes = read_uniform_cluster(arguments.cluster);
-  if (!nodes) return fail(std::move(nodes.error()));
-  target.cluster = *std::move(nodes);
-  auto gpu = read_profile(arguments.profile, target.cluster, warnings);
-  if (!gpu) return fail(std::move(gpu.error()));
-  target.profile = *std::move(gpu);
-  target.headroom = arguments.headroom;
+  auto cluster = read_uniform_cluster(arguments.cluster);
+  if (!cluster) return fail(std::move(cluster.error()));
+  TargetNames names{
+      .profile = arguments.profile, .stack = arguments.stack, .calibration = arguments.calibration};
+  if (*cluster) {
+    const NodeGroup& nodes = (*cluster)->groups.front();
+    names.gpu_type = nodes.gpu_type;
+    names.nodes = node_shape(nodes);
+  }
+  auto resolved = resolve_target(names);
+  if (!resolved) return fail(in_target_option(std::move(resolved.error())));
+  TrainingTarget target{*std::move(resolved), *std::move(cluster), arguments.headroom};
+  for (const TargetNote& note : target.notes)
+    warnings.push_back(describe_note(note));
   target.profile.memory_capacity = target.profile.memory_capacity * (1 - target.headroom / 100);
-  auto chosen = read_stack(arguments.stack, arguments.calibration, target.profile);
-  if (!chosen) return fail(std::move(chosen.error()));
-  target.stack = *std::move(chosen);
   const auto precision = read_precision(arguments.precision, target.stack, target.profile);
   if (!precision) return fail(precision.error());
   target.stack.choices.precision = *precision;
-  target.stack_is_default = arguments.stack.empty();
-  target.calibration = describe_calibration(arguments.calibration, target.stack);
   return target;
 }
 
 nlohmann::ordered_json target_to_json(const TrainingTarget& target) {
   using nlohmann::ordered_json;
-  return {
-      {"profile", target.profile.name},
-      {"stack", target.stack.name},
-      {"precision", name_of(target.stack.choices.precision)},
-      {"calibration", target.calibration.empty() ? ordered_json(nullptr) : ordered_json(target.calibration)},
-      {"headroom_percent", target.headroom}};
+  const std::string calibration = describe_calibration(target.calibration, target.stack);
+  return {{"profile", target.profile.name},
+          {"stack", target.stack.name},
+          {"precision", name_of(target.stack.choices.precision)},
+          {"calibration", calibration.empty() ? ordered_json(nullptr) : ordered_json(calibration)},
+          {"headroom_percent", target.headroom}};
 }
 
 std::string describe_target(const TrainingTarget& target) {
   std::string text = fmt::format("stack {}, {}", target.stack.name, name_of(target.stack.choices.precision));
-  if (!target.calibration.empty()) text += ", " + target.calibration;
+  if (!target.calibration.empty()) text += ", " + describe_calibration(target.calibration, target.stack);
   if (target.headroom > 0) text += fmt::format(", {} % of memory left free", short_number(target.headroom));
   return text;
 }

@@ -81,7 +81,7 @@ Result<PredictConfig> read_release(std::string text, const std::string& file) {
   config.model = release->model;
   config.plan = release->plan;
   config.plan.micro_batch = release->given_micro_batch;
-  config.profile = lower_case(release->gpu_name);
+  config.profile = lower_case(release->machine.gpu_name);
   config.release = std::move(*release);
   return config;
 }

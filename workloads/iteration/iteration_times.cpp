@@ -67,7 +67,7 @@ Nanoseconds collective_end(const ChainTotals& chain, Nanoseconds end) {
   return chain.has_collective ? end - Nanoseconds(chain.after_collective) : Nanoseconds(0);
 }
 
-/// When the last collective in a block of a chunk ended, or 0.
+/// The end of the last collective in a block of a chunk, or 0.
 Nanoseconds last_collective(const PipelineTimer& timer, std::size_t stage, std::size_t chunk,
                             const ChunkTotals& totals) {
   const Nanoseconds latest =

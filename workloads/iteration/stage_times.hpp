@@ -16,7 +16,7 @@ namespace vtrain {
 /// chunks, or if there are weight gradients that the schedule has no pass for.
 PipelineShape pipeline_shape(const IterationWork& work);
 
-/// Whether messages between stages take time on their way.
+/// The time that messages between stages take on their way.
 enum class Messages : std::uint8_t { TakeTime, AreInstant };
 
 /// The blocks of a chunk with the sends after them. `passes` are the times of its passes alone.
@@ -24,8 +24,8 @@ BlockTimes with_sends(BlockTimes passes, const Send& forward, const Send& backwa
 
 /// Sums over one chain of operators, in ns.
 struct ChainTotals {
-  double pass = 0;  ///< from its start to its end, gaps included
-  double span = 0;  ///< the same with the stall of the send that follows
+  double pass = 0;              ///< from its start to its end, gaps included
+  double span = 0;              ///< the same with the stall of the send that follows
   double kernel_time = 0;       ///< busy time of all but collectives
   double collective_time = 0;   ///< busy time of collectives
   bool has_collective = false;  ///< whether there is any

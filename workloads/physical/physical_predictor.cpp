@@ -117,8 +117,7 @@ StageWork make_stage(const TransformerModel& model, const StageCosts& stages, co
     const BlockTimes passes{.forward = total_span(chunk.forward),
                             .backward = total_span(chunk.backward),
                             .weight = total_span(chunk.weight)};
-    const StageCosts::ChunkTimes& times =
-        chunks.emplace_back(stages.chunk_times(stage, layers, passes));
+    const StageCosts::ChunkTimes& times = chunks.emplace_back(stages.chunk_times(stage, layers, passes));
     add_wait(chunk.forward, times.forward_wait);
     add_wait(chunk.backward, times.backward_wait);
     chunk.send_forward = times.sends.forward;
@@ -132,9 +131,8 @@ StageWork make_stage(const TransformerModel& model, const StageCosts& stages, co
     work.data_parallel.push_back({.name = name, .kind = TaskKind::DataComm, .duration = once.reduction});
   }
   if (once.embedding_reduction.count() > 0) {
-    work.data_parallel.push_back({.name = "embedding_all_reduce",
-                                  .kind = TaskKind::DataComm,
-                                  .duration = once.embedding_reduction});
+    work.data_parallel.push_back(
+        {.name = "embedding_all_reduce", .kind = TaskKind::DataComm, .duration = once.embedding_reduction});
   }
   work.optimizer.push_back({.name = "adam", .kind = TaskKind::Optimizer, .duration = once.optimizer});
   return work;

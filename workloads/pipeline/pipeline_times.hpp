@@ -1,5 +1,5 @@
-/// When the stages of a pipeline are done, from the times of whole blocks: no operators, no graph. The one
-/// place that rounds times to a grid and picks a recurrence.
+/// Ends of the stages of a pipeline, from the times of whole blocks: no operators, no graph. The one place
+/// that rounds times to a grid and picks a recurrence.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace vtrain {
 
-/// Passes whose ends a caller wants to know beside those of the stages.
+/// Passes whose ends a caller wants to know, in addition to those of the stages.
 enum class PassEnds : std::uint8_t {
   Last,  ///< the last backward and the last weight pass of each stage, where stages have one chunk
   All,   ///< the last pass of each kind, of every chunk
@@ -39,11 +39,12 @@ class PipelineTimer {
                                           std::span<const BlockTimes> blocks,
                                           PassEnds wanted = PassEnds::Last);
 
-  /// Whether the last call knows the ends of all passes: they were wanted, or came without asking.
+  /// True if the last call found the ends of all passes: they were wanted, or came without asking.
   bool knows_all_passes() const { return !by_rounds_; }
-  /// When the stage ended its last such pass in the last call. Forward passes need `knows_all_passes`.
+  /// The end of the last such pass of a chunk in the last call. Forward passes need `knows_all_passes`.
   Nanoseconds last_end(std::size_t stage, std::size_t chunk, Pass pass) const;
-  /// When the stage came to its last backward pass, after recomputation. Needs `knows_all_passes`.
+  /// The end of the recomputation before the last backward pass, if it did not wait. Needs
+  /// `knows_all_passes`.
   Nanoseconds last_ready(std::size_t stage, std::size_t chunk) const {
     return block_recurrence_.last_ready(stage, chunk, Pass::Backward);
   }
@@ -57,7 +58,7 @@ class PipelineTimer {
   std::vector<Nanoseconds> ends_;
   RoundRecurrence rounds_;
   BlockRecurrence block_recurrence_;
-  bool by_rounds_ = false;  ///< whether `rounds_` gave the last answer
+  bool by_rounds_ = false;                     ///< whether `rounds_` gave the last answer
   std::map<Key, PipelineSchedule> schedules_;  ///< by schedule, stages, chunks and micro-batches
   std::size_t num_cached_blocks_ = 0;
 };

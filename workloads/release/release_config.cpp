@@ -1,11 +1,14 @@
 #include "workloads/release/release_config.hpp"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "core/base/numbers.hpp"
 #include "core/io/json_reader.hpp"
 
 namespace vtrain {
@@ -106,28 +109,87 @@ void complete_split(JsonFields& fields, Split& split) {
   }
 }
 
-void check_multiple(JsonFields& fields, std::string_view key, std::int64_t value,
-                    std::string_view divisor_key, std::int64_t divisor) {
-  if (fields.error() || value % divisor == 0) return;
-  fields.complain(
-      key, expected_found(fmt::format("a multiple of {} ({})", divisor_key, divisor), std::to_string(value)));
-}
+/// A value that another one must divide.
+struct Multiple {
+  std::string_view key;
+  std::int64_t value;
+  std::string_view divisor_key;
+  std::int64_t divisor;
+};
 
-/// The release's checks, in its order.
-void check_plan(JsonFields& fields, const VtrainConfig& config) {
+/// The release's checks, in its order. The error names the key.
+Result<void> check_release_plan(const VtrainConfig& config) {
   const ParallelPlan& plan = config.plan;
   const TransformerModel& model = config.model;
-  check_multiple(fields, kGlobalBatch, plan.global_batch, kData, plan.data);
-  check_multiple(fields, kGlobalBatch, plan.global_batch, kMicroBatch, plan.micro_batch);
-  check_multiple(fields, kLayers, model.num_layers, kPipeline, plan.pipeline);
-  check_multiple(fields, kHidden, model.hidden_size, kHeads, model.num_heads);
-  check_multiple(fields, kHeads, model.num_heads, kTensor, plan.tensor);
-  if (!fields.error() && plan.num_micro_batches() < 1) {
-    fields.complain(kMicroBatch,
-                    expected_found(fmt::format("at most {} / {} = {}, which leaves one micro-batch",
-                                               kGlobalBatch, kData, plan.global_batch / plan.data),
-                                   std::to_string(plan.micro_batch)));
+  for (const Multiple& each : {Multiple{kGlobalBatch, plan.global_batch, kData, plan.data},
+                               Multiple{kGlobalBatch, plan.global_batch, kMicroBatch, plan.micro_batch},
+                               Multiple{kLayers, model.num_layers, kPipeline, plan.pipeline},
+                               Multiple{kHidden, model.hidden_size, kHeads, model.num_heads},
+                               Multiple{kHeads, model.num_heads, kTensor, plan.tensor}}) {
+    if (each.value % each.divisor == 0) continue;
+    return fail(
+        {.field = std::string(each.key),
+         .message = expected_found(fmt::format("a multiple of {} ({})", each.divisor_key, each.divisor),
+                                   std::to_string(each.value))});
   }
+  if (plan.num_micro_batches() < 1) {
+    return fail({.field = std::string(kMicroBatch),
+                 .message = expected_found(fmt::format("at most {} / {} = {}, which leaves one micro-batch",
+                                                       kGlobalBatch, kData, plan.global_batch / plan.data),
+                                           std::to_string(plan.micro_batch))});
+  }
+  return {};
+}
+
+/// Checks every size against the range that files may state.
+Result<void> check_release_sizes(const TransformerModel& model, const ParallelPlan& plan) {
+  struct Size {
+    std::string_view key;
+    std::int64_t value;
+    std::int64_t high;
+  };
+  for (const Size& size :
+       {Size{kTensor, plan.tensor, kMaxParallel}, Size{kData, plan.data, kMaxParallel},
+        Size{kPipeline, plan.pipeline, kMaxStages}, Size{kGlobalBatch, plan.global_batch, kMaxBatch},
+        Size{kMicroBatch, plan.micro_batch, kMaxBatch}, Size{kLayers, model.num_layers, kMaxLayers},
+        Size{kHidden, model.hidden_size, kMaxHidden}, Size{kHeads, model.num_heads, kMaxHidden},
+        Size{kLength, model.sequence_length, kMaxLength}, Size{kVocab, model.vocab_size, kMaxVocab}}) {
+    if (size.value >= 1 && size.value <= size.high) continue;
+    return fail({.field = std::string(size.key),
+                 .message = expected_found(expected_integer(1, size.high), std::to_string(size.value))});
+  }
+  const std::int64_t num_gpus = plan.tensor * plan.data * plan.pipeline;
+  if (num_gpus <= INT32_MAX) return {};
+  return fail({.field = std::string(kNumGpus),
+               .message = expected_found(expected_integer(1, INT32_MAX), std::to_string(num_gpus))});
+}
+
+/// True for a GPT, which its sizes describe.
+bool is_gpt(const TransformerModel& model) {
+  const TransformerModel gpt{.name = model.name,
+                             .num_layers = model.num_layers,
+                             .hidden_size = model.hidden_size,
+                             .num_heads = model.num_heads,
+                             .sequence_length = model.sequence_length,
+                             .vocab_size = model.vocab_size,
+                             .num_kv_heads = model.num_kv_heads,
+                             .size_per_head = model.size_per_head,
+                             .ffn_size = model.ffn_size,
+                             .dropout = model.dropout};
+  return model == gpt && model.kv_heads() == model.num_heads &&
+         model.head_size() * model.num_heads == model.hidden_size &&
+         model.mlp_size() == 4 * model.hidden_size;
+}
+
+/// True for a plan that splits a model in no other way than the release can.
+bool is_release_plan(const ParallelPlan& plan) {
+  return plan == ParallelPlan{.tensor = plan.tensor,
+                              .data = plan.data,
+                              .pipeline = plan.pipeline,
+                              .global_batch = plan.global_batch,
+                              .micro_batch = plan.micro_batch,
+                              .recompute = plan.recompute} &&
+         plan.recompute != Recompute::Selective;
 }
 
 }  // namespace
@@ -141,13 +203,14 @@ Result<VtrainConfig> parse_vtrain_config(std::string text, const std::string& fi
   VtrainConfig config;
   config.file = file;
   config.model.name = std::filesystem::path(file).stem().string();
-  config.gpu_name = fields.string_or("gpu_name", config.gpu_name);
-  config.trace_path = fields.string_or("trace_path", "");
-  config.node_size = fields.integer_or("node_size", 1, kMaxParallel, config.node_size);
+  ReleaseMachine& machine = config.machine;
+  machine.gpu_name = fields.string_or("gpu_name", machine.gpu_name);
+  machine.trace_path = fields.string_or("trace_path", "");
+  machine.node_size = fields.integer_or("node_size", 1, kMaxParallel, machine.node_size);
   if (fields.has("inter_node_bandwidth"))
-    config.inter_node_bandwidth = fields.number("inter_node_bandwidth", kMinBandwidth, kMaxBandwidth);
-  config.intra_node_bandwidth =
-      fields.number_or("intra_node_bandwidth", kMinBandwidth, kMaxBandwidth, config.intra_node_bandwidth);
+    machine.inter_node_bandwidth = fields.number("inter_node_bandwidth", kMinBandwidth, kMaxBandwidth);
+  machine.intra_node_bandwidth =
+      fields.number_or("intra_node_bandwidth", kMinBandwidth, kMaxBandwidth, machine.intra_node_bandwidth);
   config.model.num_layers = fields.integer_or(kLayers, 1, kMaxLayers, 105);
   config.model.hidden_size = fields.integer_or(kHidden, 1, kMaxHidden, 20480);
   config.model.num_heads = fields.integer_or(kHeads, 1, kMaxHidden, 128);
@@ -171,8 +234,31 @@ Result<VtrainConfig> parse_vtrain_config(std::string text, const std::string& fi
   config.given_micro_batch = is_one_stage ? fields.integer_or(kMicroBatch, 1, kMaxBatch, whole_batch)
                                           : fields.integer(kMicroBatch, 1, kMaxBatch);
   config.plan.micro_batch = is_one_stage ? whole_batch : config.given_micro_batch;
-  if (!fields.error()) check_plan(fields, config);
+  if (!fields.error()) {
+    if (const auto checked = check_release_plan(config); !checked)
+      fields.complain(checked.error().field, checked.error().message);
+  }
   if (fields.error()) return fail(*fields.error());
+  return config;
+}
+
+Result<VtrainConfig> make_vtrain_config(const TransformerModel& model, const ParallelPlan& plan,
+                                        const ReleaseMachine& machine) {
+  if (auto checked = check_release_sizes(model, plan); !checked) return fail(std::move(checked.error()));
+  if (!is_gpt(model)) {
+    return fail(
+        {.field = "model",
+         .message = expected_found("a GPT, which the public vTrain release knows alone", model.name)});
+  }
+  if (!is_release_plan(plan)) {
+    return fail({.field = "plan",
+                 .message = "expected tensor, data and pipeline parallelism in fp16 with recompute full or "
+                            "none, which the public vTrain release knows alone"});
+  }
+  VtrainConfig config{
+      .model = model, .plan = plan, .given_micro_batch = plan.micro_batch, .machine = machine};
+  if (plan.pipeline == 1) config.plan.micro_batch = std::max<std::int64_t>(1, plan.global_batch / plan.data);
+  if (auto checked = check_release_plan(config); !checked) return fail(std::move(checked.error()));
   return config;
 }
 

@@ -11,20 +11,25 @@
 
 namespace vtrain {
 
-/// One configuration, complete and checked.
-struct VtrainConfig {
-  std::string file;  ///< as the user named it
-  TransformerModel model;
-  ParallelPlan plan;
-  /// The micro-batch as the file says it. The release takes a plan of one stage as one micro-batch, which is
-  /// what `plan` holds; a model of the hardware wants what was really run.
-  std::int64_t given_micro_batch = 0;
+/// The machine of a configuration, and where its measured kernels are.
+struct ReleaseMachine {
   std::string gpu_name = "A100";
   std::int64_t node_size = 8;  ///< GPUs a node
   /// Of a node, Gbit/s; absent where the file does not say, for which the release has 800.
   std::optional<double> inter_node_bandwidth{};
   double intra_node_bandwidth = 150;  ///< bus bandwidth within a node, GB/s
-  std::string trace_path;  ///< folder of kernel traces, relative to the current folder; may be empty
+  std::string trace_path{};  ///< folder of kernel traces, relative to the current folder; may be empty
+};
+
+/// One configuration, complete and checked.
+struct VtrainConfig {
+  std::string file{};  ///< as the user named it; may be empty
+  TransformerModel model{};
+  ParallelPlan plan{};
+  /// The micro-batch as the file says it. The release takes a plan of one stage as one micro-batch, which is
+  /// what `plan` holds; a model of the hardware wants what was really run.
+  std::int64_t given_micro_batch = 0;
+  ReleaseMachine machine{};
 };
 
 /// Most stages and layers that are accepted; they bound the memory that a plan takes.
@@ -39,5 +44,11 @@ inline constexpr std::int64_t kMaxLayers = 65536;
 /// Errors name file, line and field: malformed JSON, an unknown key (with the nearest known one), a number
 /// out of range, a plan that does not divide (with both fields), a plan without a single micro-batch.
 Result<VtrainConfig> parse_vtrain_config(std::string text, const std::string& file);
+
+/// The configuration of a model and a plan that no file states. A plan of one stage gets its whole batch as
+/// one micro-batch. Errors name the key of the release's file, or `model` and `plan` for a model or a plan
+/// that such a file cannot describe: anything but a GPT, other ways of splitting it, other formats than fp16.
+Result<VtrainConfig> make_vtrain_config(const TransformerModel& model, const ParallelPlan& plan,
+                                        const ReleaseMachine& machine);
 
 }  // namespace vtrain

@@ -23,7 +23,7 @@ Bytes activation_bytes(const VtrainConfig& config) {
 /// Gbit/s of a node.
 double inter_node_bandwidth(const VtrainConfig& config) {
   constexpr double kDefault = 800;
-  return config.inter_node_bandwidth.value_or(kDefault);
+  return config.machine.inter_node_bandwidth.value_or(kDefault);
 }
 
 bool has_table(std::int64_t num_gpus) {
@@ -33,7 +33,7 @@ bool has_table(std::int64_t num_gpus) {
 /// Gradients are reduced over tables or NVLink unless tensor parallelism fills a node, even if the ranks are
 /// on many nodes.
 bool reduces_within_node(const VtrainConfig& config) {
-  return config.plan.tensor < config.node_size;
+  return config.plan.tensor < config.machine.node_size;
 }
 
 /// Prices collectives and counts where the prices come from.
@@ -46,7 +46,7 @@ class CollectivePricer {
     const auto table = tables_.find(num_gpus);
     if (!has_table(num_gpus) || table == tables_.end()) {
       ++provenance_.modelled_collectives;
-      return vtrain_release::ring_time(size, num_gpus, config_.intra_node_bandwidth);
+      return vtrain_release::ring_time(size, num_gpus, config_.machine.intra_node_bandwidth);
     }
     const vtrain_release::TableTime priced = vtrain_release::table_time(table->second, size);
     ++(priced.in_table ? provenance_.measured_collectives : provenance_.fallback_collectives);
@@ -211,8 +211,8 @@ Result<AllReduceTables> read_needed_tables(const VtrainConfig& config, const std
 
 std::filesystem::path default_collectives_folder(const VtrainConfig& config,
                                                  const std::filesystem::path& traces) {
-  return (config.trace_path.empty() ? traces : std::filesystem::path(config.trace_path)) /
-         lower_case(config.gpu_name);
+  return (config.machine.trace_path.empty() ? traces : std::filesystem::path(config.machine.trace_path)) /
+         lower_case(config.machine.gpu_name);
 }
 
 }  // namespace
@@ -252,7 +252,7 @@ Result<VtrainWork> make_vtrain_work(const VtrainConfig& config, std::shared_ptr<
 Result<VtrainWork> predict_vtrain(const VtrainConfig& config, const std::filesystem::path& trace_folder,
                                   const std::filesystem::path& collectives_folder) {
   const std::filesystem::path traces =
-      trace_folder.empty() ? std::filesystem::path(config.trace_path) : trace_folder;
+      trace_folder.empty() ? std::filesystem::path(config.machine.trace_path) : trace_folder;
   if (traces.empty()) {
     return fail({.file = config.file,
                  .field = "trace_path",

@@ -4,53 +4,69 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "workloads/physical/memory_model.hpp"
+#include "workloads/predict.hpp"
 #include "workloads/search/plan_timer.hpp"
 
 namespace vtrain {
 namespace {
 
-/// The iteration time of a complete case with calibrated kernels.
-Seconds predict_time(const MeasuredCase& measured, const GpuProfile& profile, const KernelFactors& factors) {
-  Stack stack = measured.stack;
+/// The iteration time of a case with factors on its kernels. A fit asks for it thousands of times: what
+/// `predict` gives, without sources and memory.
+Seconds time_with(const KernelFactors& factors, const MeasuredCase& measured, const Target& target) {
+  Stack stack = target.stack;
   stack.factors = factors;
-  PlanTimer timer(measured.model, profile, std::move(stack));
+  PlanTimer timer(measured.model, target.profile, std::move(stack));
   timer.select(measured.plan);
   return timer.iteration();
 }
 
 /// Predicts a complete case.
-CasePrediction predict_complete(const MeasuredCase& measured, const GpuProfile& profile) {
-  const ParallelPlan& plan = measured.plan;
+Result<CasePrediction> predict_complete(const MeasuredCase& measured, const Target& target) {
+  const auto predicted = predict(measured.model, measured.plan, target);
+  if (!predicted) return fail(predicted.error());
   CasePrediction prediction{.measured = measured,
-                            .profile = profile.base_name,
-                            .predicted = predict_time(measured, profile, {}),
-                            .memory = estimate_memory(measured.model, plan, profile, measured.stack.memory)};
-  const StageMemory fullest =
-      stage_memory(measured.model, plan, prediction.memory.stage, profile, measured.stack.memory);
+                            .profile = target.profile.base_name,
+                            .predicted = predicted->times.iteration,
+                            .memory = predicted->memory.value()};
+  const StageMemory fullest = stage_memory(measured.model, measured.plan, prediction.memory.stage,
+                                           target.profile, target.stack.memory);
   prediction.allocated = fullest.used();
   prediction.reserved = fullest.used() + fullest.fragmentation;
   return prediction;
 }
 
-/// Predicts a case without a micro-batch.
-std::optional<CasePrediction> predict_any_micro_batch(const MeasuredCase& measured,
-                                                      const GpuProfile& profile) {
+/// Predicts a case without a micro-batch with that of the fastest plan that fits into memory.
+Result<CasePrediction> predict_any_micro_batch(const MeasuredCase& measured, const Target& target) {
   std::optional<CasePrediction> best;
   for (std::int64_t micro_batch = 1; micro_batch <= measured.plan.global_batch; micro_batch *= 2) {
     MeasuredCase candidate = measured;
     candidate.plan.micro_batch = micro_batch;
-    if (!check_plan(candidate.model, candidate.plan)) continue;
-    CasePrediction prediction = predict_complete(candidate, profile);
-    if (!prediction.memory.fits()) continue;
-    if (!best || prediction.predicted < best->predicted) best = std::move(prediction);
+    auto prediction = predict_complete(candidate, target);
+    if (!prediction || !prediction->memory.fits()) continue;
+    if (!best || prediction->predicted < best->predicted) best = *std::move(prediction);
   }
-  if (best) {
-    best->measured.assumed.push_back(
-        fmt::format("micro-batch: {}, the fastest that fits", best->measured.plan.micro_batch));
-  }
-  return best;
+  if (!best) return fail({.message = "the micro-batch; none fits into memory"});
+  best->measured.assumed.push_back(
+      fmt::format("micro-batch: {}, the fastest that fits", best->measured.plan.micro_batch));
+  return *std::move(best);
+}
+
+/// Checks that GPU and stack can run a case with any micro-batch.
+Result<void> check_case(const MeasuredCase& measured, const Target& target) {
+  if (auto checked = check_precision(target.profile, measured.plan.precision); !checked) return checked;
+  return check_stack(target.stack, measured.plan);
+}
+
+/// Predicts a case whose record suffices.
+Result<CasePrediction> predict_case(const MeasuredCase& measured, CaseTargets& targets) {
+  const Result<Target>& target = targets.target(measured);
+  if (!target) return fail(target.error());
+  if (auto checked = check_case(measured, *target); !checked) return fail(checked.error());
+  return measured.has_micro_batch ? predict_complete(measured, *target)
+                                  : predict_any_micro_batch(measured, *target);
 }
 
 Outcome memory_outcome(const CasePrediction& prediction, Bytes measured, Bytes predicted) {
@@ -62,56 +78,39 @@ Outcome memory_outcome(const CasePrediction& prediction, Bytes measured, Bytes p
 
 }  // namespace
 
-Result<ProfileShelf> ProfileShelf::open(std::string only) {
-  if (!only.empty()) {
-    if (auto profile = load_gpu_profile(only); !profile) return fail(std::move(profile.error()));
+Result<CaseTargets> CaseTargets::open(std::string profile) {
+  if (!profile.empty()) {
+    if (auto target = resolve_target({.profile = profile}); !target) return fail(std::move(target.error()));
   }
-  return ProfileShelf(std::move(only));
+  return CaseTargets(std::move(profile));
 }
 
-const Result<GpuProfile>& ProfileShelf::profile(const MeasuredCase& measured) {
-  const std::string& name = only_.empty() ? measured.profile : only_;
+const Result<Target>& CaseTargets::target(const MeasuredCase& measured) {
+  TargetNames names{.profile = profile_.empty() ? measured.profile : profile_,
+                    .node_network = measured.node_network};
   const std::int64_t gpus_per_node = measured.gpus_per_node.value_or(0);
-  const Key key(name, gpus_per_node, measured.node_network.value_or(BytesPerSecond()).value);
-  if (const auto found = known_.find(key); found != known_.end()) return found->second;
-  auto profile =
-      gpus_per_node > 0 ? load_gpu_profile(name, NodeShape{.gpus = gpus_per_node}) : load_gpu_profile(name);
-  if (profile && measured.node_network) profile->node_network_bandwidth = *measured.node_network;
-  return known_.emplace(key, std::move(profile)).first->second;
+  if (gpus_per_node > 0) names.nodes = NodeShape{.gpus = gpus_per_node};
+  const Key key(names.profile, gpus_per_node, measured.node_network.value_or(BytesPerSecond()).value);
+  auto found = known_.find(key);
+  if (found == known_.end()) found = known_.emplace(key, resolve_target(names)).first;
+  if (found->second) found->second->stack = measured.stack;
+  return found->second;
 }
 
-CasePredictions predict_cases(const MeasuredCases& cases, ProfileShelf& profiles) {
+CasePredictions predict_cases(const MeasuredCases& cases, CaseTargets& targets) {
   CasePredictions predictions;
-  const auto skip = [&](const MeasuredCase& measured, std::string reason) {
-    predictions.skipped.push_back({measured.id, std::move(reason)});
-  };
   for (const MeasuredCase& measured : cases.cases) {
     for (const std::string& key : measured.unread)
       ++predictions.unread[key];
     if (!measured.missing.empty()) {
-      std::string reason;
-      for (const std::string& missing : measured.missing)
-        reason += (reason.empty() ? "" : "; ") + missing;
-      skip(measured, std::move(reason));
+      predictions.skipped.push_back({measured.id, fmt::format("{}", fmt::join(measured.missing, "; "))});
       continue;
     }
-    const Result<GpuProfile>& profile = profiles.profile(measured);
-    if (!profile) {
-      skip(measured, profile.error().describe());
-    } else if (const auto has = check_precision(*profile, measured.plan.precision); !has) {
-      skip(measured, has.error().describe());
-    } else if (const auto can = check_stack(measured.stack, measured.plan); !can) {
-      skip(measured, can.error().describe());
-    } else if (measured.has_micro_batch) {
-      if (const auto checked = check_plan(measured.model, measured.plan); !checked) {
-        skip(measured, checked.error().describe());
-        continue;
-      }
-      predictions.predicted.push_back(predict_complete(measured, *profile));
-    } else if (auto best = predict_any_micro_batch(measured, *profile)) {
-      predictions.predicted.push_back(std::move(*best));
+    auto prediction = predict_case(measured, targets);
+    if (prediction) {
+      predictions.predicted.push_back(*std::move(prediction));
     } else {
-      skip(measured, "the micro-batch; none fits into memory");
+      predictions.skipped.push_back({measured.id, prediction.error().describe()});
     }
   }
   return predictions;
@@ -128,19 +127,19 @@ Outcome outcome_of(const CasePrediction& prediction) {
 }
 
 std::vector<Outcome> calibrated_outcomes(const CasePredictions& cases, const Calibration& calibration,
-                                         ProfileShelf& profiles) {
+                                         CaseTargets& targets) {
   std::vector<Outcome> outcomes;
   for (const CasePrediction& prediction : cases.predicted) {
     const MeasuredCase& measured = prediction.measured;
     outcomes.push_back(outcome_of(prediction));
     const KernelFactors factors = calibration.factors(measured.stack.name, prediction.profile);
     if (factors == KernelFactors{}) continue;
-    outcomes.back().predicted = predict_time(measured, *profiles.profile(measured), factors);
+    outcomes.back().predicted = time_with(factors, measured, *targets.target(measured));
   }
   return outcomes;
 }
 
-Calibration calibrate(const CasePredictions& cases, ProfileShelf& profiles,
+Calibration calibrate(const CasePredictions& cases, CaseTargets& targets,
                       const std::function<bool(const std::string&)>& is_fitted) {
   // By stack and profile.
   std::map<std::pair<std::string, std::string>, CasePredictions> fitted;
@@ -162,14 +161,14 @@ Calibration calibrate(const CasePredictions& cases, ProfileShelf& profiles,
     }
     const auto predict = [&](std::size_t row, const KernelFactors& factors) {
       const MeasuredCase& fitted_case = rows.predicted[row].measured;
-      return predict_time(fitted_case, *profiles.profile(fitted_case), factors);
+      return time_with(factors, fitted_case, *targets.target(fitted_case));
     };
     stack.factors = fit_factors(measured, predict);
     const Calibration alone{.stacks = {stack}};
-    stack.fitted = measure_accuracy(calibrated_outcomes(rows, alone, profiles));
+    stack.fitted = measure_accuracy(calibrated_outcomes(rows, alone, targets));
     const CasePredictions& rest = held_out[entry.first];
-    stack.held_out = measure_accuracy(calibrated_outcomes(rest, alone, profiles));
-    stack.held_out_before = measure_accuracy(calibrated_outcomes(rest, {}, profiles));
+    stack.held_out = measure_accuracy(calibrated_outcomes(rest, alone, targets));
+    stack.held_out_before = measure_accuracy(calibrated_outcomes(rest, {}, targets));
     calibration.stacks.push_back(std::move(stack));
   }
   return calibration;

@@ -6,36 +6,37 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/base/result.hpp"
-#include "core/profile/gpu_profile.hpp"
+#include "workloads/calibration/accuracy.hpp"
+#include "workloads/calibration/calibration.hpp"
 #include "workloads/physical/memory_model.hpp"
-#include "workloads/validation/accuracy.hpp"
-#include "workloads/validation/calibration.hpp"
+#include "workloads/target.hpp"
 #include "workloads/validation/measured_case.hpp"
 
 namespace vtrain {
 
-/// GPU profiles of measured cases, loaded when first asked for.
-class ProfileShelf {
+/// Targets of measured cases. Their GPUs are resolved when first asked for and kept.
+class CaseTargets {
  public:
-  /// `only`: the one profile to use for every GPU, to which calibrations then belong; empty for that of each
-  /// GPU's name. Errors: those of `load_gpu_profile`.
-  static Result<ProfileShelf> open(std::string only);
+  /// `profile`: the one profile to use for every GPU, to which calibrations then belong; empty for that of
+  /// each GPU's name. Errors: those of `resolve_target`.
+  static Result<CaseTargets> open(std::string profile);
 
-  /// The profile of a case's GPU in the case's cluster; valid as long as the shelf.
-  const Result<GpuProfile>& profile(const MeasuredCase& measured);
+  /// The case's GPU in the case's cluster with the case's stack; valid until the next call.
+  const Result<Target>& target(const MeasuredCase& measured);
 
  private:
-  /// Of all that a profile of a case depends on: name, GPUs of a node and bytes/s of its network, 0 for those
-  /// of the profile.
+  /// All that the GPUs of a case depend on: name, GPUs of a node and bytes/s of its network, 0 for those of
+  /// the profile.
   using Key = std::tuple<std::string, std::int64_t, double>;
 
-  explicit ProfileShelf(std::string only) : only_(std::move(only)) {}
+  explicit CaseTargets(std::string profile) : profile_(std::move(profile)) {}
 
-  std::string only_;
-  std::map<Key, Result<GpuProfile>> known_;
+  std::string profile_;
+  std::map<Key, Result<Target>> known_;
 };
 
 /// One case as predicted.
@@ -64,17 +65,17 @@ struct CasePredictions {
 
 /// Predicts every case whose record suffices. Where a record does not say the micro-batch, that of the
 /// fastest plan that fits into memory is used, and `assumed` says so.
-CasePredictions predict_cases(const MeasuredCases& cases, ProfileShelf& profiles);
+CasePredictions predict_cases(const MeasuredCases& cases, CaseTargets& targets);
 
 /// The outcome of a prediction without calibration.
 Outcome outcome_of(const CasePrediction& prediction);
 /// The outcomes of predictions with their stack's and GPU's factors.
 std::vector<Outcome> calibrated_outcomes(const CasePredictions& cases, const Calibration& calibration,
-                                         ProfileShelf& profiles);
+                                         CaseTargets& targets);
 
 /// Fits the factors of every stack and GPU on those of its cases that `is_fitted` picks by their
 /// configuration, and tests them on the others.
-Calibration calibrate(const CasePredictions& cases, ProfileShelf& profiles,
+Calibration calibrate(const CasePredictions& cases, CaseTargets& targets,
                       const std::function<bool(const std::string& configuration)>& is_fitted);
 
 /// Outcomes whose numbers are bytes instead of seconds, of the cases where both are known: what PyTorch

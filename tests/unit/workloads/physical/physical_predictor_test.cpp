@@ -13,13 +13,13 @@
 
 #include "core/base/rng.hpp"
 #include "tests/unit/workloads/release_a100.hpp"
+#include "workloads/calibration/accuracy.hpp"
 #include "workloads/iteration/graph_builder.hpp"
 #include "workloads/iteration/iteration_times.hpp"
 #include "workloads/layers/layer_cost.hpp"
 #include "workloads/model/zoo.hpp"
 #include "workloads/physical/memory_model.hpp"
 #include "workloads/stack/kernel_cost.hpp"
-#include "workloads/validation/accuracy.hpp"
 #include "workloads/validation/case_prediction.hpp"
 #include "workloads/validation/measured_case.hpp"
 
@@ -455,11 +455,11 @@ TEST_CASE("physical_semantics: error on measured iteration times, without calibr
     return;
   }
   const MeasuredCases cases = read_measured_cases(path).value();
-  ProfileShelf profiles = ProfileShelf::open("").value();
-  const CasePredictions predictions = predict_cases(cases, profiles);
+  CaseTargets targets = CaseTargets::open("").value();
+  const CasePredictions predictions = predict_cases(cases, targets);
   for (const CasePrediction& prediction : predictions.predicted)
     CHECK(prediction.memory.fits());  // these runs were made
-  const Accuracy accuracy = measure_accuracy(calibrated_outcomes(predictions, Calibration{}, profiles));
+  const Accuracy accuracy = measure_accuracy(calibrated_outcomes(predictions, Calibration{}, targets));
   MESSAGE("MAPE ", accuracy.mape_percent, " %, bias ", accuracy.bias_percent, " % over ", accuracy.num_rows,
           " rows");
   CHECK(accuracy.num_rows >= 60);

@@ -130,8 +130,8 @@ TEST_CASE("physical_semantics: MPT 7B on 128 H100 as a second implementation pre
   });
   REQUIRE(cases.cases.size() == 1);
   const testing::TemporaryFolder folder;
-  ProfileShelf profiles = ProfileShelf::open(as_second_implementation(folder, "h100").string()).value();
-  const CasePredictions predictions = predict_cases(cases, profiles);
+  CaseTargets targets = CaseTargets::open(as_second_implementation(folder, "h100").string()).value();
+  const CasePredictions predictions = predict_cases(cases, targets);
   REQUIRE(predictions.predicted.size() == 1);
   CHECK(predictions.predicted[0].predicted.count() == doctest::Approx(1.0996).epsilon(0.01));
 }

@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/temporary_folder.hpp"
+#include "tests/unit/workloads/release_files.hpp"
 #include "workloads/iteration/graph_builder.hpp"
 #include "workloads/iteration/iteration_times.hpp"
 #include "workloads/release/release_predictor.hpp"
@@ -53,10 +53,10 @@ TEST_CASE("vtrain_config: a complete file") {
   CHECK(config->model.num_layers == 6);
   CHECK(config->model.vocab_size == 50257);
   CHECK(config->model.sequence_length == 2048);
-  CHECK(config->node_size == 8);
-  CHECK_FALSE(config->inter_node_bandwidth.has_value());
-  CHECK(config->intra_node_bandwidth == 150);
-  CHECK(config->gpu_name == "A100");
+  CHECK(config->machine.node_size == 8);
+  CHECK_FALSE(config->machine.inter_node_bandwidth.has_value());
+  CHECK(config->machine.intra_node_bandwidth == 150);
+  CHECK(config->machine.gpu_name == "A100");
 }
 
 TEST_CASE("vtrain_config: sizes that are null follow from the others") {
@@ -192,36 +192,8 @@ TEST_CASE("vtrain_semantics: which all-reduce tables a plan needs") {
   CHECK(needed_tables(config) == std::vector<std::int64_t>{8});
 }
 
-/// Files for one prediction in a folder of their own.
-class Fixture {
- public:
-  Fixture() {
-    // Every operator launches one kernel of 100 ns, 1,000 ns apart.
-    std::string text;
-    int time = 0;
-    for (const char* name : {"forward start embeddings", "forward start transformer", "forward start logit",
-                             "forward start loss", "backward start logit", "backward start transformer",
-                             "backward start embeddings", "WU start embeddings", "WU start transformer"}) {
-      time += 1000;
-      const std::string at = std::to_string(time);
-      text += at + ",0,TIMESTAMP,\"" + name + "\"\n" + at + ",1,RUNTIME,211,1," + at + "\n" + at +
-              ",0,TIMESTAMP,\"end\"\n" + at + ",100,KERNEL,\"k\"," + at + "\n";
-    }
-    write("trace_64_2_2", text);
-    for (const char* name : {"AR_GPU2_1M_1024M_LUT", "AR_GPU4_1M_1024M_LUT"}) {
-      write(name, "size,time,busbw\n1048576,50,10\n1073741824,5000,200\n");
-    }
-  }
-
-  void write(const std::string& name, const std::string& text) const { folder_.write(name, text); }
-  const std::filesystem::path& folder() const { return folder_.path(); }
-
- private:
-  testing::TemporaryFolder folder_;
-};
-
 TEST_CASE("vtrain_semantics: a prediction from files, with its provenance") {
-  const Fixture files;
+  const ReleaseFiles files;
   const auto prediction = predict_vtrain(*parse(good()), files.folder(), files.folder());
   REQUIRE(prediction);
   const VtrainProvenance& from = prediction->provenance;
@@ -245,7 +217,7 @@ TEST_CASE("vtrain_semantics: a prediction from files, with its provenance") {
 }
 
 TEST_CASE("vtrain_semantics: folders come from trace_path unless given") {
-  const Fixture files;
+  const ReleaseFiles files;
   std::filesystem::create_directories(files.folder() / "a100");
   for (const char* name : {"AR_GPU2_1M_1024M_LUT", "AR_GPU4_1M_1024M_LUT"}) {
     std::filesystem::rename(files.folder() / name, files.folder() / "a100" / name);
@@ -255,12 +227,12 @@ TEST_CASE("vtrain_semantics: folders come from trace_path unless given") {
   auto prediction = predict_vtrain(config, "", "");
   REQUIRE(!prediction);
   CHECK(prediction.error().field == "trace_path");
-  config.trace_path = files.folder().string();
+  config.machine.trace_path = files.folder().string();
   CHECK(predict_vtrain(config, "", ""));
 }
 
 TEST_CASE("vtrain_semantics: what is missing is named") {
-  const Fixture files;
+  const ReleaseFiles files;
   const VtrainConfig config = *parse(good());
   std::filesystem::remove(files.folder() / "AR_GPU4_1M_1024M_LUT");
   auto prediction = predict_vtrain(config, files.folder(), files.folder());

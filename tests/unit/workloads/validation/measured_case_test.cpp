@@ -208,8 +208,8 @@ TEST_CASE("measured_case: fewer GPUs a node are a slower iteration, and so is a 
         Record{.system = R"("gpu": "H200", "num_gpus": 64)" + system, .parallel = R"("tp": 8, "pp": 1)"}
             .read();
     MeasuredCases cases{.file = "cases.json", .cases = {measured}};
-    ProfileShelf profiles = ProfileShelf::open("").value();
-    const CasePredictions predictions = predict_cases(cases, profiles);
+    CaseTargets targets = CaseTargets::open("").value();
+    const CasePredictions predictions = predict_cases(cases, targets);
     REQUIRE(predictions.predicted.size() == 1);
     return predictions.predicted[0].predicted.count();
   };
@@ -467,8 +467,8 @@ TEST_CASE("measured_case: the records that profiler/validation writes") {
   CHECK(unfused.stack.attention == AttentionKernel::Unfused);
   CHECK(unfused.stack.memory.dropout == Dropout{});
 
-  ProfileShelf profiles = ProfileShelf::open("").value();
-  const CasePredictions predictions = predict_cases(*cases, profiles);
+  CaseTargets targets = CaseTargets::open("").value();
+  const CasePredictions predictions = predict_cases(*cases, targets);
   CHECK(predictions.skipped.empty());
   REQUIRE(predictions.predicted.size() == 3);
   for (const CasePrediction& prediction : predictions.predicted) {
@@ -650,8 +650,8 @@ TEST_CASE("measured_case: a missing micro-batch is that of the fastest plan that
                    "batch": {"global_batch": 64, "micro_batch": null}, "measured": {"iteration_s": 1}})"),
                                       "cases.json");
     REQUIRE(cases);
-    ProfileShelf profiles = ProfileShelf::open("").value();
-    const CasePredictions predictions = predict_cases(*cases, profiles);
+    CaseTargets targets = CaseTargets::open("").value();
+    const CasePredictions predictions = predict_cases(*cases, targets);
     REQUIRE(predictions.predicted.size() == 1);
     const CasePrediction& prediction = predictions.predicted[0];
     CHECK(prediction.memory.fits());
@@ -660,7 +660,7 @@ TEST_CASE("measured_case: a missing micro-batch is that of the fastest plan that
     for (const std::int64_t micro_batch : {1, 2, 4, 8, 16}) {
       cases->cases[0].plan.micro_batch = micro_batch;
       cases->cases[0].has_micro_batch = true;
-      const CasePredictions other = predict_cases(*cases, profiles);
+      const CasePredictions other = predict_cases(*cases, targets);
       if (other.predicted[0].memory.fits()) {
         CHECK(other.predicted[0].predicted >= prediction.predicted);
       } else if (other.predicted[0].predicted < prediction.predicted) {

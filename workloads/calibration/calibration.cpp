@@ -1,4 +1,4 @@
-#include "workloads/validation/calibration.hpp"
+#include "workloads/calibration/calibration.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "workloads/validation/accuracy.hpp"
+#include "workloads/calibration/accuracy.hpp"
 
 #include <algorithm>
 #include <cmath>

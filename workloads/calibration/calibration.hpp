@@ -10,8 +10,8 @@
 
 #include "core/base/result.hpp"
 #include "core/base/units.hpp"
+#include "workloads/calibration/accuracy.hpp"
 #include "workloads/stack/stack.hpp"
-#include "workloads/validation/accuracy.hpp"
 
 namespace vtrain {
 
