@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <vtrain/cluster.hpp>
 #include <vtrain/plan.hpp>
+#include <vtrain/predict.hpp>
 #include <vtrain/report.hpp>
 #include <vtrain/result.hpp>
 #include <vtrain/scenario.hpp>

@@ -1,0 +1,21 @@
+/// The time of one training iteration: what `vtrain predict` does, as a library.
+///
+/// `resolve_target` makes a `Target` of names: the GPU profile (`h100`, or a file), the software stack
+/// (`megatron-core`), the calibration and the nodes. `predict` then gives the iteration time of a model with a
+/// parallel plan on it, its breakdown, the times of the stages, and the memory of a GPU.
+///
+///     auto target = vtrain::resolve_target({.profile = "h100", .stack = "megatron-core"});
+///     auto model = vtrain::find_model("llama3-8b");
+///     vtrain::ParallelPlan plan{.data = 8, .global_batch = 64, .micro_batch = 1};
+///     auto prediction = vtrain::predict(model->model(), plan, *target);
+///     double seconds = vtrain::to_seconds(prediction->times.iteration);
+///
+/// `Prediction::provenance` says what a number rests on: its sources, and what is extrapolated. `Semantics` is
+/// the predictor: the physical one, or the arithmetic of the public vTrain release. Threads may share a target.
+/// Errors name the field of the plan, the profile or the stack; no exception leaves these functions. The search
+/// for a plan is `vtrain/plan.hpp`.
+#pragma once
+
+#include "workloads/model/zoo.hpp"
+#include "workloads/predict.hpp"
+#include "workloads/target.hpp"
