@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   if (!request) return report(request.error());
   const auto plans = vtrain::make_plan_report(*request);
   if (!plans) return report(plans.error());
-  std::printf("llama3-8b on 16 H100: %.3f s an iteration\n", plans->fastest.front().iteration.count() / 1e9);
+  std::printf("llama3-8b on 16 H100: %.3f s an iteration\n", vtrain::Seconds(plans->fastest.front().iteration).count());
 
   vtrain::ScenarioSpec spec;
   if (argc > 1) spec.trace.files = {argv[1]};  // without one: a generated day of LLM training jobs

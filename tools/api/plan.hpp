@@ -12,7 +12,7 @@
 ///     std::vector<std::string> warnings;
 ///     auto request = vtrain::read_plan_request(spec, warnings);
 ///     auto plans = vtrain::make_plan_report(*request);
-///     double seconds = vtrain::to_seconds(plans->fastest.front().iteration);
+///     double seconds = vtrain::Seconds(plans->fastest.front().iteration).count();
 ///
 /// Iteration times are predictions: `fallbacks` and `remarks` say where no measurement covers them. Errors
 /// name options, or file, line and field of a model.

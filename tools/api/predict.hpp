@@ -8,7 +8,7 @@
 ///     auto model = vtrain::find_model("llama3-8b");
 ///     vtrain::ParallelPlan plan{.data = 8, .global_batch = 64, .micro_batch = 1};
 ///     auto prediction = vtrain::predict(model->model(), plan, *target);
-///     double seconds = vtrain::to_seconds(prediction->times.iteration);
+///     double seconds = vtrain::Seconds(prediction->times.iteration).count();
 ///
 /// `Prediction::provenance` says what a number rests on: its sources, and what is extrapolated. `Semantics` is
 /// the predictor: the physical one, or the arithmetic of the public vTrain release. Threads may share a target.

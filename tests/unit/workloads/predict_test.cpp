@@ -134,8 +134,8 @@ TEST_CASE("target: a calibration has factors for some stacks and GPUs") {
   REQUIRE(without);
   CHECK(without->stack.factors == KernelFactors{});
   CHECK(describe_calibration(without->calibration, without->stack).starts_with("not calibrated, "));
-  const auto published =
-      resolve_target({.profile = "h100", .calibration = std::string(kPublishedCalibration)});
+  const auto published = resolve_target(
+      {.profile = "a100", .stack = "fsdp-eager", .calibration = std::string(kPublishedCalibration)});
   REQUIRE(published);
   CHECK(published->stack.factors != KernelFactors{});
 }
