@@ -45,11 +45,11 @@ class JsonDocument {
  private:
   class Builder;
 
-  /// Where a value stands.
+  /// A value of the document with its place in the text.
   struct Place {
     nlohmann::json* value = nullptr;
-    std::uint32_t parent = 0;  ///< in `places_`, the object or list that the value is a part of
-    std::uint32_t line = 0;    ///< of its key, or of the element of a list; 0 for the root
+    std::uint32_t parent = 0;  ///< position in `places_`: the object or list around it
+    std::uint32_t line = 0;    ///< line of the key or list element; 0 for the root
   };
 
   /// The position of a value in `places_`, if it is a part of the document.
@@ -59,7 +59,7 @@ class JsonDocument {
 
   std::string file_;
   std::unique_ptr<nlohmann::json> root_ = std::make_unique<nlohmann::json>();
-  std::vector<Place> places_;                      ///< of all values, as they come in the text
+  std::vector<Place> places_;                      ///< every value, in the order of the text
   mutable std::vector<std::uint32_t> by_address_;  ///< positions in `places_`, once one was looked for
 };
 
