@@ -83,7 +83,14 @@ std::string field_text(const Field<Struct>& field, const Struct& of) {
 /// Whether a field has the value that a struct has from the start.
 template <class Struct>
 bool has_default(const Field<Struct>& field, const Struct& of) {
-  return field_text(field, of) == field_text(field, Struct{});
+  static const Struct defaults{};
+  const auto equal = [&of](const auto& member) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(member)>, NamedMember<Struct>>)
+      return member.name(of) == member.name(defaults);
+    else
+      return of.*member == defaults.*member;
+  };
+  return std::visit(equal, field.member);
 }
 
 /// Sets a field to the value that a text says; the error says what was expected.
