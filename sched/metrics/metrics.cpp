@@ -40,8 +40,8 @@ std::vector<JobId> by_end(const SimulationResult& result) {
   return ended;
 }
 
-/// Finish-time fairness of every completed job, in the order of their ends. One sweep over submissions and
-/// ends.
+/// Finish-time fairness of every job in `ended`; NaN for one that did not complete. One sweep over
+/// submissions and ends.
 std::vector<double> finish_time_fairness(const Workload& workload, double total_gpus,
                                          const SimulationResult& result, const std::vector<JobId>& ended) {
   std::vector<double> fairness;
@@ -60,7 +60,10 @@ std::vector<double> finish_time_fairness(const Workload& workload, double total_
     }
     active.advance_to(outcome.end);
     active.add(-1);
-    if (outcome.state != JobState::Completed) continue;
+    if (outcome.state != JobState::Completed) {
+      fairness.push_back(kNoValue);
+      continue;
+    }
     const Job& job = workload.jobs[id.value];
     const double jct = to_seconds(job_completion_time(job, outcome));
     const double mean_active = (active.job_seconds() - job_seconds_at_submission[id.value]) / jct;
@@ -127,8 +130,11 @@ class JobFigureCollector {
     if (has_started(outcome)) delay_s_.push_back(to_seconds(queueing_delay(job, outcome)));
   }
 
-  /// The figures over the jobs that were added. `fairness` is that of the completed ones.
-  JobFigures take(const std::vector<double>& fairness) {
+  /// Finish-time fairness of one of the completed jobs.
+  void add_fairness(double fairness) { fairness_.push_back(fairness); }
+
+  /// The figures over the jobs that were added.
+  JobFigures take() {
     JobFigures figures = figures_;
     if (figures.deadline_jobs > 0) {
       figures.deadline_satisfactory_ratio =
@@ -141,7 +147,7 @@ class JobFigureCollector {
     figures.avg_waiting_time_s = mean(waiting_s_);
     figures.p50_waiting_time_s = percentile(waiting_s_, 50);
     figures.p99_waiting_time_s = percentile(waiting_s_, 99);
-    summarize_fairness(fairness, figures);
+    summarize_fairness(fairness_, figures);
     return figures;
   }
 
@@ -150,6 +156,44 @@ class JobFigureCollector {
   std::vector<double> jct_s_;
   std::vector<double> delay_s_;
   std::vector<double> waiting_s_;
+  std::vector<double> fairness_;
+};
+
+/// Collects the figures over all jobs and those of each tenant.
+class FigureCollectors {
+ public:
+  explicit FigureCollectors(const NameTable& tenants) : tenants_(tenants) {
+    if (tenants.size() > 0) by_tenant_.resize(tenants.size() + 1);
+  }
+
+  void add(const Job& job, const JobOutcome& outcome, bool lacks_type) {
+    all_.add(job, outcome, lacks_type);
+    if (!by_tenant_.empty()) of_tenant(job).add(job, outcome, lacks_type);
+  }
+  void add_fairness(const Job& job, double fairness) {
+    all_.add_fairness(fairness);
+    if (!by_tenant_.empty()) of_tenant(job).add_fairness(fairness);
+  }
+
+  void take(Summary& summary) {
+    static_cast<JobFigures&>(summary) = all_.take();
+    for (std::size_t i = 0; i < by_tenant_.size(); ++i) {
+      JobFigures figures = by_tenant_[i].take();
+      if (figures.jobs == 0) continue;
+      const std::string name = i < tenants_.size() ? tenants_[static_cast<std::uint32_t>(i)] : std::string();
+      summary.by_tenant.push_back({name, std::move(figures)});
+    }
+    if (summary.by_tenant.size() == 1) summary.by_tenant.clear();
+  }
+
+ private:
+  JobFigureCollector& of_tenant(const Job& job) {
+    return by_tenant_[job.tenant ? job.tenant.value : tenants_.size()];
+  }
+
+  const NameTable& tenants_;
+  JobFigureCollector all_;
+  std::vector<JobFigureCollector> by_tenant_;  ///< the last of the jobs without one; none without tenants
 };
 
 }  // namespace
@@ -229,7 +273,7 @@ Summary summarize(const Workload& workload, const ClusterSpec& cluster, const Si
   summary.events = result.events;
   summary.figures = result.figures;
   summary.stopped_early = result.stopped_early;
-  JobFigureCollector all_jobs;
+  FigureCollectors figures(workload.tenants);
   GpuTime held;
   const GpuTypes types(cluster, workload.gpu_types);
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
@@ -237,13 +281,16 @@ Summary summarize(const Workload& workload, const ClusterSpec& cluster, const Si
     const JobOutcome& outcome = result.outcomes[i];
     const bool lacks_type =
         outcome.state == JobState::Rejected && !outcome.turned_away && types.allowed(job.gpu_type).empty();
-    all_jobs.add(job, outcome, lacks_type);
+    figures.add(job, outcome, lacks_type);
     held.add(outcome.gpu_time);
   }
   const auto total_gpus = static_cast<double>(cluster.total_gpus().value);
   const std::vector<JobId> ended = by_end(result);
-  static_cast<JobFigures&>(summary) =
-      all_jobs.take(finish_time_fairness(workload, total_gpus, result, ended));
+  const std::vector<double> fairness = finish_time_fairness(workload, total_gpus, result, ended);
+  for (std::size_t i = 0; i < ended.size(); ++i) {
+    if (!std::isnan(fairness[i])) figures.add_fairness(workload.jobs[ended[i].value], fairness[i]);
+  }
+  figures.take(summary);
 
   const SimTime first_submission = workload.jobs.empty() ? SimTime{} : workload.jobs.front().submit;
   const SimTime last_held = std::max(result.last_release, first_submission);

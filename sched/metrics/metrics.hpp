@@ -82,6 +82,12 @@ struct JobFigures {
   std::int64_t preemptions = 0;
 };
 
+/// The figures over the jobs of one tenant.
+struct TenantFigures {
+  std::string tenant{};  ///< empty for the jobs without one
+  JobFigures figures{};
+};
+
 /// One replay in numbers: the figures over all jobs, and those of the whole cluster.
 struct Summary : JobFigures {
   std::string policy;            ///< the spec as given
@@ -96,6 +102,8 @@ struct Summary : JobFigures {
   std::int64_t events = 0;
   std::optional<DisruptionSummary> disruptions;  ///< none where nothing could cost jobs time
   std::vector<PolicyFigure> figures;             ///< what the policy tells of its own work
+  /// In the order in which the trace names the tenants, the jobs without one last; none for a single tenant.
+  std::vector<TenantFigures> by_tenant;
 };
 
 /// Computes them from a schedule of these jobs under the policy of this spec. O(jobs log jobs).

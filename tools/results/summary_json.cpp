@@ -59,6 +59,20 @@ ordered_json numbers_to_json(const Summary& summary) {
   return json;
 }
 
+/// The figures of each tenant, under the keys of those over all jobs.
+ordered_json tenants_to_json(const std::vector<TenantFigures>& by_tenant) {
+  ordered_json json = ordered_json::array();
+  for (const TenantFigures& tenant : by_tenant) {
+    ordered_json row = {{"tenant", tenant.tenant}};
+    for (const Metric& metric : run_metrics()) {
+      if (!metric.key.empty() && metric.of_jobs != nullptr)
+        row[std::string(metric.key)] = metric_to_json(metric, metric.of_jobs(tenant.figures));
+    }
+    json.push_back(std::move(row));
+  }
+  return json;
+}
+
 ordered_json to_json(const FragmentationSummary& fragmentation) {
   return {{"definition",
            "sum of F_n over the nodes / free GPUs, F_n being the free GPUs of a node that are of no use to a "
@@ -75,6 +89,7 @@ ordered_json summary_to_json(const Summary& summary) {
   ordered_json json = numbers_to_json(summary);
   if (!summary.figures.empty()) json["policy_figures"] = figures_to_json(summary.figures);
   if (summary.fragmentation) json["fragmentation"] = to_json(*summary.fragmentation);
+  if (!summary.by_tenant.empty()) json["by_tenant"] = tenants_to_json(summary.by_tenant);
   return json;
 }
 
