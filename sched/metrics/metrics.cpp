@@ -125,7 +125,10 @@ class JobFigureCollector {
     figures_.preemptions += outcome.preemptions;
     if (job.has_deadline()) ++figures_.deadline_jobs;
     if (deadline_met(job, outcome)) ++figures_.deadline_met;
-    if (outcome.state == JobState::Completed) jct_s_.push_back(to_seconds(job_completion_time(job, outcome)));
+    if (outcome.state == JobState::Completed) {
+      jct_s_.push_back(to_seconds(job_completion_time(job, outcome)));
+      slowdowns_ += std::max(1.0, jct_s_.back() / to_seconds(std::max(job.duration, kSlowdownThreshold)));
+    }
     if (has_ended(outcome)) waiting_s_.push_back(to_seconds(waiting_time(job, outcome)));
     if (has_started(outcome)) delay_s_.push_back(to_seconds(queueing_delay(job, outcome)));
   }
@@ -147,6 +150,7 @@ class JobFigureCollector {
     figures.avg_waiting_time_s = mean(waiting_s_);
     figures.p50_waiting_time_s = percentile(waiting_s_, 50);
     figures.p99_waiting_time_s = percentile(waiting_s_, 99);
+    if (figures.completed > 0) figures.bounded_slowdown = slowdowns_ / static_cast<double>(figures.completed);
     summarize_fairness(fairness_, figures);
     return figures;
   }
@@ -157,6 +161,7 @@ class JobFigureCollector {
   std::vector<double> delay_s_;
   std::vector<double> waiting_s_;
   std::vector<double> fairness_;
+  double slowdowns_ = 0;  ///< of the completed jobs, added up
 };
 
 /// Collects the figures over all jobs and those of each tenant.

@@ -52,6 +52,9 @@ FragmentationSummary summarize_fragmentation(std::span<const FragmentationSample
 /// The value of a metric over no jobs.
 inline constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
+/// Run times below it count as this long in `JobFigures::bounded_slowdown`.
+inline constexpr SimDuration kSlowdownThreshold = std::chrono::seconds(10);
+
 /// Figures over a set of jobs. Averages and percentiles of JCT are over completed jobs, those of queueing
 /// delay over started ones. Averages over an empty set are NaN. `run_metrics` has a row for each member.
 struct JobFigures {
@@ -73,6 +76,9 @@ struct JobFigures {
   double avg_waiting_time_s = kNoValue;  ///< over jobs that ended
   double p50_waiting_time_s = kNoValue;
   double p99_waiting_time_s = kNoValue;
+  /// Mean over completed jobs of max(1, JCT / max(run time, `kSlowdownThreshold`)), the run time being that
+  /// on the gang that the job asked for (Feitelson and Rudolph, JSSPP 1998).
+  double bounded_slowdown = kNoValue;
   /// Largest finish-time fairness over completed jobs (Themis, NSDI'20): JCT / T_iso, T_iso being the run
   /// time on an equal share of GPUs / (average number of active jobs during the job's life), with linear
   /// scaling below the gang's size.

@@ -38,18 +38,46 @@ TEST_CASE("compare: a policy that completes no job has no JCT, which is not the 
   const CommandResult shown = run_vtrain(command, work.path());
   REQUIRE(shown.exit_code == 0);
   // elasticflow turns both jobs away; for fifo and edf JCTs are 1,000 and 2,995 s.
-  CHECK(shown.out.find(
-            "elasticflow          0.0 %            -            -           -            -              -") !=
-        std::string::npos);
+  CHECK(shown.out.find("elasticflow          0.0 %            -            -           -           -         "
+                       "   -              -") != std::string::npos);
   CHECK(shown.out.find("0 s *") == std::string::npos);
   const json rejected = json::parse(slurp(work / "out/elasticflow/summary.json"));
   CHECK(rejected["completed"] == 0);
-  for (const char* key : {"avg_jct_s", "p50_jct_s", "p99_jct_s", "avg_queueing_delay_s", "makespan_s",
-                          "gpu_utilization", "finish_time_fairness_max", "jain_index"}) {
+  for (const char* key : {"avg_jct_s", "p50_jct_s", "p99_jct_s", "avg_queueing_delay_s", "bounded_slowdown",
+                          "makespan_s", "gpu_utilization", "finish_time_fairness_max", "jain_index"}) {
     CAPTURE(key);
     CHECK(rejected[key].is_null());
   }
   CHECK(slurp(work / "out/report.html").find("has the shortest average JCT of them") == std::string::npos);
+}
+
+TEST_CASE("replay: bounded slowdown takes short jobs for 10 s long, in all that is written, and by tenant") {
+  const TemporaryFolder work;
+  // Each job has the whole cluster, in turn: JCTs are 40, 41.5, 51, 71 and 73 s, the last one's without
+  // completing.
+  work.write("jobs.csv",
+             "job_id,tenant,submit_s,num_gpus,duration_s,requested_s\n"
+             "long,red,0,8,40,\ntiny,red,0,8,1.5,\nshort,blue,0.5,8,10,\nother,blue,0.5,8,20,\n"
+             "cut,blue,0.5,8,3,2\n");
+  const std::string command = "replay --trace jobs.csv --cluster 1x8 --policy fifo";
+  const json figures = json::parse(run_vtrain(command + " --json", work.path()).out);
+  CHECK(figures["avg_jct_s"] == (40 + 41.5 + 51 + 71) / 4);
+  CHECK(figures["bounded_slowdown"] == (1 + 4.15 + 5.1 + 3.55) / 4);
+  REQUIRE(figures["by_tenant"].size() == 2);
+  CHECK(figures["by_tenant"][0]["bounded_slowdown"] == (1 + 4.15) / 2);
+  CHECK(figures["by_tenant"][1]["bounded_slowdown"] == (5.1 + 3.55) / 2);
+  // A job that is never slower than alone has 1, not less.
+  work.write("alone.csv", "job_id,submit_s,num_gpus,duration_s\na,0,8,2\n");
+  const CommandResult alone =
+      run_vtrain("replay --trace alone.csv --cluster 1x8 --policy fifo --json", work.path());
+  CHECK(json::parse(alone.out)["bounded_slowdown"] == 1);
+  const CommandResult shown = run_vtrain(command + " --out out", work.path());
+  CHECK(shown.out.find("slowdown") != std::string::npos);
+  CHECK(shown.out.find("3.45") != std::string::npos);
+  CHECK(json::parse(slurp(work / "out/summary.json"))["bounded_slowdown"] == figures["bounded_slowdown"]);
+  const std::string report = slurp(work / "out/report.html");
+  CHECK(report.find("Bounded slowdown") != std::string::npos);
+  CHECK(report.find("title=\"3.45\"") != std::string::npos);
 }
 
 TEST_CASE("compare: a folder that is used again holds one run, and what others put there") {
