@@ -55,6 +55,8 @@ std::string in_seconds(SimTime time) {
 
 Result<void> check_job(const Job& job, const Workload& workload, const ClusterSpec& cluster,
                        const Placement& placement, ProgressRule rule, bool strict) {
+  const bool picks_sizes = rule == ProgressRule::Iterations && job.curve;
+  if (job.duration.count() > 0 && job.num_gpus.value > 0 && !picks_sizes && !strict) return {};
   const auto fits = [&] { return placement.fits_empty(request_of(job, job.num_gpus)); };
   if (job.duration.count() <= 0 && (job.curve || fits())) {
     return fail(job_error(workload, job, "duration",
@@ -64,8 +66,7 @@ Result<void> check_job(const Job& job, const Workload& workload, const ClusterSp
     return fail(job_error(workload, job, "num_gpus",
                           expected_found("at least 1", std::to_string(job.num_gpus.value))));
   }
-  if (rule == ProgressRule::Iterations && job.curve &&
-      workload.curves[job.curve.value].iterations_per_s(job.num_gpus) <= 0) {
+  if (picks_sizes && workload.curves[job.curve.value].iterations_per_s(job.num_gpus) <= 0) {
     return fail(job_error(workload, job, "num_gpus",
                           expected_found("a number of GPUs that its throughput table has a speed for",
                                          std::to_string(job.num_gpus.value))));
@@ -83,9 +84,10 @@ Result<void> check_job(const Job& job, const Workload& workload, const ClusterSp
 Result<void> check_simulation(const Workload& workload, const ClusterSpec& cluster, const Policy& policy,
                               const SimulationOptions& options) {
   const auto placement = make_placement(options.placement, cluster, workload);
+  const ProgressRule rule = policy.progress_rule();
   SimTime last_submission = SimTime::min();
   for (const Job& job : workload.jobs) {
-    auto checked = check_job(job, workload, cluster, *placement, policy.progress_rule(), options.strict);
+    auto checked = check_job(job, workload, cluster, *placement, rule, options.strict);
     if (!checked) return checked;
     if (job.submit < last_submission) throw std::logic_error("simulate: jobs are not ordered by submission");
     last_submission = job.submit;

@@ -215,11 +215,11 @@ bool SimulationEngine::collect_events() {
     ended_.clear();
     interrupted_.clear();
   }
-  for (; more_to_come_ && workload_.jobs[next_arrival_].submit == now_; show_submitted()) {
+  while (more_to_come_ && workload_.jobs[next_arrival_].submit == now_) {
     ++result_.events;
-    ++next_arrival_;
+    const JobId job(next_arrival_++);
     show_submitted();
-    arrive(JobId(next_arrival_ - 1));
+    arrive(job);
   }
   if (!timer && !begins_again && ended_.empty() && interrupted_.empty() && !capacity_changed_ &&
       arrived_.empty())
@@ -360,8 +360,10 @@ std::vector<NodeId> SimulationEngine::out_of_service() const {
 SimulationResult SimulationEngine::finish() {
   stop_what_still_runs();
   for (std::uint32_t i = 0; i < workload_.jobs.size(); ++i) {
-    result_.outcomes[i] = outcome(JobId(i));
-    if (result_.outcomes[i].state == JobState::Waiting) result_.outcomes[i].state = JobState::Unfinished;
+    JobOutcome& outcome = result_.outcomes[i];
+    outcome.attained = progress_by_job_[i].attained;
+    outcome.state =
+        progress_by_job_[i].state == JobState::Waiting ? JobState::Unfinished : progress_by_job_[i].state;
   }
   if (accounting_) result_.losses = accounting_->take_losses();
   if (outages_) result_.outages = outages_->take_history();

@@ -102,44 +102,47 @@ class SimulationEngine final : public SchedulingPass {
     Fact fact;
   };
 
+  // Private functions are of use to engine.cpp alone, where they are defined: inline, as most are called
+  // once.
+
   /// Refuses a gang of a state that cannot be one.
   void check_gang(JobId job, const LiveJob& live) const;
   SimulationFault bad_gang(JobId job, std::string_view expected, const std::string& found) const;
 
   /// The end of a running job's segment.
-  EndedSegment segment_of(JobId job, SegmentEnd how) const;
+  inline EndedSegment segment_of(JobId job, SegmentEnd how) const;
   /// The same with the gang, for a segment whose end may be taken back.
-  ClosedSegment closed_segment_of(JobId job, SegmentEnd how) const;
+  inline ClosedSegment closed_segment_of(JobId job, SegmentEnd how) const;
   /// Counts a segment's time and work as the job's progress.
-  void add_progress(JobId job, SegmentEnd how);
+  inline void add_progress(JobId job, SegmentEnd how);
   /// Accounts for a segment that has ended now.
-  void account(EndedSegment&& segment);
+  inline void account(EndedSegment&& segment);
   /// Accounts for what the pass has ended and not taken back.
-  void account_pass();
+  inline void account_pass();
   /// Refuses what a policy says of a job that is not in the state for it.
-  void require(JobId job, JobState state, std::string_view action, std::string_view state_name) const;
+  inline void require(JobId job, JobState state, std::string_view action, std::string_view state_name) const;
   /// The number of GPUs must be one that the job can use, and sizes must be the policy's to choose.
-  void require_level(JobId job, GpuCount num_gpus, std::string_view action) const;
+  inline void require_level(JobId job, GpuCount num_gpus, std::string_view action) const;
   SimulationFault policy_fault(const std::string& what) const;
 
   /// Whether what an event foresaw has been overtaken by a preemption or a later request.
-  bool stale(const Event& event) const;
+  inline bool stale(const Event& event) const;
   /// Ends of segments that were cut short stay in the queue until their time; clears them out when they are
   /// the greater part of it.
-  void sweep_stale_events();
+  inline void sweep_stale_events();
   /// The next change of a node, if it comes before `next` and can still matter to a job: jobs that only wait
   /// have nothing to hope for once all nodes are back.
-  SimTime with_node_changes(SimTime next) const;
+  inline SimTime with_node_changes(SimTime next) const;
   /// Takes in everything that happens now: ends, changes of nodes, facts, arrivals, a timer. False if there
   /// was nothing for the policy.
-  bool collect_events();
+  inline bool collect_events();
   /// The policy's part of an instant, and what follows from it.
-  void make_pass();
+  inline void make_pass();
   /// Tells the policy to take in the live jobs as they are.
   void begin_policy();
 
   /// Takes in the nodes that come back now and those that go out of service, with the jobs that this stops.
-  void change_nodes();
+  inline void change_nodes();
   void take_out(NodeId node, bool drains);
   void bring_back(NodeId node);
   void stop_jobs_on(NodeId node);
@@ -154,31 +157,31 @@ class SimulationEngine final : public SchedulingPass {
   SimulationFault contradiction(JobId job, std::string_view what) const;
 
   /// Stops a running job, which then waits again, for good.
-  void send_back(JobId job, SegmentEnd how);
+  inline void send_back(JobId job, SegmentEnd how);
   /// Stops a running job, which then waits again. Its segment is accounted for by the caller.
-  void stop(JobId job, SegmentEnd how);
+  inline void stop(JobId job, SegmentEnd how);
   /// Stops jobs that run when the replay ends before they do.
   void stop_what_still_runs();
-  void end(JobId job, SimTime job_end, SimTime finished);
-  void leave(JobId job, JobState state, SimTime job_end, SimTime finished);
+  inline void end(JobId job, SimTime job_end, SimTime finished);
+  inline void leave(JobId job, JobState state, SimTime job_end, SimTime finished);
   /// Tells of ends in batches: the counter is shared between threads.
-  void count_done();
-  void arrive(JobId job);
-  bool start(JobId job, GpuCount num_gpus);
+  inline void count_done();
+  inline void arrive(JobId job);
+  inline bool start(JobId job, GpuCount num_gpus);
   /// Begins a segment on a gang that has been placed, and foresees its end.
-  void open_segment(JobId job, GpuCount num_gpus);
+  inline void open_segment(JobId job, GpuCount num_gpus);
   /// Opens the accounts of a segment, and foresees its end.
-  void foresee_end(JobId job);
+  inline void foresee_end(JobId job);
   /// Time from the beginning of a job's segment until its work is done.
-  SimDuration time_left(JobId job);
+  inline SimDuration time_left(JobId job);
   /// Work still to go at the current speed.
-  SimDuration time_for_iterations_left(JobId job) const;
+  inline SimDuration time_for_iterations_left(JobId job) const;
   /// Work still to go of a rigid job.
-  SimDuration time_for_duration(JobId job) const;
+  inline SimDuration time_for_duration(JobId job) const;
   /// Takes a running job's GPUs back.
-  void release_gpus(JobId job, SegmentEnd how);
+  inline void release_gpus(JobId job, SegmentEnd how);
   /// Reads the numbers of free and usable GPUs from the placement.
-  void update_gpus();
+  inline void update_gpus();
   /// The jobs that have been submitted are those that policies may see.
   void show_submitted() {
     jobs_ = std::span(workload_.jobs).first(next_arrival_);
