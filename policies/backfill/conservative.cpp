@@ -24,11 +24,22 @@ namespace {
 /// again, in order of arrival, whenever GPUs come free. Reservations of other jobs may slip for that.
 class Conservative final : public Policy {
  public:
+  void begin(const SchedulingPass& view) override {
+    free_.emplace(view);
+    left_until_.assign(free_->num_types(), view.now());
+    for (const JobId id : view.running())
+      free_->start(view, id);
+    bounds_.reset();
+    due_.clear();
+    overdue_ = {};
+    held_.clear();
+    waiting_.clear();
+    for (const JobId id : view.waiting())
+      book(view, waiting_.try_emplace(id).first);
+  }
+  bool begins_anywhere() const override { return true; }
+
   void schedule(SchedulingPass& pass) override {
-    if (!free_) {
-      free_.emplace(pass);
-      left_until_.resize(free_->num_types());
-    }
     const bool capacity_changed = free_->advance(pass);
     freed_until_.assign(free_->num_types(), pass.now());
     for (const JobId id : pass.ended())

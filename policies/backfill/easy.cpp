@@ -23,9 +23,21 @@ namespace {
 template <class Queue>
 class Easy final : public Policy {
  public:
+  void begin(const SchedulingPass& view) override {
+    free_.emplace(view);
+    for (const JobId id : view.running())
+      free_->start(view, id);
+    waiting_ = {};
+    for (const JobId id : view.waiting())
+      waiting_.push(queued_job(view, id));
+    heads_.clear();
+    has_begun_ = !view.waiting().empty();
+  }
+  bool begins_anywhere() const override { return true; }
+
   void schedule(SchedulingPass& pass) override {
-    if (!free_) free_.emplace(pass);
     bool some_freed = free_->advance(pass);
+    some_freed |= std::exchange(has_begun_, false);
     for (const JobId id : pass.ended())
       free_->end(pass, id);
     for (const JobId id : pass.interrupted()) {
@@ -136,6 +148,7 @@ class Easy final : public Policy {
   std::optional<GpuForecast> free_;  ///< GPUs left by running jobs and the reservations of heads
   QueuesByKind<Queue> waiting_;      ///< with the heads
   std::vector<Head> heads_;
+  bool has_begun_ = false;          ///< with jobs that wait, for which nothing has been planned yet
   std::vector<QueuedJob> arrived_;  ///< in this pass
 };
 

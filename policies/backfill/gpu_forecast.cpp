@@ -42,7 +42,7 @@ bool GpuForecast::advance(const SchedulingPass& pass) {
 }
 
 void GpuForecast::start(const SchedulingPass& pass, JobId job) {
-  const SimTime end = pass.planned_end(job);
+  const SimTime end = std::max(pass.planned_end(job), now_);
   if (is_uniform()) {
     free_.front().add(now_, end, -std::int64_t{pass.job(job).num_gpus.value});
     return;
@@ -55,7 +55,7 @@ void GpuForecast::start(const SchedulingPass& pass, JobId job) {
 }
 
 Booking GpuForecast::end(const SchedulingPass& pass, JobId job) {
-  Booking freed{now_, pass.planned_end(job), {}};
+  Booking freed{now_, std::max(pass.planned_end(job), now_), {}};
   if (is_uniform()) {
     freed.gpus.push_back({0, pass.job(job).num_gpus.value});
   } else {

@@ -74,7 +74,7 @@ class ElasticFlowLas final : public Policy {
 };
 
 void ElasticFlowLas::schedule(SchedulingPass& pass) {
-  if (jobs_.empty()) jobs_.resize(pass.jobs().size());
+  jobs_.resize(pass.jobs().size());
   arrivals_.collect(pass, last_decision_, false);
   const WholeSeconds now = whole_seconds_passed(pass.now());
   const auto is_due = [now](std::optional<WholeSeconds> time) { return time && *time <= now; };

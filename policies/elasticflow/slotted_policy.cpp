@@ -37,7 +37,7 @@ void SlottedArrivals::collect(const SchedulingPass& pass, std::optional<WholeSec
   if (pass.arrived().empty()) return;
   if (jobs_.empty()) {
     const WholeSeconds now = to_whole_seconds(pass.now());
-    others = others || pass.jobs().back().submit > pass.now();
+    others = others || pass.more_to_come();
     const bool waits = others && last_decision && now - *last_decision <= slot_;
     due_ = waits ? *last_decision + slot_ : now;
   }
@@ -63,10 +63,8 @@ std::int64_t SlottedJob::level_above(std::int64_t num_gpus) const {
 }
 
 void SlottedPolicy::schedule(SchedulingPass& pass) {
-  if (jobs_.empty()) {
-    jobs_.resize(pass.jobs().size());
-    cluster_gpus_ = pass.total_gpus().value;
-  }
+  jobs_.resize(pass.jobs().size());
+  cluster_gpus_ = pass.total_gpus().value;
   if (standstill_) end_standstill(pass);
   if (pass.disrupted()) take_disruptions(pass);
   arrivals_.collect(pass, last_decision_, !planned_.empty());
@@ -92,7 +90,7 @@ void SlottedPolicy::schedule(SchedulingPass& pass) {
 
 std::optional<WholeSeconds> SlottedPolicy::due(const SchedulingPass& pass) const {
   std::optional<WholeSeconds> first;
-  bool several = pass.jobs().back().submit > pass.now() || arrivals_.due().has_value();
+  bool several = pass.more_to_come() || arrivals_.due().has_value();
   for (const std::uint32_t id : planned_) {
     several |= first && *first != jobs_[id].end;
     if (!first || jobs_[id].end < *first) first = jobs_[id].end;
@@ -258,7 +256,7 @@ void SlottedPolicy::apply(SchedulingPass& pass) {
 }
 
 bool SlottedPolicy::stands_still(const SchedulingPass& pass, WholeSeconds now) const {
-  if (!refused_again_ || arrivals_.due() || pass.jobs().back().submit > pass.now()) return false;
+  if (!refused_again_ || arrivals_.due() || pass.more_to_come()) return false;
   // Plans depend on the time that is left before a deadline.
   return std::ranges::all_of(
       live_, [&](std::uint32_t id) { return jobs_[id].best_effort || jobs_[id].deadline + slot_ < now; });

@@ -156,7 +156,7 @@ class SlottedPolicy : public Policy {
   WholeSeconds slot_;
   bool keeps_plans_;
   SlottedArrivals arrivals_;
-  std::vector<SlottedJob> jobs_;        ///< by `JobId`
+  std::deque<SlottedJob> jobs_;         ///< by `JobId`
   std::vector<std::uint32_t> planned_;  ///< the planned ones of `live_`, in its order: others hold no GPUs
   std::deque<SpeedByGpus> rigid_;       ///< of jobs without a curve
   std::map<CurveId, std::optional<SpeedByGpus>> worthwhile_;

@@ -28,6 +28,11 @@ namespace {
 
 class Fifo final : public Policy {
  public:
+  void begin(const SchedulingPass& view) override {
+    waiting_.assign(view.waiting().begin(), view.waiting().end());
+  }
+  bool begins_anywhere() const override { return true; }
+
   void schedule(SchedulingPass& pass) override {
     for (const JobId job : pass.interrupted())
       waiting_.insert(std::ranges::lower_bound(waiting_, job), job);
@@ -54,6 +59,13 @@ void start_fitting(SchedulingPass& pass, WaitingQueue& waiting) {
 
 class FitFirst final : public Policy {
  public:
+  void begin(const SchedulingPass& view) override {
+    waiting_ = {};
+    for (const JobId job : view.waiting())
+      waiting_.push_back(job, view.job(job).num_gpus);
+  }
+  bool begins_anywhere() const override { return true; }
+
   void schedule(SchedulingPass& pass) override {
     for (const JobId job : pass.interrupted())
       waiting_.insert(job, pass.job(job).num_gpus);

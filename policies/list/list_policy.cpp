@@ -15,8 +15,23 @@ void remove_ended(const SchedulingPass& pass, std::vector<ListedJob>& jobs) {
 
 }  // namespace
 
+void ListPolicy::begin(const SchedulingPass& view) {
+  waiting_.emplace(GpuPool::num_kinds(view));
+  running_.clear();
+  unordered_.clear();
+  some_ended_ = false;
+  // The list is in the order of arrival where keys are equal.
+  std::size_t next_running = 0;
+  for (const JobId job : view.waiting()) {
+    for (; next_running < view.running().size() && view.running()[next_running] < job; ++next_running)
+      unordered_.push_back(make_listed(view, view.running()[next_running]));
+    waiting_->insert(make_listed(view, job));
+  }
+  for (; next_running < view.running().size(); ++next_running)
+    unordered_.push_back(make_listed(view, view.running()[next_running]));
+}
+
 void ListPolicy::schedule(SchedulingPass& pass) {
-  if (!waiting_) waiting_.emplace(GpuPool::num_kinds(pass));
   if (all_arrivals_fit(pass)) return start_arrivals(pass);
   refresh_running(pass);
   requeue_interrupted(pass);

@@ -40,10 +40,11 @@ namespace vtrain {
 /// are alike in all but size not at blocks of sizes that were refused.
 class ListPolicy : public Policy {
  public:
+  void begin(const SchedulingPass& view) final;
   void schedule(SchedulingPass& pass) final;
 
  protected:
-  /// The key of a job that arrives.
+  /// The key of a job that arrives, or that waits as the policy begins.
   virtual PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) = 0;
   /// Updates the keys of the running jobs, which come in list order. A changed key needs a new stamp. Returns
   /// whether any key changed. Jobs that were started by passes that skipped the order come last,

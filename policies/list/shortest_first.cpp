@@ -13,6 +13,10 @@ namespace vtrain {
 namespace {
 
 class ShortestJobFirst final : public ListPolicy {
+ public:
+  bool begins_anywhere() const override { return true; }
+
+ private:
   PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) override {
     return {.primary = pass.job(job).num_gpus.value};
   }
@@ -20,8 +24,12 @@ class ShortestJobFirst final : public ListPolicy {
 };
 
 class ShortestRemainingTimeFirst final : public ListPolicy {
+ public:
+  bool begins_anywhere() const override { return true; }
+
+ private:
   PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) override {
-    return {.primary = pass.job(job).duration.count()};
+    return {.primary = pass.remaining(job).count()};
   }
 
   bool update_running(const SchedulingPass& pass, std::span<ListedJob> running) override {
@@ -48,8 +56,12 @@ PriorityKey service_key(SimDuration duration, GpuCount num_gpus) {
 }
 
 class LeastRemainingServiceFirst final : public ListPolicy {
+ public:
+  bool begins_anywhere() const override { return true; }
+
+ private:
   PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) override {
-    return service_key(pass.job(job).duration, pass.job(job).num_gpus);
+    return service_key(pass.remaining(job), pass.job(job).num_gpus);
   }
 
   bool update_running(const SchedulingPass& pass, std::span<ListedJob> running) override {

@@ -16,7 +16,7 @@ SegmentSpeed spread_speed(double factor, int levels) {
 
 }  // namespace
 
-SegmentAccounting::SegmentAccounting(std::span<const Job> jobs, const Disruptions& disruptions,
+SegmentAccounting::SegmentAccounting(const std::vector<Job>& jobs, const Disruptions& disruptions,
                                      const Placement& placement, const PlacementSpeed* placement_speed)
     : jobs_(jobs),
       disruptions_(disruptions),
@@ -25,6 +25,12 @@ SegmentAccounting::SegmentAccounting(std::span<const Job> jobs, const Disruption
       overheads_(jobs.size()),
       starts_(jobs.size(), Start::First),
       losses_(jobs.size()) {}
+
+void SegmentAccounting::grow() {
+  overheads_.resize(jobs_.size());
+  starts_.resize(jobs_.size(), Start::First);
+  losses_.resize(jobs_.size());
+}
 
 SegmentTiming SegmentAccounting::plan(JobId id, GpuCount num_gpus) const {
   const Job& job = jobs_[id.value];

@@ -33,13 +33,15 @@ class SegmentAccounting {
 
   /// All arguments outlive the accounts. Without `placement_speed` nothing is known of the speed of gangs
   /// beyond the disruptions' `spread_factor`.
-  SegmentAccounting(std::span<const Job> jobs, const Disruptions& disruptions, const Placement& placement,
+  SegmentAccounting(const std::vector<Job>& jobs, const Disruptions& disruptions, const Placement& placement,
                     const PlacementSpeed* placement_speed = nullptr);
 
   /// The part that policies may see, by `JobId`.
   std::span<const JobOverhead> overheads() const { return overheads_; }
-  /// A job is submitted.
-  void submit(JobId job) { foresee(job, SimDuration(0)); }
+  /// Makes room for jobs that have been added to `jobs`.
+  void grow();
+  /// A job is submitted, or changed after it has held GPUs for `attained`.
+  void submit(JobId job, SimDuration attained = SimDuration(0)) { foresee(job, attained); }
   /// Begins a segment on a gang after the job has held GPUs for `attained`. Returns its timing. `shares` are
   /// empty where gangs have no nodes.
   const SegmentTiming& begin(JobId job, GpuCount num_gpus, std::span<const NodeShare> shares, SimTime now,
@@ -76,7 +78,7 @@ class SegmentAccounting {
   /// The cause to which the setup of a segment is charged.
   static LossCause setup_cause(Start start);
 
-  std::span<const Job> jobs_;
+  const std::vector<Job>& jobs_;
   const Disruptions& disruptions_;
   const Placement& placement_;
   const PlacementSpeed* placement_speed_;

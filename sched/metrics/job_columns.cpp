@@ -16,6 +16,8 @@ std::string_view state_name(JobState state) {
       return "rejected";
     case JobState::Failed:
       return "failed";
+    case JobState::Cancelled:
+      return "cancelled";
     case JobState::NotSubmitted:
     case JobState::Waiting:
     case JobState::Running:

@@ -108,6 +108,7 @@ void count_state(JobState state, JobFigures& summary) {
     case JobState::Waiting:
     case JobState::Running:
     case JobState::Unfinished:
+    case JobState::Cancelled:
       ++summary.unfinished;
       break;
   }

@@ -51,48 +51,47 @@ std::string in_seconds(SimTime time) {
   return text + " s";
 }
 
-/// What must hold of every job before a replay can begin.
-Result<void> check_jobs(const Workload& workload, const ClusterSpec& cluster, ProgressRule rule,
-                        const SimulationOptions& options) {
-  const auto placement = make_placement(options.placement, cluster, workload);
-  SimTime last_submission = SimTime::min();
-  for (const Job& job : workload.jobs) {
-    const auto could_start = [&] {
-      return job.curve || placement->fits_empty(request_of(job, job.num_gpus));
-    };
-    if (job.duration.count() <= 0 && could_start()) {
-      return fail(job_error(workload, job, "duration",
-                            expected_found("more than 0 s", fmt::format("{} ns", job.duration.count()))));
-    }
-    if (job.num_gpus.value <= 0) {
-      return fail(job_error(workload, job, "num_gpus",
-                            expected_found("at least 1", std::to_string(job.num_gpus.value))));
-    }
-    if (rule == ProgressRule::Iterations && job.curve &&
-        workload.curves[job.curve.value].iterations_per_s(job.num_gpus) <= 0) {
-      return fail(job_error(workload, job, "num_gpus",
-                            expected_found("a number of GPUs that its throughput table has a speed for",
-                                           std::to_string(job.num_gpus.value))));
-    }
-    if (options.strict && !placement->fits_empty(request_of(job, job.num_gpus)))
-      return fail(job_error(workload, job, misfit(job, workload, cluster)));
-    if (options.strict && job.deadline < job.submit) {
-      return fail(
-          job_error(workload, job, "deadline_s",
-                    expected_found(fmt::format("none before the submission at {}", in_seconds(job.submit)),
-                                   in_seconds(job.deadline))));
-    }
-    if (job.submit < last_submission) throw std::logic_error("simulate: jobs are not ordered by submission");
-    last_submission = job.submit;
+}  // namespace
+
+Result<void> check_job(const Job& job, const Workload& workload, const ClusterSpec& cluster,
+                       const Placement& placement, ProgressRule rule, bool strict) {
+  const bool picks_sizes = rule == ProgressRule::Iterations && job.curve;
+  if (job.duration.count() > 0 && job.num_gpus.value > 0 && !picks_sizes && !strict) return {};
+  const auto fits = [&] { return placement.fits_empty(request_of(job, job.num_gpus)); };
+  if (job.duration.count() <= 0 && (job.curve || fits())) {
+    return fail(job_error(workload, job, "duration",
+                          expected_found("more than 0 s", fmt::format("{} ns", job.duration.count()))));
+  }
+  if (job.num_gpus.value <= 0) {
+    return fail(job_error(workload, job, "num_gpus",
+                          expected_found("at least 1", std::to_string(job.num_gpus.value))));
+  }
+  if (picks_sizes && workload.curves[job.curve.value].iterations_per_s(job.num_gpus) <= 0) {
+    return fail(job_error(workload, job, "num_gpus",
+                          expected_found("a number of GPUs that its throughput table has a speed for",
+                                         std::to_string(job.num_gpus.value))));
+  }
+  if (strict && !fits()) return fail(job_error(workload, job, misfit(job, workload, cluster)));
+  if (strict && job.deadline < job.submit) {
+    return fail(
+        job_error(workload, job, "deadline_s",
+                  expected_found(fmt::format("none before the submission at {}", in_seconds(job.submit)),
+                                 in_seconds(job.deadline))));
   }
   return {};
 }
 
-}  // namespace
-
 Result<void> check_simulation(const Workload& workload, const ClusterSpec& cluster, const Policy& policy,
                               const SimulationOptions& options) {
-  if (auto checked = check_jobs(workload, cluster, policy.progress_rule(), options); !checked) return checked;
+  const auto placement = make_placement(options.placement, cluster, workload);
+  const ProgressRule rule = policy.progress_rule();
+  SimTime last_submission = SimTime::min();
+  for (const Job& job : workload.jobs) {
+    auto checked = check_job(job, workload, cluster, *placement, rule, options.strict);
+    if (!checked) return checked;
+    if (job.submit < last_submission) throw std::logic_error("simulate: jobs are not ordered by submission");
+    last_submission = job.submit;
+  }
   return check_can_be_disrupted(policy, options);
 }
 

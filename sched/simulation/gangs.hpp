@@ -40,6 +40,16 @@ class Gangs {
   /// with nothing changed, when some of its GPUs have been taken since, or nodes are out of service.
   bool restore(JobId job, GpuCount now, GpuCount before, const std::vector<NodeShare>& shares);
 
+  /// Makes room for jobs that have been added to the workload.
+  void grow() {
+    if (needs_shares_) slot_of_.resize(jobs_.size());
+  }
+  /// Gives a job that holds nothing a gang whose place is known; false, with nothing changed, when some of
+  /// these GPUs are taken or out of service.
+  bool put(JobId job, GpuCount num_gpus, const std::vector<NodeShare>& shares) {
+    return in_service(shares) && take_again(job, num_gpus, shares);
+  }
+
   /// Lets gangs have GPUs from now on though too few are free; false if the placement can't.
   bool overcommit() { return placement_->overcommit(); }
 
@@ -78,7 +88,7 @@ class Gangs {
   std::vector<NodeShare>& list_of(JobId job) { return slots_[slot_of_[job.value]]; }
   void close(JobId job);
 
-  std::span<const Job> jobs_;
+  const std::vector<Job>& jobs_;
   std::unique_ptr<Placement> placement_;
   const bool needs_shares_;
   const bool knows_nodes_;

@@ -26,6 +26,7 @@ enum class JobState : std::uint8_t {
   Failed,      ///< ended at its requested time before its work was done, see `ProgressRule`
   Rejected,    ///< larger than the cluster, or turned away by admission
   Unfinished,  ///< still waiting when nothing more could happen
+  Cancelled,   ///< withdrawn from outside, see `JobCancelled`
 };
 
 /// Time for which a rigid job holds its GPUs in all where jobs are ended at their time limits.
@@ -105,8 +106,13 @@ class SchedulingPass {
   const ClusterSpec& cluster() const { return *cluster_; }
   /// What the trace says of a job.
   const Job& job(JobId job) const { return jobs_[job.value]; }
-  /// All jobs of the workload, by `JobId`. Policies must not look at those not yet submitted.
+  /// All jobs submitted so far, by `JobId`.
   std::span<const Job> jobs() const { return jobs_; }
+  /// Whether jobs are known to come later. For policies that repeat a simulator which looks ahead that far.
+  bool more_to_come() const { return more_to_come_; }
+  /// In `Policy::begin`: the jobs that hold GPUs, and those that wait, in the order of their ids.
+  std::span<const JobId> running() const { return running_; }
+  std::span<const JobId> waiting() const { return waiting_; }
   JobState state(JobId job) const { return progress_[job.value].state; }
   /// Whether the job waits or runs.
   bool is_live(JobId job) const { return state(job) == JobState::Running || state(job) == JobState::Waiting; }
@@ -191,6 +197,9 @@ class SchedulingPass {
   GpuCount total_gpus_{0};
   bool capacity_changed_ = false;
   bool shares_gpus_ = false;
+  bool more_to_come_ = false;
+  std::vector<JobId> running_;
+  std::vector<JobId> waiting_;
   std::vector<JobId> staying_;
   std::vector<NodeShare> kept_gpus_;
   std::vector<JobId> interrupted_;
@@ -224,6 +233,12 @@ struct PolicyFigure {
 class Policy {
  public:
   virtual ~Policy() = default;
+  /// Called before the first pass, and again before a pass if something from outside has changed the jobs
+  /// (`Fact`): forgets what it remembers of jobs and takes in those that run and wait now (`running`,
+  /// `waiting`). A replay of a trace begins with none.
+  virtual void begin(const SchedulingPass& /*view*/) {}
+  /// Whether `begin` takes in jobs that run and wait. If not, the policy can only begin with none.
+  virtual bool begins_anywhere() const { return false; }
   /// Called once at every instant at which something arrived or ended or nodes changed, or for which
   /// `wake_at` asked.
   virtual void schedule(SchedulingPass& pass) = 0;

@@ -7,7 +7,7 @@
 
 #include "core/base/rng.hpp"
 #include "policies/registry.hpp"
-#include "sched/simulation/simulator.hpp"
+#include "sched/simulation/simulation.hpp"
 
 namespace vtrain {
 namespace {

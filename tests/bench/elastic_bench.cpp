@@ -11,7 +11,7 @@
 #include "core/base/rng.hpp"
 #include "policies/registry.hpp"
 #include "sched/metrics/metrics.hpp"
-#include "sched/simulation/simulator.hpp"
+#include "sched/simulation/simulation.hpp"
 
 namespace vtrain {
 namespace {

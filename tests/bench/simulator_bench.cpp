@@ -8,7 +8,7 @@
 
 #include "policies/registry.hpp"
 #include "sched/metrics/metrics.hpp"
-#include "sched/simulation/simulator.hpp"
+#include "sched/simulation/simulation.hpp"
 
 namespace vtrain {
 namespace {

@@ -9,6 +9,9 @@
 ///     auto result = vtrain::simulate(workload, cluster, **policy, {});
 ///     auto summary = vtrain::summarize(workload, cluster, *result, "easy");
 ///
+/// A `Simulation` goes on as jobs and facts come in: `submit`, `tell`, `run_until`, `outcome`, `finish`. It may
+/// begin with jobs that already run and wait.
+///
 /// The same inputs give the same schedule, to the nanosecond. Different replays may run in different threads.
 /// To replay a trace under several policies with everything that the command line does (run times from the
 /// predictor, deadlines, failures, result files) take `vtrain/scenario.hpp`.
@@ -16,4 +19,4 @@
 
 #include "policies/registry.hpp"
 #include "sched/metrics/metrics.hpp"
-#include "sched/simulation/simulator.hpp"
+#include "sched/simulation/simulation.hpp"

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "core/base/units.hpp"
-#include "sched/simulation/simulator.hpp"
+#include "sched/simulation/simulation.hpp"
 #include "tools/experiment/preparation.hpp"
 
 namespace vtrain {

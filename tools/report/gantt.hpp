@@ -7,7 +7,7 @@
 
 #include "sched/cluster/cluster.hpp"
 #include "sched/disruption/outage.hpp"
-#include "sched/simulation/simulator.hpp"
+#include "sched/simulation/simulation.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain::report {

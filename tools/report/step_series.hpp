@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "sched/simulation/simulator.hpp"
+#include "sched/simulation/simulation.hpp"
 
 namespace vtrain::report {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sched/simulation/policy.hpp"
-#include "sched/simulation/simulator.hpp"
+#include "sched/simulation/simulation.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 #include "workloads/jobs/job.hpp"
 

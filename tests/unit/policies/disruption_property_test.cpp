@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "policies/registry.hpp"
-#include "sched/simulation/simulator.hpp"
+#include "sched/simulation/simulation.hpp"
 #include "tests/support/rounds.hpp"
 #include "tests/unit/policies/policy_specs.hpp"
 #include "tests/unit/policies/replay_checks.hpp"

@@ -229,7 +229,7 @@ class ReferenceElasticFlow final : public SlottedPolicy {
   };
 
   void decide(SchedulingPass& pass, WholeSeconds now, std::vector<std::uint32_t> arrived) override {
-    if (plans_.empty()) plans_.resize(pass.jobs().size());
+    plans_.resize(pass.jobs().size());
     context_ = {.now = now, .slot = slot(), .cluster_gpus = cluster_gpus(), .keeps_plans = keeps_plans(pass)};
     keep_plans();
     admit(pass, arrived);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "policies/registry.hpp"
-#include "sched/simulation/simulator.hpp"
+#include "sched/simulation/simulation.hpp"
 
 namespace vtrain::testing {
 

@@ -7,7 +7,7 @@
 #include "core/base/rng.hpp"
 #include "policies/registry.hpp"
 #include "sched/metrics/metrics.hpp"
-#include "sched/simulation/simulator.hpp"
+#include "sched/simulation/simulation.hpp"
 #include "tests/support/rounds.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "policies/elasticflow/elasticflow.hpp"
-#include "sched/simulation/simulator.hpp"
+#include "sched/simulation/simulation.hpp"
 #include "tests/support/rounds.hpp"
 #include "tests/unit/policies/elastic_support.hpp"
 #include "tests/unit/policies/elasticflow_reference.hpp"

@@ -5,7 +5,7 @@
 
 #include "policies/registry.hpp"
 #include "sched/metrics/metrics.hpp"
-#include "sched/simulation/simulator.hpp"
+#include "sched/simulation/simulation.hpp"
 #include "tests/support/rounds.hpp"
 #include "tests/support/sim_time.hpp"
 #include "tests/unit/policies/elastic_support.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/rng.hpp"
-#include "sched/simulation/simulator.hpp"
+#include "sched/simulation/simulation.hpp"
 #include "tests/support/rounds.hpp"
 #include "tests/unit/sched/scripted_policy.hpp"
 #include "workloads/jobs/job.hpp"

@@ -8,7 +8,7 @@
 
 #include "core/base/rng.hpp"
 #include "sched/metrics/metrics.hpp"
-#include "sched/simulation/simulator.hpp"
+#include "sched/simulation/simulation.hpp"
 #include "tests/support/rounds.hpp"
 #include "tests/support/sim_time.hpp"
 #include "tests/unit/sched/scripted_policy.hpp"

@@ -4,7 +4,7 @@
 #include "core/base/rng.hpp"
 #include "sched/disruption/disruptions.hpp"
 #include "sched/disruption/segment_timing.hpp"
-#include "sched/simulation/simulator.hpp"
+#include "sched/simulation/simulation.hpp"
 #include "tests/support/sim_time.hpp"
 #include "tests/unit/sched/scripted_policy.hpp"
 

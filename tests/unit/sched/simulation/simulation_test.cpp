@@ -1,4 +1,4 @@
-#include "sched/simulation/simulator.hpp"
+#include "sched/simulation/simulation.hpp"
 
 #include <doctest/doctest.h>
 
@@ -250,7 +250,7 @@ TEST_CASE("simulator: what a policy cannot do ends the replay with its name and 
     return result.error().describe();
   };
   CHECK(failure([](SchedulingPass& pass) { pass.try_start(JobId(1)); }) ==
-        "policy 'scripted' started job 'j1', which is not waiting");
+        "policy 'scripted' started job number 1, of which 1 have been submitted");
   CHECK(failure([](SchedulingPass& pass) {
           pass.try_start(JobId(0));
           pass.try_start(JobId(0));
@@ -258,7 +258,7 @@ TEST_CASE("simulator: what a policy cannot do ends the replay with its name and 
   CHECK(failure([](SchedulingPass& pass) { pass.preempt(JobId(0)); }) ==
         "policy 'scripted' preempted job 'j0', which is not running");
   CHECK(failure([](SchedulingPass& pass) { pass.preempt(JobId(9)); }) ==
-        "policy 'scripted' preempted a job that does not exist");
+        "policy 'scripted' preempted job number 9, of which 1 have been submitted");
   CHECK(failure([](SchedulingPass& pass) { pass.wake_at(pass.now()); }) ==
         "policy 'scripted' asked for a timer that does not lie in the future");
 }

@@ -1,0 +1,676 @@
+#include "sched/simulation/engine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ranges>
+#include <set>
+#include <utility>
+
+#include "sched/cluster/gpu_types.hpp"
+#include "workloads/jobs/job.hpp"
+
+namespace vtrain {
+namespace {
+
+const Disruptions kNoDisruptions;
+
+/// Whether nodes may go out of service in a simulation.
+bool takes_nodes_out(const SimulationOptions& options, bool open) {
+  return (options.disruptions && options.disruptions->takes_nodes_out()) ||
+         (open && info_of(options.placement).knows_nodes);
+}
+
+/// A gang in an error message.
+std::string describe_gang(const LiveJob& live) {
+  if (live.gang.empty()) return std::to_string(live.num_gpus.value);
+  return fmt::format("{} on {} node{}", live.num_gpus.value, live.gang.size(),
+                     live.gang.size() == 1 ? "" : "s");
+}
+
+}  // namespace
+
+SimulationEngine::SimulationEngine(const Workload& workload, const ClusterSpec& cluster, Policy& policy,
+                                   const SimulationOptions& options, Workload* open)
+    : workload_(workload),
+      open_(open),
+      options_(options),
+      policy_(policy),
+      disruptions_(options.disruptions),
+      gangs_(options.placement, cluster, workload, takes_nodes_out(options, open != nullptr)) {
+  overcommits_ = repeats_log_ && gangs_.overcommit();
+  total_gpus_ = usable_gpus_ = free_gpus_ = cluster.total_gpus();
+  cluster_ = &cluster;
+  if (GpusByType::matter(cluster, workload)) gpus_by_type_ = &by_type_.emplace(cluster, workload, gangs_);
+  curves_ = workload.curves;
+  if (!workload.jobs.empty()) now_ = workload.jobs.front().submit;
+  result_.segments_recorded = options.record_segments;
+  if (options.gang_speed_model != nullptr && policy.copes_with_disruptions())
+    placement_speed_.emplace(cluster, workload, *options.gang_speed_model, gangs_.placement());
+  if (disruptions_ || (placement_speed_ && placement_speed_->matter())) {
+    accounting_.emplace(workload.jobs, disruptions_ ? *disruptions_ : kNoDisruptions, gangs_.placement(),
+                        placement_speed_ ? &*placement_speed_ : nullptr);
+  }
+  grow();
+}
+
+void SimulationEngine::grow() {
+  const std::size_t num_jobs = workload_.jobs.size();
+  progress_by_job_.resize(num_jobs);
+  progress_ = progress_by_job_;
+  result_.outcomes.resize(num_jobs);
+  result_.stopped_early = false;
+  gangs_.grow();
+  if (accounting_) {
+    accounting_->grow();
+    overheads_ = accounting_->overheads();
+  }
+  show_submitted();
+}
+
+void SimulationEngine::restore(const SimulationState& state) {
+  now_ = state.now;
+  next_arrival_ = static_cast<std::uint32_t>(state.jobs.size());
+  show_submitted();
+  std::vector<JobId> in_order;
+  for (std::uint32_t i = 0; i < state.jobs.size(); ++i) {
+    const JobId job(i);
+    const LiveJob& live = state.jobs[i];
+    result_.outcomes[i] = live.outcome;
+    progress_by_job_[i] = {.resumed = live.resumed,
+                           .attained = live.outcome.attained,
+                           .iterations = live.iterations,
+                           .num_gpus = live.num_gpus,
+                           .run = live.has_started ? 1U : 0U,
+                           .state = live.outcome.state};
+    shares_gpus_ = shares_gpus_ || (gangs_.placement().info().shares_gpus && jobs_[i].shares_gpus());
+    if (accounting_) {
+      accounting_->restore(job, live.accounting);
+      accounting_->submit(job, live.outcome.attained);
+    }
+    if (live.outcome.state == JobState::Waiting)
+      ++num_waiting_;
+    else
+      in_order.push_back(job);
+  }
+  std::ranges::stable_sort(in_order, {}, [&](JobId job) { return state.jobs[job.value].resumed; });
+  for (const JobId job : in_order) {
+    const LiveJob& live = state.jobs[job.value];
+    check_gang(job, live);
+    if (!gangs_.put(job, live.num_gpus, live.gang)) {
+      throw bad_gang(job, "GPUs that are there and that no other job holds", describe_gang(live));
+    }
+    ++num_running_;
+    foresee_end(job);
+  }
+  // Jobs that run on a node out of service keep it to their ends.
+  for (const NodeId node : state.out_of_service)
+    take_out(node, true);
+  update_gpus();
+}
+
+SimulationFault SimulationEngine::bad_gang(JobId job, std::string_view expected,
+                                           const std::string& found) const {
+  return SimulationFault(job_error(workload_, jobs_[job.value], "gang", expected_found(expected, found)));
+}
+
+void SimulationEngine::check_gang(JobId job, const LiveJob& live) const {
+  if (!gangs_.placement().needs_shares()) return;
+  const bool has_nodes = gangs_.placement().info().knows_nodes;
+  const std::size_t num_nodes = has_nodes ? static_cast<std::size_t>(cluster_->total_nodes())
+                                          : GpuTypes(*cluster_, workload_.gpu_types).names().size();
+  GpuCount sum{0};
+  std::set<std::pair<NodeId, std::int32_t>> seen;
+  for (const NodeShare& share : live.gang) {
+    if (share.node.value >= num_nodes) {
+      throw bad_gang(job, fmt::format("{} below {}", has_nodes ? "nodes" : "types", num_nodes),
+                     std::to_string(share.node.value));
+    }
+    if (share.gpus.value < 1)
+      throw bad_gang(job, "at least 1 GPU of a node", std::to_string(share.gpus.value));
+    if (!seen.insert({share.node, share.first_gpu}).second)
+      throw bad_gang(job, "each node once", std::to_string(share.node.value));
+    sum += share.gpus;
+  }
+  if (sum != live.num_gpus)
+    throw bad_gang(job, fmt::format("{} GPUs", live.num_gpus.value), std::to_string(sum.value));
+}
+
+void SimulationEngine::begin() {
+  if (disruptions_ && disruptions_->takes_nodes_out() && (open_ != nullptr || !workload_.jobs.empty())) {
+    outages_.emplace(disruptions_->outages, disruptions_->failures ? &*disruptions_->failures : nullptr,
+                     static_cast<std::uint32_t>(cluster_->total_nodes()), now_, disruptions_->seed);
+  }
+  begin_policy();
+  if (next_arrival_ > 0) make_pass();
+}
+
+void SimulationEngine::begin_policy() {
+  running_.clear();
+  waiting_.clear();
+  for (std::uint32_t i = 0; i < next_arrival_; ++i) {
+    const JobState state = progress_by_job_[i].state;
+    if (state == JobState::Running) running_.emplace_back(i);
+    if (state == JobState::Waiting) waiting_.emplace_back(i);
+  }
+  if (!policy_.begins_anywhere() && next_arrival_ > 0) {
+    throw policy_fault(
+        "must begin with an empty cluster: it remembers more of jobs than can be seen in them");
+  }
+  policy_.begin(*this);
+}
+
+SimTime SimulationEngine::next() {
+  while (!events_.empty() && stale(events_.top()))
+    events_.pop();
+  SimTime next = kNever;
+  if (!events_.empty()) next = events_.top().time;
+  if (more_to_come_) next = std::min(next, workload_.jobs[next_arrival_].submit);
+  if (!facts_.empty()) next = std::min(next, facts_.front().time);
+  if (outages_) {
+    next = with_node_changes(next);
+    if (next != kNever && !workload_.jobs.empty() &&
+        next - workload_.jobs.back().submit > kLongestAfterLastSubmission) {
+      result_.stopped_early = true;
+      return kNever;
+    }
+  }
+  return next;
+}
+
+void SimulationEngine::step(SimTime time) {
+  now_ = time;
+  if (collect_events()) make_pass();
+}
+
+void SimulationEngine::make_pass() {
+  policy_.schedule(*this);
+  account_pass();
+  const GpuCount in_use = usable_gpus_ - gangs_.placement().idle_gpus();
+  record_sample(result_, {now_, num_waiting_, in_use}, gangs_.placement());
+}
+
+bool SimulationEngine::collect_events() {
+  ended_.clear();
+  interrupted_.clear();
+  arrived_.clear();
+  capacity_changed_ = false;
+  bool timer = false;
+  for (; !events_.empty() && events_.top().time == now_; events_.pop()) {
+    const Event event = events_.top();
+    if (stale(event)) continue;
+    ++result_.events;
+    if (event.kind == EventKind::Timer) {
+      timer = true;
+    } else {
+      end(event.job, now_, now_);
+      ended_.push_back(event.job);
+    }
+  }
+  if (outages_) change_nodes();
+  const bool begins_again = !facts_.empty() && take_facts();
+  if (gangs_.service() != nullptr) gangs_.find_staying(staying_, kept_gpus_);
+  if (begins_again) {
+    begin_policy();
+    ended_.clear();
+    interrupted_.clear();
+  }
+  while (more_to_come_ && workload_.jobs[next_arrival_].submit == now_) {
+    ++result_.events;
+    const JobId job(next_arrival_++);
+    show_submitted();
+    arrive(job);
+  }
+  if (!timer && !begins_again && ended_.empty() && interrupted_.empty() && !capacity_changed_ &&
+      arrived_.empty())
+    return false;
+  ++timer_version_;
+  return true;
+}
+
+void SimulationEngine::change_nodes() {
+  while (outages_->next() == now_) {
+    const NodeChange change = outages_->pop();
+    ++result_.events;
+    if (change.kind == NodeChange::Kind::Return)
+      bring_back(change.node);
+    else
+      take_out(change.node, change.kind == NodeChange::Kind::Drain);
+  }
+  std::sort(interrupted_.begin(), interrupted_.end());
+  update_gpus();
+}
+
+void SimulationEngine::take_out(NodeId node, bool drains) {
+  NodeService& service = *gangs_.service();
+  capacity_changed_ |= service.in_service(node);
+  if (!drains) stop_jobs_on(node);
+  service.take_out(node);
+}
+
+void SimulationEngine::bring_back(NodeId node) {
+  NodeService& service = *gangs_.service();
+  service.bring_back(node);
+  capacity_changed_ |= service.in_service(node);
+}
+
+void SimulationEngine::stop_jobs_on(NodeId node) {
+  for (const JobId job : gangs_.service()->jobs_on(node)) {
+    send_back(job, SegmentEnd::Failed);
+    ++result_.outcomes[job.value].failures;
+    interrupted_.push_back(job);
+  }
+}
+
+bool SimulationEngine::take_facts() {
+  bool begins_again = false;
+  for (; !facts_.empty() && facts_.front().time == now_; facts_.pop_front()) {
+    ++result_.events;
+    begins_again |= std::visit([this](const auto& fact) { return take(fact); }, facts_.front().fact);
+  }
+  std::sort(interrupted_.begin(), interrupted_.end());
+  update_gpus();
+  return begins_again;
+}
+
+bool SimulationEngine::take(const JobEnded& fact) {
+  if (fact.job.value >= jobs_.size() || state(fact.job) != JobState::Running)
+    throw contradiction(fact.job, "ended, which does not run");
+  leave(fact.job, JobState::Completed, now_, now_);
+  ended_.push_back(fact.job);
+  return false;
+}
+
+bool SimulationEngine::take(const JobCancelled& fact) {
+  if (fact.job.value >= jobs_.size() || !is_live(fact.job))
+    throw contradiction(fact.job, "was cancelled, which neither runs nor waits");
+  if (state(fact.job) == JobState::Running) {
+    leave(fact.job, JobState::Cancelled, now_, SimTime{});
+    ended_.push_back(fact.job);
+    return false;
+  }
+  progress_by_job_[fact.job.value].state = JobState::Cancelled;
+  result_.outcomes[fact.job.value].end = now_;
+  --num_waiting_;
+  count_done();
+  return true;
+}
+
+bool SimulationEngine::take(const JobChanged& fact) {
+  if (fact.job.value >= jobs_.size() || !is_live(fact.job))
+    throw contradiction(fact.job, "was changed, which neither runs nor waits");
+  const bool runs = state(fact.job) == JobState::Running;
+  if (runs && fact.num_gpus) throw contradiction(fact.job, "was given another number of GPUs while it runs");
+  Job changed = jobs_[fact.job.value];
+  changed.duration = fact.duration.value_or(changed.duration);
+  changed.requested_time = fact.requested_time.value_or(changed.requested_time);
+  changed.deadline = fact.deadline.value_or(changed.deadline);
+  changed.num_gpus = fact.num_gpus.value_or(changed.num_gpus);
+  open_->jobs[fact.job.value] = changed;
+  if (accounting_) accounting_->submit(fact.job, progress_by_job_[fact.job.value].attained);
+  if (runs) foresee_end(fact.job);
+  return true;
+}
+
+bool SimulationEngine::take(const NodeDown& fact) {
+  take_out(fact.node, fact.drains);
+  return false;
+}
+
+bool SimulationEngine::take(const NodeUp& fact) {
+  if (gangs_.service()->in_service(fact.node)) {
+    throw SimulationFault(
+        {.kind = ErrorKind::Failed,
+         .message = fmt::format("node {} came back, which was in service", fact.node.value)});
+  }
+  bring_back(fact.node);
+  return false;
+}
+
+SimulationFault SimulationEngine::contradiction(JobId job, std::string_view what) const {
+  return SimulationFault({.kind = ErrorKind::Failed,
+                          .message = fmt::format("job '{}' {}", workload_.jobs[job.value].name, what)});
+}
+
+JobOutcome SimulationEngine::outcome(JobId job) const {
+  JobOutcome outcome = result_.outcomes[job.value];
+  outcome.state = progress_by_job_[job.value].state;
+  outcome.attained = progress_by_job_[job.value].attained;
+  return outcome;
+}
+
+LiveJob SimulationEngine::live_job(JobId job) const {
+  const JobProgress& progress = progress_by_job_[job.value];
+  LiveJob live{.outcome = outcome(job), .iterations = progress.iterations, .has_started = progress.run > 0};
+  if (accounting_) live.accounting = accounting_->state(job);
+  if (progress.state != JobState::Running) return live;
+  const std::span<const NodeShare> held = gangs_.held(job);
+  live.resumed = progress.resumed;
+  live.num_gpus = progress.num_gpus;
+  live.gang.assign(held.begin(), held.end());
+  return live;
+}
+
+std::vector<NodeId> SimulationEngine::out_of_service() const {
+  if (gangs_.service() == nullptr) return {};
+  const std::span<const NodeId> nodes = gangs_.service()->out_of_service();
+  return {nodes.begin(), nodes.end()};
+}
+
+SimulationResult SimulationEngine::finish() {
+  stop_what_still_runs();
+  for (std::uint32_t i = 0; i < workload_.jobs.size(); ++i) {
+    JobOutcome& outcome = result_.outcomes[i];
+    outcome.attained = progress_by_job_[i].attained;
+    outcome.state =
+        progress_by_job_[i].state == JobState::Waiting ? JobState::Unfinished : progress_by_job_[i].state;
+  }
+  if (accounting_) result_.losses = accounting_->take_losses();
+  if (outages_) result_.outages = outages_->take_history();
+  result_.figures = policy_.figures();
+  return std::move(result_);
+}
+
+bool SimulationEngine::try_start(JobId job) {
+  require(job, JobState::Waiting, "started", "waiting");
+  return start(job, jobs_[job.value].num_gpus);
+}
+
+bool SimulationEngine::try_start(JobId job, GpuCount num_gpus) {
+  require(job, JobState::Waiting, "started", "waiting");
+  require_level(job, num_gpus, "started");
+  return start(job, num_gpus);
+}
+
+bool SimulationEngine::try_resize(JobId job, GpuCount num_gpus) {
+  require(job, JobState::Running, "resized", "running");
+  require_level(job, num_gpus, "resized");
+  const GpuCount before = progress_by_job_[job.value].num_gpus;
+  if (num_gpus == before) return true;
+  if (num_gpus > free_gpus_ + before) return false;
+  ClosedSegment closed = closed_segment_of(job, SegmentEnd::Resized);
+  if (!gangs_.resize(job, before, num_gpus)) return false;
+  closed_.push_back(std::move(closed));
+  add_progress(job, SegmentEnd::Resized);
+  open_segment(job, num_gpus);
+  sweep_stale_events();
+  return true;
+}
+
+void SimulationEngine::reject(JobId job) {
+  require(job, JobState::Waiting, "rejected", "waiting");
+  if (progress_by_job_[job.value].run > 0) {
+    throw policy_fault(fmt::format("rejected job '{}', which had started", jobs_[job.value].name));
+  }
+  progress_by_job_[job.value].state = JobState::Rejected;
+  result_.outcomes[job.value].turned_away = true;
+  --num_waiting_;
+  count_done();
+}
+
+void SimulationEngine::complete(JobId job, SimTime job_end, SimTime finished) {
+  require(job, JobState::Running, "completed", "running");
+  if (rule_ != ProgressRule::Policy) throw policy_fault("ends jobs, which is not its part");
+  if (job_end > now_) throw policy_fault("booked the end of a job that lies in the future");
+  end(job, job_end, finished);
+}
+
+void SimulationEngine::preempt(JobId job) {
+  require(job, JobState::Running, "preempted", "running");
+  closed_.push_back(closed_segment_of(job, SegmentEnd::Preempted));
+  stop(job, SegmentEnd::Preempted);
+  sweep_stale_events();
+}
+
+bool SimulationEngine::try_resume(JobId job) {
+  const auto closed = std::ranges::find(closed_, job, &ClosedSegment::job);
+  if (closed == closed_.end() || !is_live(job)) return false;
+  const EndedSegment& segment = closed->segment;
+  JobProgress& progress = progress_by_job_[job.value];
+  const bool runs = progress.state == JobState::Running;
+  if (!gangs_.restore(job, runs ? progress.num_gpus : GpuCount(0), segment.progress.num_gpus, closed->gang))
+    return false;
+  if (!runs) {
+    --num_waiting_;
+    ++num_running_;
+  }
+  update_gpus();
+  const std::uint32_t runs_so_far = progress.run;
+  progress = segment.progress;
+  progress.run = runs_so_far;
+  if (accounting_) accounting_->restore(job, segment.state);
+  std::erase_if(closed_, [job](const ClosedSegment& each) { return each.job() == job; });
+  foresee_end(job);
+  sweep_stale_events();
+  return true;
+}
+
+void SimulationEngine::wake_at(SimTime time) {
+  if (time <= now_) throw policy_fault("asked for a timer that does not lie in the future");
+  if (time == kNever) {
+    throw SimulationFault(
+        {.message = fmt::format("policy '{}' plans for later than the simulated clock can tell (292 years)",
+                                options_.policy_name)});
+  }
+  events_.push({time, EventKind::Timer, {}, ++timer_version_});
+}
+
+/// The end of a running job's segment.
+SimulationEngine::EndedSegment SimulationEngine::segment_of(JobId job, SegmentEnd how) const {
+  const std::span<const NodeShare> shares = gangs_.shares(job);
+  return {job,
+          how,
+          gangs_.gpu_share(job, shares),
+          progress_by_job_[job.value],
+          accounting_ ? accounting_->state(job) : SegmentAccounting::State{},
+          options_.record_segments ? parts_of(shares) : std::vector<GangPart>{}};
+}
+
+SimulationEngine::ClosedSegment SimulationEngine::closed_segment_of(JobId job, SegmentEnd how) const {
+  const std::span<const NodeShare> held = gangs_.held(job);
+  return {segment_of(job, how), {held.begin(), held.end()}};
+}
+
+void SimulationEngine::add_progress(JobId job, SegmentEnd how) {
+  JobProgress& progress = progress_by_job_[job.value];
+  const SimDuration held = now_ - progress.resumed;
+  const SimDuration work = accounting_ ? accounting_->end(job, held, progress.attained, how) : held;
+  progress.attained += held;
+  progress.iterations += progress.speed * to_seconds(work);
+}
+
+void SimulationEngine::account(EndedSegment&& segment) {
+  const SimDuration held = now_ - segment.progress.resumed;
+  const GpuCount num_gpus = segment.progress.num_gpus;
+  result_.outcomes[segment.job.value].gpu_time.add(held, num_gpus, segment.gpu_share);
+  if (accounting_)
+    accounting_->charge(segment.job, segment.state, num_gpus, segment.gpu_share, held, segment.how);
+  if (held.count() == 0) return;
+  result_.last_release = now_;
+  if (options_.record_segments)
+    result_.segments.push_back(
+        {segment.job, segment.progress.resumed, now_, num_gpus, std::move(segment.parts), segment.gpu_share});
+}
+
+void SimulationEngine::account_pass() {
+  for (ClosedSegment& closed : closed_) {
+    JobOutcome& outcome = result_.outcomes[closed.segment.job.value];
+    outcome.preemptions += closed.segment.how == SegmentEnd::Preempted ? 1 : 0;
+    outcome.resizes += closed.segment.how == SegmentEnd::Resized ? 1 : 0;
+    account(std::move(closed.segment));
+  }
+  closed_.clear();
+}
+
+void SimulationEngine::require(JobId job, JobState state, std::string_view action,
+                               std::string_view state_name) const {
+  if (job.value >= jobs_.size()) {
+    throw policy_fault(
+        fmt::format("{} job number {}, of which {} have been submitted", action, job.value, jobs_.size()));
+  }
+  if (progress_by_job_[job.value].state != state) {
+    throw policy_fault(
+        fmt::format("{} job '{}', which is not {}", action, jobs_[job.value].name, state_name));
+  }
+}
+
+SimulationFault SimulationEngine::policy_fault(const std::string& what) const {
+  return SimulationFault(
+      {.kind = ErrorKind::Failed, .message = fmt::format("policy '{}' {}", options_.policy_name, what)});
+}
+
+bool SimulationEngine::stale(const Event& event) const {
+  if (event.kind == EventKind::Timer) return event.version != timer_version_;
+  const JobProgress& progress = progress_by_job_[event.job.value];
+  return progress.state != JobState::Running || progress.run != event.version;
+}
+
+void SimulationEngine::sweep_stale_events() {
+  constexpr std::size_t kFewEvents = 64;
+  if (events_.size() <= 2 * num_running_ + kFewEvents) return;
+  events_.remove_if([this](const Event& event) { return stale(event); });
+}
+
+SimTime SimulationEngine::with_node_changes(SimTime next) const {
+  const bool matters = next != kNever || (num_waiting_ > 0 && outages_->awaits_return());
+  return matters ? std::min(next, outages_->next()) : next;
+}
+
+void SimulationEngine::send_back(JobId job, SegmentEnd how) {
+  account(segment_of(job, how));
+  stop(job, how);
+}
+
+void SimulationEngine::stop(JobId job, SegmentEnd how) {
+  release_gpus(job, how);
+  progress_by_job_[job.value].state = JobState::Waiting;
+  --num_running_;
+  ++num_waiting_;
+}
+
+void SimulationEngine::stop_what_still_runs() {
+  if (!outages_ || num_running_ == 0) return;
+  now_ = workload_.jobs.back().submit + kLongestAfterLastSubmission;
+  for (std::uint32_t i = 0; i < jobs_.size(); ++i) {
+    if (progress_by_job_[i].state == JobState::Running) send_back(JobId(i), SegmentEnd::Preempted);
+  }
+}
+
+void SimulationEngine::end(JobId job, SimTime job_end, SimTime finished) {
+  const Job& description = jobs_[job.value];
+  const bool by_duration = rule_ == ProgressRule::Duration || curve(job) == nullptr;
+  const bool cut = by_duration && !repeats_log_ && description.duration > description.time_limit();
+  leave(job, cut ? JobState::Failed : JobState::Completed, job_end, finished);
+}
+
+void SimulationEngine::leave(JobId job, JobState state, SimTime job_end, SimTime finished) {
+  account(segment_of(job, SegmentEnd::Done));
+  release_gpus(job, SegmentEnd::Done);
+  progress_by_job_[job.value].state = state;
+  --num_running_;
+  result_.outcomes[job.value].end = job_end;
+  result_.outcomes[job.value].finished = finished;
+  count_done();
+}
+
+void SimulationEngine::count_done() {
+  constexpr std::int64_t kBatch = 1024;
+  if (options_.jobs_done == nullptr || ++num_done_ % kBatch != 0) return;
+  options_.jobs_done->fetch_add(kBatch, std::memory_order_relaxed);
+}
+
+void SimulationEngine::arrive(JobId job) {
+  const Job& description = jobs_[job.value];
+  shares_gpus_ = shares_gpus_ || (gangs_.placement().info().shares_gpus && description.shares_gpus());
+  const SpeedByGpus* const levels = rule_ == ProgressRule::Duration ? nullptr : curve(job);
+  const GpuCount least = levels == nullptr ? description.num_gpus : levels->levels().front().num_gpus;
+  if (!gangs_.placement().fits_empty(request_of(description, least))) {
+    progress_by_job_[job.value].state = JobState::Rejected;
+    count_done();
+    return;
+  }
+  progress_by_job_[job.value].state = JobState::Waiting;
+  ++num_waiting_;
+  if (accounting_) accounting_->submit(job);
+  arrived_.push_back(job);
+}
+
+bool SimulationEngine::start(JobId job, GpuCount num_gpus) {
+  if ((num_gpus > free_gpus_ && !overcommits_) || !gangs_.place(job, num_gpus)) return false;
+  JobProgress& progress = progress_by_job_[job.value];
+  if (progress.run == 0) result_.outcomes[job.value].start = now_;
+  progress.state = JobState::Running;
+  --num_waiting_;
+  ++num_running_;
+  open_segment(job, num_gpus);
+  return true;
+}
+
+void SimulationEngine::open_segment(JobId job, GpuCount num_gpus) {
+  update_gpus();
+  JobProgress& progress = progress_by_job_[job.value];
+  progress.resumed = now_;
+  progress.num_gpus = num_gpus;
+  foresee_end(job);
+}
+
+void SimulationEngine::foresee_end(JobId job) {
+  JobProgress& progress = progress_by_job_[job.value];
+  const SimTime begin = progress.resumed;
+  ++progress.run;
+  if (rule_ == ProgressRule::Policy) {
+    if (accounting_) accounting_->begin(job, progress.num_gpus, gangs_.shares(job), begin, progress.attained);
+    return;
+  }
+  const SimDuration left = time_left(job);
+  if (left >= kNever - begin) {
+    throw SimulationFault(job_error(workload_, jobs_[job.value], "duration",
+                                    "ends later than the simulated clock can tell (292 years)"));
+  }
+  // A fact may leave less to do than it has done already.
+  events_.push({std::max(begin + left, now_), EventKind::End, job, progress.run});
+}
+
+SimDuration SimulationEngine::time_left(JobId job) {
+  JobProgress& progress = progress_by_job_[job.value];
+  const SpeedByGpus* const levels = rule_ == ProgressRule::Iterations ? curve(job) : nullptr;
+  if (levels != nullptr) progress.speed = levels->iterations_per_s(progress.num_gpus);
+  const SimDuration work = levels != nullptr ? time_for_iterations_left(job) : time_for_duration(job);
+  if (!accounting_) return work;
+  return accounting_->begin(job, progress.num_gpus, gangs_.shares(job), progress.resumed, progress.attained)
+      .time_for(work);
+}
+
+SimDuration SimulationEngine::time_for_iterations_left(JobId job) const {
+  const JobProgress& progress = progress_by_job_[job.value];
+  const double left = static_cast<double>(jobs_[job.value].iterations) - progress.iterations;
+  return time_for_iterations(left, progress.speed);
+}
+
+SimDuration SimulationEngine::time_for_duration(JobId job) const {
+  const SimDuration attained = progress_by_job_[job.value].attained;
+  const SimDuration done = accounting_ ? attained - overheads_[job.value].lost : attained;
+  const Job& description = jobs_[job.value];
+  return (repeats_log_ ? description.duration : time_on_gpus(description)) - done;
+}
+
+void SimulationEngine::release_gpus(JobId job, SegmentEnd how) {
+  add_progress(job, how);
+  gangs_.release(job, progress_by_job_[job.value].num_gpus);
+  update_gpus();
+}
+
+void SimulationEngine::update_gpus() {
+  free_gpus_ = gangs_.placement().free_gpus();
+  if (const NodeService* service = gangs_.service()) usable_gpus_ = total_gpus_ - service->withheld_gpus();
+}
+
+void SimulationEngine::require_level(JobId job, GpuCount num_gpus, std::string_view action) const {
+  const SpeedByGpus* const levels = curve(job);
+  const bool free_choice = rule_ != ProgressRule::Duration && levels != nullptr;
+  if (free_choice ? levels->iterations_per_s(num_gpus) > 0 : num_gpus == jobs_[job.value].num_gpus) return;
+  throw policy_fault(fmt::format("{} job '{}' on {} GPUs, which is none of its sizes", action,
+                                 jobs_[job.value].name, num_gpus.value));
+}
+
+}  // namespace vtrain
