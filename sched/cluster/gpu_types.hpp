@@ -1,6 +1,7 @@
 /// The GPU types of a cluster, and which of them a job may use.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -31,6 +32,14 @@ class GpuTypes {
   /// that names none; empty for a type that the cluster lacks.
   std::span<const std::uint32_t> allowed(GpuTypeId asked) const {
     return asked && named_ ? allowed_[asked.value] : all_;
+  }
+  /// The same for a gang that is to have GPUs of the type `only`, if there is one: none where the job may not
+  /// use it.
+  std::span<const std::uint32_t> allowed(GpuTypeId asked, std::optional<std::uint32_t> only) const {
+    const std::span<const std::uint32_t> types = allowed(asked);
+    if (!only) return types;
+    const auto found = std::lower_bound(types.begin(), types.end(), *only);
+    return found != types.end() && *found == *only ? std::span(&*found, 1) : std::span<const std::uint32_t>();
   }
   /// Whether the cluster names types, so that what jobs ask for has a meaning.
   bool named() const { return named_; }

@@ -71,7 +71,7 @@ class CountByTypePlacement final : public CountPlacement {
       needed -= gpus;
       shares.push_back({NodeId(type), GpuCount(static_cast<std::int32_t>(gpus))});
     };
-    const std::span<const std::uint32_t> types = types_.allowed(request.gpu_type);
+    const std::span<const std::uint32_t> types = types_.allowed(request.gpu_type, request.only_type);
     for (const std::uint32_t type : types)
       take(type, std::min(needed, free_[type]));
     take(types.front(), needed);
@@ -98,7 +98,7 @@ class CountByTypePlacement final : public CountPlacement {
  private:
   std::int64_t sum(const std::vector<std::int64_t>& gpus, const GangRequest& request) const {
     std::int64_t result = 0;
-    for (const std::uint32_t type : types_.allowed(request.gpu_type))
+    for (const std::uint32_t type : types_.allowed(request.gpu_type, request.only_type))
       result += gpus[type];
     return result;
   }
@@ -112,6 +112,11 @@ class CountByTypePlacement final : public CountPlacement {
 
 std::unique_ptr<Placement> make_count_placement(const ClusterSpec& cluster, const Workload& workload) {
   if (workload.gpu_types.size() == 0) return std::make_unique<CountPlacement>(cluster);
+  return make_count_by_type_placement(cluster, workload);
+}
+
+std::unique_ptr<Placement> make_count_by_type_placement(const ClusterSpec& cluster,
+                                                        const Workload& workload) {
   return std::make_unique<CountByTypePlacement>(cluster, workload);
 }
 

@@ -29,7 +29,7 @@ class NodePlacement : public Placement {
  protected:
   /// The types that a gang may use.
   std::span<const std::uint32_t> allowed(const GangRequest& request) const {
-    return table_.types().allowed(request.gpu_type);
+    return table_.types().allowed(request.gpu_type, request.only_type);
   }
   /// Whether some node that the gang may use is large enough for it.
   bool fits_a_node(const GangRequest& request) const {

@@ -85,7 +85,8 @@ const PlacementInfo& info_of(PlacementKind kind) {
 }
 
 std::unique_ptr<Placement> make_placement(PlacementKind kind, const ClusterSpec& cluster,
-                                          const Workload& workload) {
+                                          const Workload& workload, bool counts_types) {
+  if (kind == PlacementKind::Count && counts_types) return make_count_by_type_placement(cluster, workload);
   for (const Row& row : kRows) {
     if (row.info.kind == kind) return row.make(cluster, workload);
   }

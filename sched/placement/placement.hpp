@@ -53,11 +53,14 @@ struct GangRequest {
   /// The part of each GPU that it uses, in thousandths, from 1 to `kWholeGpu`. Placements that do not
   /// share GPUs take it as `kWholeGpu`.
   std::int16_t gpu_share = kWholeGpu;
+  /// The only type of those, by its number in `GpuTypes`, that its GPUs may have; none: any of them.
+  std::optional<std::uint32_t> only_type{};
 };
 
-/// What a job asks of the cluster when it is to have `num_gpus` GPUs.
-inline GangRequest request_of(const Job& job, GpuCount num_gpus) {
-  return {.num_gpus = num_gpus, .gpu_type = job.gpu_type, .gpu_share = job.gpu_share};
+/// What a job asks of the cluster when it is to have `num_gpus` GPUs, of one type if it is named.
+inline GangRequest request_of(const Job& job, GpuCount num_gpus,
+                              std::optional<std::uint32_t> only_type = std::nullopt) {
+  return {.num_gpus = num_gpus, .gpu_type = job.gpu_type, .gpu_share = job.gpu_share, .only_type = only_type};
 }
 
 /// GPUs that one gang holds on one node.
@@ -125,8 +128,9 @@ class Placement {
 };
 
 /// Makes an empty cluster for the jobs of a workload: the types they may ask for, and under `fgd` and
-/// `best-fit` the sizes by which fragmentation is judged.
+/// `best-fit` the sizes by which fragmentation is judged. `counts_types`: `count` knows types though no job
+/// asks for one.
 std::unique_ptr<Placement> make_placement(PlacementKind kind, const ClusterSpec& cluster,
-                                          const Workload& workload);
+                                          const Workload& workload, bool counts_types = false);
 
 }  // namespace vtrain

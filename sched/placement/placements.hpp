@@ -13,6 +13,7 @@ std::unique_ptr<Placement> make_buddy_placement(const ClusterSpec& cluster, cons
 std::unique_ptr<Placement> make_consolidate_placement(const ClusterSpec& cluster, const Workload& workload);
 std::unique_ptr<Placement> make_consolidate_strict_placement(const ClusterSpec& cluster,
                                                              const Workload& workload);
+std::unique_ptr<Placement> make_count_by_type_placement(const ClusterSpec& cluster, const Workload& workload);
 std::unique_ptr<Placement> make_count_placement(const ClusterSpec& cluster, const Workload& workload);
 std::unique_ptr<Placement> make_fgd_placement(const ClusterSpec& cluster, const Workload& workload);
 std::unique_ptr<Placement> make_yarn_placement(const ClusterSpec& cluster, const Workload& workload);

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "core/base/numbers.hpp"
 #include "sched/cluster/gpu_types.hpp"
 #include "workloads/jobs/job.hpp"
 
@@ -37,12 +38,16 @@ SimulationEngine::SimulationEngine(const Workload& workload, const ClusterSpec& 
       options_(options),
       policy_(policy),
       disruptions_(options.disruptions),
-      gangs_(options.placement, cluster, workload, takes_nodes_out(options, open != nullptr)) {
+      gangs_(options.placement, cluster, workload, takes_nodes_out(options, open != nullptr),
+             GpusByType::matter(cluster, workload, policy)) {
   overcommits_ = repeats_log_ && gangs_.overcommit();
   total_gpus_ = usable_gpus_ = free_gpus_ = cluster.total_gpus();
   cluster_ = &cluster;
-  if (GpusByType::matter(cluster, workload)) gpus_by_type_ = &by_type_.emplace(cluster, workload, gangs_);
+  if (GpusByType::matter(cluster, workload, policy))
+    gpus_by_type_ = &by_type_.emplace(cluster, workload, gangs_);
   curves_ = workload.curves;
+  tenant_names_ = &workload.tenants.names();
+  user_names_ = &workload.users.names();
   if (!workload.jobs.empty()) now_ = workload.jobs.front().submit;
   result_.segments_recorded = options.record_segments;
   if (options.gang_speed_model != nullptr && policy.copes_with_disruptions())
@@ -373,26 +378,26 @@ SimulationResult SimulationEngine::finish() {
 
 bool SimulationEngine::try_start(JobId job) {
   require(job, JobState::Waiting, "started", "waiting");
-  return start(job, jobs_[job.value].num_gpus);
+  return start(job, Allocation{jobs_[job.value].num_gpus});
 }
 
-bool SimulationEngine::try_start(JobId job, GpuCount num_gpus) {
+bool SimulationEngine::try_start(JobId job, const Allocation& gpus) {
   require(job, JobState::Waiting, "started", "waiting");
-  require_level(job, num_gpus, "started");
-  return start(job, num_gpus);
+  require_allocation(job, gpus, "started");
+  return start(job, gpus);
 }
 
-bool SimulationEngine::try_resize(JobId job, GpuCount num_gpus) {
+bool SimulationEngine::try_resize(JobId job, const Allocation& gpus) {
   require(job, JobState::Running, "resized", "running");
-  require_level(job, num_gpus, "resized");
+  require_allocation(job, gpus, "resized");
   const GpuCount before = progress_by_job_[job.value].num_gpus;
-  if (num_gpus == before) return true;
-  if (num_gpus > free_gpus_ + before) return false;
+  if (gpus.gpus == before && (!gpus.type || held(job).type == gpus.type)) return true;
+  if (gpus.gpus > free_gpus_ + before) return false;
   ClosedSegment closed = closed_segment_of(job, SegmentEnd::Resized);
-  if (!gangs_.resize(job, before, num_gpus)) return false;
+  if (!gangs_.resize(job, before, gpus.gpus, gpus.type)) return false;
   closed_.push_back(std::move(closed));
   add_progress(job, SegmentEnd::Resized);
-  open_segment(job, num_gpus);
+  open_segment(job, gpus.gpus);
   sweep_stale_events();
   return true;
 }
@@ -515,8 +520,11 @@ void SimulationEngine::require(JobId job, JobState state, std::string_view actio
 }
 
 SimulationFault SimulationEngine::policy_fault(const std::string& what) const {
+  std::string time;
+  append_ns_as_seconds(time, now_.time_since_epoch().count());
   return SimulationFault(
-      {.kind = ErrorKind::Failed, .message = fmt::format("policy '{}' {}", options_.policy_name, what)});
+      {.kind = ErrorKind::Failed,
+       .message = fmt::format("policy '{}', at {} s: {}", options_.policy_name, time, what)});
 }
 
 bool SimulationEngine::stale(const Event& event) const {
@@ -595,14 +603,14 @@ void SimulationEngine::arrive(JobId job) {
   arrived_.push_back(job);
 }
 
-bool SimulationEngine::start(JobId job, GpuCount num_gpus) {
-  if ((num_gpus > free_gpus_ && !overcommits_) || !gangs_.place(job, num_gpus)) return false;
+bool SimulationEngine::start(JobId job, const Allocation& gpus) {
+  if ((gpus.gpus > free_gpus_ && !overcommits_) || !gangs_.place(job, gpus.gpus, gpus.type)) return false;
   JobProgress& progress = progress_by_job_[job.value];
   if (progress.run == 0) result_.outcomes[job.value].start = now_;
   progress.state = JobState::Running;
   --num_waiting_;
   ++num_running_;
-  open_segment(job, num_gpus);
+  open_segment(job, gpus.gpus);
   return true;
 }
 
@@ -665,12 +673,42 @@ void SimulationEngine::update_gpus() {
   if (const NodeService* service = gangs_.service()) usable_gpus_ = total_gpus_ - service->withheld_gpus();
 }
 
-void SimulationEngine::require_level(JobId job, GpuCount num_gpus, std::string_view action) const {
+void SimulationEngine::require_allocation(JobId job, const Allocation& gpus, std::string_view action) const {
+  if (gpus.type) {
+    if (by_type_ == std::nullopt || !policy_.chooses_types()) {
+      throw policy_fault(
+          fmt::format("{} job '{}' on GPUs of type number {}, where types are not its to choose", action,
+                      jobs_[job.value].name, *gpus.type));
+    }
+    const std::span<const std::uint32_t> allowed = by_type_->allowed(jobs_[job.value].gpu_type);
+    if (!std::ranges::binary_search(allowed, *gpus.type)) {
+      throw policy_fault(fmt::format("{} job '{}' on GPUs of type number {}, which it may not use", action,
+                                     jobs_[job.value].name, *gpus.type));
+    }
+  }
   const SpeedByGpus* const levels = curve(job);
   const bool free_choice = rule_ != ProgressRule::Duration && levels != nullptr;
-  if (free_choice ? levels->iterations_per_s(num_gpus) > 0 : num_gpus == jobs_[job.value].num_gpus) return;
+  if (free_choice ? levels->iterations_per_s(gpus.gpus) > 0 : gpus.gpus == jobs_[job.value].num_gpus) return;
   throw policy_fault(fmt::format("{} job '{}' on {} GPUs, which is none of its sizes", action,
-                                 jobs_[job.value].name, num_gpus.value));
+                                 jobs_[job.value].name, gpus.gpus.value));
+}
+
+double SimulationEngine::speed(JobId job, const Allocation& gpus) const {
+  const Job& description = jobs_[job.value];
+  const SpeedByGpus* const levels = rule_ == ProgressRule::Duration ? nullptr : curve(job);
+  const double speed = levels != nullptr                   ? levels->iterations_per_s(gpus.gpus)
+                       : gpus.gpus == description.num_gpus ? 1.0
+                                                           : 0.0;
+  if (speed == 0 || !gpus.type || !by_type_) return speed;
+  if (!std::ranges::binary_search(by_type_->allowed(description.gpu_type), *gpus.type)) return 0;
+  if (!placement_speed_ || !placement_speed_->matter() || !placement_speed_->knows(job)) return speed;
+  return speed * placement_speed_->packed_speed(job, gpus.gpus, *gpus.type);
+}
+
+void SimulationEngine::refuse(JobId job, std::string_view rule) const {
+  const std::string name =
+      job.value < jobs_.size() ? std::string(jobs_[job.value].name) : "number " + std::to_string(job.value);
+  throw policy_fault(fmt::format("decided on job '{}' what cannot be: {}", name, rule));
 }
 
 }  // namespace vtrain

@@ -68,8 +68,10 @@ class SimulationEngine final : public SchedulingPass {
   std::span<const JobId> ended() const override { return ended_; }
   std::span<const JobId> arrived() const override { return arrived_; }
   bool try_start(JobId job) override;
-  bool try_start(JobId job, GpuCount num_gpus) override;
-  bool try_resize(JobId job, GpuCount num_gpus) override;
+  bool try_start(JobId job, const Allocation& gpus) override;
+  bool try_resize(JobId job, const Allocation& gpus) override;
+  double speed(JobId job, const Allocation& gpus) const override;
+  [[noreturn]] void refuse(JobId job, std::string_view rule) const override;
   void reject(JobId job) override;
   void complete(JobId job, SimTime job_end, SimTime finished) override;
   void preempt(JobId job) override;
@@ -121,8 +123,9 @@ class SimulationEngine final : public SchedulingPass {
   inline void account_pass();
   /// Refuses what a policy says of a job that is not in the state for it.
   inline void require(JobId job, JobState state, std::string_view action, std::string_view state_name) const;
-  /// The number of GPUs must be one that the job can use, and sizes must be the policy's to choose.
-  inline void require_level(JobId job, GpuCount num_gpus, std::string_view action) const;
+  /// The number of GPUs must be one that the job can use, as must be their type; both must be the policy's to
+  /// choose.
+  inline void require_allocation(JobId job, const Allocation& gpus, std::string_view action) const;
   SimulationFault policy_fault(const std::string& what) const;
 
   /// Whether what an event foresaw has been overtaken by a preemption or a later request.
@@ -167,7 +170,7 @@ class SimulationEngine final : public SchedulingPass {
   /// Tells of ends in batches: the counter is shared between threads.
   inline void count_done();
   inline void arrive(JobId job);
-  inline bool start(JobId job, GpuCount num_gpus);
+  inline bool start(JobId job, const Allocation& gpus);
   /// Begins a segment on a gang that has been placed, and foresees its end.
   inline void open_segment(JobId job, GpuCount num_gpus);
   /// Opens the accounts of a segment, and foresees its end.

@@ -4,9 +4,10 @@
 
 namespace vtrain {
 
-Gangs::Gangs(PlacementKind kind, const ClusterSpec& cluster, const Workload& workload, bool takes_nodes_out)
+Gangs::Gangs(PlacementKind kind, const ClusterSpec& cluster, const Workload& workload, bool takes_nodes_out,
+             bool counts_types)
     : jobs_(workload.jobs),
-      placement_(make_placement(kind, cluster, workload)),
+      placement_(make_placement(kind, cluster, workload, counts_types)),
       needs_shares_(placement_->needs_shares()),
       knows_nodes_(placement_->info().knows_nodes),
       shares_gpus_(placement_->info().shares_gpus),
@@ -40,11 +41,11 @@ bool Gangs::take_again(JobId job, GpuCount num_gpus, const std::vector<NodeShare
   return true;
 }
 
-bool Gangs::resize(JobId job, GpuCount from, GpuCount to) {
+bool Gangs::resize(JobId job, GpuCount from, GpuCount to, std::optional<std::uint32_t> only_type) {
   if (!in_service(shares(job))) return false;
   if (needs_shares_) former_ = list_of(job);
   release(job, from);
-  if (place(job, to)) return true;
+  if (place(job, to, only_type)) return true;
   take_again(job, from, former_);
   return false;
 }

@@ -20,22 +20,24 @@ namespace vtrain {
 class Gangs {
  public:
   /// `takes_nodes_out`: whether nodes may go out of service, for which the placement must know nodes.
-  Gangs(PlacementKind kind, const ClusterSpec& cluster, const Workload& workload, bool takes_nodes_out);
+  /// `counts_types`: see `make_placement`.
+  Gangs(PlacementKind kind, const ClusterSpec& cluster, const Workload& workload, bool takes_nodes_out,
+        bool counts_types = false);
 
   /// Places a job's gang; false, with nothing changed, when it does not fit.
-  bool place(JobId job, GpuCount num_gpus) {
+  bool place(JobId job, GpuCount num_gpus, std::optional<std::uint32_t> only_type = std::nullopt) {
     if (!needs_shares_) return placement_->place({.num_gpus = num_gpus}, no_shares_);
-    return place_listed(job, request_of(jobs_[job.value], num_gpus));
+    return place_listed(job, request_of(jobs_[job.value], num_gpus, only_type));
   }
   /// Gives a gang back.
   void release(JobId job, GpuCount num_gpus) {
     if (!needs_shares_) return placement_->release({.num_gpus = num_gpus}, no_shares_);
     release_listed(job, request_of(jobs_[job.value], num_gpus));
   }
-  /// Places a gang of another size instead of the one that the job has; false, with nothing changed, when
+  /// Places another gang instead of the one that the job has; false, with nothing changed, when
   /// it does not fit, or when some of its nodes are out of service, so that it could not be put back. Then
   /// the gang is where it was.
-  bool resize(JobId job, GpuCount from, GpuCount to);
+  bool resize(JobId job, GpuCount from, GpuCount to, std::optional<std::uint32_t> only_type = std::nullopt);
   /// Gives a job the gang that it had, in place of the one of `now` GPUs that it has (0: of none); false,
   /// with nothing changed, when some of its GPUs have been taken since, or nodes are out of service.
   bool restore(JobId job, GpuCount now, GpuCount before, const std::vector<NodeShare>& shares);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sched/simulation/gangs.hpp"
+#include "sched/simulation/policy.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {
@@ -20,8 +21,9 @@ GpusByType::GpusByType(const ClusterSpec& cluster, const Workload& workload, con
   }
 }
 
-bool GpusByType::matter(const ClusterSpec& cluster, const Workload& workload) {
-  return workload.gpu_types.size() > 0 && GpuTypes(cluster, workload.gpu_types).names().size() > 1;
+bool GpusByType::matter(const ClusterSpec& cluster, const Workload& workload, const Policy& policy) {
+  return (workload.gpu_types.size() > 0 || policy.chooses_types()) &&
+         GpuTypes(cluster, workload.gpu_types).names().size() > 1;
 }
 
 bool GpusByType::overlap(GpuTypeId a, GpuTypeId b) const {

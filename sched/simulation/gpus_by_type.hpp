@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/base/ids.hpp"
@@ -13,6 +14,7 @@
 namespace vtrain {
 
 class Gangs;
+class Policy;
 struct NodeShare;
 struct Workload;
 
@@ -22,9 +24,12 @@ class GpusByType {
   /// For the jobs of a workload, whose gangs must outlive this.
   GpusByType(const ClusterSpec& cluster, const Workload& workload, const Gangs& gangs);
 
-  /// Whether the cluster has several types and some job asks for one; if not, all GPUs are alike.
-  static bool matter(const ClusterSpec& cluster, const Workload& workload);
+  /// Whether the cluster has several types, and jobs may ask for one or the policy chooses them; if not, all
+  /// GPUs are alike.
+  static bool matter(const ClusterSpec& cluster, const Workload& workload, const Policy& policy);
 
+  /// The names of the types.
+  const std::vector<std::string>& names() const { return types_.names(); }
   /// The number of `GpuTypeId`s that jobs may ask for.
   std::size_t num_asked() const { return num_asked_; }
   /// The types that a job may use, ascending.

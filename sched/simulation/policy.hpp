@@ -2,7 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +32,15 @@ enum class JobState : std::uint8_t {
   Cancelled,   ///< withdrawn from outside, see `JobCancelled`
 };
 
+/// GPUs for a job: so many, all of one type unless none is named.
+struct Allocation {
+  GpuCount gpus{0};
+  /// By its number in `GpuTypes`; none: any that the job may use.
+  std::optional<std::uint32_t> type{};
+
+  friend bool operator==(const Allocation&, const Allocation&) = default;
+};
+
 /// Time for which a rigid job holds its GPUs in all where jobs are ended at their time limits.
 inline SimDuration time_on_gpus(const Job& job) {
   return std::min(job.duration, job.time_limit());
@@ -53,12 +65,14 @@ class SchedulingPass {
   /// Places the gang and starts it; false, with nothing changed, when the cluster has no room for it under
   /// the placement in force. The job must be waiting.
   virtual bool try_start(JobId job) = 0;
-  /// The same on another number of GPUs, which must be a level of the job's curve. Only under
-  /// `ProgressRule::Iterations`.
-  virtual bool try_start(JobId job, GpuCount num_gpus) = 0;
-  /// Gives a running job another number of GPUs, a level of its curve; false, with nothing changed, when the
-  /// cluster has no room for the gang. Only under `ProgressRule::Iterations` and `Policy`.
-  virtual bool try_resize(JobId job, GpuCount num_gpus) = 0;
+  /// The same on these GPUs: another number, a level of the job's curve, only under
+  /// `ProgressRule::Iterations` and `Policy`; a type only for a policy that `chooses_types`.
+  virtual bool try_start(JobId job, const Allocation& gpus) = 0;
+  bool try_start(JobId job, GpuCount num_gpus) { return try_start(job, Allocation{num_gpus}); }
+  /// Gives a running job other GPUs, as in `try_start`; false, with nothing changed, when the cluster has no
+  /// room for the gang.
+  virtual bool try_resize(JobId job, const Allocation& gpus) = 0;
+  bool try_resize(JobId job, GpuCount num_gpus) { return try_resize(job, Allocation{num_gpus}); }
   /// Takes a running job's GPUs away. It waits again and has lost nothing of its work.
   virtual void preempt(JobId job) = 0;
   /// Takes a preemption or a resizing back that was said in this pass, the first if there were several: the
@@ -104,6 +118,9 @@ class SchedulingPass {
   const GpusByType* gpus_by_type() const { return gpus_by_type_; }
   /// What the cluster is made of.
   const ClusterSpec& cluster() const { return *cluster_; }
+  /// Names by `TenantId` and `UserId`.
+  const std::vector<std::string>& tenant_names() const { return *tenant_names_; }
+  const std::vector<std::string>& user_names() const { return *user_names_; }
   /// What the trace says of a job.
   const Job& job(JobId job) const { return jobs_[job.value]; }
   /// All jobs submitted so far, by `JobId`.
@@ -169,6 +186,14 @@ class SchedulingPass {
     const CurveId curve = jobs_[job.value].curve;
     return curve ? &curves_[curve.value] : nullptr;
   }
+  /// T(gpus, type): iterations a second of an elastic job, or the speed of a rigid one as a multiple of that
+  /// which its `duration` tells of, on these GPUs of a packed gang. 0 where it cannot run. Types differ where
+  /// the predictor knows the job and placement knows nodes. Without a type: that by which it is priced.
+  virtual double speed(JobId job, const Allocation& gpus) const = 0;
+  /// What the job holds now; without a type where GPUs are not told apart.
+  Allocation held(JobId job) const;
+  /// Ends the replay as the decision on a job breaks a rule: `rule` says which, as part of a sentence.
+  [[noreturn]] virtual void refuse(JobId job, std::string_view rule) const = 0;
   /// Iterations still to go under `ProgressRule::Iterations`.
   double remaining_iterations(JobId job) const {
     const JobProgress& progress = progress_[job.value];
@@ -205,6 +230,8 @@ class SchedulingPass {
   std::vector<JobId> interrupted_;
   const ClusterSpec* cluster_ = nullptr;
   const GpusByType* gpus_by_type_ = nullptr;
+  const std::vector<std::string>* tenant_names_ = nullptr;
+  const std::vector<std::string>* user_names_ = nullptr;
   std::span<const Job> jobs_;
   std::span<const SpeedByGpus> curves_;
   std::span<const JobProgress> progress_;
@@ -249,6 +276,9 @@ class Policy {
   /// What is worth telling of the passes so far beyond what became of the jobs, always the same names in the
   /// same order.
   virtual std::vector<PolicyFigure> figures() const { return {}; }
+  /// Whether it says of which type a gang is to be (`Allocation::type`). Then all GPUs are told apart by type
+  /// (`SchedulingPass::gpus_by_type`) where the cluster has several, whatever jobs ask for.
+  virtual bool chooses_types() const { return false; }
   /// Whether failures, checkpoints and costs of interruption may disrupt its jobs. Under
   /// `ProgressRule::Policy` that takes a policy that measures progress by `SchedulingPass::work_done` in
   /// passes that are `disrupted`.

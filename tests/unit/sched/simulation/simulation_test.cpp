@@ -250,17 +250,17 @@ TEST_CASE("simulator: what a policy cannot do ends the replay with its name and 
     return result.error().describe();
   };
   CHECK(failure([](SchedulingPass& pass) { pass.try_start(JobId(1)); }) ==
-        "policy 'scripted' started job number 1, of which 1 have been submitted");
+        "policy 'scripted', at 0 s: started job number 1, of which 1 have been submitted");
   CHECK(failure([](SchedulingPass& pass) {
           pass.try_start(JobId(0));
           pass.try_start(JobId(0));
-        }) == "policy 'scripted' started job 'j0', which is not waiting");
+        }) == "policy 'scripted', at 0 s: started job 'j0', which is not waiting");
   CHECK(failure([](SchedulingPass& pass) { pass.preempt(JobId(0)); }) ==
-        "policy 'scripted' preempted job 'j0', which is not running");
+        "policy 'scripted', at 0 s: preempted job 'j0', which is not running");
   CHECK(failure([](SchedulingPass& pass) { pass.preempt(JobId(9)); }) ==
-        "policy 'scripted' preempted job number 9, of which 1 have been submitted");
+        "policy 'scripted', at 0 s: preempted job number 9, of which 1 have been submitted");
   CHECK(failure([](SchedulingPass& pass) { pass.wake_at(pass.now()); }) ==
-        "policy 'scripted' asked for a timer that does not lie in the future");
+        "policy 'scripted', at 0 s: asked for a timer that does not lie in the future");
 }
 
 TEST_CASE("simulator: a timer beyond the clock's range is an error in the jobs, not in the policy") {
@@ -415,7 +415,7 @@ TEST_CASE("simulator: sizes are those of the curve, and only where the policy ma
   const auto odd = run_elastic(one_elastic_job(), ProgressRule::Iterations,
                                [](SchedulingPass& pass) { pass.try_start(JobId(0), GpuCount(3)); });
   REQUIRE_FALSE(odd);
-  CHECK(odd.error().message == "policy 'scripted' started job 'j0' on 3 GPUs, which is none of its sizes");
+  CHECK(odd.error().message == "policy 'scripted', at 0 s: started job 'j0' on 3 GPUs, which is none of its sizes");
   const auto rigid = run_elastic(one_elastic_job(), ProgressRule::Duration,
                                  [](SchedulingPass& pass) { pass.try_start(JobId(0), GpuCount(2)); });
   CHECK_FALSE(rigid);

@@ -194,7 +194,7 @@ TEST_CASE("simulation: a policy that remembers more than can be seen must begin 
                                        {.placement = PlacementKind::Yarn, .policy_name = "scripted"},
                                        running_since_10(8, {{NodeId(1), GpuCount(8)}}));
   REQUIRE_FALSE(begun);
-  CHECK(begun.error().describe().find("policy 'scripted' must begin with an empty cluster") == 0);
+  CHECK(begun.error().describe().find("policy 'scripted', at 30 s: must begin with an empty cluster") == 0);
 }
 
 }  // namespace vtrain

@@ -1,0 +1,20 @@
+#include "sched/simulation/policy.hpp"
+
+#include "sched/simulation/gpus_by_type.hpp"
+
+namespace vtrain {
+
+Allocation SchedulingPass::held(JobId job) const {
+  const Allocation all{held_gpus(job)};
+  if (gpus_by_type_ == nullptr || all.gpus.value == 0) return all;
+  const std::span<const NodeShare> shares = gpus_by_type_->held(job);
+  std::optional<std::uint32_t> type;
+  for (const NodeShare& share : shares) {
+    const std::uint32_t here = gpus_by_type_->type_of(share);
+    if (type && *type != here) return all;
+    type = here;
+  }
+  return {all.gpus, type};
+}
+
+}  // namespace vtrain
