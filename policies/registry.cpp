@@ -1,6 +1,10 @@
 #include "policies/registry.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -17,8 +21,6 @@ PolicyParameter queues(std::string_view unit) {
           .unit = unit,
           .summary = "attained service at which a job leaves the first, second, ... queue"};
 }
-constexpr std::string_view kWithPreset = "preset=elasticflow";
-constexpr std::string_view kWithoutPreset = "preset=none";
 
 const PolicyParameter kTimer{.name = "timer",
                              .default_value = "exact",
@@ -26,17 +28,6 @@ const PolicyParameter kTimer{.name = "timer",
                                  "exact: a job leaves its queue when it reaches the threshold; "
                                  "peer: as late as in the Tiresias simulator",
                              .choices = {"exact", "peer"}};
-
-const PolicyParameter kPreset{.name = "preset",
-                              .default_value = "none",
-                              .summary = "elasticflow: to the second as in ElasticFlow's simulator",
-                              .choices = {"none", "elasticflow"},
-                              .ignores_gpu_types = true};
-
-template <auto make, auto make_preset>
-Result<std::unique_ptr<Policy>> make_as_preset(const PolicyArguments& arguments) {
-  return arguments[kPreset.name] == kPreset.default_value ? make(arguments) : make_preset(arguments);
-}
 
 /// How far decisions are apart, and what else a summary says of it.
 PolicyParameter slot(std::string_view summary = "decisions are at least this far apart") {
@@ -59,8 +50,9 @@ PolicyParameter planning(bool hosts_ignore_types) {
       .ignores_gpu_types = hosts_ignore_types};
 }
 
-const std::vector<PolicyInfo>& table() {
-  static const std::vector<PolicyInfo> rows = {
+/// The policies of vtrain.
+std::deque<PolicyInfo> built_in_policies() {
+  return {
       {.name = "fifo",
        .summary = "first come, first served: nothing overtakes the job at the head",
        .make = make_fifo},
@@ -78,14 +70,13 @@ const std::vector<PolicyInfo>& table() {
        .is_clairvoyant = true},
       {.name = "las",
        .summary = "least attained service first in discrete queues, preemptive (Tiresias)",
-       .parameters = {only_with(kWithoutPreset,
-                                {.name = "attained",
-                                 .default_value = "gpu-time",
-                                 .summary = "what counts as service: time or gpu-time (time x GPUs)",
-                                 .choices = {"time", "gpu-time"}}),
-                      queues("s or GPU-s"), only_with(kWithoutPreset, kTimer), kPreset,
-                      only_with(kWithPreset, slot())},
-       .make = make_as_preset<make_las, make_elasticflow_las>},
+       .parameters = {{.name = "attained",
+                       .default_value = "gpu-time",
+                       .summary = "what counts as service: time or gpu-time (time x GPUs)",
+                       .choices = {"time", "gpu-time"}},
+                      queues("s or GPU-s"),
+                      kTimer},
+       .make = make_las},
       {.name = "gittins",
        .summary = "las by GPU time, each queue in the order of the Gittins index, preemptive",
        .parameters = {{.name = "distribution",
@@ -103,27 +94,26 @@ const std::vector<PolicyInfo>& table() {
       {.name = "edf",
        .summary = "earliest deadline first, preemptive, elastic; jobs without a deadline last",
        .parameters =
-           {only_with(
-                kWithoutPreset,
-                {.name = "resize",
-                 .default_value = "yes",
-                 .summary = "yes: a job with a throughput curve may hold fewer or more GPUs than it asks "
-                            "for; no: what it asks for",
-                 .choices = {"yes", "no"}}),
+           {{.name = "resize",
+             .default_value = "yes",
+             .summary = "yes: a job with a throughput curve may hold fewer or more GPUs than it asks "
+                        "for; no: what it asks for",
+             .choices = {"yes", "no"}},
             only_with(
                 "resize=yes",
                 {.name = "growth",
                  .default_value = "spare",
                  .summary = "spare: beyond what they ask for jobs grow by GPUs that no waiting job can use; "
                             "greedy: each in its turn by all that make it faster",
-                 .choices = {"spare", "greedy"}}),
-            kPreset, only_with(kWithPreset, slot())},
-       .make = make_as_preset<make_edf, make_elasticflow_edf>},
+                 .choices = {"spare", "greedy"}})},
+       .make = make_edf,
+       .needs = {.deadlines = true, .curves = true}},
       {.name = "edf-admission",
        .summary = "edf that admits a job only if it and all admitted before will meet their deadlines",
        .make = make_edf_admission,
        .is_clairvoyant = true,
-       .ignores_gpu_types = true},
+       .ignores_gpu_types = true,
+       .needs = {.deadlines = true, .curves = true}},
       {.name = "elasticflow",
        .summary = "admits jobs that can meet their deadlines, resizes them as GPUs come free (ElasticFlow)",
        .parameters =
@@ -145,6 +135,18 @@ const std::vector<PolicyInfo>& table() {
              .choices = {"none", "table"}}},
        .make = make_elasticflow,
        .is_clairvoyant = true,
+       .ignores_gpu_types = true,
+       .needs = {.deadlines = true, .curves = true}},
+      {.name = "elasticflow-edf",
+       .summary = "edf to the second as in ElasticFlow's simulator",
+       .parameters = {slot()},
+       .make = make_elasticflow_edf,
+       .ignores_gpu_types = true,
+       .needs = {.deadlines = true, .curves = true}},
+      {.name = "elasticflow-las",
+       .summary = "las to the second as in ElasticFlow's simulator",
+       .parameters = {queues("GPU-s"), slot()},
+       .make = make_elasticflow_las,
        .ignores_gpu_types = true},
       {.name = "chronus",
        .summary = "leases GPUs to jobs that can meet their deadlines, by integer programming; others take "
@@ -188,10 +190,12 @@ const std::vector<PolicyInfo>& table() {
              .summary = "wall-clock time at which a search stops; a run in which it strikes may not repeat "
                         "exactly"}},
        .make = make_chronus,
-       .ignores_gpu_types = true},
+       .ignores_gpu_types = true,
+       .needs = {.deadlines = true}},
       {.name = "easy-fast",
        .summary = "EASY backfilling by GPU counts; the first job's reservation is made once",
-       .make = make_easy_fast},
+       .make = make_easy_fast,
+       .needs = {.time_limits = true}},
       {.name = "easy",
        .summary = "EASY backfilling: later jobs start early if they do not delay the first one",
        .parameters =
@@ -201,43 +205,99 @@ const std::vector<PolicyInfo>& table() {
                  "who is first: fcfs (the job that came first) or asc-walltime (the shortest requested time)",
              .choices = {"fcfs", "asc-walltime"}},
             planning(false)},
-       .make = make_easy},
+       .make = make_easy,
+       .needs = {.time_limits = true}},
       {.name = "conservative",
        .summary = "conservative backfilling: every waiting job holds a reservation that only moves forward",
        .parameters = {planning(true)},
-       .make = make_conservative},
+       .make = make_conservative,
+       .needs = {.time_limits = true}},
       {.name = "recorded",
        .summary = "no policy of its own: jobs start when they did where the trace was recorded",
        .make = make_recorded,
-       .needs_recorded_starts = true},
+       .needs = {.recorded_starts = true}},
   };
-  return rows;
 }
 
-Error unknown_policy(std::string_view name) {
-  const auto known = names_of<PolicyInfo>(table());
+Error unknown_policy(const std::deque<PolicyInfo>& policies, std::string_view name) {
+  const auto known = names_of(policies);
   return {.kind = ErrorKind::NotFound,
           .message = fmt::format("unknown policy '{}'{} `vtrain policies` lists all {}.", name,
                                  guess_or_stop(name, known), known.size())};
 }
 
-}  // namespace
+/// A policy that version 0.1 wrote as a preset of another, and that has a name of its own now.
+struct FormerPreset {
+  std::string_view policy;
+  std::string_view name;
+};
+constexpr std::string_view kFormerParameter = "preset=elasticflow";
+constexpr std::string_view kFormerDefault = "preset=none";
+constexpr FormerPreset kFormerPresets[] = {{"las", "elasticflow-las"}, {"edf", "elasticflow-edf"}};
 
-std::span<const PolicyInfo> policies() {
-  return table();
+/// The present spec of one that version 0.1 wrote with a preset; none for others.
+std::optional<std::string> renamed(std::string_view name, std::string_view parameters) {
+  const auto* const former = std::ranges::find(kFormerPresets, name, &FormerPreset::policy);
+  if (former == std::end(kFormerPresets)) return std::nullopt;
+  std::string_view present = name;
+  bool has_preset = false;
+  std::string rest;
+  for (const std::string_view parameter : split(parameters, ',')) {
+    if (parameter == kFormerParameter || parameter == kFormerDefault) {
+      has_preset = true;
+      if (parameter == kFormerParameter) present = former->name;
+    } else {
+      rest += rest.empty() ? ":" : ",";
+      rest += parameter;
+    }
+  }
+  if (!has_preset) return std::nullopt;
+  return std::string(present) + rest;
 }
 
-Result<PolicyArguments> parse_policy(std::string_view spec) {
+}  // namespace
+
+PolicyRegistry::PolicyRegistry() : policies_(built_in_policies()) {}
+
+const PolicyRegistry& PolicyRegistry::built_in() {
+  static const PolicyRegistry registry;
+  return registry;
+}
+
+Result<void> PolicyRegistry::add(PolicyInfo policy) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789-";
+  if (policy.name.empty() || policy.name.find_first_not_of(kLetters) != std::string_view::npos)
+    return fail({.field = "policy",
+                 .message = expected_found("a name of lower-case letters, digits and '-'", policy.name)});
+  if (std::ranges::find(policies_, policy.name, &PolicyInfo::name) != policies_.end())
+    return fail({.field = "policy", .message = fmt::format("there is one with the name '{}'", policy.name)});
+  policies_.push_back(std::move(policy));
+  return {};
+}
+
+Result<PolicyArguments> PolicyRegistry::parse(std::string_view spec) const {
   const auto [name, parameters] = split_once(spec, ':');
-  const auto policy = std::ranges::find(table(), name, &PolicyInfo::name);
-  if (policy == table().end()) return fail(unknown_policy(name));
+  if (const auto now = renamed(name, parameters.value_or(""))) {
+    auto arguments = parse(*now);
+    if (arguments) {
+      arguments->set_hint(
+          fmt::format("'{}' is '{}' now; the former spelling goes with the next version", spec, *now));
+    }
+    return arguments;
+  }
+  const auto policy = std::ranges::find(policies_, name, &PolicyInfo::name);
+  if (policy == policies_.end()) return fail(unknown_policy(policies_, name));
   return PolicyArguments::parse(*policy, parameters.value_or(""));
 }
 
-Result<std::unique_ptr<Policy>> make_policy(std::string_view spec) {
-  const auto arguments = parse_policy(spec);
+Result<std::unique_ptr<Policy>> PolicyRegistry::make(std::string_view spec) const {
+  const auto arguments = parse(spec);
   if (!arguments) return fail(arguments.error());
   return arguments->policy().make(*arguments);
+}
+
+Result<std::unique_ptr<Policy>> make_policy(std::string_view spec) {
+  return PolicyRegistry::built_in().make(spec);
 }
 
 }  // namespace vtrain

@@ -1,8 +1,8 @@
-/// The one table that names every policy.
+/// The table that names every policy.
 #pragma once
 
+#include <deque>
 #include <memory>
-#include <span>
 #include <string_view>
 
 #include "core/base/result.hpp"
@@ -10,15 +10,33 @@
 
 namespace vtrain {
 
-/// All policies, in the order in which they are listed to users.
-std::span<const PolicyInfo> policies();
+/// Names of policies, with what makes them. As constructed it has those of vtrain, to which others can be
+/// added. Rows stay where they are; a registry that is not added to may serve several threads.
+class PolicyRegistry {
+ public:
+  PolicyRegistry();
+  PolicyRegistry(const PolicyRegistry&) = delete;
+  PolicyRegistry& operator=(const PolicyRegistry&) = delete;
 
-/// Takes `NAME:key=value,...` apart and checks it against the table. Errors: an unknown policy (with the
-/// nearest known name), and those of `PolicyArguments::parse`.
-Result<PolicyArguments> parse_policy(std::string_view spec);
+  /// The registry with the policies of vtrain alone.
+  static const PolicyRegistry& built_in();
 
-/// Makes the policy of a spec such as `fifo` or `las:attained=time,queues=3250;7200`. Errors: those of
-/// `parse_policy`, a value out of range.
+  /// Adds a policy. Errors: a name that is taken, or that is not made of lower-case letters, digits and `-`.
+  Result<void> add(PolicyInfo policy);
+  /// All policies, in the order in which they are listed to users.
+  const std::deque<PolicyInfo>& policies() const { return policies_; }
+  /// Takes `NAME:key=value,...` apart and checks it against the table. Errors: an unknown policy (with the
+  /// nearest known name), and those of `PolicyArguments::parse`.
+  Result<PolicyArguments> parse(std::string_view spec) const;
+  /// Makes the policy of a spec such as `fifo` or `las:attained=time,queues=3250;7200`. Errors: those of
+  /// `parse`, a value out of range.
+  Result<std::unique_ptr<Policy>> make(std::string_view spec) const;
+
+ private:
+  std::deque<PolicyInfo> policies_;
+};
+
+/// Makes one of vtrain's policies: `PolicyRegistry::built_in().make(spec)`.
 Result<std::unique_ptr<Policy>> make_policy(std::string_view spec);
 
 }  // namespace vtrain

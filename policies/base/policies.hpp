@@ -50,9 +50,9 @@ MadePolicy make_conservative(const PolicyArguments& arguments);
 
 /// Makes `elasticflow`: admission and resizing by deadline.
 MadePolicy make_elasticflow(const PolicyArguments& arguments);
-/// Makes `edf:preset=elasticflow`: `edf` as in ElasticFlow's simulator.
+/// Makes `elasticflow-edf`: `edf` to the second as in ElasticFlow's simulator.
 MadePolicy make_elasticflow_edf(const PolicyArguments& arguments);
-/// Makes `las:preset=elasticflow`: `las` as in ElasticFlow's simulator.
+/// Makes `elasticflow-las`: `las` to the second as in ElasticFlow's simulator.
 MadePolicy make_elasticflow_las(const PolicyArguments& arguments);
 
 // chronus

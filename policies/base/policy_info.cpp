@@ -12,7 +12,7 @@ namespace vtrain {
 namespace {
 
 Error unknown_parameter(const PolicyInfo& policy, std::string_view name) {
-  const auto known = names_of<PolicyParameter>(policy.parameters);
+  const auto known = names_of(policy.parameters);
   const std::string list = known.empty() ? "It has none." : fmt::format("It has {}.", list_names(known));
   return {.message = fmt::format("policy '{}' has no parameter '{}'{} {}", policy.name, name,
                                  guess_or_stop(name, known), list)};

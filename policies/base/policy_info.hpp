@@ -1,6 +1,7 @@
 /// Names, parameters and factories of policies, as their table lists them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -42,6 +43,10 @@ class PolicyArguments {
   std::string_view operator[](std::string_view parameter) const;
   /// True if the policy, with these values, plans with the number of all GPUs, whatever their type.
   bool ignores_gpu_types() const;
+  /// How a spec is to be written that is understood still but goes with the next version, in a sentence;
+  /// empty for others.
+  const std::string& hint() const { return hint_; }
+  void set_hint(std::string hint) { hint_ = std::move(hint); }
   /// The error for a value that the policy cannot use.
   Error bad_value(std::string_view parameter, std::string_view expected) const;
 
@@ -51,25 +56,35 @@ class PolicyArguments {
 
   const PolicyInfo* policy_;
   std::vector<std::string> values_;  ///< [parameters of the policy]
+  std::string hint_;
 };
 
-/// One row of the table.
+/// What a policy needs jobs to say. A run says before it starts where no job says so.
+struct PolicyNeeds {
+  bool recorded_starts = false;  ///< when jobs started; a trace without any is refused
+  bool deadlines = false;        ///< by which it orders or admits jobs
+  bool time_limits = false;      ///< times that users ask for; run times take their place
+  bool tenants = false;          ///< whose shares it keeps
+  bool curves = false;           ///< throughput curves, or models that give them: it resizes jobs
+};
+
+/// One row of the table. Its texts outlive the registry that it is added to.
 struct PolicyInfo {
   std::string_view name;
   std::string_view summary;
   std::vector<PolicyParameter> parameters{};
-  Result<std::unique_ptr<Policy>> (*make)(const PolicyArguments&);
-  bool is_clairvoyant = false;         ///< it knows run times, whatever times were requested
-  bool ignores_gpu_types = false;      ///< it plans with the number of all GPUs, whatever their type
-  bool needs_recorded_starts = false;  ///< it is of use only where the trace says when jobs started
+  std::function<Result<std::unique_ptr<Policy>>(const PolicyArguments&)> make{};
+  bool is_clairvoyant = false;     ///< it knows run times, whatever times were requested
+  bool ignores_gpu_types = false;  ///< it plans with the number of all GPUs, whatever their type
+  PolicyNeeds needs{};             ///< from a trace
 };
 
 /// Lists the names of rows, or of parameters, in their order.
-template <class Row>
-std::vector<std::string_view> names_of(std::span<const Row> rows) {
+template <class Rows>
+std::vector<std::string_view> names_of(const Rows& rows) {
   std::vector<std::string_view> names;
   names.reserve(rows.size());
-  for (const Row& row : rows)
+  for (const auto& row : rows)
     names.push_back(row.name);
   return names;
 }

@@ -1,4 +1,4 @@
-// `edf:preset=elasticflow`: elastic earliest deadline first as ElasticFlow's simulator runs it. In the order
+// `elasticflow-edf`: elastic earliest deadline first as ElasticFlow's simulator runs it. In the order
 // of deadlines every job is planned on as many GPUs as it may hold, or on the largest level that is free,
 // until its work is done; the plan is made again at every decision. No job is rejected (the `edf` policy of
 // pkusys/ElasticFlow, Apache-2.0). Only the next event decides when that is, so only jobs that begin now are

@@ -1,4 +1,4 @@
-// `las:preset=elasticflow`: least attained service as ElasticFlow's simulator runs it, the `dlas-gpu` policy
+// `elasticflow-las`: least attained service as ElasticFlow's simulator runs it, the `dlas-gpu` policy
 // of its artifact (pkusys/ElasticFlow, Apache-2.0), to the second, with its oddities:
 //  * decisions are at least a slot apart; a job whose work is done keeps its GPUs until the next decision;
 //  * seconds on GPUs and GPU-seconds are cut to whole numbers at every decision, and a job leaves at most one
@@ -215,15 +215,15 @@ void ElasticFlowLas::foresee(WholeSeconds now, std::int64_t cluster_gpus, bool r
 }  // namespace
 
 MadePolicy make_elasticflow_las(const PolicyArguments& arguments) {
-  const auto options = read_las_options(arguments);
-  if (!options) return fail(options.error());
+  const auto thresholds = read_thresholds(arguments);
+  if (!thresholds) return fail(thresholds.error());
   std::array<std::int64_t, 2> queues{};
-  const bool whole = std::ranges::all_of(options->thresholds, [](SimDuration threshold) {
+  const bool whole = std::ranges::all_of(*thresholds, [](SimDuration threshold) {
     return threshold % std::chrono::seconds(1) == SimDuration(0);
   });
-  if (options->thresholds.size() != queues.size() || !whole)
+  if (thresholds->size() != queues.size() || !whole)
     return fail(arguments.bad_value("queues", "two thresholds of whole GPU-seconds"));
-  std::ranges::transform(options->thresholds, queues.begin(), [](SimDuration threshold) {
+  std::ranges::transform(*thresholds, queues.begin(), [](SimDuration threshold) {
     return std::chrono::floor<std::chrono::seconds>(threshold).count();
   });
   const auto slot = parse_slot(arguments);

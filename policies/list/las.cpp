@@ -17,17 +17,24 @@ constexpr SimDuration kMaxThreshold = std::chrono::seconds(1'000'000'000);
 
 }  // namespace
 
-Result<LasOptions> read_las_options(const PolicyArguments& arguments) {
-  LasOptions options;
+Result<std::vector<SimDuration>> read_thresholds(const PolicyArguments& arguments) {
+  std::vector<SimDuration> thresholds;
   for (const std::string_view part : split(arguments["queues"], ';')) {
     const auto nanoseconds = parse_seconds_as_ns(part);
-    const SimDuration previous = options.thresholds.empty() ? SimDuration(0) : options.thresholds.back();
+    const SimDuration previous = thresholds.empty() ? SimDuration(0) : thresholds.back();
     if (!nanoseconds || SimDuration(*nanoseconds) <= previous || SimDuration(*nanoseconds) > kMaxThreshold) {
       return fail(
           arguments.bad_value("queues", "increasing thresholds from above 0 to 1e9 s, joined by ';'"));
     }
-    options.thresholds.emplace_back(*nanoseconds);
+    thresholds.emplace_back(*nanoseconds);
   }
+  return thresholds;
+}
+
+Result<LasOptions> read_las_options(const PolicyArguments& arguments) {
+  auto thresholds = read_thresholds(arguments);
+  if (!thresholds) return fail(std::move(thresholds.error()));
+  LasOptions options{.thresholds = *std::move(thresholds)};
   options.timer = arguments["timer"] == "exact" ? DemotionTimer::Exact : DemotionTimer::Peer;
   return options;
 }

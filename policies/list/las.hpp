@@ -32,6 +32,8 @@ struct LasOptions {
   std::vector<SimDuration> thresholds;
 };
 
+/// Reads the parameter `queues`: thresholds that increase.
+Result<std::vector<SimDuration>> read_thresholds(const PolicyArguments& arguments);
 /// Reads the parameters `queues` and `timer`; `service` is left to the caller.
 Result<LasOptions> read_las_options(const PolicyArguments& arguments);
 

@@ -22,7 +22,7 @@ import tempfile
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 PLACEMENTS = ["count", "yarn", "best-fit", "fgd", "consolidate", "consolidate-strict", "buddy"]
-POLICIES = ["fifo", "fit-first", "sjf", "srtf", "srsf", "las", "las:preset=elasticflow", "gittins", "edf", "edf:preset=elasticflow",
+POLICIES = ["fifo", "fit-first", "sjf", "srtf", "srsf", "las", "elasticflow-las", "gittins", "edf", "elasticflow-edf",
             "edf-admission", "elasticflow", "chronus", "easy", "easy-fast", "conservative"]
 CLUSTER, TYPED_CLUSTER = "16x8:a100", "8x8:a100+8x8:h100"
 

@@ -174,10 +174,9 @@ TEST_CASE("gang speed: what the predictor does not know of gangs is said") {
   CHECK(!said("--cluster 8x8:A100 --placement yarn --policy fifo", "profile a100 is of nodes"));
   CHECK(run_vtrain("replay --trace jobs.csv --cluster 8x8:A100 --profile h100 --policy fifo", work.path())
             .err.find("--profile h100 takes the place of the cluster's A100") != std::string::npos);
-  const std::string las =
-      "under las:preset=elasticflow their gangs are as fast anywhere as their run times say";
-  CHECK(said("--cluster 4x8:a100 --placement consolidate --policy las:preset=elasticflow", las));
-  CHECK(!said("--cluster 4x8:a100 --placement yarn --policy las:preset=elasticflow", las));
+  const std::string las = "under elasticflow-las their gangs are as fast anywhere as their run times say";
+  CHECK(said("--cluster 4x8:a100 --placement consolidate --policy elasticflow-las", las));
+  CHECK(!said("--cluster 4x8:a100 --placement yarn --policy elasticflow-las", las));
   const std::string plan = "no plan for 1 job on some type of GPUs that may be theirs";
   CHECK(said("--cluster 4x8:a100+4x8:h100 --placement yarn --policy fifo", plan));
   const std::string alone =

@@ -287,9 +287,9 @@ void check_elasticflow(const std::string& name, const std::string& policy) {
 
 TEST_CASE("peers: ElasticFlow's own schedules of las and edf, every job of every case") {
   for (const char* name : {"ef_micro_dlas", "ef_dlas_vpollux", "ef_dlas_philly32"})
-    check_elasticflow(name, "las:preset=elasticflow");
+    check_elasticflow(name, "elasticflow-las");
   for (const char* name : {"ef_micro_edf", "ef_edf_vpollux", "ef_edf_philly32"})
-    check_elasticflow(name, "edf:preset=elasticflow");
+    check_elasticflow(name, "elasticflow-edf");
 }
 
 TEST_CASE("peers: ElasticFlow's own elastic schedules, every job of every case") {

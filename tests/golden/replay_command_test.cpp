@@ -437,7 +437,7 @@ TEST_CASE("replay: jobs that end beyond the clock's range are an error in the in
   for (int i = 0; i < 6; ++i)
     jobs += "j" + std::to_string(i) + "," + std::to_string(i) + ",1,3000000000\n";
   work.write("jobs.csv", jobs);
-  for (const std::string policy : {"fifo", "las", "las:preset=elasticflow", "edf:preset=elasticflow"}) {
+  for (const std::string policy : {"fifo", "las", "elasticflow-las", "elasticflow-edf"}) {
     CAPTURE(policy);
     const CommandResult result =
         run_vtrain("replay --trace jobs.csv --cluster 1x1 --policy " + policy, work.path());
@@ -506,7 +506,35 @@ TEST_CASE("replay: what policies know, and what they do not tell apart, is said 
     CHECK(says(name, as_one + name));
   CHECK(!says("conservative", as_one));
   CHECK(says("conservative:planning=hosts", as_one + "conservative"));
-  CHECK(says("las:preset=elasticflow", as_one + "las"));
+  CHECK(says("elasticflow-las", as_one + "elasticflow-las"));
+}
+
+TEST_CASE("replay: the former spelling of ElasticFlow's presets works, with a hint") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", kJobs);
+  const std::string command = "replay --trace jobs.csv --cluster 1x8 --out out --policy ";
+  const CommandResult former = run_vtrain(command + "edf:preset=elasticflow,slot=5m", work.path());
+  REQUIRE(former.exit_code == 0);
+  CHECK(former.err.find("'edf:preset=elasticflow,slot=5m' is 'elasticflow-edf:slot=5m' now") !=
+        std::string::npos);
+  const std::string jobs = slurp(work / "out/jobs.csv");
+  const CommandResult present = run_vtrain(command + "elasticflow-edf:slot=5m", work.path());
+  CHECK(present.err.empty());
+  CHECK(slurp(work / "out/jobs.csv") == jobs);
+}
+
+TEST_CASE("replay: what a policy needs and no job says is said before the run") {
+  const TemporaryFolder work;
+  work.write("jobs.csv", kJobs);
+  const auto said = [&](const std::string& policy) {
+    return run_vtrain("replay --trace jobs.csv --cluster 1x8 --deadlines none --policy " + policy,
+                      work.path())
+        .out;
+  };
+  CHECK(unwrapped(said("edf")).find("no job has a deadline, which decides under edf") != std::string::npos);
+  CHECK(unwrapped(said("easy")).find("no job has a requested time; run times take its place under easy") !=
+        std::string::npos);
+  CHECK(said("fifo").find("no job has") == std::string::npos);
 }
 
 TEST_CASE("policies: a default has its unit in one place") {

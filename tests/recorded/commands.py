@@ -12,8 +12,8 @@ SETUP = [
     "trace slice llm.csv --max-jobs 60 --out few.csv",
 ]
 
-POLICIES = ["fifo", "fit-first", "sjf", "srtf", "srsf", "las", "'las:attained=time,queues=1000;5000'", "las:preset=elasticflow,slot=2m",
-            "gittins:distribution=shared/golden/tiresias/yarn-gput1000.csv", "edf", "edf:resize=no", "edf:preset=elasticflow",
+POLICIES = ["fifo", "fit-first", "sjf", "srtf", "srsf", "las", "'las:attained=time,queues=1000;5000'", "elasticflow-las:slot=2m",
+            "gittins:distribution=shared/golden/tiresias/yarn-gput1000.csv", "edf", "edf:resize=no", "elasticflow-edf",
             "edf-admission", "elasticflow", "elasticflow:admission=batch,greedy=largest,overhead=table", "chronus", "easy-fast",
             "easy", "easy:order=asc-walltime", "conservative", "easy:planning=hosts", "easy:order=asc-walltime,planning=hosts",
             "conservative:planning=hosts"]

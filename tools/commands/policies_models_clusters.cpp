@@ -32,7 +32,7 @@ std::string default_text(const PolicyParameter& parameter) {
 Result<void> list_policies(bool json) {
   if (json) {
     ordered_json list = ordered_json::array();
-    for (const PolicyInfo& policy : policies()) {
+    for (const PolicyInfo& policy : PolicyRegistry::built_in().policies()) {
       ordered_json parameters = ordered_json::array();
       for (const PolicyParameter& parameter : policy.parameters) {
         parameters.push_back({{"name", parameter.name},
@@ -46,15 +46,19 @@ Result<void> list_policies(bool json) {
                       {"summary", policy.summary},
                       {"is_clairvoyant", policy.is_clairvoyant},
                       {"ignores_gpu_types", policy.ignores_gpu_types},
-                      {"needs_recorded_starts", policy.needs_recorded_starts},
+                      {"needs_recorded_starts", policy.needs.recorded_starts},
+                      {"needs_deadlines", policy.needs.deadlines},
+                      {"needs_time_limits", policy.needs.time_limits},
+                      {"needs_tenants", policy.needs.tenants},
+                      {"needs_curves", policy.needs.curves},
                       {"parameters", parameters}});
     }
     print_json(list);
     return {};
   }
-  for (const PolicyInfo& policy : policies()) {
-    constexpr std::size_t kNames = 14;
-    print_text(stdout, "{:<13} {}\n", policy.name, wrap_text(policy.summary, kTextColumns - kNames, kNames));
+  for (const PolicyInfo& policy : PolicyRegistry::built_in().policies()) {
+    constexpr std::size_t kNames = 16;
+    print_text(stdout, "{:<15} {}\n", policy.name, wrap_text(policy.summary, kTextColumns - kNames, kNames));
     for (const PolicyParameter& parameter : policy.parameters) {
       constexpr std::size_t kIndent = 18;
       const std::string text =

@@ -107,6 +107,30 @@ MaybeNote limits_without_effect(const Workload& workload) {
                           with_thousands(too_short))};
 }
 
+/// Says so if policies go by what no job says; none otherwise.
+MaybeNote lacking(const Workload& workload, std::span<const PreparedPolicy> policies, bool PolicyNeeds::*need,
+                  bool (*says)(const Job&), std::string_view text) {
+  const std::string names =
+      policies_that(policies, [need](const PolicyArguments& policy) { return policy.policy().needs.*need; });
+  if (names.empty() || std::ranges::any_of(workload.jobs, says)) return std::nullopt;
+  return Note{NoteKind::Policies, std::ssize(workload.jobs), fmt::format("{} under {}", text, names)};
+}
+
+/// What policies need of jobs and no job says, beside recorded starts.
+std::vector<MaybeNote> lacks(const Workload& workload, std::span<const PreparedPolicy> policies) {
+  return {lacking(
+              workload, policies, &PolicyNeeds::deadlines, [](const Job& job) { return job.has_deadline(); },
+              "no job has a deadline, which decides"),
+          lacking(
+              workload, policies, &PolicyNeeds::time_limits,
+              [](const Job& job) { return job.requested_time.count() > 0; },
+              "no job has a requested time; run times take its place"),
+          lacking(
+              workload, policies, &PolicyNeeds::tenants,
+              [](const Job& job) { return static_cast<bool>(job.tenant); },
+              "no job has a tenant, whose share counts")};
+}
+
 /// Says so if there are deadlines that lie before their submission; none otherwise.
 MaybeNote hopeless_deadlines(const Workload& workload) {
   const auto hopeless = std::count_if(workload.jobs.begin(), workload.jobs.end(),
@@ -121,7 +145,7 @@ MaybeNote hopeless_deadlines(const Workload& workload) {
 Result<MaybeNote> jobs_without_recorded_start(const Workload& workload,
                                               std::span<const PreparedPolicy> policies) {
   const std::string names = policies_that(
-      policies, [](const PolicyArguments& policy) { return policy.policy().needs_recorded_starts; });
+      policies, [](const PolicyArguments& policy) { return policy.policy().needs.recorded_starts; });
   if (names.empty()) return std::nullopt;
   const auto without = std::count_if(workload.jobs.begin(), workload.jobs.end(),
                                      [](const Job& job) { return job.original_start == Job::kNoStart; });
@@ -191,6 +215,9 @@ Result<std::vector<Note>> policy_notes(const Workload& workload, const ClusterSp
        {jobs_past_limit(workload, policies), clairvoyant_policies(workload, policies),
         ignored_gpu_types(workload, cluster, types_differ, policies), limits_without_effect(workload),
         hopeless_deadlines(workload), *std::move(recorded)}) {
+    if (note) notes.push_back(*std::move(note));
+  }
+  for (MaybeNote& note : lacks(workload, policies)) {
     if (note) notes.push_back(*std::move(note));
   }
   return notes;

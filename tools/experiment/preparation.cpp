@@ -186,10 +186,11 @@ Result<void> take_disruptions(const ScenarioSpec& spec, const DisruptionRules& r
   return {};
 }
 
-Result<std::vector<PreparedPolicy>> prepare_policies(const ScenarioSpec& spec) {
+Result<std::vector<PreparedPolicy>> prepare_policies(const ScenarioSpec& spec,
+                                                     const PolicyRegistry& registry) {
   std::vector<PreparedPolicy> policies;
   for (const std::string& name : spec.policies) {
-    auto policy = prepare_policy(name, spec.files);
+    auto policy = prepare_policy(name, spec.files, registry);
     if (!policy) return fail(std::move(policy.error()));
     policies.push_back(*std::move(policy));
   }
@@ -205,10 +206,14 @@ struct ScenarioRules {
 };
 
 /// Reads what can be read before files are: a misspelt policy should not cost a long read.
-Result<ScenarioRules> read_rules(const ScenarioSpec& spec, std::vector<std::string>& warnings) {
+Result<ScenarioRules> read_rules(const ScenarioSpec& spec, const PolicyRegistry& registry,
+                                 std::vector<std::string>& warnings) {
   if (auto checked = check_spec(spec); !checked) return fail(std::move(checked.error()));
-  auto policies = prepare_policies(spec);
+  auto policies = prepare_policies(spec, registry);
   if (!policies) return fail(std::move(policies.error()));
+  for (const PreparedPolicy& policy : *policies) {
+    if (!policy.arguments.hint().empty()) warnings.push_back(policy.arguments.hint());
+  }
   const auto placement = parse_placement(spec.placement);
   if (!placement) return fail(in_option("--placement", placement.error()));
   if (spec.trace.files.empty()) {
@@ -379,8 +384,9 @@ void name_files(ScenarioParts& parts) {
 
 }  // namespace
 
-Result<PreparedPolicy> prepare_policy(const std::string& spec, const SpecFiles& files) {
-  auto arguments = parse_policy(spec);
+Result<PreparedPolicy> prepare_policy(const std::string& spec, const SpecFiles& files,
+                                      const PolicyRegistry& registry) {
+  auto arguments = registry.parse(spec);
   if (!arguments) return fail(std::move(arguments.error()));
   std::string to_read = spec;
   std::vector<SpecFile> read;
@@ -391,7 +397,7 @@ Result<PreparedPolicy> prepare_policy(const std::string& spec, const SpecFiles& 
     const std::size_t value = to_read.find(name, to_read.find(std::string(parameter.name) + "="));
     if (value != std::string::npos) to_read.replace(value, name.size(), read.back().path);
   }
-  if (to_read != spec) arguments = parse_policy(to_read);
+  if (to_read != spec) arguments = registry.parse(to_read);
   if (!arguments) return fail(std::move(arguments.error()));
   auto policy = arguments->policy().make(*arguments);
   if (!policy) return fail(std::move(policy.error()));
@@ -405,12 +411,13 @@ Result<PreparedPolicy> prepare_policy(const std::string& spec, const SpecFiles& 
   return prepared;
 }
 
-Result<ScenarioParts> prepare_parts(ScenarioSpec given, std::vector<std::string>& warnings) {
+Result<ScenarioParts> prepare_parts(ScenarioSpec given, const PolicyRegistry& registry,
+                                    std::vector<std::string>& warnings) {
   const auto start = std::chrono::steady_clock::now();
   ScenarioParts parts;
   parts.spec = std::move(given);
   const ScenarioSpec& spec = parts.spec;
-  auto rules = read_rules(spec, warnings);
+  auto rules = read_rules(spec, registry, warnings);
   if (!rules) return fail(rules.error());
   parts.policies = std::move(rules->policies);
   parts.placement = rules->placement;

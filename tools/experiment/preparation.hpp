@@ -35,7 +35,8 @@ struct PreparedPolicy {
 };
 
 /// Makes the policy of a spec. Errors: those of its arguments, and a file that cannot be hashed.
-Result<PreparedPolicy> prepare_policy(const std::string& spec, const SpecFiles& files);
+Result<PreparedPolicy> prepare_policy(const std::string& spec, const SpecFiles& files,
+                                      const PolicyRegistry& registry);
 
 /// The jobs, the cluster on which they will run and the policies, and where all came from.
 struct ScenarioParts {
@@ -62,6 +63,7 @@ struct ScenarioParts {
 
 /// Makes the policies, reads or generates the jobs, gives each a duration and a deadline, and reads the
 /// cluster. Adds to `warnings` the options that have no effect, also where it fails.
-Result<ScenarioParts> prepare_parts(ScenarioSpec spec, std::vector<std::string>& warnings);
+Result<ScenarioParts> prepare_parts(ScenarioSpec spec, const PolicyRegistry& registry,
+                                    std::vector<std::string>& warnings);
 
 }  // namespace vtrain

@@ -34,6 +34,7 @@ auto without_exceptions(const Function& function) -> decltype(function()) {
 
 struct Scenario::State {
   ScenarioParts parts;
+  const PolicyRegistry* registry = nullptr;
   /// Policies that were made while the spec was read, whose files may be pipes. The first run of each takes
   /// it; later ones make it anew.
   std::vector<PreparedPolicy> made;
@@ -49,7 +50,7 @@ struct Scenario::State {
         return policy;
       }
     }
-    auto policy = prepare_policy(spec, parts.spec.files);
+    auto policy = prepare_policy(spec, parts.spec.files, *registry);
     if (policy && policy->is_elastic() && !parts.has_curves)
       return fail({.field = spec,
                    .message = "changes the numbers of GPUs of jobs, and no policy of the spec does: name it "
@@ -63,12 +64,14 @@ Scenario::Scenario(Scenario&&) noexcept = default;
 Scenario& Scenario::operator=(Scenario&&) noexcept = default;
 Scenario::~Scenario() = default;
 
-Result<Scenario> Scenario::prepare(ScenarioSpec spec, std::vector<std::string>& warnings) {
+Result<Scenario> Scenario::prepare(ScenarioSpec spec, std::vector<std::string>& warnings,
+                                   const PolicyRegistry& registry) {
   return without_exceptions([&]() -> Result<Scenario> {
-    auto parts = prepare_parts(std::move(spec), warnings);
+    auto parts = prepare_parts(std::move(spec), registry, warnings);
     if (!parts) return fail(std::move(parts.error()));
     auto state = std::make_unique<State>();
     state->parts = *std::move(parts);
+    state->registry = &registry;
     state->made = std::exchange(state->parts.policies, {});
     return Scenario(std::move(state));
   });

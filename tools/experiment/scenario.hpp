@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/result.hpp"
+#include "policies/registry.hpp"
 #include "sched/cluster/cluster.hpp"
 #include "sched/disruption/disruptions.hpp"
 #include "sched/metrics/metrics.hpp"
@@ -49,7 +50,9 @@ class Scenario {
   /// Reads the files of the spec, or generates its jobs, and gives each job a run time, a deadline and its
   /// speeds. Adds to `warnings` the options that have no effect, also where it fails. Errors name options as
   /// users write them (`--cluster`), or file, line and field; `SpecDocument::in_file` translates them.
-  static Result<Scenario> prepare(ScenarioSpec spec, std::vector<std::string>& warnings);
+  /// `registry`, in which policies are looked up, outlives the scenario.
+  static Result<Scenario> prepare(ScenarioSpec spec, std::vector<std::string>& warnings,
+                                  const PolicyRegistry& registry = PolicyRegistry::built_in());
   Scenario(Scenario&&) noexcept;
   Scenario& operator=(Scenario&&) noexcept;
   ~Scenario();

@@ -218,7 +218,7 @@ void list_named_files(auto& spec) {
 /// Errors where a policy of a spec is unknown or has a wrong parameter.
 Result<void> check_policies(const JsonDocument& document, const json& object, const ScenarioSpec& spec) {
   for (std::size_t i = 0; i < spec.policies.size(); ++i) {
-    const auto policy = parse_policy(spec.policies[i]);
+    const auto policy = PolicyRegistry::built_in().parse(spec.policies[i]);
     if (policy) continue;
     const Error& error = policy.error();
     return fail(document.error_at(object, fmt::format("policies[{}]", i),

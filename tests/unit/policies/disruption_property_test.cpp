@@ -22,7 +22,7 @@ constexpr std::uint32_t kNodes = 3;
 PolicySpecs disruptable_policies() {
   return PolicySpecs(
       {"las:queues=5;12,attained=time", "easy:order=asc-walltime", "elasticflow:slot=5s",
-       "edf:preset=elasticflow,slot=5s"},
+       "elasticflow-edf:slot=5s"},
       [](const Policy& policy) { return policy.copes_with_disruptions() && !policy.repeats_log(); });
 }
 

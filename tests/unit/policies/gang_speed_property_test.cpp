@@ -41,7 +41,7 @@ bool ends_jobs_itself(const std::string& spec) {
 TEST_CASE("gang speed property: a job does its work and no more, however its gangs are spread") {
   std::int64_t num_slowed = 0;
   for (const char* const spec : {"fifo", "easy", "conservative", "las:queues=5;12", "srtf", "edf", "chronus",
-                                 "elasticflow:slot=5s", "edf:preset=elasticflow"}) {
+                                 "elasticflow:slot=5s", "elasticflow-edf"}) {
     for (const PlacementKind placement : {PlacementKind::Consolidate, PlacementKind::Yarn}) {
       for (std::uint64_t seed = 0; seed < rounds(6); ++seed) {
         CAPTURE(spec);
@@ -78,7 +78,7 @@ TEST_CASE("gang speed property: a job does its work and no more, however its gan
 }
 
 TEST_CASE("gang speed property: where gangs are packed on one type nothing changes") {
-  for (const char* const spec : {"easy", "edf", "elasticflow", "las:preset=elasticflow"}) {
+  for (const char* const spec : {"easy", "edf", "elasticflow", "elasticflow-las"}) {
     CAPTURE(spec);
     const Workload workload = random_workload(1, 120, kTotalGpus, std::chrono::seconds(1));
     Thirds speeds;
@@ -92,7 +92,7 @@ TEST_CASE("gang speed property: where gangs are packed on one type nothing chang
 
 TEST_CASE("gang speed property: policies that end jobs themselves get by with gangs that are refused") {
   for (const char* const spec :
-       {"elasticflow", "elasticflow:slot=1s", "edf:preset=elasticflow", "las:preset=elasticflow"}) {
+       {"elasticflow", "elasticflow:slot=1s", "elasticflow-edf", "elasticflow-las"}) {
     for (const PlacementInfo& info : placements()) {
       for (std::uint64_t seed = 0; seed < rounds(12); ++seed) {
         CAPTURE(spec);

@@ -21,7 +21,7 @@ class PolicySpecs {
   PolicySpecs(std::vector<std::string> some, const std::function<bool(const Policy&)>& keep)
       : specs_(std::move(some)) {
     const auto sample = folder_.write("sample.csv", "duration\n3\n9\n10\n40\n100\n");
-    for (const PolicyInfo& info : policies()) {
+    for (const PolicyInfo& info : PolicyRegistry::built_in().policies()) {
       std::string spec(info.name);
       if (spec == "gittins") spec += ":delta=10,queues=20;60,distribution=" + sample.string();
       const auto policy = make_policy(spec);

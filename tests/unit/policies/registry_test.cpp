@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <string>
 
@@ -20,7 +21,7 @@ std::string error_of(const std::string& spec) {
 
 TEST_CASE("registry: every row has a name of its own, a summary and a factory") {
   std::set<std::string_view> names;
-  for (const PolicyInfo& policy : policies()) {
+  for (const PolicyInfo& policy : PolicyRegistry::built_in().policies()) {
     CAPTURE(policy.name);
     CHECK(names.insert(policy.name).second);
     CHECK_FALSE(policy.summary.empty());
@@ -38,7 +39,7 @@ TEST_CASE("registry: every row has a name of its own, a summary and a factory") 
 }
 
 TEST_CASE("registry: every policy but gittins, which needs a sample, is made from its defaults") {
-  for (const PolicyInfo& policy : policies()) {
+  for (const PolicyInfo& policy : PolicyRegistry::built_in().policies()) {
     CAPTURE(policy.name);
     CHECK(make_policy(policy.name).has_value() == (policy.name != "gittins"));
   }
@@ -52,11 +53,11 @@ TEST_CASE("registry: parameters follow a colon, separated by commas") {
 }
 
 TEST_CASE("registry: a choice is checked even where another one leaves it without use") {
-  CHECK(error_of("edf:preset=elasticflow,resize=maybe") ==
+  CHECK(error_of("edf:growth=greedy,resize=maybe") ==
         "edf:resize: expected one of 'yes' and 'no', found 'maybe'");
   CHECK(error_of("chronus:prefer=now") ==
         "chronus:prefer: expected one of 'adaptive', 'early' and 'late', found 'now'");
-  for (const PolicyInfo& policy : policies()) {
+  for (const PolicyInfo& policy : PolicyRegistry::built_in().policies()) {
     for (const PolicyParameter& parameter : policy.parameters) {
       CAPTURE(parameter.name);
       const auto& choices = parameter.choices;
@@ -74,7 +75,8 @@ TEST_CASE("registry: slots are durations of whole seconds") {
 }
 
 TEST_CASE("registry: an unknown policy is told with the nearest name") {
-  const std::string all = "`vtrain policies` lists all " + std::to_string(policies().size()) + ".";
+  const std::string all =
+      "`vtrain policies` lists all " + std::to_string(PolicyRegistry::built_in().policies().size()) + ".";
   CHECK(error_of("edff") == "unknown policy 'edff'; did you mean 'edf'? " + all);
   CHECK(error_of("EDF") == "unknown policy 'EDF'; did you mean 'edf'? " + all);
   CHECK(error_of("quantum") == "unknown policy 'quantum'. " + all);
@@ -84,9 +86,8 @@ TEST_CASE("registry: an unknown policy is told with the nearest name") {
 
 TEST_CASE("registry: an unknown parameter is told with the known ones") {
   CHECK(error_of("las:atained=time") ==
-        "policy 'las' has no parameter 'atained'; did you mean 'attained'? It has 'attained', 'queues', "
-        "'timer', 'preset' "
-        "and 'slot'.");
+        "policy 'las' has no parameter 'atained'; did you mean 'attained'? It has 'attained', 'queues' "
+        "and 'timer'.");
   CHECK(error_of("fifo:x=1") == "policy 'fifo' has no parameter 'x'. It has none.");
 }
 
@@ -97,28 +98,66 @@ TEST_CASE("registry: a parameter is name=value and given once") {
 }
 
 TEST_CASE("registry: ElasticFlow's las has two thresholds of whole GPU-seconds") {
-  const std::string queues = "las:preset=elasticflow,queues=";
+  const std::string queues = "elasticflow-las:queues=";
   CHECK(make_policy(queues + "1;2"));
   for (const char* wrong : {"0.5;1", "1;1.5", "3600"}) {
     CAPTURE(wrong);
     CHECK(error_of(queues + wrong) ==
-          std::string("las:queues: expected two thresholds of whole GPU-seconds, found '") + wrong + "'");
+          std::string("elasticflow-las:queues: expected two thresholds of whole GPU-seconds, found '") +
+              wrong + "'");
   }
   CHECK(make_policy("las:queues=0.5;1"));
 }
 
+TEST_CASE("registry: ElasticFlow's presets have names of their own, and the former spelling is understood") {
+  const auto now = [](std::string_view spec) {
+    const auto arguments = PolicyRegistry::built_in().parse(spec);
+    REQUIRE_MESSAGE(arguments, arguments.error().describe());
+    return std::string(arguments->policy().name) + " " + arguments->hint();
+  };
+  const std::string goes = "; the former spelling goes with the next version";
+  CHECK(now("elasticflow-las:slot=5m") == "elasticflow-las ");
+  CHECK(now("las:preset=elasticflow,slot=5m") ==
+        "elasticflow-las 'las:preset=elasticflow,slot=5m' is 'elasticflow-las:slot=5m' now" + goes);
+  CHECK(now("edf:preset=elasticflow") ==
+        "elasticflow-edf 'edf:preset=elasticflow' is 'elasticflow-edf' now" + goes);
+  CHECK(now("edf:resize=no,preset=none") == "edf 'edf:resize=no,preset=none' is 'edf:resize=no' now" + goes);
+  CHECK(error_of("las:timer=peer,preset=elasticflow") ==
+        "policy 'elasticflow-las' has no parameter 'timer'. It has 'queues' and 'slot'.");
+  CHECK(error_of("las:slot=12h") ==
+        "policy 'las' has no parameter 'slot'. It has 'attained', 'queues' and 'timer'.");
+}
+
+TEST_CASE("registry: policies can be added under names that are free") {
+  PolicyRegistry registry;
+  const std::size_t built_in = registry.policies().size();
+  const auto make = [](const PolicyArguments& arguments) -> Result<std::unique_ptr<Policy>> {
+    if (arguments["order"] == "backward") return fail(arguments.bad_value("order", "forward"));
+    return make_policy("fifo");
+  };
+  const PolicyInfo mine{
+      .name = "mine",
+      .summary = "a policy from outside",
+      .parameters = {{.name = "order", .default_value = "forward", .summary = "who is first"}},
+      .make = make};
+  REQUIRE(registry.add(mine));
+  CHECK(registry.policies().size() == built_in + 1);
+  CHECK(registry.make("mine:order=forward"));
+  CHECK(registry.make("mine:order=backward").error().describe() ==
+        "mine:order: expected forward, found 'backward'");
+  CHECK(registry.make("min").error().describe().find("did you mean 'mine'?") != std::string::npos);
+  CHECK(registry.add(mine).error().describe() == "policy: there is one with the name 'mine'");
+  PolicyInfo odd = mine;
+  odd.name = "mine:too";
+  CHECK(registry.add(odd).error().describe() ==
+        "policy: expected a name of lower-case letters, digits and '-', found 'mine:too'");
+  CHECK_FALSE(make_policy("mine"));
+}
+
 TEST_CASE("registry: a parameter that has no effect beside the others is refused") {
-  CHECK(error_of("las:slot=12h") == "las:slot: has no effect with preset=none");
-  CHECK(error_of("edf:slot=60s") == "edf:slot: has no effect with preset=none");
-  CHECK(error_of("las:timer=peer,preset=elasticflow") == "las:timer: has no effect with preset=elasticflow");
-  CHECK(error_of("edf:preset=elasticflow,resize=yes") == "edf:resize: has no effect with preset=elasticflow");
   CHECK(error_of("edf:resize=no,growth=greedy") == "edf:growth: has no effect with resize=no");
-  CHECK(error_of("edf:preset=elasticflow,growth=greedy") ==
-        "edf:growth: has no effect with preset=elasticflow");
-  CHECK(make_policy("las:preset=elasticflow,slot=5m"));
-  CHECK(make_policy("edf:resize=no,preset=none"));
   // Every condition names a parameter of the policy and one of its choices.
-  for (const PolicyInfo& policy : policies()) {
+  for (const PolicyInfo& policy : PolicyRegistry::built_in().policies()) {
     for (const PolicyParameter& parameter : policy.parameters) {
       if (parameter.condition.empty()) continue;
       CAPTURE(parameter.name);

@@ -142,7 +142,7 @@ std::optional<Fact> random_fact(RandomStream& random, const Simulation& simulati
 }  // namespace
 
 TEST_CASE("property: any split of a replay into steps gives what the replay gives") {
-  const PolicySpecs specs({"easy:planning=hosts", "elasticflow:slot=5s", "edf:preset=elasticflow,slot=5s"},
+  const PolicySpecs specs({"easy:planning=hosts", "elasticflow:slot=5s", "elasticflow-edf:slot=5s"},
                           [](const Policy&) { return true; });
   for (const std::string& spec : specs) {
     for (std::uint64_t seed = 0; seed < rounds(8); ++seed) {

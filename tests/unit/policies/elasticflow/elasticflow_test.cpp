@@ -156,7 +156,7 @@ TEST_CASE("elasticflow: a job that may hold fewer GPUs than it can run on is tur
   workload.curves[0] = SpeedByGpus({{GpuCount(4), 1.0}});
   workload.jobs[0].num_gpus = GpuCount(4);
   workload.jobs[0].max_gpus = GpuCount(2);
-  for (const char* spec : {"elasticflow", "edf:preset=elasticflow"})
+  for (const char* spec : {"elasticflow", "elasticflow-edf"})
     CHECK(replay(workload, "2x8", spec).outcomes[0].state == JobState::Rejected);
 }
 
@@ -167,7 +167,7 @@ TEST_CASE("elasticflow: a rigid job fails at its requested time under every poli
   for (Job& job : workload.jobs)
     job.requested_time = std::chrono::seconds(100);
   for (const char* spec :
-       {"fifo", "edf", "edf-admission", "elasticflow", "edf:preset=elasticflow", "las:preset=elasticflow"}) {
+       {"fifo", "edf", "edf-admission", "elasticflow", "elasticflow-edf", "elasticflow-las"}) {
     CAPTURE(spec);
     const SimulationResult result = replay(workload, "1x4", spec);
     CHECK(result.outcomes[0].state == JobState::Failed);
@@ -182,8 +182,7 @@ TEST_CASE("elasticflow: an elastic job is not ended at the time that it asked fo
   workload.jobs[0].requested_time = std::chrono::seconds(1);
   workload.jobs[0].deadline = Job::kNoDeadline;
   CHECK(replay(workload, "2x8", "fifo").outcomes[0].state == JobState::Failed);
-  for (const char* spec :
-       {"edf", "edf-admission", "elasticflow", "edf:preset=elasticflow", "las:preset=elasticflow"}) {
+  for (const char* spec : {"edf", "edf-admission", "elasticflow", "elasticflow-edf", "elasticflow-las"}) {
     CAPTURE(spec);
     CHECK(replay(workload, "2x8", spec).outcomes[0].state == JobState::Completed);
   }
@@ -192,7 +191,7 @@ TEST_CASE("elasticflow: an elastic job is not ended at the time that it asked fo
 TEST_CASE("elasticflow: jobs that find no room in what is in service are not planned again and again") {
   // Both jobs need all nodes; one is away from 100 s on, for a million seconds or for good.
   const Workload workload = testing::make_workload({{0, 1000, 8}, {0, 1, 8}});
-  for (const char* spec : {"elasticflow:slot=7", "edf:preset=elasticflow,slot=7"}) {
+  for (const char* spec : {"elasticflow:slot=7", "elasticflow-edf:slot=7"}) {
     for (const bool for_good : {false, true}) {
       CAPTURE(spec);
       CAPTURE(for_good);
@@ -212,7 +211,7 @@ TEST_CASE("elasticflow: submissions need not be whole seconds: they count from t
   Workload workload = random_elastic_workload(2, {.num_jobs = 2});
   workload.jobs[0].submit = SimTime(std::chrono::milliseconds(500));
   workload.jobs[1].submit = SimTime(std::chrono::milliseconds(900));
-  for (const char* spec : {"elasticflow", "edf:preset=elasticflow", "las:preset=elasticflow"}) {
+  for (const char* spec : {"elasticflow", "elasticflow-edf", "elasticflow-las"}) {
     CAPTURE(spec);
     const SimulationResult result = replay(workload, "2x8", spec);
     for (const JobOutcome& outcome : result.outcomes) {
@@ -228,7 +227,7 @@ TEST_CASE("elasticflow: parameters that it cannot use are refused") {
   CHECK_FALSE(make_policy("elasticflow:slot=minute"));
   CHECK_FALSE(make_policy("elasticflow:overhead=some"));
   CHECK_FALSE(make_policy("las:preset=tiresias"));
-  CHECK_FALSE(make_policy("las:preset=elasticflow,queues=1;2;3"));
+  CHECK_FALSE(make_policy("elasticflow-las:queues=1;2;3"));
 }
 
 }  // namespace vtrain
