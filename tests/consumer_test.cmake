@@ -1,4 +1,4 @@
-# Installs the build, and builds and runs tests/consumer and the example of docs against the installation.
+# Installs the build, and builds and runs tests/consumer and the examples of docs against the installation.
 set(prefix ${WORK_DIR}/consumer/prefix)
 set(build ${WORK_DIR}/consumer/build)
 file(REMOVE_RECURSE ${WORK_DIR}/consumer)
@@ -10,11 +10,16 @@ function(run)
 endfunction()
 run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix})
 run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${build} -G Ninja -D CMAKE_PREFIX_PATH=${prefix}
-  -D EXAMPLE=${CMAKE_CURRENT_LIST_DIR}/../docs/example.cpp)
+  -D DOCS=${CMAKE_CURRENT_LIST_DIR}/../docs)
 run(${CMAKE_COMMAND} --build ${build})
 run(${build}/consumer)
-execute_process(COMMAND ${CMAKE_COMMAND} -E env XDG_CACHE_HOME=${WORK_DIR}/consumer/cache ${build}/example
-  RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
-if(NOT result EQUAL 0 OR NOT output MATCHES "srtf is better: average JCT [0-9]+ s under fifo, [0-9]+ s under srtf\n$")
-  message(FATAL_ERROR "docs/example.cpp ended with ${result}:\n${output}")
-endif()
+# run_example(NAME LAST_LINE): runs an example, whose last line must match.
+function(run_example name last_line)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env XDG_CACHE_HOME=${WORK_DIR}/consumer/cache ${build}/${name}
+    RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0 OR NOT output MATCHES "${last_line}\n$")
+    message(FATAL_ERROR "docs/${name}.cpp ended with ${result}:\n${output}")
+  endif()
+endfunction()
+run_example(example "srtf is better: average JCT [0-9]+ s under fifo, [0-9]+ s under srtf")
+run_example(example_policy "fastest-type  average JCT [0-9]+ s")

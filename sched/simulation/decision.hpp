@@ -12,7 +12,7 @@
 ///     };
 ///
 /// Times are instants and lengths in integer nanoseconds. A job keeps its `JobId` for the whole replay; a job
-/// that has not been submitted yet is never seen. `docs/example_policy.cpp` is a policy of 50 lines.
+/// that has not been submitted yet is never seen. `docs/example_policy.cpp` is one in full.
 #pragma once
 
 #include <cstdint>

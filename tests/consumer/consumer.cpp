@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdio>
 #include <vtrain/cluster.hpp>
+#include <vtrain/decision.hpp>
 #include <vtrain/plan.hpp>
 #include <vtrain/predict.hpp>
 #include <vtrain/report.hpp>
