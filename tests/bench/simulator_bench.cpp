@@ -2,12 +2,14 @@
 /// right.
 #include <benchmark/benchmark.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <string>
 
 #include "policies/registry.hpp"
 #include "sched/metrics/metrics.hpp"
+#include "sched/simulation/decision.hpp"
 #include "sched/simulation/simulation.hpp"
 
 namespace vtrain {
@@ -125,6 +127,65 @@ BENCHMARK_CAPTURE(replay, busy_las, kBusy, "las")->Unit(benchmark::kMillisecond)
 BENCHMARK_CAPTURE(replay, busy_edf, kBusy, "edf")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(replay, overload_srtf, kAnchor, "srtf")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(replay, overload_las, kAnchor, "las")->Unit(benchmark::kMillisecond);
+
+/// Lets everything go on, and is asked again a second later.
+class GoesOn final : public DecisionPolicy {
+ public:
+  Decision decide(const PassEvents& events) override {
+    Decision decision;
+    const auto start = std::chrono::steady_clock::now();
+    decision.run.reserve(events.live.size());
+    for (const LiveView& live : events.live)
+      decision.run.push_back({live.id, {GpuCount(1)}});
+    if (!events.live.empty()) decision.wake_at = events.now + std::chrono::seconds(1);
+    own_time += std::chrono::steady_clock::now() - start;
+    ++num_decisions;
+    return decision;
+  }
+  std::chrono::steady_clock::duration own_time{};
+  std::int64_t num_decisions = 0;
+};
+
+/// What a decision on values costs beside the policy's own time, with so many live jobs: the counters are
+/// nanoseconds a decision, and a live job of it.
+void decisions(benchmark::State& state) {
+  const auto num_live = static_cast<std::int32_t>(state.range(0));
+  Workload workload;
+  for (std::int32_t i = 0; i < num_live; ++i) {
+    Job job;
+    job.duration = std::chrono::seconds(2000);
+    workload.jobs.push_back(job);
+  }
+  const auto cluster = ClusterSpec::parse("1x" + std::to_string(num_live)).value();
+  double ns = 0;
+  double decisions = 0;
+  for (auto each : state) {
+    GoesOn policy;
+    const auto start = std::chrono::steady_clock::now();
+    benchmark::DoNotOptimize(simulate(workload, cluster, policy, {}));
+    const auto took = std::chrono::steady_clock::now() - start - policy.own_time;
+    ns += std::chrono::duration<double, std::nano>(took).count();
+    decisions += static_cast<double>(policy.num_decisions);
+  }
+  state.counters["ns_per_decision"] = ns / decisions;
+  state.counters["ns_per_live_job"] = ns / decisions / num_live;
+}
+BENCHMARK(decisions)->Arg(1)->Arg(10)->Arg(100)->Arg(1000)->Arg(5000)->Unit(benchmark::kMillisecond);
+
+/// What a step to the next event costs, against a replay in one go: `range(0)` is 1 for steps.
+void steps(benchmark::State& state) {
+  for (auto each : state) {
+    auto policy = make_policy("fifo");
+    auto simulation =
+        Simulation::begin(make_trace(kAnchor), ClusterSpec::parse("64x8").value(), **policy, {});
+    if (state.range(0) == 1) {
+      while (const auto next = simulation->next_event())
+        benchmark::DoNotOptimize(simulation->run_until(*next));
+    }
+    benchmark::DoNotOptimize(simulation->finish());
+  }
+}
+BENCHMARK(steps)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace vtrain
