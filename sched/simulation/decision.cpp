@@ -57,6 +57,7 @@ JobView DecisionPolicy::view_of(const SchedulingPass& pass, JobId id) const {
                .submit = job.submit,
                .time_limit = job.time_limit(),
                .num_gpus = job.num_gpus,
+               .max_gpus = job.max_gpus,
                .gpu_share = job.gpu_share};
   if (job.has_deadline()) view.deadline = job.deadline;
   if (is_clairvoyant()) view.run_time = job.duration;
@@ -80,7 +81,7 @@ JobView DecisionPolicy::view_of(const SchedulingPass& pass, JobId id) const {
 
 LiveView DecisionPolicy::live_view(const SchedulingPass& pass, JobId id) const {
   LiveView view{.id = id, .holds = pass.held(id), .work_done = pass.work_done(id)};
-  view.planned = pass.planned_remaining(id);
+  view.planned = std::max(pass.planned_remaining(id), SimDuration(0));
   view.must_keep = std::ranges::binary_search(pass.staying(), id);
   if (progress_rule() == ProgressRule::Iterations && pass.curve(id) != nullptr)
     view.iterations_left = pass.remaining_iterations(id);

@@ -66,6 +66,7 @@ struct JobView {
   /// How long it runs on the GPUs that it asks for: only for a policy that says it `is_clairvoyant`.
   std::optional<SimDuration> run_time{};
   GpuCount num_gpus{1};                ///< that it asks for
+  GpuCount max_gpus{0};                ///< the most that an elastic job may be given; 0: no limit is said
   std::vector<std::uint32_t> types{};  ///< that it may use, ascending
   std::int16_t gpu_share = kWholeGpu;  ///< thousandths of each GPU that it uses
   std::int64_t iterations = 0;         ///< of an elastic job; 0: it is rigid

@@ -51,6 +51,7 @@ void visit_members(Visitor& visit, Value& of) {
     visit(kRequired, "time_limit_ns", of.time_limit);
     visit(kOptional, "run_time_ns", of.run_time);
     visit(kRequired, "num_gpus", of.num_gpus);
+    visit(kOptional, "max_gpus", of.max_gpus);
     visit(kOptional, "types", of.types);
     visit(kOptional, "gpu_share", of.gpu_share);
     visit(kOptional, "iterations", of.iterations);

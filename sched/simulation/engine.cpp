@@ -279,6 +279,8 @@ bool SimulationEngine::take_facts() {
 }
 
 bool SimulationEngine::take(const JobEnded& fact) {
+  // It may have been foreseen for this very instant.
+  if (std::ranges::find(ended_, fact.job) != ended_.end()) return false;
   if (fact.job.value >= jobs_.size() || state(fact.job) != JobState::Running)
     throw contradiction(fact.job, "ended, which does not run");
   leave(fact.job, JobState::Completed, now_, now_);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <stdexcept>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -139,7 +141,135 @@ class EasyByValues final : public Remembers {
   }
 };
 
+/// A pass as values tell of it.
+class PassOfValues final : public SchedulingPass {
+ public:
+  void begin(const ClusterView& cluster) {
+    for (const TypeView& type : cluster.types)
+      total_gpus_ += GpuCount(static_cast<std::int32_t>(type.gpus));
+  }
+
+  void show(const PassEvents& events) {
+    decision = {};
+    now_ = events.now;
+    more_to_come_ = events.more_to_come;
+    ended_ = events.ended;
+    arrived_.clear();
+    for (const JobView& view : events.arrived)
+      add(view);
+    for (JobProgress& progress : progress_by_job_)
+      progress.state = JobState::Completed;
+    free_gpus_ = usable_gpus_ = GpuCount(static_cast<std::int32_t>(total(events.usable)));
+    for (const LiveView& live : events.live) {
+      progress_by_job_[live.id.value] = {
+          .resumed = events.now,
+          .attained = live.work_done,
+          .num_gpus = live.holds.gpus,
+          .state = live.holds.gpus.value > 0 ? JobState::Running : JobState::Waiting};
+      free_gpus_ -= live.holds.gpus;
+    }
+    jobs_ = known_;
+    curves_ = known_curves_;
+    progress_ = progress_by_job_;
+  }
+
+  /// What the commands come to.
+  Decision take_decision(const PassEvents& events) {
+    for (const LiveView& live : events.live) {
+      const JobProgress& progress = progress_by_job_[live.id.value];
+      if (progress.state == JobState::Running) decision.run.push_back({live.id, {progress.num_gpus}});
+    }
+    return std::move(decision);
+  }
+
+  std::span<const JobId> ended() const override { return ended_; }
+  std::span<const JobId> arrived() const override { return arrived_; }
+  bool try_start(JobId job) override { return try_start(job, Allocation{jobs_[job.value].num_gpus}); }
+  bool try_start(JobId job, const Allocation& gpus) override { return give(job, gpus.gpus); }
+  bool try_resize(JobId job, const Allocation& gpus) override { return give(job, gpus.gpus); }
+  void preempt(JobId job) override { take(job, JobState::Waiting); }
+  bool try_resume(JobId) override { return false; }
+  void reject(JobId job) override {
+    progress_by_job_[job.value].state = JobState::Rejected;
+    decision.reject.push_back(job);
+  }
+  void complete(JobId job, SimTime end, SimTime finished) override {
+    take(job, JobState::Completed);
+    decision.complete.push_back({job, end, finished});
+  }
+  void wake_at(SimTime time) override { decision.wake_at = time; }
+  double speed(JobId, const Allocation&) const override { throw std::logic_error("PassOfValues::speed"); }
+  [[noreturn]] void refuse(JobId, std::string_view rule) const override {
+    throw std::logic_error(std::string(rule));
+  }
+
+  Decision decision;
+
+ private:
+  void add(const JobView& view) {
+    Job job;
+    job.submit = view.submit;
+    job.deadline = view.deadline.value_or(Job::kNoDeadline);
+    job.duration = view.run_time.value();
+    job.requested_time = view.time_limit;
+    job.num_gpus = view.num_gpus;
+    job.max_gpus = view.max_gpus;
+    job.iterations = view.iterations;
+    if (view.iterations > 0) {
+      std::vector<SpeedByGpus::Level> levels;
+      for (const SpeedPoint& point : view.speeds)
+        levels.push_back({point.gpus.gpus, point.speed});
+      job.curve = CurveId(static_cast<std::uint32_t>(known_curves_.size()));
+      known_curves_.emplace_back(std::move(levels));
+    }
+    known_.resize(view.id.value + std::size_t{1});
+    known_[view.id.value] = job;
+    progress_by_job_.resize(known_.size());
+    arrived_.push_back(view.id);
+  }
+  bool give(JobId job, GpuCount gpus) {
+    JobProgress& progress = progress_by_job_[job.value];
+    const GpuCount held = progress.state == JobState::Running ? progress.num_gpus : GpuCount(0);
+    if (gpus - held > free_gpus_) return false;
+    free_gpus_ -= gpus - held;
+    progress.num_gpus = gpus;
+    progress.state = JobState::Running;
+    return true;
+  }
+  void take(JobId job, JobState state) {
+    free_gpus_ += progress_by_job_[job.value].num_gpus;
+    progress_by_job_[job.value].state = state;
+  }
+
+  std::vector<JobId> ended_;
+  std::vector<JobId> arrived_;
+  std::vector<Job> known_;
+  std::vector<SpeedByGpus> known_curves_;
+  std::vector<JobProgress> progress_by_job_;
+};
+
+class PolicyOnValues final : public DecisionPolicy {
+ public:
+  explicit PolicyOnValues(std::unique_ptr<Policy> policy) : policy_(std::move(policy)) {}
+  void begin_on(const ClusterView& cluster) override { pass_.begin(cluster); }
+  Decision decide(const PassEvents& events) override {
+    pass_.show(events);
+    policy_->schedule(pass_);
+    return pass_.take_decision(events);
+  }
+  bool is_clairvoyant() const override { return true; }
+  ProgressRule progress_rule() const override { return policy_->progress_rule(); }
+
+ private:
+  std::unique_ptr<Policy> policy_;
+  PassOfValues pass_;
+};
+
 }  // namespace
+
+std::unique_ptr<DecisionPolicy> on_values(std::unique_ptr<Policy> policy) {
+  return std::make_unique<PolicyOnValues>(std::move(policy));
+}
 
 std::unique_ptr<DecisionPolicy> make_decision_policy(std::string_view name) {
   if (name == "fifo") return std::make_unique<FifoByValues>();

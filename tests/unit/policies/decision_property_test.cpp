@@ -6,11 +6,14 @@
 #include <utility>
 
 #include "core/base/rng.hpp"
+#include "policies/elasticflow/elasticflow.hpp"
 #include "policies/registry.hpp"
 #include "sched/simulation/decision_json.hpp"
 #include "sched/simulation/simulation.hpp"
 #include "tests/support/rounds.hpp"
 #include "tests/unit/policies/decision_policies.hpp"
+#include "tests/unit/policies/elastic_support.hpp"
+#include "tests/unit/policies/elasticflow_reference.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
 
@@ -72,6 +75,7 @@ class ThroughJson final : public DecisionPolicy {
     return *decision;
   }
   bool is_clairvoyant() const override { return inner_->is_clairvoyant(); }
+  ProgressRule progress_rule() const override { return inner_->progress_rule(); }
 
  private:
   std::unique_ptr<DecisionPolicy> inner_;
@@ -97,6 +101,22 @@ TEST_CASE("property: policies that decide on values schedule every job as the bu
       ThroughJson through_json(make_decision_policy(name));
       check_same_outcomes(replay(workload, cluster, through_json, options), built_in);
     }
+  }
+}
+
+TEST_CASE(
+    "property: elasticflow that plans everything anew on values schedules every job as the built-in one") {
+  const ClusterSpec cluster = *ClusterSpec::parse("2x8");
+  for (std::uint64_t seed = 0; seed < rounds(12); ++seed) {
+    CAPTURE(seed);
+    ElasticShape shape{.num_jobs = 60, .gap_s = 60};
+    if (seed % 2 == 0) shape.rigid_of_4 = 2;
+    const Workload workload = random_elastic_workload(seed, shape);
+    const ElasticFlowOptions options{.admission = seed % 3 == 0 ? AdmissionTest::Batch : AdmissionTest::Job,
+                                     .slot = seed % 4 == 0 ? 7 : 60};
+    ElasticFlow built_in(options);
+    ThroughJson by_values(on_values(reference_elasticflow(options)));
+    check_same_outcomes(replay(workload, cluster, by_values), replay(workload, cluster, built_in));
   }
 }
 

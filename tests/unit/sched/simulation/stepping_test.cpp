@@ -151,6 +151,15 @@ TEST_CASE("simulation: a fact that does not hold ends it, with the job's name") 
   CHECK_FALSE(simulation.submit("more", job_of(50, 10, 8)));
 }
 
+TEST_CASE("simulation: that a job ended at the instant that was foreseen is no contradiction") {
+  StartsAll policy;
+  Simulation simulation = begin_on("1x8", policy);
+  const JobId job = *simulation.submit("a", job_of(0, 10, 8));
+  REQUIRE(simulation.tell(at(10), JobEnded{job}));
+  REQUIRE(simulation.run_until(at(10)));
+  CHECK(simulation.outcome(job).end == at(10));
+}
+
 TEST_CASE("simulation: a state says where jobs run, and what ends them") {
   StartsAll policy;
   const auto begun = [&](SimulationState state, std::int32_t num_gpus = 8) {
