@@ -13,7 +13,7 @@ namespace vtrain {
 struct LeaseSolverLimits {
   /// A plan is good enough whose objective is known to be within this share of the best one's, in [0, 1].
   double gap = 0.001;
-  /// Nodes of the branch-and-bound tree. The same program under the same limit gives the same plan.
+  /// Nodes of the branch-and-bound tree; 0 for no limit. The same program under the same limit gives the same plan.
   std::int64_t nodes = 100;
   /// Wall-clock time; 0 for no limit. A search that it ends may end elsewhere when it is repeated.
   Seconds time{0};
