@@ -24,7 +24,7 @@ constexpr std::size_t kMegabyte = 1'000'000;
 
 /// In the order of `InputKind`. Lines bound the memory that rows take, bytes that of the text. The largest
 /// published traces are Helios with 3.4 million jobs and PAI with a table of 663 MB.
-constexpr std::array<InputLimit, 17> kLimits = {{
+constexpr std::array<InputLimit, 18> kLimits = {{
     {"a trace", 1000 * kMegabyte, 20'000'000},
     {"a throughput table", 64 * kMegabyte, 1'000'000},
     {"a description of a cluster", 128 * kMegabyte, 4'000'000},
@@ -42,6 +42,7 @@ constexpr std::array<InputLimit, 17> kLimits = {{
     {"a calibration", 16 * kMegabyte, 1'000'000},
     {"a record of the cache", 64 * kMegabyte, 4'000'000},
     {"a run.json", 4 * kMegabyte, 100'000},
+    {"an instance", 64 * kMegabyte, 4'000'000},
 }};
 
 /// The most that is kept of a content before the rest is measured.

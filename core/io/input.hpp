@@ -33,6 +33,7 @@ enum class InputKind : std::uint8_t {
   Calibration,    ///< the factors of a calibration
   CachedCurves,   ///< a record of the cache
   Provenance,     ///< the `run.json` of an earlier run
+  Instance,       ///< a situation to decide
 };
 
 /// The most that a file of a kind may hold when it is unpacked.

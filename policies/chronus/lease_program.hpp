@@ -1,10 +1,11 @@
-/// The solver behind Chronus' leases. No other file knows which solver it is.
+/// The integer program of Chronus' leases.
 #pragma once
 
 #include <cstdint>
 
 #include "core/base/units.hpp"
 #include "policies/chronus/lease_plan.hpp"
+#include "policies/solver/linear_program.hpp"
 
 namespace vtrain {
 
@@ -12,7 +13,7 @@ namespace vtrain {
 struct LeaseSolverLimits {
   /// A plan is good enough whose objective is known to be within this share of the best one's, in [0, 1].
   double gap = 0.001;
-  /// Nodes of the branch-and-bound tree. The same program under the same limit gives the same plan.
+  /// Nodes of the branch-and-bound tree; 0 for no limit. The same program under the same limit gives the same plan.
   std::int64_t nodes = 100;
   /// Wall-clock time; 0 for no limit. A search that it ends may end elsewhere when it is repeated.
   Seconds time{0};
@@ -34,13 +35,14 @@ struct LeaseSolution {
   double gap = 0;        ///< (proven bound - objective) / |objective|, at least 0
 };
 
-/// Looks for the plan with the highest objective: the program of Chronus (Gao et al., SoCC'21) with a binary
-/// for every option and for every lease of an option, given to COIN-OR Cbc on one thread. `start` is a
-/// feasible plan to improve on, or null. The result depends on the arguments alone, unless the time limit
-/// strikes.
-///
-/// Thread-safe; calls from several threads take turns, since the solver keeps its random numbers and some
-/// settings in global variables.
+/// The program of Chronus (Gao et al., SoCC'21) with a binary for every option and for every lease of an
+/// option. Columns: for each option whether it is taken, followed by its leases. Rows: for each option "its
+/// leases = required x taken", for each lease "GPUs used <= GPUs", for each job "options taken = 1" (or at
+/// most 1).
+LinearProgram linear_program(const LeaseProgram& program);
+
+/// Looks for the plan with the highest objective. `start` is a feasible plan to improve on, or null. The
+/// result depends on the arguments alone, unless the time limit strikes. Thread-safe, as `solve` is.
 LeaseSolution solve_leases(const LeaseProgram& program, const LeaseSolverLimits& limits,
                            const LeasePlan* start = nullptr);
 

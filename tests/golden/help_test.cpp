@@ -43,6 +43,7 @@ TEST_CASE("help: descriptions of options fit into 100 columns") {
                                     "trace fit",
                                     "replay",
                                     "compare",
+                                    "decide",
                                     "policies",
                                     "models",
                                     "clusters"}) {

@@ -207,7 +207,7 @@ TEST_CASE("input: of a large content the beginning is looked at before the rest 
 
 TEST_CASE("input: the documentation has the table of limits") {
   const std::string page = read_file(VTRAIN_SOURCE_DIR "/docs/files.md", InputKind::Configuration).value();
-  for (int i = 0; i <= static_cast<int>(InputKind::Provenance); ++i) {
+  for (int i = 0; i <= static_cast<int>(InputKind::Instance); ++i) {
     const InputLimit limit = input_limit(static_cast<InputKind>(i));
     const std::size_t megabytes = limit.bytes / 1'000'000;
     const std::string bytes =
