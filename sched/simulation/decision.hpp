@@ -165,7 +165,6 @@ class DecisionPolicy : public Policy {
   /// Refuses a decision that breaks a rule.
   void check(const SchedulingPass& pass, const Decision& decision);
 
-  bool has_begun_ = false;   ///< since the last pass
   std::vector<JobId> live_;  ///< ascending
   std::vector<JobId> preempted_;
   std::vector<std::int64_t> given_;   ///< [types]: by the decision that is checked

@@ -211,7 +211,7 @@ Result<LeaseProgram> parse_lease_instance(std::string text, std::string file) {
 }
 
 Result<LeaseDecision> decide_leases(const std::string& file, std::string_view policy) {
-  const auto arguments = parse_policy(policy);
+  const auto arguments = PolicyRegistry::built_in().parse(policy);
   if (!arguments) return fail(arguments.error());
   if (arguments->policy().name != "chronus") {
     return fail({.field = "--policy",
