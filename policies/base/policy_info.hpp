@@ -43,8 +43,7 @@ class PolicyArguments {
   std::string_view operator[](std::string_view parameter) const;
   /// True if the policy, with these values, plans with the number of all GPUs, whatever their type.
   bool ignores_gpu_types() const;
-  /// How a spec is to be written that is understood still but goes with the next version, in a sentence;
-  /// empty for others.
+  /// A sentence with the present spelling, of a spec whose spelling goes with the next version; else empty.
   const std::string& hint() const { return hint_; }
   void set_hint(std::string hint) { hint_ = std::move(hint); }
   /// The error for a value that the policy cannot use.
@@ -59,7 +58,7 @@ class PolicyArguments {
   std::string hint_;
 };
 
-/// What a policy needs jobs to say. A run says before it starts where no job says so.
+/// Facts about jobs that a policy needs a trace to have. A run says before it starts where no job says so.
 struct PolicyNeeds {
   bool recorded_starts = false;  ///< when jobs started; a trace without any is refused
   bool deadlines = false;        ///< by which it orders or admits jobs

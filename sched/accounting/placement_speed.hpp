@@ -30,7 +30,7 @@ class PlacementSpeed {
   GangSite of(std::span<const NodeShare> shares) const;
   /// The speed of a job that is known on a gang.
   SegmentSpeed speed(JobId job, std::span<const NodeShare> shares) const;
-  /// The same on so many packed GPUs of a type, as a multiple of what its run time and curve tell of.
+  /// The speed on a packed gang of one type, as a multiple of what its run time and curve tell of.
   double packed_speed(JobId job, GpuCount num_gpus, std::uint32_t type) const {
     return speeds_.at(job, num_gpus, {.gpu_type = type, .ranks_together = 0}).here;
   }

@@ -33,7 +33,7 @@ class GpuTypes {
   std::span<const std::uint32_t> allowed(GpuTypeId asked) const {
     return asked && named_ ? allowed_[asked.value] : all_;
   }
-  /// The same for a gang that is to have GPUs of the type `only`, if there is one: none where the job may not
+  /// Those for a gang that is to have GPUs of the type `only`, if one is named: none where the job may not
   /// use it.
   std::span<const std::uint32_t> allowed(GpuTypeId asked, std::optional<std::uint32_t> only) const {
     const std::span<const std::uint32_t> types = allowed(asked);

@@ -162,7 +162,7 @@ class JobFigureCollector {
   std::vector<double> delay_s_;
   std::vector<double> waiting_s_;
   std::vector<double> fairness_;
-  double slowdowns_ = 0;  ///< of the completed jobs, added up
+  double slowdowns_ = 0;  ///< sum over the completed jobs
 };
 
 /// Collects the figures over all jobs and those of each tenant.

@@ -54,7 +54,7 @@ struct SpeedPoint {
   friend bool operator==(const SpeedPoint&, const SpeedPoint&) = default;
 };
 
-/// What is known of a job when it is submitted.
+/// A job as it is submitted.
 struct JobView {
   JobId id{};
   std::string name{};
@@ -63,14 +63,14 @@ struct JobView {
   SimTime submit{};
   std::optional<SimTime> deadline{};
   SimDuration time_limit{};  ///< after which it is ended; its run time where none was asked for
-  /// How long it runs on the GPUs that it asks for: only for a policy that says it `is_clairvoyant`.
+  /// Its run time on the GPUs that it asks for: only for a policy that says it `is_clairvoyant`.
   std::optional<SimDuration> run_time{};
   GpuCount num_gpus{1};                ///< that it asks for
   GpuCount max_gpus{0};                ///< the most that an elastic job may be given; 0: no limit is said
   std::vector<std::uint32_t> types{};  ///< that it may use, ascending
-  std::int16_t gpu_share = kWholeGpu;  ///< thousandths of each GPU that it uses
-  std::int64_t iterations = 0;         ///< of an elastic job; 0: it is rigid
-  /// Where it can run: of a rigid job one point for each type, of an elastic one also one for each size.
+  std::int16_t gpu_share = kWholeGpu;  ///< part of each GPU that it uses, in thousandths
+  std::int64_t iterations = 0;         ///< work of an elastic job; 0: it is rigid
+  /// The GPUs on which it can run: a point for each type, and for each size of an elastic job.
   std::vector<SpeedPoint> speeds{};
 
   friend bool operator==(const JobView&, const JobView&) = default;
@@ -84,22 +84,22 @@ struct LiveView {
   SimDuration work_done{};  ///< time on GPUs, without what it has lost
   /// The longest that it holds GPUs from now on, by its time limit: if it runs on, or if it is started now.
   SimDuration planned{};
-  double iterations_left = 0;  ///< of an elastic job
+  double iterations_left = 0;  ///< work still to go of an elastic job
 
   friend bool operator==(const LiveView&, const LiveView&) = default;
 };
 
-/// What a decision is about: what has happened since the last one, and what is true now.
+/// The input of a decision: events since the last one, and the state now.
 struct PassEvents {
   int version = kDecisionVersion;
   SimTime now{};
   bool more_to_come = false;           ///< whether a trace is replayed that has jobs yet to come
   std::vector<JobView> arrived{};      ///< submitted since, in this order; at first all that are live
-  std::vector<JobId> ended{};          ///< for whatever reason
+  std::vector<JobId> ended{};          ///< jobs that ended since, for any reason
   std::vector<JobId> interrupted{};    ///< stopped by a failing node; they wait again
-  std::vector<JobId> refused{};        ///< of the last decision: placement had no room for them
+  std::vector<JobId> refused{};        ///< jobs of the last decision for which placement had no room
   std::vector<std::int64_t> usable{};  ///< GPUs of each type that are in service, or held
-  std::vector<LiveView> live{};        ///< in the order of their ids
+  std::vector<LiveView> live{};        ///< all that run or wait, in the order of their ids
 
   friend bool operator==(const PassEvents&, const PassEvents&) = default;
 };
@@ -121,7 +121,7 @@ struct Completion {
   friend bool operator==(const Completion&, const Completion&) = default;
 };
 
-/// What shall be from now on. A live job that is not in `run` waits: it is preempted if it runs.
+/// The output of a decision. A live job that is not in `run` waits: it is preempted if it runs.
 struct Decision {
   std::vector<Completion> complete{};
   std::vector<JobId> reject{};       ///< waiting jobs that never started, turned away for good
@@ -135,8 +135,8 @@ struct Decision {
 /// decision over-commits GPUs, names a job that is not live or a type that is not there, names a job twice,
 /// gives a job GPUs on which it cannot run, or takes them from one that `must_keep` them.
 ///
-/// Where placement has no room for a job although there are GPUs enough (`PassEvents::refused`), jobs that
-/// were preempted go on where they were, as far as their GPUs are free still. Costs O(live jobs) a decision.
+/// Placement may have no room for a job although there are GPUs enough (`PassEvents::refused`). Then jobs
+/// that were preempted go on where they were, if their GPUs are still free. A decision costs O(live jobs).
 class DecisionPolicy : public Policy {
  public:
   /// Called before the first decision, and when facts have changed live jobs: forget them. The next decision
@@ -144,7 +144,7 @@ class DecisionPolicy : public Policy {
   virtual void begin_on(const ClusterView& /*cluster*/) {}
   /// Decides who holds GPUs from now on.
   virtual Decision decide(const PassEvents& events) = 0;
-  /// Whether it is to know run times.
+  /// True if it is to know run times.
   virtual bool is_clairvoyant() const { return false; }
 
   bool begins_anywhere() const override { return true; }

@@ -16,7 +16,7 @@ namespace {
 
 const Disruptions kNoDisruptions;
 
-/// Whether nodes may go out of service in a simulation.
+/// True if nodes may go out of service in a simulation.
 bool takes_nodes_out(const SimulationOptions& options, bool open) {
   return (options.disruptions && options.disruptions->takes_nodes_out()) ||
          (open && info_of(options.placement).knows_nodes);

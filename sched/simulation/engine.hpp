@@ -22,7 +22,7 @@
 
 namespace vtrain {
 
-/// What ends a replay early: carries the error that `simulate` returns.
+/// The end of a replay by an error, which `simulate` returns.
 class SimulationFault : public std::logic_error {
  public:
   explicit SimulationFault(Error error) : std::logic_error(error.message), error_(std::move(error)) {}
@@ -47,7 +47,7 @@ class SimulationEngine final : public SchedulingPass {
   void restore(const SimulationState& state);
   /// Tells the policy to begin, and makes the first pass if jobs are live already.
   void begin();
-  /// When something happens next; `kNever` if nothing does.
+  /// The instant of the next event; `kNever` if there is none.
   SimTime next();
   /// Lets everything happen that happens at that instant, the next one.
   void step(SimTime time);
@@ -55,7 +55,7 @@ class SimulationEngine final : public SchedulingPass {
   void grow();
   /// Notes a fact; those of an instant stay in this order.
   void tell(SimTime time, const Fact& fact) { facts_.push_back({time, fact}); }
-  /// What became of a job so far.
+  /// The outcome of a job so far.
   JobOutcome outcome(JobId job) const;
   /// A job that runs or waits, as `restore` takes it.
   LiveJob live_job(JobId job) const;

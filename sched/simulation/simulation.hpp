@@ -62,11 +62,11 @@ struct JobCancelled {
   JobId job;
 };
 
-/// Other values for a live job; those without one stay as they are. Times count from the job's first start.
+/// New values for a live job; members that are not set stay as they are.
 struct JobChanged {
   JobId job;
-  std::optional<SimDuration> duration{};        ///< above 0
-  std::optional<SimDuration> requested_time{};  ///< 0: none
+  std::optional<SimDuration> duration{};        ///< run time in all, above 0
+  std::optional<SimDuration> requested_time{};  ///< time limit in all; 0: none
   std::optional<SimTime> deadline{};
   std::optional<GpuCount> num_gpus{};  ///< at least 1; only while the job waits
 };
@@ -82,7 +82,7 @@ struct NodeUp {
   NodeId node;
 };
 
-/// What the world outside tells a simulation.
+/// Something that the world outside tells a simulation.
 using Fact = std::variant<JobEnded, JobCancelled, JobChanged, NodeDown, NodeUp>;
 
 /// A job that runs or waits, and what became of it so far.
@@ -106,17 +106,18 @@ struct SimulationState {
 };
 
 /// A replay that goes on as jobs and facts come in. Its clock is simulated: nothing happens but in
-/// `run_until` and `finish`. The same inputs in the same order give the same bytes, however often and to
-/// whichever times it was run between them; so its inputs are all that need be kept to restore it.
+/// `run_until` and `finish`. The same inputs in the same order give the same bytes, however the time between
+/// them is divided into runs. So a log of the inputs is enough to restore it.
 ///
 /// At one instant ends come first, then changes of nodes, then facts in the order in which they were told,
-/// then arrivals, then one pass. An error leaves it where it was, but one of `run_until` or `finish`, after
-/// which it can only be asked what happened.
+/// then arrivals, then one pass. A refused input leaves the simulation as it was. After an error of
+/// `run_until` or `finish` it only tells what happened.
 ///
 ///     auto simulation = Simulation::begin(std::move(workload), cluster, *policy, {});
 ///     simulation->run_until(nine_o_clock);
-///     auto job = simulation->submit("mine", {.submit = nine_o_clock, .duration = …, .num_gpus =
-///     GpuCount(8)}); simulation->run_until(ten_o_clock); simulation->outcome(*job).state
+///     auto job = simulation->submit("mine", my_job);
+///     simulation->run_until(ten_o_clock);
+///     simulation->outcome(*job).state
 class Simulation {
  public:
   /// `workload` has the names and curves that jobs refer to, GPU types above all, and the jobs that are known
@@ -140,11 +141,11 @@ class Simulation {
   /// Lets everything happen up to and including `time`. Errors: a policy that says something impossible, a
   /// fact that does not hold (a job ended that does not run).
   Result<void> run_until(SimTime time);
-  /// When something happens next, if anything does.
+  /// The instant of the next event, if there is one.
   std::optional<SimTime> next_event();
   /// The jobs, by `JobId`, and their names.
   const Workload& workload() const;
-  /// What became of a job so far.
+  /// The outcome of a job so far.
   JobOutcome outcome(JobId job) const;
   /// All that another simulation needs to go on from here, but the policy's memory and jobs that are no
   /// longer live: the ids are those of `live`.
