@@ -15,6 +15,7 @@
 
 #include "core/base/rng.hpp"
 #include "tests/support/rounds.hpp"
+#include "tests/support/sanitizers.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace vtrain {
@@ -273,7 +274,7 @@ TEST_CASE("solver: threads that solve different programs get the bytes of one th
   std::vector<std::vector<std::uint64_t>> alone;
   for (std::uint64_t number = 0; number < kPrograms; ++number)
     alone.push_back(solve_one(number));
-  constexpr std::size_t kThreads = 8;
+  constexpr std::size_t kThreads = testing::kMayForkWithThreads ? 8 : 1;
   std::vector<std::vector<std::vector<std::uint64_t>>> beside(kThreads);
   {
     std::vector<std::jthread> threads;
