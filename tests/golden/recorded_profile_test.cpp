@@ -78,16 +78,22 @@ TEST_CASE("recorded profile: what is wrong with a recording is said, and exits w
   CHECK(broken.err.find("broken/kernel_table.json") != std::string::npos);
 }
 
-TEST_CASE(
-    "recorded profile: the runs that were trained on an H200 are predicted with the table of that H200") {
-  const std::filesystem::path folder =
-      std::filesystem::path(VTRAIN_PROFILES_DIR) / "../../profiler/validation/h200";
-  const json report = run_json("validate " + (folder / "measured.json").string() + " --profile " +
-                               (folder / "table").string());
-  CHECK(report["n"] == 25);
-  const json& compiled = report["groups"][0];
-  CHECK(compiled["group"] == "pytorch-compiled-h200");
-  CHECK(compiled["n"] == 17);
-  // A bound, not the figure: profiler/validation/h200/README.md has that.
-  CHECK(compiled["mape_percent"].get<double>() < 5);
+TEST_CASE("recorded profile: the runs that were trained on a GPU are predicted with the table of that GPU") {
+  struct Trained {
+    std::string gpu;
+    int num_runs;
+    int num_compiled;
+  };
+  for (const auto& [gpu, num_runs, num_compiled] : {Trained{"h100", 20, 13}, Trained{"h200", 25, 17}}) {
+    const std::filesystem::path folder =
+        std::filesystem::path(VTRAIN_PROFILES_DIR) / "../../profiler/validation" / gpu;
+    const json report = run_json("validate " + (folder / "measured.json").string() + " --profile " +
+                                 (folder / "table").string());
+    CHECK(report["n"] == num_runs);
+    const json& compiled = report["groups"][0];
+    CHECK(compiled["group"] == "pytorch-compiled-" + gpu);
+    CHECK(compiled["n"] == num_compiled);
+    // A bound, not the figure: profiler/validation/README.md has that.
+    CHECK(compiled["mape_percent"].get<double>() < 5);
+  }
 }

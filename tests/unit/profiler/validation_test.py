@@ -1,4 +1,4 @@
-"""The scripts of profiler/validation/h200, as far as they go without a GPU."""
+"""The scripts of profiler/validation, as far as they go without a GPU."""
 import json
 import pathlib
 import subprocess
@@ -6,7 +6,7 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "profiler" / "validation" / "h200"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "profiler" / "validation"))
 import compare  # noqa: E402
 import runs  # noqa: E402
 import train  # noqa: E402

@@ -67,7 +67,7 @@ def config_of(run):
                      "micro_batch": run["micro_batch"], "recompute": run["recompute"], "precision": "bf16"}}
 
 
-NO_RECORDS = {"schema_version": 1, "note": "Measured by profiler/validation/h200/train.py. Times are medians.", "cases": [], "failed": {}}
+NO_RECORDS = {"schema_version": 1, "note": "Measured by profiler/validation/train.py. Times are medians.", "cases": [], "failed": {}}
 GIBIBYTE = 2**30
 
 

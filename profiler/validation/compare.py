@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Predicts the runs of configurations.json, and compares the predictions with what was measured.
 
-    compare.py predict --vtrain build/release/bin/vtrain --profile PROFILE [--out predictions.json]
-    compare.py table   [--measured measured.json] [--predictions predictions.json]
+    compare.py predict --vtrain build/release/bin/vtrain --profile PROFILE --out h200/predictions.json
+    compare.py table   --measured h200/measured.json --predictions h200/predictions.json
 
 `predict` needs no GPU and is meant to be run before the training: a file of predictions is never overwritten.
 `vtrain validate measured.json` compares with what is predicted now."""
@@ -77,10 +77,10 @@ def main():
     before = commands.add_parser("predict")
     before.add_argument("--vtrain", default="vtrain")
     before.add_argument("--profile", required=True)
-    before.add_argument("--out", default=described.FOLDER / "predictions.json", type=pathlib.Path)
+    before.add_argument("--out", required=True, type=pathlib.Path)
     after = commands.add_parser("table")
-    after.add_argument("--measured", default=described.FOLDER / "measured.json")
-    after.add_argument("--predictions", default=described.FOLDER / "predictions.json")
+    after.add_argument("--measured", required=True)
+    after.add_argument("--predictions", required=True)
     arguments = parser.parse_args()
     all_runs = described.load_runs()
     if arguments.command == "predict":

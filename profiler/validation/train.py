@@ -122,7 +122,7 @@ def record(all_runs, out, time_limit, run_one, now=time.monotonic):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", default=described.FOLDER / "measured.json")
+    parser.add_argument("--out", required=True)
     parser.add_argument("--time-limit", type=float, default=450 - LONGEST_RUN, help="seconds; begins no run after so long")
     parser.add_argument("--list", action="store_true", help="name the runs that are left, and end")
     arguments = parser.parse_args()
