@@ -47,7 +47,7 @@ std::string_view kind_of(mode_t mode) {
   if (S_ISREG(mode)) return "a regular file";
   if (S_ISDIR(mode)) return "a folder";
   if (S_ISLNK(mode)) return "a symbolic link";
-  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISFIFO(mode)) return "a named pipe";
   if (S_ISSOCK(mode)) return "a socket";
   return "a device";
 }

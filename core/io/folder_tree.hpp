@@ -22,7 +22,7 @@ std::optional<FileStatus> status_of(const std::filesystem::path& path);
 /// The names in a folder. Error: one that cannot be read.
 Result<std::vector<std::filesystem::path>> names_in(const std::filesystem::path& folder);
 
-/// `a regular file`, `a pipe`, ...
+/// `a regular file`, `a named pipe`, ...
 std::string_view kind_of(mode_t mode);
 
 /// True for what is mounted where it is, in a folder that is on the file system `parent_device`.

@@ -16,6 +16,7 @@
 #include "core/base/numbers.hpp"
 #include "core/io/decompress.hpp"
 #include "core/io/file.hpp"
+#include "core/io/folder_tree.hpp"
 
 namespace vtrain {
 namespace {
@@ -68,18 +69,10 @@ Error cannot(const std::string& name, std::string_view action, int code) {
   return error;
 }
 
-/// What is not a regular file.
-std::string_view describe_type(mode_t mode) {
-  if (S_ISDIR(mode)) return "a folder";
-  if (S_ISFIFO(mode)) return "a named pipe";
-  if (S_ISSOCK(mode)) return "a socket";
-  return "a device";
-}
-
 Error not_a_file(const std::string& name, mode_t mode) {
   const std::string_view hint = S_ISFIFO(mode) ? "; pipes are read as '-', /dev/stdin or /dev/fd/N" : "";
   return {.file = name,
-          .message = fmt::format("expected a regular file, found {}{}", describe_type(mode), hint)};
+          .message = fmt::format("expected a regular file, found {}{}", kind_of(mode), hint)};
 }
 
 /// The descriptor that a path names: that of standard input, or an inherited one.

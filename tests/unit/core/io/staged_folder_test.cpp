@@ -315,7 +315,7 @@ TEST_CASE("staged_folder: a folder that cannot be replaced is found out before")
   CHECK(message(work / "D", {"mine"}) == "D/mine: expected a regular file or nothing, found a folder");
   CHECK(message(work / "D", {"a/b"}) == "D/a: expected a folder or nothing, found a regular file");
   REQUIRE(::mkfifo((work / "D/pipe").c_str(), 0600) == 0);
-  CHECK(message(work / "D", {"pipe"}) == "D/pipe: expected a regular file or nothing, found a pipe");
+  CHECK(message(work / "D", {"pipe"}) == "D/pipe: expected a regular file or nothing, found a named pipe");
   CHECK(StagedFolder::check("/", names).error().message.starts_with("is a mount point"));
   CHECK(StagedFolder::check("/proc", names).error().message.starts_with("is a mount point"));
   const fs::path before = fs::current_path();
