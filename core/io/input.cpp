@@ -71,8 +71,7 @@ Error cannot(const std::string& name, std::string_view action, int code) {
 
 Error not_a_file(const std::string& name, mode_t mode) {
   const std::string_view hint = S_ISFIFO(mode) ? "; pipes are read as '-', /dev/stdin or /dev/fd/N" : "";
-  return {.file = name,
-          .message = fmt::format("expected a regular file, found {}{}", kind_of(mode), hint)};
+  return {.file = name, .message = fmt::format("expected a regular file, found {}{}", kind_of(mode), hint)};
 }
 
 /// The descriptor that a path names: that of standard input, or an inherited one.

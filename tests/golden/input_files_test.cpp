@@ -104,7 +104,8 @@ TEST_CASE("input files: a named pipe in place of the run.json of an earlier run 
   const auto result =
       run_vtrain("replay --trace jobs.csv --cluster 1x8 --policy fifo --out out", work.path());
   CHECK(result.exit_code == 2);
-  CHECK(result.err.starts_with("error: out/run.json: expected a regular file or nothing, found a named pipe"));
+  CHECK(
+      result.err.starts_with("error: out/run.json: expected a regular file or nothing, found a named pipe"));
   CHECK_FALSE(std::filesystem::exists(work / "out" / "jobs.csv"));
 }
 

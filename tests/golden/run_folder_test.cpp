@@ -53,7 +53,8 @@ TEST_CASE("run folder: one that cannot be replaced is refused before the replay"
   CHECK(refusal(work, "/dev") == "error: /dev: is a mount point" + whole);
   fs::create_directory(work / "out");
   REQUIRE(::mkfifo((work / "out/run.json").c_str(), 0600) == 0);
-  CHECK(refusal(work, "out") == "error: out/run.json: expected a regular file or nothing, found a named pipe\n");
+  CHECK(refusal(work, "out") ==
+        "error: out/run.json: expected a regular file or nothing, found a named pipe\n");
   fs::remove(work / "out/run.json");
   fs::create_symlink("elsewhere", work / "out/jobs.csv");
   CHECK(refusal(work, "out") ==

@@ -1,18 +1,14 @@
-/// What tests may not do under sanitizers.
+/// Limits that sanitizers set to tests.
 #pragma once
+
+#ifndef __has_feature  // g++ 12 has none
+#define __has_feature(feature) 0
+#endif
 
 namespace vtrain::testing {
 
-/// Whether a process with several busy threads may fork. The allocator of LLVM 14's address sanitizer keeps
-/// its locks over a fork, so that the child may wait for one for ever.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-inline constexpr bool kMayForkWithThreads = false;
-#else
-inline constexpr bool kMayForkWithThreads = true;
-#endif
-#else
-inline constexpr bool kMayForkWithThreads = true;
-#endif
+/// True where a process with several busy threads may fork. The allocator of LLVM 14's address sanitizer
+/// keeps its locks over a fork, so that the child may wait for one for ever.
+inline constexpr bool kMayForkWithThreads = !__has_feature(address_sanitizer);
 
 }  // namespace vtrain::testing
